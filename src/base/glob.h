@@ -1,0 +1,13 @@
+// Glob patterns as KEYS, SCAN and CONFIG GET use them: `*`, `?`, `[abc]`, `[^a-c]`, `\x`.
+#pragma once
+
+#include <string_view>
+
+namespace latchkey::base {
+
+// True when the whole of `text` matches `pattern`. Both may hold any bytes. Nested stars do not make the cost explode:
+// once a later star has failed to match to the end of the text, earlier stars are not tried again, so the cost is at
+// most |pattern| * |text|.
+bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case = false);
+
+}  // namespace latchkey::base

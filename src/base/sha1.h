@@ -1,0 +1,16 @@
+// SHA-1 (FIPS 180-4), which names scripts. Not used where collisions would be an attack.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace latchkey::base {
+
+std::array<uint8_t, 20> sha1(std::string_view bytes);
+
+// The digest as 40 lower-case hexadecimal digits.
+std::string sha1_hex(std::string_view bytes);
+
+}  // namespace latchkey::base
