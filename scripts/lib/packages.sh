@@ -1,0 +1,58 @@
+# Debian packages the project needs, and how they get onto the machine. Sourced, not run.
+#
+#   ensure_packages PKG...   installs what is missing; costs one dpkg-query when nothing is.
+#
+# Written for Debian 12 and later. Installing needs root or sudo; asking does not.
+
+# What turns the sources into latchkey-server and the unit tests.
+build_packages=(
+  g++ meson ninja-build ccache pkg-config
+  libuv1-dev libluajit-5.1-dev libjemalloc-dev libfmt-dev libxxhash-dev liblzf-dev
+  catch2
+)
+
+# What the end-to-end tests need: real clients, and the interpreter of the conformance suites.
+test_packages=(
+  python3 python3-redis php-cli php-redis ruby ruby-redis libhiredis-dev redis-tools
+  tcl procps util-linux
+)
+
+# What fetches and unpacks the servers we compare with (scripts/reference).
+reference_packages=(dpkg-dev xz-utils ca-certificates)
+
+# What the libFuzzer targets are built with.
+fuzz_packages=(clang libclang-rt-dev)
+
+# Prints those of the named packages that are not installed, one a line.
+missing_packages() {
+  local installed
+  installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+    sed -n 's/^installed //p')
+  comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed" | sort -u)
+}
+
+# Runs a command as root: directly, or through sudo.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    echo "this needs root or sudo: $*" >&2
+    return 1
+  fi
+}
+
+# Installs what is missing of the named packages. The package lists are refreshed only when the
+# machine's present ones do not lead to an installation. Progress goes to standard error.
+ensure_packages() {
+  local -a missing install
+  mapfile -t missing < <(missing_packages "$@")
+  [ "${#missing[@]}" -gt 0 ] || return 0
+
+  echo "Installing ${missing[*]}" >&2
+  install=(env DEBIAN_FRONTEND=noninteractive
+    apt-get install --yes --quiet --no-install-recommends "${missing[@]}")
+  as_root "${install[@]}" >&2 2>/dev/null && return 0
+  as_root apt-get update --quiet >&2 && as_root "${install[@]}" >&2
+}
