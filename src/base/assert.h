@@ -1,9 +1,11 @@
-// Assertions guard invariants that only a programmer can break; they stay on in release builds. Input never decides one.
+// Assertions guard invariants that only a programmer can break; they stay on in release builds.
+// Input never decides one.
 #pragma once
 
 namespace latchkey::base {
 
-// Called with the failed expression and its place; must not return. The default writes to standard error and aborts.
+// Called with the failed expression and its place; must not return. The default writes to standard
+// error and aborts.
 using AssertionHandler = void (*)(const char* expression, const char* file, int line);
 
 void set_assertion_handler(AssertionHandler handler);
@@ -12,7 +14,7 @@ void set_assertion_handler(AssertionHandler handler);
 
 }  // namespace latchkey::base
 
-#define LK_ASSERT(expression)                                                      \
-  (__builtin_expect(static_cast<bool>(expression), 1)                              \
-       ? static_cast<void>(0)                                                      \
+#define LK_ASSERT(expression)                         \
+  (__builtin_expect(static_cast<bool>(expression), 1) \
+       ? static_cast<void>(0)                         \
        : ::latchkey::base::assertion_failed(#expression, __FILE__, __LINE__))

@@ -1,4 +1,5 @@
-// Time as an input. Nothing in the server asks the operating system for the time but through a Clock that it was given.
+// Time as an input. Nothing in the server asks the operating system for the time but through a
+// Clock that it was given.
 #pragma once
 
 #include <cstdint>

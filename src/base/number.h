@@ -1,10 +1,11 @@
 // Numbers as the protocol writes and reads them.
 //
-// Parsing is strict: no leading or trailing space, no '+', no leading zeros, the whole text or nothing.
-// Formatting gives the exact text that clients of the reference expect. Nothing here allocates but where it
-// returns a std::string. Costs are linear in the number of digits.
+// Parsing takes the whole text or nothing, without space around it; integers are canonical: no '+',
+// no leading zeros. Formatting gives the exact text that clients of the reference expect. Nothing
+// here allocates but where it returns a std::string. Costs are linear in the number of digits.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,24 +18,30 @@ inline constexpr size_t kMaxInt64Text = 20;
 // Longest text format_double writes.
 inline constexpr size_t kMaxDoubleText = 32;
 
-// True and *value set when `text` is exactly the decimal text of an int64 ("-0", "007" and "+1" are not).
+// True and *value set when `text` is exactly the decimal text of an int64 ("-0", "007" and "+1" are
+// not).
 bool parse_int64(std::string_view text, int64_t* value);
 
 // As parse_int64 for 0 .. 2^64-1.
 bool parse_uint64(std::string_view text, uint64_t* value);
 
-// Decimal, exponent, hexadecimal, "inf", "-inf", "+inf", "infinity"; never NaN. Out-of-range is refused.
+// Decimal, exponent, hexadecimal ("0x1.8p1"), "inf" and "infinity" in any case, with '+' or '-'
+// before and any leading zeros; never NaN. A text whose number rounds to infinity or to zero
+// without being one is refused. Texts over 255 bytes or in a rare form cost a copy.
 bool parse_double(std::string_view text, double* value);
 
-// As parse_double in extended precision, for INCRBYFLOAT.
+// As parse_double in extended precision, for INCRBYFLOAT; texts over 5,119 bytes are refused.
 bool parse_long_double(std::string_view text, long double* value);
 
 // Writes the decimal text of `value` at `out` (room for kMaxInt64Text) and returns its length.
 size_t format_int64(int64_t value, char* out);
 size_t format_uint64(uint64_t value, char* out);
 
-// Writes the shortest decimal text that reads back as `value` (room for kMaxDoubleText), in the reference's shape:
-// integers without a point, "inf", "-inf", "nan", exponents as %.17g writes them. Returns its length.
+// Writes a short decimal text that reads back as `value` (room for kMaxDoubleText), in the
+// reference's shape: integers up to 2^62 exactly and without a point ("100000000000000000"), "-0",
+// "inf", "-inf", "nan", small fractions plain
+// ("0.00001"), the rest as "1.5e+22", "1e-7". The digits are those of base/shortest_digits.h.
+// Returns its length.
 size_t format_double(double value, char* out);
 
 // Fixed notation with up to 17 decimals and trailing zeros removed, as INCRBYFLOAT replies.
@@ -42,12 +49,31 @@ std::string format_long_double(long double value);
 
 // Number of decimal digits of `value`.
 constexpr unsigned count_digits(uint64_t value) {
-  unsigned digits = 1;
-  while (value >= 10) {
-    value /= 10;
-    ++digits;
-  }
-  return digits;
+  constexpr uint64_t kPowers[] = {1,
+                                  10,
+                                  100,
+                                  1'000,
+                                  10'000,
+                                  100'000,
+                                  1'000'000,
+                                  10'000'000,
+                                  100'000'000,
+                                  1'000'000'000,
+                                  10'000'000'000,
+                                  100'000'000'000,
+                                  1'000'000'000'000,
+                                  10'000'000'000'000,
+                                  100'000'000'000'000,
+                                  1'000'000'000'000'000,
+                                  10'000'000'000'000'000,
+                                  100'000'000'000'000'000,
+                                  1'000'000'000'000'000'000,
+                                  10'000'000'000'000'000'000U};
+  // Zero has the digits of one, and an even number those of the next. 1233 / 4096 is just above the
+  // logarithm of two to base ten, so the guess is right or one too low.
+  const uint64_t odd = value | 1;
+  const unsigned guess = static_cast<unsigned>(std::bit_width(odd)) * 1233 >> 12;
+  return guess + (odd >= kPowers[guess] ? 1 : 0);
 }
 
 }  // namespace latchkey::base

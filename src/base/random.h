@@ -1,6 +1,7 @@
-// Seeded pseudo-random numbers: the same seed gives the same server, which is what tests and replays stand on.
-// Algorithm: xoshiro256** by David Blackman and Sebastiano Vigna (public domain), seeded through SplitMix64.
-// Not for secrets that an attacker may try to guess; those come from random_secret().
+// Seeded pseudo-random numbers: the same seed gives the same server, which is what tests and
+// replays stand on. Algorithm: xoshiro256** by David Blackman and Sebastiano Vigna (public domain),
+// seeded through SplitMix64. Not for secrets that an attacker may try to guess; those come from
+// random_secret().
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,8 @@ class Random {
 // Fills `out` with `size` bytes from the operating system's generator (getrandom).
 void random_secret(void* out, size_t size);
 
-// `length` lower-case hexadecimal digits from random_secret, as run ids and replication ids are made.
+// `length` lower-case hexadecimal digits from random_secret, as run ids and replication ids are
+// made.
 std::string random_hex(size_t length);
 
 }  // namespace latchkey::base
