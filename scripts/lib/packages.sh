@@ -18,7 +18,7 @@ test_packages=(
 )
 
 # What fetches and unpacks the servers we compare with (scripts/reference).
-reference_packages=(dpkg-dev xz-utils ca-certificates)
+reference_packages=(dpkg-dev xz-utils ca-certificates patchelf)
 
 # What the libFuzzer targets are built with.
 fuzz_packages=(clang libclang-rt-dev)
@@ -26,9 +26,8 @@ fuzz_packages=(clang libclang-rt-dev)
 # Prints those of the named packages that are not installed, one a line.
 missing_packages() {
   local installed
-  installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
-    sed -n 's/^installed //p')
-  comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$installed" | sort -u)
+  installed=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
+  comm -23 <(printf '%s\n' "$@" | sort -u) <(sed -n 's/^installed //p' <<<"$installed" | sort -u)
 }
 
 # Runs a command as root: directly, or through sudo.

@@ -1,0 +1,90 @@
+# Lets a foreign test suite run to its end against a server that does not pass all of it yet.
+#
+# Loaded by scripts/conformance into its private copy of the suite, after the suite's own helpers. By
+# itself the suite gives up a whole file at the first error that is not a failed assertion, and a
+# failed test leaves its connections, and at times a dead server, to those that follow. With this:
+#
+# * an error inside a test fails that test, and the next one starts on fresh connections;
+# * a server that died in a failed test is started again for the next one;
+# * an error between tests ends the block of that server, is reported under the name
+#   "(stopped after LAST TEST)", and the file goes on with its next block;
+# * a server that exits instead of starting is an error at once, not after two minutes.
+
+namespace eval keep_going {
+    variable depth_of_tests 0
+    variable last_test "the start"
+    variable failed_last 0
+}
+
+# The suite's durable mode turns errors inside a test into failures, which is wanted; it also takes over
+# errors between tests, where it loses count of its servers. So it is on inside tests only.
+rename test keep_going::suite_test
+proc test {name args} {
+    if {$keep_going::failed_last && $keep_going::depth_of_tests == 0} {
+        set keep_going::failed_last 0
+        keep_going::refresh_servers
+    }
+    set failed_before $::num_failed
+    set durable_before $::durable
+    set ::durable 1
+    incr keep_going::depth_of_tests
+    set code [catch {uplevel 1 [list keep_going::suite_test $name {*}$args]} result options]
+    incr keep_going::depth_of_tests -1
+    set ::durable $durable_before
+    set keep_going::last_test $name
+    if {$::num_failed > $failed_before} {
+        set keep_going::failed_last 1
+    }
+    return -options $options $result
+}
+
+rename start_server keep_going::suite_start_server
+proc start_server {options {code undefined}} {
+    set durable_before $::durable
+    set tags_before $::tags
+    set servers_before $::servers
+    set ::durable 0
+    set status [catch {uplevel 1 [list keep_going::suite_start_server $options $code]} result how]
+    set ::durable $durable_before
+    if {$status == 1} {
+        set ::tags $tags_before
+        set ::servers $servers_before
+        if {$keep_going::depth_of_tests == 0} {
+            incr ::num_failed
+            set keep_going::failed_last 1
+            send_data_packet $::test_server_fd err \
+                "(stopped after $keep_going::last_test) in $::curfile\n$result\n[dict get $how -errorinfo]"
+            return ""
+        }
+    }
+    return -options $how $result
+}
+
+rename wait_server_started keep_going::suite_wait_server_started
+proc wait_server_started {config_file stdout pid} {
+    set told " PID: $pid.*Server initialized|Failed listening on port"
+    while {[is_alive $pid] && ![regexp -- $told [exec cat $stdout]]} {
+        after 20
+    }
+    if {![regexp -- $told [exec cat $stdout]]} {
+        set stderr [file join [file dirname $stdout] stderr]
+        set words [exec tail -n 4 $stdout $stderr]
+        error "the server exited instead of starting: $words"
+    }
+    keep_going::suite_wait_server_started $config_file $stdout $pid
+}
+
+# Gives every running server of the stack a new connection, and starts the innermost one again when it
+# is gone. What cannot be mended shows in the next test.
+proc keep_going::refresh_servers {} {
+    if {[llength $::servers] == 0} return
+    if {![is_alive [srv 0 pid]]} {
+        catch {restart_server 0 true false}
+        return
+    }
+    for {set level 0} {$level < [llength $::servers]} {incr level} {
+        catch {
+            if {[dict exists [get_srv -$level] client]} { reconnect -$level }
+        }
+    }
+}
