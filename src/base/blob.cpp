@@ -1,0 +1,40 @@
+#include "base/blob.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/assert.h"
+
+namespace latchkey::base {
+
+Blob* Blob::create(size_t size, size_t capacity) {
+  LK_ASSERT(size <= capacity && capacity - size <= UINT32_MAX);
+  return new (::operator new(sizeof(Blob) + capacity)) Blob(size, capacity);
+}
+
+Blob* Blob::create(std::string_view bytes) {
+  Blob* blob = create(bytes.size(), bytes.size());
+  std::memcpy(blob->data(), bytes.data(), bytes.size());
+  return blob;
+}
+
+void Blob::destroy() { ::operator delete(this, sizeof(Blob) + capacity()); }
+
+Blob* Blob::extend(Blob* blob, size_t size) {
+  LK_ASSERT(!blob->shared() && size >= blob->size_);
+  if (size > blob->capacity()) {
+    constexpr size_t kMostSpare = 1024 * 1024;
+    Blob* larger = create(blob->size_, size + std::min(size, kMostSpare));
+    std::memcpy(larger->data(), blob->data(), blob->size_);
+    blob->destroy();
+    blob = larger;
+  }
+  const size_t added = size - blob->size_;
+  std::memset(blob->data() + blob->size_, 0, added);
+  blob->size_ = size;
+  blob->spare_ -= static_cast<uint32_t>(added);
+  return blob;
+}
+
+}  // namespace latchkey::base

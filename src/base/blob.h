@@ -1,0 +1,72 @@
+// A large string value: bytes with room to grow, shared by reference.
+//
+// A value that is being sent to a client is not copied: the reply holds a reference. Whoever wants to change a shared blob
+// copies it first. Counts are atomic, since a value may be freed on a background thread while a reply still holds it; all
+// else belongs to the server's thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace latchkey::base {
+
+class Blob {
+ public:
+  // A blob of `size` bytes (uninitialised) with room for `capacity` >= size (by less than 4 GiB), and one reference.
+  static Blob* create(size_t size, size_t capacity);
+  static Blob* create(std::string_view bytes);
+
+  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+  }
+  bool shared() const { return references_.load(std::memory_order_acquire) > 1; }
+
+  char* data() { return reinterpret_cast<char*>(this + 1); }
+  const char* data() const { return reinterpret_cast<const char*>(this + 1); }
+  size_t size() const { return size_; }
+  size_t capacity() const { return size_ + spare_; }
+  std::string_view view() const { return {data(), size_}; }
+  size_t memory_usage() const { return sizeof(Blob) + capacity(); }
+
+  // Makes an unshared blob longer, moving it when there is no room; new bytes are zero. When it must move, it gets room for
+  // twice what is needed, up to a megabyte more than that, so that repeated appends cost O(1) a byte. Consumes the old
+  // pointer.
+  static Blob* extend(Blob* blob, size_t size);
+
+ private:
+  Blob(size_t size, size_t capacity) : size_(size), spare_(static_cast<uint32_t>(capacity - size)) {}
+  void destroy();
+
+  uint64_t size_;
+  uint32_t spare_;  // room beyond size_
+  std::atomic<uint32_t> references_{1};
+};
+static_assert(sizeof(Blob) == 16);
+
+// Owns one reference.
+class BlobRef {
+ public:
+  BlobRef() = default;
+  explicit BlobRef(Blob* blob) : blob_(blob) { blob_->retain(); }
+  BlobRef(BlobRef&& other) noexcept : blob_(std::exchange(other.blob_, nullptr)) {}
+  BlobRef& operator=(BlobRef&& other) noexcept {
+    std::swap(blob_, other.blob_);
+    return *this;
+  }
+  BlobRef(const BlobRef&) = delete;
+  BlobRef& operator=(const BlobRef&) = delete;
+  ~BlobRef() {
+    if (blob_ != nullptr) blob_->release();
+  }
+  std::string_view view() const { return blob_->view(); }
+  explicit operator bool() const { return blob_ != nullptr; }
+
+ private:
+  Blob* blob_ = nullptr;
+};
+
+}  // namespace latchkey::base

@@ -1,0 +1,91 @@
+#include "resp/output_buffer.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "base/assert.h"
+
+namespace latchkey::resp {
+
+void OutputBuffer::append_shared(base::Blob* blob) {
+  shared_.push_back({size_, base::BlobRef(blob)});
+  shared_size_ += blob->size();
+}
+
+void OutputBuffer::truncate(size_t mark) {
+  LK_ASSERT(mark <= size_ && mark >= taken_);
+  while (!shared_.empty() && shared_.back().position > mark) {
+    shared_size_ -= shared_.back().blob.view().size();
+    shared_.pop_back();
+  }
+  size_ = mark;
+  if (empty()) clear();
+}
+
+void OutputBuffer::patch(size_t mark, size_t reserved, std::string_view bytes) {
+  if (bytes.size() > reserved) reserve(bytes.size() - reserved);
+  char* place = data_ + mark;
+  std::memmove(place + bytes.size(), place + reserved, size_ - mark - reserved);
+  std::memcpy(place, bytes.data(), bytes.size());
+  for (auto it = shared_.rbegin(); it != shared_.rend() && it->position > mark; ++it) {
+    it->position = it->position - reserved + bytes.size();
+  }
+  size_ = size_ - reserved + bytes.size();
+}
+
+void OutputBuffer::take(size_t count) {
+  LK_ASSERT(count <= size());
+  if (count == size()) {
+    clear();
+    return;
+  }
+  size_t whole_pieces = 0;
+  while (count > 0) {
+    const bool piece_ahead = whole_pieces < shared_.size();
+    const size_t own = (piece_ahead ? shared_[whole_pieces].position : size_) - taken_;
+    const size_t from_own = std::min(own, count);
+    taken_ += from_own;
+    count -= from_own;
+    if (count == 0 || !piece_ahead) break;
+    const size_t left = shared_[whole_pieces].blob.view().size() - shared_taken_;
+    const size_t from_shared = std::min(left, count);
+    count -= from_shared;
+    shared_size_ -= from_shared;
+    shared_taken_ += from_shared;
+    if (from_shared == left) {
+      ++whole_pieces;
+      shared_taken_ = 0;
+    }
+  }
+  shared_.erase(shared_.begin(), shared_.begin() + static_cast<ptrdiff_t>(whole_pieces));
+}
+
+void OutputBuffer::clear() {
+  if (capacity_ == base::BufferPool::kBufferSize) {
+    pool_->give_back(data_);
+  } else {
+    std::free(data_);
+  }
+  data_ = nullptr;
+  size_ = capacity_ = taken_ = shared_size_ = shared_taken_ = 0;
+  shared_.clear();
+}
+
+void OutputBuffer::grow(size_t size) {
+  const size_t needed = size_ + size;
+  if (capacity_ == 0 && needed <= base::BufferPool::kBufferSize) {
+    data_ = pool_->acquire();
+    capacity_ = base::BufferPool::kBufferSize;
+    return;
+  }
+  size_t capacity = std::max(needed, capacity_ * 2);
+  // A buffer of the pool's size must be the pool's.
+  if (capacity <= base::BufferPool::kBufferSize) capacity = base::BufferPool::kBufferSize * 2;
+  auto* data = static_cast<char*>(std::realloc(data_, capacity));
+  if (data == nullptr) throw std::bad_alloc();
+  data_ = data;
+  capacity_ = capacity;
+}
+
+}  // namespace latchkey::resp

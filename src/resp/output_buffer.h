@@ -1,0 +1,105 @@
+// Bytes on their way to a client.
+//
+// A contiguous buffer that grows as needed, with large values spliced in by reference (base::Blob) instead of copied. Empty
+// buffers own no memory. Appending costs O(bytes); taking bytes out does not move the rest. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/blob.h"
+#include "base/buffer_pool.h"
+
+namespace latchkey::resp {
+
+class OutputBuffer {
+ public:
+  explicit OutputBuffer(base::BufferPool& pool) : pool_(&pool) {}
+  ~OutputBuffer() { clear(); }
+  OutputBuffer(const OutputBuffer&) = delete;
+  OutputBuffer& operator=(const OutputBuffer&) = delete;
+  OutputBuffer(OutputBuffer&& other) noexcept : OutputBuffer(*other.pool_) { swap(other); }
+  void swap(OutputBuffer& other) noexcept {
+    std::swap(pool_, other.pool_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(taken_, other.taken_);
+    std::swap(shared_size_, other.shared_size_);
+    std::swap(shared_taken_, other.shared_taken_);
+    std::swap(shared_, other.shared_);
+  }
+
+  // Bytes not taken yet, shared ones included.
+  size_t size() const { return size_ - taken_ + shared_size_; }
+  bool empty() const { return size() == 0; }
+  // Bytes of memory held for it; shared values are counted whole.
+  size_t memory_usage() const { return capacity_ + shared_size_; }
+
+  // Room for `size` more bytes at the end, to be written and then committed.
+  char* reserve(size_t size) {
+    if (capacity_ - size_ < size) grow(size);
+    return data_ + size_;
+  }
+  void commit(size_t size) { size_ += size; }
+  void append(std::string_view bytes) {
+    std::memcpy(reserve(bytes.size()), bytes.data(), bytes.size());
+    commit(bytes.size());
+  }
+  // Appends the blob's bytes by reference.
+  void append_shared(base::Blob* blob);
+
+  // A place in the stream of own bytes, for what is filled in or taken back later. Valid while nothing was taken out.
+  size_t mark() const { return size_; }
+  // Drops everything appended since the mark.
+  void truncate(size_t mark);
+  // Replaces `reserved` bytes at `mark` with `bytes`, which may be shorter or longer, moving what follows.
+  void patch(size_t mark, size_t reserved, std::string_view bytes);
+  // Own bytes appended since the mark; only where nothing was shared since.
+  std::string_view since(size_t mark) const { return {data_ + mark, size_ - mark}; }
+
+  // Up to `capacity` pieces from the front, as Piece{pointer, length}; returns their number.
+  template <typename Piece>
+  size_t gather(Piece* pieces, size_t capacity) const {
+    size_t count = 0;
+    size_t position = taken_;
+    size_t skip = shared_taken_;
+    for (auto it = shared_.begin(); it != shared_.end() && count < capacity; ++it) {
+      if (it->position > position) {
+        pieces[count++] = Piece{data_ + position, it->position - position};
+        position = it->position;
+        if (count == capacity) return count;
+      }
+      const std::string_view bytes = it->blob.view().substr(skip);
+      skip = 0;
+      pieces[count++] = Piece{const_cast<char*>(bytes.data()), bytes.size()};
+    }
+    if (count < capacity && position < size_) pieces[count++] = Piece{data_ + position, size_ - position};
+    return count;
+  }
+  // Takes `count` bytes (at most size()) off the front; the memory goes back when nothing is left.
+  void take(size_t count);
+  // Drops everything and returns the memory.
+  void clear();
+
+ private:
+  struct Shared {
+    size_t position;  // own bytes before it
+    base::BlobRef blob;
+  };
+  void grow(size_t size);
+
+  base::BufferPool* pool_;
+  char* data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+  size_t taken_ = 0;         // own bytes already taken
+  size_t shared_size_ = 0;   // shared bytes not taken yet
+  size_t shared_taken_ = 0;  // bytes taken of the first shared piece
+  std::vector<Shared> shared_;
+};
+
+}  // namespace latchkey::resp

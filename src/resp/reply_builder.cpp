@@ -1,0 +1,152 @@
+#include "resp/reply_builder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/number.h"
+
+namespace latchkey::resp {
+
+namespace {
+
+// Values from this size on leave by reference.
+constexpr size_t kShareThreshold = 16 * 1024;
+// Type byte, digits, line break.
+constexpr size_t kMostHeader = 1 + base::kMaxInt64Text + 2;
+
+char* write_header(char* out, char type, uint64_t value) {
+  *out++ = type;
+  if (value < 10) {
+    *out++ = static_cast<char>('0' + value);
+  } else {
+    out += base::format_uint64(value, out);
+  }
+  *out++ = '\r';
+  *out++ = '\n';
+  return out;
+}
+
+}  // namespace
+
+void ReplyBuilder::status(std::string_view text) {
+  char* start = out_->reserve(text.size() + 3);
+  char* out = start;
+  *out++ = '+';
+  out = std::copy(text.begin(), text.end(), out);
+  *out++ = '\r';
+  *out++ = '\n';
+  out_->commit(static_cast<size_t>(out - start));
+}
+
+void ReplyBuilder::error(std::string_view text) {
+  ++error_count_;
+  last_error_mark_ = out_->mark();
+  char* start = out_->reserve(text.size() + 3);
+  char* out = start;
+  if (text.empty() || text.front() != '-') *out++ = '-';
+  out = std::transform(text.begin(), text.end(), out, [](char c) { return c == '\r' || c == '\n' ? ' ' : c; });
+  *out++ = '\r';
+  *out++ = '\n';
+  out_->commit(static_cast<size_t>(out - start));
+}
+
+void ReplyBuilder::integer(int64_t value) {
+  char* start = out_->reserve(kMostHeader);
+  char* out = start;
+  *out++ = ':';
+  out += base::format_int64(value, out);
+  *out++ = '\r';
+  *out++ = '\n';
+  out_->commit(static_cast<size_t>(out - start));
+}
+
+void ReplyBuilder::boolean(bool value) {
+  if (protocol_ == 3) {
+    raw(value ? "#t\r\n" : "#f\r\n");
+  } else {
+    raw(value ? ":1\r\n" : ":0\r\n");
+  }
+}
+
+void ReplyBuilder::number(double value) {
+  char text[base::kMaxDoubleText];
+  const std::string_view digits(text, base::format_double(value, text));
+  if (protocol_ == 2) {
+    bulk(digits);
+    return;
+  }
+  raw(",");
+  raw(digits);
+  raw("\r\n");
+}
+
+void ReplyBuilder::big_number(std::string_view digits) {
+  if (protocol_ == 2) {
+    bulk(digits);
+    return;
+  }
+  raw("(");
+  raw(digits);
+  raw("\r\n");
+}
+
+void ReplyBuilder::bulk(std::string_view bytes) {
+  char* start = out_->reserve(kMostHeader + bytes.size() + 2);
+  char* out = write_header(start, '$', bytes.size());
+  std::memcpy(out, bytes.data(), bytes.size());
+  out += bytes.size();
+  *out++ = '\r';
+  *out++ = '\n';
+  out_->commit(static_cast<size_t>(out - start));
+}
+
+void ReplyBuilder::bulk(int64_t value) {
+  char text[base::kMaxInt64Text];
+  bulk(std::string_view(text, base::format_int64(value, text)));
+}
+
+void ReplyBuilder::bulk(base::Blob* blob) {
+  if (blob->size() < kShareThreshold) {
+    bulk(blob->view());
+    return;
+  }
+  header('$', blob->size());
+  out_->append_shared(blob);
+  raw("\r\n");
+}
+
+void ReplyBuilder::verbatim(std::string_view format, std::string_view text) {
+  if (protocol_ == 2) {
+    bulk(text);
+    return;
+  }
+  header('=', text.size() + format.size() + 1);
+  raw(format);
+  raw(":");
+  raw(text);
+  raw("\r\n");
+}
+
+void ReplyBuilder::null() { raw(protocol_ == 3 ? std::string_view("_\r\n") : std::string_view("$-1\r\n")); }
+
+void ReplyBuilder::null_array() { raw(protocol_ == 3 ? std::string_view("_\r\n") : std::string_view("*-1\r\n")); }
+
+void ReplyBuilder::header(char type, size_t size) {
+  char* start = out_->reserve(kMostHeader);
+  out_->commit(static_cast<size_t>(write_header(start, type, size) - start));
+}
+
+ReplyBuilder::Later ReplyBuilder::later() {
+  const Later later{out_->mark()};
+  out_->reserve(kLaterSize);
+  out_->commit(kLaterSize);
+  return later;
+}
+
+void ReplyBuilder::header_later(Later later, char type, size_t size) {
+  char text[kMostHeader];
+  const auto length = static_cast<size_t>(write_header(text, type, size) - text);
+  out_->patch(later.mark, kLaterSize, {text, length});
+}
+
+}  // namespace latchkey::resp

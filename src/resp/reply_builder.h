@@ -1,0 +1,87 @@
+// Writes replies in RESP2 or RESP3 (https://redis.io/docs/latest/develop/reference/protocol-spec/) into an OutputBuffer.
+//
+// Types that RESP2 lacks are written as it would have them: maps and sets as arrays, doubles and verbatim text as bulk
+// strings, booleans as integers, nulls as null bulk strings or null arrays.
+//
+// Aggregates announce their size first and are followed by that many elements (maps: pairs). Where the number is known only
+// at the end, use the *_later functions. Costs are those of copying the bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/blob.h"
+#include "resp/output_buffer.h"
+
+namespace latchkey::resp {
+
+class ReplyBuilder {
+ public:
+  // An aggregate whose size is written when its elements are there.
+  struct Later {
+    size_t mark;
+  };
+
+  explicit ReplyBuilder(OutputBuffer& out) : out_(&out) {}
+
+  OutputBuffer& out() { return *out_; }
+  // 2 or 3.
+  int protocol() const { return protocol_; }
+  void set_protocol(int protocol) { protocol_ = protocol; }
+  bool is_resp3() const { return protocol_ == 3; }
+
+  void ok() { raw("+OK\r\n"); }
+  // "+text"; the text holds no line breaks.
+  void status(std::string_view text);
+  // "-text": code and message ("ERR no such key"). Line breaks become spaces. A text that begins with '-' is sent as it is.
+  void error(std::string_view text);
+  void integer(int64_t value);
+  void boolean(bool value);
+  void number(double value);
+  // Decimal digits of any length.
+  void big_number(std::string_view digits);
+  void bulk(std::string_view bytes);
+  void bulk(int64_t value);
+  // By reference where that is worth it.
+  void bulk(base::Blob* blob);
+  // Text with a three-letter format, "txt" or "mkd".
+  void verbatim(std::string_view format, std::string_view text);
+  void null();
+  void null_array();
+  void empty_array() { raw("*0\r\n"); }
+
+  void array(size_t size) { header('*', size); }
+  void map(size_t pairs) { protocol_ == 3 ? header('%', pairs) : header('*', pairs * 2); }
+  void set(size_t size) { header(protocol_ == 3 ? '~' : '*', size); }
+  // An array of `size` out-of-band elements; RESP2 knows only arrays.
+  void push(size_t size) { header(protocol_ == 3 ? '>' : '*', size); }
+  // Pairs that precede a reply; RESP3 only.
+  void attribute(size_t pairs) { header('|', pairs); }
+
+  Later later();
+  void array_later(Later later, size_t size) { header_later(later, '*', size); }
+  void map_later(Later later, size_t pairs) {
+    protocol_ == 3 ? header_later(later, '%', pairs) : header_later(later, '*', pairs * 2);
+  }
+  void set_later(Later later, size_t size) { header_later(later, protocol_ == 3 ? '~' : '*', size); }
+
+  // Bytes that are RESP already.
+  void raw(std::string_view bytes) { out_->append(bytes); }
+
+  // Errors written since construction, and the place of the last one (OutputBuffer::mark).
+  uint64_t error_count() const { return error_count_; }
+  size_t last_error_mark() const { return last_error_mark_; }
+
+ private:
+  static constexpr size_t kLaterSize = 16;
+  void header(char type, size_t size);
+  void header_later(Later later, char type, size_t size);
+
+  OutputBuffer* out_;
+  int protocol_ = 2;
+  uint64_t error_count_ = 0;
+  size_t last_error_mark_ = 0;
+};
+
+}  // namespace latchkey::resp

@@ -1,0 +1,235 @@
+#include "resp/request_parser.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <string>
+
+#include "base/number.h"
+
+namespace latchkey::resp {
+
+namespace {
+
+constexpr size_t kMostLine = 64 * 1024;
+constexpr int64_t kMostUnauthenticatedArguments = 10;
+constexpr int64_t kMostUnauthenticatedBulk = 16 * 1024;
+
+enum class Line : uint8_t { kComplete, kIncomplete };
+
+// The text between `start` and the next line break, which is "\r\n"; *next is set behind it.
+Line take_line(const char* start, const char* end, std::string_view* line, const char** next) {
+  const auto* stop = static_cast<const char*>(std::memchr(start, '\r', static_cast<size_t>(end - start)));
+  if (stop == nullptr || stop + 1 >= end) return Line::kIncomplete;
+  *line = {start, static_cast<size_t>(stop - start)};
+  *next = stop + 2;
+  return Line::kComplete;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Nearly all headers are a type byte, one or two digits and a line break: "$3", "*2", "$64". Those are read here without a
+// search. -1: it is another one, or not all there.
+int64_t short_header(const char* at, const char* end, const char** next) {
+  if (end - at < 5 || !is_digit(at[1])) return -1;
+  if (at[2] == '\r') {
+    *next = at + 4;
+    return at[1] - '0';
+  }
+  if (at[1] == '0' || !is_digit(at[2]) || at[3] != '\r') return -1;
+  *next = at + 5;
+  return (at[1] - '0') * 10 + (at[2] - '0');
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Decodes the escape whose backslash is at *in; moves *in behind it.
+char decode_escape(const char*& in, const char* end) {
+  if (end - in >= 4 && in[1] == 'x' && hex_digit(in[2]) >= 0 && hex_digit(in[3]) >= 0) {
+    const int value = hex_digit(in[2]) * 16 + hex_digit(in[3]);
+    in += 4;
+    return static_cast<char>(value);
+  }
+  const char escaped = in[1];
+  in += 2;
+  switch (escaped) {
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    case 'b': return '\b';
+    case 'a': return '\a';
+    default: return escaped;
+  }
+}
+
+}  // namespace
+
+bool split_words(std::span<char> line, Arguments& words) {
+  const char* in = line.data();
+  const char* end = in + line.size();
+  char* out = line.data();
+  for (;;) {
+    while (in < end && is_blank(*in)) ++in;
+    if (in == end) return true;
+    char* word = out;
+    char quote = 0;
+    while (in < end || quote != 0) {
+      if (in == end) return false;
+      const char c = *in;
+      if (quote == '"' && c == '\\' && in + 1 < end) {
+        *out++ = decode_escape(in, end);
+      } else if (quote == '\'' && c == '\\' && in + 1 < end && in[1] == '\'') {
+        *out++ = '\'';
+        in += 2;
+      } else if (quote != 0 && c == quote) {
+        ++in;
+        if (in < end && !is_blank(*in)) return false;
+        quote = 0;
+        break;
+      } else if (quote == 0 && (is_blank(c) || c == '\0')) {
+        break;
+      } else if (quote == 0 && (c == '"' || c == '\'')) {
+        quote = c;
+        ++in;
+      } else {
+        *out++ = c;
+        ++in;
+      }
+    }
+    words.emplace_back(word, static_cast<size_t>(out - word));
+    if (in < end && *in == '\0') return true;
+  }
+}
+
+RequestParser::Status RequestParser::parse(std::span<char> input, const Limits& limits, Arguments& arguments,
+                                           size_t* consumed) {
+  if (input.empty()) return Status::kIncomplete;
+  if (remaining_ > 0 || input.front() == '*') return parse_array(input, limits, arguments, consumed);
+  return parse_inline(input, arguments, consumed);
+}
+
+RequestParser::Status RequestParser::parse_array(std::span<char> input, const Limits& limits, Arguments& arguments,
+                                                 size_t* consumed) {
+  const char* base = input.data();
+  const char* end = base + input.size();
+  const char* at = base + position_;
+  const size_t first = arguments.size();
+  std::string_view line;
+  wanted_size_ = 0;
+
+  if (remaining_ == 0) {
+    const char* next;
+    int64_t count = short_header(at, end, &next);
+    if (count < 0) {
+      if (take_line(at + 1, end, &line, &next) == Line::kIncomplete) {
+        if (input.size() > kMostLine) return fail("too big mbulk count string");
+        return Status::kIncomplete;
+      }
+      if (!base::parse_int64(line, &count) || count > INT_MAX) return fail("invalid multibulk length");
+    }
+    if (count > kMostUnauthenticatedArguments && !limits.authenticated) return fail("unauthenticated multibulk length");
+    if (count <= 0) {
+      *consumed = static_cast<size_t>(next - base);
+      return Status::kRequest;
+    }
+    remaining_ = count;
+    at = next;
+  } else {
+    for (const Range& range : partial_) arguments.emplace_back(base + range.offset, range.size);
+  }
+
+  while (remaining_ > 0) {
+    if (bulk_size_ < 0) {
+      const char* next = nullptr;
+      if (at < end && *at != '$') {
+        const std::string reason = std::string("expected '$', got '") + *at + "'";
+        return fail(reason);
+      }
+      bulk_size_ = short_header(at, end, &next);
+      if (bulk_size_ < 0) {
+        if (at == end || take_line(at + 1, end, &line, &next) == Line::kIncomplete) {
+          if (static_cast<size_t>(end - at) > kMostLine) return fail("too big bulk count string");
+          break;
+        }
+        if (!base::parse_int64(line, &bulk_size_) || bulk_size_ < 0 ||
+            static_cast<uint64_t>(bulk_size_) > limits.max_bulk_size) {
+          return fail("invalid bulk length");
+        }
+      }
+      if (bulk_size_ > kMostUnauthenticatedBulk && !limits.authenticated) return fail("unauthenticated bulk length");
+      at = next;
+    }
+    const auto size = static_cast<size_t>(bulk_size_);
+    if (static_cast<size_t>(end - at) < size + 2) {
+      wanted_size_ = static_cast<size_t>(at - base) + size + 2;
+      break;
+    }
+    arguments.emplace_back(at, size);
+    at += size + 2;
+    bulk_size_ = -1;
+    --remaining_;
+  }
+  position_ = static_cast<size_t>(at - base);
+  if (remaining_ > 0) return suspend(base, arguments, first);
+  *consumed = position_;
+  reset();
+  return Status::kRequest;
+}
+
+RequestParser::Status RequestParser::suspend(const char* base, Arguments& arguments, size_t first) {
+  for (size_t i = first + partial_.size(); i < arguments.size(); ++i) {
+    partial_.push_back({static_cast<size_t>(arguments[i].data() - base), arguments[i].size()});
+  }
+  arguments.resize(first);
+  return Status::kIncomplete;
+}
+
+RequestParser::Status RequestParser::parse_inline(std::span<char> input, Arguments& arguments, size_t* consumed) {
+  const auto* newline = static_cast<const char*>(std::memchr(input.data(), '\n', input.size()));
+  if (newline == nullptr) {
+    if (input.size() > kMostLine) return fail("too big inline request");
+    return Status::kIncomplete;
+  }
+  auto size = static_cast<size_t>(newline - input.data());
+  *consumed = size + 1;
+  if (size > 0 && input[size - 1] == '\r') --size;
+  const size_t first = arguments.size();
+  if (!split_words(input.first(size), arguments)) {
+    arguments.resize(first);
+    return fail("unbalanced quotes in request");
+  }
+  return Status::kRequest;
+}
+
+size_t RequestParser::partial_bytes() const {
+  size_t bytes = 0;
+  for (const Range& range : partial_) bytes += range.size;
+  return bytes;
+}
+
+void RequestParser::reset() {
+  position_ = 0;
+  remaining_ = 0;
+  bulk_size_ = -1;
+  wanted_size_ = 0;
+  if (partial_.capacity() != 0) std::vector<Range>().swap(partial_);
+}
+
+RequestParser::Status RequestParser::fail(std::string_view reason) {
+  constexpr std::string_view kPrefix = "Protocol error: ";
+  reset();
+  const size_t size = std::min(reason.size(), sizeof(error_) - kPrefix.size());
+  std::memcpy(error_, kPrefix.data(), kPrefix.size());
+  std::memcpy(error_ + kPrefix.size(), reason.data(), size);
+  error_size_ = kPrefix.size() + size;
+  return Status::kError;
+}
+
+}  // namespace latchkey::resp

@@ -1,0 +1,74 @@
+// Turns a connection's bytes into requests, in place.
+//
+// Two shapes are understood: RESP arrays of bulk strings, and inline commands (a line of words, with quotes and escapes as a
+// shell has them). Arguments are views into the caller's buffer; nothing is copied or allocated when a request is there in
+// one piece. A request that arrives in many pieces is not parsed again from its start: the parser remembers where it was, as
+// offsets, so the caller may move the bytes between calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace latchkey::resp {
+
+using Arguments = std::vector<std::string_view>;
+
+class RequestParser {
+ public:
+  struct Limits {
+    size_t max_bulk_size = 512u * 1024 * 1024;
+    // Clients that have not authenticated may send at most ten arguments of 16 KiB.
+    bool authenticated = true;
+  };
+  enum class Status : uint8_t { kRequest, kIncomplete, kError };
+
+  // Parses one request from the front of `input`, which begins where the last complete request ended.
+  // kRequest: its arguments were appended to `arguments` (none for an empty request, which is to be ignored), and *consumed
+  //   bytes make it up.
+  // kIncomplete: more bytes are needed; call again with the same bytes and more behind them.
+  // kError: the stream cannot be followed any further; error() says why.
+  Status parse(std::span<char> input, const Limits& limits, Arguments& arguments, size_t* consumed);
+
+  // "Protocol error: ..." after kError.
+  std::string_view error() const { return {error_, error_size_}; }
+
+  // Bytes that the input must have before parsing gets any further, as far as is known: lets a caller make room for a large
+  // argument at once. 0: not known.
+  size_t wanted_size() const { return wanted_size_; }
+  // Arguments seen so far of an incomplete request, and their bytes.
+  size_t partial_arguments() const { return partial_.size(); }
+  size_t partial_bytes() const;
+  // True between the first and the last byte of an array request.
+  bool in_request() const { return remaining_ > 0; }
+
+ private:
+  struct Range {
+    size_t offset;
+    size_t size;
+  };
+  Status parse_array(std::span<char> input, const Limits& limits, Arguments& arguments, size_t* consumed);
+  Status parse_inline(std::span<char> input, Arguments& arguments, size_t* consumed);
+  Status suspend(const char* base, Arguments& arguments, size_t first);
+  Status fail(std::string_view reason);
+  void reset();
+
+  // State of an incomplete array request.
+  size_t position_ = 0;    // bytes already understood
+  int64_t remaining_ = 0;  // arguments to come
+  int64_t bulk_size_ = -1;  // of the argument at position_, -1: its header is still to come
+  std::vector<Range> partial_;
+
+  size_t wanted_size_ = 0;
+  char error_[96];
+  size_t error_size_ = 0;
+};
+
+// Splits a line into words as inline commands and configuration lines are: "double" quotes with \n \r \t \b \a \xHH and \c
+// escapes, 'single' quotes with \', a closing quote must be followed by a blank. Decodes in place; the words are views into
+// `line`. False when quotes are unbalanced.
+bool split_words(std::span<char> line, Arguments& words);
+
+}  // namespace latchkey::resp

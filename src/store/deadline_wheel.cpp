@@ -1,0 +1,123 @@
+#include "store/deadline_wheel.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace latchkey::store {
+
+namespace {
+
+void make_empty(DeadlineNode& sentinel) { sentinel.previous = sentinel.next = &sentinel; }
+
+bool is_empty(const DeadlineNode& sentinel) { return sentinel.next == &sentinel; }
+
+}  // namespace
+
+DeadlineWheel::DeadlineWheel(int64_t now_ms) : current_(tick_of(now_ms)) {
+  for (auto& level : slots_) {
+    for (auto& sentinel : level) make_empty(sentinel);
+  }
+  make_empty(cascading_);
+}
+
+int64_t DeadlineWheel::mean_deadline_ms() const {
+  return size_ == 0 ? 0 : static_cast<int64_t>(deadline_sum_ / static_cast<__int128>(size_));
+}
+
+void DeadlineWheel::link_before(DeadlineNode& position, DeadlineNode& node) {
+  node.previous = position.previous;
+  node.next = &position;
+  position.previous->next = &node;
+  position.previous = &node;
+}
+
+void DeadlineWheel::insert(DeadlineNode& node) {
+  ++size_;
+  deadline_sum_ += node.deadline_ms;
+  place(node);
+}
+
+void DeadlineWheel::erase(DeadlineNode& node) {
+  --size_;
+  deadline_sum_ -= node.deadline_ms;
+  unlink(node);
+  node.previous = node.next = nullptr;
+}
+
+void DeadlineWheel::update(DeadlineNode& node, int64_t deadline_ms) {
+  deadline_sum_ += deadline_ms - node.deadline_ms;
+  const bool nearer = deadline_ms < node.deadline_ms;
+  node.deadline_ms = deadline_ms;
+  if (nearer) {
+    unlink(node);
+    place(node);
+  }
+}
+
+void DeadlineWheel::relocate(DeadlineNode& moved) {
+  moved.previous->next = &moved;
+  moved.next->previous = &moved;
+}
+
+// A node stands at the level of the highest six-bit digit in which its tick differs from the current one, so that each
+// level is walked exactly once per turn of the level above.
+void DeadlineWheel::place(DeadlineNode& node) {
+  constexpr int64_t kHorizon = (int64_t{1} << (kSlotBits * kLevels)) - 1;
+  // One tick later than the deadline's own, so that on arrival the deadline has passed.
+  int64_t tick = std::max(tick_of(node.deadline_ms) + 1, current_);
+  // Beyond the top level's turn: wait at its end and be placed again from there.
+  if ((tick ^ current_) > kHorizon) tick = current_ | kHorizon;
+  const auto difference = static_cast<uint64_t>(tick ^ current_);
+  const unsigned level = difference == 0 ? 0 : (static_cast<unsigned>(std::bit_width(difference)) - 1) / kSlotBits;
+  const auto slot = static_cast<size_t>(tick >> (kSlotBits * level)) & (kSlots - 1);
+  link_before(slots_[level][slot], node);
+  occupied_[level] |= uint64_t{1} << slot;
+}
+
+DeadlineNode* DeadlineWheel::next_candidate(int64_t target) {
+  for (;;) {
+    if (!is_empty(cascading_)) return cascading_.next;
+    const auto digit = static_cast<unsigned>(current_) & (kSlots - 1);
+    const uint64_t ahead = occupied_[0] & (~uint64_t{0} << digit);
+    if (ahead != 0) {
+      const auto slot = static_cast<unsigned>(std::countr_zero(ahead));
+      const int64_t tick = (current_ & ~static_cast<int64_t>(kSlots - 1)) + slot;
+      if (tick > target) break;
+      current_ = tick;
+      DeadlineNode& sentinel = slots_[0][slot];
+      if (!is_empty(sentinel)) return sentinel.next;
+      occupied_[0] &= ~(uint64_t{1} << slot);
+      continue;
+    }
+    // Nothing more in this turn of the lowest level: go to where the lowest occupied level has its next slot.
+    unsigned level = 1;
+    while (level < kLevels && occupied_[level] == 0) ++level;
+    if (level == kLevels) break;
+    const int64_t boundary = (current_ | ((int64_t{1} << (kSlotBits * level)) - 1)) + 1;
+    if (boundary > target) break;
+    enter(boundary);
+  }
+  // Nothing stands between here and the target, so no slot is passed unseen.
+  current_ = std::max(current_, target);
+  return nullptr;
+}
+
+void DeadlineWheel::enter(int64_t tick) {
+  const auto changed = static_cast<uint64_t>(tick ^ current_);
+  current_ = tick;
+  for (unsigned level = kLevels - 1; level >= 1; --level) {
+    if ((changed >> (kSlotBits * level)) == 0) continue;
+    const auto slot = static_cast<size_t>(tick >> (kSlotBits * level)) & (kSlots - 1);
+    DeadlineNode& sentinel = slots_[level][slot];
+    occupied_[level] &= ~(uint64_t{1} << slot);
+    if (is_empty(sentinel)) continue;
+    // Splice the slot's list onto the end of the cascade.
+    sentinel.next->previous = cascading_.previous;
+    cascading_.previous->next = sentinel.next;
+    sentinel.previous->next = &cascading_;
+    cascading_.previous = sentinel.previous;
+    make_empty(sentinel);
+  }
+}
+
+}  // namespace latchkey::store

@@ -1,0 +1,141 @@
+// One key and its value in one allocation.
+//
+//     +--------------------------------+ 0
+//     | form, flags, key length, clock |      8 bytes
+//     +--------------------------------+ 8
+//     | deadline, wheel links          |     24 bytes, when the key has a deadline
+//     +--------------------------------+
+//     | integer, blob or value pointer |      8 bytes, unless the value is inline
+//     +--------------------------------+
+//     | key length                     |      8 bytes, for keys of 64 KiB and more
+//     +--------------------------------+
+//     | the key's bytes                |
+//     +--------------------------------+
+//     | an inline value's bytes        |      up to kMaxInlineValue
+//     +--------------------------------+
+//
+// A 16-byte key with a 32-byte value takes 56 bytes (64 as allocated), with a deadline 80. Allocations are rounded to the
+// allocator's classes, and a new value that fits the same class is written in place.
+//
+// Entries are made, changed and destroyed by Keyspace; whoever else holds one only reads it. An Entry pointer is valid until
+// the next change of its key.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "base/blob.h"
+#include "store/deadline_wheel.h"
+
+namespace latchkey::store {
+
+// Types as TYPE names them.
+enum class Type : uint8_t { kString, kList, kSet, kSortedSet, kHash, kStream };
+
+// The name TYPE and SCAN's TYPE option use ("string", "zset", ...).
+std::string_view type_name(Type type);
+
+// A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams derive from it.
+class Value {
+ public:
+  virtual ~Value() = default;
+  // The name OBJECT ENCODING gives.
+  virtual std::string_view encoding_name() const = 0;
+  // Elements or bytes whose freeing is worth a background thread when there are many.
+  virtual size_t free_effort() const = 0;
+  // Bytes held besides the entry.
+  virtual size_t memory_usage() const = 0;
+  // An independent copy.
+  virtual Value* clone() const = 0;
+};
+
+class Entry {
+ public:
+  static constexpr size_t kMaxInlineValue = 255;
+  // Access clocks have 24 bits: LRU in seconds, or LFU as 16 bits of minutes and 8 of logarithmic counter.
+  static constexpr uint32_t kMaxAccess = (1u << 24) - 1;
+
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+  Type type() const { return static_cast<Type>(form_ >> 4); }
+  bool is_string() const { return type() == Type::kString; }
+
+  std::string_view key() const { return {bytes() + key_offset(), key_size()}; }
+
+  bool has_deadline() const { return (flags_ & kHasDeadline) != 0; }
+  // Unix time in milliseconds, or -1.
+  int64_t deadline_ms() const { return has_deadline() ? node().deadline_ms : -1; }
+
+  uint32_t access() const { return access_and_size_ >> 8; }
+  void set_access(uint32_t access) { access_and_size_ = (access << 8) | (access_and_size_ & 0xff); }
+
+  // Strings.
+  bool is_integer() const { return form() == Form::kInteger; }
+  bool is_blob() const { return form() == Form::kBlob; }
+  int64_t integer() const { return *reinterpret_cast<const int64_t*>(payload()); }
+  base::Blob* blob() const { return *reinterpret_cast<base::Blob* const*>(payload()); }
+  // An inline or blob value's bytes; not for integers.
+  std::string_view text() const {
+    if (form() == Form::kBlob) return blob()->view();
+    return {bytes() + key_offset() + key_size(), access_and_size_ & 0xff};
+  }
+  // The value's bytes; integers are written to `scratch` (room for 20 bytes).
+  std::string_view string(char* scratch) const;
+  size_t string_size() const;
+
+  // Other types.
+  Value* value() const { return *reinterpret_cast<Value* const*>(payload()); }
+
+  // "int", "embstr", "raw", or the value's own.
+  std::string_view encoding_name() const;
+  // Bytes of this entry and its value.
+  size_t memory_usage() const;
+
+ private:
+  friend class Keyspace;
+
+  enum class Form : uint8_t { kInline, kInteger, kBlob, kValue };
+  enum Flag : uint8_t {
+    kHasDeadline = 1,
+    kHasPayload = 2,
+    kHasLongKey = 4,
+    kChangedInPlace = 8,  // by APPEND and its kin: reported as "raw" however short
+  };
+
+  Entry() = default;
+
+  Form form() const { return static_cast<Form>(form_ & 15); }
+  const char* bytes() const { return reinterpret_cast<const char*>(this); }
+  char* bytes() { return reinterpret_cast<char*>(this); }
+  size_t payload_offset() const { return sizeof(Entry) + (flags_ & kHasDeadline) * sizeof(DeadlineNode); }
+  const char* payload() const { return bytes() + payload_offset(); }
+  char* payload() { return bytes() + payload_offset(); }
+  size_t key_offset() const { return key_offset(flags_); }
+  static size_t key_offset(uint8_t flags) {
+    return sizeof(Entry) + (flags & kHasDeadline) * sizeof(DeadlineNode) + ((flags & kHasPayload) << 2) +
+           ((flags & kHasLongKey) << 1);
+  }
+  size_t key_size() const {
+    if ((flags_ & kHasLongKey) == 0) return short_key_size_;
+    size_t size;
+    std::memcpy(&size, bytes() + key_offset() - sizeof(size), sizeof(size));
+    return size;
+  }
+  const DeadlineNode& node() const { return *reinterpret_cast<const DeadlineNode*>(bytes() + sizeof(Entry)); }
+  DeadlineNode& node() { return *reinterpret_cast<DeadlineNode*>(bytes() + sizeof(Entry)); }
+  static Entry& of(DeadlineNode& node) {
+    return *reinterpret_cast<Entry*>(reinterpret_cast<char*>(&node) - sizeof(Entry));
+  }
+
+  uint8_t form_;   // type << 4 | form
+  uint8_t flags_;
+  uint16_t short_key_size_;
+  uint32_t access_and_size_;  // access clock << 8 | size of an inline value
+};
+static_assert(sizeof(Entry) == 8);
+static_assert(sizeof(DeadlineNode) == 24);
+
+}  // namespace latchkey::store

@@ -1,0 +1,359 @@
+#include "store/keyspace.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/number.h"
+
+namespace latchkey::store {
+
+namespace {
+
+// Freeing this many elements (or 64 KiB pieces of a string) is worth another thread.
+constexpr size_t kLazyFreeThreshold = 64;
+
+// The allocator's classes: multiples of 16 up to 128, then four to a doubling. Rounding up costs no memory, and lets a
+// value be replaced in place by any that falls into the same class.
+size_t round_to_class(size_t size) {
+  if (size <= 128) return (size + 15) & ~size_t{15};
+  const size_t step = std::bit_floor(size - 1) / 4;
+  return (size + step - 1) & ~(step - 1);
+}
+
+bool parse_integer_value(std::string_view bytes, int64_t* value) {
+  return bytes.size() <= base::kMaxInt64Text && base::parse_int64(bytes, value);
+}
+
+}  // namespace
+
+// --- Access clocks ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr uint8_t kInitialFrequency = 5;
+
+uint32_t minutes_clock(const Environment& environment) {
+  return static_cast<uint32_t>(environment.now_ms / 60'000) & 0xffff;
+}
+
+}  // namespace
+
+uint32_t initial_access(const Environment& environment) {
+  if (!environment.use_lfu) return environment.access_clock;
+  return (minutes_clock(environment) << 8) | kInitialFrequency;
+}
+
+uint8_t lfu_counter(const Environment& environment, uint32_t access) {
+  const uint32_t counter = access & 0xff;
+  if (environment.lfu_decay_minutes <= 0) return static_cast<uint8_t>(counter);
+  const uint32_t elapsed = (minutes_clock(environment) - (access >> 8)) & 0xffff;
+  const uint32_t periods = elapsed / static_cast<uint32_t>(environment.lfu_decay_minutes);
+  return static_cast<uint8_t>(counter > periods ? counter - periods : 0);
+}
+
+// A counter grows with a probability that falls as it grows (a Morris counter), so eight bits span millions of accesses.
+uint32_t touched_access(const Environment& environment, uint32_t access, base::Random& random) {
+  uint32_t counter = lfu_counter(environment, access);
+  if (counter < 255) {
+    const double excess = counter > kInitialFrequency ? counter - kInitialFrequency : 0;
+    if (random.unit() < 1.0 / (excess * environment.lfu_log_factor + 1)) ++counter;
+  }
+  return (minutes_clock(environment) << 8) | counter;
+}
+
+// --- Entries ----------------------------------------------------------------------------------------------------------
+
+Entry* Keyspace::allocate(std::string_view key, Type type, Entry::Form form, uint8_t flags, size_t inline_size) const {
+  const bool long_key = key.size() > UINT16_MAX;
+  if (long_key) flags |= Entry::kHasLongKey;
+  const size_t offset = Entry::key_offset(flags);
+  auto* entry = new (::operator new(round_to_class(offset + key.size() + inline_size))) Entry;
+  entry->form_ = static_cast<uint8_t>(static_cast<unsigned>(type) << 4 | static_cast<unsigned>(form));
+  entry->flags_ = flags;
+  entry->short_key_size_ = long_key ? 0 : static_cast<uint16_t>(key.size());
+  entry->access_and_size_ = initial_access(environment_) << 8 | static_cast<uint32_t>(inline_size);
+  if ((flags & Entry::kHasDeadline) != 0) new (&entry->node()) DeadlineNode;
+  if (long_key) {
+    const size_t size = key.size();
+    std::memcpy(entry->bytes() + offset - sizeof(size), &size, sizeof(size));
+  }
+  std::memcpy(entry->bytes() + offset, key.data(), key.size());
+  return entry;
+}
+
+size_t Keyspace::allocated_size(const Entry& entry) {
+  return round_to_class(entry.key_offset() + entry.key_size() +
+                        (entry.form() == Entry::Form::kInline ? entry.text().size() : 0));
+}
+
+void Keyspace::free_entry(Entry* entry) {
+  if (entry->form() == Entry::Form::kBlob) {
+    entry->blob()->release();
+  } else if (entry->form() == Entry::Form::kValue) {
+    delete entry->value();
+  }
+  ::operator delete(entry, allocated_size(*entry));
+}
+
+void Keyspace::dispose(Entry* entry, bool lazily) {
+  if (lazily && entry->form() == Entry::Form::kValue && entry->value()->free_effort() > kLazyFreeThreshold) {
+    environment_.reclaimer.free_later(1, [entry] { free_entry(entry); });
+  } else {
+    free_entry(entry);
+  }
+}
+
+Entry* Keyspace::rebuild(Entry& entry, std::string_view key, bool with_deadline) const {
+  const bool is_inline = entry.form() == Entry::Form::kInline;
+  uint8_t flags = entry.flags_ & (Entry::kHasPayload | Entry::kChangedInPlace);
+  if (with_deadline) flags |= Entry::kHasDeadline;
+  const size_t inline_size = is_inline ? entry.text().size() : 0;
+  Entry* rebuilt = allocate(key, entry.type(), entry.form(), flags, inline_size);
+  rebuilt->set_access(entry.access());
+  if (is_inline) {
+    std::memcpy(rebuilt->bytes() + rebuilt->key_offset() + key.size(), entry.text().data(), inline_size);
+  } else {
+    std::memcpy(rebuilt->payload(), entry.payload(), sizeof(void*));
+  }
+  return rebuilt;
+}
+
+DetachedEntry::~DetachedEntry() {
+  if (entry_ != nullptr) Keyspace::free_entry(entry_);
+}
+
+// --- The database -----------------------------------------------------------------------------------------------------
+
+Keyspace::Keyspace(int index, Environment& environment)
+    : index_(index), environment_(environment), table_(environment.secret) {}
+
+Keyspace::~Keyspace() { clear(false); }
+
+int64_t Keyspace::mean_ttl_ms() const {
+  if (volatile_size() == 0) return 0;
+  return std::max<int64_t>(deadlines_->mean_deadline_ms() - environment_.now_ms, 0);
+}
+
+DeadlineWheel& Keyspace::deadlines() {
+  if (deadlines_ == nullptr) deadlines_ = std::make_unique<DeadlineWheel>(environment_.now_ms);
+  return *deadlines_;
+}
+
+Entry** Keyspace::unless_expired(Entry** slot, uint64_t hash) {
+  Entry* entry = *slot;
+  if (!is_expired(*entry)) return slot;
+  if (environment_.expired == Environment::Expired::kRemove) {
+    ++environment_.expired_keys;
+    if (environment_.expiry_observer != nullptr) environment_.expiry_observer->key_expiring(*this, entry->key());
+    deadlines_->erase(entry->node());
+    table_.erase(slot, hash);
+    dispose(entry, true);
+  }
+  return nullptr;
+}
+
+const Entry* Keyspace::random_entry() {
+  constexpr int kMostTries = 100;
+  for (int tries = 0; tries < kMostTries && !table_.empty(); ++tries) {
+    Entry* entry = table_.random(environment_.random);
+    if (!is_expired(*entry)) return entry;
+    find(entry->key(), kPeek);
+  }
+  return nullptr;
+}
+
+void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
+  if (ref.slot_ != nullptr) {
+    Entry* old = *ref.slot_;
+    if (old->has_deadline()) deadlines_->erase(old->node());
+    *ref.slot_ = entry;
+    dispose(old, true);
+  } else {
+    ref.slot_ = table_.insert(entry, ref.hash_);
+  }
+  if (deadline_ms >= 0) {
+    entry->node().deadline_ms = deadline_ms;
+    deadlines().insert(entry->node());
+  }
+  ref.key_ = entry->key();
+}
+
+void Keyspace::set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms) {
+  int64_t integer;
+  if (parse_integer_value(bytes, &integer)) {
+    set_integer(ref, integer, deadline_ms);
+    return;
+  }
+  deadline_ms = resolve_deadline(ref, deadline_ms);
+  const bool has_deadline = deadline_ms >= 0;
+  uint8_t flags = has_deadline ? Entry::kHasDeadline : 0;
+  if (bytes.size() > Entry::kMaxInlineValue) {
+    Entry* entry = allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags | Entry::kHasPayload, 0);
+    *reinterpret_cast<base::Blob**>(entry->payload()) = base::Blob::create(bytes);
+    replace(ref, entry, deadline_ms);
+    return;
+  }
+  if (ref && ref->form() == Entry::Form::kInline && ref->has_deadline() == has_deadline) {
+    Entry& entry = **ref.slot_;
+    const size_t offset = entry.key_offset() + entry.key_size();
+    if (round_to_class(offset + bytes.size()) == round_to_class(offset + entry.text().size())) {
+      std::memmove(entry.bytes() + offset, bytes.data(), bytes.size());
+      entry.access_and_size_ = initial_access(environment_) << 8 | static_cast<uint32_t>(bytes.size());
+      entry.flags_ &= static_cast<uint8_t>(~Entry::kChangedInPlace);
+      if (has_deadline) deadlines_->update(entry.node(), deadline_ms);
+      return;
+    }
+  }
+  Entry* entry = allocate(ref.key_, Type::kString, Entry::Form::kInline, flags, bytes.size());
+  std::memcpy(entry->bytes() + entry->key_offset() + entry->key_size(), bytes.data(), bytes.size());
+  replace(ref, entry, deadline_ms);
+}
+
+void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
+  deadline_ms = resolve_deadline(ref, deadline_ms);
+  const bool has_deadline = deadline_ms >= 0;
+  if (ref && ref->is_integer() && ref->has_deadline() == has_deadline) {
+    Entry& entry = **ref.slot_;
+    *reinterpret_cast<int64_t*>(entry.payload()) = value;
+    if (has_deadline) deadlines_->update(entry.node(), deadline_ms);
+    return;
+  }
+  uint8_t flags = Entry::kHasPayload;
+  if (has_deadline) flags |= Entry::kHasDeadline;
+  Entry* entry = allocate(ref.key_, Type::kString, Entry::Form::kInteger, flags, 0);
+  *reinterpret_cast<int64_t*>(entry->payload()) = value;
+  replace(ref, entry, deadline_ms);
+}
+
+std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
+  if (ref && ref->is_blob() && !ref->blob()->shared()) {
+    base::Blob* blob = base::Blob::extend(ref->blob(), size);
+    *reinterpret_cast<base::Blob**>((*ref.slot_)->payload()) = blob;
+    return {blob->data(), blob->size()};
+  }
+  char scratch[base::kMaxInt64Text];
+  const std::string_view old = ref ? ref->string(scratch) : std::string_view();
+  const int64_t deadline_ms = resolve_deadline(ref, kKeepDeadline);
+  uint8_t flags = Entry::kChangedInPlace;
+  if (deadline_ms >= 0) flags |= Entry::kHasDeadline;
+
+  char* bytes;
+  Entry* entry;
+  if (size <= Entry::kMaxInlineValue) {
+    entry = allocate(ref.key_, Type::kString, Entry::Form::kInline, flags, size);
+    bytes = entry->bytes() + entry->key_offset() + entry->key_size();
+    std::memcpy(bytes, old.data(), old.size());
+    std::memset(bytes + old.size(), 0, size - old.size());
+  } else {
+    entry = allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags | Entry::kHasPayload, 0);
+    base::Blob* blob = base::Blob::extend(base::Blob::create(old), size);
+    *reinterpret_cast<base::Blob**>(entry->payload()) = blob;
+    bytes = blob->data();
+  }
+  if (ref) entry->set_access(ref->access());
+  replace(ref, entry, deadline_ms);
+  return {bytes, size};
+}
+
+void Keyspace::set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value, int64_t deadline_ms) {
+  deadline_ms = resolve_deadline(ref, deadline_ms);
+  uint8_t flags = Entry::kHasPayload;
+  if (deadline_ms >= 0) flags |= Entry::kHasDeadline;
+  Entry* entry = allocate(ref.key_, type, Entry::Form::kValue, flags, 0);
+  *reinterpret_cast<Value**>(entry->payload()) = value.release();
+  replace(ref, entry, deadline_ms);
+}
+
+void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
+  Entry* entry = *ref.slot_;
+  const bool wanted = deadline_ms >= 0;
+  if (entry->has_deadline() && wanted) {
+    deadlines_->update(entry->node(), deadline_ms);
+    return;
+  }
+  if (entry->has_deadline() == wanted) return;
+  if (!wanted) deadlines_->erase(entry->node());
+  Entry* rebuilt = rebuild(*entry, entry->key(), wanted);
+  *ref.slot_ = rebuilt;
+  ::operator delete(entry, allocated_size(*entry));
+  if (wanted) {
+    rebuilt->node().deadline_ms = deadline_ms;
+    deadlines().insert(rebuilt->node());
+  }
+  ref.key_ = rebuilt->key();
+}
+
+void Keyspace::erase(KeyRef& ref, bool lazily) {
+  Entry* entry = table_.erase(ref.slot_, ref.hash_);
+  ref.slot_ = nullptr;
+  if (entry->has_deadline()) deadlines_->erase(entry->node());
+  dispose(entry, lazily);
+}
+
+void Keyspace::clear(bool lazily) {
+  if (table_.empty()) return;
+  auto table = std::make_shared<Table>(std::move(table_));
+  table_ = Table(environment_.secret);
+  // The wheel holds no memory of its own per entry; it just forgets them all.
+  deadlines_.reset();
+  const size_t count = table->size();
+  auto free_all = [table] {
+    table->for_each([](Entry* entry) { free_entry(entry); });
+    table->clear();
+  };
+  if (lazily && count > kLazyFreeThreshold) {
+    environment_.reclaimer.free_later(count, std::move(free_all));
+  } else {
+    free_all();
+  }
+}
+
+DetachedEntry Keyspace::detach(KeyRef& ref) {
+  Entry* entry = table_.erase(ref.slot_, ref.hash_);
+  ref.slot_ = nullptr;
+  const int64_t deadline_ms = entry->deadline_ms();
+  if (entry->has_deadline()) deadlines_->erase(entry->node());
+  return DetachedEntry(entry, deadline_ms);
+}
+
+DetachedEntry Keyspace::copy(const KeyRef& ref) const {
+  Entry& entry = **ref.slot_;
+  Entry* copied = rebuild(entry, entry.key(), entry.has_deadline());
+  if (entry.form() == Entry::Form::kBlob) {
+    *reinterpret_cast<base::Blob**>(copied->payload()) = base::Blob::create(entry.blob()->view());
+  } else if (entry.form() == Entry::Form::kValue) {
+    *reinterpret_cast<Value**>(copied->payload()) = entry.value()->clone();
+  }
+  return DetachedEntry(copied, entry.deadline_ms());
+}
+
+void Keyspace::attach(KeyRef& ref, DetachedEntry detached) {
+  LK_ASSERT(ref.slot_ == nullptr);
+  Entry* entry = std::exchange(detached.entry_, nullptr);
+  const bool wanted = detached.deadline_ms_ >= 0;
+  if (entry->key() != ref.key_ || entry->has_deadline() != wanted) {
+    Entry* rebuilt = rebuild(*entry, ref.key_, wanted);
+    ::operator delete(entry, allocated_size(*entry));
+    entry = rebuilt;
+  }
+  replace(ref, entry, detached.deadline_ms_);
+}
+
+void Keyspace::swap(Keyspace& other) {
+  std::swap(table_, other.table_);
+  std::swap(deadlines_, other.deadlines_);
+}
+
+bool Keyspace::expire_due(size_t budget) {
+  if (deadlines_ == nullptr || environment_.expired != Environment::Expired::kRemove) return true;
+  return deadlines_->advance(environment_.now_ms, budget, [&](DeadlineNode& node) {
+    Entry& entry = Entry::of(node);
+    const uint64_t hash = table_.hash(entry.key());
+    unless_expired(table_.find(entry.key(), hash), hash);
+  });
+}
+
+}  // namespace latchkey::store

@@ -1,0 +1,258 @@
+// One database: keys, their values and their deadlines.
+//
+// A key past its deadline is gone: find() does not return it and removes it (lazy expiry), expire_due() removes the rest
+// within a tick or two of their deadlines (active expiry).
+//
+// Everything that changes a key goes through here and through a KeyRef, which find() gives: the key's place, found once and
+// used for whatever follows. A KeyRef is valid until another key of the same keyspace is inserted or erased. Operations that
+// move the entry keep the KeyRef they were given up to date. Nothing here tells anyone that a key changed; handlers do that
+// once, through server::Effects. The exception is expiry, which no command asked for: the observer hears of it.
+//
+// Not thread-safe. All costs O(1) expected unless stated.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/random.h"
+#include "store/deadline_wheel.h"
+#include "store/entry.h"
+#include "store/hash_table.h"
+#include "store/reclaimer.h"
+
+namespace latchkey::store {
+
+class Keyspace;
+
+// Told of keys that go because their time has come, before they go.
+class ExpiryObserver {
+ public:
+  virtual ~ExpiryObserver() = default;
+  virtual void key_expiring(Keyspace& keyspace, std::string_view key) = 0;
+};
+
+// What all databases of a server share. `now_ms` and `access_clock` are set by the server once per batch of commands, so
+// that a command, a transaction or a script sees time stand still.
+struct Environment {
+  base::HashSecret secret;
+  base::Random random{0};
+  Reclaimer reclaimer;
+  ExpiryObserver* expiry_observer = nullptr;
+
+  int64_t now_ms = 0;         // Unix time
+  uint32_t access_clock = 0;  // what a touched entry's access field becomes under LRU
+  bool use_lfu = false;       // entries count accesses instead
+  int lfu_log_factor = 10;
+  int lfu_decay_minutes = 1;
+  bool freeze_access = false;  // for clients in NO-TOUCH mode
+  // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: they are still there (loading).
+  enum class Expired : uint8_t { kRemove, kHide, kShow } expired = Expired::kRemove;
+
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t expired_keys = 0;
+};
+
+// The access field of an entry that is used now / of a new entry.
+uint32_t touched_access(const Environment& environment, uint32_t access, base::Random& random);
+uint32_t initial_access(const Environment& environment);
+// The LFU counter after decay, 0 .. 255.
+uint8_t lfu_counter(const Environment& environment, uint32_t access);
+
+class KeyRef {
+ public:
+  KeyRef() = default;
+  explicit operator bool() const { return slot_ != nullptr; }
+  Entry* operator->() const { return *slot_; }
+  Entry& operator*() const { return **slot_; }
+  std::string_view key() const { return key_; }
+
+ private:
+  friend class Keyspace;
+  KeyRef(std::string_view key, uint64_t hash, Entry** slot) : key_(key), hash_(hash), slot_(slot) {}
+
+  std::string_view key_;
+  uint64_t hash_ = 0;
+  Entry** slot_ = nullptr;  // null: no such key
+};
+
+// An entry outside of any keyspace, on its way between two.
+class DetachedEntry {
+ public:
+  DetachedEntry() = default;
+  DetachedEntry(DetachedEntry&& other) noexcept
+      : entry_(std::exchange(other.entry_, nullptr)), deadline_ms_(other.deadline_ms_) {}
+  DetachedEntry& operator=(DetachedEntry&& other) noexcept {
+    std::swap(entry_, other.entry_);
+    deadline_ms_ = other.deadline_ms_;
+    return *this;
+  }
+  ~DetachedEntry();
+  const Entry& operator*() const { return *entry_; }
+  const Entry* operator->() const { return entry_; }
+  int64_t deadline_ms() const { return deadline_ms_; }
+
+ private:
+  friend class Keyspace;
+  explicit DetachedEntry(Entry* entry, int64_t deadline_ms) : entry_(entry), deadline_ms_(deadline_ms) {}
+  Entry* entry_ = nullptr;
+  int64_t deadline_ms_ = -1;
+};
+
+class Keyspace {
+ public:
+  static constexpr int64_t kNoDeadline = -1;
+  // For `deadline_ms` parameters: leave the deadline as it is.
+  static constexpr int64_t kKeepDeadline = -2;
+
+  enum Find : uint8_t { kTouch = 0, kNoTouch = 1, kNoStats = 2, kPeek = kNoTouch | kNoStats };
+
+  Keyspace(int index, Environment& environment);
+  ~Keyspace();
+  Keyspace(const Keyspace&) = delete;
+  Keyspace& operator=(const Keyspace&) = delete;
+
+  // The database's number; SWAPDB exchanges the contents, not the numbers.
+  int index() const { return index_; }
+  size_t size() const { return table_.size(); }
+  bool empty() const { return table_.empty(); }
+  size_t volatile_size() const { return deadlines_ == nullptr ? 0 : deadlines_->size(); }
+  // Mean time to live of keys that have a deadline, in milliseconds; 0 when there are none.
+  int64_t mean_ttl_ms() const;
+  Environment& environment() { return environment_; }
+
+  // --- Looking up -----------------------------------------------------------------------------------------------------
+
+  // Two steps to bring the lines of a coming lookup near, some work apart.
+  uint64_t prefetch_bucket(std::string_view key) const {
+    const uint64_t hash = table_.hash(key);
+    table_.prefetch_bucket(hash);
+    return hash;
+  }
+  void prefetch_entry(uint64_t hash) const { table_.prefetch_item(hash); }
+
+  // For commands that read: counts a hit or a miss and marks the entry as used, unless `how` says otherwise.
+  KeyRef find(std::string_view key, uint8_t how = kTouch) {
+    const uint64_t hash = table_.hash(key);
+    Entry** slot = table_.find(key, hash);
+    if (slot != nullptr && (*slot)->has_deadline()) slot = unless_expired(slot, hash);
+    if (slot == nullptr) {
+      if ((how & kNoStats) == 0) ++environment_.misses;
+      return {key, hash, nullptr};
+    }
+    if ((how & kNoStats) == 0) ++environment_.hits;
+    if ((how & kNoTouch) == 0) touch(**slot);
+    return {key, hash, slot};
+  }
+  // For commands that write: marks the entry as used.
+  KeyRef find_for_write(std::string_view key) { return find(key, kNoStats); }
+
+  bool exists(std::string_view key) { return static_cast<bool>(find(key, kPeek)); }
+
+  // A key chosen uniformly among those not expired, or none. (Gives up after a hundred expired ones.)
+  const Entry* random_entry();
+
+  // Calls fn(const Entry&) for every key that is not expired. O(size).
+  template <typename Fn>
+  void for_each(Fn&& fn) const {
+    table_.for_each([&](Entry* entry) {
+      if (!is_expired(*entry)) fn(static_cast<const Entry&>(*entry));
+    });
+  }
+  // One step of SCAN, expired entries included: see HashTable::scan.
+  template <typename Fn>
+  uint64_t scan(uint64_t cursor, Fn&& fn) const {
+    return table_.scan(cursor, [&](Entry* entry) { fn(static_cast<const Entry&>(*entry)); });
+  }
+  bool is_expired(const Entry& entry) const {
+    return entry.has_deadline() && entry.deadline_ms() <= environment_.now_ms &&
+           environment_.expired != Environment::Expired::kShow;
+  }
+
+  // --- Changing -------------------------------------------------------------------------------------------------------
+
+  // Makes the key a string of these bytes, whatever it was: integers, short strings and long ones each in their form.
+  // `deadline_ms`: Unix time, kNoDeadline or kKeepDeadline.
+  void set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
+  // Makes the key the decimal text of `value`.
+  void set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms = kKeepDeadline);
+  // Makes an existing string (or, where there is no key, a new one) `size` bytes long, at least as long as it is, and gives
+  // its bytes to be written; new ones are zero. The deadline stays.
+  std::span<char> extend_string(KeyRef& ref, size_t size);
+  // Makes the key hold `value`, which is taken over.
+  void set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value, int64_t deadline_ms = kNoDeadline);
+
+  // Unix time in milliseconds, or kNoDeadline.
+  void set_deadline(KeyRef& ref, int64_t deadline_ms);
+  void set_access(KeyRef& ref, uint32_t access) { ref->set_access(access); }
+
+  // Removes an existing key; ref becomes empty. Large values are freed in the background when `lazily`.
+  void erase(KeyRef& ref, bool lazily = true);
+  // Removes every key. In the background unless !lazily.
+  void clear(bool lazily);
+
+  // Takes an existing key out, to be put elsewhere.
+  DetachedEntry detach(KeyRef& ref);
+  // A copy of an existing key's value.
+  DetachedEntry copy(const KeyRef& ref) const;
+  // Puts a value where `ref` (which must be empty) stands, under ref's key, with its deadline and access clock.
+  void attach(KeyRef& ref, DetachedEntry entry);
+
+  // Exchanges the contents of two databases.
+  void swap(Keyspace& other);
+
+  // Removes keys whose deadline has passed, at most `budget` steps of work; false when there is more to do.
+  bool expire_due(size_t budget);
+
+  // --- Figures --------------------------------------------------------------------------------------------------------
+
+  struct EntryTraits {
+    using Item = Entry;
+    static std::string_view key(const Entry* entry) { return entry->key(); }
+  };
+  using Table = HashTable<EntryTraits>;
+  const Table& table() const { return table_; }
+
+ private:
+  friend class DetachedEntry;
+
+  void touch(Entry& entry) {
+    if (environment_.freeze_access) return;
+    if (environment_.use_lfu) {
+      entry.set_access(touched_access(environment_, entry.access(), environment_.random));
+    } else if (entry.access() != environment_.access_clock) {
+      // Unchanged clocks are not written, so that reading does not dirty the line.
+      entry.set_access(environment_.access_clock);
+    }
+  }
+  // The slot, or null when the entry was past its deadline.
+  Entry** unless_expired(Entry** slot, uint64_t hash);
+
+  // An unlinked entry with room for what `flags` and the sizes say; key written, access clock initial.
+  Entry* allocate(std::string_view key, Type type, Entry::Form form, uint8_t flags, size_t inline_size) const;
+  static size_t allocated_size(const Entry& entry);
+  static void free_entry(Entry* entry);
+  // As free_entry, in the background when the value is large and `lazily`.
+  void dispose(Entry* entry, bool lazily);
+  // Puts `entry` into the place of ref's (which is disposed of), or inserts it; links its deadline.
+  void replace(KeyRef& ref, Entry* entry, int64_t deadline_ms);
+  // What kKeepDeadline stands for.
+  static int64_t resolve_deadline(const KeyRef& ref, int64_t deadline_ms) {
+    if (deadline_ms != kKeepDeadline) return deadline_ms;
+    return ref ? ref->deadline_ms() : kNoDeadline;
+  }
+  DeadlineWheel& deadlines();
+  // A copy of `entry` under another key, with or without room for a deadline; the value is moved, not copied.
+  Entry* rebuild(Entry& entry, std::string_view key, bool with_deadline) const;
+
+  int index_;
+  Environment& environment_;
+  Table table_;
+  std::unique_ptr<DeadlineWheel> deadlines_;  // made with the first deadline
+};
+
+}  // namespace latchkey::store
