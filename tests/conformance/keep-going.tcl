@@ -61,7 +61,10 @@ proc start_server {options {code undefined}} {
 }
 
 rename wait_server_started keep_going::suite_wait_server_started
-proc wait_server_started {config_file stdout pid} {
+proc wait_server_started {args} {
+    # The suites differ in what else they pass, but agree on these two.
+    set stdout [lsearch -inline -glob $args */stdout]
+    set pid [lindex $args end]
     set told " PID: $pid.*Server initialized|Failed listening on port"
     while {[is_alive $pid] && ![regexp -- $told [exec cat $stdout]]} {
         after 20
@@ -71,7 +74,7 @@ proc wait_server_started {config_file stdout pid} {
         set words [exec tail -n 4 $stdout $stderr]
         error "the server exited instead of starting: $words"
     }
-    keep_going::suite_wait_server_started $config_file $stdout $pid
+    keep_going::suite_wait_server_started {*}$args
 }
 
 # Gives every running server of the stack a new connection, and starts the innermost one again when it
