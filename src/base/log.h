@@ -1,0 +1,72 @@
+// Logger: the server's log, in the format that harnesses and operators of the reference know:
+//
+//   PID:ROLE DD Mon YYYY HH:MM:SS.mmm LEVEL message
+//
+// ROLE is M (master), S (replica), C (a child, or a process still starting) or X (sentinel); LEVEL
+// is one of . - * #. Every line is written by opening, appending and closing the file, so that a
+// rotated file is simply replaced; with no file lines go to standard output. Stamps come from the
+// machine's clock and local time zone, whatever clock the server runs on. A line below the level
+// costs one comparison. One logger may be used from several threads.
+#pragma once
+
+#include <cstdarg>
+#include <string>
+#include <string_view>
+
+namespace latchkey::base {
+
+enum class LogLevel { kDebug, kVerbose, kNotice, kWarning, kNothing };
+
+class Logger {
+ public:
+  // Logs to standard output at kNotice.
+  Logger() = default;
+  ~Logger();
+  Logger(const Logger&) = delete;
+  Logger& operator=(const Logger&) = delete;
+
+  void set_level(LogLevel level) { level_ = level; }
+  LogLevel level() const { return level_; }
+
+  // An empty path means standard output.
+  void set_file(std::string path) { file_ = std::move(path); }
+  const std::string& file() const { return file_; }
+
+  void set_role(char role) { role_ = role; }
+
+  // Also sends lines to syslog(3) under `ident`; `facility` is a LOG_* facility. The system log
+  // belongs to the process: the last logger that opens it names it.
+  void open_syslog(std::string ident, int facility);
+
+  bool enabled(LogLevel level) const { return level >= level_ && level_ != LogLevel::kNothing; }
+
+  // One line; a newline is added. Text that cannot be written is dropped.
+  void log(LogLevel level, std::string_view message);
+
+  void debug(std::string_view message) { log(LogLevel::kDebug, message); }
+  void verbose(std::string_view message) { log(LogLevel::kVerbose, message); }
+  void notice(std::string_view message) { log(LogLevel::kNotice, message); }
+  void warning(std::string_view message) { log(LogLevel::kWarning, message); }
+
+  // The same with printf's formats; nothing is formatted for a level that is off.
+  void logf(LogLevel level, const char* format, ...) __attribute__((format(printf, 3, 4)));
+
+  // Text as it is, without stamp, at any level but kNothing: crash reports and the start-up logo.
+  void raw(std::string_view text);
+
+  // Descriptor that lines go to, for use inside a signal handler: opened for appending, or standard
+  // output. Give it back with close_raw. Safe to call where malloc is not.
+  int open_raw() const;
+  void close_raw(int descriptor) const;
+
+ private:
+  void write(std::string_view text) const;
+
+  LogLevel level_ = LogLevel::kNotice;
+  char role_ = 'M';
+  bool syslog_ = false;
+  std::string file_;
+  std::string syslog_ident_;
+};
+
+}  // namespace latchkey::base

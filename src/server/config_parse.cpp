@@ -1,0 +1,232 @@
+#include "server/config_parse.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace latchkey::server {
+
+namespace {
+
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = to_lower(c);
+  if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
+  return -1;
+}
+
+char escaped_character(char c) {
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'b':
+      return '\b';
+    case 'a':
+      return '\a';
+    default:
+      return c;
+  }
+}
+
+// Reads one line word by word.
+class WordReader {
+ public:
+  explicit WordReader(std::string_view line) : line_(line.substr(0, line.find('\0'))) {}
+
+  // False at the end of the line.
+  bool skip_spaces() {
+    while (at_ < line_.size() && is_space(line_[at_])) ++at_;
+    return at_ < line_.size();
+  }
+
+  // False when quotes do not balance.
+  bool read(std::string* word) {
+    while (at_ < line_.size() && !is_space(line_[at_])) {
+      const char c = line_[at_++];
+      if (c != '"' && c != '\'') {
+        word->push_back(c);
+        continue;
+      }
+      if (c == '"' ? !read_double_quoted(word) : !read_single_quoted(word)) return false;
+      return at_ == line_.size() || is_space(line_[at_]);
+    }
+    return true;
+  }
+
+ private:
+  bool read_double_quoted(std::string* word) {
+    while (at_ < line_.size()) {
+      const char c = line_[at_++];
+      if (c == '"') return true;
+      if (c != '\\' || at_ == line_.size()) {
+        word->push_back(c);
+      } else if (!read_hex_escape(word)) {
+        word->push_back(escaped_character(line_[at_++]));
+      }
+    }
+    return false;
+  }
+
+  bool read_hex_escape(std::string* word) {
+    if (line_[at_] != 'x' || line_.size() - at_ < 3) return false;
+    const int high = hex_digit(line_[at_ + 1]);
+    const int low = hex_digit(line_[at_ + 2]);
+    if (high < 0 || low < 0) return false;
+    word->push_back(static_cast<char>(high * 16 + low));
+    at_ += 3;
+    return true;
+  }
+
+  bool read_single_quoted(std::string* word) {
+    while (at_ < line_.size()) {
+      const char c = line_[at_++];
+      if (c == '\'') return true;
+      if (c == '\\' && at_ < line_.size() && line_[at_] == '\'') {
+        word->push_back(line_[at_++]);
+      } else {
+        word->push_back(c);
+      }
+    }
+    return false;
+  }
+
+  std::string_view line_;
+  size_t at_ = 0;
+};
+
+struct Unit {
+  std::string_view name;
+  uint64_t bytes;
+};
+
+constexpr std::array<Unit, 8> kUnits = {{
+    {"", 1},
+    {"b", 1},
+    {"k", 1000},
+    {"kb", 1024},
+    {"m", 1000 * 1000},
+    {"mb", 1024 * 1024},
+    {"g", 1000L * 1000 * 1000},
+    {"gb", 1024L * 1024 * 1024},
+}};
+
+}  // namespace
+
+std::optional<std::vector<std::string>> split_arguments(std::string_view line) {
+  std::vector<std::string> words;
+  WordReader reader(line);
+  while (reader.skip_spaces()) {
+    if (!reader.read(&words.emplace_back())) return std::nullopt;
+  }
+  return words;
+}
+
+std::string quote_argument(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    switch (c) {
+      case '\\':
+      case '"':
+        quoted.push_back('\\');
+        quoted.push_back(c);
+        break;
+      case '\n':
+        quoted.append("\\n");
+        break;
+      case '\r':
+        quoted.append("\\r");
+        break;
+      case '\t':
+        quoted.append("\\t");
+        break;
+      case '\a':
+        quoted.append("\\a");
+        break;
+      case '\b':
+        quoted.append("\\b");
+        break;
+      default:
+        if (byte >= 0x20 && byte < 0x7f) {
+          quoted.push_back(c);
+        } else {
+          quoted.append("\\x");
+          quoted.push_back(kHex[byte >> 4]);
+          quoted.push_back(kHex[byte & 15]);
+        }
+    }
+  }
+  quoted.push_back('"');
+  return quoted;
+}
+
+std::vector<std::string> split_at_spaces(std::string_view text) {
+  std::vector<std::string> pieces;
+  if (text.empty()) return pieces;
+  for (;;) {
+    const size_t space = text.find(' ');
+    pieces.emplace_back(text.substr(0, space));
+    if (space == std::string_view::npos) return pieces;
+    text.remove_prefix(space + 1);
+  }
+}
+
+std::optional<uint64_t> parse_memory(std::string_view text) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  uint64_t number = 0;
+  size_t at = 0;
+  for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
+    const auto digit = static_cast<uint64_t>(text[at] - '0');
+    number = number > (kMost - digit) / 10 ? kMost : number * 10 + digit;
+  }
+  const auto suffix = text.substr(at);
+  for (const Unit& unit : kUnits) {
+    if (!equal_ignoring_case(suffix, unit.name)) continue;
+    return number > kMost / unit.bytes ? kMost : number * unit.bytes;
+  }
+  return std::nullopt;
+}
+
+std::string format_memory(uint64_t bytes) {
+  for (const auto index : {7u, 5u, 3u}) {
+    const Unit& unit = kUnits[index];
+    if (bytes != 0 && bytes % unit.bytes == 0) {
+      return std::to_string(bytes / unit.bytes).append(unit.name);
+    }
+  }
+  return std::to_string(bytes);
+}
+
+std::string_view trim_line(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), to_lower);
+  return lower;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return to_lower(x) == to_lower(y);
+         });
+}
+
+}  // namespace latchkey::server
