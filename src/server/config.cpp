@@ -21,6 +21,7 @@
 #include "base/version.h"
 #include "server/config_directive.h"
 #include "server/config_parse.h"
+#include "server/config_rewrite.h"
 
 namespace latchkey::server {
 
@@ -415,6 +416,42 @@ void Config::on_change(std::initializer_list<std::string_view> names, Hook hook)
   }
   registered.act = std::move(hook);
   hooks_.push_back(std::move(registered));
+}
+
+// ---- CONFIG REWRITE
+
+bool Config::rewrite(std::string* error) const {
+  if (file_.empty()) {
+    *error = "The server is running without a config file";
+    return false;
+  }
+  std::string text;
+  errno = 0;
+  if (!read_file(file_, &text) && errno != ENOENT) {
+    *error = std::string("Rewriting config file: ") + strerror(errno);
+    return false;
+  }
+  if (replace_file(file_, rewritten(text))) return true;
+  *error = std::string("Rewriting config file: ") + strerror(errno);
+  return false;
+}
+
+std::string Config::rewritten(std::string_view text) const {
+  const ConfigValues defaults;
+  std::vector<DirectiveLines> all;
+  for (const Directive& directive : directives_) {
+    all.push_back({std::string(directive.name), directive.rewrite(values_, defaults)});
+  }
+  for (const auto& [name, source] : rewrite_sources_) {
+    DirectiveLines lines{name, {}};
+    for (auto& line : source()) lines.lines.push_back({std::move(line), true});
+    all.push_back(std::move(lines));
+  }
+  return rewrite_configuration(text, all, [this](std::string_view name) -> std::string {
+    if (const Directive* directive = find(name)) return std::string(directive->name);
+    const bool kept = name == "include" || name == "rename-command" || name == "user";
+    return kept ? std::string(name) : std::string();
+  });
 }
 
 void Config::on_rewrite(std::string name, LinesSource source) {

@@ -136,10 +136,12 @@ class Config {
   // is rewritten.
   void on_rewrite(std::string name, LinesSource source);
 
-  // CONFIG REWRITE: writes the settings back into file(), keeping comments, order and unknown
-  // lines. The file is replaced in one step. On failure `error` holds the reply's text after "ERR
-  // ".
-  bool rewrite(std::string* error);
+  // CONFIG REWRITE: writes the settings back into file(), keeping comments and order.
+  // The file is replaced in one step. On failure `error` holds the reply's text after "ERR ".
+  bool rewrite(std::string* error) const;
+
+  // The text that rewrite() makes of a file that holds `text`.
+  std::string rewritten(std::string_view text) const;
 
   // True when the directive's value must not be shown in logs. Any spelling.
   bool is_sensitive(std::string_view name) const;

@@ -36,6 +36,11 @@ std::optional<std::string> expand_proc_title(std::string_view pattern, const Con
     expanded.append(pattern.substr(0, open));
     if (open == std::string_view::npos) break;
     pattern.remove_prefix(open + 1);
+    if (pattern.starts_with('{')) {
+      expanded.push_back('{');
+      pattern.remove_prefix(1);
+      continue;
+    }
     const size_t close = pattern.find('}');
     if (close == std::string_view::npos) return std::nullopt;
     const auto value = variable(pattern.substr(0, close), values, title, config_file);

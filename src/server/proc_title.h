@@ -10,7 +10,7 @@
 namespace latchkey::server {
 
 // Fills in {title}, {listen-addr}, {server-mode}, {port}, {tls-port}, {unixsocket} and
-// {config-file}, and trims spaces at both ends. Nothing when a brace is left open or names
+// {config-file}, trims spaces at both ends, and takes {{ for a brace. Nothing when a brace is left open or names
 // something else.
 std::optional<std::string> expand_proc_title(std::string_view pattern, const ConfigValues& values,
                                              std::string_view title,

@@ -1,0 +1,50 @@
+// The command line of redis-server, and of the programs that share its binary.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace latchkey::server {
+
+// Which program a binary of this name acts as.
+enum class Program { kServer, kSentinel, kCheckRdb, kCheckAof };
+
+// By the last part of argv[0]: `redis-` or `latchkey-` followed by `server`, `sentinel`,
+// `check-rdb` or `check-aof`. Anything else is the server.
+Program program_of(std::string_view path);
+
+// What a command line asks for.
+//
+//   latchkey-server [FILE] [--directive VALUE...]... [-]
+//
+// An argument that begins with `--` opens a directive, and the arguments after it are its values,
+// quoted for the configuration's parser. Right after a directive without a value such an argument
+// is its value, except after `--save`, whose value then is empty. `-` as the first or the last
+// argument reads standard input.
+struct CommandLine {
+  enum class Action {
+    kServe,        // run the server with the configuration below
+    kCheckSystem,  // print what check_system() found
+    kExit,         // print `output` and `errors`, and end with `exit_status`
+  };
+  Action action = Action::kServe;
+  int exit_status = 0;
+  std::string output;
+  std::string errors;
+
+  std::string config_path;  // empty: none
+  bool read_stdin = false;
+  std::string options;  // directives, one a line; follows the file and standard input
+
+  // What Config::load is given besides the file: standard input as it was read, then the options.
+  std::string configuration(std::string_view standard_input) const;
+};
+
+// `arguments` are those of main, the program's name included. Reads no file.
+CommandLine parse_command_line(std::span<const std::string> arguments);
+
+// "Redis server v=8.0.2 sha=00000000:0 malloc=... bits=64 build=...", without a line end.
+std::string version_line();
+
+}  // namespace latchkey::server
