@@ -69,10 +69,10 @@ class OptionWriter {
       return;
     }
     const std::string_view directive = std::string_view(argument).substr(2);
-    if (!first_) text_.push_back('\n');
-    first_ = false;
+    if (!text_.empty()) text_.push_back('\n');
     text_.append(directive).append(" ");
-    value_expected_ = directive.find(' ') == std::string_view::npos;
+    const auto words = split_arguments(directive);
+    value_expected_ = words && words->size() <= 1;
     const bool alone = next == nullptr || next->starts_with("--");
     if (alone && equal_ignoring_case(directive, "save")) {
       text_.append("\"\" ");
@@ -84,7 +84,6 @@ class OptionWriter {
 
  private:
   std::string text_;
-  bool first_ = true;
   bool value_expected_ = false;
 };
 

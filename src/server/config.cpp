@@ -187,6 +187,7 @@ bool Config::load_line(const std::string& name, const DeferredDirective& place, 
     std::string message;
     return load_directive(*directive, arguments, &message) || refuse(std::move(message));
   }
+  if (name == "sentinel" && arguments.empty()) return true;
   if (arguments.empty()) return refuse("Bad directive or wrong number of arguments");
   const bool one = arguments.size() == 1;
   if (name == "include" && one) return include(place, depth, error);
@@ -226,7 +227,8 @@ bool Config::load_directive(const Directive& directive, const std::vector<std::s
     return false;
   }
   if (directive.has(kManyValues) && arguments.size() == 1) {
-    return directive.parse(split_at_spaces(arguments[0]), context, error);
+    const auto words = split_arguments(arguments[0]);
+    if (words) return directive.parse(*words, context, error);
   }
   return directive.parse(arguments, context, error);
 }

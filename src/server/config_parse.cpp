@@ -9,7 +9,7 @@ namespace latchkey::server {
 namespace {
 
 bool is_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 char to_lower(char c) {

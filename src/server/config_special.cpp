@@ -1,7 +1,7 @@
 // Directives with a shape of their own.
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
@@ -351,7 +351,7 @@ Directive repl_backlog_size_directive() {
                                              std::string* error) {
     if (!parse(arguments, context, error)) return false;
     auto& bytes = context.values.repl_backlog_size;
-    bytes = std::max(bytes, kSmallestBacklogBytes);
+    if (!context.from_file) bytes = std::max(bytes, kSmallestBacklogBytes);
     return true;
   };
   return row;
@@ -389,6 +389,15 @@ Directive replicaof_directive() {
 
 namespace {
 
+// More lenient than numbers elsewhere, as the reference is: spaces and zeros in front, a plus sign,
+// and nothing for 0.
+bool parse_save_number(const std::string& word, int64_t* value) {
+  char* end = nullptr;
+  errno = 0;
+  *value = strtoll(word.c_str(), &end, 10);
+  return *end == '\0' && errno == 0;
+}
+
 bool parse_save(Arguments arguments, DirectiveContext& context, std::string* error) {
   std::vector<SavePoint> points;
   const bool none = arguments.empty() || (arguments.size() == 1 && arguments[0].empty());
@@ -396,8 +405,8 @@ bool parse_save(Arguments arguments, DirectiveContext& context, std::string* err
     if (arguments.size() % 2 != 0) return refuse(error, "Invalid save parameters");
     for (size_t at = 0; at < arguments.size(); at += 2) {
       SavePoint point;
-      if (!base::parse_int64(arguments[at], &point.seconds) || point.seconds < 1 ||
-          !base::parse_int64(arguments[at + 1], &point.changes) || point.changes < 0) {
+      if (!parse_save_number(arguments[at], &point.seconds) || point.seconds < 1 ||
+          !parse_save_number(arguments[at + 1], &point.changes) || point.changes < 0) {
         return refuse(error, "Invalid save parameters");
       }
       points.push_back(point);

@@ -59,6 +59,13 @@ bool check_hostname(const std::string& name, const ConfigValues&, std::string* e
   return true;
 }
 
+bool check_human_name(const std::string& name, const ConfigValues&, std::string* error) {
+  constexpr std::string_view kForbidden("\0!#$%&()*+:;<>?@[]^{|}~", 22);
+  if (name.find_first_of(kForbidden) == std::string::npos) return true;
+  *error = "Announced human node name contained invalid character";
+  return false;
+}
+
 void add_network(std::vector<Directive>& table) {
   table.push_back(bind_directive());
   table.push_back(text("bind-source-addr", &V::bind_source_addr));
@@ -332,7 +339,8 @@ void add_cluster(std::vector<Directive>& table) {
       memory("cluster-link-sendbuf-limit", &V::cluster_link_sendbuf_limit, 0, kMostBytes));
   table.push_back(text("cluster-announce-hostname", &V::cluster_announce_hostname, 0,
                        {.check = check_hostname}));
-  table.push_back(text("cluster-announce-human-nodename", &V::cluster_announce_human_nodename));
+  table.push_back(text("cluster-announce-human-nodename", &V::cluster_announce_human_nodename, 0,
+                       {.check = check_human_name}));
   table.push_back(choice<ClusterEndpointType>(
       "cluster-preferred-endpoint-type", &V::cluster_preferred_endpoint_type,
       {{"ip", ClusterEndpointType::kIp},
