@@ -178,9 +178,10 @@ struct KeyReference {
 
 using Words = std::span<const std::string_view>;
 
-// Appends the keys of a request that `specs` find, in order. Keys that would lie outside the
-// request are left out. Returns false when a count is not a number of keys that the request has
-// room for, or a run does not fit its step. Linear in the number of words.
+// Appends the keys of a request that `specs` find, in order. A run whose keyword is missing is no
+// run. Returns false, with what was found before, when a run begins or ends outside the request, is
+// not counted by a number, or cannot be described. The request must have the command's arity.
+// Linear in the number of words.
 bool find_keys(const KeySpecs& specs, Words words, std::vector<KeyReference>* out);
 
 }  // namespace latchkey::server
