@@ -110,15 +110,14 @@ struct CommandExtras {
   // Meant for other servers, not for people.
   bool system = false;
   KeyFinder find_keys = nullptr;
-  // Makes the row a container: its first argument names a subcommand, and `handler` is not called.
-  // It must have static storage. Null where a container has none.
+  // Makes the row a container, whose first argument names a subcommand. Of static storage.
   std::span<const CommandRow> subcommands = {};
 };
 
 struct CommandRow {
   // Upper case; a subcommand's own word.
   const char* name;
-  // Null for a container.
+  // Of a container: what runs without a subcommand, or null if one must be given.
   Handler handler;
   const char* syntax;
   // CommandFlag bits.
@@ -128,6 +127,7 @@ struct CommandRow {
   uint32_t acl;
   Group group;
   const char* since;
+  // Null where documentation gives none.
   const char* complexity;
   const char* summary;
   CommandExtras extras = {};

@@ -163,7 +163,8 @@ void write_command_info(const Command& command, resp::ReplyBuilder& reply) {
   for (const std::string_view tip : tips) reply.bulk(tip);
   reply.set(row.keys.size());
   for (const KeySpec& spec : row.keys) write_key_spec(spec, reply);
-  reply.set(command.subcommands.size());
+  // The one list that is not a set, unless it is empty: so the reference has it.
+  command.is_container() ? reply.array(command.subcommands.size()) : reply.set(0);
   for (const Command* subcommand : command.subcommands) write_command_info(*subcommand, reply);
 }
 
@@ -176,13 +177,13 @@ void write_command_docs(const Command& command, resp::ReplyBuilder& reply) {
   const bool deprecated = extras.deprecated_since != nullptr;
   const bool has_doc_flags = deprecated || extras.system;
 
-  reply.map(4 + size_t{has_doc_flags} + (deprecated ? 1 : 0) +
+  reply.map(3 + size_t{row.complexity != nullptr} + size_t{has_doc_flags} + (deprecated ? 1 : 0) +
             size_t{extras.replaced_by != nullptr} + size_t{!history.empty()} +
             size_t{!syntax.arguments.empty()} + size_t{command.is_container()});
   write_text_field("summary", row.summary, reply);
   write_text_field("since", row.since, reply);
   write_text_field("group", group_name(row.group), reply);
-  write_text_field("complexity", row.complexity, reply);
+  if (row.complexity != nullptr) write_text_field("complexity", row.complexity, reply);
   if (has_doc_flags) {
     reply.bulk("doc_flags");
     reply.set(size_t{deprecated} + size_t{extras.system});

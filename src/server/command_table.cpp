@@ -169,12 +169,10 @@ Command* CommandTable::add_command(const CommandRow& row, Command* parent) {
     command->full_name = parent->name + '|' + command->name;
     parent->subcommands.push_back(command.get());
   }
-  LK_ASSERT((row.handler != nullptr) != !row.extras.subcommands.empty());
-  if (row.extras.subcommands.empty()) {
-    command->arity = parse_syntax(row.syntax, parent == nullptr ? 1 : 2, row.keys.size()).arity;
-  } else {
-    command->arity = -2;
-  }
+  LK_ASSERT(row.handler != nullptr || !row.extras.subcommands.empty());
+  command->arity = row.handler == nullptr
+                       ? -2
+                       : parse_syntax(row.syntax, parent == nullptr ? 1 : 2, row.keys.size()).arity;
   derive_fixed_keys(command.get());
   all_.push_back(std::move(command));
   return all_.back().get();
@@ -209,8 +207,7 @@ void CommandTable::insert_slot(Command* command) {
 }
 
 void CommandTable::rebuild_slots() {
-  const size_t count =
-      std::bit_ceil(std::max(kFewestSlots, commands_.size() * kSlotsPerCommand));
+  const size_t count = std::bit_ceil(std::max(kFewestSlots, commands_.size() * kSlotsPerCommand));
   slots_.assign(count, Slot());
   slot_shift_ = static_cast<unsigned>(64 - std::countr_zero(count));
   for (Command* command : commands_) insert_slot(command);
