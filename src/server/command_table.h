@@ -21,7 +21,7 @@ namespace latchkey::server {
 // What INFO commandstats tells; reset by CONFIG RESETSTAT.
 struct CommandStats {
   uint64_t calls = 0;
-  uint64_t total_us = 0;
+  uint64_t total_ticks = 0;  // of base::CycleClock
   uint64_t rejected_calls = 0;
   uint64_t failed_calls = 0;
 };
