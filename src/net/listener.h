@@ -1,0 +1,35 @@
+// Sockets that wait for connections.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/connection.h"
+#include "net/loop.h"
+
+namespace latchkey::net {
+
+class Listener {
+ public:
+  // Called with each new connection, which it takes over (start() or close()).
+  using Acceptor = std::function<void(Connection*)>;
+
+  // Waits at an IPv4 or IPv6 address ("127.0.0.1", "::", "*" for any IPv4). Null on failure, with *error the system's reason
+  // and *code its errno.
+  static std::unique_ptr<Listener> tcp(Loop& loop, const std::string& address, int port, int backlog, Acceptor acceptor,
+                                       std::string* error, int* code);
+  // Waits at a unix socket; whatever file is at `path` goes. permissions 0: as umask has it.
+  static std::unique_ptr<Listener> unix_socket(Loop& loop, const std::string& path, unsigned permissions, int backlog,
+                                               Acceptor acceptor, std::string* error);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+ private:
+  struct Handle;
+  explicit Listener(Handle* handle) : handle_(handle) {}
+  Handle* handle_;
+};
+
+}  // namespace latchkey::net

@@ -1,0 +1,93 @@
+#include "net/loop.h"
+
+#include <uv.h>
+
+#include <utility>
+
+#include "base/assert.h"
+
+namespace latchkey::net {
+
+struct Loop::Hooks {
+  uv_prepare_t prepare;
+};
+
+Loop::Loop()
+    : read_buffer_(new char[kReadSize]), loop_(std::make_unique<uv_loop_t>()), hooks_(std::make_unique<Hooks>()) {
+  LK_ASSERT(uv_loop_init(loop_.get()) == 0);
+  loop_->data = this;
+  uv_prepare_init(loop_.get(), &hooks_->prepare);
+  hooks_->prepare.data = this;
+  uv_prepare_start(&hooks_->prepare, [](uv_prepare_t* handle) {
+    auto* loop = static_cast<Loop*>(handle->data);
+    ++loop->counters_.cycles;
+    if (loop->before_wait_) loop->before_wait_();
+  });
+}
+
+Loop::~Loop() {
+  uv_close(reinterpret_cast<uv_handle_t*>(&hooks_->prepare), nullptr);
+  // Lets the close callbacks run.
+  while (uv_run(loop_.get(), UV_RUN_NOWAIT) != 0) {
+  }
+  uv_loop_close(loop_.get());
+}
+
+void Loop::run() { uv_run(loop_.get(), UV_RUN_DEFAULT); }
+
+void Loop::stop() { uv_stop(loop_.get()); }
+
+void Loop::run_nested() {
+  // The outer turn's bytes stay where they are until it goes on.
+  auto outer_buffer = std::exchange(read_buffer_, std::unique_ptr<char[]>(new char[kReadSize]));
+  ++nested_;
+  uv_run(loop_.get(), UV_RUN_NOWAIT);
+  --nested_;
+  read_buffer_ = std::move(outer_buffer);
+}
+
+struct Timer::Handle {
+  uv_timer_t timer;
+  std::function<void()> callback;
+};
+
+Timer::Timer(Loop& loop, std::function<void()> callback) : handle_(new Handle{{}, std::move(callback)}) {
+  uv_timer_init(loop.handle(), &handle_->timer);
+  handle_->timer.data = handle_;
+}
+
+Timer::~Timer() {
+  uv_timer_stop(&handle_->timer);
+  uv_close(reinterpret_cast<uv_handle_t*>(&handle_->timer),
+           [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
+}
+
+void Timer::start(uint64_t delay_ms, uint64_t repeat_ms) {
+  // Delays count from the loop's idea of now, which is that of the turn's start.
+  uv_update_time(handle_->timer.loop);
+  uv_timer_start(
+      &handle_->timer, [](uv_timer_t* timer) { static_cast<Handle*>(timer->data)->callback(); }, delay_ms, repeat_ms);
+}
+
+void Timer::stop() { uv_timer_stop(&handle_->timer); }
+
+struct SignalWatcher::Handle {
+  uv_signal_t signal;
+  std::function<void()> callback;
+};
+
+SignalWatcher::SignalWatcher(Loop& loop, int signal_number, std::function<void()> callback)
+    : handle_(new Handle{{}, std::move(callback)}) {
+  uv_signal_init(loop.handle(), &handle_->signal);
+  handle_->signal.data = handle_;
+  uv_signal_start(
+      &handle_->signal, [](uv_signal_t* signal, int) { static_cast<Handle*>(signal->data)->callback(); },
+      signal_number);
+}
+
+SignalWatcher::~SignalWatcher() {
+  uv_close(reinterpret_cast<uv_handle_t*>(&handle_->signal),
+           [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
+}
+
+}  // namespace latchkey::net

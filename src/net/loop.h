@@ -1,0 +1,95 @@
+// The event loop: libuv's, with what the connections on it share. One thread; nothing here is thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "base/buffer_pool.h"
+
+struct uv_loop_s;
+
+namespace latchkey::net {
+
+class Loop {
+ public:
+  // Bytes that one read of a connection takes at most, unless the connection waits for a large argument.
+  static constexpr size_t kReadSize = 64 * 1024;
+
+  struct Counters {
+    uint64_t bytes_read = 0;
+    uint64_t bytes_written = 0;
+    uint64_t reads = 0;
+    uint64_t writes = 0;
+    uint64_t cycles = 0;  // turns of the loop
+  };
+
+  Loop();
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Runs until stop().
+  void run();
+  void stop();
+
+  // Serves what is ready and returns at once; for use inside a callback that takes long (a script that does not end). libuv
+  // asks not to re-enter uv_run from its own callbacks; its Linux back end bears it, since it looks every ready descriptor's
+  // watcher up again before it calls it. The caller sees to it that the connection it is serving is neither read from nor
+  // closed meanwhile.
+  void run_nested();
+  bool nested() const { return nested_ > 0; }
+
+  // Called before each wait for events: the place to send what was queued for other connections.
+  void on_before_wait(std::function<void()> callback) { before_wait_ = std::move(callback); }
+
+  uv_loop_s* handle() { return loop_.get(); }
+  base::BufferPool& buffer_pool() { return buffer_pool_; }
+  Counters& counters() { return counters_; }
+
+  // The buffer that connections without bytes of their own read into: one for all, used from read to end of the batch.
+  char* read_buffer() { return read_buffer_.get(); }
+
+ private:
+  struct Hooks;
+  base::BufferPool buffer_pool_;
+  Counters counters_;
+  std::unique_ptr<char[]> read_buffer_;
+  std::function<void()> before_wait_;
+  int nested_ = 0;
+  std::unique_ptr<uv_loop_s> loop_;
+  std::unique_ptr<Hooks> hooks_;
+};
+
+// Calls back after a delay, once or again and again.
+class Timer {
+ public:
+  Timer(Loop& loop, std::function<void()> callback);
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+  // Milliseconds; a repeat of 0 means once. Starting a running timer starts it anew.
+  void start(uint64_t delay_ms, uint64_t repeat_ms = 0);
+  void stop();
+
+ private:
+  struct Handle;
+  Handle* handle_;
+};
+
+// Calls back, on the loop, when the process receives a signal.
+class SignalWatcher {
+ public:
+  SignalWatcher(Loop& loop, int signal_number, std::function<void()> callback);
+  ~SignalWatcher();
+  SignalWatcher(const SignalWatcher&) = delete;
+  SignalWatcher& operator=(const SignalWatcher&) = delete;
+
+ private:
+  struct Handle;
+  Handle* handle_;
+};
+
+}  // namespace latchkey::net
