@@ -246,6 +246,13 @@ size_t Connection::pending_output() const {
   return out_.size() + (writing_ ? uv_stream_get_write_queue_size(&stream_->stream) : 0);
 }
 
+void Connection::flush_and_close() {
+  uv_buf_t pieces[kMostPieces];
+  const size_t count = out_.gather(pieces, kMostPieces);
+  uv_try_write(&stream_->stream, pieces, static_cast<unsigned>(count));
+  close();
+}
+
 void Connection::close() {
   if (closing_) return;
   closing_ = true;

@@ -61,6 +61,8 @@ class Connection {
   // Gives spare room of the input buffer back.
   void shrink_input();
 
+  // Sends what one write takes, then closes; for a connection that was never started.
+  void flush_and_close();
   // Drops what has not been sent and closes; no callback comes any more.
   void close();
   bool closing() const { return closing_; }

@@ -41,6 +41,8 @@ class RequestParser {
   // Arguments seen so far of an incomplete request, and their bytes.
   size_t partial_arguments() const { return partial_.size(); }
   size_t partial_bytes() const;
+  // Forgets an incomplete request: the next call begins with its first byte again.
+  void reset();
   // True between the first and the last byte of an array request.
   bool in_request() const { return remaining_ > 0; }
 
@@ -53,7 +55,6 @@ class RequestParser {
   Status parse_inline(std::span<char> input, Arguments& arguments, size_t* consumed);
   Status suspend(const char* base, Arguments& arguments, size_t first);
   Status fail(std::string_view reason);
-  void reset();
 
   // State of an incomplete array request.
   size_t position_ = 0;    // bytes already understood

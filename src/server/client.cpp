@@ -1,0 +1,79 @@
+#include "server/client.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "server/request_pump.h"
+#include "server/server.h"
+#include "server/transaction.h"
+#include "server/watch.h"
+
+namespace latchkey::server {
+
+Client::Client(Server& owner, uint64_t client_id, net::Connection* connection)
+    : id(client_id),
+      server(owner),
+      created_ms(owner.now_ms()),
+      last_interaction_ms(owner.now_ms()),
+      reply(connection != nullptr ? connection->out() : local_out_),
+      connection_(connection),
+      local_out_(owner.buffer_pool()) {}
+
+Client::~Client() = default;
+
+std::string Client::peer_address() const {
+  return connection_ != nullptr ? connection_->peer_address() : std::string("?:0");
+}
+
+std::string Client::local_address() const {
+  return connection_ != nullptr ? connection_->local_address() : std::string("?:0");
+}
+
+void Client::flush_soon() {
+  if (connection_ == nullptr || flush_scheduled_) return;
+  flush_scheduled_ = true;
+  server.clients().schedule_flush(*this);
+}
+
+void Client::close() {
+  if (has(kClientClosing)) return;
+  set(kClientClosing);
+  if (has(kClientBlocked)) unblock(BlockEnd::kClosed);
+  server.watches().unwatch_all(*this);
+  transaction.reset();
+  if (connection_ != nullptr) connection_->close();
+  server.clients().remove(*this);
+}
+
+void Client::wait(Block reason) {
+  LK_ASSERT(!has(kClientBlocked));
+  set(kClientBlocked);
+  block = std::make_unique<Block>(std::move(reason));
+  server.clients().count_blocked(1);
+}
+
+void Client::unblock(BlockEnd end, bool served) {
+  LK_ASSERT(has(kClientBlocked));
+  set(kClientBlocked | kClientPostponed, false);
+  server.clients().count_blocked(-1);
+  const auto ended = std::exchange(block, nullptr);
+  if (!served && ended->ended) ended->ended(end);
+  if (end == BlockEnd::kClosed) return;
+  resume_soon();
+}
+
+void Client::resume_soon() {
+  if (connection_ == nullptr || resume_scheduled_) return;
+  resume_scheduled_ = true;
+  server.clients().schedule_resume(*this);
+}
+
+size_t Client::on_input(std::span<char> bytes) {
+  return server.pump().process(*this, bytes);
+}
+
+void Client::on_flushed() {
+  if (has(kClientCloseAfterReply)) close();
+}
+
+}  // namespace latchkey::server

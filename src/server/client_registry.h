@@ -1,0 +1,57 @@
+// All clients, by id and in the order in which they came.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "server/client.h"
+
+namespace latchkey::server {
+
+class ClientRegistry {
+ public:
+  explicit ClientRegistry(Server& server) : server_(server) {}
+
+  // A new client; `connection` may be null for one without.
+  Client& add(net::Connection* connection);
+  // Called by Client::close(): forgets it and frees it at the end of the turn.
+  void remove(Client& client);
+  // Frees what has been removed; to be called when no client's code is on the stack.
+  void free_removed();
+
+  // Null when there is none (any more).
+  Client* find(uint64_t id) const;
+  // Connected clients, oldest first. New ones may come and old ones go while fn(Client&) runs.
+  template <typename Fn>
+  void for_each(Fn&& fn) {
+    std::vector<uint64_t> ids;
+    ids.reserve(clients_.size());
+    for (const auto& [id, client] : clients_) ids.push_back(id);
+    for (const uint64_t id : ids) {
+      if (Client* client = find(id); client != nullptr) fn(*client);
+    }
+  }
+  size_t size() const { return clients_.size(); }
+  uint64_t next_id() const { return next_id_; }
+
+  // Clients with replies to send, or with requests to go on with, before the loop waits again.
+  void schedule_flush(Client& client) { to_flush_.push_back(client.id); }
+  void schedule_resume(Client& client) { to_resume_.push_back(client.id); }
+  void run_scheduled();
+
+  size_t blocked() const { return blocked_; }
+  void count_blocked(int change) { blocked_ += static_cast<size_t>(change); }
+
+ private:
+  Server& server_;
+  uint64_t next_id_ = 1;
+  size_t blocked_ = 0;
+  std::map<uint64_t, std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<Client>> removed_;
+  std::vector<uint64_t> to_flush_;
+  std::vector<uint64_t> to_resume_;
+};
+
+}  // namespace latchkey::server

@@ -1,0 +1,48 @@
+#include "server/command_context.h"
+
+#include <string>
+
+#include "base/number.h"
+#include "server/command_table.h"
+
+namespace latchkey::server {
+
+bool is_word(std::string_view argument, std::string_view upper_case_name) {
+  if (argument.size() != upper_case_name.size()) return false;
+  for (size_t i = 0; i < argument.size(); ++i) {
+    const char c = argument[i];
+    const char upper = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    if (upper != upper_case_name[i]) return false;
+  }
+  return true;
+}
+
+void CommandContext::wrong_arity() {
+  reply.error("ERR wrong number of arguments for '" + command.full_name + "' command");
+}
+
+bool CommandContext::read_int64(std::string_view text, int64_t* value, std::string_view error) {
+  if (base::parse_int64(text, value)) return true;
+  reply.error(error.empty() ? "ERR value is not an integer or out of range" : error);
+  return false;
+}
+
+bool CommandContext::read_int64_in(std::string_view text, int64_t low, int64_t high, int64_t* value,
+                                   std::string_view error) {
+  if (!read_int64(text, value, error)) return false;
+  if (*value >= low && *value <= high) return true;
+  if (!error.empty()) {
+    reply.error(error);
+  } else {
+    reply.error("ERR value is out of range, value must between " + std::to_string(low) + " and " + std::to_string(high));
+  }
+  return false;
+}
+
+bool CommandContext::read_double(std::string_view text, double* value, std::string_view error) {
+  if (base::parse_double(text, value)) return true;
+  reply.error(error.empty() ? "ERR value is not a valid float" : error);
+  return false;
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,190 @@
+#include "server/dispatcher.h"
+
+#include <algorithm>
+#include <string>
+
+#include "server/client.h"
+#include "server/pause.h"
+#include "server/server.h"
+#include "server/transaction.h"
+
+namespace latchkey::server {
+
+namespace {
+
+// What the client of an unknown command is shown of its arguments.
+constexpr size_t kMostShownBytes = 128;
+
+// Commands that act on the transaction itself and are not queued.
+bool runs_at_once_in_multi(const Command& command) {
+  static constexpr std::string_view kNames[] = {"exec", "discard", "multi", "watch", "quit", "reset"};
+  return std::find(std::begin(kNames), std::end(kNames), command.full_name) != std::end(kNames);
+}
+
+std::string quote(std::string_view text, size_t most) {
+  return "'" + std::string(text.substr(0, most)) + "'";
+}
+
+}  // namespace
+
+const CommandTable& Dispatcher::server_commands() const { return server_.commands(); }
+
+void Dispatcher::begin_batch() { last_ticks_ = base::CycleClock::ticks(); }
+
+Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command* command) {
+  if (command == nullptr && (command = lookup(args)) == nullptr) {
+    reject(client, nullptr, unknown_command_error(args));
+    return Outcome::kDone;
+  }
+  if (command->is_container()) {
+    // Only its name was given.
+    reject(client, command, "ERR wrong number of arguments for '" + command->full_name + "' command");
+    return Outcome::kDone;
+  }
+  if (!command->accepts_word_count(args.size())) [[unlikely]] {
+    reject(client, command, "ERR wrong number of arguments for '" + command->full_name + "' command");
+    return Outcome::kDone;
+  }
+  if (((client.flags & kGatedClientFlags) | server_.state() | (command->flags & kProtected)) != 0) [[unlikely]] {
+    bool call_it = false;
+    const Outcome outcome = gate(client, *command, args, &call_it);
+    if (call_it) call(client, *command, args);
+    client.set(kClientReplySkip, client.has(kClientReplySkipNext));
+    client.set(kClientReplySkipNext, false);
+    return outcome;
+  }
+  call(client, *command, args);
+  return Outcome::kDone;
+}
+
+void Dispatcher::call(Client& client, Command& command, Arguments args) {
+  CommandContext ctx{server_,        client,          command, args, server_.database(client.database), client.reply,
+                     server_.effects()};
+  // Commands of a batch follow one another: the end of one is the start of the next. Nested ones are timed by themselves.
+  const bool nested = depth_++ > 0;
+  const uint64_t started = nested ? base::CycleClock::ticks() : last_ticks_;
+  const uint64_t errors = client.reply.error_count();
+  const size_t mark = client.out().mark();
+  const uint32_t flags = client.flags;
+  if ((flags & kClientNoTouch) != 0) [[unlikely]] {
+    server_.environment().freeze_access = command.full_name != "touch";
+  }
+
+  command.handler(ctx);
+
+  --depth_;
+  const uint64_t ended = base::CycleClock::ticks();
+  if (!nested) {
+    last_ticks_ = ended;
+    client.last_command = &command;
+  }
+  ++command.stats.calls;
+  command.stats.total_ticks += ended - started;
+  ++server_.stats().commands_processed;
+  ++client.total_commands;
+  if (client.reply.error_count() != errors) [[unlikely]] {
+    ++command.stats.failed_calls;
+    count_error(client, client.reply.last_error_mark());
+  }
+  if ((flags & (kClientReplyOff | kClientReplySkip | kClientNoTouch)) != 0) [[unlikely]] {
+    server_.environment().freeze_access = false;
+    if ((client.flags & (kClientReplyOff | kClientReplySkip)) != 0) client.out().truncate(mark);
+  }
+}
+
+Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments args, bool* call_it) {
+  const ConfigValues& settings = server_.settings();
+  const uint32_t state = server_.state();
+  const bool from_script = client.has(kClientScript);
+  *call_it = false;
+  const auto refuse = [&](std::string_view error) {
+    reject(client, &command, error);
+    return Outcome::kDone;
+  };
+
+  if (client.has(kClientNeedsAuth) && !command.has(kNoAuth)) return refuse("NOAUTH Authentication required.");
+  if (command.has(kProtected)) {
+    const ProtectedAction allowed = settings.enable_debug_command;
+    const bool local = client.connection() == nullptr || client.connection()->peer_is_local();
+    if (allowed == ProtectedAction::kNo || (allowed == ProtectedAction::kLocal && !local)) {
+      return refuse(
+          "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local "
+          "connection, otherwise you need to set this option in the configuration file, and then restart the server.");
+    }
+  }
+  if (client.has(kClientInMulti) && command.has(kNoMulti)) {
+    return refuse("ERR Command not allowed inside a transaction");
+  }
+  if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command)) return Outcome::kDone;
+  if (client.has(kClientSubscribed) && !client.reply.is_resp3() && !may_run_while_subscribed(command)) {
+    return refuse("ERR Can't execute '" + command.full_name +
+                  "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
+  }
+  if ((state & kStateLoading) != 0 && !command.has(kLoading)) {
+    return refuse("LOADING Redis is loading the dataset in memory");
+  }
+  if ((state & kStateBusy) != 0 && !from_script && !command.has(kAllowBusy)) {
+    return refuse(
+        "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+  }
+  if ((state & kStatePaused) != 0 && !from_script && server_.pauses().holds(client, command)) {
+    server_.pauses().postpone(client);
+    return Outcome::kPostponed;
+  }
+  if (client.has(kClientInMulti) && !from_script && !runs_at_once_in_multi(command)) {
+    Transaction& transaction = *client.transaction;
+    StoredRequest& request = transaction.requests.emplace_back(command, args);
+    transaction.command_flags |= command.flags;
+    transaction.memory_usage += request.memory_usage();
+    if (!client.has(kClientReplyOff | kClientReplySkip)) client.reply.status("QUEUED");
+    return Outcome::kDone;
+  }
+  *call_it = true;
+  return Outcome::kDone;
+}
+
+bool Dispatcher::may_run_while_subscribed(const Command& command) const {
+  static constexpr std::string_view kNames[] = {"ping",        "subscribe",    "ssubscribe",   "psubscribe", "unsubscribe",
+                                                "sunsubscribe", "punsubscribe", "quit",         "reset"};
+  return std::find(std::begin(kNames), std::end(kNames), command.full_name) != std::end(kNames);
+}
+
+bool Dispatcher::refuse_out_of_memory(Client& client, Command& command) {
+  // Queued commands are refused when they are queued; EXEC by what its queue holds.
+  uint32_t flags = command.flags;
+  if (client.transaction != nullptr && command.full_name == "exec") flags |= client.transaction->command_flags;
+  if ((flags & kDenyOom) == 0) return false;
+  if (server_.used_memory() <= server_.settings().maxmemory) return false;
+  reject(client, &command, "OOM command not allowed when used memory > 'maxmemory'.");
+  return true;
+}
+
+void Dispatcher::reject(Client& client, Command* command, std::string_view error) {
+  if (client.transaction != nullptr) client.transaction->aborted = true;
+  if (command != nullptr) ++command->stats.rejected_calls;
+  const size_t mark = client.out().mark();
+  client.reply.error(error);
+  count_error(client, client.reply.last_error_mark());
+  if (client.has(kClientReplyOff | kClientReplySkip)) client.out().truncate(mark);
+}
+
+std::string Dispatcher::unknown_command_error(Arguments args) const {
+  const Command* container = server_commands().find(args[0]);
+  if (container != nullptr && container->is_container() && args.size() > 1) {
+    std::string name(container->full_name);
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+    return "ERR unknown subcommand " + quote(args[1], kMostShownBytes) + ". Try " + name + " HELP.";
+  }
+  std::string shown;
+  for (size_t i = 1; i < args.size() && shown.size() < kMostShownBytes; ++i) {
+    shown += quote(args[i], kMostShownBytes - shown.size()) + " ";
+  }
+  return "ERR unknown command " + quote(args[0], kMostShownBytes) + ", with args beginning with: " + shown;
+}
+
+void Dispatcher::count_error(Client& client, size_t mark) {
+  const std::string_view text = client.out().since(mark);
+  server_.stats().count_error(text.substr(std::min<size_t>(1, text.size())));
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,80 @@
+// What commands changed, named once by the handler and heard by whoever reacts: WATCH, blocked clients, notifications,
+// tracking, persistence, replicas.
+//
+// A handler that changes a key calls changed() (or removed(), renamed()...) after the change; it calls nothing else. Without
+// listeners that costs a counter.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace latchkey::store {
+class Keyspace;
+}
+
+namespace latchkey::server {
+
+// Classes of keyspace events; the values are the bits of notify-keyspace-events.
+enum class EventClass : uint32_t {
+  kGeneric = 1u << 2,
+  kString = 1u << 3,
+  kList = 1u << 4,
+  kSet = 1u << 5,
+  kHash = 1u << 6,
+  kSortedSet = 1u << 7,
+  kExpired = 1u << 8,
+  kEvicted = 1u << 9,
+  kStream = 1u << 10,
+  kKeyMiss = 1u << 11,
+  kModule = 1u << 12,
+  kNewKey = 1u << 13,
+};
+
+class ChangeListener {
+ public:
+  virtual ~ChangeListener() = default;
+  // `key` of `keyspace` has been changed, made or removed; `event` is the event's name ("set", "expired").
+  virtual void key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+                           std::string_view event) = 0;
+  // Every key of the database is about to go.
+  virtual void keyspace_clearing(store::Keyspace& keyspace) = 0;
+  // The contents of two databases are about to be exchanged.
+  virtual void keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) = 0;
+};
+
+class Effects {
+ public:
+  // Changes since the server started; grows by one for every change a command made. What "dirty" is in INFO follows from it.
+  uint64_t total() const { return total_; }
+
+  void changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class, std::string_view event) {
+    ++total_;
+    if (!listeners_.empty()) tell(keyspace, key, event_class, event);
+  }
+  void removed(store::Keyspace& keyspace, std::string_view key) {
+    changed(keyspace, key, EventClass::kGeneric, "del");
+  }
+  // An event without a change of the dataset that must be saved (an expired key's removal counts where it is propagated).
+  void happened(store::Keyspace& keyspace, std::string_view key, EventClass event_class, std::string_view event) {
+    if (!listeners_.empty()) tell(keyspace, key, event_class, event);
+  }
+  // To be called before the fact.
+  void clearing(store::Keyspace& keyspace);
+  void swapping(store::Keyspace& first, store::Keyspace& second);
+  // Changes beyond the one that changed() counts.
+  void count(uint64_t changes) { total_ += changes; }
+
+  // Listeners hear of changes in the order in which they were added. One that has nothing to listen for should leave.
+  void add(ChangeListener& listener) { listeners_.push_back(&listener); }
+  void remove(ChangeListener& listener) { std::erase(listeners_, &listener); }
+
+ private:
+  void tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class, std::string_view event);
+
+  uint64_t total_ = 0;
+  std::vector<ChangeListener*> listeners_;
+};
+
+}  // namespace latchkey::server

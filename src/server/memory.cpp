@@ -1,0 +1,83 @@
+#include "server/memory.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+// jemalloc's control interface; absent where another allocator (a sanitizer's) is linked.
+extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value, size_t new_size)
+    __attribute__((weak));
+
+namespace latchkey::server {
+
+namespace {
+
+template <typename T>
+bool read_control(const char* name, T* value) {
+  size_t size = sizeof(T);
+  return mallctl != nullptr && mallctl(name, value, &size, nullptr, 0) == 0;
+}
+
+size_t libc_allocated() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+}  // namespace
+
+MemoryMeter::MemoryMeter() {
+  if (!read_control("thread.allocatedp", &allocated_) || !read_control("thread.deallocatedp", &freed_)) {
+    allocated_ = freed_ = nullptr;
+  }
+  refresh();
+}
+
+void MemoryMeter::refresh() {
+  total_ = allocator_figures().allocated;
+  if (allocated_ != nullptr) balance_at_refresh_ = *allocated_ - *freed_;
+}
+
+size_t MemoryMeter::used() const {
+  if (allocated_ == nullptr) return total_;
+  return total_ + (*allocated_ - *freed_ - balance_at_refresh_);
+}
+
+AllocatorFigures allocator_figures() {
+  AllocatorFigures figures;
+  uint64_t epoch = 1;
+  size_t size = sizeof(epoch);
+  if (mallctl == nullptr || mallctl("epoch", &epoch, &size, &epoch, size) != 0) {
+    figures.allocated = libc_allocated();
+    figures.active = figures.allocated;
+    figures.resident = resident_memory();
+    return figures;
+  }
+  read_control("stats.allocated", &figures.allocated);
+  read_control("stats.active", &figures.active);
+  read_control("stats.resident", &figures.resident);
+  return figures;
+}
+
+std::string allocator_name() {
+  const char* version = nullptr;
+  if (!read_control("version", &version)) return "libc";
+  const std::string text(version);
+  return "jemalloc-" + text.substr(0, text.find('-'));
+}
+
+size_t resident_memory() {
+  size_t pages_total = 0;
+  size_t pages_resident = 0;
+  if (FILE* file = std::fopen("/proc/self/statm", "re"); file != nullptr) {
+    if (std::fscanf(file, "%zu %zu", &pages_total, &pages_resident) != 2) pages_resident = 0;
+    std::fclose(file);
+  }
+  return pages_resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+size_t system_memory() {
+  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,41 @@
+// What the process has allocated, as the allocator counts it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace latchkey::server {
+
+// Bytes in use by the process. refresh() asks the allocator for the total, which costs microseconds; used() adds what the
+// thread that constructed the meter has allocated and freed since, which costs a few loads.
+class MemoryMeter {
+ public:
+  MemoryMeter();
+  void refresh();
+  size_t used() const;
+
+ private:
+  size_t total_ = 0;
+  const uint64_t* allocated_ = nullptr;  // the allocator's counters of this thread
+  const uint64_t* freed_ = nullptr;
+  uint64_t balance_at_refresh_ = 0;
+};
+
+struct AllocatorFigures {
+  size_t allocated = 0;  // bytes handed out
+  size_t active = 0;     // bytes in pages that hold any of them
+  size_t resident = 0;   // bytes of those pages, and the allocator's own, in memory
+};
+// Costs some microseconds: the allocator brings its figures up to date.
+AllocatorFigures allocator_figures();
+
+// "jemalloc-5.3.0" or "libc".
+std::string allocator_name();
+
+// Resident set of the process in bytes, as the kernel counts it.
+size_t resident_memory();
+// Memory of the machine in bytes.
+size_t system_memory();
+
+}  // namespace latchkey::server

@@ -1,0 +1,33 @@
+#include "server/output_limits.h"
+
+#include "server/client.h"
+#include "server/client_info.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+void enforce_output_limit(Client& client) {
+  const size_t pending = client.pending_output();
+  if (pending == 0) {
+    client.soft_limit_since_ms = 0;
+    return;
+  }
+  Server& server = client.server;
+  const auto which = client.has(kClientSubscribed) ? kBufferPubsub : kBufferNormal;
+  const ClientBufferLimit& limit = server.settings().client_output_buffer_limit[which];
+  bool exceeded = limit.hard_limit_bytes != 0 && pending > limit.hard_limit_bytes;
+  if (limit.soft_limit_bytes == 0 || pending <= limit.soft_limit_bytes) {
+    client.soft_limit_since_ms = 0;
+  } else if (client.soft_limit_since_ms == 0) {
+    client.soft_limit_since_ms = server.now_ms();
+  } else if (server.now_ms() - client.soft_limit_since_ms > limit.soft_limit_seconds * 1000) {
+    exceeded = true;
+  }
+  if (!exceeded) return;
+  server.log().warning("Client " + describe(client) +
+                       " scheduled to be closed ASAP for overcoming of output buffer limits.");
+  ++server.stats().output_buffer_limit_disconnections;
+  client.close();
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,52 @@
+#include "server/pause.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/client.h"
+#include "server/command_table.h"
+#include "server/server.h"
+#include "server/transaction.h"
+
+namespace latchkey::server {
+
+void PauseControl::pause(Kind kind, int64_t until_ms) {
+  kind_ = std::max(kind_, kind);
+  until_ms_ = std::max(until_ms_, until_ms);
+  server_.set_state(kStatePaused, true);
+  server_.environment().expired = store::Environment::Expired::kHide;
+}
+
+void PauseControl::unpause() {
+  if (kind_ == Kind::kNone) return;
+  kind_ = Kind::kNone;
+  until_ms_ = 0;
+  server_.set_state(kStatePaused, false);
+  server_.environment().expired = store::Environment::Expired::kRemove;
+  for (const uint64_t id : std::exchange(waiting_, {})) {
+    Client* client = server_.clients().find(id);
+    if (client != nullptr && client->has(kClientPostponed)) client->unblock(BlockEnd::kTimeout, /*served=*/true);
+  }
+}
+
+void PauseControl::tick() {
+  if (kind_ != Kind::kNone && server_.now_ms() >= until_ms_) unpause();
+}
+
+bool PauseControl::holds(const Client& client, const Command& command) const {
+  if (kind_ == Kind::kNone) return false;
+  // CLIENT itself must get through to end the pause.
+  if (kind_ == Kind::kAll) return command.full_name != "client|unpause" && command.full_name != "client|pause";
+  if (client.transaction != nullptr) {
+    return command.full_name == "exec" && (client.transaction->command_flags & (kWrite | kMayReplicate)) != 0;
+  }
+  return command.has(kWrite | kMayReplicate);
+}
+
+void PauseControl::postpone(Client& client) {
+  waiting_.push_back(client.id);
+  client.set(kClientPostponed);
+  client.wait({.deadline_ms = 0, .may_unblock = false, .ended = nullptr});
+}
+
+}  // namespace latchkey::server

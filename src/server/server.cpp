@@ -1,0 +1,248 @@
+#include "server/server.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "net/listener.h"
+#include "server/dispatcher.h"
+#include "server/output_limits.h"
+#include "server/pause.h"
+#include "server/request_pump.h"
+#include "server/watch.h"
+
+namespace latchkey::server {
+
+namespace {
+
+constexpr uint64_t kTickMs = 100;
+// Active expiry: how often it looks, how many entries it looks at between two glances at the clock, and how long it may stay.
+constexpr uint64_t kExpiryIntervalMs = 20;
+constexpr size_t kExpiryStep = 64;
+constexpr int64_t kExpiryBudgetUs = 500;
+
+uint64_t seed_from_system() {
+  uint64_t seed;
+  base::random_secret(&seed, sizeof(seed));
+  return seed;
+}
+
+}  // namespace
+
+// Turns the store's word that a key's time has come into an effect like any other.
+class Server::ExpiryNotifier final : public store::ExpiryObserver {
+ public:
+  explicit ExpiryNotifier(Effects& effects) : effects_(effects) {}
+  void key_expiring(store::Keyspace& keyspace, std::string_view key) override {
+    effects_.happened(keyspace, key, EventClass::kExpired, "expired");
+  }
+
+ private:
+  Effects& effects_;
+};
+
+Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop* loop)
+    : clock_(clock),
+      config_(config),
+      log_(log),
+      loop_(loop),
+      expiry_notifier_(std::make_unique<ExpiryNotifier>(effects_)),
+      clients_(*this),
+      watches_(std::make_unique<WatchRegistry>(*this)),
+      pauses_(std::make_unique<PauseControl>(*this)),
+      dispatcher_(std::make_unique<Dispatcher>(*this)),
+      pump_(std::make_unique<RequestPump>(*this)),
+      start_wall_us_(clock.wall_us()),
+      run_id_(base::random_hex(40)) {
+  environment_.random = base::Random(seed_from_system());
+  environment_.expiry_observer = expiry_notifier_.get();
+  refresh_clock();
+  for (int i = 0; i < settings().databases; ++i) {
+    databases_.push_back(std::make_unique<store::Keyspace>(i, environment_));
+  }
+  apply_settings();
+  config_.on_change({"maxmemory", "maxmemory-policy", "lfu-log-factor", "lfu-decay-time"}, [this](std::string*) {
+    apply_settings();
+    return true;
+  });
+  if (loop_ == nullptr) return;
+  loop_->on_before_wait([this] { before_wait(); });
+  tick_timer_ = std::make_unique<net::Timer>(*loop_, [this] { tick(); });
+  tick_timer_->start(kTickMs, kTickMs);
+  expiry_timer_ = std::make_unique<net::Timer>(*loop_, [this] {
+    refresh_clock();
+    // A backlog is worked off between other work, half of the time.
+    expiry_timer_->start(expire_some() ? kExpiryIntervalMs : 1);
+  });
+  expiry_timer_->start(kExpiryIntervalMs);
+}
+
+Server::~Server() {
+  stop_listening();
+  clients_.for_each([](Client& client) { client.close(); });
+  clients_.free_removed();
+  if (loop_ != nullptr) loop_->on_before_wait(nullptr);
+}
+
+void Server::apply_settings() {
+  const ConfigValues& values = settings();
+  const bool lfu = values.maxmemory_policy == MaxmemoryPolicy::kAllkeysLfu ||
+                   values.maxmemory_policy == MaxmemoryPolicy::kVolatileLfu;
+  environment_.use_lfu = lfu;
+  environment_.lfu_log_factor = values.lfu_log_factor;
+  environment_.lfu_decay_minutes = values.lfu_decay_time;
+  set_state(kStateMemoryLimit, values.maxmemory != 0);
+}
+
+void Server::refresh_clock() {
+  environment_.now_ms = clock_.wall_us() / 1000;
+  environment_.access_clock = static_cast<uint32_t>(environment_.now_ms / 1000) & store::Entry::kMaxAccess;
+}
+
+bool Server::listen() {
+  const ConfigValues& values = settings();
+  const auto acceptor = [this](net::Connection* connection) { accept(connection); };
+  if (values.port != 0) {
+    size_t bound = 0;
+    for (const std::string& entry : values.bind) {
+      // A leading '-' marks an address that need not be there.
+      const bool optional = entry.starts_with('-');
+      std::string address = entry.substr(optional ? 1 : 0);
+      if (address == "::*") address = "::";
+      std::string error;
+      int code = 0;
+      auto listener = net::Listener::tcp(*loop_, address, values.port, values.tcp_backlog, acceptor, &error, &code);
+      if (listener != nullptr) {
+        listeners_.push_back(std::move(listener));
+        ++bound;
+        continue;
+      }
+      log_.logf(base::LogLevel::kWarning, "Warning: Could not create server TCP listening socket %s:%d: bind: %s",
+                address.c_str(), values.port, error.c_str());
+      const bool missing = code == EADDRNOTAVAIL || code == EAFNOSUPPORT || code == EPROTONOSUPPORT || code == ENOPROTOOPT;
+      if (optional && missing) continue;
+      log_.logf(base::LogLevel::kWarning, "Failed listening on port %d (tcp), aborting.", values.port);
+      return false;
+    }
+    if (bound == 0) {
+      log_.logf(base::LogLevel::kWarning, "Failed listening on port %d (tcp), aborting.", values.port);
+      return false;
+    }
+  }
+  if (!values.unixsocket.empty()) {
+    std::string error;
+    auto listener = net::Listener::unix_socket(*loop_, values.unixsocket, values.unixsocketperm, values.tcp_backlog,
+                                               acceptor, &error);
+    if (listener == nullptr) {
+      log_.warning("Failed opening Unix socket: bind: " + error);
+      return false;
+    }
+    listeners_.push_back(std::move(listener));
+  }
+  if (listeners_.empty() && values.tls_port == 0) {
+    log_.warning("Configured to not listen anywhere, exiting.");
+    return false;
+  }
+  return true;
+}
+
+void Server::stop_listening() { listeners_.clear(); }
+
+void Server::accept(net::Connection* connection) {
+  const auto refuse = [&](std::string_view error) {
+    connection->out().append(error);
+    connection->flush_and_close();
+    ++stats_.connections_rejected;
+  };
+  if (clients_.size() >= settings().maxclients) {
+    refuse("-ERR max number of clients reached\r\n");
+    return;
+  }
+  if (settings().protected_mode && settings().requirepass.empty() &&
+      !connection->peer_is_local()) {
+    refuse(
+        "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default "
+        "user. In this mode connections are only accepted from the loopback interface. If you want to connect from external "
+        "computers to Redis you may adopt one of the following solutions: 1) Just disable protected mode sending the command "
+        "'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the same host the server is "
+        "running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use CONFIG REWRITE to make this "
+        "change permanent. 2) Alternatively you can just disable the protected mode by editing the Redis configuration file, "
+        "and setting the protected mode option to 'no', and then restarting the server. 3) If you started the server manually "
+        "just for testing, restart it with the '--protected-mode no' option. 4) Set up an authentication password for the "
+        "default user. NOTE: You only need to do one of the above things in order for the server to start accepting "
+        "connections from the outside.\r\n");
+    return;
+  }
+  refresh_clock();
+  ++stats_.connections_received;
+  Client& client = clients_.add(connection);
+  client.set(kClientUnixSocket, connection->kind() == net::Connection::Kind::kUnix);
+  client.set(kClientNeedsAuth, !settings().requirepass.empty());
+  connection->start(client, settings().tcp_keepalive);
+}
+
+void Server::before_wait() {
+  clients_.run_scheduled();
+  // In a nested turn somebody up the stack may still hold a client that has gone.
+  if (loop_ == nullptr || !loop_->nested()) clients_.free_removed();
+}
+
+bool Server::expire_some() {
+  if (!active_expiry_) return true;
+  const int64_t started_us = clock_.monotonic_us();
+  for (int checked = 0; checked < database_count();) {
+    if (database(next_database_to_expire_).expire_due(kExpiryStep)) {
+      next_database_to_expire_ = (next_database_to_expire_ + 1) % database_count();
+      ++checked;
+    }
+    if (clock_.monotonic_us() - started_us > kExpiryBudgetUs) return false;
+  }
+  return true;
+}
+
+void Server::tick() {
+  refresh_clock();
+  if (loop_ == nullptr) expire_some();
+  pauses_->tick();
+  const int64_t now_us = clock_.monotonic_us();
+  stats_.commands_rate.sample(now_us, stats_.commands_processed);
+  if (loop_ != nullptr) {
+    stats_.input_rate.sample(now_us, loop_->counters().bytes_read);
+    stats_.output_rate.sample(now_us, loop_->counters().bytes_written);
+  }
+  memory_.refresh();
+  stats_.peak_memory = std::max<uint64_t>(stats_.peak_memory, used_memory());
+  end_waits();
+  close_idle_clients();
+  for (const auto& task : tick_tasks_) task();
+  before_wait();
+}
+
+void Server::end_waits() {
+  if (clients_.blocked() == 0) return;
+  clients_.for_each([this](Client& client) {
+    if (client.block == nullptr || client.block->deadline_ms == 0) return;
+    if (client.block->deadline_ms <= now_ms()) client.unblock(BlockEnd::kTimeout);
+  });
+}
+
+void Server::close_idle_clients() {
+  const int64_t limit_ms = int64_t{settings().timeout} * 1000;
+  clients_.for_each([&](Client& client) {
+    if (client.connection() == nullptr) return;
+    const bool exempt = client.has(kClientBlocked | kClientSubscribed | kClientMonitor);
+    if (limit_ms != 0 && !exempt && now_ms() - client.last_interaction_ms > limit_ms) {
+      log_.verbose("Closing idle client");
+      client.close();
+    } else {
+      enforce_output_limit(client);
+    }
+  });
+}
+
+void Server::request_stop(int exit_code) {
+  exit_code_ = exit_code;
+  if (loop_ != nullptr) loop_->stop();
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,153 @@
+// One server: its databases, clients, commands, configuration and clock, composed. There are no globals: several servers can
+// live in one process, and one can run on a virtual clock without any socket.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/cycle_clock.h"
+#include "base/log.h"
+#include "net/loop.h"
+#include "server/client_registry.h"
+#include "server/command_table.h"
+#include "server/config.h"
+#include "server/effects.h"
+#include "server/memory.h"
+#include "server/stats.h"
+#include "store/keyspace.h"
+
+namespace latchkey::net {
+class Listener;
+}
+namespace latchkey::script {
+class Engine;
+}
+
+namespace latchkey::server {
+
+class Blocking;
+class Dispatcher;
+class PauseControl;
+class RequestPump;
+class WatchRegistry;
+
+// Conditions under which not every command may run; the dispatcher asks closer questions only when one is set.
+enum ServerState : uint32_t {
+  kStatePaused = 1u << 0,       // CLIENT PAUSE
+  kStateBusy = 1u << 1,         // a script runs longer than it should
+  kStateLoading = 1u << 2,      // the dataset is being loaded
+  kStateMemoryLimit = 1u << 3,  // maxmemory is set
+};
+
+class Server {
+ public:
+  // All must outlive the server. Without a loop there are no connections and nothing happens by itself: call tick().
+  Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop* loop);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Opens the listening sockets. False, with the reasons logged, when a required one cannot be had.
+  bool listen();
+  void stop_listening();
+
+  base::Clock& clock() { return clock_; }
+  Config& config() { return config_; }
+  const ConfigValues& settings() const { return config_.values(); }
+  base::Logger& log() { return log_; }
+  net::Loop* loop() { return loop_; }
+  base::BufferPool& buffer_pool() { return loop_ != nullptr ? loop_->buffer_pool() : buffer_pool_; }
+
+  CommandTable& commands() { return commands_; }
+  Dispatcher& dispatcher() { return *dispatcher_; }
+  RequestPump& pump() { return *pump_; }
+  ClientRegistry& clients() { return clients_; }
+  Effects& effects() { return effects_; }
+  WatchRegistry& watches() { return *watches_; }
+  PauseControl& pauses() { return *pauses_; }
+  Stats& stats() { return stats_; }
+  const base::CycleClock& cycle_clock() const { return cycle_clock_; }
+
+  store::Environment& environment() { return environment_; }
+  int database_count() const { return static_cast<int>(databases_.size()); }
+  // REQUIRES: 0 <= index < database_count().
+  store::Keyspace& database(int index) { return *databases_[static_cast<size_t>(index)]; }
+
+  // Scripts are a layer above; the server only hands their engine on to the handlers that asked for it.
+  script::Engine& scripts() { return *scripts_; }
+  void set_scripts(std::shared_ptr<script::Engine> scripts) { scripts_ = std::move(scripts); }
+
+  // ServerState bits.
+  uint32_t state() const { return state_; }
+  void set_state(uint32_t bit, bool on) { state_ = on ? state_ | bit : state_ & ~bit; }
+
+  // Reads the clock; the time that commands see (environment().now_ms) stands still between calls. Called once per batch.
+  void refresh_clock();
+  int64_t now_ms() const { return environment_.now_ms; }
+
+  // What the server does by itself, at most some milliseconds of it: active expiry, timeouts, figures. Called by the loop's
+  // timers; tests on virtual time call it.
+  void tick();
+  // Active expiry for at most about half a millisecond. False when there is more to do.
+  bool expire_some();
+  // DEBUG SET-ACTIVE-EXPIRE.
+  void set_active_expiry(bool on) { active_expiry_ = on; }
+  bool active_expiry() const { return active_expiry_; }
+
+  // Registers what is to be done at every tick (about every 100 ms).
+  void on_tick(std::function<void()> task) { tick_tasks_.push_back(std::move(task)); }
+
+  // Stops the loop at the end of the turn; run() then returns with this exit code.
+  void request_stop(int exit_code);
+  int exit_code() const { return exit_code_; }
+
+  int64_t start_time_us() const { return start_wall_us_; }
+  const std::string& run_id() const { return run_id_; }
+  // Bytes allocated by the process now.
+  size_t used_memory() const { return memory_.used(); }
+
+ private:
+  class ExpiryNotifier;
+
+  void accept(net::Connection* connection);
+  void apply_settings();
+  void before_wait();
+  void end_waits();
+  void close_idle_clients();
+
+  base::Clock& clock_;
+  Config& config_;
+  base::Logger& log_;
+  net::Loop* loop_;
+  base::BufferPool buffer_pool_;
+  base::CycleClock cycle_clock_;
+  store::Environment environment_;
+  std::unique_ptr<ExpiryNotifier> expiry_notifier_;
+  std::vector<std::unique_ptr<store::Keyspace>> databases_;
+  CommandTable commands_;
+  Effects effects_;
+  Stats stats_;
+  MemoryMeter memory_;
+  ClientRegistry clients_;
+  std::unique_ptr<WatchRegistry> watches_;
+  std::unique_ptr<PauseControl> pauses_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<RequestPump> pump_;
+  std::shared_ptr<script::Engine> scripts_;
+  std::vector<std::unique_ptr<net::Listener>> listeners_;
+  std::unique_ptr<net::Timer> tick_timer_;
+  std::unique_ptr<net::Timer> expiry_timer_;
+  std::vector<std::function<void()>> tick_tasks_;
+  uint32_t state_ = 0;
+  bool active_expiry_ = true;
+  int next_database_to_expire_ = 0;
+  int exit_code_ = 0;
+  int64_t start_wall_us_;
+  std::string run_id_;
+};
+
+}  // namespace latchkey::server

@@ -1,0 +1,38 @@
+// What MULTI queues.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace latchkey::server {
+
+struct Command;
+
+// A request that outlives the buffer it came in: its words in one allocation.
+class StoredRequest {
+ public:
+  StoredRequest(Command& command, std::span<const std::string_view> words);
+  Command& command() const { return *command_; }
+  std::span<const std::string_view> words() const { return words_; }
+  size_t memory_usage() const { return bytes_size_ + words_.capacity() * sizeof(std::string_view); }
+
+ private:
+  Command* command_;
+  size_t bytes_size_ = 0;
+  std::unique_ptr<char[]> bytes_;
+  std::vector<std::string_view> words_;
+};
+
+struct Transaction {
+  std::vector<StoredRequest> requests;
+  // All flags (CommandFlag) that any queued command has.
+  uint32_t command_flags = 0;
+  // A command was refused while queueing: EXEC will answer EXECABORT.
+  bool aborted = false;
+  size_t memory_usage = 0;
+};
+
+}  // namespace latchkey::server
