@@ -17,6 +17,16 @@ bool is_word(std::string_view argument, std::string_view upper_case_name) {
   return true;
 }
 
+void reply_string(resp::ReplyBuilder& reply, const store::Entry& entry) {
+  if (entry.is_integer()) {
+    reply.bulk(entry.integer());
+  } else if (entry.is_blob()) {
+    reply.bulk(entry.blob());
+  } else {
+    reply.bulk(entry.text());
+  }
+}
+
 void CommandContext::wrong_arity() {
   reply.error("ERR wrong number of arguments for '" + command.full_name + "' command");
 }

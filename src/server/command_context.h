@@ -68,6 +68,9 @@ struct CommandContext {
   bool read_double(std::string_view text, double* value, std::string_view error = {});
 };
 
+// Sends a string entry's value as a bulk string; large ones by reference.
+void reply_string(resp::ReplyBuilder& reply, const store::Entry& entry);
+
 // Case-insensitive comparison of an argument with an option's upper-case name.
 bool is_word(std::string_view argument, std::string_view upper_case_name);
 

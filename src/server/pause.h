@@ -3,6 +3,7 @@
 // While any pause lasts keys do not expire either, so that the dataset stands still.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

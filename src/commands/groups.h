@@ -1,0 +1,13 @@
+// The command groups of this folder, each the rows of one file. The composition adds them to the server's table.
+#pragma once
+
+#include <span>
+
+#include "server/command.h"
+
+namespace latchkey::commands {
+
+std::span<const server::CommandRow> string_rows();
+std::span<const server::CommandRow> transaction_rows();
+
+}  // namespace latchkey::commands
