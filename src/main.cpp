@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   base::SystemClock clock;
   net::Loop loop;
   server::Server server(clock, config, log, &loop);
+  server.commands().add(commands::command_rows());
   server.commands().add(commands::string_rows());
   server.commands().add(commands::transaction_rows());
   if (!server.listen()) return 1;

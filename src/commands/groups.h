@@ -7,6 +7,7 @@
 
 namespace latchkey::commands {
 
+std::span<const server::CommandRow> command_rows();
 std::span<const server::CommandRow> string_rows();
 std::span<const server::CommandRow> transaction_rows();
 
