@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Runs the end-to-end tests (test_*.py beside this file) against the server that LATCHKEY_SERVER names.
+
+    LATCHKEY_SERVER=build/release/src/latchkey-server tests/e2e/run.py [PATTERN...]
+
+Patterns select test files by name (test_locks, locks). Ends with the line `N passed, N failed`.
+"""
+
+import sys
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def main() -> int:
+    sys.path.insert(0, str(HERE))
+    wanted = sys.argv[1:]
+    suite = unittest.TestSuite()
+    for path in sorted(HERE.glob("test_*.py")):
+        if not wanted or any(word in path.name for word in wanted):
+            suite.addTests(unittest.defaultTestLoader.loadTestsFromName(path.stem))
+    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    for test, reason in result.skipped:
+        print(f"skipped: {test}: {reason}")
+    failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+    print(f"{result.testsRun - failed - len(result.skipped)} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
