@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <syslog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -16,6 +18,7 @@ namespace {
 
 constexpr size_t kLongestStamp = 96;
 constexpr size_t kLongestSyslogMessage = 1024;
+constexpr size_t kMostFormatted = 1024;
 
 char level_mark(LogLevel level) {
   switch (level) {
@@ -43,18 +46,21 @@ int syslog_priority(LogLevel level) {
   }
 }
 
-std::string stamp(char role, LogLevel level) {
+using Stamp = std::array<char, kLongestStamp>;
+
+// "PID:ROLE DD Mon YYYY HH:MM:SS.mmm LEVEL ". Nothing here or in Logger::log allocates, so that a
+// line can be written when the heap is broken.
+std::string_view format_stamp(char role, LogLevel level, Stamp& text) {
   timeval now{};
   gettimeofday(&now, nullptr);
   tm parts{};
   localtime_r(&now.tv_sec, &parts);
-  std::array<char, kLongestStamp> date{};
+  Stamp date{};
   strftime(date.data(), date.size(), "%d %b %Y %H:%M:%S", &parts);
-  std::array<char, kLongestStamp> text{};
   const int size =
       snprintf(text.data(), text.size(), "%d:%c %s.%03d %c ", static_cast<int>(getpid()), role,
                date.data(), static_cast<int>(now.tv_usec / 1000), level_mark(level));
-  return {text.data(), static_cast<size_t>(size)};
+  return {text.data(), std::min(static_cast<size_t>(size), text.size() - 1)};
 }
 
 }  // namespace
@@ -73,9 +79,8 @@ void Logger::open_syslog(std::string ident, int facility) {
 
 void Logger::log(LogLevel level, std::string_view message) {
   if (!enabled(level)) return;
-  std::string line = stamp(role_, level);
-  line.append(message).push_back('\n');
-  write(line);
+  Stamp stamp{};
+  write(format_stamp(role_, level, stamp), message, "\n");
   if (syslog_) {
     const auto shown = message.substr(0, kLongestSyslogMessage);
     syslog(syslog_priority(level), "%.*s", static_cast<int>(shown.size()), shown.data());
@@ -84,20 +89,24 @@ void Logger::log(LogLevel level, std::string_view message) {
 
 void Logger::logf(LogLevel level, const char* format, ...) {
   if (!enabled(level)) return;
+  std::array<char, kMostFormatted> text{};
   va_list arguments;
   va_start(arguments, format);
-  va_list again;
-  va_copy(again, arguments);
-  const int size = vsnprintf(nullptr, 0, format, arguments);
+  const int size = vsnprintf(text.data(), text.size(), format, arguments);
   va_end(arguments);
-  std::string text(size > 0 ? static_cast<size_t>(size) : 0, '\0');
-  vsnprintf(text.data(), text.size() + 1, format, again);
-  va_end(again);
-  log(level, text);
+  if (size >= 0) log(level, {text.data(), std::min(static_cast<size_t>(size), text.size() - 1)});
 }
 
 void Logger::raw(std::string_view text) {
-  if (level_ != LogLevel::kNothing) write(text);
+  if (level_ != LogLevel::kNothing) write(text, {}, {});
+}
+
+void Logger::signal_line(std::string_view message) {
+  if (level_ == LogLevel::kNothing) return;
+  Stamp stamp{};
+  const int size = snprintf(stamp.data(), stamp.size(), "%d:signal-handler (%lld) ",
+                            static_cast<int>(getpid()), static_cast<long long>(time(nullptr)));
+  write({stamp.data(), static_cast<size_t>(size)}, message, "\n");
 }
 
 int Logger::open_raw() const {
@@ -109,14 +118,15 @@ void Logger::close_raw(int descriptor) const {
   if (!file_.empty() && descriptor >= 0) close(descriptor);
 }
 
-void Logger::write(std::string_view text) const {
+void Logger::write(std::string_view first, std::string_view second, std::string_view third) const {
   const int descriptor = open_raw();
   if (descriptor < 0) return;
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    text.remove_prefix(static_cast<size_t>(written));
+  const auto piece = [](std::string_view text) {
+    return iovec{const_cast<char*>(text.data()), text.size()};
+  };
+  // One call, so that lines of several processes do not mix. A full disk loses the line.
+  std::array<iovec, 3> pieces = {piece(first), piece(second), piece(third)};
+  while (writev(descriptor, pieces.data(), static_cast<int>(pieces.size())) < 0 && errno == EINTR) {
   }
   close_raw(descriptor);
 }

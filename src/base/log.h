@@ -40,7 +40,8 @@ class Logger {
 
   bool enabled(LogLevel level) const { return level >= level_ && level_ != LogLevel::kNothing; }
 
-  // One line; a newline is added. Text that cannot be written is dropped.
+  // One line; a newline is added. Text that cannot be written is dropped. Does not allocate, so
+  // that a crash report can use it.
   void log(LogLevel level, std::string_view message);
 
   void debug(std::string_view message) { log(LogLevel::kDebug, message); }
@@ -48,11 +49,14 @@ class Logger {
   void notice(std::string_view message) { log(LogLevel::kNotice, message); }
   void warning(std::string_view message) { log(LogLevel::kWarning, message); }
 
-  // The same with printf's formats; nothing is formatted for a level that is off.
+  // The same with printf's formats, up to 1023 bytes; nothing is formatted for a level that is off.
   void logf(LogLevel level, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
   // Text as it is, without stamp, at any level but kNothing: crash reports and the start-up logo.
   void raw(std::string_view text);
+
+  // A line as the reference's signal handlers write it: "PID:signal-handler (SECONDS) message".
+  void signal_line(std::string_view message);
 
   // Descriptor that lines go to, for use inside a signal handler: opened for appending, or standard
   // output. Give it back with close_raw. Safe to call where malloc is not.
@@ -60,7 +64,7 @@ class Logger {
   void close_raw(int descriptor) const;
 
  private:
-  void write(std::string_view text) const;
+  void write(std::string_view first, std::string_view second, std::string_view third) const;
 
   LogLevel level_ = LogLevel::kNotice;
   char role_ = 'M';

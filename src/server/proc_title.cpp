@@ -1,5 +1,10 @@
 #include "server/proc_title.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
 namespace latchkey::server {
 
 namespace {
@@ -51,6 +56,29 @@ std::optional<std::string> expand_proc_title(std::string_view pattern, const Con
   const size_t first = expanded.find_first_not_of(' ');
   if (first == std::string::npos) return std::string();
   return expanded.substr(first, expanded.find_last_not_of(' ') - first + 1);
+}
+
+ProcessTitle::ProcessTitle(int argc, char** argv) {
+  if (argc == 0) return;
+  begin_ = argv[0];
+  char* end = begin_;
+  // Only what lies in one piece: a program may have replaced single strings before.
+  const auto extend = [&](char* text) {
+    if (text == end) end += strlen(text) + 1;
+  };
+  for (int i = 0; i < argc; ++i) extend(argv[i]);
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    extend(*variable);
+    *variable = strdup(*variable);
+  }
+  size_ = static_cast<size_t>(end - begin_);
+}
+
+void ProcessTitle::set(std::string_view title) {
+  if (size_ == 0) return;
+  const size_t shown = std::min(title.size(), size_ - 1);
+  memcpy(begin_, title.data(), shown);
+  memset(begin_ + shown, 0, size_ - shown);
 }
 
 }  // namespace latchkey::server
