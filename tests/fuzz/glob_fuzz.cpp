@@ -1,0 +1,97 @@
+// Compares base::glob_match with a model that tries every length for every star.
+// Input: a flag byte, the pattern's length, the pattern, and the text.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/glob.h"
+#include "base/text.h"
+
+namespace {
+
+bool same(char left, char right, bool ignore_case) {
+  return ignore_case ? latchkey::base::lower_case(left) == latchkey::base::lower_case(right)
+                     : left == right;
+}
+
+bool in_range(char low, char high, char byte, bool ignore_case) {
+  auto first = static_cast<signed char>(low);
+  auto last = static_cast<signed char>(high);
+  if (first > last) {
+    const signed char swapped = first;
+    first = last;
+    last = swapped;
+  }
+  if (ignore_case) {
+    first = static_cast<signed char>(latchkey::base::lower_case(static_cast<char>(first)));
+    last = static_cast<signed char>(latchkey::base::lower_case(static_cast<char>(last)));
+    byte = latchkey::base::lower_case(byte);
+  }
+  const auto candidate = static_cast<signed char>(byte);
+  return first <= candidate && candidate <= last;
+}
+
+// The length of the element at the start of `pattern`, which is not a star, and whether it matches
+// `byte`.
+size_t match_element(std::string_view pattern, char byte, bool ignore_case, bool* matches) {
+  if (pattern[0] == '?') {
+    *matches = true;
+    return 1;
+  }
+  if (pattern[0] == '\\' && pattern.size() > 1) {
+    *matches = same(pattern[1], byte, ignore_case);
+    return 2;
+  }
+  if (pattern[0] != '[') {
+    *matches = same(pattern[0], byte, ignore_case);
+    return 1;
+  }
+  size_t at = 1;
+  const bool negated = at < pattern.size() && pattern[at] == '^';
+  if (negated) ++at;
+  bool found = false;
+  while (at < pattern.size() && pattern[at] != ']') {
+    if (pattern[at] == '\\' && at + 1 < pattern.size()) {
+      found |= same(pattern[at + 1], byte, ignore_case);
+      at += 2;
+    } else if (at + 2 < pattern.size() && pattern[at + 1] == '-') {
+      found |= in_range(pattern[at], pattern[at + 2], byte, ignore_case);
+      at += 3;
+    } else {
+      found |= same(pattern[at], byte, ignore_case);
+      at += 1;
+    }
+  }
+  *matches = found != negated;
+  return at < pattern.size() ? at + 1 : at;
+}
+
+bool model(std::string_view pattern, std::string_view text, bool ignore_case) {
+  if (pattern.empty()) return text.empty();
+  if (pattern[0] == '*') {
+    for (size_t taken = 0; taken <= text.size(); ++taken) {
+      if (model(pattern.substr(1), text.substr(taken), ignore_case)) return true;
+    }
+    return false;
+  }
+  if (text.empty()) return false;
+  bool matches = false;
+  const size_t length = match_element(pattern, text[0], ignore_case, &matches);
+  return matches && model(pattern.substr(length), text.substr(1), ignore_case);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  // The model is exponential in the number of stars.
+  constexpr size_t kLongestInput = 24;
+  if (size < 2 || size > kLongestInput) return 0;
+  const bool ignore_case = (data[0] & 1) != 0;
+  const std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);
+  const size_t pattern_size = data[1] % (rest.size() + 1);
+  const std::string_view pattern = rest.substr(0, pattern_size);
+  const std::string_view text = rest.substr(pattern_size);
+  const bool expected = text.empty() ? pattern.empty() : model(pattern, text, ignore_case);
+  if (latchkey::base::glob_match(pattern, text, ignore_case) != expected) std::abort();
+  return 0;
+}
