@@ -36,11 +36,6 @@ Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command*
     reject(client, nullptr, unknown_command_error(args));
     return Outcome::kDone;
   }
-  if (command->is_container()) {
-    // Only its name was given.
-    reject(client, command, "ERR wrong number of arguments for '" + command->full_name + "' command");
-    return Outcome::kDone;
-  }
   if (!command->accepts_word_count(args.size())) [[unlikely]] {
     reject(client, command, "ERR wrong number of arguments for '" + command->full_name + "' command");
     return Outcome::kDone;

@@ -1,0 +1,74 @@
+#include <catch2/catch.hpp>
+
+#include "commands/groups.h"
+#include "unit/server_fixture.h"
+
+namespace latchkey::tests {
+
+TEST_CASE("COMMAND COUNT counts commands, LIST names subcommands too", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::transaction_rows()});
+  TestClient client(server);
+  CHECK(client.run("COMMAND COUNT") == integer(6));
+  CHECK(client.run("COMMAND LIST FILTERBY PATTERN command|get*") ==
+        bulks({"command|getkeys", "command|getkeysandflags"}));
+}
+
+TEST_CASE("COMMAND LIST filters by module, category and pattern", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::transaction_rows()});
+  TestClient client(server);
+  CHECK(client.run("COMMAND LIST FILTERBY ACLCAT Transaction") ==
+        bulks({"discard", "exec", "multi", "unwatch", "watch"}));
+  CHECK(client.run("COMMAND LIST FILTERBY ACLCAT nosuch") == "*0\r\n");
+  CHECK(client.run("COMMAND LIST FILTERBY MODULE any") == "*0\r\n");
+  CHECK(client.run("COMMAND LIST FILTERBY PATTERN *WATCH") == bulks({"unwatch", "watch"}));
+  CHECK(client.run("COMMAND LIST FILTERBY PATTERN") == error("ERR syntax error"));
+  CHECK(client.run("COMMAND LIST FILTERBY NAME a") == error("ERR syntax error"));
+  CHECK(client.run("COMMAND LIST x") == error("ERR syntax error"));
+}
+
+TEST_CASE("COMMAND INFO answers null for what it does not know", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::transaction_rows()});
+  TestClient client(server);
+  CHECK(client.run("COMMAND INFO nosuch command|nosuch") == "*2\r\n$-1\r\n$-1\r\n");
+  CHECK(client.run("COMMAND INFO multi") ==
+        "*1\r\n*10\r\n$5\r\nmulti\r\n:1\r\n*5\r\n+noscript\r\n+loading\r\n+stale\r\n+fast\r\n+"
+        "allow_busy\r\n"
+        ":0\r\n:0\r\n:0\r\n*2\r\n+@fast\r\n+@transaction\r\n*0\r\n*0\r\n*0\r\n");
+  CHECK(client.run("COMMAND") == client.run("COMMAND INFO"));
+}
+
+TEST_CASE("COMMAND DOCS leaves out what it does not know", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::transaction_rows()});
+  TestClient client(server);
+  CHECK(client.run("COMMAND DOCS nosuch") == "*0\r\n");
+  CHECK(client.run("COMMAND DOCS MULTI nosuch") ==
+        "*2\r\n$5\r\nmulti\r\n*8\r\n$7\r\nsummary\r\n$21\r\nStarts a "
+        "transaction.\r\n$5\r\nsince\r\n$5\r\n1.2.0\r\n"
+        "$5\r\ngroup\r\n$12\r\ntransactions\r\n$10\r\ncomplexity\r\n$4\r\nO(1)\r\n");
+}
+
+TEST_CASE("COMMAND GETKEYS finds the keys of a request, or says why it cannot", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::transaction_rows()});
+  TestClient client(server);
+  CHECK(client.run("COMMAND GETKEYS watch a b") == bulks({"a", "b"}));
+  CHECK(client.run("COMMAND GETKEYSANDFLAGS watch a") ==
+        array({array({bulk("a"), array({status("RO")})})}));
+  CHECK(client.run("COMMAND GETKEYS nosuch a") == error("ERR Invalid command specified"));
+  CHECK(client.run("COMMAND GETKEYS multi") == error("ERR The command has no key arguments"));
+  CHECK(client.run("COMMAND GETKEYS watch") ==
+        error("ERR Invalid number of arguments specified for command"));
+}
+
+TEST_CASE("COMMAND refuses unknown subcommands and tells of HELP", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::transaction_rows()});
+  TestClient client(server);
+  CHECK(client.run("COMMAND nosuch") ==
+        error("ERR unknown subcommand 'nosuch'. Try COMMAND HELP."));
+  CHECK(client.run("COMMAND COUNT x") ==
+        error("ERR wrong number of arguments for 'command|count' command"));
+  const std::string help = client.run("COMMAND HELP");
+  CHECK(help.find("+COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n") !=
+        std::string::npos);
+}
+
+}  // namespace latchkey::tests
