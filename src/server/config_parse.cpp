@@ -173,6 +173,13 @@ std::string quote_argument(std::string_view text) {
   return quoted;
 }
 
+std::string quote_if_needed(std::string_view text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c < 0x7f && c != '"' && c != '\'' && c != '\\';
+  });
+  return plain ? std::string(text) : quote_argument(text);
+}
+
 std::vector<std::string> split_at_spaces(std::string_view text) {
   std::vector<std::string> pieces;
   if (text.empty()) return pieces;

@@ -18,6 +18,9 @@ std::optional<std::vector<std::string>> split_arguments(std::string_view line);
 // \xHH.
 std::string quote_argument(std::string_view text);
 
+// As quote_argument, but a plain word stays as it is.
+std::string quote_if_needed(std::string_view text);
+
 // The pieces between single spaces, empty ones included; no pieces for an empty text.
 std::vector<std::string> split_at_spaces(std::string_view text);
 

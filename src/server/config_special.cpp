@@ -52,8 +52,8 @@ Directive list_row(Names names, unsigned flags, decltype(Directive::parse) parse
 }  // namespace
 
 Directive bind_directive() {
-  return list_row(
-      "bind", 0,
+  Directive row = special(
+      "bind", kManyValues,
       [](Arguments arguments, DirectiveContext& context, std::string* error) {
         if (arguments.size() > kMostBindAddresses) {
           return refuse(error, "Too many bind addresses specified.");
@@ -64,6 +64,12 @@ Directive bind_directive() {
         return true;
       },
       [](const ConfigValues& values) { return join(values.bind); });
+  row.rewrite = [](const ConfigValues& values, const ConfigValues& defaults) {
+    std::string line = values.bind.empty() ? "bind \"\"" : "bind";
+    for (const auto& address : values.bind) line.append(" ").append(quote_if_needed(address));
+    return std::vector<RewriteLine>{{std::move(line), values.bind != defaults.bind}};
+  };
+  return row;
 }
 
 namespace {
@@ -379,9 +385,13 @@ Directive replicaof_directive() {
         if (values.replicaof_host.empty()) return std::string();
         return values.replicaof_host + ' ' + std::to_string(values.replicaof_port);
       });
-  row.rewrite = [show = row.format](const ConfigValues& values, const ConfigValues&) {
+  row.rewrite = [](const ConfigValues& values, const ConfigValues&) {
     std::vector<RewriteLine> lines;
-    if (!values.replicaof_host.empty()) lines.push_back({"replicaof " + show(values), true});
+    if (!values.replicaof_host.empty()) {
+      lines.push_back({"replicaof " + quote_if_needed(values.replicaof_host) + ' ' +
+                           std::to_string(values.replicaof_port),
+                       true});
+    }
     return lines;
   };
   return row;

@@ -11,7 +11,7 @@ namespace {
 
 std::string listen_address(const ConfigValues& values) {
   const int port = values.port != 0 ? values.port : values.tls_port;
-  if (port == 0) return values.unixsocket;
+  if (port == 0 && !values.unixsocket.empty()) return values.unixsocket;
   // The reference shows "*" for a wildcard as well as for no address at all.
   std::string address = values.bind.empty() ? "*" : values.bind.front();
   if (address.starts_with('-')) address.erase(0, 1);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "server/config_directive.h"
 #include "server/config_parse.h"
@@ -376,4 +377,41 @@ TEST_CASE("What later subsystems check is kept with its place", "[config]") {
   const auto error = ConfigError::at(f.config.values().users[0], "no good");
   CHECK(error.line == 2);
   CHECK(error.line_text == "user alice on >x ~*");
+}
+
+TEST_CASE("The configuration file of the distribution shows every directive at its default",
+          "[config]") {
+  std::ifstream file(LATCHKEY_SOURCE_ROOT "/conf/latchkey.conf");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  REQUIRE_FALSE(text.empty());
+  Fixture f;
+  REQUIRE(f.load(text) == "");
+
+  std::set<std::string> shown;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#")) line.erase(0, 1);
+    shown.insert(line.substr(0, line.find(' ')));
+  }
+  const ConfigValues defaults;
+  for (const auto& directive : f.config.directives()) {
+    INFO(directive.name);
+    CHECK(
+        (directive.has(latchkey::server::kHidden) || shown.contains(std::string(directive.name))));
+    if (directive.name == "dir") continue;
+    CHECK(directive.format(f.config.values()) == directive.format(defaults));
+  }
+  CHECK(f.get("dir") == f.directory.string());
+}
+
+TEST_CASE("Examples in the configuration file of the distribution are valid", "[config]") {
+  std::ifstream file(LATCHKEY_SOURCE_ROOT "/conf/latchkey.conf");
+  Fixture f;
+  for (std::string line; std::getline(file, line);) {
+    const bool example = line.size() > 1 && line[0] == '#' && line[1] >= 'a' && line[1] <= 'z';
+    if (!example || line.starts_with("#include")) continue;
+    INFO(line);
+    CHECK(f.load(line.substr(1)) == "");
+  }
+  CHECK(f.config.startup_problems().empty());
 }
