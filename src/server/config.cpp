@@ -133,6 +133,11 @@ bool Config::is_sensitive(std::string_view name) const {
   return directive != nullptr && directive->has(kSensitive);
 }
 
+bool Config::waits_for_loading(std::string_view name) const {
+  const Directive* directive = find(name);
+  return directive != nullptr && directive->has(kDenyLoading);
+}
+
 // ---- Loading
 
 bool Config::load(const std::string& path, std::string_view more, ConfigError* error) {
@@ -340,9 +345,6 @@ const Directive* Config::settable(const NameAndValue& pair, const SetRequest& re
     const bool allowed = action == ProtectedAction::kYes ||
                          (action == ProtectedAction::kLocal && request.from_local_client);
     if (!allowed) return refuse("can't set protected config");
-  }
-  if (directive->has(kDenyLoading) && request.loading) {
-    return refuse("can't set this config while loading data");
   }
   return directive;
 }

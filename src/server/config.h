@@ -120,12 +120,15 @@ class Config {
 
   struct SetRequest {
     bool from_local_client = true;  // loopback or unix socket; protected directives may ask for it
-    bool loading = false;           // a dataset is being loaded
   };
   // CONFIG SET: all or nothing. Every value is checked, then all are stored, then the hooks of
   // changed directives are called, each once; a hook that refuses brings every value back and calls
   // those hooks again. On failure `error` holds the reply's text after "ERR ".
   bool set(std::span<const NameAndValue> pairs, const SetRequest& request, std::string* error);
+
+  // True for a directive that cannot be set while a dataset is being loaded: CONFIG SET then
+  // answers the LOADING error. Any spelling.
+  bool waits_for_loading(std::string_view name) const;
 
   // `hook` is called once after a CONFIG SET that changed at least one of `names`. Hooks run in the
   // order of their directives in the command, then of registration. REQUIRES: the names are in the

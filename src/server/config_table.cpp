@@ -199,7 +199,8 @@ void add_replication(std::vector<Directive>& table) {
   table.push_back(choice<ReplDisklessLoad>("repl-diskless-load", &V::repl_diskless_load,
                                            {{"disabled", ReplDisklessLoad::kDisabled},
                                             {"on-empty-db", ReplDisklessLoad::kOnEmptyDb},
-                                            {"swapdb", ReplDisklessLoad::kSwapdb}}));
+                                            {"swapdb", ReplDisklessLoad::kSwapdb}},
+                                           kDenyLoading));
   table.push_back(boolean("repl-rdb-channel", &V::repl_rdb_channel, kHidden));
   table.push_back(number({"repl-ping-replica-period", "repl-ping-slave-period"},
                          &V::repl_ping_replica_period, 1, kMaxInt));
@@ -284,7 +285,7 @@ void add_threads_and_kernel(std::vector<Directive>& table) {
 }
 
 void add_append_only_file(std::vector<Directive>& table) {
-  table.push_back(boolean("appendonly", &V::appendonly, kDenyLoading));
+  table.push_back(boolean("appendonly", &V::appendonly));
   table.push_back(text("appendfilename", &V::appendfilename, kImmutable,
                        {.empty_is_a_value = true,
                         .check = file_name(false, "appendfilename can't be empty",

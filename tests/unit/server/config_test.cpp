@@ -368,6 +368,13 @@ TEST_CASE("Passwords are known to be secrets, port numbers are not", "[config]")
   CHECK_FALSE(f.config.is_sensitive("nosuch"));
 }
 
+TEST_CASE("Where the data is loaded from stays as it is while they load", "[config]") {
+  Fixture f;
+  CHECK(f.config.waits_for_loading("DIR"));
+  CHECK(f.config.waits_for_loading("repl-diskless-load"));
+  CHECK_FALSE(f.config.waits_for_loading("appendonly"));
+}
+
 TEST_CASE("What later subsystems check is kept with its place", "[config]") {
   Fixture f;
   REQUIRE(f.load("rename-command GET \"\"\nuser alice on >x ~*\n") == "");
