@@ -42,6 +42,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/prefetch.h"
 #include "base/random.h"
 
 namespace latchkey::store {
@@ -81,14 +82,14 @@ class HashTable {
 
   // First step of a batched lookup: bring the bucket's line near.
   void prefetch_bucket(uint64_t hash) const {
-    if (size_ != 0) __builtin_prefetch(&bucket_at(index_of(hash)));
+    if (size_ != 0) base::prefetch(&bucket_at(index_of(hash)));
   }
   // Second step, when the bucket has arrived: bring the candidates' lines near.
   void prefetch_item(uint64_t hash) const {
     if (size_ == 0) return;
     const Bucket& bucket = bucket_at(index_of(hash));
     for (uint32_t matches = bucket.match(tag_of(hash)); matches != 0; matches &= matches - 1) {
-      __builtin_prefetch(bucket.slots[std::countr_zero(matches)]);
+      base::prefetch(bucket.slots[std::countr_zero(matches)]);
     }
   }
 
@@ -270,7 +271,7 @@ class HashTable {
     Bucket& high = bucket_at(split_ + high_bit);
     for (Bucket* bucket = &low; bucket != nullptr; bucket = bucket->next()) {
       for (size_t i = 0; i < bucket->usable_slots(); ++i) {
-        if (bucket->tags[i] != 0) __builtin_prefetch(bucket->slots[i]);
+        if (bucket->tags[i] != 0) base::prefetch(bucket->slots[i]);
       }
     }
     // Collect the chain, then deal it out again: chains are a handful of items.
