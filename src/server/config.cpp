@@ -346,6 +346,9 @@ const Directive* Config::settable(const NameAndValue& pair, const SetRequest& re
                          (action == ProtectedAction::kLocal && request.from_local_client);
     if (!allowed) return refuse("can't set protected config");
   }
+  if (directive->has(kDenyLoading) && request.loading) {
+    return refuse("can't set this config while loading data");
+  }
   return directive;
 }
 

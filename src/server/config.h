@@ -120,6 +120,7 @@ class Config {
 
   struct SetRequest {
     bool from_local_client = true;  // loopback or unix socket; protected directives may ask for it
+    bool loading = false;           // a dataset is being loaded; refuses what waits_for_loading()
   };
   // CONFIG SET: all or nothing. Every value is checked, then all are stored, then the hooks of
   // changed directives are called, each once; a hook that refuses brings every value back and calls
