@@ -23,6 +23,11 @@ int main(int argc, char** argv) {
   net::Loop loop;
   server::Server server(clock, config, log, &loop);
   server.commands().add(commands::command_rows());
+  server.commands().add(commands::counter_rows());
+  server.commands().add(commands::lcs_rows());
+  server.commands().add(commands::string_batch_rows());
+  server.commands().add(commands::string_condition_rows());
+  server.commands().add(commands::string_range_rows());
   server.commands().add(commands::string_rows());
   server.commands().add(commands::transaction_rows());
   if (!server.listen()) return 1;

@@ -8,6 +8,11 @@
 namespace latchkey::commands {
 
 std::span<const server::CommandRow> command_rows();
+std::span<const server::CommandRow> counter_rows();
+std::span<const server::CommandRow> lcs_rows();
+std::span<const server::CommandRow> string_batch_rows();
+std::span<const server::CommandRow> string_condition_rows();
+std::span<const server::CommandRow> string_range_rows();
 std::span<const server::CommandRow> string_rows();
 std::span<const server::CommandRow> transaction_rows();
 

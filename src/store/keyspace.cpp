@@ -185,8 +185,12 @@ void Keyspace::set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_
   int64_t integer;
   if (parse_integer_value(bytes, &integer)) {
     set_integer(ref, integer, deadline_ms);
-    return;
+  } else {
+    set_text(ref, bytes, deadline_ms);
   }
+}
+
+void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms) {
   deadline_ms = resolve_deadline(ref, deadline_ms);
   const bool has_deadline = deadline_ms >= 0;
   uint8_t flags = has_deadline ? Entry::kHasDeadline : 0;

@@ -136,8 +136,9 @@ class Keyspace {
   void prefetch_entry(uint64_t hash) const { table_.prefetch_item(hash); }
 
   // For commands that read: counts a hit or a miss and marks the entry as used, unless `how` says otherwise.
-  KeyRef find(std::string_view key, uint8_t how = kTouch) {
-    const uint64_t hash = table_.hash(key);
+  KeyRef find(std::string_view key, uint8_t how = kTouch) { return find_hashed(key, table_.hash(key), how); }
+  // The same where prefetch_bucket() has given the key's hash.
+  KeyRef find_hashed(std::string_view key, uint64_t hash, uint8_t how = kTouch) {
     Entry** slot = table_.find(key, hash);
     if (slot != nullptr && (*slot)->has_deadline()) slot = unless_expired(slot, hash);
     if (slot == nullptr) {
@@ -178,6 +179,8 @@ class Keyspace {
   // Makes the key a string of these bytes, whatever it was: integers, short strings and long ones each in their form.
   // `deadline_ms`: Unix time, kNoDeadline or kKeepDeadline.
   void set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
+  // As set_string, but never in the form of an integer.
+  void set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
   // Makes the key the decimal text of `value`.
   void set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms = kKeepDeadline);
   // Makes an existing string (or, where there is no key, a new one) `size` bytes long, at least as long as it is, and gives
