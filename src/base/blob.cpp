@@ -15,20 +15,27 @@ Blob* Blob::create(size_t size, size_t capacity) {
 
 Blob* Blob::create(std::string_view bytes) {
   Blob* blob = create(bytes.size(), bytes.size());
-  std::memcpy(blob->data(), bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), blob->data());
   return blob;
 }
 
 void Blob::destroy() { ::operator delete(this, sizeof(Blob) + capacity()); }
 
+Blob* Blob::create_extended(std::string_view bytes, size_t size) {
+  constexpr size_t kMostSpare = 1024 * 1024;
+  LK_ASSERT(bytes.size() <= size);
+  Blob* blob = create(size, size + std::min(size, kMostSpare));
+  char* rest = std::copy(bytes.begin(), bytes.end(), blob->data());
+  std::memset(rest, 0, size - bytes.size());
+  return blob;
+}
+
 Blob* Blob::extend(Blob* blob, size_t size) {
   LK_ASSERT(!blob->shared() && size >= blob->size_);
   if (size > blob->capacity()) {
-    constexpr size_t kMostSpare = 1024 * 1024;
-    Blob* larger = create(blob->size_, size + std::min(size, kMostSpare));
-    std::memcpy(larger->data(), blob->data(), blob->size_);
+    Blob* larger = create_extended(blob->view(), size);
     blob->destroy();
-    blob = larger;
+    return larger;
   }
   const size_t added = size - blob->size_;
   std::memset(blob->data() + blob->size_, 0, added);

@@ -19,6 +19,10 @@ class Blob {
   static Blob* create(size_t size, size_t capacity);
   static Blob* create(std::string_view bytes);
 
+  // A blob of `size` bytes that begins with `bytes`, the rest zero, with room to grow: for twice what is needed, up to a
+  // megabyte more than that.
+  static Blob* create_extended(std::string_view bytes, size_t size);
+
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
@@ -32,9 +36,8 @@ class Blob {
   std::string_view view() const { return {data(), size_}; }
   size_t memory_usage() const { return sizeof(Blob) + capacity(); }
 
-  // Makes an unshared blob longer, moving it when there is no room; new bytes are zero. When it must move, it gets room for
-  // twice what is needed, up to a megabyte more than that, so that repeated appends cost O(1) a byte. Consumes the old
-  // pointer.
+  // Makes an unshared blob longer, moving it when there is no room; new bytes are zero. When it must move, it gets
+  // room to grow as by create_extended(), so that repeated appends cost O(1) a byte. Consumes the old pointer.
   static Blob* extend(Blob* blob, size_t size);
 
  private:

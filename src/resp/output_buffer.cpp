@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "base/assert.h"
@@ -27,7 +28,7 @@ void OutputBuffer::patch(size_t mark, size_t reserved, std::string_view bytes) {
   if (bytes.size() > reserved) reserve(bytes.size() - reserved);
   char* place = data_ + mark;
   std::memmove(place + bytes.size(), place + reserved, size_ - mark - reserved);
-  std::memcpy(place, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), place);
   for (auto it = shared_.rbegin(); it != shared_.rend() && it->position > mark; ++it) {
     it->position = it->position - reserved + bytes.size();
   }
@@ -59,6 +60,15 @@ void OutputBuffer::take(size_t count) {
     }
   }
   shared_.erase(shared_.begin(), shared_.begin() + static_cast<ptrdiff_t>(whole_pieces));
+  if (taken_ >= base::BufferPool::kBufferSize / 2 && taken_ >= size_ - taken_) reuse_taken();
+}
+
+// A client that reads on while more is written to it may never see its buffer empty.
+void OutputBuffer::reuse_taken() {
+  std::memmove(data_, data_ + taken_, size_ - taken_);
+  for (Shared& shared : shared_) shared.position -= taken_;
+  size_ -= taken_;
+  taken_ = 0;
 }
 
 void OutputBuffer::clear() {
@@ -69,7 +79,7 @@ void OutputBuffer::clear() {
   }
   data_ = nullptr;
   size_ = capacity_ = taken_ = shared_size_ = shared_taken_ = 0;
-  shared_.clear();
+  if (shared_.capacity() != 0) std::vector<Shared>().swap(shared_);
 }
 
 void OutputBuffer::grow(size_t size) {

@@ -1,11 +1,12 @@
 // Bytes on their way to a client.
 //
 // A contiguous buffer that grows as needed, with large values spliced in by reference (base::Blob) instead of copied. Empty
-// buffers own no memory. Appending costs O(bytes); taking bytes out does not move the rest. Not thread-safe.
+// buffers own no memory. Appending and taking out cost O(bytes), amortised: bytes taken out leave room that is used again
+// once it is as large as what is left. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -46,10 +47,10 @@ class OutputBuffer {
   }
   void commit(size_t size) { size_ += size; }
   void append(std::string_view bytes) {
-    std::memcpy(reserve(bytes.size()), bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), reserve(bytes.size()));
     commit(bytes.size());
   }
-  // Appends the blob's bytes by reference.
+  // Appends the blob's bytes by reference. Where marks are used, own bytes stand before and behind it.
   void append_shared(base::Blob* blob);
 
   // A place in the stream of own bytes, for what is filled in or taken back later. Valid while nothing was taken out.
@@ -91,6 +92,7 @@ class OutputBuffer {
     base::BlobRef blob;
   };
   void grow(size_t size);
+  void reuse_taken();
 
   base::BufferPool* pool_;
   char* data_ = nullptr;

@@ -93,8 +93,7 @@ void ReplyBuilder::big_number(std::string_view digits) {
 void ReplyBuilder::bulk(std::string_view bytes) {
   char* start = out_->reserve(kMostHeader + bytes.size() + 2);
   char* out = write_header(start, '$', bytes.size());
-  std::memcpy(out, bytes.data(), bytes.size());
-  out += bytes.size();
+  out = std::copy(bytes.begin(), bytes.end(), out);
   *out++ = '\r';
   *out++ = '\n';
   out_->commit(static_cast<size_t>(out - start));

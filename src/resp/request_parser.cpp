@@ -17,9 +17,17 @@ constexpr int64_t kMostUnauthenticatedBulk = 16 * 1024;
 
 enum class Line : uint8_t { kComplete, kIncomplete };
 
+// The first `wanted` of a line that goes on to `end`, or null. Lines are text: as in the reference, nothing behind a NUL is
+// found, so a stream that is not the protocol runs into the limit of a line.
+const char* find_in_line(const char* start, const char* end, char wanted) {
+  const auto* found = static_cast<const char*>(std::memchr(start, wanted, static_cast<size_t>(end - start)));
+  if (found == nullptr || std::memchr(start, '\0', static_cast<size_t>(found - start)) != nullptr) return nullptr;
+  return found;
+}
+
 // The text between `start` and the next line break, which is "\r\n"; *next is set behind it.
 Line take_line(const char* start, const char* end, std::string_view* line, const char** next) {
-  const auto* stop = static_cast<const char*>(std::memchr(start, '\r', static_cast<size_t>(end - start)));
+  const char* stop = find_in_line(start, end, '\r');
   if (stop == nullptr || stop + 1 >= end) return Line::kIncomplete;
   *line = {start, static_cast<size_t>(stop - start)};
   *next = stop + 2;
@@ -41,7 +49,9 @@ int64_t short_header(const char* at, const char* end, const char** next) {
   return (at[1] - '0') * 10 + (at[2] - '0');
 }
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
+// What ends an unquoted word; what may stand around words.
+bool ends_word(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_blank(char c) { return ends_word(c) || c == '\v' || c == '\f'; }
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -73,7 +83,7 @@ char decode_escape(const char*& in, const char* end) {
 
 bool split_words(std::span<char> line, Arguments& words) {
   const char* in = line.data();
-  const char* end = in + line.size();
+  const char* end = std::find(in, in + line.size(), '\0');
   char* out = line.data();
   for (;;) {
     while (in < end && is_blank(*in)) ++in;
@@ -93,7 +103,7 @@ bool split_words(std::span<char> line, Arguments& words) {
         if (in < end && !is_blank(*in)) return false;
         quote = 0;
         break;
-      } else if (quote == 0 && (is_blank(c) || c == '\0')) {
+      } else if (quote == 0 && ends_word(c)) {
         break;
       } else if (quote == 0 && (c == '"' || c == '\'')) {
         quote = c;
@@ -104,15 +114,17 @@ bool split_words(std::span<char> line, Arguments& words) {
       }
     }
     words.emplace_back(word, static_cast<size_t>(out - word));
-    if (in < end && *in == '\0') return true;
   }
 }
 
 RequestParser::Status RequestParser::parse(std::span<char> input, const Limits& limits, Arguments& arguments,
                                            size_t* consumed) {
   if (input.empty()) return Status::kIncomplete;
-  if (remaining_ > 0 || input.front() == '*') return parse_array(input, limits, arguments, consumed);
-  return parse_inline(input, arguments, consumed);
+  const size_t first = arguments.size();
+  const Status status = remaining_ > 0 || input.front() == '*' ? parse_array(input, limits, arguments, consumed)
+                                                               : parse_inline(input, arguments, consumed);
+  if (status == Status::kError) arguments.resize(first);
+  return status;
 }
 
 RequestParser::Status RequestParser::parse_array(std::span<char> input, const Limits& limits, Arguments& arguments,
@@ -121,10 +133,12 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
   const char* end = base + input.size();
   const char* at = base + position_;
   const size_t first = arguments.size();
+  // Arguments go straight to the caller, but those of a request that did not come in one piece are kept until the end.
+  const bool resuming = remaining_ > 0;
   std::string_view line;
   wanted_size_ = 0;
 
-  if (remaining_ == 0) {
+  if (!resuming) {
     const char* next;
     int64_t count = short_header(at, end, &next);
     if (count < 0) {
@@ -141,29 +155,25 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
     }
     remaining_ = count;
     at = next;
-  } else {
-    for (const Range& range : partial_) arguments.emplace_back(base + range.offset, range.size);
   }
 
   while (remaining_ > 0) {
     if (bulk_size_ < 0) {
       const char* next = nullptr;
-      if (at < end && *at != '$') {
-        const std::string reason = std::string("expected '$', got '") + *at + "'";
-        return fail(reason);
-      }
-      bulk_size_ = short_header(at, end, &next);
-      if (bulk_size_ < 0) {
-        if (at == end || take_line(at + 1, end, &line, &next) == Line::kIncomplete) {
+      int64_t size = at < end && *at == '$' ? short_header(at, end, &next) : -1;
+      if (size < 0) {
+        if (take_line(at, end, &line, &next) == Line::kIncomplete) {
           if (static_cast<size_t>(end - at) > kMostLine) return fail("too big bulk count string");
           break;
         }
-        if (!base::parse_int64(line, &bulk_size_) || bulk_size_ < 0 ||
-            static_cast<uint64_t>(bulk_size_) > limits.max_bulk_size) {
+        if (*at != '$') return fail(std::string("expected '$', got '") + *at + "'");
+        if (!base::parse_int64(line.substr(1), &size) || size < 0 ||
+            static_cast<uint64_t>(size) > limits.max_bulk_size) {
           return fail("invalid bulk length");
         }
       }
-      if (bulk_size_ > kMostUnauthenticatedBulk && !limits.authenticated) return fail("unauthenticated bulk length");
+      if (size > kMostUnauthenticatedBulk && !limits.authenticated) return fail("unauthenticated bulk length");
+      bulk_size_ = size;
       at = next;
     }
     const auto size = static_cast<size_t>(bulk_size_);
@@ -171,28 +181,34 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
       wanted_size_ = static_cast<size_t>(at - base) + size + 2;
       break;
     }
-    arguments.emplace_back(at, size);
+    if (resuming) {
+      remember(static_cast<size_t>(at - base), size);
+    } else {
+      arguments.emplace_back(at, size);
+    }
     at += size + 2;
     bulk_size_ = -1;
     --remaining_;
   }
-  position_ = static_cast<size_t>(at - base);
-  if (remaining_ > 0) return suspend(base, arguments, first);
-  *consumed = position_;
+  const auto position = static_cast<size_t>(at - base);
+  if (remaining_ > 0) return suspend(position, base, arguments, first);
+  for (const Range& range : partial_) arguments.emplace_back(base + range.offset, range.size);
+  *consumed = position;
   reset();
   return Status::kRequest;
 }
 
-RequestParser::Status RequestParser::suspend(const char* base, Arguments& arguments, size_t first) {
-  for (size_t i = first + partial_.size(); i < arguments.size(); ++i) {
-    partial_.push_back({static_cast<size_t>(arguments[i].data() - base), arguments[i].size()});
+RequestParser::Status RequestParser::suspend(size_t position, const char* base, Arguments& arguments, size_t first) {
+  position_ = position;
+  for (size_t i = first; i < arguments.size(); ++i) {
+    remember(static_cast<size_t>(arguments[i].data() - base), arguments[i].size());
   }
   arguments.resize(first);
   return Status::kIncomplete;
 }
 
 RequestParser::Status RequestParser::parse_inline(std::span<char> input, Arguments& arguments, size_t* consumed) {
-  const auto* newline = static_cast<const char*>(std::memchr(input.data(), '\n', input.size()));
+  const char* newline = find_in_line(input.data(), input.data() + input.size(), '\n');
   if (newline == nullptr) {
     if (input.size() > kMostLine) return fail("too big inline request");
     return Status::kIncomplete;
@@ -200,18 +216,8 @@ RequestParser::Status RequestParser::parse_inline(std::span<char> input, Argumen
   auto size = static_cast<size_t>(newline - input.data());
   *consumed = size + 1;
   if (size > 0 && input[size - 1] == '\r') --size;
-  const size_t first = arguments.size();
-  if (!split_words(input.first(size), arguments)) {
-    arguments.resize(first);
-    return fail("unbalanced quotes in request");
-  }
+  if (!split_words(input.first(size), arguments)) return fail("unbalanced quotes in request");
   return Status::kRequest;
-}
-
-size_t RequestParser::partial_bytes() const {
-  size_t bytes = 0;
-  for (const Range& range : partial_) bytes += range.size;
-  return bytes;
 }
 
 void RequestParser::reset() {
@@ -219,6 +225,7 @@ void RequestParser::reset() {
   remaining_ = 0;
   bulk_size_ = -1;
   wanted_size_ = 0;
+  partial_bytes_ = 0;
   if (partial_.capacity() != 0) std::vector<Range>().swap(partial_);
 }
 

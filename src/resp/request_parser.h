@@ -29,7 +29,7 @@ class RequestParser {
   // kRequest: its arguments were appended to `arguments` (none for an empty request, which is to be ignored), and *consumed
   //   bytes make it up.
   // kIncomplete: more bytes are needed; call again with the same bytes and more behind them.
-  // kError: the stream cannot be followed any further; error() says why.
+  // kError: the stream cannot be followed any further; error() says why. `arguments` is as it was.
   Status parse(std::span<char> input, const Limits& limits, Arguments& arguments, size_t* consumed);
 
   // "Protocol error: ..." after kError.
@@ -40,7 +40,7 @@ class RequestParser {
   size_t wanted_size() const { return wanted_size_; }
   // Arguments seen so far of an incomplete request, and their bytes.
   size_t partial_arguments() const { return partial_.size(); }
-  size_t partial_bytes() const;
+  size_t partial_bytes() const { return partial_bytes_; }
   // Forgets an incomplete request: the next call begins with its first byte again.
   void reset();
   // True between the first and the last byte of an array request.
@@ -53,7 +53,11 @@ class RequestParser {
   };
   Status parse_array(std::span<char> input, const Limits& limits, Arguments& arguments, size_t* consumed);
   Status parse_inline(std::span<char> input, Arguments& arguments, size_t* consumed);
-  Status suspend(const char* base, Arguments& arguments, size_t first);
+  Status suspend(size_t position, const char* base, Arguments& arguments, size_t first);
+  void remember(size_t offset, size_t size) {
+    partial_.push_back({offset, size});
+    partial_bytes_ += size;
+  }
   Status fail(std::string_view reason);
 
   // State of an incomplete array request.
@@ -61,6 +65,7 @@ class RequestParser {
   int64_t remaining_ = 0;  // arguments to come
   int64_t bulk_size_ = -1;  // of the argument at position_, -1: its header is still to come
   std::vector<Range> partial_;
+  size_t partial_bytes_ = 0;
 
   size_t wanted_size_ = 0;
   char error_[96];
@@ -68,8 +73,8 @@ class RequestParser {
 };
 
 // Splits a line into words as inline commands and configuration lines are: "double" quotes with \n \r \t \b \a \xHH and \c
-// escapes, 'single' quotes with \', a closing quote must be followed by a blank. Decodes in place; the words are views into
-// `line`. False when quotes are unbalanced.
+// escapes, 'single' quotes with \', a closing quote must be followed by a blank. A NUL ends the line. Decodes in place; the
+// words are views into `line`. False when quotes are unbalanced.
 bool split_words(std::span<char> line, Arguments& words);
 
 }  // namespace latchkey::resp

@@ -62,11 +62,9 @@ void DeadlineWheel::relocate(DeadlineNode& moved) {
 // A node stands at the level of the highest six-bit digit in which its tick differs from the current one, so that each
 // level is walked exactly once per turn of the level above.
 void DeadlineWheel::place(DeadlineNode& node) {
-  constexpr int64_t kHorizon = (int64_t{1} << (kSlotBits * kLevels)) - 1;
+  static_assert(kSlotBits * kLevels + kTickShift >= 64);
   // One tick later than the deadline's own, so that on arrival the deadline has passed.
-  int64_t tick = std::max(tick_of(node.deadline_ms) + 1, current_);
-  // Beyond the top level's turn: wait at its end and be placed again from there.
-  if ((tick ^ current_) > kHorizon) tick = current_ | kHorizon;
+  const int64_t tick = std::max(tick_of(node.deadline_ms) + 1, current_);
   const auto difference = static_cast<uint64_t>(tick ^ current_);
   const unsigned level = difference == 0 ? 0 : (static_cast<unsigned>(std::bit_width(difference)) - 1) / kSlotBits;
   const auto slot = static_cast<size_t>(tick >> (kSlotBits * level)) & (kSlots - 1);
@@ -110,14 +108,25 @@ void DeadlineWheel::enter(int64_t tick) {
     const auto slot = static_cast<size_t>(tick >> (kSlotBits * level)) & (kSlots - 1);
     DeadlineNode& sentinel = slots_[level][slot];
     occupied_[level] &= ~(uint64_t{1} << slot);
-    if (is_empty(sentinel)) continue;
-    // Splice the slot's list onto the end of the cascade.
-    sentinel.next->previous = cascading_.previous;
-    cascading_.previous->next = sentinel.next;
-    sentinel.previous->next = &cascading_;
-    cascading_.previous = sentinel.previous;
-    make_empty(sentinel);
+    cascade(sentinel);
   }
+}
+
+void DeadlineWheel::rewind(int64_t tick) {
+  for (unsigned level = 0; level < kLevels; ++level) {
+    for (DeadlineNode& sentinel : slots_[level]) cascade(sentinel);
+    occupied_[level] = 0;
+  }
+  current_ = tick;
+}
+
+void DeadlineWheel::cascade(DeadlineNode& sentinel) {
+  if (is_empty(sentinel)) return;
+  sentinel.next->previous = cascading_.previous;
+  cascading_.previous->next = sentinel.next;
+  sentinel.previous->next = &cascading_;
+  cascading_.previous = sentinel.previous;
+  make_empty(sentinel);
 }
 
 }  // namespace latchkey::store

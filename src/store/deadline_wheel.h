@@ -1,13 +1,14 @@
 // An index of deadlines: which entries are due by now?
 //
-// A hierarchical timing wheel (G. Varghese and A. Lauck, 1987): seven levels of 64 slots, a tick of 16 ms at the bottom,
-// 34 years at the top. A slot is a doubly linked list threaded through the entries themselves, so an entry costs 24 bytes
+// A hierarchical timing wheel (G. Varghese and A. Lauck, 1987): ten levels of 64 slots, a tick of 16 ms at the bottom, enough
+// levels for every deadline that an int64 holds. A slot is a doubly linked list threaded through the entries themselves, so an entry costs 24 bytes
 // here and nothing more, leaves in O(1) when it is erased, and nothing stale is ever kept.
 //
 // Postponing a deadline costs nothing: the entry stays where it is, and when its old slot is reached it is put where it
 // now belongs. Only a deadline that comes nearer moves at once. Reaching a deadline takes at most one move per level.
 //
-// Precision: an entry is reported at the first advance() that is at least one tick after its deadline.
+// Precision: an entry is reported at the first advance() that is at least one tick after its deadline, never before it. When
+// the clock is set back, the wheel follows: every entry is placed anew, within the budget of the advances that come.
 #pragma once
 
 #include <array>
@@ -48,6 +49,7 @@ class DeadlineWheel {
   template <typename OnDue>
   bool advance(int64_t now_ms, size_t budget, OnDue&& on_due) {
     const int64_t target = tick_of(now_ms);
+    if (target < current_) rewind(target);
     for (;;) {
       DeadlineNode* node = next_candidate(target);
       if (node == nullptr) return true;
@@ -62,7 +64,7 @@ class DeadlineWheel {
   }
 
  private:
-  static constexpr unsigned kLevels = 7;
+  static constexpr unsigned kLevels = 10;
   static constexpr unsigned kSlotBits = 6;
   static constexpr size_t kSlots = size_t{1} << kSlotBits;
   static constexpr unsigned kTickShift = 4;  // 16 ms
@@ -78,6 +80,10 @@ class DeadlineWheel {
   // belongs elsewhere: postponed, or on its way down from a higher level.
   DeadlineNode* next_candidate(int64_t target);
   void enter(int64_t tick);
+  // Goes back to an earlier tick.
+  void rewind(int64_t tick);
+  // Moves the nodes of a slot to the end of the cascade.
+  void cascade(DeadlineNode& sentinel);
 
   std::array<std::array<DeadlineNode, kSlots>, kLevels> slots_;  // sentinels of circular lists
   std::array<uint64_t, kLevels> occupied_{};                     // bit set: the slot may hold nodes

@@ -124,6 +124,8 @@ class Entry {
     std::memcpy(&size, bytes() + key_offset() - sizeof(size), sizeof(size));
     return size;
   }
+  char* inline_bytes() { return bytes() + key_offset() + key_size(); }
+  void set_inline_size(size_t size) { access_and_size_ = (access_and_size_ & ~0xffu) | static_cast<uint32_t>(size); }
   const DeadlineNode& node() const { return *reinterpret_cast<const DeadlineNode*>(bytes() + sizeof(Entry)); }
   DeadlineNode& node() { return *reinterpret_cast<DeadlineNode*>(bytes() + sizeof(Entry)); }
   static Entry& of(DeadlineNode& node) {

@@ -18,7 +18,8 @@
 //
 // Tag 0 marks an empty slot. When a bucket is full, c is set and slot6 points to another bucket (a chain).
 //
-// Costs: find, insert, erase O(1) expected. Memory 11 to 14 bytes per item besides the item. Hashes are keyed (HashSecret).
+// Costs: find, insert, erase O(1) expected. About 14.5 bytes per item besides the item, a little more in
+// tables of a few thousand. Hashes are keyed (HashSecret).
 //
 // Scanning: scan() takes a cursor and returns the next one; it keeps no state in the table. Every item present from the
 // first call to the last is seen at least once, whatever is inserted or erased meanwhile. The cursor counts in
@@ -249,11 +250,7 @@ class HashTable {
   void append_bucket() {
     if (bucket_count_ == allocated_buckets_) {
       if (allocated_buckets_ < kSegmentBuckets) {
-        Bucket* larger = allocate_buckets(allocated_buckets_ * 2);
-        std::memcpy(static_cast<void*>(larger), directory_[0], allocated_buckets_ * sizeof(Bucket));
-        free_buckets(directory_[0]);
-        directory_[0] = larger;
-        allocated_buckets_ *= 2;
+        resize_first_segment(allocated_buckets_ * 2);
       } else {
         const size_t segment = allocated_buckets_ >> kSegmentShift;
         reserve_directory(segment + 1);
@@ -322,11 +319,26 @@ class HashTable {
     }
     std::memset(static_cast<void*>(&high), 0, sizeof(Bucket));
     --bucket_count_;
-    // Keep one spare segment, so that a table at a boundary does not allocate and free by turns.
-    if (allocated_buckets_ > kSegmentBuckets && bucket_count_ + kSegmentBuckets + kSegmentBuckets / 2 <= allocated_buckets_) {
+    give_back_buckets();
+  }
+
+  // Some room is kept, so that a table at a boundary does not allocate and free by turns.
+  void give_back_buckets() {
+    if (allocated_buckets_ > kSegmentBuckets) {
+      if (bucket_count_ + kSegmentBuckets + kSegmentBuckets / 2 > allocated_buckets_) return;
       allocated_buckets_ -= kSegmentBuckets;
       free_buckets(directory_[allocated_buckets_ >> kSegmentShift]);
+    } else if (bucket_count_ * 4 <= allocated_buckets_) {
+      resize_first_segment(allocated_buckets_ / 2);
     }
+  }
+
+  void resize_first_segment(size_t buckets) {
+    Bucket* moved = allocate_buckets(buckets);
+    std::memcpy(static_cast<void*>(moved), directory_[0], bucket_count_ * sizeof(Bucket));
+    free_buckets(directory_[0]);
+    directory_[0] = moved;
+    allocated_buckets_ = buckets;
   }
 
   Item** place(Bucket& head, Item* item, uint8_t tag) {
@@ -393,7 +405,7 @@ class HashTable {
   }
 
   template <typename Fn>
-  static void visit_chain(const Bucket& head, Fn& fn) {
+  static void visit_chain(const Bucket& head, Fn&& fn) {
     for (const Bucket* bucket = &head; bucket != nullptr; bucket = bucket->next()) {
       for (size_t i = 0; i < bucket->usable_slots(); ++i) {
         if (bucket->tags[i] != 0) fn(bucket->slots[i]);

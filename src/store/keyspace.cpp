@@ -12,7 +12,7 @@ namespace latchkey::store {
 
 namespace {
 
-// Freeing this many elements (or 64 KiB pieces of a string) is worth another thread.
+// Freeing this many elements is worth another thread.
 constexpr size_t kLazyFreeThreshold = 64;
 
 // The allocator's classes: multiples of 16 up to 128, then four to a doubling. Rounding up costs no memory, and lets a
@@ -80,13 +80,18 @@ Entry* Keyspace::allocate(std::string_view key, Type type, Entry::Form form, uin
     const size_t size = key.size();
     std::memcpy(entry->bytes() + offset - sizeof(size), &size, sizeof(size));
   }
-  std::memcpy(entry->bytes() + offset, key.data(), key.size());
+  std::copy(key.begin(), key.end(), entry->bytes() + offset);
   return entry;
 }
 
 size_t Keyspace::allocated_size(const Entry& entry) {
   return round_to_class(entry.key_offset() + entry.key_size() +
                         (entry.form() == Entry::Form::kInline ? entry.text().size() : 0));
+}
+
+bool Keyspace::fits_in_place(const Entry& entry, size_t inline_size) {
+  const size_t offset = entry.key_offset() + entry.key_size();
+  return round_to_class(offset + inline_size) == round_to_class(offset + entry.text().size());
 }
 
 void Keyspace::free_entry(Entry* entry) {
@@ -114,7 +119,7 @@ Entry* Keyspace::rebuild(Entry& entry, std::string_view key, bool with_deadline)
   Entry* rebuilt = allocate(key, entry.type(), entry.form(), flags, inline_size);
   rebuilt->set_access(entry.access());
   if (is_inline) {
-    std::memcpy(rebuilt->bytes() + rebuilt->key_offset() + key.size(), entry.text().data(), inline_size);
+    std::memcpy(rebuilt->inline_bytes(), entry.text().data(), inline_size);
   } else {
     std::memcpy(rebuilt->payload(), entry.payload(), sizeof(void*));
   }
@@ -145,22 +150,29 @@ DeadlineWheel& Keyspace::deadlines() {
 Entry** Keyspace::unless_expired(Entry** slot, uint64_t hash) {
   Entry* entry = *slot;
   if (!is_expired(*entry)) return slot;
-  if (environment_.expired == Environment::Expired::kRemove) {
-    ++environment_.expired_keys;
-    if (environment_.expiry_observer != nullptr) environment_.expiry_observer->key_expiring(*this, entry->key());
-    deadlines_->erase(entry->node());
-    table_.erase(slot, hash);
-    dispose(entry, true);
-  }
+  if (environment_.expired == Environment::Expired::kRemove) remove_expired(slot, hash);
   return nullptr;
 }
 
+void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
+  Entry* entry = *slot;
+  ++environment_.expired_keys;
+  if (environment_.expiry_observer != nullptr) environment_.expiry_observer->key_expiring(*this, entry->key());
+  deadlines_->erase(entry->node());
+  table_.erase(slot, hash);
+  dispose(entry, true);
+}
+
 const Entry* Keyspace::random_entry() {
-  constexpr int kMostTries = 100;
-  for (int tries = 0; tries < kMostTries && !table_.empty(); ++tries) {
+  constexpr int kMostHidden = 100;
+  for (int hidden = 0; hidden < kMostHidden && !table_.empty();) {
     Entry* entry = table_.random(environment_.random);
     if (!is_expired(*entry)) return entry;
-    find(entry->key(), kPeek);
+    if (environment_.expired == Environment::Expired::kHide) {
+      ++hidden;
+    } else {
+      find(entry->key(), kPeek);
+    }
   }
   return nullptr;
 }
@@ -169,9 +181,15 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
   if (ref.slot_ != nullptr) {
     Entry* old = *ref.slot_;
     if (old->has_deadline()) deadlines_->erase(old->node());
+    entry->set_access(old->access());
     *ref.slot_ = entry;
     dispose(old, true);
   } else {
+    if (environment_.expired == Environment::Expired::kHide) {
+      // The key may be there, unseen.
+      Entry** hidden = table_.find(ref.key_, ref.hash_);
+      if (hidden != nullptr) remove_expired(hidden, ref.hash_);
+    }
     ref.slot_ = table_.insert(entry, ref.hash_);
   }
   if (deadline_ms >= 0) {
@@ -195,24 +213,31 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
   const bool has_deadline = deadline_ms >= 0;
   uint8_t flags = has_deadline ? Entry::kHasDeadline : 0;
   if (bytes.size() > Entry::kMaxInlineValue) {
+    base::Blob* blob = base::Blob::create(bytes);
+    if (ref && ref->is_blob() && ref->has_deadline() == has_deadline) {
+      ref->blob()->release();
+      *reinterpret_cast<base::Blob**>(ref->payload()) = blob;
+      if (has_deadline) deadlines_->update(ref->node(), deadline_ms);
+      return;
+    }
     Entry* entry = allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags | Entry::kHasPayload, 0);
-    *reinterpret_cast<base::Blob**>(entry->payload()) = base::Blob::create(bytes);
+    *reinterpret_cast<base::Blob**>(entry->payload()) = blob;
     replace(ref, entry, deadline_ms);
     return;
   }
   if (ref && ref->form() == Entry::Form::kInline && ref->has_deadline() == has_deadline) {
     Entry& entry = **ref.slot_;
-    const size_t offset = entry.key_offset() + entry.key_size();
-    if (round_to_class(offset + bytes.size()) == round_to_class(offset + entry.text().size())) {
-      std::memmove(entry.bytes() + offset, bytes.data(), bytes.size());
-      entry.access_and_size_ = initial_access(environment_) << 8 | static_cast<uint32_t>(bytes.size());
+    if (fits_in_place(entry, bytes.size())) {
+      // Not memcpy: the bytes may be the entry's own.
+      if (!bytes.empty()) std::memmove(entry.inline_bytes(), bytes.data(), bytes.size());
+      entry.set_inline_size(bytes.size());
       entry.flags_ &= static_cast<uint8_t>(~Entry::kChangedInPlace);
       if (has_deadline) deadlines_->update(entry.node(), deadline_ms);
       return;
     }
   }
   Entry* entry = allocate(ref.key_, Type::kString, Entry::Form::kInline, flags, bytes.size());
-  std::memcpy(entry->bytes() + entry->key_offset() + entry->key_size(), bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), entry->inline_bytes());
   replace(ref, entry, deadline_ms);
 }
 
@@ -233,10 +258,19 @@ void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
 }
 
 std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
+  LK_ASSERT(!ref || (ref->is_string() && ref->string_size() <= size));
   if (ref && ref->is_blob() && !ref->blob()->shared()) {
     base::Blob* blob = base::Blob::extend(ref->blob(), size);
     *reinterpret_cast<base::Blob**>((*ref.slot_)->payload()) = blob;
     return {blob->data(), blob->size()};
+  }
+  if (ref && ref->form() == Entry::Form::kInline && size <= Entry::kMaxInlineValue && fits_in_place(*ref, size)) {
+    Entry& entry = **ref.slot_;
+    const size_t old_size = entry.text().size();
+    std::memset(entry.inline_bytes() + old_size, 0, size - old_size);
+    entry.set_inline_size(size);
+    entry.flags_ |= Entry::kChangedInPlace;
+    return {entry.inline_bytes(), size};
   }
   char scratch[base::kMaxInt64Text];
   const std::string_view old = ref ? ref->string(scratch) : std::string_view();
@@ -248,16 +282,15 @@ std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
   Entry* entry;
   if (size <= Entry::kMaxInlineValue) {
     entry = allocate(ref.key_, Type::kString, Entry::Form::kInline, flags, size);
-    bytes = entry->bytes() + entry->key_offset() + entry->key_size();
-    std::memcpy(bytes, old.data(), old.size());
-    std::memset(bytes + old.size(), 0, size - old.size());
+    bytes = entry->inline_bytes();
+    char* rest = std::copy(old.begin(), old.end(), bytes);
+    std::memset(rest, 0, size - old.size());
   } else {
     entry = allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags | Entry::kHasPayload, 0);
-    base::Blob* blob = base::Blob::extend(base::Blob::create(old), size);
+    base::Blob* blob = base::Blob::create_extended(old, size);
     *reinterpret_cast<base::Blob**>(entry->payload()) = blob;
     bytes = blob->data();
   }
-  if (ref) entry->set_access(ref->access());
   replace(ref, entry, deadline_ms);
   return {bytes, size};
 }
@@ -304,14 +337,13 @@ void Keyspace::clear(bool lazily) {
   // The wheel holds no memory of its own per entry; it just forgets them all.
   deadlines_.reset();
   const size_t count = table->size();
-  auto free_all = [table] {
-    table->for_each([](Entry* entry) { free_entry(entry); });
-    table->clear();
-  };
   if (lazily && count > kLazyFreeThreshold) {
-    environment_.reclaimer.free_later(count, std::move(free_all));
+    environment_.reclaimer.free_later(count, [table] {
+      table->for_each([](Entry* entry) { free_entry(entry); });
+      table->clear();
+    });
   } else {
-    free_all();
+    table->for_each([&](Entry* entry) { dispose(entry, lazily); });
   }
 }
 
@@ -343,6 +375,7 @@ void Keyspace::attach(KeyRef& ref, DetachedEntry detached) {
     ::operator delete(entry, allocated_size(*entry));
     entry = rebuilt;
   }
+  entry->set_access(initial_access(environment_));
   replace(ref, entry, detached.deadline_ms_);
 }
 
@@ -356,7 +389,9 @@ bool Keyspace::expire_due(size_t budget) {
   return deadlines_->advance(environment_.now_ms, budget, [&](DeadlineNode& node) {
     Entry& entry = Entry::of(node);
     const uint64_t hash = table_.hash(entry.key());
-    unless_expired(table_.find(entry.key(), hash), hash);
+    Entry** slot = table_.find(entry.key(), hash);
+    LK_ASSERT(slot != nullptr && *slot == &entry);
+    remove_expired(slot, hash);
   });
 }
 

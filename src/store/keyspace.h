@@ -28,7 +28,7 @@ namespace latchkey::store {
 
 class Keyspace;
 
-// Told of keys that go because their time has come, before they go.
+// Told of keys that go because their time has come, before they go. Must not touch the keyspace.
 class ExpiryObserver {
  public:
   virtual ~ExpiryObserver() = default;
@@ -154,7 +154,8 @@ class Keyspace {
 
   bool exists(std::string_view key) { return static_cast<bool>(find(key, kPeek)); }
 
-  // A key chosen uniformly among those not expired, or none. (Gives up after a hundred expired ones.)
+  // A key chosen uniformly among those not expired, or none. Expired ones that it meets are removed; where they must stay
+  // (kHide), it gives up after a hundred.
   const Entry* random_entry();
 
   // Calls fn(const Entry&) for every key that is not expired. O(size).
@@ -176,8 +177,10 @@ class Keyspace {
 
   // --- Changing -------------------------------------------------------------------------------------------------------
 
+  // A key that is given another value keeps its access field, which finding it has brought up to date.
+
   // Makes the key a string of these bytes, whatever it was: integers, short strings and long ones each in their form.
-  // `deadline_ms`: Unix time, kNoDeadline or kKeepDeadline.
+  // `deadline_ms`: Unix time, kNoDeadline or kKeepDeadline. `bytes` may be part of the old value.
   void set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
   // As set_string, but never in the form of an integer.
   void set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
@@ -202,7 +205,7 @@ class Keyspace {
   DetachedEntry detach(KeyRef& ref);
   // A copy of an existing key's value.
   DetachedEntry copy(const KeyRef& ref) const;
-  // Puts a value where `ref` (which must be empty) stands, under ref's key, with its deadline and access clock.
+  // Puts a value where `ref` (which must be empty) stands, under ref's key, with its deadline. Counts as new to access.
   void attach(KeyRef& ref, DetachedEntry entry);
 
   // Exchanges the contents of two databases.
@@ -234,10 +237,13 @@ class Keyspace {
   }
   // The slot, or null when the entry was past its deadline.
   Entry** unless_expired(Entry** slot, uint64_t hash);
+  void remove_expired(Entry** slot, uint64_t hash);
 
   // An unlinked entry with room for what `flags` and the sizes say; key written, access clock initial.
   Entry* allocate(std::string_view key, Type type, Entry::Form form, uint8_t flags, size_t inline_size) const;
   static size_t allocated_size(const Entry& entry);
+  // Whether an inline value of that size takes the same allocation as the entry's present one.
+  static bool fits_in_place(const Entry& entry, size_t inline_size);
   static void free_entry(Entry* entry);
   // As free_entry, in the background when the value is large and `lazily`.
   void dispose(Entry* entry, bool lazily);

@@ -1,6 +1,7 @@
 #include "store/reclaimer.h"
 
 #include <csignal>
+#include <system_error>
 #include <utility>
 
 namespace latchkey::store {
@@ -18,22 +19,39 @@ void Reclaimer::free_later(size_t objects, std::function<void()> free_it) {
   pending_.fetch_add(objects, std::memory_order_relaxed);
   {
     std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) {
-      // Signals are the server thread's business.
-      sigset_t all, before;
-      sigfillset(&all);
-      pthread_sigmask(SIG_SETMASK, &all, &before);
-      thread_ = std::thread([this] { run(); });
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (thread_.joinable() || start_thread()) {
+      jobs_.push_back({objects, std::move(free_it)});
+      wake_.notify_one();
+      return;
     }
-    jobs_.push_back({objects, std::move(free_it)});
   }
-  wake_.notify_one();
+  run_job({objects, std::move(free_it)});
+}
+
+bool Reclaimer::start_thread() {
+  // Signals are the server thread's business.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {
+    // No thread to be had: thread_ stays empty.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread_.joinable();
 }
 
 void Reclaimer::drain() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return jobs_.empty() && !busy_; });
+}
+
+void Reclaimer::run_job(Job job) {
+  job.free_it();
+  job.free_it = nullptr;
+  pending_.fetch_sub(job.objects, std::memory_order_relaxed);
+  freed_.fetch_add(job.objects, std::memory_order_relaxed);
 }
 
 void Reclaimer::run() {
@@ -45,10 +63,7 @@ void Reclaimer::run() {
     jobs_.pop_front();
     busy_ = true;
     lock.unlock();
-    job.free_it();
-    job.free_it = nullptr;
-    pending_.fetch_sub(job.objects, std::memory_order_relaxed);
-    freed_.fetch_add(job.objects, std::memory_order_relaxed);
+    run_job(std::move(job));
     lock.lock();
     busy_ = false;
     if (jobs_.empty()) idle_.notify_all();

@@ -1,6 +1,6 @@
 // Frees large things on a background thread, so that the server's thread does not stop for them.
 //
-// The thread starts with the first job. Destruction waits for the jobs in hand.
+// The thread starts with the first job; where none can be started, jobs are done at once. Destruction waits for every job.
 #pragma once
 
 #include <atomic>
@@ -35,6 +35,8 @@ class Reclaimer {
     size_t objects;
     std::function<void()> free_it;
   };
+  bool start_thread();
+  void run_job(Job job);
   void run();
 
   std::mutex mutex_;

@@ -1,0 +1,239 @@
+#include "resp/output_buffer.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+
+namespace latchkey::resp {
+
+namespace {
+
+struct Piece {
+  char* data;
+  size_t size;
+};
+
+std::string contents(const OutputBuffer& out, size_t pieces_at_once = 1'000) {
+  std::vector<Piece> pieces(pieces_at_once);
+  pieces.resize(out.gather(pieces.data(), pieces.size()));
+  std::string all;
+  for (const Piece& piece : pieces) all.append(piece.data, piece.size);
+  return all;
+}
+
+// A blob that is released at the end of the test, while buffers may still hold it.
+class SharedBytes {
+ public:
+  explicit SharedBytes(std::string_view bytes) : blob_(base::Blob::create(bytes)) {}
+  SharedBytes(const SharedBytes&) = delete;
+  SharedBytes& operator=(const SharedBytes&) = delete;
+  ~SharedBytes() { blob_->release(); }
+  base::Blob* get() const { return blob_; }
+
+ private:
+  base::Blob* blob_;
+};
+
+std::string any_bytes(base::Random& random, uint64_t longest) {
+  std::string bytes(random.below(longest), 'x');
+  for (char& byte : bytes) byte = static_cast<char>('a' + random.below(26));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("An empty buffer owns no memory", "[output_buffer]") {
+  base::BufferPool pool;
+  OutputBuffer out(pool);
+  CHECK(out.empty());
+  CHECK(out.memory_usage() == 0);
+  CHECK(contents(out).empty());
+  out.append("");
+  out.append(std::string_view());
+  out.append("hello");
+  CHECK(out.memory_usage() >= 5);
+  out.take(5);
+  CHECK(out.empty());
+  CHECK(out.memory_usage() == 0);
+}
+
+TEST_CASE("Bytes come out in the order in which they were appended", "[output_buffer]") {
+  base::BufferPool pool;
+  OutputBuffer out(pool);
+  const SharedBytes shared("shared");
+  out.append("one ");
+  out.append_shared(shared.get());
+  out.append_shared(shared.get());
+  out.append(" two");
+  CHECK(out.size() == 20);
+  CHECK(contents(out) == "one sharedshared two");
+  CHECK(contents(out, 2) == "one shared");
+  out.take(6);
+  CHECK(contents(out) == "aredshared two");
+  out.take(4);
+  CHECK(contents(out) == "shared two");
+  out.take(9);
+  CHECK(contents(out) == "o");
+  out.take(1);
+  CHECK(out.empty());
+}
+
+TEST_CASE("A shared value lives as long as the buffer holds it", "[output_buffer]") {
+  base::BufferPool pool;
+  base::Blob* blob = base::Blob::create("value");
+  {
+    OutputBuffer out(pool);
+    out.append_shared(blob);
+    CHECK(blob->shared());
+    out.take(4);
+    CHECK(blob->shared());
+    out.take(1);
+    CHECK_FALSE(blob->shared());
+    out.append_shared(blob);
+    out.clear();
+    CHECK_FALSE(blob->shared());
+    out.append_shared(blob);
+  }
+  CHECK_FALSE(blob->shared());
+  blob->release();
+}
+
+TEST_CASE("Everything since a mark can be dropped", "[output_buffer]") {
+  base::BufferPool pool;
+  OutputBuffer out(pool);
+  const SharedBytes shared("shared");
+  out.append("kept ");
+  const size_t mark = out.mark();
+  out.append("dropped ");
+  CHECK(out.since(mark) == "dropped ");
+  out.append_shared(shared.get());
+  out.append("\r\n");
+  out.truncate(mark);
+  CHECK(contents(out) == "kept ");
+  CHECK_FALSE(shared.get()->shared());
+  out.truncate(0);
+  CHECK(out.memory_usage() == 0);
+}
+
+TEST_CASE("A patch may be shorter or longer than the room left for it", "[output_buffer]") {
+  base::BufferPool pool;
+  for (const std::string header : {"", "*1", "*10000000000000000000000"}) {
+    OutputBuffer out(pool);
+    const SharedBytes shared("shared");
+    out.append("before ");
+    const size_t mark = out.mark();
+    out.append("????");
+    out.append(" between ");
+    out.append_shared(shared.get());
+    out.append(" after");
+    out.patch(mark, 4, header);
+    CHECK(contents(out) == "before " + header + " between shared after");
+  }
+}
+
+TEST_CASE("Buffers come from the pool until they outgrow it", "[output_buffer]") {
+  base::BufferPool pool;
+  OutputBuffer first(pool);
+  first.append("a");
+  CHECK(first.memory_usage() == base::BufferPool::kBufferSize);
+  first.append(std::string(base::BufferPool::kBufferSize, 'b'));
+  CHECK(first.memory_usage() > base::BufferPool::kBufferSize);
+  CHECK(contents(first) == "a" + std::string(base::BufferPool::kBufferSize, 'b'));
+  first.clear();
+  first.append(std::string(100'000, 'c'));
+  CHECK(first.memory_usage() == 100'000);
+  CHECK(contents(first) == std::string(100'000, 'c'));
+}
+
+TEST_CASE("A reader that never quite catches up does not make the buffer grow without end",
+          "[output_buffer]") {
+  base::BufferPool pool;
+  OutputBuffer out(pool);
+  const SharedBytes shared("shared");
+  out.append("backlog of a few bytes");
+  std::string expected = "backlog of a few bytes";
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string message = "message " + std::to_string(i) + "\r\n";
+    out.append(message);
+    out.append_shared(shared.get());
+    expected += message + "shared";
+    REQUIRE(contents(out) == expected);
+    out.take(message.size() + 6);
+    expected.erase(0, message.size() + 6);
+  }
+  CHECK(out.memory_usage() <= 2 * base::BufferPool::kBufferSize + 12);
+}
+
+TEST_CASE("A moved buffer takes everything along", "[output_buffer]") {
+  base::BufferPool pool;
+  const SharedBytes shared("shared");
+  OutputBuffer out(pool);
+  out.append("own ");
+  out.append_shared(shared.get());
+  OutputBuffer moved(std::move(out));
+  CHECK(contents(moved) == "own shared");
+  CHECK(out.empty());
+  out.append("new");
+  out.swap(moved);
+  CHECK(contents(out) == "own shared");
+  CHECK(contents(moved) == "new");
+}
+
+TEST_CASE("The buffer is a string, whatever is done to it", "[output_buffer]") {
+  base::BufferPool pool;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    base::Random random(seed);
+    OutputBuffer out(pool);
+    std::string model;
+    const SharedBytes small(any_bytes(random, 50));
+    const SharedBytes large(any_bytes(random, 40'000));
+    for (int step = 0; step < 1'500; ++step) {
+      switch (random.below(7)) {
+        case 0:
+        case 1: {
+          const std::string bytes = any_bytes(random, uint64_t{1} << random.below(14));
+          out.append(bytes);
+          model += bytes;
+          break;
+        }
+        case 2: {
+          const SharedBytes& shared = random.below(2) == 0 ? small : large;
+          out.append("<");
+          out.append_shared(shared.get());
+          out.append(">");
+          model += "<" + std::string(shared.get()->view()) + ">";
+          break;
+        }
+        case 3: {
+          const size_t mark = out.mark();
+          const size_t reserved = random.below(20);
+          out.append(std::string(reserved, '?'));
+          const std::string tail = any_bytes(random, 100);
+          out.append(tail);
+          out.append_shared(small.get());
+          out.append("!");
+          if (random.below(2) == 0) {
+            out.truncate(mark);
+            break;
+          }
+          const std::string header = any_bytes(random, 40);
+          out.patch(mark, reserved, header);
+          model += header + tail + std::string(small.get()->view()) + "!";
+          break;
+        }
+        default: {
+          const size_t count = random.below(4) == 0 ? model.size() : random.below(model.size() + 1);
+          out.take(count);
+          model.erase(0, count);
+        }
+      }
+      REQUIRE(out.size() == model.size());
+      REQUIRE(contents(out) == model);
+      REQUIRE(model.substr(0, contents(out, 3).size()) == contents(out, 3));
+    }
+  }
+}
+
+}  // namespace latchkey::resp

@@ -1,0 +1,69 @@
+#include "store/reclaimer.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <future>
+#include <memory>
+#include <thread>
+
+namespace latchkey::store {
+
+TEST_CASE("Jobs are done on another thread, in order", "[reclaimer]") {
+  Reclaimer reclaimer;
+  std::thread::id worker;
+  std::string order;
+  reclaimer.free_later(1, [&] {
+    worker = std::this_thread::get_id();
+    order += 'a';
+  });
+  reclaimer.free_later(1, [&] { order += 'b'; });
+  reclaimer.free_later(1, [&] { order += 'c'; });
+  reclaimer.drain();
+  CHECK(worker != std::this_thread::get_id());
+  CHECK(order == "abc");
+}
+
+TEST_CASE("Objects are pending until they are freed, then counted", "[reclaimer]") {
+  Reclaimer reclaimer;
+  CHECK(reclaimer.pending_objects() == 0);
+  std::promise<void> gate;
+  std::shared_future<void> opened(gate.get_future());
+  reclaimer.free_later(5, [opened] { opened.wait(); });
+  reclaimer.free_later(7, [] {});
+  CHECK(reclaimer.pending_objects() == 12);
+  CHECK(reclaimer.freed_objects() == 0);
+  gate.set_value();
+  reclaimer.drain();
+  CHECK(reclaimer.pending_objects() == 0);
+  CHECK(reclaimer.freed_objects() == 12);
+  reclaimer.reset_freed();
+  CHECK(reclaimer.freed_objects() == 0);
+}
+
+TEST_CASE("drain() of a reclaimer that never had work returns", "[reclaimer]") {
+  Reclaimer reclaimer;
+  reclaimer.drain();
+  CHECK(reclaimer.freed_objects() == 0);
+}
+
+TEST_CASE("What a job holds is gone when drain() returns", "[reclaimer]") {
+  Reclaimer reclaimer;
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> watcher = held;
+  reclaimer.free_later(1, [held = std::move(held)] {});
+  reclaimer.drain();
+  CHECK(watcher.expired());
+}
+
+TEST_CASE("Destruction waits for every job handed over", "[reclaimer]") {
+  std::atomic<int> done{0};
+  {
+    Reclaimer reclaimer;
+    for (int i = 0; i < 1'000; ++i) {
+      reclaimer.free_later(1, [&] { ++done; });
+    }
+  }
+  CHECK(done == 1'000);
+}
+
+}  // namespace latchkey::store
