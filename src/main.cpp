@@ -1,38 +1,132 @@
 // Composes a server from its parts and runs it.
+#include <unistd.h>
+
 #include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "commands/groups.h"
 #include "net/loop.h"
+#include "server/command_line.h"
 #include "server/config.h"
+#include "server/crash_report.h"
+#include "server/logo.h"
+#include "server/proc_title.h"
+#include "server/process.h"
 #include "server/server.h"
 
-int main(int argc, char** argv) {
-  using namespace latchkey;
+namespace latchkey {
+
+namespace {
+
+using base::LogLevel;
+using server::CommandLine;
+
+std::string read_all(std::istream& in) {
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+// Prints why the configuration cannot be used. Returns the exit status.
+int refuse_configuration(const server::ConfigError& error, base::Logger& log) {
+  if (error.kind == server::ConfigError::Kind::kFile) {
+    log.warning(error.message);
+  } else {
+    std::fputs(error.report().c_str(), stderr);
+  }
+  return 1;
+}
+
+void log_start(base::Logger& log, const server::Config& config, bool configured) {
+  log.notice("oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo");
+  log.logf(LogLevel::kNotice,
+           "Redis version=%s, bits=64, commit=00000000, modified=0, pid=%d, just started",
+           base::kReferenceVersion, getpid());
+  if (configured) {
+    log.notice("Configuration loaded");
+  } else {
+    log.warning(
+        "Warning: no config file specified, using the default config. In order to specify a config "
+        "file use "
+        "redis-server /path/to/redis.conf");
+  }
+  server::show_logo(config.values(), log);
+}
+
+int serve(const CommandLine& line, const std::string& program, server::ProcessTitle& title) {
   base::Logger log;
   server::Config config;
-  std::string text;
-  for (int i = 1; i + 1 < argc; i += 2) text += std::string(argv[i] + 2) + " " + argv[i + 1] + "\n";
   server::ConfigError error;
-  if (!config.load("", text, &error)) {
-    std::fputs(error.report().c_str(), stderr);
-    return 1;
-  }
+  const std::string input = line.read_stdin ? read_all(std::cin) : std::string();
+  if (!config.load(line.config_path, line.configuration(input), &error))
+    return refuse_configuration(error, log);
+  const server::ConfigValues& values = config.values();
+
+  server::configure_logger(values, log);
+  server::CrashReporter crash_reporter(log);
+  crash_reporter.enable(values.crash_log_enabled);
+  server::Supervision supervision(values.supervised, log);
+  const bool background = values.daemonize && !supervision.active();
+  if (background && !server::daemonize()) return 1;
+  const std::string pidfile = server::pidfile_path(values, background);
+  if (!pidfile.empty()) server::write_pidfile(pidfile, log);
+
+  const auto clients = server::make_room_for_clients(values.maxclients, log);
+  if (!clients) return 1;
+  config.mutable_values().maxclients = *clients;
+  server::OomScore oom_score;
+  oom_score.apply(values, server::OomScore::Role::kMaster, log);
+  server::pin_to_cpus(values.server_cpulist);
+  if (values.disable_thp) server::disable_transparent_huge_pages();
+  log_start(log, config, !line.config_path.empty() || !line.options.empty() || line.read_stdin);
+  if (const auto warning = server::tcp_backlog_warning(values.tcp_backlog)) log.warning(*warning);
+
   base::SystemClock clock;
   net::Loop loop;
   server::Server server(clock, config, log, &loop);
-  server.commands().add(commands::command_rows());
-  server.commands().add(commands::counter_rows());
-  server.commands().add(commands::lcs_rows());
-  server.commands().add(commands::string_batch_rows());
-  server.commands().add(commands::string_condition_rows());
-  server.commands().add(commands::string_range_rows());
-  server.commands().add(commands::string_rows());
-  server.commands().add(commands::transaction_rows());
+  commands::add_all(server.commands());
+  for (const std::string& problem : config.startup_problems()) log.warning(problem);
+  if (!config.startup_problems().empty()) return 1;
   if (!server.listen()) return 1;
+  const auto text =
+      server::expand_proc_title(values.proc_title_template, values, program, config.file());
+  if (text && values.set_proc_title) {
+    title.set(*text);
+  }
   log.notice("Server initialized");
-  log.notice("Ready to accept connections tcp");
+  if (values.port != 0) log.notice("Ready to accept connections tcp");
+  if (!values.unixsocket.empty()) log.notice("Ready to accept connections unix");
+  supervision.ready();
+
   loop.run();
+  supervision.stopping();
+  if (!pidfile.empty()) server::remove_pidfile(pidfile, log);
   return server.exit_code();
+}
+
+}  // namespace
+
+}  // namespace latchkey
+
+int main(int argc, char** argv) {
+  using namespace latchkey;
+  const std::vector<std::string> arguments(argv, argv + argc);
+  server::ProcessTitle title(argc, argv);
+  const server::CommandLine line = server::parse_command_line(arguments);
+  switch (line.action) {
+    case server::CommandLine::Action::kExit:
+      std::fputs(line.output.c_str(), stdout);
+      std::fputs(line.errors.c_str(), stderr);
+      return line.exit_status;
+    case server::CommandLine::Action::kCheckSystem:
+      std::fputs(server::format_checks(server::check_system()).c_str(), stdout);
+      return 0;
+    case server::CommandLine::Action::kServe:
+      break;
+  }
+  return serve(line, arguments[0], title);
 }

@@ -5,6 +5,10 @@
 
 #include "server/command.h"
 
+namespace latchkey::server {
+class CommandTable;
+}
+
 namespace latchkey::commands {
 
 std::span<const server::CommandRow> command_rows();
@@ -15,5 +19,8 @@ std::span<const server::CommandRow> string_condition_rows();
 std::span<const server::CommandRow> string_range_rows();
 std::span<const server::CommandRow> string_rows();
 std::span<const server::CommandRow> transaction_rows();
+
+// Adds every group above.
+void add_all(server::CommandTable& table);
 
 }  // namespace latchkey::commands

@@ -6,8 +6,8 @@
 #include <cstdio>
 
 // jemalloc's control interface; absent where another allocator (a sanitizer's) is linked.
-extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value, size_t new_size)
-    __attribute__((weak));
+extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value,
+                       size_t new_size) __attribute__((weak));
 
 namespace latchkey::server {
 
@@ -27,7 +27,8 @@ size_t libc_allocated() {
 }  // namespace
 
 MemoryMeter::MemoryMeter() {
-  if (!read_control("thread.allocatedp", &allocated_) || !read_control("thread.deallocatedp", &freed_)) {
+  if (!read_control("thread.allocatedp", &allocated_) ||
+      !read_control("thread.deallocatedp", &freed_)) {
     allocated_ = freed_ = nullptr;
   }
   refresh();
@@ -57,13 +58,6 @@ AllocatorFigures allocator_figures() {
   read_control("stats.active", &figures.active);
   read_control("stats.resident", &figures.resident);
   return figures;
-}
-
-std::string allocator_name() {
-  const char* version = nullptr;
-  if (!read_control("version", &version)) return "libc";
-  const std::string text(version);
-  return "jemalloc-" + text.substr(0, text.find('-'));
 }
 
 size_t resident_memory() {

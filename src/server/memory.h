@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 namespace latchkey::server {
 
-// Bytes in use by the process. refresh() asks the allocator for the total, which costs microseconds; used() adds what the
-// thread that constructed the meter has allocated and freed since, which costs a few loads.
+// Bytes in use by the process. refresh() asks the allocator for the total, which costs
+// microseconds; used() adds what the thread that constructed the meter has allocated and freed
+// since, which costs a few loads.
 class MemoryMeter {
  public:
   MemoryMeter();
@@ -29,9 +29,6 @@ struct AllocatorFigures {
 };
 // Costs some microseconds: the allocator brings its figures up to date.
 AllocatorFigures allocator_figures();
-
-// "jemalloc-5.3.0" or "libc".
-std::string allocator_name();
 
 // Resident set of the process in bytes, as the kernel counts it.
 size_t resident_memory();

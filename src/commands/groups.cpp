@@ -1,0 +1,18 @@
+#include "commands/groups.h"
+
+#include "server/command_table.h"
+
+namespace latchkey::commands {
+
+void add_all(server::CommandTable& table) {
+  table.add(command_rows());
+  table.add(counter_rows());
+  table.add(lcs_rows());
+  table.add(string_batch_rows());
+  table.add(string_condition_rows());
+  table.add(string_range_rows());
+  table.add(string_rows());
+  table.add(transaction_rows());
+}
+
+}  // namespace latchkey::commands
