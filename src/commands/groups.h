@@ -13,7 +13,12 @@ namespace latchkey::commands {
 
 std::span<const server::CommandRow> command_rows();
 std::span<const server::CommandRow> counter_rows();
+std::span<const server::CommandRow> database_rows();
+std::span<const server::CommandRow> expire_rows();
+std::span<const server::CommandRow> key_rows();
 std::span<const server::CommandRow> lcs_rows();
+std::span<const server::CommandRow> object_rows();
+std::span<const server::CommandRow> scan_rows();
 std::span<const server::CommandRow> string_batch_rows();
 std::span<const server::CommandRow> string_condition_rows();
 std::span<const server::CommandRow> string_range_rows();

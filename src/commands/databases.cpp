@@ -1,0 +1,157 @@
+// Databases as wholes: SELECT, SWAPDB, DBSIZE, FLUSHDB, FLUSHALL.
+#include "commands/database_index.h"
+#include "commands/groups.h"
+#include "server/client.h"
+#include "server/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+
+bool read_database_index(CommandContext& ctx, std::string_view text, int* index) {
+  int64_t value;
+  if (!ctx.read_int64(text, &value)) return false;
+  if (value < INT32_MIN || value > INT32_MAX)
+    return ctx.read_int64_in(text, INT32_MIN, INT32_MAX, &value);
+  if (value < 0 || value >= ctx.server.database_count()) {
+    ctx.reply.error("ERR DB index is out of range");
+    return false;
+  }
+  *index = static_cast<int>(value);
+  return true;
+}
+
+namespace {
+
+void select(CommandContext& ctx) {
+  int index;
+  if (!read_database_index(ctx, ctx.args[1], &index)) return;
+  ctx.client.database = index;
+  ctx.reply.ok();
+}
+
+void swapdb(CommandContext& ctx) {
+  int64_t first;
+  int64_t second;
+  if (!ctx.read_int64_in(ctx.args[1], INT32_MIN, INT32_MAX, &first, "ERR invalid first DB index"))
+    return;
+  if (!ctx.read_int64_in(ctx.args[2], INT32_MIN, INT32_MAX, &second, "ERR invalid second DB index"))
+    return;
+  const int64_t count = ctx.server.database_count();
+  if (first < 0 || first >= count || second < 0 || second >= count) {
+    return ctx.reply.error("ERR DB index is out of range");
+  }
+  if (first == second) {
+    ctx.effects.count(1);
+    return ctx.reply.ok();
+  }
+  store::Keyspace& one = ctx.server.database(static_cast<int>(first));
+  store::Keyspace& other = ctx.server.database(static_cast<int>(second));
+  ctx.effects.swapping(one, other);
+  one.swap(other);
+  ctx.reply.ok();
+}
+
+void dbsize(CommandContext& ctx) {
+  ctx.reply.integer(static_cast<int64_t>(ctx.db.size()));
+}
+
+// The option of the two flushing commands. False, with an error sent, when it is none.
+bool read_flush_type(CommandContext& ctx, bool* lazily) {
+  *lazily = ctx.server.settings().lazyfree_lazy_user_flush;
+  if (ctx.args.size() == 1) return true;
+  *lazily = is_word(ctx.args[1], "ASYNC");
+  if (ctx.args.size() == 2 && (*lazily || is_word(ctx.args[1], "SYNC"))) return true;
+  ctx.syntax_error();
+  return false;
+}
+
+void flush(CommandContext& ctx, store::Keyspace& keyspace, bool lazily) {
+  if (keyspace.empty()) return;
+  ctx.effects.clearing(keyspace);
+  ctx.effects.count(keyspace.size());
+  keyspace.clear(lazily);
+}
+
+void flushdb(CommandContext& ctx) {
+  bool lazily;
+  if (!read_flush_type(ctx, &lazily)) return;
+  flush(ctx, ctx.db, lazily);
+  ctx.reply.ok();
+}
+
+void flushall(CommandContext& ctx) {
+  bool lazily;
+  if (!read_flush_type(ctx, &lazily)) return;
+  for (int i = 0; i < ctx.server.database_count(); ++i) flush(ctx, ctx.server.database(i), lazily);
+  ctx.reply.ok();
+}
+
+constexpr CommandRow kDatabaseRows[] = {
+    {"DBSIZE",
+     dbsize,
+     "",
+     kReadOnly | kFast,
+     {},
+     kAclKeyspace,
+     Group::kServer,
+     "1.0.0",
+     "O(1)",
+     "Returns the number of keys in the database.",
+     {.tips = "request_policy:all_shards response_policy:agg_sum"}},
+    {"FLUSHALL",
+     flushall,
+     "[flush-type=ASYNC@4.0.0|SYNC@6.2.0]",
+     kWrite,
+     {},
+     kAclKeyspace | kAclDangerous,
+     Group::kServer,
+     "1.0.0",
+     "O(N) where N is the total number of keys in all databases",
+     "Removes all keys from all databases.",
+     {.tips = "request_policy:all_shards response_policy:all_succeeded",
+      .history = "4.0.0 Added the `ASYNC` flushing mode modifier.\n6.2.0 Added the `SYNC` flushing "
+                 "mode modifier."}},
+    {"FLUSHDB",
+     flushdb,
+     "[flush-type=ASYNC@4.0.0|SYNC@6.2.0]",
+     kWrite,
+     {},
+     kAclKeyspace | kAclDangerous,
+     Group::kServer,
+     "1.0.0",
+     "O(N) where N is the number of keys in the selected database",
+     "Remove all keys from the current database.",
+     {.tips = "request_policy:all_shards response_policy:all_succeeded",
+      .history = "4.0.0 Added the `ASYNC` flushing mode modifier.\n6.2.0 Added the `SYNC` flushing "
+                 "mode modifier."}},
+    {"SELECT",
+     select,
+     "index",
+     kLoading | kStale | kFast,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "1.0.0",
+     "O(1)",
+     "Changes the selected database."},
+    {"SWAPDB",
+     swapdb,
+     "index1 index2",
+     kWrite | kFast,
+     {},
+     kAclKeyspace | kAclDangerous,
+     Group::kServer,
+     "4.0.0",
+     "O(N) where N is the count of clients watching or blocking on keys from both databases.",
+     "Swaps two Redis databases."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> database_rows() {
+  return kDatabaseRows;
+}
+
+}  // namespace latchkey::commands
