@@ -2,12 +2,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "commands/groups.h"
@@ -26,10 +25,6 @@ namespace {
 
 using base::LogLevel;
 using server::CommandLine;
-
-std::string read_all(std::istream& in) {
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 // Prints why the configuration cannot be used. Returns the exit status.
 int refuse_configuration(const server::ConfigError& error, base::Logger& log) {
@@ -61,7 +56,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   base::Logger log;
   server::Config config;
   server::ConfigError error;
-  const std::string input = line.read_stdin ? read_all(std::cin) : std::string();
+  const std::string input = line.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
   if (!config.load(line.config_path, line.configuration(input), &error))
     return refuse_configuration(error, log);
   const server::ConfigValues& values = config.values();

@@ -11,12 +11,11 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <unordered_set>
 
 #include "base/assert.h"
+#include "base/file.h"
 #include "base/glob.h"
 #include "base/version.h"
 #include "server/config_directive.h"
@@ -49,13 +48,6 @@ ConfigError cannot_open(const std::string& path) {
 
 bool has_wildcard(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
-}
-
-bool read_file(const std::string& path, std::string* text) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
-  text->assign(std::istreambuf_iterator<char>(file), {});
-  return true;
 }
 
 std::string set_failure(std::string_view name, std::string_view reason) {
@@ -143,11 +135,13 @@ bool Config::waits_for_loading(std::string_view name) const {
 bool Config::load(const std::string& path, std::string_view more, ConfigError* error) {
   std::string text;
   if (!path.empty()) {
-    if (!read_file(path, &text)) {
+    auto contents = base::read_file(path);
+    if (!contents) {
       *error = cannot_open(path);
       return false;
     }
-    file_ = std::filesystem::absolute(path).lexically_normal().string();
+    text = std::move(*contents);
+    file_ = path.starts_with('/') ? path : directory_->current() + "/" + path;
   }
   text.append(more);
   return load_text(text, error) && check_whole(error);
@@ -258,12 +252,12 @@ bool Config::include(const DeferredDirective& place, int depth, ConfigError* err
     paths.push_back(pattern);
   }
   for (const auto& path : paths) {
-    std::string text;
-    if (!read_file(absolute(path), &text)) {
+    const auto text = base::read_file(absolute(path));
+    if (!text) {
       *error = cannot_open(path);
       return false;
     }
-    if (!load_lines(text, depth + 1, error)) return false;
+    if (!load_lines(*text, depth + 1, error)) return false;
   }
   return true;
 }
@@ -432,13 +426,12 @@ bool Config::rewrite(std::string* error) const {
     *error = "The server is running without a config file";
     return false;
   }
-  std::string text;
-  errno = 0;
-  if (!read_file(file_, &text) && errno != ENOENT) {
+  const auto text = base::read_file(file_);
+  if (!text && errno != ENOENT) {
     *error = std::string("Rewriting config file: ") + strerror(errno);
     return false;
   }
-  if (replace_file(file_, rewritten(text))) return true;
+  if (replace_file(file_, rewritten(text.value_or("")))) return true;
   *error = std::string("Rewriting config file: ") + strerror(errno);
   return false;
 }

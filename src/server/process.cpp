@@ -15,7 +15,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+
+#include "base/file.h"
 
 namespace latchkey::server {
 
@@ -29,10 +30,8 @@ constexpr int kMostOomScore = 1000;
 
 // The first line of a small file of the kernel; empty when it cannot be read.
 std::string first_line(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  const std::string text = base::read_file(path).value_or("");
+  return text.substr(0, text.find('\n'));
 }
 
 std::optional<int> parse_int(std::string_view text) {
@@ -70,9 +69,7 @@ std::string pidfile_path(const ConfigValues& values, bool daemonized) {
 }
 
 void write_pidfile(const std::string& path, base::Logger& logger) {
-  std::ofstream file(path);
-  file << getpid() << "\n" << std::flush;
-  if (!file) logger.logf(LogLevel::kWarning, "Failed to write PID file: %s", strerror(errno));
+  if (!base::write_file(path, std::to_string(getpid()) + "\n")) logger.logf(LogLevel::kWarning, "Failed to write PID file: %s", strerror(errno));
 }
 
 void remove_pidfile(const std::string& path, base::Logger& logger) {
@@ -231,9 +228,7 @@ bool OomScore::apply(const ConfigValues& values, Role role, base::Logger& logger
     score = values.oom_score_adj == OomScoreAdj::kRelative ? inherited_ + configured : configured;
     score = std::clamp(score, -kMostOomScore, kMostOomScore);
   }
-  std::ofstream file(kOomScoreFile);
-  file << score << std::flush;
-  if (!file) {
+  if (!base::write_file(kOomScoreFile, std::to_string(score))) {
     logger.logf(LogLevel::kWarning, "Unable to write oom_score_adj: %s", strerror(errno));
     return false;
   }
