@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "base/version.h"
 #include "commands/groups.h"
 #include "net/loop.h"
+#include "script/engine.h"
+#include "script/rows.h"
 #include "server/command_line.h"
 #include "server/config.h"
 #include "server/crash_report.h"
@@ -84,6 +87,8 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   net::Loop loop;
   server::Server server(clock, config, log, &loop);
   commands::add_all(server.commands());
+  server.commands().add(script::script_rows());
+  server.set_scripts(std::make_shared<script::Engine>(server));
   for (const std::string& problem : config.startup_problems()) log.warning(problem);
   if (!config.startup_problems().empty()) return 1;
   if (!server.listen()) return 1;

@@ -43,6 +43,7 @@ enum ClientFlag : uint32_t {
   kClientInternal = 1u << 15,        // may do what is hidden from users (the server itself)
   kClientSubscribed = 1u << 16,      // has subscriptions
   kClientMonitor = 1u << 17,
+  kClientErrorCounted = 1u << 18,    // the error it is being sent was counted where it arose
 };
 
 // Any of these keeps the dispatcher off its fast path.

@@ -1,0 +1,178 @@
+// EVAL, EVALSHA, their read-only forms, and SCRIPT.
+#include "script/engine.h"
+#include "script/rows.h"
+#include "server/command_context.h"
+#include "server/help.h"
+#include "server/server.h"
+
+namespace latchkey::script {
+
+using namespace server;
+
+namespace {
+
+void eval(CommandContext& ctx) {
+  ctx.server.scripts().eval(ctx, /*read_only=*/false);
+}
+void eval_ro(CommandContext& ctx) {
+  ctx.server.scripts().eval(ctx, /*read_only=*/true);
+}
+void evalsha(CommandContext& ctx) {
+  ctx.server.scripts().eval_sha(ctx, /*read_only=*/false);
+}
+void evalsha_ro(CommandContext& ctx) {
+  ctx.server.scripts().eval_sha(ctx, /*read_only=*/true);
+}
+
+void script_load(CommandContext& ctx) {
+  std::string error;
+  const std::string* sha = ctx.server.scripts().load(ctx.args[2], &error);
+  if (sha == nullptr) return ctx.reply.error(error);
+  ctx.reply.bulk(*sha);
+}
+
+void script_exists(CommandContext& ctx) {
+  const Arguments shas = ctx.args.subspan(2);
+  ctx.reply.array(shas.size());
+  for (const std::string_view sha : shas)
+    ctx.reply.integer(ctx.server.scripts().exists(sha) ? 1 : 0);
+}
+
+void script_flush(CommandContext& ctx) {
+  ArgReader args(ctx.args, 2);
+  bool in_background = ctx.server.settings().lazyfree_lazy_user_flush;
+  if (args.word("ASYNC")) {
+    in_background = true;
+  } else if (args.word("SYNC")) {
+    in_background = false;
+  }
+  if (args.more()) return ctx.reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
+  ctx.server.scripts().flush(in_background);
+  ctx.reply.ok();
+}
+
+void script_kill(CommandContext& ctx) {
+  switch (ctx.server.scripts().kill()) {
+    case Engine::KillResult::kKilled:
+      return ctx.reply.ok();
+    case Engine::KillResult::kNotBusy:
+      return ctx.reply.error("NOTBUSY No scripts in execution right now.");
+    case Engine::KillResult::kHasWritten:
+      return ctx.reply.error(
+          "UNKILLABLE Sorry the script already executed write commands against the dataset. You "
+          "can either wait the script "
+          "termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.");
+  }
+}
+
+void script_help(CommandContext& ctx) {
+  reply_help(
+      ctx,
+      {"EXISTS <sha1> [<sha1> ...]", "    Tell for each digest whether its script is in the cache.",
+       "FLUSH [ASYNC|SYNC]", "    Forget all scripts; ASYNC frees them on another thread.", "KILL",
+       "    Stop the script that runs, unless it has written.", "LOAD <script>",
+       "    Compile a script and keep it in the cache without running it."});
+}
+
+constexpr CommandRow kScriptSubcommands[] = {
+    {"EXISTS",
+     script_exists,
+     "sha1...",
+     kNoScript,
+     {},
+     kAclScripting,
+     Group::kScripting,
+     "2.6.0",
+     "O(N) with N being the number of scripts to check (so checking a single script is an O(1) "
+     "operation).",
+     "Determines whether server-side Lua scripts exist in the script cache.",
+     {.tips = "request_policy:all_shards response_policy:agg_logical_and"}},
+    {"FLUSH",
+     script_flush,
+     "[flush-type=ASYNC|SYNC]@6.2.0",
+     kNoScript,
+     {},
+     kAclScripting,
+     Group::kScripting,
+     "2.6.0",
+     "O(N) with N being the number of scripts in cache",
+     "Removes all server-side Lua scripts from the script cache.",
+     {.tips = "request_policy:all_nodes response_policy:all_succeeded",
+      .history = "6.2.0 Added the `ASYNC` and `SYNC` flushing mode modifiers."}},
+    {"HELP",
+     script_help,
+     "",
+     kLoading | kStale,
+     {},
+     kAclScripting,
+     Group::kScripting,
+     "5.0.0",
+     "O(1)",
+     "Returns helpful text about the different subcommands."},
+    {"KILL",
+     script_kill,
+     "",
+     kNoScript | kAllowBusy,
+     {},
+     kAclScripting,
+     Group::kScripting,
+     "2.6.0",
+     "O(1)",
+     "Terminates a server-side Lua script during execution.",
+     {.tips = "request_policy:all_shards response_policy:one_succeeded"}},
+    {"LOAD",
+     script_load,
+     "script",
+     kNoScript | kStale,
+     {},
+     kAclScripting,
+     Group::kScripting,
+     "2.6.0",
+     "O(N) with N being the length in bytes of the script body.",
+     "Loads a server-side Lua script to the script cache.",
+     {.tips = "request_policy:all_nodes response_policy:all_succeeded"}},
+};
+
+constexpr CommandRow kScriptRows[] = {
+    {"EVAL", eval, "script numkeys [key...] [arg...]",
+     kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate,
+     counted_keys(2).rw().access().update().note(
+         "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"),
+     kAclScripting, Group::kScripting, "2.6.0", "Depends on the script that is executed.",
+     "Executes a server-side Lua script."},
+    {"EVAL_RO", eval_ro, "script numkeys [key...] [arg...]",
+     kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys,
+     counted_keys(2).ro().access().note(
+         "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"),
+     kAclScripting, Group::kScripting, "7.0.0", "Depends on the script that is executed.",
+     "Executes a read-only server-side Lua script."},
+    {"EVALSHA", evalsha, "sha1 numkeys [key...] [arg...]",
+     kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate,
+     counted_keys(2).rw().access().update(), kAclScripting, Group::kScripting, "2.6.0",
+     "Depends on the script that is executed.",
+     "Executes a server-side Lua script by SHA1 digest."},
+    {"EVALSHA_RO", evalsha_ro, "sha1 numkeys [key...] [arg...]",
+     kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys,
+     counted_keys(2).ro().access(), kAclScripting, Group::kScripting, "7.0.0",
+     "Depends on the script that is executed.",
+     "Executes a read-only server-side Lua script by SHA1 digest."},
+    {"SCRIPT",
+     nullptr,
+     "",
+     0,
+     {},
+     0,
+     Group::kScripting,
+     "2.6.0",
+     "Depends on subcommand.",
+     "A container for Lua scripts management commands.",
+     {.subcommands = kScriptSubcommands}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> script_rows() {
+  return kScriptRows;
+}
+
+}  // namespace latchkey::script

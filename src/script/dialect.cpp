@@ -1,0 +1,219 @@
+#include "script/dialect.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "script/lua_tokens.h"
+
+namespace latchkey::script {
+
+namespace {
+
+using Tokens = std::span<const LuaToken>;
+
+// Functions that return one value or none: parentheses around their call change nothing but its
+// being a tail call.
+constexpr std::string_view kFunctions[] = {"error",    "getmetatable", "rawequal",
+                                           "rawget",   "rawset",       "setmetatable",
+                                           "tonumber", "tostring",     "type"};
+struct Library {
+  std::string_view name;
+  // Those of its functions that return several values, between spaces.
+  std::string_view several;
+};
+constexpr Library kLibraries[] = {
+    {"redis", ""},         {"string", " byte find gsub match "},
+    {"table", " remove "}, {"math", " frexp modf "},
+    {"bit", ""},           {"os", ""},
+    {"cjson", ""},         {"cmsgpack", " unpack unpack_one unpack_limit "},
+    {"struct", " unpack "}};
+
+class Translator {
+ public:
+  Translator(std::string_view code, Tokens tokens) : code_(code), tokens_(tokens) {}
+
+  // The message for what Lua 5.1 does not know, or nothing.
+  std::optional<std::string> find_error() const {
+    for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
+      const LuaToken& token = tokens_[i];
+      if (token.kind == LuaToken::Kind::kNumber && is_foreign_number(token.text)) {
+        return std::to_string(token.line) + ": malformed number near '" + std::string(token.text) +
+               "'";
+      }
+      if (token.is("goto") && tokens_[i + 1].kind == LuaToken::Kind::kName &&
+          !(i > 0 && is_access(tokens_[i - 1]))) {
+        return std::to_string(token.line) + ": '=' expected near '" +
+               std::string(tokens_[i + 1].text) + "'";
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::string translate() {
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      if (tokens_[i].kind == LuaToken::Kind::kString) drop_foreign_escapes(tokens_[i]);
+      if (tokens_[i].is("return")) enclose_call(i + 1);
+    }
+    return apply_edits();
+  }
+
+ private:
+  static bool is_access(const LuaToken& token) { return token.is(".") || token.is(":"); }
+
+  // 64-bit integers, imaginary numbers and binary ones.
+  static bool is_foreign_number(std::string_view text) {
+    if (text.size() > 1 && text[0] == '0' && (text[1] | 0x20) == 'b') return true;
+    const char last = static_cast<char>(text.back() | 0x20);
+    return last == 'l' || last == 'i';
+  }
+
+  void drop_foreign_escapes(const LuaToken& token) {
+    constexpr std::string_view kForeign = "xzu";
+    for (size_t i = 0; i + 1 < token.text.size(); ++i) {
+      if (token.text[i] != '\\') continue;
+      if (kForeign.find(token.text[i + 1]) != kForeign.npos)
+        edits_.push_back({token.offset + i, 1, ""});
+      ++i;
+    }
+  }
+
+  // Puts parentheses around the call that begins at token `first`, if it is all that is returned
+  // and calls a function of ours.
+  void enclose_call(size_t first) {
+    const size_t arguments = end_of_callee(first);
+    if (arguments == 0) return;
+    const size_t last = end_of_arguments(arguments);
+    if (last == 0 || !ends_block(tokens_[last + 1])) return;
+    edits_.push_back({tokens_[first].offset, 0, "("});
+    edits_.push_back({tokens_[last].offset + tokens_[last].text.size(), 0, ")"});
+  }
+
+  // The token behind the name of a known function, or 0.
+  size_t end_of_callee(size_t first) {
+    const LuaToken& name = tokens_[first];
+    if (name.kind != LuaToken::Kind::kName) return 0;
+    if (std::find(std::begin(kFunctions), std::end(kFunctions), name.text) !=
+        std::end(kFunctions)) {
+      return only_called(name.text) ? first + 1 : 0;
+    }
+    const auto* library =
+        std::find_if(std::begin(kLibraries), std::end(kLibraries),
+                     [&](const Library& known) { return known.name == name.text; });
+    if (library == std::end(kLibraries)) return holds_redis_call(name.text) ? first + 1 : 0;
+    if (!tokens_[first + 1].is(".") || !only_accessed(name.text)) return 0;
+    const std::string field = " " + std::string(tokens_[first + 2].text) + " ";
+    return library->several.find(field) == library->several.npos ? first + 3 : 0;
+  }
+
+  // The last token of the arguments that begin at token `first`, or 0.
+  size_t end_of_arguments(size_t first) const {
+    if (tokens_[first].kind == LuaToken::Kind::kString) return first;
+    if (!tokens_[first].is("(")) return 0;
+    int open = 0;
+    for (size_t i = first; i < tokens_.size(); ++i) {
+      if (tokens_[i].is("(")) ++open;
+      if (tokens_[i].is(")") && --open == 0) return i;
+    }
+    return 0;
+  }
+
+  static bool ends_block(const LuaToken& token) {
+    return token.kind == LuaToken::Kind::kEnd || token.is("end") || token.is("else") ||
+           token.is("elseif") || token.is("until") || token.is(";");
+  }
+
+  // Whether every use of the name fits `fits(index)`; asked once for each name.
+  template <typename Fn>
+  bool all_uses(std::string_view name, Fn&& fits) {
+    const auto [known, is_new] = trusted_.try_emplace(name, true);
+    if (!is_new) return known->second;
+    for (size_t i = 0; i < tokens_.size() && known->second; ++i) {
+      if (tokens_[i].kind != LuaToken::Kind::kName || tokens_[i].text != name) continue;
+      if (i > 0 && is_access(tokens_[i - 1])) continue;
+      known->second = fits(i);
+    }
+    return known->second;
+  }
+
+  bool is_called(size_t use) const {
+    const LuaToken& next = tokens_[use + 1];
+    const bool declared =
+        use > 0 && (tokens_[use - 1].is("function") || tokens_[use - 1].is("local"));
+    return !declared && (next.is("(") || next.kind == LuaToken::Kind::kString);
+  }
+  bool only_called(std::string_view name) {
+    return all_uses(name, [this](size_t use) { return is_called(use); });
+  }
+  bool only_accessed(std::string_view name) {
+    return all_uses(name, [this](size_t use) { return tokens_[use + 1].is("."); });
+  }
+
+  // local name = redis.call
+  bool is_redis_call_declaration(size_t use) const {
+    if (use == 0 || !tokens_[use - 1].is("local") || use + 5 >= tokens_.size()) return false;
+    return tokens_[use + 1].is("=") && tokens_[use + 2].is("redis") && tokens_[use + 3].is(".") &&
+           (tokens_[use + 4].is("call") || tokens_[use + 4].is("pcall")) &&
+           !tokens_[use + 5].is("(");
+  }
+  bool holds_redis_call(std::string_view name) {
+    if (!only_accessed("redis")) return false;
+    size_t declarations = 0;
+    return all_uses(name, [&](size_t use) {
+      if (is_redis_call_declaration(use)) return ++declarations == 1;
+      return declarations == 1 && is_called(use);
+    });
+  }
+
+  struct Edit {
+    size_t offset;
+    size_t removed;
+    std::string_view inserted;
+  };
+
+  std::string apply_edits() {
+    std::stable_sort(edits_.begin(), edits_.end(),
+                     [](const Edit& a, const Edit& b) { return a.offset < b.offset; });
+    std::string result;
+    result.reserve(code_.size() + edits_.size());
+    size_t done = 0;
+    for (const Edit& edit : edits_) {
+      result += code_.substr(done, edit.offset - done);
+      result += edit.inserted;
+      done = edit.offset + edit.removed;
+    }
+    result += code_.substr(done);
+    return result;
+  }
+
+  std::string_view code_;
+  Tokens tokens_;
+  std::map<std::string_view, bool> trusted_;
+  std::vector<Edit> edits_;
+};
+
+}  // namespace
+
+bool translate_dialect(std::string_view code, std::string* translated, std::string* error) {
+  if (code.starts_with('#')) {
+    *error = "1: unexpected symbol near '#'";
+    return false;
+  }
+  const std::vector<LuaToken> tokens = read_lua_tokens(code);
+  if (tokens.empty()) {
+    *translated = code;
+    return true;
+  }
+  Translator translator(code, tokens);
+  if (std::optional<std::string> message = translator.find_error(); message.has_value()) {
+    *error = std::move(*message);
+    return false;
+  }
+  *translated = translator.translate();
+  return true;
+}
+
+}  // namespace latchkey::script

@@ -1,0 +1,274 @@
+#include "script/redis_api.h"
+
+#include <cmath>
+#include <lua.hpp>
+
+#include "base/log.h"
+#include "base/number.h"
+#include "base/sha1.h"
+#include "base/version.h"
+#include "script/engine.h"
+#include "script/interpreter.h"
+#include "script/lua_text.h"
+#include "script/reply_reader.h"
+#include "server/command_table.h"
+#include "server/dispatcher.h"
+#include "server/server.h"
+
+namespace latchkey::script {
+
+namespace {
+
+constexpr char kNoArguments[] = "ERR Please specify at least one argument for this redis lib call";
+constexpr char kBadArguments[] = "ERR Lua redis lib command arguments must be strings or integers";
+
+constexpr int kReplicateToFile = 1;
+constexpr int kReplicateToReplicas = 2;
+
+struct Constant {
+  const char* name;
+  int value;
+};
+constexpr Constant kConstants[] = {
+    {"LOG_DEBUG", 0},
+    {"LOG_VERBOSE", 1},
+    {"LOG_NOTICE", 2},
+    {"LOG_WARNING", 3},
+    {"REPL_NONE", 0},
+    {"REPL_AOF", kReplicateToFile},
+    {"REPL_SLAVE", kReplicateToReplicas},
+    {"REPL_REPLICA", kReplicateToReplicas},
+    {"REPL_ALL", kReplicateToFile | kReplicateToReplicas},
+};
+constexpr int kMostReplication = kReplicateToFile | kReplicateToReplicas;
+constexpr base::LogLevel kLogLevels[] = {base::LogLevel::kDebug, base::LogLevel::kVerbose,
+                                         base::LogLevel::kNotice, base::LogLevel::kWarning};
+
+// Pushes {err = text}.
+int push_error(lua_State* lua, const char* text) {
+  lua_createtable(lua, 0, 1);
+  lua_pushstring(lua, text);
+  lua_setfield(lua, -2, kErrorText);
+  return 1;
+}
+
+int raise_error(lua_State* lua, const char* text) {
+  push_error(lua, text);
+  return lua_error(lua);
+}
+
+// A number as a command's argument: integers without a point, others as short as they can be.
+size_t format_number(double value, char* out) {
+  constexpr double kLimit = 4611686018427387904.0;  // 2^62
+  if (value > -kLimit && value < kLimit && value == std::trunc(value)) {
+    return base::format_int64(static_cast<int64_t>(value), out);
+  }
+  if (std::isnan(value) && std::signbit(value)) {
+    *out = '-';
+    return 1 + base::format_double(std::fabs(value), out + 1);
+  }
+  return base::format_double(value, out);
+}
+
+// "8.0.2" as 0x080002.
+int version_number(std::string_view version) {
+  constexpr int kBitsOfPart = 8;
+  int number = 0;
+  int part = 0;
+  for (const char c : version) {
+    if (c == '.') {
+      number = (number | part) << kBitsOfPart;
+      part = 0;
+    } else {
+      part = part * 10 + (c - '0');
+    }
+  }
+  return number | part;
+}
+
+void add_constants(lua_State* lua) {
+  for (const Constant& constant : kConstants) {
+    lua_pushinteger(lua, constant.value);
+    lua_setfield(lua, -2, constant.name);
+  }
+  push_text(lua, base::kReferenceVersion);
+  lua_setfield(lua, -2, "REDIS_VERSION");
+  lua_pushinteger(lua, version_number(base::kReferenceVersion));
+  lua_setfield(lua, -2, "REDIS_VERSION_NUM");
+}
+
+}  // namespace
+
+// Functions called from Lua, whose errors leave them without running destructors: none of them
+// keeps anything that has one where an error may be raised.
+struct RedisApi {
+  static Engine& engine(lua_State* lua) {
+    return *static_cast<Engine*>(lua_touserdata(lua, lua_upvalueindex(1)));
+  }
+
+  // Reads the arguments on the stack as words of a command. The error, or null.
+  static const char* read_words(lua_State* lua, Engine& self) {
+    const int count = lua_gettop(lua);
+    if (count == 0) return kNoArguments;
+    self.words_.resize(static_cast<size_t>(count));
+    self.number_texts_.clear();
+    for (int i = 1; i <= count; ++i) {
+      switch (lua_type(lua, i)) {
+        case LUA_TSTRING:
+          self.words_[static_cast<size_t>(i - 1)] = text_at(lua, i);
+          break;
+        case LUA_TNUMBER: {
+          // Room for all at once: words are views of it.
+          if (self.number_texts_.empty())
+            self.number_texts_.resize(static_cast<size_t>(count) * kNumberSize);
+          char* text = self.number_texts_.data() + static_cast<size_t>(i - 1) * kNumberSize;
+          self.words_[static_cast<size_t>(i - 1)] = {text,
+                                                     format_number(lua_tonumber(lua, i), text)};
+          break;
+        }
+        default:
+          return kBadArguments;
+      }
+    }
+    return nullptr;
+  }
+
+  static int run_command(lua_State* lua, bool raise) {
+    Engine& self = engine(lua);
+    if (const char* error = read_words(lua, self); error != nullptr) {
+      push_error(lua, error);
+      return raise ? lua_error(lua) : 1;
+    }
+    self.run_command(self.words_);
+    const std::string_view reply = self.reply_bytes();
+    const bool failed = reply.front() == '-';
+    push_reply(lua, reply);
+    self.client_.out().clear();
+    return raise && failed ? lua_error(lua) : 1;
+  }
+  static int call(lua_State* lua) { return run_command(lua, true); }
+  static int pcall(lua_State* lua) { return run_command(lua, false); }
+
+  static int error_reply(lua_State* lua) {
+    if (lua_gettop(lua) != 1 || lua_type(lua, 1) != LUA_TSTRING) {
+      return push_error(lua, "ERR wrong number or type of arguments");
+    }
+    std::string_view text = text_at(lua, 1);
+    if (text.starts_with('-')) text.remove_prefix(1);
+    // An error is a code and a message.
+    const bool has_code = text.find(' ') != text.npos;
+    lua_createtable(lua, 0, 1);
+    if (!has_code) lua_pushliteral(lua, "ERR ");
+    push_text(lua, text);
+    if (!has_code) lua_concat(lua, 2);
+    lua_setfield(lua, -2, kErrorText);
+    return 1;
+  }
+
+  static int status_reply(lua_State* lua) {
+    if (lua_gettop(lua) != 1 || lua_type(lua, 1) != LUA_TSTRING) {
+      return push_error(lua, "ERR wrong number or type of arguments");
+    }
+    lua_createtable(lua, 0, 1);
+    lua_pushvalue(lua, 1);
+    lua_setfield(lua, -2, "ok");
+    return 1;
+  }
+
+  static int sha1hex(lua_State* lua) {
+    if (lua_gettop(lua) != 1) return raise_error(lua, "ERR wrong number of arguments");
+    // What is no string counts as an empty one.
+    const std::string_view text = lua_isstring(lua, 1) != 0 ? text_at(lua, 1) : std::string_view();
+    push_text(lua, base::sha1_hex(text));
+    return 1;
+  }
+
+  static int log(lua_State* lua) {
+    const int count = lua_gettop(lua);
+    if (count < 2) return raise_error(lua, "ERR redis.log() requires two arguments or more.");
+    if (lua_isnumber(lua, 1) == 0)
+      return raise_error(lua, "ERR First argument must be a number (log level).");
+    const auto level = static_cast<int>(lua_tonumber(lua, 1));
+    if (level < 0 || level >= static_cast<int>(std::size(kLogLevels))) {
+      return raise_error(lua, "ERR Invalid log level.");
+    }
+    // What has no text is left out.
+    lua_pushliteral(lua, "");
+    for (int i = 2; i <= count; ++i) {
+      if (lua_isstring(lua, i) == 0) continue;
+      if (i > 2) lua_pushliteral(lua, " ");
+      lua_pushvalue(lua, i);
+      lua_concat(lua, i > 2 ? 3 : 2);
+    }
+    engine(lua).server_.log().log(kLogLevels[level], text_at(lua, -1));
+    return 0;
+  }
+
+  static int setresp(lua_State* lua) {
+    if (lua_gettop(lua) != 1) return raise_error(lua, "ERR redis.setresp() requires one argument.");
+    const auto protocol = static_cast<int>(lua_tonumber(lua, 1));
+    if (protocol != 2 && protocol != 3) return raise_error(lua, "ERR RESP version must be 2 or 3.");
+    engine(lua).client_.reply.set_protocol(protocol);
+    return 0;
+  }
+
+  // Effects are replicated, one command at a time: there is nothing to switch to.
+  static int replicate_commands(lua_State* lua) {
+    lua_pushboolean(lua, 1);
+    return 1;
+  }
+
+  // Where effects go is for those to heed who pass them on.
+  static int set_repl(lua_State* lua) {
+    if (lua_gettop(lua) != 1)
+      return raise_error(lua, "ERR redis.set_repl() requires one argument.");
+    const auto targets = static_cast<int>(lua_tonumber(lua, 1));
+    if ((targets & ~kMostReplication) != 0) {
+      return raise_error(
+          lua, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
+    }
+    return 0;
+  }
+
+  // There is no debugger that a script could stop in.
+  static int breakpoint(lua_State* lua) {
+    lua_pushboolean(lua, 0);
+    return 1;
+  }
+  static int debug(lua_State*) { return 0; }
+
+  // Every user is the default one, which may do everything.
+  static int acl_check_cmd(lua_State* lua) {
+    Engine& self = engine(lua);
+    if (const char* error = read_words(lua, self); error != nullptr) return raise_error(lua, error);
+    if (self.server_.dispatcher().lookup(self.words_) == nullptr) {
+      return raise_error(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
+    }
+    lua_pushboolean(lua, 1);
+    return 1;
+  }
+
+ private:
+  static constexpr size_t kNumberSize = base::kMaxDoubleText + 1;
+};
+
+void add_redis_library(Interpreter& interpreter, Engine& engine) {
+  constexpr luaL_Reg kFunctions[] = {
+      {"call", RedisApi::call},
+      {"pcall", RedisApi::pcall},
+      {"error_reply", RedisApi::error_reply},
+      {"status_reply", RedisApi::status_reply},
+      {"sha1hex", RedisApi::sha1hex},
+      {"log", RedisApi::log},
+      {"setresp", RedisApi::setresp},
+      {"replicate_commands", RedisApi::replicate_commands},
+      {"set_repl", RedisApi::set_repl},
+      {"breakpoint", RedisApi::breakpoint},
+      {"debug", RedisApi::debug},
+      {"acl_check_cmd", RedisApi::acl_check_cmd},
+      {nullptr, nullptr},
+  };
+  interpreter.add_library("redis", kFunctions, &engine, add_constants);
+}
+
+}  // namespace latchkey::script

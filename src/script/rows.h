@@ -1,0 +1,12 @@
+// The commands of this folder.
+#pragma once
+
+#include <span>
+
+#include "server/command.h"
+
+namespace latchkey::script {
+
+std::span<const server::CommandRow> script_rows();
+
+}  // namespace latchkey::script

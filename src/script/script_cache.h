@@ -1,0 +1,79 @@
+// The scripts that the server knows, by body and by SHA-1.
+//
+// EVAL finds its script by the body: one XXH3 of it and one comparison, no SHA-1. The digest is
+// computed once, when a script is first seen. Scripts that only EVAL brought are kept in order of
+// use, and the least recently used one goes when there are more than kMostEvalScripts of them;
+// those of SCRIPT LOAD stay until they are flushed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/hash.h"
+
+namespace latchkey::script {
+
+inline constexpr size_t kShaTextSize = 40;
+
+struct Script {
+  std::string body;
+  // 40 lower-case hexadecimal digits.
+  std::string sha;
+  // ScriptFlag bits.
+  uint32_t flags = 0;
+  // The compiled function, in the interpreter's registry.
+  int function = 0;
+  // Brought by EVAL only: may be evicted.
+  bool evictable = false;
+  std::list<Script*>::iterator place = {};
+
+  size_t memory_usage() const { return sizeof(Script) + body.capacity() + sha.capacity(); }
+};
+
+class ScriptCache {
+ public:
+  static constexpr size_t kMostEvalScripts = 500;
+
+  explicit ScriptCache(const base::HashSecret& secret) : by_body_(0, BodyHash{&secret}) {}
+  ScriptCache(const ScriptCache&) = delete;
+  ScriptCache& operator=(const ScriptCache&) = delete;
+
+  // Null when unknown.
+  Script* find_body(std::string_view body) const;
+  // `sha` in any case.
+  Script* find_sha(std::string_view sha) const;
+
+  // Adds a script that is not there yet.
+  Script& add(std::unique_ptr<Script> script);
+  // A script was run: moves it to the end of the queue of those to evict.
+  void used(Script& script);
+  // SCRIPT LOAD named it: it is not evicted any more.
+  void keep(Script& script);
+  // The script to evict before another of EVAL is added, or null while there is room.
+  Script* to_evict() const { return queue_.size() < kMostEvalScripts ? nullptr : queue_.front(); }
+  void remove(Script& script);
+  void clear();
+
+  size_t size() const { return by_body_.size(); }
+  // Bytes of the scripts and of what finds them, without the compiled code.
+  size_t memory_usage() const;
+
+ private:
+  struct BodyHash {
+    const base::HashSecret* secret;
+    size_t operator()(std::string_view body) const { return secret->hash(body); }
+  };
+  // Keys are views of the scripts' own text.
+  std::unordered_map<std::string_view, std::unique_ptr<Script>, BodyHash> by_body_;
+  std::unordered_map<std::string_view, Script*> by_sha_;
+  std::list<Script*> queue_;
+  size_t script_bytes_ = 0;
+};
+
+}  // namespace latchkey::script

@@ -1,0 +1,35 @@
+// The first line of a script, when it begins with "#!": which engine it is for and what it
+// promises.
+//
+//     #!lua flags=no-writes,allow-oom
+//
+// A script without it may do what scripts of old could; one with it is held to what it declares.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace latchkey::script {
+
+enum ScriptFlag : uint32_t {
+  kDeclared = 1u << 0,  // there is a first line
+  kNoWrites = 1u << 1,
+  kAllowOom = 1u << 2,
+  kAllowStale = 1u << 3,
+  kNoCluster = 1u << 4,
+  kAllowCrossSlotKeys = 1u << 5,
+};
+
+struct Shebang {
+  // ScriptFlag bits.
+  uint32_t flags = 0;
+  // What is to be compiled: the script from the end of its first line on (that line break included,
+  // so that line numbers stay right), or all of it. A view into the script.
+  std::string_view code;
+};
+
+// False, with the reference's error in *error, when the line cannot be accepted.
+bool parse_shebang(std::string_view script, Shebang* result, std::string* error);
+
+}  // namespace latchkey::script

@@ -1,0 +1,93 @@
+#include "script/watchdog.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace latchkey::script {
+
+namespace {
+
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+// Between two looks: fine enough for short limits, rare enough for long ones.
+constexpr milliseconds kShortestPause{1};
+constexpr milliseconds kLongestPause{50};
+constexpr int kLooksPerLimit = 20;
+// Without a script for this long the thread goes to sleep.
+constexpr milliseconds kPatience{1000};
+
+}  // namespace
+
+Watchdog::~Watchdog() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  // Also wakes the thread when it waits for a script.
+  sequence_.fetch_add(2);
+  sequence_.notify_all();
+  wake_.notify_all();
+  thread_.join();
+}
+
+void Watchdog::begin(int64_t limit_ms) {
+  if (limit_ms_.load(std::memory_order_relaxed) != limit_ms)
+    limit_ms_.store(limit_ms, std::memory_order_relaxed);
+  // Ordered with the look at asleep_: either the thread sees the script before it sleeps or it is
+  // woken.
+  sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  if (asleep_.load(std::memory_order_seq_cst)) sequence_.notify_one();
+  if (!thread_.joinable()) [[unlikely]]
+    thread_ = std::thread([this] { run(); });
+}
+
+bool Watchdog::end() {
+  sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  if (!overran_.load(std::memory_order_seq_cst)) return false;
+  overran_ = false;
+  return true;
+}
+
+void Watchdog::run() {
+  std::unique_lock lock(mutex_);
+  auto last_script = SteadyClock::now();
+  while (!stopping_) {
+    const uint64_t seen = sequence_.load();
+    const milliseconds limit{limit_ms_.load()};
+    if (seen % 2 == 1 && limit.count() > 0) {
+      watch(lock, seen);
+      last_script = SteadyClock::now();
+      continue;
+    }
+    if (SteadyClock::now() - last_script > kPatience) {
+      lock.unlock();
+      asleep_ = true;
+      sequence_.wait(seen);
+      asleep_ = false;
+      lock.lock();
+      last_script = SteadyClock::now();
+      continue;
+    }
+    wake_.wait_for(lock, std::clamp(limit / kLooksPerLimit, kShortestPause, kLongestPause));
+    if (sequence_.load() != seen) last_script = SteadyClock::now();
+  }
+}
+
+void Watchdog::watch(std::unique_lock<std::mutex>& lock, uint64_t script) {
+  const milliseconds limit{limit_ms_.load()};
+  const auto deadline = SteadyClock::now() + limit;
+  const milliseconds pause = std::clamp(limit / kLooksPerLimit, kShortestPause, kLongestPause);
+  while (!stopping_ && running(script)) {
+    if (SteadyClock::now() >= deadline) {
+      overran_ = true;
+      overrun_();
+      while (!stopping_ && running(script)) wake_.wait_for(lock, kLongestPause);
+      return;
+    }
+    wake_.wait_for(lock, pause);
+  }
+}
+
+}  // namespace latchkey::script

@@ -1,0 +1,275 @@
+// Scripts as clients meet them.
+#include <catch2/catch.hpp>
+
+#include "base/sha1.h"
+#include "commands/groups.h"
+#include "script/engine.h"
+#include "script/rows.h"
+#include "unit/server_fixture.h"
+
+using namespace latchkey;
+using namespace latchkey::tests;
+
+namespace {
+
+struct Scripts {
+  explicit Scripts(std::string_view settings = {}, int protocol = 2)
+      : server({commands::string_rows(), commands::string_batch_rows(), commands::counter_rows(),
+                commands::transaction_rows(), script::script_rows()},
+               settings) {
+    server.server.set_scripts(std::make_shared<script::Engine>(server.server));
+    client = std::make_unique<TestClient>(server, protocol);
+  }
+  std::string eval(std::string_view script) { return client->run_words({"EVAL", script, "0"}); }
+  // The error that the script ends with, without what names the script.
+  std::string error_of(std::string_view script) {
+    const std::string reply = eval(script);
+    return reply.substr(0, reply.find(" script: "));
+  }
+  script::Engine::Figures figures() { return server.server.scripts().figures(); }
+
+  ServerFixture server;
+  std::unique_ptr<TestClient> client;
+};
+
+}  // namespace
+
+TEST_CASE("A script sees its keys and arguments") {
+  Scripts scripts;
+  CHECK(scripts.client->run("EVAL return{KEYS[1],ARGV[1],ARGV[2],KEYS[2]} 1 a b c") ==
+        bulks({"a", "b", "c"}));
+  CHECK(scripts.client->run("EVAL return{#KEYS,#ARGV,KEYS[2],ARGV[1]} 2 a b c") ==
+        array({integer(2), integer(1), bulk("b"), bulk("c")}));
+  CHECK(scripts.client->run("EVAL return 2 a") ==
+        error("ERR Number of keys can't be greater than number of args"));
+  CHECK(scripts.client->run("EVAL return -1 a") == error("ERR Number of keys can't be negative"));
+}
+
+TEST_CASE("The release of a lock deletes only the holder's key") {
+  Scripts scripts;
+  constexpr std::string_view kRelease =
+      "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('getdel', KEYS[1]) else "
+      "return 0 end";
+  scripts.client->run("SET lock mine");
+  CHECK(scripts.client->run_words({"EVAL", kRelease, "1", "lock", "theirs"}) == integer(0));
+  CHECK(scripts.client->run("GET lock") == bulk("mine"));
+  CHECK(scripts.client->run_words({"EVAL", kRelease, "1", "lock", "mine"}) == bulk("mine"));
+  CHECK(scripts.client->run("GET lock") == kNull);
+}
+
+TEST_CASE("Lua values become replies") {
+  Scripts scripts;
+  CHECK(scripts.eval("return 3.99") == integer(3));
+  CHECK(scripts.eval("return -3.99") == integer(-3));
+  CHECK(scripts.eval("return 'a\\0b'") == bulk(std::string_view("a\0b", 3)));
+  CHECK(scripts.eval("return true") == integer(1));
+  CHECK(scripts.eval("return false") == kNull);
+  CHECK(scripts.eval("return {1, {'x'}, nil, 3}") == array({integer(1), array({bulk("x")})}));
+  CHECK(scripts.eval("return {ok = 'fine'}") == status("fine"));
+  CHECK(scripts.eval("return {err = 'CODE text'}") == error("CODE text"));
+  CHECK(scripts.eval("return redis.status_reply('TEXT')") == status("TEXT"));
+  CHECK(scripts.eval("return redis.error_reply('text')") == error("ERR text"));
+  CHECK(scripts.eval("return function() end") == kNull);
+}
+
+TEST_CASE("Lua values become RESP3 replies for clients that speak it") {
+  Scripts scripts({}, 3);
+  CHECK(scripts.eval("return false") == kNull3);
+  CHECK(scripts.eval("redis.setresp(3) return {true, false}") == "*2\r\n#t\r\n#f\r\n");
+  CHECK(scripts.eval("return {double = 1.5}") == ",1.5\r\n");
+  CHECK(scripts.eval("return {map = {a = 1}}") == "%1\r\n$1\r\na\r\n:1\r\n");
+  CHECK(scripts.eval("return {set = {a = true}}") == "~1\r\n$1\r\na\r\n");
+  CHECK(scripts.eval("return {big_number = '123'}") == "(123\r\n");
+  CHECK(scripts.eval("return {verbatim_string = {string = 'abc', format = 'txt'}}") ==
+        "=7\r\ntxt:abc\r\n");
+}
+
+TEST_CASE("A table that holds itself ends at the Lua stack's end") {
+  Scripts scripts;
+  const std::string reply = scripts.eval("local t = {} t[1] = t return t");
+  CHECK(reply.ends_with("-ERR reached lua stack limit\r\n"));
+}
+
+TEST_CASE("Replies become Lua values") {
+  Scripts scripts;
+  CHECK(scripts.eval("return redis.call('set', 'a', 'b').ok") == bulk("OK"));
+  CHECK(scripts.eval("return redis.call('get', 'none') == false") == integer(1));
+  CHECK(scripts.eval("redis.setresp(3) return redis.call('get', 'none') == nil") == integer(1));
+  CHECK(scripts.eval("return redis.call('incr', 'n') + 1") == integer(2));
+  CHECK(scripts.eval("return redis.call('mget', 'a', 'none')") ==
+        array({bulk("b"), std::string(kNull)}));
+  CHECK(scripts.eval("return redis.pcall('incr', 'a').err") ==
+        bulk("ERR value is not an integer or out of range"));
+}
+
+TEST_CASE("A large value passes through a script whole") {
+  Scripts scripts;
+  const std::string value(300'000, 'v');
+  scripts.client->run_words({"SET", "large", value});
+  CHECK(scripts.eval("return #redis.call('get', 'large')") == integer(300'000));
+  CHECK((scripts.eval("return redis.call('mget', 'large', 'none', 'large')[3]") == bulk(value)));
+}
+
+TEST_CASE("Numbers are arguments as they are written") {
+  Scripts scripts;
+  const auto written = [&](std::string_view number) {
+    return scripts.eval("redis.call('set', 'n', " + std::string(number) +
+                        ") return redis.call('get', 'n')");
+  };
+  CHECK(written("10") == bulk("10"));
+  CHECK(written("-0") == bulk("0"));
+  CHECK(written("0.1") == bulk("0.1"));
+  CHECK(written("1e15") == bulk("1000000000000000"));
+  CHECK(written("2^63") == bulk("9223372036854776000"));
+  CHECK(written("1e20") == bulk("1e+20"));
+  CHECK(written("0/0") == bulk("-nan"));
+}
+
+TEST_CASE("An error names the script and the line it came from") {
+  Scripts scripts;
+  const std::string reply = scripts.eval("\nreturn redis.call('nosuch')");
+  const std::string sha = base::sha1_hex("\nreturn redis.call('nosuch')");
+  CHECK(reply == error("ERR Unknown Redis command called from script script: " + sha +
+                       ", on @user_script:2."));
+  CHECK(scripts.error_of("error('boom')") == "-ERR user_script:1: boom");
+  CHECK(scripts.error_of("error({err = 'CODE text'})") == "-CODE text");
+  CHECK(scripts.error_of("return redis.call('get')") ==
+        "-ERR Wrong number of args calling Redis command from script");
+  CHECK(scripts.error_of("return redis.call('multi')") ==
+        "-ERR This Redis command is not allowed from script");
+  CHECK(scripts.error_of("return redis.call()") ==
+        "-ERR Please specify at least one argument for this redis lib call");
+  CHECK(scripts.error_of("return redis.call('get', {})") ==
+        "-ERR Lua redis lib command arguments must be strings or integers");
+  CHECK(scripts.eval("return (") == error("ERR Error compiling script (new function): "
+                                          "user_script:1: unexpected symbol near '<eof>'"));
+}
+
+TEST_CASE("Errors that a script catches are strings") {
+  Scripts scripts;
+  CHECK(scripts.eval("local ok, e = pcall(redis.call, 'nosuch') return e") ==
+        bulk("ERR Unknown Redis command called from script"));
+  CHECK(scripts.eval("return {pcall(error, {err = 'x'})}") ==
+        array({std::string(kNull), bulk("x")}));
+}
+
+TEST_CASE("A failed command is counted once, though the script fails with it") {
+  Scripts scripts;
+  scripts.client->run("SET a b");
+  scripts.eval("return redis.call('incr', 'a')");
+  CHECK(scripts.server.server.stats().error_replies == 1);
+  scripts.eval("return redis.pcall('incr', 'a')");
+  CHECK(scripts.server.server.stats().error_replies == 2);
+  scripts.eval("error('mine')");
+  CHECK(scripts.server.server.stats().error_replies == 3);
+}
+
+TEST_CASE("Scripts cannot change what they share") {
+  Scripts scripts;
+  constexpr std::string_view kReadOnly = "Attempt to modify a readonly table";
+  for (const char* script :
+       {"x = 1", "redis.call = nil", "redis.new = 1", "string.sub = nil", "_G.x = 1", "KEYS = {}",
+        "getmetatable('').__index = nil", "getmetatable(_G).__index = nil", "math.pi = 3"}) {
+    CHECK(scripts.error_of(script) == "-ERR user_script:1: " + std::string(kReadOnly));
+  }
+  for (const char* script :
+       {"rawset(_G, 'x', 1)", "rawset(redis, 'call', 1)", "setmetatable(_G, {})",
+        "setmetatable(string, {})", "table.insert(redis, 1)"}) {
+    CHECK(scripts.error_of(script) == "-ERR " + std::string(kReadOnly));
+  }
+  // What pairs hands out is no way in either.
+  scripts.eval("local f, t = pairs(redis) t.call = function() return 'mine' end");
+  scripts.eval("for k, v in pairs(redis) do if k == 'call' then rawset(redis, k, 1) end end");
+  CHECK(scripts.eval("return redis.call('set', 'a', 'b')") == kOk);
+  CHECK(scripts.error_of("return x") ==
+        "-ERR user_script:1: Script attempted to access nonexistent global variable 'x'");
+  CHECK(scripts.eval("return rawget(_G, 'x')") == kNull);
+  CHECK(scripts.eval("local n = 0 for k in pairs(redis) do n = n + 1 end return n > 10") ==
+        integer(1));
+}
+
+TEST_CASE("Of the system scripts see nothing") {
+  Scripts scripts;
+  for (const char* name : {"io", "require", "package", "debug", "jit", "ffi", "print", "dofile",
+                           "loadfile", "getfenv", "setfenv", "newproxy", "module"}) {
+    CHECK(scripts.error_of("return " + std::string(name)) ==
+          "-ERR user_script:1: Script attempted to access nonexistent global variable '" +
+              std::string(name) + "'");
+  }
+  CHECK(scripts.eval("local t = {} for k in pairs(os) do t[#t + 1] = k end return t") ==
+        bulks({"clock"}));
+  CHECK(scripts.eval("local f = loadstring(string.dump(function() end)) return f == nil") ==
+        integer(1));
+}
+
+TEST_CASE("A read-only script does not write") {
+  Scripts scripts;
+  constexpr std::string_view kWrite = "return redis.call('set', 'a', 'b')";
+  constexpr std::string_view kError =
+      "-ERR Write commands are not allowed from read-only scripts. script: ";
+  CHECK(scripts.client->run_words({"EVAL_RO", kWrite, "0"}).starts_with(kError));
+  CHECK(scripts.eval("#!lua flags=no-writes\nreturn redis.call('set', 'a', 'b')")
+            .starts_with(kError));
+  CHECK(scripts.client->run_words({"EVAL_RO", "#!lua\nreturn 1", "0"}) ==
+        error("ERR Can not execute a script with write flag using *_ro command."));
+  CHECK(scripts.client->run_words({"EVAL_RO", "return redis.call('get', 'a')", "0"}) == kNull);
+  CHECK(scripts.eval(kWrite) == kOk);
+}
+
+TEST_CASE("Without memory a script may read, and finish what it has begun to write") {
+  Scripts scripts("maxmemory 1");
+  constexpr std::string_view kOom = "OOM command not allowed when used memory > 'maxmemory'.";
+  CHECK(scripts.eval("return redis.call('get', 'a')") == kNull);
+  CHECK(scripts.error_of("return redis.call('set', 'a', 'b')") == "-" + std::string(kOom));
+  CHECK(scripts.eval("redis.call('getdel', 'a') return redis.call('set', 'a', 'b')") == kOk);
+  CHECK(scripts.eval("#!lua\nreturn 1") == error(kOom));
+  CHECK(scripts.eval("#!lua flags=no-writes\nreturn 1") == integer(1));
+  CHECK(scripts.eval("#!lua flags=allow-oom\nreturn redis.call('set', 'a', 'b')") == kOk);
+}
+
+TEST_CASE("A script is kept by its digest until the cache is flushed") {
+  Scripts scripts;
+  constexpr std::string_view kSha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
+  CHECK(scripts.client->run_words({"EVALSHA", kSha, "0"}) ==
+        error("NOSCRIPT No matching script. Please use EVAL."));
+  CHECK(scripts.client->run_words({"SCRIPT", "LOAD", "return 1"}) == bulk(kSha));
+  CHECK(scripts.client->run_words({"EVALSHA", kSha, "0"}) == integer(1));
+  CHECK(scripts.client->run_words({"SCRIPT", "EXISTS", kSha, "x"}) ==
+        array({integer(1), integer(0)}));
+  for (const char* how : {"SYNC", "ASYNC"}) {
+    scripts.client->run_words({"SCRIPT", "LOAD", "return 1"});
+    CHECK(scripts.figures().cached_scripts == 1);
+    CHECK(scripts.client->run_words({"SCRIPT", "FLUSH", how}) == kOk);
+    CHECK(scripts.figures().cached_scripts == 0);
+    CHECK(scripts.client->run_words({"EVALSHA", kSha, "0"}).starts_with("-NOSCRIPT"));
+  }
+  CHECK(scripts.eval("return redis.call('set', 'a', 'b')") == kOk);
+}
+
+TEST_CASE("Scripts that only EVAL brought are evicted, the oldest first") {
+  Scripts scripts;
+  scripts.client->run_words({"SCRIPT", "LOAD", "return 'loaded'"});
+  for (size_t i = 0; i <= script::ScriptCache::kMostEvalScripts; ++i)
+    scripts.eval("return " + std::to_string(i));
+  CHECK(scripts.figures().cached_scripts == script::ScriptCache::kMostEvalScripts + 1);
+  CHECK(scripts.figures().evicted_scripts == 1);
+}
+
+TEST_CASE("What a script selects stays in the script") {
+  Scripts scripts;
+  CHECK(scripts.eval("redis.call('set', 'a', 'b') return redis.call('get', 'a')") == bulk("b"));
+  CHECK((*scripts.client)->database == 0);
+}
+
+TEST_CASE("math.random follows the sequence that scripts know") {
+  Scripts scripts;
+  CHECK(scripts.eval("return {math.random(1000000), math.random(1000000), math.random(1000000)}") ==
+        array({integer(396465), integer(840486), integer(353337)}));
+  CHECK(scripts.eval("math.randomseed(10) return {math.random(1000000), math.random(1000000)}") ==
+        array({integer(878852), integer(795807)}));
+}
+
+TEST_CASE("Nothing runs that could be killed when SCRIPT KILL comes") {
+  Scripts scripts;
+  CHECK(scripts.client->run("SCRIPT KILL") == error("NOTBUSY No scripts in execution right now."));
+}
