@@ -4,7 +4,7 @@
 // other, is length(i-1, j-1) + 1 where the bytes i and j are the same, else the greater of
 // length(i-1, j) and length(i, j-1). Only two rows of lengths are kept; of the rest one bit a cell
 // says which of the two was greater, from which the subsequence is followed back from the end.
-#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,19 +24,18 @@ class CommonSubsequence {
  public:
   // O(first * second) steps and, `with_path`, as many bits.
   CommonSubsequence(std::string_view first, std::string_view second, bool with_path)
-      : first_(first), second_(second) {
-    if (with_path) shorten_first_.resize((first.size() + 1) * (second.size() + 1));
+      : first_(first),
+        second_(second),
+        words_per_row_(with_path ? second.size() / kBitsPerWord + 1 : 0) {
+    above_is_greater_.resize((first.size() + 1) * words_per_row_);
     std::vector<uint32_t> row(second.size() + 1);
     std::vector<uint32_t> above(second.size() + 1);
     for (size_t i = 1; i <= first.size(); ++i) {
       row.swap(above);
-      for (size_t j = 1; j <= second.size(); ++j) {
-        if (first[i - 1] == second[j - 1]) {
-          row[j] = above[j - 1] + 1;
-        } else {
-          row[j] = std::max(above[j], row[j - 1]);
-          if (with_path && above[j] > row[j - 1]) shorten_first_[cell(i, j)] = true;
-        }
+      if (with_path) {
+        fill_row<true>(i, above, row);
+      } else {
+        fill_row<false>(i, above, row);
       }
     }
     length_ = row.back();
@@ -45,12 +44,14 @@ class CommonSubsequence {
   size_t length() const { return length_; }
 
   // Calls fn(i, j) for the positions of every byte of the subsequence, from the last to the first.
+  // REQUIRES: with_path.
   template <typename Fn>
   void for_each_backwards(Fn&& fn) const {
     for (size_t i = first_.size(), j = second_.size(); i > 0 && j > 0;) {
       if (first_[i - 1] == second_[j - 1]) {
         fn(--i, --j);
-      } else if (shorten_first_[cell(i, j)]) {
+      } else if ((above_is_greater_[i * words_per_row_ + j / kBitsPerWord] >> (j % kBitsPerWord) &
+                  1) != 0) {
         --i;
       } else {
         --j;
@@ -59,11 +60,29 @@ class CommonSubsequence {
   }
 
  private:
-  size_t cell(size_t i, size_t j) const { return i * (second_.size() + 1) + j; }
+  static constexpr size_t kBitsPerWord = 64;
+
+  // Without a branch on the bytes, which nobody could predict.
+  template <bool kWithPath>
+  void fill_row(size_t i, const std::vector<uint32_t>& above, std::vector<uint32_t>& row) {
+    const char byte = first_[i - 1];
+    uint64_t* const bits = above_is_greater_.data() + i * words_per_row_;
+    uint32_t left = 0;
+    for (size_t j = 1; j < row.size(); ++j) {
+      const bool above_is_greater = above[j] > left;
+      const uint32_t unequal = above_is_greater ? above[j] : left;
+      const uint32_t equal = above[j - 1] + 1;
+      left = byte == second_[j - 1] ? equal : unequal;
+      row[j] = left;
+      if constexpr (kWithPath)
+        bits[j / kBitsPerWord] |= uint64_t{above_is_greater} << (j % kBitsPerWord);
+    }
+  }
 
   std::string_view first_;
   std::string_view second_;
-  std::vector<bool> shorten_first_;
+  size_t words_per_row_;
+  std::vector<uint64_t> above_is_greater_;
   size_t length_ = 0;
 };
 
