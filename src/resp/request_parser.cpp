@@ -61,7 +61,7 @@ int hex_digit(char c) {
 }
 
 // Decodes the escape whose backslash is at *in; moves *in behind it.
-char decode_escape(const char*& in, const char* end) {
+char decode_escape(char*& in, const char* end) {
   if (end - in >= 4 && in[1] == 'x' && hex_digit(in[2]) >= 0 && hex_digit(in[3]) >= 0) {
     const int value = hex_digit(in[2]) * 16 + hex_digit(in[3]);
     in += 4;
@@ -82,13 +82,13 @@ char decode_escape(const char*& in, const char* end) {
 }  // namespace
 
 bool split_words(std::span<char> line, Arguments& words) {
-  const char* in = line.data();
-  const char* end = std::find(in, in + line.size(), '\0');
-  char* out = line.data();
+  char* in = line.data();
+  char* end = std::find(in, in + line.size(), '\0');
   for (;;) {
     while (in < end && is_blank(*in)) ++in;
     if (in == end) return true;
-    char* word = out;
+    char* word = in;
+    char* out = in;
     char quote = 0;
     while (in < end || quote != 0) {
       if (in == end) return false;
@@ -121,6 +121,7 @@ RequestParser::Status RequestParser::parse(std::span<char> input, const Limits& 
                                            size_t* consumed) {
   if (input.empty()) return Status::kIncomplete;
   const size_t first = arguments.size();
+  if (first == 0) decoded_.clear();
   const Status status = remaining_ > 0 || input.front() == '*' ? parse_array(input, limits, arguments, consumed)
                                                                : parse_inline(input, arguments, consumed);
   if (status == Status::kError) arguments.resize(first);
@@ -216,7 +217,15 @@ RequestParser::Status RequestParser::parse_inline(std::span<char> input, Argumen
   auto size = static_cast<size_t>(newline - input.data());
   *consumed = size + 1;
   if (size > 0 && input[size - 1] == '\r') --size;
-  if (!split_words(input.first(size), arguments)) return fail("unbalanced quotes in request");
+  std::span<char> line = input.first(size);
+  const auto is_quote = [](char c) { return c == '"' || c == '\''; };
+  if (std::any_of(line.begin(), line.end(), is_quote)) {
+    auto copy = std::make_unique_for_overwrite<char[]>(size);
+    std::copy(line.begin(), line.end(), copy.get());
+    line = {copy.get(), size};
+    decoded_.push_back(std::move(copy));
+  }
+  if (!split_words(line, arguments)) return fail("unbalanced quotes in request");
   return Status::kRequest;
 }
 

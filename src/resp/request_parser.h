@@ -1,13 +1,15 @@
-// Turns a connection's bytes into requests, in place.
+// Turns a connection's bytes into requests, in place and without changing them: a request that must wait may be parsed again.
 //
 // Two shapes are understood: RESP arrays of bulk strings, and inline commands (a line of words, with quotes and escapes as a
 // shell has them). Arguments are views into the caller's buffer; nothing is copied or allocated when a request is there in
-// one piece. A request that arrives in many pieces is not parsed again from its start: the parser remembers where it was, as
+// one piece, but for inline commands with quotes, whose decoded words live in the parser until it is called with empty
+// `arguments`. A request that arrives in many pieces is not parsed again from its start: the parser remembers where it was, as
 // offsets, so the caller may move the bytes between calls.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -65,6 +67,8 @@ class RequestParser {
   int64_t remaining_ = 0;  // arguments to come
   int64_t bulk_size_ = -1;  // of the argument at position_, -1: its header is still to come
   std::vector<Range> partial_;
+  // Lines with quotes, decoded.
+  std::vector<std::unique_ptr<char[]>> decoded_;
   size_t partial_bytes_ = 0;
 
   size_t wanted_size_ = 0;
@@ -73,8 +77,8 @@ class RequestParser {
 };
 
 // Splits a line into words as inline commands and configuration lines are: "double" quotes with \n \r \t \b \a \xHH and \c
-// escapes, 'single' quotes with \', a closing quote must be followed by a blank. A NUL ends the line. Decodes in place; the
-// words are views into `line`. False when quotes are unbalanced.
+// escapes, 'single' quotes with \', a closing quote must be followed by a blank. A NUL ends the line. Decodes in place, which
+// changes quoted words alone; the words are views into `line`. False when quotes are unbalanced.
 bool split_words(std::span<char> line, Arguments& words);
 
 }  // namespace latchkey::resp

@@ -325,6 +325,27 @@ TEST_CASE("Quotes that do not match are refused", "[request_parser]") {
   }
 }
 
+TEST_CASE("Parsing leaves the bytes as they are, so that a request may be parsed again",
+          "[request_parser]") {
+  const std::string stream =
+      "SET  key \t value\r\nECHO \"a \\x41\" 'it\\'s' x\"y z\"\r\n*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n";
+  std::string bytes = stream;
+  RequestParser parser;
+  for (int round = 0; round < 2; ++round) {
+    Arguments arguments;
+    size_t position = 0;
+    while (position < bytes.size()) {
+      size_t consumed = 0;
+      const std::span<char> rest(bytes.data() + position, bytes.size() - position);
+      REQUIRE(parser.parse(rest, {}, arguments, &consumed) == RequestParser::Status::kRequest);
+      position += consumed;
+    }
+    CHECK(bytes == stream);
+    CHECK(arguments ==
+          Arguments{"SET", "key", "value", "ECHO", "a A", "it's", "xy z", "ECHO", "hi"});
+  }
+}
+
 TEST_CASE("split_words ends at a NUL", "[request_parser]") {
   using namespace std::string_literals;
   std::string line = "a b\0 c"s;
