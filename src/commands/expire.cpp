@@ -1,8 +1,10 @@
 // Deadlines: EXPIRE and its kin, TTL and its kin, PERSIST.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "commands/expiration.h"
 #include "commands/groups.h"
 #include "server/command_context.h"
 #include "server/server.h"
@@ -22,8 +24,7 @@ int64_t to_seconds(int64_t ms) {
   return static_cast<int64_t>((static_cast<uint64_t>(ms) + kMsPerSecond / 2) / kMsPerSecond);
 }
 
-// --- Setting
-// ----------------------------------------------------------------------------------------------------------
+// --- Setting -------------------------------------------------------------------------------------
 
 // Which deadlines a new one may take the place of. A key without a deadline counts as one that
 // lives for ever.
@@ -55,7 +56,9 @@ bool read_condition(CommandContext& ctx, Condition* condition) {
     } else if (options.word("LT")) {
       condition->only_sooner = true;
     } else {
-      ctx.reply.error("ERR Unsupported option " + std::string(options.peek()));
+      // As the reference prints it: up to a zero byte.
+      const std::string_view option = options.peek();
+      ctx.reply.error("ERR Unsupported option " + std::string(option.substr(0, option.find('\0'))));
       return false;
     }
   }
@@ -71,50 +74,37 @@ bool read_condition(CommandContext& ctx, Condition* condition) {
   return true;
 }
 
-// The deadline that `text` stands for, in units of `unit_ms` from `base_ms` on. False, with an
-// error sent, when there is none.
-bool read_deadline(CommandContext& ctx, std::string_view text, int64_t base_ms, int64_t unit_ms,
-                   int64_t* deadline_ms) {
-  int64_t value;
-  if (!ctx.read_int64(text, &value)) return false;
-  if (__builtin_mul_overflow(value, unit_ms, &value) ||
-      __builtin_add_overflow(value, base_ms, deadline_ms)) {
-    ctx.reply.error("ERR invalid expire time in '" + ctx.command.full_name + "' command");
-    return false;
-  }
-  return true;
-}
-
-void set_deadline(CommandContext& ctx, int64_t base_ms, int64_t unit_ms) {
+void set_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   const std::string_view key = ctx.args[1];
   Condition condition;
-  int64_t deadline_ms;
-  if (!read_condition(ctx, &condition)) return;
-  if (!read_deadline(ctx, ctx.args[2], base_ms, unit_ms, &deadline_ms)) return;
+  int64_t time;
+  if (!read_condition(ctx, &condition) || !ctx.read_int64(ctx.args[2], &time)) return;
+  const std::optional<int64_t> deadline_ms = deadline_of(time, unit, base, ctx.now_ms());
+  if (!deadline_ms) return reply_invalid_expire_time(ctx);
   KeyRef ref = ctx.db.find_for_write(key);
-  if (!ref || !condition.holds(ref->deadline_ms(), deadline_ms)) return ctx.reply.integer(0);
+  if (!ref || !condition.holds(ref->deadline_ms(), *deadline_ms)) return ctx.reply.integer(0);
   const bool expires_keys = ctx.db.environment().expired != store::Environment::Expired::kShow;
-  if (deadline_ms <= ctx.now_ms() && expires_keys) {
+  if (*deadline_ms <= ctx.now_ms() && expires_keys) {
     ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
     ctx.removed(key);
   } else {
-    ctx.db.set_deadline(ref, std::max<int64_t>(deadline_ms, 0));
+    ctx.db.set_deadline(ref, std::max<int64_t>(*deadline_ms, 0));
     ctx.changed(key, EventClass::kGeneric, "expire");
   }
   ctx.reply.integer(1);
 }
 
 void expire(CommandContext& ctx) {
-  set_deadline(ctx, ctx.now_ms(), kMsPerSecond);
+  set_deadline(ctx, TimeUnit::kSeconds, TimeBase::kFromNow);
 }
 void pexpire(CommandContext& ctx) {
-  set_deadline(ctx, ctx.now_ms(), 1);
+  set_deadline(ctx, TimeUnit::kMilliseconds, TimeBase::kFromNow);
 }
 void expireat(CommandContext& ctx) {
-  set_deadline(ctx, 0, kMsPerSecond);
+  set_deadline(ctx, TimeUnit::kSeconds, TimeBase::kUnixTime);
 }
 void pexpireat(CommandContext& ctx) {
-  set_deadline(ctx, 0, 1);
+  set_deadline(ctx, TimeUnit::kMilliseconds, TimeBase::kUnixTime);
 }
 
 void persist(CommandContext& ctx) {
@@ -125,8 +115,7 @@ void persist(CommandContext& ctx) {
   ctx.reply.integer(1);
 }
 
-// --- Asking
-// -----------------------------------------------------------------------------------------------------------
+// --- Asking --------------------------------------------------------------------------------------
 
 // What the asking commands reply instead of a time.
 constexpr int64_t kNoSuchKey = -2;
