@@ -6,9 +6,11 @@ namespace latchkey::commands {
 
 void add_all(server::CommandTable& table) {
   table.add(command_rows());
+  table.add(config_rows());
   table.add(counter_rows());
   table.add(database_rows());
   table.add(expire_rows());
+  table.add(info_rows());
   table.add(key_rows());
   table.add(lcs_rows());
   table.add(object_rows());

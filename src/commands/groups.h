@@ -12,9 +12,11 @@ class CommandTable;
 namespace latchkey::commands {
 
 std::span<const server::CommandRow> command_rows();
+std::span<const server::CommandRow> config_rows();
 std::span<const server::CommandRow> counter_rows();
 std::span<const server::CommandRow> database_rows();
 std::span<const server::CommandRow> expire_rows();
+std::span<const server::CommandRow> info_rows();
 std::span<const server::CommandRow> key_rows();
 std::span<const server::CommandRow> lcs_rows();
 std::span<const server::CommandRow> object_rows();

@@ -107,6 +107,7 @@ void Connection::pause_reading() {
 }
 
 void Connection::provide_buffer(char** base, size_t* size) {
+  loop_.begin_work();
   if (kept_size_ == 0) {
     *base = loop_.read_buffer();
     *size = Loop::kReadSize;

@@ -34,6 +34,7 @@ struct Listener::Handle {
     return uv_listen(&stream, backlog, [](uv_stream_t* server, int status) {
       auto* self = static_cast<Handle*>(server->data);
       if (status != 0) return;
+      self->loop.begin_work();
       Connection* connection = Connection::accept(self->loop, server, self->kind);
       if (connection != nullptr) self->acceptor(connection);
     });

@@ -2,6 +2,7 @@
 
 #include <uv.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -20,8 +21,8 @@ Loop::Loop()
   hooks_->prepare.data = this;
   uv_prepare_start(&hooks_->prepare, [](uv_prepare_t* handle) {
     auto* loop = static_cast<Loop*>(handle->data);
-    ++loop->counters_.cycles;
     if (loop->before_wait_) loop->before_wait_();
+    loop->end_turn();
   });
 }
 
@@ -37,6 +38,15 @@ void Loop::run() { uv_run(loop_.get(), UV_RUN_DEFAULT); }
 
 void Loop::stop() { uv_stop(loop_.get()); }
 
+void Loop::end_turn() {
+  ++counters_.cycles;
+  if (turn_started_ == 0) return;
+  const uint64_t ticks = base::CycleClock::ticks() - turn_started_;
+  turn_started_ = 0;
+  counters_.busy_ticks += ticks;
+  counters_.longest_turn_ticks = std::max(counters_.longest_turn_ticks, ticks);
+}
+
 void Loop::run_nested() {
   // The outer turn's bytes stay where they are until it goes on.
   auto outer_buffer = std::exchange(read_buffer_, std::unique_ptr<char[]>(new char[kReadSize]));
@@ -47,11 +57,13 @@ void Loop::run_nested() {
 }
 
 struct Timer::Handle {
-  uv_timer_t timer;
+  Loop& loop;
   std::function<void()> callback;
+  uv_timer_t timer{};
 };
 
-Timer::Timer(Loop& loop, std::function<void()> callback) : handle_(new Handle{{}, std::move(callback)}) {
+Timer::Timer(Loop& loop, std::function<void()> callback)
+    : handle_(new Handle{loop, std::move(callback)}) {
   uv_timer_init(loop.handle(), &handle_->timer);
   handle_->timer.data = handle_;
 }
@@ -66,7 +78,13 @@ void Timer::start(uint64_t delay_ms, uint64_t repeat_ms) {
   // Delays count from the loop's idea of now, which is that of the turn's start.
   uv_update_time(handle_->timer.loop);
   uv_timer_start(
-      &handle_->timer, [](uv_timer_t* timer) { static_cast<Handle*>(timer->data)->callback(); }, delay_ms, repeat_ms);
+      &handle_->timer,
+      [](uv_timer_t* timer) {
+        auto* handle = static_cast<Handle*>(timer->data);
+        handle->loop.begin_work();
+        handle->callback();
+      },
+      delay_ms, repeat_ms);
 }
 
 void Timer::stop() { uv_timer_stop(&handle_->timer); }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/buffer_pool.h"
+#include "base/cycle_clock.h"
 
 struct uv_loop_s;
 
@@ -24,6 +25,9 @@ class Loop {
     uint64_t reads = 0;
     uint64_t writes = 0;
     uint64_t cycles = 0;  // turns of the loop
+    // Ticks of base::CycleClock from the first thing done in a turn to its end.
+    uint64_t busy_ticks = 0;
+    uint64_t longest_turn_ticks = 0;
   };
 
   Loop();
@@ -49,11 +53,20 @@ class Loop {
   base::BufferPool& buffer_pool() { return buffer_pool_; }
   Counters& counters() { return counters_; }
 
-  // The buffer that connections without bytes of their own read into: one for all, used from read to end of the batch.
+  // Called by whatever begins to work in a turn: busy time counts from the first such call.
+  void begin_work() {
+    if (turn_started_ == 0) turn_started_ = base::CycleClock::ticks();
+  }
+
+  // The buffer that connections without bytes of their own read into: one for all, used from read
+  // to end of the batch.
   char* read_buffer() { return read_buffer_.get(); }
 
  private:
   struct Hooks;
+  void end_turn();
+
+  uint64_t turn_started_ = 0;  // ticks; 0: nothing done in this turn yet
   base::BufferPool buffer_pool_;
   Counters counters_;
   std::unique_ptr<char[]> read_buffer_;

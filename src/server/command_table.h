@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/latency_histogram.h"
 #include "server/command.h"
 
 namespace latchkey::server {
@@ -24,6 +25,8 @@ struct CommandStats {
   uint64_t total_ticks = 0;  // of base::CycleClock
   uint64_t rejected_calls = 0;
   uint64_t failed_calls = 0;
+  // How long calls took; null until one was measured (latency-tracking).
+  std::unique_ptr<base::LatencyHistogram> latency;
 };
 
 // A row as it works in one server. What the dispatcher reads comes first.

@@ -72,9 +72,17 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   if (!nested) {
     last_ticks_ = ended;
     client.last_command = &command;
+    server_.stats().command_ticks += ended - started;
   }
   ++command.stats.calls;
   command.stats.total_ticks += ended - started;
+  if (server_.settings().latency_tracking) {
+    if (command.stats.latency == nullptr) [[unlikely]] {
+      command.stats.latency = std::make_unique<base::LatencyHistogram>();
+    }
+    command.stats.latency->record(
+        static_cast<uint64_t>(server_.cycle_clock().to_ns(ended - started)));
+  }
   ++server_.stats().commands_processed;
   ++client.total_commands;
   if (client.reply.error_count() != errors) [[unlikely]] {

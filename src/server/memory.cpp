@@ -8,10 +8,15 @@
 // jemalloc's control interface; absent where another allocator (a sanitizer's) is linked.
 extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value,
                        size_t new_size) __attribute__((weak));
+extern "C" void malloc_stats_print(void (*write)(void*, const char*), void* argument,
+                                   const char* options) __attribute__((weak));
 
 namespace latchkey::server {
 
 namespace {
+
+// 4096 stands for all arenas together (MALLCTL_ARENAS_ALL).
+constexpr const char* kAllArenasMuzzyPages = "stats.arenas.4096.pmuzzy";
 
 template <typename T>
 bool read_control(const char* name, T* value) {
@@ -57,7 +62,28 @@ AllocatorFigures allocator_figures() {
   read_control("stats.allocated", &figures.allocated);
   read_control("stats.active", &figures.active);
   read_control("stats.resident", &figures.resident);
+  size_t muzzy_pages = 0;
+  if (read_control(kAllArenasMuzzyPages, &muzzy_pages)) {
+    figures.muzzy = muzzy_pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  }
   return figures;
+}
+
+bool purge_allocator() {
+  return mallctl != nullptr && mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0) == 0;
+}
+
+std::string allocator_report() {
+  std::string report;
+  if (malloc_stats_print == nullptr) return report;
+  malloc_stats_print(
+      [](void* text, const char* part) { static_cast<std::string*>(text)->append(part); }, &report,
+      nullptr);
+  return report;
+}
+
+bool set_allocator_background_thread(bool on) {
+  return mallctl != nullptr && mallctl("background_thread", nullptr, nullptr, &on, sizeof(on)) == 0;
 }
 
 size_t resident_memory() {

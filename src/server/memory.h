@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace latchkey::server {
 
@@ -26,9 +27,17 @@ struct AllocatorFigures {
   size_t allocated = 0;  // bytes handed out
   size_t active = 0;     // bytes in pages that hold any of them
   size_t resident = 0;   // bytes of those pages, and the allocator's own, in memory
+  size_t muzzy = 0;      // bytes of pages that the kernel may take back
 };
 // Costs some microseconds: the allocator brings its figures up to date.
 AllocatorFigures allocator_figures();
+
+// Gives pages that hold nothing back to the kernel. False when the allocator cannot.
+bool purge_allocator();
+// The allocator's own report, for people; empty when it has none.
+std::string allocator_report();
+// Whether the allocator gives pages back from a thread of its own. False when it cannot.
+bool set_allocator_background_thread(bool on);
 
 // Resident set of the process in bytes, as the kernel counts it.
 size_t resident_memory();

@@ -6,6 +6,8 @@
 
 #include "net/listener.h"
 #include "server/dispatcher.h"
+#include "server/info.h"
+#include "server/live_settings.h"
 #include "server/output_limits.h"
 #include "server/pause.h"
 #include "server/request_pump.h"
@@ -15,8 +17,13 @@ namespace latchkey::server {
 
 namespace {
 
-constexpr uint64_t kTickMs = 100;
-// Active expiry: how often it looks, how many entries it looks at between two glances at the clock, and how long it may stay.
+constexpr size_t kIdDigits = 40;
+// Rates are sampled about ten times a second; timers may come a little early.
+constexpr int64_t kSampleIntervalUs = 95'000;
+// More of them are freed in the background.
+constexpr size_t kMostErrorCodesFreedAtOnce = 64;
+// Active expiry: how often it looks, how many entries it looks at between two glances at the clock,
+// and how long it may stay.
 constexpr uint64_t kExpiryIntervalMs = 20;
 constexpr size_t kExpiryStep = 64;
 constexpr int64_t kExpiryBudgetUs = 500;
@@ -53,28 +60,33 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       dispatcher_(std::make_unique<Dispatcher>(*this)),
       pump_(std::make_unique<RequestPump>(*this)),
       start_wall_us_(clock.wall_us()),
-      run_id_(base::random_hex(40)) {
+      start_monotonic_us_(clock.monotonic_us()),
+      run_id_(base::random_hex(kIdDigits)),
+      replication_id_(base::random_hex(kIdDigits)),
+      info_(std::make_unique<InfoSections>()) {
   environment_.random = base::Random(seed_from_system());
   environment_.expiry_observer = expiry_notifier_.get();
+  stats_.on_errors_overflow = [this](Stats::ErrorCounts errors) {
+    drop_error_counts(std::move(errors));
+  };
   refresh_clock();
   for (int i = 0; i < settings().databases; ++i) {
     databases_.push_back(std::make_unique<store::Keyspace>(i, environment_));
   }
+  add_standard_sections(*info_, *this);
+  register_live_settings(*this);
   apply_settings();
-  config_.on_change({"maxmemory", "maxmemory-policy", "lfu-log-factor", "lfu-decay-time"}, [this](std::string*) {
-    apply_settings();
-    return true;
-  });
+  startup_memory_ = used_memory();
+  config_.on_change({"maxmemory", "maxmemory-policy", "lfu-log-factor", "lfu-decay-time"},
+                    [this](std::string*) {
+                      apply_settings();
+                      return true;
+                    });
   if (loop_ == nullptr) return;
   loop_->on_before_wait([this] { before_wait(); });
   tick_timer_ = std::make_unique<net::Timer>(*loop_, [this] { tick(); });
-  tick_timer_->start(kTickMs, kTickMs);
-  expiry_timer_ = std::make_unique<net::Timer>(*loop_, [this] {
-    refresh_clock();
-    // A backlog is worked off between other work, half of the time.
-    expiry_timer_->start(expire_some() ? kExpiryIntervalMs : 1);
-  });
-  expiry_timer_->start(kExpiryIntervalMs);
+  start_ticking();
+  expiry_timer_ = std::make_unique<net::Timer>(*loop_, [this] { expire_on_timer(); });
 }
 
 Server::~Server() {
@@ -101,52 +113,68 @@ void Server::refresh_clock() {
 
 bool Server::listen() {
   const ConfigValues& values = settings();
-  const auto acceptor = [this](net::Connection* connection) { accept(connection); };
-  if (values.port != 0) {
-    size_t bound = 0;
-    for (const std::string& entry : values.bind) {
-      // A leading '-' marks an address that need not be there.
-      const bool optional = entry.starts_with('-');
-      std::string address = entry.substr(optional ? 1 : 0);
-      if (address == "::*") address = "::";
-      std::string error;
-      int code = 0;
-      auto listener = net::Listener::tcp(*loop_, address, values.port, values.tcp_backlog, acceptor, &error, &code);
-      if (listener != nullptr) {
-        listeners_.push_back(std::move(listener));
-        ++bound;
-        continue;
-      }
-      log_.logf(base::LogLevel::kWarning, "Warning: Could not create server TCP listening socket %s:%d: bind: %s",
-                address.c_str(), values.port, error.c_str());
-      const bool missing = code == EADDRNOTAVAIL || code == EAFNOSUPPORT || code == EPROTONOSUPPORT || code == ENOPROTOOPT;
-      if (optional && missing) continue;
-      log_.logf(base::LogLevel::kWarning, "Failed listening on port %d (tcp), aborting.", values.port);
-      return false;
-    }
-    if (bound == 0) {
-      log_.logf(base::LogLevel::kWarning, "Failed listening on port %d (tcp), aborting.", values.port);
-      return false;
-    }
+  if (!listen_tcp()) {
+    log_.logf(base::LogLevel::kWarning, "Failed listening on port %d (tcp), aborting.",
+              values.port);
+    return false;
   }
   if (!values.unixsocket.empty()) {
     std::string error;
-    auto listener = net::Listener::unix_socket(*loop_, values.unixsocket, values.unixsocketperm, values.tcp_backlog,
-                                               acceptor, &error);
-    if (listener == nullptr) {
+    unix_listener_ = net::Listener::unix_socket(
+        *loop_, values.unixsocket, values.unixsocketperm, values.tcp_backlog,
+        [this](net::Connection* connection) { accept(connection); }, &error);
+    if (unix_listener_ == nullptr) {
       log_.warning("Failed opening Unix socket: bind: " + error);
       return false;
     }
-    listeners_.push_back(std::move(listener));
   }
-  if (listeners_.empty() && values.tls_port == 0) {
+  if (tcp_listeners_.empty() && unix_listener_ == nullptr && values.tls_port == 0) {
     log_.warning("Configured to not listen anywhere, exiting.");
     return false;
   }
+  startup_memory_ = used_memory();
   return true;
 }
 
-void Server::stop_listening() { listeners_.clear(); }
+bool Server::listen_tcp() {
+  const ConfigValues& values = settings();
+  if (values.port == 0) return true;
+  for (const std::string& entry : values.bind) {
+    // A leading '-' marks an address that need not be there.
+    const bool optional = entry.starts_with('-');
+    std::string address = entry.substr(optional ? 1 : 0);
+    if (address == "::*") address = "::";
+    std::string error;
+    int code = 0;
+    auto listener = net::Listener::tcp(
+        *loop_, address, values.port, values.tcp_backlog,
+        [this](net::Connection* connection) { accept(connection); }, &error, &code);
+    if (listener != nullptr) {
+      tcp_listeners_.push_back(std::move(listener));
+      continue;
+    }
+    log_.logf(base::LogLevel::kWarning,
+              "Warning: Could not create server TCP listening socket %s:%d: bind: %s",
+              address.c_str(), values.port, error.c_str());
+    const bool missing = code == EADDRNOTAVAIL || code == EAFNOSUPPORT || code == EPROTONOSUPPORT ||
+                         code == ENOPROTOOPT;
+    if (!optional || !missing) return false;
+  }
+  return !tcp_listeners_.empty();
+}
+
+bool Server::relisten_tcp() {
+  if (loop_ == nullptr) return true;
+  tcp_listeners_.clear();
+  if (listen_tcp()) return true;
+  tcp_listeners_.clear();
+  return false;
+}
+
+void Server::stop_listening() {
+  tcp_listeners_.clear();
+  unix_listener_.reset();
+}
 
 void Server::accept(net::Connection* connection) {
   const auto refuse = [&](std::string_view error) {
@@ -181,7 +209,43 @@ void Server::accept(net::Connection* connection) {
   connection->start(client, settings().tcp_keepalive);
 }
 
+void Server::start_ticking() {
+  if (tick_timer_ == nullptr) return;
+  const auto interval_ms = static_cast<uint64_t>(1000 / std::max(settings().hz, 1));
+  tick_timer_->start(interval_ms, interval_ms);
+}
+
+void Server::pause_ticking() {
+  if (tick_timer_ != nullptr) tick_timer_->stop();
+}
+
+void Server::expire_on_timer() {
+  refresh_clock();
+  const bool done = expire_some();
+  expiring_ = any_deadlines();
+  // A backlog is worked off between other work, half of the time.
+  if (expiring_) expiry_timer_->start(done ? kExpiryIntervalMs : 1);
+}
+
+bool Server::any_deadlines() const {
+  return std::any_of(databases_.begin(), databases_.end(),
+                     [](const auto& database) { return database->volatile_size() != 0; });
+}
+
+void Server::watch_for_deadlines() {
+  // A server without deadlines sleeps.
+  if (expiring_ || loop_ == nullptr || effects_seen_ == effects_.total()) return;
+  effects_seen_ = effects_.total();
+  if (!any_deadlines()) return;
+  expiring_ = true;
+  expiry_timer_->start(kExpiryIntervalMs);
+}
+
 void Server::before_wait() {
+  watch_for_deadlines();
+  stats_.most_commands_in_turn =
+      std::max(stats_.most_commands_in_turn, stats_.commands_processed - commands_before_turn_);
+  commands_before_turn_ = stats_.commands_processed;
   clients_.run_scheduled();
   // In a nested turn somebody up the stack may still hold a client that has gone.
   if (loop_ == nullptr || !loop_->nested()) clients_.free_removed();
@@ -189,6 +253,14 @@ void Server::before_wait() {
 
 bool Server::expire_some() {
   if (!active_expiry_) return true;
+  const uint64_t started = base::CycleClock::ticks();
+  const bool done = expire_within_budget();
+  stats_.expiry_ticks += base::CycleClock::ticks() - started;
+  if (!done) ++stats_.expiry_cap_reached;
+  return done;
+}
+
+bool Server::expire_within_budget() {
   const int64_t started_us = clock_.monotonic_us();
   for (int checked = 0; checked < database_count();) {
     if (database(next_database_to_expire_).expire_due(kExpiryStep)) {
@@ -201,21 +273,65 @@ bool Server::expire_some() {
 }
 
 void Server::tick() {
+  const uint64_t started = base::CycleClock::ticks();
   refresh_clock();
   if (loop_ == nullptr) expire_some();
   pauses_->tick();
-  const int64_t now_us = clock_.monotonic_us();
-  stats_.commands_rate.sample(now_us, stats_.commands_processed);
-  if (loop_ != nullptr) {
-    stats_.input_rate.sample(now_us, loop_->counters().bytes_read);
-    stats_.output_rate.sample(now_us, loop_->counters().bytes_written);
-  }
+  sample_rates();
   memory_.refresh();
   stats_.peak_memory = std::max<uint64_t>(stats_.peak_memory, used_memory());
   end_waits();
   close_idle_clients();
   for (const auto& task : tick_tasks_) task();
   before_wait();
+  stats_.cron_ticks += base::CycleClock::ticks() - started;
+}
+
+void Server::sample_rates() {
+  const int64_t now_us = clock_.monotonic_us();
+  if (now_us - sampled_us_ < kSampleIntervalUs) return;
+  sampled_us_ = now_us;
+  stats_.commands_rate.sample(now_us, stats_.commands_processed);
+  if (loop_ == nullptr) return;
+  const net::Loop::Counters& counters = loop_->counters();
+  stats_.input_rate.sample(now_us, counters.bytes_read);
+  stats_.output_rate.sample(now_us, counters.bytes_written);
+  stats_.turns_rate.sample(now_us, counters.cycles);
+  stats_.turn_duration.sample(static_cast<uint64_t>(cycle_clock_.to_us(counters.busy_ticks)),
+                              counters.cycles);
+}
+
+void Server::change_replication_id() {
+  replication_id_ = base::random_hex(kIdDigits);
+}
+
+void Server::reset_stats() {
+  free_error_counts(stats_.reset());
+  commands_before_turn_ = 0;
+  commands_.reset_stats();
+  environment_.hits = 0;
+  environment_.misses = 0;
+  environment_.expired_keys = 0;
+  environment_.reclaimer.reset_freed();
+  if (loop_ != nullptr) loop_->counters() = {};
+}
+
+void Server::drop_error_counts(Stats::ErrorCounts errors) {
+  std::string codes;
+  for (const auto& [code, count] : errors) codes.append(codes.empty() ? "" : ", ").append(code);
+  log_.warning(
+      "Errorstats stopped adding new errors because the number of errors reached the limit, may be "
+      "misuse of lua "
+      "error_reply, please check INFO ERRORSTATS, this can be re-enabled via CONFIG RESETSTAT.");
+  log_.warning("Current errors code list: " + codes);
+  free_error_counts(std::move(errors));
+}
+
+void Server::free_error_counts(Stats::ErrorCounts errors) {
+  const size_t count = errors.size();
+  if (count <= kMostErrorCodesFreedAtOnce) return;
+  environment_.reclaimer.free_later(
+      count, [gone = std::make_shared<Stats::ErrorCounts>(std::move(errors))] { gone->clear(); });
 }
 
 void Server::end_waits() {

@@ -17,6 +17,7 @@
 #include "server/config.h"
 #include "server/effects.h"
 #include "server/memory.h"
+#include "server/memory_report.h"
 #include "server/stats.h"
 #include "store/keyspace.h"
 
@@ -31,6 +32,7 @@ namespace latchkey::server {
 
 class Blocking;
 class Dispatcher;
+class InfoSections;
 class PauseControl;
 class RequestPump;
 class WatchRegistry;
@@ -51,9 +53,13 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Opens the listening sockets. False, with the reasons logged, when a required one cannot be had.
+  // Opens the listening sockets; to be called when the server is composed. False, with the reasons
+  // logged, when a required one cannot be had.
   bool listen();
   void stop_listening();
+  // Listens at the addresses and the port of the settings instead of those up to now. On failure,
+  // logged, it listens at none.
+  bool relisten_tcp();
 
   base::Clock& clock() { return clock_; }
   Config& config() { return config_; }
@@ -98,7 +104,10 @@ class Server {
   void set_active_expiry(bool on) { active_expiry_ = on; }
   bool active_expiry() const { return active_expiry_; }
 
-  // Registers what is to be done at every tick (about every 100 ms).
+  // Begins (anew, as `hz` now says) or stops the calls of tick() by the loop.
+  void start_ticking();
+  void pause_ticking();
+  // Registers what is to be done at every tick (`hz` times a second).
   void on_tick(std::function<void()> task) { tick_tasks_.push_back(std::move(task)); }
 
   // Stops the loop at the end of the turn; run() then returns with this exit code.
@@ -107,18 +116,45 @@ class Server {
   int exit_code() const { return exit_code_; }
 
   int64_t start_time_us() const { return start_wall_us_; }
+  int64_t uptime_seconds() const {
+    return (clock_.monotonic_us() - start_monotonic_us_) / 1'000'000;
+  }
   const std::string& run_id() const { return run_id_; }
-  // Bytes allocated by the process now.
+  // Names the history of this server's dataset to its replicas.
+  const std::string& replication_id() const { return replication_id_; }
+  void change_replication_id();
+  // Bytes allocated by the process now, and when the server had been composed.
   size_t used_memory() const { return memory_.used(); }
+  size_t startup_memory() const { return startup_memory_; }
+
+  InfoSections& info() { return *info_; }
+  // What scripts hold, as their engine says.
+  ScriptFigures script_figures() const {
+    return script_figures_ ? script_figures_() : ScriptFigures();
+  }
+  void on_script_figures(std::function<ScriptFigures()> figures) {
+    script_figures_ = std::move(figures);
+  }
+  // CONFIG RESETSTAT.
+  void reset_stats();
 
  private:
   class ExpiryNotifier;
 
+  bool listen_tcp();
   void accept(net::Connection* connection);
   void apply_settings();
   void before_wait();
   void end_waits();
   void close_idle_clients();
+  void expire_on_timer();
+  bool expire_within_budget();
+  bool any_deadlines() const;
+  // Sets the expiry timer going when commands have made the first deadline.
+  void watch_for_deadlines();
+  void sample_rates();
+  void drop_error_counts(Stats::ErrorCounts errors);
+  void free_error_counts(Stats::ErrorCounts errors);
 
   base::Clock& clock_;
   Config& config_;
@@ -139,17 +175,27 @@ class Server {
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;
   std::shared_ptr<script::Engine> scripts_;
-  std::vector<std::unique_ptr<net::Listener>> listeners_;
+  std::vector<std::unique_ptr<net::Listener>> tcp_listeners_;
+  std::unique_ptr<net::Listener> unix_listener_;
   std::unique_ptr<net::Timer> tick_timer_;
   std::unique_ptr<net::Timer> expiry_timer_;
   std::vector<std::function<void()>> tick_tasks_;
   uint32_t state_ = 0;
   bool active_expiry_ = true;
+  bool expiring_ = false;  // the expiry timer runs
+  uint64_t effects_seen_ = 0;
+  int64_t sampled_us_ = 0;
   int next_database_to_expire_ = 0;
   bool stop_requested_ = false;
   int exit_code_ = 0;
   int64_t start_wall_us_;
+  int64_t start_monotonic_us_;
+  size_t startup_memory_ = 0;
+  uint64_t commands_before_turn_ = 0;
   std::string run_id_;
+  std::string replication_id_;
+  std::unique_ptr<InfoSections> info_;
+  std::function<ScriptFigures()> script_figures_;
 };
 
 }  // namespace latchkey::server

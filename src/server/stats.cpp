@@ -1,6 +1,7 @@
 #include "server/stats.h"
 
 #include <numeric>
+#include <utility>
 
 namespace latchkey::server {
 
@@ -18,6 +19,18 @@ uint64_t RateMeter::rate() const { return std::accumulate(rates_.begin(), rates_
 
 void RateMeter::reset() { *this = RateMeter(); }
 
+void MeanMeter::sample(uint64_t total, uint64_t events) {
+  const bool grew = events > last_events_ && total >= last_total_;
+  means_[next_] = grew ? (total - last_total_) / (events - last_events_) : 0;
+  next_ = (next_ + 1) % kSamples;
+  last_total_ = total;
+  last_events_ = events;
+}
+
+uint64_t MeanMeter::mean() const {
+  return std::accumulate(means_.begin(), means_.end(), uint64_t{0}) / kSamples;
+}
+
 void Stats::count_error(std::string_view text) {
   ++error_replies;
   if (errors_overflowed) return;
@@ -28,10 +41,20 @@ void Stats::count_error(std::string_view text) {
     errors.emplace(code, 1);
   } else {
     // Someone makes up error codes (scripts can): stop telling them apart.
+    if (on_errors_overflow) on_errors_overflow(std::move(errors));
     errors.clear();
-    errors.emplace("ERRORSTATS_OVERFLOW", 1);
+    errors.emplace("ERRORSTATS_DISABLED", 1);
     errors_overflowed = true;
   }
+}
+
+Stats::ErrorCounts Stats::reset() {
+  Stats fresh;
+  fresh.peak_memory = peak_memory;
+  fresh.on_errors_overflow = std::move(on_errors_overflow);
+  ErrorCounts gone = std::move(errors);
+  *this = std::move(fresh);
+  return gone;
 }
 
 }  // namespace latchkey::server

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,29 +26,58 @@ class RateMeter {
   uint64_t last_counter_ = 0;
 };
 
+// The mean of a quantity per event over the last sixteen samples.
+class MeanMeter {
+ public:
+  void sample(uint64_t total, uint64_t events);
+  uint64_t mean() const;
+  void reset() { *this = MeanMeter(); }
+
+ private:
+  static constexpr size_t kSamples = 16;
+  std::array<uint64_t, kSamples> means_{};
+  size_t next_ = 0;
+  uint64_t last_total_ = 0;
+  uint64_t last_events_ = 0;
+};
+
 struct Stats {
+  using ErrorCounts = std::map<std::string, uint64_t, std::less<>>;
+
   uint64_t commands_processed = 0;
   uint64_t connections_received = 0;
   uint64_t connections_rejected = 0;
   uint64_t error_replies = 0;
   // By error code ("ERR", "WRONGTYPE"), at most kMostErrorCodes of them.
-  std::map<std::string, uint64_t, std::less<>> errors;
+  ErrorCounts errors;
   bool errors_overflowed = false;
+  // Called with all the codes seen when there is one too many of them, before they are forgotten.
+  std::function<void(ErrorCounts errors)> on_errors_overflow;
+  uint64_t unexpected_error_replies = 0;
+  uint64_t denied_auth = 0;  // AUTH with a wrong name or password
+  uint64_t evicted_keys = 0;
   uint64_t query_buffer_limit_disconnections = 0;
   uint64_t output_buffer_limit_disconnections = 0;
-  // Counted by the net loop; offsets let RESETSTAT start them at zero.
-  uint64_t bytes_read_base = 0;
-  uint64_t bytes_written_base = 0;
-  uint64_t reads_base = 0;
-  uint64_t writes_base = 0;
+  // Ticks of base::CycleClock: in commands (nested ones are part of theirs), in the server's own
+  // chores, in active expiry.
+  uint64_t command_ticks = 0;
+  uint64_t cron_ticks = 0;
+  uint64_t expiry_ticks = 0;
+  uint64_t expiry_cap_reached = 0;  // times active expiry had to stop before it was done
+  uint64_t most_commands_in_turn = 0;
+  uint64_t eviction_ticks = 0;
   RateMeter commands_rate;
   RateMeter input_rate;
   RateMeter output_rate;
+  RateMeter turns_rate;
+  MeanMeter turn_duration;  // microseconds of work per turn of the loop
   uint64_t peak_memory = 0;
 
   static constexpr size_t kMostErrorCodes = 128;
   // `text`: an error reply without its dash; its first word is the code.
   void count_error(std::string_view text);
+  // CONFIG RESETSTAT; peak_memory stays. Gives back the error counts that went.
+  ErrorCounts reset();
 };
 
 }  // namespace latchkey::server

@@ -1,0 +1,153 @@
+// CONFIG GET, SET, REWRITE, RESETSTAT, HELP.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/groups.h"
+#include "server/client.h"
+#include "server/command_context.h"
+#include "server/help.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+
+namespace {
+
+constexpr size_t kFirstArgument = 2;
+
+void config_get(CommandContext& ctx) {
+  const auto found = ctx.server.config().get(ctx.args.subspan(kFirstArgument));
+  ctx.reply.map(found.size());
+  for (const auto& [name, value] : found) {
+    ctx.reply.bulk(name);
+    ctx.reply.bulk(value);
+  }
+}
+
+void config_set(CommandContext& ctx) {
+  ArgReader arguments(ctx.args, kFirstArgument);
+  if (arguments.left() % 2 != 0) return ctx.syntax_error();
+  std::vector<Config::NameAndValue> pairs;
+  while (arguments.more()) {
+    std::string name(arguments.next());
+    pairs.emplace_back(std::move(name), arguments.next());
+  }
+  net::Connection* connection = ctx.client.connection();
+  const Config::SetRequest request{
+      .from_local_client = connection == nullptr || connection->peer_is_local(),
+      .loading = (ctx.server.state() & kStateLoading) != 0,
+  };
+  std::string error;
+  if (!ctx.server.config().set(pairs, request, &error)) return ctx.reply.error("ERR " + error);
+  ctx.reply.ok();
+}
+
+void config_rewrite(CommandContext& ctx) {
+  std::string error;
+  if (!ctx.server.config().rewrite(&error)) {
+    ctx.server.log().warning("CONFIG REWRITE failed: " + error);
+    return ctx.reply.error("ERR " + error);
+  }
+  ctx.server.log().notice("CONFIG REWRITE executed with success.");
+  ctx.reply.ok();
+}
+
+void config_resetstat(CommandContext& ctx) {
+  ctx.server.reset_stats();
+  ctx.reply.ok();
+}
+
+void config_help(CommandContext& ctx) {
+  reply_help(ctx, {
+                      "GET <pattern>",
+                      "    List the parameters whose names match a <pattern>, with their values.",
+                      "SET <directive> <value>",
+                      "    Change a <directive> while the server runs.",
+                      "RESETSTAT",
+                      "    Start the counters of INFO at zero again.",
+                      "REWRITE",
+                      "    Write the settings in force to the configuration file.",
+                  });
+}
+
+constexpr CommandRow kConfigSubcommands[] = {
+    {"GET",
+     config_get,
+     "parameter...",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "2.0.0",
+     "O(N) when N is the number of configuration parameters provided",
+     "Returns the effective values of configuration parameters.",
+     {.history = "7.0.0 Added the ability to pass multiple pattern parameters in one call"}},
+    {"HELP",
+     config_help,
+     "",
+     kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "5.0.0",
+     "O(1)",
+     "Returns helpful text about the different subcommands."},
+    {"RESETSTAT",
+     config_resetstat,
+     "",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "2.0.0",
+     "O(1)",
+     "Resets the server's statistics.",
+     {.tips = "request_policy:all_nodes response_policy:all_succeeded"}},
+    {"REWRITE",
+     config_rewrite,
+     "",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "2.8.0",
+     "O(1)",
+     "Persists the effective configuration to file.",
+     {.tips = "request_policy:all_nodes response_policy:all_succeeded"}},
+    {"SET",
+     config_set,
+     "{data=parameter value}...",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "2.0.0",
+     "O(N) when N is the number of configuration parameters provided",
+     "Sets configuration parameters in-flight.",
+     {.tips = "request_policy:all_nodes response_policy:all_succeeded",
+      .history = "7.0.0 Added the ability to set multiple parameters in one call."}},
+};
+
+constexpr CommandRow kConfigRows[] = {
+    {"CONFIG",
+     nullptr,
+     "",
+     0,
+     {},
+     0,
+     Group::kServer,
+     "2.0.0",
+     "Depends on subcommand.",
+     "A container for server configuration commands.",
+     {.subcommands = kConfigSubcommands}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> config_rows() {
+  return kConfigRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,75 @@
+// What INFO tells, as data: sections in order, each a list of functions that append fields.
+//
+// A subsystem adds a section of its own, or extends one that is there:
+//
+//     server.info().extend("stats", [this](InfoText& text) { text.field("pubsub_channels",
+//     channels()); });
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace latchkey::server {
+
+// The text of sections: "# Title", then "name:value" lines.
+class InfoText {
+ public:
+  void title(std::string_view title);
+  void field(std::string_view name, std::string_view value);
+  template <std::integral Integer>
+  void field(std::string_view name, Integer value) {
+    field(name, std::string_view(std::to_string(value)));
+  }
+  // With as many decimals.
+  void field(std::string_view name, double value, int decimals);
+  // "60.13%".
+  void percent(std::string_view name, double value);
+  // "NAME:bytes" and "NAME_human:1.50K".
+  void bytes(std::string_view name, uint64_t bytes);
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+// "512B", "1.50K", "2.00G".
+std::string human_bytes(uint64_t bytes);
+
+class InfoSections {
+ public:
+  using Writer = std::function<void(InfoText&)>;
+  // When a section is told: by default, only with "all" and "everything", or only when its name is
+  // given.
+  enum class Shown : uint8_t { kDefault, kAll, kNamed };
+
+  // `title` as it is shown; any spelling of it asks for the section.
+  void add(std::string title, Shown shown, Writer writer);
+  // Appends fields to a section that is there.
+  void extend(std::string_view section, Writer writer);
+
+  // The sections that `words` ask for, each once, in their order; without words the default ones.
+  // Words are section names and "default", "all", "everything", in any case; others are ignored.
+  std::string text(std::span<const std::string_view> words) const;
+
+ private:
+  struct Section {
+    std::string title;
+    Shown shown;
+    std::vector<Writer> writers;
+  };
+  static bool wanted(const Section& section, std::span<const std::string_view> words);
+
+  std::vector<Section> sections_;
+};
+
+class Server;
+// The sections every server has.
+void add_standard_sections(InfoSections& sections, Server& server);
+
+}  // namespace latchkey::server

@@ -1,0 +1,414 @@
+// The sections of INFO that every server has, in the reference's order.
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/number.h"
+#include "base/version.h"
+#include "server/client.h"
+#include "server/info.h"
+#include "server/memory_report.h"
+#include "server/server.h"
+#include "server/watch.h"
+
+namespace latchkey::server {
+
+namespace {
+
+std::string system_description() {
+  utsname name{};
+  uname(&name);
+  return std::string(name.sysname) + " " + name.release + " " + name.machine;
+}
+
+std::string executable_path() {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
+  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+}
+
+std::string_view supervisor_name(Supervised supervised) {
+  switch (supervised) {
+    case Supervised::kUpstart:
+      return "upstart";
+    case Supervised::kSystemd:
+      return "systemd";
+    case Supervised::kAuto:
+    case Supervised::kNo:
+      break;
+  }
+  return "no";
+}
+
+void describe_listeners(InfoText& text, const ConfigValues& settings) {
+  int number = 0;
+  const auto listener = [&](const std::string& value) {
+    text.field("listener" + std::to_string(number++), value);
+  };
+  if (settings.port != 0) {
+    std::string value = "name=tcp";
+    for (const std::string& address : settings.bind) value += ",bind=" + address;
+    listener(value + ",port=" + std::to_string(settings.port));
+  }
+  if (!settings.unixsocket.empty()) listener("name=unix,bind=" + settings.unixsocket);
+}
+
+void server_section(InfoText& text, Server& server) {
+  const ConfigValues& settings = server.settings();
+  text.field("redis_version", base::kReferenceVersion);
+  text.field("server_name", "latchkey");
+  text.field("latchkey_version", base::kLatchkeyVersion);
+  text.field("redis_git_sha1", "00000000");
+  text.field("redis_git_dirty", 0);
+  text.field("redis_build_id", base::build_id());
+  text.field("redis_mode", "standalone");
+  text.field("os", system_description());
+  text.field("arch_bits", sizeof(void*) * 8);
+  text.field("monotonic_clock", "POSIX clock_gettime");
+  text.field("multiplexing_api", "epoll");
+  text.field("gcc_version", std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__) + "." +
+                                std::to_string(__GNUC_PATCHLEVEL__));
+  text.field("process_id", getpid());
+  text.field("process_supervised", supervisor_name(settings.supervised));
+  text.field("run_id", server.run_id());
+  text.field("tcp_port", settings.port);
+  text.field("server_time_usec", server.clock().wall_us());
+  text.field("uptime_in_seconds", server.uptime_seconds());
+  text.field("uptime_in_days", server.uptime_seconds() / (24 * 3600));
+  text.field("hz", settings.hz);
+  text.field("configured_hz", settings.hz);
+  text.field("lru_clock", static_cast<uint32_t>(server.now_ms() / 1000) & store::Entry::kMaxAccess);
+  text.field("executable", executable_path());
+  text.field("config_file", server.config().file());
+  text.field("io_threads_active", 0);
+  describe_listeners(text, settings);
+}
+
+void clients_section(InfoText& text, Server& server) {
+  size_t largest_input = 0;
+  size_t largest_output = 0;
+  size_t subscribers = 0;
+  size_t waiting_with_timeout = 0;
+  server.clients().for_each([&](Client& client) {
+    if (client.connection() != nullptr) {
+      largest_input = std::max(largest_input, client.connection()->input_capacity());
+    }
+    largest_output = std::max(largest_output, client.out().memory_usage());
+    if (client.has(kClientSubscribed)) ++subscribers;
+    if (client.block != nullptr && client.block->deadline_ms != 0) ++waiting_with_timeout;
+  });
+  text.field("connected_clients", server.clients().size());
+  text.field("cluster_connections", 0);
+  text.field("maxclients", server.settings().maxclients);
+  text.field("client_recent_max_input_buffer", largest_input);
+  text.field("client_recent_max_output_buffer", largest_output);
+  text.field("blocked_clients", server.clients().blocked());
+  text.field("tracking_clients", 0);
+  text.field("pubsub_clients", subscribers);
+  text.field("watching_clients", server.watches().watching_clients());
+  text.field("clients_in_timeout_table", waiting_with_timeout);
+  text.field("total_watched_keys", server.watches().watched_keys());
+  text.field("total_blocking_keys", 0);
+  text.field("total_blocking_keys_on_nokey", 0);
+}
+
+int64_t difference(size_t left, size_t right) {
+  return static_cast<int64_t>(left) - static_cast<int64_t>(right);
+}
+
+void script_memory(InfoText& text, const ScriptFigures& scripts) {
+  text.field("used_memory_lua", scripts.interpreter_bytes);
+  text.field("used_memory_vm_eval", scripts.interpreter_bytes);
+  text.field("used_memory_lua_human", human_bytes(scripts.interpreter_bytes));
+  text.field("used_memory_scripts_eval", scripts.scripts_bytes);
+  text.field("number_of_cached_scripts", scripts.cached_scripts);
+  text.field("number_of_functions", 0);
+  text.field("number_of_libraries", 0);
+  text.field("used_memory_vm_functions", 0);
+  text.bytes("used_memory_vm_total", scripts.interpreter_bytes);
+  text.field("used_memory_functions", 0);
+  text.bytes("used_memory_scripts", scripts.scripts_bytes);
+}
+
+void memory_section(InfoText& text, Server& server) {
+  const MemoryReport memory = measure_memory(server);
+  const ConfigValues& settings = server.settings();
+  text.bytes("used_memory", memory.used);
+  text.bytes("used_memory_rss", memory.resident);
+  text.bytes("used_memory_peak", memory.peak);
+  text.percent("used_memory_peak_perc", memory.peak_percent());
+  text.field("used_memory_overhead", memory.overhead());
+  text.field("used_memory_startup", memory.startup);
+  text.field("used_memory_dataset", memory.dataset());
+  text.percent("used_memory_dataset_perc", memory.dataset_percent());
+  text.field("allocator_allocated", memory.allocator.allocated);
+  text.field("allocator_active", memory.allocator.active);
+  text.field("allocator_resident", memory.allocator.resident);
+  text.field("allocator_muzzy", memory.allocator.muzzy);
+  text.bytes("total_system_memory", system_memory());
+  script_memory(text, memory.scripts);
+  text.bytes("maxmemory", settings.maxmemory);
+  const std::string_view policy = "maxmemory-policy";
+  text.field("maxmemory_policy", server.config().get(std::span(&policy, 1)).at(0).second);
+  text.field("allocator_frag_ratio", memory.allocator_fragmentation(), 2);
+  text.field("allocator_frag_bytes",
+             difference(memory.allocator.active, memory.allocator.allocated));
+  text.field("allocator_rss_ratio", memory.allocator_resident_ratio(), 2);
+  text.field("allocator_rss_bytes", difference(memory.allocator.resident, memory.allocator.active));
+  text.field("rss_overhead_ratio", memory.resident_overhead_ratio(), 2);
+  text.field("rss_overhead_bytes", difference(memory.resident, memory.allocator.resident));
+  text.field("mem_fragmentation_ratio", memory.fragmentation(), 2);
+  text.field("mem_fragmentation_bytes", difference(memory.resident, memory.used));
+  text.field("mem_not_counted_for_evict", 0);
+  text.field("mem_replication_backlog", 0);
+  text.field("mem_total_replication_buffers", 0);
+  text.field("mem_replica_full_sync_buffer", 0);
+  text.field("mem_clients_slaves", 0);
+  text.field("mem_clients_normal", memory.clients);
+  text.field("mem_cluster_links", 0);
+  text.field("mem_aof_buffer", 0);
+  text.field("mem_allocator", base::allocator_name());
+  text.field("mem_overhead_db_hashtable_rehashing", 0);
+  text.field("active_defrag_running", 0);
+  text.field("lazyfree_pending_objects", server.environment().reclaimer.pending_objects());
+  text.field("lazyfreed_objects", server.environment().reclaimer.freed_objects());
+}
+
+// Of a server that keeps its dataset in memory only.
+void persistence_section(InfoText& text, Server& server) {
+  text.field("loading", (server.state() & kStateLoading) != 0 ? 1 : 0);
+  text.field("async_loading", 0);
+  text.field("current_cow_peak", 0);
+  text.field("current_cow_size", 0);
+  text.field("current_cow_size_age", 0);
+  text.field("current_fork_perc", 0, 2);
+  text.field("current_save_keys_processed", 0);
+  text.field("current_save_keys_total", 0);
+  text.field("rdb_changes_since_last_save", server.effects().total());
+  text.field("rdb_bgsave_in_progress", 0);
+  text.field("rdb_last_save_time", server.start_time_us() / 1'000'000);
+  text.field("rdb_last_bgsave_status", "ok");
+  text.field("rdb_last_bgsave_time_sec", -1);
+  text.field("rdb_current_bgsave_time_sec", -1);
+  text.field("rdb_saves", 0);
+  text.field("rdb_last_cow_size", 0);
+  text.field("rdb_last_load_keys_expired", 0);
+  text.field("rdb_last_load_keys_loaded", 0);
+  text.field("aof_enabled", 0);
+  text.field("aof_rewrite_in_progress", 0);
+  text.field("aof_rewrite_scheduled", 0);
+  text.field("aof_last_rewrite_time_sec", -1);
+  text.field("aof_current_rewrite_time_sec", -1);
+  text.field("aof_last_bgrewrite_status", "ok");
+  text.field("aof_rewrites", 0);
+  text.field("aof_rewrites_consecutive_failures", 0);
+  text.field("aof_last_write_status", "ok");
+  text.field("aof_last_cow_size", 0);
+  text.field("module_fork_in_progress", 0);
+  text.field("module_fork_last_cow_size", 0);
+}
+
+net::Loop::Counters loop_counters(Server& server) {
+  return server.loop() != nullptr ? server.loop()->counters() : net::Loop::Counters();
+}
+
+void threads_section(InfoText& text, Server& server) {
+  const net::Loop::Counters counters = loop_counters(server);
+  text.field("io_thread_0", "clients=" + std::to_string(server.clients().size()) +
+                                ",reads=" + std::to_string(counters.reads) +
+                                ",writes=" + std::to_string(counters.writes));
+}
+
+void stats_section(InfoText& text, Server& server) {
+  const Stats& stats = server.stats();
+  const store::Environment& environment = server.environment();
+  const net::Loop::Counters counters = loop_counters(server);
+  const base::CycleClock& cycles = server.cycle_clock();
+  text.field("total_connections_received", stats.connections_received);
+  text.field("total_commands_processed", stats.commands_processed);
+  text.field("instantaneous_ops_per_sec", stats.commands_rate.rate());
+  text.field("total_net_input_bytes", counters.bytes_read);
+  text.field("total_net_output_bytes", counters.bytes_written);
+  text.field("total_net_repl_input_bytes", 0);
+  text.field("total_net_repl_output_bytes", 0);
+  text.field("instantaneous_input_kbps", static_cast<double>(stats.input_rate.rate()) / 1024, 2);
+  text.field("instantaneous_output_kbps", static_cast<double>(stats.output_rate.rate()) / 1024, 2);
+  text.field("instantaneous_input_repl_kbps", 0, 2);
+  text.field("instantaneous_output_repl_kbps", 0, 2);
+  text.field("rejected_connections", stats.connections_rejected);
+  text.field("sync_full", 0);
+  text.field("sync_partial_ok", 0);
+  text.field("sync_partial_err", 0);
+  text.field("expired_subkeys", 0);
+  text.field("expired_keys", environment.expired_keys);
+  text.field("expired_stale_perc", 0, 2);
+  text.field("expired_time_cap_reached_count", stats.expiry_cap_reached);
+  text.field("expire_cycle_cpu_milliseconds", cycles.to_us(stats.expiry_ticks) / 1000);
+  text.field("evicted_keys", stats.evicted_keys);
+  text.field("evicted_clients", 0);
+  text.field("evicted_scripts", server.script_figures().evicted_scripts);
+  text.field("total_eviction_exceeded_time", 0);
+  text.field("current_eviction_exceeded_time", 0);
+  text.field("keyspace_hits", environment.hits);
+  text.field("keyspace_misses", environment.misses);
+  text.field("pubsub_channels", 0);
+  text.field("pubsub_patterns", 0);
+  text.field("pubsubshard_channels", 0);
+  text.field("latest_fork_usec", 0);
+  text.field("total_forks", 0);
+  text.field("migrate_cached_sockets", 0);
+  text.field("slave_expires_tracked_keys", 0);
+  text.field("active_defrag_hits", 0);
+  text.field("active_defrag_misses", 0);
+  text.field("active_defrag_key_hits", 0);
+  text.field("active_defrag_key_misses", 0);
+  text.field("total_active_defrag_time", 0);
+  text.field("current_active_defrag_time", 0);
+  text.field("tracking_total_keys", 0);
+  text.field("tracking_total_items", 0);
+  text.field("tracking_total_prefixes", 0);
+  text.field("unexpected_error_replies", stats.unexpected_error_replies);
+  text.field("total_error_replies", stats.error_replies);
+  text.field("dump_payload_sanitizations", 0);
+  text.field("total_reads_processed", counters.reads);
+  text.field("total_writes_processed", counters.writes);
+  text.field("io_threaded_reads_processed", 0);
+  text.field("io_threaded_writes_processed", 0);
+  text.field("client_query_buffer_limit_disconnections", stats.query_buffer_limit_disconnections);
+  text.field("client_output_buffer_limit_disconnections", stats.output_buffer_limit_disconnections);
+  text.field("reply_buffer_shrinks", 0);
+  text.field("reply_buffer_expands", 0);
+  text.field("eventloop_cycles", counters.cycles);
+  text.field("eventloop_duration_sum", cycles.to_us(counters.busy_ticks));
+  text.field("eventloop_duration_cmd_sum", cycles.to_us(stats.command_ticks));
+  text.field("instantaneous_eventloop_cycles_per_sec", stats.turns_rate.rate());
+  text.field("instantaneous_eventloop_duration_usec", stats.turn_duration.mean());
+  text.field("acl_access_denied_auth", stats.denied_auth);
+  text.field("acl_access_denied_cmd", 0);
+  text.field("acl_access_denied_key", 0);
+  text.field("acl_access_denied_channel", 0);
+}
+
+void replication_section(InfoText& text, Server& server) {
+  text.field("role", "master");
+  text.field("connected_slaves", 0);
+  text.field("master_failover_state", "no-failover");
+  text.field("master_replid", server.replication_id());
+  text.field("master_replid2", std::string(server.replication_id().size(), '0'));
+  text.field("master_repl_offset", 0);
+  text.field("second_repl_offset", -1);
+  text.field("repl_backlog_active", 0);
+  text.field("repl_backlog_size", server.settings().repl_backlog_size);
+  text.field("repl_backlog_first_byte_offset", 0);
+  text.field("repl_backlog_histlen", 0);
+}
+
+void cpu_section(InfoText& text) {
+  const auto usage = [&](std::string_view suffix, decltype(RUSAGE_SELF) who) {
+    rusage used{};
+    getrusage(who, &used);
+    const auto time = [&](std::string_view name, const timeval& value) {
+      std::string text_value = std::to_string(value.tv_usec);
+      text_value.insert(0, 6 - text_value.size(), '0');
+      text.field(std::string(name) + std::string(suffix),
+                 std::to_string(value.tv_sec) + "." + text_value);
+    };
+    time("used_cpu_sys", used.ru_stime);
+    time("used_cpu_user", used.ru_utime);
+  };
+  usage("", RUSAGE_SELF);
+  usage("_children", RUSAGE_CHILDREN);
+  usage("_main_thread", static_cast<decltype(RUSAGE_SELF)>(RUSAGE_THREAD));
+}
+
+void commandstats_section(InfoText& text, Server& server) {
+  for (const auto& command : server.commands().all()) {
+    const CommandStats& stats = command->stats;
+    if (stats.calls == 0 && stats.rejected_calls == 0 && stats.failed_calls == 0) continue;
+    const int64_t usec = server.cycle_clock().to_us(stats.total_ticks);
+    const double per_call =
+        stats.calls == 0 ? 0 : static_cast<double>(usec) / static_cast<double>(stats.calls);
+    char mean[64];
+    std::snprintf(mean, sizeof(mean), "%.2f", per_call);
+    text.field("cmdstat_" + command->full_name,
+               "calls=" + std::to_string(stats.calls) + ",usec=" + std::to_string(usec) +
+                   ",usec_per_call=" + mean +
+                   ",rejected_calls=" + std::to_string(stats.rejected_calls) +
+                   ",failed_calls=" + std::to_string(stats.failed_calls));
+  }
+}
+
+void errorstats_section(InfoText& text, Server& server) {
+  for (const auto& [code, count] : server.stats().errors) {
+    text.field("errorstat_" + code, "count=" + std::to_string(count));
+  }
+}
+
+void latencystats_section(InfoText& text, Server& server) {
+  if (!server.settings().latency_tracking) return;
+  for (const auto& command : server.commands().all()) {
+    if (command->stats.latency == nullptr) continue;
+    std::string value;
+    for (const double percentile : server.settings().latency_tracking_info_percentiles) {
+      char number[base::kMaxDoubleText];
+      const size_t size = base::format_double(percentile, number);
+      char usec[64];
+      std::snprintf(usec, sizeof(usec), "=%.3f",
+                    static_cast<double>(command->stats.latency->value_at(percentile)) / 1000);
+      if (!value.empty()) value += ',';
+      value.append("p").append(number, size).append(usec);
+    }
+    text.field("latency_percentiles_usec_" + command->full_name, value);
+  }
+}
+
+void keyspace_section(InfoText& text, Server& server) {
+  for (int i = 0; i < server.database_count(); ++i) {
+    const store::Keyspace& database = server.database(i);
+    if (database.empty()) continue;
+    text.field("db" + std::to_string(i),
+               "keys=" + std::to_string(database.size()) +
+                   ",expires=" + std::to_string(database.volatile_size()) +
+                   ",avg_ttl=" + std::to_string(database.mean_ttl_ms()) + ",subexpiry=0");
+  }
+}
+
+void debug_section(InfoText& text, Server& server) {
+  const Stats& stats = server.stats();
+  const base::CycleClock& cycles = server.cycle_clock();
+  text.field("eventloop_duration_aof_sum", 0);
+  text.field("eventloop_duration_cron_sum", cycles.to_us(stats.cron_ticks));
+  text.field("eventloop_duration_max", cycles.to_us(loop_counters(server).longest_turn_ticks));
+  text.field("eventloop_cmd_per_cycle_max", stats.most_commands_in_turn);
+}
+
+}  // namespace
+
+void add_standard_sections(InfoSections& sections, Server& server) {
+  using Shown = InfoSections::Shown;
+  const auto add = [&](std::string title, Shown shown, void (*write)(InfoText&, Server&)) {
+    sections.add(std::move(title), shown,
+                 [write, &server](InfoText& text) { write(text, server); });
+  };
+  add("Server", Shown::kDefault, server_section);
+  add("Clients", Shown::kDefault, clients_section);
+  add("Memory", Shown::kDefault, memory_section);
+  add("Persistence", Shown::kDefault, persistence_section);
+  add("Threads", Shown::kDefault, threads_section);
+  add("Stats", Shown::kDefault, stats_section);
+  add("Replication", Shown::kDefault, replication_section);
+  sections.add("CPU", Shown::kDefault, cpu_section);
+  sections.add("Modules", Shown::kDefault, [](InfoText&) {});
+  add("Commandstats", Shown::kAll, commandstats_section);
+  add("Errorstats", Shown::kDefault, errorstats_section);
+  add("Latencystats", Shown::kAll, latencystats_section);
+  sections.add("Cluster", Shown::kDefault,
+               [](InfoText& text) { text.field("cluster_enabled", 0); });
+  add("Keyspace", Shown::kDefault, keyspace_section);
+  add("Debug", Shown::kNamed, debug_section);
+}
+
+}  // namespace latchkey::server
