@@ -1,0 +1,251 @@
+"""The commands that are generated, as data: one template a line, under the themes that streams are made of.
+
+`Row.compare` names what makes two replies equal where that is not their bytes (see compare.py); `Row.alone` marks what is a
+pipeline of its own. A template is used only when both servers know its command.
+"""
+
+from . import grammar, scripts
+
+
+class Row:
+    def __init__(self, template, compare=None, alone=False, always=False, in_multi=True, needs=None):
+        self.template = grammar.Template(template)
+        self.compare = compare
+        self.alone = alone
+        self.always = always
+        self.in_multi = in_multi
+        self.needs = needs
+        self.literals = [part.text.decode().lower() for part in self.template.parts[:2] if isinstance(part, grammar.Words)]
+
+    def known_to(self, commands):
+        """`commands`: the names that COMMAND LIST gives, in lower case."""
+        if self.always:
+            return True
+        if not self.literals or self.literals[0] not in commands or (self.needs and self.needs not in commands):
+            return False
+        has_subcommands = any(name.startswith(self.literals[0] + "|") for name in commands)
+        return not has_subcommands or len(self.literals) < 2 or "|".join(self.literals) in commands
+
+
+STRINGS = [
+    Row("SET <key> <value>"),
+    Row("SET <key> <value> [NX|XX] [GET] [EX <seconds>|PX <milliseconds>|EXAT <at_seconds>|PXAT <at_milliseconds>|KEEPTTL]"),
+    Row("SET <key> <value> [GET] [KEEPTTL|EX <seconds>] [NX|XX]"),
+    Row("SET <key> <value> (NX|XX|GET|KEEPTTL|EX|PX|EXAT|PXAT|EX 100|PX 100000|IFGT|<word>)+"),
+    Row("GET <key>"),
+    Row("SETNX <key> <value>"),
+    Row("SETEX <key> <seconds> <value>"),
+    Row("PSETEX <key> <milliseconds> <value>"),
+    Row("GETSET <key> <value>"),
+    Row("GETDEL <key>"),
+    Row("GETEX <key> [EX <seconds>|PX <milliseconds>|EXAT <at_seconds>|PXAT <at_milliseconds>|PERSIST]"),
+    Row("GETEX <key> (EX 10|PERSIST|KEEPTTL|PX|<word>)+"),
+    Row("MGET <key>+"),
+    Row("MSET (<key> <value>)+"),
+    Row("MSETNX (<key> <value>)+"),
+    Row("APPEND <key> <value>"),
+    Row("STRLEN <key>"),
+    Row("GETRANGE <key> <offset> <offset>"),
+    Row("SUBSTR <key> <offset> <offset>"),
+    Row("SETRANGE <key> <write_offset> <small>"),
+    Row("INCR <key>"),
+    Row("DECR <key>"),
+    Row("INCRBY <key> <int>"),
+    Row("DECRBY <key> <int>"),
+    Row("INCRBYFLOAT <key> <float>"),
+    Row("LCS <key> <key> [LEN|IDX] [MINMATCHLEN <count>] [WITHMATCHLEN]"),
+    Row("LCS <key> <key> (LEN|IDX|MINMATCHLEN 1|WITHMATCHLEN|<word>)+"),
+]
+
+KEYSPACE = [
+    Row("DEL <key>+"),
+    Row("UNLINK <key>+"),
+    Row("EXISTS <key>+"),
+    Row("TOUCH <key>+"),
+    Row("TYPE <key>"),
+    Row("RENAME <key> <key>"),
+    Row("RENAMENX <key> <key>"),
+    Row("COPY <key> <key> [DB <db>] [REPLACE]"),
+    Row("MOVE <key> <db>"),
+    Row("SWAPDB <db> <db>"),
+    Row("SELECT <db>"),
+    # Counts what has expired but was not found yet, so it wants a server that looks only when asked.
+    Row("DBSIZE", needs="debug"),
+    Row("RANDOMKEY", compare="same_type"),
+    Row("KEYS <pattern>", compare="any_order"),
+    Row("FLUSHDB [ASYNC|SYNC|<word>]"),
+    Row("OBJECT ENCODING <key>"),
+    Row("OBJECT REFCOUNT <key>"),
+    Row("OBJECT IDLETIME <key>", compare="near"),
+    Row("OBJECT FREQ <key>"),
+    Row("OBJECT (ENCODING|NOSUCH|<word>) [<key>]"),
+]
+# A cursor's number is a server's own, and so is how many keys a step returns; whole walks are compared as sets.
+WALKS = [
+    Row("SCAN <int> (MATCH|COUNT|TYPE|NOVALUES|<word>) <word>", compare="cursor_and_any"),
+    Row("SCAN abc"),
+    Row("SCAN 0 COUNT (0|-1|abc)"),
+]
+
+EXPIRY = [
+    Row("SET <key> <value> [EX <seconds>|PX <milliseconds>]"),
+    Row("EXPIRE <key> <seconds> [NX|XX|GT|LT]"),
+    Row("PEXPIRE <key> <milliseconds> [NX|XX|GT|LT]"),
+    Row("EXPIREAT <key> <at_seconds> [NX|XX|GT|LT]"),
+    Row("PEXPIREAT <key> <at_milliseconds> [NX|XX|GT|LT]"),
+    Row("EXPIRE <key> <seconds> (NX|XX|GT|LT|<word>)+"),
+    Row("TTL <key>", compare="near"),
+    Row("PTTL <key>", compare="near_ms"),
+    Row("EXPIRETIME <key>", compare="near"),
+    Row("PEXPIRETIME <key>", compare="near_ms"),
+    Row("PERSIST <key>"),
+    Row("RENAME <key> <key>"),
+    Row("COPY <key> <key> [DB <db>] [REPLACE]"),
+    Row("MOVE <key> <db>"),
+    Row("DEL <key>"),
+    Row("EXISTS <key>"),
+    Row("INCR <key>"),
+    Row("APPEND <key> <small>"),
+    Row("GET <key>"),
+]
+# Their deadline passes in the pause that follows, on both servers.
+SHORT_LIVED = [
+    Row("SET <key> <value> PX 1", alone=True, in_multi=False),
+    Row("PEXPIRE <key> 1 [NX|XX|GT|LT]", alone=True, in_multi=False),
+]
+
+TRANSACTIONS = [
+    Row("MULTI"),
+    Row("EXEC"),
+    Row("DISCARD"),
+    Row("WATCH <key>+"),
+    Row("UNWATCH"),
+    Row("SET <key> <small>"),
+    Row("INCR <key>"),
+    Row("GET <key>"),
+    Row("DEL <key>+"),
+    Row("PEXPIREAT <key> <at_milliseconds>"),
+    Row("APPEND <key> <small>"),
+    Row("SELECT <db>"),
+    Row("SWAPDB <db> <db>"),
+    Row("FLUSHDB"),
+    Row("FLUSHALL"),
+    Row("MSET (<key> <small>)+"),
+    Row("GET"),
+    Row("NOSUCHCOMMAND <small>", always=True),
+    Row("PING [<small>]"),
+    Row("RESET"),
+]
+
+CONNECTION = [
+    Row("PING [<value>]"),
+    Row("ECHO <value>"),
+    Row("SELECT <db>"),
+    Row("RESET"),
+    Row("QUIT", alone=True),
+    Row("HELLO [2|3|4|1|abc] [SETNAME <name>]", compare="hello"),
+    # The reference does not answer a wrong password while replies wait to be sent.
+    Row("HELLO (2|3) (AUTH <small> <small>|SETNAME|AUTH default|<word>)+", compare="hello", alone=True),
+    Row("AUTH <small> [<small>]", alone=True),
+    Row("CLIENT SETNAME <name>"),
+    Row("CLIENT GETNAME"),
+    Row("CLIENT ID", compare="same_type"),
+    Row("CLIENT SETINFO (lib-name|lib-ver|LIB-NAME|nosuch) <name>"),
+    Row("CLIENT KILL <small>"),
+    Row("CLIENT KILL ID <int>"),
+    Row("CLIENT KILL (TYPE (master|nosuch)|USER nosuch|ADDR 1.2.3.4:5|LADDR 1.2.3.4:5|ID 99999999|MAXAGE (99999999|abc|-1)"
+        "|SKIPME maybe|ID abc|NOSUCH a)+", alone=True),
+    Row("CLIENT UNBLOCK 99999999 [TIMEOUT|ERROR|<word>]"),
+    Row("CLIENT NO-EVICT (ON|OFF|<word>)"),
+    Row("CLIENT NO-TOUCH (ON|OFF|<word>)"),
+    Row("CLIENT PAUSE (0|-1|abc|1) [ALL|WRITE|<word>]"),
+    Row("CLIENT UNPAUSE"),
+    Row("CLIENT REPLY <word>"),
+    Row("CLIENT LIST (TYPE|ID|USER) (nosuch|abc|99999999|<word>)"),
+    Row("CLIENT NOSUCH"),
+    Row("CLIENT INFO", compare="fields"),
+]
+
+SERVER = [
+    Row("TIME", compare="same_type"),
+    Row("WAIT 0 0"),
+    Row("WAIT (0|abc|-1) (0|-1|abc)"),
+    Row("COMMAND GETKEYS <request>"),
+    Row("COMMAND GETKEYSANDFLAGS <request>"),
+    Row("COMMAND INFO <command>+", compare="unordered_flags"),
+    Row("COMMAND DOCS <command>+", compare="any_order_deep"),
+    Row("COMMAND LIST FILTERBY (MODULE nosuch|PATTERN nosuch*|ACLCAT nosuch|<word> <word>)"),
+    Row("COMMAND NOSUCH"),
+    Row("CONFIG GET (maxmemory|maxmemory-policy|appendonly|databases|timeout|nosuch|hz|port-nosuch|list-max-listpack-size)+",
+        compare="any_order_pairs"),
+    Row("CONFIG GET"),
+    Row("CONFIG SET (nosuch|hz|maxmemory-policy|databases|timeout|appendonly) (abc|-1|<word>)"),
+    Row("CONFIG SET (maxmemory-samples 5|maxmemory-samples 0|maxmemory-samples abc)+"),
+    Row("CONFIG NOSUCH"),
+    Row("DEBUG SLEEP 0"),
+    Row("DEBUG STRINGMATCH-LEN 10 k*"),
+    Row("DEBUG PROTOCOL (string|integer|double|null|array|set|map|attrib|verbatim|true|false|bignum|nosuch)"),
+    Row("DEBUG DIGEST-VALUE <key>+"),
+    Row("DEBUG DIGEST"),
+    Row("MEMORY USAGE <missing>"),
+    Row("MEMORY NOSUCH"),
+    Row("SCRIPT NOSUCH"),
+    Row("INFO nosuchsection"),
+    Row("LASTSAVE", compare="same_type"),
+    Row("<word>", always=True),
+    Row("<small> <value>+", always=True),
+    Row("NOSUCHCOMMAND <value>+", always=True),
+]
+
+SCRIPTING = [
+    Row("EVAL <script>"),
+    Row("EVAL <script>"),
+    Row("EVAL <script>"),
+    Row("EVAL_RO <script>"),
+    Row("EVALSHA <loaded>"),
+    Row("EVALSHA_RO <loaded>"),
+    Row("SCRIPT LOAD <body>"),
+    Row("SCRIPT EXISTS <sha>+"),
+    Row("SCRIPT FLUSH [ASYNC|SYNC|<word>]"),
+    Row("SCRIPT KILL"),
+    Row("EVALSHA (abc|ffffffffffffffffffffffffffffffffffffffff) 0"),
+    Row("EVAL [<small>] (0|1|-1|abc|2) [<key>]"),
+    Row("GET <key>"),
+    Row("SET <key> <value>"),
+]
+
+THEMES = {
+    "strings": STRINGS + KEYSPACE[:5],
+    "keyspace": STRINGS[:3] + KEYSPACE + WALKS + EXPIRY,
+    "expiry": EXPIRY + SHORT_LIVED + STRINGS[:12],
+    "transactions": TRANSACTIONS + STRINGS[:6] + SHORT_LIVED[:1],
+    "connection": CONNECTION + STRINGS[:2] + TRANSACTIONS[:3],
+    "server": SERVER + STRINGS[:2],
+    "scripting": SCRIPTING + KEYSPACE[:3],
+    "everything": STRINGS + KEYSPACE + WALKS + EXPIRY + SHORT_LIVED + TRANSACTIONS + CONNECTION + SERVER + SCRIPTING,
+}
+
+# How the rest of a dataset is read at the end: for a type, the command, and whether its order means something.
+READERS = {
+    "string": (["GET"], [], True),
+    "list": (["LRANGE"], ["0", "-1"], True),
+    "set": (["SMEMBERS"], [], False),
+    "hash": (["HGETALL"], [], False),
+    "zset": (["ZRANGE"], ["0", "-1", "WITHSCORES"], True),
+    "stream": (["XRANGE"], ["-", "+"], True),
+}
+
+
+class Vocabulary:
+    """The rows and scripts that both servers know, by theme."""
+
+    def __init__(self, commands):
+        self.commands = sorted(commands)
+        self.themes = {}
+        for theme, rows in THEMES.items():
+            known = [row for row in rows if row.known_to(commands)]
+            if any(not row.always for row in known):
+                self.themes[theme] = known
+        self.scripts = [(grammar.Template(arguments), body.encode())
+                        for needs, arguments, body in scripts.SCRIPTS
+                        if all(need.lower() in commands for need in needs.split())]

@@ -1,0 +1,110 @@
+"""What counts as equal. Replies are equal when their bytes are; the few whose content differs by nature have a comparison here,
+named by the row of their command."""
+
+NEAR_SECONDS = 3
+
+
+def _number(reply):
+    return int(reply.value) if reply.kind == ":" else None
+
+
+def _near(ours, theirs, tolerance):
+    a, b = _number(ours), _number(theirs)
+    return a is not None and b is not None and min(a, b) >= 0 and abs(a - b) <= tolerance
+
+
+def near(ours, theirs):
+    """Seconds that a clock gave."""
+    return _near(ours, theirs, NEAR_SECONDS)
+
+
+def near_ms(ours, theirs):
+    """Milliseconds that a clock gave."""
+    return _near(ours, theirs, NEAR_SECONDS * 1000)
+
+
+def same_type(ours, theirs):
+    """A random choice, a number of the server's own."""
+    if ours.kind != theirs.kind or (ours.value is None) != (theirs.value is None):
+        return False
+    if isinstance(ours.value, list):
+        return len(ours.value) == len(theirs.value) and all(map(same_type, ours.value, theirs.value))
+    return True
+
+
+def any_order(ours, theirs):
+    """An array whose order means nothing."""
+    return (ours.kind == theirs.kind and isinstance(ours.value, list) and isinstance(theirs.value, list)
+            and sorted(reply.raw for reply in ours.value) == sorted(reply.raw for reply in theirs.value))
+
+
+def _pairs(reply):
+    """A map, or what RESP2 has in its place."""
+    return {reply.value[i].raw: reply.value[i + 1] for i in range(0, len(reply.value) - 1, 2)}
+
+
+def any_order_pairs(ours, theirs):
+    if ours.kind != theirs.kind or not isinstance(ours.value, list) or not isinstance(theirs.value, list):
+        return False
+    return sorted((k, v.raw) for k, v in _pairs(ours).items()) == sorted((k, v.raw) for k, v in _pairs(theirs).items())
+
+
+def _unordered(reply):
+    if not isinstance(reply.value, list):
+        return reply.raw
+    return (reply.kind, tuple(sorted((_unordered(part) for part in reply.value), key=repr)))
+
+
+def any_order_deep(ours, theirs):
+    """Documentation: the order of subcommands and of commands is that of a table without order."""
+    return _unordered(ours) == _unordered(theirs)
+
+
+unordered_flags = any_order_deep
+
+
+def hello(ours, theirs):
+    """A server's name for itself, its version, and the number of the connection."""
+    if ours.kind != theirs.kind or not isinstance(ours.value, list) or len(ours.value) != len(theirs.value):
+        return False
+    for i in range(0, len(ours.value), 2):
+        name = ours.value[i].value
+        if ours.value[i].raw != theirs.value[i].raw:
+            return False
+        if name not in (b"server", b"version", b"id") and ours.value[i + 1].raw != theirs.value[i + 1].raw:
+            return False
+    return True
+
+
+def fields(ours, theirs):
+    """Lines of name=value: the names."""
+    def names(reply):
+        return [part.split(b"=")[0] for part in reply.value.split()] if isinstance(reply.value, bytes) else None
+    return ours.kind == theirs.kind and names(ours) is not None and names(ours) == names(theirs)
+
+
+def cursor_and_any(ours, theirs):
+    """One step of SCAN."""
+    return same_shape(ours, theirs)
+
+
+def same_shape(ours, theirs):
+    return ours.kind == theirs.kind and isinstance(ours.value, list) == isinstance(theirs.value, list)
+
+
+def replies_equal(ours, theirs, compare=None):
+    if ours.raw == theirs.raw:
+        return True
+    # An error is never a matter of chance.
+    if compare is None or ours.kind in "-!" or theirs.kind in "-!":
+        return False
+    return globals()[compare](ours, theirs)
+
+
+def exec_equal(ours, theirs, queued):
+    """EXEC: each reply by the comparison of its request. `queued`: names of comparisons, or None."""
+    if ours.raw == theirs.raw:
+        return True
+    if ours.kind != "*" or theirs.kind != "*" or ours.value is None or theirs.value is None:
+        return False
+    return len(ours.value) == len(theirs.value) == len(queued) and all(map(replies_equal, ours.value, theirs.value, queued))

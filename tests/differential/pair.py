@@ -1,0 +1,295 @@
+"""The two servers, and a stream run on both."""
+
+import socket
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
+import harness  # noqa: E402
+
+from . import commands, compare, resp, streams
+
+DATABASES = 4
+REPLY_TIMEOUT_S = 10
+SHORT_DEADLINE_S = 0.012
+
+
+class Connection:
+    """A connection that hands out replies with their bytes."""
+
+    def __init__(self, port):
+        self.port = port
+        self.socket = None
+        self.connect()
+
+    def connect(self):
+        self.close()
+        self.socket = socket.create_connection(("127.0.0.1", self.port), REPLY_TIMEOUT_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.buffer = bytearray()
+        self.start = 0
+
+    def close(self):
+        if self.socket:
+            self.socket.close()
+
+    def send(self, data):
+        try:
+            self.socket.sendall(data)
+        except OSError:
+            pass  # the reply will tell
+
+    def read(self):
+        while True:
+            try:
+                reply, self.start = resp.parse(self.buffer, self.start)
+                if self.start == len(self.buffer):
+                    self.buffer.clear()
+                    self.start = 0
+                return reply
+            except resp.Incomplete:
+                pass
+            try:
+                piece = self.socket.recv(1 << 16)
+            except socket.timeout:
+                return resp.Silent
+            except OSError:
+                return resp.Closed
+            if not piece:
+                return resp.Closed
+            self.buffer += piece
+
+    def read_all(self):
+        """Everything until the server closes, or stays silent."""
+        data = bytes(self.buffer[self.start :])
+        self.socket.settimeout(0.3)
+        try:
+            while True:
+                piece = self.socket.recv(1 << 16)
+                if not piece:
+                    return data + b"(closed)"
+                data += piece
+        except socket.timeout:
+            return data
+        except OSError:
+            return data + b"(closed)"
+
+    def call(self, *words):
+        self.send(resp.encode([word if isinstance(word, bytes) else str(word).encode() for word in words]))
+        return self.read()
+
+
+class Side:
+    """One of the servers."""
+
+    def __init__(self, program):
+        self.program = program
+        self.server = None
+        self.clients = {}
+        self.start()
+
+    def start(self):
+        self.server = harness.Server(self.program, databases=DATABASES, enable_debug_command="yes", loglevel="warning")
+        self.control = Connection(self.server.port)
+        self.control.call("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+
+    def alive(self):
+        return self.server.process.poll() is None
+
+    def revive(self):
+        """Starts the server again if it has ended; returns its log if so."""
+        if self.alive():
+            return None
+        log = self.server.log()
+        self.close_clients()
+        self.server.process = None
+        self.start()
+        return log
+
+    def close_clients(self):
+        for client in self.clients.values():
+            client.close()
+        self.clients = {}
+
+    def reset(self):
+        """An empty server, as a stream finds it."""
+        self.close_clients()
+        for words in (["CLIENT", "UNPAUSE"], ["FLUSHALL"], ["SCRIPT", "FLUSH"], ["SELECT", "0"]):
+            if self.control.call(*words) in (resp.Closed, resp.Silent):
+                self.restart()
+                return
+
+    def restart(self):
+        self.close_clients()
+        self.control.close()
+        if self.alive():
+            self.server.process.kill()
+            self.server.process.wait()
+        self.server.process = None
+        self.start()
+
+    def client(self, number):
+        if number not in self.clients:
+            self.clients[number] = Connection(self.server.port)
+        return self.clients[number]
+
+    def reconnect(self, number):
+        self.clients.pop(number).close()
+
+    def known_commands(self):
+        reply = self.control.call("COMMAND", "LIST")
+        return {name.value.decode().lower() for name in reply.value}
+
+    def touch_all(self):
+        """Lets the server find what has expired."""
+        for db in range(DATABASES):
+            self.control.call("SELECT", db)
+            self.control.call("KEYS", "*")
+
+    def walk(self, number, options):
+        """The set of keys that SCAN finds, or the error."""
+        keys, cursor = set(), b"0"
+        while True:
+            reply = self.client(number).call("SCAN", cursor, *options)
+            if reply.kind != "*" or len(reply.value) != 2:
+                return reply.raw
+            cursor = reply.value[0].value
+            keys.update(key.value for key in reply.value[1].value)
+            if cursor == b"0":
+                return keys
+
+    def dataset(self, known):
+        """{(db, key): what there is to know about it}"""
+        found = {}
+        for db in range(DATABASES):
+            self.control.call("SELECT", db)
+            keys = self.control.call("KEYS", "*")
+            for key in sorted(reply.value for reply in keys.value or []):
+                kind = self.control.call("TYPE", key).value
+                command, rest, ordered = commands.READERS.get(kind.decode(), (["TYPE"], [], True))
+                reply = self.control.call(*command, key, *rest)
+                content = reply.raw if ordered else sorted(part.raw for part in reply.value)
+                encoding = self.control.call("OBJECT", "ENCODING", key).raw if "object" in known else b""
+                deadline = self.control.call("PEXPIRETIME", key) if "pexpiretime" in known else None
+                found[(db, key)] = (kind, content, encoding, deadline)
+        return found
+
+
+class Difference:
+    """Where two servers part."""
+
+    def __init__(self, step, what, ours, theirs, log=None):
+        self.step = step
+        self.what = what
+        self.ours = ours
+        self.theirs = theirs
+        self.log = log
+
+    def __str__(self):
+        text = "%s\n  ours:      %s\n  reference: %s" % (self.what, shown(self.ours), shown(self.theirs))
+        return text + ("\n  our server ended; the end of its log:\n%s" % self.log[-3000:] if self.log else "")
+
+
+def shown(value):
+    text = repr(value)
+    return text if len(text) < 1500 else text[:700] + " ... " + text[-700:]
+
+
+class Pair:
+    def __init__(self, ours, reference):
+        self.sides = (Side(ours), Side(reference))
+        self.known = set.intersection(*(side.known_commands() for side in self.sides))
+
+    def close(self):
+        for side in self.sides:
+            side.close_clients()
+            side.control.close()
+            side.server.stop()
+
+    def run(self, steps):
+        """The first Difference, or None."""
+        for side in self.sides:
+            side.reset()
+        self.queued = [None] * streams.CLIENTS
+        difference = None
+        for number, step in enumerate(steps):
+            difference = self._step(number, step)
+            if difference:
+                break
+        else:
+            difference = self._compare_datasets(len(steps))
+        log = self.sides[0].revive()
+        self.sides[1].revive()
+        if log and difference:
+            difference.log = log
+        elif difference and any(resp.Silent.raw in (difference.ours, difference.theirs) for _ in "x"):
+            for side in self.sides:
+                side.restart()
+        return difference
+
+    def _step(self, number, step):
+        if isinstance(step, streams.Pipeline):
+            return self._pipeline(number, step)
+        if isinstance(step, streams.Broken):
+            return self._broken(number, step)
+        if isinstance(step, streams.Walk):
+            ours, theirs = (side.walk(step.client, step.options) for side in self.sides)
+            return None if ours == theirs else Difference(number, str(step), ours, theirs)
+        time.sleep(SHORT_DEADLINE_S)
+        for side in self.sides:
+            side.touch_all()
+        return None
+
+    def _pipeline(self, number, step):
+        data = b"".join(request.encoded() for request in step.requests)
+        clients = [side.client(step.client) for side in self.sides]
+        for client in clients:
+            # Long pipelines arrive in pieces, at places that depend on nothing but their length.
+            cut = len(data) * 2 // 3
+            client.send(data[:cut])
+            client.send(data[cut:])
+        for request in step.requests:
+            ours, theirs = (client.read() for client in clients)
+            if not self._equal(step.client, request, ours, theirs):
+                return Difference(number, str(request), ours.raw, theirs.raw)
+            if theirs is resp.Closed:
+                for side in self.sides:
+                    side.reconnect(step.client)
+                self.queued[step.client] = None
+                break
+        return None
+
+    def _equal(self, client, request, ours, theirs):
+        name = request.words[0].upper()
+        queued = self.queued[client]
+        if queued is not None and name == b"EXEC" and len(request.words) == 1:
+            self.queued[client] = None
+            return compare.exec_equal(ours, theirs, queued)
+        if theirs.raw == b"+QUEUED\r\n":
+            queued.append(request.compare)
+        elif name == b"MULTI" and theirs.raw == b"+OK\r\n":
+            self.queued[client] = []
+        elif name in (b"DISCARD", b"RESET", b"QUIT") and theirs.kind != "-":
+            self.queued[client] = None
+        return compare.replies_equal(ours, theirs, request.compare)
+
+    def _broken(self, number, step):
+        for side in self.sides:
+            side.client(step.client).send(step.data)
+        ours, theirs = (side.client(step.client).read_all() for side in self.sides)
+        for side in self.sides:
+            side.reconnect(step.client)
+        self.queued[step.client] = None
+        return None if ours == theirs else Difference(number, str(step), ours, theirs)
+
+    def _compare_datasets(self, end):
+        ours, theirs = (side.dataset(self.known) for side in self.sides)
+        for place in sorted(set(ours) | set(theirs)):
+            a, b = ours.get(place), theirs.get(place)
+            if a is None or b is None or a[:3] != b[:3] or (
+                    a[3] is not None and not compare.replies_equal(a[3], b[3], "near_ms")):
+                def tell(entry):
+                    return entry and (*entry[:3], entry[3] and entry[3].raw)
+                return Difference(end, "database %d, key %r at the end" % place, tell(a), tell(b))
+        return None
