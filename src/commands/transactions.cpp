@@ -13,12 +13,6 @@ using namespace server;
 
 namespace {
 
-void end_transaction(CommandContext& ctx) {
-  ctx.client.transaction.reset();
-  ctx.client.set(kClientInMulti, false);
-  ctx.server.watches().unwatch_all(ctx.client);
-}
-
 void multi(CommandContext& ctx) {
   if (ctx.client.has(kClientInMulti)) return ctx.reply.error("ERR MULTI calls can not be nested");
   ctx.client.transaction = std::make_unique<Transaction>();
@@ -28,7 +22,7 @@ void multi(CommandContext& ctx) {
 
 void discard(CommandContext& ctx) {
   if (!ctx.client.has(kClientInMulti)) return ctx.reply.error("ERR DISCARD without MULTI");
-  end_transaction(ctx);
+  end_transaction(ctx.server, ctx.client);
   ctx.reply.ok();
 }
 
@@ -37,11 +31,11 @@ void exec(CommandContext& ctx) {
   if (!client.has(kClientInMulti)) return ctx.reply.error("ERR EXEC without MULTI");
   if (ctx.server.watches().any_expired(client)) client.watched_key_changed = true;
   if (client.transaction->aborted) {
-    end_transaction(ctx);
+    end_transaction(ctx.server, ctx.client);
     return ctx.reply.error("EXECABORT Transaction discarded because of previous errors.");
   }
   if (client.watched_key_changed) {
-    end_transaction(ctx);
+    end_transaction(ctx.server, ctx.client);
     return ctx.reply.null_array();
   }
   const auto transaction = std::move(client.transaction);
@@ -57,10 +51,12 @@ void exec(CommandContext& ctx) {
 }
 
 void watch(CommandContext& ctx) {
-  if (ctx.client.has(kClientInMulti)) return ctx.reply.error("ERR WATCH inside MULTI is not allowed");
+  if (ctx.client.has(kClientInMulti))
+    return ctx.reply.error("ERR WATCH inside MULTI is not allowed");
   // Once a watched key has changed EXEC fails whatever else is watched.
   if (!ctx.client.watched_key_changed) {
-    for (const std::string_view key : ctx.args.subspan(1)) ctx.server.watches().watch(ctx.client, key);
+    for (const std::string_view key : ctx.args.subspan(1))
+      ctx.server.watches().watch(ctx.client, key);
   }
   ctx.reply.ok();
 }
@@ -118,6 +114,8 @@ constexpr CommandRow kTransactionRows[] = {
 
 }  // namespace
 
-std::span<const CommandRow> transaction_rows() { return kTransactionRows; }
+std::span<const CommandRow> transaction_rows() {
+  return kTransactionRows;
+}
 
 }  // namespace latchkey::commands

@@ -17,19 +17,25 @@ constexpr size_t kMostShownBytes = 128;
 
 // Commands that act on the transaction itself and are not queued.
 bool runs_at_once_in_multi(const Command& command) {
-  static constexpr std::string_view kNames[] = {"exec", "discard", "multi", "watch", "quit", "reset"};
+  static constexpr std::string_view kNames[] = {"exec",  "discard", "multi",
+                                                "watch", "quit",    "reset"};
   return std::find(std::begin(kNames), std::end(kNames), command.full_name) != std::end(kNames);
 }
 
+// A word as it is shown to a client: as the reference's, it ends at a NUL.
 std::string quote(std::string_view text, size_t most) {
-  return "'" + std::string(text.substr(0, most)) + "'";
+  return "'" + std::string(text.substr(0, std::min(most, text.find('\0')))) + "'";
 }
 
 }  // namespace
 
-const CommandTable& Dispatcher::server_commands() const { return server_.commands(); }
+const CommandTable& Dispatcher::server_commands() const {
+  return server_.commands();
+}
 
-void Dispatcher::begin_batch() { last_ticks_ = base::CycleClock::ticks(); }
+void Dispatcher::begin_batch() {
+  last_ticks_ = base::CycleClock::ticks();
+}
 
 Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command* command) {
   if (command == nullptr && (command = lookup(args)) == nullptr) {
@@ -37,10 +43,12 @@ Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command*
     return Outcome::kDone;
   }
   if (!command->accepts_word_count(args.size())) [[unlikely]] {
-    reject(client, command, "ERR wrong number of arguments for '" + command->full_name + "' command");
+    reject(client, command,
+           "ERR wrong number of arguments for '" + command->full_name + "' command");
     return Outcome::kDone;
   }
-  if (((client.flags & kGatedClientFlags) | server_.state() | (command->flags & kProtected)) != 0) [[unlikely]] {
+  if (((client.flags & kGatedClientFlags) | server_.state() | (command->flags & kProtected)) != 0)
+      [[unlikely]] {
     bool call_it = false;
     const Outcome outcome = gate(client, *command, args, &call_it);
     if (call_it) call(client, *command, args);
@@ -53,9 +61,11 @@ Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command*
 }
 
 void Dispatcher::call(Client& client, Command& command, Arguments args) {
-  CommandContext ctx{server_,        client,          command, args, server_.database(client.database), client.reply,
-                     server_.effects()};
-  // Commands of a batch follow one another: the end of one is the start of the next. Nested ones are timed by themselves.
+  CommandContext ctx{
+      server_,      client,           command, args, server_.database(client.database),
+      client.reply, server_.effects()};
+  // Commands of a batch follow one another: the end of one is the start of the next. Nested ones
+  // are timed by themselves.
   const bool nested = depth_++ > 0;
   const uint64_t started = nested ? base::CycleClock::ticks() : last_ticks_;
   const uint64_t errors = client.reply.error_count();
@@ -96,7 +106,8 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   }
 }
 
-Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments args, bool* call_it) {
+Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments args,
+                                     bool* call_it) {
   const ConfigValues& settings = server_.settings();
   const uint32_t state = server_.state();
   const bool from_script = client.has(kClientScript);
@@ -106,23 +117,29 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
     return Outcome::kDone;
   };
 
-  if (client.has(kClientNeedsAuth) && !command.has(kNoAuth)) return refuse("NOAUTH Authentication required.");
+  if (client.has(kClientNeedsAuth) && !command.has(kNoAuth))
+    return refuse("NOAUTH Authentication required.");
   if (command.has(kProtected)) {
     const ProtectedAction allowed = settings.enable_debug_command;
     const bool local = client.connection() == nullptr || client.connection()->peer_is_local();
     if (allowed == ProtectedAction::kNo || (allowed == ProtectedAction::kLocal && !local)) {
       return refuse(
-          "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local "
-          "connection, otherwise you need to set this option in the configuration file, and then restart the server.");
+          "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", "
+          "you can run it from a local "
+          "connection, otherwise you need to set this option in the configuration file, and then "
+          "restart the server.");
     }
   }
   if (client.has(kClientInMulti) && command.has(kNoMulti)) {
     return refuse("ERR Command not allowed inside a transaction");
   }
-  if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command)) return Outcome::kDone;
-  if (client.has(kClientSubscribed) && !client.reply.is_resp3() && !may_run_while_subscribed(command)) {
+  if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command))
+    return Outcome::kDone;
+  if (client.has(kClientSubscribed) && !client.reply.is_resp3() &&
+      !may_run_while_subscribed(command)) {
     return refuse("ERR Can't execute '" + command.full_name +
-                  "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
+                  "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in "
+                  "this context");
   }
   if ((state & kStateLoading) != 0 && !command.has(kLoading)) {
     return refuse("LOADING Redis is loading the dataset in memory");
@@ -148,15 +165,17 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
 }
 
 bool Dispatcher::may_run_while_subscribed(const Command& command) const {
-  static constexpr std::string_view kNames[] = {"ping",        "subscribe",    "ssubscribe",   "psubscribe", "unsubscribe",
-                                                "sunsubscribe", "punsubscribe", "quit",         "reset"};
+  static constexpr std::string_view kNames[] = {"ping",         "subscribe",   "ssubscribe",
+                                                "psubscribe",   "unsubscribe", "sunsubscribe",
+                                                "punsubscribe", "quit",        "reset"};
   return std::find(std::begin(kNames), std::end(kNames), command.full_name) != std::end(kNames);
 }
 
 bool Dispatcher::refuse_out_of_memory(Client& client, Command& command) {
   // Queued commands are refused when they are queued; EXEC by what its queue holds.
   uint32_t flags = command.flags;
-  if (client.transaction != nullptr && command.full_name == "exec") flags |= client.transaction->command_flags;
+  if (client.transaction != nullptr && command.full_name == "exec")
+    flags |= client.transaction->command_flags;
   if ((flags & kDenyOom) == 0) return false;
   if (server_.used_memory() <= server_.settings().maxmemory) return false;
   reject(client, &command, "OOM command not allowed when used memory > 'maxmemory'.");
@@ -167,7 +186,13 @@ void Dispatcher::reject(Client& client, Command* command, std::string_view error
   if (client.transaction != nullptr) client.transaction->aborted = true;
   if (command != nullptr) ++command->stats.rejected_calls;
   const size_t mark = client.out().mark();
-  client.reply.error(error);
+  if (command != nullptr && command->full_name == "exec") {
+    end_transaction(server_, client);
+    if (error.starts_with("ERR ")) error.remove_prefix(4);
+    client.reply.error("EXECABORT Transaction discarded because of: " + std::string(error));
+  } else {
+    client.reply.error(error);
+  }
   count_error(client, client.reply.last_error_mark());
   if (client.has(kClientReplyOff | kClientReplySkip)) client.out().truncate(mark);
 }
@@ -176,14 +201,16 @@ std::string Dispatcher::unknown_command_error(Arguments args) const {
   const Command* container = server_commands().find(args[0]);
   if (container != nullptr && container->is_container() && args.size() > 1) {
     std::string name(container->full_name);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return std::toupper(c); });
     return "ERR unknown subcommand " + quote(args[1], kMostShownBytes) + ". Try " + name + " HELP.";
   }
   std::string shown;
   for (size_t i = 1; i < args.size() && shown.size() < kMostShownBytes; ++i) {
     shown += quote(args[i], kMostShownBytes - shown.size()) + " ";
   }
-  return "ERR unknown command " + quote(args[0], kMostShownBytes) + ", with args beginning with: " + shown;
+  return "ERR unknown command " + quote(args[0], kMostShownBytes) +
+         ", with args beginning with: " + shown;
 }
 
 void Dispatcher::count_error(Client& client, size_t mark) {

@@ -2,9 +2,14 @@
 
 #include <cstring>
 
+#include "server/client.h"
+#include "server/server.h"
+#include "server/watch.h"
+
 namespace latchkey::server {
 
-StoredRequest::StoredRequest(Command& command, std::span<const std::string_view> words) : command_(&command) {
+StoredRequest::StoredRequest(Command& command, std::span<const std::string_view> words)
+    : command_(&command) {
   for (const std::string_view word : words) bytes_size_ += word.size();
   bytes_.reset(new char[bytes_size_]);
   words_.reserve(words.size());
@@ -14,6 +19,12 @@ StoredRequest::StoredRequest(Command& command, std::span<const std::string_view>
     words_.emplace_back(at, word.size());
     at += word.size();
   }
+}
+
+void end_transaction(Server& server, Client& client) {
+  client.transaction.reset();
+  client.set(kClientInMulti, false);
+  server.watches().unwatch_all(client);
 }
 
 }  // namespace latchkey::server

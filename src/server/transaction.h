@@ -9,7 +9,9 @@
 
 namespace latchkey::server {
 
+class Client;
 struct Command;
+class Server;
 
 // A request that outlives the buffer it came in: its words in one allocation.
 class StoredRequest {
@@ -34,5 +36,9 @@ struct Transaction {
   bool aborted = false;
   size_t memory_usage = 0;
 };
+
+// Drops what the client has queued and whatever it watches. Of no effect on a client without a
+// transaction but for the watches.
+void end_transaction(Server& server, Client& client);
 
 }  // namespace latchkey::server

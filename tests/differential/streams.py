@@ -128,7 +128,7 @@ class Generator:
             self._follow_multi(client, request)
             if row.alone:
                 return requests, not row.in_multi
-        return requests or [Request([b"PING"])], False
+        return requests or [Request([b"GET", b"k1"])], False
 
     def _request(self, row):
         words = row.template.words(self.rng, self.kinds)
@@ -138,7 +138,7 @@ class Generator:
         elif self.rng.random() < 0.05:
             words = [bytes(words[0]).swapcase(), *words[1:]]
         if not words or not words[0]:
-            words = [b"PING"]
+            words = [b"GET", b"k1"]
         form = "array"
         if self.rng.random() < 0.06 and sum(map(len, words)) < 2000:
             form = self.rng.choice(["inline", "inline", "noise"])

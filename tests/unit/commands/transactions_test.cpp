@@ -1,0 +1,76 @@
+#include <catch2/catch.hpp>
+
+#include "commands/groups.h"
+#include "unit/server_fixture.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+struct TransactionsFixture : ServerFixture {
+  TransactionsFixture()
+      : ServerFixture(
+            {commands::counter_rows(), commands::string_rows(), commands::transaction_rows()}) {}
+};
+
+}  // namespace
+
+TEST_CASE("EXEC answers with the replies of what was queued", "[transactions]") {
+  TransactionsFixture server;
+  TestClient client(server);
+  CHECK(client.run("MULTI") == kOk);
+  CHECK(client.run("SET a 1") == kQueued);
+  CHECK(client.run("INCR a") == kQueued);
+  CHECK(client.run("EXEC") == array({std::string(kOk), integer(2)}));
+  CHECK(client.run("EXEC") == error("ERR EXEC without MULTI"));
+}
+
+TEST_CASE("EXEC does nothing when a watched key was written meanwhile", "[transactions]") {
+  TransactionsFixture server;
+  TestClient client(server);
+  TestClient other(server);
+  client.run("WATCH a");
+  client.run("MULTI");
+  client.run("SET a mine");
+  other.run("SET a theirs");
+  CHECK(client.run("EXEC") == kNullArray);
+  CHECK(client.run("GET a") == bulk("theirs"));
+}
+
+TEST_CASE("An error while queueing aborts the transaction", "[transactions]") {
+  TransactionsFixture server;
+  TestClient client(server);
+  client.run("MULTI");
+  CHECK(client.run("GET") == error("ERR wrong number of arguments for 'get' command"));
+  client.run("SET a 1");
+  CHECK(client.run("EXEC") == error("EXECABORT Transaction discarded because of previous errors."));
+  CHECK(client.run("GET a") == kNull);
+}
+
+TEST_CASE("An EXEC that is refused ends the transaction and its watches", "[transactions]") {
+  TransactionsFixture server;
+  TestClient client(server);
+  TestClient other(server);
+  client.run("WATCH a");
+  client.run("MULTI");
+  client.run("SET a 1");
+  const std::string refused = error(
+      "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command");
+  CHECK(client.run("EXEC now") == refused);
+  CHECK(client.run("EXEC") == error("ERR EXEC without MULTI"));
+  other.run("SET a 2");
+  client.run("MULTI");
+  client.run("GET a");
+  CHECK(client.run("EXEC") == array({bulk("2")}));
+  CHECK(client.run("EXEC now") == refused);
+}
+
+TEST_CASE("An unknown command's words are shown up to a NUL", "[dispatcher]") {
+  TransactionsFixture server;
+  TestClient client(server);
+  using namespace std::string_view_literals;
+  CHECK(client.run_words({"NO\0SUCH"sv, "a\0b"sv, "c"sv}) ==
+        error("ERR unknown command 'NO', with args beginning with: 'a' 'c' "));
+}
+
+}  // namespace latchkey::tests
