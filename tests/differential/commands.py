@@ -173,8 +173,8 @@ SERVER = [
     Row("WAIT (0|abc|-1) (0|-1|abc)"),
     Row("COMMAND GETKEYS <request>"),
     Row("COMMAND GETKEYSANDFLAGS <request>"),
-    Row("COMMAND INFO <command>+", compare="unordered_flags"),
-    Row("COMMAND DOCS <command>+", compare="any_order_deep"),
+    Row("COMMAND INFO <described>+", compare="unordered_flags"),
+    Row("COMMAND DOCS <described>+", compare="any_order_deep"),
     Row("COMMAND LIST FILTERBY (MODULE nosuch|PATTERN nosuch*|ACLCAT nosuch|<word> <word>)"),
     Row("COMMAND NOSUCH"),
     Row("CONFIG GET (maxmemory|maxmemory-policy|appendonly|databases|timeout|nosuch|hz|port-nosuch|list-max-listpack-size)+",
@@ -237,11 +237,18 @@ READERS = {
 }
 
 
-class Vocabulary:
-    """The rows and scripts that both servers know, by theme."""
+# Documented with what newer versions than the reference added.
+GROWN = {"set"}
 
-    def __init__(self, commands):
+
+class Vocabulary:
+    """The rows and scripts that both servers know, by theme. `not_shared`: commands that only one of them knows."""
+
+    def __init__(self, commands, not_shared):
         self.commands = sorted(commands)
+        self.not_shared = not_shared
+        outgrown = {name.split("|")[0] for name in not_shared if "|" in name}
+        self.described = sorted(commands - GROWN - outgrown)
         self.themes = {}
         for theme, rows in THEMES.items():
             known = [row for row in rows if row.known_to(commands)]
@@ -250,3 +257,16 @@ class Vocabulary:
         self.scripts = [(grammar.Template(arguments), body.encode())
                         for needs, arguments, body in scripts.SCRIPTS
                         if all(need.lower() in commands for need in needs.split())]
+
+    def comparable(self, words):
+        """Whether a request is not about commands that only one server knows, nor about all that there are."""
+        names = [word.decode("latin1").lower() for word in words]
+        if not names or not names[0] or names == ["command"]:
+            return False
+        if names[0] != "command":
+            return names[0] not in self.not_shared
+        if len(names) == 2 and names[1] in ("docs", "info"):
+            return False
+        if names[1] in ("docs", "info"):
+            return all(name in self.described or name not in self.not_shared and name not in self.commands for name in names[2:])
+        return not self.not_shared.intersection(names[2:3])

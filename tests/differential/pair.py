@@ -1,5 +1,6 @@
 """The two servers, and a stream run on both."""
 
+import os
 import socket
 import sys
 import time
@@ -187,19 +188,25 @@ class Difference:
         self.log = log
 
     def __str__(self):
-        text = "%s\n  ours:      %s\n  reference: %s" % (self.what, shown(self.ours), shown(self.theirs))
+        text = "%s\n  ours:      %s\n  reference: %s" % (self.what, *shown(self.ours, self.theirs))
         return text + ("\n  our server ended; the end of its log:\n%s" % self.log[-3000:] if self.log else "")
 
 
-def shown(value):
-    text = repr(value)
-    return text if len(text) < 1500 else text[:700] + " ... " + text[-700:]
+def shown(*values, most=300):
+    """Two values as text; where they are long, from shortly before they part."""
+    texts = [repr(value) for value in values]
+    if max(map(len, texts)) <= most:
+        return texts
+    start = max(len(os.path.commonprefix(texts)) - most // 3, 0)
+    return ["..."[: start] + text[start : start + most] + ("..." if len(text) > start + most else "") for text in texts]
 
 
 class Pair:
     def __init__(self, ours, reference):
         self.sides = (Side(ours), Side(reference))
-        self.known = set.intersection(*(side.known_commands() for side in self.sides))
+        ours, theirs = (side.known_commands() for side in self.sides)
+        self.known = ours & theirs
+        self.not_shared = ours ^ theirs
 
     def close(self):
         for side in self.sides:
@@ -223,7 +230,7 @@ class Pair:
         self.sides[1].revive()
         if log and difference:
             difference.log = log
-        elif difference and any(resp.Silent.raw in (difference.ours, difference.theirs) for _ in "x"):
+        elif difference and resp.Silent.raw in (difference.ours, difference.theirs):
             for side in self.sides:
                 side.restart()
         return difference

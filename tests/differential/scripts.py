@@ -83,7 +83,6 @@ SCRIPTS = [
     ("", "1 <key>", "return {KEYS[2] == nil, ARGV[1] == nil}"),
     ("", "0 <value>", "return #ARGV[1]"),
     ("", "0 <value>", "return tonumber(ARGV[1])"),
-    ("", "0 <value>", "return string.format('%q', ARGV[1])"),
     ("", "0", "return {string.rep('x', 5), table.concat({1, 2, 3}, ','), math.floor(2.7), #'abc'}"),
     ("", "0", "local t = {} for i = 1, 200 do t[i] = i end return t"),
     ("", "0", "return tostring(1e15) .. ' ' .. tostring(0.1) .. ' ' .. tostring(2^53) .. ' ' .. tostring(-0.0)"),

@@ -82,7 +82,7 @@ class Generator:
         self.rng = random.Random(seed)
         self.bodies = [body for _, body in vocabulary.scripts]
         self.kinds = dict(values.KINDS, script=self._script, loaded=self._loaded, body=self._body, sha=self._sha,
-                          request=self._request_words, command=self._command)
+                          request=self._request_words, described=self._described)
 
     def stream(self, length, theme=None):
         """(theme, steps) with about `length` requests."""
@@ -137,7 +137,7 @@ class Generator:
             words = grammar.mutate(words, self.rng)
         elif self.rng.random() < 0.05:
             words = [bytes(words[0]).swapcase(), *words[1:]]
-        if not words or not words[0]:
+        if not self.vocabulary.comparable(words):
             words = [b"GET", b"k1"]
         form = "array"
         if self.rng.random() < 0.06 and sum(map(len, words)) < 2000:
@@ -182,5 +182,5 @@ class Generator:
             return [b"GET", b"k1"]
         return row.template.words(rng, self.kinds)
 
-    def _command(self, rng):
-        return rng.choice(self.vocabulary.commands).encode() if rng.random() < 0.9 else values.word(rng)
+    def _described(self, rng):
+        return rng.choice(self.vocabulary.described).encode() if rng.random() < 0.9 else b"nosuch"
