@@ -74,10 +74,13 @@ void Engine::eval(CommandContext& ctx, bool read_only) {
 }
 
 void Engine::eval_sha(CommandContext& ctx, bool read_only) {
+  constexpr std::string_view kNoScript = "NOSCRIPT No matching script. Please use EVAL.";
+  constexpr size_t kShaLength = 40;
   size_t key_count = 0;
+  if (ctx.args[1].size() != kShaLength) return ctx.reply.error(kNoScript);
   if (!read_key_count(ctx, &key_count)) return;
   Script* script = cache_.find_sha(ctx.args[1]);
-  if (script == nullptr) return ctx.reply.error("NOSCRIPT No matching script. Please use EVAL.");
+  if (script == nullptr) return ctx.reply.error(kNoScript);
   run(ctx, *script, read_only, key_count);
 }
 

@@ -199,18 +199,18 @@ SERVER = [
 ]
 
 SCRIPTING = [
-    Row("EVAL <script>"),
-    Row("EVAL <script>"),
-    Row("EVAL <script>"),
-    Row("EVAL_RO <script>"),
+    Row("EVAL <script>", compare="script"),
+    Row("EVAL <script>", compare="script"),
+    Row("EVAL <script>", compare="script"),
+    Row("EVAL_RO <script>", compare="script"),
     Row("EVALSHA <loaded>"),
     Row("EVALSHA_RO <loaded>"),
-    Row("SCRIPT LOAD <body>"),
+    Row("SCRIPT LOAD <body>", compare="script"),
     Row("SCRIPT EXISTS <sha>+"),
     Row("SCRIPT FLUSH [ASYNC|SYNC|<word>]"),
     Row("SCRIPT KILL"),
     Row("EVALSHA (abc|ffffffffffffffffffffffffffffffffffffffff) 0"),
-    Row("EVAL [<small>] (0|1|-1|abc|2) [<key>]"),
+    Row("EVAL [<small>] (0|1|-1|abc|2) [<key>]", compare="script"),
     Row("GET <key>"),
     Row("SET <key> <value>"),
 ]

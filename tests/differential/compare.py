@@ -92,11 +92,19 @@ def same_shape(ours, theirs):
     return ours.kind == theirs.kind and isinstance(ours.value, list) == isinstance(theirs.value, list)
 
 
+COMPILE_ERROR = b"-ERR Error compiling script (new function): user_script:"
+
+
+def script(ours, theirs):
+    """What a compiler says of a script that is no Lua is its own."""
+    return ours.raw.startswith(COMPILE_ERROR) and theirs.raw.startswith(COMPILE_ERROR)
+
+
 def replies_equal(ours, theirs, compare=None):
     if ours.raw == theirs.raw:
         return True
-    # An error is never a matter of chance.
-    if compare is None or ours.kind in "-!" or theirs.kind in "-!":
+    # Other errors are never a matter of chance.
+    if compare is None or compare != "script" and (ours.kind in "-!" or theirs.kind in "-!"):
         return False
     return globals()[compare](ours, theirs)
 

@@ -232,6 +232,9 @@ TEST_CASE("A script is kept by its digest until the cache is flushed") {
   constexpr std::string_view kSha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
   CHECK(scripts.client->run_words({"EVALSHA", kSha, "0"}) ==
         error("NOSCRIPT No matching script. Please use EVAL."));
+  // A digest that can be none is told before the number of keys is read.
+  CHECK(scripts.client->run_words({"EVALSHA", "short", "many"}) ==
+        error("NOSCRIPT No matching script. Please use EVAL."));
   CHECK(scripts.client->run_words({"SCRIPT", "LOAD", "return 1"}) == bulk(kSha));
   CHECK(scripts.client->run_words({"EVALSHA", kSha, "0"}) == integer(1));
   CHECK(scripts.client->run_words({"SCRIPT", "EXISTS", kSha, "x"}) ==
