@@ -17,10 +17,12 @@
 #include "server/command_line.h"
 #include "server/config.h"
 #include "server/crash_report.h"
+#include "server/live_settings.h"
 #include "server/logo.h"
 #include "server/proc_title.h"
 #include "server/process.h"
 #include "server/server.h"
+#include "server/shutdown.h"
 
 namespace latchkey {
 
@@ -59,7 +61,8 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   base::Logger log;
   server::Config config;
   server::ConfigError error;
-  const std::string input = line.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
+  const std::string input =
+      line.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
   if (!config.load(line.config_path, line.configuration(input), &error))
     return refuse_configuration(error, log);
   const server::ConfigValues& values = config.values();
@@ -91,21 +94,24 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   server.set_scripts(std::make_shared<script::Engine>(server));
   for (const std::string& problem : config.startup_problems()) log.warning(problem);
   if (!config.startup_problems().empty()) return 1;
+  server.set_crash_reporter(&crash_reporter);
+  server::register_process_settings(server, {&crash_reporter, &oom_score, &title, program});
   if (!server.listen()) return 1;
-  const auto text =
-      server::expand_proc_title(values.proc_title_template, values, program, config.file());
-  if (text && values.set_proc_title) {
-    title.set(*text);
-  }
+  server::show_title(title, program, config);
+  server.shutdown().watch_signals();
+  server.shutdown().on_exit([&] {
+    supervision.stopping();
+    if (!pidfile.empty()) server::remove_pidfile(pidfile, log);
+  });
   log.notice("Server initialized");
   if (values.port != 0) log.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log.notice("Ready to accept connections unix");
   supervision.ready();
 
   loop.run();
-  supervision.stopping();
-  if (!pidfile.empty()) server::remove_pidfile(pidfile, log);
-  return server.exit_code();
+  // The dataset goes with the process: freeing it key by key would only take time.
+  std::fflush(nullptr);
+  std::_Exit(server.exit_code());
 }
 
 }  // namespace

@@ -9,12 +9,16 @@ void add_all(server::CommandTable& table) {
   table.add(config_rows());
   table.add(counter_rows());
   table.add(database_rows());
+  table.add(debug_rows());
   table.add(expire_rows());
   table.add(info_rows());
   table.add(key_rows());
   table.add(lcs_rows());
+  table.add(lolwut_rows());
+  table.add(memory_rows());
   table.add(object_rows());
   table.add(scan_rows());
+  table.add(server_rows());
   table.add(string_batch_rows());
   table.add(string_condition_rows());
   table.add(string_range_rows());

@@ -1,4 +1,5 @@
-// The command groups of this folder, each the rows of one file. The composition adds them to the server's table.
+// The command groups of this folder, each the rows of one file. The composition adds them to the
+// server's table.
 #pragma once
 
 #include <span>
@@ -15,12 +16,16 @@ std::span<const server::CommandRow> command_rows();
 std::span<const server::CommandRow> config_rows();
 std::span<const server::CommandRow> counter_rows();
 std::span<const server::CommandRow> database_rows();
+std::span<const server::CommandRow> debug_rows();
 std::span<const server::CommandRow> expire_rows();
 std::span<const server::CommandRow> info_rows();
 std::span<const server::CommandRow> key_rows();
 std::span<const server::CommandRow> lcs_rows();
+std::span<const server::CommandRow> lolwut_rows();
+std::span<const server::CommandRow> memory_rows();
 std::span<const server::CommandRow> object_rows();
 std::span<const server::CommandRow> scan_rows();
+std::span<const server::CommandRow> server_rows();
 std::span<const server::CommandRow> string_batch_rows();
 std::span<const server::CommandRow> string_condition_rows();
 std::span<const server::CommandRow> string_range_rows();

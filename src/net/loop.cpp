@@ -14,7 +14,9 @@ struct Loop::Hooks {
 };
 
 Loop::Loop()
-    : read_buffer_(new char[kReadSize]), loop_(std::make_unique<uv_loop_t>()), hooks_(std::make_unique<Hooks>()) {
+    : read_buffer_(new char[kReadSize]),
+      loop_(std::make_unique<uv_loop_t>()),
+      hooks_(std::make_unique<Hooks>()) {
   LK_ASSERT(uv_loop_init(loop_.get()) == 0);
   loop_->data = this;
   uv_prepare_init(loop_.get(), &hooks_->prepare);
@@ -34,9 +36,13 @@ Loop::~Loop() {
   uv_loop_close(loop_.get());
 }
 
-void Loop::run() { uv_run(loop_.get(), UV_RUN_DEFAULT); }
+void Loop::run() {
+  uv_run(loop_.get(), UV_RUN_DEFAULT);
+}
 
-void Loop::stop() { uv_stop(loop_.get()); }
+void Loop::stop() {
+  uv_stop(loop_.get());
+}
 
 void Loop::end_turn() {
   ++counters_.cycles;
@@ -87,7 +93,34 @@ void Timer::start(uint64_t delay_ms, uint64_t repeat_ms) {
       delay_ms, repeat_ms);
 }
 
-void Timer::stop() { uv_timer_stop(&handle_->timer); }
+void Timer::stop() {
+  uv_timer_stop(&handle_->timer);
+}
+
+struct Waker::Handle {
+  Loop& loop;
+  std::function<void()> callback;
+  uv_async_t async{};
+};
+
+Waker::Waker(Loop& loop, std::function<void()> callback)
+    : handle_(new Handle{loop, std::move(callback)}) {
+  uv_async_init(loop.handle(), &handle_->async, [](uv_async_t* async) {
+    auto* handle = static_cast<Handle*>(async->data);
+    handle->loop.begin_work();
+    handle->callback();
+  });
+  handle_->async.data = handle_;
+}
+
+Waker::~Waker() {
+  uv_close(reinterpret_cast<uv_handle_t*>(&handle_->async),
+           [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
+}
+
+void Waker::wake() {
+  uv_async_send(&handle_->async);
+}
 
 struct SignalWatcher::Handle {
   uv_signal_t signal;
@@ -99,7 +132,8 @@ SignalWatcher::SignalWatcher(Loop& loop, int signal_number, std::function<void()
   uv_signal_init(loop.handle(), &handle_->signal);
   handle_->signal.data = handle_;
   uv_signal_start(
-      &handle_->signal, [](uv_signal_t* signal, int) { static_cast<Handle*>(signal->data)->callback(); },
+      &handle_->signal,
+      [](uv_signal_t* signal, int) { static_cast<Handle*>(signal->data)->callback(); },
       signal_number);
 }
 

@@ -1,4 +1,5 @@
-// The event loop: libuv's, with what the connections on it share. One thread; nothing here is thread-safe.
+// The event loop: libuv's, with what the connections on it share. One thread; nothing here is
+// thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ namespace latchkey::net {
 
 class Loop {
  public:
-  // Bytes that one read of a connection takes at most, unless the connection waits for a large argument.
+  // Bytes that one read of a connection takes at most, unless the connection waits for a large
+  // argument.
   static constexpr size_t kReadSize = 64 * 1024;
 
   struct Counters {
@@ -39,10 +41,10 @@ class Loop {
   void run();
   void stop();
 
-  // Serves what is ready and returns at once; for use inside a callback that takes long (a script that does not end). libuv
-  // asks not to re-enter uv_run from its own callbacks; its Linux back end bears it, since it looks every ready descriptor's
-  // watcher up again before it calls it. The caller sees to it that the connection it is serving is neither read from nor
-  // closed meanwhile.
+  // Serves what is ready and returns at once; for use inside a callback that takes long (a script
+  // that does not end). libuv asks not to re-enter uv_run from its own callbacks; its Linux back
+  // end bears it, since it looks every ready descriptor's watcher up again before it calls it. The
+  // caller sees to it that the connection it is serving is neither read from nor closed meanwhile.
   void run_nested();
   bool nested() const { return nested_ > 0; }
 
@@ -86,6 +88,22 @@ class Timer {
   // Milliseconds; a repeat of 0 means once. Starting a running timer starts it anew.
   void start(uint64_t delay_ms, uint64_t repeat_ms = 0);
   void stop();
+
+ private:
+  struct Handle;
+  Handle* handle_;
+};
+
+// Calls back on the loop, soon after somebody asked for it: another thread, or a signal handler.
+// Several askings may be answered by one call.
+class Waker {
+ public:
+  Waker(Loop& loop, std::function<void()> callback);
+  ~Waker();
+  Waker(const Waker&) = delete;
+  Waker& operator=(const Waker&) = delete;
+  // May be called from any thread and from signal handlers.
+  void wake();
 
  private:
   struct Handle;

@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "server/crash_report.h"
 #include "server/memory.h"
+#include "server/proc_title.h"
 #include "server/process.h"
 #include "server/server.h"
 
@@ -36,6 +38,32 @@ void refuse_what_is_missing(Server& server) {
 }
 
 }  // namespace
+
+bool show_title(ProcessTitle& title, const std::string& program, const Config& config) {
+  const ConfigValues& values = config.values();
+  const auto text = expand_proc_title(values.proc_title_template, values, program, config.file());
+  if (text && values.set_proc_title) title.set(*text);
+  return text.has_value();
+}
+
+void register_process_settings(Server& server, const ProcessParts& parts) {
+  Config& config = server.config();
+  config.on_change({"crash-log-enabled"}, [&server, parts](std::string*) {
+    parts.crash_reporter->enable(server.settings().crash_log_enabled);
+    return true;
+  });
+  config.on_change({"oom-score-adj", "oom-score-adj-values"}, [&server, parts](std::string* error) {
+    if (parts.oom_score->apply(server.settings(), OomScore::Role::kMaster, server.log()))
+      return true;
+    *error = "Failed to apply new oom_score_adj configuration, check server logs.";
+    return false;
+  });
+  config.on_change({"proc-title-template"}, [&config, parts](std::string* error) {
+    if (show_title(*parts.title, parts.program, config)) return true;
+    *error = "Unable to set process title";
+    return false;
+  });
+}
 
 void register_live_settings(Server& server) {
   Config& config = server.config();

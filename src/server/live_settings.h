@@ -2,11 +2,29 @@
 // upon at once.
 #pragma once
 
+#include <string>
+
 namespace latchkey::server {
 
+class Config;
+class CrashReporter;
+class OomScore;
+class ProcessTitle;
 class Server;
 
 // To be called once, when the server is composed.
 void register_live_settings(Server& server);
+
+// What belongs to the process that a server runs in.
+struct ProcessParts {
+  CrashReporter* crash_reporter;
+  OomScore* oom_score;
+  ProcessTitle* title;
+  std::string program;  // as the process was called
+};
+// The directives that concern the process. The parts must outlive the server.
+void register_process_settings(Server& server, const ProcessParts& parts);
+// Shows proc-title-template as the process's title. False when the template is malformed.
+bool show_title(ProcessTitle& title, const std::string& program, const Config& config);
 
 }  // namespace latchkey::server

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "net/listener.h"
+#include "server/crash_report.h"
 #include "server/dispatcher.h"
 #include "server/info.h"
 #include "server/live_settings.h"
 #include "server/output_limits.h"
 #include "server/pause.h"
 #include "server/request_pump.h"
+#include "server/shutdown.h"
 #include "server/watch.h"
 
 namespace latchkey::server {
@@ -63,7 +65,8 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       start_monotonic_us_(clock.monotonic_us()),
       run_id_(base::random_hex(kIdDigits)),
       replication_id_(base::random_hex(kIdDigits)),
-      info_(std::make_unique<InfoSections>()) {
+      info_(std::make_unique<InfoSections>()),
+      shutdown_(std::make_unique<Shutdown>(*this)) {
   environment_.random = base::Random(seed_from_system());
   environment_.expiry_observer = expiry_notifier_.get();
   stats_.on_errors_overflow = [this](Stats::ErrorCounts errors) {
@@ -108,7 +111,8 @@ void Server::apply_settings() {
 
 void Server::refresh_clock() {
   environment_.now_ms = clock_.wall_us() / 1000;
-  environment_.access_clock = static_cast<uint32_t>(environment_.now_ms / 1000) & store::Entry::kMaxAccess;
+  environment_.access_clock =
+      static_cast<uint32_t>(environment_.now_ms / 1000) & store::Entry::kMaxAccess;
 }
 
 bool Server::listen() {
@@ -186,18 +190,26 @@ void Server::accept(net::Connection* connection) {
     refuse("-ERR max number of clients reached\r\n");
     return;
   }
-  if (settings().protected_mode && settings().requirepass.empty() &&
-      !connection->peer_is_local()) {
+  if (settings().protected_mode && settings().requirepass.empty() && !connection->peer_is_local()) {
     refuse(
-        "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default "
-        "user. In this mode connections are only accepted from the loopback interface. If you want to connect from external "
-        "computers to Redis you may adopt one of the following solutions: 1) Just disable protected mode sending the command "
-        "'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the same host the server is "
-        "running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use CONFIG REWRITE to make this "
-        "change permanent. 2) Alternatively you can just disable the protected mode by editing the Redis configuration file, "
-        "and setting the protected mode option to 'no', and then restarting the server. 3) If you started the server manually "
-        "just for testing, restart it with the '--protected-mode no' option. 4) Set up an authentication password for the "
-        "default user. NOTE: You only need to do one of the above things in order for the server to start accepting "
+        "-DENIED Redis is running in protected mode because protected mode is enabled and no "
+        "password is set for the default "
+        "user. In this mode connections are only accepted from the loopback interface. If you want "
+        "to connect from external "
+        "computers to Redis you may adopt one of the following solutions: 1) Just disable "
+        "protected mode sending the command "
+        "'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from "
+        "the same host the server is "
+        "running, however MAKE SURE Redis is not publicly accessible from internet if you do so. "
+        "Use CONFIG REWRITE to make this "
+        "change permanent. 2) Alternatively you can just disable the protected mode by editing the "
+        "Redis configuration file, "
+        "and setting the protected mode option to 'no', and then restarting the server. 3) If you "
+        "started the server manually "
+        "just for testing, restart it with the '--protected-mode no' option. 4) Set up an "
+        "authentication password for the "
+        "default user. NOTE: You only need to do one of the above things in order for the server "
+        "to start accepting "
         "connections from the outside.\r\n");
     return;
   }
@@ -354,6 +366,11 @@ void Server::close_idle_clients() {
       enforce_output_limit(client);
     }
   });
+}
+
+void Server::panic(const std::string& message, const char* file, int line) {
+  if (crash_reporter_ != nullptr) crash_reporter_->panic(message, file, line);
+  base::assertion_failed(message.c_str(), file, line);
 }
 
 void Server::request_stop(int exit_code) {

@@ -1,5 +1,6 @@
-// One server: its databases, clients, commands, configuration and clock, composed. There are no globals: several servers can
-// live in one process, and one can run on a virtual clock without any socket.
+// One server: its databases, clients, commands, configuration and clock, composed. There are no
+// globals: several servers can live in one process, and one can run on a virtual clock without any
+// socket.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "server/client_registry.h"
 #include "server/command_table.h"
 #include "server/config.h"
+#include "server/debug_settings.h"
 #include "server/effects.h"
 #include "server/memory.h"
 #include "server/memory_report.h"
@@ -31,13 +33,16 @@ class Engine;
 namespace latchkey::server {
 
 class Blocking;
+class CrashReporter;
 class Dispatcher;
 class InfoSections;
 class PauseControl;
 class RequestPump;
+class Shutdown;
 class WatchRegistry;
 
-// Conditions under which not every command may run; the dispatcher asks closer questions only when one is set.
+// Conditions under which not every command may run; the dispatcher asks closer questions only when
+// one is set.
 enum ServerState : uint32_t {
   kStatePaused = 1u << 0,       // CLIENT PAUSE
   kStateBusy = 1u << 1,         // a script runs longer than it should
@@ -47,7 +52,8 @@ enum ServerState : uint32_t {
 
 class Server {
  public:
-  // All must outlive the server. Without a loop there are no connections and nothing happens by itself: call tick().
+  // All must outlive the server. Without a loop there are no connections and nothing happens by
+  // itself: call tick().
   Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop* loop);
   ~Server();
   Server(const Server&) = delete;
@@ -83,7 +89,8 @@ class Server {
   // REQUIRES: 0 <= index < database_count().
   store::Keyspace& database(int index) { return *databases_[static_cast<size_t>(index)]; }
 
-  // Scripts are a layer above; the server only hands their engine on to the handlers that asked for it.
+  // Scripts are a layer above; the server only hands their engine on to the handlers that asked for
+  // it.
   script::Engine& scripts() { return *scripts_; }
   void set_scripts(std::shared_ptr<script::Engine> scripts) { scripts_ = std::move(scripts); }
 
@@ -91,12 +98,13 @@ class Server {
   uint32_t state() const { return state_; }
   void set_state(uint32_t bit, bool on) { state_ = on ? state_ | bit : state_ & ~bit; }
 
-  // Reads the clock; the time that commands see (environment().now_ms) stands still between calls. Called once per batch.
+  // Reads the clock; the time that commands see (environment().now_ms) stands still between calls.
+  // Called once per batch.
   void refresh_clock();
   int64_t now_ms() const { return environment_.now_ms; }
 
-  // What the server does by itself, at most some milliseconds of it: active expiry, timeouts, figures. Called by the loop's
-  // timers; tests on virtual time call it.
+  // What the server does by itself, at most some milliseconds of it: active expiry, timeouts,
+  // figures. Called by the loop's timers; tests on virtual time call it.
   void tick();
   // Active expiry for at most about half a millisecond. False when there is more to do.
   bool expire_some();
@@ -107,6 +115,8 @@ class Server {
   // Begins (anew, as `hz` now says) or stops the calls of tick() by the loop.
   void start_ticking();
   void pause_ticking();
+  Shutdown& shutdown() { return *shutdown_; }
+
   // Registers what is to be done at every tick (`hz` times a second).
   void on_tick(std::function<void()> task) { tick_tasks_.push_back(std::move(task)); }
 
@@ -126,6 +136,11 @@ class Server {
   // Bytes allocated by the process now, and when the server had been composed.
   size_t used_memory() const { return memory_.used(); }
   size_t startup_memory() const { return startup_memory_; }
+
+  DebugSettings& debug_settings() { return debug_settings_; }
+  // Ends the process with a report that tells of a failure that nothing can mend.
+  [[noreturn]] void panic(const std::string& message, const char* file, int line);
+  void set_crash_reporter(CrashReporter* reporter) { crash_reporter_ = reporter; }
 
   InfoSections& info() { return *info_; }
   // What scripts hold, as their engine says.
@@ -196,6 +211,9 @@ class Server {
   std::string replication_id_;
   std::unique_ptr<InfoSections> info_;
   std::function<ScriptFigures()> script_figures_;
+  std::unique_ptr<Shutdown> shutdown_;
+  DebugSettings debug_settings_;
+  CrashReporter* crash_reporter_ = nullptr;
 };
 
 }  // namespace latchkey::server

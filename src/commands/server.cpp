@@ -1,0 +1,83 @@
+// SHUTDOWN, TIME.
+#include "server/server.h"
+
+#include <string>
+
+#include "commands/groups.h"
+#include "server/command_context.h"
+#include "server/shutdown.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+
+namespace {
+
+void shutdown(CommandContext& ctx) {
+  unsigned flags = 0;
+  bool abort = false;
+  for (ArgReader options(ctx.args, 1); options.more();) {
+    if (options.word("NOSAVE")) {
+      flags |= kShutdownNosave;
+    } else if (options.word("SAVE")) {
+      flags |= kShutdownSave;
+    } else if (options.word("NOW")) {
+      flags |= kShutdownNow;
+    } else if (options.word("FORCE")) {
+      flags |= kShutdownForce;
+    } else if (options.word("ABORT")) {
+      abort = true;
+    } else {
+      return ctx.syntax_error();
+    }
+  }
+  const bool contradictory = (flags & kShutdownSave) != 0 && (flags & kShutdownNosave) != 0;
+  if (contradictory || (abort && flags != 0)) return ctx.syntax_error();
+  // Without replicas to wait for a shutdown is over before anybody can think better of it.
+  if (abort) return ctx.reply.error("ERR No shutdown in progress.");
+  std::string error;
+  if (!ctx.server.shutdown().request(flags, &error)) return ctx.reply.error(error);
+  ctx.client.close_after_reply();
+}
+
+void time(CommandContext& ctx) {
+  constexpr int64_t kMicroseconds = 1'000'000;
+  const int64_t now_us = ctx.server.clock().wall_us();
+  ctx.reply.array(2);
+  ctx.reply.bulk(now_us / kMicroseconds);
+  ctx.reply.bulk(now_us % kMicroseconds);
+}
+
+constexpr CommandRow kServerRows[] = {
+    {"SHUTDOWN",
+     shutdown,
+     "[save-selector=NOSAVE|SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0",
+     kAdmin | kNoScript | kLoading | kStale | kNoMulti | kAllowBusy,
+     {},
+     0,
+     Group::kServer,
+     "1.0.0",
+     "O(N) when saving, where N is the total number of keys in all databases when saving data, "
+     "otherwise O(1)",
+     "Synchronously saves the database(s) to disk and shuts down the Redis server.",
+     {.history = "7.0.0 Added the `NOW`, `FORCE` and `ABORT` modifiers."}},
+    {"TIME",
+     time,
+     "",
+     kLoading | kStale | kFast,
+     {},
+     0,
+     Group::kServer,
+     "2.6.0",
+     "O(1)",
+     "Returns the server time.",
+     {.tips = "nondeterministic_output"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> server_rows() {
+  return kServerRows;
+}
+
+}  // namespace latchkey::commands

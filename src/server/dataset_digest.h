@@ -1,0 +1,32 @@
+// A digest of a dataset, equal for equal datasets however they came about: what DEBUG DIGEST tells,
+// by which datasets of two servers are compared. Computed as the reference does, so that its
+// datasets can be compared too.
+//
+// A value's digest begins at zero and takes in parts in order: d = sha1(d ^ sha1(part)), the parts
+// being the type's number and the string; a deadline, whichever, adds d ^= sha1("!!expire!!"). A
+// key's digest takes in the key first. A dataset's takes in the number of each database that is not
+// empty, and joins the keys by d ^= sha1(key's digest), so that their order does not matter.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace latchkey::store {
+class Entry;
+}
+
+namespace latchkey::server {
+
+class Server;
+
+using Digest = std::array<uint8_t, 20>;
+
+// Of the value alone. REQUIRES: a string.
+Digest value_digest(const store::Entry& entry);
+// Of all databases. Linear in the bytes of the dataset.
+Digest dataset_digest(Server& server);
+// Forty hexadecimal digits.
+std::string to_hex(const Digest& digest);
+
+}  // namespace latchkey::server

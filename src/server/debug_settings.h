@@ -1,0 +1,18 @@
+// What DEBUG changes about a running server, for those it concerns to read. Tests of the server use
+// them; nobody else should.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace latchkey::server {
+
+struct DebugSettings {
+  // QUICKLIST-PACKED-THRESHOLD: list elements of this many bytes and more get a node of their own.
+  static constexpr uint64_t kDefaultPackedThreshold = uint64_t{1} << 30;
+  uint64_t quicklist_packed_threshold = kDefaultPackedThreshold;
+  // SET-DISABLE-DENY-SCRIPTS: scripts may call commands that are denied to them.
+  bool scripts_may_call_denied = false;
+};
+
+}  // namespace latchkey::server

@@ -1,0 +1,174 @@
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "commands/groups.h"
+#include "server/shutdown.h"
+#include "unit/server_fixture.h"
+
+using namespace latchkey;
+using tests::ServerFixture;
+using tests::TestClient;
+
+namespace {
+
+// DEBUG is for servers that say so.
+struct DebugServer : ServerFixture {
+  DebugServer()
+      : ServerFixture({commands::debug_rows(), commands::string_rows(), commands::key_rows(),
+                       commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
+                       commands::memory_rows()},
+                      "enable-debug-command yes\nsave \"\"\n") {}
+};
+
+}  // namespace
+
+TEST_CASE("DEBUG is refused unless the configuration allows it") {
+  ServerFixture server({commands::debug_rows()});
+  TestClient client(server);
+  CHECK(client.run("DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed."));
+}
+
+TEST_CASE("DEBUG DIGEST-VALUE gives what the reference gives for the same value") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET number 1");
+  client.run("SET text foobar");
+  client.run("SET volatile foobar PX 1000");
+  CHECK(client.run("DEBUG DIGEST-VALUE number text volatile missing") ==
+        tests::array({tests::status("b4fc66738120fba0b5aa500ab5c2bf89cea1c5da"),
+                      tests::status("ca50da18efb08f00eeb6e2c4e91141b80a6d3473"),
+                      tests::status("2cd524e7338965542fa0093cac7b8e2310c375f0"),
+                      tests::status("0000000000000000000000000000000000000000")}));
+}
+
+TEST_CASE("DEBUG DIGEST tells datasets apart, whatever the order of their keys") {
+  DebugServer first;
+  DebugServer second;
+  TestClient one(first);
+  TestClient other(second);
+  CHECK(one.run("DEBUG DIGEST") == tests::status("0000000000000000000000000000000000000000"));
+  for (const char* request : {"SET a 1", "SET b 2"}) one.run(request);
+  for (const char* request : {"SET b 2", "SET a 1"}) other.run(request);
+  CHECK(one.run("DEBUG DIGEST") == other.run("DEBUG DIGEST"));
+  one.run("PERSIST a");
+  other.run("SET a 1 PX 1000");
+  CHECK(one.run("DEBUG DIGEST") != other.run("DEBUG DIGEST"));
+}
+
+TEST_CASE("DEBUG POPULATE makes keys without counting changes, and leaves those that are there") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET key:1 mine");
+  server.changes();
+  CHECK(client.run("DEBUG POPULATE 3") == tests::kOk);
+  CHECK(client.run("DEBUG POPULATE 2 sized 10") == tests::kOk);
+  CHECK(client.run("DBSIZE") == tests::integer(5));
+  CHECK(client.run("GET key:1") == tests::bulk("mine"));
+  CHECK(client.run("GET key:2") == tests::bulk("value:2"));
+  CHECK(client.run("GET sized:0") == tests::bulk(std::string_view("value:0\0\0\0", 10)));
+  CHECK(server.changes() == 0);
+}
+
+TEST_CASE("DEBUG OBJECT tells how a key is stored") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET name value");
+  server.advance_ms(3000);
+  const std::string told = client.run("DEBUG OBJECT name");
+  CHECK(told.starts_with("+Value at:0x"));
+  CHECK(told.find(" refcount:1 encoding:embstr serializedlength:6 lru:") != std::string::npos);
+  CHECK(told.ends_with(" lru_seconds_idle:3\r\n"));
+  CHECK(client.run("DEBUG OBJECT missing") == tests::error("ERR no such key"));
+}
+
+TEST_CASE("DEBUG HTSTATS describes the tables of a database") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("DEBUG HTSTATS 0") == tests::bulk("[Dictionary HT]\n[Expires HT]\n"));
+  client.run("SET name value");
+  const std::string told = client.run("DEBUG HTSTATS 0 full");
+  CHECK(told.find(" number of elements: 1\n") != std::string::npos);
+  CHECK(told.find(" max chain length: 1\n") != std::string::npos);
+  CHECK(client.run("DEBUG HTSTATS 99") == tests::error("ERR Out of range database"));
+}
+
+TEST_CASE("DEBUG SET-ACTIVE-EXPIRE leaves expired keys to those who ask for them") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("DEBUG SET-ACTIVE-EXPIRE 0");
+  client.run("SET name value PX 10");
+  server.advance_ms(100);
+  server.tick();
+  CHECK(client.run("DBSIZE") == tests::integer(1));
+  client.run("DEBUG SET-ACTIVE-EXPIRE 1");
+  server.tick();
+  CHECK(client.run("DBSIZE") == tests::integer(0));
+}
+
+TEST_CASE("DEBUG answers a wrong subcommand or number of words with one error") {
+  DebugServer server;
+  TestClient client(server);
+  for (const char* request : {"DEBUG nonsense", "DEBUG nonsense 1 2"}) {
+    CHECK(
+        client.run(request) ==
+        tests::error(
+            "ERR unknown subcommand or wrong number of arguments for 'nonsense'. Try DEBUG HELP."));
+  }
+  CHECK(client.run("DEBUG RELOAD") ==
+        tests::error("ERR DEBUG RELOAD needs persistence, which this server does not have"));
+}
+
+TEST_CASE("SHUTDOWN takes the steps of those who asked, and replies nothing") {
+  DebugServer server;
+  int steps = 0;
+  server.server.shutdown().on_exit([&] { ++steps; });
+  TestClient client(server);
+  CHECK(client.run("SHUTDOWN NOSAVE NOW").empty());
+  CHECK(steps == 1);
+  CHECK(client->has(server::kClientCloseAfterReply));
+}
+
+TEST_CASE("SHUTDOWN refuses what contradicts itself and what it cannot do") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("SHUTDOWN SAVE NOSAVE") == tests::error("ERR syntax error"));
+  CHECK(client.run("SHUTDOWN ABORT NOW") == tests::error("ERR syntax error"));
+  CHECK(client.run("SHUTDOWN ABORT") == tests::error("ERR No shutdown in progress."));
+  CHECK(client.run("SHUTDOWN SAVE").starts_with("-ERR Errors trying to SHUTDOWN."));
+}
+
+TEST_CASE("TIME tells the clock's seconds and microseconds") {
+  DebugServer server;
+  server.clock.advance_us(1'000'042 - server.clock.wall_us() % 1'000'000);
+  TestClient client(server);
+  const int64_t seconds = server.clock.wall_us() / 1'000'000;
+  CHECK(client.run("TIME") == tests::bulks({std::to_string(seconds), "42"}));
+}
+
+TEST_CASE("LOLWUT ends with the version, whatever it draws") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("LOLWUT").ends_with("\nRedis ver. 8.0.2\n\r\n"));
+  CHECK(client.run("LOLWUT VERSION 5 10 2").ends_with("\nRedis ver. 8.0.2\n\r\n"));
+  CHECK(client.run("LOLWUT VERSION x") ==
+        tests::error("ERR value is not an integer or out of range"));
+}
+
+TEST_CASE("MEMORY USAGE counts the bytes of a key and its value") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET name value");
+  CHECK(client.run("MEMORY USAGE missing") == tests::kNull);
+  CHECK(client.run("MEMORY USAGE name").starts_with(":"));
+  CHECK(client.run("MEMORY USAGE name SAMPLES -1") == tests::error("ERR syntax error"));
+}
+
+TEST_CASE("MEMORY STATS tells of each database that holds keys") {
+  DebugServer server;
+  TestClient client(server, 3);
+  client.run("SET name value");
+  const std::string told = client.run("MEMORY STATS");
+  CHECK(told.starts_with("%"));
+  CHECK(told.find("$4\r\ndb.0\r\n%2\r\n") != std::string::npos);
+  CHECK(told.find("$10\r\nkeys.count\r\n:1\r\n") != std::string::npos);
+}
