@@ -5,8 +5,10 @@
 namespace latchkey::commands {
 
 void add_all(server::CommandTable& table) {
+  table.add(client_rows());
   table.add(command_rows());
   table.add(config_rows());
+  table.add(connection_rows());
   table.add(counter_rows());
   table.add(database_rows());
   table.add(debug_rows());
@@ -24,6 +26,7 @@ void add_all(server::CommandTable& table) {
   table.add(string_range_rows());
   table.add(string_rows());
   table.add(transaction_rows());
+  table.add(wait_rows());
 }
 
 }  // namespace latchkey::commands

@@ -12,8 +12,10 @@ class CommandTable;
 
 namespace latchkey::commands {
 
+std::span<const server::CommandRow> client_rows();
 std::span<const server::CommandRow> command_rows();
 std::span<const server::CommandRow> config_rows();
+std::span<const server::CommandRow> connection_rows();
 std::span<const server::CommandRow> counter_rows();
 std::span<const server::CommandRow> database_rows();
 std::span<const server::CommandRow> debug_rows();
@@ -31,6 +33,7 @@ std::span<const server::CommandRow> string_condition_rows();
 std::span<const server::CommandRow> string_range_rows();
 std::span<const server::CommandRow> string_rows();
 std::span<const server::CommandRow> transaction_rows();
+std::span<const server::CommandRow> wait_rows();
 
 // Adds every group above.
 void add_all(server::CommandTable& table);

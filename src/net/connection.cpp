@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <vector>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -31,10 +31,26 @@ namespace {
 // Pieces of one write call.
 constexpr size_t kMostPieces = 64;
 
+// Kept input up to this size is put in front of what comes next, in the buffer that all connections
+// share, so that reads stay large and the connection's own buffer small.
+constexpr size_t kMostMoved = 4 * 1024;
+// The smallest buffer of a connection's own, and the least room that a read into it finds.
+constexpr size_t kLeastKept = 16 * 1024;
+// A buffer of a connection's own up to this size is left as it is while the connection is in use.
+constexpr size_t kLeastTrimmed = 32 * 1024;
+// An empty buffer larger than this is given back at once.
+constexpr size_t kMostRetained = 1024 * 1024;
+// A large argument is read straight into its place, in a buffer of the size that is known to be
+// needed; whether the peer means it shows as bytes arrive, so memory is reserved a step ahead of
+// them only.
+constexpr size_t kLargestStep = 8 * 1024 * 1024;
+
 void set_keepalive(int descriptor, int seconds) {
   const int on = 1;
-  if (seconds <= 0 || setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) != 0) return;
-  // First probe after the whole time, then three at a third of it: a dead peer is found after twice the time.
+  if (seconds <= 0 || setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) != 0)
+    return;
+  // First probe after the whole time, then three at a third of it: a dead peer is found after twice
+  // the time.
   const int interval = std::max(seconds / 3, 1);
   const int probes = 3;
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
@@ -70,7 +86,9 @@ Connection::Connection(Loop& loop, Kind kind)
   stream_->handle.data = this;
 }
 
-Connection::~Connection() { std::free(kept_); }
+Connection::~Connection() {
+  std::free(kept_);
+}
 
 Connection* Connection::accept(Loop& loop, void* listener, Kind kind) {
   auto* connection = new Connection(loop, kind);
@@ -108,143 +126,174 @@ void Connection::pause_reading() {
 
 void Connection::provide_buffer(char** base, size_t* size) {
   loop_.begin_work();
-  if (kept_size_ == 0) {
-    *base = loop_.read_buffer();
-    *size = Loop::kReadSize;
+  if (kept_size_ == 0 ||
+      (kept_size_ <= kMostMoved && handler_->wanted_input() <= Loop::kReadSize)) {
+    if (kept_size_ > 0) std::memcpy(loop_.read_buffer(), kept_ + kept_start_, kept_size_);
+    *base = loop_.read_buffer() + kept_size_;
+    *size = Loop::kReadSize - kept_size_;
     return;
   }
-  constexpr size_t kLeastRoom = 16 * 1024;
-  // A large argument is read straight into its place, in a buffer of the size that is known to be needed; whether the peer
-  // means it shows as bytes arrive, so memory is committed a step ahead of them only.
-  constexpr size_t kLargestStep = 8 * 1024 * 1024;
-  const size_t wanted = handler_->wanted_input();
-  size_t needed = kept_size_ + kLeastRoom;
-  if (wanted > kept_size_) needed = std::min(wanted, std::max(kept_size_ * 2, kept_size_ + kLargestStep));
-  if (kept_capacity_ - kept_size_ == 0 || kept_capacity_ < std::min(needed, wanted == 0 ? needed : wanted)) {
-    reserve_input(needed);
-  }
-  *base = kept_ + kept_size_;
-  *size = kept_capacity_ - kept_size_;
+  make_room();
+  *base = kept_ + kept_start_ + kept_size_;
+  *size = kept_capacity_ - kept_start_ - kept_size_;
 }
 
-void Connection::reserve_input(size_t capacity) {
-  if (capacity <= kept_capacity_) return;
-  auto* grown = static_cast<char*>(std::realloc(kept_, capacity));
-  if (grown == nullptr) throw std::bad_alloc();
-  kept_ = grown;
-  kept_capacity_ = capacity;
-}
-
-void Connection::on_read(ptrdiff_t count, const char* buffer) {
+void Connection::on_read(ptrdiff_t count, char* buffer) {
   if (count == 0 || closing_) return;
-  if (count < 0) {
-    handler_->on_disconnect();
-    return;
-  }
+  if (count == UV_EOF) return handler_->on_end_of_input();
+  if (count < 0) return handler_->on_disconnect();
   const auto size = static_cast<size_t>(count);
+  bytes_received_ += size;
   loop_.counters().bytes_read += size;
   ++loop_.counters().reads;
-  if (kept_size_ > 0) {
+  char* shared = loop_.read_buffer();
+  if (buffer != shared + kept_size_) {
     kept_size_ += size;
+    most_kept_ = std::max(most_kept_, kept_size_);
     resume_input();
     return;
   }
-  char* bytes = const_cast<char*>(buffer);
-  in_handler_ = true;
-  const size_t consumed = handler_->on_input({bytes, size});
-  in_handler_ = false;
-  if (consumed < size && !closing_) keep({bytes + consumed, size - consumed});
+  const size_t total = kept_size_ + size;
+  const size_t consumed = hand_over(shared, total, Loop::kReadSize);
+  if (closing_) return;
+  if (consumed == total) {
+    kept_size_ = 0;
+  } else {
+    keep(shared + consumed, total - consumed);
+  }
 }
 
-void Connection::keep(std::span<const char> rest) {
-  reserve_input(rest.size());
-  std::memcpy(kept_, rest.data(), rest.size());
-  kept_size_ = rest.size();
+size_t Connection::hand_over(char* bytes, size_t size, size_t capacity) {
+  in_handler_ = true;
+  in_hand_size_ = size;
+  in_hand_capacity_ = capacity;
+  const size_t consumed = handler_->on_input({bytes, size});
+  in_handler_ = false;
+  return consumed;
+}
+
+void Connection::keep(const char* rest, size_t size) {
+  if (kept_capacity_ < size) resize_input(std::max(size, kLeastKept));
+  std::memcpy(kept_, rest, size);
+  kept_start_ = 0;
+  kept_size_ = size;
+  most_kept_ = std::max(most_kept_, size);
+  if (handler_->wanted_input() > kept_capacity_) make_room();
+}
+
+void Connection::make_room() {
+  const size_t wanted = handler_->wanted_input();
+  const size_t spare = kept_capacity_ - kept_start_ - kept_size_;
+  const size_t missing = wanted > kept_size_ ? wanted - kept_size_ : 0;
+  if (spare >= (missing > 0 ? std::min(missing, Loop::kReadSize) : kLeastKept)) return;
+  const size_t room =
+      missing > 0 ? std::min(missing, std::max(kept_size_, kLargestStep)) : kept_size_ / 2;
+  if (kept_start_ > 0) {
+    std::memmove(kept_, kept_ + kept_start_, kept_size_);
+    kept_start_ = 0;
+  }
+  const size_t needed = kept_size_ + std::max(room, kLeastKept);
+  if (kept_capacity_ < needed) resize_input(needed);
+}
+
+void Connection::resize_input(size_t capacity) {
+  if (capacity == 0) {
+    std::free(kept_);
+    kept_ = nullptr;
+  } else {
+    auto* resized = static_cast<char*>(std::realloc(kept_, capacity));
+    if (resized == nullptr) throw std::bad_alloc();
+    kept_ = resized;
+  }
+  kept_capacity_ = capacity;
 }
 
 void Connection::resume_input() {
   // While the handler has the bytes in hand, they come back by on_input's result.
   if (kept_size_ == 0 || closing_ || in_handler_) return;
-  in_handler_ = true;
-  const size_t consumed = handler_->on_input({kept_, kept_size_});
-  in_handler_ = false;
+  const size_t consumed = hand_over(kept_ + kept_start_, kept_size_, kept_capacity_);
   if (closing_) return;
+  kept_start_ += consumed;
   kept_size_ -= consumed;
-  if (kept_size_ == 0) {
-    std::free(kept_);
-    kept_ = nullptr;
-    kept_capacity_ = 0;
-  } else if (consumed > 0) {
-    std::memmove(kept_, kept_ + consumed, kept_size_);
-  }
+  if (kept_size_ > 0) return;
+  kept_start_ = 0;
+  if (kept_capacity_ > kMostRetained) resize_input(0);
 }
 
-void Connection::shrink_input() {
-  if (in_handler_ || kept_size_ == 0 || kept_capacity_ == kept_size_) return;
-  if (auto* smaller = static_cast<char*>(std::realloc(kept_, kept_size_)); smaller != nullptr) {
-    kept_ = smaller;
-    kept_capacity_ = kept_size_;
+void Connection::trim_input(bool idle) {
+  const size_t used = std::exchange(most_kept_, kept_size_);
+  if (in_handler_ || kept_capacity_ == 0) return;
+  size_t capacity = kept_size_;
+  if (!idle) {
+    // A large argument that is still coming needs its room.
+    if (kept_capacity_ <= kLeastTrimmed || kept_capacity_ / 2 <= used ||
+        handler_->wanted_input() > 0)
+      return;
+    capacity = std::max(used, kLeastKept);
   }
+  if (kept_start_ > 0) std::memmove(kept_, kept_ + kept_start_, kept_size_);
+  kept_start_ = 0;
+  resize_input(capacity);
 }
 
 void Connection::flush() {
   if (writing_ || closing_) return;
-  while (!out_.empty()) {
-    uv_buf_t pieces[kMostPieces];
-    const size_t count = out_.gather(pieces, kMostPieces);
-    size_t offered = 0;
-    for (size_t i = 0; i < count; ++i) offered += pieces[i].len;
-    const int written = uv_try_write(&stream_->stream, pieces, static_cast<unsigned>(count));
-    if (written < 0 && written != UV_EAGAIN) {
-      out_.clear();
-      handler_->on_disconnect();
-      return;
-    }
-    ++loop_.counters().writes;
-    if (written > 0) {
-      loop_.counters().bytes_written += static_cast<size_t>(written);
-      out_.take(static_cast<size_t>(written));
-    }
-    if (written < 0 || static_cast<size_t>(written) < offered) {
-      write_rest();
-      return;
-    }
-  }
-  handler_->on_flushed();
+  const bool all_sent = drain(in_flight_) && drain(out_);
+  if (closing_) return;
+  if (all_sent) return handler_->on_flushed();
+  if (in_flight_.empty()) in_flight_.swap(out_);
+  wait_to_write();
 }
 
-void Connection::write_rest() {
+// Sends from the buffer until it is empty. False when the socket takes no more, or the stream has
+// failed and the connection was closed.
+bool Connection::drain(resp::OutputBuffer& buffer) {
+  while (!buffer.empty()) {
+    uv_buf_t pieces[kMostPieces];
+    const size_t count = buffer.gather(pieces, kMostPieces);
+    const int written = uv_try_write(&stream_->stream, pieces, static_cast<unsigned>(count));
+    if (written == UV_EAGAIN) return false;
+    if (written < 0) {
+      handler_->on_disconnect();
+      return false;
+    }
+    ++loop_.counters().writes;
+    loop_.counters().bytes_written += static_cast<size_t>(written);
+    bytes_sent_ += static_cast<size_t>(written);
+    buffer.take(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// Leaves the front of in_flight_ to the loop, which sends it when the socket is ready.
+void Connection::wait_to_write() {
+  uv_buf_t pieces[kMostPieces];
+  const size_t count = in_flight_.gather(pieces, kMostPieces);
+  offered_ = 0;
+  for (size_t i = 0; i < count; ++i) offered_ += pieces[i].len;
   writing_ = true;
-  in_flight_.swap(out_);
-  std::vector<uv_buf_t> pieces;
-  size_t count = kMostPieces;
-  do {
-    count *= 2;
-    pieces.resize(count);
-  } while (in_flight_.gather(pieces.data(), count) == count);
-  count = in_flight_.gather(pieces.data(), pieces.size());
   stream_->write.data = this;
-  const int status = uv_write(&stream_->write, &stream_->stream, pieces.data(), static_cast<unsigned>(count),
-                              [](uv_write_t* request, int result) {
+  const int status = uv_write(&stream_->write, &stream_->stream, pieces,
+                              static_cast<unsigned>(count), [](uv_write_t* request, int result) {
                                 auto* self = static_cast<Connection*>(request->data);
                                 self->writing_ = false;
-                                self->loop_.counters().bytes_written += result == 0 ? self->in_flight_.size() : 0;
-                                self->in_flight_.clear();
                                 if (self->closing_) return;
-                                if (result != 0) {
-                                  self->handler_->on_disconnect();
-                                } else {
-                                  self->flush();
-                                }
+                                if (result != 0) return self->handler_->on_disconnect();
+                                ++self->loop_.counters().writes;
+                                self->loop_.counters().bytes_written += self->offered_;
+                                self->bytes_sent_ += self->offered_;
+                                self->in_flight_.take(self->offered_);
+                                self->flush();
                               });
-  if (status != 0) {
-    writing_ = false;
-    handler_->on_disconnect();
-  }
+  if (status == 0) return;
+  writing_ = false;
+  handler_->on_disconnect();
 }
 
 size_t Connection::pending_output() const {
-  return out_.size() + (writing_ ? uv_stream_get_write_queue_size(&stream_->stream) : 0);
+  size_t pending = out_.size() + in_flight_.size();
+  if (writing_) pending -= offered_ - uv_stream_get_write_queue_size(&stream_->stream);
+  return pending;
 }
 
 void Connection::flush_and_close() {
@@ -257,7 +306,8 @@ void Connection::flush_and_close() {
 void Connection::close() {
   if (closing_) return;
   closing_ = true;
-  uv_close(&stream_->handle, [](uv_handle_t* handle) { delete static_cast<Connection*>(handle->data); });
+  uv_close(&stream_->handle,
+           [](uv_handle_t* handle) { delete static_cast<Connection*>(handle->data); });
 }
 
 int Connection::descriptor() const {
@@ -275,7 +325,8 @@ const std::string& Connection::peer_address() {
       size_t length = sizeof(path);
       if (uv_pipe_getsockname(&stream_->pipe, path, &length) != 0) length = 0;
       peer_address_ = std::string(path, length) + ":0";
-    } else if (uv_tcp_getpeername(&stream_->tcp, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+    } else if (uv_tcp_getpeername(&stream_->tcp, reinterpret_cast<sockaddr*>(&address), &size) ==
+               0) {
       peer_address_ = format_address(address);
     } else {
       peer_address_ = "?:0";
@@ -290,7 +341,8 @@ const std::string& Connection::local_address() {
     int size = sizeof(address);
     if (kind_ == Kind::kUnix) {
       local_address_ = peer_address();
-    } else if (uv_tcp_getsockname(&stream_->tcp, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+    } else if (uv_tcp_getsockname(&stream_->tcp, reinterpret_cast<sockaddr*>(&address), &size) ==
+               0) {
       local_address_ = format_address(address);
     } else {
       local_address_ = "?:0";
@@ -302,7 +354,8 @@ const std::string& Connection::local_address() {
 bool Connection::peer_is_local() {
   if (kind_ == Kind::kUnix) return true;
   const std::string& address = peer_address();
-  return address.starts_with("127.") || address.starts_with("[::1]") || address.starts_with("[::ffff:127.");
+  return address.starts_with("127.") || address.starts_with("[::1]") ||
+         address.starts_with("[::ffff:127.");
 }
 
 }  // namespace latchkey::net

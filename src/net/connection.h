@@ -1,11 +1,13 @@
-// One client's stream: TCP or unix socket. Owns the socket and the bytes in both directions, and knows nothing of what they
-// mean.
+// One client's stream: TCP or unix socket. Owns the socket and the bytes in both directions, and
+// knows nothing of what they mean.
 //
-// Input goes to the handler as it arrives, from a buffer that all connections share; only what the handler leaves (the start
-// of a request, or everything while the client waits) is kept here. Output is appended to out() and leaves with flush(): at
-// once as far as the socket takes it, the rest when the socket is ready. An idle connection holds no buffer.
+// Input goes to the handler as it arrives, from a buffer that all connections share; only what the
+// handler leaves (the start of a request, or everything while the client waits) is kept here, in a
+// buffer of the connection's own that trim_input() gives back. Output is appended to out() and
+// leaves with flush(): at once as far as the socket takes it, the rest when the socket is ready.
 //
-// A connection lives until close(); it is freed by the loop later, so callers up the stack may still touch it.
+// A connection lives until close(); it is freed by the loop later, so callers up the stack may
+// still touch it.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +26,15 @@ class Connection;
 class ConnectionHandler {
  public:
   virtual ~ConnectionHandler() = default;
-  // All bytes received and not yet consumed. Returns how many it has done with; the rest is offered again, at the same or
-  // another address, with more behind it. May close the connection.
+  // All bytes received and not yet consumed. Returns how many it has done with; the rest is offered
+  // again, at the same or another address, with more behind it. May close the connection.
   virtual size_t on_input(std::span<char> bytes) = 0;
-  // The size that the input must reach before on_input can make progress, or 0 when it does not know.
+  // The size that the input must reach before on_input can make progress, or 0 when it does not
+  // know.
   virtual size_t wanted_input() const = 0;
-  // The peer has closed, or the stream has failed. The handler is expected to close() it.
+  // The peer will send no more; it may still read. The handler is expected to close() in the end.
+  virtual void on_end_of_input() = 0;
+  // The stream has failed. The handler is expected to close() it.
   virtual void on_disconnect() = 0;
   // Everything that was queued has left.
   virtual void on_flushed() = 0;
@@ -39,7 +44,8 @@ class Connection {
  public:
   enum class Kind : uint8_t { kTcp, kUnix };
 
-  // Takes over the connection that waits at `listener` (a uv_stream_t). Null when it has gone already.
+  // Takes over the connection that waits at `listener` (a uv_stream_t). Null when it has gone
+  // already.
   static Connection* accept(Loop& loop, void* listener, Kind kind);
 
   // From now on `handler` hears of everything. keepalive_seconds 0: no TCP keep-alive probes.
@@ -48,18 +54,29 @@ class Connection {
   resp::OutputBuffer& out() { return out_; }
   // Sends as much as the socket takes now; the rest follows by itself.
   void flush();
-  // Bytes queued and not yet taken by the kernel.
+  // Bytes queued and not yet taken by the kernel, and the memory they occupy.
   size_t pending_output() const;
+  size_t output_memory() const { return out_.memory_usage() + in_flight_.memory_usage(); }
+  // True while the socket takes no more.
+  bool waits_to_write() const { return writing_; }
+  // Bytes that have left, and that have come, since the connection began.
+  uint64_t bytes_sent() const { return bytes_sent_; }
+  uint64_t bytes_received() const { return bytes_received_; }
 
   // Offers the kept input to the handler again, after it had to leave some.
   void resume_input();
   // Stops and restarts reading from the socket.
   void pause_reading();
   void resume_reading();
-  size_t kept_input() const { return kept_size_; }
-  size_t input_capacity() const { return kept_capacity_; }
-  // Gives spare room of the input buffer back.
-  void shrink_input();
+  // Input that is kept, or that the handler has in hand just now, and the size of the buffer that
+  // it stands in.
+  size_t input_size() const { return in_handler_ ? in_hand_size_ : kept_size_; }
+  size_t input_capacity() const { return in_handler_ ? in_hand_capacity_ : kept_capacity_; }
+  // Memory of the connection's own buffer.
+  size_t input_memory() const { return kept_capacity_; }
+  // Gives room of the input buffer back: all that is spare when the connection is idle, otherwise
+  // what is much more than was used since the last call. To be called now and then.
+  void trim_input(bool idle);
 
   // Sends what one write takes, then closes; for a connection that was never started.
   void flush_and_close();
@@ -79,20 +96,33 @@ class Connection {
   struct Stream;
   Connection(Loop& loop, Kind kind);
   ~Connection();
-  void on_read(ptrdiff_t count, const char* buffer);
-  void keep(std::span<const char> rest);
   void provide_buffer(char** base, size_t* size);
-  void write_rest();
-  void reserve_input(size_t capacity);
+  void on_read(ptrdiff_t count, char* buffer);
+  size_t hand_over(char* bytes, size_t size, size_t capacity);
+  void keep(const char* rest, size_t size);
+  void make_room();
+  void resize_input(size_t capacity);
+  bool drain(resp::OutputBuffer& buffer);
+  void wait_to_write();
 
   Loop& loop_;
   ConnectionHandler* handler_ = nullptr;
   std::unique_ptr<Stream> stream_;
   resp::OutputBuffer out_;
-  resp::OutputBuffer in_flight_;  // what libuv is sending; not to be touched until it is done
-  char* kept_ = nullptr;          // input not consumed yet
+  // What the socket did not take at once, older than all of out_; not to be touched while writing_.
+  resp::OutputBuffer in_flight_;
+  size_t offered_ = 0;  // bytes from the front of in_flight_ that the loop is sending
+  uint64_t bytes_sent_ = 0;
+  uint64_t bytes_received_ = 0;
+  // Input not consumed yet: kept_size_ bytes from kept_start_ on.
+  char* kept_ = nullptr;
+  size_t kept_start_ = 0;
   size_t kept_size_ = 0;
   size_t kept_capacity_ = 0;
+  size_t most_kept_ = 0;  // since the last trim_input
+  // While in_handler_.
+  size_t in_hand_size_ = 0;
+  size_t in_hand_capacity_ = 0;
   Kind kind_;
   bool writing_ = false;
   bool closing_ = false;

@@ -1,5 +1,6 @@
 #include "net/listener.h"
 
+#include <netdb.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
@@ -41,31 +42,52 @@ struct Listener::Handle {
   }
 };
 
-std::unique_ptr<Listener> Listener::tcp(Loop& loop, const std::string& address, int port, int backlog,
+namespace {
+
+using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+// The addresses that a name stands for; a literal one stands for itself. Empty with *code set to an
+// errno on failure.
+AddressList resolve(const std::string& name, int port, int* code) {
+  const bool any_v4 = name == "*";
+  const bool any_v6 = name == "::*";
+  addrinfo hints{};
+  hints.ai_family = any_v4 ? AF_INET : name.find(':') != std::string::npos ? AF_INET6 : AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int status = getaddrinfo(any_v4 || any_v6 ? nullptr : name.c_str(),
+                                 std::to_string(port).c_str(), &hints, &found);
+  // A name that nobody knows is an address that is not there.
+  if (status != 0) *code = status == EAI_SYSTEM ? errno : EADDRNOTAVAIL;
+  return {status == 0 ? found : nullptr, freeaddrinfo};
+}
+
+}  // namespace
+
+std::unique_ptr<Listener> Listener::tcp(Loop& loop, const std::string& name, int port, int backlog,
                                         Acceptor acceptor, std::string* error, int* code) {
-  sockaddr_storage storage{};
-  auto* any = reinterpret_cast<sockaddr*>(&storage);
-  unsigned flags = 0;
-  int status;
-  if (address.find(':') != std::string::npos) {
-    status = uv_ip6_addr(address.c_str(), port, reinterpret_cast<sockaddr_in6*>(&storage));
-    flags = UV_TCP_IPV6ONLY;
-  } else {
-    status = uv_ip4_addr(address == "*" ? "0.0.0.0" : address.c_str(), port, reinterpret_cast<sockaddr_in*>(&storage));
+  *code = 0;
+  const AddressList addresses = resolve(name, port, code);
+  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+    std::unique_ptr<Listener> listener(
+        new Listener(new Handle(loop, Connection::Kind::kTcp, acceptor)));
+    const unsigned flags = address->ai_family == AF_INET6 ? unsigned{UV_TCP_IPV6ONLY} : 0u;
+    int status = uv_tcp_bind(&listener->handle_->tcp, address->ai_addr, flags);
+    if (status == 0) status = listener->handle_->listen(backlog);
+    if (status == 0) return listener;
+    *code = -status;
   }
-  std::unique_ptr<Listener> listener(new Listener(new Handle(loop, Connection::Kind::kTcp, std::move(acceptor))));
-  if (status == 0) status = uv_tcp_bind(&listener->handle_->tcp, any, flags);
-  if (status == 0) status = listener->handle_->listen(backlog);
-  if (status == 0) return listener;
-  *error = std::strerror(-status);
-  *code = -status;
+  *error = std::string("bind: ") + std::strerror(*code);
   return nullptr;
 }
 
-std::unique_ptr<Listener> Listener::unix_socket(Loop& loop, const std::string& path, unsigned permissions, int backlog,
+std::unique_ptr<Listener> Listener::unix_socket(Loop& loop, const std::string& path,
+                                                unsigned permissions, int backlog,
                                                 Acceptor acceptor, std::string* error) {
   unlink(path.c_str());
-  std::unique_ptr<Listener> listener(new Listener(new Handle(loop, Connection::Kind::kUnix, std::move(acceptor))));
+  std::unique_ptr<Listener> listener(
+      new Listener(new Handle(loop, Connection::Kind::kUnix, std::move(acceptor))));
   int status = uv_pipe_bind(&listener->handle_->pipe, path.c_str());
   if (status == 0) status = listener->handle_->listen(backlog);
   if (status != 0) {
@@ -77,7 +99,8 @@ std::unique_ptr<Listener> Listener::unix_socket(Loop& loop, const std::string& p
 }
 
 Listener::~Listener() {
-  uv_close(&handle_->handle, [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
+  uv_close(&handle_->handle,
+           [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
 }
 
 }  // namespace latchkey::net

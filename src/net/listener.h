@@ -15,13 +15,15 @@ class Listener {
   // Called with each new connection, which it takes over (start() or close()).
   using Acceptor = std::function<void(Connection*)>;
 
-  // Waits at an IPv4 or IPv6 address ("127.0.0.1", "::", "*" for any IPv4). Null on failure, with *error the system's reason
-  // and *code its errno.
-  static std::unique_ptr<Listener> tcp(Loop& loop, const std::string& address, int port, int backlog, Acceptor acceptor,
-                                       std::string* error, int* code);
+  // Waits at an IPv4 or IPv6 address ("127.0.0.1", "::1", "*" for any IPv4, "::*" for any IPv6) or
+  // at the first address of a host name that will do. Null on failure, with *error the system's
+  // reason ("bind: Address already in use") and *code its errno.
+  static std::unique_ptr<Listener> tcp(Loop& loop, const std::string& name, int port, int backlog,
+                                       Acceptor acceptor, std::string* error, int* code);
   // Waits at a unix socket; whatever file is at `path` goes. permissions 0: as umask has it.
-  static std::unique_ptr<Listener> unix_socket(Loop& loop, const std::string& path, unsigned permissions, int backlog,
-                                               Acceptor acceptor, std::string* error);
+  static std::unique_ptr<Listener> unix_socket(Loop& loop, const std::string& path,
+                                               unsigned permissions, int backlog, Acceptor acceptor,
+                                               std::string* error);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;

@@ -49,14 +49,16 @@ void Client::wait(Block reason) {
   LK_ASSERT(!has(kClientBlocked));
   set(kClientBlocked);
   block = std::make_unique<Block>(std::move(reason));
-  server.clients().count_blocked(1);
+  server.clients().started_waiting(*this);
 }
 
 void Client::unblock(BlockEnd end, bool served) {
   LK_ASSERT(has(kClientBlocked));
   set(kClientBlocked | kClientPostponed, false);
-  server.clients().count_blocked(-1);
+  server.clients().stopped_waiting(*this);
   const auto ended = std::exchange(block, nullptr);
+  if (end == BlockEnd::kUnblockedWithError)
+    reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
   if (!served && ended->ended) ended->ended(end);
   if (end == BlockEnd::kClosed) return;
   resume_soon();
@@ -70,6 +72,13 @@ void Client::resume_soon() {
 
 size_t Client::on_input(std::span<char> bytes) {
   return server.pump().process(*this, bytes);
+}
+
+void Client::on_end_of_input() {
+  // Nobody waits for what a blocked client would get; what others have asked for they may still be
+  // reading.
+  if (has(kClientBlocked) || pending_output() == 0) return close();
+  close_after_reply();
 }
 
 void Client::on_flushed() {

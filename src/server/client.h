@@ -1,7 +1,7 @@
 // A session: who is at the other end, what it has selected and promised, and its way in and out.
 //
-// Most clients stand on a connection. Some have none: the one that scripts run as, and those of tests, which read replies from
-// out(). A client is made and freed by ClientRegistry.
+// Most clients stand on a connection. Some have none: the one that scripts run as, and those of
+// tests, which read replies from out(). A client is made and freed by ClientRegistry.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,9 @@ enum ClientFlag : uint32_t {
   kClientNoEvict = 1u << 6,          // CLIENT NO-EVICT
   kClientBlocked = 1u << 7,          // waits; its input stays where it is
   kClientCloseAfterReply = 1u << 8,  // no further request is read; closed when all is sent
-  kClientClosing = 1u << 9,          // gone as far as everybody is concerned; freed at the end of the turn
-  kClientScript = 1u << 10,          // runs the commands of a script
-  kClientDenyBlocking = 1u << 11,    // in a script or transaction: commands that would wait do not
+  kClientClosing = 1u << 9,  // gone as far as everybody is concerned; freed at the end of the turn
+  kClientScript = 1u << 10,  // runs the commands of a script
+  kClientDenyBlocking = 1u << 11,  // in a script or transaction: commands that would wait do not
   kClientUnixSocket = 1u << 12,
   kClientPostponed = 1u << 13,       // blocked by CLIENT PAUSE
   kClientReadOnlyScript = 1u << 14,  // a script that may not write
@@ -47,18 +47,20 @@ enum ClientFlag : uint32_t {
 };
 
 // Any of these keeps the dispatcher off its fast path.
-inline constexpr uint32_t kGatedClientFlags = kClientInMulti | kClientNeedsAuth | kClientReplyOff | kClientReplySkip |
-                                              kClientReplySkipNext | kClientNoTouch | kClientScript |
-                                              kClientSubscribed;
+inline constexpr uint32_t kGatedClientFlags = kClientInMulti | kClientNeedsAuth | kClientReplyOff |
+                                              kClientReplySkip | kClientReplySkipNext |
+                                              kClientNoTouch | kClientScript | kClientSubscribed;
 
-// Why a client waits. `done` is called once: with the reason it ended. A client that closes while blocked ends with kClosed.
+// Why a client waits. `done` is called once: with the reason it ended. A client that closes while
+// blocked ends with kClosed.
 enum class BlockEnd : uint8_t { kTimeout, kUnblocked, kUnblockedWithError, kClosed };
 struct Block {
   // Unix time in milliseconds, 0: for ever.
   int64_t deadline_ms = 0;
   // False: CLIENT UNBLOCK does not reach it (paused clients).
   bool may_unblock = true;
-  // Sends the reply of a wait that ended without being served; nothing for kClosed.
+  // Sends the reply of a wait whose time is over (kTimeout, kUnblocked); nothing for kClosed. The
+  // error that CLIENT UNBLOCK asks for (kUnblockedWithError) has been sent already.
   std::function<void(BlockEnd)> ended;
 };
 
@@ -71,28 +73,31 @@ class Client final : public net::ConnectionHandler {
   const uint64_t id;
   Server& server;
 
-  // --- Session ----------------------------------------------------------------------------------------------------------
+  // --- Session
+  // ----------------------------------------------------------------------------------------------------------
   uint32_t flags = 0;
   int database = 0;
   std::string name;
   std::string library_name;
   std::string library_version;
   std::string user = "default";
+  // Has logged in, or never had to (server/authentication.h).
+  bool authenticated = true;
   // What MULTI has queued; null outside of it. WATCH keeps its keys in server/watch.h.
   std::unique_ptr<Transaction> transaction;
   bool watched_key_changed = false;
   std::unique_ptr<Block> block;
 
-  // --- Figures for CLIENT LIST ------------------------------------------------------------------------------------------
+  // --- Figures for CLIENT LIST
+  // ------------------------------------------------------------------------------------------
   int64_t created_ms = 0;           // Unix time
-  int64_t last_interaction_ms = 0;  // Unix time of the last request, or bytes sent
+  int64_t last_interaction_ms = 0;  // Unix time of the last bytes received or seen to leave
   const Command* last_command = nullptr;
-  uint64_t total_bytes_in = 0;
-  uint64_t total_bytes_out = 0;
   uint64_t total_commands = 0;
   int64_t soft_limit_since_ms = 0;  // when output passed the soft limit, or 0
 
-  // --- The way in and out -----------------------------------------------------------------------------------------------
+  // --- The way in and out
+  // -----------------------------------------------------------------------------------------------
   resp::ReplyBuilder reply;
   resp::RequestParser parser;
 
@@ -104,10 +109,12 @@ class Client final : public net::ConnectionHandler {
   std::string peer_address() const;
   std::string local_address() const;
   resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : local_out_; }
-  size_t pending_output() const { return connection_ != nullptr ? connection_->pending_output() : local_out_.size(); }
+  size_t pending_output() const {
+    return connection_ != nullptr ? connection_->pending_output() : local_out_.size();
+  }
 
-  // Sends what has been replied, at the latest before the loop waits again. For replies to clients other than the one whose
-  // request is being served.
+  // Sends what has been replied, at the latest before the loop waits again. For replies to clients
+  // other than the one whose request is being served.
   void flush_soon();
   // No further request is read; what has been replied is sent, then the connection is closed.
   void close_after_reply() { set(kClientCloseAfterReply); }
@@ -116,12 +123,14 @@ class Client final : public net::ConnectionHandler {
 
   // Suspends the reading of requests until unblock(). REQUIRES: not blocked.
   void wait(Block reason);
-  // Ends the wait. `end` is passed on to the block's callback, unless the client was served (`served`): then it is not called.
+  // Ends the wait. `end` is passed on to the block's callback, unless the client was served
+  // (`served`): then it is not called.
   void unblock(BlockEnd end, bool served = false);
 
   // net::ConnectionHandler
   size_t on_input(std::span<char> bytes) override;
   size_t wanted_input() const override { return parser.wanted_size(); }
+  void on_end_of_input() override;
   void on_disconnect() override { close(); }
   void on_flushed() override;
 
@@ -131,6 +140,7 @@ class Client final : public net::ConnectionHandler {
   resp::OutputBuffer local_out_;
   void resume_soon();
 
+  uint64_t seen_bytes_sent_ = 0;  // when the registry looked last
   bool flush_scheduled_ = false;
   bool resume_scheduled_ = false;
 };

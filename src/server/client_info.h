@@ -1,16 +1,33 @@
 // What CLIENT LIST, CLIENT INFO and the log say of a client.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace latchkey::server {
 
 class Client;
+struct CommandContext;
+
+// What a connection is used for; output limits and CLIENT LIST tell these apart.
+enum class ClientType : uint8_t { kNormal, kPubsub, kReplica, kMaster };
+ClientType client_type(const Client& client);
+// "normal", "pubsub", "replica" or "slave", "master", in any case.
+std::optional<ClientType> find_client_type(std::string_view name);
 
 // "id=3 addr=127.0.0.1:52555 laddr=... tot-cmds=7", in the reference's order of fields.
 std::string describe(Client& client);
 
 // Bytes of memory held for the client: itself, buffers in both directions, what MULTI queued.
 size_t memory_usage(Client& client);
+
+// True for text without blanks and control characters, which cannot break a line of CLIENT LIST
+// apart. Empty text is.
+bool is_one_printable_word(std::string_view text);
+// False, with an error sent, when the text cannot be a client's name.
+bool check_client_name(CommandContext& ctx, std::string_view name);
 
 }  // namespace latchkey::server

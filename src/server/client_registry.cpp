@@ -1,5 +1,6 @@
 #include "server/client_registry.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/output_limits.h"
@@ -22,7 +23,9 @@ void ClientRegistry::remove(Client& client) {
   clients_.erase(it);
 }
 
-void ClientRegistry::free_removed() { removed_.clear(); }
+void ClientRegistry::free_removed() {
+  removed_.clear();
+}
 
 Client* ClientRegistry::find(uint64_t id) const {
   const auto it = clients_.find(id);
@@ -47,6 +50,62 @@ void ClientRegistry::run_scheduled() {
       if (Client* still = find(id); still != nullptr) enforce_output_limit(*still);
     }
   }
+}
+
+void ClientRegistry::started_waiting(Client& client) {
+  ++blocked_;
+  const int64_t deadline_ms = client.block->deadline_ms;
+  if (deadline_ms == 0) return;
+  deadlines_.emplace(deadline_ms, client.id);
+  server_.wake_at(deadline_ms);
+}
+
+void ClientRegistry::stopped_waiting(Client& client) {
+  --blocked_;
+  if (client.block->deadline_ms != 0) deadlines_.erase({client.block->deadline_ms, client.id});
+}
+
+void ClientRegistry::end_waits() {
+  while (!deadlines_.empty()) {
+    const auto [deadline_ms, id] = *deadlines_.begin();
+    if (deadline_ms > server_.now_ms()) return server_.wake_at(deadline_ms);
+    find(id)->unblock(BlockEnd::kTimeout);
+  }
+}
+
+void ClientRegistry::look_after_some() {
+  const size_t count =
+      std::min(clients_.size(),
+               std::max(clients_.size() / static_cast<size_t>(server_.settings().hz), kFewest));
+  std::vector<uint64_t> ids;
+  ids.reserve(count);
+  for (auto it = clients_.upper_bound(last_looked_after_); ids.size() < count; ++it) {
+    if (it == clients_.end()) it = clients_.begin();
+    ids.push_back(it->first);
+  }
+  if (!ids.empty()) last_looked_after_ = ids.back();
+  for (const uint64_t id : ids) {
+    if (Client* client = find(id); client != nullptr && client->connection() != nullptr)
+      look_after(*client);
+  }
+}
+
+void ClientRegistry::look_after(Client& client) {
+  constexpr int64_t kIdleMs = 2000;
+  net::Connection& connection = *client.connection();
+  if (std::exchange(client.seen_bytes_sent_, connection.bytes_sent()) != connection.bytes_sent()) {
+    client.last_interaction_ms = server_.now_ms();
+  }
+  const int64_t idle_ms = server_.now_ms() - client.last_interaction_ms;
+  const int64_t limit_ms = int64_t{server_.settings().timeout} * 1000;
+  const bool exempt = client.has(kClientBlocked | kClientSubscribed | kClientMonitor);
+  if (limit_ms != 0 && !exempt && idle_ms > limit_ms) {
+    server_.log().verbose("Closing idle client");
+    client.close();
+    return;
+  }
+  connection.trim_input(idle_ms > kIdleMs);
+  enforce_output_limit(client);
 }
 
 }  // namespace latchkey::server

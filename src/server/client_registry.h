@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "server/client.h"
@@ -41,17 +43,34 @@ class ClientRegistry {
   void schedule_resume(Client& client) { to_resume_.push_back(client.id); }
   void run_scheduled();
 
+  // Called by Client::wait() and unblock().
+  void started_waiting(Client& client);
+  void stopped_waiting(Client& client);
   size_t blocked() const { return blocked_; }
-  void count_blocked(int change) { blocked_ += static_cast<size_t>(change); }
+  // Ends the waits whose time has come. They end within a millisecond of it: the server is asked to
+  // call at the next deadline.
+  void end_waits();
+
+  // Looks after a share of the clients, so that all have their turn within a second (`hz`), and at
+  // least kFewest: closes the idle (`timeout`) and those that do not read their replies
+  // (client-output-buffer-limit), and takes back room that their input does not need. Called at
+  // every tick.
+  void look_after_some();
 
  private:
+  static constexpr size_t kFewest = 5;
+  void look_after(Client& client);
+
   Server& server_;
   uint64_t next_id_ = 1;
   size_t blocked_ = 0;
+  uint64_t last_looked_after_ = 0;  // client id
   std::map<uint64_t, std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<Client>> removed_;
   std::vector<uint64_t> to_flush_;
   std::vector<uint64_t> to_resume_;
+  std::set<std::pair<int64_t, uint64_t>>
+      deadlines_;  // of waits: Unix time in milliseconds, client id
 };
 
 }  // namespace latchkey::server

@@ -1,5 +1,6 @@
 #include "server/command_context.h"
 
+#include <limits>
 #include <string>
 
 #include "base/number.h"
@@ -47,6 +48,21 @@ bool CommandContext::read_int64_in(std::string_view text, int64_t low, int64_t h
     reply.error("ERR value is out of range, value must between " + std::to_string(low) + " and " + std::to_string(high));
   }
   return false;
+}
+
+bool CommandContext::read_timeout_ms(std::string_view text, int64_t* deadline_ms) {
+  int64_t timeout_ms = 0;
+  if (!read_int64(text, &timeout_ms, "ERR timeout is not an integer or out of range")) return false;
+  if (timeout_ms < 0) {
+    reply.error("ERR timeout is negative");
+    return false;
+  }
+  if (timeout_ms > std::numeric_limits<int64_t>::max() - now_ms()) {
+    reply.error("ERR timeout is out of range");
+    return false;
+  }
+  *deadline_ms = now_ms() + timeout_ms;
+  return true;
 }
 
 bool CommandContext::read_double(std::string_view text, double* value, std::string_view error) {

@@ -64,6 +64,8 @@ struct CommandContext {
   bool read_int64(std::string_view text, int64_t* value, std::string_view error = {});
   // As above and between `low` and `high`; out of range gives `error`, or the reference's text for ranges when it is empty.
   bool read_int64_in(std::string_view text, int64_t low, int64_t high, int64_t* value, std::string_view error = {});
+  // Reads a timeout in milliseconds, and sets the Unix time in milliseconds at which it ends; errors speak of a timeout.
+  bool read_timeout_ms(std::string_view text, int64_t* deadline_ms);
   // "ERR value is not a valid float" when empty.
   bool read_double(std::string_view text, double* value, std::string_view error = {});
 };

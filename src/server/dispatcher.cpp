@@ -38,10 +38,15 @@ void Dispatcher::begin_batch() {
 }
 
 Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command* command) {
+  if (client.has(kClientReplySkip | kClientReplySkipNext)) [[unlikely]] {
+    client.set(kClientReplySkip, client.has(kClientReplySkipNext));
+    client.set(kClientReplySkipNext, false);
+  }
   if (command == nullptr && (command = lookup(args)) == nullptr) {
     reject(client, nullptr, unknown_command_error(args));
     return Outcome::kDone;
   }
+  client.last_command = command;
   if (!command->accepts_word_count(args.size())) [[unlikely]] {
     reject(client, command,
            "ERR wrong number of arguments for '" + command->full_name + "' command");
@@ -52,8 +57,6 @@ Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command*
     bool call_it = false;
     const Outcome outcome = gate(client, *command, args, &call_it);
     if (call_it) call(client, *command, args);
-    client.set(kClientReplySkip, client.has(kClientReplySkipNext));
-    client.set(kClientReplySkipNext, false);
     return outcome;
   }
   call(client, *command, args);
@@ -81,7 +84,6 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   const uint64_t ended = base::CycleClock::ticks();
   if (!nested) {
     last_ticks_ = ended;
-    client.last_command = &command;
     server_.stats().command_ticks += ended - started;
   }
   ++command.stats.calls;

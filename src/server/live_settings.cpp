@@ -75,16 +75,6 @@ void register_live_settings(Server& server) {
     server.start_ticking();
     return true;
   });
-  config.on_change({"port"}, [&server](std::string* error) {
-    if (server.relisten_tcp()) return true;
-    *error = "Unable to listen on this port. Check server logs.";
-    return false;
-  });
-  config.on_change({"bind"}, [&server](std::string* error) {
-    if (server.relisten_tcp()) return true;
-    *error = "Failed to bind to specified addresses.";
-    return false;
-  });
   if (server.loop() != nullptr) {
     // Limits belong to the process; a server without sockets has no need of them.
     config.on_change({"maxclients"}, [&server](std::string* error) {

@@ -5,7 +5,8 @@ namespace latchkey::server {
 
 class Client;
 
-// Closes the client if what is queued for it exceeds the hard limit of its class, or has exceeded the soft one for too long.
+// Closes the client if what is queued for it exceeds the hard limit of its class, or has exceeded
+// the soft one for too long.
 void enforce_output_limit(Client& client);
 
 }  // namespace latchkey::server

@@ -15,6 +15,7 @@ void PauseControl::pause(Kind kind, int64_t until_ms) {
   until_ms_ = std::max(until_ms_, until_ms);
   server_.set_state(kStatePaused, true);
   server_.environment().expired = store::Environment::Expired::kHide;
+  server_.wake_at(until_ms_);
 }
 
 void PauseControl::unpause() {
@@ -25,22 +26,24 @@ void PauseControl::unpause() {
   server_.environment().expired = store::Environment::Expired::kRemove;
   for (const uint64_t id : std::exchange(waiting_, {})) {
     Client* client = server_.clients().find(id);
-    if (client != nullptr && client->has(kClientPostponed)) client->unblock(BlockEnd::kTimeout, /*served=*/true);
+    if (client != nullptr && client->has(kClientPostponed))
+      client->unblock(BlockEnd::kTimeout, /*served=*/true);
   }
 }
 
 void PauseControl::tick() {
-  if (kind_ != Kind::kNone && server_.now_ms() >= until_ms_) unpause();
+  if (kind_ == Kind::kNone) return;
+  if (server_.now_ms() < until_ms_) return server_.wake_at(until_ms_);
+  unpause();
 }
 
 bool PauseControl::holds(const Client& client, const Command& command) const {
   if (kind_ == Kind::kNone) return false;
-  // CLIENT itself must get through to end the pause.
-  if (kind_ == Kind::kAll) return command.full_name != "client|unpause" && command.full_name != "client|pause";
-  if (client.transaction != nullptr) {
-    return command.full_name == "exec" && (client.transaction->command_flags & (kWrite | kMayReplicate)) != 0;
-  }
-  return command.has(kWrite | kMayReplicate);
+  if (kind_ == Kind::kAll) return true;
+  uint32_t flags = command.flags;
+  if (client.transaction != nullptr && command.full_name == "exec")
+    flags |= client.transaction->command_flags;
+  return (flags & (kWrite | kMayReplicate)) != 0;
 }
 
 void PauseControl::postpone(Client& client) {

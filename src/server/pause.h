@@ -19,7 +19,8 @@ class PauseControl {
 
   explicit PauseControl(Server& server) : server_(server) {}
 
-  // Pauses until `until_ms` (Unix time). A pause that lasts already is never made shorter or weaker.
+  // Pauses until `until_ms` (Unix time). A pause that lasts already is never made shorter or
+  // weaker.
   void pause(Kind kind, int64_t until_ms);
   // Ends the pause and lets the waiting clients go on.
   void unpause();

@@ -1,5 +1,8 @@
 #include "server/request_pump.h"
 
+#include <algorithm>
+#include <string>
+
 #include "server/client_info.h"
 #include "server/dispatcher.h"
 #include "server/output_limits.h"
@@ -7,7 +10,31 @@
 
 namespace latchkey::server {
 
+namespace {
+
+char printable(char byte) {
+  return byte >= ' ' && byte <= '~' ? byte : '.';
+}
+
+// The start and the end of bytes for the log, with dots for what cannot be printed.
+std::string excerpt(std::span<const char> bytes) {
+  constexpr size_t kMostShown = 128;
+  std::string text = "'";
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes.size() > kMostShown && i == kMostShown / 2) {
+      text += "' (... more " + std::to_string(bytes.size() - kMostShown) + " bytes ...) '";
+      i = bytes.size() - kMostShown / 2;
+    }
+    text += printable(bytes[i]);
+  }
+  return text + "'";
+}
+
+}  // namespace
+
 size_t RequestPump::process(Client& client, std::span<char> bytes) {
+  server_.refresh_clock();
+  client.last_interaction_ms = server_.now_ms();
   if (client.has(kClientBlocked)) {
     // What a waiting client sends stays where it is.
     check_limits(client, bytes.size());
@@ -16,8 +43,8 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
   if (depth_ == frames_.size()) frames_.push_back(std::make_unique<Frame>());
   Frame& frame = *frames_[depth_++];
   const size_t consumed = run(client, bytes, frame);
+  if (frame.arguments.capacity() > kMostKeptArguments) resp::Arguments().swap(frame.arguments);
   --depth_;
-  client.total_bytes_in += consumed;
   if (client.has(kClientClosing)) return bytes.size();
   if (net::Connection* connection = client.connection(); connection != nullptr) {
     connection->flush();
@@ -29,8 +56,6 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
 
 size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
   using Status = resp::RequestParser::Status;
-  server_.refresh_clock();
-  client.last_interaction_ms = server_.now_ms();
   server_.dispatcher().begin_batch();
 
   size_t consumed = 0;
@@ -62,8 +87,14 @@ size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
     prefetch(client, frame);
     for (const Request& request : frame.requests) {
       const Arguments args(frame.arguments.data() + request.first, request.count);
-      if (server_.dispatcher().execute(client, args, request.command) == Dispatcher::Outcome::kPostponed) break;
+      if (request.command == nullptr && is_cross_protocol_attack(client, args[0])) break;
+      if (server_.dispatcher().execute(client, args, request.command) ==
+          Dispatcher::Outcome::kPostponed)
+        break;
       consumed = request.end;
+      if (client.out().size() > kMostUnsent) [[unlikely]] {
+        send(client);
+      }
       if (stopped(client)) break;
     }
     if (stopped(client)) {
@@ -72,12 +103,44 @@ size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
       return consumed;
     }
   }
-  if (status == Status::kError) {
-    client.reply.error("ERR " + std::string(client.parser.error()));
-    server_.dispatcher().count_error(client, client.reply.last_error_mark());
-    client.close_after_reply();
-  }
+  if (status == Status::kError) refuse(client, bytes.subspan(consumed));
   return consumed;
+}
+
+void RequestPump::send(Client& client) {
+  if (client.connection() != nullptr) client.connection()->flush();
+  if (!client.has(kClientClosing)) enforce_output_limit(client);
+}
+
+void RequestPump::refuse(Client& client, std::span<const char> bytes) {
+  const std::string reason(client.parser.error());
+  if (server_.log().enabled(base::LogLevel::kVerbose)) {
+    std::string line = reason;
+    std::transform(line.begin(), line.end(), line.begin(), printable);
+    server_.log().verbose(line + " from client: " + describe(client) +
+                          ". Query buffer during protocol error: " + excerpt(bytes));
+  }
+  const size_t mark = client.out().mark();
+  client.reply.error("ERR " + reason);
+  server_.dispatcher().count_error(client, client.reply.last_error_mark());
+  if (client.has(kClientReplyOff)) client.out().truncate(mark);
+  client.close_after_reply();
+}
+
+bool RequestPump::is_cross_protocol_attack(Client& client, std::string_view word) {
+  if (!is_word(word, "POST") && !is_word(word, "HOST:")) return false;
+  constexpr int64_t kReportIntervalMs = 60'000;
+  if (last_attack_reported_ms_ == 0 ||
+      server_.now_ms() - last_attack_reported_ms_ > kReportIntervalMs) {
+    last_attack_reported_ms_ = server_.now_ms();
+    server_.log().warning(
+        "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: "
+        "commands to Redis. This is likely due to an attacker attempting to use Cross Protocol "
+        "Scripting to compromise your Redis instance. Connection from " +
+        client.peer_address() + " aborted.");
+  }
+  client.close();
+  return true;
 }
 
 void RequestPump::prefetch(Client& client, Frame& frame) {
@@ -97,7 +160,8 @@ void RequestPump::prefetch(Client& client, Frame& frame) {
 
 void RequestPump::check_limits(Client& client, size_t kept_bytes) {
   if (kept_bytes > static_cast<size_t>(server_.settings().client_query_buffer_limit)) {
-    server_.log().warning("Closing client that reached max query buffer length: " + describe(client));
+    server_.log().warning("Closing client that reached max query buffer length: " +
+                          describe(client));
     ++server_.stats().query_buffer_limit_disconnections;
     client.close();
     return;

@@ -1,15 +1,14 @@
 #include "server/server.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
-#include "net/listener.h"
+#include "server/authentication.h"
 #include "server/crash_report.h"
 #include "server/dispatcher.h"
 #include "server/info.h"
 #include "server/live_settings.h"
-#include "server/output_limits.h"
+#include "server/listeners.h"
 #include "server/pause.h"
 #include "server/request_pump.h"
 #include "server/shutdown.h"
@@ -61,6 +60,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       pauses_(std::make_unique<PauseControl>(*this)),
       dispatcher_(std::make_unique<Dispatcher>(*this)),
       pump_(std::make_unique<RequestPump>(*this)),
+      listeners_(std::make_unique<Listeners>(*this)),
       start_wall_us_(clock.wall_us()),
       start_monotonic_us_(clock.monotonic_us()),
       run_id_(base::random_hex(kIdDigits)),
@@ -85,10 +85,15 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
                       apply_settings();
                       return true;
                     });
+  config_.on_change({"requirepass"}, [this](std::string*) {
+    password_changed(*this);
+    return true;
+  });
   if (loop_ == nullptr) return;
   loop_->on_before_wait([this] { before_wait(); });
   tick_timer_ = std::make_unique<net::Timer>(*loop_, [this] { tick(); });
   start_ticking();
+  wake_timer_ = std::make_unique<net::Timer>(*loop_, [this] { wake(); });
   expiry_timer_ = std::make_unique<net::Timer>(*loop_, [this] { expire_on_timer(); });
 }
 
@@ -116,109 +121,13 @@ void Server::refresh_clock() {
 }
 
 bool Server::listen() {
-  const ConfigValues& values = settings();
-  if (!listen_tcp()) {
-    log_.logf(base::LogLevel::kWarning, "Failed listening on port %d (tcp), aborting.",
-              values.port);
-    return false;
-  }
-  if (!values.unixsocket.empty()) {
-    std::string error;
-    unix_listener_ = net::Listener::unix_socket(
-        *loop_, values.unixsocket, values.unixsocketperm, values.tcp_backlog,
-        [this](net::Connection* connection) { accept(connection); }, &error);
-    if (unix_listener_ == nullptr) {
-      log_.warning("Failed opening Unix socket: bind: " + error);
-      return false;
-    }
-  }
-  if (tcp_listeners_.empty() && unix_listener_ == nullptr && values.tls_port == 0) {
-    log_.warning("Configured to not listen anywhere, exiting.");
-    return false;
-  }
+  if (!listeners_->open()) return false;
   startup_memory_ = used_memory();
   return true;
 }
 
-bool Server::listen_tcp() {
-  const ConfigValues& values = settings();
-  if (values.port == 0) return true;
-  for (const std::string& entry : values.bind) {
-    // A leading '-' marks an address that need not be there.
-    const bool optional = entry.starts_with('-');
-    std::string address = entry.substr(optional ? 1 : 0);
-    if (address == "::*") address = "::";
-    std::string error;
-    int code = 0;
-    auto listener = net::Listener::tcp(
-        *loop_, address, values.port, values.tcp_backlog,
-        [this](net::Connection* connection) { accept(connection); }, &error, &code);
-    if (listener != nullptr) {
-      tcp_listeners_.push_back(std::move(listener));
-      continue;
-    }
-    log_.logf(base::LogLevel::kWarning,
-              "Warning: Could not create server TCP listening socket %s:%d: bind: %s",
-              address.c_str(), values.port, error.c_str());
-    const bool missing = code == EADDRNOTAVAIL || code == EAFNOSUPPORT || code == EPROTONOSUPPORT ||
-                         code == ENOPROTOOPT;
-    if (!optional || !missing) return false;
-  }
-  return !tcp_listeners_.empty();
-}
-
-bool Server::relisten_tcp() {
-  if (loop_ == nullptr) return true;
-  tcp_listeners_.clear();
-  if (listen_tcp()) return true;
-  tcp_listeners_.clear();
-  return false;
-}
-
 void Server::stop_listening() {
-  tcp_listeners_.clear();
-  unix_listener_.reset();
-}
-
-void Server::accept(net::Connection* connection) {
-  const auto refuse = [&](std::string_view error) {
-    connection->out().append(error);
-    connection->flush_and_close();
-    ++stats_.connections_rejected;
-  };
-  if (clients_.size() >= settings().maxclients) {
-    refuse("-ERR max number of clients reached\r\n");
-    return;
-  }
-  if (settings().protected_mode && settings().requirepass.empty() && !connection->peer_is_local()) {
-    refuse(
-        "-DENIED Redis is running in protected mode because protected mode is enabled and no "
-        "password is set for the default "
-        "user. In this mode connections are only accepted from the loopback interface. If you want "
-        "to connect from external "
-        "computers to Redis you may adopt one of the following solutions: 1) Just disable "
-        "protected mode sending the command "
-        "'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from "
-        "the same host the server is "
-        "running, however MAKE SURE Redis is not publicly accessible from internet if you do so. "
-        "Use CONFIG REWRITE to make this "
-        "change permanent. 2) Alternatively you can just disable the protected mode by editing the "
-        "Redis configuration file, "
-        "and setting the protected mode option to 'no', and then restarting the server. 3) If you "
-        "started the server manually "
-        "just for testing, restart it with the '--protected-mode no' option. 4) Set up an "
-        "authentication password for the "
-        "default user. NOTE: You only need to do one of the above things in order for the server "
-        "to start accepting "
-        "connections from the outside.\r\n");
-    return;
-  }
-  refresh_clock();
-  ++stats_.connections_received;
-  Client& client = clients_.add(connection);
-  client.set(kClientUnixSocket, connection->kind() == net::Connection::Kind::kUnix);
-  client.set(kClientNeedsAuth, !settings().requirepass.empty());
-  connection->start(client, settings().tcp_keepalive);
+  listeners_->close();
 }
 
 void Server::start_ticking() {
@@ -289,11 +198,11 @@ void Server::tick() {
   refresh_clock();
   if (loop_ == nullptr) expire_some();
   pauses_->tick();
+  clients_.end_waits();
   sample_rates();
   memory_.refresh();
   stats_.peak_memory = std::max<uint64_t>(stats_.peak_memory, used_memory());
-  end_waits();
-  close_idle_clients();
+  clients_.look_after_some();
   for (const auto& task : tick_tasks_) task();
   before_wait();
   stats_.cron_ticks += base::CycleClock::ticks() - started;
@@ -346,26 +255,17 @@ void Server::free_error_counts(Stats::ErrorCounts errors) {
       count, [gone = std::make_shared<Stats::ErrorCounts>(std::move(errors))] { gone->clear(); });
 }
 
-void Server::end_waits() {
-  if (clients_.blocked() == 0) return;
-  clients_.for_each([this](Client& client) {
-    if (client.block == nullptr || client.block->deadline_ms == 0) return;
-    if (client.block->deadline_ms <= now_ms()) client.unblock(BlockEnd::kTimeout);
-  });
+void Server::wake_at(int64_t time_ms) {
+  if (loop_ == nullptr || (wake_time_ms_ != 0 && wake_time_ms_ <= time_ms)) return;
+  wake_time_ms_ = time_ms;
+  wake_timer_->start(static_cast<uint64_t>(std::max<int64_t>(time_ms - now_ms(), 0)));
 }
 
-void Server::close_idle_clients() {
-  const int64_t limit_ms = int64_t{settings().timeout} * 1000;
-  clients_.for_each([&](Client& client) {
-    if (client.connection() == nullptr) return;
-    const bool exempt = client.has(kClientBlocked | kClientSubscribed | kClientMonitor);
-    if (limit_ms != 0 && !exempt && now_ms() - client.last_interaction_ms > limit_ms) {
-      log_.verbose("Closing idle client");
-      client.close();
-    } else {
-      enforce_output_limit(client);
-    }
-  });
+void Server::wake() {
+  wake_time_ms_ = 0;
+  refresh_clock();
+  pauses_->tick();
+  clients_.end_waits();
 }
 
 void Server::panic(const std::string& message, const char* file, int line) {

@@ -23,9 +23,6 @@
 #include "server/stats.h"
 #include "store/keyspace.h"
 
-namespace latchkey::net {
-class Listener;
-}
 namespace latchkey::script {
 class Engine;
 }
@@ -36,6 +33,7 @@ class Blocking;
 class CrashReporter;
 class Dispatcher;
 class InfoSections;
+class Listeners;
 class PauseControl;
 class RequestPump;
 class Shutdown;
@@ -63,9 +61,6 @@ class Server {
   // logged, when a required one cannot be had.
   bool listen();
   void stop_listening();
-  // Listens at the addresses and the port of the settings instead of those up to now. On failure,
-  // logged, it listens at none.
-  bool relisten_tcp();
 
   base::Clock& clock() { return clock_; }
   Config& config() { return config_; }
@@ -112,6 +107,9 @@ class Server {
   void set_active_expiry(bool on) { active_expiry_ = on; }
   bool active_expiry() const { return active_expiry_; }
 
+  // Asks that ends of waits and pauses be looked at then (Unix time), whatever else happens.
+  void wake_at(int64_t time_ms);
+
   // Begins (anew, as `hz` now says) or stops the calls of tick() by the loop.
   void start_ticking();
   void pause_ticking();
@@ -156,12 +154,9 @@ class Server {
  private:
   class ExpiryNotifier;
 
-  bool listen_tcp();
-  void accept(net::Connection* connection);
   void apply_settings();
   void before_wait();
-  void end_waits();
-  void close_idle_clients();
+  void wake();
   void expire_on_timer();
   bool expire_within_budget();
   bool any_deadlines() const;
@@ -190,9 +185,10 @@ class Server {
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;
   std::shared_ptr<script::Engine> scripts_;
-  std::vector<std::unique_ptr<net::Listener>> tcp_listeners_;
-  std::unique_ptr<net::Listener> unix_listener_;
+  std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<net::Timer> tick_timer_;
+  std::unique_ptr<net::Timer> wake_timer_;
+  int64_t wake_time_ms_ = 0;  // 0: not set
   std::unique_ptr<net::Timer> expiry_timer_;
   std::vector<std::function<void()>> tick_tasks_;
   uint32_t state_ = 0;

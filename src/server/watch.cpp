@@ -53,13 +53,14 @@ bool WatchRegistry::any_expired(const Client& client) const {
   return std::any_of(mine->second.begin(), mine->second.end(), [&](const Place& place) {
     if (!is_past_deadline(server_.database(place.database), place.key)) return false;
     const auto& watchers = by_key_.at(place);
-    return std::none_of(watchers.begin(), watchers.end(),
-                        [&](const Watcher& watcher) { return watcher.client == &client && watcher.was_expired; });
+    return std::none_of(watchers.begin(), watchers.end(), [&](const Watcher& watcher) {
+      return watcher.client == &client && watcher.was_expired;
+    });
   });
 }
 
-void WatchRegistry::key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
-                                std::string_view) {
+void WatchRegistry::key_changed(store::Keyspace& keyspace, std::string_view key,
+                                EventClass event_class, std::string_view) {
   const auto it = by_key_.find(Place{keyspace.index(), std::string(key)});
   if (it == by_key_.end()) return;
   for (Watcher& watcher : it->second) {
@@ -73,7 +74,8 @@ void WatchRegistry::key_changed(store::Keyspace& keyspace, std::string_view key,
 
 void WatchRegistry::keyspace_clearing(store::Keyspace& keyspace) {
   for (auto& [place, watchers] : by_key_) {
-    if (place.database != keyspace.index() || keyspace.table().find_item(place.key) == nullptr) continue;
+    if (place.database != keyspace.index() || keyspace.table().find_item(place.key) == nullptr)
+      continue;
     for (Watcher& watcher : watchers) {
       if (!watcher.was_expired) watcher.client->watched_key_changed = true;
       watcher.was_expired = false;

@@ -1,0 +1,218 @@
+// PING, ECHO, QUIT, RESET, AUTH, HELLO.
+#include <string>
+
+#include "base/number.h"
+#include "base/version.h"
+#include "commands/groups.h"
+#include "server/authentication.h"
+#include "server/client.h"
+#include "server/client_info.h"
+#include "server/command_context.h"
+#include "server/server.h"
+#include "server/transaction.h"
+#include "server/watch.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+
+namespace {
+
+constexpr std::string_view kWrongPassword =
+    "WRONGPASS invalid username-password pair or user is disabled.";
+
+void ping(CommandContext& ctx) {
+  if (ctx.args.size() > 2) return ctx.wrong_arity();
+  const bool has_message = ctx.args.size() == 2;
+  // In RESP2 a subscriber could not tell a plain PONG from a message.
+  if (ctx.client.has(kClientSubscribed) && !ctx.reply.is_resp3()) {
+    ctx.reply.array(2);
+    ctx.reply.bulk("pong");
+    return ctx.reply.bulk(has_message ? ctx.args[1] : std::string_view());
+  }
+  if (has_message) return ctx.reply.bulk(ctx.args[1]);
+  ctx.reply.status("PONG");
+}
+
+void echo(CommandContext& ctx) {
+  ctx.reply.bulk(ctx.args[1]);
+}
+
+void quit(CommandContext& ctx) {
+  ctx.reply.ok();
+  ctx.client.close_after_reply();
+}
+
+void reset(CommandContext& ctx) {
+  Client& client = ctx.client;
+  client.transaction.reset();
+  ctx.server.watches().unwatch_all(client);
+  client.set(kClientInMulti | kClientReplyOff | kClientNoTouch | kClientNoEvict, false);
+  client.database = 0;
+  client.name.clear();
+  ctx.reply.set_protocol(2);
+  assume_default_user(client);
+  ctx.reply.status("RESET");
+}
+
+void auth(CommandContext& ctx) {
+  if (ctx.args.size() > 3) return ctx.syntax_error();
+  const bool names_user = ctx.args.size() == 3;
+  if (!names_user && ctx.server.settings().requirepass.empty()) {
+    return ctx.reply.error(
+        "ERR AUTH <password> called without any password configured for the default user. Are you "
+        "sure your configuration is "
+        "correct?");
+  }
+  const std::string_view user = names_user ? ctx.args[1] : std::string_view("default");
+  if (!authenticate(ctx.client, user, ctx.args.back())) return ctx.reply.error(kWrongPassword);
+  ctx.reply.ok();
+}
+
+struct Greeting {
+  int64_t protocol = 0;  // 0: as it is
+  bool has_credentials = false;
+  std::string_view user;
+  std::string_view password;
+  bool has_name = false;
+  std::string_view name;
+};
+
+// False when an error has been sent.
+bool read_greeting(CommandContext& ctx, Greeting* greeting) {
+  ArgReader options(ctx.args, 1);
+  if (!options.more()) return true;
+  if (!ctx.read_int64(options.next(), &greeting->protocol,
+                      "ERR Protocol version is not an integer or out of range")) {
+    return false;
+  }
+  if (greeting->protocol < 2 || greeting->protocol > 3) {
+    ctx.reply.error("NOPROTO unsupported protocol version");
+    return false;
+  }
+  while (options.more()) {
+    const std::string_view option = options.peek();
+    if (options.left() >= 3 && options.word("AUTH")) {
+      greeting->has_credentials = true;
+      greeting->user = options.next();
+      greeting->password = options.next();
+    } else if (options.word("SETNAME", &greeting->name)) {
+      greeting->has_name = true;
+      if (!check_client_name(ctx, greeting->name)) return false;
+    } else {
+      ctx.reply.error("ERR Syntax error in HELLO option '" + std::string(option) + "'");
+      return false;
+    }
+  }
+  return true;
+}
+
+void hello(CommandContext& ctx) {
+  Client& client = ctx.client;
+  Greeting greeting;
+  if (!read_greeting(ctx, &greeting)) return;
+  if (greeting.has_credentials && !authenticate(client, greeting.user, greeting.password)) {
+    return ctx.reply.error(kWrongPassword);
+  }
+  if (client.has(kClientNeedsAuth)) {
+    return ctx.reply.error(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+        "<proto> AUTH <user> <pass> "
+        "option can be used to authenticate the client and select the RESP protocol version at the "
+        "same time");
+  }
+  if (greeting.has_name) client.name = greeting.name;
+  if (greeting.protocol != 0) ctx.reply.set_protocol(static_cast<int>(greeting.protocol));
+
+  ctx.reply.map(7);
+  ctx.reply.bulk("server");
+  ctx.reply.bulk("redis");
+  ctx.reply.bulk("version");
+  ctx.reply.bulk(std::string_view(base::kReferenceVersion));
+  ctx.reply.bulk("proto");
+  ctx.reply.integer(ctx.reply.protocol());
+  ctx.reply.bulk("id");
+  ctx.reply.integer(static_cast<int64_t>(client.id));
+  ctx.reply.bulk("mode");
+  ctx.reply.bulk("standalone");
+  ctx.reply.bulk("role");
+  ctx.reply.bulk("master");
+  ctx.reply.bulk("modules");
+  ctx.reply.empty_array();
+}
+
+constexpr CommandRow kConnectionRows[] = {
+    {"AUTH",
+     auth,
+     "[username]@6.0.0 password",
+     kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "1.0.0",
+     "O(N) where N is the number of passwords defined for the user",
+     "Authenticates the connection.",
+     {.history = "6.0.0 Added ACL style (username and password)."}},
+    {"ECHO",
+     echo,
+     "message",
+     kLoading | kStale | kFast,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "1.0.0",
+     "O(1)",
+     "Returns the given string."},
+    {"HELLO",
+     hello,
+     "[arguments=protover [AUTH auth=username password] [SETNAME clientname]]",
+     kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "6.0.0",
+     "O(1)",
+     "Handshakes with the Redis server.",
+     {.history = "6.2.0 `protover` made optional; when called without arguments the command "
+                 "reports the current connection's context."}},
+    {"PING",
+     ping,
+     "[message]",
+     kFast,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "1.0.0",
+     "O(1)",
+     "Returns the server's liveliness response.",
+     {.tips = "request_policy:all_shards response_policy:all_succeeded"}},
+    {"QUIT",
+     quit,
+     "[_...]",
+     kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "1.0.0",
+     "O(1)",
+     "Closes the connection.",
+     {.deprecated_since = "7.2.0", .replaced_by = "just closing the connection"}},
+    {"RESET",
+     reset,
+     "",
+     kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "6.2.0",
+     "O(1)",
+     "Resets the connection."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> connection_rows() {
+  return kConnectionRows;
+}
+
+}  // namespace latchkey::commands
