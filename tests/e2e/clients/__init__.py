@@ -25,13 +25,13 @@ class ClientError(Exception):
     """The library reported an error."""
 
 
-def redis_cli():
-    """The reference's redis-cli where scripts/reference has fetched it, else the machine's."""
+def tool(name):
+    """The reference's redis-cli, redis-benchmark... where scripts/reference has fetched it, else the machine's."""
     reference = Path(os.environ.get("LATCHKEY_REFERENCE_DIR") or CHECKOUT / "build" / "reference")
-    for program in (reference / "bin" / "redis-cli-8.0", shutil.which("redis-cli")):
+    for program in (reference / "bin" / (name + "-8.0"), shutil.which(name)):
         if program and Path(program).exists():
             return str(Path(program).absolute())
-    raise AssertionError("no redis-cli: install redis-tools")
+    raise AssertionError("no %s: install redis-tools" % name)
 
 
 class Worker:
@@ -142,7 +142,7 @@ class CliSession(CliVerbs):
     """A redis-cli that reads its commands from a pipe."""
 
     def __init__(self, port):
-        self.process = subprocess.Popen([redis_cli(), "-p", str(port), "--json"], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([tool("redis-cli"), "-p", str(port), "--json"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.under_way = None
 
@@ -179,7 +179,7 @@ class CliCall(CliVerbs):
 
     def send(self, verb, *arguments):
         (words,) = self.VERBS[verb](*arguments)
-        command = [redis_cli(), "-p", str(self.port), "--json", *map(str, words)]
+        command = [tool("redis-cli"), "-p", str(self.port), "--json", *map(str, words)]
         self.verb = verb
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
