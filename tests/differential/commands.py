@@ -186,7 +186,7 @@ SERVER = [
     Row("DEBUG SLEEP 0"),
     Row("DEBUG STRINGMATCH-LEN 10 k*"),
     Row("DEBUG PROTOCOL (string|integer|double|null|array|set|map|attrib|verbatim|true|false|bignum|nosuch)"),
-    Row("DEBUG DIGEST-VALUE <key>+"),
+    Row("DEBUG DIGEST-VALUE <missing>+"),
     Row("DEBUG DIGEST"),
     Row("MEMORY USAGE <missing>"),
     Row("MEMORY NOSUCH"),
@@ -259,9 +259,11 @@ class Vocabulary:
                         if all(need.lower() in commands for need in needs.split())]
 
     def comparable(self, words):
-        """Whether a request is not about commands that only one server knows, nor about all that there are."""
+        """Whether a request is not about commands that only one server knows, nor about all that there is."""
         names = [word.decode("latin1").lower() for word in words]
-        if not names or not names[0] or names == ["command"]:
+        if not names or not names[0] or names in (["command"], ["info"]):
+            return False
+        if names[:2] == ["config", "get"] and any("*" in name for name in names):
             return False
         if names[0] != "command":
             return names[0] not in self.not_shared
