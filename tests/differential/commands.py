@@ -153,7 +153,7 @@ CONNECTION = [
     Row("CLIENT ID", compare="same_type"),
     Row("CLIENT SETINFO (lib-name|lib-ver|LIB-NAME|nosuch) <name>"),
     Row("CLIENT KILL <small>"),
-    Row("CLIENT KILL ID <int>"),
+    Row("CLIENT KILL ID (0|-1|abc|99999999)"),
     Row("CLIENT KILL (TYPE (master|nosuch)|USER nosuch|ADDR 1.2.3.4:5|LADDR 1.2.3.4:5|ID 99999999|MAXAGE (99999999|abc|-1)"
         "|SKIPME maybe|ID abc|NOSUCH a)+", alone=True),
     Row("CLIENT UNBLOCK 99999999 [TIMEOUT|ERROR|<word>]"),
@@ -194,7 +194,7 @@ SERVER = [
     Row("INFO nosuchsection"),
     Row("LASTSAVE", compare="same_type"),
     Row("<word>", always=True),
-    Row("<small> <value>+", always=True),
+    Row("(nosuch|GETX|se-t|g) <value>+", always=True),
     Row("NOSUCHCOMMAND <value>+", always=True),
 ]
 

@@ -64,14 +64,14 @@ unordered_flags = any_order_deep
 
 
 def hello(ours, theirs):
-    """A server's name for itself, its version, and the number of the connection."""
+    """A server's name for itself, its version, its modules, and the number of the connection."""
     if ours.kind != theirs.kind or not isinstance(ours.value, list) or len(ours.value) != len(theirs.value):
         return False
     for i in range(0, len(ours.value), 2):
         name = ours.value[i].value
         if ours.value[i].raw != theirs.value[i].raw:
             return False
-        if name not in (b"server", b"version", b"id") and ours.value[i + 1].raw != theirs.value[i + 1].raw:
+        if name not in (b"server", b"version", b"id", b"modules") and ours.value[i + 1].raw != theirs.value[i + 1].raw:
             return False
     return True
 
