@@ -23,11 +23,15 @@ constexpr size_t kIdDigits = 40;
 constexpr int64_t kSampleIntervalUs = 95'000;
 // More of them are freed in the background.
 constexpr size_t kMostErrorCodesFreedAtOnce = 64;
-// Active expiry: how often it looks, how many entries it looks at between two glances at the clock,
-// and how long it may stay.
+// Active expiry: how often it looks, how long it pauses while there is more to do, how many entries it
+// looks at between two glances at the clock, and how long it may stay: long enough for half a million
+// keys a second, and longer when keys have been waiting.
 constexpr uint64_t kExpiryIntervalMs = 20;
-constexpr size_t kExpiryStep = 64;
-constexpr int64_t kExpiryBudgetUs = 500;
+constexpr uint64_t kExpiryPauseMs = 1;
+constexpr size_t kExpiryStep = 32;
+constexpr int64_t kExpiryBudgetUs = 250;
+constexpr int64_t kLateExpiryBudgetUs = 1000;
+constexpr int64_t kLateExpiryUs = 60'000;
 
 uint64_t seed_from_system() {
   uint64_t seed;
@@ -144,8 +148,8 @@ void Server::expire_on_timer() {
   refresh_clock();
   const bool done = expire_some();
   expiring_ = any_deadlines();
-  // A backlog is worked off between other work, half of the time.
-  if (expiring_) expiry_timer_->start(done ? kExpiryIntervalMs : 1);
+  // A backlog is worked off between other work.
+  if (expiring_) expiry_timer_->start(done ? kExpiryIntervalMs : kExpiryPauseMs);
 }
 
 bool Server::any_deadlines() const {
@@ -183,13 +187,20 @@ bool Server::expire_some() {
 
 bool Server::expire_within_budget() {
   const int64_t started_us = clock_.monotonic_us();
-  for (int checked = 0; checked < database_count();) {
-    if (database(next_database_to_expire_).expire_due(kExpiryStep)) {
-      next_database_to_expire_ = (next_database_to_expire_ + 1) % database_count();
-      ++checked;
+  const bool late = started_us - expiry_caught_up_us_ > kLateExpiryUs;
+  const int64_t until_us = started_us + (late ? kLateExpiryBudgetUs : kExpiryBudgetUs);
+  // Databases take turns, so that none waits for another's backlog.
+  for (int done_in_a_row = 0; done_in_a_row < database_count();) {
+    const bool done = database(next_database_to_expire_).expire_due(kExpiryStep);
+    next_database_to_expire_ = (next_database_to_expire_ + 1) % database_count();
+    if (done) {
+      ++done_in_a_row;
+      continue;
     }
-    if (clock_.monotonic_us() - started_us > kExpiryBudgetUs) return false;
+    done_in_a_row = 0;
+    if (clock_.monotonic_us() > until_us) return false;
   }
+  expiry_caught_up_us_ = started_us;
   return true;
 }
 

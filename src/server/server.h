@@ -101,7 +101,8 @@ class Server {
   // What the server does by itself, at most some milliseconds of it: active expiry, timeouts,
   // figures. Called by the loop's timers; tests on virtual time call it.
   void tick();
-  // Active expiry for at most about half a millisecond. False when there is more to do.
+  // Active expiry for at most about a quarter of a millisecond, or one when keys have been waiting for
+  // longer than they should. False when there is more to do.
   bool expire_some();
   // DEBUG SET-ACTIVE-EXPIRE.
   void set_active_expiry(bool on) { active_expiry_ = on; }
@@ -197,6 +198,7 @@ class Server {
   uint64_t effects_seen_ = 0;
   int64_t sampled_us_ = 0;
   int next_database_to_expire_ = 0;
+  int64_t expiry_caught_up_us_ = 0;  // monotonic, when nothing was left to expire
   bool stop_requested_ = false;
   int exit_code_ = 0;
   int64_t start_wall_us_;

@@ -54,6 +54,7 @@ class DeadlineWheel {
       DeadlineNode* node = next_candidate(target);
       if (node == nullptr) return true;
       if (budget-- == 0) return false;
+      __builtin_prefetch(node->next);
       if (node->deadline_ms <= now_ms) {
         on_due(*node);
       } else {
