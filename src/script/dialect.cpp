@@ -17,9 +17,9 @@ using Tokens = std::span<const LuaToken>;
 
 // Functions that return one value or none: parentheses around their call change nothing but its
 // being a tail call.
-constexpr std::string_view kFunctions[] = {"error",    "getmetatable", "rawequal",
-                                           "rawget",   "rawset",       "setmetatable",
-                                           "tonumber", "tostring",     "type"};
+constexpr std::string_view kFunctions[] = {"collectgarbage", "error",  "getmetatable", "rawequal",
+                                           "rawget",         "rawset", "setmetatable", "tonumber",
+                                           "tostring",       "type"};
 struct Library {
   std::string_view name;
   // Those of its functions that return several values, between spaces.
@@ -111,7 +111,8 @@ class Translator {
 
   // The last token of the arguments that begin at token `first`, or 0.
   size_t end_of_arguments(size_t first) const {
-    if (tokens_[first].kind == LuaToken::Kind::kString) return first;
+    const LuaToken::Kind kind = tokens_[first].kind;
+    if (kind == LuaToken::Kind::kString || kind == LuaToken::Kind::kLongString) return first;
     if (!tokens_[first].is("(")) return 0;
     int open = 0;
     for (size_t i = first; i < tokens_.size(); ++i) {

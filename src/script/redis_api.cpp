@@ -142,6 +142,8 @@ struct RedisApi {
     self.run_command(self.words_);
     const std::string_view reply = self.reply_bytes();
     const bool failed = reply.front() == '-';
+    // Lua's stack is bounded; the arguments may have filled it.
+    lua_settop(lua, 0);
     push_reply(lua, reply);
     self.client_.out().clear();
     return raise && failed ? lua_error(lua) : 1;

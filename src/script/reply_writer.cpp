@@ -13,7 +13,7 @@ namespace latchkey::script {
 namespace {
 
 // Stack slots that one level of nesting takes.
-constexpr int kSlots = 5;
+constexpr int kSlots = 3;
 constexpr size_t kVerbatimFormatSize = 3;
 
 int64_t truncated(double value) {

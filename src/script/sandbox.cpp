@@ -225,6 +225,16 @@ struct Sandbox {
     return luaL_error(lua, "'setn' is obsolete");
   }
 
+  // Upvalue 2: bit.tohex, which misses the absolute value of the smallest integer.
+  static int tohex(lua_State* lua) {
+    constexpr int kAllUpperCase = -8;
+    if (lua_isnumber(lua, 2) != 0 && lua_tonumber(lua, 2) < kAllUpperCase) {
+      lua_pushinteger(lua, kAllUpperCase);
+      lua_replace(lua, 2);
+    }
+    return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
+  }
+
   // Upvalue 2: table.insert.
   static int insert(lua_State* lua) {
     if (real_of(lua, 1) != 0) return raise_read_only_plainly(lua);
@@ -253,6 +263,13 @@ struct Sandbox {
     lua_getfield(lua, -2, name);
     lua_pushcclosure(lua, function, 2);
     lua_setfield(lua, -2, name);
+  }
+  // As above, for wrappers that call the C function itself; some of LuaJIT's functions have none.
+  static void wrap_c_function(Interpreter& interpreter, const char* name, lua_CFunction function) {
+    lua_getfield(interpreter.lua_, -1, name);
+    const bool callable = lua_tocfunction(interpreter.lua_, -1) != nullptr;
+    lua_pop(interpreter.lua_, 1);
+    if (callable) wrap_function(interpreter, name, function);
   }
   static void rename(lua_State* lua, const char* from, const char* to) {
     lua_getfield(lua, -1, from);
@@ -292,16 +309,17 @@ void Sandbox::trim_libraries(Interpreter& interpreter) {
 
   lua_getfield(lua, -1, "table");
   set_function(interpreter, "setn", setn);
-  wrap_function(interpreter, "insert", insert);
+  wrap_c_function(interpreter, "insert", insert);
   remove(lua, "move");
   lua_pop(lua, 1);
 
   lua_getfield(lua, -1, "string");
   rename(lua, "gmatch", "gfind");
-  lua_getfield(lua, -1, "rep");
-  const bool callable = lua_tocfunction(lua, -1) != nullptr;
+  wrap_c_function(interpreter, "rep", rep);
   lua_pop(lua, 1);
-  if (callable) wrap_function(interpreter, "rep", rep);
+
+  lua_getfield(lua, -1, "bit");
+  wrap_c_function(interpreter, "tohex", tohex);
   lua_pop(lua, 1);
 
   lua_getfield(lua, -1, "coroutine");
