@@ -23,6 +23,7 @@ bool for_each_key_of_batch(store::Keyspace& db, server::Arguments args, size_t f
     const size_t count = std::min(kGroup, (args.size() - first + step - 1) / step);
     for (size_t i = 0; i < count; ++i) hashes[i] = db.prefetch_bucket(args[first + i * step]);
     for (size_t i = 0; i < count; ++i) db.prefetch_entry(hashes[i]);
+    for (size_t i = 0; i < count; ++i) db.prefetch_chained_entry(hashes[i]);
     for (size_t i = 0; i < count; ++i) {
       if (!fn(first + i * step, hashes[i])) return false;
     }

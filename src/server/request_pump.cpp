@@ -156,6 +156,9 @@ void RequestPump::prefetch(Client& client, Frame& frame) {
   for (const Request& request : frame.requests) {
     if (request.keyspace != nullptr) request.keyspace->prefetch_entry(request.hash);
   }
+  for (const Request& request : frame.requests) {
+    if (request.keyspace != nullptr) request.keyspace->prefetch_chained_entry(request.hash);
+  }
 }
 
 void RequestPump::check_limits(Client& client, size_t kept_bytes) {

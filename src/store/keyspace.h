@@ -127,13 +127,14 @@ class Keyspace {
 
   // --- Looking up -----------------------------------------------------------------------------------------------------
 
-  // Two steps to bring the lines of a coming lookup near, some work apart.
+  // Three steps to bring the lines of a coming lookup near, some work apart.
   uint64_t prefetch_bucket(std::string_view key) const {
     const uint64_t hash = table_.hash(key);
     table_.prefetch_bucket(hash);
     return hash;
   }
   void prefetch_entry(uint64_t hash) const { table_.prefetch_item(hash); }
+  void prefetch_chained_entry(uint64_t hash) const { table_.prefetch_chained_item(hash); }
 
   // For commands that read: counts a hit or a miss and marks the entry as used, unless `how` says otherwise.
   KeyRef find(std::string_view key, uint8_t how = kTouch) { return find_hashed(key, table_.hash(key), how); }

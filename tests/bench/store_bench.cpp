@@ -123,6 +123,8 @@ void measure(Bench& bench, const char* name, size_t batch, One&& one) {
                           for (size_t i = 0; i < size; ++i)
                             hashes[i] = bench.keys.prefetch_bucket(requests[first + i]);
                           for (size_t i = 0; i < size; ++i) bench.keys.prefetch_entry(hashes[i]);
+                          for (size_t i = 0; i < size; ++i)
+                            bench.keys.prefetch_chained_entry(hashes[i]);
                         }
                         for (size_t i = 0; i < size; ++i) one(requests[first + i]);
                       }

@@ -97,6 +97,7 @@ TEST_CASE("An empty table finds, scans and chooses nothing", "[hash_table]") {
   CHECK(words.table().memory_usage() == 0);
   words.table().prefetch_bucket(1);
   words.table().prefetch_item(1);
+  words.table().prefetch_chained_item(1);
 }
 
 TEST_CASE("The table holds what a map holds, while it grows and shrinks", "[hash_table]") {
