@@ -178,8 +178,12 @@ bool Dispatcher::refuse_out_of_memory(Client& client, Command& command) {
   uint32_t flags = command.flags;
   if (client.transaction != nullptr && command.full_name == "exec")
     flags |= client.transaction->command_flags;
-  if ((flags & kDenyOom) == 0) return false;
-  if (server_.used_memory() <= server_.settings().maxmemory) return false;
+  // Room is made before any command; a script's commands find what there was when it began.
+  const bool enough =
+      client.has(kClientScript)
+          ? (flags & kDenyOom) == 0 || server_.used_memory() <= server_.settings().maxmemory
+          : server_.make_room();
+  if (enough || (flags & kDenyOom) == 0) return false;
   reject(client, &command, "OOM command not allowed when used memory > 'maxmemory'.");
   return true;
 }

@@ -250,8 +250,8 @@ void stats_section(InfoText& text, Server& server) {
   text.field("evicted_keys", stats.evicted_keys);
   text.field("evicted_clients", 0);
   text.field("evicted_scripts", server.script_figures().evicted_scripts);
-  text.field("total_eviction_exceeded_time", 0);
-  text.field("current_eviction_exceeded_time", 0);
+  text.field("total_eviction_exceeded_time", stats.eviction_exceeded_us / 1000);
+  text.field("current_eviction_exceeded_time", server.current_excess_us() / 1000);
   text.field("keyspace_hits", environment.hits);
   text.field("keyspace_misses", environment.misses);
   text.field("pubsub_channels", 0);

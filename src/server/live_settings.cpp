@@ -71,6 +71,18 @@ void register_live_settings(Server& server) {
     server.log().set_level(server.settings().loglevel);
     return true;
   });
+  config.on_change({"maxmemory"}, [&server](std::string*) {
+    const uint64_t limit = server.settings().maxmemory;
+    const size_t used = server.used_memory();
+    if (limit != 0 && limit < used) {
+      server.log().warning("WARNING: the new maxmemory value set via CONFIG SET (" +
+                           std::to_string(limit) + ") is smaller than the current memory usage (" +
+                           std::to_string(used) +
+                           "). This will result in key eviction and/or the inability to accept new "
+                           "write commands depending on the maxmemory-policy.");
+    }
+    return true;
+  });
   config.on_change({"hz"}, [&server](std::string*) {
     server.start_ticking();
     return true;

@@ -59,7 +59,7 @@ MemoryReport measure_memory(Server& server) {
     DatabaseMemory& memory = report.databases.emplace_back();
     memory.index = i;
     memory.keys = database.size();
-    memory.table_bytes = database.table().memory_usage();
+    memory.table_bytes = database.table().bucket_bytes();
     if (database.volatile_size() > 0) {
       memory.deadlines_bytes =
           sizeof(store::DeadlineWheel) + database.volatile_size() * sizeof(store::DeadlineNode);

@@ -22,7 +22,7 @@ struct ScriptFigures {
 struct DatabaseMemory {
   int index = 0;
   size_t keys = 0;
-  size_t table_bytes = 0;      // the table that finds keys
+  size_t table_bytes = 0;      // the buckets in use of the table that finds keys
   size_t deadlines_bytes = 0;  // the index of deadlines, and what it adds to entries
 };
 

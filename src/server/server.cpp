@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "server/authentication.h"
@@ -32,6 +33,49 @@ constexpr size_t kExpiryStep = 32;
 constexpr int64_t kExpiryBudgetUs = 250;
 constexpr int64_t kLateExpiryBudgetUs = 1000;
 constexpr int64_t kLateExpiryUs = 60'000;
+
+// Evictions between two glances at the clock.
+constexpr size_t kEvictionsPerGlance = 16;
+
+// How long evicting may hold up a command: the tenacity is 0 to 100, from not at all to until it is
+// done.
+int64_t eviction_budget_us(int tenacity) {
+  constexpr int kLinear = 10;
+  constexpr int kMost = 100;
+  constexpr int64_t kStepUs = 50;
+  constexpr double kGrowth = 1.15;
+  if (tenacity >= kMost) return INT64_MAX;
+  if (tenacity <= kLinear) return kStepUs * tenacity;
+  return static_cast<int64_t>(static_cast<double>(kStepUs * kLinear) *
+                              std::pow(kGrowth, tenacity - kLinear));
+}
+
+struct EvictionRule {
+  store::EvictionOrder order;
+  bool volatile_only;
+};
+
+EvictionRule eviction_rule(MaxmemoryPolicy policy) {
+  using store::EvictionOrder;
+  switch (policy) {
+    case MaxmemoryPolicy::kVolatileLru:
+      return {EvictionOrder::kIdlest, true};
+    case MaxmemoryPolicy::kVolatileLfu:
+      return {EvictionOrder::kLeastFrequent, true};
+    case MaxmemoryPolicy::kVolatileRandom:
+      return {EvictionOrder::kRandom, true};
+    case MaxmemoryPolicy::kVolatileTtl:
+      return {EvictionOrder::kNearestDeadline, true};
+    case MaxmemoryPolicy::kAllkeysLru:
+      return {EvictionOrder::kIdlest, false};
+    case MaxmemoryPolicy::kAllkeysLfu:
+      return {EvictionOrder::kLeastFrequent, false};
+    case MaxmemoryPolicy::kAllkeysRandom:
+    case MaxmemoryPolicy::kNoeviction:
+      break;
+  }
+  return {EvictionOrder::kRandom, false};
+}
 
 uint64_t seed_from_system() {
   uint64_t seed;
@@ -87,6 +131,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   config_.on_change({"maxmemory", "maxmemory-policy", "lfu-log-factor", "lfu-decay-time"},
                     [this](std::string*) {
                       apply_settings();
+                      make_room();
                       return true;
                     });
   config_.on_change({"requirepass"}, [this](std::string*) {
@@ -98,6 +143,10 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   tick_timer_ = std::make_unique<net::Timer>(*loop_, [this] { tick(); });
   start_ticking();
   wake_timer_ = std::make_unique<net::Timer>(*loop_, [this] { wake(); });
+  eviction_timer_ = std::make_unique<net::Timer>(*loop_, [this] {
+    refresh_clock();
+    make_room();
+  });
   expiry_timer_ = std::make_unique<net::Timer>(*loop_, [this] { expire_on_timer(); });
 }
 
@@ -217,6 +266,57 @@ void Server::tick() {
   for (const auto& task : tick_tasks_) task();
   before_wait();
   stats_.cron_ticks += base::CycleClock::ticks() - started;
+}
+
+bool Server::make_room() {
+  const ConfigValues& values = settings();
+  if (values.maxmemory == 0 || used_memory() <= values.maxmemory) {
+    note_excess(false);
+    return true;
+  }
+  if (values.maxmemory_policy == MaxmemoryPolicy::kNoeviction) return false;
+  const int64_t started_us = clock_.monotonic_us();
+  const int64_t budget_us = eviction_budget_us(values.maxmemory_eviction_tenacity);
+  for (size_t evicted = 1; used_memory() > values.maxmemory; ++evicted) {
+    if (!evict_one()) {
+      note_excess(true);
+      return false;
+    }
+    if (evicted % kEvictionsPerGlance != 0 || clock_.monotonic_us() - started_us < budget_us)
+      continue;
+    note_excess(true);
+    if (eviction_timer_ != nullptr) eviction_timer_->start(0);
+    return true;
+  }
+  note_excess(false);
+  return true;
+}
+
+bool Server::evict_one() {
+  const ConfigValues& values = settings();
+  const EvictionRule rule = eviction_rule(values.maxmemory_policy);
+  const auto victim = evictor_.choose(databases_, rule.order, rule.volatile_only,
+                                      static_cast<size_t>(std::max(values.maxmemory_samples, 1)));
+  if (victim.keyspace == nullptr) return false;
+  store::KeyRef ref = victim.keyspace->find(victim.key, store::Keyspace::kPeek);
+  victim.keyspace->erase(ref, values.lazyfree_lazy_eviction);
+  ++stats_.evicted_keys;
+  effects_.happened(*victim.keyspace, victim.key, EventClass::kEvicted, "evicted");
+  return true;
+}
+
+void Server::note_excess(bool over_limit) {
+  const int64_t now_us = clock_.monotonic_us();
+  if (over_limit) {
+    if (excess_since_us_ < 0) excess_since_us_ = now_us;
+  } else if (excess_since_us_ >= 0) {
+    stats_.eviction_exceeded_us += static_cast<uint64_t>(now_us - excess_since_us_);
+    excess_since_us_ = -1;
+  }
+}
+
+int64_t Server::current_excess_us() const {
+  return excess_since_us_ < 0 ? 0 : clock_.monotonic_us() - excess_since_us_;
 }
 
 void Server::sample_rates() {

@@ -21,6 +21,7 @@
 #include "server/memory.h"
 #include "server/memory_report.h"
 #include "server/stats.h"
+#include "store/eviction.h"
 #include "store/keyspace.h"
 
 namespace latchkey::script {
@@ -119,6 +120,13 @@ class Server {
   // Registers what is to be done at every tick (`hz` times a second).
   void on_tick(std::function<void()> task) { tick_tasks_.push_back(std::move(task)); }
 
+  // Keeps within maxmemory by giving up keys as maxmemory-policy says, for as long as
+  // maxmemory-eviction-tenacity allows; what is left to do is done between other work. False when
+  // memory is short and there is nothing to give up.
+  bool make_room();
+  // For how long memory has been over its limit by now.
+  int64_t current_excess_us() const;
+
   // Stops the loop at the end of the turn; run() then returns with this exit code.
   void request_stop(int exit_code);
   bool stop_requested() const { return stop_requested_; }
@@ -164,6 +172,8 @@ class Server {
   // Sets the expiry timer going when commands have made the first deadline.
   void watch_for_deadlines();
   void sample_rates();
+  bool evict_one();
+  void note_excess(bool over_limit);
   void drop_error_counts(Stats::ErrorCounts errors);
   void free_error_counts(Stats::ErrorCounts errors);
 
@@ -191,6 +201,9 @@ class Server {
   std::unique_ptr<net::Timer> wake_timer_;
   int64_t wake_time_ms_ = 0;  // 0: not set
   std::unique_ptr<net::Timer> expiry_timer_;
+  std::unique_ptr<net::Timer> eviction_timer_;
+  store::Evictor evictor_;
+  int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1
   std::vector<std::function<void()>> tick_tasks_;
   uint32_t state_ = 0;
   bool active_expiry_ = true;

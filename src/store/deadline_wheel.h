@@ -44,8 +44,29 @@ class DeadlineWheel {
   // Puts `moved`, a copy of a linked node at another address, in its place. O(1).
   void relocate(DeadlineNode& moved);
 
-  // Reports nodes with deadline <= now_ms by on_due(node), which must erase() the node, until all such nodes have been
-  // reported or `budget` nodes have been looked at. Returns false when the budget ended it.
+  // Calls fn(node) for `count` nodes, or all if there are fewer, from a slot chosen by `chance`,
+  // any number, on. Nodes seen go to the end of their slot, so that the next call sees others.
+  // O(count + slots).
+  template <typename Fn>
+  void sample(uint64_t chance, size_t count, Fn&& fn) {
+    constexpr size_t kAllSlots = kLevels * kSlots;
+    for (size_t step = 0; step < kAllSlots && count > 0; ++step) {
+      const size_t place = (chance + step) % kAllSlots;
+      DeadlineNode& sentinel = slots_[place / kSlots][place % kSlots];
+      DeadlineNode* const last = sentinel.previous;
+      for (bool more = sentinel.next != &sentinel; more && count > 0; --count) {
+        DeadlineNode& node = *sentinel.next;
+        more = &node != last;
+        unlink(node);
+        link_before(sentinel, node);
+        fn(static_cast<const DeadlineNode&>(node));
+      }
+    }
+  }
+
+  // Reports nodes with deadline <= now_ms by on_due(node), which must erase() the node, until all
+  // such nodes have been reported or `budget` nodes have been looked at. Returns false when the
+  // budget ended it.
   template <typename OnDue>
   bool advance(int64_t now_ms, size_t budget, OnDue&& on_due) {
     const int64_t target = tick_of(now_ms);

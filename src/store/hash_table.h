@@ -79,6 +79,9 @@ class HashTable {
            directory_capacity_ * sizeof(Bucket*);
   }
 
+  // Bytes of the buckets in use, without what is held ready for more.
+  size_t bucket_bytes() const { return (bucket_count_ + chained_count_) * sizeof(Bucket); }
+
   uint64_t hash(std::string_view key) const { return secret_->hash(key); }
 
   // First step of a batched lookup: bring the bucket's line near.

@@ -159,6 +159,16 @@ class Keyspace {
   // (kHide), it gives up after a hundred.
   const Entry* random_entry();
 
+  // Calls fn(const Entry&) for `count` keys that have a deadline, or all if there are fewer; other
+  // ones each time, roughly by chance. fn changes nothing.
+  template <typename Fn>
+  void sample_volatile(size_t count, Fn&& fn) {
+    if (volatile_size() == 0) return;
+    deadlines_->sample(environment_.random.next(), count, [&](const DeadlineNode& node) {
+      fn(Entry::of(const_cast<DeadlineNode&>(node)));
+    });
+  }
+
   // Calls fn(const Entry&) for every key that is not expired. O(size).
   template <typename Fn>
   void for_each(Fn&& fn) const {

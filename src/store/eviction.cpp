@@ -1,0 +1,120 @@
+#include "store/eviction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/keyspace.h"
+
+namespace latchkey::store {
+
+namespace {
+
+bool has_candidates(const Keyspace& keyspace, bool volatile_only) {
+  return volatile_only ? keyspace.volatile_size() != 0 : !keyspace.empty();
+}
+
+uint64_t score_of(const Environment& environment, const Entry& entry, EvictionOrder order) {
+  constexpr uint64_t kMostFrequent = 255;
+  switch (order) {
+    case EvictionOrder::kIdlest:
+      return (environment.access_clock - entry.access()) & Entry::kMaxAccess;
+    case EvictionOrder::kLeastFrequent:
+      return kMostFrequent - lfu_counter(environment, entry.access());
+    case EvictionOrder::kNearestDeadline:
+      return UINT64_MAX - static_cast<uint64_t>(entry.deadline_ms());
+    case EvictionOrder::kRandom:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Evictor::Victim Evictor::choose(std::span<const std::unique_ptr<Keyspace>> databases,
+                                EvictionOrder order, bool volatile_only, size_t samples) {
+  if (order == EvictionOrder::kRandom) return choose_random(databases, volatile_only);
+  if (order != pool_order_ || volatile_only != pool_volatile_only_) {
+    pool_count_ = 0;
+    pool_order_ = order;
+    pool_volatile_only_ = volatile_only;
+  }
+  // Candidates of the pool may have gone or changed since; as long as there are keys a new sample
+  // brings one that has not.
+  for (;;) {
+    bool any = false;
+    for (const auto& keyspace : databases) {
+      if (!has_candidates(*keyspace, volatile_only)) continue;
+      any = true;
+      sample(*keyspace, order, volatile_only, samples);
+    }
+    if (!any) return {};
+    if (Victim victim = take_best(); victim.keyspace != nullptr) return victim;
+  }
+}
+
+Evictor::Victim Evictor::choose_random(std::span<const std::unique_ptr<Keyspace>> databases,
+                                       bool volatile_only) {
+  for (size_t i = 0; i < databases.size(); ++i) {
+    Keyspace& keyspace = *databases[next_database_++ % databases.size()];
+    if (!has_candidates(keyspace, volatile_only)) continue;
+    Victim victim;
+    if (volatile_only) {
+      keyspace.sample_volatile(1, [&](const Entry& entry) {
+        victim = {&keyspace, std::string(entry.key())};
+      });
+    } else if (const Entry* entry = keyspace.random_entry(); entry != nullptr) {
+      victim = {&keyspace, std::string(entry->key())};
+    }
+    if (victim.keyspace != nullptr) return victim;
+  }
+  return {};
+}
+
+void Evictor::sample(Keyspace& keyspace, EvictionOrder order, bool volatile_only, size_t samples) {
+  const Environment& environment = keyspace.environment();
+  if (volatile_only) {
+    keyspace.sample_volatile(samples, [&](const Entry& entry) {
+      offer(score_of(environment, entry, order), keyspace, entry);
+    });
+    return;
+  }
+  for (size_t i = 0; i < samples; ++i) {
+    const Entry* entry = keyspace.random_entry();
+    if (entry == nullptr) return;
+    offer(score_of(environment, *entry, order), keyspace, *entry);
+  }
+}
+
+void Evictor::offer(uint64_t score, Keyspace& keyspace, const Entry& entry) {
+  const auto begin = pool_.begin();
+  const auto end = begin + static_cast<ptrdiff_t>(pool_count_);
+  for (auto known = begin; known != end; ++known) {
+    if (known->keyspace == &keyspace && known->key == entry.key()) return;
+  }
+  Candidate candidate{score, &keyspace, std::string(entry.key())};
+  const auto place =
+      std::upper_bound(begin, end, score,
+                       [](uint64_t value, const Candidate& other) { return value < other.score; });
+  if (pool_count_ < kPoolSize) {
+    std::move_backward(place, end, end + 1);
+    *place = std::move(candidate);
+    ++pool_count_;
+  } else if (place != begin) {
+    // The worst one leaves.
+    std::move(begin + 1, place, begin);
+    *(place - 1) = std::move(candidate);
+  }
+}
+
+Evictor::Victim Evictor::take_best() {
+  while (pool_count_ > 0) {
+    Candidate& best = pool_[--pool_count_];
+    Keyspace& keyspace = *best.keyspace;
+    Victim victim{&keyspace, std::move(best.key)};
+    const KeyRef ref = keyspace.find(victim.key, Keyspace::kPeek);
+    if (ref && (!pool_volatile_only_ || ref->has_deadline())) return victim;
+  }
+  return {};
+}
+
+}  // namespace latchkey::store

@@ -1,0 +1,113 @@
+#include "store/eviction.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/keyspace.h"
+
+using namespace latchkey::store;
+
+namespace {
+
+struct Databases {
+  Databases() {
+    environment.now_ms = 1'700'000'000'000;
+    for (int i = 0; i < 2; ++i) list.push_back(std::make_unique<Keyspace>(i, environment));
+  }
+  void add(int database, const std::string& key, int64_t deadline_ms = Keyspace::kNoDeadline) {
+    KeyRef ref = list[static_cast<size_t>(database)]->find_for_write(key);
+    list[static_cast<size_t>(database)]->set_string(ref, "value", deadline_ms);
+  }
+  bool evict(EvictionOrder order, bool volatile_only, size_t samples = 5) {
+    auto victim = evictor.choose(list, order, volatile_only, samples);
+    if (victim.keyspace == nullptr) return false;
+    last = victim.key;
+    KeyRef ref = victim.keyspace->find(victim.key, Keyspace::kPeek);
+    REQUIRE(ref);
+    victim.keyspace->erase(ref, false);
+    return true;
+  }
+
+  Environment environment;
+  std::vector<std::unique_ptr<Keyspace>> list;
+  Evictor evictor;
+  std::string last;
+};
+
+}  // namespace
+
+TEST_CASE("nothing is evicted from empty databases") {
+  Databases databases;
+  CHECK_FALSE(databases.evict(EvictionOrder::kIdlest, false));
+  CHECK_FALSE(databases.evict(EvictionOrder::kRandom, true));
+}
+
+TEST_CASE("only keys with a deadline are evicted when the policy says so") {
+  for (const auto order : {EvictionOrder::kIdlest, EvictionOrder::kLeastFrequent,
+                           EvictionOrder::kNearestDeadline, EvictionOrder::kRandom}) {
+    Databases databases;
+    for (int i = 0; i < 100; ++i) {
+      databases.add(i % 2, "kept" + std::to_string(i));
+      databases.add(i % 2, "volatile" + std::to_string(i), databases.environment.now_ms + 1000 + i);
+    }
+    for (int i = 0; i < 100; ++i) {
+      REQUIRE(databases.evict(order, true));
+      REQUIRE(databases.last.starts_with("volatile"));
+    }
+    CHECK_FALSE(databases.evict(order, true));
+    CHECK(databases.list[0]->size() + databases.list[1]->size() == 100);
+  }
+}
+
+TEST_CASE("every key can be evicted, from all databases") {
+  for (const auto order :
+       {EvictionOrder::kIdlest, EvictionOrder::kLeastFrequent, EvictionOrder::kRandom}) {
+    Databases databases;
+    for (int i = 0; i < 100; ++i) databases.add(i % 2, "key" + std::to_string(i));
+    for (int i = 0; i < 100; ++i) REQUIRE(databases.evict(order, false));
+    CHECK_FALSE(databases.evict(order, false));
+  }
+}
+
+TEST_CASE("idle keys go before keys in use") {
+  Databases databases;
+  databases.environment.access_clock = 1000;
+  for (int i = 0; i < 1000; ++i) databases.add(0, "old" + std::to_string(i));
+  databases.environment.access_clock = 2000;
+  for (int i = 0; i < 1000; ++i) databases.add(0, "new" + std::to_string(i));
+  int wrong = 0;
+  for (int i = 0; i < 900; ++i) {
+    REQUIRE(databases.evict(EvictionOrder::kIdlest, false));
+    if (databases.last.starts_with("new")) ++wrong;
+  }
+  CHECK(wrong < 20);
+}
+
+TEST_CASE("of keys with deadlines those that end soon go first") {
+  Databases databases;
+  for (int i = 0; i < 1000; ++i) {
+    databases.add(0, "soon" + std::to_string(i), databases.environment.now_ms + 10'000 + i);
+    databases.add(0, "late" + std::to_string(i), databases.environment.now_ms + 10'000'000 + i);
+  }
+  int wrong = 0;
+  for (int i = 0; i < 800; ++i) {
+    REQUIRE(databases.evict(EvictionOrder::kNearestDeadline, true));
+    if (databases.last.starts_with("late")) ++wrong;
+  }
+  CHECK(wrong < 100);
+}
+
+TEST_CASE("a candidate that has gone or lost its deadline meanwhile is not chosen") {
+  Databases databases;
+  for (int i = 0; i < 10; ++i)
+    databases.add(0, "key" + std::to_string(i), databases.environment.now_ms + 1000);
+  REQUIRE(databases.evict(EvictionOrder::kIdlest, true));
+  for (int i = 0; i < 10; ++i) {
+    KeyRef ref = databases.list[0]->find_for_write("key" + std::to_string(i));
+    if (ref && i % 2 == 0) databases.list[0]->set_deadline(ref, Keyspace::kNoDeadline);
+    if (ref && i % 2 == 1) databases.list[0]->erase(ref, false);
+  }
+  CHECK_FALSE(databases.evict(EvictionOrder::kIdlest, true));
+}
