@@ -89,14 +89,13 @@ void WatchRegistry::keyspaces_swapping(store::Keyspace& first, store::Keyspace& 
     store::Keyspace& after = place.database == first.index() ? second : first;
     const bool existed = server_.database(place.database).table().find_item(place.key) != nullptr;
     const bool will_exist = after.table().find_item(place.key) != nullptr;
+    const bool will_be_expired = will_exist && is_past_deadline(after, place.key);
     for (Watcher& watcher : watchers) {
-      if ((existed && !watcher.was_expired) || will_exist) {
-        const bool will_be_expired = is_past_deadline(after, place.key);
-        if (!will_be_expired || existed) watcher.client->watched_key_changed = true;
-        watcher.was_expired = will_be_expired;
-      } else {
-        watcher.was_expired = false;
+      // A key that is past its deadline counts as none, before and after.
+      if ((existed && !watcher.was_expired) || (will_exist && !will_be_expired)) {
+        watcher.client->watched_key_changed = true;
       }
+      watcher.was_expired = will_be_expired;
     }
   }
 }
