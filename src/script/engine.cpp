@@ -34,7 +34,7 @@ std::unique_ptr<Interpreter> Engine::make_interpreter() {
 
 Engine::Engine(Server& server)
     : server_(server),
-      client_(server.clients().add(nullptr)),
+      client_(server.clients().add_internal()),
       cache_(server.environment().secret),
       interpreter_(make_interpreter()),
       watchdog_([this] { interrupt(); }) {

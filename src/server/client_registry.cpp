@@ -16,6 +16,10 @@ Client& ClientRegistry::add(net::Connection* connection) {
   return added;
 }
 
+Client& ClientRegistry::add_internal() {
+  return *internal_.emplace_back(std::make_unique<Client>(server_, 0, nullptr));
+}
+
 void ClientRegistry::remove(Client& client) {
   const auto it = clients_.find(client.id);
   if (it == clients_.end()) return;

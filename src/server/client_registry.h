@@ -18,6 +18,9 @@ class ClientRegistry {
 
   // A new client; `connection` may be null for one without.
   Client& add(net::Connection* connection);
+  // A client that no person sees and nobody can close: the one that scripts run as. It has no id,
+  // is not counted and lives as long as the registry.
+  Client& add_internal();
   // Called by Client::close(): forgets it and frees it at the end of the turn.
   void remove(Client& client);
   // Frees what has been removed; to be called when no client's code is on the stack.
@@ -66,6 +69,7 @@ class ClientRegistry {
   size_t blocked_ = 0;
   uint64_t last_looked_after_ = 0;  // client id
   std::map<uint64_t, std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<Client>> internal_;
   std::vector<std::unique_ptr<Client>> removed_;
   std::vector<uint64_t> to_flush_;
   std::vector<uint64_t> to_resume_;

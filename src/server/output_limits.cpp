@@ -6,6 +6,12 @@
 
 namespace latchkey::server {
 
+namespace {
+
+constexpr size_t kMostUnauthenticated = base::BufferPool::kBufferSize + 1024;
+
+}  // namespace
+
 void enforce_output_limit(Client& client) {
   const size_t pending = client.pending_output();
   if (pending == 0) {
@@ -23,6 +29,8 @@ void enforce_output_limit(Client& client) {
   } else if (server.now_ms() - client.soft_limit_since_ms > limit.soft_limit_seconds * 1000) {
     exceeded = true;
   }
+  // Who has not logged in gets no more than a first buffer's worth and an error.
+  if (client.has(kClientNeedsAuth) && pending > kMostUnauthenticated) exceeded = true;
   if (!exceeded) return;
   server.log().warning("Client " + describe(client) +
                        " scheduled to be closed ASAP for overcoming of output buffer limits.");
