@@ -21,9 +21,10 @@ void wait(CommandContext& ctx) {
   if (kReplicas >= wanted || client.has(kClientDenyBlocking)) return ctx.reply.integer(kReplicas);
   // A timeout of zero is none.
   if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
-  client.wait({.deadline_ms = deadline_ms, .may_unblock = true, .ended = [&client](BlockEnd) {
-                 client.reply.integer(kReplicas);
-               }});
+  const auto ended = [&client](BlockEnd end) {
+    if (end == BlockEnd::kTimeout || end == BlockEnd::kUnblocked) client.reply.integer(kReplicas);
+  };
+  client.wait({.deadline_ms = deadline_ms, .may_unblock = true, .ended = ended});
 }
 
 constexpr CommandRow kWaitRows[] = {

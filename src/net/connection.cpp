@@ -310,6 +310,10 @@ void Connection::close() {
            [](uv_handle_t* handle) { delete static_cast<Connection*>(handle->data); });
 }
 
+size_t Connection::own_memory() {
+  return sizeof(Connection) + sizeof(Stream);
+}
+
 int Connection::descriptor() const {
   uv_os_fd_t descriptor = -1;
   uv_fileno(&stream_->handle, &descriptor);

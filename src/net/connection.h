@@ -72,7 +72,8 @@ class Connection {
   // it stands in.
   size_t input_size() const { return in_handler_ ? in_hand_size_ : kept_size_; }
   size_t input_capacity() const { return in_handler_ ? in_hand_capacity_ : kept_capacity_; }
-  // Memory of the connection's own buffer.
+  // Memory of the connection itself, and of its own input buffer.
+  static size_t own_memory();
   size_t input_memory() const { return kept_capacity_; }
   // Gives room of the input buffer back: all that is spare when the connection is idle, otherwise
   // what is much more than was used since the last call. To be called now and then.

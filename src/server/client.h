@@ -59,8 +59,9 @@ struct Block {
   int64_t deadline_ms = 0;
   // False: CLIENT UNBLOCK does not reach it (paused clients).
   bool may_unblock = true;
-  // Sends the reply of a wait whose time is over (kTimeout, kUnblocked); nothing for kClosed. The
-  // error that CLIENT UNBLOCK asks for (kUnblockedWithError) has been sent already.
+  // Called when the wait ends without the client having been served: sends the reply of one whose
+  // time is over (kTimeout, kUnblocked). The error of kUnblockedWithError has been sent already, and
+  // with kClosed there is nobody to reply to.
   std::function<void(BlockEnd)> ended;
 };
 

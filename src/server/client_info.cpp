@@ -101,7 +101,7 @@ size_t memory_usage(Client& client) {
   if (client.transaction != nullptr) bytes += client.transaction->memory_usage;
   const net::Connection* connection = client.connection();
   if (connection == nullptr) return bytes + client.out().memory_usage();
-  return bytes + sizeof(net::Connection) + connection->input_memory() +
+  return bytes + net::Connection::own_memory() + connection->input_memory() +
          connection->output_memory();
 }
 
