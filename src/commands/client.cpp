@@ -264,7 +264,7 @@ constexpr CommandRow kClientSubcommands[] = {
      "{filter=old-format(ip:port)!2.8.12|{new-format=[ID client-id]@2.8.12|[TYPE "
      "client-type=NORMAL|MASTER@3.2.0|SLAVE|REPLICA@5.0.0|PUBSUB]@2.8.12|[USER username]|[ADDR "
      "addr(ip:port)]|[LADDR laddr(ip:port)]@6.2.0|[SKIPME skipme=YES|NO]|[MAXAGE "
-     "maxage:integer]@7.4.0}...}",
+     "maxage:integer]@7.4.0}...} _",
      kAdmin | kNoScript | kLoading | kStale,
      {},
      kAclConnection,

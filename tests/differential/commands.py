@@ -1,20 +1,21 @@
 """The commands that are generated, as data: one template a line, under the themes that streams are made of.
 
 `Row.compare` names what makes two replies equal where that is not their bytes (see compare.py); `Row.alone` marks what is a
-pipeline of its own. A template is used only when both servers know its command.
+pipeline of its own, `in_multi=False` what is not queued, `pause` after what the clock must go on. A template is used only when both servers know its command.
 """
 
 from . import grammar, scripts
 
 
 class Row:
-    def __init__(self, template, compare=None, alone=False, always=False, in_multi=True, needs=None):
+    def __init__(self, template, compare=None, alone=False, always=False, in_multi=True, needs=None, pause=False):
         self.template = grammar.Template(template)
         self.compare = compare
         self.alone = alone
         self.always = always
         self.in_multi = in_multi
         self.needs = needs
+        self.pause = pause
         self.literals = [part.text.decode().lower() for part in self.template.parts[:2] if isinstance(part, grammar.Words)]
 
     def known_to(self, commands):
@@ -111,8 +112,8 @@ EXPIRY = [
 ]
 # Their deadline passes in the pause that follows, on both servers.
 SHORT_LIVED = [
-    Row("SET <key> <value> PX 1", alone=True, in_multi=False),
-    Row("PEXPIRE <key> 1 [NX|XX|GT|LT]", alone=True, in_multi=False),
+    Row("SET <key> <value> PX 1", alone=True, in_multi=False, pause=True),
+    Row("PEXPIRE <key> 1 [NX|XX|GT|LT]", alone=True, in_multi=False, pause=True),
 ]
 
 TRANSACTIONS = [
@@ -145,9 +146,9 @@ CONNECTION = [
     Row("RESET"),
     Row("QUIT", alone=True),
     Row("HELLO [2|3|4|1|abc] [SETNAME <name>]", compare="hello"),
-    # The reference does not answer a wrong password while replies wait to be sent.
-    Row("HELLO (2|3) (AUTH <small> <small>|SETNAME|AUTH default|<word>)+", compare="hello", alone=True),
-    Row("AUTH <small> [<small>]", alone=True),
+    # The reference does not answer a wrong password while replies wait to be sent, and so never ends the reply of an EXEC.
+    Row("HELLO (2|3) (AUTH <small> <small>|SETNAME|AUTH default|<word>)+", compare="hello", alone=True, in_multi=False),
+    Row("AUTH <small> [<small>]", alone=True, in_multi=False),
     Row("CLIENT SETNAME <name>"),
     Row("CLIENT GETNAME"),
     Row("CLIENT ID", compare="same_type"),
@@ -162,7 +163,8 @@ CONNECTION = [
     Row("CLIENT PAUSE (0|-1|abc|1) [ALL|WRITE|<word>]"),
     Row("CLIENT UNPAUSE"),
     Row("CLIENT REPLY <word>"),
-    Row("CLIENT LIST (TYPE|ID|USER) (nosuch|abc|99999999|<word>)"),
+    # Ours takes several filters, as Valkey's does.
+    Row("CLIENT LIST (TYPE|ID) (nosuch|abc|99999999)", alone=True),
     Row("CLIENT NOSUCH"),
     Row("CLIENT INFO", compare="fields"),
 ]
@@ -187,7 +189,6 @@ SERVER = [
     Row("DEBUG STRINGMATCH-LEN 10 k*"),
     Row("DEBUG PROTOCOL (string|integer|double|null|array|set|map|attrib|verbatim|true|false|bignum|nosuch)"),
     Row("DEBUG DIGEST-VALUE <missing>+"),
-    Row("DEBUG DIGEST"),
     Row("MEMORY USAGE <missing>"),
     Row("MEMORY NOSUCH"),
     Row("SCRIPT NOSUCH"),

@@ -81,7 +81,7 @@ SCRIPTS = [
     ("", "0", "return {redis.LOG_DEBUG, redis.LOG_VERBOSE, redis.LOG_NOTICE, redis.LOG_WARNING}"),
     ("", "2 <key> <key> <value> <value>", "return {KEYS[1], KEYS[2], ARGV[1], ARGV[2], #KEYS, #ARGV}"),
     ("", "1 <key>", "return {KEYS[2] == nil, ARGV[1] == nil}"),
-    ("", "0 <value>", "return #ARGV[1]"),
+    ("", "0 <value>", "return #(ARGV[1] or '')"),
     ("", "0 <value>", "return tonumber(ARGV[1])"),
     ("", "0", "return {string.rep('x', 5), table.concat({1, 2, 3}, ','), math.floor(2.7), #'abc'}"),
     ("", "0", "local t = {} for i = 1, 200 do t[i] = i end return t"),

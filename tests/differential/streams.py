@@ -127,7 +127,7 @@ class Generator:
             requests.append(request)
             self._follow_multi(client, request)
             if row.alone:
-                return requests, not row.in_multi
+                return requests, row.pause
         return requests or [Request([b"GET", b"k1"])], False
 
     def _request(self, row):
@@ -148,7 +148,7 @@ class Generator:
         name = request.words[0].upper()
         if name == b"MULTI":
             self.in_multi[client] = True
-        elif name in (b"EXEC", b"DISCARD", b"RESET", b"QUIT"):
+        elif name == b"EXEC" or name in (b"DISCARD", b"RESET", b"QUIT") and len(request.words) == 1:
             self.in_multi[client] = False
 
     def _walk_options(self):

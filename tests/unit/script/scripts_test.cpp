@@ -227,6 +227,14 @@ TEST_CASE("Without memory a script may read, and finish what it has begun to wri
   CHECK(scripts.eval("#!lua flags=allow-oom\nreturn redis.call('set', 'a', 'b')") == kOk);
 }
 
+TEST_CASE("A script's commands come from no client that others see") {
+  Scripts scripts;
+  const size_t before = scripts.server.clients().size();
+  CHECK(scripts.eval("return redis.call('get', 'a')") == kNull);
+  CHECK(before == 1);
+  CHECK(scripts.server.clients().size() == 1);
+}
+
 TEST_CASE("A script is kept by its digest until the cache is flushed") {
   Scripts scripts;
   constexpr std::string_view kSha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
