@@ -366,13 +366,18 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
     directives.push_back(directive);
   }
 
+  // From here on errors name the directive as it is documented, in lower case.
+  const auto known_as = [&](size_t i) {
+    const Directive& directive = *directives[i];
+    return equal_ignoring_case(pairs[i].first, directive.name) ? directive.name : directive.alias;
+  };
   const ConfigValues before = values_;
   std::vector<size_t> changed;
   std::string reason;
   for (size_t i = 0; i < pairs.size(); ++i) {
     const std::string old_value = directives[i]->format(values_);
     if (!set_value(*directives[i], pairs[i].second, &reason)) {
-      *error = set_failure(pairs[i].first, reason);
+      *error = set_failure(known_as(i), reason);
       restore(before);
       return false;
     }
@@ -382,7 +387,7 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
   std::vector<const RegisteredHook*> called;
   for (const size_t i : changed) {
     if (run_hooks(*directives[i], &called, &reason)) continue;
-    *error = set_failure(pairs[i].first, reason);
+    *error = set_failure(known_as(i), reason);
     restore(before);
     for (const RegisteredHook* hook : called) hook->act(&reason);
     return false;

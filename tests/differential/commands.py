@@ -76,8 +76,8 @@ KEYSPACE = [
     Row("KEYS <pattern>", compare="any_order"),
     Row("FLUSHDB [ASYNC|SYNC|<word>]"),
     Row("OBJECT ENCODING <key>"),
-    Row("OBJECT REFCOUNT <key>"),
-    # The reference keeps one object for a small integer, whoever used it last.
+    # The reference has one object for a small integer in several keys, but not in all, and its clock is whose it was last.
+    Row("OBJECT REFCOUNT <key>", compare="same_type"),
     Row("OBJECT IDLETIME <key>", compare="same_type"),
     Row("OBJECT FREQ <key>"),
     Row("OBJECT (ENCODING|NOSUCH|<word>) [<key>]"),

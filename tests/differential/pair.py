@@ -146,7 +146,7 @@ class Side:
         """Lets the server find what has expired."""
         for db in range(DATABASES):
             self.control.call("SELECT", db)
-            self.control.call("KEYS", "*")
+            self.control.call("SCAN", "0", "COUNT", "1000000")
 
     def walk(self, number, options):
         """The set of keys that SCAN finds, or the error."""
@@ -162,6 +162,7 @@ class Side:
 
     def dataset(self, known):
         """{(db, key): what there is to know about it}, and under (-1, b"") the digest of all."""
+        self.touch_all()
         found = {}
         for db in range(DATABASES):
             self.control.call("SELECT", db)
@@ -244,13 +245,8 @@ class Pair:
             return self._pipeline(number, step)
         if isinstance(step, streams.Broken):
             return self._broken(number, step)
-        if isinstance(step, streams.Walk):
-            ours, theirs = (side.walk(step.client, step.options) for side in self.sides)
-            return None if ours == theirs else Difference(number, str(step), ours, theirs)
-        time.sleep(SHORT_DEADLINE_S)
-        for side in self.sides:
-            side.touch_all()
-        return None
+        ours, theirs = (side.walk(step.client, step.options) for side in self.sides)
+        return None if ours == theirs else Difference(number, str(step), ours, theirs)
 
     def _pipeline(self, number, step):
         data = b"".join(request.encoded() for request in step.requests)
@@ -269,6 +265,10 @@ class Pair:
                     side.reconnect(step.client)
                 self.queued[step.client] = None
                 break
+        if step.pause:
+            time.sleep(SHORT_DEADLINE_S)
+            for side in self.sides:
+                side.touch_all()
         return None
 
     def _equal(self, client, request, ours, theirs):

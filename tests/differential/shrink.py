@@ -43,7 +43,9 @@ def _unpipelined(steps):
     flat = []
     for step in steps:
         if isinstance(step, streams.Pipeline):
-            flat += [streams.Pipeline(step.client, [request]) for request in step.requests]
+            last = len(step.requests) - 1
+            flat += [streams.Pipeline(step.client, [request], step.pause and number == last)
+                     for number, request in enumerate(step.requests)]
         else:
             flat.append(step)
     return flat
@@ -54,7 +56,7 @@ def _plain(steps):
     plain = []
     for step in steps:
         if isinstance(step, streams.Pipeline):
-            plain.append(streams.Pipeline(0, [streams.Request(r.words, r.compare) for r in step.requests]))
+            plain.append(streams.Pipeline(0, [streams.Request(r.words, r.compare) for r in step.requests], step.pause))
         else:
             plain.append(step)
     return plain
@@ -67,8 +69,8 @@ def _fewer_words(steps, differs):
         request = step.requests[0]
 
         def with_words(words):
-            return steps[:number] + [streams.Pipeline(step.client, [streams.Request(words, request.compare, request.form)])] + \
-                steps[number + 1 :]
+            shorter = streams.Pipeline(step.client, [streams.Request(words, request.compare, request.form)], step.pause)
+            return steps[:number] + [shorter] + steps[number + 1 :]
 
         words = request.words
         for at in range(len(words) - 1, 0, -1):

@@ -37,14 +37,17 @@ class Request:
 
 
 class Pipeline:
-    """Requests of one client that are sent at once."""
+    """Requests of one client that are sent at once; then, with `pause`, time until every deadline of a millisecond has passed and
+    the servers have found out."""
 
-    def __init__(self, client, requests):
+    def __init__(self, client, requests, pause=False):
         self.client = client
         self.requests = requests
+        self.pause = pause
 
     def __str__(self):
-        return "\n".join("client %d> %s" % (self.client, request) for request in self.requests)
+        lines = ["client %d> %s" % (self.client, request) for request in self.requests]
+        return "\n".join(lines + ["(pause)"] * self.pause)
 
 
 class Broken:
@@ -67,13 +70,6 @@ class Walk:
 
     def __str__(self):
         return "client %d> SCAN 0 ... 0 %s" % (self.client, " ".join(map(resp.quoted, self.options)))
-
-
-class Pause:
-    """Until every deadline of a millisecond has passed, and who looks finds the keys gone."""
-
-    def __str__(self):
-        return "(pause)"
 
 
 class Generator:
@@ -112,9 +108,7 @@ class Generator:
                 continue
             requests, pause = self._pipeline(client, rng.randrange(1, longest + 1))
             sent += len(requests)
-            steps.append(Pipeline(client, requests))
-            if pause:
-                steps.append(Pause())
+            steps.append(Pipeline(client, requests, pause))
         return theme, steps
 
     def _pipeline(self, client, size):

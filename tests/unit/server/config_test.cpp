@@ -270,6 +270,8 @@ TEST_CASE("CONFIG SET says what is wrong with an argument", "[config]") {
   CHECK(f.set({{"maxmemory", "x"}, {"MAXMEMORY", "2"}}) ==
         failed("MAXMEMORY", "duplicate parameter"));
   CHECK(f.set({{"slave-priority", "1"}, {"replica-priority", "2"}}) == "");
+  CHECK(f.set({{"Slave-Priority", "x"}}) ==
+        failed("slave-priority", "argument couldn't be parsed into an integer"));
   CHECK(f.set({{"maxmemory-clients", "101%"}}) ==
         failed("maxmemory-clients", "percentage argument must be less or equal to 100"));
   CHECK(f.set({{"maxmemory-clients", "5.5%"}}) ==
