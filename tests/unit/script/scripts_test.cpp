@@ -229,10 +229,10 @@ TEST_CASE("Without memory a script may read, and finish what it has begun to wri
 
 TEST_CASE("A script's commands come from no client that others see") {
   Scripts scripts;
-  const size_t before = scripts.server.clients().size();
+  const size_t before = scripts.server.server.clients().size();
   CHECK(scripts.eval("return redis.call('get', 'a')") == kNull);
   CHECK(before == 1);
-  CHECK(scripts.server.clients().size() == 1);
+  CHECK(scripts.server.server.clients().size() == 1);
 }
 
 TEST_CASE("A script is kept by its digest until the cache is flushed") {
