@@ -177,7 +177,6 @@ SERVER = [
     Row("COMMAND GETKEYSANDFLAGS <request>"),
     Row("COMMAND INFO <described>+", compare="unordered_flags"),
     Row("COMMAND DOCS <described>+", compare="any_order_deep"),
-    Row("COMMAND LIST FILTERBY (MODULE nosuch|PATTERN nosuch*|ACLCAT nosuch|<word> <word>)", compare="same_type"),
     Row("COMMAND NOSUCH"),
     Row("CONFIG GET (maxmemory|maxmemory-policy|appendonly|databases|timeout|nosuch|hz|port-nosuch|list-max-listpack-size)+",
         compare="any_order_pairs"),
