@@ -1,0 +1,118 @@
+// A listpack: a sequence of strings and integers in one allocation, which can be walked in both
+// directions. Small lists, hashes, sets and sorted sets are kept in one, and the nodes of large
+// lists and streams are listpacks.
+//
+// The bytes are those of the listpack specification
+// (https://github.com/antirez/listpack/blob/master/listpack.md), as found in RDB files, so that
+// values are dumped and loaded by copying:
+//
+//     +-------------+----------+-----------+-- ... --+-----------+------+
+//     | total bytes | elements | element 0 |         | element n | 0xFF |
+//     +-------------+----------+-----------+-- ... --+-----------+------+
+//       4 bytes       2 bytes, 0xFFFF when there are more than fit
+//
+//     element = encoding and length | bytes, if any | length of the two before, to walk back
+//
+// All numbers are little endian. Text that is the shortest form of a 64-bit integer is stored as
+// one. The encoding tells integers of 7, 13, 16, 24, 32 and 64 bits, and strings of up to 63, 4,095
+// and 2^32 - 1 bytes.
+//
+// A position is the offset of an element, kNone when there is no such element. It is valid until
+// the listpack is changed, but for what the changing function says.
+//
+// Costs: walking is O(1) a step, at() O(distance from the nearer end), changes O(bytes behind).
+// Holds at most kMaxBytes; room_for() tells before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace latchkey::store {
+
+class Listpack {
+ public:
+  using Position = uint32_t;
+  static constexpr Position kNone = 0;
+  static constexpr size_t kMaxBytes = size_t{1} << 30;
+  // Room that text() needs for integers.
+  static constexpr size_t kScratch = 21;
+
+  // An element as it is stored: an integer, or bytes within the listpack.
+  struct Element {
+    bool is_integer;
+    int64_t integer;
+    std::string_view bytes;
+
+    // The element as text; integers are written to `scratch` (kScratch bytes).
+    std::string_view text(char* scratch) const;
+    // Whether the element's text is this.
+    bool equals(std::string_view text) const;
+  };
+
+  Listpack();
+  ~Listpack();
+  Listpack(const Listpack& other);
+  Listpack& operator=(const Listpack& other);
+  Listpack(Listpack&& other) noexcept;
+  Listpack& operator=(Listpack&& other) noexcept;
+
+  // Whether untrusted bytes are a listpack in every detail: header, each element's encoding and
+  // backward length, count, terminator. O(bytes).
+  static bool is_valid(std::span<const char> bytes);
+  // A copy of bytes that are_valid() has accepted.
+  static Listpack from_bytes(std::span<const char> bytes);
+  std::span<const char> bytes() const;
+
+  // Elements; O(1) up to 65,534 of them, else O(n).
+  size_t size() const;
+  bool empty() const;
+  // Bytes in all, header included.
+  size_t byte_size() const;
+  // Bytes held besides this object.
+  size_t memory_usage() const;
+  // Bytes that an element with this text will take.
+  static size_t encoded_size(std::string_view text);
+  static size_t encoded_size(int64_t value);
+  // Whether `bytes` more can be held.
+  bool room_for(size_t bytes) const { return byte_size() + bytes <= kMaxBytes; }
+
+  // --- Walking ---------------------------------------------------------------------------------
+
+  Position first() const;
+  Position last() const;
+  Position next(Position position) const;
+  Position previous(Position position) const;
+  // The element of that index; negative ones count from the end, -1 being the last.
+  Position at(int64_t index) const;
+  Element get(Position position) const;
+  // The first element with this text from `from` on, where `skip` elements are passed over after
+  // each one compared (1: every other element, such as the fields of field-value pairs).
+  Position find(std::string_view text, Position from, size_t skip = 0) const;
+
+  // --- Changing --------------------------------------------------------------------------------
+
+  void append(std::string_view text);
+  void append(int64_t value);
+  void prepend(std::string_view text);
+  // Inserts before that position (behind the last element when kNone); gives the new element's.
+  // `text` must not lie within this listpack; neither must it in replace().
+  Position insert_before(Position position, std::string_view text);
+  Position insert_before(Position position, int64_t value);
+  // Replaces the element; its position stays.
+  void replace(Position position, std::string_view text);
+  void replace(Position position, int64_t value);
+  // Removes up to `count` elements from there on; gives the position of what follows, or kNone.
+  Position erase(Position position, size_t count = 1);
+  void clear();
+  // Appends the elements of `other` from `from` on.
+  void append_range(const Listpack& other, Position from);
+  // Moves what stands from `position` on to a listpack of its own, which is given.
+  Listpack split(Position position);
+
+ private:
+  unsigned char* bytes_;
+};
+
+}  // namespace latchkey::store

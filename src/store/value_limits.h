@@ -1,0 +1,24 @@
+// Up to which sizes values are kept in their compact encodings. The directives of the same names
+// describe them; the server keeps them up to date, and a change concerns what is written from then
+// on.
+#pragma once
+
+#include <cstddef>
+
+namespace latchkey::store {
+
+struct ValueLimits {
+  size_t hash_max_listpack_entries = 512;
+  size_t hash_max_listpack_value = 64;
+  size_t set_max_intset_entries = 512;
+  size_t set_max_listpack_entries = 128;
+  size_t set_max_listpack_value = 64;
+  size_t zset_max_listpack_entries = 128;
+  size_t zset_max_listpack_value = 64;
+  // Entries of a list's node when positive, one of five sizes in bytes when -1 .. -5.
+  int list_max_listpack_size = -2;
+  // Nodes at each end of a list that are never compressed; 0: none is.
+  int list_compress_depth = 0;
+};
+
+}  // namespace latchkey::store
