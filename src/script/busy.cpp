@@ -72,12 +72,14 @@ void Engine::serve_others() {
   net::Connection* connection = run_.caller->connection();
   if (!run_.busy) {
     run_.busy = true;
-    server_.log().logf(base::LogLevel::kWarning,
-                       "Slow script detected: still in execution after %lld milliseconds. You can "
-                       "try killing the script using "
-                       "the SCRIPT KILL command. Script name is: %s.",
-                       static_cast<long long>((now_us - run_.started_us) / 1000),
-                       run_.script->sha.c_str());
+    server_.log().logf(
+        base::LogLevel::kWarning,
+        "Slow script detected: still in execution after %lld milliseconds. You can "
+        "try killing the script using "
+        "the SCRIPT KILL command. Script name is: %s.",
+        static_cast<long long>(
+            server_.cycle_clock().to_us(base::CycleClock::ticks() - run_.started_ticks) / 1000),
+        run_.script->sha.c_str());
     server_.set_state(kStateBusy, true);
     if (connection != nullptr) connection->pause_reading();
   }
@@ -89,8 +91,11 @@ void Engine::serve_others() {
   run_.caller->last_interaction_ms = server_.now_ms();
   environment.now_ms = now_ms;
   environment.access_clock = access_clock;
-  // A server that is to end does not wait for its script.
-  if (server_.stop_requested()) run_.killed = true;
+  // A server that is to end does not wait for its script. The nested turn has used the loop's order
+  // to stop up.
+  if (!server_.stop_requested()) return;
+  run_.killed = true;
+  loop->stop();
 }
 
 Engine::KillResult Engine::kill() {

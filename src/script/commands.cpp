@@ -65,16 +65,36 @@ void script_kill(CommandContext& ctx) {
   }
 }
 
+void script_debug(CommandContext& ctx) {
+  ArgReader args(ctx.args, 2);
+  if (args.word("NO")) return ctx.reply.ok();
+  if (args.word("YES") || args.word("SYNC"))
+    return ctx.reply.error("ERR This server has no script debugger");
+  ctx.reply.error("ERR Use SCRIPT DEBUG YES/SYNC/NO");
+}
+
 void script_help(CommandContext& ctx) {
   reply_help(
       ctx,
-      {"EXISTS <sha1> [<sha1> ...]", "    Tell for each digest whether its script is in the cache.",
+      {"DEBUG (YES|SYNC|NO)",
+       "    Switch the debugger on or off; this server has none, so that only NO is accepted.",
+       "EXISTS <sha1> [<sha1> ...]", "    Tell for each digest whether its script is in the cache.",
        "FLUSH [ASYNC|SYNC]", "    Forget all scripts; ASYNC frees them on another thread.", "KILL",
        "    Stop the script that runs, unless it has written.", "LOAD <script>",
        "    Compile a script and keep it in the cache without running it."});
 }
 
 constexpr CommandRow kScriptSubcommands[] = {
+    {"DEBUG",
+     script_debug,
+     "{mode=YES|SYNC|NO}",
+     kNoScript,
+     {},
+     kAclScripting,
+     Group::kScripting,
+     "3.2.0",
+     "O(1)",
+     "Sets the debug mode of server-side Lua scripts."},
     {"EXISTS",
      script_exists,
      "sha1...",

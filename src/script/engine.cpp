@@ -39,12 +39,14 @@ Engine::Engine(Server& server)
       interpreter_(make_interpreter()),
       watchdog_([this] { interrupt(); }) {
   client_.set(kClientScript | kClientDenyBlocking);
+  server_.on_script_figures([this] { return figures(); });
 }
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  server_.on_script_figures(nullptr);
+}
 
-// --- Finding scripts
-// ---------------------------------------------------------------------------------------------------------
+// --- Finding scripts ----------------------------------------------------------------------------
 
 bool Engine::read_key_count(CommandContext& ctx, size_t* count) {
   int64_t number = 0;
@@ -109,7 +111,7 @@ void Engine::evict() {
   if (oldest == nullptr) return;
   interpreter_->forget(oldest->function);
   cache_.remove(*oldest);
-  ++evicted_scripts_;
+  ++server_.stats().evicted_scripts;
 }
 
 const std::string* Engine::load(std::string_view body, std::string* error) {
@@ -129,12 +131,14 @@ void Engine::flush(bool in_background) {
     server_.environment().reclaimer.free_later(scripts, [old]() mutable { old.reset(); });
 }
 
-Engine::Figures Engine::figures() const {
-  return {cache_.size(), cache_.memory_usage(), interpreter_->memory_usage(), evicted_scripts_};
+ScriptFigures Engine::figures() const {
+  return {.interpreter_bytes = interpreter_->memory_usage(),
+          .scripts_bytes = cache_.memory_usage(),
+          .cached_scripts = cache_.size(),
+          .evicted_scripts = server_.stats().evicted_scripts};
 }
 
-// --- Running them
-// ------------------------------------------------------------------------------------------------------------
+// --- Running them -------------------------------------------------------------------------------
 
 bool Engine::may_run(CommandContext& ctx, const Script& script, bool read_only) const {
   if ((script.flags & kDeclared) == 0 || (script.flags & kNoWrites) != 0) return true;
@@ -169,7 +173,7 @@ void Engine::run(CommandContext& ctx, Script& script, bool read_only, size_t key
   run_.caller = &ctx.client;
   run_.read_only = read_only || (script.flags & kNoWrites) != 0;
   run_.allow_oom = (script.flags & kAllowOom) != 0;
-  run_.started_us = server_.clock().monotonic_us();
+  run_.started_ticks = base::CycleClock::ticks();
   client_.database = ctx.client.database;
   client_.set(kClientReadOnlyScript, run_.read_only);
   client_.reply.set_protocol(2);
@@ -215,11 +219,11 @@ void Engine::reply_error(CommandContext& ctx, const Script& script) {
   ctx.reply.error("-" + text);
 }
 
-// --- Their commands
-// ----------------------------------------------------------------------------------------------------------
+// --- Their commands -----------------------------------------------------------------------------
 
 std::string_view Engine::refusal(const Command& command) const {
-  if (command.has(kNoScript)) return "ERR This Redis command is not allowed from script";
+  if (command.has(kNoScript) && !server_.debug_settings().scripts_may_call_denied)
+    return "ERR This Redis command is not allowed from script";
   if (command.has(kWrite | kMayReplicate) && run_.read_only) {
     return "ERR Write commands are not allowed from read-only scripts.";
   }

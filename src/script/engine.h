@@ -18,6 +18,7 @@
 #include "script/watchdog.h"
 #include "server/client.h"
 #include "server/command_context.h"
+#include "server/memory_report.h"
 
 struct lua_State;
 struct lua_Debug;
@@ -32,13 +33,6 @@ class Interpreter;
 
 class Engine {
  public:
-  struct Figures {
-    size_t cached_scripts = 0;
-    size_t scripts_bytes = 0;      // the scripts and what finds them
-    size_t interpreter_bytes = 0;  // what Lua holds
-    uint64_t evicted_scripts = 0;  // since the start or reset_stats()
-  };
-
   explicit Engine(server::Server& server);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -61,8 +55,8 @@ class Engine {
   // next instruction.
   KillResult kill();
 
-  Figures figures() const;
-  void reset_stats() { evicted_scripts_ = 0; }
+  // For INFO memory and INFO stats.
+  server::ScriptFigures figures() const;
 
  private:
   friend struct RedisApi;
@@ -76,8 +70,8 @@ class Engine {
     bool out_of_memory = false;  // when it began
     bool has_written = false;
     bool killed = false;
-    bool busy = false;  // has been running for too long; other clients are served
-    int64_t started_us = 0;
+    bool busy = false;           // has been running for too long; other clients are served
+    uint64_t started_ticks = 0;  // of base::CycleClock
     int64_t last_served_us = 0;
   };
 
@@ -117,7 +111,6 @@ class Engine {
   ScriptCache cache_;
   std::unique_ptr<Interpreter> interpreter_;
   Run run_;
-  uint64_t evicted_scripts_ = 0;
   // Space for the words of a command, kept from one to the next.
   std::vector<std::string_view> words_;
   std::vector<char> number_texts_;

@@ -47,7 +47,8 @@ bool Watchdog::end() {
   sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   if (!overran_.load(std::memory_order_seq_cst)) return false;
   overran_ = false;
-  // Another script may begin at once: the thread must not think that it is still this one it waits for.
+  // Another script may begin at once: the thread must not think that it is still this one it waits
+  // for.
   { const std::lock_guard lock(mutex_); }
   wake_.notify_all();
   return true;

@@ -22,6 +22,12 @@ bool runs_at_once_in_multi(const Command& command) {
   return std::find(std::begin(kNames), std::end(kNames), command.full_name) != std::end(kNames);
 }
 
+// Of SHUTDOWN only the form that gives the dataset up.
+bool may_run_while_busy(const Command& command, Arguments args) {
+  if (command.full_name != "shutdown") return command.has(kAllowBusy);
+  return args.size() == 2 && is_word(args[1], "NOSAVE");
+}
+
 // A word as it is shown to a client: as the reference's, it ends at a NUL.
 std::string quote(std::string_view text, size_t most) {
   return "'" + std::string(text.substr(0, std::min(most, text.find('\0')))) + "'";
@@ -146,7 +152,7 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   if ((state & kStateLoading) != 0 && !command.has(kLoading)) {
     return refuse("LOADING Redis is loading the dataset in memory");
   }
-  if ((state & kStateBusy) != 0 && !from_script && !command.has(kAllowBusy)) {
+  if ((state & kStateBusy) != 0 && !from_script && !may_run_while_busy(command, args)) {
     return refuse(
         "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
   }

@@ -66,6 +66,7 @@ struct Stats {
   uint64_t expiry_cap_reached = 0;  // times active expiry had to stop before it was done
   uint64_t most_commands_in_turn = 0;
   uint64_t eviction_exceeded_us = 0;  // time over the memory limit, up to the last time within it
+  uint64_t evicted_scripts = 0;
   RateMeter commands_rate;
   RateMeter input_rate;
   RateMeter output_rate;

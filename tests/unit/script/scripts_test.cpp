@@ -26,7 +26,7 @@ struct Scripts {
     const std::string reply = eval(script);
     return reply.substr(0, reply.find(" script: "));
   }
-  script::Engine::Figures figures() { return server.server.scripts().figures(); }
+  server::ScriptFigures figures() { return server.server.script_figures(); }
 
   ServerFixture server;
   std::unique_ptr<TestClient> client;
