@@ -90,6 +90,8 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   net::Loop loop;
   server::Server server(clock, config, log, &loop);
   commands::add_all(server.commands());
+  if (!server.commands().rename(values.rename_commands, &error))
+    return refuse_configuration(error, log);
   server.commands().add(script::script_rows());
   server.set_scripts(std::make_shared<script::Engine>(server));
   for (const std::string& problem : config.startup_problems()) log.warning(problem);

@@ -91,6 +91,14 @@ void debug_set_disable_deny_scripts(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
+void debug_config_rewrite_force_all(CommandContext& ctx) {
+  std::string error;
+  if (!ctx.server.config().rewrite(&error, true)) {
+    return ctx.reply.error("ERR CONFIG-REWRITE-FORCE-ALL failed: " + error);
+  }
+  ctx.reply.ok();
+}
+
 // A connection's reply buffer is as large as what is in it, and gone when it is sent: there is
 // nothing to shrink and no peak to forget, whatever is asked for.
 void debug_replybuffer(CommandContext& ctx) {
@@ -119,8 +127,7 @@ void debug_needs_persistence(CommandContext& ctx) {
   ctx.reply.error("ERR DEBUG " + name + " needs persistence, which this server does not have");
 }
 
-// --- Ways to die
-// ------------------------------------------------------------------------------------------------------------
+// --- Ways to die --------------------------------------------------------------------------------
 
 void debug_assert(CommandContext&) {
   base::assertion_failed("1 == 2", __FILE__, __LINE__);
@@ -156,59 +163,62 @@ void debug_leak(CommandContext& ctx) {
 }
 
 void debug_help(CommandContext& ctx) {
-  reply_help(ctx, {
-                      "ASSERT",
-                      "    Die of a failed assertion.",
-                      "CHANGE-REPL-ID",
-                      "    Give the server another replication id.",
-                      "DIGEST",
-                      "    Hash the whole dataset; equal datasets have equal digests.",
-                      "DIGEST-VALUE <key> [<key> ...]",
-                      "    Hash the value of each key.",
-                      "DICT-RESIZING <0|1>",
-                      "    Let hash tables resize; they cannot be kept from it here.",
-                      "ERROR <string>",
-                      "    Reply with an error of this text.",
-                      "HTSTATS <dbid> [full]",
-                      "    Describe the hash table of a database.",
-                      "HTSTATS-KEY <key> [full]",
-                      "    Describe the hash table of a value.",
-                      "LEAK <string>",
-                      "    Allocate a copy of the string and forget it.",
-                      "LOG <message>",
-                      "    Write a line to the log.",
-                      "OBJECT <key>",
-                      "    Tell how a key is stored.",
-                      "OOM",
-                      "    Die as if memory had run out.",
-                      "PANIC",
-                      "    Die of a panic.",
-                      "PAUSE-CRON <0|1>",
-                      "    Stop the server's periodic work, or go on with it.",
-                      "POPULATE <count> [<prefix>] [<size>]",
-                      "    Make <count> keys named <prefix>:<number> ('key' without a prefix) that",
-                      "    hold value:<number>, cut or filled up with zeros to <size> bytes.",
-                      "PROTOCOL <type>",
-                      "    Reply with a value of a type: string, integer, double, bignum, null,",
-                      "    array, set, map, attrib, push, verbatim, true, false.",
-                      "QUICKLIST-PACKED-THRESHOLD <size>",
-                      "    From what size on a list element gets a node of its own; 0: as usual.",
-                      "REPLYBUFFER PEAK-RESET-TIME <NEVER||RESET|time>",
-                      "REPLYBUFFER RESIZING <0|1>",
-                      "    Accepted; reply buffers hold what is to be sent and no more.",
-                      "SDSLEN <key>",
-                      "    Tell the bytes that a key and its string value take.",
-                      "SEGFAULT",
-                      "    Die of a write to memory that cannot be written.",
-                      "SET-ACTIVE-EXPIRE <0|1>",
-                      "    Whether keys whose time has come go before anybody asks for them.",
-                      "SET-DISABLE-DENY-SCRIPTS <0|1>",
-                      "    Whether scripts may call commands that are denied to scripts.",
-                      "SLEEP <seconds>",
-                      "    Do nothing at all for a while.",
-                      "STRUCTSIZE",
-                      "    Tell the sizes of the server's main structures.",
-                  });
+  reply_help(ctx,
+             {
+                 "ASSERT",
+                 "    Die of a failed assertion.",
+                 "CHANGE-REPL-ID",
+                 "    Give the server another replication id.",
+                 "CONFIG-REWRITE-FORCE-ALL",
+                 "    Like CONFIG REWRITE, and settings that are as by default are written too.",
+                 "DIGEST",
+                 "    Hash the whole dataset; equal datasets have equal digests.",
+                 "DIGEST-VALUE <key> [<key> ...]",
+                 "    Hash the value of each key.",
+                 "DICT-RESIZING <0|1>",
+                 "    Let hash tables resize; they cannot be kept from it here.",
+                 "ERROR <string>",
+                 "    Reply with an error of this text.",
+                 "HTSTATS <dbid> [full]",
+                 "    Describe the hash table of a database.",
+                 "HTSTATS-KEY <key> [full]",
+                 "    Describe the hash table of a value.",
+                 "LEAK <string>",
+                 "    Allocate a copy of the string and forget it.",
+                 "LOG <message>",
+                 "    Write a line to the log.",
+                 "OBJECT <key>",
+                 "    Tell how a key is stored.",
+                 "OOM",
+                 "    Die as if memory had run out.",
+                 "PANIC",
+                 "    Die of a panic.",
+                 "PAUSE-CRON <0|1>",
+                 "    Stop the server's periodic work, or go on with it.",
+                 "POPULATE <count> [<prefix>] [<size>]",
+                 "    Make <count> keys named <prefix>:<number> ('key' without a prefix) that",
+                 "    hold value:<number>, cut or filled up with zeros to <size> bytes.",
+                 "PROTOCOL <type>",
+                 "    Reply with a value of a type: string, integer, double, bignum, null,",
+                 "    array, set, map, attrib, push, verbatim, true, false.",
+                 "QUICKLIST-PACKED-THRESHOLD <size>",
+                 "    From what size on a list element gets a node of its own; 0: as usual.",
+                 "REPLYBUFFER PEAK-RESET-TIME <NEVER||RESET|time>",
+                 "REPLYBUFFER RESIZING <0|1>",
+                 "    Accepted; reply buffers hold what is to be sent and no more.",
+                 "SDSLEN <key>",
+                 "    Tell the bytes that a key and its string value take.",
+                 "SEGFAULT",
+                 "    Die of a write to memory that cannot be written.",
+                 "SET-ACTIVE-EXPIRE <0|1>",
+                 "    Whether keys whose time has come go before anybody asks for them.",
+                 "SET-DISABLE-DENY-SCRIPTS <0|1>",
+                 "    Whether scripts may call commands that are denied to scripts.",
+                 "SLEEP <seconds>",
+                 "    Do nothing at all for a while.",
+                 "STRUCTSIZE",
+                 "    Tell the sizes of the server's main structures.",
+             });
 }
 
 struct Subcommand {
@@ -224,6 +234,7 @@ constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 constexpr Subcommand kSubcommands[] = {
     {"ASSERT", 0, 0, debug_assert},
     {"CHANGE-REPL-ID", 0, 0, debug_change_replication_id},
+    {"CONFIG-REWRITE-FORCE-ALL", 0, 0, debug_config_rewrite_force_all},
     {"DICT-RESIZING", 1, 1, debug_dict_resizing},
     {"DIGEST", 0, 0, debug_digest},
     {"DIGEST-VALUE", 0, kAnyNumber, debug_digest_value},

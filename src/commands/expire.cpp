@@ -24,7 +24,7 @@ int64_t to_seconds(int64_t ms) {
   return static_cast<int64_t>((static_cast<uint64_t>(ms) + kMsPerSecond / 2) / kMsPerSecond);
 }
 
-// --- Setting -------------------------------------------------------------------------------------
+// --- Setting ------------------------------------------------------------------------------------
 
 // Which deadlines a new one may take the place of. A key without a deadline counts as one that
 // lives for ever.
@@ -115,7 +115,7 @@ void persist(CommandContext& ctx) {
   ctx.reply.integer(1);
 }
 
-// --- Asking --------------------------------------------------------------------------------------
+// --- Asking -------------------------------------------------------------------------------------
 
 // What the asking commands reply instead of a time.
 constexpr int64_t kNoSuchKey = -2;

@@ -15,7 +15,7 @@ using store::Keyspace;
 
 namespace {
 
-// --- Asking --------------------------------------------------------------------------------------
+// --- Asking -------------------------------------------------------------------------------------
 
 int64_t count_existing(CommandContext& ctx, Keyspace::Find how) {
   int64_t count = 0;
@@ -42,7 +42,7 @@ void randomkey(CommandContext& ctx) {
   ctx.reply.bulk(entry->key());
 }
 
-// --- Removing ------------------------------------------------------------------------------------
+// --- Removing -----------------------------------------------------------------------------------
 
 void remove_keys(CommandContext& ctx, bool lazily) {
   int64_t count = 0;
@@ -64,7 +64,7 @@ void unlink(CommandContext& ctx) {
   remove_keys(ctx, true);
 }
 
-// --- Moving and copying --------------------------------------------------------------------------
+// --- Moving and copying -------------------------------------------------------------------------
 
 // Puts `entry` under `key`, which is free, as if it were new: its access clock starts anew.
 void put(Keyspace& keyspace, std::string_view key, store::DetachedEntry entry) {

@@ -55,8 +55,7 @@ void digest(CommandContext& ctx) {
   ctx.reply.bulk(std::string_view(text, kDigestDigits));
 }
 
-// --- Rows
-// ---------------------------------------------------------------------------------------------------------------
+// --- Rows ---------------------------------------------------------------------------------------
 
 // Without a condition the value is not looked at.
 bool find_delex_keys(Words words, std::vector<KeyReference>* out) {

@@ -35,8 +35,7 @@ void get(CommandContext& ctx) {
   reply_string(ctx.reply, *ref);
 }
 
-// --- SET
-// ----------------------------------------------------------------------------------------------------------------
+// --- SET ----------------------------------------------------------------------------------------
 
 class SetOptions {
  public:
@@ -116,8 +115,7 @@ void set(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// --- Its kin
-// ------------------------------------------------------------------------------------------------------------
+// --- Its kin ------------------------------------------------------------------------------------
 
 void setnx(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
@@ -183,8 +181,7 @@ void getex(CommandContext& ctx) {
   }
 }
 
-// --- Rows
-// ---------------------------------------------------------------------------------------------------------------
+// --- Rows ---------------------------------------------------------------------------------------
 
 // Without GET, nothing of the old value is seen; the compare-and-set conditions do see it.
 bool find_set_keys(Words words, std::vector<KeyReference>* out) {

@@ -30,7 +30,10 @@ void assume_default_user(Client& client) {
 bool authenticate(Client& client, std::string_view user, std::string_view password) {
   const std::string& expected = client.server.settings().requirepass;
   const bool right = expected.empty() || equal_in_constant_time(password, expected);
-  if (user != kDefaultUser || !right) return false;
+  if (user != kDefaultUser || !right) {
+    ++client.server.stats().denied_auth;
+    return false;
+  }
   client.user = kDefaultUser;
   client.authenticated = true;
   client.set(kClientNeedsAuth, false);

@@ -43,7 +43,7 @@ enum ClientFlag : uint32_t {
   kClientInternal = 1u << 15,        // may do what is hidden from users (the server itself)
   kClientSubscribed = 1u << 16,      // has subscriptions
   kClientMonitor = 1u << 17,
-  kClientErrorCounted = 1u << 18,    // the error it is being sent was counted where it arose
+  kClientErrorCounted = 1u << 18,  // the error it is being sent was counted where it arose
 };
 
 // Any of these keeps the dispatcher off its fast path.
@@ -60,8 +60,8 @@ struct Block {
   // False: CLIENT UNBLOCK does not reach it (paused clients).
   bool may_unblock = true;
   // Called when the wait ends without the client having been served: sends the reply of one whose
-  // time is over (kTimeout, kUnblocked). The error of kUnblockedWithError has been sent already, and
-  // with kClosed there is nobody to reply to.
+  // time is over (kTimeout, kUnblocked). The error of kUnblockedWithError has been sent already,
+  // and with kClosed there is nobody to reply to.
   std::function<void(BlockEnd)> ended;
 };
 
@@ -74,8 +74,7 @@ class Client final : public net::ConnectionHandler {
   const uint64_t id;
   Server& server;
 
-  // --- Session
-  // ----------------------------------------------------------------------------------------------------------
+  // --- Session ----------------------------------------------------------------------------------
   uint32_t flags = 0;
   int database = 0;
   std::string name;
@@ -89,16 +88,14 @@ class Client final : public net::ConnectionHandler {
   bool watched_key_changed = false;
   std::unique_ptr<Block> block;
 
-  // --- Figures for CLIENT LIST
-  // ------------------------------------------------------------------------------------------
+  // --- Figures for CLIENT LIST ------------------------------------------------------------------
   int64_t created_ms = 0;           // Unix time
   int64_t last_interaction_ms = 0;  // Unix time of the last bytes received or seen to leave
   const Command* last_command = nullptr;
   uint64_t total_commands = 0;
   int64_t soft_limit_since_ms = 0;  // when output passed the soft limit, or 0
 
-  // --- The way in and out
-  // -----------------------------------------------------------------------------------------------
+  // --- The way in and out -----------------------------------------------------------------------
   resp::ReplyBuilder reply;
   resp::RequestParser parser;
 

@@ -45,7 +45,8 @@ bool CommandContext::read_int64_in(std::string_view text, int64_t low, int64_t h
   if (!error.empty()) {
     reply.error(error);
   } else {
-    reply.error("ERR value is out of range, value must between " + std::to_string(low) + " and " + std::to_string(high));
+    reply.error("ERR value is out of range, value must between " + std::to_string(low) + " and " +
+                std::to_string(high));
   }
   return false;
 }

@@ -1,4 +1,5 @@
-// What a command handler has in its hands: its arguments, the database, the reply, and the server for the few that need it.
+// What a command handler has in its hands: its arguments, the database, the reply, and the server
+// for the few that need it.
 //
 // A handler reads top to bottom as its documentation does:
 //
@@ -32,7 +33,8 @@ struct CommandContext {
   // Who runs the command: a connection's client, or the one that scripts and the like run as.
   Client& client;
   const Command& command;
-  // Words of the request, the command's name first (and the subcommand's second). Views that last as long as the handler runs.
+  // Words of the request, the command's name first (and the subcommand's second). Views that last
+  // as long as the handler runs.
   Arguments args;
   store::Keyspace& db;
   resp::ReplyBuilder& reply;
@@ -40,14 +42,15 @@ struct CommandContext {
 
   int64_t now_ms() const { return db.environment().now_ms; }
 
-  // --- Shared steps of handlers -----------------------------------------------------------------------------------------
+  // --- Shared steps of handlers -----------------------------------------------------------------
 
   void changed(std::string_view key, EventClass event_class, std::string_view event) {
     effects.changed(db, key, event_class, event);
   }
   void removed(std::string_view key) { effects.removed(db, key); }
 
-  // False, with a WRONGTYPE error sent, when the key holds another type. A missing key has any type.
+  // False, with a WRONGTYPE error sent, when the key holds another type. A missing key has any
+  // type.
   bool is_type(const store::KeyRef& ref, store::Type type) {
     if (!ref || ref->type() == type) return true;
     wrong_type();
@@ -55,16 +58,22 @@ struct CommandContext {
   }
   bool is_string(const store::KeyRef& ref) { return is_type(ref, store::Type::kString); }
 
-  void wrong_type() { reply.error("WRONGTYPE Operation against a key holding the wrong kind of value"); }
+  void wrong_type() {
+    reply.error("WRONGTYPE Operation against a key holding the wrong kind of value");
+  }
   void syntax_error() { reply.error("ERR syntax error"); }
   // "ERR wrong number of arguments for 'get' command".
   void wrong_arity();
 
-  // Reads an argument as an integer; on failure sends `error` ("ERR value is not an integer or out of range" when empty).
+  // Reads an argument as an integer; on failure sends `error` ("ERR value is not an integer or out
+  // of range" when empty).
   bool read_int64(std::string_view text, int64_t* value, std::string_view error = {});
-  // As above and between `low` and `high`; out of range gives `error`, or the reference's text for ranges when it is empty.
-  bool read_int64_in(std::string_view text, int64_t low, int64_t high, int64_t* value, std::string_view error = {});
-  // Reads a timeout in milliseconds, and sets the Unix time in milliseconds at which it ends; errors speak of a timeout.
+  // As above and between `low` and `high`; out of range gives `error`, or the reference's text for
+  // ranges when it is empty.
+  bool read_int64_in(std::string_view text, int64_t low, int64_t high, int64_t* value,
+                     std::string_view error = {});
+  // Reads a timeout in milliseconds, and sets the Unix time in milliseconds at which it ends;
+  // errors speak of a timeout.
   bool read_timeout_ms(std::string_view text, int64_t* deadline_ms);
   // "ERR value is not a valid float" when empty.
   bool read_double(std::string_view text, double* value, std::string_view error = {});

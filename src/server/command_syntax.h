@@ -3,27 +3,30 @@
 //
 // A line is a list of arguments separated by spaces.
 //
-//     seconds                     a value named "seconds"
-//     member:integer              a value with a type that its name does not tell
-//     addr(ip:port)               a value that is displayed otherwise than it is named
-//     NX                          a word to type (a token), named "nx"; `= ~ * $ ""` are tokens as
-//     well new-id=$                    a token with another name EX seconds                  a
-//     token and its value [x]                         x is optional x...                        x
-//     may be repeated [GET pattern]...            ... and its token is repeated with it [KEYS
-//     key...]               ... while here the token comes once {data=field value}          a
-//     block: several arguments that belong together; optional in [ ] {where=BEFORE|AFTER}        a
-//     choice; optional in [ ] [LIMIT limit=offset count]  a block (or a choice) after a token
-//     x@6.2.0                     x was added in 6.2.0, and with `!6.2.0` deprecated; after `...`
-//     destination#2               the key belongs to key specification 2
-//     _                           an argument that documentation does not tell
+//     seconds                    a value named "seconds"
+//     member:integer             a value with a type that its name does not tell
+//     addr(ip:port)              a value that is displayed otherwise than it is named
+//     NX                         a word to type (a token), named "nx"; `= ~ * $ ""` are tokens too
+//     new-id=$                   a token with another name
+//     EX seconds                 a token and its value
+//     [x]                        x is optional
+//     x...                       x may be repeated
+//     [GET pattern]...           ... and its token is repeated with it
+//     [KEYS key...]              ... while here the token comes once
+//     {data=field value}         a block: several arguments that belong together
+//     {where=BEFORE|AFTER}       a choice; blocks and choices may be optional, in [ ]
+//     [LIMIT limit=offset count] a block (or a choice) after a token
+//     x@6.2.0                    x was added in 6.2.0, and with `!6.2.0` deprecated; after `...`
+//     destination#2              the key belongs to key specification 2
+//     _                          an argument that documentation does not tell
 //
 // The name before `=` is the block's or choice's own; around a single argument it is that
 // argument's name. Blocks and choices nest. For example SET and ZADD:
 //
-//     key value [condition=NX|XX]@2.6.12 [GET]@6.2.0 [expiration=EX seconds@2.6.12|PX
-//     milliseconds@2.6.12|...] key [condition=NX|XX]@3.0.2 [comparison=GT|LT]@6.2.0
-//     [change=CH]@3.0.2 [increment=INCR]@3.0.2
-//         {data=score:double member}...
+//     key value [condition=NX|XX]@2.6.12 [GET]@6.2.0
+//         [expiration=EX seconds@2.6.12|PX milliseconds@2.6.12|...]
+//     key [condition=NX|XX]@3.0.2 [comparison=GT|LT]@6.2.0 [change=CH]@3.0.2
+//         [increment=INCR]@3.0.2 {data=score:double member}...
 //
 // Types that follow from names: "key", "source", "destination" and the like are keys, which take
 // the command's key specifications in order (the last one again when they run out); "seconds",

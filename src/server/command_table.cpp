@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "server/command_syntax.h"
+#include "server/config.h"
 
 namespace latchkey::server {
 
@@ -245,6 +246,19 @@ bool CommandTable::rename(std::string_view name, std::string_view new_name) {
   command->called = base::lower_case(new_name);
   if (new_name.empty()) std::erase(commands_, command);
   rebuild_slots();
+  return true;
+}
+
+bool CommandTable::rename(const std::vector<DeferredDirective>& directives, ConfigError* error) {
+  for (const DeferredDirective& directive : directives) {
+    const std::string& from = directive.arguments.at(0);
+    const std::string& to = directive.arguments.at(1);
+    if (rename(from, to)) continue;
+    *error =
+        ConfigError::at(directive, find(from) == nullptr ? "No such command in rename-command"
+                                                         : "Target command name already exists");
+    return false;
+  }
   return true;
 }
 

@@ -19,6 +19,9 @@
 
 namespace latchkey::server {
 
+struct ConfigError;
+struct DeferredDirective;
+
 // What INFO commandstats tells; reset by CONFIG RESETSTAT.
 struct CommandStats {
   uint64_t calls = 0;
@@ -105,6 +108,10 @@ class CommandTable {
   // rename-command). False when there is no command `name` or `new_name` is taken. Linear in the
   // number of commands.
   bool rename(std::string_view name, std::string_view new_name);
+
+  // Renames as the directives rename-command say. False with the error of the first that cannot be
+  // followed.
+  bool rename(const std::vector<DeferredDirective>& directives, ConfigError* error);
 
   // Commands in the order they were added, without subcommands; those renamed to nothing are left
   // out.

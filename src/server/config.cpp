@@ -426,7 +426,7 @@ void Config::on_change(std::initializer_list<std::string_view> names, Hook hook)
 
 // ---- CONFIG REWRITE
 
-bool Config::rewrite(std::string* error) const {
+bool Config::rewrite(std::string* error, bool everything) const {
   if (file_.empty()) {
     *error = "The server is running without a config file";
     return false;
@@ -436,16 +436,18 @@ bool Config::rewrite(std::string* error) const {
     *error = std::string("Rewriting config file: ") + strerror(errno);
     return false;
   }
-  if (replace_file(file_, rewritten(text.value_or("")))) return true;
+  if (replace_file(file_, rewritten(text.value_or(""), everything))) return true;
   *error = std::string("Rewriting config file: ") + strerror(errno);
   return false;
 }
 
-std::string Config::rewritten(std::string_view text) const {
+std::string Config::rewritten(std::string_view text, bool everything) const {
   const ConfigValues defaults;
   std::vector<DirectiveLines> all;
   for (const Directive& directive : directives_) {
-    all.push_back({std::string(directive.name), directive.rewrite(values_, defaults)});
+    DirectiveLines lines{std::string(directive.name), directive.rewrite(values_, defaults)};
+    for (RewriteLine& line : lines.lines) line.forced = line.forced || everything;
+    all.push_back(std::move(lines));
   }
   for (const auto& [name, source] : rewrite_sources_) {
     DirectiveLines lines{name, {}};

@@ -142,10 +142,11 @@ class Config {
 
   // CONFIG REWRITE: writes the settings back into file(), keeping comments and order.
   // The file is replaced in one step. On failure `error` holds the reply's text after "ERR ".
-  bool rewrite(std::string* error) const;
+  // `everything`: also the settings that are as they would be without the file.
+  bool rewrite(std::string* error, bool everything = false) const;
 
   // The text that rewrite() makes of a file that holds `text`.
-  std::string rewritten(std::string_view text) const;
+  std::string rewritten(std::string_view text, bool everything = false) const;
 
   // True when the directive's value must not be shown in logs. Any spelling.
   bool is_sensitive(std::string_view name) const;

@@ -1,7 +1,8 @@
 // The one gate through which every command passes, whoever sends it: a client, EXEC, a script.
 //
-// In order: look up, arity, authentication, where the command may run (transactions, scripts, subscribers), the server's state
-// (loading, busy, out of memory, paused), queueing by MULTI, call, statistics. Refusals are the reference's errors.
+// In order: look up, arity, authentication, where the command may run (transactions, scripts,
+// subscribers), the server's state (loading, busy, out of memory, paused), queueing by MULTI, call,
+// statistics. Refusals are the reference's errors.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +22,23 @@ class Dispatcher {
 
   explicit Dispatcher(Server& server) : server_(server) {}
 
-  // Runs one request of a client. `command`: what lookup() found for it, or null when that was not asked.
+  // Runs one request of a client. `command`: what lookup() found for it, or null when that was not
+  // asked.
   Outcome execute(Client& client, Arguments args, Command* command = nullptr);
 
-  // The command (or subcommand) that a request names, or null. Containers with an unknown subcommand give null too.
+  // The command (or subcommand) that a request names, or null. Containers with an unknown
+  // subcommand give null too.
   Command* lookup(Arguments args) const { return server_commands().find_request(args); }
 
-  // Runs a command whose right to run has been checked: by execute(), by EXEC for queued ones, by a script's own gate.
+  // Runs a command whose right to run has been checked: by execute(), by EXEC for queued ones, by a
+  // script's own gate.
   void call(Client& client, Command& command, Arguments args);
 
   // Starts a batch: the time from here on counts for the first command.
   void begin_batch();
 
-  // Refuses a request: sends the error, counts it, and aborts the transaction that it would have been part of.
+  // Refuses a request: sends the error, counts it, and aborts the transaction that it would have
+  // been part of.
   void reject(Client& client, Command* command, std::string_view error);
   // The text for a request whose command lookup() did not find.
   std::string unknown_command_error(Arguments args) const;
@@ -42,8 +47,8 @@ class Dispatcher {
 
  private:
   const CommandTable& server_commands() const;
-  // The slow way round, for clients and servers in any unusual state. kDone with *call_it false when the request has been dealt
-  // with.
+  // The slow way round, for clients and servers in any unusual state. kDone with *call_it false
+  // when the request has been dealt with.
   Outcome gate(Client& client, Command& command, Arguments args, bool* call_it);
   bool may_run_while_subscribed(const Command& command) const;
   bool refuse_out_of_memory(Client& client, Command& command);

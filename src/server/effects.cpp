@@ -2,8 +2,10 @@
 
 namespace latchkey::server {
 
-void Effects::tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class, std::string_view event) {
-  for (ChangeListener* listener : listeners_) listener->key_changed(keyspace, key, event_class, event);
+void Effects::tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+                   std::string_view event) {
+  for (ChangeListener* listener : listeners_)
+    listener->key_changed(keyspace, key, event_class, event);
 }
 
 void Effects::clearing(store::Keyspace& keyspace) {

@@ -1,8 +1,8 @@
-// What commands changed, named once by the handler and heard by whoever reacts: WATCH, blocked clients, notifications,
-// tracking, persistence, replicas.
+// What commands changed, named once by the handler and heard by whoever reacts: WATCH, blocked
+// clients, notifications, tracking, persistence, replicas.
 //
-// A handler that changes a key calls changed() (or removed(), renamed()...) after the change; it calls nothing else. Without
-// listeners that costs a counter.
+// A handler that changes a key calls changed() (or removed(), renamed()...) after the change; it
+// calls nothing else. Without listeners that costs a counter.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,8 @@ enum class EventClass : uint32_t {
 class ChangeListener {
  public:
   virtual ~ChangeListener() = default;
-  // `key` of `keyspace` has been changed, made or removed; `event` is the event's name ("set", "expired").
+  // `key` of `keyspace` has been changed, made or removed; `event` is the event's name ("set",
+  // "expired").
   virtual void key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
                            std::string_view event) = 0;
   // Every key of the database is about to go.
@@ -46,18 +47,22 @@ class ChangeListener {
 
 class Effects {
  public:
-  // Changes since the server started; grows by one for every change a command made. What "dirty" is in INFO follows from it.
+  // Changes since the server started; grows by one for every change a command made. What "dirty" is
+  // in INFO follows from it.
   uint64_t total() const { return total_; }
 
-  void changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class, std::string_view event) {
+  void changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+               std::string_view event) {
     ++total_;
     if (!listeners_.empty()) tell(keyspace, key, event_class, event);
   }
   void removed(store::Keyspace& keyspace, std::string_view key) {
     changed(keyspace, key, EventClass::kGeneric, "del");
   }
-  // An event without a change of the dataset that must be saved (an expired key's removal counts where it is propagated).
-  void happened(store::Keyspace& keyspace, std::string_view key, EventClass event_class, std::string_view event) {
+  // An event without a change of the dataset that must be saved (an expired key's removal counts
+  // where it is propagated).
+  void happened(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+                std::string_view event) {
     if (!listeners_.empty()) tell(keyspace, key, event_class, event);
   }
   // To be called before the fact.
@@ -66,12 +71,14 @@ class Effects {
   // Changes beyond the one that changed() counts.
   void count(uint64_t changes) { total_ += changes; }
 
-  // Listeners hear of changes in the order in which they were added. One that has nothing to listen for should leave.
+  // Listeners hear of changes in the order in which they were added. One that has nothing to listen
+  // for should leave.
   void add(ChangeListener& listener) { listeners_.push_back(&listener); }
   void remove(ChangeListener& listener) { std::erase(listeners_, &listener); }
 
  private:
-  void tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class, std::string_view event);
+  void tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+            std::string_view event);
 
   uint64_t total_ = 0;
   std::vector<ChangeListener*> listeners_;

@@ -69,7 +69,8 @@ std::string pidfile_path(const ConfigValues& values, bool daemonized) {
 }
 
 void write_pidfile(const std::string& path, base::Logger& logger) {
-  if (!base::write_file(path, std::to_string(getpid()) + "\n")) logger.logf(LogLevel::kWarning, "Failed to write PID file: %s", strerror(errno));
+  if (!base::write_file(path, std::to_string(getpid()) + "\n"))
+    logger.logf(LogLevel::kWarning, "Failed to write PID file: %s", strerror(errno));
 }
 
 void remove_pidfile(const std::string& path, base::Logger& logger) {

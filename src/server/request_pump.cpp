@@ -40,6 +40,10 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
     check_limits(client, bytes.size());
     return 0;
   }
+  if (bytes.size() > static_cast<size_t>(server_.settings().client_query_buffer_limit)) {
+    check_limits(client, bytes.size());
+    return bytes.size();
+  }
   if (depth_ == frames_.size()) frames_.push_back(std::make_unique<Frame>());
   Frame& frame = *frames_[depth_++];
   const size_t consumed = run(client, bytes, frame);

@@ -8,8 +8,8 @@
 #include "server/crash_report.h"
 #include "server/dispatcher.h"
 #include "server/info.h"
-#include "server/live_settings.h"
 #include "server/listeners.h"
+#include "server/live_settings.h"
 #include "server/pause.h"
 #include "server/request_pump.h"
 #include "server/shutdown.h"
@@ -24,9 +24,9 @@ constexpr size_t kIdDigits = 40;
 constexpr int64_t kSampleIntervalUs = 95'000;
 // More of them are freed in the background.
 constexpr size_t kMostErrorCodesFreedAtOnce = 64;
-// Active expiry: how often it looks, how long it pauses while there is more to do, how many entries it
-// looks at between two glances at the clock, and how long it may stay: long enough for half a million
-// keys a second, and longer when keys have been waiting.
+// Active expiry: how often it looks, how long it pauses while there is more to do, how many entries
+// it looks at between two glances at the clock, and how long it may stay: long enough for half a
+// million keys a second, and longer when keys have been waiting.
 constexpr uint64_t kExpiryIntervalMs = 20;
 constexpr uint64_t kExpiryPauseMs = 1;
 constexpr size_t kExpiryStep = 32;
@@ -134,6 +134,14 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
                       make_room();
                       return true;
                     });
+  config_.on_change(
+      {"hash-max-listpack-entries", "hash-max-listpack-value", "set-max-intset-entries",
+       "set-max-listpack-entries", "set-max-listpack-value", "zset-max-listpack-entries",
+       "zset-max-listpack-value", "list-max-listpack-size", "list-compress-depth"},
+      [this](std::string*) {
+        apply_settings();
+        return true;
+      });
   config_.on_change({"requirepass"}, [this](std::string*) {
     password_changed(*this);
     return true;
@@ -164,6 +172,17 @@ void Server::apply_settings() {
   environment_.use_lfu = lfu;
   environment_.lfu_log_factor = values.lfu_log_factor;
   environment_.lfu_decay_minutes = values.lfu_decay_time;
+  environment_.limits = {
+      .hash_max_listpack_entries = values.hash_max_listpack_entries,
+      .hash_max_listpack_value = values.hash_max_listpack_value,
+      .set_max_intset_entries = values.set_max_intset_entries,
+      .set_max_listpack_entries = values.set_max_listpack_entries,
+      .set_max_listpack_value = values.set_max_listpack_value,
+      .zset_max_listpack_entries = values.zset_max_listpack_entries,
+      .zset_max_listpack_value = values.zset_max_listpack_value,
+      .list_max_listpack_size = values.list_max_listpack_size,
+      .list_compress_depth = values.list_compress_depth,
+  };
   set_state(kStateMemoryLimit, values.maxmemory != 0);
 }
 
@@ -226,7 +245,8 @@ void Server::before_wait() {
 }
 
 bool Server::expire_some() {
-  if (!active_expiry_) return true;
+  // Time stands still for a script that runs.
+  if (!active_expiry_ || (state_ & kStateBusy) != 0) return true;
   const uint64_t started = base::CycleClock::ticks();
   const bool done = expire_within_budget();
   stats_.expiry_ticks += base::CycleClock::ticks() - started;

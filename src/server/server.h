@@ -102,8 +102,8 @@ class Server {
   // What the server does by itself, at most some milliseconds of it: active expiry, timeouts,
   // figures. Called by the loop's timers; tests on virtual time call it.
   void tick();
-  // Active expiry for at most about a quarter of a millisecond, or one when keys have been waiting for
-  // longer than they should. False when there is more to do.
+  // Active expiry for at most about a quarter of a millisecond, or one when keys have been waiting
+  // for longer than they should. False when there is more to do.
   bool expire_some();
   // DEBUG SET-ACTIVE-EXPIRE.
   void set_active_expiry(bool on) { active_expiry_ = on; }

@@ -15,9 +15,13 @@ void RateMeter::sample(int64_t now_us, uint64_t counter) {
   last_counter_ = counter;
 }
 
-uint64_t RateMeter::rate() const { return std::accumulate(rates_.begin(), rates_.end(), uint64_t{0}) / kSamples; }
+uint64_t RateMeter::rate() const {
+  return std::accumulate(rates_.begin(), rates_.end(), uint64_t{0}) / kSamples;
+}
 
-void RateMeter::reset() { *this = RateMeter(); }
+void RateMeter::reset() {
+  *this = RateMeter();
+}
 
 void MeanMeter::sample(uint64_t total, uint64_t events) {
   const bool grew = events > last_events_ && total >= last_total_;
