@@ -19,7 +19,9 @@ Blob* Blob::create(std::string_view bytes) {
   return blob;
 }
 
-void Blob::destroy() { ::operator delete(this, sizeof(Blob) + capacity()); }
+void Blob::destroy() {
+  ::operator delete(this, sizeof(Blob) + capacity());
+}
 
 Blob* Blob::create_extended(std::string_view bytes, size_t size) {
   constexpr size_t kMostSpare = 1024 * 1024;

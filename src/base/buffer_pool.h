@@ -1,4 +1,5 @@
-// Keeps a few fixed-size buffers warm, so that connections need hold none while idle. Not thread-safe.
+// Keeps a few fixed-size buffers warm, so that connections need hold none while idle. Not
+// thread-safe.
 #pragma once
 
 #include <cstddef>

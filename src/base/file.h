@@ -1,5 +1,5 @@
-// Whole small files at once. Plain system calls: the stream classes of the standard library would make up a third of the
-// program.
+// Whole small files at once. Plain system calls: the stream classes of the standard library would
+// make up a third of the program.
 #pragma once
 
 #include <optional>

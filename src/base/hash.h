@@ -1,5 +1,6 @@
-// Keyed 64-bit hashing of byte strings: XXH3 with a secret of 192 random bytes, so that someone who chooses keys cannot
-// choose collisions without knowing the secret. About three nanoseconds for a 16-byte key.
+// Keyed 64-bit hashing of byte strings: XXH3 with a secret of 192 random bytes, so that someone who
+// chooses keys cannot choose collisions without knowing the secret. About three nanoseconds for a
+// 16-byte key.
 #pragma once
 
 #include <array>
@@ -32,7 +33,10 @@ class HashSecret {
   std::array<uint8_t, XXH3_SECRET_DEFAULT_SIZE> bytes_;
 };
 
-// The same hash without a secret: for digests that others must be able to work out, never for tables.
-inline uint64_t digest(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+// The same hash without a secret: for digests that others must be able to work out, never for
+// tables.
+inline uint64_t digest(std::string_view text) {
+  return XXH3_64bits(text.data(), text.size());
+}
 
 }  // namespace latchkey::base

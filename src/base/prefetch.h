@@ -1,6 +1,7 @@
 // Brings a cache line near, for a read that comes soon.
 //
-// Not __builtin_prefetch: GCC takes a function that does nothing else for one without effect, and drops calls to it.
+// Not __builtin_prefetch: GCC takes a function that does nothing else for one without effect, and
+// drops calls to it.
 #pragma once
 
 namespace latchkey::base {

@@ -1,8 +1,9 @@
 // Bytes on their way to a client.
 //
-// A contiguous buffer that grows as needed, with large values spliced in by reference (base::Blob) instead of copied. Empty
-// buffers own no memory. Appending and taking out cost O(bytes), amortised: bytes taken out leave room that is used again
-// once it is as large as what is left. Not thread-safe.
+// A contiguous buffer that grows as needed, with large values spliced in by reference (base::Blob)
+// instead of copied. Empty buffers own no memory. Appending and taking out cost O(bytes),
+// amortised: bytes taken out leave room that is used again once it is as large as what is left. Not
+// thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -50,14 +51,17 @@ class OutputBuffer {
     std::copy(bytes.begin(), bytes.end(), reserve(bytes.size()));
     commit(bytes.size());
   }
-  // Appends the blob's bytes by reference. Where marks are used, own bytes stand before and behind it.
+  // Appends the blob's bytes by reference. Where marks are used, own bytes stand before and behind
+  // it.
   void append_shared(base::Blob* blob);
 
-  // A place in the stream of own bytes, for what is filled in or taken back later. Valid while nothing was taken out.
+  // A place in the stream of own bytes, for what is filled in or taken back later. Valid while
+  // nothing was taken out.
   size_t mark() const { return size_; }
   // Drops everything appended since the mark.
   void truncate(size_t mark);
-  // Replaces `reserved` bytes at `mark` with `bytes`, which may be shorter or longer, moving what follows.
+  // Replaces `reserved` bytes at `mark` with `bytes`, which may be shorter or longer, moving what
+  // follows.
   void patch(size_t mark, size_t reserved, std::string_view bytes);
   // Own bytes appended since the mark; only where nothing was shared since.
   std::string_view since(size_t mark) const { return {data_ + mark, size_ - mark}; }
@@ -78,7 +82,8 @@ class OutputBuffer {
       skip = 0;
       pieces[count++] = Piece{const_cast<char*>(bytes.data()), bytes.size()};
     }
-    if (count < capacity && position < size_) pieces[count++] = Piece{data_ + position, size_ - position};
+    if (count < capacity && position < size_)
+      pieces[count++] = Piece{data_ + position, size_ - position};
     return count;
   }
   // Takes `count` bytes (at most size()) off the front; the memory goes back when nothing is left.

@@ -44,7 +44,8 @@ void ReplyBuilder::error(std::string_view text) {
   char* start = out_->reserve(text.size() + 3);
   char* out = start;
   if (text.empty() || text.front() != '-') *out++ = '-';
-  out = std::transform(text.begin(), text.end(), out, [](char c) { return c == '\r' || c == '\n' ? ' ' : c; });
+  out = std::transform(text.begin(), text.end(), out,
+                       [](char c) { return c == '\r' || c == '\n' ? ' ' : c; });
   *out++ = '\r';
   *out++ = '\n';
   out_->commit(static_cast<size_t>(out - start));
@@ -126,9 +127,13 @@ void ReplyBuilder::verbatim(std::string_view format, std::string_view text) {
   raw("\r\n");
 }
 
-void ReplyBuilder::null() { raw(protocol_ == 3 ? std::string_view("_\r\n") : std::string_view("$-1\r\n")); }
+void ReplyBuilder::null() {
+  raw(protocol_ == 3 ? std::string_view("_\r\n") : std::string_view("$-1\r\n"));
+}
 
-void ReplyBuilder::null_array() { raw(protocol_ == 3 ? std::string_view("_\r\n") : std::string_view("*-1\r\n")); }
+void ReplyBuilder::null_array() {
+  raw(protocol_ == 3 ? std::string_view("_\r\n") : std::string_view("*-1\r\n"));
+}
 
 void ReplyBuilder::header(char type, size_t size) {
   char* start = out_->reserve(kMostHeader);

@@ -1,10 +1,12 @@
-// Writes replies in RESP2 or RESP3 (https://redis.io/docs/latest/develop/reference/protocol-spec/) into an OutputBuffer.
+// Writes replies in RESP2 or RESP3 (https://redis.io/docs/latest/develop/reference/protocol-spec/)
+// into an OutputBuffer.
 //
-// Types that RESP2 lacks are written as it would have them: maps and sets as arrays, doubles and verbatim text as bulk
-// strings, booleans as integers, nulls as null bulk strings or null arrays.
+// Types that RESP2 lacks are written as it would have them: maps and sets as arrays, doubles and
+// verbatim text as bulk strings, booleans as integers, nulls as null bulk strings or null arrays.
 //
-// Aggregates announce their size first and are followed by that many elements (maps: pairs). Where the number is known only
-// at the end, use the *_later functions. Costs are those of copying the bytes.
+// Aggregates announce their size first and are followed by that many elements (maps: pairs). Where
+// the number is known only at the end, use the *_later functions. Costs are those of copying the
+// bytes.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +36,8 @@ class ReplyBuilder {
   void ok() { raw("+OK\r\n"); }
   // "+text"; the text holds no line breaks.
   void status(std::string_view text);
-  // "-text": code and message ("ERR no such key"). Line breaks become spaces. A text that begins with '-' is sent as it is.
+  // "-text": code and message ("ERR no such key"). Line breaks become spaces. A text that begins
+  // with '-' is sent as it is.
   void error(std::string_view text);
   void integer(int64_t value);
   void boolean(bool value);
@@ -64,7 +67,9 @@ class ReplyBuilder {
   void map_later(Later later, size_t pairs) {
     protocol_ == 3 ? header_later(later, '%', pairs) : header_later(later, '*', pairs * 2);
   }
-  void set_later(Later later, size_t size) { header_later(later, protocol_ == 3 ? '~' : '*', size); }
+  void set_later(Later later, size_t size) {
+    header_later(later, protocol_ == 3 ? '~' : '*', size);
+  }
 
   // Bytes that are RESP already.
   void raw(std::string_view bytes) { out_->append(bytes); }

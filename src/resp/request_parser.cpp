@@ -17,11 +17,14 @@ constexpr int64_t kMostUnauthenticatedBulk = 16 * 1024;
 
 enum class Line : uint8_t { kComplete, kIncomplete };
 
-// The first `wanted` of a line that goes on to `end`, or null. Lines are text: as in the reference, nothing behind a NUL is
-// found, so a stream that is not the protocol runs into the limit of a line.
+// The first `wanted` of a line that goes on to `end`, or null. Lines are text: as in the reference,
+// nothing behind a NUL is found, so a stream that is not the protocol runs into the limit of a
+// line.
 const char* find_in_line(const char* start, const char* end, char wanted) {
-  const auto* found = static_cast<const char*>(std::memchr(start, wanted, static_cast<size_t>(end - start)));
-  if (found == nullptr || std::memchr(start, '\0', static_cast<size_t>(found - start)) != nullptr) return nullptr;
+  const auto* found =
+      static_cast<const char*>(std::memchr(start, wanted, static_cast<size_t>(end - start)));
+  if (found == nullptr || std::memchr(start, '\0', static_cast<size_t>(found - start)) != nullptr)
+    return nullptr;
   return found;
 }
 
@@ -34,10 +37,12 @@ Line take_line(const char* start, const char* end, std::string_view* line, const
   return Line::kComplete;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
-// Nearly all headers are a type byte, one or two digits and a line break: "$3", "*2", "$64". Those are read here without a
-// search. -1: it is another one, or not all there.
+// Nearly all headers are a type byte, one or two digits and a line break: "$3", "*2", "$64". Those
+// are read here without a search. -1: it is another one, or not all there.
 int64_t short_header(const char* at, const char* end, const char** next) {
   if (end - at < 5 || !is_digit(at[1])) return -1;
   if (at[2] == '\r') {
@@ -50,8 +55,12 @@ int64_t short_header(const char* at, const char* end, const char** next) {
 }
 
 // What ends an unquoted word; what may stand around words.
-bool ends_word(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool is_blank(char c) { return ends_word(c) || c == '\v' || c == '\f'; }
+bool ends_word(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+bool is_blank(char c) {
+  return ends_word(c) || c == '\v' || c == '\f';
+}
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -70,12 +79,18 @@ char decode_escape(char*& in, const char* end) {
   const char escaped = in[1];
   in += 2;
   switch (escaped) {
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    case 'b': return '\b';
-    case 'a': return '\a';
-    default: return escaped;
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'b':
+      return '\b';
+    case 'a':
+      return '\a';
+    default:
+      return escaped;
   }
 }
 
@@ -117,24 +132,26 @@ bool split_words(std::span<char> line, Arguments& words) {
   }
 }
 
-RequestParser::Status RequestParser::parse(std::span<char> input, const Limits& limits, Arguments& arguments,
-                                           size_t* consumed) {
+RequestParser::Status RequestParser::parse(std::span<char> input, const Limits& limits,
+                                           Arguments& arguments, size_t* consumed) {
   if (input.empty()) return Status::kIncomplete;
   const size_t first = arguments.size();
   if (first == 0) decoded_.clear();
-  const Status status = remaining_ > 0 || input.front() == '*' ? parse_array(input, limits, arguments, consumed)
-                                                               : parse_inline(input, arguments, consumed);
+  const Status status = remaining_ > 0 || input.front() == '*'
+                            ? parse_array(input, limits, arguments, consumed)
+                            : parse_inline(input, arguments, consumed);
   if (status == Status::kError) arguments.resize(first);
   return status;
 }
 
-RequestParser::Status RequestParser::parse_array(std::span<char> input, const Limits& limits, Arguments& arguments,
-                                                 size_t* consumed) {
+RequestParser::Status RequestParser::parse_array(std::span<char> input, const Limits& limits,
+                                                 Arguments& arguments, size_t* consumed) {
   const char* base = input.data();
   const char* end = base + input.size();
   const char* at = base + position_;
   const size_t first = arguments.size();
-  // Arguments go straight to the caller, but those of a request that did not come in one piece are kept until the end.
+  // Arguments go straight to the caller, but those of a request that did not come in one piece are
+  // kept until the end.
   const bool resuming = remaining_ > 0;
   std::string_view line;
   wanted_size_ = 0;
@@ -147,9 +164,11 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
         if (input.size() > kMostLine) return fail("too big mbulk count string");
         return Status::kIncomplete;
       }
-      if (!base::parse_int64(line, &count) || count > INT_MAX) return fail("invalid multibulk length");
+      if (!base::parse_int64(line, &count) || count > INT_MAX)
+        return fail("invalid multibulk length");
     }
-    if (count > kMostUnauthenticatedArguments && !limits.authenticated) return fail("unauthenticated multibulk length");
+    if (count > kMostUnauthenticatedArguments && !limits.authenticated)
+      return fail("unauthenticated multibulk length");
     if (count <= 0) {
       *consumed = static_cast<size_t>(next - base);
       return Status::kRequest;
@@ -173,7 +192,8 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
           return fail("invalid bulk length");
         }
       }
-      if (size > kMostUnauthenticatedBulk && !limits.authenticated) return fail("unauthenticated bulk length");
+      if (size > kMostUnauthenticatedBulk && !limits.authenticated)
+        return fail("unauthenticated bulk length");
       bulk_size_ = size;
       at = next;
     }
@@ -199,7 +219,8 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
   return Status::kRequest;
 }
 
-RequestParser::Status RequestParser::suspend(size_t position, const char* base, Arguments& arguments, size_t first) {
+RequestParser::Status RequestParser::suspend(size_t position, const char* base,
+                                             Arguments& arguments, size_t first) {
   position_ = position;
   for (size_t i = first; i < arguments.size(); ++i) {
     remember(static_cast<size_t>(arguments[i].data() - base), arguments[i].size());
@@ -208,7 +229,8 @@ RequestParser::Status RequestParser::suspend(size_t position, const char* base, 
   return Status::kIncomplete;
 }
 
-RequestParser::Status RequestParser::parse_inline(std::span<char> input, Arguments& arguments, size_t* consumed) {
+RequestParser::Status RequestParser::parse_inline(std::span<char> input, Arguments& arguments,
+                                                  size_t* consumed) {
   const char* newline = find_in_line(input.data(), input.data() + input.size(), '\n');
   if (newline == nullptr) {
     if (input.size() > kMostLine) return fail("too big inline request");

@@ -1,10 +1,12 @@
-// Turns a connection's bytes into requests, in place and without changing them: a request that must wait may be parsed again.
+// Turns a connection's bytes into requests, in place and without changing them: a request that must
+// wait may be parsed again.
 //
-// Two shapes are understood: RESP arrays of bulk strings, and inline commands (a line of words, with quotes and escapes as a
-// shell has them). Arguments are views into the caller's buffer; nothing is copied or allocated when a request is there in
-// one piece, but for inline commands with quotes, whose decoded words live in the parser until it is called with empty
-// `arguments`. A request that arrives in many pieces is not parsed again from its start: the parser remembers where it was, as
-// offsets, so the caller may move the bytes between calls.
+// Two shapes are understood: RESP arrays of bulk strings, and inline commands (a line of words,
+// with quotes and escapes as a shell has them). Arguments are views into the caller's buffer;
+// nothing is copied or allocated when a request is there in one piece, but for inline commands with
+// quotes, whose decoded words live in the parser until it is called with empty `arguments`. A
+// request that arrives in many pieces is not parsed again from its start: the parser remembers
+// where it was, as offsets, so the caller may move the bytes between calls.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +29,9 @@ class RequestParser {
   };
   enum class Status : uint8_t { kRequest, kIncomplete, kError };
 
-  // Parses one request from the front of `input`, which begins where the last complete request ended.
-  // kRequest: its arguments were appended to `arguments` (none for an empty request, which is to be ignored), and *consumed
+  // Parses one request from the front of `input`, which begins where the last complete request
+  // ended. kRequest: its arguments were appended to `arguments` (none for an empty request, which
+  // is to be ignored), and *consumed
   //   bytes make it up.
   // kIncomplete: more bytes are needed; call again with the same bytes and more behind them.
   // kError: the stream cannot be followed any further; error() says why. `arguments` is as it was.
@@ -37,8 +40,8 @@ class RequestParser {
   // "Protocol error: ..." after kError.
   std::string_view error() const { return {error_, error_size_}; }
 
-  // Bytes that the input must have before parsing gets any further, as far as is known: lets a caller make room for a large
-  // argument at once. 0: not known.
+  // Bytes that the input must have before parsing gets any further, as far as is known: lets a
+  // caller make room for a large argument at once. 0: not known.
   size_t wanted_size() const { return wanted_size_; }
   // Arguments seen so far of an incomplete request, and their bytes.
   size_t partial_arguments() const { return partial_.size(); }
@@ -53,7 +56,8 @@ class RequestParser {
     size_t offset;
     size_t size;
   };
-  Status parse_array(std::span<char> input, const Limits& limits, Arguments& arguments, size_t* consumed);
+  Status parse_array(std::span<char> input, const Limits& limits, Arguments& arguments,
+                     size_t* consumed);
   Status parse_inline(std::span<char> input, Arguments& arguments, size_t* consumed);
   Status suspend(size_t position, const char* base, Arguments& arguments, size_t first);
   void remember(size_t offset, size_t size) {
@@ -63,8 +67,8 @@ class RequestParser {
   Status fail(std::string_view reason);
 
   // State of an incomplete array request.
-  size_t position_ = 0;    // bytes already understood
-  int64_t remaining_ = 0;  // arguments to come
+  size_t position_ = 0;     // bytes already understood
+  int64_t remaining_ = 0;   // arguments to come
   int64_t bulk_size_ = -1;  // of the argument at position_, -1: its header is still to come
   std::vector<Range> partial_;
   // Lines with quotes, decoded.
@@ -76,9 +80,10 @@ class RequestParser {
   size_t error_size_ = 0;
 };
 
-// Splits a line into words as inline commands and configuration lines are: "double" quotes with \n \r \t \b \a \xHH and \c
-// escapes, 'single' quotes with \', a closing quote must be followed by a blank. A NUL ends the line. Decodes in place, which
-// changes quoted words alone; the words are views into `line`. False when quotes are unbalanced.
+// Splits a line into words as inline commands and configuration lines are: "double" quotes with \n
+// \r \t \b \a \xHH and \c escapes, 'single' quotes with \', a closing quote must be followed by a
+// blank. A NUL ends the line. Decodes in place, which changes quoted words alone; the words are
+// views into `line`. False when quotes are unbalanced.
 bool split_words(std::span<char> line, Arguments& words);
 
 }  // namespace latchkey::resp

@@ -7,9 +7,13 @@ namespace latchkey::store {
 
 namespace {
 
-void make_empty(DeadlineNode& sentinel) { sentinel.previous = sentinel.next = &sentinel; }
+void make_empty(DeadlineNode& sentinel) {
+  sentinel.previous = sentinel.next = &sentinel;
+}
 
-bool is_empty(const DeadlineNode& sentinel) { return sentinel.next == &sentinel; }
+bool is_empty(const DeadlineNode& sentinel) {
+  return sentinel.next == &sentinel;
+}
 
 }  // namespace
 
@@ -59,14 +63,15 @@ void DeadlineWheel::relocate(DeadlineNode& moved) {
   moved.next->previous = &moved;
 }
 
-// A node stands at the level of the highest six-bit digit in which its tick differs from the current one, so that each
-// level is walked exactly once per turn of the level above.
+// A node stands at the level of the highest six-bit digit in which its tick differs from the
+// current one, so that each level is walked exactly once per turn of the level above.
 void DeadlineWheel::place(DeadlineNode& node) {
   static_assert(kSlotBits * kLevels + kTickShift >= 64);
   // One tick later than the deadline's own, so that on arrival the deadline has passed.
   const int64_t tick = std::max(tick_of(node.deadline_ms) + 1, current_);
   const auto difference = static_cast<uint64_t>(tick ^ current_);
-  const unsigned level = difference == 0 ? 0 : (static_cast<unsigned>(std::bit_width(difference)) - 1) / kSlotBits;
+  const unsigned level =
+      difference == 0 ? 0 : (static_cast<unsigned>(std::bit_width(difference)) - 1) / kSlotBits;
   const auto slot = static_cast<size_t>(tick >> (kSlotBits * level)) & (kSlots - 1);
   link_before(slots_[level][slot], node);
   occupied_[level] |= uint64_t{1} << slot;
@@ -87,7 +92,8 @@ DeadlineNode* DeadlineWheel::next_candidate(int64_t target) {
       occupied_[0] &= ~(uint64_t{1} << slot);
       continue;
     }
-    // Nothing more in this turn of the lowest level: go to where the lowest occupied level has its next slot.
+    // Nothing more in this turn of the lowest level: go to where the lowest occupied level has its
+    // next slot.
     unsigned level = 1;
     while (level < kLevels && occupied_[level] == 0) ++level;
     if (level == kLevels) break;

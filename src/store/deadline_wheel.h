@@ -1,14 +1,17 @@
 // An index of deadlines: which entries are due by now?
 //
-// A hierarchical timing wheel (G. Varghese and A. Lauck, 1987): ten levels of 64 slots, a tick of 16 ms at the bottom, enough
-// levels for every deadline that an int64 holds. A slot is a doubly linked list threaded through the entries themselves, so an entry costs 24 bytes
-// here and nothing more, leaves in O(1) when it is erased, and nothing stale is ever kept.
+// A hierarchical timing wheel (G. Varghese and A. Lauck, 1987): ten levels of 64 slots, a tick of
+// 16 ms at the bottom, enough levels for every deadline that an int64 holds. A slot is a doubly
+// linked list threaded through the entries themselves, so an entry costs 24 bytes here and nothing
+// more, leaves in O(1) when it is erased, and nothing stale is ever kept.
 //
-// Postponing a deadline costs nothing: the entry stays where it is, and when its old slot is reached it is put where it
-// now belongs. Only a deadline that comes nearer moves at once. Reaching a deadline takes at most one move per level.
+// Postponing a deadline costs nothing: the entry stays where it is, and when its old slot is
+// reached it is put where it now belongs. Only a deadline that comes nearer moves at once. Reaching
+// a deadline takes at most one move per level.
 //
-// Precision: an entry is reported at the first advance() that is at least one tick after its deadline, never before it. When
-// the clock is set back, the wheel follows: every entry is placed anew, within the budget of the advances that come.
+// Precision: an entry is reported at the first advance() that is at least one tick after its
+// deadline, never before it. When the clock is set back, the wheel follows: every entry is placed
+// anew, within the budget of the advances that come.
 #pragma once
 
 #include <array>
@@ -98,8 +101,8 @@ class DeadlineWheel {
   }
   static void link_before(DeadlineNode& position, DeadlineNode& node);
   void place(DeadlineNode& node);
-  // The next node of a slot that `target` has reached, moving the wheel on; null when there is none. The node is due, or
-  // belongs elsewhere: postponed, or on its way down from a higher level.
+  // The next node of a slot that `target` has reached, moving the wheel on; null when there is
+  // none. The node is due, or belongs elsewhere: postponed, or on its way down from a higher level.
   DeadlineNode* next_candidate(int64_t target);
   void enter(int64_t tick);
   // Goes back to an earlier tick.

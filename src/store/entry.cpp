@@ -6,12 +6,18 @@ namespace latchkey::store {
 
 std::string_view type_name(Type type) {
   switch (type) {
-    case Type::kString: return "string";
-    case Type::kList: return "list";
-    case Type::kSet: return "set";
-    case Type::kSortedSet: return "zset";
-    case Type::kHash: return "hash";
-    case Type::kStream: return "stream";
+    case Type::kString:
+      return "string";
+    case Type::kList:
+      return "list";
+    case Type::kSet:
+      return "set";
+    case Type::kSortedSet:
+      return "zset";
+    case Type::kHash:
+      return "hash";
+    case Type::kStream:
+      return "stream";
   }
   return "unknown";
 }
@@ -27,14 +33,19 @@ size_t Entry::string_size() const {
 }
 
 std::string_view Entry::encoding_name() const {
-  // The reference keeps strings of up to 44 bytes with their header in one allocation and calls that "embstr".
+  // The reference keeps strings of up to 44 bytes with their header in one allocation and calls
+  // that "embstr".
   constexpr size_t kLongestEmbedded = 44;
   switch (form()) {
-    case Form::kInteger: return "int";
+    case Form::kInteger:
+      return "int";
     case Form::kInline:
-      return (flags_ & kChangedInPlace) == 0 && text().size() <= kLongestEmbedded ? "embstr" : "raw";
-    case Form::kBlob: return "raw";
-    case Form::kValue: return value()->encoding_name();
+      return (flags_ & kChangedInPlace) == 0 && text().size() <= kLongestEmbedded ? "embstr"
+                                                                                  : "raw";
+    case Form::kBlob:
+      return "raw";
+    case Form::kValue:
+      return value()->encoding_name();
   }
   return "unknown";
 }
@@ -42,10 +53,17 @@ std::string_view Entry::encoding_name() const {
 size_t Entry::memory_usage() const {
   size_t bytes = key_offset() + key_size();
   switch (form()) {
-    case Form::kInteger: break;
-    case Form::kInline: bytes += text().size(); break;
-    case Form::kBlob: bytes += blob()->memory_usage(); break;
-    case Form::kValue: bytes += value()->memory_usage(); break;
+    case Form::kInteger:
+      break;
+    case Form::kInline:
+      bytes += text().size();
+      break;
+    case Form::kBlob:
+      bytes += blob()->memory_usage();
+      break;
+    case Form::kValue:
+      bytes += value()->memory_usage();
+      break;
   }
   return bytes;
 }

@@ -14,11 +14,12 @@
 //     | an inline value's bytes        |      up to kMaxInlineValue
 //     +--------------------------------+
 //
-// A 16-byte key with a 32-byte value takes 56 bytes (64 as allocated), with a deadline 80. Allocations are rounded to the
-// allocator's classes, and a new value that fits the same class is written in place.
+// A 16-byte key with a 32-byte value takes 56 bytes (64 as allocated), with a deadline 80.
+// Allocations are rounded to the allocator's classes, and a new value that fits the same class is
+// written in place.
 //
-// Entries are made, changed and destroyed by Keyspace; whoever else holds one only reads it. An Entry pointer is valid until
-// the next change of its key.
+// Entries are made, changed and destroyed by Keyspace; whoever else holds one only reads it. An
+// Entry pointer is valid until the next change of its key.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,8 @@ enum class Type : uint8_t { kString, kList, kSet, kSortedSet, kHash, kStream };
 // The name TYPE and SCAN's TYPE option use ("string", "zset", ...).
 std::string_view type_name(Type type);
 
-// A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams derive from it.
+// A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams derive from
+// it.
 class Value {
  public:
   virtual ~Value() = default;
@@ -54,7 +56,8 @@ class Value {
 class Entry {
  public:
   static constexpr size_t kMaxInlineValue = 255;
-  // Access clocks have 24 bits: LRU in seconds, or LFU as 16 bits of minutes and 8 of logarithmic counter.
+  // Access clocks have 24 bits: LRU in seconds, or LFU as 16 bits of minutes and 8 of logarithmic
+  // counter.
   static constexpr uint32_t kMaxAccess = (1u << 24) - 1;
 
   Entry(const Entry&) = delete;
@@ -110,13 +113,15 @@ class Entry {
   Form form() const { return static_cast<Form>(form_ & 15); }
   const char* bytes() const { return reinterpret_cast<const char*>(this); }
   char* bytes() { return reinterpret_cast<char*>(this); }
-  size_t payload_offset() const { return sizeof(Entry) + (flags_ & kHasDeadline) * sizeof(DeadlineNode); }
+  size_t payload_offset() const {
+    return sizeof(Entry) + (flags_ & kHasDeadline) * sizeof(DeadlineNode);
+  }
   const char* payload() const { return bytes() + payload_offset(); }
   char* payload() { return bytes() + payload_offset(); }
   size_t key_offset() const { return key_offset(flags_); }
   static size_t key_offset(uint8_t flags) {
-    return sizeof(Entry) + (flags & kHasDeadline) * sizeof(DeadlineNode) + ((flags & kHasPayload) << 2) +
-           ((flags & kHasLongKey) << 1);
+    return sizeof(Entry) + (flags & kHasDeadline) * sizeof(DeadlineNode) +
+           ((flags & kHasPayload) << 2) + ((flags & kHasLongKey) << 1);
   }
   size_t key_size() const {
     if ((flags_ & kHasLongKey) == 0) return short_key_size_;
@@ -125,14 +130,18 @@ class Entry {
     return size;
   }
   char* inline_bytes() { return bytes() + key_offset() + key_size(); }
-  void set_inline_size(size_t size) { access_and_size_ = (access_and_size_ & ~0xffu) | static_cast<uint32_t>(size); }
-  const DeadlineNode& node() const { return *reinterpret_cast<const DeadlineNode*>(bytes() + sizeof(Entry)); }
+  void set_inline_size(size_t size) {
+    access_and_size_ = (access_and_size_ & ~0xffu) | static_cast<uint32_t>(size);
+  }
+  const DeadlineNode& node() const {
+    return *reinterpret_cast<const DeadlineNode*>(bytes() + sizeof(Entry));
+  }
   DeadlineNode& node() { return *reinterpret_cast<DeadlineNode*>(bytes() + sizeof(Entry)); }
   static Entry& of(DeadlineNode& node) {
     return *reinterpret_cast<Entry*>(reinterpret_cast<char*>(&node) - sizeof(Entry));
   }
 
-  uint8_t form_;   // type << 4 | form
+  uint8_t form_;  // type << 4 | form
   uint8_t flags_;
   uint16_t short_key_size_;
   uint32_t access_and_size_;  // access clock << 8 | size of an inline value

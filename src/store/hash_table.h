@@ -1,30 +1,35 @@
 // A hash table of pointers that grows and shrinks one bucket at a time.
 //
-// Use: the keyspace, large hashes and sets. Items are owned by the caller; the table holds pointers.
+// Use: the keyspace, large hashes and sets. Items are owned by the caller; the table holds
+// pointers.
 //
-// Structure: linear hashing (W. Litwin, "Linear Hashing: A New Tool for File and Table Addressing", VLDB 1980). The table
-// has N = 2^level + split buckets; bucket i with i < split has already been divided into i and i + 2^level. An insertion
-// that brings the load above kMaxLoad divides the next bucket, an erasure that brings it below kMinLoad joins the last one
-// back. So there is never a second table, no step does more than one bucket's work, and the load, and with it the memory
-// per key, stays the same at every size.
+// Structure: linear hashing (W. Litwin, "Linear Hashing: A New Tool for File and Table Addressing",
+// VLDB 1980). The table has N = 2^level + split buckets; bucket i with i < split has already been
+// divided into i and i + 2^level. An insertion that brings the load above kMaxLoad divides the next
+// bucket, an erasure that brings it below kMinLoad joins the last one back. So there is never a
+// second table, no step does more than one bucket's work, and the load, and with it the memory per
+// key, stays the same at every size.
 //
-// A bucket is one cache line: seven tagged slots. A tag is eight bits of the hash; all seven are compared at once, so a
-// lookup reads the bucket's line and, nearly always, only the line of the item it looks for.
+// A bucket is one cache line: seven tagged slots. A tag is eight bits of the hash; all seven are
+// compared at once, so a lookup reads the bucket's line and, nearly always, only the line of the
+// item it looks for.
 //
 //      0       7 8      16                                    64
 //     +---------+--------+--------+-- ... --+------------------+
 //     | tags[7] |c| slot0 | slot1  |         | slot6            |
 //     +---------+--------+--------+-- ... --+------------------+
 //
-// Tag 0 marks an empty slot. When a bucket is full, c is set and slot6 points to another bucket (a chain).
+// Tag 0 marks an empty slot. When a bucket is full, c is set and slot6 points to another bucket (a
+// chain).
 //
-// Costs: find, insert, erase O(1) expected. About 14.5 bytes per item besides the item, a little more in
-// tables of a few thousand. Hashes are keyed (HashSecret).
+// Costs: find, insert, erase O(1) expected. About 14.5 bytes per item besides the item, a little
+// more in tables of a few thousand. Hashes are keyed (HashSecret).
 //
-// Scanning: scan() takes a cursor and returns the next one; it keeps no state in the table. Every item present from the
-// first call to the last is seen at least once, whatever is inserted or erased meanwhile. The cursor counts in
-// reversed-binary order over the low `level` bits, as P. Noordhuis' dictScan does for tables of powers of two; a divided
-// bucket is visited together with its other half.
+// Scanning: scan() takes a cursor and returns the next one; it keeps no state in the table. Every
+// item present from the first call to the last is seen at least once, whatever is inserted or
+// erased meanwhile. The cursor counts in reversed-binary order over the low `level` bits, as P.
+// Noordhuis' dictScan does for tables of powers of two; a divided bucket is visited together with
+// its other half.
 //
 // No item may be inserted or erased inside a callback of for_each or scan. Not thread-safe.
 #pragma once
@@ -48,7 +53,8 @@
 
 namespace latchkey::store {
 
-// Traits name the item and its key:  struct Traits { using Item = ...; static std::string_view key(const Item*); };
+// Traits name the item and its key:  struct Traits { using Item = ...; static std::string_view
+// key(const Item*); };
 template <typename Traits>
 class HashTable {
  public:
@@ -88,14 +94,16 @@ class HashTable {
   void prefetch_bucket(uint64_t hash) const {
     if (size_ != 0) base::prefetch(&bucket_at(index_of(hash)));
   }
-  // Second step, when the bucket has arrived: bring the candidates' lines near, and the bucket that is chained to it.
+  // Second step, when the bucket has arrived: bring the candidates' lines near, and the bucket that
+  // is chained to it.
   void prefetch_item(uint64_t hash) const {
     if (size_ == 0) return;
     const Bucket& bucket = bucket_at(index_of(hash));
     if (bucket.chained != 0) base::prefetch(bucket.next());
     prefetch_candidates(bucket, hash);
   }
-  // Third step: bring the candidates of the chained bucket near. One item in six stands in such a one.
+  // Third step: bring the candidates of the chained bucket near. One item in six stands in such a
+  // one.
   void prefetch_chained_item(uint64_t hash) const {
     if (size_ == 0) return;
     const Bucket* chained = bucket_at(index_of(hash)).next();
@@ -119,7 +127,8 @@ class HashTable {
     return slot == nullptr ? nullptr : *slot;
   }
 
-  // Adds an item whose key is known to be absent. Returns its slot, valid until the next insertion or erasure.
+  // Adds an item whose key is known to be absent. Returns its slot, valid until the next insertion
+  // or erasure.
   Item** insert(Item* item, uint64_t hash) {
     if (bucket_count_ == 0) allocate_first_bucket();
     ++size_;
@@ -140,7 +149,8 @@ class HashTable {
   // An item chosen uniformly, or null when empty. Expected a few probes.
   Item* random(base::Random& random) const {
     if (size_ == 0) return nullptr;
-    // Rejection sampling over (bucket, position): positions past a chain's end are misses, so every item has the same chance.
+    // Rejection sampling over (bucket, position): positions past a chain's end are misses, so every
+    // item has the same chance.
     const size_t positions = longest_chain_ * kSlots;
     for (;;) {
       const Bucket* bucket = &bucket_at(random.below(bucket_count_));
@@ -159,8 +169,8 @@ class HashTable {
     for (size_t i = 0; i < bucket_count_; ++i) visit_chain(bucket_at(i), fn);
   }
 
-  // One step of a scan: calls fn(Item*) for the items of one bucket (or of both halves of a divided one) and returns the
-  // next cursor; 0 starts and 0 ends.
+  // One step of a scan: calls fn(Item*) for the items of one bucket (or of both halves of a divided
+  // one) and returns the next cursor; 0 starts and 0 ends.
   template <typename Fn>
   uint64_t scan(uint64_t cursor, Fn&& fn) const {
     if (size_ == 0) return 0;
@@ -208,7 +218,9 @@ class HashTable {
       return matches;
 #endif
     }
-    size_t usable_slots() const { return chained != 0 ? kSlots - 1 : kSlots; }
+    size_t usable_slots() const {
+      return chained != 0 ? kSlots - 1 : kSlots;
+    }
     Bucket* next() const {
       return chained != 0 ? reinterpret_cast<Bucket*>(slots[kSlots - 1]) : nullptr;
     }
@@ -236,11 +248,13 @@ class HashTable {
   }
 
   static Bucket* allocate_buckets(size_t count) {
-    void* memory = ::operator new(count * sizeof(Bucket), std::align_val_t{64});
+    void* memory = ::operator new (count * sizeof(Bucket), std::align_val_t{64});
     std::memset(memory, 0, count * sizeof(Bucket));
     return static_cast<Bucket*>(memory);
   }
-  static void free_buckets(Bucket* buckets) { ::operator delete(buckets, std::align_val_t{64}); }
+  static void free_buckets(Bucket* buckets) {
+    ::operator delete (buckets, std::align_val_t{64});
+  }
 
   void allocate_first_bucket() {
     reserve_directory(1);
@@ -260,7 +274,8 @@ class HashTable {
     directory_capacity_ = capacity;
   }
 
-  // Makes bucket number bucket_count_ exist. The first segment doubles up to its full size; later ones are whole.
+  // Makes bucket number bucket_count_ exist. The first segment doubles up to its full size; later
+  // ones are whole.
   void append_bucket() {
     if (bucket_count_ == allocated_buckets_) {
       if (allocated_buckets_ < kSegmentBuckets) {

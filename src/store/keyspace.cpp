@@ -15,8 +15,8 @@ namespace {
 // Freeing this many elements is worth another thread.
 constexpr size_t kLazyFreeThreshold = 64;
 
-// The allocator's classes: multiples of 16 up to 128, then four to a doubling. Rounding up costs no memory, and lets a
-// value be replaced in place by any that falls into the same class.
+// The allocator's classes: multiples of 16 up to 128, then four to a doubling. Rounding up costs no
+// memory, and lets a value be replaced in place by any that falls into the same class.
 size_t round_to_class(size_t size) {
   if (size <= 128) return (size + 15) & ~size_t{15};
   const size_t step = std::bit_floor(size - 1) / 4;
@@ -29,7 +29,7 @@ bool parse_integer_value(std::string_view bytes, int64_t* value) {
 
 }  // namespace
 
-// --- Access clocks ----------------------------------------------------------------------------------------------------
+// --- Access clocks ------------------------------------------------------------------------------
 
 namespace {
 
@@ -54,7 +54,8 @@ uint8_t lfu_counter(const Environment& environment, uint32_t access) {
   return static_cast<uint8_t>(counter > periods ? counter - periods : 0);
 }
 
-// A counter grows with a probability that falls as it grows (a Morris counter), so eight bits span millions of accesses.
+// A counter grows with a probability that falls as it grows (a Morris counter), so eight bits span
+// millions of accesses.
 uint32_t touched_access(const Environment& environment, uint32_t access, base::Random& random) {
   uint32_t counter = lfu_counter(environment, access);
   if (counter < 255) {
@@ -64,14 +65,16 @@ uint32_t touched_access(const Environment& environment, uint32_t access, base::R
   return (minutes_clock(environment) << 8) | counter;
 }
 
-// --- Entries ----------------------------------------------------------------------------------------------------------
+// --- Entries ------------------------------------------------------------------------------------
 
-Entry* Keyspace::allocate(std::string_view key, Type type, Entry::Form form, uint8_t flags, size_t inline_size) const {
+Entry* Keyspace::allocate(std::string_view key, Type type, Entry::Form form, uint8_t flags,
+                          size_t inline_size) const {
   const bool long_key = key.size() > UINT16_MAX;
   if (long_key) flags |= Entry::kHasLongKey;
   const size_t offset = Entry::key_offset(flags);
   auto* entry = new (::operator new(round_to_class(offset + key.size() + inline_size))) Entry;
-  entry->form_ = static_cast<uint8_t>(static_cast<unsigned>(type) << 4 | static_cast<unsigned>(form));
+  entry->form_ =
+      static_cast<uint8_t>(static_cast<unsigned>(type) << 4 | static_cast<unsigned>(form));
   entry->flags_ = flags;
   entry->short_key_size_ = long_key ? 0 : static_cast<uint16_t>(key.size());
   entry->access_and_size_ = initial_access(environment_) << 8 | static_cast<uint32_t>(inline_size);
@@ -104,7 +107,8 @@ void Keyspace::free_entry(Entry* entry) {
 }
 
 void Keyspace::dispose(Entry* entry, bool lazily) {
-  if (lazily && entry->form() == Entry::Form::kValue && entry->value()->free_effort() > kLazyFreeThreshold) {
+  if (lazily && entry->form() == Entry::Form::kValue &&
+      entry->value()->free_effort() > kLazyFreeThreshold) {
     environment_.reclaimer.free_later(1, [entry] { free_entry(entry); });
   } else {
     free_entry(entry);
@@ -130,12 +134,14 @@ DetachedEntry::~DetachedEntry() {
   if (entry_ != nullptr) Keyspace::free_entry(entry_);
 }
 
-// --- The database -----------------------------------------------------------------------------------------------------
+// --- The database -------------------------------------------------------------------------------
 
 Keyspace::Keyspace(int index, Environment& environment)
     : index_(index), environment_(environment), table_(environment.secret) {}
 
-Keyspace::~Keyspace() { clear(false); }
+Keyspace::~Keyspace() {
+  clear(false);
+}
 
 int64_t Keyspace::mean_ttl_ms() const {
   if (volatile_size() == 0) return 0;
@@ -157,7 +163,8 @@ Entry** Keyspace::unless_expired(Entry** slot, uint64_t hash) {
 void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
   Entry* entry = *slot;
   ++environment_.expired_keys;
-  if (environment_.expiry_observer != nullptr) environment_.expiry_observer->key_expiring(*this, entry->key());
+  if (environment_.expiry_observer != nullptr)
+    environment_.expiry_observer->key_expiring(*this, entry->key());
   deadlines_->erase(entry->node());
   table_.erase(slot, hash);
   dispose(entry, true);
@@ -220,7 +227,8 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
       if (has_deadline) deadlines_->update(ref->node(), deadline_ms);
       return;
     }
-    Entry* entry = allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags | Entry::kHasPayload, 0);
+    Entry* entry =
+        allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags | Entry::kHasPayload, 0);
     *reinterpret_cast<base::Blob**>(entry->payload()) = blob;
     replace(ref, entry, deadline_ms);
     return;
@@ -264,7 +272,8 @@ std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
     *reinterpret_cast<base::Blob**>((*ref.slot_)->payload()) = blob;
     return {blob->data(), blob->size()};
   }
-  if (ref && ref->form() == Entry::Form::kInline && size <= Entry::kMaxInlineValue && fits_in_place(*ref, size)) {
+  if (ref && ref->form() == Entry::Form::kInline && size <= Entry::kMaxInlineValue &&
+      fits_in_place(*ref, size)) {
     Entry& entry = **ref.slot_;
     const size_t old_size = entry.text().size();
     std::memset(entry.inline_bytes() + old_size, 0, size - old_size);
@@ -295,7 +304,8 @@ std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
   return {bytes, size};
 }
 
-void Keyspace::set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value, int64_t deadline_ms) {
+void Keyspace::set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value,
+                         int64_t deadline_ms) {
   deadline_ms = resolve_deadline(ref, deadline_ms);
   uint8_t flags = Entry::kHasPayload;
   if (deadline_ms >= 0) flags |= Entry::kHasDeadline;

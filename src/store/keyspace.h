@@ -1,12 +1,13 @@
 // One database: keys, their values and their deadlines.
 //
-// A key past its deadline is gone: find() does not return it and removes it (lazy expiry), expire_due() removes the rest
-// within a tick or two of their deadlines (active expiry).
+// A key past its deadline is gone: find() does not return it and removes it (lazy expiry),
+// expire_due() removes the rest within a tick or two of their deadlines (active expiry).
 //
-// Everything that changes a key goes through here and through a KeyRef, which find() gives: the key's place, found once and
-// used for whatever follows. A KeyRef is valid until another key of the same keyspace is inserted or erased. Operations that
-// move the entry keep the KeyRef they were given up to date. Nothing here tells anyone that a key changed; handlers do that
-// once, through server::Effects. The exception is expiry, which no command asked for: the observer hears of it.
+// Everything that changes a key goes through here and through a KeyRef, which find() gives: the
+// key's place, found once and used for whatever follows. A KeyRef is valid until another key of the
+// same keyspace is inserted or erased. Operations that move the entry keep the KeyRef they were
+// given up to date. Nothing here tells anyone that a key changed; handlers do that once, through
+// server::Effects. The exception is expiry, which no command asked for: the observer hears of it.
 //
 // Not thread-safe. All costs O(1) expected unless stated.
 #pragma once
@@ -23,6 +24,7 @@
 #include "store/entry.h"
 #include "store/hash_table.h"
 #include "store/reclaimer.h"
+#include "store/value_limits.h"
 
 namespace latchkey::store {
 
@@ -35,8 +37,8 @@ class ExpiryObserver {
   virtual void key_expiring(Keyspace& keyspace, std::string_view key) = 0;
 };
 
-// What all databases of a server share. `now_ms` and `access_clock` are set by the server once per batch of commands, so
-// that a command, a transaction or a script sees time stand still.
+// What all databases of a server share. `now_ms` and `access_clock` are set by the server once per
+// batch of commands, so that a command, a transaction or a script sees time stand still.
 struct Environment {
   base::HashSecret secret;
   base::Random random{0};
@@ -48,8 +50,10 @@ struct Environment {
   bool use_lfu = false;       // entries count accesses instead
   int lfu_log_factor = 10;
   int lfu_decay_minutes = 1;
+  ValueLimits limits;
   bool freeze_access = false;  // for clients in NO-TOUCH mode
-  // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: they are still there (loading).
+  // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: they
+  // are still there (loading).
   enum class Expired : uint8_t { kRemove, kHide, kShow } expired = Expired::kRemove;
 
   uint64_t hits = 0;
@@ -98,7 +102,8 @@ class DetachedEntry {
 
  private:
   friend class Keyspace;
-  explicit DetachedEntry(Entry* entry, int64_t deadline_ms) : entry_(entry), deadline_ms_(deadline_ms) {}
+  explicit DetachedEntry(Entry* entry, int64_t deadline_ms)
+      : entry_(entry), deadline_ms_(deadline_ms) {}
   Entry* entry_ = nullptr;
   int64_t deadline_ms_ = -1;
 };
@@ -125,7 +130,7 @@ class Keyspace {
   int64_t mean_ttl_ms() const;
   Environment& environment() { return environment_; }
 
-  // --- Looking up -----------------------------------------------------------------------------------------------------
+  // --- Looking up -------------------------------------------------------------------------------
 
   // Three steps to bring the lines of a coming lookup near, some work apart.
   uint64_t prefetch_bucket(std::string_view key) const {
@@ -136,8 +141,11 @@ class Keyspace {
   void prefetch_entry(uint64_t hash) const { table_.prefetch_item(hash); }
   void prefetch_chained_entry(uint64_t hash) const { table_.prefetch_chained_item(hash); }
 
-  // For commands that read: counts a hit or a miss and marks the entry as used, unless `how` says otherwise.
-  KeyRef find(std::string_view key, uint8_t how = kTouch) { return find_hashed(key, table_.hash(key), how); }
+  // For commands that read: counts a hit or a miss and marks the entry as used, unless `how` says
+  // otherwise.
+  KeyRef find(std::string_view key, uint8_t how = kTouch) {
+    return find_hashed(key, table_.hash(key), how);
+  }
   // The same where prefetch_bucket() has given the key's hash.
   KeyRef find_hashed(std::string_view key, uint64_t hash, uint8_t how = kTouch) {
     Entry** slot = table_.find(key, hash);
@@ -155,8 +163,8 @@ class Keyspace {
 
   bool exists(std::string_view key) { return static_cast<bool>(find(key, kPeek)); }
 
-  // A key chosen uniformly among those not expired, or none. Expired ones that it meets are removed; where they must stay
-  // (kHide), it gives up after a hundred.
+  // A key chosen uniformly among those not expired, or none. Expired ones that it meets are
+  // removed; where they must stay (kHide), it gives up after a hundred.
   const Entry* random_entry();
 
   // Calls fn(const Entry&) for `count` keys that have a deadline, or all if there are fewer; other
@@ -186,28 +194,32 @@ class Keyspace {
            environment_.expired != Environment::Expired::kShow;
   }
 
-  // --- Changing -------------------------------------------------------------------------------------------------------
+  // --- Changing ---------------------------------------------------------------------------------
 
-  // A key that is given another value keeps its access field, which finding it has brought up to date.
+  // A key that is given another value keeps its access field, which finding it has brought up to
+  // date.
 
-  // Makes the key a string of these bytes, whatever it was: integers, short strings and long ones each in their form.
-  // `deadline_ms`: Unix time, kNoDeadline or kKeepDeadline. `bytes` may be part of the old value.
+  // Makes the key a string of these bytes, whatever it was: integers, short strings and long ones
+  // each in their form. `deadline_ms`: Unix time, kNoDeadline or kKeepDeadline. `bytes` may be part
+  // of the old value.
   void set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
   // As set_string, but never in the form of an integer.
   void set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
   // Makes the key the decimal text of `value`.
   void set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms = kKeepDeadline);
-  // Makes an existing string (or, where there is no key, a new one) `size` bytes long, at least as long as it is, and gives
-  // its bytes to be written; new ones are zero. The deadline stays.
+  // Makes an existing string (or, where there is no key, a new one) `size` bytes long, at least as
+  // long as it is, and gives its bytes to be written; new ones are zero. The deadline stays.
   std::span<char> extend_string(KeyRef& ref, size_t size);
   // Makes the key hold `value`, which is taken over.
-  void set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value, int64_t deadline_ms = kNoDeadline);
+  void set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value,
+                 int64_t deadline_ms = kNoDeadline);
 
   // Unix time in milliseconds, or kNoDeadline.
   void set_deadline(KeyRef& ref, int64_t deadline_ms);
   void set_access(KeyRef& ref, uint32_t access) { ref->set_access(access); }
 
-  // Removes an existing key; ref becomes empty. Large values are freed in the background when `lazily`.
+  // Removes an existing key; ref becomes empty. Large values are freed in the background when
+  // `lazily`.
   void erase(KeyRef& ref, bool lazily = true);
   // Removes every key. In the background unless !lazily.
   void clear(bool lazily);
@@ -216,16 +228,18 @@ class Keyspace {
   DetachedEntry detach(KeyRef& ref);
   // A copy of an existing key's value.
   DetachedEntry copy(const KeyRef& ref) const;
-  // Puts a value where `ref` (which must be empty) stands, under ref's key, with its deadline. Counts as new to access.
+  // Puts a value where `ref` (which must be empty) stands, under ref's key, with its deadline.
+  // Counts as new to access.
   void attach(KeyRef& ref, DetachedEntry entry);
 
   // Exchanges the contents of two databases.
   void swap(Keyspace& other);
 
-  // Removes keys whose deadline has passed, at most `budget` steps of work; false when there is more to do.
+  // Removes keys whose deadline has passed, at most `budget` steps of work; false when there is
+  // more to do.
   bool expire_due(size_t budget);
 
-  // --- Figures --------------------------------------------------------------------------------------------------------
+  // --- Figures ----------------------------------------------------------------------------------
 
   struct EntryTraits {
     using Item = Entry;
@@ -250,8 +264,10 @@ class Keyspace {
   Entry** unless_expired(Entry** slot, uint64_t hash);
   void remove_expired(Entry** slot, uint64_t hash);
 
-  // An unlinked entry with room for what `flags` and the sizes say; key written, access clock initial.
-  Entry* allocate(std::string_view key, Type type, Entry::Form form, uint8_t flags, size_t inline_size) const;
+  // An unlinked entry with room for what `flags` and the sizes say; key written, access clock
+  // initial.
+  Entry* allocate(std::string_view key, Type type, Entry::Form form, uint8_t flags,
+                  size_t inline_size) const;
   static size_t allocated_size(const Entry& entry);
   // Whether an inline value of that size takes the same allocation as the entry's present one.
   static bool fits_in_place(const Entry& entry, size_t inline_size);
@@ -266,7 +282,8 @@ class Keyspace {
     return ref ? ref->deadline_ms() : kNoDeadline;
   }
   DeadlineWheel& deadlines();
-  // A copy of `entry` under another key, with or without room for a deadline; the value is moved, not copied.
+  // A copy of `entry` under another key, with or without room for a deadline; the value is moved,
+  // not copied.
   Entry* rebuild(Entry& entry, std::string_view key, bool with_deadline) const;
 
   int index_;

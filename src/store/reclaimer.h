@@ -1,6 +1,7 @@
 // Frees large things on a background thread, so that the server's thread does not stop for them.
 //
-// The thread starts with the first job; where none can be started, jobs are done at once. Destruction waits for every job.
+// The thread starts with the first job; where none can be started, jobs are done at once.
+// Destruction waits for every job.
 #pragma once
 
 #include <atomic>

@@ -33,8 +33,7 @@
 
 namespace latchkey::tests {
 
-// --- Replies as protocol text
-// -------------------------------------------------------------------------------------------
+// --- Replies as protocol text -------------------------------------------------------------------
 
 inline constexpr std::string_view kOk = "+OK\r\n";
 inline constexpr std::string_view kQueued = "+QUEUED\r\n";
@@ -68,8 +67,7 @@ inline std::string bulks(std::initializer_list<std::string_view> elements) {
   return text;
 }
 
-// --- The server
-// ---------------------------------------------------------------------------------------------------------
+// --- The server ---------------------------------------------------------------------------------
 
 class ServerFixture {
  public:
@@ -137,8 +135,7 @@ class ServerFixture {
   uint64_t counted_ = 0;
 };
 
-// --- A client of it
-// -----------------------------------------------------------------------------------------------------
+// --- A client of it -----------------------------------------------------------------------------
 
 class TestClient {
  public:
