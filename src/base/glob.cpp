@@ -6,6 +6,9 @@ namespace latchkey::base {
 
 namespace {
 
+// A pattern with more stars than this before its end matches nothing.
+constexpr int kMostStars = 1000;
+
 unsigned char folded(char byte, bool ignore_case) {
   const auto plain = static_cast<unsigned char>(byte);
   return ignore_case && plain >= 'A' && plain <= 'Z' ? static_cast<unsigned char>(plain | 0x20)
@@ -91,7 +94,7 @@ bool glob_match(std::string_view pattern, std::string_view text, bool ignore_cas
   if (text.empty()) return pattern.empty();
   // Only the last star is ever widened: whatever an earlier one could take, the last can take as
   // well.
-  bool has_star = false;
+  int stars = 0;
   std::string_view after_star;
   std::string_view widened;
 
@@ -99,7 +102,7 @@ bool glob_match(std::string_view pattern, std::string_view text, bool ignore_cas
     if (!pattern.empty() && pattern[0] == '*') {
       skip_stars(&pattern);
       if (pattern.empty()) return true;
-      has_star = true;
+      if (++stars > kMostStars) return false;
       after_star = pattern;
       widened = text;
       continue;
@@ -112,7 +115,7 @@ bool glob_match(std::string_view pattern, std::string_view text, bool ignore_cas
         continue;
       }
     }
-    if (!has_star) return false;
+    if (stars == 0) return false;
     widened.remove_prefix(1);
     pattern = after_star;
     text = widened;

@@ -79,4 +79,23 @@ TEST_CASE("Nested stars cost no more than pattern times text", "[glob]") {
   CHECK_FALSE(glob_match(pattern, std::string(20'000, 'a')));
 }
 
+TEST_CASE("A pattern with more than a thousand stars before its end matches nothing", "[glob]") {
+  const auto repeated = [](std::string_view piece, int times) {
+    std::string pattern;
+    for (int i = 0; i < times; ++i) pattern += piece;
+    return pattern;
+  };
+  const std::string text(3000, 'a');
+  CHECK(glob_match(repeated("*a", 1000), text));
+  CHECK_FALSE(glob_match(repeated("*a", 1001), text));
+  SECTION("a star at the end does not count") {
+    CHECK(glob_match(repeated("a*", 1001), text));
+    CHECK_FALSE(glob_match(repeated("a*", 1002), text));
+  }
+  SECTION("neighbours count once") {
+    CHECK(glob_match(repeated("**a", 1000), text));
+    CHECK_FALSE(glob_match(repeated("**a", 1001), text));
+  }
+}
+
 }  // namespace latchkey::base
