@@ -25,18 +25,19 @@ constexpr size_t kFirstKey = 3;
 
 }  // namespace
 
-std::unique_ptr<Interpreter> Engine::make_interpreter() {
-  auto interpreter = std::make_unique<Interpreter>(random_);
-  add_redis_library(*interpreter, *this);
-  remember_in(interpreter->lua());
-  return interpreter;
+Interpreter& Engine::world() {
+  if (interpreter_ == nullptr) [[unlikely]] {
+    interpreter_ = std::make_unique<Interpreter>(random_);
+    add_redis_library(*interpreter_, *this);
+    remember_in(interpreter_->lua());
+  }
+  return *interpreter_;
 }
 
 Engine::Engine(Server& server)
     : server_(server),
       client_(server.clients().add_internal()),
       cache_(server.environment().secret),
-      interpreter_(make_interpreter()),
       watchdog_([this] { interrupt(); }) {
   client_.set(kClientScript | kClientDenyBlocking);
   server_.on_script_figures([this] { return figures(); });
@@ -91,7 +92,7 @@ Script* Engine::find_or_add(std::string_view body, bool evictable, std::string* 
   Shebang shebang;
   if (!parse_shebang(body, &shebang, error)) return nullptr;
   std::string message;
-  const int function = interpreter_->compile(shebang.code, &message);
+  const int function = world().compile(shebang.code, &message);
   if (function == Interpreter::kNoFunction) {
     *error = "ERR Error compiling script (new function): " + message;
     return nullptr;
@@ -126,13 +127,12 @@ void Engine::flush(bool in_background) {
   cache_.clear();
   const std::lock_guard no_interrupt(watchdog_.lock());
   std::shared_ptr<Interpreter> old = std::move(interpreter_);
-  interpreter_ = make_interpreter();
-  if (in_background)
+  if (in_background && old != nullptr)
     server_.environment().reclaimer.free_later(scripts, [old]() mutable { old.reset(); });
 }
 
 ScriptFigures Engine::figures() const {
-  return {.interpreter_bytes = interpreter_->memory_usage(),
+  return {.interpreter_bytes = interpreter_ != nullptr ? interpreter_->memory_usage() : 0,
           .scripts_bytes = cache_.memory_usage(),
           .cached_scripts = cache_.size(),
           .evicted_scripts = server_.stats().evicted_scripts};

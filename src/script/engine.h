@@ -46,8 +46,7 @@ class Engine {
   // SCRIPT LOAD. The digest, or null with an error in *error.
   const std::string* load(std::string_view body, std::string* error);
   bool exists(std::string_view sha) const { return cache_.find_sha(sha) != nullptr; }
-  // Forgets all scripts and starts a new Lua world. With `in_background` the old one is freed on
-  // another thread.
+  // Forgets all scripts and their Lua world. With `in_background` it is freed on another thread.
   void flush(bool in_background);
 
   enum class KillResult : uint8_t { kKilled, kNotBusy, kHasWritten };
@@ -55,7 +54,8 @@ class Engine {
   // next instruction.
   KillResult kill();
 
-  // For INFO memory and INFO stats.
+  // For INFO memory and INFO stats. There is no interpreter to count before the first script and
+  // after a flush.
   server::ScriptFigures figures() const;
 
  private:
@@ -75,7 +75,8 @@ class Engine {
     int64_t last_served_us = 0;
   };
 
-  std::unique_ptr<Interpreter> make_interpreter();
+  // The Lua world, made when the first script comes: an idle server does without it.
+  Interpreter& world();
 
   // Reads the number of keys; false with an error sent.
   static bool read_key_count(server::CommandContext& ctx, size_t* count);
@@ -109,6 +110,7 @@ class Engine {
   server::Client& client_;
   LuaRandom random_;
   ScriptCache cache_;
+  // Null until world() is asked for.
   std::unique_ptr<Interpreter> interpreter_;
   Run run_;
   // Space for the words of a command, kept from one to the next.

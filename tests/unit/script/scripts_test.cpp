@@ -284,3 +284,18 @@ TEST_CASE("Nothing runs that could be killed when SCRIPT KILL comes") {
   Scripts scripts;
   CHECK(scripts.client->run("SCRIPT KILL") == error("NOTBUSY No scripts in execution right now."));
 }
+
+TEST_CASE("The interpreter comes with the first script and goes with SCRIPT FLUSH") {
+  Scripts scripts;
+  CHECK(scripts.figures().interpreter_bytes == 0);
+  CHECK(scripts.client->run("SCRIPT FLUSH SYNC") == kOk);
+  CHECK(scripts.client->run("SCRIPT FLUSH ASYNC") == kOk);
+  CHECK(scripts.client->run("SCRIPT KILL") == error("NOTBUSY No scripts in execution right now."));
+  CHECK(scripts.figures().interpreter_bytes == 0);
+  const std::string_view flush = GENERATE("SCRIPT FLUSH SYNC", "SCRIPT FLUSH ASYNC");
+  CHECK(scripts.eval("return 1") == integer(1));
+  CHECK(scripts.figures().interpreter_bytes > 0);
+  CHECK(scripts.client->run(flush) == kOk);
+  CHECK(scripts.figures().interpreter_bytes == 0);
+  CHECK(scripts.eval("return 2") == integer(2));
+}
