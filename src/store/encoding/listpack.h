@@ -61,7 +61,7 @@ class Listpack {
   // Whether untrusted bytes are a listpack in every detail: header, each element's encoding and
   // backward length, count, terminator. O(bytes).
   static bool is_valid(std::span<const char> bytes);
-  // A copy of bytes that are_valid() has accepted.
+  // A copy of bytes that is_valid() has accepted.
   static Listpack from_bytes(std::span<const char> bytes);
   std::span<const char> bytes() const;
 
