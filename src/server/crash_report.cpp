@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <array>
 #include <cinttypes>
@@ -25,6 +26,19 @@ constexpr int kDeepestTrace = 100;
 
 // A signal handler and an assertion have nothing else to find their server by.
 CrashReporter* current_reporter = nullptr;
+
+struct Trace {
+  std::array<void*, kDeepestTrace> frames{};
+  int depth = 0;
+};
+
+_Unwind_Reason_Code add_frame(_Unwind_Context* context, void* trace_of_frames) {
+  auto& trace = *static_cast<Trace*>(trace_of_frames);
+  if (trace.depth == kDeepestTrace) return _URC_END_OF_STACK;
+  trace.frames[static_cast<size_t>(trace.depth++)] =
+      reinterpret_cast<void*>(_Unwind_GetIP(context));
+  return _URC_NO_REASON;
+}
 
 uintptr_t instruction_of(void* context) {
   const auto* state = static_cast<ucontext_t*>(context);
@@ -101,9 +115,6 @@ void registers(base::Logger& logger, void* context) {
 
 CrashReporter::CrashReporter(base::Logger& logger)
     : logger_(logger), signal_stack_(kSignalStackBytes), previous_(current_reporter) {
-  // The first trace loads the unwinder, which is better not done inside a broken process.
-  std::array<void*, 4> frames{};
-  backtrace(frames.data(), static_cast<int>(frames.size()));
   current_reporter = this;
   base::set_assertion_handler(on_assertion);
   enable(true);
@@ -222,10 +233,11 @@ void CrashReporter::stack_trace() {
   snprintf(thread.data(), thread.size(), "\n%ld %s *\n", syscall(SYS_gettid), name.data());
   logger_.raw("\n------ STACK TRACE ------\n");
   logger_.raw(thread.data());
-  std::array<void*, kDeepestTrace> frames{};
-  const int depth = backtrace(frames.data(), static_cast<int>(frames.size()));
+  // With the unwinder that is linked in: backtrace() would load a library into a broken process.
+  Trace trace;
+  _Unwind_Backtrace(add_frame, &trace);
   const int descriptor = logger_.open_raw();
-  if (descriptor >= 0) backtrace_symbols_fd(frames.data(), depth, descriptor);
+  if (descriptor >= 0) backtrace_symbols_fd(trace.frames.data(), trace.depth, descriptor);
   logger_.close_raw(descriptor);
   logger_.raw("\n------ STACK TRACE DONE ------\n");
 }
