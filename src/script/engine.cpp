@@ -176,6 +176,7 @@ void Engine::run(CommandContext& ctx, Script& script, bool read_only, size_t key
   run_.started_ticks = base::CycleClock::ticks();
   client_.database = ctx.client.database;
   client_.set(kClientReadOnlyScript, run_.read_only);
+  client_.set(kClientNoTouch, ctx.client.has(kClientNoTouch));
   client_.reply.set_protocol(2);
   push_table("KEYS", ctx.args.subspan(kFirstKey, key_count));
   push_table("ARGV", ctx.args.subspan(kFirstKey + key_count));

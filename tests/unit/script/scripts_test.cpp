@@ -299,3 +299,20 @@ TEST_CASE("The interpreter comes with the first script and goes with SCRIPT FLUS
   CHECK(scripts.figures().interpreter_bytes == 0);
   CHECK(scripts.eval("return 2") == integer(2));
 }
+
+TEST_CASE("Of a NO-TOUCH client's script only TOUCH marks keys as used") {
+  Scripts scripts;
+  scripts.server.server.commands().add(commands::key_rows());
+  scripts.client->run("SET key value");
+  const auto access = [&] {
+    return scripts.server.database().find("key", store::Keyspace::kPeek)->access();
+  };
+  const auto written = access();
+  (*scripts.client)->set(server::kClientNoTouch);
+  scripts.server.advance_ms(10'000);
+  scripts.server.tick();
+  scripts.eval("return redis.call('get', 'key')");
+  CHECK(access() == written);
+  scripts.eval("return redis.call('touch', 'key')");
+  CHECK(access() != written);
+}
