@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "server/blocking.h"
 #include "server/client.h"
 #include "server/pause.h"
 #include "server/server.h"
@@ -92,17 +93,10 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
     last_ticks_ = ended;
     server_.stats().command_ticks += ended - started;
   }
-  ++command.stats.calls;
-  command.stats.total_ticks += ended - started;
-  if (server_.settings().latency_tracking) {
-    if (command.stats.latency == nullptr) [[unlikely]] {
-      command.stats.latency = std::make_unique<base::LatencyHistogram>();
-    }
-    command.stats.latency->record(
-        static_cast<uint64_t>(server_.cycle_clock().to_ns(ended - started)));
+  // A request that waits for a key counts when the wait ends.
+  if (!client.has(kClientBlocked) || !server_.blocking().waits(client)) [[likely]] {
+    count_call(client, command, ended - started);
   }
-  ++server_.stats().commands_processed;
-  ++client.total_commands;
   if (client.reply.error_count() != errors) [[unlikely]] {
     ++command.stats.failed_calls;
     if (!client.has(kClientErrorCounted)) count_error(client, client.reply.last_error_mark());
@@ -112,6 +106,22 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
     server_.environment().freeze_access = false;
     if ((client.flags & (kClientReplyOff | kClientReplySkip)) != 0) client.out().truncate(mark);
   }
+  if (!nested && server_.blocking().any_ready()) [[unlikely]] {
+    server_.blocking().serve();
+  }
+}
+
+void Dispatcher::count_call(Client& client, Command& command, uint64_t ticks) {
+  ++command.stats.calls;
+  command.stats.total_ticks += ticks;
+  if (server_.settings().latency_tracking) {
+    if (command.stats.latency == nullptr) [[unlikely]] {
+      command.stats.latency = std::make_unique<base::LatencyHistogram>();
+    }
+    command.stats.latency->record(static_cast<uint64_t>(server_.cycle_clock().to_ns(ticks)));
+  }
+  ++server_.stats().commands_processed;
+  ++client.total_commands;
 }
 
 Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments args,

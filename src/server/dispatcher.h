@@ -47,6 +47,8 @@ class Dispatcher {
 
  private:
   const CommandTable& server_commands() const;
+  // Counts a call that is over.
+  void count_call(Client& client, Command& command, uint64_t ticks);
   // The slow way round, for clients and servers in any unusual state. kDone with *call_it false
   // when the request has been dealt with.
   Outcome gate(Client& client, Command& command, Arguments args, bool* call_it);

@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "base/version.h"
+#include "server/blocking.h"
 #include "server/client.h"
 #include "server/info.h"
 #include "server/memory_report.h"
@@ -111,8 +112,8 @@ void clients_section(InfoText& text, Server& server) {
   text.field("watching_clients", server.watches().watching_clients());
   text.field("clients_in_timeout_table", waiting_with_timeout);
   text.field("total_watched_keys", server.watches().watched_keys());
-  text.field("total_blocking_keys", 0);
-  text.field("total_blocking_keys_on_nokey", 0);
+  text.field("total_blocking_keys", server.blocking().keys());
+  text.field("total_blocking_keys_on_nokey", server.blocking().keys_heard_without());
 }
 
 int64_t difference(size_t left, size_t right) {

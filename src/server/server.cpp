@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/authentication.h"
+#include "server/blocking.h"
 #include "server/crash_report.h"
 #include "server/dispatcher.h"
 #include "server/info.h"
@@ -106,6 +107,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       clients_(*this),
       watches_(std::make_unique<WatchRegistry>(*this)),
       pauses_(std::make_unique<PauseControl>(*this)),
+      blocking_(std::make_unique<Blocking>(*this)),
       dispatcher_(std::make_unique<Dispatcher>(*this)),
       pump_(std::make_unique<RequestPump>(*this)),
       listeners_(std::make_unique<Listeners>(*this)),
@@ -239,6 +241,8 @@ void Server::before_wait() {
   stats_.most_commands_in_turn =
       std::max(stats_.most_commands_in_turn, stats_.commands_processed - commands_before_turn_);
   commands_before_turn_ = stats_.commands_processed;
+  // Keys that have gone by themselves, and what was changed by none of a client's requests.
+  if (blocking_->any_ready() && (loop_ == nullptr || !loop_->nested())) blocking_->serve();
   clients_.run_scheduled();
   // In a nested turn somebody up the stack may still hold a client that has gone.
   if (loop_ == nullptr || !loop_->nested()) clients_.free_removed();

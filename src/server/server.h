@@ -77,6 +77,7 @@ class Server {
   Effects& effects() { return effects_; }
   WatchRegistry& watches() { return *watches_; }
   PauseControl& pauses() { return *pauses_; }
+  Blocking& blocking() { return *blocking_; }
   Stats& stats() { return stats_; }
   const base::CycleClock& cycle_clock() const { return cycle_clock_; }
 
@@ -193,6 +194,7 @@ class Server {
   ClientRegistry clients_;
   std::unique_ptr<WatchRegistry> watches_;
   std::unique_ptr<PauseControl> pauses_;
+  std::unique_ptr<Blocking> blocking_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;
   std::shared_ptr<script::Engine> scripts_;

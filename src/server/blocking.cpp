@@ -1,0 +1,176 @@
+#include "server/blocking.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "server/client.h"
+#include "server/dispatcher.h"
+#include "server/server.h"
+#include "server/transaction.h"
+#include "store/keyspace.h"
+
+namespace latchkey::server {
+
+struct Blocking::Waiter {
+  struct Position {
+    Queues::value_type* queue;
+    Line::iterator at;
+  };
+
+  Client& client;
+  StoredRequest request;
+  store::Type type;
+  bool also_without_key;
+  std::vector<Position> positions;
+};
+
+Blocking::Blocking(Server& server) : server_(server) {}
+
+Blocking::~Blocking() = default;
+
+uint64_t Blocking::id_of(const Client& client) {
+  return client.id;
+}
+
+void Blocking::wait(CommandContext& ctx, const KeyWait& wanted) {
+  Client& client = ctx.client;
+  if (client.has(kClientDenyBlocking))
+    return wanted.single_null_at_once ? ctx.reply.null() : ctx.reply.null_array();
+  if (again_ == &client) {
+    keeps_waiting_ = true;
+    client.set(kClientBlocked);
+    return;
+  }
+  if (waiters_.empty()) server_.effects().add(*this);
+  Command& command = *server_.dispatcher().lookup(ctx.args);
+  auto& waiter = waiters_[client.id];
+  waiter.reset(new Waiter{
+      client, StoredRequest(command, ctx.args), wanted.type, wanted.also_without_key, {}});
+  for (const std::string_view key : wanted.keys) join(*waiter, client.database, key);
+
+  client.wait({.deadline_ms = wanted.deadline_ms,
+               .may_unblock = true,
+               .ended = [this, &client](BlockEnd end) {
+                 const auto it = waiters_.find(client.id);
+                 if (end != BlockEnd::kClosed) ++it->second->request.command().stats.calls;
+                 leave(*it->second);
+                 if (end == BlockEnd::kTimeout || end == BlockEnd::kUnblocked)
+                   client.reply.null_array();
+               }});
+}
+
+void Blocking::join(Waiter& waiter, int database, std::string_view key) {
+  auto it = queues_.find(PlaceView{database, key});
+  if (it == queues_.end()) it = queues_.emplace(Place{database, std::string(key)}, Queue{}).first;
+  Queue& queue = it->second;
+  // Only this one has joined since it began.
+  if (!queue.line.empty() && queue.line.back() == &waiter) return;
+  if (waiter.also_without_key && queue.also_without_key++ == 0) ++queues_heard_without_;
+  queue.line.push_back(&waiter);
+  waiter.positions.push_back({&*it, std::prev(queue.line.end())});
+}
+
+void Blocking::leave(Waiter& waiter) {
+  for (const Waiter::Position& position : waiter.positions) {
+    Queue& queue = position.queue->second;
+    queue.line.erase(position.at);
+    if (waiter.also_without_key && --queue.also_without_key == 0) --queues_heard_without_;
+    if (queue.line.empty()) queues_.erase(position.queue->first);
+  }
+  waiters_.erase(waiter.client.id);
+  if (waiters_.empty()) server_.effects().remove(*this);
+}
+
+void Blocking::mark_ready(Queues::value_type& queue) {
+  if (std::exchange(queue.second.ready, true)) return;
+  ready_.push_back(queue.first);
+}
+
+void Blocking::mark_all_ready(int database) {
+  for (auto& queue : queues_) {
+    if (queue.first.database == database) mark_ready(queue);
+  }
+}
+
+void Blocking::key_changed(store::Keyspace& keyspace, std::string_view key, EventClass,
+                           std::string_view) {
+  const auto it = queues_.find(PlaceView{keyspace.index(), key});
+  if (it != queues_.end()) mark_ready(*it);
+}
+
+void Blocking::keyspace_clearing(store::Keyspace& keyspace) {
+  if (queues_heard_without_ != 0) mark_all_ready(keyspace.index());
+}
+
+void Blocking::keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) {
+  mark_all_ready(first.index());
+  mark_all_ready(second.index());
+}
+
+void Blocking::serve() {
+  if (std::exchange(serving_, true)) return;
+  while (!ready_.empty()) {
+    for (const Place& place : std::exchange(ready_, {})) serve_key(place);
+  }
+  serving_ = false;
+}
+
+bool Blocking::may_serve(const Waiter& waiter, const store::KeyRef& ref) {
+  return waiter.also_without_key || (ref && ref->type() == waiter.type);
+}
+
+void Blocking::serve_key(const Place& place) {
+  const auto found = queues_.find(place);
+  if (found == queues_.end()) return;
+  store::Keyspace& database = server_.database(place.database);
+  Queue& queue = found->second;
+  queue.ready = false;
+  for (auto it = queue.line.begin(); it != queue.line.end();) {
+    Waiter& waiter = **it;
+    ++it;
+    const bool last = it == queue.line.end();
+    const store::KeyRef ref = database.find(place.key, store::Keyspace::kPeek);
+    if (may_serve(waiter, ref)) run_again(waiter);
+    // The queue goes with the last who waited in it.
+    if (last || (!ref && queue.also_without_key == 0)) return;
+  }
+}
+
+void Blocking::run_again(Waiter& waiter) {
+  Client& client = waiter.client;
+  again_ = &client;
+  keeps_waiting_ = false;
+  // The handler runs as that of any client, and its figures are counted if this one is served.
+  client.set(kClientBlocked, false);
+  server_.dispatcher().call(client, waiter.request.command(), waiter.request.words());
+  client.set(kClientBlocked);
+  again_ = nullptr;
+  if (keeps_waiting_) return;
+  leave(waiter);
+  client.unblock(BlockEnd::kUnblocked, true);
+}
+
+bool read_wait_timeout(CommandContext& ctx, std::string_view text, int64_t* deadline_ms) {
+  double seconds = 0;
+  if (!ctx.read_double(text, &seconds, "ERR timeout is not a float or out of range")) return false;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const double milliseconds = std::ceil(seconds * 1000);
+  if (milliseconds >= static_cast<double>(kMost)) {
+    ctx.reply.error("ERR timeout is out of range");
+    return false;
+  }
+  if (milliseconds < 0) {
+    ctx.reply.error("ERR timeout is negative");
+    return false;
+  }
+  const auto timeout_ms = static_cast<int64_t>(milliseconds);
+  if (timeout_ms > kMost - ctx.now_ms()) {
+    ctx.reply.error("ERR timeout is out of range");
+    return false;
+  }
+  *deadline_ms = timeout_ms == 0 ? 0 : ctx.now_ms() + timeout_ms;
+  return true;
+}
+
+}  // namespace latchkey::server
