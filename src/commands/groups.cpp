@@ -13,6 +13,9 @@ void add_all(server::CommandTable& table) {
   table.add(database_rows());
   table.add(debug_rows());
   table.add(expire_rows());
+  table.add(hash_counter_rows());
+  table.add(hash_random_rows());
+  table.add(hash_rows());
   table.add(info_rows());
   table.add(key_rows());
   table.add(lcs_rows());

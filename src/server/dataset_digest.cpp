@@ -7,6 +7,7 @@
 #include "server/server.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
+#include "store/value/hash.h"
 
 namespace latchkey::server {
 
@@ -35,11 +36,28 @@ void take_in(Digest& digest, uint32_t number) {
   take_in(digest, std::string_view(bytes, sizeof(bytes)));
 }
 
+void take_in_hash(Digest& digest, const store::Hash& hash) {
+  hash.for_each([&](std::string_view field, std::string_view value) {
+    Digest pair{};
+    take_in(pair, field);
+    take_in(pair, value);
+    join(digest, view(pair));
+  });
+}
+
 void take_in_value(Digest& digest, const store::Entry& entry) {
-  LK_ASSERT(entry.is_string());
   char scratch[32];
   take_in(digest, static_cast<uint32_t>(entry.type()));
-  take_in(digest, entry.string(scratch));
+  switch (entry.type()) {
+    case store::Type::kString:
+      take_in(digest, entry.string(scratch));
+      break;
+    case store::Type::kHash:
+      take_in_hash(digest, static_cast<const store::Hash&>(*entry.value()));
+      break;
+    default:
+      LK_ASSERT(false);
+  }
   if (entry.has_deadline()) join(digest, kDeadlineMark);
 }
 

@@ -3,9 +3,11 @@
 // datasets can be compared too.
 //
 // A value's digest begins at zero and takes in parts in order: d = sha1(d ^ sha1(part)), the parts
-// being the type's number and the string; a deadline, whichever, adds d ^= sha1("!!expire!!"). A
-// key's digest takes in the key first. A dataset's takes in the number of each database that is not
-// empty, and joins the keys by d ^= sha1(key's digest), so that their order does not matter.
+// being the type's number and the string. A hash joins for each field the digest that takes in the
+// field and its value, so that their order does not matter; a deadline, whichever, adds d ^=
+// sha1("!!expire!!"). A key's digest takes in the key first. A dataset's takes in the number of
+// each database that is not empty, and joins the keys by d ^= sha1(key's digest), so that their
+// order does not matter.
 #pragma once
 
 #include <array>
@@ -22,7 +24,7 @@ class Server;
 
 using Digest = std::array<uint8_t, 20>;
 
-// Of the value alone. REQUIRES: a string.
+// Of the value alone. REQUIRES: a string or a hash.
 Digest value_digest(const store::Entry& entry);
 // Of all databases. Linear in the bytes of the dataset.
 Digest dataset_digest(Server& server);
