@@ -24,6 +24,9 @@ void add_all(server::CommandTable& table) {
   table.add(object_rows());
   table.add(scan_rows());
   table.add(server_rows());
+  table.add(set_algebra_rows());
+  table.add(set_random_rows());
+  table.add(set_rows());
   table.add(string_batch_rows());
   table.add(string_condition_rows());
   table.add(string_range_rows());

@@ -8,6 +8,7 @@
 #include "store/entry.h"
 #include "store/keyspace.h"
 #include "store/value/hash.h"
+#include "store/value/set.h"
 
 namespace latchkey::server {
 
@@ -54,6 +55,11 @@ void take_in_value(Digest& digest, const store::Entry& entry) {
       break;
     case store::Type::kHash:
       take_in_hash(digest, static_cast<const store::Hash&>(*entry.value()));
+      break;
+    case store::Type::kSet:
+      static_cast<const store::Set&>(*entry.value()).for_each([&](std::string_view member) {
+        join(digest, member);
+      });
       break;
     default:
       LK_ASSERT(false);

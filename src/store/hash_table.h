@@ -89,6 +89,7 @@ class HashTable {
   size_t bucket_bytes() const { return (bucket_count_ + chained_count_) * sizeof(Bucket); }
 
   uint64_t hash(std::string_view key) const { return secret_->hash(key); }
+  const base::HashSecret& secret() const { return *secret_; }
 
   // First step of a batched lookup: bring the bucket's line near.
   void prefetch_bucket(uint64_t hash) const {

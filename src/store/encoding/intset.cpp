@@ -1,0 +1,143 @@
+#include "store/encoding/intset.h"
+
+#include <cstring>
+
+#include "base/assert.h"
+
+namespace latchkey::store {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "members are read as they are stored");
+
+namespace {
+
+constexpr size_t kWidthOffset = 0;
+constexpr size_t kSizeOffset = 4;
+constexpr size_t kHeader = 8;
+
+uint32_t read_u32(const char* bytes) {
+  uint32_t value;
+  std::memcpy(&value, bytes, sizeof(value));
+  return value;
+}
+
+size_t width_of(int64_t value) {
+  if (value == static_cast<int16_t>(value)) return 2;
+  if (value == static_cast<int32_t>(value)) return 4;
+  return 8;
+}
+
+}  // namespace
+
+Intset::Intset() : bytes_(kHeader, '\0') {
+  bytes_[kWidthOffset] = 2;
+}
+
+bool Intset::is_valid(std::span<const char> bytes) {
+  if (bytes.size() < kHeader) return false;
+  const size_t width = read_u32(bytes.data() + kWidthOffset);
+  if (width != 2 && width != 4 && width != 8) return false;
+  const size_t size = read_u32(bytes.data() + kSizeOffset);
+  if (size == 0 || bytes.size() != kHeader + size * width) return false;
+  const Intset members = from_bytes(bytes);
+  for (size_t i = 1; i < size; ++i) {
+    if (members.at(i - 1) >= members.at(i)) return false;
+  }
+  return true;
+}
+
+Intset Intset::from_bytes(std::span<const char> bytes) {
+  Intset made;
+  made.bytes_.assign(bytes.data(), bytes.size());
+  return made;
+}
+
+size_t Intset::width() const {
+  return static_cast<uint8_t>(bytes_[kWidthOffset]);
+}
+
+size_t Intset::size() const {
+  return read_u32(bytes_.data() + kSizeOffset);
+}
+
+void Intset::set_size(size_t size) {
+  const auto stored = static_cast<uint32_t>(size);
+  std::memcpy(bytes_.data() + kSizeOffset, &stored, sizeof(stored));
+}
+
+int64_t Intset::read(size_t index, size_t width) const {
+  const char* place = bytes_.data() + kHeader + index * width;
+  if (width == 2) {
+    int16_t value;
+    std::memcpy(&value, place, sizeof(value));
+    return value;
+  }
+  if (width == 4) {
+    int32_t value;
+    std::memcpy(&value, place, sizeof(value));
+    return value;
+  }
+  int64_t value;
+  std::memcpy(&value, place, sizeof(value));
+  return value;
+}
+
+void Intset::write(size_t index, int64_t value) {
+  // Little endian: the low bytes are the narrower number.
+  std::memcpy(bytes_.data() + kHeader + index * width(), &value, width());
+}
+
+int64_t Intset::at(size_t index) const {
+  LK_ASSERT(index < size());
+  return read(index, width());
+}
+
+size_t Intset::lower_bound(int64_t value) const {
+  const size_t member_width = width();
+  size_t first = 0;
+  size_t count = size();
+  while (count > 0) {
+    const size_t half = count / 2;
+    if (read(first + half, member_width) < value) {
+      first += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return first;
+}
+
+bool Intset::contains(int64_t value) const {
+  if (width_of(value) > width()) return false;
+  const size_t place = lower_bound(value);
+  return place < size() && at(place) == value;
+}
+
+void Intset::widen(size_t new_width) {
+  const size_t old_width = width();
+  const size_t count = size();
+  bytes_.resize(kHeader + count * new_width);
+  bytes_[kWidthOffset] = static_cast<char>(new_width);
+  // From the last on, so that nothing is overwritten before it is read.
+  for (size_t i = count; i-- > 0;) write(i, read(i, old_width));
+}
+
+bool Intset::add(int64_t value) {
+  if (width_of(value) > width()) widen(width_of(value));
+  const size_t place = lower_bound(value);
+  const size_t count = size();
+  if (place < count && at(place) == value) return false;
+  bytes_.insert(kHeader + place * width(), width(), '\0');
+  set_size(count + 1);
+  write(place, value);
+  return true;
+}
+
+bool Intset::erase(int64_t value) {
+  if (!contains(value)) return false;
+  bytes_.erase(kHeader + lower_bound(value) * width(), width());
+  set_size(size() - 1);
+  return true;
+}
+
+}  // namespace latchkey::store

@@ -1,0 +1,53 @@
+// A sorted array of integers, all as wide as the widest needs: small sets of integers.
+//
+// The bytes are those in RDB files (https://rdb.fnordig.de/file_format.html#intset-encoding), so
+// that values are dumped and loaded by copying. All numbers are little endian:
+//
+//     +-------------------+---------+-- ... --+
+//     | width: 2, 4 or 8  | members | members |
+//     +-------------------+---------+-- ... --+
+//       4 bytes             4 bytes   width bytes each, ascending, signed
+//
+// Costs: finding O(log n), adding and erasing O(n), at() O(1).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace latchkey::store {
+
+class Intset {
+ public:
+  Intset();
+
+  // Whether untrusted bytes are an intset in every detail. O(bytes).
+  static bool is_valid(std::span<const char> bytes);
+  // A copy of bytes that is_valid() has accepted.
+  static Intset from_bytes(std::span<const char> bytes);
+  std::span<const char> bytes() const { return bytes_; }
+
+  size_t size() const;
+  size_t memory_usage() const { return bytes_.capacity(); }
+  bool contains(int64_t value) const;
+  // REQUIRES: index < size(). In ascending order.
+  int64_t at(size_t index) const;
+
+  // False when it is there already / was not there.
+  bool add(int64_t value);
+  bool erase(int64_t value);
+
+ private:
+  size_t width() const;
+  void set_size(size_t size);
+  int64_t read(size_t index, size_t width) const;
+  void write(size_t index, int64_t value);
+  // The place of `value`, or where it would stand.
+  size_t lower_bound(int64_t value) const;
+  void widen(size_t new_width);
+
+  std::string bytes_;
+};
+
+}  // namespace latchkey::store

@@ -1,0 +1,104 @@
+// A set of strings: an intset while all are integers and few, a listpack while they are few and
+// short, else a hash table of members. It only ever changes to a larger encoding, as ValueLimits
+// say.
+//
+// Costs: adding, erasing and finding O(1) expected in a table, O(n) within the limits in the small
+// encodings.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/number.h"
+#include "base/random.h"
+#include "store/encoding/intset.h"
+#include "store/encoding/listpack.h"
+#include "store/encoding/member.h"
+#include "store/hash_table.h"
+#include "store/keyspace.h"
+
+namespace latchkey::store {
+
+class Set final : public Value {
+ public:
+  static constexpr Type kType = Type::kSet;
+  struct MemberTraits {
+    using Item = Member;
+    static std::string_view key(const Member* member) { return member->text(); }
+  };
+  using Table = HashTable<MemberTraits>;
+
+  // The environment must outlive the set.
+  explicit Set(const Environment& environment) : environment_(&environment) {}
+  Set(const Set& other);
+  Set& operator=(const Set&) = delete;
+  ~Set() override;
+
+  std::string_view encoding_name() const override;
+  size_t free_effort() const override;
+  size_t memory_usage() const override;
+  Value* clone() const override { return new Set(*this); }
+
+  size_t size() const;
+  bool contains(std::string_view member) const;
+  // False when it is there already. `member` is not within this set.
+  bool add(std::string_view member);
+  // False when it was not there. `member` may be within this set.
+  bool erase(std::string_view member);
+  // Chooses the encoding for `count` more members, before they are added: spares conversions.
+  void expect(size_t count);
+
+  // A member chosen uniformly. REQUIRES: not empty.
+  std::string random(base::Random& random) const;
+
+  // Calls fn(std::string_view) for every member; the view lasts as long as the call.
+  template <typename Fn>
+  void for_each(Fn&& fn) const {
+    if (const auto* integers = std::get_if<Intset>(&members_)) {
+      char text[base::kMaxInt64Text];
+      for (size_t i = 0; i < integers->size(); ++i)
+        fn(std::string_view(text, base::format_int64(integers->at(i), text)));
+    } else if (const auto* pack = std::get_if<Listpack>(&members_)) {
+      char text[Listpack::kScratch];
+      for (auto at = pack->first(); at != Listpack::kNone; at = pack->next(at))
+        fn(pack->get(at).text(text));
+    } else {
+      table().for_each([&](const Member* member) { fn(member->text()); });
+    }
+  }
+  // One step of SSCAN: small encodings give all members at once and the cursor 0.
+  template <typename Fn>
+  uint64_t scan(uint64_t cursor, Fn&& fn) const {
+    if (!is_table()) {
+      for_each(fn);
+      return 0;
+    }
+    return table().scan(cursor, [&](const Member* member) { fn(member->text()); });
+  }
+
+  // Of the encodings, for DEBUG; null when it is another one.
+  const Table* table_or_null() const { return is_table() ? &table() : nullptr; }
+  const Listpack* listpack_or_null() const { return std::get_if<Listpack>(&members_); }
+
+ private:
+  bool is_table() const { return std::holds_alternative<std::unique_ptr<Table>>(members_); }
+  Table& table() { return *std::get<std::unique_ptr<Table>>(members_); }
+  const Table& table() const { return *std::get<std::unique_ptr<Table>>(members_); }
+  bool add_to_intset(std::string_view member);
+  bool add_to_listpack(std::string_view member);
+  bool add_to_table(std::string_view member);
+  void convert_to_listpack();
+  void convert_to_table();
+
+  const ValueLimits& limits() const { return environment_->limits; }
+
+  const Environment* environment_;
+  std::variant<Intset, Listpack, std::unique_ptr<Table>> members_;
+  size_t member_bytes_ = 0;  // of the table's members
+};
+
+}  // namespace latchkey::store
