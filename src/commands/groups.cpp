@@ -27,6 +27,10 @@ void add_all(server::CommandTable& table) {
   table.add(set_algebra_rows());
   table.add(set_random_rows());
   table.add(set_rows());
+  table.add(sorted_set_algebra_rows());
+  table.add(sorted_set_pop_rows());
+  table.add(sorted_set_range_rows());
+  table.add(sorted_set_rows());
   table.add(string_batch_rows());
   table.add(string_condition_rows());
   table.add(string_range_rows());

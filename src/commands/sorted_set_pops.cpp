@@ -1,0 +1,190 @@
+// The ends of sorted sets, and members by chance: ZPOPMIN, ZPOPMAX, ZMPOP, ZRANDMEMBER.
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "commands/groups.h"
+#include "commands/typed_key.h"
+#include "server/command_context.h"
+#include "store/value/sorted_set.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::RankRange;
+using store::SortedSet;
+
+namespace {
+
+// --- The ends -----------------------------------------------------------------------------------
+
+// Members at one end, as a range.
+RankRange end_of(const SortedSet& set, bool highest, size_t count) {
+  count = std::min(count, set.size());
+  return {highest ? set.size() - count : 0, count};
+}
+
+// Sends and removes members from an end of the set at `ref`; `nested` sends each with its score as
+// an array of its own.
+void pop(CommandContext& ctx, KeyRef& ref, std::string_view key, bool highest, size_t count,
+         bool nested) {
+  SortedSet& set = value_of<SortedSet>(ref);
+  const RankRange ranks = end_of(set, highest, count);
+  ctx.reply.array(nested ? ranks.count : ranks.count * 2);
+  set.for_each(ranks, highest, [&](std::string_view member, double score) {
+    if (nested) ctx.reply.array(2);
+    ctx.reply.bulk(member);
+    ctx.reply.number(score);
+  });
+  set.erase(ranks);
+  ctx.changed(key, EventClass::kSortedSet, highest ? "zpopmax" : "zpopmin");
+  ctx.effects.count(ranks.count - 1);
+  erase_if_empty<SortedSet>(ctx, ref, key);
+}
+
+void pop_from_key(CommandContext& ctx, bool highest) {
+  if (ctx.args.size() > 3) return ctx.syntax_error();
+  const bool counted = ctx.args.size() == 3;
+  int64_t count = 1;
+  if (counted && !ctx.read_int64_in(ctx.args[2], 0, INT64_MAX, &count,
+                                    "ERR value is out of range, must be positive"))
+    return;
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  if (!ctx.is_type(ref, SortedSet::kType)) return;
+  if (!ref || count == 0) return ctx.reply.empty_array();
+  pop(ctx, ref, ctx.args[1], highest, static_cast<size_t>(count), counted && ctx.reply.is_resp3());
+}
+
+void zpopmin(CommandContext& ctx) {
+  pop_from_key(ctx, false);
+}
+
+void zpopmax(CommandContext& ctx) {
+  pop_from_key(ctx, true);
+}
+
+void zmpop(CommandContext& ctx) {
+  int64_t key_count;
+  if (!ctx.read_int64_in(ctx.args[1], 1, INT64_MAX, &key_count,
+                         "ERR numkeys should be greater than 0"))
+    return;
+  ArgReader reader(ctx.args, 2);
+  if (static_cast<uint64_t>(key_count) >= reader.left()) return ctx.syntax_error();
+  const Arguments keys = ctx.args.subspan(2, static_cast<size_t>(key_count));
+  reader = ArgReader(ctx.args, 2 + keys.size());
+  const bool highest = reader.word("MAX");
+  if (!highest && !reader.word("MIN")) return ctx.syntax_error();
+  int64_t count = 1;
+  if (std::string_view text;
+      reader.word("COUNT", &text) &&
+      !ctx.read_int64_in(text, 1, INT64_MAX, &count, "ERR count should be greater than 0"))
+    return;
+  if (reader.more()) return ctx.syntax_error();
+
+  for (const std::string_view key : keys) {
+    KeyRef ref = ctx.db.find_for_write(key);
+    if (!ref) continue;
+    if (!ctx.is_type(ref, SortedSet::kType)) return;
+    ctx.reply.array(2);
+    ctx.reply.bulk(key);
+    return pop(ctx, ref, key, highest, static_cast<size_t>(count), true);
+  }
+  ctx.reply.null_array();
+}
+
+// --- By chance ----------------------------------------------------------------------------------
+
+void reply_member(CommandContext& ctx, std::string_view member, double score, bool with_scores) {
+  if (with_scores && ctx.reply.is_resp3()) ctx.reply.array(2);
+  ctx.reply.bulk(member);
+  if (with_scores) ctx.reply.number(score);
+}
+
+void announce_members(CommandContext& ctx, size_t count, bool with_scores) {
+  ctx.reply.array(with_scores && !ctx.reply.is_resp3() ? count * 2 : count);
+}
+
+// Different members, by Floyd's choice of ranks: each set of `count` is as likely as another.
+void reply_different_members(CommandContext& ctx, const SortedSet& set, size_t count,
+                             bool with_scores) {
+  const auto send = [&](std::string_view member, double score) {
+    reply_member(ctx, member, score, with_scores);
+  };
+  announce_members(ctx, std::min(count, set.size()), with_scores);
+  if (count >= set.size()) return set.for_each(send);
+  base::Random& random = ctx.db.environment().random;
+  std::unordered_set<size_t> chosen;
+  for (size_t limit = set.size() - count; limit < set.size(); ++limit) {
+    const size_t rank = random.below(limit + 1);
+    const size_t taken = chosen.insert(rank).second ? rank : limit;
+    if (taken == limit) chosen.insert(limit);
+    set.for_each({taken, 1}, false, send);
+  }
+}
+
+void zrandmember(CommandContext& ctx) {
+  const bool counted = ctx.args.size() > 2;
+  const bool with_scores = ctx.args.size() > 3;
+  int64_t count = 1;
+  if (counted && !ctx.read_int64_in(ctx.args[2], -INT64_MAX, INT64_MAX, &count)) return;
+  if (ctx.args.size() > 4 || (with_scores && !is_word(ctx.args[3], "WITHSCORES")))
+    return ctx.syntax_error();
+  if (with_scores && (count > INT64_MAX / 2 || count < -(INT64_MAX / 2)))
+    return ctx.reply.error("ERR value is out of range");
+
+  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  if (!ref) return counted ? ctx.reply.empty_array() : ctx.reply.null();
+  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  if (set == nullptr) return;
+  base::Random& random = ctx.db.environment().random;
+  const auto send = [&](std::string_view member, double score) {
+    reply_member(ctx, member, score, with_scores);
+  };
+  if (!counted) return set->with_random(random, send);
+  if (count >= 0)
+    return reply_different_members(ctx, *set, static_cast<size_t>(count), with_scores);
+  announce_members(ctx, static_cast<size_t>(-count), with_scores);
+  for (int64_t left = -count; left > 0; --left) set->with_random(random, send);
+}
+
+constexpr CommandRow kSortedSetPopRows[] = {
+    {"ZMPOP", zmpop, "numkeys key... {where=MIN|MAX} [COUNT count]", kWrite,
+     counted_keys(1).rw().access().remove(), kAclSortedSet, Group::kSortedSet, "7.0.0",
+     "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in "
+     "the sorted set, and M being the number of elements popped.",
+     "Returns the highest- or lowest-scoring members from one or more sorted sets after removing "
+     "them. Deletes the sorted set if the last member was popped."},
+    {"ZPOPMAX", zpopmax, "key [count]", kWrite | kFast, keys(1).rw().access().remove(),
+     kAclSortedSet, Group::kSortedSet, "5.0.0",
+     "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of "
+     "elements popped.",
+     "Returns the highest-scoring members from a sorted set after removing them. Deletes the "
+     "sorted set if the last member was popped."},
+    {"ZPOPMIN", zpopmin, "key [count]", kWrite | kFast, keys(1).rw().access().remove(),
+     kAclSortedSet, Group::kSortedSet, "5.0.0",
+     "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of "
+     "elements popped.",
+     "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted "
+     "set if the last member was popped."},
+    {"ZRANDMEMBER",
+     zrandmember,
+     "key [options=count [WITHSCORES]]",
+     kReadOnly,
+     keys(1).ro().access(),
+     kAclSortedSet,
+     Group::kSortedSet,
+     "6.2.0",
+     "O(N) where N is the number of members returned",
+     "Returns one or more random members from a sorted set.",
+     {.tips = "nondeterministic_output"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> sorted_set_pop_rows() {
+  return kSortedSetPopRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,252 @@
+#include "store/value/sorted_set.h"
+
+#include <algorithm>
+
+namespace latchkey::store {
+
+namespace {
+
+// A score as a listpack keeps it (room for base::kMaxDoubleText). Integral ones are integers there,
+// so that negative zero becomes zero.
+std::string_view score_text(double score, char* text) {
+  return {text, base::format_double(score == 0 ? 0 : score, text)};
+}
+
+}  // namespace
+
+SortedSet::SortedSet(const Environment& environment, size_t members, size_t longest)
+    : environment_(environment) {
+  const ValueLimits& limits = environment.limits;
+  if (members > limits.zset_max_listpack_entries || longest > limits.zset_max_listpack_value)
+    grow_large();
+}
+
+SortedSet::~SortedSet() {
+  if (table_ != nullptr)
+    table_->for_each([](ScoredMember* member) { ScoredMember::destroy(member); });
+}
+
+size_t SortedSet::size() const {
+  return is_listpack() ? listpack_.size() / 2 : tree_.size();
+}
+
+size_t SortedSet::memory_usage() const {
+  size_t bytes = sizeof(*this) + listpack_.memory_usage();
+  if (!is_listpack())
+    bytes += sizeof(Table) + table_->memory_usage() + tree_.memory_usage() + member_bytes_;
+  return bytes;
+}
+
+Value* SortedSet::clone() const {
+  auto copy = std::make_unique<SortedSet>(environment_);
+  if (is_listpack()) {
+    copy->listpack_ = listpack_;
+  } else {
+    copy->grow_large();
+    for_each([&](std::string_view member, double score) { copy->add_large(member, score); });
+  }
+  return copy.release();
+}
+
+// --- The listpack -------------------------------------------------------------------------------
+
+double SortedSet::score_at(Listpack::Position position) const {
+  const Listpack::Element element = listpack_.get(position);
+  if (element.is_integer) return static_cast<double>(element.integer);
+  double score = 0;
+  base::parse_double(element.bytes, &score);
+  return score;
+}
+
+void SortedSet::add_to_listpack(std::string_view member, double score) {
+  char scratch[Listpack::kScratch];
+  auto place = listpack_.first();
+  while (place != Listpack::kNone) {
+    const auto behind = listpack_.next(place);
+    const double other = score_at(behind);
+    if (score < other || (score == other && member < listpack_.get(place).text(scratch))) break;
+    place = listpack_.next(behind);
+  }
+  char text[base::kMaxDoubleText];
+  const auto added = listpack_.insert_before(place, member);
+  listpack_.insert_before(listpack_.next(added), score_text(score, text));
+}
+
+void SortedSet::grow_large() {
+  table_ = std::make_unique<Table>(environment_.secret);
+  char scratch[Listpack::kScratch];
+  for (auto position = listpack_.first(); position != Listpack::kNone;) {
+    const auto score = listpack_.next(position);
+    add_large(listpack_.get(position).text(scratch), score_at(score));
+    position = listpack_.next(score);
+  }
+  listpack_ = Listpack();
+}
+
+void SortedSet::compact() {
+  const ValueLimits& limits = environment_.limits;
+  if (is_listpack() || size() > limits.zset_max_listpack_entries) return;
+  size_t bytes = 0;
+  bool fits = true;
+  for_each([&](std::string_view member, double) {
+    fits = fits && member.size() <= limits.zset_max_listpack_value;
+    bytes += Listpack::encoded_size(member) + base::kMaxDoubleText;
+  });
+  if (!fits || !listpack_.room_for(bytes)) return;
+  char text[base::kMaxDoubleText];
+  for_each([&](std::string_view member, double score) {
+    listpack_.append(member);
+    listpack_.append(score_text(score, text));
+  });
+  while (tree_.size() > 0) tree_.erase(*tree_.at(tree_.size() - 1));
+  table_->for_each([](ScoredMember* member) { ScoredMember::destroy(member); });
+  table_.reset();
+  member_bytes_ = 0;
+}
+
+// --- Members ------------------------------------------------------------------------------------
+
+void SortedSet::add_large(std::string_view member, double score) {
+  ScoredMember* made = ScoredMember::make(member, score);
+  member_bytes_ += made->memory_usage();
+  table_->insert(made, table_->hash(member));
+  tree_.insert(made);
+}
+
+std::optional<double> SortedSet::score(std::string_view member) const {
+  if (is_listpack()) {
+    const auto position = listpack_.find(member, listpack_.first(), 1);
+    if (position == Listpack::kNone) return std::nullopt;
+    return score_at(listpack_.next(position));
+  }
+  const ScoredMember* found = table_->find_item(member);
+  if (found == nullptr) return std::nullopt;
+  return found->score;
+}
+
+void SortedSet::add(std::string_view member, double score) {
+  if (is_listpack()) {
+    const ValueLimits& limits = environment_.limits;
+    if (size() < limits.zset_max_listpack_entries &&
+        member.size() <= limits.zset_max_listpack_value &&
+        listpack_.room_for(Listpack::encoded_size(member) + base::kMaxDoubleText))
+      return add_to_listpack(member, score);
+    grow_large();
+  }
+  add_large(member, score);
+}
+
+void SortedSet::change(std::string_view member, double score) {
+  if (!is_listpack()) {
+    tree_.move(table_->find_item(member), score);
+    return;
+  }
+  listpack_.erase(listpack_.find(member, listpack_.first(), 1), 2);
+  add_to_listpack(member, score);
+}
+
+bool SortedSet::set(std::string_view member, double new_score) {
+  const std::optional<double> old_score = score(member);
+  if (!old_score) {
+    add(member, new_score);
+  } else if (*old_score != new_score) {
+    change(member, new_score);
+  }
+  return !old_score;
+}
+
+bool SortedSet::erase(std::string_view member) {
+  if (is_listpack()) {
+    const auto position = listpack_.find(member, listpack_.first(), 1);
+    if (position == Listpack::kNone) return false;
+    listpack_.erase(position, 2);
+    return true;
+  }
+  const uint64_t hash = table_->hash(member);
+  ScoredMember** slot = table_->find(member, hash);
+  if (slot == nullptr) return false;
+  ScoredMember* found = table_->erase(slot, hash);
+  tree_.erase(found);
+  member_bytes_ -= found->memory_usage();
+  ScoredMember::destroy(found);
+  return true;
+}
+
+void SortedSet::erase(RankRange range) {
+  if (range.count == 0) return;
+  if (is_listpack()) {
+    listpack_.erase(listpack_.at(static_cast<int64_t>(range.first) * 2), range.count * 2);
+    return;
+  }
+  for (size_t left = range.count; left > 0; --left) erase((*tree_.at(range.first))->member());
+}
+
+// --- Ranks and ranges ---------------------------------------------------------------------------
+
+std::optional<size_t> SortedSet::rank(std::string_view member) const {
+  if (!is_listpack()) {
+    const ScoredMember* found = table_->find_item(member);
+    if (found == nullptr) return std::nullopt;
+    return tree_.rank(found);
+  }
+  size_t rank = 0;
+  for (auto position = listpack_.first(); position != Listpack::kNone; ++rank) {
+    if (listpack_.get(position).equals(member)) return rank;
+    position = listpack_.next(listpack_.next(position));
+  }
+  return std::nullopt;
+}
+
+template <typename Predicate>
+size_t SortedSet::count_first(Predicate&& is_in) const {
+  if (!is_listpack()) return tree_.count_first(is_in);
+  char scratch[Listpack::kScratch];
+  size_t count = 0;
+  for (auto position = listpack_.first(); position != Listpack::kNone; ++count) {
+    const auto score = listpack_.next(position);
+    if (!is_in(score_at(score), listpack_.get(position).text(scratch))) break;
+    position = listpack_.next(score);
+  }
+  return count;
+}
+
+namespace {
+
+// Whether a member stands before the place where a bound lies, if those equal to the bound stand
+// before it or not.
+bool stands_before(const ScoreBound& bound, double score, bool equal_before) {
+  return equal_before ? score <= bound.score : score < bound.score;
+}
+
+bool stands_before(const LexBound& bound, std::string_view member, bool equal_before) {
+  if (bound.kind != LexBound::Kind::kMember) return bound.kind == LexBound::Kind::kHighest;
+  return equal_before ? member <= bound.member : member < bound.member;
+}
+
+RankRange between(size_t first, size_t end) {
+  return {first, end > first ? end - first : 0};
+}
+
+}  // namespace
+
+RankRange SortedSet::range(const ScoreRange& range) const {
+  const size_t first = count_first([&](double score, std::string_view) {
+    return stands_before(range.low, score, range.low.excluded);
+  });
+  const size_t end = count_first([&](double score, std::string_view) {
+    return stands_before(range.high, score, !range.high.excluded);
+  });
+  return between(first, end);
+}
+
+RankRange SortedSet::range(const LexRange& range) const {
+  const size_t first = count_first([&](double, std::string_view member) {
+    return stands_before(range.low, member, range.low.excluded);
+  });
+  const size_t end = count_first([&](double, std::string_view member) {
+    return stands_before(range.high, member, !range.high.excluded);
+  });
+  return between(first, end);
+}
+
+}  // namespace latchkey::store
