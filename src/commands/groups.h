@@ -26,6 +26,7 @@ std::span<const server::CommandRow> hash_rows();
 std::span<const server::CommandRow> info_rows();
 std::span<const server::CommandRow> key_rows();
 std::span<const server::CommandRow> lcs_rows();
+std::span<const server::CommandRow> list_rows();
 std::span<const server::CommandRow> lolwut_rows();
 std::span<const server::CommandRow> memory_rows();
 std::span<const server::CommandRow> object_rows();

@@ -3,12 +3,15 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "base/number.h"
 #include "base/sha1.h"
 #include "server/server.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
 #include "store/value/hash.h"
+#include "store/value/list.h"
 #include "store/value/set.h"
+#include "store/value/sorted_set.h"
 
 namespace latchkey::server {
 
@@ -37,13 +40,40 @@ void take_in(Digest& digest, uint32_t number) {
   take_in(digest, std::string_view(bytes, sizeof(bytes)));
 }
 
-void take_in_hash(Digest& digest, const store::Hash& hash) {
+// --- Elements: in order for lists, whatever the order for the rest ------------------------------
+
+void take_in_elements(Digest& digest, const store::List& list) {
+  char scratch[store::Listpack::kScratch];
+  for (auto cursor = list.at(0); cursor; cursor = list.next(cursor))
+    take_in(digest, list.get(cursor).text(scratch));
+}
+
+void take_in_elements(Digest& digest, const store::Set& set) {
+  set.for_each([&](std::string_view member) { join(digest, member); });
+}
+
+void take_in_elements(Digest& digest, const store::Hash& hash) {
   hash.for_each([&](std::string_view field, std::string_view value) {
     Digest pair{};
     take_in(pair, field);
     take_in(pair, value);
     join(digest, view(pair));
   });
+}
+
+void take_in_elements(Digest& digest, const store::SortedSet& set) {
+  set.for_each([&](std::string_view member, double score) {
+    char text[base::kMaxDoubleText];
+    Digest element{};
+    take_in(element, member);
+    take_in(element, std::string_view(text, base::format_double(score, text)));
+    join(digest, view(element));
+  });
+}
+
+template <typename V>
+void take_in_elements_of(Digest& digest, const store::Entry& entry) {
+  take_in_elements(digest, static_cast<const V&>(*entry.value()));
 }
 
 void take_in_value(Digest& digest, const store::Entry& entry) {
@@ -53,15 +83,19 @@ void take_in_value(Digest& digest, const store::Entry& entry) {
     case store::Type::kString:
       take_in(digest, entry.string(scratch));
       break;
-    case store::Type::kHash:
-      take_in_hash(digest, static_cast<const store::Hash&>(*entry.value()));
+    case store::Type::kList:
+      take_in_elements_of<store::List>(digest, entry);
       break;
     case store::Type::kSet:
-      static_cast<const store::Set&>(*entry.value()).for_each([&](std::string_view member) {
-        join(digest, member);
-      });
+      take_in_elements_of<store::Set>(digest, entry);
       break;
-    default:
+    case store::Type::kSortedSet:
+      take_in_elements_of<store::SortedSet>(digest, entry);
+      break;
+    case store::Type::kHash:
+      take_in_elements_of<store::Hash>(digest, entry);
+      break;
+    case store::Type::kStream:
       LK_ASSERT(false);
   }
   if (entry.has_deadline()) join(digest, kDeadlineMark);

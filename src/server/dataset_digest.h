@@ -24,7 +24,7 @@ class Server;
 
 using Digest = std::array<uint8_t, 20>;
 
-// Of the value alone. REQUIRES: a string or a hash.
+// Of the value alone. REQUIRES: not a stream.
 Digest value_digest(const store::Entry& entry);
 // Of all databases. Linear in the bytes of the dataset.
 Digest dataset_digest(Server& server);

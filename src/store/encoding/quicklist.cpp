@@ -1,0 +1,291 @@
+#include "store/encoding/quicklist.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace latchkey::store {
+
+namespace {
+
+constexpr size_t kFillBytes[] = {4096, 8192, 16384, 32768, 65536};
+// What a node counted in elements may hold in bytes.
+constexpr size_t kMostBytesByCount = 8192;
+// A guess at what an element takes besides its bytes.
+constexpr size_t kOverhead = 8;
+
+size_t most_bytes(int fill) {
+  if (fill >= 0) return kMostBytesByCount;
+  return kFillBytes[std::min<size_t>(static_cast<size_t>(-fill), std::size(kFillBytes)) - 1];
+}
+
+}  // namespace
+
+bool exceeds_fill(int fill, size_t bytes, size_t elements) {
+  if (bytes > most_bytes(fill)) return true;
+  return fill >= 0 && elements > static_cast<size_t>(std::max(fill, 1));
+}
+
+Quicklist::Quicklist(const Quicklist& other) {
+  for (const Node* node = other.first_; node != nullptr; node = node->next) {
+    auto copy = std::make_unique<Node>(*node);
+    link(copy.release(), last_);
+  }
+  size_ = other.size_;
+}
+
+size_t Quicklist::memory_usage() const {
+  size_t bytes = 0;
+  for (const Node* node = first_; node != nullptr; node = node->next) {
+    bytes += sizeof(Node) + node->pack.memory_usage() + (node->is_plain ? node->plain.size() : 0);
+  }
+  return bytes;
+}
+
+// --- Walking -------------------------------------------------------------------------------------
+
+Quicklist::Cursor Quicklist::front_of(Node* node) {
+  if (node == nullptr) return {};
+  return {node, node->is_plain ? kPlain : node->pack.first()};
+}
+
+Quicklist::Cursor Quicklist::back_of(Node* node) {
+  if (node == nullptr) return {};
+  return {node, node->is_plain ? kPlain : node->pack.last()};
+}
+
+Quicklist::Cursor Quicklist::next(Cursor cursor) const {
+  if (!cursor.node->is_plain) {
+    const auto position = cursor.node->pack.next(cursor.position);
+    if (position != Listpack::kNone) return {cursor.node, position};
+  }
+  return front_of(cursor.node->next);
+}
+
+Quicklist::Cursor Quicklist::previous(Cursor cursor) const {
+  if (!cursor.node->is_plain) {
+    const auto position = cursor.node->pack.previous(cursor.position);
+    if (position != Listpack::kNone) return {cursor.node, position};
+  }
+  return back_of(cursor.node->previous);
+}
+
+Quicklist::Cursor Quicklist::at(int64_t index) const {
+  const auto size = static_cast<int64_t>(size_);
+  if (index < 0) index += size;
+  if (index < 0 || index >= size) return {};
+  auto left = static_cast<size_t>(index);
+  Node* node = first_;
+  if (left < size_ / 2) {
+    for (; left >= node->count; node = node->next) left -= node->count;
+  } else {
+    size_t start = size_ - last_->count;
+    for (node = last_; left < start; start -= node->count) node = node->previous;
+    left -= start;
+  }
+  return {node, node->is_plain ? kPlain : node->pack.at(static_cast<int64_t>(left))};
+}
+
+Listpack::Element Quicklist::get(Cursor cursor) {
+  if (cursor.node->is_plain) return {false, 0, cursor.node->plain};
+  return cursor.node->pack.get(cursor.position);
+}
+
+// --- Nodes ---------------------------------------------------------------------------------------
+
+bool Quicklist::is_huge(std::string_view text, int fill) {
+  return text.size() > most_bytes(fill);
+}
+
+bool Quicklist::fits(const Node* node, std::string_view text, int fill) {
+  if (node == nullptr || node->is_plain || is_huge(text, fill)) return false;
+  return !exceeds_fill(fill, node->pack.byte_size() + text.size() + kOverhead, node->count + 1);
+}
+
+Quicklist::Node* Quicklist::make_node(std::string_view text, int fill) {
+  auto node = std::make_unique<Node>();
+  node->count = 1;
+  node->is_plain = is_huge(text, fill);
+  if (node->is_plain) {
+    node->plain = text;
+  } else {
+    node->pack.append(text);
+  }
+  return node.release();
+}
+
+void Quicklist::link(Node* node, Node* before) {
+  node->previous = before;
+  node->next = before != nullptr ? before->next : first_;
+  (node->previous != nullptr ? node->previous->next : first_) = node;
+  (node->next != nullptr ? node->next->previous : last_) = node;
+  ++nodes_;
+}
+
+void Quicklist::unlink(Node* node) {
+  (node->previous != nullptr ? node->previous->next : first_) = node->next;
+  (node->next != nullptr ? node->next->previous : last_) = node->previous;
+  --nodes_;
+  delete node;
+}
+
+Quicklist::Node* Quicklist::split_before(Cursor cursor) {
+  Node* node = cursor.node;
+  if (node->is_plain || cursor.position == node->pack.first()) return node->previous;
+  auto behind = std::make_unique<Node>();
+  behind->pack = node->pack.split(cursor.position);
+  behind->count = behind->pack.size();
+  node->count -= behind->count;
+  link(behind.release(), node);
+  return node;
+}
+
+void Quicklist::join_with_next(Node* node, int fill) {
+  if (node == nullptr || node->next == nullptr) return;
+  Node* behind = node->next;
+  if (node->is_plain || behind->is_plain) return;
+  if (exceeds_fill(fill, node->pack.byte_size() + behind->pack.byte_size(),
+                   node->count + behind->count))
+    return;
+  node->pack.append_range(behind->pack, behind->pack.first());
+  node->count += behind->count;
+  unlink(behind);
+}
+
+// --- Changing ------------------------------------------------------------------------------------
+
+void Quicklist::push_front(std::string_view text, int fill) {
+  ++size_;
+  if (!fits(first_, text, fill)) return link(make_node(text, fill), nullptr);
+  first_->pack.prepend(text);
+  ++first_->count;
+}
+
+void Quicklist::push_back(std::string_view text, int fill) {
+  ++size_;
+  if (!fits(last_, text, fill)) return link(make_node(text, fill), last_);
+  last_->pack.append(text);
+  ++last_->count;
+}
+
+void Quicklist::insert_between(Node* before, std::string_view text, int fill) {
+  Node* behind = before != nullptr ? before->next : first_;
+  ++size_;
+  if (fits(before, text, fill)) {
+    before->pack.append(text);
+    ++before->count;
+  } else if (fits(behind, text, fill)) {
+    behind->pack.prepend(text);
+    ++behind->count;
+  } else {
+    link(make_node(text, fill), before);
+  }
+}
+
+void Quicklist::insert_before(Cursor cursor, std::string_view text, int fill) {
+  if (fits(cursor.node, text, fill)) {
+    cursor.node->pack.insert_before(cursor.position, text);
+    ++cursor.node->count;
+    ++size_;
+    return;
+  }
+  Node* before = split_before(cursor);
+  insert_between(before, text, fill);
+  join_with_next(before, fill);
+}
+
+void Quicklist::insert_after(Cursor cursor, std::string_view text, int fill) {
+  const Cursor following = next(cursor);
+  if (!following) return push_back(text, fill);
+  // Within the node where the element stands, if it has room.
+  if (following.node != cursor.node && fits(cursor.node, text, fill)) {
+    cursor.node->pack.append(text);
+    ++cursor.node->count;
+    ++size_;
+    return;
+  }
+  insert_before(following, text, fill);
+}
+
+void Quicklist::replace(Cursor cursor, std::string_view text, int fill) {
+  Node* node = cursor.node;
+  if (node->is_plain && is_huge(text, fill)) {
+    node->plain = text;
+    return;
+  }
+  if (!node->is_plain && !is_huge(text, fill)) {
+    const size_t bytes = node->pack.byte_size() + text.size() + kOverhead;
+    if (node->count == 1 || !exceeds_fill(fill, bytes, node->count)) {
+      node->pack.replace(cursor.position, text);
+      return;
+    }
+  }
+  insert_after(cursor, text, fill);
+  // The insertion may have split the node, but never before its element.
+  erase(cursor);
+}
+
+Quicklist::Cursor Quicklist::erase(Cursor cursor) {
+  Node* node = cursor.node;
+  --size_;
+  if (node->count == 1) {
+    Node* following = node->next;
+    unlink(node);
+    return front_of(following);
+  }
+  --node->count;
+  const auto position = node->pack.erase(cursor.position);
+  if (position != Listpack::kNone) return {node, position};
+  return front_of(node->next);
+}
+
+void Quicklist::erase_range(size_t index, size_t count) {
+  if (count == 0) return;
+  LK_ASSERT(index + count <= size_);
+  size_t skip = 0;
+  const Cursor start = at(static_cast<int64_t>(index));
+  // The place within the node.
+  for (Listpack::Position at = start.position;
+       !start.node->is_plain && (at = start.node->pack.previous(at)) != Listpack::kNone;)
+    ++skip;
+  size_ -= count;
+  for (Node* node = start.node; count > 0;) {
+    Node* following = node->next;
+    const size_t here = std::min(count, node->count - skip);
+    if (here == node->count) {
+      unlink(node);
+    } else {
+      node->pack.erase(node->pack.at(static_cast<int64_t>(skip)), here);
+      node->count -= here;
+    }
+    count -= here;
+    skip = 0;
+    node = following;
+  }
+}
+
+void Quicklist::clear() {
+  while (first_ != nullptr) unlink(first_);
+  size_ = 0;
+}
+
+void Quicklist::adopt(Listpack pack) {
+  LK_ASSERT(size_ == 0);
+  if (pack.empty()) return;
+  auto node = std::make_unique<Node>();
+  node->count = pack.size();
+  node->pack = std::move(pack);
+  size_ = node->count;
+  link(node.release(), nullptr);
+}
+
+Listpack Quicklist::release() {
+  LK_ASSERT(nodes_ == 1 && !first_->is_plain);
+  Listpack pack = std::move(first_->pack);
+  clear();
+  return pack;
+}
+
+}  // namespace latchkey::store

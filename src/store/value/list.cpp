@@ -1,0 +1,93 @@
+#include "store/value/list.h"
+
+#include <utility>
+
+namespace latchkey::store {
+
+List::List(const List& other)
+    : Value(),
+      pack_(other.pack_),
+      chain_(other.chain_ != nullptr ? std::make_unique<Quicklist>(*other.chain_) : nullptr) {}
+
+size_t List::memory_usage() const {
+  const size_t chain = chain_ != nullptr ? sizeof(Quicklist) + chain_->memory_usage() : size_t{0};
+  return sizeof(*this) + pack_.memory_usage() + chain;
+}
+
+List::Cursor List::at(int64_t index) const {
+  if (chain_ != nullptr) return of(chain_->at(index));
+  return {nullptr, pack_.at(index)};
+}
+
+List::Cursor List::next(Cursor cursor) const {
+  if (chain_ != nullptr) return of(chain_->next(within(cursor)));
+  return {nullptr, pack_.next(cursor.position)};
+}
+
+List::Cursor List::previous(Cursor cursor) const {
+  if (chain_ != nullptr) return of(chain_->previous(within(cursor)));
+  return {nullptr, pack_.previous(cursor.position)};
+}
+
+List::Element List::get(Cursor cursor) const {
+  return chain_ != nullptr ? Quicklist::get(within(cursor)) : pack_.get(cursor.position);
+}
+
+void List::will_grow(size_t bytes, size_t elements, const ValueLimits& limits) {
+  if (chain_ != nullptr || !exceeds_fill(limits.list_max_listpack_size, pack_.byte_size() + bytes,
+                                         pack_.size() + elements))
+    return;
+  chain_ = std::make_unique<Quicklist>();
+  chain_->adopt(std::exchange(pack_, Listpack()));
+}
+
+void List::has_shrunk(const ValueLimits& limits) {
+  if (chain_ == nullptr || chain_->nodes() != 1) return;
+  const Quicklist::Node& node = *chain_->first_node();
+  if (node.is_plain ||
+      exceeds_fill(limits.list_max_listpack_size, node.pack.byte_size() * 2, node.count * 2))
+    return;
+  pack_ = chain_->release();
+  chain_.reset();
+}
+
+void List::push_front(std::string_view text, const ValueLimits& limits) {
+  if (chain_ != nullptr) return chain_->push_front(text, limits.list_max_listpack_size);
+  pack_.prepend(text);
+}
+
+void List::push_back(std::string_view text, const ValueLimits& limits) {
+  if (chain_ != nullptr) return chain_->push_back(text, limits.list_max_listpack_size);
+  pack_.append(text);
+}
+
+void List::insert_before(Cursor cursor, std::string_view text, const ValueLimits& limits) {
+  if (chain_ != nullptr)
+    return chain_->insert_before(within(cursor), text, limits.list_max_listpack_size);
+  pack_.insert_before(cursor.position, text);
+}
+
+void List::insert_after(Cursor cursor, std::string_view text, const ValueLimits& limits) {
+  if (chain_ != nullptr)
+    return chain_->insert_after(within(cursor), text, limits.list_max_listpack_size);
+  pack_.insert_before(pack_.next(cursor.position), text);
+}
+
+void List::replace(Cursor cursor, std::string_view text, const ValueLimits& limits) {
+  if (chain_ != nullptr)
+    return chain_->replace(within(cursor), text, limits.list_max_listpack_size);
+  pack_.replace(cursor.position, text);
+}
+
+List::Cursor List::erase(Cursor cursor) {
+  if (chain_ != nullptr) return of(chain_->erase(within(cursor)));
+  return {nullptr, pack_.erase(cursor.position)};
+}
+
+void List::erase_range(size_t index, size_t count) {
+  if (count == 0) return;
+  if (chain_ != nullptr) return chain_->erase_range(index, count);
+  pack_.erase(pack_.at(static_cast<int64_t>(index)), count);
+}
+
+}  // namespace latchkey::store
