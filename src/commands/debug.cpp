@@ -100,18 +100,9 @@ void debug_config_rewrite_force_all(CommandContext& ctx) {
 }
 
 // A connection's reply buffer is as large as what is in it, and gone when it is sent: there is
-// nothing to shrink and no peak to forget, whatever is asked for.
+// nothing to shrink and no peak to forget.
 void debug_replybuffer(CommandContext& ctx) {
-  const std::string_view value = ctx.args[kFirstArgument + 1];
-  int64_t ms;
-  if (is_word(ctx.args[kFirstArgument], "PEAK-RESET-TIME")) {
-    const bool named = is_word(value, "NEVER") || is_word(value, "RESET");
-    if (!named && !ctx.read_int64(value, &ms)) return;
-    return ctx.reply.ok();
-  }
-  if (is_word(ctx.args[kFirstArgument], "RESIZING")) return ctx.reply.ok();
-  ctx.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
-                  std::string(ctx.args[1]) + "'. Try DEBUG HELP.");
+  ctx.reply.error("ERR reply buffers of this server have neither a fixed size nor a peak to reset");
 }
 
 // Tables grow and shrink a bucket at a time with each key; that is not to be stopped.
@@ -205,7 +196,7 @@ void debug_help(CommandContext& ctx) {
                  "    From what size on a list element gets a node of its own; 0: as usual.",
                  "REPLYBUFFER PEAK-RESET-TIME <NEVER||RESET|time>",
                  "REPLYBUFFER RESIZING <0|1>",
-                 "    Accepted; reply buffers hold what is to be sent and no more.",
+                 "    Refused: reply buffers hold what is to be sent and no more.",
                  "SDSLEN <key>",
                  "    Tell the bytes that a key and its string value take.",
                  "SEGFAULT",

@@ -88,6 +88,13 @@ TEST_CASE("A table that holds itself ends at the Lua stack's end") {
   Scripts scripts;
   const std::string reply = scripts.eval("local t = {} t[1] = t return t");
   CHECK(reply.ends_with("-ERR reached lua stack limit\r\n"));
+  // As deep as in the reference, and only once, so that a client knows where the reply ends.
+  constexpr size_t kDepth = 7995;
+  std::string expected;
+  for (size_t i = 0; i < kDepth; ++i) expected += "*1\r\n";
+  expected += "-ERR reached lua stack limit\r\n";
+  CHECK(scripts.eval("local a = {} local b = {a} a[1] = b return a") == expected);
+  CHECK(scripts.eval("return 1") == integer(1));
 }
 
 TEST_CASE("Replies become Lua values") {
