@@ -1,7 +1,9 @@
 #include "script/sandbox.h"
 
+#include <algorithm>
 #include <cmath>
 #include <lua.hpp>
+#include <string_view>
 
 #include "base/assert.h"
 #include "script/interpreter.h"
@@ -247,6 +249,26 @@ struct Sandbox {
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
   }
 
+  // Upvalue 2: string.format, which would also take %a and %p, and write any value for %s.
+  static int format(lua_State* lua) {
+    luaL_checkstring(lua, 1);
+    const std::string_view text = text_at(lua, 1);
+    int argument = 1;
+    for (size_t at = text.find('%'); at < text.size(); at = text.find('%', at + 1)) {
+      if (++at < text.size() && text[at] == '%') continue;
+      at = std::min(text.find_first_not_of("-+ #0123456789.", at), text.size());
+      ++argument;
+      luaL_argcheck(lua, argument <= lua_gettop(lua), argument, "no value");
+      if (at == text.size()) break;
+      const char option = text[at];
+      if (option == 's') luaL_checkstring(lua, argument);
+      if (option == 'a' || option == 'A' || option == 'p') {
+        return luaL_error(lua, "invalid option '%%%c' to 'format'", option);
+      }
+    }
+    return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
+  }
+
   static void build(Interpreter& interpreter);
 
  private:
@@ -316,6 +338,7 @@ void Sandbox::trim_libraries(Interpreter& interpreter) {
   lua_getfield(lua, -1, "string");
   rename(lua, "gmatch", "gfind");
   wrap_c_function(interpreter, "rep", rep);
+  wrap_c_function(interpreter, "format", format);
   lua_pop(lua, 1);
 
   lua_getfield(lua, -1, "bit");

@@ -152,6 +152,21 @@ TEST_CASE("An error names the script and the line it came from") {
                                           "user_script:1: unexpected symbol near '<eof>'"));
 }
 
+TEST_CASE("string.format writes strings and numbers, as Lua 5.1 does") {
+  Scripts scripts;
+  CHECK(scripts.eval("return string.format('%5.1f|%%s|%-4s|%s|%q', 1.5, 'ab', 7, 'x')") ==
+        bulk("  1.5|%s|ab  |7|\"x\""));
+  CHECK(scripts.eval("return ('%s'):format('a')") == bulk("a"));
+  CHECK(scripts.error_of("return string.format('%s', {})") ==
+        "-ERR user_script:1: bad argument #2 to 'format' (string expected, got table)");
+  CHECK(scripts.error_of("return string.format('%%%d %s', 1, nil)") ==
+        "-ERR user_script:1: bad argument #3 to 'format' (string expected, got nil)");
+  CHECK(scripts.error_of("return string.format('%s')") ==
+        "-ERR user_script:1: bad argument #2 to 'format' (no value)");
+  CHECK(scripts.error_of("return string.format('%a', 1)") ==
+        "-ERR user_script:1: invalid option '%a' to 'format'");
+}
+
 TEST_CASE("Errors that a script catches are strings") {
   Scripts scripts;
   CHECK(scripts.eval("local ok, e = pcall(redis.call, 'nosuch') return e") ==
