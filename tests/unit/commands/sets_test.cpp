@@ -1,0 +1,109 @@
+#include <catch2/catch.hpp>
+
+#include "commands/groups.h"
+#include "unit/server_fixture.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+struct SetsFixture : ServerFixture {
+  explicit SetsFixture(std::string_view settings = {})
+      : ServerFixture(
+            {commands::set_rows(), commands::set_random_rows(), commands::set_algebra_rows(),
+             commands::object_rows(), commands::key_rows(), commands::string_rows()},
+            settings) {}
+};
+
+}  // namespace
+
+TEST_CASE("A set changes its encoding with what it holds", "[sets]") {
+  SetsFixture server("set-max-intset-entries 3\nset-max-listpack-entries 4\n");
+  TestClient client(server);
+  client.run("SADD s 1 2 3");
+  CHECK(client.run("OBJECT ENCODING s") == bulk("intset"));
+  client.run("SADD s 4");
+  CHECK(client.run("OBJECT ENCODING s") == bulk("hashtable"));
+  client.run("SADD t 1 a");
+  CHECK(client.run("OBJECT ENCODING t") == bulk("listpack"));
+  client.run("SADD t b c d");
+  CHECK(client.run("OBJECT ENCODING t") == bulk("hashtable"));
+  CHECK(client.run("SMISMEMBER t 1 a d e") ==
+        array({integer(1), integer(1), integer(1), integer(0)}));
+}
+
+TEST_CASE("SADD and SREM count what they change and tell of it once", "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  CHECK(client.run("SADD s a b a") == integer(2));
+  CHECK(client.run("SADD s a") == integer(0));
+  CHECK(server.events() == "sadd s");
+  CHECK(server.changes() == 2);
+  CHECK(client.run("SREM s a b c") == integer(2));
+  CHECK(server.events() == "srem s, del s");
+  CHECK(client.run("EXISTS s") == integer(0));
+}
+
+TEST_CASE("SMOVE takes a member from one set to another", "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  client.run("SADD from a");
+  client.run("SADD to b");
+  server.events();
+  CHECK(client.run("SMOVE from to x") == integer(0));
+  CHECK(client.run("SMOVE from to a") == integer(1));
+  CHECK(server.events() == "srem from, del from, sadd to");
+  CHECK(client.run("SCARD to") == integer(2));
+  CHECK(client.run("SMOVE to to a") == integer(1));
+  client.run("SET text 1");
+  CHECK(client.run("SMOVE to text a").starts_with("-WRONGTYPE"));
+}
+
+TEST_CASE("SPOP with a count takes different members, and the key when it takes all", "[sets]") {
+  const std::string settings = GENERATE("", "set-max-listpack-entries 0\n");
+  SetsFixture server(settings);
+  TestClient client(server);
+  client.run("SADD s a b c d e f");
+  client.run("SPOP s 2");
+  CHECK(client.run("SCARD s") == integer(4));
+  CHECK(client.run("SPOP s -1") == error("ERR value is out of range, must be positive"));
+  client.run("SPOP s");
+  CHECK(client.run("SCARD s") == integer(3));
+  server.events();
+  client.run("SPOP s 10");
+  CHECK(server.events() == "spop s, del s");
+}
+
+TEST_CASE("SRANDMEMBER repeats members only when the count is negative", "[sets]") {
+  SetsFixture server("set-max-listpack-entries 0\n");
+  TestClient client(server);
+  for (int i = 0; i < 200; ++i) client.run("SADD s m" + std::to_string(i));
+  CHECK(client.run("SRANDMEMBER s 500").starts_with("*200\r\n"));
+  CHECK(client.run("SRANDMEMBER s -500").starts_with("*500\r\n"));
+  CHECK(client.run("SRANDMEMBER s 3").starts_with("*3\r\n"));
+  CHECK(client.run("SCARD s") == integer(200));
+}
+
+TEST_CASE("Sets are intersected, joined and taken from one another", "[sets]") {
+  const std::string settings =
+      GENERATE("", "set-max-listpack-entries 0\nset-max-intset-entries 0\n");
+  SetsFixture server(settings);
+  TestClient client(server);
+  client.run("SADD a 1 2 3 4");
+  client.run("SADD b 3 4 5");
+  client.run("SADD c 4");
+  CHECK(client.run("SINTER a b c") == array({bulk("4")}));
+  CHECK(client.run("SINTERCARD 2 a b") == integer(2));
+  CHECK(client.run("SINTERCARD 2 a b LIMIT 1") == integer(1));
+  CHECK(client.run("SUNIONSTORE d a b missing") == integer(5));
+  CHECK(client.run("SDIFFSTORE e a b") == integer(2));
+  CHECK(client.run("SISMEMBER e 1") == integer(1));
+  CHECK(client.run("SINTERSTORE e a missing") == integer(0));
+  CHECK(client.run("EXISTS e") == integer(0));
+  client.run("SET text 1");
+  CHECK(client.run("SINTER missing text").starts_with("-WRONGTYPE"));
+  CHECK(client.run("SINTERCARD 0 a") == error("ERR numkeys should be greater than 0"));
+  CHECK(client.run("SINTERCARD 1 a LIMIT -1") == error("ERR LIMIT can't be negative"));
+}
+
+}  // namespace latchkey::tests
