@@ -1,8 +1,9 @@
 // Unions, intersections and differences of sorted sets: ZUNION, ZINTER, ZDIFF, their STORE forms,
-// ZINTERCARD.
+// ZINTERCARD. Plain sets take part too, as if each of their members had the score 1.
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,12 +13,14 @@
 #include "commands/typed_key.h"
 #include "server/command_context.h"
 #include "server/server.h"
+#include "store/value/set.h"
 #include "store/value/sorted_set.h"
 
 namespace latchkey::commands {
 
 using namespace server;
 using store::KeyRef;
+using store::Set;
 using store::SortedSet;
 
 namespace {
@@ -25,10 +28,32 @@ namespace {
 enum class Operation : uint8_t { kUnion, kIntersection, kDifference };
 enum class Aggregate : uint8_t { kSum, kMinimum, kMaximum };
 
+// What a key holds: a sorted set, a plain one, or nothing.
 struct Operand {
-  const SortedSet* set = nullptr;  // null: no such key
+  const SortedSet* sorted = nullptr;
+  const Set* plain = nullptr;
   double weight = 1;
-  size_t size() const { return set == nullptr ? 0 : set->size(); }
+
+  size_t size() const {
+    if (sorted != nullptr) return sorted->size();
+    return plain == nullptr ? 0 : plain->size();
+  }
+
+  std::optional<double> score(std::string_view member) const {
+    if (sorted != nullptr) return sorted->score(member);
+    if (plain != nullptr && plain->contains(member)) return kPlainScore;
+    return std::nullopt;
+  }
+
+  // Calls fn(member, score) for every member.
+  template <typename Fn>
+  void for_each(Fn&& fn) const {
+    if (sorted != nullptr) return sorted->for_each(fn);
+    if (plain != nullptr)
+      plain->for_each([&](std::string_view member) { fn(member, kPlainScore); });
+  }
+
+  static constexpr double kPlainScore = 1;
 };
 
 struct AlgebraRequest {
@@ -47,8 +72,14 @@ struct AlgebraRequest {
 bool read_operands(CommandContext& ctx, Arguments keys, AlgebraRequest* request) {
   for (const std::string_view key : keys) {
     const KeyRef ref = ctx.db.find(key);
-    if (!ctx.is_type(ref, SortedSet::kType)) return false;
-    request->operands.push_back({ref ? &value_of<SortedSet>(ref) : nullptr});
+    Operand& operand = request->operands.emplace_back();
+    if (ref && ref->type() == Set::kType) {
+      operand.plain = &value_of<Set>(ref);
+    } else if (!ctx.is_type(ref, SortedSet::kType)) {
+      return false;
+    } else if (ref) {
+      operand.sorted = &value_of<SortedSet>(ref);
+    }
   }
   return true;
 }
@@ -138,8 +169,7 @@ double joined(double left, double right, Aggregate aggregate) {
 
 void unite(const AlgebraRequest& request, SortedSet& result) {
   for (const Operand& operand : request.operands) {
-    if (operand.set == nullptr) continue;
-    operand.set->for_each([&](std::string_view member, double score) {
+    operand.for_each([&](std::string_view member, double score) {
       score = weighted(score, operand.weight);
       const auto present = result.score(member);
       result.set(member, present ? joined(*present, score, request.aggregate) : score);
@@ -153,15 +183,13 @@ void intersect(AlgebraRequest& request, Fn&& fn) {
   std::stable_sort(request.operands.begin(), request.operands.end(),
                    [](const Operand& a, const Operand& b) { return a.size() < b.size(); });
   const Operand& smallest = request.operands[0];
-  if (smallest.set == nullptr) return;
   bool wanted = true;
-  smallest.set->for_each([&](std::string_view member, double score) {
+  smallest.for_each([&](std::string_view member, double score) {
     if (!wanted) return;
     score = weighted(score, smallest.weight);
     for (size_t i = 1; i < request.operands.size(); ++i) {
       const Operand& operand = request.operands[i];
-      const auto other =
-          operand.set == smallest.set ? smallest.set->score(member) : operand.set->score(member);
+      const auto other = operand.score(member);
       if (!other) return;
       score = joined(score, weighted(*other, operand.weight), request.aggregate);
     }
@@ -171,11 +199,9 @@ void intersect(AlgebraRequest& request, Fn&& fn) {
 
 void subtract(const AlgebraRequest& request, SortedSet& result) {
   const Operand& first = request.operands[0];
-  if (first.set == nullptr) return;
-  first.set->for_each([&](std::string_view member, double score) {
+  first.for_each([&](std::string_view member, double score) {
     for (size_t i = 1; i < request.operands.size(); ++i) {
-      const SortedSet* other = request.operands[i].set;
-      if (other != nullptr && other->score(member)) return;
+      if (request.operands[i].score(member)) return;
     }
     result.add(member, score);
   });

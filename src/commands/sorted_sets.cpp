@@ -1,10 +1,13 @@
 // Members of sorted sets and their scores: ZADD, ZINCRBY, ZREM, ZCARD, ZSCORE, ZMSCORE, ZRANK,
-// ZREVRANK.
+// ZREVRANK, ZSCAN.
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/number.h"
+#include "commands/collection_scan.h"
 #include "commands/groups.h"
 #include "commands/typed_key.h"
 #include "server/command_context.h"
@@ -204,6 +207,15 @@ void zrevrank(CommandContext& ctx) {
   reply_rank(ctx, true);
 }
 
+void zscan(CommandContext& ctx) {
+  scan_collection<SortedSet>(ctx, [](std::vector<std::string>& out, const CollectionScanOptions&,
+                                     std::string_view member, double score) {
+    char text[base::kMaxDoubleText];
+    out.emplace_back(member);
+    out.emplace_back(text, base::format_double(score, text));
+  });
+}
+
 constexpr CommandRow kSortedSetRows[] = {
     {"ZADD",
      zadd,
@@ -263,6 +275,18 @@ constexpr CommandRow kSortedSetRows[] = {
      "O(log(N))",
      "Returns the index of a member in a sorted set ordered by descending scores.",
      {.history = "7.2.0 Added the optional `WITHSCORE` argument."}},
+    {"ZSCAN",
+     zscan,
+     "key cursor [MATCH pattern] [COUNT count]",
+     kReadOnly,
+     keys(1).ro().access(),
+     kAclSortedSet,
+     Group::kSortedSet,
+     "2.8.0",
+     "O(1) for every call. O(N) for a complete iteration, including enough command calls for the "
+     "cursor to return back to 0. N is the number of elements inside the collection.",
+     "Iterates over members and scores of a sorted set.",
+     {.tips = "nondeterministic_output"}},
     {"ZSCORE", zscore, "key member", kReadOnly | kFast, keys(1).ro().access(), kAclSortedSet,
      Group::kSortedSet, "1.2.0", "O(1)", "Returns the score of a member in a sorted set."},
 };

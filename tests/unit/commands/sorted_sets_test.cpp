@@ -19,7 +19,7 @@ class SortedSetServer : public ServerFixture {
   SortedSetServer()
       : ServerFixture({commands::sorted_set_algebra_rows(), commands::sorted_set_pop_rows(),
                        commands::sorted_set_range_rows(), commands::sorted_set_rows(),
-                       commands::string_rows()}) {}
+                       commands::set_rows(), commands::string_rows()}) {}
   // Makes new sorted sets large from the first member on, or not.
   void set_large(bool large) {
     database().environment().limits.zset_max_listpack_entries = large ? 0 : 128;
@@ -166,6 +166,37 @@ TEST_CASE("A sorted set holds what a model holds, over many random changes", "[s
     });
     REQUIRE(held == std::vector(order.begin(), order.end()));
   }
+}
+
+TEST_CASE("Plain sets take part in the algebra with a score of 1", "[sorted_sets]") {
+  SortedSetServer server;
+  server.set_large(GENERATE(false, true));
+  TestClient client(server);
+  client.run("ZADD sorted 5 a 6 b 7 7");
+  client.run("SADD plain b c");
+  client.run("SADD numbers 7 8");
+  CHECK(client.run("ZUNION 2 sorted plain WEIGHTS 1 10 WITHSCORES") ==
+        bulks({"a", "5", "7", "7", "c", "10", "b", "16"}));
+  CHECK(client.run("ZINTER 2 plain sorted AGGREGATE MIN WITHSCORES") == bulks({"b", "1"}));
+  CHECK(client.run("ZDIFF 3 sorted plain numbers WITHSCORES") == bulks({"a", "5"}));
+  CHECK(client.run("ZDIFF 2 plain plain") == bulks({}));
+  CHECK(client.run("ZINTERCARD 2 numbers sorted") == integer(1));
+  CHECK(client.run("ZUNIONSTORE plain 1 plain") == integer(2));
+  CHECK(client.run("ZRANGE plain 0 -1 WITHSCORES") == bulks({"b", "1", "c", "1"}));
+  client.run("SET text a");
+  CHECK(client.run("ZUNION 2 plain text") == kWrongType);
+}
+
+TEST_CASE("ZSCAN gives members and scores", "[sorted_sets]") {
+  SortedSetServer server;
+  server.set_large(GENERATE(false, true));
+  TestClient client(server);
+  client.run("ZADD key 1.5 a 2 b");
+  CHECK(client.run("ZSCAN key 0 MATCH a COUNT 100") == "*2\r\n" + bulk("0") + bulks({"a", "1.5"}));
+  CHECK(client.run("ZSCAN none 0") == "*2\r\n" + bulk("0") + bulks({}));
+  CHECK(client.run("ZSCAN key 0 NOVALUES") ==
+        error("ERR NOVALUES option can only be used in HSCAN"));
+  CHECK(client.run("ZSCAN key x") == error("ERR invalid cursor"));
 }
 
 }  // namespace latchkey::tests
