@@ -19,7 +19,9 @@ void add_all(server::CommandTable& table) {
   table.add(info_rows());
   table.add(key_rows());
   table.add(lcs_rows());
+  table.add(list_move_rows());
   table.add(list_rows());
+  table.add(list_search_rows());
   table.add(lolwut_rows());
   table.add(memory_rows());
   table.add(object_rows());

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "commands/groups.h"
+#include "commands/list_steps.h"
 #include "commands/typed_key.h"
 #include "server/command_context.h"
 #include "store/value/list.h"
@@ -15,20 +16,6 @@ using store::KeyRef;
 using store::List;
 
 namespace {
-
-enum class End : uint8_t { kLeft, kRight };
-
-const store::ValueLimits& limits(CommandContext& ctx) {
-  return ctx.db.environment().limits;
-}
-
-void reply_element(CommandContext& ctx, const List::Element& element) {
-  element.is_integer ? ctx.reply.bulk(element.integer) : ctx.reply.bulk(element.bytes);
-}
-
-List::Cursor end_of(const List& list, End end) {
-  return list.at(end == End::kLeft ? 0 : -1);
-}
 
 // What is left of `first` .. `last` (negative: from the end) within `size` elements.
 struct Range {
@@ -80,13 +67,6 @@ void rpushx(CommandContext& ctx) {
   push(ctx, End::kRight, true);
 }
 
-// Tells of elements gone from one end or from within, and lets the list shrink.
-void removed_elements(CommandContext& ctx, KeyRef& ref, std::string_view key,
-                      std::string_view event) {
-  ctx.changed(key, EventClass::kList, event);
-  if (!erase_if_empty<List>(ctx, ref, key)) value_of<List>(ref).has_shrunk(limits(ctx));
-}
-
 void pop(CommandContext& ctx, End end) {
   if (ctx.args.size() > 3) return ctx.wrong_arity();
   const bool counted = ctx.args.size() == 3;
@@ -103,15 +83,7 @@ void pop(CommandContext& ctx, End end) {
   }
   const size_t count = std::min(static_cast<size_t>(wanted), list->size());
   if (counted) ctx.reply.array(count);
-  if (count == 0) return;
-  List::Cursor cursor = end_of(*list, end);
-  for (size_t i = 0; i < count; ++i) {
-    reply_element(ctx, list->get(cursor));
-    if (i + 1 < count) cursor = end == End::kLeft ? list->next(cursor) : list->previous(cursor);
-  }
-  list->erase_range(end == End::kLeft ? 0 : list->size() - count, count);
-  ctx.effects.count(count - 1);
-  removed_elements(ctx, ref, key, end == End::kLeft ? "lpop" : "rpop");
+  if (count != 0) pop_elements(ctx, ref, key, end, count);
 }
 
 void lpop(CommandContext& ctx) {
