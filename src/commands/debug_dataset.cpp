@@ -143,12 +143,15 @@ void debug_object(CommandContext& ctx) {
   if (!ref) return;
   const store::Environment& environment = ctx.db.environment();
   const uint32_t idle = (environment.access_clock - ref->access()) & store::Entry::kMaxAccess;
+  // How long a collection would be in a snapshot only the writer of snapshots could tell.
+  char length[48] = "";
+  if (ref->is_string())
+    std::snprintf(length, sizeof(length), "serializedlength:%zu ", serialized_length(*ref));
   char text[256];
-  std::snprintf(
-      text, sizeof(text),
-      "Value at:%p refcount:1 encoding:%s serializedlength:%zu lru:%u lru_seconds_idle:%u",
-      static_cast<const void*>(&*ref), std::string(ref->encoding_name()).c_str(),
-      serialized_length(*ref), ref->access(), environment.use_lfu ? 0 : idle);
+  std::snprintf(text, sizeof(text),
+                "Value at:%p refcount:1 encoding:%s %slru:%u lru_seconds_idle:%u",
+                static_cast<const void*>(&*ref), std::string(ref->encoding_name()).c_str(), length,
+                ref->access(), environment.use_lfu ? 0 : idle);
   ctx.reply.status(text);
 }
 
