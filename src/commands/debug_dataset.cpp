@@ -20,9 +20,10 @@ namespace {
 
 constexpr size_t kFirstArgument = 2;
 
-// The named key without marking it as used, or a refusal.
+// The named key, even if it has expired, without marking it as used; or a refusal.
 KeyRef find_key(CommandContext& ctx) {
-  const KeyRef ref = ctx.db.find(ctx.args[kFirstArgument], Keyspace::kPeek);
+  const KeyRef ref =
+      ctx.db.find(ctx.args[kFirstArgument], Keyspace::kPeek | Keyspace::kEvenExpired);
   if (!ref) ctx.reply.error("ERR no such key");
   return ref;
 }

@@ -1,5 +1,6 @@
 // SHUTDOWN, TIME.
 #include "server/server.h"
+#include "server/dispatcher.h"
 
 #include <string>
 
@@ -42,7 +43,9 @@ void shutdown(CommandContext& ctx) {
 
 void time(CommandContext& ctx) {
   constexpr int64_t kMicroseconds = 1'000'000;
-  const int64_t now_us = ctx.server.clock().wall_us();
+  // Within a transaction or a script time stands still.
+  if (!ctx.server.dispatcher().in_nested_call()) ctx.server.refresh_clock();
+  const int64_t now_us = ctx.server.now_us();
   ctx.reply.array(2);
   ctx.reply.bulk(now_us / kMicroseconds);
   ctx.reply.bulk(now_us % kMicroseconds);

@@ -146,6 +146,10 @@ bool Engine::may_run(CommandContext& ctx, const Script& script, bool read_only) 
     ctx.reply.error("ERR Can not execute a script with write flag using *_ro command.");
     return false;
   }
+  if ((server_.state() & server::kStateFewReplicas) != 0) {
+    ctx.reply.error(server::kFewReplicas);
+    return false;
+  }
   if (run_.out_of_memory && (script.flags & kAllowOom) == 0) {
     ctx.reply.error(kOutOfMemory);
     return false;
@@ -228,6 +232,8 @@ std::string_view Engine::refusal(const Command& command) const {
   if (command.has(kWrite | kMayReplicate) && run_.read_only) {
     return "ERR Write commands are not allowed from read-only scripts.";
   }
+  if (command.has(kWrite) && (server_.state() & server::kStateFewReplicas) != 0)
+    return server::kFewReplicas;
   // A script that has begun to write goes on, so that it does not end half done.
   if (run_.out_of_memory && command.has(kDenyOom) && !run_.allow_oom && !run_.has_written)
     return kOutOfMemory;

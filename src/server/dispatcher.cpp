@@ -29,6 +29,12 @@ bool may_run_while_busy(const Command& command, Arguments args) {
   return args.size() == 2 && is_word(args[1], "NOSAVE");
 }
 
+// Queued commands are refused when they are queued; EXEC by what its queue holds.
+uint32_t effective_flags(const Client& client, const Command& command) {
+  if (client.transaction == nullptr || command.full_name != "exec") return command.flags;
+  return command.flags | client.transaction->command_flags;
+}
+
 // A word as it is shown to a client: as the reference's, it ends at a NUL.
 std::string quote(std::string_view text, size_t most) {
   return "'" + std::string(text.substr(0, std::min(most, text.find('\0')))) + "'";
@@ -153,6 +159,10 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   }
   if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command))
     return Outcome::kDone;
+  if ((state & kStateFewReplicas) != 0 && !from_script &&
+      (effective_flags(client, command) & kWrite) != 0) {
+    return refuse(kFewReplicas);
+  }
   if (client.has(kClientSubscribed) && !client.reply.is_resp3() &&
       !may_run_while_subscribed(command)) {
     return refuse("ERR Can't execute '" + command.full_name +
@@ -190,10 +200,7 @@ bool Dispatcher::may_run_while_subscribed(const Command& command) const {
 }
 
 bool Dispatcher::refuse_out_of_memory(Client& client, Command& command) {
-  // Queued commands are refused when they are queued; EXEC by what its queue holds.
-  uint32_t flags = command.flags;
-  if (client.transaction != nullptr && command.full_name == "exec")
-    flags |= client.transaction->command_flags;
+  const uint32_t flags = effective_flags(client, command);
   // Room is made before any command; a script's commands find what there was when it began.
   const bool enough =
       client.has(kClientScript)

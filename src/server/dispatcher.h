@@ -13,6 +13,9 @@
 
 namespace latchkey::server {
 
+// Refuses writes while there are fewer replicas than min-replicas-to-write.
+inline constexpr std::string_view kFewReplicas = "NOREPLICAS Not enough good replicas to write.";
+
 class Dispatcher {
  public:
   enum class Outcome : uint8_t {
@@ -29,6 +32,9 @@ class Dispatcher {
   // The command (or subcommand) that a request names, or null. Containers with an unknown
   // subcommand give null too.
   Command* lookup(Arguments args) const { return server_commands().find_request(args); }
+
+  // Whether the command being run is one of a transaction or script.
+  bool in_nested_call() const { return depth_ > 1; }
 
   // Runs a command whose right to run has been checked: by execute(), by EXEC for queued ones, by a
   // script's own gate.

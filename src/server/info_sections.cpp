@@ -296,6 +296,7 @@ void stats_section(InfoText& text, Server& server) {
 void replication_section(InfoText& text, Server& server) {
   text.field("role", "master");
   text.field("connected_slaves", 0);
+  if ((server.state() & kStateFewReplicas) != 0) text.field("min_slaves_good_slaves", 0);
   text.field("master_failover_state", "no-failover");
   text.field("master_replid", server.replication_id());
   text.field("master_replid2", std::string(server.replication_id().size(), '0'));

@@ -139,7 +139,8 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   config_.on_change(
       {"hash-max-listpack-entries", "hash-max-listpack-value", "set-max-intset-entries",
        "set-max-listpack-entries", "set-max-listpack-value", "zset-max-listpack-entries",
-       "zset-max-listpack-value", "list-max-listpack-size", "list-compress-depth"},
+       "zset-max-listpack-value", "list-max-listpack-size", "list-compress-depth",
+       "min-replicas-to-write", "min-replicas-max-lag"},
       [this](std::string*) {
         apply_settings();
         return true;
@@ -186,10 +187,13 @@ void Server::apply_settings() {
       .list_compress_depth = values.list_compress_depth,
   };
   set_state(kStateMemoryLimit, values.maxmemory != 0);
+  // No replica ever connects yet, so that any number wanted is too many.
+  set_state(kStateFewReplicas, values.min_replicas_to_write > 0 && values.min_replicas_max_lag > 0);
 }
 
 void Server::refresh_clock() {
-  environment_.now_ms = clock_.wall_us() / 1000;
+  now_us_ = clock_.wall_us();
+  environment_.now_ms = now_us_ / 1000;
   environment_.access_clock =
       static_cast<uint32_t>(environment_.now_ms / 1000) & store::Entry::kMaxAccess;
 }
@@ -330,11 +334,11 @@ bool Server::evict_one() {
 }
 
 void Server::note_excess(bool over_limit) {
-  const int64_t now_us = clock_.monotonic_us();
+  const int64_t monotonic_us = clock_.monotonic_us();
   if (over_limit) {
-    if (excess_since_us_ < 0) excess_since_us_ = now_us;
+    if (excess_since_us_ < 0) excess_since_us_ = monotonic_us;
   } else if (excess_since_us_ >= 0) {
-    stats_.eviction_exceeded_us += static_cast<uint64_t>(now_us - excess_since_us_);
+    stats_.eviction_exceeded_us += static_cast<uint64_t>(monotonic_us - excess_since_us_);
     excess_since_us_ = -1;
   }
 }
@@ -344,15 +348,15 @@ int64_t Server::current_excess_us() const {
 }
 
 void Server::sample_rates() {
-  const int64_t now_us = clock_.monotonic_us();
-  if (now_us - sampled_us_ < kSampleIntervalUs) return;
-  sampled_us_ = now_us;
-  stats_.commands_rate.sample(now_us, stats_.commands_processed);
+  const int64_t monotonic_us = clock_.monotonic_us();
+  if (monotonic_us - sampled_us_ < kSampleIntervalUs) return;
+  sampled_us_ = monotonic_us;
+  stats_.commands_rate.sample(monotonic_us, stats_.commands_processed);
   if (loop_ == nullptr) return;
   const net::Loop::Counters& counters = loop_->counters();
-  stats_.input_rate.sample(now_us, counters.bytes_read);
-  stats_.output_rate.sample(now_us, counters.bytes_written);
-  stats_.turns_rate.sample(now_us, counters.cycles);
+  stats_.input_rate.sample(monotonic_us, counters.bytes_read);
+  stats_.output_rate.sample(monotonic_us, counters.bytes_written);
+  stats_.turns_rate.sample(monotonic_us, counters.cycles);
   stats_.turn_duration.sample(static_cast<uint64_t>(cycle_clock_.to_us(counters.busy_ticks)),
                               counters.cycles);
 }

@@ -47,6 +47,7 @@ enum ServerState : uint32_t {
   kStateBusy = 1u << 1,         // a script runs longer than it should
   kStateLoading = 1u << 2,      // the dataset is being loaded
   kStateMemoryLimit = 1u << 3,  // maxmemory is set
+  kStateFewReplicas = 1u << 4,  // there are fewer replicas than min-replicas-to-write
 };
 
 class Server {
@@ -99,6 +100,8 @@ class Server {
   // Called once per batch.
   void refresh_clock();
   int64_t now_ms() const { return environment_.now_ms; }
+  // The same moment in microseconds.
+  int64_t now_us() const { return now_us_; }
 
   // What the server does by itself, at most some milliseconds of it: active expiry, timeouts,
   // figures. Called by the loop's timers; tests on virtual time call it.
@@ -185,6 +188,7 @@ class Server {
   base::BufferPool buffer_pool_;
   base::CycleClock cycle_clock_;
   store::Environment environment_;
+  int64_t now_us_ = 0;
   std::unique_ptr<ExpiryNotifier> expiry_notifier_;
   std::vector<std::unique_ptr<store::Keyspace>> databases_;
   CommandTable commands_;

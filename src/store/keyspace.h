@@ -114,7 +114,13 @@ class Keyspace {
   // For `deadline_ms` parameters: leave the deadline as it is.
   static constexpr int64_t kKeepDeadline = -2;
 
-  enum Find : uint8_t { kTouch = 0, kNoTouch = 1, kNoStats = 2, kPeek = kNoTouch | kNoStats };
+  enum Find : uint8_t {
+    kTouch = 0,
+    kNoTouch = 1,
+    kNoStats = 2,
+    kPeek = kNoTouch | kNoStats,
+    kEvenExpired = 4,  // finds what has expired and was not removed yet
+  };
 
   Keyspace(int index, Environment& environment);
   ~Keyspace();
@@ -149,7 +155,8 @@ class Keyspace {
   // The same where prefetch_bucket() has given the key's hash.
   KeyRef find_hashed(std::string_view key, uint64_t hash, uint8_t how = kTouch) {
     Entry** slot = table_.find(key, hash);
-    if (slot != nullptr && (*slot)->has_deadline()) slot = unless_expired(slot, hash);
+    if (slot != nullptr && (*slot)->has_deadline() && (how & kEvenExpired) == 0)
+      slot = unless_expired(slot, hash);
     if (slot == nullptr) {
       if ((how & kNoStats) == 0) ++environment_.misses;
       return {key, hash, nullptr};

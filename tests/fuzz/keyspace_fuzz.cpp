@@ -1,7 +1,6 @@
 // Two databases against two maps: the input is a list of operations, each a byte and what it needs.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,39 +8,20 @@
 #include <vector>
 
 #include "base/number.h"
+#include "input.h"
 #include "store/keyspace.h"
 
 namespace {
 
 using namespace latchkey;
+using fuzz::Input;
+using fuzz::require;
 using store::DetachedEntry;
 using store::Environment;
 using store::KeyRef;
 using store::Keyspace;
 
 constexpr int64_t kNone = Keyspace::kNoDeadline;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-// Gives the input out piece by piece; zeros when it is used up.
-class Input {
- public:
-  Input(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  bool empty() const { return position_ == size_; }
-  uint8_t byte() { return position_ < size_ ? data_[position_++] : 0; }
-  uint64_t word() {
-    uint64_t value = 0;
-    for (int i = 0; i < 8; ++i) value = value << 8 | byte();
-    return value;
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-  size_t position_ = 0;
-};
 
 struct Expected {
   std::string value;

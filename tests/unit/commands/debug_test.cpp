@@ -88,6 +88,11 @@ TEST_CASE("DEBUG OBJECT tells how a key is stored") {
   CHECK(told.find(" refcount:1 encoding:embstr serializedlength:6 lru:") != std::string::npos);
   CHECK(told.ends_with(" lru_seconds_idle:3\r\n"));
   CHECK(client.run("DEBUG OBJECT missing") == tests::error("ERR no such key"));
+  client.run("DEBUG SET-ACTIVE-EXPIRE 0");
+  client.run("SET name value PX 1");
+  server.advance_ms(2);
+  CHECK(client.run("DEBUG OBJECT name").starts_with("+Value at:0x"));
+  CHECK(client.run("GET name") == tests::kNull);
 }
 
 TEST_CASE("DEBUG HTSTATS describes the tables of a database") {

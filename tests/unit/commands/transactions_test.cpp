@@ -9,8 +9,8 @@ namespace {
 
 struct TransactionsFixture : ServerFixture {
   TransactionsFixture()
-      : ServerFixture(
-            {commands::counter_rows(), commands::string_rows(), commands::transaction_rows()}) {}
+      : ServerFixture({commands::counter_rows(), commands::string_rows(),
+                       commands::transaction_rows(), commands::config_rows()}) {}
 };
 
 }  // namespace
@@ -45,6 +45,25 @@ TEST_CASE("An error while queueing aborts the transaction", "[transactions]") {
   client.run("SET a 1");
   CHECK(client.run("EXEC") == error("EXECABORT Transaction discarded because of previous errors."));
   CHECK(client.run("GET a") == kNull);
+}
+
+TEST_CASE("Nothing is written while there are fewer replicas than wanted", "[transactions]") {
+  constexpr std::string_view kRefusal = "NOREPLICAS Not enough good replicas to write.";
+  TransactionsFixture server;
+  TestClient client(server);
+  TestClient other(server);
+  client.run("MULTI");
+  client.run("INCR a");
+  other.run("CONFIG SET min-replicas-to-write 1");
+  CHECK(client.run("EXEC") ==
+        error("EXECABORT Transaction discarded because of: " + std::string(kRefusal)));
+  CHECK(client.run("SET a 1") == error(kRefusal));
+  CHECK(client.run("GET a") == kNull);
+  client.run("MULTI");
+  client.run("GET a");
+  CHECK(client.run("EXEC") == array({std::string(kNull)}));
+  other.run("CONFIG SET min-replicas-max-lag 0");
+  CHECK(client.run("SET a 1") == kOk);
 }
 
 TEST_CASE("An EXEC that is refused ends the transaction and its watches", "[transactions]") {

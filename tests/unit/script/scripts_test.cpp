@@ -249,6 +249,15 @@ TEST_CASE("Without memory a script may read, and finish what it has begun to wri
   CHECK(scripts.eval("#!lua flags=allow-oom\nreturn redis.call('set', 'a', 'b')") == kOk);
 }
 
+TEST_CASE("With fewer replicas than wanted a script may only read") {
+  Scripts scripts("min-replicas-to-write 1");
+  constexpr std::string_view kRefusal = "NOREPLICAS Not enough good replicas to write.";
+  CHECK(scripts.eval("return redis.call('get', 'a')") == kNull);
+  CHECK(scripts.error_of("return redis.call('set', 'a', 'b')") == "-" + std::string(kRefusal));
+  CHECK(scripts.eval("#!lua\nreturn 1") == error(kRefusal));
+  CHECK(scripts.eval("#!lua flags=no-writes\nreturn 1") == integer(1));
+}
+
 TEST_CASE("A script's commands come from no client that others see") {
   Scripts scripts;
   const size_t before = scripts.server.server.clients().size();
