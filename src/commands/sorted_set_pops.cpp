@@ -1,4 +1,6 @@
 // The ends of sorted sets, and members by chance: ZPOPMIN, ZPOPMAX, ZMPOP, ZRANDMEMBER.
+#include "commands/sorted_set_pops.h"
+
 #include <algorithm>
 #include <string>
 #include <unordered_set>
@@ -16,23 +18,16 @@ using store::KeyRef;
 using store::RankRange;
 using store::SortedSet;
 
-namespace {
-
 // --- The ends -----------------------------------------------------------------------------------
 
-// Members at one end, as a range.
-RankRange end_of(const SortedSet& set, bool highest, size_t count) {
+RankRange members_at_end(const SortedSet& set, bool highest, size_t count) {
   count = std::min(count, set.size());
   return {highest ? set.size() - count : 0, count};
 }
 
-// Sends and removes members from an end of the set at `ref`; `nested` sends each with its score as
-// an array of its own.
-void pop(CommandContext& ctx, KeyRef& ref, std::string_view key, bool highest, size_t count,
-         bool nested) {
+void send_and_remove(CommandContext& ctx, KeyRef& ref, std::string_view key, bool highest,
+                     RankRange ranks, bool nested) {
   SortedSet& set = value_of<SortedSet>(ref);
-  const RankRange ranks = end_of(set, highest, count);
-  ctx.reply.array(nested ? ranks.count : ranks.count * 2);
   set.for_each(ranks, highest, [&](std::string_view member, double score) {
     if (nested) ctx.reply.array(2);
     ctx.reply.bulk(member);
@@ -44,6 +39,53 @@ void pop(CommandContext& ctx, KeyRef& ref, std::string_view key, bool highest, s
   erase_if_empty<SortedSet>(ctx, ref, key);
 }
 
+bool MultiPop::read(CommandContext& ctx, size_t first) {
+  int64_t key_count;
+  if (!ctx.read_int64_in(ctx.args[first], 1, INT64_MAX, &key_count,
+                         "ERR numkeys should be greater than 0"))
+    return false;
+  ArgReader reader(ctx.args, first + 1);
+  if (static_cast<uint64_t>(key_count) >= reader.left()) {
+    ctx.syntax_error();
+    return false;
+  }
+  keys = ctx.args.subspan(first + 1, static_cast<size_t>(key_count));
+  reader = ArgReader(ctx.args, first + 1 + keys.size());
+  highest = reader.word("MAX");
+  if (!highest && !reader.word("MIN")) {
+    ctx.syntax_error();
+    return false;
+  }
+  int64_t wanted = 1;
+  if (std::string_view text;
+      reader.word("COUNT", &text) &&
+      !ctx.read_int64_in(text, 1, INT64_MAX, &wanted, "ERR count should be greater than 0"))
+    return false;
+  if (reader.more()) {
+    ctx.syntax_error();
+    return false;
+  }
+  count = static_cast<size_t>(wanted);
+  return true;
+}
+
+bool MultiPop::serve(CommandContext& ctx) const {
+  for (const std::string_view key : keys) {
+    KeyRef ref = ctx.db.find_for_write(key);
+    if (!ref) continue;
+    if (!ctx.is_type(ref, SortedSet::kType)) return true;
+    const RankRange ranks = members_at_end(value_of<SortedSet>(ref), highest, count);
+    ctx.reply.array(2);
+    ctx.reply.bulk(key);
+    ctx.reply.array(ranks.count);
+    send_and_remove(ctx, ref, key, highest, ranks, true);
+    return true;
+  }
+  return false;
+}
+
+namespace {
+
 void pop_from_key(CommandContext& ctx, bool highest) {
   if (ctx.args.size() > 3) return ctx.syntax_error();
   const bool counted = ctx.args.size() == 3;
@@ -54,7 +96,11 @@ void pop_from_key(CommandContext& ctx, bool highest) {
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   if (!ctx.is_type(ref, SortedSet::kType)) return;
   if (!ref || count == 0) return ctx.reply.empty_array();
-  pop(ctx, ref, ctx.args[1], highest, static_cast<size_t>(count), counted && ctx.reply.is_resp3());
+  const bool nested = counted && ctx.reply.is_resp3();
+  const RankRange ranks =
+      members_at_end(value_of<SortedSet>(ref), highest, static_cast<size_t>(count));
+  ctx.reply.array(nested ? ranks.count : ranks.count * 2);
+  send_and_remove(ctx, ref, ctx.args[1], highest, ranks, nested);
 }
 
 void zpopmin(CommandContext& ctx) {
@@ -66,32 +112,9 @@ void zpopmax(CommandContext& ctx) {
 }
 
 void zmpop(CommandContext& ctx) {
-  int64_t key_count;
-  if (!ctx.read_int64_in(ctx.args[1], 1, INT64_MAX, &key_count,
-                         "ERR numkeys should be greater than 0"))
-    return;
-  ArgReader reader(ctx.args, 2);
-  if (static_cast<uint64_t>(key_count) >= reader.left()) return ctx.syntax_error();
-  const Arguments keys = ctx.args.subspan(2, static_cast<size_t>(key_count));
-  reader = ArgReader(ctx.args, 2 + keys.size());
-  const bool highest = reader.word("MAX");
-  if (!highest && !reader.word("MIN")) return ctx.syntax_error();
-  int64_t count = 1;
-  if (std::string_view text;
-      reader.word("COUNT", &text) &&
-      !ctx.read_int64_in(text, 1, INT64_MAX, &count, "ERR count should be greater than 0"))
-    return;
-  if (reader.more()) return ctx.syntax_error();
-
-  for (const std::string_view key : keys) {
-    KeyRef ref = ctx.db.find_for_write(key);
-    if (!ref) continue;
-    if (!ctx.is_type(ref, SortedSet::kType)) return;
-    ctx.reply.array(2);
-    ctx.reply.bulk(key);
-    return pop(ctx, ref, key, highest, static_cast<size_t>(count), true);
-  }
-  ctx.reply.null_array();
+  MultiPop wanted;
+  if (!wanted.read(ctx, 1)) return;
+  if (!wanted.serve(ctx)) ctx.reply.null_array();
 }
 
 // --- By chance ----------------------------------------------------------------------------------

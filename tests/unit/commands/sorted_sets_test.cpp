@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "commands/groups.h"
+#include "server/blocking.h"
 #include "store/value/sorted_set.h"
 #include "unit/server_fixture.h"
 
@@ -19,7 +20,8 @@ class SortedSetServer : public ServerFixture {
   SortedSetServer()
       : ServerFixture({commands::sorted_set_algebra_rows(), commands::sorted_set_pop_rows(),
                        commands::sorted_set_range_rows(), commands::sorted_set_rows(),
-                       commands::set_rows(), commands::string_rows()}) {}
+                       commands::sorted_set_wait_rows(), commands::set_rows(),
+                       commands::string_rows(), commands::transaction_rows()}) {}
   // Makes new sorted sets large from the first member on, or not.
   void set_large(bool large) {
     database().environment().limits.zset_max_listpack_entries = large ? 0 : 128;
@@ -197,6 +199,44 @@ TEST_CASE("ZSCAN gives members and scores", "[sorted_sets]") {
   CHECK(client.run("ZSCAN key 0 NOVALUES") ==
         error("ERR NOVALUES option can only be used in HSCAN"));
   CHECK(client.run("ZSCAN key x") == error("ERR invalid cursor"));
+}
+
+TEST_CASE("Clients wait for members of sorted sets", "[sorted_sets]") {
+  SortedSetServer server;
+  TestClient lowest(server);
+  TestClient highest(server);
+  TestClient several(server);
+  TestClient other(server);
+  CHECK(lowest.run("BZPOPMIN none key 0").empty());
+  CHECK(highest.run("BZPOPMAX key 0").empty());
+  CHECK(several.run("BZMPOP 0 2 key none MAX COUNT 2").empty());
+  other.run("SET key x");
+  other.run("SET key y");
+  CHECK(lowest.take_output().empty());
+  other.run("GETDEL key");
+  CHECK(other.run("ZADD key 1 a 2 b 3 c 4 d 5 e") == integer(5));
+  CHECK(lowest.take_output() == bulks({"key", "a", "1"}));
+  CHECK(highest.take_output() == bulks({"key", "e", "5"}));
+  CHECK(several.take_output() ==
+        array({bulk("key"), array({bulks({"d", "4"}), bulks({"c", "3"})})}));
+  CHECK(other.run("BZPOPMIN key 0") == bulks({"key", "b", "2"}));
+  CHECK(server.server.blocking().keys() == 0);
+}
+
+TEST_CASE("Waiting for sorted sets is refused with an error that fits", "[sorted_sets]") {
+  SortedSetServer server;
+  TestClient client(server);
+  client.run("SET text x");
+  CHECK(client.run("BZPOPMIN text 0") == kWrongType);
+  CHECK(client.run("BZPOPMAX key -1") == error("ERR timeout is negative"));
+  CHECK(client.run("BZMPOP 0 0 key MIN") == error("ERR numkeys should be greater than 0"));
+  CHECK(client.run("BZMPOP 0 1 key MIN COUNT 0") == error("ERR count should be greater than 0"));
+  CHECK(client.run("BZMPOP 0 1 key WRONG") == error("ERR syntax error"));
+  CHECK(client.run("BZMPOP -1 1 key WRONG") == error("ERR syntax error"));
+  CHECK(client.run("BZMPOP -1 1 key MIN") == error("ERR timeout is negative"));
+  client.run("MULTI");
+  client.run("BZPOPMIN key 0");
+  CHECK(client.run("EXEC") == array({std::string(kNullArray)}));
 }
 
 }  // namespace latchkey::tests
