@@ -22,6 +22,7 @@ void add_all(server::CommandTable& table) {
   table.add(list_move_rows());
   table.add(list_rows());
   table.add(list_search_rows());
+  table.add(list_wait_rows());
   table.add(lolwut_rows());
   table.add(memory_rows());
   table.add(object_rows());
