@@ -1,6 +1,7 @@
 // Lists: pushing, popping, reading and changing elements.
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 
 #include "commands/groups.h"
@@ -175,13 +176,12 @@ void ltrim(CommandContext& ctx) {
 
 void lrem(CommandContext& ctx) {
   int64_t wanted = 0;
-  if (!ctx.read_int64(ctx.args[2], &wanted)) return;
+  if (!ctx.read_int64_in(ctx.args[2], -INT64_MAX, INT64_MAX, &wanted)) return;
   const std::string_view key = ctx.args[1];
   KeyRef ref = ctx.db.find_for_write(key);
   List* list = value_at<List>(ctx, ref);
   if (list == nullptr) return ref ? void() : ctx.reply.integer(0);
-  const uint64_t most =
-      wanted < 0 ? uint64_t{0} - static_cast<uint64_t>(wanted) : static_cast<uint64_t>(wanted);
+  const auto most = static_cast<uint64_t>(std::abs(wanted));
   uint64_t gone = 0;
   // From the end, what follows an element that goes has been looked at already.
   List::Cursor cursor = list->at(wanted < 0 ? -1 : 0);

@@ -28,6 +28,11 @@ bool exceeds_fill(int fill, size_t bytes, size_t elements) {
   return fill >= 0 && elements > static_cast<size_t>(std::max(fill, 1));
 }
 
+bool exceeds_half_of_fill(int fill, size_t bytes, size_t elements) {
+  if (fill < 0) return bytes > most_bytes(fill) / 2;
+  return elements > static_cast<size_t>(std::max(fill, 1)) / 2;
+}
+
 Quicklist::Quicklist(const Quicklist& other) {
   for (const Node* node = other.first_; node != nullptr; node = node->next) {
     auto copy = std::make_unique<Node>(*node);

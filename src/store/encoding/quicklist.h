@@ -24,6 +24,9 @@ namespace latchkey::store {
 
 // Whether a listpack of so many bytes and elements is more than `fill` allows a node.
 bool exceeds_fill(int fill, size_t bytes, size_t elements);
+// Whether it is more than half of that, by the measure alone that `fill` names: bytes do not matter
+// where elements are counted.
+bool exceeds_half_of_fill(int fill, size_t bytes, size_t elements);
 
 class Quicklist {
  public:

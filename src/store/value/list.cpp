@@ -45,7 +45,7 @@ void List::has_shrunk(const ValueLimits& limits) {
   if (chain_ == nullptr || chain_->nodes() != 1) return;
   const Quicklist::Node& node = *chain_->first_node();
   if (node.is_plain ||
-      exceeds_fill(limits.list_max_listpack_size, node.pack.byte_size() * 2, node.count * 2))
+      exceeds_half_of_fill(limits.list_max_listpack_size, node.pack.byte_size(), node.count))
     return;
   pack_ = chain_->release();
   chain_.reset();

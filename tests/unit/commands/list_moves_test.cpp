@@ -11,9 +11,33 @@ struct ListServer : ServerFixture {
   ListServer()
       : ServerFixture({commands::list_move_rows(), commands::list_rows(),
                        commands::list_search_rows(), commands::string_rows()}) {}
+  std::string encoding(std::string_view key) {
+    return std::string(database().find(key, store::Keyspace::kPeek)->encoding_name());
+  }
 };
 
 }  // namespace
+
+TEST_CASE("A list that is measured in elements shrinks back by their number alone", "[lists]") {
+  ListServer server;
+  TestClient client(server);
+  server.database().environment().limits.list_max_listpack_size = 8;
+  const std::string half(5000, 'x');
+  client.run("RPUSH key " + half + " " + half + " a b");
+  CHECK(server.encoding("key") == "quicklist");
+  client.run("LPOP key");
+  CHECK(server.encoding("key") == "listpack");
+}
+
+TEST_CASE("LREM refuses the count whose opposite is no number", "[lists]") {
+  ListServer server;
+  TestClient client(server);
+  client.run("RPUSH key a b a");
+  CHECK(client.run("LREM key -9223372036854775808 a") ==
+        error("ERR value is out of range, value must between -9223372036854775807 and "
+              "9223372036854775807"));
+  CHECK(client.run("LREM key -9223372036854775807 a") == integer(2));
+}
 
 TEST_CASE("LMOVE takes from one list and gives to another", "[lists]") {
   ListServer server;
