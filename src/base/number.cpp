@@ -67,9 +67,9 @@ bool is_space(char byte) {
 }
 
 // The text as the C library reads it, but the whole of it, with no space before, and never NaN, nor
-// a number that rounds to infinity or to zero.
+// a number that rounds to infinity or to zero unless it may (`rounded`).
 template <typename Float>
-bool parse_float(std::string_view text, Float* value) {
+bool parse_float(std::string_view text, Float* value, bool rounded = false) {
   using Reader = FloatReader<Float>;
   if (text.empty() || text.size() > Reader::kLongestText || is_space(text[0])) return false;
 
@@ -88,7 +88,7 @@ bool parse_float(std::string_view text, Float* value) {
   errno = 0;
   const Float result = Reader::read(terminated, &end);
   if (end != terminated + text.size() || std::isnan(result)) return false;
-  if (errno == ERANGE && (std::isinf(result) || result == 0)) return false;
+  if (!rounded && errno == ERANGE && (std::isinf(result) || result == 0)) return false;
   *value = result;
   return true;
 }
@@ -169,6 +169,10 @@ bool parse_double(std::string_view text, double* value) {
   return parse_float(text, value);
 }
 
+bool parse_rounded_double(std::string_view text, double* value) {
+  return text.find_first_of("xX") == std::string_view::npos && parse_float(text, value, true);
+}
+
 bool parse_long_double(std::string_view text, long double* value) {
   return parse_float(text, value);
 }
@@ -197,6 +201,12 @@ size_t format_int64(int64_t value, char* out) {
 
 size_t format_double(double value, char* out) {
   constexpr double kLargestPlainInteger = 0x1p62;
+  if (std::fabs(value) <= kLargestPlainInteger && value == std::trunc(value) && value != 0)
+    return format_int64(static_cast<int64_t>(value), out);
+  return format_shortest_double(value, out);
+}
+
+size_t format_shortest_double(double value, char* out) {
   if (std::isnan(value)) return static_cast<size_t>(write_text(out, "nan", 3) - out);
   if (std::isinf(value)) {
     return static_cast<size_t>(
@@ -206,14 +216,18 @@ size_t format_double(double value, char* out) {
     return static_cast<size_t>(
         (std::signbit(value) ? write_text(out, "-0", 2) : write_text(out, "0", 1)) - out);
   }
-  if (std::fabs(value) <= kLargestPlainInteger && value == std::trunc(value)) {
-    return format_int64(static_cast<int64_t>(value), out);
-  }
   char digits[kMaxShortestDigits];
   const ShortestDigits shape = shortest_digits(value, digits);
   char* cursor = out;
   if (value < 0) *cursor++ = '-';
   return static_cast<size_t>(write_shaped(cursor, digits, shape) - out);
+}
+
+size_t format_double_17_digits(double value, char* out) {
+  char text[kMaxDoubleText + 1];
+  const int length = std::snprintf(text, sizeof text, "%.17g", value);
+  std::memcpy(out, text, static_cast<size_t>(length));
+  return static_cast<size_t>(length);
 }
 
 std::string format_long_double(long double value) {

@@ -30,6 +30,9 @@ bool parse_uint64(std::string_view text, uint64_t* value);
 // without being one is refused. Texts over 255 bytes or in a rare form cost a copy.
 bool parse_double(std::string_view text, double* value);
 
+// As parse_double, but decimal only, and what is too large is infinite, what is too small zero.
+bool parse_rounded_double(std::string_view text, double* value);
+
 // As parse_double in extended precision, for INCRBYFLOAT; texts over 5,119 bytes are refused.
 bool parse_long_double(std::string_view text, long double* value);
 
@@ -43,6 +46,11 @@ size_t format_uint64(uint64_t value, char* out);
 // ("0.00001"), the rest as "1.5e+22", "1e-7". The digits are those of base/shortest_digits.h.
 // Returns its length.
 size_t format_double(double value, char* out);
+// As format_double, but integers too have the shape of the rest: "1e+17", "-1.5e+15".
+size_t format_shortest_double(double value, char* out);
+// Writes 17 significant digits, or as many as are not zeros (room for kMaxDoubleText); returns
+// their length.
+size_t format_double_17_digits(double value, char* out);
 
 // Fixed notation with up to 17 decimals and trailing zeros removed, as INCRBYFLOAT replies.
 std::string format_long_double(long double value);

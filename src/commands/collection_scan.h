@@ -25,8 +25,9 @@ struct CollectionScanOptions {
   bool read(server::CommandContext& ctx, store::Type type);
 };
 
-// Answers such a command. `put(out, options, name, rest...)` appends to `out` what the reply tells
-// of an element whose name matches. Costs O(COUNT), or O(size) for a small collection.
+// Answers such a command. `put(out, options, collection, name, rest...)` appends to `out` what
+// the reply tells of an element whose name matches. Costs O(COUNT), or O(size) for a small
+// collection.
 template <typename V, typename Put>
 void scan_collection(server::CommandContext& ctx, Put&& put) {
   uint64_t cursor;
@@ -49,7 +50,7 @@ void scan_collection(server::CommandContext& ctx, Put&& put) {
       cursor = collection.scan(cursor, [&](std::string_view name, const auto&... rest) {
         ++seen;
         if (options.pattern == "*" || base::glob_match(options.pattern, name))
-          put(found, options, name, rest...);
+          put(found, options, collection, name, rest...);
       });
       ++steps;
     } while (cursor != 0 && seen < wanted && steps / kStepsPerElement < wanted);

@@ -150,12 +150,12 @@ void hstrlen(CommandContext& ctx) {
 }
 
 void hscan(CommandContext& ctx) {
-  scan_collection<Hash>(ctx,
-                        [](std::vector<std::string>& found, const CollectionScanOptions& options,
-                           std::string_view field, std::string_view value) {
-                          found.emplace_back(field);
-                          if (!options.no_values) found.emplace_back(value);
-                        });
+  scan_collection<Hash>(
+      ctx, [](std::vector<std::string>& found, const CollectionScanOptions& options, const Hash&,
+              std::string_view field, std::string_view value) {
+        found.emplace_back(field);
+        if (!options.no_values) found.emplace_back(value);
+      });
 }
 
 // --- Rows ---------------------------------------------------------------------------------------

@@ -57,7 +57,9 @@ void smove(CommandContext& ctx) {
   ctx.changed(source_key, EventClass::kSet, "srem");
   if (erase_if_empty<Set>(ctx, source, source_key))
     destination = ctx.db.find_for_write(destination_key);
+  const bool is_new = !destination;
   Set* to = value_or_new<Set>(ctx, destination, ctx.db.environment());
+  if (is_new) to->expect(1);
   if (to->add(member)) ctx.changed(destination_key, EventClass::kSet, "sadd");
   ctx.reply.integer(1);
 }
@@ -94,7 +96,7 @@ void smembers(CommandContext& ctx) {
 
 void sscan(CommandContext& ctx) {
   scan_collection<Set>(ctx, [](std::vector<std::string>& out, const CollectionScanOptions&,
-                               std::string_view member) { out.emplace_back(member); });
+                               const Set&, std::string_view member) { out.emplace_back(member); });
 }
 
 constexpr CommandRow kSetRows[] = {

@@ -171,8 +171,11 @@ void unite(const AlgebraRequest& request, SortedSet& result) {
   for (const Operand& operand : request.operands) {
     operand.for_each([&](std::string_view member, double score) {
       score = weighted(score, operand.weight);
-      const auto present = result.score(member);
-      result.set(member, present ? joined(*present, score, request.aggregate) : score);
+      if (const auto present = result.score(member)) {
+        result.change(member, joined(*present, score, request.aggregate));
+      } else {
+        result.add(member, score);
+      }
     });
   }
 }

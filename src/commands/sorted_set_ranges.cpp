@@ -30,12 +30,10 @@ namespace {
 bool parse_bound(std::string_view text, ScoreBound* bound) {
   bound->excluded = text.starts_with('(');
   if (bound->excluded) text.remove_prefix(1);
-  // As the reference reads it, nothing is zero here.
-  if (text.empty()) {
-    bound->score = 0;
-    return true;
-  }
-  return base::parse_double(text, &bound->score);
+  // As the reference reads it: up to a zero byte, and nothing is zero.
+  text = text.substr(0, text.find('\0'));
+  bound->score = 0;
+  return text.empty() || base::parse_rounded_double(text, &bound->score);
 }
 
 bool parse_bound(std::string_view text, LexBound* bound) {
@@ -164,11 +162,11 @@ bool read_range_options(CommandContext& ctx, size_t first, RangeRequest* request
       if (!ctx.read_int64(reader.next(), &request->offset) ||
           !ctx.read_int64(reader.next(), &request->limit))
         return false;
-    } else if (request->may_choose && reader.word("REV")) {
+    } else if (request->may_choose && !request->reverse && reader.word("REV")) {
       request->reverse = true;
-    } else if (request->may_choose && reader.word("BYLEX")) {
+    } else if (request->may_choose && request->by == By::kRank && reader.word("BYLEX")) {
       request->by = By::kLex;
-    } else if (request->may_choose && reader.word("BYSCORE")) {
+    } else if (request->may_choose && request->by == By::kRank && reader.word("BYSCORE")) {
       request->by = By::kScore;
     } else {
       ctx.syntax_error();
@@ -187,10 +185,14 @@ bool read_range_options(CommandContext& ctx, size_t first, RangeRequest* request
   return true;
 }
 
-// The part of a range that LIMIT leaves, which counts from its end when `reverse`.
-RankRange limited(RankRange ranks, const RangeRequest& request) {
-  if (request.offset < 0) return {};
-  const size_t skipped = std::min(static_cast<size_t>(request.offset), ranks.count);
+// The part of a range of `set` that LIMIT leaves, which counts from its end when `reverse`. As in
+// the reference, a negative offset counts from the other end in a large set, and leaves nothing in
+// a small one.
+RankRange limited(const SortedSet& set, RankRange ranks, const RangeRequest& request) {
+  int64_t offset = request.offset;
+  if (offset < 0 && !set.is_listpack()) offset += static_cast<int64_t>(ranks.count);
+  if (offset < 0) return {};
+  const size_t skipped = std::min(static_cast<size_t>(offset), ranks.count);
   const size_t left = ranks.count - skipped;
   const size_t count =
       request.limit < 0 ? left : std::min(left, static_cast<size_t>(request.limit));
@@ -242,7 +244,7 @@ void answer_range(CommandContext& ctx, size_t key, const RangeRequest& request) 
   if (set == nullptr) return;
   RankRange ranks = ranks_of(*set, range);
   if (request.by != By::kRank) {
-    ranks = limited(ranks, request);
+    ranks = limited(*set, ranks, request);
   } else if (request.reverse && ranks.count > 0) {
     ranks.first = set->size() - ranks.first - ranks.count;
   }

@@ -32,8 +32,8 @@ struct AddOptions {
   bool increment = false;
 };
 
-AddOptions read_add_options(ArgReader& reader) {
-  AddOptions options;
+// Adds to `options` those that stand next.
+AddOptions read_add_options(ArgReader& reader, AddOptions options) {
   for (;;) {
     if (reader.word("NX")) {
       options.only_new = true;
@@ -106,6 +106,7 @@ void add_members(CommandContext& ctx, const AddOptions& options, Arguments pairs
   if (!ctx.is_type(ref, SortedSet::kType)) return;
   if (!ref && options.only_existing) return reply_nothing_added(ctx, options);
   SortedSet& set = *value_or_new<SortedSet>(ctx, ref, ctx.db.environment(), scores.size(), longest);
+  set.expect(scores.size());
 
   uint64_t added = 0;
   uint64_t changed = 0;
@@ -127,15 +128,20 @@ void add_members(CommandContext& ctx, const AddOptions& options, Arguments pairs
   ctx.reply.number(scores[0]);
 }
 
-void zadd(CommandContext& ctx) {
+void add(CommandContext& ctx, AddOptions options) {
   ArgReader reader(ctx.args, 2);
-  const AddOptions options = read_add_options(reader);
+  options = read_add_options(reader, options);
   if (!check_add_options(ctx, options, reader.left())) return;
   add_members(ctx, options, reader.rest());
 }
 
+void zadd(CommandContext& ctx) {
+  add(ctx, {});
+}
+
+// The increment stands where ZADD has its options, and is none of them.
 void zincrby(CommandContext& ctx) {
-  add_members(ctx, {.increment = true}, ctx.args.subspan(2));
+  add(ctx, {.increment = true});
 }
 
 // --- Removing -----------------------------------------------------------------------------------
@@ -209,10 +215,12 @@ void zrevrank(CommandContext& ctx) {
 
 void zscan(CommandContext& ctx) {
   scan_collection<SortedSet>(ctx, [](std::vector<std::string>& out, const CollectionScanOptions&,
-                                     std::string_view member, double score) {
+                                     const SortedSet& set, std::string_view member, double score) {
     char text[base::kMaxDoubleText];
     out.emplace_back(member);
-    out.emplace_back(text, base::format_double(score, text));
+    // A listpack is shown as it is; of others, clients of the reference see every digit.
+    out.emplace_back(text, set.is_listpack() ? base::format_double(score, text)
+                                             : base::format_double_17_digits(score, text));
   });
 }
 

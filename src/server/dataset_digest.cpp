@@ -66,7 +66,7 @@ void take_in_elements(Digest& digest, const store::SortedSet& set) {
     char text[base::kMaxDoubleText];
     Digest element{};
     take_in(element, member);
-    take_in(element, std::string_view(text, base::format_double(score, text)));
+    take_in(element, std::string_view(text, base::format_shortest_double(score, text)));
     join(digest, view(element));
   });
 }

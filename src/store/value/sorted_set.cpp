@@ -16,9 +16,8 @@ std::string_view score_text(double score, char* text) {
 
 SortedSet::SortedSet(const Environment& environment, size_t members, size_t longest)
     : environment_(environment) {
-  const ValueLimits& limits = environment.limits;
-  if (members > limits.zset_max_listpack_entries || longest > limits.zset_max_listpack_value)
-    grow_large();
+  if (longest > environment.limits.zset_max_listpack_value) grow_large();
+  expect(members);
 }
 
 SortedSet::~SortedSet() {
@@ -46,6 +45,10 @@ Value* SortedSet::clone() const {
     for_each([&](std::string_view member, double score) { copy->add_large(member, score); });
   }
   return copy.release();
+}
+
+void SortedSet::expect(size_t members) {
+  if (is_listpack() && members > environment_.limits.zset_max_listpack_entries) grow_large();
 }
 
 // --- The listpack -------------------------------------------------------------------------------

@@ -69,6 +69,9 @@ class SortedSet final : public Value {
   size_t size() const;
   bool is_listpack() const { return table_ == nullptr; }
 
+  // Says that `members` scores are about to be set, so that many make it large at once.
+  void expect(size_t members);
+
   std::optional<double> score(std::string_view member) const;
   // Adds a member or gives it another score. True when it is new. `member` must not lie within the
   // set.

@@ -112,6 +112,41 @@ TEST_CASE("Doubles with rest, space, NaN or out of range are refused", "[number]
   CHECK(refused_as_double(std::string(400, '9')));
 }
 
+TEST_CASE("Rounded doubles may leave the range, and are never hexadecimal", "[number]") {
+  double value = 0;
+  CHECK(base::parse_rounded_double("1e400", &value));
+  CHECK(value == std::numeric_limits<double>::infinity());
+  CHECK(base::parse_rounded_double("-1e-400", &value));
+  CHECK(value == 0);
+  CHECK(base::parse_rounded_double("-inf", &value));
+  CHECK_FALSE(base::parse_rounded_double("0x1", &value));
+  CHECK_FALSE(base::parse_rounded_double(" 1", &value));
+  CHECK_FALSE(base::parse_rounded_double("nan", &value));
+}
+
+TEST_CASE("Doubles are written shortest, integers too", "[number]") {
+  char text[base::kMaxDoubleText];
+  const auto written = [&](double value) {
+    return std::string(text, base::format_shortest_double(value, text));
+  };
+  CHECK(written(0.1) == "0.1");
+  CHECK(written(1e5) == "100000");
+  CHECK(written(-1e15) == "-1e+15");
+  CHECK(written(1234567890123456) == "1234567890123456");
+  CHECK(written(0) == "0");
+}
+
+TEST_CASE("Doubles are written with 17 digits", "[number]") {
+  char text[base::kMaxDoubleText];
+  const auto written = [&](double value) {
+    return std::string(text, base::format_double_17_digits(value, text));
+  };
+  CHECK(written(0.1) == "0.10000000000000001");
+  CHECK(written(1e17) == "1e+17");
+  CHECK(written(3) == "3");
+  CHECK(written(-std::numeric_limits<double>::infinity()) == "-inf");
+}
+
 TEST_CASE("Doubles are written in the reference's shape", "[number]") {
   CHECK(double_text(3) == "3");
   CHECK(double_text(3.14) == "3.14");
