@@ -72,13 +72,12 @@ bool Set::contains(std::string_view member) const {
 // --- Changing -----------------------------------------------------------------------------------
 
 void Set::expect(size_t count) {
-  const bool few_integers =
-      std::holds_alternative<Intset>(members_) && count <= limits().set_max_intset_entries;
-  const bool few = !is_table() && size() == 0 && count <= limits().set_max_listpack_entries;
-  const bool stays =
-      std::holds_alternative<Listpack>(members_) && count <= limits().set_max_listpack_entries;
-  if (is_table() || few_integers || few || stays) return;
-  convert_to_table();
+  if (is_table()) return;
+  const bool is_intset = std::holds_alternative<Intset>(members_);
+  if (is_intset && count <= limits().set_max_intset_entries) return;
+  if (is_intset && size() > 0) return convert_to_table();
+  if (count > limits().set_max_listpack_entries) return convert_to_table();
+  if (is_intset) members_ = Listpack();
 }
 
 bool Set::add(std::string_view member) {
@@ -90,7 +89,7 @@ bool Set::add(std::string_view member) {
 bool Set::add_to_intset(std::string_view member) {
   auto& integers = std::get<Intset>(members_);
   int64_t value;
-  if (is_integer(member, &value) && (integers.size() > 0 || limits().set_max_intset_entries > 0)) {
+  if (is_integer(member, &value)) {
     if (!integers.add(value)) return false;
     constexpr size_t kMostIntegers = size_t{1} << 30;
     if (integers.size() > std::min(limits().set_max_intset_entries, kMostIntegers))

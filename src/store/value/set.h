@@ -49,7 +49,8 @@ class Set final : public Value {
   bool add(std::string_view member);
   // False when it was not there. `member` may be within this set.
   bool erase(std::string_view member);
-  // Chooses the encoding for `count` more members, before they are added: spares conversions.
+  // Chooses the encoding for `count` more members, before they are added: spares conversions. Many
+  // integers begin as a listpack.
   void expect(size_t count);
 
   // A member chosen uniformly. REQUIRES: not empty.

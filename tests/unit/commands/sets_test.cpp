@@ -32,6 +32,20 @@ TEST_CASE("A set changes its encoding with what it holds", "[sets]") {
         array({integer(1), integer(1), integer(1), integer(0)}));
 }
 
+TEST_CASE("More integers than an intset holds begin as a listpack when they come together",
+          "[sets]") {
+  SetsFixture server("set-max-intset-entries 3\nset-max-listpack-entries 5\n");
+  TestClient client(server);
+  client.run("SADD together 1 2 3 4");
+  CHECK(client.run("OBJECT ENCODING together") == bulk("listpack"));
+  client.run("SADD later 1 2 3");
+  client.run("SADD later 4 5");
+  CHECK(client.run("OBJECT ENCODING later") == bulk("hashtable"));
+  client.run("SADD again 1");
+  client.run("SADD again 1 1 1 1");
+  CHECK(client.run("OBJECT ENCODING again") == bulk("hashtable"));
+}
+
 TEST_CASE("SADD and SREM count what they change and tell of it once", "[sets]") {
   SetsFixture server;
   TestClient client(server);
