@@ -1,8 +1,9 @@
 """Sends the same generated streams of commands to two servers and compares what they answer; see scripts/differential.
 
-    values.py    kinds of words: keys, values, numbers, deadlines
+    values.py    kinds of words: keys, values, numbers, deadlines, and thresholds of encodings
     grammar.py   templates of commands, and how one becomes words
-    commands.py  the commands as data: templates, and which replies differ by nature
+    rows.py      a command as data: its template, and how its replies compare
+    commands.py  the commands, by themes; lists.py, hashes.py, sets.py and sorted_sets.py have those of collections
     scripts.py   Lua scripts as data
     streams.py   what a stream is, and how one is generated from a seed
     resp.py      requests to bytes, bytes to replies
@@ -10,5 +11,5 @@
     compare.py   what counts as equal
     shrink.py    a smaller stream that still differs
 
-A new command is one line in commands.py. Only commands that both servers know are generated.
+A new command is one line in one of these. Only commands that both servers know are generated.
 """

@@ -1,31 +1,10 @@
 """The commands that are generated, as data: one template a line, under the themes that streams are made of.
 
-`Row.compare` names what makes two replies equal where that is not their bytes (see compare.py); `Row.alone` marks what is a
-pipeline of its own, `in_multi=False` what is not queued, `pause` after what the clock must go on. A template is used only when both servers know its command.
+A template is used only when both servers know its command. Collections have modules of their own.
 """
 
-from . import grammar, scripts
-
-
-class Row:
-    def __init__(self, template, compare=None, alone=False, always=False, in_multi=True, needs=None, pause=False):
-        self.template = grammar.Template(template)
-        self.compare = compare
-        self.alone = alone
-        self.always = always
-        self.in_multi = in_multi
-        self.needs = needs
-        self.pause = pause
-        self.literals = [part.text.decode().lower() for part in self.template.parts[:2] if isinstance(part, grammar.Words)]
-
-    def known_to(self, commands):
-        """`commands`: the names that COMMAND LIST gives, in lower case."""
-        if self.always:
-            return True
-        if not self.literals or self.literals[0] not in commands or (self.needs and self.needs not in commands):
-            return False
-        has_subcommands = any(name.startswith(self.literals[0] + "|") for name in commands)
-        return not has_subcommands or len(self.literals) < 2 or "|".join(self.literals) in commands
+from . import grammar, hashes, lists, scripts, sets, sorted_sets, streams
+from .rows import Row
 
 
 STRINGS = [
@@ -215,9 +194,22 @@ SCRIPTING = [
     Row("SET <key> <value>"),
 ]
 
+# So that strings meet the other types.
+OTHER_TYPES = [
+    Row("RPUSH <key> <small>"),
+    Row("SADD <key> <small>"),
+    Row("HSET <key> <small> <small>"),
+    Row("ZADD <key> 1 <small>"),
+]
+
 THEMES = {
-    "strings": STRINGS + KEYSPACE[:5],
-    "keyspace": STRINGS[:3] + KEYSPACE + WALKS + EXPIRY,
+    "strings": STRINGS + KEYSPACE[:5] + OTHER_TYPES[:1],
+    "keyspace": STRINGS[:3] + KEYSPACE + WALKS + EXPIRY + OTHER_TYPES,
+    "lists": lists.ROWS,
+    "hashes": hashes.ROWS,
+    "sets": sets.ROWS,
+    "sorted_sets": sorted_sets.ROWS,
+    "collections": lists.ROWS + hashes.ROWS + sets.ROWS + sorted_sets.ROWS,
     "expiry": EXPIRY + SHORT_LIVED + STRINGS[:12],
     "transactions": TRANSACTIONS + STRINGS[:6] + SHORT_LIVED[:1],
     "connection": CONNECTION + STRINGS[:2] + TRANSACTIONS[:3],
@@ -241,6 +233,17 @@ READERS = {
 GROWN = {"set"}
 
 
+CHANCE = {"spop", "srandmember", "hrandfield", "zrandmember"}
+
+
+def _leaves_no_choice(count):
+    """Whether so many are none, all, or no number."""
+    try:
+        return bool(count) and (int(count[0]) == 0 or int(count[0]) >= 100000)
+    except ValueError:
+        return True
+
+
 class Vocabulary:
     """The rows and scripts that both servers know, by theme. `not_shared`: commands that only one of them knows."""
 
@@ -258,13 +261,17 @@ class Vocabulary:
                         for needs, arguments, body in scripts.SCRIPTS
                         if all(need.lower() in commands for need in needs.split())]
 
-    def comparable(self, words):
-        """Whether a request is not about commands that only one server knows, nor about all that there is."""
+    def comparable(self, words, compare=None):
+        """Whether a request is not about commands that only one server knows, nor about all that there is, nor left to chance."""
+        if words[1:2] and words[1] in streams.CALLERS:
+            return self.comparable(words[3:], compare)
         names = [word.decode("latin1").lower() for word in words]
         if not names or not names[0] or names in (["command"], ["info"]):
             return False
         if names[:2] == ["config", "get"] and any("*" in name for name in names):
             return False
+        if names[0] in CHANCE:
+            return compare == "same_type" and names[0] != "spop" or _leaves_no_choice(names[2:3])
         if names[0] != "command":
             return names[0] not in self.not_shared
         if len(names) == 2 and names[1] in ("docs", "info"):

@@ -49,6 +49,43 @@ def any_order_pairs(ours, theirs):
     return sorted((k, v.raw) for k, v in _pairs(ours).items()) == sorted((k, v.raw) for k, v in _pairs(theirs).items())
 
 
+def any_order_fields(ours, theirs):
+    """Fields with their values: a map, pairs, or one after the other."""
+    if isinstance(theirs.value, list) and all(isinstance(part.value, list) for part in theirs.value):
+        return any_order(ours, theirs)
+    return any_order_pairs(ours, theirs)
+
+
+def _scan_step(ours, theirs, contents):
+    """A walk in one step: what was found, if both say that it was all."""
+    a, b = ours.value, theirs.value
+    if not isinstance(a, list) or not isinstance(b, list) or len(a) != 2 or len(b) != 2:
+        return False
+    return a[0].value != b"0" or b[0].value != b"0" or contents(a[1], b[1])
+
+
+def scan_step(ours, theirs):
+    return _scan_step(ours, theirs, any_order)
+
+
+def scan_step_fields(ours, theirs):
+    return _scan_step(ours, theirs, any_order_pairs)
+
+
+def _each(ours, theirs, same):
+    if ours.kind != theirs.kind or not isinstance(ours.value, list) or not isinstance(theirs.value, list):
+        return False
+    return len(ours.value) == len(theirs.value) and all(a.raw == b.raw or same(a, b) for a, b in zip(ours.value, theirs.value))
+
+
+def near_each(ours, theirs):
+    return _each(ours, theirs, near)
+
+
+def near_each_ms(ours, theirs):
+    return _each(ours, theirs, near_ms)
+
+
 def _unordered(reply):
     if not isinstance(reply.value, list):
         return reply.raw

@@ -1,6 +1,7 @@
 """The two servers, and a stream run on both."""
 
 import os
+import select
 import socket
 import sys
 import time
@@ -113,13 +114,14 @@ class Side:
             client.close()
         self.clients = {}
 
-    def reset(self):
-        """An empty server, as a stream finds it."""
+    def reset(self, settings):
+        """An empty server with these settings, as a stream finds it."""
         self.close_clients()
         for words in (["CLIENT", "UNPAUSE"], ["FLUSHALL"], ["SCRIPT", "FLUSH"], ["SELECT", "0"]):
             if self.control.call(*words) in (resp.Closed, resp.Silent):
                 self.restart()
-                return
+                break
+        self.control.call("CONFIG", "SET", *(word for setting in settings.items() for word in setting))
 
     def restart(self):
         self.close_clients()
@@ -148,17 +150,40 @@ class Side:
             self.control.call("SELECT", db)
             self.control.call("SCAN", "0", "COUNT", "1000000")
 
-    def walk(self, number, options):
-        """The set of keys that SCAN finds, or the error."""
-        keys, cursor = set(), b"0"
+    def walk(self, number, words, options):
+        """What a walk finds, each once and in order; of fields and members with scores, with these. Or the error."""
+        pairs = words[0] == b"ZSCAN" or words[0] == b"HSCAN"
+        found, cursor = set(), b"0"
         while True:
-            reply = self.client(number).call("SCAN", cursor, *options)
+            reply = self.client(number).call(*words, cursor, *options)
             if reply.kind != "*" or len(reply.value) != 2:
                 return reply.raw
             cursor = reply.value[0].value
-            keys.update(key.value for key in reply.value[1].value)
+            texts = [part.value for part in reply.value[1].value]
+            found.update(zip(texts[::2], texts[1::2]) if pairs else texts)
             if cursor == b"0":
-                return keys
+                return sorted(found)
+
+    def wait(self, number, request):
+        """Lets a client ask, and returns when it waits or has its answer: its number, and the answer or None."""
+        client = self.client(number)
+        ident = client.call("CLIENT", "ID").value
+        client.send(request.encoded())
+        end = time.monotonic() + REPLY_TIMEOUT_S
+        while time.monotonic() < end:
+            if select.select([client.socket], [], [], 0)[0]:
+                return ident, client.read()
+            listed = self.control.call("CLIENT", "LIST", "ID", ident).value
+            if listed is None or b" flags=b" in listed:
+                break
+        return ident, None
+
+    def release(self, number, ident, answer):
+        """The answer of a client that waited, if only that there was nothing."""
+        if answer is None:
+            self.control.call("CLIENT", "UNBLOCK", ident)
+            answer = self.client(number).read()
+        return answer
 
     def dataset(self, known):
         """{(db, key): what there is to know about it}, and under (-1, b"") the digest of all."""
@@ -219,10 +244,10 @@ class Pair:
             side.control.close()
             side.server.stop()
 
-    def run(self, steps):
+    def run(self, settings, steps):
         """The first Difference, or None."""
         for side in self.sides:
-            side.reset()
+            side.reset(settings)
         self.queued = [None] * streams.CLIENTS
         difference = None
         for number, step in enumerate(steps):
@@ -245,8 +270,22 @@ class Pair:
             return self._pipeline(number, step)
         if isinstance(step, streams.Broken):
             return self._broken(number, step)
-        ours, theirs = (side.walk(step.client, step.options) for side in self.sides)
+        if isinstance(step, streams.Waiting):
+            return self._waiting(number, step)
+        ours, theirs = (side.walk(step.client, step.words, step.options) for side in self.sides)
         return None if ours == theirs else Difference(number, str(step), ours, theirs)
+
+    def _waiting(self, number, step):
+        waits = [[side.wait(*waiter) for waiter in step.waiters] for side in self.sides]
+        for (_, request), (_, ours), (_, theirs) in zip(step.waiters, *waits):
+            if (ours and ours.raw) != (theirs and theirs.raw):
+                return Difference(number, "%s: waits (None), or answers at once" % request, ours and ours.raw, theirs and theirs.raw)
+        difference = self._pipeline(number, step.waker)
+        for (client, request), *asked in zip(step.waiters, *waits):
+            ours, theirs = (side.release(client, *wait) for side, wait in zip(self.sides, asked))
+            if not difference and ours.raw != theirs.raw:
+                difference = Difference(number, str(request), ours.raw, theirs.raw)
+        return difference
 
     def _pipeline(self, number, step):
         data = b"".join(request.encoded() for request in step.requests)

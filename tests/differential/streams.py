@@ -13,6 +13,18 @@ BROKEN = [
     b"*" + b"1" * 70000, b"*1\r\n$" + b"1" * 70000, b"x" * 70000, b"POST / HTTP/1.1\r\nHost: a\r\n\r\n",
     b"*1\r\n$99999999999\r\n", b"*1\r\n$536870913\r\n", b"*1\r\n$+4\r\nPING\r\n", b"*1\r\n$ 4\r\nPING\r\n", b"*01\r\n$4\r\nPING\r\n",
 ]
+# Scripts that make a request's words a call.
+CALLERS = [b"return redis.call(unpack(ARGV))", b"return redis.pcall(unpack(ARGV))", b"redis.setresp(3) return redis.call(unpack(ARGV))",
+           b"local reply = redis.call(unpack(ARGV)) return reply"]
+# What is walked through: the command, and the kind of its key.
+WALKS = {
+    "keyspace": [(b"SCAN",)],
+    "everything": [(b"SCAN",)],
+    "hashes": [(b"HSCAN", "hash")],
+    "sets": [(b"SSCAN", "set")],
+    "sorted_sets": [(b"ZSCAN", "zset")],
+    "collections": [(b"SCAN",), (b"HSCAN", "hash"), (b"SSCAN", "set"), (b"ZSCAN", "zset")],
+}
 NOISE = [b"\r\n", b"\n", b"*0\r\n", b"*-1\r\n", b"  \r\n"]
 
 
@@ -62,14 +74,36 @@ class Broken:
 
 
 class Walk:
-    """SCAN from cursor 0 to cursor 0; the keys found are a set."""
+    """SCAN or its kin from cursor 0 to cursor 0; what is found is a set."""
 
-    def __init__(self, client, options):
+    def __init__(self, client, words, options):
         self.client = client
+        self.words = words
         self.options = options
 
     def __str__(self):
-        return "client %d> SCAN 0 ... 0 %s" % (self.client, " ".join(map(resp.quoted, self.options)))
+        return "client %d> %s" % (self.client, " ".join(map(resp.quoted, [*self.words, b"0", b"...", b"0", *self.options])))
+
+
+class Waiting:
+    """Clients that wait, one after the other, for what a last one's pipeline brings; who still waits then is released."""
+
+    def __init__(self, waiters, waker):
+        self.waiters = waiters
+        self.waker = waker
+
+    def __str__(self):
+        return "\n".join(["client %d> %s   (waits)" % waiter for waiter in self.waiters] + [str(self.waker), "(release)"])
+
+
+class Stream:
+    """`settings`: what the servers are configured to first. `compact`: no collection outgrows its small encoding."""
+
+    def __init__(self, theme, settings, compact):
+        self.theme = theme
+        self.settings = settings
+        self.compact = compact
+        self.steps = []
 
 
 class Generator:
@@ -81,35 +115,39 @@ class Generator:
                           request=self._request_words, described=self._described)
 
     def stream(self, length, theme=None):
-        """(theme, steps) with about `length` requests."""
+        """A Stream with about `length` requests."""
         rng = self.rng
         chosen = rng.choice(sorted(self.vocabulary.themes))
-        theme = theme or chosen
-        self.rows = self.vocabulary.themes[theme]
+        stream = Stream(theme or chosen, *values.thresholds(rng))
+        self.compact = stream.compact
+        self.rows = [row for row in self.vocabulary.themes[stream.theme] if not (stream.compact and (row.limits or row.scatters))]
+        self.blocking = [row for row in self.rows if row.blocks]
         clients = rng.choice([1, 1, 2, CLIENTS])
-        steps = []
         if "hello" in self.vocabulary.commands:
-            steps += [Pipeline(client, [Request([b"HELLO", b"3"], "hello")])
-                      for client in range(clients) if rng.random() < 0.4]
+            stream.steps += [Pipeline(client, [Request([b"HELLO", b"3"], "hello")])
+                             for client in range(clients) if rng.random() < 0.4]
         longest = rng.choice([1, 5, 20, 100])
-        broken = 0.01 if theme in ("connection", "everything") else 0
         self.in_multi = [False] * CLIENTS
         sent = 0
         while sent < length:
-            client = rng.randrange(clients)
-            if rng.random() < broken:
-                steps.append(Broken(client, rng.choice(BROKEN)))
-                self.in_multi[client] = False
-                sent += 1
-                continue
-            if "scan" in self.vocabulary.commands and theme in ("keyspace", "everything") and rng.random() < 0.03 \
-                    and not self.in_multi[client]:
-                steps.append(Walk(client, self._walk_options()))
-                continue
-            requests, pause = self._pipeline(client, rng.randrange(1, longest + 1))
-            sent += len(requests)
-            steps.append(Pipeline(client, requests, pause))
-        return theme, steps
+            step = self._step(stream.theme, rng.randrange(clients), longest)
+            sent += len(step.requests) if isinstance(step, Pipeline) else 1
+            stream.steps.append(step)
+        return stream
+
+    def _step(self, theme, client, longest):
+        chance = self.rng.random()
+        if chance < 0.01 and theme in ("connection", "everything"):
+            self.in_multi[client] = False
+            return Broken(client, self.rng.choice(BROKEN))
+        if chance < 0.03 and not self.in_multi[client]:
+            walks = [walk for walk in WALKS.get(theme, ()) if walk[0].lower().decode() in self.vocabulary.commands]
+            if walks:
+                name, *kinds = self.rng.choice(walks)
+                return Walk(client, [name, *(self.kinds[kind](self.rng) for kind in kinds)], self._walk_options(not kinds))
+        if chance < 0.1 and self.blocking and not any(self.in_multi):
+            return self._waiting()
+        return self._pipeline(client, self.rng.randrange(1, longest + 1))
 
     def _pipeline(self, client, size):
         requests = []
@@ -121,22 +159,46 @@ class Generator:
             requests.append(request)
             self._follow_multi(client, request)
             if row.alone:
-                return requests, row.pause
-        return requests or [Request([b"GET", b"k1"])], False
+                return Pipeline(client, requests, row.pause)
+        return Pipeline(client, requests or [Request([b"GET", b"k1"])])
+
+    def _waiting(self):
+        waiters = []
+        for client in range(self.rng.randrange(1, CLIENTS)):
+            row = self.rng.choice(self.blocking)
+            waiters.append((client, Request(row.template.words(self.rng, dict(self.kinds, timeout=lambda rng: b"0")), row.compare)))
+        waker = self._pipeline(CLIENTS - 1, self.rng.randrange(1, 6))
+        # What the waker begins it ends, and it does not wait itself.
+        waker.requests = [request for request in waker.requests if not self._waits(request)]
+        if self.in_multi[CLIENTS - 1]:
+            waker.requests.append(Request([b"EXEC"]))
+            self.in_multi[CLIENTS - 1] = False
+        return Waiting(waiters, waker)
+
+    def _waits(self, request):
+        return any(request.words[0].lower().decode("latin1") == row.literals[0] for row in self.blocking)
 
     def _request(self, row):
         words = row.template.words(self.rng, self.kinds)
-        # What must stand alone for its effect keeps its words.
-        if self.rng.random() < 0.06 and not row.alone:
+        # What must stand alone for its effect keeps its words, and so does what may wait.
+        if self.rng.random() < 0.06 and not row.alone and not row.blocks:
             words = grammar.mutate(words, self.rng)
         elif self.rng.random() < 0.05:
             words = [bytes(words[0]).swapcase(), *words[1:]]
-        if not self.vocabulary.comparable(words):
+        if not self.vocabulary.comparable(words, row.compare):
             words = [b"GET", b"k1"]
+        if row.scripted and self.rng.random() < 0.06:
+            return self._scripted(row, words)
         form = "array"
         if self.rng.random() < 0.06 and sum(map(len, words)) < 2000:
             form = self.rng.choice(["inline", "inline", "noise"])
-        return Request(words, row.compare, form)
+        return Request(words, None if row.ordered is False and self.compact else row.compare, form)
+
+    def _scripted(self, row, words):
+        script = self.rng.choice(CALLERS)
+        # Maps and sets lose their order in Lua.
+        keeps_order = row.ordered is False and self.compact and b"setresp" not in script
+        return Request([b"EVAL", script, b"0", *words], None if keeps_order else row.compare)
 
     def _follow_multi(self, client, request):
         name = request.words[0].upper()
@@ -145,13 +207,13 @@ class Generator:
         elif name == b"EXEC" or name in (b"DISCARD", b"RESET", b"QUIT") and len(request.words) == 1:
             self.in_multi[client] = False
 
-    def _walk_options(self):
+    def _walk_options(self, of_keys):
         options = []
         if self.rng.random() < 0.5:
             options += [b"COUNT", self.rng.choice([b"1", b"3", b"10", b"1000"])]
         if self.rng.random() < 0.4:
             options += [b"MATCH", values.KINDS["pattern"](self.rng)]
-        if self.rng.random() < 0.3:
+        if of_keys and self.rng.random() < 0.3:
             options += [b"TYPE", self.rng.choice([b"string", b"STRING", b"list", b"hash"])]
         return options
 

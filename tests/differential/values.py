@@ -58,7 +58,198 @@ def word(rng):
     return rng.choice([b"foo", b"bar", b"", b"x y", b"NX", b"GET", b"0", b"-1", b"\xff", b"*", b"COUNT"])
 
 
+# --- Of collections ------------------------------------------------------------------------------
+
+# Few enough that the same come again, at the edges of what a listpack packs as an integer, and some that only look like one.
+ELEMENTS = [b"a", b"b", b"c", b"d", b"e", b"foo", b"bar", b"ab", b"abc", b"", b"\x00", b"\xff\x00\r\n", b"0", b"1", b"2", b"3", b"10",
+            b"-1", b"127", b"128", b"-128", b"4095", b"4096", b"-4096", b"-4097", b"32767", b"32768", b"-32769", b"8388607",
+            b"8388608", b"2147483647", b"2147483648", b"-2147483649", b"9223372036854775807", b"-9223372036854775808",
+            b"9223372036854775808", b"01", b"+1", b"-0", b"1.0", b" 1", b"1 ", b"0x1", b"1e3", b"99999999999999999999"]
+
+
+def long_element(rng):
+    return rng.choice([b"m", b"n", b"1", b"\x00"]) * rng.choice([9, 20, 21, 63, 64, 65, 66, 127, 128, 253, 254, 255, 256])
+
+
+def huge_element(rng):
+    """About what a node of a list holds, by its several measures."""
+    return rng.choice([b"h", b"i"]) * rng.choice([1000, 2000, 4000, 4080, 4096, 5000, 8170, 8180, 8192, 9000, 16384, 40000, 70000])
+
+
+def element(rng):
+    return rng.choices([lambda r: r.choice(ELEMENTS), lambda r: b"%d" % r.randrange(-50, 300), text, binary, long_element, huge_element],
+                       weights=[60, 24, 4, 4, 7, 1])[0](rng)
+
+
+def how_many(rng):
+    """Of what a request brings: mostly few, sometimes more than the thresholds."""
+    return rng.choices([rng.randrange(1, 5), rng.randrange(5, 40), rng.randrange(100, 300), rng.randrange(500, 600)],
+                       weights=[80, 15, 4, 1])[0]
+
+
+def elements(rng):
+    if rng.random() < 0.2:
+        start = rng.randrange(1000)
+        return [b"e%d" % (start + i) for i in range(how_many(rng))]
+    return [element(rng) for _ in range(how_many(rng))]
+
+
+def integers(rng):
+    start = rng.choice([0, 0, 100, 32760, -32770, 2147483640, -(2**63)])
+    return [b"%d" % (start + rng.randrange(300)) for _ in range(how_many(rng))]
+
+
+def fields(rng):
+    if rng.random() < 0.2:
+        start = rng.randrange(1000)
+        return [word for i in range(how_many(rng)) for word in (b"f%d" % (start + i), element(rng))]
+    return [element(rng) for _ in range(2 * how_many(rng))]
+
+
+score = often(
+    choose(0, 0, 1, 1, 2, 3, -1, 5, 10, 1.5, 2.25, -2.5, 0.1, 0.2, 100, 1000),
+    choose("inf", "-inf", "+inf", "-0", "1e3", "1e308", "-1e308", "1.7976931348623157e308", "5e-324", "1e-320", "1e-5", "1e17", "1e21",
+           "1e22", "123456789012345678", "9007199254740993", "4294967296", "2147483648", "3.0", "3.14159265358979", "0x1p3", "1e400",
+           "Infinity", "0.30000000000000004", "1e-7", "-1.5e-9", "9223372036854775807", "-9223372036854775808", "1e15", "1e16"), 0.25)
+not_score = choose("nan", "", "abc", " 1", "1 ", "1.0.0", b"1\x00", "NaN", "--1", "1,5")
+any_score = often(score, not_score, 0.02)
+
+
+def scored(rng):
+    """Scores and members in turn, as ZADD takes them."""
+    if rng.random() < 0.2:
+        start = rng.randrange(1000)
+        return [word for i in range(how_many(rng)) for word in (score(rng), b"e%d" % (start + i))]
+    return [word for _ in range(how_many(rng)) for word in (any_score(rng), element(rng))]
+
+
+def equally_scored(rng):
+    return [word for _ in range(how_many(rng)) for word in (b"0", element(rng))]
+
+
+def bound(rng):
+    kind = rng.random()
+    if kind < 0.2:
+        return rng.choice([b"-inf", b"+inf", b"inf", b"(-inf", b"(+inf"])
+    return (b"(" if kind < 0.5 else b"") + any_score(rng)
+
+
+def lex(rng):
+    kind = rng.random()
+    if kind < 0.3:
+        return rng.choice([b"-", b"+"])
+    if kind < 0.33:
+        return rng.choice([b"a", b"", b"-x", b"+x", b"(-", b"[+"])
+    return rng.choice([b"[", b"("]) + element(rng)
+
+
+def keys_of(letter, count=4):
+    """Kind of keys that hold one type, seldom another's, seldom none."""
+    own = [b"%s%d" % (letter, i) for i in range(count)]
+    others = [b"%s0" % other for other in (b"l", b"h", b"s", b"z", b"k") if other != letter] + [b"nosuchkey"]
+    return lambda rng: rng.choice(own) if rng.random() < 0.97 else rng.choice(others)
+
+
+def counted(kind, wrong=0.04):
+    """Words of a kind behind their number, which is seldom wrong."""
+    def words(rng):
+        found = [word for _ in range(rng.choice([1, 1, 2, 2, 3, 4])) for word in _listed(kind(rng))]
+        return [_number(rng, len(found), wrong), *found]
+    return words
+
+
+def _listed(word):
+    return word if isinstance(word, list) else [word]
+
+
+def _number(rng, number, wrong):
+    return rng.choice([b"0", b"-1", b"abc", b"%d" % (number + 1), b"1", b"9223372036854775807"]) if rng.random() < wrong \
+        else b"%d" % number
+
+
+def counted_pairs(rng):
+    pairs = [word for _ in range(rng.choice([1, 1, 2, 3])) for word in (element(rng), element(rng))]
+    return [_number(rng, len(pairs) // 2, 0.04), *pairs]
+
+
+def weighted_zsets(rng):
+    found = counted(either_set)(rng)
+    weights = [any_score(rng) for _ in found[1:]]
+    if rng.random() < 0.05:
+        weights = weights[1:] or weights * 2
+    return [*found, b"WEIGHTS", *weights]
+
+
+own_list, own_hash, own_set, own_zset = map(keys_of, (b"l", b"h", b"s", b"z"))
+
+
+def either_set(rng):
+    return (own_set if rng.random() < 0.2 else own_zset)(rng)
+
+
+# Settings that say when a collection changes its encoding, each with small values and with others; its default is the first of these.
+THRESHOLDS = {
+    b"list-max-listpack-size": ([-1, 1, 2, 3, 5], [-2, 128, 8, 32, 512, -3, -5, 0]),
+    b"hash-max-listpack-entries": ([0, 1, 2, 4, 8], [512, 128, 20]),
+    b"hash-max-listpack-value": ([0, 1, 3, 8, 20], [64, 30]),
+    b"set-max-intset-entries": ([0, 1, 2, 4, 8], [512, 20]),
+    b"set-max-listpack-entries": ([0, 1, 2, 4, 8], [128, 20]),
+    b"set-max-listpack-value": ([0, 1, 3, 8, 20], [64, 30]),
+    b"zset-max-listpack-entries": ([0, 1, 2, 4, 8], [128, 20]),
+    b"zset-max-listpack-value": ([0, 1, 3, 8, 20], [64, 30]),
+}
+DEFAULTS = {name: usual[0] for name, (_, usual) in THRESHOLDS.items()}
+COMPACT = {name: 128 if name == b"list-max-listpack-size" else 1000000 for name in THRESHOLDS}
+
+
+def thresholds(rng):
+    """(settings, whether with them every collection stays in an encoding that keeps an order)"""
+    how = rng.random()
+    if how < 0.25:
+        return DEFAULTS, False
+    if how < 0.5:
+        return COMPACT, True
+    return {name: rng.choice(small if how < 0.75 or rng.random() < 0.5 else usual)
+            for name, (small, usual) in THRESHOLDS.items()}, False
+
+
+def limit(rng):
+    name = rng.choice(sorted(THRESHOLDS))
+    small, usual = THRESHOLDS[name]
+    return [name, b"%d" % rng.choice(small + usual)]
+
+
 KINDS = {
+    "list": own_list,
+    "hash": own_hash,
+    "set": own_set,
+    "zset": own_zset,
+    "lexset": keys_of(b"x", 3),
+    "other": choose("l0", "h0", "s0", "z0", "k0"),
+    "element": element,
+    "elements": elements,
+    "integers": integers,
+    "fields": fields,
+    "counter": choose("n", "m", "10"),
+    "score": any_score,
+    "scored": scored,
+    "equally_scored": equally_scored,
+    "bound": bound,
+    "lex": lex,
+    "index": often(choose(0, 0, 1, 2, 3, 5, 10, -1, -2, -3, -5, 100, 127, 130), choose(-1000, 1000, 2**63 - 1, -(2**63), 2**63, "abc", ""), 0.1),
+    # LSET takes indexes below -2^32 for others in the reference, and so hits the wrong element.
+    "place": often(choose(0, 0, 1, 2, 3, 5, 10, -1, -2, -3, -5, 100, 127, 130), choose(-1000, 1000, 2**31 - 1, 2**63, "abc", ""), 0.1),
+    "pops": often(choose(1, 1, 2, 3, 5, 20), choose(0, -1, 1000, 2**63 - 1, 2**63, -(2**63), "abc", ""), 0.1),
+    "no_count": choose(0, "-0", "abc", "1.5", "", 2**63, -(2**63) - 1, -(2**63), "00"),
+    "timeout": often(choose("0.01", "0.001", "0.02"), choose(-1, "-0.5", "abc", "", "nan", "inf", "1e400", "1e300", " 1"), 0.2),
+    "counted_lists": counted(own_list),
+    "counted_sets": counted(own_set),
+    "counted_zsets": counted(either_set),
+    "counted_fields": counted(element),
+    "counted_pairs": counted_pairs,
+    "weighted_zsets": weighted_zsets,
+    "sort_pattern": choose("k*", "*", "h0->*", "h*->a", "nosort", "#", "l*", "nosuch_*", "*->", "->*"),
+    "limit": limit,
     "key": key,
     "missing": choose("nosuchkey", "neverset"),
     "value": value,
