@@ -6,6 +6,7 @@
 
 #include "server/client.h"
 #include "server/dispatcher.h"
+#include "server/pause.h"
 #include "server/server.h"
 #include "server/transaction.h"
 #include "store/keyspace.h"
@@ -52,9 +53,8 @@ void Blocking::wait(CommandContext& ctx, const KeyWait& wanted) {
   client.wait({.deadline_ms = wanted.deadline_ms,
                .may_unblock = true,
                .ended = [this, &client](BlockEnd end) {
-                 const auto it = waiters_.find(client.id);
-                 if (end != BlockEnd::kClosed) ++it->second->request.command().stats.calls;
-                 leave(*it->second);
+                 const auto over = take(client);
+                 if (end != BlockEnd::kClosed) ++over->request.command().stats.calls;
                  if (end == BlockEnd::kTimeout || end == BlockEnd::kUnblocked)
                    client.reply.null_array();
                }});
@@ -71,15 +71,24 @@ void Blocking::join(Waiter& waiter, int database, std::string_view key) {
   waiter.positions.push_back({&*it, std::prev(queue.line.end())});
 }
 
-void Blocking::leave(Waiter& waiter) {
+void Blocking::leave_queues(Waiter& waiter) {
   for (const Waiter::Position& position : waiter.positions) {
     Queue& queue = position.queue->second;
     queue.line.erase(position.at);
     if (waiter.also_without_key && --queue.also_without_key == 0) --queues_heard_without_;
     if (queue.line.empty()) queues_.erase(position.queue->first);
   }
-  waiters_.erase(waiter.client.id);
+  waiter.positions.clear();
+}
+
+std::unique_ptr<Blocking::Waiter> Blocking::take(const Client& client) {
+  const auto it = waiters_.find(client.id);
+  if (it == waiters_.end()) return nullptr;
+  std::unique_ptr<Waiter> waiter = std::move(it->second);
+  leave_queues(*waiter);
+  waiters_.erase(it);
   if (waiters_.empty()) server_.effects().remove(*this);
+  return waiter;
 }
 
 void Blocking::mark_ready(Queues::value_type& queue) {
@@ -110,7 +119,10 @@ void Blocking::keyspaces_swapping(store::Keyspace& first, store::Keyspace& secon
 
 void Blocking::serve() {
   if (std::exchange(serving_, true)) return;
-  while (!ready_.empty()) {
+  server_.refresh_clock();
+  server_.dispatcher().begin_batch();
+  while (any_ready()) {
+    for (const uint64_t id : std::exchange(due_, {})) go_on_after_pause(id);
     for (const Place& place : std::exchange(ready_, {})) serve_key(place);
   }
   serving_ = false;
@@ -131,7 +143,7 @@ void Blocking::serve_key(const Place& place) {
     ++it;
     const bool last = it == queue.line.end();
     const store::KeyRef ref = database.find(place.key, store::Keyspace::kPeek);
-    if (may_serve(waiter, ref)) run_again(waiter);
+    if (may_serve(waiter, ref)) is_paused_for(waiter) ? hold(waiter) : run_again(waiter);
     // The queue goes with the last who waited in it.
     if (last || (!ref && queue.also_without_key == 0)) return;
   }
@@ -143,12 +155,45 @@ void Blocking::run_again(Waiter& waiter) {
   keeps_waiting_ = false;
   // The handler runs as that of any client, and its figures are counted if this one is served.
   client.set(kClientBlocked, false);
-  server_.dispatcher().call(client, waiter.request.command(), waiter.request.words());
+  server_.dispatcher().call_again(client, waiter.request.command(), waiter.request.words());
   client.set(kClientBlocked);
   again_ = nullptr;
   if (keeps_waiting_) return;
-  leave(waiter);
+  const auto ended = take(client);
   client.unblock(BlockEnd::kUnblocked, true);
+}
+
+// --- Pauses --------------------------------------------------------------------------------------
+
+bool Blocking::is_paused_for(const Waiter& waiter) const {
+  return server_.pauses().holds(waiter.client, waiter.request.command());
+}
+
+void Blocking::hold(Waiter& waiter) {
+  leave_queues(waiter);
+  Client& client = waiter.client;
+  client.unblock(BlockEnd::kUnblocked, true);
+  client.wait({.deadline_ms = 0, .may_unblock = false, .ended = [this, &client](BlockEnd) {
+                 take(client);
+               }});
+  held_.push_back(client.id);
+}
+
+void Blocking::pause_ended() {
+  due_.insert(due_.end(), held_.begin(), held_.end());
+  held_.clear();
+}
+
+void Blocking::go_on_after_pause(uint64_t client_id) {
+  const auto found = waiters_.find(client_id);
+  if (found == waiters_.end()) return;
+  // What ended the pause may have begun another.
+  if (is_paused_for(*found->second)) return held_.push_back(client_id);
+  Client& client = found->second->client;
+  // From here on it is a request like any, that may wait anew.
+  const auto waiter = take(client);
+  client.unblock(BlockEnd::kUnblocked, true);
+  server_.dispatcher().call_again(client, waiter->request.command(), waiter->request.words());
 }
 
 bool read_wait_timeout(CommandContext& ctx, std::string_view text, int64_t* deadline_ms) {

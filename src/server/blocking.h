@@ -17,6 +17,9 @@
 // in which they changed, and for each key in the order in which the clients came. What the served
 // do may make further keys ready; they follow.
 //
+// A request that is run again passes the server's state again: without memory it is refused, and
+// during a pause it waits, now for the end of the pause.
+//
 // Listens to effects only while somebody waits. Costs a hash lookup per change, whoever waits for
 // other keys; O(keys) to begin or end a wait.
 #pragma once
@@ -67,11 +70,14 @@ class Blocking final : public ChangeListener {
 
   bool waits(const Client& client) const { return waiters_.contains(id_of(client)); }
 
-  // Whether a key that somebody waits for has changed since serve() was last done.
-  bool any_ready() const { return !ready_.empty(); }
+  // Whether a key that somebody waits for has changed, or a pause has ended for somebody, since
+  // serve() was last done.
+  bool any_ready() const { return !ready_.empty() || !due_.empty(); }
   // Runs the requests that wait for changed keys, and those that wait for what these change. To be
   // called when a request has ended altogether; of no effect within itself.
   void serve();
+  // Lets serve() go on with those who were to be served during a pause. Called when it ends.
+  void pause_ended();
 
   // Keys that are waited for, and those whose waiting clients want to hear that they are gone.
   size_t keys() const { return queues_.size(); }
@@ -122,18 +128,27 @@ class Blocking final : public ChangeListener {
 
   static uint64_t id_of(const Client& client);
   void join(Waiter& waiter, int database, std::string_view key);
-  void leave(Waiter& waiter);
+  // Takes the client out of the queues of its keys.
+  void leave_queues(Waiter& waiter);
+  // Ends its wait altogether; the waiter is kept until the caller lets it go.
+  std::unique_ptr<Waiter> take(const Client& client);
   void mark_ready(Queues::value_type& queue);
   void mark_all_ready(int database);
   void serve_key(const Place& place);
   // Whether what the key now holds may be what this one waits for.
   static bool may_serve(const Waiter& waiter, const store::KeyRef& ref);
   void run_again(Waiter& waiter);
+  bool is_paused_for(const Waiter& waiter) const;
+  // Lets a client whose key is ready wait for the end of the pause instead.
+  void hold(Waiter& waiter);
+  void go_on_after_pause(uint64_t client_id);
 
   Server& server_;
   Queues queues_;
   std::unordered_map<uint64_t, std::unique_ptr<Waiter>> waiters_;  // by client id
   std::vector<Place> ready_;
+  std::vector<uint64_t> held_;  // ids of clients that a pause keeps from being served
+  std::vector<uint64_t> due_;   // of those whose pause has ended
   size_t queues_heard_without_ = 0;
   bool serving_ = false;
   Client* again_ = nullptr;  // whose request is being run again

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "server/dispatcher.h"
 #include "server/request_pump.h"
 #include "server/server.h"
 #include "server/transaction.h"
@@ -57,10 +58,15 @@ void Client::unblock(BlockEnd end, bool served) {
   set(kClientBlocked | kClientPostponed, false);
   server.clients().stopped_waiting(*this);
   const auto ended = std::exchange(block, nullptr);
-  if (end == BlockEnd::kUnblockedWithError)
+  const size_t mark = out().mark();
+  if (end == BlockEnd::kUnblockedWithError) {
     reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    server.dispatcher().count_error(*this, reply.last_error_mark());
+    ++last_command->stats.failed_calls;
+  }
   if (!served && ended->ended) ended->ended(end);
   if (end == BlockEnd::kClosed) return;
+  if (!served && has(kClientReplyOff | kClientReplySkip)) out().truncate(mark);
   resume_soon();
 }
 

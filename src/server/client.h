@@ -91,7 +91,7 @@ class Client final : public net::ConnectionHandler {
   // --- Figures for CLIENT LIST ------------------------------------------------------------------
   int64_t created_ms = 0;           // Unix time
   int64_t last_interaction_ms = 0;  // Unix time of the last bytes received or seen to leave
-  const Command* last_command = nullptr;
+  Command* last_command = nullptr;
   uint64_t total_commands = 0;
   int64_t soft_limit_since_ms = 0;  // when output passed the soft limit, or 0
 

@@ -117,6 +117,11 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   }
 }
 
+void Dispatcher::call_again(Client& client, Command& command, Arguments args) {
+  const bool short_of_memory = (server_.state() & kStateMemoryLimit) != 0;
+  if (!short_of_memory || !refuse_out_of_memory(client, command)) call(client, command, args);
+}
+
 void Dispatcher::count_call(Client& client, Command& command, uint64_t ticks) {
   ++command.stats.calls;
   command.stats.total_ticks += ticks;

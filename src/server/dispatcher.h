@@ -40,6 +40,9 @@ class Dispatcher {
   // script's own gate.
   void call(Client& client, Command& command, Arguments args);
 
+  // Runs a command whose client has waited since execute() let it pass: it needs memory anew.
+  void call_again(Client& client, Command& command, Arguments args);
+
   // Starts a batch: the time from here on counts for the first command.
   void begin_batch();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/blocking.h"
 #include "server/client.h"
 #include "server/command_table.h"
 #include "server/server.h"
@@ -29,6 +30,7 @@ void PauseControl::unpause() {
     if (client != nullptr && client->has(kClientPostponed))
       client->unblock(BlockEnd::kTimeout, /*served=*/true);
   }
+  server_.blocking().pause_ended();
 }
 
 void PauseControl::tick() {
