@@ -50,10 +50,11 @@ bool move_element(CommandContext& ctx, std::string_view source_key, std::string_
   to == End::kLeft ? target_list->push_front(element, limits(ctx))
                    : target_list->push_back(element, limits(ctx));
   ctx.reply.bulk(element);
-  ctx.changed(target_key, EventClass::kList, to == End::kLeft ? "lpush" : "rpush");
+  // A move is one change, which the pop counts.
+  ctx.effects.happened(ctx.db, target_key, EventClass::kList, to == End::kLeft ? "lpush" : "rpush");
   // A new target may have moved the keys.
   source = ctx.db.find(source_key, store::Keyspace::kPeek);
-  removed_elements(ctx, source, source_key, from == End::kLeft ? "lpop" : "rpop");
+  removed_elements(ctx, source, source_key, from == End::kLeft ? "lpop" : "rpop", 1);
   return true;
 }
 

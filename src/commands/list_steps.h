@@ -26,10 +26,11 @@ inline store::List::Cursor end_of(const store::List& list, End end) {
   return list.at(end == End::kLeft ? 0 : -1);
 }
 
-// Tells of elements gone from one end or from within, and lets the list shrink.
+// Tells of `count` elements gone from the ends or from within, and lets the list shrink.
 inline void removed_elements(server::CommandContext& ctx, store::KeyRef& ref, std::string_view key,
-                             std::string_view event) {
-  ctx.changed(key, server::EventClass::kList, event);
+                             std::string_view event, size_t count) {
+  ctx.effects.count(count);
+  ctx.effects.happened(ctx.db, key, server::EventClass::kList, event);
   if (!erase_if_empty<store::List>(ctx, ref, key)) {
     value_of<store::List>(ref).has_shrunk(limits(ctx));
   }
@@ -46,8 +47,7 @@ inline void pop_elements(server::CommandContext& ctx, store::KeyRef& ref, std::s
     if (i + 1 < count) cursor = end == End::kLeft ? list.next(cursor) : list.previous(cursor);
   }
   list.erase_range(end == End::kLeft ? 0 : list.size() - count, count);
-  ctx.effects.count(count - 1);
-  removed_elements(ctx, ref, key, end == End::kLeft ? "lpop" : "rpop");
+  removed_elements(ctx, ref, key, end == End::kLeft ? "lpop" : "rpop", count);
 }
 
 // --- In list_moves.cpp --------------------------------------------------------------------------

@@ -168,9 +168,10 @@ void ltrim(CommandContext& ctx) {
   List* list = value_at<List>(ctx, ref);
   if (list == nullptr) return ref ? void() : ctx.reply.ok();
   const Range kept(first, last, list->size());
+  const size_t trimmed = list->size() - kept.length;
   list->erase_range(kept.start + kept.length, list->size() - kept.start - kept.length);
   list->erase_range(0, kept.start);
-  removed_elements(ctx, ref, key, "ltrim");
+  removed_elements(ctx, ref, key, "ltrim", trimmed);
   ctx.reply.ok();
 }
 
@@ -194,10 +195,7 @@ void lrem(CommandContext& ctx) {
     cursor = list->erase(cursor);
     if (wanted < 0) cursor = cursor ? list->previous(cursor) : list->at(-1);
   }
-  if (gone != 0) {
-    ctx.effects.count(gone - 1);
-    removed_elements(ctx, ref, key, "lrem");
-  }
+  if (gone != 0) removed_elements(ctx, ref, key, "lrem", gone);
   ctx.reply.integer(static_cast<int64_t>(gone));
 }
 

@@ -83,7 +83,7 @@ void spop(CommandContext& ctx) {
     ctx.db.erase(ref);
     ctx.changed(ctx.args[1], EventClass::kSet, "spop");
     ctx.effects.count(size - 1);
-    return ctx.removed(ctx.args[1]);
+    return ctx.effects.happened(ctx.db, ctx.args[1], EventClass::kGeneric, "del");
   }
   const std::vector<std::string> chosen =
       choose(*set, static_cast<uint64_t>(count), ctx.db.environment().random);

@@ -41,7 +41,8 @@ template <typename V>
 bool erase_if_empty(server::CommandContext& ctx, store::KeyRef& ref, std::string_view key) {
   if (value_of<V>(ref).size() != 0) return false;
   ctx.db.erase(ref);
-  ctx.removed(key);
+  // What emptied it has been counted.
+  ctx.effects.happened(ctx.db, key, server::EventClass::kGeneric, "del");
   return true;
 }
 

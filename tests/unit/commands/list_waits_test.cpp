@@ -1,6 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "commands/groups.h"
+#include "script/engine.h"
+#include "script/rows.h"
+#include "server/blocking.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -9,8 +12,12 @@ namespace {
 
 struct ListServer : ServerFixture {
   ListServer()
-      : ServerFixture({commands::list_rows(), commands::list_wait_rows(), commands::string_rows(),
-                       commands::transaction_rows()}) {}
+      : ServerFixture({commands::config_rows(), commands::expire_rows(), commands::info_rows(),
+                       commands::list_move_rows(), commands::list_rows(),
+                       commands::list_wait_rows(), commands::string_rows(),
+                       commands::transaction_rows(), script::script_rows()}) {
+    server.set_scripts(std::make_shared<script::Engine>(server));
+  }
 };
 
 }  // namespace
@@ -96,6 +103,117 @@ TEST_CASE("A transaction does not wait for lists", "[lists]") {
   client.run("BLMPOP 0 1 key LEFT");
   CHECK(client.run("EXEC") ==
         array({std::string(kNullArray), std::string(kNull), std::string(kNullArray)}));
+}
+
+TEST_CASE("A script ends before those are served that wait for what it pushed", "[lists]") {
+  ListServer server;
+  TestClient first(server);
+  TestClient second(server);
+  TestClient other(server);
+  first.run("BLPOP key 0");
+  second.run("BLPOP key 0");
+  CHECK(other.run_words({"EVAL",
+                         "redis.call('rpush', KEYS[1], 1) redis.call('lpop', KEYS[1]) "
+                         "redis.call('rpush', KEYS[1], 2, 3) return redis.call('llen', KEYS[1])",
+                         "1", "key"}) == integer(2));
+  CHECK(first.take_output() == bulks({"key", "2"}));
+  CHECK(second.take_output() == bulks({"key", "3"}));
+  CHECK(other.run_words({"EVAL", "return redis.call('blpop', KEYS[1], 0)", "1", "key"}) == kNull);
+  CHECK(other.run_words(
+            {"EVAL", "return redis.call('blmove', 'a', 'b', 'left', 'left', 0)", "0"}) == kNull);
+}
+
+TEST_CASE("An element goes through a chain of waiting moves in one go", "[lists]") {
+  ListServer server;
+  TestClient first(server);
+  TestClient second(server);
+  TestClient last(server);
+  TestClient other(server);
+  last.run("BLPOP c 0");
+  second.run("BLMOVE b c LEFT RIGHT 0");
+  first.run("BLMOVE a b LEFT RIGHT 0");
+  other.run("RPUSH a x");
+  CHECK(first.take_output() == bulk("x"));
+  CHECK(second.take_output() == bulk("x"));
+  CHECK(last.take_output() == bulks({"c", "x"}));
+  CHECK(server.database().size() == 0);
+}
+
+TEST_CASE("Moves that wait for one another in a circle come to an end", "[lists]") {
+  ListServer server;
+  TestClient there(server);
+  TestClient back(server);
+  TestClient other(server);
+  there.run("BLMOVE a b LEFT RIGHT 0");
+  back.run("BLMOVE b a LEFT RIGHT 0");
+  other.run("RPUSH a x");
+  CHECK(there.take_output() == bulk("x"));
+  CHECK(back.take_output() == bulk("x"));
+  CHECK(other.run("LRANGE a 0 -1") == bulks({"x"}));
+}
+
+TEST_CASE("A key that is named twice is waited for once", "[lists]") {
+  ListServer server;
+  TestClient waiting(server);
+  TestClient other(server);
+  waiting.run("BLPOP key other key 0");
+  const std::string figures = other.run("INFO clients");
+  CHECK(figures.find("blocked_clients:1\r\n") != std::string::npos);
+  CHECK(figures.find("total_blocking_keys:2\r\n") != std::string::npos);
+  CHECK(figures.find("total_blocking_keys_on_nokey:0\r\n") != std::string::npos);
+  other.run("RPUSH key a b");
+  CHECK(waiting.take_output() == bulks({"key", "a"}));
+  CHECK(server.server.blocking().keys() == 0);
+  CHECK(other.run("LLEN key") == integer(1));
+}
+
+TEST_CASE("A waiting move is refused when memory has run out meanwhile", "[lists]") {
+  ListServer server;
+  TestClient moving(server);
+  TestClient popping(server);
+  TestClient other(server);
+  moving.run("BLMOVE key target LEFT LEFT 0");
+  popping.run("BLPOP key 0");
+  other.run("MULTI");
+  other.run("RPUSH key a b");
+  other.run("CONFIG SET maxmemory 1");
+  other.run("EXEC");
+  CHECK(moving.take_output() == error("OOM command not allowed when used memory > 'maxmemory'."));
+  CHECK(popping.take_output() == bulks({"key", "a"}));
+}
+
+TEST_CASE("A key that expires within the transaction that made it serves nobody", "[lists]") {
+  ListServer server;
+  TestClient waiting(server);
+  TestClient other(server);
+  waiting.run("BLPOP key 0");
+  other.run("MULTI");
+  other.run("RPUSH key a");
+  other.run("PEXPIRE key 0");
+  CHECK(other.run("EXEC") == array({integer(1), integer(1)}));
+  CHECK(waiting.take_output().empty());
+  CHECK(server.server.blocking().keys() == 1);
+}
+
+TEST_CASE("A move counts as one change, and a pop as many as it has popped", "[lists]") {
+  ListServer server;
+  TestClient client(server);
+  client.run("RPUSH key a b c");
+  server.changes();
+  client.run("BLMOVE key other LEFT LEFT 0");
+  CHECK(server.changes() == 1);
+  client.run("RPOPLPUSH other other");
+  CHECK(server.changes() == 1);
+  client.run("BLMPOP 0 1 key LEFT COUNT 5");
+  CHECK(server.changes() == 2);
+  client.run("BLPOP other 0");
+  CHECK(server.changes() == 1);
+  client.run("RPUSH key a b c d");
+  CHECK(server.changes() == 4);
+  client.run("LTRIM key 1 2");
+  CHECK(server.changes() == 2);
+  client.run("LTRIM key 0 -1");
+  CHECK(server.changes() == 0);
 }
 
 }  // namespace latchkey::tests
