@@ -6,9 +6,14 @@
 
 #include "base/number.h"
 #include "commands/debug.h"
+#include "commands/typed_key.h"
 #include "server/dataset_digest.h"
 #include "server/server.h"
 #include "server/watch.h"
+#include "store/value/hash.h"
+#include "store/value/list.h"
+#include "store/value/set.h"
+#include "store/value/sorted_set.h"
 
 namespace latchkey::commands {
 
@@ -51,7 +56,8 @@ struct ChainFigures {
   std::vector<size_t> by_length;
 };
 
-ChainFigures measure_chains(const Keyspace::Table& table) {
+template <typename Table>
+ChainFigures measure_chains(const Table& table) {
   ChainFigures figures;
   figures.buckets = table.bucket_count();
   figures.items = table.size();
@@ -74,7 +80,8 @@ double ratio(size_t part, size_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-void describe_chains(const Keyspace::Table& table, std::string& text) {
+template <typename Table>
+void describe_chains(const Table& table, std::string& text) {
   const ChainFigures figures = measure_chains(table);
   append_line(text, " different slots: %zu\n", figures.used);
   append_line(text, " max chain length: %zu\n",
@@ -88,6 +95,34 @@ void describe_chains(const Keyspace::Table& table, std::string& text) {
       append_line(text, "   %zu: %zu (%.2f%%)\n", length, count,
                   100 * ratio(count, figures.buckets));
   }
+}
+
+template <typename Table>
+void describe_table(const Table& table, bool full, std::string& text) {
+  text += "Hash table 0 stats (main hash table):\n";
+  append_line(text, " table size: %zu\n", table.bucket_count());
+  append_line(text, " number of elements: %zu\n", table.size());
+  if (full) describe_chains(table, text);
+}
+
+// Whether the word behind the first argument asks for everything.
+bool wants_full(const CommandContext& ctx) {
+  return ctx.args.size() > kFirstArgument + 1 && is_word(ctx.args[kFirstArgument + 1], "FULL");
+}
+
+// The nodes of a quicklist, as the end of what DEBUG OBJECT says.
+std::string describe_nodes(const store::List& list, const store::ValueLimits& limits) {
+  const store::Quicklist& chain = list.quicklist();
+  size_t bytes = 0;
+  for (const store::Quicklist::Node* node = chain.first_node(); node != nullptr; node = node->next)
+    bytes += node->byte_size();
+  char text[160];
+  std::snprintf(text, sizeof(text),
+                " ql_nodes:%zu ql_avg_node:%.2f ql_listpack_max:%d ql_compressed:%d "
+                "ql_uncompressed_size:%zu",
+                chain.nodes(), ratio(chain.size(), chain.nodes()), limits.list_max_listpack_size,
+                limits.list_compress_depth != 0 ? 1 : 0, bytes);
+  return text;
 }
 
 }  // namespace
@@ -115,16 +150,9 @@ void debug_htstats(CommandContext& ctx) {
   if (!ctx.read_int64(ctx.args[kFirstArgument], &index)) return;
   if (index < 0 || index >= ctx.server.database_count())
     return ctx.reply.error("ERR Out of range database");
-  const bool full =
-      ctx.args.size() > kFirstArgument + 1 && is_word(ctx.args[kFirstArgument + 1], "FULL");
   const Keyspace& database = ctx.server.database(static_cast<int>(index));
   std::string text = "[Dictionary HT]\n";
-  if (!database.empty()) {
-    text += "Hash table 0 stats (main hash table):\n";
-    append_line(text, " table size: %zu\n", database.table().bucket_count());
-    append_line(text, " number of elements: %zu\n", database.size());
-    if (full) describe_chains(database.table(), text);
-  }
+  if (!database.empty()) describe_table(database.table(), wants_full(ctx), text);
   text += "[Expires HT]\n";
   if (database.volatile_size() > 0) {
     text += "Timing wheel stats:\n";
@@ -134,7 +162,21 @@ void debug_htstats(CommandContext& ctx) {
 }
 
 void debug_htstats_key(CommandContext& ctx) {
-  if (!find_key(ctx)) return;
+  const KeyRef ref = find_key(ctx);
+  if (!ref) return;
+  std::string text;
+  const auto describe = [&](const auto* table) {
+    if (table != nullptr) describe_table(*table, wants_full(ctx), text);
+  };
+  if (ref->type() == store::Type::kHash) {
+    describe(value_of<store::Hash>(ref).table_or_null());
+  } else if (ref->type() == store::Type::kSet) {
+    describe(value_of<store::Set>(ref).table_or_null());
+  } else if (ref->type() == store::Type::kSortedSet) {
+    const auto& set = value_of<store::SortedSet>(ref);
+    describe(set.is_listpack() ? nullptr : &set.table());
+  }
+  if (!text.empty()) return ctx.reply.verbatim("txt", text);
   ctx.reply.error(
       "ERR The value stored at the specified key is not represented using an hash table");
 }
@@ -153,7 +195,10 @@ void debug_object(CommandContext& ctx) {
                 "Value at:%p refcount:1 encoding:%s %slru:%u lru_seconds_idle:%u",
                 static_cast<const void*>(&*ref), std::string(ref->encoding_name()).c_str(), length,
                 ref->access(), environment.use_lfu ? 0 : idle);
-  ctx.reply.status(text);
+  const bool is_quicklist = ref->encoding_name() == "quicklist";
+  ctx.reply.status(text + (is_quicklist
+                               ? describe_nodes(value_of<store::List>(ref), environment.limits)
+                               : std::string()));
 }
 
 void debug_sdslen(CommandContext& ctx) {

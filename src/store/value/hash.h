@@ -41,6 +41,8 @@ class Hash final : public Value {
 
   size_t size() const { return is_table() ? table_.size() : listpack_->size() / 2; }
   bool is_table() const { return !listpack_.has_value(); }
+  // For statistics; null while the fields are in a listpack.
+  const auto* table_or_null() const { return is_table() ? &table_ : nullptr; }
 
   // The field's value, or nothing; integers are written to `scratch` (kScratch bytes).
   std::optional<std::string_view> get(std::string_view field, char* scratch) const;

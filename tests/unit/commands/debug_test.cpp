@@ -16,7 +16,8 @@ struct DebugServer : ServerFixture {
   DebugServer()
       : ServerFixture({commands::debug_rows(), commands::string_rows(), commands::key_rows(),
                        commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
-                       commands::memory_rows()},
+                       commands::memory_rows(), commands::list_rows(), commands::set_rows(),
+                       commands::hash_rows(), commands::sorted_set_rows()},
                       "enable-debug-command yes\nsave \"\"\n") {}
 };
 
@@ -185,4 +186,38 @@ TEST_CASE("MEMORY STATS tells of each database that holds keys") {
   CHECK(told.starts_with("%"));
   CHECK(told.find("$4\r\ndb.0\r\n%2\r\n") != std::string::npos);
   CHECK(told.find("$10\r\nkeys.count\r\n:1\r\n") != std::string::npos);
+}
+
+TEST_CASE("DEBUG HTSTATS-KEY tells of the table of a large set, hash or sorted set") {
+  DebugServer server;
+  server.database().environment().limits = {.hash_max_listpack_entries = 0,
+                                            .set_max_listpack_entries = 0,
+                                            .zset_max_listpack_entries = 0};
+  TestClient client(server);
+  client.run("SADD set a b c");
+  client.run("HSET hash a 1 b 2 c 3");
+  client.run("ZADD sorted 1 a 2 b 3 c");
+  client.run("RPUSH list a b c");
+  for (const char* key : {"set", "hash", "sorted"}) {
+    const std::string told = client.run("DEBUG HTSTATS-KEY " + std::string(key) + " full");
+    CHECK(told.find("Hash table 0 stats (main hash table):\n table size: ") != std::string::npos);
+    CHECK(told.find(" number of elements: 3\n") != std::string::npos);
+    CHECK(told.find(" max chain length: ") != std::string::npos);
+    CHECK(client.run("DEBUG HTSTATS-KEY " + std::string(key)).find("chain") == std::string::npos);
+  }
+  CHECK(client.run("DEBUG HTSTATS-KEY list") ==
+        tests::error(
+            "ERR The value stored at the specified key is not represented using an hash table"));
+}
+
+TEST_CASE("DEBUG OBJECT tells of the nodes of a quicklist") {
+  DebugServer server;
+  server.database().environment().limits.list_max_listpack_size = 2;
+  TestClient client(server);
+  client.run("RPUSH list 1 2 3 4 5");
+  CHECK(client.run("DEBUG OBJECT list")
+            .ends_with(" ql_nodes:3 ql_avg_node:1.67 ql_listpack_max:2 ql_compressed:0 "
+                       "ql_uncompressed_size:31\r\n"));
+  client.run("RPUSH short 1 2");
+  CHECK(client.run("DEBUG OBJECT short").find("ql_") == std::string::npos);
 }
