@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/number.h"
 #include "server/client.h"
 #include "server/dispatcher.h"
 #include "server/pause.h"
@@ -197,11 +198,14 @@ void Blocking::go_on_after_pause(uint64_t client_id) {
 }
 
 bool read_wait_timeout(CommandContext& ctx, std::string_view text, int64_t* deadline_ms) {
-  double seconds = 0;
-  if (!ctx.read_double(text, &seconds, "ERR timeout is not a float or out of range")) return false;
+  long double seconds = 0;
+  if (!base::parse_long_double(text, &seconds)) {
+    ctx.reply.error("ERR timeout is not a float or out of range");
+    return false;
+  }
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  const double milliseconds = std::ceil(seconds * 1000);
-  if (milliseconds >= static_cast<double>(kMost)) {
+  const long double milliseconds = std::ceil(seconds * 1000);
+  if (milliseconds >= static_cast<long double>(kMost)) {
     ctx.reply.error("ERR timeout is out of range");
     return false;
   }

@@ -75,6 +75,8 @@ TEST_CASE("Waiting for lists is refused with an error that fits", "[lists]") {
   CHECK(client.run("BLPOP none text 0") == kWrongType);
   CHECK(client.run("BLMOVE text key LEFT LEFT 0") == kWrongType);
   CHECK(client.run("BLPOP key -1") == error("ERR timeout is negative"));
+  CHECK(client.run("BLPOP key -1e400") == error("ERR timeout is negative"));
+  CHECK(client.run("BLPOP key 1e400") == error("ERR timeout is out of range"));
   CHECK(client.run("BLMOVE key key LEFT WRONG x") == error("ERR syntax error"));
   CHECK(client.run("BLMPOP -1 0 key LEFT") == error("ERR numkeys should be greater than 0"));
   CHECK(client.run("BLMPOP -1 1 key WRONG") == error("ERR syntax error"));
