@@ -97,15 +97,14 @@ void reply_nothing_added(CommandContext& ctx, const AddOptions& options) {
 // `pairs`: scores and members in turn.
 void add_members(CommandContext& ctx, const AddOptions& options, Arguments pairs) {
   std::vector<double> scores(pairs.size() / 2);
-  size_t longest = 0;
   for (size_t i = 0; i < scores.size(); ++i) {
     if (!ctx.read_double(pairs[i * 2], &scores[i])) return;
-    longest = std::max(longest, pairs[i * 2 + 1].size());
   }
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   if (!ctx.is_type(ref, SortedSet::kType)) return;
   if (!ref && options.only_existing) return reply_nothing_added(ctx, options);
-  SortedSet& set = *value_or_new<SortedSet>(ctx, ref, ctx.db.environment(), scores.size(), longest);
+  SortedSet& set =
+      *value_or_new<SortedSet>(ctx, ref, ctx.db.environment(), scores.size(), pairs[1].size());
   set.expect(scores.size());
 
   uint64_t added = 0;

@@ -56,16 +56,24 @@ size_t RankedTree::rank(const ScoredMember* member) const {
   return before;
 }
 
-RankedTree::Position RankedTree::at(size_t rank) const {
-  if (rank >= size_) return {nullptr, 0};
+std::pair<RankedTree::Path, size_t> RankedTree::path_to_rank(size_t rank) const {
+  Path path;
   void* node = root_;
   for (size_t level = height_; level > 1; --level) {
     auto* inner = static_cast<Inner*>(node);
     size_t i = 0;
     while (rank >= inner->sizes[i]) rank -= inner->sizes[i++];
+    path.steps[path.depth++] = {inner, i};
     node = inner->children[i];
   }
-  return {static_cast<Leaf*>(node), rank};
+  path.leaf = static_cast<Leaf*>(node);
+  return {path, rank};
+}
+
+RankedTree::Position RankedTree::at(size_t rank) const {
+  if (rank >= size_) return {nullptr, 0};
+  const auto [path, index] = path_to_rank(rank);
+  return {path.leaf, index};
 }
 
 // --- Upkeep of inner nodes ----------------------------------------------------------------------
@@ -221,12 +229,14 @@ void RankedTree::place_child(Inner* parent, size_t index, void* child, size_t ch
 
 void RankedTree::erase(ScoredMember* member) {
   const Path path = path_to(member->score, member);
+  erase_in(path, index_in(path.leaf, member), 1);
+}
+
+void RankedTree::erase_in(const Path& path, size_t index, size_t count) {
   Leaf* leaf = path.leaf;
-  const size_t index = index_in(leaf, member);
-  std::memmove(leaf->members + index, leaf->members + index + 1,
-               (leaf->count - index - 1) * sizeof(*leaf->members));
-  --leaf->count;
-  --size_;
+  move_children(leaf, index, leaf, index + count, leaf->count - index - count);
+  leaf->count -= count;
+  size_ -= count;
   shrink(path);
 }
 

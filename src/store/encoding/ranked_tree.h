@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "store/encoding/scored_member.h"
 
@@ -64,6 +65,18 @@ class RankedTree {
   void insert(ScoredMember* member);
   // REQUIRES: it is there.
   void erase(ScoredMember* member);
+  // Takes `count` members out, those with ranks from `rank` on, and calls fn(ScoredMember*) for
+  // each, which may destroy it. REQUIRES: they are there. O(1) a member, and O(log n) a leaf.
+  template <typename Fn>
+  void erase_range(size_t rank, size_t count, Fn&& fn) {
+    while (count > 0) {
+      const auto [path, index] = path_to_rank(rank);
+      const size_t here = count < path.leaf->count - index ? count : path.leaf->count - index;
+      for (size_t i = index; i < index + here; ++i) fn(path.leaf->members[i]);
+      erase_in(path, index, here);
+      count -= here;
+    }
+  }
   // Gives a member that is there another score, and its new place.
   void move(ScoredMember* member, double score);
   // How many stand before a member that is there.
@@ -147,6 +160,10 @@ class RankedTree {
   }
 
   Path path_to(double score, const ScoredMember* member) const;
+  // The way to the member of that rank, and where it stands in its leaf. REQUIRES: it is there.
+  std::pair<Path, size_t> path_to_rank(size_t rank) const;
+  // Takes that many members out of the leaf at the path's end.
+  void erase_in(const Path& path, size_t index, size_t count);
   static size_t index_in(const Leaf* leaf, const ScoredMember* member);
   // Writes what a parent knows of a child.
   static void describe(Inner* parent, size_t index, size_t child_level);

@@ -101,8 +101,7 @@ void SortedSet::compact() {
     listpack_.append(member);
     listpack_.append(score_text(score, text));
   });
-  while (tree_.size() > 0) tree_.erase(*tree_.at(tree_.size() - 1));
-  table_->for_each([](ScoredMember* member) { ScoredMember::destroy(member); });
+  tree_.erase_range(0, tree_.size(), ScoredMember::destroy);
   table_.reset();
   member_bytes_ = 0;
 }
@@ -170,9 +169,13 @@ bool SortedSet::erase(std::string_view member) {
   if (slot == nullptr) return false;
   ScoredMember* found = table_->erase(slot, hash);
   tree_.erase(found);
-  member_bytes_ -= found->memory_usage();
-  ScoredMember::destroy(found);
+  destroy(found);
   return true;
+}
+
+void SortedSet::destroy(ScoredMember* member) {
+  member_bytes_ -= member->memory_usage();
+  ScoredMember::destroy(member);
 }
 
 void SortedSet::erase(RankRange range) {
@@ -181,7 +184,11 @@ void SortedSet::erase(RankRange range) {
     listpack_.erase(listpack_.at(static_cast<int64_t>(range.first) * 2), range.count * 2);
     return;
   }
-  for (size_t left = range.count; left > 0; --left) erase((*tree_.at(range.first))->member());
+  tree_.erase_range(range.first, range.count, [this](ScoredMember* member) {
+    const uint64_t hash = table_->hash(member->member());
+    table_->erase(table_->find(member->member(), hash), hash);
+    destroy(member);
+  });
 }
 
 // --- Ranks and ranges ---------------------------------------------------------------------------

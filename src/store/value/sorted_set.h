@@ -7,8 +7,8 @@
 // the thresholds of the environment say; a set that has outgrown them stays large until compact().
 //
 // Scores are never NaN. Ranks count from 0 in ascending order. Costs, of a large set of n members:
-// score() O(1), changes and ranks O(log n), walking O(log n) and O(1) for each member. What is
-// said of text views: they are valid until the next change.
+// score() O(1), changes and ranks O(log n), walking and erasing a range O(log n) and about O(1) for
+// each member. What is said of text views: they are valid until the next change.
 #pragma once
 
 #include <cstddef>
@@ -129,6 +129,8 @@ class SortedSet final : public Value {
   double score_at(Listpack::Position position) const;
   void grow_large();
   void add_large(std::string_view member, double score);
+  // Frees a member that is neither in the table nor in the tree any more.
+  void destroy(ScoredMember* member);
   void add_to_listpack(std::string_view member, double score);
   // How many members of the order stand before the place where `is_in(score, member)` ends to hold.
   template <typename Predicate>

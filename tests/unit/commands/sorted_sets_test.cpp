@@ -225,6 +225,16 @@ TEST_CASE("A negative offset counts from the end of a large sorted set", "[sorte
   CHECK(client.run("ZRANGEBYSCORE key 1 3 LIMIT -4 1") == bulks({}));
 }
 
+TEST_CASE("A sorted set that grows large loses the sign of its zeros", "[sorted_sets]") {
+  SortedSetServer server;
+  TestClient client(server);
+  const std::string long_name(100, 'x');
+  client.run("ZADD at_first -0 a 1 " + long_name);
+  CHECK(client.run("ZSCORE at_first a") == bulk("0"));
+  client.run("ZADD from_start 1 " + long_name + " -0 a");
+  CHECK(client.run("ZSCORE from_start a") == bulk("-0"));
+}
+
 TEST_CASE("Sums of zeros lose their sign as they do in ZADD", "[sorted_sets]") {
   SortedSetServer server;
   server.set_large(true);

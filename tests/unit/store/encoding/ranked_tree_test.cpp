@@ -1,6 +1,8 @@
 #include "store/encoding/ranked_tree.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -45,6 +47,31 @@ void release(Model& model) {
 }
 
 }  // namespace
+
+TEST_CASE("Ranges of every size leave a ranked tree at once", "[ranked_tree]") {
+  base::Random random(GENERATE(1u, 2u, 3u));
+  RankedTree tree;
+  Model model;
+  for (int i = 0; i < 20'000; ++i) {
+    ScoredMember* member =
+        ScoredMember::make(std::to_string(i), static_cast<double>(random.below(1000)));
+    model.insert(member);
+    tree.insert(member);
+  }
+  while (!model.empty()) {
+    const size_t rank = random.below(model.size());
+    const size_t count =
+        std::min(random.below(random.below(2) == 0 ? 200 : 5000) + 1, model.size() - rank);
+    auto expected = std::next(model.begin(), static_cast<std::ptrdiff_t>(rank));
+    tree.erase_range(rank, count, [&](ScoredMember* member) {
+      REQUIRE(member == *expected);
+      expected = model.erase(expected);
+      ScoredMember::destroy(member);
+    });
+    check_equal(tree, model);
+  }
+  CHECK(tree.memory_usage() == 0);
+}
 
 TEST_CASE("A ranked tree keeps what a sorted model keeps, through growth and decline",
           "[ranked_tree]") {
