@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands/groups.h"
+#include "commands/store_result.h"
 #include "commands/typed_key.h"
 #include "store/value/set.h"
 
@@ -98,20 +99,9 @@ void reply_members(CommandContext& ctx, Operation operation) {
 }
 
 void store_members(CommandContext& ctx, Operation operation, std::string_view event) {
-  const std::string_view destination = ctx.args[1];
   std::vector<const Set*> sets;
   if (!find_sets(ctx, ctx.args.subspan(2), &sets)) return;
-  auto result = operation(ctx, sets);
-  const size_t size = result->size();
-  KeyRef ref = ctx.db.find_for_write(destination);
-  if (size > 0) {
-    ctx.db.set_value(ref, Set::kType, std::move(result));
-    ctx.changed(destination, EventClass::kSet, event);
-  } else if (ref) {
-    ctx.db.erase(ref);
-    ctx.removed(destination);
-  }
-  ctx.reply.integer(static_cast<int64_t>(size));
+  store_result(ctx, ctx.args[1], operation(ctx, sets), EventClass::kSet, event);
 }
 
 void sinter(CommandContext& ctx) {
@@ -169,6 +159,11 @@ void sintercard(CommandContext& ctx) {
   ctx.reply.integer(count);
 }
 
+constexpr char kIntersectionCost[] =
+    "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
+constexpr char kAllMembersCost[] =
+    "O(N) where N is the total number of elements in all given sets.";
+
 constexpr CommandRow kSetAlgebraRows[] = {
     {"SDIFF",
      sdiff,
@@ -178,13 +173,12 @@ constexpr CommandRow kSetAlgebraRows[] = {
      kAclSet,
      Group::kSet,
      "1.0.0",
-     "O(N) where N is the total number of elements in all given sets.",
+     kAllMembersCost,
      "Returns the difference of multiple sets.",
      {.tips = "nondeterministic_output_order"}},
     {"SDIFFSTORE", sdiffstore, "destination key...", kWrite | kDenyOom,
      keys(1).ow().update() + keys(2, -1).ro().access(), kAclSet, Group::kSet, "1.0.0",
-     "O(N) where N is the total number of elements in all given sets.",
-     "Stores the difference of multiple sets in a key."},
+     kAllMembersCost, "Stores the difference of multiple sets in a key."},
     {"SINTER",
      sinter,
      "key...",
@@ -193,20 +187,15 @@ constexpr CommandRow kSetAlgebraRows[] = {
      kAclSet,
      Group::kSet,
      "1.0.0",
-     "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of "
-     "sets.",
+     kIntersectionCost,
      "Returns the intersect of multiple sets.",
      {.tips = "nondeterministic_output_order"}},
     {"SINTERCARD", sintercard, "numkeys key... [LIMIT limit]", kReadOnly,
-     counted_keys(1).ro().access(), kAclSet, Group::kSet, "7.0.0",
-     "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of "
-     "sets.",
+     counted_keys(1).ro().access(), kAclSet, Group::kSet, "7.0.0", kIntersectionCost,
      "Returns the number of members of the intersect of multiple sets."},
     {"SINTERSTORE", sinterstore, "destination key...", kWrite | kDenyOom,
      keys(1).ow().update() + keys(2, -1).ro().access(), kAclSet, Group::kSet, "1.0.0",
-     "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of "
-     "sets.",
-     "Stores the intersect of multiple sets in a key."},
+     kIntersectionCost, "Stores the intersect of multiple sets in a key."},
     {"SUNION",
      sunion,
      "key...",
@@ -215,13 +204,12 @@ constexpr CommandRow kSetAlgebraRows[] = {
      kAclSet,
      Group::kSet,
      "1.0.0",
-     "O(N) where N is the total number of elements in all given sets.",
+     kAllMembersCost,
      "Returns the union of multiple sets.",
      {.tips = "nondeterministic_output_order"}},
     {"SUNIONSTORE", sunionstore, "destination key...", kWrite | kDenyOom,
      keys(1).ow().update() + keys(2, -1).ro().access(), kAclSet, Group::kSet, "1.0.0",
-     "O(N) where N is the total number of elements in all given sets.",
-     "Stores the union of multiple sets in a key."},
+     kAllMembersCost, "Stores the union of multiple sets in a key."},
 };
 
 }  // namespace

@@ -10,9 +10,9 @@
 
 #include "base/text.h"
 #include "commands/groups.h"
+#include "commands/store_result.h"
 #include "commands/typed_key.h"
 #include "server/command_context.h"
-#include "server/server.h"
 #include "store/value/set.h"
 #include "store/value/sorted_set.h"
 
@@ -248,19 +248,9 @@ void answer(CommandContext& ctx, Operation operation) {
 void store(CommandContext& ctx, Operation operation, std::string_view event) {
   AlgebraRequest request{.operation = operation, .store = true};
   if (!read_algebra(ctx, 2, &request)) return;
-  const std::string_view destination = ctx.args[1];
   auto result = work_out(ctx, request);
-  const size_t size = result->size();
-  KeyRef ref = ctx.db.find_for_write(destination);
-  if (size > 0) {
-    result->compact();
-    ctx.db.set_value(ref, SortedSet::kType, std::move(result));
-    ctx.changed(destination, EventClass::kSortedSet, event);
-  } else if (ref) {
-    ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_server_del);
-    ctx.removed(destination);
-  }
-  ctx.reply.integer(static_cast<int64_t>(size));
+  result->compact();
+  store_result(ctx, ctx.args[1], std::move(result), EventClass::kSortedSet, event);
 }
 
 void zunion(CommandContext& ctx) {

@@ -7,9 +7,9 @@
 
 #include "base/number.h"
 #include "commands/groups.h"
+#include "commands/store_result.h"
 #include "commands/typed_key.h"
 #include "server/command_context.h"
-#include "server/server.h"
 #include "store/value/sorted_set.h"
 
 namespace latchkey::commands {
@@ -212,22 +212,13 @@ void reply_range(CommandContext& ctx, const SortedSet& set, RankRange ranks,
 
 // Puts a part of `set` (or nothing, when null) under the request's destination.
 void store_range(CommandContext& ctx, const SortedSet* set, RankRange ranks) {
-  const std::string_view destination = ctx.args[1];
   std::unique_ptr<SortedSet> made;
   if (ranks.count > 0) {
     made = std::make_unique<SortedSet>(ctx.db.environment(), ranks.count, 0);
     set->for_each(ranks, false,
                   [&](std::string_view member, double score) { made->add(member, score); });
   }
-  KeyRef ref = ctx.db.find_for_write(destination);
-  if (made != nullptr) {
-    ctx.db.set_value(ref, SortedSet::kType, std::move(made));
-    ctx.changed(destination, EventClass::kSortedSet, "zrangestore");
-  } else if (ref) {
-    ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_server_del);
-    ctx.removed(destination);
-  }
-  ctx.reply.integer(static_cast<int64_t>(ranks.count));
+  store_result(ctx, ctx.args[1], std::move(made), EventClass::kSortedSet, "zrangestore");
 }
 
 template <typename Range>
@@ -292,13 +283,24 @@ void zrevrangebylex(CommandContext& ctx) {
   answer(ctx, 1, {.by = By::kLex, .reverse = true});
 }
 
+constexpr char kCountCost[] = "O(log(N)) with N being the number of elements in the sorted set.";
+constexpr char kRankRangeCost[] =
+    "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
+    "elements returned.";
+constexpr char kLimitedRangeCost[] =
+    "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
+    "elements being returned. If M is constant (e.g. always asking for the first 10 elements with "
+    "LIMIT), you can consider it O(log(N)).";
+constexpr char kRemovalCost[] =
+    "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
+    "elements removed by the operation.";
+
 constexpr CommandRow kSortedSetRangeRows[] = {
     {"ZCOUNT", zcount, "key min:double max:double", kReadOnly | kFast, keys(1).ro().access(),
-     kAclSortedSet, Group::kSortedSet, "2.0.0",
-     "O(log(N)) with N being the number of elements in the sorted set.",
+     kAclSortedSet, Group::kSortedSet, "2.0.0", kCountCost,
      "Returns the count of members in a sorted set that have scores within a range."},
     {"ZLEXCOUNT", zlexcount, "key min max", kReadOnly | kFast, keys(1).ro().access(), kAclSortedSet,
-     Group::kSortedSet, "2.8.9", "O(log(N)) with N being the number of elements in the sorted set.",
+     Group::kSortedSet, "2.8.9", kCountCost,
      "Returns the number of members in a sorted set within a lexicographical range."},
     {"ZRANGE",
      zrange,
@@ -309,8 +311,7 @@ constexpr CommandRow kSortedSetRangeRows[] = {
      kAclSortedSet,
      Group::kSortedSet,
      "1.2.0",
-     "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
-     "elements returned.",
+     kRankRangeCost,
      "Returns members in a sorted set within a range of indexes.",
      {.history = "6.2.0 Added the `REV`, `BYSCORE`, `BYLEX` and `LIMIT` options."}},
     {"ZRANGEBYLEX",
@@ -321,9 +322,7 @@ constexpr CommandRow kSortedSetRangeRows[] = {
      kAclSortedSet,
      Group::kSortedSet,
      "2.8.9",
-     "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
-     "elements being returned. If M is constant (e.g. always asking for the first 10 elements with "
-     "LIMIT), you can consider it O(log(N)).",
+     kLimitedRangeCost,
      "Returns members in a sorted set within a lexicographical range.",
      {.deprecated_since = "6.2.0", .replaced_by = "`ZRANGE` with the `BYLEX` argument"}},
     {"ZRANGEBYSCORE",
@@ -334,9 +333,7 @@ constexpr CommandRow kSortedSetRangeRows[] = {
      kAclSortedSet,
      Group::kSortedSet,
      "1.0.5",
-     "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
-     "elements being returned. If M is constant (e.g. always asking for the first 10 elements with "
-     "LIMIT), you can consider it O(log(N)).",
+     kLimitedRangeCost,
      "Returns members in a sorted set within a range of scores.",
      {.history = "2.0.0 Added the `WITHSCORES` modifier.",
       .deprecated_since = "6.2.0",
@@ -348,21 +345,15 @@ constexpr CommandRow kSortedSetRangeRows[] = {
      "elements stored into the destination key.",
      "Stores a range of members from sorted set in a key."},
     {"ZREMRANGEBYLEX", zremrangebylex, "key min max", kWrite, keys(1).rw().remove(), kAclSortedSet,
-     Group::kSortedSet, "2.8.9",
-     "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
-     "elements removed by the operation.",
+     Group::kSortedSet, "2.8.9", kRemovalCost,
      "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if "
      "all members were removed."},
     {"ZREMRANGEBYRANK", zremrangebyrank, "key start stop", kWrite, keys(1).rw().remove(),
-     kAclSortedSet, Group::kSortedSet, "2.0.0",
-     "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
-     "elements removed by the operation.",
+     kAclSortedSet, Group::kSortedSet, "2.0.0", kRemovalCost,
      "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all "
      "members were removed."},
     {"ZREMRANGEBYSCORE", zremrangebyscore, "key min:double max:double", kWrite,
-     keys(1).rw().remove(), kAclSortedSet, Group::kSortedSet, "1.2.0",
-     "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
-     "elements removed by the operation.",
+     keys(1).rw().remove(), kAclSortedSet, Group::kSortedSet, "1.2.0", kRemovalCost,
      "Removes members in a sorted set within a range of scores. Deletes the sorted set if all "
      "members were removed."},
     {"ZREVRANGE",
@@ -373,8 +364,7 @@ constexpr CommandRow kSortedSetRangeRows[] = {
      kAclSortedSet,
      Group::kSortedSet,
      "1.2.0",
-     "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
-     "elements returned.",
+     kRankRangeCost,
      "Returns members in a sorted set within a range of indexes in reverse order.",
      {.deprecated_since = "6.2.0", .replaced_by = "`ZRANGE` with the `REV` argument"}},
     {"ZREVRANGEBYLEX",
@@ -385,9 +375,7 @@ constexpr CommandRow kSortedSetRangeRows[] = {
      kAclSortedSet,
      Group::kSortedSet,
      "2.8.9",
-     "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
-     "elements being returned. If M is constant (e.g. always asking for the first 10 elements with "
-     "LIMIT), you can consider it O(log(N)).",
+     kLimitedRangeCost,
      "Returns members in a sorted set within a lexicographical range in reverse order.",
      {.deprecated_since = "6.2.0", .replaced_by = "`ZRANGE` with the `REV` and `BYLEX` arguments"}},
     {"ZREVRANGEBYSCORE",
@@ -398,9 +386,7 @@ constexpr CommandRow kSortedSetRangeRows[] = {
      kAclSortedSet,
      Group::kSortedSet,
      "2.2.0",
-     "O(log(N)+M) with N being the number of elements in the sorted set and M the number of "
-     "elements being returned. If M is constant (e.g. always asking for the first 10 elements with "
-     "LIMIT), you can consider it O(log(N)).",
+     kLimitedRangeCost,
      "Returns members in a sorted set within a range of scores in reverse order.",
      {.history = "2.1.6 `min` and `max` can be exclusive.",
       .deprecated_since = "6.2.0",
