@@ -214,7 +214,8 @@ def thresholds(rng):
 
 
 def limit(rng):
-    name = rng.choice(sorted(THRESHOLDS))
+    # A long list of the reference keeps the setting of the time when it became one; ours follows the change.
+    name = rng.choice(sorted(set(THRESHOLDS) - {b"list-max-listpack-size"}))
     small, usual = THRESHOLDS[name]
     return [name, b"%d" % rng.choice(small + usual)]
 
