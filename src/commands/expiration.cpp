@@ -36,6 +36,29 @@ bool read_deadline(CommandContext& ctx, std::string_view text, TimeUnit unit, Ti
   return true;
 }
 
+bool DeadlineCondition::read(ArgReader& options) {
+  static constexpr std::pair<std::string_view, bool DeadlineCondition::*> kWords[] = {
+      {"NX", &DeadlineCondition::only_without},
+      {"XX", &DeadlineCondition::only_with},
+      {"GT", &DeadlineCondition::only_later},
+      {"LT", &DeadlineCondition::only_sooner}};
+  for (const auto& [word, condition] : kWords) {
+    if (!options.word(word)) continue;
+    this->*condition = true;
+    return true;
+  }
+  return false;
+}
+
+bool DeadlineCondition::holds(int64_t current_ms, int64_t new_ms) const {
+  const bool has_deadline = current_ms != store::Keyspace::kNoDeadline;
+  if (only_without && has_deadline) return false;
+  if (only_with && !has_deadline) return false;
+  if (only_later && (!has_deadline || new_ms <= current_ms)) return false;
+  if (only_sooner && has_deadline && new_ms >= current_ms) return false;
+  return true;
+}
+
 bool ExpirationOption::read(ArgReader& options) {
   static constexpr std::pair<std::string_view, Kind> kTimes[] = {
       {"EX", Kind::kEx}, {"PX", Kind::kPx}, {"EXAT", Kind::kExAt}, {"PXAT", Kind::kPxAt}};

@@ -1,5 +1,5 @@
-// When a key is to expire, as commands say it: EX, PX, EXAT, PXAT, KEEPTTL and PERSIST, with the
-// reference's limits.
+// When a key or a field is to expire, as commands say it: EX, PX, EXAT, PXAT, KEEPTTL and PERSIST,
+// with the reference's limits.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,20 @@ void reply_invalid_expire_time(server::CommandContext& ctx);
 // Reads a command's time argument that must lie after zero; on failure sends the error.
 bool read_deadline(server::CommandContext& ctx, std::string_view text, TimeUnit unit, TimeBase base,
                    int64_t* deadline_ms);
+
+// Which deadlines a new one may take the place of: NX, XX, GT and LT. Something without a deadline
+// counts as living for ever.
+struct DeadlineCondition {
+  bool only_without = false;  // NX
+  bool only_with = false;     // XX
+  bool only_later = false;    // GT
+  bool only_sooner = false;   // LT
+
+  // Steps over the next argument when it is one of the four words.
+  bool read(server::ArgReader& options);
+  // `current_ms`: Unix time, or Keyspace::kNoDeadline.
+  bool holds(int64_t current_ms, int64_t new_ms) const;
+};
 
 // The expiration option of SET, GETEX, MSETEX and their kin. At most one kind may be given; of
 // several of one kind the last counts.

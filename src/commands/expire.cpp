@@ -17,50 +17,22 @@ using store::Keyspace;
 
 namespace {
 
-constexpr int64_t kMsPerSecond = 1000;
-
 // The nearest number of seconds.
 int64_t to_seconds(int64_t ms) {
+  constexpr uint64_t kMsPerSecond = 1000;
   return static_cast<int64_t>((static_cast<uint64_t>(ms) + kMsPerSecond / 2) / kMsPerSecond);
 }
 
 // --- Setting ------------------------------------------------------------------------------------
 
-// Which deadlines a new one may take the place of. A key without a deadline counts as one that
-// lives for ever.
-struct Condition {
-  bool only_without = false;  // NX
-  bool only_with = false;     // XX
-  bool only_later = false;    // GT
-  bool only_sooner = false;   // LT
-
-  bool holds(int64_t current_ms, int64_t new_ms) const {
-    const bool has_deadline = current_ms != Keyspace::kNoDeadline;
-    if (only_without && has_deadline) return false;
-    if (only_with && !has_deadline) return false;
-    if (only_later && (!has_deadline || new_ms <= current_ms)) return false;
-    if (only_sooner && has_deadline && new_ms >= current_ms) return false;
-    return true;
-  }
-};
-
 // False, with an error sent, when the words are not understood or contradict each other.
-bool read_condition(CommandContext& ctx, Condition* condition) {
+bool read_condition(CommandContext& ctx, DeadlineCondition* condition) {
   for (ArgReader options(ctx.args, 3); options.more();) {
-    if (options.word("NX")) {
-      condition->only_without = true;
-    } else if (options.word("XX")) {
-      condition->only_with = true;
-    } else if (options.word("GT")) {
-      condition->only_later = true;
-    } else if (options.word("LT")) {
-      condition->only_sooner = true;
-    } else {
-      // As the reference prints it: up to a zero byte.
-      const std::string_view option = options.peek();
-      ctx.reply.error("ERR Unsupported option " + std::string(option.substr(0, option.find('\0'))));
-      return false;
-    }
+    if (condition->read(options)) continue;
+    // As the reference prints it: up to a zero byte.
+    const std::string_view option = options.peek();
+    ctx.reply.error("ERR Unsupported option " + std::string(option.substr(0, option.find('\0'))));
+    return false;
   }
   if (condition->only_without &&
       (condition->only_with || condition->only_later || condition->only_sooner)) {
@@ -76,7 +48,7 @@ bool read_condition(CommandContext& ctx, Condition* condition) {
 
 void set_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   const std::string_view key = ctx.args[1];
-  Condition condition;
+  DeadlineCondition condition;
   int64_t time;
   if (!read_condition(ctx, &condition) || !ctx.read_int64(ctx.args[2], &time)) return;
   const std::optional<int64_t> deadline_ms = deadline_of(time, unit, base, ctx.now_ms());
