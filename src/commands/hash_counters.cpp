@@ -4,7 +4,7 @@
 
 #include "base/number.h"
 #include "commands/groups.h"
-#include "commands/typed_key.h"
+#include "commands/hash_fields.h"
 #include "store/value/hash.h"
 
 namespace latchkey::commands {
@@ -19,7 +19,7 @@ void hincrby(CommandContext& ctx) {
   int64_t increment;
   if (!ctx.read_int64(ctx.args[3], &increment)) return;
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
+  Hash* hash = hash_to_write(ctx, ref, ctx.args[2]);
   if (hash == nullptr) return;
   char scratch[Hash::kScratch];
   int64_t value = 0;
@@ -29,7 +29,7 @@ void hincrby(CommandContext& ctx) {
   }
   if (__builtin_add_overflow(value, increment, &value))
     return ctx.reply.error("ERR increment or decrement would overflow");
-  hash->set(ctx.args[2], {scratch, base::format_int64(value, scratch)});
+  hash->set(ctx.args[2], {scratch, base::format_int64(value, scratch)}, Hash::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrby");
   ctx.reply.integer(value);
 }
@@ -40,7 +40,7 @@ void hincrbyfloat(CommandContext& ctx) {
     return ctx.reply.error("ERR value is not a valid float");
   if (!std::isfinite(increment)) return ctx.reply.error("ERR value is NaN or Infinity");
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
+  Hash* hash = hash_to_write(ctx, ref, ctx.args[2]);
   if (hash == nullptr) return;
   char scratch[Hash::kScratch];
   long double value = 0;
@@ -51,7 +51,7 @@ void hincrbyfloat(CommandContext& ctx) {
   value += increment;
   if (!std::isfinite(value)) return ctx.reply.error("ERR increment would produce NaN or Infinity");
   const std::string text = base::format_long_double(value);
-  hash->set(ctx.args[2], text);
+  hash->set(ctx.args[2], text, Hash::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrbyfloat");
   ctx.reply.bulk(std::string_view(text));
 }

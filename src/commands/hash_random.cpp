@@ -41,19 +41,18 @@ void reply_any(CommandContext& ctx, const Hash& hash, uint64_t count, PairReply 
   for (; count > 0; --count) hash.random(ctx.db.environment().random, put);
 }
 
-// Different fields: each is taken with the chance that what is still wanted has among what is left,
-// so all choices are equally likely (D. Knuth, TAOCP 3.4.2, algorithm S). O(fields).
+// Different fields, or all if there are fewer.
 void reply_distinct(CommandContext& ctx, const Hash& hash, uint64_t count, PairReply reply) {
-  uint64_t left = hash.size();
-  uint64_t wanted = std::min<uint64_t>(count, left);
+  const size_t wanted = std::min<uint64_t>(count, hash.size());
   reply.begin(wanted);
-  hash.for_each([&](std::string_view field, std::string_view value) {
-    if (wanted > 0 && ctx.db.environment().random.below(left) < wanted) {
-      reply.put(field, value);
-      --wanted;
-    }
-    --left;
-  });
+  hash.random_distinct(
+      ctx.db.environment().random, wanted,
+      [&](std::string_view field, std::string_view value) { reply.put(field, value); });
+}
+
+// Removes every field past its deadline, so that none of them is drawn; the key with the last one.
+void expire_all(CommandContext& ctx, KeyRef& ref) {
+  if (value_of<Hash>(ref).expire_elements(SIZE_MAX) > 0) ctx.db.elements_expired(ref);
 }
 
 void hrandfield(CommandContext& ctx) {
@@ -68,17 +67,18 @@ void hrandfield(CommandContext& ctx) {
     if (with_values && (count < -INT64_MAX / 2 || count > INT64_MAX / 2))
       return ctx.reply.error("ERR value is out of range");
   }
-  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  KeyRef ref = ctx.db.find(ctx.args[1]);
+  if (!ctx.is_type(ref, Hash::kType)) return;
+  if (ref) expire_all(ctx, ref);
   if (!ref) return counted ? ctx.reply.empty_array() : ctx.reply.null();
-  const Hash* hash = value_at<Hash>(ctx, ref);
-  if (hash == nullptr) return;
+  const Hash& hash = value_of<Hash>(ref);
   if (!counted) {
-    return hash->random(ctx.db.environment().random,
-                        [&](std::string_view field, std::string_view) { ctx.reply.bulk(field); });
+    return hash.random(ctx.db.environment().random,
+                       [&](std::string_view field, std::string_view) { ctx.reply.bulk(field); });
   }
   const PairReply reply(ctx, with_values);
-  if (count < 0) return reply_any(ctx, *hash, static_cast<uint64_t>(-count), reply);
-  reply_distinct(ctx, *hash, static_cast<uint64_t>(count), reply);
+  if (count < 0) return reply_any(ctx, hash, static_cast<uint64_t>(-count), reply);
+  reply_distinct(ctx, hash, static_cast<uint64_t>(count), reply);
 }
 
 constexpr CommandRow kHashRandomRows[] = {

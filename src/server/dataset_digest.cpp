@@ -18,6 +18,7 @@ namespace latchkey::server {
 namespace {
 
 constexpr std::string_view kDeadlineMark = "!!expire!!";
+constexpr std::string_view kFieldDeadlineMark = "!!hexpire!!";
 
 void join(Digest& digest, std::string_view bytes) {
   const Digest other = base::sha1(bytes);
@@ -53,10 +54,11 @@ void take_in_elements(Digest& digest, const store::Set& set) {
 }
 
 void take_in_elements(Digest& digest, const store::Hash& hash) {
-  hash.for_each([&](std::string_view field, std::string_view value) {
+  hash.for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
     Digest pair{};
     take_in(pair, field);
     take_in(pair, value);
+    if (deadline_ms >= 0) join(pair, kFieldDeadlineMark);
     join(digest, view(pair));
   });
 }

@@ -5,9 +5,9 @@
 // A value's digest begins at zero and takes in parts in order: d = sha1(d ^ sha1(part)), the parts
 // being the type's number and the string. A hash joins for each field the digest that takes in the
 // field and its value, so that their order does not matter; a deadline, whichever, adds d ^=
-// sha1("!!expire!!"). A key's digest takes in the key first. A dataset's takes in the number of
-// each database that is not empty, and joins the keys by d ^= sha1(key's digest), so that their
-// order does not matter.
+// sha1("!!expire!!"), that of a field sha1("!!hexpire!!") to the field's. A key's digest takes in
+// the key first. A dataset's takes in the number of each database that is not empty, and joins the
+// keys by d ^= sha1(key's digest), so that their order does not matter.
 #pragma once
 
 #include <array>

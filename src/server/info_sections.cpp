@@ -243,7 +243,7 @@ void stats_section(InfoText& text, Server& server) {
   text.field("sync_full", 0);
   text.field("sync_partial_ok", 0);
   text.field("sync_partial_err", 0);
-  text.field("expired_subkeys", 0);
+  text.field("expired_subkeys", environment.expired_elements);
   text.field("expired_keys", environment.expired_keys);
   text.field("expired_stale_perc", 0, 2);
   text.field("expired_time_cap_reached_count", stats.expiry_cap_reached);
@@ -374,7 +374,8 @@ void keyspace_section(InfoText& text, Server& server) {
     text.field("db" + std::to_string(i),
                "keys=" + std::to_string(database.size()) +
                    ",expires=" + std::to_string(database.volatile_size()) +
-                   ",avg_ttl=" + std::to_string(database.mean_ttl_ms()) + ",subexpiry=0");
+                   ",avg_ttl=" + std::to_string(database.mean_ttl_ms()) +
+                   ",subexpiry=" + std::to_string(database.volatile_elements_size()));
   }
 }
 

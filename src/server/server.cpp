@@ -93,6 +93,11 @@ class Server::ExpiryNotifier final : public store::ExpiryObserver {
   void key_expiring(store::Keyspace& keyspace, std::string_view key) override {
     effects_.happened(keyspace, key, EventClass::kExpired, "expired");
   }
+  // Only hashes have elements with deadlines.
+  void elements_expired(store::Keyspace& keyspace, std::string_view key, bool last) override {
+    effects_.happened(keyspace, key, EventClass::kHash, "hexpired");
+    if (last) effects_.happened(keyspace, key, EventClass::kGeneric, "del");
+  }
 
  private:
   Effects& effects_;
@@ -228,7 +233,7 @@ void Server::expire_on_timer() {
 
 bool Server::any_deadlines() const {
   return std::any_of(databases_.begin(), databases_.end(),
-                     [](const auto& database) { return database->volatile_size() != 0; });
+                     [](const auto& database) { return database->has_deadlines(); });
 }
 
 void Server::watch_for_deadlines() {
@@ -372,6 +377,7 @@ void Server::reset_stats() {
   environment_.hits = 0;
   environment_.misses = 0;
   environment_.expired_keys = 0;
+  environment_.expired_elements = 0;
   environment_.reclaimer.reset_freed();
   if (loop_ != nullptr) loop_->counters() = {};
 }

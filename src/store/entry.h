@@ -32,11 +32,19 @@
 
 namespace latchkey::store {
 
+class Entry;
+
 // Types as TYPE names them.
 enum class Type : uint8_t { kString, kList, kSet, kSortedSet, kHash, kStream };
 
 // The name TYPE and SCAN's TYPE option use ("string", "zset", ...).
 std::string_view type_name(Type type);
+
+// The place of a value in its keyspace's index of values whose elements have deadlines of their
+// own; the node's deadline is the earliest of them.
+struct ElementDeadline : DeadlineNode {
+  Entry* entry = nullptr;  // whose value it is, while it stands in the index
+};
 
 // A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams derive from
 // it.
@@ -51,6 +59,15 @@ class Value {
   virtual size_t memory_usage() const = 0;
   // An independent copy.
   virtual Value* clone() const = 0;
+
+  // For values whose elements may have deadlines. Null when there is nothing to index.
+  virtual ElementDeadline* element_deadline() { return nullptr; }
+  // Unix time in milliseconds, -1 when no element has a deadline. O(1).
+  virtual int64_t first_deadline_ms() const { return -1; }
+  // Removes elements past their deadline, at most `budget`, and tells how many.
+  virtual size_t expire_elements(size_t) { return 0; }
+  // Whether there is nothing in it any more. Asked after elements have expired.
+  virtual bool is_empty() const { return false; }
 };
 
 class Entry {

@@ -166,6 +166,7 @@ void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
   if (environment_.expiry_observer != nullptr)
     environment_.expiry_observer->key_expiring(*this, entry->key());
   deadlines_->erase(entry->node());
+  forget_elements(*entry);
   table_.erase(slot, hash);
   dispose(entry, true);
 }
@@ -188,6 +189,7 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
   if (ref.slot_ != nullptr) {
     Entry* old = *ref.slot_;
     if (old->has_deadline()) deadlines_->erase(old->node());
+    forget_elements(*old);
     entry->set_access(old->access());
     *ref.slot_ = entry;
     dispose(old, true);
@@ -203,6 +205,7 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
     entry->node().deadline_ms = deadline_ms;
     deadlines().insert(entry->node());
   }
+  index_elements(*entry);
   ref.key_ = entry->key();
 }
 
@@ -325,6 +328,7 @@ void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
   if (!wanted) deadlines_->erase(entry->node());
   Entry* rebuilt = rebuild(*entry, entry->key(), wanted);
   *ref.slot_ = rebuilt;
+  index_elements(*rebuilt);
   ::operator delete(entry, allocated_size(*entry));
   if (wanted) {
     rebuilt->node().deadline_ms = deadline_ms;
@@ -337,6 +341,7 @@ void Keyspace::erase(KeyRef& ref, bool lazily) {
   Entry* entry = table_.erase(ref.slot_, ref.hash_);
   ref.slot_ = nullptr;
   if (entry->has_deadline()) deadlines_->erase(entry->node());
+  forget_elements(*entry);
   dispose(entry, lazily);
 }
 
@@ -344,8 +349,9 @@ void Keyspace::clear(bool lazily) {
   if (table_.empty()) return;
   auto table = std::make_shared<Table>(std::move(table_));
   table_ = Table(environment_.secret);
-  // The wheel holds no memory of its own per entry; it just forgets them all.
+  // The wheels hold no memory of their own per entry; they just forget them all.
   deadlines_.reset();
+  element_deadlines_.reset();
   const size_t count = table->size();
   if (lazily && count > kLazyFreeThreshold) {
     environment_.reclaimer.free_later(count, [table] {
@@ -362,6 +368,7 @@ DetachedEntry Keyspace::detach(KeyRef& ref) {
   ref.slot_ = nullptr;
   const int64_t deadline_ms = entry->deadline_ms();
   if (entry->has_deadline()) deadlines_->erase(entry->node());
+  forget_elements(*entry);
   return DetachedEntry(entry, deadline_ms);
 }
 
@@ -392,10 +399,17 @@ void Keyspace::attach(KeyRef& ref, DetachedEntry detached) {
 void Keyspace::swap(Keyspace& other) {
   std::swap(table_, other.table_);
   std::swap(deadlines_, other.deadlines_);
+  std::swap(element_deadlines_, other.element_deadlines_);
 }
 
 bool Keyspace::expire_due(size_t budget) {
-  if (deadlines_ == nullptr || environment_.expired != Environment::Expired::kRemove) return true;
+  if (environment_.expired != Environment::Expired::kRemove) return true;
+  const bool no_more_keys = expire_keys(budget);
+  return expire_elements(budget) && no_more_keys;
+}
+
+bool Keyspace::expire_keys(size_t budget) {
+  if (deadlines_ == nullptr) return true;
   return deadlines_->advance(environment_.now_ms, budget, [&](DeadlineNode& node) {
     Entry& entry = Entry::of(node);
     const uint64_t hash = table_.hash(entry.key());
@@ -403,6 +417,63 @@ bool Keyspace::expire_due(size_t budget) {
     LK_ASSERT(slot != nullptr && *slot == &entry);
     remove_expired(slot, hash);
   });
+}
+
+// --- Elements with deadlines --------------------------------------------------------------------
+
+bool Keyspace::expire_elements(size_t budget) {
+  if (element_deadlines_ == nullptr) return true;
+  size_t left = budget;
+  return element_deadlines_->advance(environment_.now_ms, budget, [&](DeadlineNode& node) {
+    Entry& entry = *static_cast<ElementDeadline&>(node).entry;
+    forget_elements(entry);
+    KeyRef ref = find(entry.key(), kPeek);
+    if (!ref) return;  // the key's own time had come
+    // A value with many due elements is put back for another turn.
+    const size_t removed = entry.value()->expire_elements(std::max<size_t>(left, 1));
+    left -= std::min(left, removed);
+    if (removed > 0) {
+      elements_expired(ref);
+    } else {
+      index_elements(entry);
+    }
+  });
+}
+
+void Keyspace::elements_expired(KeyRef& ref) {
+  const bool last = ref->value()->is_empty();
+  if (environment_.expiry_observer != nullptr)
+    environment_.expiry_observer->elements_expired(*this, ref->key(), last);
+  if (last) {
+    erase(ref);
+  } else {
+    index_elements(ref);
+  }
+}
+
+void Keyspace::index_elements(Entry& entry) {
+  if (entry.form() != Entry::Form::kValue) return;
+  ElementDeadline* node = entry.value()->element_deadline();
+  if (node == nullptr) return;
+  node->entry = &entry;
+  const int64_t first_ms = entry.value()->first_deadline_ms();
+  const bool indexed = node->next != nullptr;
+  if (first_ms < 0) {
+    if (indexed) element_deadlines_->erase(*node);
+  } else if (indexed) {
+    element_deadlines_->update(*node, first_ms);
+  } else {
+    if (element_deadlines_ == nullptr)
+      element_deadlines_ = std::make_unique<DeadlineWheel>(environment_.now_ms);
+    node->deadline_ms = first_ms;
+    element_deadlines_->insert(*node);
+  }
+}
+
+void Keyspace::forget_elements(Entry& entry) {
+  if (entry.form() != Entry::Form::kValue) return;
+  ElementDeadline* node = entry.value()->element_deadline();
+  if (node != nullptr && node->next != nullptr) element_deadlines_->erase(*node);
 }
 
 }  // namespace latchkey::store

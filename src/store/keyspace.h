@@ -1,7 +1,9 @@
 // One database: keys, their values and their deadlines.
 //
 // A key past its deadline is gone: find() does not return it and removes it (lazy expiry),
-// expire_due() removes the rest within a tick or two of their deadlines (active expiry).
+// expire_due() removes the rest within a tick or two of their deadlines (active expiry). Values
+// whose elements have deadlines stand in an index of their own by the earliest of them, which
+// expire_due() goes through as well; hiding such elements is the value's own business.
 //
 // Everything that changes a key goes through here and through a KeyRef, which find() gives: the
 // key's place, found once and used for whatever follows. A KeyRef is valid until another key of the
@@ -35,6 +37,8 @@ class ExpiryObserver {
  public:
   virtual ~ExpiryObserver() = default;
   virtual void key_expiring(Keyspace& keyspace, std::string_view key) = 0;
+  // Elements of the key's value have gone, and with the last one goes the key.
+  virtual void elements_expired(Keyspace& keyspace, std::string_view key, bool last) = 0;
 };
 
 // What all databases of a server share. `now_ms` and `access_clock` are set by the server once per
@@ -59,6 +63,7 @@ struct Environment {
   uint64_t hits = 0;
   uint64_t misses = 0;
   uint64_t expired_keys = 0;
+  uint64_t expired_elements = 0;  // of values whose elements have deadlines
 };
 
 // The access field of an entry that is used now / of a new entry.
@@ -132,6 +137,11 @@ class Keyspace {
   size_t size() const { return table_.size(); }
   bool empty() const { return table_.empty(); }
   size_t volatile_size() const { return deadlines_ == nullptr ? 0 : deadlines_->size(); }
+  // Values that have elements with deadlines.
+  size_t volatile_elements_size() const {
+    return element_deadlines_ == nullptr ? 0 : element_deadlines_->size();
+  }
+  bool has_deadlines() const { return volatile_size() != 0 || volatile_elements_size() != 0; }
   // Mean time to live of keys that have a deadline, in milliseconds; 0 when there are none.
   int64_t mean_ttl_ms() const;
   Environment& environment() { return environment_; }
@@ -225,6 +235,13 @@ class Keyspace {
   void set_deadline(KeyRef& ref, int64_t deadline_ms);
   void set_access(KeyRef& ref, uint32_t access) { ref->set_access(access); }
 
+  // To be called when deadlines of elements of the value at `ref` have been set, changed or
+  // removed.
+  void index_elements(const KeyRef& ref) { index_elements(**ref.slot_); }
+  // To be called when elements of the value at `ref` have been removed because they were past their
+  // deadline: tells the observer, and removes the key if the value is empty; ref is empty then.
+  void elements_expired(KeyRef& ref);
+
   // Removes an existing key; ref becomes empty. Large values are freed in the background when
   // `lazily`.
   void erase(KeyRef& ref, bool lazily = true);
@@ -242,8 +259,8 @@ class Keyspace {
   // Exchanges the contents of two databases.
   void swap(Keyspace& other);
 
-  // Removes keys whose deadline has passed, at most `budget` steps of work; false when there is
-  // more to do.
+  // Removes keys and elements whose deadline has passed, about `budget` steps of work; false when
+  // there is more to do.
   bool expire_due(size_t budget);
 
   // --- Figures ----------------------------------------------------------------------------------
@@ -289,6 +306,12 @@ class Keyspace {
     return ref ? ref->deadline_ms() : kNoDeadline;
   }
   DeadlineWheel& deadlines();
+  bool expire_keys(size_t budget);
+  bool expire_elements(size_t budget);
+  // Puts the entry where its value's earliest element deadline belongs, or takes it out.
+  void index_elements(Entry& entry);
+  // Takes the entry out of the index, if it stands there.
+  void forget_elements(Entry& entry);
   // A copy of `entry` under another key, with or without room for a deadline; the value is moved,
   // not copied.
   Entry* rebuild(Entry& entry, std::string_view key, bool with_deadline) const;
@@ -296,7 +319,9 @@ class Keyspace {
   int index_;
   Environment& environment_;
   Table table_;
-  std::unique_ptr<DeadlineWheel> deadlines_;  // made with the first deadline
+  // Made with the first deadline.
+  std::unique_ptr<DeadlineWheel> deadlines_;
+  std::unique_ptr<DeadlineWheel> element_deadlines_;
 };
 
 }  // namespace latchkey::store

@@ -4,49 +4,94 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
+
+#include "base/assert.h"
 
 namespace latchkey::store {
 
-Hash::Hash(Environment& environment)
-    : environment_(environment), listpack_(std::in_place), table_(environment.secret) {}
+namespace {
 
-Hash::~Hash() {
-  table_.for_each([](Item* item) { std::free(item); });
+// What stands behind a value in a listpack when its field has no deadline.
+constexpr int64_t kNoneStored = 0;
+// What a deadline takes there, as far as kMaxDeadline.
+const size_t kDeadlineSize = Listpack::encoded_size(Hash::kMaxDeadline);
+
+}  // namespace
+
+Hash::Hash(Environment& environment) : environment_(environment), listpack_(std::in_place) {}
+
+Hash::~Hash() = default;
+
+std::string_view Hash::encoding_name() const {
+  if (is_table()) return "hashtable";
+  return is_prepared() ? "listpackex" : "listpack";
 }
 
 size_t Hash::memory_usage() const {
-  const size_t held = is_table() ? table_.memory_usage() + item_bytes_ : listpack_->memory_usage();
-  return sizeof(Hash) + held;
+  size_t held = sizeof(Hash) + (is_prepared() ? sizeof(ElementDeadline) : 0);
+  if (!is_table()) return held + listpack_->memory_usage();
+  held += sizeof(Table) + table_->items.memory_usage() + table_->item_bytes;
+  return held + table_->deadlines.memory_usage();
 }
 
 Value* Hash::clone() const {
   auto copy = std::make_unique<Hash>(environment_);
+  if (is_prepared()) copy->node_ = std::make_unique<ElementDeadline>();
   if (!is_table()) {
     copy->listpack_ = listpack_;
     return copy.release();
   }
-  copy->become_table();
-  table_.for_each([&](Item* item) {
-    copy->table_.insert(copy->make_item(item->field(), item->value()), table_.hash(item->field()));
+  copy->listpack_.reset();
+  copy->table_ = std::make_unique<Table>(environment_.secret);
+  for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
+    copy->table_->insert(field, value, deadline_ms);
   });
   return copy.release();
+}
+
+size_t Hash::living() const {
+  if (!has_due()) return size();
+  size_t living = 0;
+  for_each([&](std::string_view, std::string_view) { ++living; });
+  return living;
 }
 
 // --- Reading ------------------------------------------------------------------------------------
 
 std::optional<std::string_view> Hash::get(std::string_view field, char* scratch) const {
   if (is_table()) {
-    const Item* item = table_.find_item(field);
-    if (item == nullptr) return std::nullopt;
+    Item* item = table_->items.find_item(field);
+    if (item == nullptr || is_due(table_->deadline_ms(*item))) return std::nullopt;
     return item->value();
   }
   const Listpack::Position at = find(field);
-  if (at == Listpack::kNone) return std::nullopt;
-  return listpack_->get(listpack_->next(at)).text(scratch);
+  if (at == Listpack::kNone || is_due(deadline_at(at))) return std::nullopt;
+  return listpack_->get(value_of(at)).text(scratch);
 }
 
 bool Hash::contains(std::string_view field) const {
-  return is_table() ? table_.find_item(field) != nullptr : find(field) != Listpack::kNone;
+  const std::optional<int64_t> deadline = deadline_ms(field);
+  return deadline && !is_due(*deadline);
+}
+
+std::optional<int64_t> Hash::deadline_ms(std::string_view field) const {
+  if (is_table()) {
+    Item* item = table_->items.find_item(field);
+    if (item == nullptr) return std::nullopt;
+    return table_->deadline_ms(*item);
+  }
+  const Listpack::Position at = find(field);
+  if (at == Listpack::kNone) return std::nullopt;
+  return deadline_at(at);
+}
+
+int64_t Hash::first_deadline_ms() const {
+  if (!is_prepared()) return kNoDeadline;
+  if (is_table())
+    return table_->deadlines.empty() ? kNoDeadline : table_->deadlines.first_deadline_ms();
+  const Listpack::Position first = listpack_->first();
+  return first == Listpack::kNone ? kNoDeadline : deadline_at(first);
 }
 
 // --- Changing -----------------------------------------------------------------------------------
@@ -55,83 +100,200 @@ void Hash::expect(size_t fields) {
   if (!is_table() && fields > environment_.limits.hash_max_listpack_entries) become_table();
 }
 
-bool Hash::set(std::string_view field, std::string_view value) {
+bool Hash::set(std::string_view field, std::string_view value, int64_t deadline_ms) {
+  LK_ASSERT(deadline_ms < 0 || is_prepared());
   if (!is_table() && !fits(field, value)) become_table();
-  return is_table() ? set_in_table(field, value) : set_in_listpack(field, value);
+  return is_table() ? set_in_table(field, value, deadline_ms)
+                    : set_in_listpack(field, value, deadline_ms);
 }
 
 bool Hash::erase(std::string_view field) {
-  if (!is_table()) {
-    const Listpack::Position at = find(field);
-    if (at == Listpack::kNone) return false;
-    listpack_->erase(at, 2);
-    return true;
-  }
-  const uint64_t hash = table_.hash(field);
-  Item** slot = table_.find(field, hash);
-  if (slot == nullptr) return false;
-  free_item(table_.erase(slot, hash));
+  if (is_table()) return table_->erase(field);
+  const Listpack::Position at = find(field);
+  if (at == Listpack::kNone) return false;
+  listpack_->erase(at, stride());
   return true;
+}
+
+void Hash::prepare_deadlines() {
+  if (is_prepared()) return;
+  if (!is_table() && !listpack_->room_for(size() * kDeadlineSize)) become_table();
+  if (!is_table()) {
+    Listpack prepared;
+    for_each_stored([&](std::string_view field, std::string_view value, int64_t) {
+      prepared.append(field);
+      prepared.append(value);
+      prepared.append(kNoneStored);
+    });
+    listpack_ = std::move(prepared);
+  }
+  node_ = std::make_unique<ElementDeadline>();
+}
+
+void Hash::set_deadline(std::string_view field, int64_t deadline_ms) {
+  LK_ASSERT(deadline_ms < 0 || is_prepared());
+  if (!is_prepared()) return;
+  if (!is_table() && !listpack_->room_for(kDeadlineSize)) become_table();
+  if (!is_table()) return move_in_listpack(find(field), deadline_ms);
+  Item** slot = table_->items.find(field, table_->items.hash(field));
+  table_->replace(slot, (*slot)->value(), deadline_ms);
+}
+
+bool Hash::expire(std::string_view field) {
+  if (environment_.expired != Environment::Expired::kRemove || !has_due()) return false;
+  const std::optional<int64_t> deadline = deadline_ms(field);
+  if (!deadline || !is_due(*deadline)) return false;
+  erase(field);
+  ++environment_.expired_elements;
+  return true;
+}
+
+size_t Hash::expire_elements(size_t budget) {
+  if (environment_.expired != Environment::Expired::kRemove) return 0;
+  size_t removed = 0;
+  if (is_table()) {
+    for (; removed < budget && has_due(); ++removed)
+      table_->erase(table_->deadlines.first().field());
+  } else if (is_prepared()) {
+    Listpack::Position at = listpack_->first();
+    for (; removed < budget && at != Listpack::kNone && is_due(deadline_at(at)); ++removed)
+      at = after(at);
+    if (removed > 0) listpack_->erase(listpack_->first(), removed * stride());
+  }
+  environment_.expired_elements += removed;
+  return removed;
+}
+
+// --- As a listpack ------------------------------------------------------------------------------
+
+int64_t Hash::deadline_at(Listpack::Position at) const {
+  if (!is_prepared()) return kNoDeadline;
+  const int64_t stored = listpack_->get(deadline_of(at)).integer;
+  return stored == kNoneStored ? kNoDeadline : stored;
 }
 
 bool Hash::fits(std::string_view field, std::string_view value) const {
   const size_t longest = environment_.limits.hash_max_listpack_value;
   if (field.size() > longest || value.size() > longest) return false;
-  return listpack_->room_for(Listpack::encoded_size(field) + Listpack::encoded_size(value));
+  return listpack_->room_for(Listpack::encoded_size(field) + Listpack::encoded_size(value) +
+                             kDeadlineSize);
 }
 
-bool Hash::set_in_listpack(std::string_view field, std::string_view value) {
+void Hash::insert_in_listpack(std::string_view field, std::string_view value, int64_t deadline_ms) {
+  if (!is_prepared() || deadline_ms < 0) {
+    listpack_->append(field);
+    listpack_->append(value);
+    if (is_prepared()) listpack_->append(kNoneStored);
+    return;
+  }
+  // Before its equals, as the reference has it.
+  Listpack::Position at = listpack_->first();
+  while (at != Listpack::kNone && deadline_at(at) >= 0 && deadline_at(at) < deadline_ms)
+    at = after(at);
+  at = listpack_->insert_before(at, deadline_ms);
+  at = listpack_->insert_before(at, value);
+  listpack_->insert_before(at, field);
+}
+
+bool Hash::set_in_listpack(std::string_view field, std::string_view value, int64_t deadline_ms) {
   const Listpack::Position at = find(field);
   if (at != Listpack::kNone) {
-    listpack_->replace(listpack_->next(at), value);
+    listpack_->replace(value_of(at), value);
+    if (is_prepared() && deadline_ms != kKeepDeadline) move_in_listpack(at, deadline_ms);
     return false;
   }
-  listpack_->append(field);
-  listpack_->append(value);
+  insert_in_listpack(field, value, deadline_ms);
   if (size() > environment_.limits.hash_max_listpack_entries) become_table();
   return true;
 }
 
-bool Hash::set_in_table(std::string_view field, std::string_view value) {
-  const uint64_t hash = table_.hash(field);
-  Item** slot = table_.find(field, hash);
+void Hash::move_in_listpack(Listpack::Position at, int64_t deadline_ms) {
+  if (deadline_ms == kNoDeadline && deadline_at(at) == kNoDeadline) return;
+  char scratch[kScratch];
+  const std::string field(listpack_->get(at).text(scratch));
+  const std::string value(listpack_->get(value_of(at)).text(scratch));
+  listpack_->erase(at, stride());
+  insert_in_listpack(field, value, deadline_ms);
+}
+
+// --- As a table ---------------------------------------------------------------------------------
+
+void Hash::become_table() {
+  auto table = std::make_unique<Table>(environment_.secret);
+  for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
+    table->insert(field, value, deadline_ms);
+  });
+  table_ = std::move(table);
+  listpack_.reset();
+}
+
+bool Hash::set_in_table(std::string_view field, std::string_view value, int64_t deadline_ms) {
+  Item** slot = table_->items.find(field, table_->items.hash(field));
   if (slot == nullptr) {
-    table_.insert(make_item(field, value), hash);
+    table_->insert(field, value, deadline_ms);
     return true;
   }
-  Item* item = *slot;
-  if (Item::allocation(field.size() + value.size()) == item->allocated()) {
-    std::memcpy(item->bytes() + field.size(), value.data(), value.size());
-    item->value_size = static_cast<uint32_t>(value.size());
-  } else {
-    *slot = make_item(field, value);
-    free_item(item);
-  }
+  if (deadline_ms == kKeepDeadline) deadline_ms = table_->deadline_ms(**slot);
+  table_->replace(slot, value, deadline_ms);
   return false;
 }
 
-Hash::Item* Hash::make_item(std::string_view field, std::string_view value) {
-  const size_t size = Item::allocation(field.size() + value.size());
+Hash::Table::~Table() {
+  items.for_each([](Item* item) { std::free(item); });
+}
+
+Hash::Item* Hash::Table::make_item(std::string_view field, std::string_view value,
+                                   bool is_volatile) {
+  const size_t place_size = is_volatile ? sizeof(uint64_t) : 0;
+  const size_t size = Item::allocation(place_size + field.size() + value.size());
   void* memory = std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc();
   auto* item =
-      new (memory) Item{static_cast<uint32_t>(field.size()), static_cast<uint32_t>(value.size())};
-  std::memcpy(item->bytes(), field.data(), field.size());
-  std::memcpy(item->bytes() + field.size(), value.data(), value.size());
-  item_bytes_ += size;
+      new (memory) Item{static_cast<uint32_t>(field.size()) | (is_volatile ? Item::kVolatile : 0),
+                        static_cast<uint32_t>(value.size())};
+  std::memcpy(item->payload() + place_size, field.data(), field.size());
+  std::memcpy(item->value_bytes(), value.data(), value.size());
+  item_bytes += size;
   return item;
 }
 
-void Hash::free_item(Item* item) {
-  item_bytes_ -= item->allocated();
+void Hash::Table::free_item(Item* item) {
+  item_bytes -= item->allocated();
   std::free(item);
 }
 
-void Hash::become_table() {
-  for_each([&](std::string_view field, std::string_view value) {
-    table_.insert(make_item(field, value), table_.hash(field));
-  });
-  listpack_.reset();
+void Hash::Table::insert(std::string_view field, std::string_view value, int64_t deadline_ms) {
+  Item* item = make_item(field, value, deadline_ms >= 0);
+  items.insert(item, items.hash(field));
+  if (item->is_volatile()) deadlines.insert(*item, deadline_ms);
+}
+
+void Hash::Table::replace(Item** slot, std::string_view value, int64_t deadline_ms) {
+  Item* item = *slot;
+  const bool is_volatile = deadline_ms >= 0;
+  const bool same_layout = is_volatile == item->is_volatile();
+  if (same_layout && Item::allocation(item->text_offset() + item->field_size() + value.size()) ==
+                         item->allocated()) {
+    // Not memcpy: the value may be the item's own.
+    if (!value.empty()) std::memmove(item->value_bytes(), value.data(), value.size());
+    item->value_size = static_cast<uint32_t>(value.size());
+    if (is_volatile) deadlines.update(*item, deadline_ms);
+    return;
+  }
+  *slot = make_item(item->field(), value, is_volatile);
+  if (item->is_volatile()) deadlines.erase(*item);
+  if (is_volatile) deadlines.insert(**slot, deadline_ms);
+  free_item(item);
+}
+
+bool Hash::Table::erase(std::string_view field) {
+  const uint64_t hash = items.hash(field);
+  Item** slot = items.find(field, hash);
+  if (slot == nullptr) return false;
+  Item* item = items.erase(slot, hash);
+  if (item->is_volatile()) deadlines.erase(*item);
+  free_item(item);
+  return true;
 }
 
 }  // namespace latchkey::store

@@ -1,24 +1,38 @@
-// A hash: fields and their values.
+// A hash: fields, their values, and for those that have one, the deadline at which the field goes.
 //
 // Small hashes are a listpack of fields and values by turns; the rest are a table whose items hold
 // a field and its value in one allocation. A hash becomes a table when it has more fields, or
 // longer ones or values, than Environment::limits allows, and stays one.
 //
-//     +------------+------------+-------------+-------------+
-//     | field size | value size | the field   | the value   |     an item of the table
-//     +------------+------------+-------------+-------------+
-//       4 bytes      4 bytes
+//     +------------+------------+----------------+-------------+-------------+
+//     | field size | value size | place in heap  | the field   | the value   |   an item of the
+//     table
+//     +------------+------------+----------------+-------------+-------------+
+//       4 bytes      4 bytes      8 bytes, when the field has a deadline
 //
-// Costs: O(fields) in a listpack, O(1) expected in a table. Views that are given out last until the
-// next change, those of integers in a listpack as long as the scratch they are written to.
+// A hash that is prepared for deadlines keeps them in the listpack as a third element behind each
+// value, 0 where there is none, and its fields in the order of their deadlines, those without at
+// the end: as RDB has it, and as HGETALL shows it. A table has a heap of the items with deadlines,
+// which costs them 24 bytes each. A hash that was never prepared costs nothing for it.
+//
+// A field past its deadline is still there until somebody removes it: whoever reads a field does
+// not see it, whoever writes does, size() counts it. Handlers remove those they come by with
+// expire(), the keyspace removes the rest (Keyspace::index_elements).
+//
+// Costs: O(fields) in a listpack, O(1) expected in a table, O(log fields) for a deadline there.
+// Views that are given out last until the next change, those of integers in a listpack as long as
+// the scratch they are written to.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
+#include "store/deadline_heap.h"
 #include "store/encoding/listpack.h"
 #include "store/hash_table.h"
 #include "store/keyspace.h"
@@ -30,107 +44,241 @@ class Hash final : public Value {
   static constexpr Type kType = Type::kHash;
   // Room that values need when they are read.
   static constexpr size_t kScratch = Listpack::kScratch;
+  // Deadlines are Unix times in milliseconds from 1 to kMaxDeadline, or one of:
+  static constexpr int64_t kMaxDeadline = (int64_t{1} << 46) - 1;
+  static constexpr int64_t kNoDeadline = Keyspace::kNoDeadline;
+  static constexpr int64_t kKeepDeadline = Keyspace::kKeepDeadline;
 
   explicit Hash(Environment& environment);
   ~Hash() override;
 
-  std::string_view encoding_name() const override { return is_table() ? "hashtable" : "listpack"; }
-  size_t free_effort() const override { return is_table() ? table_.size() : 1; }
+  std::string_view encoding_name() const override;
+  size_t free_effort() const override { return is_table() ? size() : 1; }
   size_t memory_usage() const override;
   Value* clone() const override;
+  bool is_empty() const override { return size() == 0; }
 
-  size_t size() const { return is_table() ? table_.size() : listpack_->size() / 2; }
-  bool is_table() const { return !listpack_.has_value(); }
-  // For statistics; null while the fields are in a listpack.
-  const auto* table_or_null() const { return is_table() ? &table_ : nullptr; }
+  // Fields, those included that are past their deadline.
+  size_t size() const { return is_table() ? table_->items.size() : listpack_->size() / stride(); }
+  // Fields not past their deadline. O(1) while none is, else O(fields).
+  size_t living() const;
+  bool is_table() const { return table_ != nullptr; }
+  // Of the encodings, for DEBUG; null when it is another one.
+  const auto* table_or_null() const { return is_table() ? &table_->items : nullptr; }
+  const Listpack* listpack_or_null() const { return listpack_ ? &*listpack_ : nullptr; }
+
+  // --- Reading: no field that is past its deadline is seen
+  // ----------------------------------------
 
   // The field's value, or nothing; integers are written to `scratch` (kScratch bytes).
   std::optional<std::string_view> get(std::string_view field, char* scratch) const;
   bool contains(std::string_view field) const;
 
-  // Says that `fields` fields are about to be set, so that many become a table at once.
-  void expect(size_t fields);
-  // True when the field is new. Neither text may lie within this hash.
-  bool set(std::string_view field, std::string_view value);
-  // False when there is no such field.
-  bool erase(std::string_view field);
-
   // Calls fn(field, value) for every field. fn changes nothing; its views last as long as the call.
   template <typename Fn>
   void for_each(Fn&& fn) const {
-    if (is_table()) {
-      table_.for_each([&](Item* item) { fn(item->field(), item->value()); });
-    } else {
-      walk(fn);
-    }
+    const bool any_due = has_due();
+    for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
+      if (!any_due || !is_due(deadline_ms)) fn(field, value);
+    });
   }
   // One step of a scan: see HashTable::scan. A listpack is gone through in one.
   template <typename Fn>
   uint64_t scan(uint64_t cursor, Fn&& fn) const {
-    if (is_table())
-      return table_.scan(cursor, [&](Item* item) { fn(item->field(), item->value()); });
-    walk(fn);
-    return 0;
+    if (!is_table()) {
+      for_each(fn);
+      return 0;
+    }
+    const bool any_due = has_due();
+    return table_->items.scan(cursor, [&](Item* item) {
+      if (!any_due || !is_due(table_->deadline_ms(*item))) fn(item->field(), item->value());
+    });
+  }
+
+  // --- Reading all that is stored, whatever the time
+  // ----------------------------------------------
+
+  // Calls fn(field, value, deadline_ms) for every field.
+  template <typename Fn>
+  void for_each_stored(Fn&& fn) const {
+    if (is_table()) {
+      table_->items.for_each(
+          [&](Item* item) { fn(item->field(), item->value(), table_->deadline_ms(*item)); });
+      return;
+    }
+    for (Listpack::Position at = listpack_->first(); at != Listpack::kNone; at = after(at))
+      visit(at, fn);
   }
   // Calls fn(field, value) for one field, chosen uniformly. REQUIRES: size() > 0.
   template <typename Fn>
   void random(base::Random& random, Fn&& fn) const {
     if (is_table()) {
-      const Item* item = table_.random(random);
+      const Item* item = table_->items.random(random);
       return fn(item->field(), item->value());
     }
-    visit(listpack_->at(static_cast<int64_t>(random.below(size()) * 2)), fn);
+    const auto index = static_cast<int64_t>(random.below(size()) * stride());
+    visit(listpack_->at(index), without_deadline(fn));
   }
+  // Calls fn(field, value) for that many different fields, all choices being equally likely.
+  // REQUIRES: count <= size(). O(count) in a table.
+  template <typename Fn>
+  void random_distinct(base::Random& random, size_t count, Fn&& fn) const {
+    if (is_table() && count < size() / 4) {
+      random_few(random, count, fn);
+    } else {
+      random_many(random, count, fn);
+    }
+  }
+
+  // --- Changing
+  // -----------------------------------------------------------------------------------
+
+  // Says that `fields` fields are about to be set, so that many become a table at once.
+  void expect(size_t fields);
+  // True when the field is new. Neither text may lie within this hash. A deadline may be given
+  // besides kNoDeadline and kKeepDeadline only to a hash that is prepared for it.
+  bool set(std::string_view field, std::string_view value, int64_t deadline_ms = kNoDeadline);
+  // False when there is no such field.
+  bool erase(std::string_view field);
+
+  // --- Deadlines
+  // ----------------------------------------------------------------------------------
+
+  // Whoever changes or removes deadlines tells the keyspace (Keyspace::index_elements).
+
+  // Makes room for deadlines; for good. O(fields) the first time.
+  void prepare_deadlines();
+  bool is_prepared() const { return node_ != nullptr; }
+  // The deadline of a stored field, kNoDeadline when it has none; nothing when there is no such
+  // field.
+  std::optional<int64_t> deadline_ms(std::string_view field) const;
+  // REQUIRES: the field is stored, and the hash is prepared unless kNoDeadline.
+  void set_deadline(std::string_view field, int64_t deadline_ms);
+  bool is_due(int64_t deadline_ms) const {
+    return deadline_ms >= 0 && deadline_ms <= environment_.now_ms &&
+           environment_.expired != Environment::Expired::kShow;
+  }
+  // Whether any stored field is past its deadline. O(1).
+  bool has_due() const { return is_prepared() && is_due(first_deadline_ms()); }
+  // Removes the field if it is past its deadline (and such are to be removed). True when it was.
+  bool expire(std::string_view field);
+
+  ElementDeadline* element_deadline() override { return node_.get(); }
+  int64_t first_deadline_ms() const override;
+  size_t expire_elements(size_t budget) override;
 
  private:
   struct Item {
-    uint32_t field_size;
+    static constexpr uint32_t kVolatile = uint32_t{1} << 31;
+
+    uint32_t field_size_and_flag;
     uint32_t value_size;
 
-    char* bytes() { return reinterpret_cast<char*>(this + 1); }
-    const char* bytes() const { return reinterpret_cast<const char*>(this + 1); }
-    std::string_view field() const { return {bytes(), field_size}; }
-    std::string_view value() const { return {bytes() + field_size, value_size}; }
-    size_t allocated() const { return allocation(field_size + size_t{value_size}); }
-    static size_t allocation(size_t text) { return (sizeof(Item) + text + 7) & ~size_t{7}; }
+    bool is_volatile() const { return (field_size_and_flag & kVolatile) != 0; }
+    size_t field_size() const { return field_size_and_flag & ~kVolatile; }
+    size_t text_offset() const { return is_volatile() ? sizeof(uint64_t) : 0; }
+    char* payload() { return reinterpret_cast<char*>(this + 1); }
+    const char* payload() const { return reinterpret_cast<const char*>(this + 1); }
+    uint64_t& place() { return *reinterpret_cast<uint64_t*>(payload()); }
+    std::string_view field() const { return {payload() + text_offset(), field_size()}; }
+    std::string_view value() const { return {field().data() + field_size(), value_size}; }
+    char* value_bytes() { return payload() + text_offset() + field_size(); }
+    size_t allocated() const { return allocation(text_offset() + field_size() + value_size); }
+    static size_t allocation(size_t payload) { return (sizeof(Item) + payload + 7) & ~size_t{7}; }
   };
-  struct Traits {
+  struct ItemTraits {
     using Item = Hash::Item;
     static std::string_view key(const Item* item) { return item->field(); }
+    static uint64_t& place(Item& item) { return item.place(); }
+  };
+  struct Table {
+    explicit Table(const base::HashSecret& secret) : items(secret) {}
+    ~Table();
+    Table(const Table&) = delete;
+    Table& operator=(const Table&) = delete;
+
+    int64_t deadline_ms(Item& item) const {
+      return item.is_volatile() ? deadlines.deadline_ms(item) : kNoDeadline;
+    }
+    Item* make_item(std::string_view field, std::string_view value, bool is_volatile);
+    void free_item(Item* item);
+    // Adds a field that is known to be absent.
+    void insert(std::string_view field, std::string_view value, int64_t deadline_ms);
+    // Gives the field another value and another deadline.
+    void replace(Item** slot, std::string_view value, int64_t deadline_ms);
+    bool erase(std::string_view field);
+
+    HashTable<ItemTraits> items;
+    DeadlineHeap<ItemTraits> deadlines;
+    size_t item_bytes = 0;
   };
 
-  // Calls fn with the pair at that position.
+  // --- The listpack
+  // -------------------------------------------------------------------------------
+
+  size_t stride() const { return is_prepared() ? 3 : 2; }
+  Listpack::Position value_of(Listpack::Position at) const { return listpack_->next(at); }
+  Listpack::Position deadline_of(Listpack::Position at) const {
+    return listpack_->next(listpack_->next(at));
+  }
+  Listpack::Position after(Listpack::Position at) const {
+    const Listpack::Position next = deadline_of(at);
+    return is_prepared() ? listpack_->next(next) : next;
+  }
+  int64_t deadline_at(Listpack::Position at) const;
+  // Calls fn with the field at that position.
   template <typename Fn>
-  void visit(Listpack::Position at, Fn& fn) const {
+  void visit(Listpack::Position at, Fn&& fn) const {
     char field[kScratch];
     char value[kScratch];
-    fn(listpack_->get(at).text(field), listpack_->get(listpack_->next(at)).text(value));
+    fn(listpack_->get(at).text(field), listpack_->get(value_of(at)).text(value), deadline_at(at));
   }
   template <typename Fn>
-  void walk(Fn& fn) const {
-    Listpack::Position at = listpack_->first();
-    while (at != Listpack::kNone) {
-      visit(at, fn);
-      at = listpack_->next(listpack_->next(at));
-    }
+  static auto without_deadline(Fn& fn) {
+    return [&fn](std::string_view field, std::string_view value, int64_t) { fn(field, value); };
   }
-
   // Where the listpack holds that field.
   Listpack::Position find(std::string_view field) const {
-    return listpack_->find(field, listpack_->first(), 1);
+    return listpack_->find(field, listpack_->first(), stride() - 1);
   }
-  // Whether the listpack may take such a pair.
+  // Whether the listpack may take such a field.
   bool fits(std::string_view field, std::string_view value) const;
-  Item* make_item(std::string_view field, std::string_view value);
-  void free_item(Item* item);
+  // Adds a field, where its deadline belongs.
+  void insert_in_listpack(std::string_view field, std::string_view value, int64_t deadline_ms);
+  bool set_in_listpack(std::string_view field, std::string_view value, int64_t deadline_ms);
+  // Puts the field at that position where another deadline belongs.
+  void move_in_listpack(Listpack::Position at, int64_t deadline_ms);
+
   void become_table();
-  bool set_in_listpack(std::string_view field, std::string_view value);
-  bool set_in_table(std::string_view field, std::string_view value);
+  bool set_in_table(std::string_view field, std::string_view value, int64_t deadline_ms);
+
+  // Draws until there are enough different ones: that takes few draws more when there are few.
+  template <typename Fn>
+  void random_few(base::Random& random, size_t count, Fn&& fn) const {
+    std::unordered_set<const Item*> seen;
+    while (seen.size() < count) {
+      const Item* item = table_->items.random(random);
+      if (seen.insert(item).second) fn(item->field(), item->value());
+    }
+  }
+  // Each field is taken with the chance that what is still wanted has among what is left (D. Knuth,
+  // TAOCP 3.4.2, algorithm S).
+  template <typename Fn>
+  void random_many(base::Random& random, size_t count, Fn&& fn) const {
+    size_t left = size();
+    for_each_stored([&](std::string_view field, std::string_view value, int64_t) {
+      if (count > 0 && random.below(left) < count) {
+        fn(field, value);
+        --count;
+      }
+      --left;
+    });
+  }
 
   Environment& environment_;
-  std::optional<Listpack> listpack_;
-  HashTable<Traits> table_;
-  size_t item_bytes_ = 0;
+  std::optional<Listpack> listpack_;  // one of the two is there
+  std::unique_ptr<Table> table_;
+  std::unique_ptr<ElementDeadline> node_;  // there when the hash is prepared for deadlines
 };
 
 }  // namespace latchkey::store
