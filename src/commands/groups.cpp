@@ -14,6 +14,7 @@ void add_all(server::CommandTable& table) {
   table.add(debug_rows());
   table.add(expire_rows());
   table.add(hash_counter_rows());
+  table.add(hash_deadline_rows());
   table.add(hash_random_rows());
   table.add(hash_rows());
   table.add(info_rows());

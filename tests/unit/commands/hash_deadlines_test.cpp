@@ -1,0 +1,390 @@
+#include <catch2/catch.hpp>
+#include <initializer_list>
+#include <string>
+
+#include "commands/groups.h"
+#include "unit/server_fixture.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+constexpr const char* kSmall = "hash-max-listpack-entries 512\n";
+constexpr const char* kLarge = "hash-max-listpack-entries 0\n";
+
+struct DeadlineServer : ServerFixture {
+  explicit DeadlineServer(std::string_view settings = kSmall)
+      : ServerFixture(
+            {commands::hash_rows(), commands::hash_counter_rows(), commands::hash_random_rows(),
+             commands::hash_deadline_rows(), commands::string_rows(), commands::key_rows(),
+             commands::database_rows(), commands::expire_rows()},
+            settings) {}
+  std::string encoding(std::string_view key) {
+    return std::string(database().find(key)->encoding_name());
+  }
+};
+
+std::string integers(std::initializer_list<int64_t> values) {
+  std::string text = "*" + std::to_string(values.size()) + "\r\n";
+  for (const int64_t value : values) text += integer(value);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("A field lives up to its deadline and not longer", "[hash_deadlines]") {
+  for (const char* const settings : {kSmall, kLarge}) {
+    DeadlineServer server(settings);
+    TestClient client(server);
+    client.run("HSET h a 1 b 2");
+    server.events();
+    server.changes();
+    CHECK(client.run("HPEXPIRE h 1500 FIELDS 2 a none") == integers({1, -2}));
+    CHECK(server.events() == "hexpire h");
+    CHECK(server.changes() == 1);
+    CHECK(client.run("HPTTL h FIELDS 3 a b none") == integers({1500, -1, -2}));
+    CHECK(client.run("HTTL h FIELDS 1 a") == integers({2}));
+    server.advance_ms(1499);
+    CHECK(client.run("HGET h a") == bulk("1"));
+    server.advance_ms(1);
+    CHECK(client.run("HTTL h FIELDS 1 a") == integers({-2}));
+    CHECK(client.run("HLEN h") == integer(2));
+    CHECK(client.run("HGETALL h") == bulks({"b", "2"}));
+    CHECK(server.events().empty());
+    CHECK(client.run("HGET h a") == kNull);
+    CHECK(server.events() == "hexpired h");
+    CHECK(client.run("HLEN h") == integer(1));
+    CHECK(server.changes() == 0);
+  }
+}
+
+TEST_CASE("Whoever comes by the last field past its deadline removes the hash",
+          "[hash_deadlines]") {
+  for (const char* const settings : {kSmall, kLarge}) {
+    for (const char* const line :
+         {"HGET h a", "HMGET h a b", "HEXISTS h a", "HSTRLEN h a", "HGETDEL h FIELDS 1 a",
+          "HGETEX h FIELDS 1 a", "HRANDFIELD h", "HRANDFIELD h 3"}) {
+      INFO(line);
+      DeadlineServer server(settings);
+      TestClient client(server);
+      client.run("HSET h a 1");
+      client.run("HPEXPIRE h 1 FIELDS 1 a");
+      server.advance_ms(1);
+      server.events();
+      client.run(line);
+      CHECK(server.events() == "hexpired h, del h");
+      CHECK(server.database().size() == 0);
+      CHECK(server.database().volatile_elements_size() == 0);
+    }
+  }
+}
+
+TEST_CASE("A counter begins anew when its field has expired, and keeps a deadline else",
+          "[hash_deadlines]") {
+  DeadlineServer server;
+  TestClient client(server);
+  client.run("HSET h n 5");
+  client.run("HPEXPIRE h 100 FIELDS 1 n");
+  CHECK(client.run("HINCRBY h n 2") == integer(7));
+  CHECK(client.run("HINCRBYFLOAT h n 0.5") == bulk("7.5"));
+  CHECK(client.run("HPTTL h FIELDS 1 n") == integers({100}));
+  server.advance_ms(100);
+  server.events();
+  CHECK(client.run("HINCRBY h n 2") == integer(2));
+  CHECK(server.events() == "hexpired h, del h, hincrby h");
+  CHECK(client.run("HPTTL h FIELDS 1 n") == integers({-1}));
+}
+
+TEST_CASE("HSET drops a field's deadline", "[hash_deadlines]") {
+  for (const char* const settings : {kSmall, kLarge}) {
+    DeadlineServer server(settings);
+    TestClient client(server);
+    client.run("HSET h a 1");
+    client.run("HEXPIRE h 100 FIELDS 1 a");
+    CHECK(server.database().volatile_elements_size() == 1);
+    CHECK(client.run("HSET h a 2") == integer(0));
+    CHECK(client.run("HTTL h FIELDS 1 a") == integers({-1}));
+    CHECK(server.database().volatile_elements_size() == 0);
+  }
+}
+
+TEST_CASE("NX, XX, GT and LT choose among the fields", "[hash_deadlines]") {
+  for (const char* const settings : {kSmall, kLarge}) {
+    DeadlineServer server(settings);
+    TestClient client(server);
+    const auto answer = [&](const std::string& line) {
+      client.run("DEL h");
+      client.run("HSET h without 1 with 1");
+      client.run("HEXPIRE h 100 FIELDS 1 with");
+      return client.run(line + " FIELDS 3 without with none");
+    };
+    CHECK(answer("HEXPIRE h 10 NX") == integers({1, 0, -2}));
+    CHECK(answer("HEXPIRE h 10 XX") == integers({0, 1, -2}));
+    CHECK(answer("HEXPIRE h 10 GT") == integers({0, 0, -2}));
+    CHECK(answer("HEXPIRE h 1000 GT") == integers({0, 1, -2}));
+    CHECK(answer("HEXPIRE h 10 LT") == integers({1, 1, -2}));
+    CHECK(answer("HEXPIRE h 1000 LT") == integers({1, 0, -2}));
+  }
+}
+
+TEST_CASE("A deadline that has passed deletes the field at once", "[hash_deadlines]") {
+  for (const char* const settings : {kSmall, kLarge}) {
+    DeadlineServer server(settings);
+    TestClient client(server);
+    client.run("HSET h a 1 b 2 c 3 d 4");
+    server.events();
+    server.changes();
+    CHECK(client.run("HPEXPIREAT h 1 FIELDS 2 a a") == integers({2, -2}));
+    CHECK(server.events() == "hdel h");
+    CHECK(client.run("HGETEX h EXAT 0 FIELDS 2 b none") ==
+          "*2\r\n" + bulk("2") + std::string(kNull));
+    CHECK(server.events() == "hdel h");
+    CHECK(client.run("HSETEX h PX 0 FIELDS 1 c 9") == integer(1));
+    CHECK(server.events() == "hset h, hdel h");
+    CHECK(server.changes() == 3);
+    CHECK(client.run("HEXPIRE h 0 FIELDS 1 d") == integers({2}));
+    CHECK(server.events() == "hdel h, del h");
+    CHECK(server.database().environment().expired_elements == 4);
+    CHECK(client.run("EXISTS h") == integer(0));
+  }
+}
+
+TEST_CASE("HPERSIST drops deadlines, and tells of it when it did", "[hash_deadlines]") {
+  DeadlineServer server;
+  TestClient client(server);
+  client.run("HSET h a 1 b 2");
+  client.run("HEXPIRE h 100 FIELDS 1 a");
+  server.events();
+  CHECK(client.run("HPERSIST h FIELDS 4 a a b none") == integers({1, -1, -1, -2}));
+  CHECK(server.events() == "hpersist h");
+  CHECK(client.run("HPERSIST h FIELDS 1 b") == integers({-1}));
+  CHECK(server.events().empty());
+  CHECK(client.run("HPERSIST none FIELDS 2 a b") == integers({-2, -2}));
+}
+
+TEST_CASE("HGETDEL gives values and deletes their fields", "[hash_deadlines]") {
+  DeadlineServer server;
+  TestClient client(server);
+  client.run("HSET h a 1 b 2");
+  server.events();
+  server.changes();
+  CHECK(client.run("HGETDEL h FIELDS 3 a a none") ==
+        "*3\r\n" + bulk("1") + std::string(kNull) + std::string(kNull));
+  CHECK(server.events() == "hdel h");
+  CHECK(client.run("HGETDEL h FIELDS 1 b") == bulks({"2"}));
+  CHECK(server.events() == "hdel h, del h");
+  CHECK(server.changes() == 2);
+  CHECK(client.run("HGETDEL h FIELDS 1 b") == "*1\r\n" + std::string(kNull));
+}
+
+TEST_CASE("HGETEX gives values, and deadlines or none", "[hash_deadlines]") {
+  DeadlineServer server;
+  TestClient client(server);
+  client.run("HSET h a 1 b 2");
+  server.events();
+  CHECK(client.run("HGETEX h FIELDS 1 a") == bulks({"1"}));
+  CHECK(server.encoding("h") == "listpack");
+  CHECK(server.events().empty());
+  CHECK(client.run("HGETEX h PX 500 FIELDS 2 a b") == bulks({"1", "2"}));
+  CHECK(server.events() == "hexpire h");
+  CHECK(client.run("HPTTL h FIELDS 2 a b") == integers({500, 500}));
+  CHECK(client.run("HGETEX h PERSIST FIELDS 1 a") == bulks({"1"}));
+  CHECK(server.events() == "hpersist h");
+  CHECK(client.run("HPTTL h FIELDS 2 a b") == integers({-1, 500}));
+}
+
+TEST_CASE("HSETEX sets when its condition holds, with a deadline or the old one",
+          "[hash_deadlines]") {
+  DeadlineServer server;
+  TestClient client(server);
+  CHECK(client.run("HSETEX h FXX FIELDS 1 a 1") == integer(0));
+  CHECK(client.run("EXISTS h") == integer(0));
+  CHECK(client.run("HSETEX h FNX PX 500 FIELDS 2 a 1 b 2") == integer(1));
+  CHECK(server.events() == "hset h, hexpire h");
+  CHECK(server.changes() == 2);
+  CHECK(client.run("HSETEX h FNX FIELDS 2 b 3 c 3") == integer(0));
+  CHECK(client.run("HSETEX h FXX FIELDS 2 b 3 c 3") == integer(0));
+  CHECK(client.run("HSETEX h FXX KEEPTTL FIELDS 1 b 3") == integer(1));
+  CHECK(client.run("HPTTL h FIELDS 2 a b") == integers({500, 500}));
+  CHECK(client.run("HSETEX h FIELDS 1 b 4") == integer(1));
+  CHECK(client.run("HPTTL h FIELDS 2 a b") == integers({500, -1}));
+  CHECK(client.run("HGETALL h") == bulks({"a", "1", "b", "4"}));
+  server.advance_ms(500);
+  CHECK(client.run("HSETEX h FXX FIELDS 1 a 5") == integer(0));
+  CHECK(client.run("HSETEX h FNX FIELDS 1 a 5") == integer(1));
+}
+
+TEST_CASE("Requests about field deadlines are read with care", "[hash_deadlines]") {
+  const std::string no_integer = error("ERR value is not an integer or out of range");
+  const std::string negative = error("ERR invalid expire time, must be >= 0");
+  const std::string no_fields =
+      error("ERR Mandatory argument FIELDS is missing or not at the right position");
+  const std::string no_match =
+      error("ERR The `numfields` parameter must match the number of arguments");
+  const std::string no_count = error("ERR Number of fields must be a positive integer");
+  const struct {
+    std::string_view line;
+    std::string reply;
+  } cases[] = {
+      {"HEXPIRE h x FIELDS 1 a", no_integer},
+      {"HEXPIRE h -1 YY 0 a", negative},
+      {"HEXPIRE h 70368744178 FIELDS 1 a", error("ERR invalid expire time in 'hexpire' command")},
+      {"HPEXPIREAT h 70368744177664 FIELDS 1 a",
+       error("ERR invalid expire time in 'hpexpireat' command")},
+      {"HPEXPIREAT h 70368744177663 FIELDS 1 a", integers({1})},
+      {"HEXPIRE h 10 NX XX FIELDS 1 a", no_fields},
+      {"HEXPIRE h 10 FIELDS 0 a", error("ERR Parameter `numFields` should be greater than 0")},
+      {"HEXPIRE h 10 FIELDS 1 a b", no_match},
+      {"HEXPIRE s x YY 0 a", std::string(kWrongType)},
+      {"HTTL h FIELDS 0 a", no_count},
+      {"HTTL h FIELDX 0 a", no_fields},
+      {"HTTL none FIELDS 2 a", no_match},
+      {"HTTL s FIELDX 2 a", std::string(kWrongType)},
+      {"HPERSIST h FIELDS x a", no_count},
+      {"HGETDEL h FIELDS 2 a", no_match},
+      {"HGETEX h EX 10 PX 10 FIELDS 1 a", no_fields},
+      {"HGETEX h PERSIST FIELDS 1", no_match},
+      {"HGETEX h EX -1 FIELDX 1 a", negative},
+      {"HGETEX s EX -1 FIELDX 1 a", std::string(kWrongType)},
+      {"HSETEX h FNX FXX FIELDS 1 a 1",
+       error("ERR Only one of FXX or FNX arguments can be specified")},
+      {"HSETEX h EX 10 KEEPTTL FIELDS 1 a 1",
+       error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")},
+      {"HSETEX s PERSIST FIELDS 1 a 1", error("ERR unknown argument: PERSIST")},
+      {"HSETEX s FIELDS 0 a 1", error("ERR invalid number of fields")},
+      {"HSETEX h FIELDS 2147483648 a 1", error("ERR invalid number of fields")},
+      {"HSETEX h FIELDS 2 a 1", error("ERR wrong number of arguments for 'hsetex' command")},
+      {"HSETEX h FNX EX 10 FIELDS", error("ERR wrong number of arguments for 'hsetex' command")},
+      {"HSETEX s FIELDS 1 a 1", std::string(kWrongType)},
+  };
+  DeadlineServer server;
+  TestClient client(server);
+  client.run("SET s text");
+  client.run("HSET h a 1");
+  for (const auto& [line, reply] : cases) {
+    INFO(line);
+    CHECK(client.run(line) == reply);
+  }
+}
+
+TEST_CASE("Deadlines go with their hash wherever it goes", "[hash_deadlines]") {
+  for (const char* const settings : {kSmall, kLarge}) {
+    DeadlineServer server(settings);
+    TestClient client(server);
+    client.run("HSET h a 1 b 2");
+    client.run("HPEXPIRE h 1000 FIELDS 1 a");
+    client.run("RENAME h r");
+    client.run("COPY r c");
+    client.run("EXPIRE r 100");  // moves the entry
+    CHECK(server.database().volatile_elements_size() == 2);
+    client.run("HPEXPIRE c 2000 FIELDS 1 a");
+    client.run("MOVE r 1");
+    CHECK(server.database(0).volatile_elements_size() == 1);
+    CHECK(server.database(1).volatile_elements_size() == 1);
+    client.run("SWAPDB 0 1");
+    CHECK(client.run("HPTTL r FIELDS 1 a") == integers({1000}));
+    client.run("SET r text");
+    CHECK(server.database(0).volatile_elements_size() == 0);
+    server.events();
+    server.advance_ms(2100);
+    server.tick();
+    CHECK(server.events() == "hexpired c");
+    CHECK(server.database(1).volatile_elements_size() == 0);
+    client.run("SELECT 1");
+    CHECK(client.run("HLEN c") == integer(1));
+    client.run("HEXPIRE c 10 FIELDS 1 b");
+    client.run("FLUSHALL");
+    CHECK(server.database(1).volatile_elements_size() == 0);
+    CHECK_FALSE(server.database(1).has_deadlines());
+  }
+}
+
+TEST_CASE("Fields nobody asks for go by themselves, and the hash with the last",
+          "[hash_deadlines]") {
+  for (const char* const settings : {kSmall, kLarge}) {
+    DeadlineServer server(settings);
+    TestClient client(server);
+    for (int hash = 0; hash < 50; ++hash) {
+      const std::string key = "h" + std::to_string(hash);
+      for (int field = 1; field <= 20; ++field) {
+        const std::string name = std::to_string(field);
+        client.run_words({"HSET", key, name, "v"});
+        client.run_words({"HPEXPIRE", key, std::to_string(field * 100), "FIELDS", "1", name});
+      }
+    }
+    CHECK(server.database().volatile_elements_size() == 50);
+    for (int elapsed = 100; elapsed <= 2000; elapsed += 100) {
+      server.advance_ms(100);
+      server.tick();
+      // What is due at this very moment may wait for the wheel's next step.
+      const auto gone = server.database().environment().expired_elements;
+      CHECK(gone >= static_cast<uint64_t>(elapsed / 100 - 1) * 50);
+      CHECK(gone <= static_cast<uint64_t>(elapsed / 100) * 50);
+    }
+    server.advance_ms(100);
+    server.tick();
+    CHECK(server.database().empty());
+    CHECK_FALSE(server.database().has_deadlines());
+  }
+}
+
+TEST_CASE("A hash whose own deadline passes takes its fields' along", "[hash_deadlines]") {
+  DeadlineServer server;
+  TestClient client(server);
+  client.run("HSET h a 1");
+  client.run("HPEXPIRE h 100 FIELDS 1 a");
+  client.run("PEXPIRE h 50");
+  server.events();
+  server.advance_ms(200);
+  server.tick();
+  CHECK(server.events() == "expired h");
+  CHECK(server.database().environment().expired_elements == 0);
+}
+
+TEST_CASE("No field goes by itself when active expiry is off", "[hash_deadlines]") {
+  DeadlineServer server;
+  TestClient client(server);
+  server.server.set_active_expiry(false);
+  client.run("HSET h a 1 b 2");
+  client.run("HPEXPIRE h 1 FIELDS 1 a");
+  server.advance_ms(1000);
+  server.tick();
+  CHECK(client.run("HLEN h") == integer(2));
+  CHECK(client.run("HRANDFIELD h 5") == bulks({"b"}));
+  CHECK(client.run("HLEN h") == integer(1));
+}
+
+TEST_CASE("One huge hash expires in bounded steps, and others get their turn", "[hash_deadlines]") {
+  DeadlineServer server(kLarge);
+  TestClient client(server);
+  for (int field = 0; field < 2000; ++field) {
+    const std::string name = std::to_string(field);
+    client.run_words({"HSETEX", "huge", "PX", "100", "FIELDS", "1", name, "v"});
+  }
+  client.run("HSETEX small PX 100 FIELDS 1 a 1");
+  server.advance_ms(200);
+  constexpr size_t kBudget = 32;
+  store::Keyspace& database = server.database();
+  const auto expired = [&] { return database.environment().expired_elements; };
+  uint64_t before = expired();
+  int rounds = 0;
+  while (!database.expire_due(kBudget)) {
+    CHECK(expired() - before <= 2 * kBudget);
+    before = expired();
+    if (++rounds == 3) CHECK(database.size() == 1);
+  }
+  CHECK(database.empty());
+  CHECK(rounds >= 2000 / 64);
+}
+
+TEST_CASE("Hash field deadlines in RESP3", "[hash_deadlines]") {
+  DeadlineServer server;
+  TestClient client(server, 3);
+  client.run("HSET h a 1");
+  CHECK(client.run("HGETEX h EX 5 FIELDS 2 a x") == "*2\r\n" + bulk("1") + std::string(kNull3));
+  CHECK(client.run("HGETDEL none FIELDS 1 x") == "*1\r\n" + std::string(kNull3));
+  server.advance_ms(5000);
+  CHECK(client.run("HGETALL h") == "%0\r\n");
+}
+
+}  // namespace latchkey::tests
