@@ -28,13 +28,18 @@ bool find_sets(CommandContext& ctx, Arguments keys, std::vector<const Set*>* set
   return true;
 }
 
+// Null stands for an empty set.
+bool is_smaller(const Set* left, const Set* right) {
+  const auto size = [](const Set* set) { return set != nullptr ? set->size() : 0; };
+  return size(left) < size(right);
+}
+
 // Calls fn(member) for each member that is in all sets, until fn returns false. The smallest set is
 // gone through: O(its size * sets).
 template <typename Fn>
 void for_each_in_all(std::vector<const Set*> sets, Fn&& fn) {
   if (std::find(sets.begin(), sets.end(), nullptr) != sets.end()) return;
-  std::sort(sets.begin(), sets.end(),
-            [](const Set* left, const Set* right) { return left->size() < right->size(); });
+  std::sort(sets.begin(), sets.end(), is_smaller);
   bool goes_on = true;
   sets.front()->for_each([&](std::string_view member) {
     const auto has_member = [&](const Set* set) {
@@ -52,6 +57,9 @@ std::unique_ptr<Set> intersection(CommandContext& ctx, const std::vector<const S
     result->add(member);
     return true;
   });
+  // As in the reference, only what comes of an intset becomes a table for being too many integers.
+  const auto smallest = std::min_element(sets.begin(), sets.end(), is_smaller);
+  if (*smallest != nullptr && !(*smallest)->is_intset()) result->compact();
   return result;
 }
 

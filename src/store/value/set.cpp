@@ -73,15 +73,14 @@ bool Set::contains(std::string_view member) const {
 
 void Set::expect(size_t count) {
   if (is_table()) return;
-  const bool is_intset = std::holds_alternative<Intset>(members_);
-  if (is_intset && count <= limits().set_max_intset_entries) return;
-  if (is_intset && size() > 0) return convert_to_table();
+  if (is_intset() && count <= limits().set_max_intset_entries) return;
+  if (is_intset() && size() > 0) return convert_to_table();
   if (count > limits().set_max_listpack_entries) return convert_to_table();
-  if (is_intset) members_ = Listpack();
+  if (is_intset()) members_ = Listpack();
 }
 
 bool Set::add(std::string_view member) {
-  if (std::holds_alternative<Intset>(members_)) return add_to_intset(member);
+  if (is_intset()) return add_to_intset(member);
   if (std::holds_alternative<Listpack>(members_)) return add_to_listpack(member);
   return add_to_table(member);
 }
@@ -171,6 +170,24 @@ void Set::convert_to_table() {
     for (auto at = pack->first(); at != Listpack::kNone; at = pack->next(at))
       add_to_table(pack->get(at).text(text));
   }
+}
+
+void Set::compact() {
+  if (!is_table() || size() > limits().set_max_listpack_entries) return;
+  size_t bytes = 0;
+  bool fits = true;
+  for_each([&](std::string_view member) {
+    fits = fits && member.size() <= limits().set_max_listpack_value;
+    bytes += Listpack::encoded_size(member);
+  });
+  Listpack pack;
+  if (!fits || !pack.room_for(bytes)) return;
+  table().for_each([&](Member* member) {
+    pack.append(member->text());
+    Member::destroy(member);
+  });
+  members_ = std::move(pack);
+  member_bytes_ = 0;
 }
 
 std::string Set::random(base::Random& random) const {

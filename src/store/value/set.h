@@ -1,6 +1,6 @@
 // A set of strings: an intset while all are integers and few, a listpack while they are few and
 // short, else a hash table of members. It only ever changes to a larger encoding, as ValueLimits
-// say.
+// say, until compact().
 //
 // Costs: adding, erasing and finding O(1) expected in a table, O(n) within the limits in the small
 // encodings.
@@ -53,6 +53,9 @@ class Set final : public Value {
   // integers begin as a listpack.
   void expect(size_t count);
 
+  // Makes a listpack of a table that is within the thresholds.
+  void compact();
+
   // A member chosen uniformly. REQUIRES: not empty.
   std::string random(base::Random& random) const;
 
@@ -81,6 +84,7 @@ class Set final : public Value {
     return table().scan(cursor, [&](const Member* member) { fn(member->text()); });
   }
 
+  bool is_intset() const { return std::holds_alternative<Intset>(members_); }
   // Of the encodings, for DEBUG; null when it is another one.
   const Table* table_or_null() const { return is_table() ? &table() : nullptr; }
   const Listpack* listpack_or_null() const { return std::get_if<Listpack>(&members_); }

@@ -46,6 +46,22 @@ TEST_CASE("More integers than an intset holds begin as a listpack when they come
   CHECK(client.run("OBJECT ENCODING again") == bulk("hashtable"));
 }
 
+TEST_CASE("What SINTERSTORE keeps of tables and listpacks is made small again", "[sets]") {
+  SetsFixture server("set-max-intset-entries 2\nset-max-listpack-entries 4\n");
+  TestClient client(server);
+  client.run("SADD a 1 2 3 4 5");
+  client.run("SADD b 1 2 3 x y");
+  CHECK(client.run("SINTERSTORE both a b") == integer(3));
+  CHECK(client.run("OBJECT ENCODING both") == bulk("listpack"));
+  CHECK(client.run("SMISMEMBER both 1 2 3 x") ==
+        array({integer(1), integer(1), integer(1), integer(0)}));
+  client.run("SADD few 1 2");
+  client.run("SINTERSTORE both a few");
+  CHECK(client.run("OBJECT ENCODING both") == bulk("intset"));
+  client.run("SINTERSTORE both a");
+  CHECK(client.run("OBJECT ENCODING both") == bulk("hashtable"));
+}
+
 TEST_CASE("SADD and SREM count what they change and tell of it once", "[sets]") {
   SetsFixture server;
   TestClient client(server);
