@@ -49,13 +49,6 @@ def any_order_pairs(ours, theirs):
     return sorted((k, v.raw) for k, v in _pairs(ours).items()) == sorted((k, v.raw) for k, v in _pairs(theirs).items())
 
 
-def any_order_fields(ours, theirs):
-    """Fields with their values: a map, pairs, or one after the other."""
-    if isinstance(theirs.value, list) and all(isinstance(part.value, list) for part in theirs.value):
-        return any_order(ours, theirs)
-    return any_order_pairs(ours, theirs)
-
-
 def _scan_step(ours, theirs, contents):
     """A walk in one step: what was found, if both say that it was all."""
     a, b = ours.value, theirs.value

@@ -114,11 +114,10 @@ class Generator:
         self.kinds = dict(values.KINDS, script=self._script, loaded=self._loaded, body=self._body, sha=self._sha,
                           request=self._request_words, described=self._described)
 
-    def stream(self, length, theme=None):
+    def stream(self, length, theme):
         """A Stream with about `length` requests."""
         rng = self.rng
-        chosen = rng.choice(sorted(self.vocabulary.themes))
-        stream = Stream(theme or chosen, *values.thresholds(rng))
+        stream = Stream(theme, *values.thresholds(rng))
         self.compact = stream.compact
         self.rows = [row for row in self.vocabulary.themes[stream.theme] if not (stream.compact and (row.limits or row.scatters))]
         self.blocking = [row for row in self.rows if row.blocks]
@@ -190,7 +189,8 @@ class Generator:
         if row.scripted and self.rng.random() < 0.06:
             return self._scripted(row, words)
         form = "array"
-        if self.rng.random() < 0.06 and sum(map(len, words)) < 2000:
+        # A line that begins with an asterisk is no inline request.
+        if self.rng.random() < 0.06 and sum(map(len, words)) < 2000 and not words[0].startswith(b"*"):
             form = self.rng.choice(["inline", "inline", "noise"])
         return Request(words, None if row.ordered is False and self.compact else row.compare, form)
 
