@@ -11,13 +11,14 @@ class Row:
     `pause`      after it the clock must go on
     `ordered`    False: its reply has the order of a hash table, which only matters less than its bytes where there are tables
     `scripted`   is also called by scripts
-    `blocks`     may wait: its words stay as they are, and see streams.Waiting
+    `exact`      its words stay as they are
+    `blocks`     may wait (see streams.Waiting), and is exact
     `limits`     changes how large values may become in their small encodings
     `scatters`   leaves a small value in the order of a hash table
     """
 
     def __init__(self, template, compare=None, alone=False, always=False, in_multi=True, needs=None, pause=False, ordered=True,
-                 scripted=False, blocks=False, limits=False, scatters=False):
+                 scripted=False, exact=False, blocks=False, limits=False, scatters=False):
         self.template = grammar.Template(template)
         self.compare = compare
         self.alone = alone
@@ -27,6 +28,8 @@ class Row:
         self.pause = pause
         self.ordered = ordered
         self.scripted = scripted
+        # What must stand alone for its effect is exact too.
+        self.exact = exact or alone or blocks
         self.blocks = blocks
         self.limits = limits
         self.scatters = scatters

@@ -97,12 +97,11 @@ class Waiting:
 
 
 class Stream:
-    """`settings`: what the servers are configured to first. `compact`: no collection outgrows its small encoding."""
+    """`settings`: what the servers are configured to first (values.Settings)."""
 
-    def __init__(self, theme, settings, compact):
+    def __init__(self, theme, settings):
         self.theme = theme
         self.settings = settings
-        self.compact = compact
         self.steps = []
 
 
@@ -117,9 +116,11 @@ class Generator:
     def stream(self, length, theme):
         """A Stream with about `length` requests."""
         rng = self.rng
-        stream = Stream(theme, *values.thresholds(rng))
-        self.compact = stream.compact
-        self.rows = [row for row in self.vocabulary.themes[stream.theme] if not (stream.compact and (row.limits or row.scatters))]
+        stream = Stream(theme, values.Settings(rng))
+        self.compact = stream.settings.compact
+        self.kinds["limit"] = stream.settings.change
+        self.rows = [row for row in self.vocabulary.themes[theme]
+                     if not (row.limits and self.compact) and not (row.scatters and not stream.settings.scatter)]
         self.blocking = [row for row in self.rows if row.blocks]
         clients = rng.choice([1, 1, 2, CLIENTS])
         if "hello" in self.vocabulary.commands:
@@ -129,24 +130,24 @@ class Generator:
         self.in_multi = [False] * CLIENTS
         sent = 0
         while sent < length:
-            step = self._step(stream.theme, rng.randrange(clients), longest)
-            sent += len(step.requests) if isinstance(step, Pipeline) else 1
-            stream.steps.append(step)
+            steps = self._steps(theme, rng.randrange(clients), longest)
+            sent += sum(len(step.requests) if isinstance(step, Pipeline) else 1 for step in steps)
+            stream.steps += steps
         return stream
 
-    def _step(self, theme, client, longest):
+    def _steps(self, theme, client, longest):
         chance = self.rng.random()
         if chance < 0.01 and theme in ("connection", "everything"):
             self.in_multi[client] = False
-            return Broken(client, self.rng.choice(BROKEN))
+            return [Broken(client, self.rng.choice(BROKEN))]
         if chance < 0.03 and not self.in_multi[client]:
             walks = [walk for walk in WALKS.get(theme, ()) if walk[0].lower().decode() in self.vocabulary.commands]
             if walks:
                 name, *kinds = self.rng.choice(walks)
-                return Walk(client, [name, *(self.kinds[kind](self.rng) for kind in kinds)], self._walk_options(not kinds))
+                return [Walk(client, [name, *(self.kinds[kind](self.rng) for kind in kinds)], self._walk_options(not kinds))]
         if chance < 0.1 and self.blocking and not any(self.in_multi):
             return self._waiting()
-        return self._pipeline(client, self.rng.randrange(1, longest + 1))
+        return [self._pipeline(client, self.rng.randrange(1, longest + 1))]
 
     def _pipeline(self, client, size):
         requests = []
@@ -162,25 +163,33 @@ class Generator:
         return Pipeline(client, requests or [Request([b"GET", b"k1"])])
 
     def _waiting(self):
-        waiters = []
-        for client in range(self.rng.randrange(1, CLIENTS)):
-            row = self.rng.choice(self.blocking)
-            waiters.append((client, Request(row.template.words(self.rng, dict(self.kinds, timeout=lambda rng: b"0")), row.compare)))
-        waker = self._pipeline(CLIENTS - 1, self.rng.randrange(1, 6))
-        # What the waker begins it ends, and it does not wait itself.
+        """Mostly for keys that are not there yet, one of which the waker then brings."""
+        rng = self.rng
+        kinds = dict(self.kinds, timeout=lambda _: b"0")
+        waiters = [(client, self.rng.choice(self.blocking)) for client in range(rng.randrange(1, CLIENTS))]
+        waiters = [(client, Request(row.template.words(rng, kinds), row.compare)) for client, row in waiters]
+        request = rng.choice(waiters)[1]
+        waker = self._pipeline(CLIENTS - 1, rng.randrange(1, 6))
         waker.requests = [request for request in waker.requests if not self._waits(request)]
+        steps = []
+        keys = [word for word in request.words[1:] if len(word) == 2 and word[:1] in b"lz"]
+        if keys and rng.random() < 0.8:
+            bring = [b"ZADD", rng.choice(keys), b"1", b"a", b"2", b"b"] if request.words[0][:2].upper() == b"BZ" \
+                else [b"RPUSH", rng.choice(keys), *self.kinds["elements"](rng)]
+            waker.requests.insert(rng.randrange(len(waker.requests) + 1), Request(bring))
+            steps.append(Pipeline(CLIENTS - 1, [Request([b"DEL", *keys])]))
+        # What the waker begins it ends.
         if self.in_multi[CLIENTS - 1]:
             waker.requests.append(Request([b"EXEC"]))
             self.in_multi[CLIENTS - 1] = False
-        return Waiting(waiters, waker)
+        return [*steps, Waiting(waiters, waker)]
 
     def _waits(self, request):
         return any(request.words[0].lower().decode("latin1") == row.literals[0] for row in self.blocking)
 
     def _request(self, row):
         words = row.template.words(self.rng, self.kinds)
-        # What must stand alone for its effect keeps its words, and so does what may wait.
-        if self.rng.random() < 0.06 and not row.alone and not row.blocks:
+        if self.rng.random() < 0.06 and not row.exact:
             words = grammar.mutate(words, self.rng)
         elif self.rng.random() < 0.05:
             words = [bytes(words[0]).swapcase(), *words[1:]]

@@ -143,10 +143,10 @@ def lex(rng):
     return rng.choice([b"[", b"("]) + element(rng)
 
 
-def keys_of(letter, count=4):
+def keys_of(letter, count=4, others=(b"l", b"h", b"s", b"z", b"k")):
     """Kind of keys that hold one type, seldom another's, seldom none."""
     own = [b"%s%d" % (letter, i) for i in range(count)]
-    others = [b"%s0" % other for other in (b"l", b"h", b"s", b"z", b"k") if other != letter] + [b"nosuchkey"]
+    others = [b"%s0" % other for other in others if other != letter] + [b"nosuchkey"]
     return lambda rng: rng.choice(own) if rng.random() < 0.97 else rng.choice(others)
 
 
@@ -202,22 +202,36 @@ DEFAULTS = {name: usual[0] for name, (_, usual) in THRESHOLDS.items()}
 COMPACT = {name: 128 if name == b"list-max-listpack-size" else 1000000 for name in THRESHOLDS}
 
 
-def thresholds(rng):
-    """(settings, whether with them every collection stays in an encoding that keeps an order)"""
-    how = rng.random()
-    if how < 0.25:
-        return DEFAULTS, False
-    if how < 0.5:
-        return COMPACT, True
-    return {name: rng.choice(small if how < 0.75 or rng.random() < 0.5 else usual)
-            for name, (small, usual) in THRESHOLDS.items()}, False
+class Settings:
+    """What the thresholds of a stream are.
 
+    `compact`    every collection stays in an encoding that keeps an order
+    `scatter`    members of sets may be taken in the order of a hash table, because the encoding of a set that is made of them does
+                 not depend on it: as many integers as an intset may not hold are too many for a listpack as well
+    """
 
-def limit(rng):
-    # A long list of the reference keeps the setting of the time when it became one; ours follows the change.
-    name = rng.choice(sorted(set(THRESHOLDS) - {b"list-max-listpack-size"}))
-    small, usual = THRESHOLDS[name]
-    return [name, b"%d" % rng.choice(small + usual)]
+    def __init__(self, rng):
+        how = rng.random()
+        self.compact = 0.25 <= how < 0.5
+        self.scatter = not self.compact and rng.random() < 0.7
+        if how < 0.5:
+            self.values = DEFAULTS if how < 0.25 else COMPACT
+            return
+        self.values = {name: rng.choice(small if how < 0.75 or rng.random() < 0.5 else usual)
+                       for name, (small, usual) in THRESHOLDS.items()}
+        if self.scatter:
+            self.values[b"set-max-intset-entries"] = max(self.values[b"set-max-intset-entries"],
+                                                         self.values[b"set-max-listpack-entries"])
+
+    def change(self, rng):
+        """Words that change one of them."""
+        # A long list of the reference keeps the setting of the time when it became one; ours follows the change.
+        names = set(THRESHOLDS) - {b"list-max-listpack-size"}
+        if self.scatter:
+            names -= {b"set-max-intset-entries", b"set-max-listpack-entries"}
+        name = rng.choice(sorted(names))
+        small, usual = THRESHOLDS[name]
+        return [name, b"%d" % rng.choice(small + usual)]
 
 
 KINDS = {
@@ -225,7 +239,7 @@ KINDS = {
     "hash": own_hash,
     "set": own_set,
     "zset": own_zset,
-    "lexset": keys_of(b"x", 3),
+    "lexset": keys_of(b"x", 3, (b"l", b"h", b"s", b"k")),
     "other": choose("l0", "h0", "s0", "z0", "k0"),
     "element": element,
     "elements": elements,
@@ -250,7 +264,6 @@ KINDS = {
     "counted_pairs": counted_pairs,
     "weighted_zsets": weighted_zsets,
     "sort_pattern": choose("k*", "*", "h0->*", "h*->a", "nosort", "#", "l*", "nosuch_*", "*->", "->*"),
-    "limit": limit,
     "key": key,
     "missing": choose("nosuchkey", "neverset"),
     "value": value,
