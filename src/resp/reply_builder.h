@@ -77,6 +77,9 @@ class ReplyBuilder {
   // Errors written since construction, and the place of the last one (OutputBuffer::mark).
   uint64_t error_count() const { return error_count_; }
   size_t last_error_mark() const { return last_error_mark_; }
+  // Makes errors written since error_count() was that much count as none: they have been dealt
+  // with.
+  void forget_errors_since(uint64_t error_count) { error_count_ = error_count; }
 
  private:
   static constexpr size_t kLaterSize = 16;

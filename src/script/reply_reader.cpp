@@ -53,7 +53,7 @@ class Reader {
       case '|':
         return skip_attribute();
       default:
-        LK_ASSERT(!"a reply of a known type");
+        LK_ASSERT(false && "a reply of a known type");
     }
   }
 

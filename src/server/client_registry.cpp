@@ -50,8 +50,8 @@ void ClientRegistry::run_scheduled() {
       Client* client = find(id);
       if (client == nullptr) continue;
       client->flush_scheduled_ = false;
-      client->connection_->flush();
-      if (Client* still = find(id); still != nullptr) enforce_output_limit(*still);
+      enforce_output_limit(*client);
+      if (Client* still = find(id); still != nullptr) still->connection_->flush();
     }
   }
 }

@@ -107,6 +107,8 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
     ++command.stats.failed_calls;
     if (!client.has(kClientErrorCounted)) count_error(client, client.reply.last_error_mark());
     client.set(kClientErrorCounted, false);
+    // An error within EXEC is not one of EXEC.
+    client.reply.forget_errors_since(errors);
   }
   if ((flags & (kClientReplyOff | kClientReplySkip | kClientNoTouch)) != 0) [[unlikely]] {
     server_.environment().freeze_access = false;

@@ -8,13 +8,15 @@ namespace latchkey::server {
 
 namespace {
 
-constexpr size_t kMostUnauthenticated = base::BufferPool::kBufferSize + 1024;
+// A first buffer's worth of replies is never too much.
+constexpr size_t kFirstBuffer = base::BufferPool::kBufferSize;
+constexpr size_t kMostUnauthenticated = kFirstBuffer + 1024;
 
 }  // namespace
 
 void enforce_output_limit(Client& client) {
   const size_t pending = client.pending_output();
-  if (pending == 0) {
+  if (pending <= kFirstBuffer) {
     client.soft_limit_since_ms = 0;
     return;
   }

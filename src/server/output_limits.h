@@ -6,7 +6,8 @@ namespace latchkey::server {
 class Client;
 
 // Closes the client if what is queued for it exceeds the hard limit of its class, or has exceeded
-// the soft one for too long.
+// the soft one for too long. To be called before replies are sent, so that a single reply that is
+// too large counts though the network might take it.
 void enforce_output_limit(Client& client);
 
 }  // namespace latchkey::server

@@ -51,7 +51,7 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
   --depth_;
   if (client.has(kClientClosing)) return bytes.size();
   if (net::Connection* connection = client.connection(); connection != nullptr) {
-    connection->flush();
+    send(client);
     if (client.has(kClientClosing)) return bytes.size();
     check_limits(client, bytes.size() - consumed);
   }
@@ -112,8 +112,8 @@ size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
 }
 
 void RequestPump::send(Client& client) {
-  if (client.connection() != nullptr) client.connection()->flush();
-  if (!client.has(kClientClosing)) enforce_output_limit(client);
+  enforce_output_limit(client);
+  if (!client.has(kClientClosing) && client.connection() != nullptr) client.connection()->flush();
 }
 
 void RequestPump::refuse(Client& client, std::span<const char> bytes) {

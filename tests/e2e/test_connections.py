@@ -158,6 +158,62 @@ class Addresses(harness.ServerTestCase):
         self.assertTrue(self.connects(port))
 
 
+class Floods(harness.ServerTestCase):
+    """Who sends without end or never reads takes nothing from the others."""
+
+    BIG = 200_000
+    NEVER_READ = 600
+
+    def figure(self, client, name):
+        fields = dict(line.split(":", 1) for line in client.call("INFO", "stats").splitlines() if ":" in line)
+        return int(fields[name])
+
+    def test_others_are_served_while_one_sends_without_end(self):
+        flooding = self.connect()
+        flooding.socket.setblocking(False)
+        polite = self.connect()
+        requests = harness.encode("PING") * 10_000
+        sent = 0
+        for turn in range(200):
+            try:
+                sent += flooding.socket.send(requests)
+            except BlockingIOError:
+                pass
+            self.assertEqual(polite.call("INCR", "turns"), turn + 1)
+        self.assertGreater(sent, len(requests))
+
+    def test_who_never_reads_is_let_go_at_the_hard_limit(self):
+        client = self.connect()
+        client.call("CONFIG", "RESETSTAT")
+        client.call("SET", "big", "x" * self.BIG)
+        client.call("CONFIG", "SET", "client-output-buffer-limit", "normal 20mb 0 0")
+        deaf = self.connect()
+        number = deaf.call("CLIENT", "ID")
+        deaf.send_raw(harness.encode("GET", "big") * self.NEVER_READ)
+        self.eventually(lambda: self.figure(client, "client_output_buffer_limit_disconnections") == 1)
+        self.assertEqual(client.call("CLIENT", "LIST", "ID", str(number)), "")
+        client.call("CONFIG", "SET", "client-output-buffer-limit", "normal 0 0 0")
+
+    def test_a_reply_beyond_the_limit_is_not_begun(self):
+        client = self.connect()
+        client.call("SET", "big", "x" * self.BIG)
+        client.call("CONFIG", "SET", "client-output-buffer-limit", "normal 10 0 0")
+        greedy = self.connect()
+        self.assertEqual(greedy.call("PING"), "PONG")
+        greedy.send("GET", "big")
+        self.assertEqual(greedy.read_until_closed(), b"")
+        client.call("CONFIG", "SET", "client-output-buffer-limit", "normal 0 0 0")
+
+    def test_without_a_limit_all_replies_wait_for_who_reads_late(self):
+        client = self.connect()
+        client.call("SET", "big", "x" * self.BIG)
+        late = self.connect()
+        late.send_raw(harness.encode("GET", "big") * 100)
+        self.eventually(lambda: "cmd=get" in client.call("CLIENT", "LIST"))
+        for _ in range(100):
+            self.assertEqual(len(late.read()), self.BIG)
+
+
 class Idleness(harness.ServerTestCase):
     options = {"timeout": 1}
 

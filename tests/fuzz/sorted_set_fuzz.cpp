@@ -172,7 +172,8 @@ class Session {
   void check_score_range() {
     const store::ScoreRange range{{score(), (input_.byte() & 1) != 0},
                                   {score(), (input_.byte() & 1) != 0}};
-    const auto& [low, high] = range;
+    const store::ScoreBound& low = range.low;
+    const store::ScoreBound& high = range.high;
     check_range(set_->range(range), [&](double score, const std::string&) {
       return (low.excluded ? score > low.score : score >= low.score) &&
              (high.excluded ? score < high.score : score <= high.score);

@@ -151,7 +151,8 @@ void RankedTree::insert(ScoredMember* member) {
 
 bool RankedTree::give_to_neighbour(const Path& path) {
   if (path.depth == 0) return false;
-  const auto [parent, index] = path.steps[path.depth - 1];
+  Inner* const parent = path.steps[path.depth - 1].node;
+  const size_t index = path.steps[path.depth - 1].index;
   constexpr size_t kWorthwhile = kLeafCapacity * 7 / 8;
   const auto has_room = [&](size_t child) {
     return child < parent->count && count_of(parent->children[child]) <= kWorthwhile;

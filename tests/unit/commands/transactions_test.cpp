@@ -66,6 +66,24 @@ TEST_CASE("Nothing is written while there are fewer replicas than wanted", "[tra
   CHECK(client.run("SET a 1") == kOk);
 }
 
+TEST_CASE("An error within EXEC is counted once, and not as one of EXEC", "[transactions]") {
+  TransactionsFixture server;
+  TestClient client(server);
+  client.run("SET a text");
+  client.run("MULTI");
+  client.run("INCR a");
+  client.run("EXEC");
+  const auto failed = [&](std::string_view name) {
+    return server.server.commands().find_full_name(name)->stats.failed_calls;
+  };
+  CHECK(failed("incr") == 1);
+  CHECK(failed("exec") == 0);
+  CHECK(server.server.stats().error_replies == 1);
+  client.run("EXEC");
+  CHECK(failed("exec") == 1);
+  CHECK(server.server.stats().error_replies == 2);
+}
+
 TEST_CASE("An EXEC that is refused ends the transaction and its watches", "[transactions]") {
   TransactionsFixture server;
   TestClient client(server);

@@ -1,0 +1,195 @@
+// Requests to a whole server: any command that stays within the server, with words that mean
+// something to commands and words that do not. Each must be answered by one well-formed reply.
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/groups.h"
+#include "input.h"
+#include "reply_check.h"
+#include "script/engine.h"
+#include "script/rows.h"
+#include "server/command_table.h"
+#include "unit/server_fixture.h"
+
+namespace {
+
+using namespace latchkey;
+using fuzz::Input;
+using fuzz::require;
+
+// Commands that stop, wait, close the connection or change what a later input would meet.
+constexpr std::string_view kLeftOut[] = {
+    "debug",   "shutdown", "config",   "client", "quit",     "blpop",      "brpop",
+    "blmove",  "blmpop",   "bzpopmin", "bzmpop", "bzpopmax", "brpoplpush", "eval",
+    "eval_ro", "lolwut",   "reset",    "hello",  "info",     "memory",     "command"};
+
+constexpr std::string_view kWords[] = {"NX",
+                                       "XX",
+                                       "GT",
+                                       "LT",
+                                       "CH",
+                                       "INCR",
+                                       "WITHSCORES",
+                                       "WITHSCORE",
+                                       "BYSCORE",
+                                       "BYLEX",
+                                       "REV",
+                                       "LIMIT",
+                                       "COUNT",
+                                       "MATCH",
+                                       "TYPE",
+                                       "RANK",
+                                       "MAXLEN",
+                                       "LEFT",
+                                       "RIGHT",
+                                       "BEFORE",
+                                       "AFTER",
+                                       "EX",
+                                       "PX",
+                                       "EXAT",
+                                       "PXAT",
+                                       "GET",
+                                       "KEEPTTL",
+                                       "PERSIST",
+                                       "WEIGHTS",
+                                       "MIN",
+                                       "MAX",
+                                       "SUM",
+                                       "AGGREGATE",
+                                       "STORE",
+                                       "BY",
+                                       "ALPHA",
+                                       "ASC",
+                                       "DESC",
+                                       "FIELDS",
+                                       "FNX",
+                                       "FXX",
+                                       "REPLACE",
+                                       "DB",
+                                       "WITHVALUES",
+                                       "NOVALUES",
+                                       "IFEQ",
+                                       "IFNE",
+                                       "LEN",
+                                       "IDX",
+                                       "MINMATCHLEN",
+                                       "WITHMATCHLEN",
+                                       "ASYNC",
+                                       "SYNC",
+                                       "-",
+                                       "+",
+                                       "[a",
+                                       "(a",
+                                       "[z",
+                                       "(1",
+                                       "-inf",
+                                       "+inf",
+                                       "inf",
+                                       "nan",
+                                       "*",
+                                       "?",
+                                       "[a-c]*",
+                                       "0",
+                                       "1",
+                                       "2",
+                                       "3",
+                                       "-1",
+                                       "-2",
+                                       "5",
+                                       "10",
+                                       "1.5",
+                                       "-0.25",
+                                       "1e300",
+                                       "9223372036854775807",
+                                       "-9223372036854775808",
+                                       "18446744073709551615",
+                                       "1700000000",
+                                       "1700000000000"};
+
+constexpr std::string_view kKeys[] = {"a", "b", "c", "d", "list", "hash", "set", "zset"};
+
+class World {
+ public:
+  World() : server_({}) {
+    commands::add_all(server_.server.commands());
+    server_.server.commands().add(script::script_rows());
+    server_.server.set_scripts(std::make_shared<script::Engine>(server_.server));
+    client_ = std::make_unique<tests::TestClient>(server_, 3);
+    for (const auto& command : server_.server.commands().all()) {
+      const std::string_view name = command->full_name;
+      const std::string_view first = name.substr(0, name.find('|'));
+      if (command->is_container()) continue;
+      if (std::find(std::begin(kLeftOut), std::end(kLeftOut), first) != std::end(kLeftOut))
+        continue;
+      names_.push_back(name);
+    }
+  }
+
+  void run(Input input) {
+    begin(input);
+    while (!input.empty()) request(input);
+  }
+
+ private:
+  // Leaves nothing of the input before.
+  void begin(Input& input) {
+    client_->run("DISCARD");
+    client_->run("UNWATCH");
+    client_->run("UNSUBSCRIBE");
+    client_->run("PUNSUBSCRIBE");
+    client_->run("SUNSUBSCRIBE");
+    client_->run("FLUSHALL");
+    client_->run("SELECT 0");
+    client_->run((input.byte() & 1) != 0 ? "HELLO 3" : "HELLO 2");
+    // Both the small encodings and the large.
+    auto& limits = server_.server.environment().limits;
+    limits = {};
+    if ((input.byte() & 1) == 0) return;
+    limits.hash_max_listpack_entries = 2;
+    limits.set_max_intset_entries = 2;
+    limits.set_max_listpack_entries = 4;
+    limits.zset_max_listpack_entries = 2;
+    limits.list_max_listpack_size = 2;
+  }
+
+  void request(Input& input) {
+    const std::string_view name = names_[(input.byte() << 8 | input.byte()) % names_.size()];
+    std::vector<std::string> texts;
+    const size_t bar = name.find('|');
+    texts.emplace_back(name.substr(0, bar));
+    if (bar != std::string_view::npos) texts.emplace_back(name.substr(bar + 1));
+    const size_t count = input.byte() % 9;
+    for (size_t i = 0; i < count; ++i) texts.push_back(word(input, i == 0));
+    const std::vector<std::string_view> words(texts.begin(), texts.end());
+    const auto replies = fuzz::ReplyCheck(client_->run_words(words)).count();
+    require(replies.has_value());
+    // Each channel that is subscribed to has its own.
+    if (name.find("subscribe") == std::string_view::npos) require(*replies == 1);
+    if ((input.byte() & 15) == 0) server_.advance_ms(input.byte());
+  }
+
+  static std::string word(Input& input, bool is_first) {
+    const uint8_t choice = input.byte();
+    if (is_first || choice < 64) return std::string(kKeys[choice % std::size(kKeys)]);
+    if (choice < 192) return std::string(kWords[input.byte() % std::size(kWords)]);
+    return input.text();
+  }
+
+  tests::ServerFixture server_;
+  std::unique_ptr<tests::TestClient> client_;
+  std::vector<std::string_view> names_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  constexpr size_t kLongestInput = 4'096;
+  if (size > kLongestInput) return 0;
+  static World world;
+  world.run(Input(data, size));
+  return 0;
+}
