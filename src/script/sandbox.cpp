@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "script/interpreter.h"
+#include "script/lua_format.h"
 #include "script/lua_text.h"
 
 namespace latchkey::script {
@@ -249,24 +250,13 @@ struct Sandbox {
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
   }
 
-  // Upvalue 2: string.format, which would also take %a and %p, and write any value for %s.
-  static int format(lua_State* lua) {
-    luaL_checkstring(lua, 1);
-    const std::string_view text = text_at(lua, 1);
-    int argument = 1;
-    for (size_t at = text.find('%'); at < text.size(); at = text.find('%', at + 1)) {
-      if (++at < text.size() && text[at] == '%') continue;
-      at = std::min(text.find_first_not_of("-+ #0123456789.", at), text.size());
-      ++argument;
-      luaL_argcheck(lua, argument <= lua_gettop(lua), argument, "no value");
-      if (at == text.size()) break;
-      const char option = text[at];
-      if (option == 's') luaL_checkstring(lua, argument);
-      if (option == 'a' || option == 'A' || option == 'p') {
-        return luaL_error(lua, "invalid option '%%%c' to 'format'", option);
-      }
-    }
-    return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
+  // Upvalue 2: tostring, which tells no sign of NaN.
+  static int to_string(lua_State* lua) {
+    if (lua_type(lua, 1) == LUA_TNUMBER) return lua_number_to_string(lua);
+    lua_pushvalue(lua, lua_upvalueindex(2));
+    lua_insert(lua, 1);
+    lua_call(lua, lua_gettop(lua) - 1, 1);
+    return 1;
   }
 
   static void build(Interpreter& interpreter);
@@ -338,7 +328,7 @@ void Sandbox::trim_libraries(Interpreter& interpreter) {
   lua_getfield(lua, -1, "string");
   rename(lua, "gmatch", "gfind");
   wrap_c_function(interpreter, "rep", rep);
-  wrap_c_function(interpreter, "format", format);
+  set_function(interpreter, "format", lua_format);
   lua_pop(lua, 1);
 
   lua_getfield(lua, -1, "bit");
@@ -387,6 +377,7 @@ void Sandbox::build(Interpreter& interpreter) {
   set_function(interpreter, "xpcall", xpcall);
   set_function(interpreter, "loadstring", loadstring);
   wrap_function(interpreter, "load", load);
+  wrap_function(interpreter, "tostring", to_string);
   lua_pushlightuserdata(lua, &interpreter);
   lua_getfield(lua, 2, "next");
   lua_getfield(lua, 1, "next");

@@ -167,6 +167,23 @@ TEST_CASE("string.format writes strings and numbers, as Lua 5.1 does") {
         "-ERR user_script:1: invalid option '%a' to 'format'");
 }
 
+TEST_CASE("Numbers are written by the C library, and NaN with its sign") {
+  Scripts scripts;
+  CHECK(scripts.eval("return string.format('%5.1f|%.0f|%g', 1.25, 0.5, 0.1)") ==
+        bulk("  1.2|0|0.1"));
+  CHECK(scripts.eval("return string.format('%#x %+d % d %05d', 255, 1, 2, 3)") ==
+        bulk("0xff +1  2 00003"));
+  CHECK(scripts.eval("return string.format('%10s|%-4s|%.2s', 'ab', 'cd', 'xyz')") ==
+        bulk("        ab|cd  |xy"));
+  CHECK(scripts.eval("return string.format('%c%c', 0, 65)") == bulk("A"));
+  CHECK(scripts.eval("return string.format('%u', -1)") == bulk("18446744073709551615"));
+  CHECK(scripts.eval("return string.format('%f', 0/0) .. tostring(-(0/0))") == bulk("-nannan"));
+  CHECK(scripts.error_of("return string.format('%100d', 1)") ==
+        "-ERR user_script:1: invalid format (width or precision too long)");
+  CHECK(scripts.error_of("return string.format('%-+ #00d', 1)") ==
+        "-ERR user_script:1: invalid format (repeated flags)");
+}
+
 TEST_CASE("Errors that a script catches are strings") {
   Scripts scripts;
   CHECK(scripts.eval("local ok, e = pcall(redis.call, 'nosuch') return e") ==
