@@ -3,10 +3,10 @@
 // O(1). Exact, unlike the wheel of the keyspace (deadline_wheel.h), and without its fixed size: for
 // sets of deadlines of which there are many.
 //
-//     struct Traits { using Item = ...; static uint64_t& place(Item& item); };
+//     struct Traits { using Item = ...; static uint32_t& place(Item& item); };
 //
 // place() is where the heap keeps the item's place; the deadlines are kept here, 16 bytes an item.
-// Items are owned by the caller.
+// Items are owned by the caller; there are fewer than 2^32 of them.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class DeadlineHeap {
 
   void insert(Item& item, int64_t deadline_ms) {
     nodes_.push_back({deadline_ms, &item});
-    Traits::place(item) = nodes_.size() - 1;
+    LK_ASSERT(nodes_.size() <= UINT32_MAX);
     rise(nodes_.size() - 1);
   }
   void update(Item& item, int64_t deadline_ms) {
@@ -69,7 +69,7 @@ class DeadlineHeap {
 
   void put(size_t place, Node node) {
     nodes_[place] = node;
-    Traits::place(*node.item) = place;
+    Traits::place(*node.item) = static_cast<uint32_t>(place);
   }
   void rise(size_t place) {
     const Node node = nodes_[place];

@@ -70,6 +70,7 @@ class Session {
     const uint8_t choice = input_.byte();
     if (choice < 128) return std::to_string(choice);
     if (choice < 160) return std::to_string(static_cast<int64_t>(input_.word()) >> (choice & 63));
+    if (choice == 255) return std::string(10'000 + size_t{input_.byte()} * 256, 'l');
     return std::string(choice - size_t{160}, static_cast<char>('a' + choice % 3));
   }
   int64_t deadline() {

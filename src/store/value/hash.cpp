@@ -1,5 +1,6 @@
 #include "store/value/hash.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -242,17 +243,26 @@ Hash::Table::~Table() {
   items.for_each([](Item* item) { std::free(item); });
 }
 
+void Hash::Item::set_sizes(size_t field_size, size_t value_size) {
+  if (is_long()) {
+    const size_t sizes[] = {field_size, value_size};
+    std::memcpy(bytes() + header_size(flags()) - sizeof(sizes), sizes, sizeof(sizes));
+  } else {
+    field_size_and_flags = static_cast<uint16_t>(flags() | field_size);
+    short_value_size = static_cast<uint16_t>(value_size);
+  }
+}
+
 Hash::Item* Hash::Table::make_item(std::string_view field, std::string_view value,
                                    bool is_volatile) {
-  const size_t place_size = is_volatile ? sizeof(uint64_t) : 0;
-  const size_t size = Item::allocation(place_size + field.size() + value.size());
+  const uint16_t flags = Item::flags(field.size(), value.size(), is_volatile);
+  const size_t size = Item::allocation(Item::header_size(flags) + field.size() + value.size());
   void* memory = std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc();
-  auto* item =
-      new (memory) Item{static_cast<uint32_t>(field.size()) | (is_volatile ? Item::kVolatile : 0),
-                        static_cast<uint32_t>(value.size())};
-  std::memcpy(item->payload() + place_size, field.data(), field.size());
-  std::memcpy(item->value_bytes(), value.data(), value.size());
+  auto* item = new (memory) Item{flags, 0};
+  item->set_sizes(field.size(), value.size());
+  std::copy(field.begin(), field.end(), item->bytes() + Item::header_size(flags));
+  std::copy(value.begin(), value.end(), item->value_bytes());
   item_bytes += size;
   return item;
 }
@@ -271,12 +281,13 @@ void Hash::Table::insert(std::string_view field, std::string_view value, int64_t
 void Hash::Table::replace(Item** slot, std::string_view value, int64_t deadline_ms) {
   Item* item = *slot;
   const bool is_volatile = deadline_ms >= 0;
-  const bool same_layout = is_volatile == item->is_volatile();
-  if (same_layout && Item::allocation(item->text_offset() + item->field_size() + value.size()) ==
-                         item->allocated()) {
+  const size_t field_size = item->field_size();
+  const uint16_t flags = Item::flags(field_size, value.size(), is_volatile);
+  const size_t size = Item::allocation(Item::header_size(flags) + field_size + value.size());
+  if (flags == item->flags() && size == item->allocated()) {
     // Not memcpy: the value may be the item's own.
     if (!value.empty()) std::memmove(item->value_bytes(), value.data(), value.size());
-    item->value_size = static_cast<uint32_t>(value.size());
+    item->set_sizes(field_size, value.size());
     if (is_volatile) deadlines.update(*item, deadline_ms);
     return;
   }

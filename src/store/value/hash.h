@@ -4,16 +4,18 @@
 // a field and its value in one allocation. A hash becomes a table when it has more fields, or
 // longer ones or values, than Environment::limits allows, and stays one.
 //
-//     +------------+------------+----------------+-------------+-------------+
-//     | field size | value size | place in heap  | the field   | the value   |   an item of the
-//     table
-//     +------------+------------+----------------+-------------+-------------+
-//       4 bytes      4 bytes      8 bytes, when the field has a deadline
+//     +--------------+------------+---------------+------------+-----------+-----------+
+//     | flags,       | value size | place in heap | both sizes | the field | the value |
+//     | field size   |            |               |            |           |           |
+//     +--------------+------------+---------------+------------+-----------+-----------+
+//       2 and 14 bits  2 bytes      4 bytes, when   16 bytes,
+//                                   the field has   when they are
+//                                   a deadline      longer
 //
 // A hash that is prepared for deadlines keeps them in the listpack as a third element behind each
 // value, 0 where there is none, and its fields in the order of their deadlines, those without at
 // the end: as RDB has it, and as HGETALL shows it. A table has a heap of the items with deadlines,
-// which costs them 24 bytes each. A hash that was never prepared costs nothing for it.
+// which costs them 20 bytes each. A hash that was never prepared costs nothing for it.
 //
 // A field past its deadline is still there until somebody removes it: whoever reads a field does
 // not see it, whoever writes does, size() counts it. Handlers remove those they come by with
@@ -26,6 +28,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -169,27 +172,54 @@ class Hash final : public Value {
 
  private:
   struct Item {
-    static constexpr uint32_t kVolatile = uint32_t{1} << 31;
+    static constexpr uint16_t kVolatile = 1u << 15;
+    static constexpr uint16_t kLong = 1u << 14;
 
-    uint32_t field_size_and_flag;
-    uint32_t value_size;
+    uint16_t field_size_and_flags;  // the sizes are 0 in a long item
+    uint16_t short_value_size;
 
-    bool is_volatile() const { return (field_size_and_flag & kVolatile) != 0; }
-    size_t field_size() const { return field_size_and_flag & ~kVolatile; }
-    size_t text_offset() const { return is_volatile() ? sizeof(uint64_t) : 0; }
-    char* payload() { return reinterpret_cast<char*>(this + 1); }
-    const char* payload() const { return reinterpret_cast<const char*>(this + 1); }
-    uint64_t& place() { return *reinterpret_cast<uint64_t*>(payload()); }
-    std::string_view field() const { return {payload() + text_offset(), field_size()}; }
-    std::string_view value() const { return {field().data() + field_size(), value_size}; }
-    char* value_bytes() { return payload() + text_offset() + field_size(); }
-    size_t allocated() const { return allocation(text_offset() + field_size() + value_size); }
-    static size_t allocation(size_t payload) { return (sizeof(Item) + payload + 7) & ~size_t{7}; }
+    static uint16_t flags(size_t field_size, size_t value_size, bool is_volatile) {
+      const bool is_long = field_size >= kLong || value_size > UINT16_MAX;
+      return static_cast<uint16_t>((is_long ? kLong : 0) | (is_volatile ? kVolatile : 0));
+    }
+    // Bytes of all that stands before the field.
+    static size_t header_size(uint16_t flags) {
+      return sizeof(Item) + ((flags & kVolatile) != 0 ? sizeof(uint32_t) : 0) +
+             ((flags & kLong) != 0 ? 2 * sizeof(size_t) : 0);
+    }
+    static size_t allocation(size_t size) { return (size + 7) & ~size_t{7}; }
+
+    uint16_t flags() const { return field_size_and_flags & (kVolatile | kLong); }
+    bool is_volatile() const { return (field_size_and_flags & kVolatile) != 0; }
+    bool is_long() const { return (field_size_and_flags & kLong) != 0; }
+    char* bytes() { return reinterpret_cast<char*>(this); }
+    const char* bytes() const { return reinterpret_cast<const char*>(this); }
+    uint32_t& place() { return *reinterpret_cast<uint32_t*>(this + 1); }
+    // The sizes of a long item stand right before its field.
+    size_t long_size(size_t index) const {
+      size_t size;
+      std::memcpy(&size, bytes() + header_size(flags()) - (2 - index) * sizeof(size), sizeof(size));
+      return size;
+    }
+    size_t field_size() const {
+      return is_long() ? long_size(0) : field_size_and_flags & (kLong - 1);
+    }
+    size_t value_size() const { return is_long() ? long_size(1) : short_value_size; }
+    void set_sizes(size_t field_size, size_t value_size);
+    std::string_view field() const { return {bytes() + header_size(flags()), field_size()}; }
+    std::string_view value() const {
+      const std::string_view name = field();
+      return {name.data() + name.size(), value_size()};
+    }
+    char* value_bytes() { return bytes() + header_size(flags()) + field_size(); }
+    size_t allocated() const {
+      return allocation(header_size(flags()) + field_size() + value_size());
+    }
   };
   struct ItemTraits {
     using Item = Hash::Item;
     static std::string_view key(const Item* item) { return item->field(); }
-    static uint64_t& place(Item& item) { return item.place(); }
+    static uint32_t& place(Item& item) { return item.place(); }
   };
   struct Table {
     explicit Table(const base::HashSecret& secret) : items(secret) {}

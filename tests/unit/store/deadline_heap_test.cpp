@@ -13,11 +13,11 @@ namespace {
 
 struct Thing {
   int64_t deadline_ms;
-  uint64_t place = 0;
+  uint32_t place = 0;
 };
 struct Traits {
   using Item = Thing;
-  static uint64_t& place(Thing& thing) { return thing.place; }
+  static uint32_t& place(Thing& thing) { return thing.place; }
 };
 using Heap = store::DeadlineHeap<Traits>;
 

@@ -212,8 +212,28 @@ TEST_CASE("A hash without deadlines costs nothing for them", "[hash]") {
   CHECK(fixture.hash.memory_usage() == before + sizeof(ElementDeadline));
   for (int i = 0; i < 1000; ++i)
     fixture.hash.set_deadline("field:" + std::to_string(1000 + i), kNow + i);
-  // 8 bytes an item, 16 in the heap, which has grown to a power of two.
+  // 16 bytes an item in the heap, which has grown to a power of two, and 4 in the item, which its
+  // allocation has no room for.
   CHECK(fixture.hash.memory_usage() == before + sizeof(ElementDeadline) + 1000 * 8 + 1024 * 16);
+}
+
+TEST_CASE("Long fields and values in a table stay whole", "[hash]") {
+  Fixture fixture(kAsTable);
+  Hash& hash = fixture.hash;
+  for (const size_t field_size : {16'383, 16'384, 70'000}) {
+    const std::string field(field_size, 'f');
+    for (const size_t value_size : {0, 65'535, 65'536, 65'540, 3}) {
+      const std::string value(value_size, 'v');
+      hash.set(field, value);
+      CHECK(fixture.value(field) == value);
+      fixture.give(field, kNow + 5);
+      CHECK(fixture.value(field) == value);
+      CHECK(hash.deadline_ms(field) == kNow + 5);
+      CHECK(hash.first_deadline_ms() == kNow + 5);
+    }
+    CHECK(hash.erase(field));
+  }
+  CHECK(hash.is_empty());
 }
 
 }  // namespace latchkey::store
