@@ -11,6 +11,7 @@ void debug_digest(server::CommandContext& ctx);
 void debug_digest_value(server::CommandContext& ctx);
 void debug_htstats(server::CommandContext& ctx);
 void debug_htstats_key(server::CommandContext& ctx);
+void debug_listpack(server::CommandContext& ctx);
 void debug_object(server::CommandContext& ctx);
 void debug_populate(server::CommandContext& ctx);
 void debug_sdslen(server::CommandContext& ctx);

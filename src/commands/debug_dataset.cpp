@@ -110,6 +110,21 @@ bool wants_full(const CommandContext& ctx) {
   return ctx.args.size() > kFirstArgument + 1 && is_word(ctx.args[kFirstArgument + 1], "FULL");
 }
 
+// The listpack that a whole value is kept in; null when it is kept otherwise.
+const store::Listpack* listpack_of(const KeyRef& ref) {
+  if (ref->type() == store::Type::kHash) return value_of<store::Hash>(ref).listpack_or_null();
+  if (ref->type() == store::Type::kSet) return value_of<store::Set>(ref).listpack_or_null();
+  if (ref->type() == store::Type::kList) {
+    const auto& list = value_of<store::List>(ref);
+    return list.is_quicklist() ? nullptr : &list.listpack();
+  }
+  if (ref->type() == store::Type::kSortedSet) {
+    const auto& set = value_of<store::SortedSet>(ref);
+    return set.is_listpack() ? &set.listpack() : nullptr;
+  }
+  return nullptr;
+}
+
 // The nodes of a quicklist, as the end of what DEBUG OBJECT says.
 std::string describe_nodes(const store::List& list, const store::ValueLimits& limits) {
   const store::Quicklist& chain = list.quicklist();
@@ -179,6 +194,25 @@ void debug_htstats_key(CommandContext& ctx) {
   if (!text.empty()) return ctx.reply.verbatim("txt", text);
   ctx.reply.error(
       "ERR The value stored at the specified key is not represented using an hash table");
+}
+
+void debug_listpack(CommandContext& ctx) {
+  const KeyRef ref = find_key(ctx);
+  if (!ref) return;
+  const store::Listpack* listpack = listpack_of(ref);
+  if (listpack == nullptr) return ctx.reply.error("ERR Not a listpack encoded object.");
+  std::string text;
+  append_line(text, "listpack of %zu bytes, %zu elements\n", listpack->byte_size(),
+              listpack->size());
+  for (auto at = listpack->first(); at != store::Listpack::kNone; at = listpack->next(at)) {
+    const store::Listpack::Element element = listpack->get(at);
+    char scratch[store::Listpack::kScratch];
+    append_line(text, "%8u %s ", at, element.is_integer ? "integer" : "string ");
+    text.append(element.text(scratch)).append("\n");
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  ctx.reply.status("Listpack structure printed on stdout");
 }
 
 void debug_object(CommandContext& ctx) {

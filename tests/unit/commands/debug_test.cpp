@@ -14,11 +14,12 @@ namespace {
 // DEBUG is for servers that say so.
 struct DebugServer : ServerFixture {
   DebugServer()
-      : ServerFixture({commands::debug_rows(), commands::string_rows(), commands::key_rows(),
-                       commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
-                       commands::memory_rows(), commands::list_rows(), commands::set_rows(),
-                       commands::hash_rows(), commands::sorted_set_rows()},
-                      "enable-debug-command yes\nsave \"\"\n") {}
+      : ServerFixture(
+            {commands::debug_rows(), commands::string_rows(), commands::key_rows(),
+             commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
+             commands::memory_rows(), commands::list_rows(), commands::set_rows(),
+             commands::hash_rows(), commands::hash_deadline_rows(), commands::sorted_set_rows()},
+            "enable-debug-command yes\nsave \"\"\n") {}
 };
 
 }  // namespace
@@ -49,6 +50,34 @@ TEST_CASE("DEBUG DIGEST-VALUE gives what the reference gives for the same value"
                       tests::status("ca50da18efb08f00eeb6e2c4e91141b80a6d3473"),
                       tests::status("2cd524e7338965542fa0093cac7b8e2310c375f0"),
                       tests::status("0000000000000000000000000000000000000000")}));
+}
+
+TEST_CASE("DEBUG DIGEST-VALUE marks fields with a deadline, past or not, as the reference does") {
+  DebugServer server;
+  TestClient client(server);
+  const auto digest = [&] { return client.run("DEBUG DIGEST-VALUE h"); };
+  client.run("HSET h a 1 b 2");
+  CHECK(digest() == "*1\r\n+6c8f22b3bf510fdcfd6122dd0f908a80e88243bf\r\n");
+  client.run("HEXPIRE h 100 FIELDS 1 a");
+  CHECK(digest() == "*1\r\n+c07db73128914a41e685572f9d83e5ec946f598d\r\n");
+  server.advance_ms(100'000);
+  CHECK(digest() == "*1\r\n+c07db73128914a41e685572f9d83e5ec946f598d\r\n");
+  client.run("HGET h a");
+  CHECK(digest() == "*1\r\n+ad0cab148f2e31ee9d53b9211c2641768c3f7e67\r\n");
+}
+
+TEST_CASE("DEBUG LISTPACK prints values that are kept in one, and no others") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("HSET h a 1");
+  client.run("SADD integers 1");
+  client.run("SET text t");
+  CHECK(client.run("DEBUG LISTPACK h") == tests::status("Listpack structure printed on stdout"));
+  for (const char* const key : {"integers", "text"}) {
+    CHECK(client.run(std::string("DEBUG LISTPACK ") + key) ==
+          tests::error("ERR Not a listpack encoded object."));
+  }
+  CHECK(client.run("DEBUG LISTPACK none") == tests::error("ERR no such key"));
 }
 
 TEST_CASE("DEBUG DIGEST tells datasets apart, whatever the order of their keys") {
