@@ -364,13 +364,13 @@ void hsetex(CommandContext& ctx) {
   Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
   const uint64_t count = request.pairs.size() / 2;
   hash->expect(count);
-  const bool keeps = request.deadline_ms == Hash::kKeepDeadline;
-  for (size_t i = 0; i < request.pairs.size(); i += 2) {
-    hash->set(request.pairs[i], request.pairs[i + 1],
-              keeps ? Hash::kKeepDeadline : Hash::kNoDeadline);
-  }
   ctx.reply.integer(1);
   if (!request.gives_deadline()) {
+    const bool keeps = request.deadline_ms == Hash::kKeepDeadline;
+    for (size_t i = 0; i < request.pairs.size(); i += 2) {
+      hash->set(request.pairs[i], request.pairs[i + 1],
+                keeps ? Hash::kKeepDeadline : Hash::kNoDeadline);
+    }
     ctx.changed(ctx.args[1], EventClass::kHash, "hset");
     ctx.effects.count(count - 1);
     return index_deadlines(ctx, ref, *hash);
@@ -378,7 +378,11 @@ void hsetex(CommandContext& ctx) {
   // Setting a field and its deadline is one change, which is counted with the latter.
   ctx.effects.happened(ctx.db, ctx.args[1], EventClass::kHash, "hset");
   DeadlineGiver deadlines(*hash, request.deadline_ms);
-  for (size_t i = 0; i < request.pairs.size(); i += 2) deadlines.give(request.pairs[i]);
+  // Field by field: those whose time is up do not make the hash a table on their way.
+  for (size_t i = 0; i < request.pairs.size(); i += 2) {
+    hash->set(request.pairs[i], request.pairs[i + 1], Hash::kNoDeadline);
+    deadlines.give(request.pairs[i]);
+  }
   deadlines.tell(ctx, ref);
 }
 

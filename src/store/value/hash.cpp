@@ -198,14 +198,16 @@ void Hash::insert_in_listpack(std::string_view field, std::string_view value, in
 
 bool Hash::set_in_listpack(std::string_view field, std::string_view value, int64_t deadline_ms) {
   const Listpack::Position at = find(field);
-  if (at != Listpack::kNone) {
+  const bool is_new = at == Listpack::kNone;
+  if (is_new) {
+    insert_in_listpack(field, value, deadline_ms);
+  } else {
     listpack_->replace(value_of(at), value);
     if (is_prepared() && deadline_ms != kKeepDeadline) move_in_listpack(at, deadline_ms);
-    return false;
   }
-  insert_in_listpack(field, value, deadline_ms);
+  // Also where a field has only changed, since the limit may have been lowered.
   if (size() > environment_.limits.hash_max_listpack_entries) become_table();
-  return true;
+  return is_new;
 }
 
 void Hash::move_in_listpack(Listpack::Position at, int64_t deadline_ms) {

@@ -193,6 +193,15 @@ TEST_CASE("HGETEX gives values, and deadlines or none", "[hash_deadlines]") {
   CHECK(client.run("HPTTL h FIELDS 2 a b") == integers({-1, 500}));
 }
 
+TEST_CASE("Fields that HSETEX gives no time do not make a hash large", "[hash_deadlines]") {
+  DeadlineServer server("hash-max-listpack-entries 2\n");
+  TestClient client(server);
+  client.run("HSET h a 1");
+  client.run("HSETEX h PX 0 FIELDS 2 b 2 c 3");
+  CHECK(client.run("HLEN h") == integer(1));
+  CHECK(server.encoding("h") == "listpackex");
+}
+
 TEST_CASE("HSETEX sets when its condition holds, with a deadline or the old one",
           "[hash_deadlines]") {
   DeadlineServer server;

@@ -60,6 +60,17 @@ TEST_CASE("A hash becomes a table beyond either limit", "[hashes]") {
   CHECK(client.run("HVALS long") == bulks({"12"}));
 }
 
+TEST_CASE("A change makes a hash a table that a lowered limit leaves too large", "[hashes]") {
+  HashServer server;
+  TestClient client(server);
+  client.run("HSET key a 1 b 2 c 3");
+  server.database().environment().limits.hash_max_listpack_entries = 2;
+  client.run("HSETNX key a 5");
+  CHECK(server.encoding("key") == "listpack");
+  client.run("HINCRBY key a 5");
+  CHECK(server.encoding("key") == "hashtable");
+}
+
 TEST_CASE("Fields count in whole and in broken numbers", "[hashes]") {
   HashServer server;
   TestClient client(server);
