@@ -143,10 +143,10 @@ def lex(rng):
     return rng.choice([b"[", b"("]) + element(rng)
 
 
-def keys_of(letter, count=4, others=(b"l", b"h", b"s", b"z", b"k")):
+def keys_of(letter, count=4, others=(b"l", b"h", b"s", b"z", b"k"), missing=(b"nosuchkey",)):
     """Kind of keys that hold one type, seldom another's, seldom none."""
     own = [b"%s%d" % (letter, i) for i in range(count)]
-    others = [b"%s0" % other for other in others if other != letter] + [b"nosuchkey"]
+    others = [b"%s0" % other for other in others if other != letter] + list(missing)
     return lambda rng: rng.choice(own) if rng.random() < 0.97 else rng.choice(others)
 
 
@@ -239,7 +239,7 @@ KINDS = {
     "hash": own_hash,
     "set": own_set,
     "zset": own_zset,
-    "lexset": keys_of(b"x", 3, (b"l", b"h", b"s", b"k")),
+    "lexset": keys_of(b"x", 3, (b"l", b"h", b"s", b"k"), (b"neverset",)),
     "other": choose("l0", "h0", "s0", "z0", "k0"),
     "element": element,
     "elements": elements,
