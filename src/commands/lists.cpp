@@ -47,6 +47,7 @@ void push(CommandContext& ctx, End end, bool only_existing) {
     end == End::kLeft ? list->push_front(element, limits(ctx))
                       : list->push_back(element, limits(ctx));
   }
+  list->settle();
   ctx.changed(key, EventClass::kList, end == End::kLeft ? "lpush" : "rpush");
   ctx.effects.count(elements.size() - 1);
   ctx.reply.integer(static_cast<int64_t>(list->size()));
@@ -110,6 +111,7 @@ void lindex(CommandContext& ctx) {
   if (!ctx.read_int64(ctx.args[2], &index)) return;
   const List::Cursor cursor = list->at(index);
   cursor ? reply_element(ctx, list->get(cursor)) : ctx.reply.null();
+  list->settle();
 }
 
 void lset(CommandContext& ctx) {
@@ -138,9 +140,13 @@ void linsert(CommandContext& ctx) {
   list->will_grow(ctx.args[4].size(), 1, limits(ctx));
   List::Cursor cursor = list->at(0);
   while (cursor && !list->get(cursor).equals(ctx.args[3])) cursor = list->next(cursor);
-  if (!cursor) return ctx.reply.integer(-1);
+  if (!cursor) {
+    list->settle();
+    return ctx.reply.integer(-1);
+  }
   before ? list->insert_before(cursor, ctx.args[4], limits(ctx))
          : list->insert_after(cursor, ctx.args[4], limits(ctx));
+  list->settle();
   ctx.changed(key, EventClass::kList, "linsert");
   ctx.reply.integer(static_cast<int64_t>(list->size()));
 }
@@ -157,6 +163,7 @@ void lrange(CommandContext& ctx) {
   List::Cursor cursor = list->at(static_cast<int64_t>(range.start));
   for (size_t i = 0; i < range.length; ++i, cursor = list->next(cursor))
     reply_element(ctx, list->get(cursor));
+  list->settle();
 }
 
 void ltrim(CommandContext& ctx) {
@@ -195,7 +202,7 @@ void lrem(CommandContext& ctx) {
     cursor = list->erase(cursor);
     if (wanted < 0) cursor = cursor ? list->previous(cursor) : list->at(-1);
   }
-  if (gone != 0) removed_elements(ctx, ref, key, "lrem", gone);
+  gone != 0 ? removed_elements(ctx, ref, key, "lrem", gone) : list->settle();
   ctx.reply.integer(static_cast<int64_t>(gone));
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "base/assert.h"
+#include "store/encoding/lzf.h"
 
 namespace latchkey::store {
 
@@ -15,6 +17,9 @@ constexpr size_t kFillBytes[] = {4096, 8192, 16384, 32768, 65536};
 constexpr size_t kMostBytesByCount = 8192;
 // A guess at what an element takes besides its bytes.
 constexpr size_t kOverhead = 8;
+// Smaller nodes are not worth compressing, nor is it worth less than this.
+constexpr size_t kLeastToCompress = 48;
+constexpr size_t kLeastGain = 8;
 
 size_t most_bytes(int fill) {
   if (fill >= 0) return kMostBytesByCount;
@@ -34,30 +39,36 @@ bool exceeds_half_of_fill(int fill, size_t bytes, size_t elements) {
 }
 
 Quicklist::Quicklist(const Quicklist& other) {
+  depth_ = other.depth_;
   for (const Node* node = other.first_; node != nullptr; node = node->next) {
     auto copy = std::make_unique<Node>(*node);
+    copy->touched_at = 0;
     link(copy.release(), last_);
   }
   size_ = other.size_;
+  compressed_ = other.compressed_;
 }
 
 size_t Quicklist::memory_usage() const {
   size_t bytes = 0;
   for (const Node* node = first_; node != nullptr; node = node->next) {
-    bytes += sizeof(Node) + node->pack.memory_usage() + (node->is_plain ? node->plain.size() : 0);
+    bytes += sizeof(Node) + node->pack.memory_usage() + (node->is_plain ? node->plain.size() : 0) +
+             node->compressed.size();
   }
   return bytes;
 }
 
 // --- Walking -------------------------------------------------------------------------------------
 
-Quicklist::Cursor Quicklist::front_of(Node* node) {
+Quicklist::Cursor Quicklist::front_of(Node* node) const {
   if (node == nullptr) return {};
+  open(node);
   return {node, node->is_plain ? kPlain : node->pack.first()};
 }
 
-Quicklist::Cursor Quicklist::back_of(Node* node) {
+Quicklist::Cursor Quicklist::back_of(Node* node) const {
   if (node == nullptr) return {};
+  open(node);
   return {node, node->is_plain ? kPlain : node->pack.last()};
 }
 
@@ -90,12 +101,98 @@ Quicklist::Cursor Quicklist::at(int64_t index) const {
     for (node = last_; left < start; start -= node->count) node = node->previous;
     left -= start;
   }
+  open(node);
   return {node, node->is_plain ? kPlain : node->pack.at(static_cast<int64_t>(left))};
 }
 
-Listpack::Element Quicklist::get(Cursor cursor) {
+Listpack::Element Quicklist::get(Cursor cursor) const {
   if (cursor.node->is_plain) return {false, 0, cursor.node->plain};
   return cursor.node->pack.get(cursor.position);
+}
+
+// --- Compression ---------------------------------------------------------------------------------
+
+void Quicklist::touch(Node* node) const {
+  if (node->touched_at != 0) return;
+  touched_.push_back(node);
+  node->touched_at = touched_.size();
+}
+
+void Quicklist::untouch(Node* node) const {
+  if (node->touched_at == 0) return;
+  Node* last = touched_.back();
+  touched_[node->touched_at - 1] = last;
+  last->touched_at = node->touched_at;
+  touched_.pop_back();
+  node->touched_at = 0;
+}
+
+void Quicklist::open(Node* node) const {
+  if (!node->is_settled) return;
+  keep_open(node);
+  touch(node);
+}
+
+void Quicklist::keep_open(Node* node) const {
+  node->is_settled = false;
+  if (!node->is_compressed()) return;
+  std::string bytes(node->full_size, '\0');
+  LK_ASSERT(lzf_decompress(node->compressed, bytes));
+  if (node->is_plain) {
+    node->plain = std::move(bytes);
+  } else {
+    node->pack = Listpack::from_bytes(bytes);
+  }
+  std::string().swap(node->compressed);
+  node->full_size = 0;
+  --compressed_;
+}
+
+void Quicklist::compress(Node* node) const {
+  if (node->is_settled) return;
+  node->is_settled = true;
+  const size_t size = node->byte_size();
+  if (size < kLeastToCompress) return;
+  const std::span<const char> pack = node->pack.bytes();
+  const std::string_view bytes =
+      node->is_plain ? std::string_view(node->plain) : std::string_view(pack.data(), pack.size());
+  auto compressed = lzf_compress(bytes, size - kLeastGain);
+  if (!compressed) return;
+  node->compressed = *std::move(compressed);
+  node->full_size = size;
+  node->pack = Listpack();
+  std::string().swap(node->plain);
+  ++compressed_;
+}
+
+template <typename Fn>
+void Quicklist::for_each_end(Fn&& fn) const {
+  Node* front = first_;
+  Node* back = last_;
+  for (size_t i = 0; i < depth_; ++i, front = front->next, back = back->previous) {
+    fn(front);
+    fn(back);
+  }
+}
+
+void Quicklist::settle() const {
+  if (depth_ == 0) return;
+  if (nodes_ / 2 < depth_) {
+    // Every node is near an end.
+    for (Node* node = first_; compressed_ != 0 && node != nullptr; node = node->next) open(node);
+    return;
+  }
+  for_each_end([&](Node* node) {
+    keep_open(node);
+    untouch(node);
+  });
+  while (!touched_.empty()) {
+    Node* node = touched_.back();
+    untouch(node);
+    compress(node);
+  }
+  // They may be far from the ends the next time.
+  for_each_end([&](Node* node) { touch(node); });
 }
 
 // --- Nodes ---------------------------------------------------------------------------------------
@@ -104,8 +201,9 @@ bool Quicklist::is_huge(std::string_view text, int fill) {
   return text.size() > most_bytes(fill);
 }
 
-bool Quicklist::fits(const Node* node, std::string_view text, int fill) {
+bool Quicklist::fits(Node* node, std::string_view text, int fill) const {
   if (node == nullptr || node->is_plain || is_huge(text, fill)) return false;
+  open(node);
   return !exceeds_fill(fill, node->pack.byte_size() + text.size() + kOverhead, node->count + 1);
 }
 
@@ -127,12 +225,15 @@ void Quicklist::link(Node* node, Node* before) {
   (node->previous != nullptr ? node->previous->next : first_) = node;
   (node->next != nullptr ? node->next->previous : last_) = node;
   ++nodes_;
+  if (depth_ != 0) touch(node);
 }
 
 void Quicklist::unlink(Node* node) {
   (node->previous != nullptr ? node->previous->next : first_) = node->next;
   (node->next != nullptr ? node->next->previous : last_) = node->previous;
   --nodes_;
+  untouch(node);
+  if (node->is_compressed()) --compressed_;
   delete node;
 }
 
@@ -151,6 +252,8 @@ void Quicklist::join_with_next(Node* node, int fill) {
   if (node == nullptr || node->next == nullptr) return;
   Node* behind = node->next;
   if (node->is_plain || behind->is_plain) return;
+  open(node);
+  open(behind);
   if (exceeds_fill(fill, node->pack.byte_size() + behind->pack.byte_size(),
                    node->count + behind->count))
     return;
@@ -262,6 +365,7 @@ void Quicklist::erase_range(size_t index, size_t count) {
     if (here == node->count) {
       unlink(node);
     } else {
+      open(node);
       node->pack.erase(node->pack.at(static_cast<int64_t>(skip)), here);
       node->count -= here;
     }
@@ -288,6 +392,7 @@ void Quicklist::adopt(Listpack pack) {
 
 Listpack Quicklist::release() {
   LK_ASSERT(nodes_ == 1 && !first_->is_plain);
+  open(first_);
   Listpack pack = std::move(first_->pack);
   clear();
   return pack;

@@ -5,18 +5,27 @@
 //      |        |        |        |
 //   listpack  listpack  bytes   listpack
 //
+// With a compression depth, all nodes but so many at each end are kept compressed (lzf.h) where
+// that makes them smaller:
+//
+//     node <-> node <-> lzf <-> lzf <-> node <-> node          depth 2
+//
+// A node is opened when a cursor comes to it, and stays open until settle(), which is to be called
+// when one is done with the list.
+//
 // How much a node holds is told with each change (`fill`): elements when positive, one of five
 // sizes in bytes when -1 .. -5 (4, 8, 16, 32, 64 KiB); it concerns the nodes that the change
 // touches.
 //
 // Costs: O(1) at the ends and for a step; at() O(nodes + elements of a node); a change within
-// O(bytes of a node).
+// O(bytes of a node); settle() O(depth + nodes opened or made since).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/encoding/listpack.h"
 
@@ -37,8 +46,20 @@ class Quicklist {
     bool is_plain = false;
     Listpack pack;
     std::string plain;
+    // While the node is compressed, and then of what size it is not; pack and plain are empty.
+    std::string compressed;
+    size_t full_size = 0;
+    // Compressed, or not to be made smaller by it. Not so once it is looked at.
+    bool is_settled = false;
+    // The place in touched_, from 1 on; 0: not there.
+    size_t touched_at = 0;
 
-    size_t byte_size() const { return is_plain ? plain.size() : pack.byte_size(); }
+    bool is_compressed() const { return full_size != 0; }
+    // Of the open node.
+    size_t byte_size() const {
+      if (is_compressed()) return full_size;
+      return is_plain ? plain.size() : pack.byte_size();
+    }
   };
 
   // An element's place, valid until the list is changed but for what the changing function says.
@@ -66,7 +87,14 @@ class Quicklist {
   // The element of that index; negative ones count from the end, -1 being the last.
   Cursor at(int64_t index) const;
   // REQUIRES: an element stands there.
-  static Listpack::Element get(Cursor cursor);
+  Listpack::Element get(Cursor cursor) const;
+
+  // Nodes at each end that settle() leaves open; 0: none is compressed. REQUIRES: the list is
+  // empty.
+  void set_depth(size_t depth) { depth_ = depth; }
+  // Compresses the nodes that are open and need not be. Ends the life of cursors and elements.
+  void settle() const;
+  size_t compressed_nodes() const { return compressed_; }
 
   // Texts must not lie within the list.
   void push_front(std::string_view text, int fill);
@@ -88,9 +116,21 @@ class Quicklist {
   // What stands for a plain node's only element.
   static constexpr Listpack::Position kPlain = 1;
 
-  static Cursor front_of(Node* node);
-  static Cursor back_of(Node* node);
-  static bool fits(const Node* node, std::string_view text, int fill);
+  Cursor front_of(Node* node) const;
+  Cursor back_of(Node* node) const;
+  // Whether the node, which is opened to find out, has room. Null has none.
+  bool fits(Node* node, std::string_view text, int fill) const;
+  void open(Node* node) const;
+  void compress(Node* node) const;
+  // Has settle() look at the node, or not. Of a list with a depth, every node that is not settled
+  // has been touched.
+  void touch(Node* node) const;
+  void untouch(Node* node) const;
+  // Opens a node that is to stay so.
+  void keep_open(Node* node) const;
+  // The `depth_` nodes of each end. REQUIRES: there are twice as many.
+  template <typename Fn>
+  void for_each_end(Fn&& fn) const;
   static bool is_huge(std::string_view text, int fill);
   static Node* make_node(std::string_view text, int fill);
   // Links `node` behind `before` (at the front when null).
@@ -108,6 +148,10 @@ class Quicklist {
   Node* last_ = nullptr;
   size_t size_ = 0;
   size_t nodes_ = 0;
+  size_t depth_ = 0;
+  // How a node is held is not part of the value: reading opens nodes.
+  mutable size_t compressed_ = 0;
+  mutable std::vector<Node*> touched_;
 };
 
 }  // namespace latchkey::store

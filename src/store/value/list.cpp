@@ -30,7 +30,7 @@ List::Cursor List::previous(Cursor cursor) const {
 }
 
 List::Element List::get(Cursor cursor) const {
-  return chain_ != nullptr ? Quicklist::get(within(cursor)) : pack_.get(cursor.position);
+  return chain_ != nullptr ? chain_->get(within(cursor)) : pack_.get(cursor.position);
 }
 
 void List::will_grow(size_t bytes, size_t elements, const ValueLimits& limits) {
@@ -38,17 +38,22 @@ void List::will_grow(size_t bytes, size_t elements, const ValueLimits& limits) {
                                          pack_.size() + elements))
     return;
   chain_ = std::make_unique<Quicklist>();
+  chain_->set_depth(static_cast<size_t>(limits.list_compress_depth));
   chain_->adopt(std::exchange(pack_, Listpack()));
 }
 
 void List::has_shrunk(const ValueLimits& limits) {
-  if (chain_ == nullptr || chain_->nodes() != 1) return;
-  const Quicklist::Node& node = *chain_->first_node();
-  if (node.is_plain ||
-      exceeds_half_of_fill(limits.list_max_listpack_size, node.pack.byte_size(), node.count))
-    return;
+  if (chain_ == nullptr) return;
+  const Quicklist::Node* node = chain_->nodes() == 1 ? chain_->first_node() : nullptr;
+  if (node == nullptr || node->is_plain ||
+      exceeds_half_of_fill(limits.list_max_listpack_size, node->byte_size(), node->count))
+    return chain_->settle();
   pack_ = chain_->release();
   chain_.reset();
+}
+
+void List::settle() const {
+  if (chain_ != nullptr) chain_->settle();
 }
 
 void List::push_front(std::string_view text, const ValueLimits& limits) {

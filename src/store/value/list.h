@@ -55,8 +55,11 @@ class List final : public Value {
 
   // To be called before elements of so many bytes in all are added.
   void will_grow(size_t bytes, size_t elements, const ValueLimits& limits);
-  // To be called after elements were removed or replaced.
+  // To be called after elements were removed or replaced; settles the list too.
   void has_shrunk(const ValueLimits& limits);
+  // To be called when one is done with reading the list or with adding to it: what was opened for
+  // that is compressed again. Ends the life of cursors and elements.
+  void settle() const;
 
   void push_front(std::string_view text, const ValueLimits& limits);
   void push_back(std::string_view text, const ValueLimits& limits);

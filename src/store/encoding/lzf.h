@@ -1,0 +1,19 @@
+// LZF, the quick and modest compression of list nodes (and of strings in RDB files), by liblzf.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace latchkey::store {
+
+// The bytes compressed, or nothing when that would take more than `most` bytes. O(bytes).
+std::optional<std::string> lzf_compress(std::string_view bytes, size_t most);
+
+// Fills `bytes` from what lzf_compress() gave. False when `compressed`, which may be any bytes, is
+// not exactly so many compressed; `bytes` may then hold anything.
+bool lzf_decompress(std::string_view compressed, std::span<char> bytes);
+
+}  // namespace latchkey::store

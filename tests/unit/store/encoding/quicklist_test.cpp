@@ -1,0 +1,149 @@
+#include "store/encoding/quicklist.h"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <string>
+
+#include "base/random.h"
+
+namespace latchkey::store {
+
+namespace {
+
+std::string text_at(const Quicklist& list, int64_t index) {
+  char scratch[Listpack::kScratch];
+  return std::string(list.get(list.at(index)).text(scratch));
+}
+
+bool equals(const Quicklist& list, const std::deque<std::string>& model) {
+  char scratch[Listpack::kScratch];
+  auto expected = model.begin();
+  for (auto cursor = list.first(); cursor; cursor = list.next(cursor)) {
+    if (expected == model.end() || list.get(cursor).text(scratch) != *expected++) return false;
+  }
+  return expected == model.end() && list.size() == model.size();
+}
+
+// Elements that compress well, some so large that they have nodes of their own.
+std::string some_element(base::Random& random) {
+  const uint64_t kind = random.below(50);
+  if (kind == 0) return std::string(9000, static_cast<char>('a' + random.below(26)));
+  if (kind < 10) return std::to_string(random.next());
+  return std::string(40, static_cast<char>('a' + random.below(26)));
+}
+
+// Fills a list with 400 elements, four a node.
+void fill(Quicklist& list) {
+  for (int i = 0; i < 400; ++i) list.push_back(std::string(40, 'x') + std::to_string(i), 4);
+}
+
+}  // namespace
+
+TEST_CASE("Nodes far from the ends are compressed when a quicklist settles", "[quicklist]") {
+  for (const size_t depth : {1, 3, 49}) {
+    Quicklist list;
+    list.set_depth(depth);
+    fill(list);
+    const size_t open_bytes = list.memory_usage();
+    list.settle();
+    CHECK(list.nodes() == 100);
+    CHECK(list.compressed_nodes() == 100 - 2 * depth);
+    CHECK(list.memory_usage() < open_bytes);
+  }
+}
+
+TEST_CASE("A quicklist without depth, or no longer than its ends, is not compressed",
+          "[quicklist]") {
+  for (const size_t depth : {0, 50, 51, 1000}) {
+    Quicklist list;
+    list.set_depth(depth);
+    fill(list);
+    list.settle();
+    CHECK(list.compressed_nodes() == 0);
+  }
+}
+
+TEST_CASE("Reading opens nodes until the quicklist settles again", "[quicklist]") {
+  Quicklist list;
+  list.set_depth(1);
+  fill(list);
+  list.settle();
+  CHECK(text_at(list, 200) == std::string(40, 'x') + "200");
+  CHECK(list.compressed_nodes() == 97);
+  list.settle();
+  CHECK(list.compressed_nodes() == 98);
+}
+
+TEST_CASE("A node that gets to an end is opened, one that leaves it compressed", "[quicklist]") {
+  Quicklist list;
+  list.set_depth(1);
+  fill(list);
+  list.settle();
+  list.erase_range(0, 4);
+  list.settle();
+  CHECK(list.nodes() == 99);
+  CHECK(list.compressed_nodes() == 97);
+  CHECK_FALSE(list.first_node()->is_compressed());
+  for (int i = 0; i < 5; ++i) list.push_front(std::string(40, 'y'), 4);
+  list.settle();
+  CHECK(list.nodes() == 101);
+  CHECK(list.compressed_nodes() == 99);
+}
+
+TEST_CASE("A copy of a compressed quicklist holds the same and is compressed too", "[quicklist]") {
+  Quicklist list;
+  list.set_depth(2);
+  fill(list);
+  list.settle();
+  const Quicklist copy(list);
+  CHECK(copy.compressed_nodes() == 96);
+  CHECK(text_at(copy, 123) == std::string(40, 'x') + "123");
+  copy.settle();
+  CHECK(copy.compressed_nodes() == 96);
+}
+
+TEST_CASE("A quicklist keeps what a std::deque keeps, compressed at any depth", "[quicklist]") {
+  for (const size_t depth : {0, 1, 2, 5}) {
+    base::Random random(11 + depth);
+    Quicklist list;
+    std::deque<std::string> model;
+    list.set_depth(depth);
+    for (int round = 0; round < 6000; ++round) {
+      const std::string element = some_element(random);
+      const uint64_t step = random.below(10);
+      const auto index = model.empty() ? 0 : static_cast<int64_t>(random.below(model.size()));
+      if (step < 2) {
+        list.push_back(element, 4);
+        model.push_back(element);
+      } else if (step < 4 || model.empty()) {
+        list.push_front(element, 4);
+        model.push_front(element);
+      } else if (step == 4) {
+        list.insert_before(list.at(index), element, 4);
+        model.insert(model.begin() + index, element);
+      } else if (step == 5) {
+        list.insert_after(list.at(index), element, 4);
+        model.insert(model.begin() + index + 1, element);
+      } else if (step == 6) {
+        list.replace(list.at(index), element, 4);
+        model[static_cast<size_t>(index)] = element;
+      } else if (step == 7) {
+        list.erase(list.at(index));
+        model.erase(model.begin() + index);
+      } else if (step == 8 && round % 20 == 0) {
+        const size_t count = random.below(model.size() - static_cast<size_t>(index)) + 1;
+        list.erase_range(static_cast<size_t>(index), count);
+        model.erase(model.begin() + index, model.begin() + index + static_cast<int64_t>(count));
+      } else {
+        REQUIRE(text_at(list, index) == model[static_cast<size_t>(index)]);
+      }
+      if (random.below(3) == 0) list.settle();
+      if (round % 50 == 0) REQUIRE(equals(list, model));
+    }
+    list.settle();
+    CHECK((list.compressed_nodes() > 0) == (depth > 0 && list.nodes() > 2 * depth));
+    CHECK(equals(list, model));
+  }
+}
+
+}  // namespace latchkey::store
