@@ -25,11 +25,6 @@ namespace {
 
 constexpr size_t kFirstArgument = 2;
 
-// Whether an argument is a number other than zero; what is no number is zero.
-bool is_on(std::string_view argument) {
-  return std::atoi(std::string(argument).c_str()) != 0;
-}
-
 void debug_sleep(CommandContext& ctx) {
   const double seconds = std::strtod(std::string(ctx.args[kFirstArgument]).c_str(), nullptr);
   if (seconds > 0) {
@@ -76,13 +71,14 @@ void debug_structsize(CommandContext& ctx) {
 }
 
 void debug_quicklist_packed_threshold(CommandContext& ctx) {
+  constexpr uint64_t kMost = (uint64_t{1} << 32) - (1 << 20);
   const auto bytes = parse_memory(ctx.args[kFirstArgument]);
-  if (!bytes || *bytes > std::numeric_limits<uint32_t>::max()) {
+  if (!bytes || *bytes > kMost) {
     return ctx.reply.error(
         "ERR argument must be a memory value bigger than 1 and smaller than 4gb");
   }
-  ctx.server.debug_settings().quicklist_packed_threshold =
-      *bytes == 0 ? DebugSettings::kDefaultPackedThreshold : *bytes;
+  ctx.server.debug_settings().quicklist_packed_threshold = *bytes;
+  ctx.server.apply_settings();
   ctx.reply.ok();
 }
 
@@ -194,6 +190,8 @@ void debug_help(CommandContext& ctx) {
                  "PROTOCOL <type>",
                  "    Reply with a value of a type: string, integer, double, bignum, null,",
                  "    array, set, map, attrib, push, verbatim, true, false.",
+                 "QUICKLIST <key> [<0|1>]",
+                 "    Print the nodes of a list to standard output, and its elements with 1.",
                  "QUICKLIST-PACKED-THRESHOLD <size>",
                  "    From what size on a list element gets a node of its own; 0: as usual.",
                  "REPLYBUFFER PEAK-RESET-TIME <NEVER||RESET|time>",
@@ -245,6 +243,7 @@ constexpr Subcommand kSubcommands[] = {
     {"PAUSE-CRON", 1, 1, debug_pause_cron},
     {"POPULATE", 1, 3, debug_populate},
     {"PROTOCOL", 1, 1, debug_protocol},
+    {"QUICKLIST", 1, 2, debug_quicklist},
     {"QUICKLIST-PACKED-THRESHOLD", 1, 1, debug_quicklist_packed_threshold},
     {"RELOAD", 0, kAnyNumber, debug_needs_persistence},
     {"REPLYBUFFER", 2, 2, debug_replybuffer},
@@ -282,6 +281,10 @@ constexpr CommandRow kDebugRows[] = {
 };
 
 }  // namespace
+
+bool is_on(std::string_view argument) {
+  return std::atoi(std::string(argument).c_str()) != 0;
+}
 
 std::span<const CommandRow> debug_rows() {
   return kDebugRows;

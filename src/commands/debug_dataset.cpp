@@ -125,8 +125,34 @@ const store::Listpack* listpack_of(const KeyRef& ref) {
   return nullptr;
 }
 
+void describe_nodes(const store::Quicklist& chain, std::string& text) {
+  size_t index = 0;
+  for (const store::Quicklist::Node* node = chain.first_node(); node != nullptr;
+       node = node->next) {
+    append_line(text, "node %zu: %s, %s, %zu bytes, %zu elements\n", index++,
+                node->is_plain ? "plain" : "packed", node->is_compressed() ? "lzf" : "raw",
+                node->byte_size(), node->count);
+  }
+}
+
+void describe_elements(const store::Quicklist& chain, std::string& text) {
+  size_t index = 0;
+  for (auto cursor = chain.first(); cursor; cursor = chain.next(cursor)) {
+    const store::Listpack::Element element = chain.get(cursor);
+    char scratch[store::Listpack::kScratch];
+    append_line(text, "%8zu %s ", index++, element.is_integer ? "integer" : "string ");
+    text.append(element.text(scratch)).append("\n");
+  }
+  chain.settle();
+}
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
 // The nodes of a quicklist, as the end of what DEBUG OBJECT says.
-std::string describe_nodes(const store::List& list, const store::ValueLimits& limits) {
+std::string node_figures(const store::List& list, const store::ValueLimits& limits) {
   const store::Quicklist& chain = list.quicklist();
   size_t bytes = 0;
   for (const store::Quicklist::Node* node = chain.first_node(); node != nullptr; node = node->next)
@@ -136,7 +162,7 @@ std::string describe_nodes(const store::List& list, const store::ValueLimits& li
                 " ql_nodes:%zu ql_avg_node:%.2f ql_listpack_max:%d ql_compressed:%d "
                 "ql_uncompressed_size:%zu",
                 chain.nodes(), ratio(chain.size(), chain.nodes()), limits.list_max_listpack_size,
-                limits.list_compress_depth != 0 ? 1 : 0, bytes);
+                chain.depth() != 0 ? 1 : 0, bytes);
   return text;
 }
 
@@ -210,9 +236,24 @@ void debug_listpack(CommandContext& ctx) {
     append_line(text, "%8u %s ", at, element.is_integer ? "integer" : "string ");
     text.append(element.text(scratch)).append("\n");
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  print(text);
   ctx.reply.status("Listpack structure printed on stdout");
+}
+
+void debug_quicklist(CommandContext& ctx) {
+  const KeyRef ref = find_key(ctx);
+  if (!ref) return;
+  if (ref->type() != store::Type::kList || !value_of<store::List>(ref).is_quicklist())
+    return ctx.reply.error("ERR Not a quicklist encoded object.");
+  const store::Quicklist& chain = value_of<store::List>(ref).quicklist();
+  const bool full = ctx.args.size() > kFirstArgument + 1 && is_on(ctx.args[kFirstArgument + 1]);
+  std::string text;
+  append_line(text, "quicklist of %zu elements, %zu nodes, compress depth %zu\n", chain.size(),
+              chain.nodes(), chain.depth());
+  describe_nodes(chain, text);
+  if (full) describe_elements(chain, text);
+  print(text);
+  ctx.reply.status("Quicklist structure printed on stdout");
 }
 
 void debug_object(CommandContext& ctx) {
@@ -231,7 +272,7 @@ void debug_object(CommandContext& ctx) {
                 ref->access(), environment.use_lfu ? 0 : idle);
   const bool is_quicklist = ref->encoding_name() == "quicklist";
   ctx.reply.status(text + (is_quicklist
-                               ? describe_nodes(value_of<store::List>(ref), environment.limits)
+                               ? node_figures(value_of<store::List>(ref), environment.limits)
                                : std::string()));
 }
 

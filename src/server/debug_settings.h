@@ -3,14 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 namespace latchkey::server {
 
 struct DebugSettings {
   // QUICKLIST-PACKED-THRESHOLD: list elements of this many bytes and more get a node of their own.
-  static constexpr uint64_t kDefaultPackedThreshold = uint64_t{1} << 30;
-  uint64_t quicklist_packed_threshold = kDefaultPackedThreshold;
+  // 0: those that are larger than a node.
+  size_t quicklist_packed_threshold = 0;
   // SET-DISABLE-DENY-SCRIPTS: scripts may call commands that are denied to them.
   bool scripts_may_call_denied = false;
 };

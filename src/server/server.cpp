@@ -190,6 +190,7 @@ void Server::apply_settings() {
       .zset_max_listpack_value = values.zset_max_listpack_value,
       .list_max_listpack_size = values.list_max_listpack_size,
       .list_compress_depth = values.list_compress_depth,
+      .quicklist_packed_threshold = debug_settings_.quicklist_packed_threshold,
   };
   set_state(kStateMemoryLimit, values.maxmemory != 0);
   // No replica ever connects yet, so that any number wanted is too many.

@@ -148,7 +148,11 @@ class Server {
   size_t used_memory() const { return memory_.used(); }
   size_t startup_memory() const { return startup_memory_; }
 
+  // Who changes them calls apply_settings().
   DebugSettings& debug_settings() { return debug_settings_; }
+  // Hands the settings, the configuration's and DEBUG's, to those who keep them in forms of their
+  // own.
+  void apply_settings();
   // Ends the process with a report that tells of a failure that nothing can mend.
   [[noreturn]] void panic(const std::string& message, const char* file, int line);
   void set_crash_reporter(CrashReporter* reporter) { crash_reporter_ = reporter; }
@@ -167,7 +171,6 @@ class Server {
  private:
   class ExpiryNotifier;
 
-  void apply_settings();
   void before_wait();
   void wake();
   void expire_on_timer();

@@ -13,6 +13,7 @@ using latchkey::fuzz::Input;
 using latchkey::fuzz::require;
 using latchkey::store::List;
 using latchkey::store::Listpack;
+using latchkey::store::Quicklist;
 using latchkey::store::ValueLimits;
 
 class Session {
@@ -33,7 +34,8 @@ class Session {
   void choose_limits() {
     const uint8_t choice = input_.byte();
     limits_.list_max_listpack_size = choice < 128 ? 1 + choice % 12 : -1 - choice % 5;
-    limits_.list_compress_depth = input_.byte() % 3;
+    limits_.list_compress_depth = input_.byte() % 4;
+    limits_.quicklist_packed_threshold = input_.byte() % 4 == 0 ? 1 + input_.byte() : 0;
   }
   Index index(size_t end) {
     return end == 0 ? 0 : static_cast<Index>((input_.byte() << 8 | input_.byte()) % end);
@@ -47,7 +49,7 @@ class Session {
 
   void step() {
     constexpr size_t kMost = 600;
-    const uint8_t choice = input_.byte() % 12;
+    const uint8_t choice = input_.byte() % 13;
     if (model_.size() > kMost && choice < 4) return;
     switch (choice) {
       case 0:
@@ -96,7 +98,10 @@ class Session {
       case 8:
         choose_limits();
         break;
-      case 9: {
+      case 9:
+        list_->settle();
+        break;
+      case 10: {
         if (model_.empty()) break;
         const Index at = index(model_.size());
         char scratch[Listpack::kScratch];
@@ -148,6 +153,24 @@ class Session {
     }
     require(!cursor);
     require(list_->memory_usage() > 0);
+    list_->settle();
+    check_nodes();
+  }
+
+  // Once settled, what is compressed lies far from the ends, and is smaller for it.
+  void check_nodes() const {
+    if (!list_->is_quicklist()) return;
+    const Quicklist& chain = list_->quicklist();
+    size_t index = 0;
+    size_t compressed = 0;
+    for (const auto* node = chain.first_node(); node != nullptr; node = node->next, ++index) {
+      if (!node->is_compressed()) continue;
+      ++compressed;
+      require(chain.depth() != 0);
+      require(index >= chain.depth() && index + chain.depth() < chain.nodes());
+      require(node->compressed.size() < node->full_size);
+    }
+    require(compressed == chain.compressed_nodes());
   }
 
   Input input_;

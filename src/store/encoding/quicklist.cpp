@@ -197,17 +197,19 @@ void Quicklist::settle() const {
 
 // --- Nodes ---------------------------------------------------------------------------------------
 
-bool Quicklist::is_huge(std::string_view text, int fill) {
-  return text.size() > most_bytes(fill);
+bool Quicklist::is_huge(std::string_view text, NodeFill fill) {
+  return fill.plain_from != 0 ? text.size() >= fill.plain_from
+                              : text.size() > most_bytes(fill.per_node);
 }
 
-bool Quicklist::fits(Node* node, std::string_view text, int fill) const {
+bool Quicklist::fits(Node* node, std::string_view text, NodeFill fill) const {
   if (node == nullptr || node->is_plain || is_huge(text, fill)) return false;
   open(node);
-  return !exceeds_fill(fill, node->pack.byte_size() + text.size() + kOverhead, node->count + 1);
+  return !exceeds_fill(fill.per_node, node->pack.byte_size() + text.size() + kOverhead,
+                       node->count + 1);
 }
 
-Quicklist::Node* Quicklist::make_node(std::string_view text, int fill) {
+Quicklist::Node* Quicklist::make_node(std::string_view text, NodeFill fill) {
   auto node = std::make_unique<Node>();
   node->count = 1;
   node->is_plain = is_huge(text, fill);
@@ -248,13 +250,13 @@ Quicklist::Node* Quicklist::split_before(Cursor cursor) {
   return node;
 }
 
-void Quicklist::join_with_next(Node* node, int fill) {
+void Quicklist::join_with_next(Node* node, NodeFill fill) {
   if (node == nullptr || node->next == nullptr) return;
   Node* behind = node->next;
   if (node->is_plain || behind->is_plain) return;
   open(node);
   open(behind);
-  if (exceeds_fill(fill, node->pack.byte_size() + behind->pack.byte_size(),
+  if (exceeds_fill(fill.per_node, node->pack.byte_size() + behind->pack.byte_size(),
                    node->count + behind->count))
     return;
   node->pack.append_range(behind->pack, behind->pack.first());
@@ -264,21 +266,21 @@ void Quicklist::join_with_next(Node* node, int fill) {
 
 // --- Changing ------------------------------------------------------------------------------------
 
-void Quicklist::push_front(std::string_view text, int fill) {
+void Quicklist::push_front(std::string_view text, NodeFill fill) {
   ++size_;
   if (!fits(first_, text, fill)) return link(make_node(text, fill), nullptr);
   first_->pack.prepend(text);
   ++first_->count;
 }
 
-void Quicklist::push_back(std::string_view text, int fill) {
+void Quicklist::push_back(std::string_view text, NodeFill fill) {
   ++size_;
   if (!fits(last_, text, fill)) return link(make_node(text, fill), last_);
   last_->pack.append(text);
   ++last_->count;
 }
 
-void Quicklist::insert_between(Node* before, std::string_view text, int fill) {
+void Quicklist::insert_between(Node* before, std::string_view text, NodeFill fill) {
   Node* behind = before != nullptr ? before->next : first_;
   ++size_;
   if (fits(before, text, fill)) {
@@ -292,7 +294,7 @@ void Quicklist::insert_between(Node* before, std::string_view text, int fill) {
   }
 }
 
-void Quicklist::insert_before(Cursor cursor, std::string_view text, int fill) {
+void Quicklist::insert_before(Cursor cursor, std::string_view text, NodeFill fill) {
   if (fits(cursor.node, text, fill)) {
     cursor.node->pack.insert_before(cursor.position, text);
     ++cursor.node->count;
@@ -304,7 +306,7 @@ void Quicklist::insert_before(Cursor cursor, std::string_view text, int fill) {
   join_with_next(before, fill);
 }
 
-void Quicklist::insert_after(Cursor cursor, std::string_view text, int fill) {
+void Quicklist::insert_after(Cursor cursor, std::string_view text, NodeFill fill) {
   const Cursor following = next(cursor);
   if (!following) return push_back(text, fill);
   // Within the node where the element stands, if it has room.
@@ -317,7 +319,7 @@ void Quicklist::insert_after(Cursor cursor, std::string_view text, int fill) {
   insert_before(following, text, fill);
 }
 
-void Quicklist::replace(Cursor cursor, std::string_view text, int fill) {
+void Quicklist::replace(Cursor cursor, std::string_view text, NodeFill fill) {
   Node* node = cursor.node;
   if (node->is_plain && is_huge(text, fill)) {
     node->plain = text;
@@ -325,7 +327,7 @@ void Quicklist::replace(Cursor cursor, std::string_view text, int fill) {
   }
   if (!node->is_plain && !is_huge(text, fill)) {
     const size_t bytes = node->pack.byte_size() + text.size() + kOverhead;
-    if (node->count == 1 || !exceeds_fill(fill, bytes, node->count)) {
+    if (node->count == 1 || !exceeds_fill(fill.per_node, bytes, node->count)) {
       node->pack.replace(cursor.position, text);
       return;
     }

@@ -13,8 +13,7 @@
 // A node is opened when a cursor comes to it, and stays open until settle(), which is to be called
 // when one is done with the list.
 //
-// How much a node holds is told with each change (`fill`): elements when positive, one of five
-// sizes in bytes when -1 .. -5 (4, 8, 16, 32, 64 KiB); it concerns the nodes that the change
+// How much a node holds is told with each change (NodeFill); it concerns the nodes that the change
 // touches.
 //
 // Costs: O(1) at the ends and for a step; at() O(nodes + elements of a node); a change within
@@ -36,6 +35,14 @@ bool exceeds_fill(int fill, size_t bytes, size_t elements);
 // Whether it is more than half of that, by the measure alone that `fill` names: bytes do not matter
 // where elements are counted.
 bool exceeds_half_of_fill(int fill, size_t bytes, size_t elements);
+
+// How much goes into a node.
+struct NodeFill {
+  // Elements when positive, one of five sizes in bytes when -1 .. -5 (4, 8, 16, 32, 64 KiB).
+  int per_node;
+  // From how many bytes on an element has a node of its own; 0: when it is larger than a node.
+  size_t plain_from = 0;
+};
 
 class Quicklist {
  public:
@@ -92,16 +99,17 @@ class Quicklist {
   // Nodes at each end that settle() leaves open; 0: none is compressed. REQUIRES: the list is
   // empty.
   void set_depth(size_t depth) { depth_ = depth; }
+  size_t depth() const { return depth_; }
   // Compresses the nodes that are open and need not be. Ends the life of cursors and elements.
   void settle() const;
   size_t compressed_nodes() const { return compressed_; }
 
   // Texts must not lie within the list.
-  void push_front(std::string_view text, int fill);
-  void push_back(std::string_view text, int fill);
-  void insert_before(Cursor cursor, std::string_view text, int fill);
-  void insert_after(Cursor cursor, std::string_view text, int fill);
-  void replace(Cursor cursor, std::string_view text, int fill);
+  void push_front(std::string_view text, NodeFill fill);
+  void push_back(std::string_view text, NodeFill fill);
+  void insert_before(Cursor cursor, std::string_view text, NodeFill fill);
+  void insert_after(Cursor cursor, std::string_view text, NodeFill fill);
+  void replace(Cursor cursor, std::string_view text, NodeFill fill);
   // Removes the element; gives the place of the one that followed.
   Cursor erase(Cursor cursor);
   // Removes `count` elements from that index on. REQUIRES: they exist.
@@ -119,7 +127,7 @@ class Quicklist {
   Cursor front_of(Node* node) const;
   Cursor back_of(Node* node) const;
   // Whether the node, which is opened to find out, has room. Null has none.
-  bool fits(Node* node, std::string_view text, int fill) const;
+  bool fits(Node* node, std::string_view text, NodeFill fill) const;
   void open(Node* node) const;
   void compress(Node* node) const;
   // Has settle() look at the node, or not. Of a list with a depth, every node that is not settled
@@ -131,8 +139,8 @@ class Quicklist {
   // The `depth_` nodes of each end. REQUIRES: there are twice as many.
   template <typename Fn>
   void for_each_end(Fn&& fn) const;
-  static bool is_huge(std::string_view text, int fill);
-  static Node* make_node(std::string_view text, int fill);
+  static bool is_huge(std::string_view text, NodeFill fill);
+  static Node* make_node(std::string_view text, NodeFill fill);
   // Links `node` behind `before` (at the front when null).
   void link(Node* node, Node* before);
   void unlink(Node* node);
@@ -140,9 +148,9 @@ class Quicklist {
   // be null.
   Node* split_before(Cursor cursor);
   // Puts an element between `before` and what follows it.
-  void insert_between(Node* before, std::string_view text, int fill);
+  void insert_between(Node* before, std::string_view text, NodeFill fill);
   // Joins the node with the one behind it when both fit in one.
-  void join_with_next(Node* node, int fill);
+  void join_with_next(Node* node, NodeFill fill);
 
   Node* first_ = nullptr;
   Node* last_ = nullptr;

@@ -4,6 +4,14 @@
 
 namespace latchkey::store {
 
+namespace {
+
+NodeFill fill_of(const ValueLimits& limits) {
+  return {limits.list_max_listpack_size, limits.quicklist_packed_threshold};
+}
+
+}  // namespace
+
 List::List(const List& other)
     : Value(),
       pack_(other.pack_),
@@ -57,30 +65,27 @@ void List::settle() const {
 }
 
 void List::push_front(std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr) return chain_->push_front(text, limits.list_max_listpack_size);
+  if (chain_ != nullptr) return chain_->push_front(text, fill_of(limits));
   pack_.prepend(text);
 }
 
 void List::push_back(std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr) return chain_->push_back(text, limits.list_max_listpack_size);
+  if (chain_ != nullptr) return chain_->push_back(text, fill_of(limits));
   pack_.append(text);
 }
 
 void List::insert_before(Cursor cursor, std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr)
-    return chain_->insert_before(within(cursor), text, limits.list_max_listpack_size);
+  if (chain_ != nullptr) return chain_->insert_before(within(cursor), text, fill_of(limits));
   pack_.insert_before(cursor.position, text);
 }
 
 void List::insert_after(Cursor cursor, std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr)
-    return chain_->insert_after(within(cursor), text, limits.list_max_listpack_size);
+  if (chain_ != nullptr) return chain_->insert_after(within(cursor), text, fill_of(limits));
   pack_.insert_before(pack_.next(cursor.position), text);
 }
 
 void List::replace(Cursor cursor, std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr)
-    return chain_->replace(within(cursor), text, limits.list_max_listpack_size);
+  if (chain_ != nullptr) return chain_->replace(within(cursor), text, fill_of(limits));
   pack_.replace(cursor.position, text);
 }
 

@@ -14,12 +14,12 @@ namespace {
 // DEBUG is for servers that say so.
 struct DebugServer : ServerFixture {
   DebugServer()
-      : ServerFixture(
-            {commands::debug_rows(), commands::string_rows(), commands::key_rows(),
-             commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
-             commands::memory_rows(), commands::list_rows(), commands::set_rows(),
-             commands::hash_rows(), commands::hash_deadline_rows(), commands::sorted_set_rows()},
-            "enable-debug-command yes\nsave \"\"\n") {}
+      : ServerFixture({commands::debug_rows(), commands::string_rows(), commands::key_rows(),
+                       commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
+                       commands::memory_rows(), commands::list_rows(), commands::set_rows(),
+                       commands::hash_rows(), commands::hash_deadline_rows(),
+                       commands::sorted_set_rows(), commands::config_rows()},
+                      "enable-debug-command yes\nsave \"\"\n") {}
 };
 
 }  // namespace
@@ -249,4 +249,47 @@ TEST_CASE("DEBUG OBJECT tells of the nodes of a quicklist") {
                        "ql_uncompressed_size:31\r\n"));
   client.run("RPUSH short 1 2");
   CHECK(client.run("DEBUG OBJECT short").find("ql_") == std::string::npos);
+}
+
+TEST_CASE("DEBUG QUICKLIST prints lists of several nodes, and nothing else") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("CONFIG SET list-max-listpack-size 2 list-compress-depth 1");
+  client.run("RPUSH chain a b c d e f 7");
+  client.run("RPUSH small a");
+  client.run("SET text t");
+  const std::string printed = tests::status("Quicklist structure printed on stdout");
+  CHECK(client.run("DEBUG QUICKLIST chain") == printed);
+  CHECK(client.run("DEBUG QUICKLIST chain 1") == printed);
+  for (const char* const key : {"small", "text"}) {
+    CHECK(client.run(std::string("DEBUG QUICKLIST ") + key) ==
+          tests::error("ERR Not a quicklist encoded object."));
+  }
+  CHECK(client.run("DEBUG QUICKLIST none") == tests::error("ERR no such key"));
+}
+
+TEST_CASE("DEBUG QUICKLIST-PACKED-THRESHOLD gives elements of that size nodes of their own") {
+  DebugServer server;
+  TestClient client(server);
+  const auto nodes = [&](const std::string& key) {
+    const std::string text = client.run("DEBUG OBJECT " + key);
+    const size_t at = text.find("ql_nodes:");
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + 9));
+  };
+  client.run("CONFIG SET list-max-listpack-size 2");
+  client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 5b");
+  client.run("RPUSH list abcde b abcd c d");
+  CHECK(nodes("list") == 3);
+  client.run("CONFIG SET list-max-listpack-size 3");
+  client.run("RPUSH other abcde b abcd c d");
+  CHECK(nodes("other") == 3);
+  client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 0");
+  client.run("RPUSH third abcde b abcd c d");
+  CHECK(nodes("third") == 2);
+  CHECK(client.run("LRANGE list 0 -1") == client.run("LRANGE third 0 -1"));
+  const std::string refused =
+      tests::error("ERR argument must be a memory value bigger than 1 and smaller than 4gb");
+  CHECK(client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 4293918720") == tests::status("OK"));
+  CHECK(client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 4293918721") == refused);
+  CHECK(client.run("DEBUG QUICKLIST-PACKED-THRESHOLD -1") == refused);
 }

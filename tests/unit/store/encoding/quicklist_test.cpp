@@ -34,7 +34,7 @@ std::string some_element(base::Random& random) {
 
 // Fills a list with 400 elements, four a node.
 void fill(Quicklist& list) {
-  for (int i = 0; i < 400; ++i) list.push_back(std::string(40, 'x') + std::to_string(i), 4);
+  for (int i = 0; i < 400; ++i) list.push_back(std::string(40, 'x') + std::to_string(i), {4});
 }
 
 }  // namespace
@@ -79,12 +79,12 @@ TEST_CASE("A node that gets to an end is opened, one that leaves it compressed",
   list.set_depth(1);
   fill(list);
   list.settle();
-  list.erase_range(0, 4);
+  list.erase_range(0, {4});
   list.settle();
   CHECK(list.nodes() == 99);
   CHECK(list.compressed_nodes() == 97);
   CHECK_FALSE(list.first_node()->is_compressed());
-  for (int i = 0; i < 5; ++i) list.push_front(std::string(40, 'y'), 4);
+  for (int i = 0; i < 5; ++i) list.push_front(std::string(40, 'y'), {4});
   list.settle();
   CHECK(list.nodes() == 101);
   CHECK(list.compressed_nodes() == 99);
@@ -113,19 +113,19 @@ TEST_CASE("A quicklist keeps what a std::deque keeps, compressed at any depth", 
       const uint64_t step = random.below(10);
       const auto index = model.empty() ? 0 : static_cast<int64_t>(random.below(model.size()));
       if (step < 2) {
-        list.push_back(element, 4);
+        list.push_back(element, {4});
         model.push_back(element);
       } else if (step < 4 || model.empty()) {
-        list.push_front(element, 4);
+        list.push_front(element, {4});
         model.push_front(element);
       } else if (step == 4) {
-        list.insert_before(list.at(index), element, 4);
+        list.insert_before(list.at(index), element, {4});
         model.insert(model.begin() + index, element);
       } else if (step == 5) {
-        list.insert_after(list.at(index), element, 4);
+        list.insert_after(list.at(index), element, {4});
         model.insert(model.begin() + index + 1, element);
       } else if (step == 6) {
-        list.replace(list.at(index), element, 4);
+        list.replace(list.at(index), element, {4});
         model[static_cast<size_t>(index)] = element;
       } else if (step == 7) {
         list.erase(list.at(index));
