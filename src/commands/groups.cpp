@@ -5,6 +5,8 @@
 namespace latchkey::commands {
 
 void add_all(server::CommandTable& table) {
+  table.add(bitfield_rows());
+  table.add(bitmap_rows());
   table.add(client_rows());
   table.add(command_rows());
   table.add(config_rows());

@@ -12,6 +12,8 @@ class CommandTable;
 
 namespace latchkey::commands {
 
+std::span<const server::CommandRow> bitfield_rows();
+std::span<const server::CommandRow> bitmap_rows();
 std::span<const server::CommandRow> client_rows();
 std::span<const server::CommandRow> command_rows();
 std::span<const server::CommandRow> config_rows();

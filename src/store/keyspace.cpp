@@ -221,21 +221,9 @@ void Keyspace::set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_
 void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms) {
   deadline_ms = resolve_deadline(ref, deadline_ms);
   const bool has_deadline = deadline_ms >= 0;
-  uint8_t flags = has_deadline ? Entry::kHasDeadline : 0;
-  if (bytes.size() > Entry::kMaxInlineValue) {
-    base::Blob* blob = base::Blob::create(bytes);
-    if (ref && ref->is_blob() && ref->has_deadline() == has_deadline) {
-      ref->blob()->release();
-      *reinterpret_cast<base::Blob**>(ref->payload()) = blob;
-      if (has_deadline) deadlines_->update(ref->node(), deadline_ms);
-      return;
-    }
-    Entry* entry =
-        allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags | Entry::kHasPayload, 0);
-    *reinterpret_cast<base::Blob**>(entry->payload()) = blob;
-    replace(ref, entry, deadline_ms);
-    return;
-  }
+  const uint8_t flags = has_deadline ? Entry::kHasDeadline : 0;
+  if (bytes.size() > Entry::kMaxInlineValue)
+    return put_blob(ref, base::Blob::create(bytes), deadline_ms);
   if (ref && ref->form() == Entry::Form::kInline && ref->has_deadline() == has_deadline) {
     Entry& entry = **ref.slot_;
     if (fits_in_place(entry, bytes.size())) {
@@ -250,6 +238,28 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
   Entry* entry = allocate(ref.key_, Type::kString, Entry::Form::kInline, flags, bytes.size());
   std::copy(bytes.begin(), bytes.end(), entry->inline_bytes());
   replace(ref, entry, deadline_ms);
+}
+
+void Keyspace::put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms) {
+  const bool has_deadline = deadline_ms >= 0;
+  if (ref && ref->is_blob() && ref->has_deadline() == has_deadline) {
+    ref->blob()->release();
+    *reinterpret_cast<base::Blob**>(ref->payload()) = blob;
+    if (has_deadline) deadlines_->update(ref->node(), deadline_ms);
+    return;
+  }
+  const uint8_t flags = Entry::kHasPayload | (has_deadline ? Entry::kHasDeadline : 0);
+  Entry* entry = allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags, 0);
+  *reinterpret_cast<base::Blob**>(entry->payload()) = blob;
+  replace(ref, entry, deadline_ms);
+}
+
+void Keyspace::set_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms) {
+  if (blob->size() > Entry::kMaxInlineValue)
+    return put_blob(ref, blob, resolve_deadline(ref, deadline_ms));
+  set_text(ref, blob->view(), deadline_ms);
+  (*ref.slot_)->flags_ |= Entry::kChangedInPlace;
+  blob->release();
 }
 
 void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {

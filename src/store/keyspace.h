@@ -222,6 +222,9 @@ class Keyspace {
   void set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
   // As set_string, but never in the form of an integer.
   void set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
+  // Makes the key a string of the blob's bytes in the form that strings changed in place have.
+  // Takes the reference over, which must be the only one.
+  void set_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms = kNoDeadline);
   // Makes the key the decimal text of `value`.
   void set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms = kKeepDeadline);
   // Makes an existing string (or, where there is no key, a new one) `size` bytes long, at least as
@@ -305,6 +308,8 @@ class Keyspace {
     if (deadline_ms != kKeepDeadline) return deadline_ms;
     return ref ? ref->deadline_ms() : kNoDeadline;
   }
+  // Makes the key a string kept in that blob, whose reference is taken over.
+  void put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms);
   DeadlineWheel& deadlines();
   bool expire_keys(size_t budget);
   bool expire_elements(size_t budget);

@@ -1,0 +1,302 @@
+#include "base/bits.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#include "base/assert.h"
+
+namespace latchkey::base {
+
+namespace {
+
+// Two words that every 64-bit processor works on at once.
+using Lanes = uint64_t __attribute__((vector_size(16)));
+
+Lanes load(const char* bytes) {
+  Lanes lanes;
+  std::memcpy(&lanes, bytes, sizeof(lanes));
+  return lanes;
+}
+
+void store(char* bytes, Lanes lanes) {
+  std::memcpy(bytes, &lanes, sizeof(lanes));
+}
+
+// --- Counting ------------------------------------------------------------------------------------
+
+// Adds three rows of bits, each bit for itself: what is left over stays in `sum`.
+Lanes carry(Lanes& sum, Lanes b, Lanes c) {
+  const Lanes half = sum ^ b;
+  const Lanes both = (sum & b) | (half & c);
+  sum = half ^ c;
+  return both;
+}
+
+// The ones of each word, in steps of 2, 4, 8 bits and the whole, as Hacker's Delight counts them.
+Lanes ones_of_words(Lanes x) {
+  x -= (x >> 1) & 0x5555555555555555;
+  x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333);
+  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
+  x += x >> 8;
+  x += x >> 16;
+  x += x >> 32;
+  return x & 0x7f;
+}
+
+// Sixteen vectors at a time through a tree of carries (Harley and Seal's method): most of them cost
+// an addition of bits, only one in sixteen is counted.
+uint64_t count_whole_bytes(std::string_view bytes) {
+  constexpr size_t kStep = 16 * sizeof(Lanes);
+  const char* at = bytes.data();
+  const char* const end = at + bytes.size();
+  Lanes ones{};
+  Lanes twos{};
+  Lanes fours{};
+  Lanes eights{};
+  Lanes sixteens_counted{};
+  const auto four = [&] {
+    const Lanes first = carry(ones, load(at), load(at + 16));
+    const Lanes second = carry(ones, load(at + 32), load(at + 48));
+    at += 4 * sizeof(Lanes);
+    return carry(twos, first, second);
+  };
+  const auto eight = [&] {
+    const Lanes first = four();
+    return carry(fours, first, four());
+  };
+  while (static_cast<size_t>(end - at) >= kStep) {
+    const Lanes first = eight();
+    sixteens_counted += ones_of_words(carry(eights, first, eight()));
+  }
+  const Lanes total = 16 * sixteens_counted + 8 * ones_of_words(eights) + 4 * ones_of_words(fours) +
+                      2 * ones_of_words(twos) + ones_of_words(ones);
+  uint64_t count = total[0] + total[1];
+  for (; at != end; ++at) count += static_cast<unsigned>(std::popcount(static_cast<uint8_t>(*at)));
+  return count;
+}
+
+// The lowest bits of a byte, as many as told.
+constexpr unsigned low_bits(unsigned count) {
+  return (1u << count) - 1;
+}
+
+}  // namespace
+
+uint64_t count_ones(std::string_view bytes, uint64_t from, uint64_t to) {
+  LK_ASSERT(from <= to && to <= 8 * bytes.size());
+  if (from == to) return 0;
+  const uint64_t first = from / 8;
+  const uint64_t end = (to + 7) / 8;
+  uint64_t count = count_whole_bytes(bytes.substr(first, end - first));
+  const auto before = static_cast<uint8_t>(bytes[first]) >> (8 - from % 8);
+  const auto behind =
+      static_cast<uint8_t>(bytes[end - 1]) & low_bits(static_cast<unsigned>(end * 8 - to));
+  return count - static_cast<unsigned>(std::popcount(static_cast<uint8_t>(before))) -
+         static_cast<unsigned>(std::popcount(static_cast<uint8_t>(behind)));
+}
+
+// --- Searching -----------------------------------------------------------------------------------
+
+namespace {
+
+// The first byte from `at` on that is not `skipped`, or bytes.size().
+size_t skip_bytes(std::string_view bytes, size_t at, uint8_t skipped) {
+  constexpr size_t kStep = 4 * sizeof(Lanes);
+  const uint64_t word = 0x0101010101010101 * skipped;
+  const Lanes pattern = {word, word};
+  for (; at + kStep <= bytes.size(); at += kStep) {
+    const char* here = bytes.data() + at;
+    const Lanes other = (load(here) ^ pattern) | (load(here + 16) ^ pattern) |
+                        (load(here + 32) ^ pattern) | (load(here + 48) ^ pattern);
+    if ((other[0] | other[1]) != 0) break;
+  }
+  while (at < bytes.size() && static_cast<uint8_t>(bytes[at]) == skipped) ++at;
+  return at;
+}
+
+}  // namespace
+
+std::optional<uint64_t> find_bit(std::string_view bytes, bool bit, uint64_t from, uint64_t to) {
+  LK_ASSERT(from <= to && to <= 8 * bytes.size());
+  if (from == to) return std::nullopt;
+  const std::string_view searched = bytes.substr(0, (to + 7) / 8);
+  const uint8_t skipped = bit ? 0 : 0xff;
+  // Turned so that a one is searched for, in the first byte behind what lies before `from`.
+  const auto ones_at = [&](size_t index) {
+    return static_cast<uint8_t>(static_cast<uint8_t>(searched[index]) ^ skipped);
+  };
+  size_t index = from / 8;
+  unsigned ones = ones_at(index) & low_bits(static_cast<unsigned>(8 - from % 8));
+  if (ones == 0) {
+    index = skip_bytes(searched, index + 1, skipped);
+    if (index == searched.size()) return std::nullopt;
+    ones = ones_at(index);
+  }
+  const uint64_t found =
+      8 * index + static_cast<unsigned>(std::countl_zero(static_cast<uint8_t>(ones)));
+  return found < to ? std::optional(found) : std::nullopt;
+}
+
+// --- Combining -----------------------------------------------------------------------------------
+
+namespace {
+
+// Results are made a piece at a time, which stays near while source after source is worked in.
+constexpr size_t kPiece = 4096;
+
+// into[i] = step(into[i], from[i])
+template <typename Step>
+void fold(char* into, std::string_view from, Step step) {
+  size_t i = 0;
+  for (; i + sizeof(Lanes) <= from.size(); i += sizeof(Lanes))
+    store(into + i, step(load(into + i), load(from.data() + i)));
+  for (; i < from.size(); ++i)
+    into[i] = static_cast<char>(step(static_cast<int>(into[i]), static_cast<int>(from[i])));
+}
+
+constexpr auto kAndStep = [](auto a, auto b) { return a & b; };
+constexpr auto kOrStep = [](auto a, auto b) { return a | b; };
+constexpr auto kXorStep = [](auto a, auto b) { return a ^ b; };
+constexpr auto kAndNotStep = [](auto a, auto b) { return a & ~b; };
+constexpr auto kNotStep = [](auto, auto b) { return ~b; };
+
+class Piece {
+ public:
+  Piece(std::span<const std::string_view> sources, std::span<char> result, size_t start)
+      : sources_(sources), result_(result), start_(start) {}
+
+  void combine(BitOperation operation) {
+    switch (operation) {
+      case BitOperation::kAnd:
+        set_to_first();
+        for (const std::string_view source : sources_.subspan(1)) keep(source);
+        return;
+      case BitOperation::kOr:
+        set_to_first();
+        return add_others();
+      case BitOperation::kXor:
+        set_to_first();
+        for (const std::string_view source : sources_.subspan(1))
+          fold(result_.data(), part_of(source), kXorStep);
+        return;
+      case BitOperation::kNot:
+        return fold(result_.data(), part_of(sources_[0]), kNotStep);
+      case BitOperation::kDiff:
+        set_to_first();
+        for (const std::string_view source : sources_.subspan(1))
+          fold(result_.data(), part_of(source), kAndNotStep);
+        return;
+      case BitOperation::kDiff1:
+        clear();
+        add_others();
+        return fold(result_.data(), part_of(sources_[0]), kAndNotStep);
+      case BitOperation::kAndOr:
+        clear();
+        add_others();
+        return keep(sources_[0]);
+      case BitOperation::kOne:
+        return keep_single_ones();
+    }
+  }
+
+ private:
+  // What a source has of this piece.
+  std::string_view part_of(std::string_view source) const {
+    return start_ < source.size() ? source.substr(start_, result_.size()) : std::string_view();
+  }
+  void clear() { std::fill(result_.begin(), result_.end(), '\0'); }
+  void set_to_first() {
+    const std::string_view first = part_of(sources_[0]);
+    const auto rest = std::copy(first.begin(), first.end(), result_.begin());
+    std::fill(rest, result_.end(), '\0');
+  }
+  void keep(std::string_view source) {
+    const std::string_view kept = part_of(source);
+    fold(result_.data(), kept, kAndStep);
+    std::fill(result_.begin() + static_cast<std::ptrdiff_t>(kept.size()), result_.end(), '\0');
+  }
+  void add_others() {
+    for (const std::string_view source : sources_.subspan(1))
+      fold(result_.data(), part_of(source), kOrStep);
+  }
+  void keep_single_ones() {
+    char again[kPiece] = {};
+    clear();
+    for (const std::string_view source : sources_) {
+      const std::string_view more = part_of(source);
+      size_t i = 0;
+      for (; i + sizeof(Lanes) <= more.size(); i += sizeof(Lanes)) {
+        const Lanes seen = load(result_.data() + i);
+        const Lanes bits = load(more.data() + i);
+        store(again + i, load(again + i) | (seen & bits));
+        store(result_.data() + i, seen | bits);
+      }
+      for (; i < more.size(); ++i) {
+        again[i] = static_cast<char>(again[i] | (result_[i] & more[i]));
+        result_[i] = static_cast<char>(result_[i] | more[i]);
+      }
+    }
+    fold(result_.data(), {again, result_.size()}, kAndNotStep);
+  }
+
+  std::span<const std::string_view> sources_;
+  std::span<char> result_;
+  size_t start_;
+};
+
+}  // namespace
+
+void combine_bits(BitOperation operation, std::span<const std::string_view> sources,
+                  std::span<char> result) {
+  for (size_t start = 0; start < result.size(); start += kPiece) {
+    const size_t size = std::min(kPiece, result.size() - start);
+    Piece(sources, result.subspan(start, size), start).combine(operation);
+  }
+}
+
+// --- Numbers -------------------------------------------------------------------------------------
+
+namespace {
+
+// The next bits of a number that lie within one byte.
+struct Part {
+  Part(uint64_t offset, unsigned left)
+      : index(offset / 8),
+        count(std::min(left, static_cast<unsigned>(8 - offset % 8))),
+        shift(static_cast<unsigned>(8 - offset % 8) - count),
+        mask(low_bits(count)) {}
+  size_t index;
+  unsigned count;
+  unsigned shift;
+  unsigned mask;
+};
+
+}  // namespace
+
+uint64_t read_bits(std::string_view bytes, uint64_t offset, unsigned count) {
+  uint64_t value = 0;
+  for (unsigned left = count; left > 0;) {
+    const Part part(offset, left);
+    const uint8_t byte = part.index < bytes.size() ? static_cast<uint8_t>(bytes[part.index]) : 0;
+    value = value << part.count | ((byte >> part.shift) & part.mask);
+    offset += part.count;
+    left -= part.count;
+  }
+  return value;
+}
+
+void write_bits(std::span<char> bytes, uint64_t offset, unsigned count, uint64_t value) {
+  for (unsigned left = count; left > 0;) {
+    const Part part(offset, left);
+    offset += part.count;
+    left -= part.count;
+    const auto piece = static_cast<unsigned>(value >> left) & part.mask;
+    auto byte = static_cast<unsigned>(static_cast<uint8_t>(bytes[part.index]));
+    byte = (byte & ~(part.mask << part.shift)) | piece << part.shift;
+    bytes[part.index] = static_cast<char>(byte);
+  }
+}
+
+}  // namespace latchkey::base
