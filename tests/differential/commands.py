@@ -3,7 +3,7 @@
 A template is used only when both servers know its command. Collections have modules of their own.
 """
 
-from . import grammar, hashes, lists, scripts, sets, sorted_sets, streams
+from . import bitmaps, grammar, hashes, lists, scripts, sets, sorted_sets, streams
 from .rows import Row
 
 
@@ -205,6 +205,7 @@ OTHER_TYPES = [
 THEMES = {
     "strings": STRINGS + KEYSPACE[:5] + OTHER_TYPES[:1],
     "keyspace": STRINGS[:3] + KEYSPACE + WALKS + EXPIRY + OTHER_TYPES,
+    "bitmaps": bitmaps.ROWS,
     "lists": lists.ROWS,
     "hashes": hashes.ROWS,
     "sets": sets.ROWS,
@@ -230,7 +231,7 @@ READERS = {
 
 
 # Documented with what newer versions than the reference added.
-GROWN = {"set"}
+GROWN = {"bitop", "set"}
 
 
 CHANCE = {"spop", "srandmember", "hrandfield", "zrandmember"}

@@ -183,6 +183,19 @@ def weighted_zsets(rng):
 own_list, own_hash, own_set, own_zset = map(keys_of, (b"l", b"h", b"s", b"z"))
 
 
+def row_bytes(rng):
+    kind = rng.random()
+    if kind < 0.3:
+        return binary(rng)
+    return rng.choice([b"\x00", b"\xff"]) * rng.choice([0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 255, 256, 5000]) + binary(rng, 1 if kind < 0.5 else 4)
+
+
+def field_type(rng):
+    if rng.random() < 0.04:
+        return rng.choice([b"u64", b"i65", b"u0", b"i0", b"U8", b"u", b"", b"8", b"u08", b"i-1", b"abc"])
+    return rng.choice([b"u", b"i"]) + b"%d" % rng.choice([1, 2, 3, 4, 5, 7, 8, 8, 8, 9, 13, 16, 31, 32, 33, 62, 63])
+
+
 def either_set(rng):
     return (own_set if rng.random() < 0.2 else own_zset)(rng)
 
@@ -240,6 +253,18 @@ KINDS = {
     "set": own_set,
     "zset": own_zset,
     "lexset": keys_of(b"x", 3, (b"l", b"h", b"s", b"k"), (b"neverset",)),
+    "row": keys_of(b"b"),
+    "row_bytes": row_bytes,
+    "bit": often(choose(0, 1), choose(2, -1, "abc", "", "01", 2**63), 0.06),
+    "bit_offset": often(lambda rng: b"%d" % rng.randrange(rng.choice([8, 100, 3000])),
+                        choose(-1, 2**32, 2**63 - 1, 2**63, -(2**63), "abc", "", "1.0", "#1", 1000000), 0.06),
+    "bit_index": often(lambda rng: b"%d" % rng.randrange(-200, 200), choose(2**63 - 1, -(2**63), 2**63, -5000, 5000, "abc"), 0.1),
+    "field_type": field_type,
+    # Numbers of fields so large that their product with the width overflows become small offsets in the reference.
+    "field_offset": often(lambda rng: rng.choice([b"", b"#"]) + b"%d" % rng.randrange(rng.choice([4, 64, 500])),
+                          choose(-1, "#-1", 2**32, "#4294967296", 2**63, "#9223372036854775808", "abc", "", "#", "#x", "+1", 100000), 0.06),
+    "field_number": often(lambda rng: b"%d" % rng.randrange(-rng.choice([2, 20, 300, 70000]), rng.choice([3, 20, 300, 70000])),
+                          choose(2**63 - 1, -(2**63), 2**62, 2**31, 2**32 - 1, -(2**31) - 1, 2**63, "abc", "", "1.5"), 0.15),
     "other": choose("l0", "h0", "s0", "z0", "k0"),
     "element": element,
     "elements": elements,

@@ -78,6 +78,22 @@ constexpr std::string_view kWords[] = {"NX",
                                        "IDX",
                                        "MINMATCHLEN",
                                        "WITHMATCHLEN",
+                                       "AND",
+                                       "XOR",
+                                       "NOT",
+                                       "DIFF",
+                                       "ONE",
+                                       "BIT",
+                                       "SET",
+                                       "INCRBY",
+                                       "OVERFLOW",
+                                       "SAT",
+                                       "FAIL",
+                                       "u8",
+                                       "i5",
+                                       "u63",
+                                       "i64",
+                                       "#3",
                                        "ASYNC",
                                        "SYNC",
                                        "-",
@@ -114,7 +130,8 @@ constexpr std::string_view kKeys[] = {"a", "b", "c", "d", "list", "hash", "set",
 
 class World {
  public:
-  World() : server_({}) {
+  // Strings of bits would be so long otherwise that only making them takes too long.
+  World() : server_({}, "proto-max-bulk-len 1mb\n") {
     commands::add_all(server_.server.commands());
     server_.server.commands().add(script::script_rows());
     server_.server.set_scripts(std::make_shared<script::Engine>(server_.server));
@@ -154,6 +171,7 @@ class World {
     limits.set_max_listpack_entries = 4;
     limits.zset_max_listpack_entries = 2;
     limits.list_max_listpack_size = 2;
+    limits.list_compress_depth = 1;
   }
 
   void request(Input& input) {
