@@ -202,6 +202,7 @@ def either_set(rng):
 
 # Settings that say when a collection changes its encoding, each with small values and with others; its default is the first of these.
 THRESHOLDS = {
+    b"list-compress-depth": ([0, 1, 1, 2, 3], [0, 1]),
     b"list-max-listpack-size": ([-1, 1, 2, 3, 5], [-2, 128, 8, 32, 512, -3, -5, 0]),
     b"hash-max-listpack-entries": ([0, 1, 2, 4, 8], [512, 128, 20]),
     b"hash-max-listpack-value": ([0, 1, 3, 8, 20], [64, 30]),
@@ -212,7 +213,7 @@ THRESHOLDS = {
     b"zset-max-listpack-value": ([0, 1, 3, 8, 20], [64, 30]),
 }
 DEFAULTS = {name: usual[0] for name, (_, usual) in THRESHOLDS.items()}
-COMPACT = {name: 128 if name == b"list-max-listpack-size" else 1000000 for name in THRESHOLDS}
+COMPACT = {name: 1000000 for name in THRESHOLDS} | {b"list-max-listpack-size": 128, b"list-compress-depth": 0}
 
 
 class Settings:

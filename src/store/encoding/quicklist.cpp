@@ -72,7 +72,7 @@ Quicklist::Cursor Quicklist::back_of(Node* node) const {
   return {node, node->is_plain ? kPlain : node->pack.last()};
 }
 
-Quicklist::Cursor Quicklist::next(Cursor cursor) const {
+Quicklist::Cursor Quicklist::behind(Cursor cursor) const {
   if (!cursor.node->is_plain) {
     const auto position = cursor.node->pack.next(cursor.position);
     if (position != Listpack::kNone) return {cursor.node, position};
@@ -80,12 +80,20 @@ Quicklist::Cursor Quicklist::next(Cursor cursor) const {
   return front_of(cursor.node->next);
 }
 
+Quicklist::Cursor Quicklist::next(Cursor cursor) const {
+  const Cursor following = behind(cursor);
+  if (following.node != cursor.node) leave(cursor.node);
+  return following;
+}
+
 Quicklist::Cursor Quicklist::previous(Cursor cursor) const {
   if (!cursor.node->is_plain) {
     const auto position = cursor.node->pack.previous(cursor.position);
     if (position != Listpack::kNone) return {cursor.node, position};
   }
-  return back_of(cursor.node->previous);
+  const Cursor before = back_of(cursor.node->previous);
+  leave(cursor.node);
+  return before;
 }
 
 Quicklist::Cursor Quicklist::at(int64_t index) const {
@@ -163,6 +171,13 @@ void Quicklist::compress(Node* node) const {
   node->pack = Listpack();
   std::string().swap(node->plain);
   ++compressed_;
+}
+
+void Quicklist::leave(Node* node) const {
+  // The nodes that settle() leaves open have the first places among the touched.
+  if (nodes_ / 2 < depth_ || node->touched_at <= 2 * depth_) return;
+  untouch(node);
+  compress(node);
 }
 
 template <typename Fn>
@@ -307,7 +322,7 @@ void Quicklist::insert_before(Cursor cursor, std::string_view text, NodeFill fil
 }
 
 void Quicklist::insert_after(Cursor cursor, std::string_view text, NodeFill fill) {
-  const Cursor following = next(cursor);
+  const Cursor following = behind(cursor);
   if (!following) return push_back(text, fill);
   // Within the node where the element stands, if it has room.
   if (following.node != cursor.node && fits(cursor.node, text, fill)) {

@@ -10,8 +10,9 @@
 //
 //     node <-> node <-> lzf <-> lzf <-> node <-> node          depth 2
 //
-// A node is opened when a cursor comes to it, and stays open until settle(), which is to be called
-// when one is done with the list.
+// A node is opened when a cursor comes to it, and compressed again when the cursor steps to
+// another, so that a walk has one or two of them open. Others stay open until settle(), which is to
+// be called when one is done with the list.
 //
 // How much a node holds is told with each change (NodeFill); it concerns the nodes that the change
 // touches.
@@ -89,6 +90,7 @@ class Quicklist {
 
   Cursor first() const { return front_of(first_); }
   Cursor last() const { return back_of(last_); }
+  // Elements of a node end their life when a cursor leaves it.
   Cursor next(Cursor cursor) const;
   Cursor previous(Cursor cursor) const;
   // The element of that index; negative ones count from the end, -1 being the last.
@@ -124,6 +126,10 @@ class Quicklist {
   // What stands for a plain node's only element.
   static constexpr Listpack::Position kPlain = 1;
 
+  // As next(), and the node stays open.
+  Cursor behind(Cursor cursor) const;
+  // Compresses a node that was open for a walk only.
+  void leave(Node* node) const;
   Cursor front_of(Node* node) const;
   Cursor back_of(Node* node) const;
   // Whether the node, which is opened to find out, has room. Null has none.

@@ -45,6 +45,7 @@ class List final : public Value {
   // The element of that index; negative ones count from the end, -1 being the last. Empty when
   // there is none.
   Cursor at(int64_t index) const;
+  // Elements that were got before end their life.
   Cursor next(Cursor cursor) const;
   Cursor previous(Cursor cursor) const;
   // REQUIRES: an element stands there.

@@ -74,6 +74,21 @@ TEST_CASE("Reading opens nodes until the quicklist settles again", "[quicklist]"
   CHECK(list.compressed_nodes() == 98);
 }
 
+TEST_CASE("A walk compresses the nodes that it leaves", "[quicklist]") {
+  Quicklist list;
+  list.set_depth(1);
+  fill(list);
+  list.settle();
+  int index = 0;
+  for (auto cursor = list.first(); cursor; cursor = list.next(cursor), ++index)
+    REQUIRE(list.compressed_nodes() >= 97);
+  CHECK(index == 400);
+  for (auto cursor = list.last(); cursor; cursor = list.previous(cursor), --index)
+    REQUIRE(list.compressed_nodes() >= 97);
+  CHECK(index == 0);
+  CHECK(list.compressed_nodes() == 98);
+}
+
 TEST_CASE("A node that gets to an end is opened, one that leaves it compressed", "[quicklist]") {
   Quicklist list;
   list.set_depth(1);
