@@ -2,7 +2,6 @@
 
 #include <string_view>
 
-#include "base/assert.h"
 #include "base/number.h"
 #include "base/sha1.h"
 #include "server/server.h"
@@ -12,6 +11,7 @@
 #include "store/value/list.h"
 #include "store/value/set.h"
 #include "store/value/sorted_set.h"
+#include "store/value/stream.h"
 
 namespace latchkey::server {
 
@@ -74,6 +74,18 @@ void take_in_elements(Digest& digest, const store::SortedSet& set) {
   });
 }
 
+void take_in_elements(Digest& digest, const store::Stream& stream) {
+  stream.for_each({}, false, [&](const store::StreamEntry& entry) {
+    take_in(digest, std::to_string(entry.id().ms) + "." + std::to_string(entry.id().sequence));
+    entry.for_each_field([&](const auto& field, const auto& value) {
+      char scratch[store::Listpack::kScratch];
+      take_in(digest, field.text(scratch));
+      take_in(digest, value.text(scratch));
+    });
+    return true;
+  });
+}
+
 template <typename V>
 void take_in_elements_of(Digest& digest, const store::Entry& entry) {
   take_in_elements(digest, static_cast<const V&>(*entry.value()));
@@ -99,7 +111,8 @@ void take_in_value(Digest& digest, const store::Entry& entry) {
       take_in_elements_of<store::Hash>(digest, entry);
       break;
     case store::Type::kStream:
-      LK_ASSERT(false);
+      take_in_elements_of<store::Stream>(digest, entry);
+      break;
   }
   if (entry.has_deadline()) join(digest, kDeadlineMark);
 }

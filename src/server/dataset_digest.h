@@ -3,7 +3,8 @@
 // datasets can be compared too.
 //
 // A value's digest begins at zero and takes in parts in order: d = sha1(d ^ sha1(part)), the parts
-// being the type's number and the string. A hash joins for each field the digest that takes in the
+// being the type's number and the string. Of a stream these are each
+// entry's id ("12.0"), fields and values. A hash joins for each field the digest that takes in the
 // field and its value, so that their order does not matter; a deadline, whichever, adds d ^=
 // sha1("!!expire!!"), that of a field sha1("!!hexpire!!") to the field's. A key's digest takes in
 // the key first. A dataset's takes in the number of each database that is not empty, and joins the
@@ -24,7 +25,7 @@ class Server;
 
 using Digest = std::array<uint8_t, 20>;
 
-// Of the value alone. REQUIRES: not a stream.
+// Of the value alone.
 Digest value_digest(const store::Entry& entry);
 // Of all databases. Linear in the bytes of the dataset.
 Digest dataset_digest(Server& server);

@@ -190,6 +190,8 @@ void Server::apply_settings() {
       .zset_max_listpack_value = values.zset_max_listpack_value,
       .list_max_listpack_size = values.list_max_listpack_size,
       .list_compress_depth = values.list_compress_depth,
+      .stream_node_max_bytes = values.stream_node_max_bytes,
+      .stream_node_max_entries = static_cast<size_t>(values.stream_node_max_entries),
       .quicklist_packed_threshold = debug_settings_.quicklist_packed_threshold,
   };
   set_state(kStateMemoryLimit, values.maxmemory != 0);

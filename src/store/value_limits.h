@@ -19,6 +19,9 @@ struct ValueLimits {
   int list_max_listpack_size = -2;
   // Nodes at each end of a list that are never compressed; 0: none is.
   int list_compress_depth = 0;
+  // Of a stream's node; 0: as large as it may be, or as many as fit.
+  size_t stream_node_max_bytes = 4096;
+  size_t stream_node_max_entries = 100;
   // From how many bytes on an element of a quicklist has a node of its own; 0: when it is larger
   // than a node. No directive, but DEBUG sets it.
   size_t quicklist_packed_threshold = 0;

@@ -1,0 +1,182 @@
+// An ordered index of records by their stream id: the nodes of a stream, the pending entries of a
+// group and those of a consumer.
+//
+// Pointers stand in order in chunks of up to 128, and the chunks in order in one array. Ids mostly
+// come in ascending order; a chunk that is full at the index's end is left full behind, so that an
+// index that grew by appending takes 8.2 bytes a record.
+//
+//     chunks: | 0 | 1 | 2 | ...        T has a member `id`, which does not change while it is here
+//               |
+//               +--> | T* | T* | T* | ... (128)
+//
+// Costs: find, insert and erase O(log n) comparisons and O(n / 128) words moved when a chunk is
+// made or goes, else at most 128 words; a step O(1). The index does not own its records. A Position
+// is valid until the next change, but for what erase() gives.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "store/encoding/stream_id.h"
+
+namespace latchkey::store {
+
+template <typename T>
+class StreamIndex {
+ public:
+  class Position {
+   public:
+    explicit operator bool() const { return index_ != nullptr; }
+    T* operator*() const { return index_->chunks_[chunk_][place_]; }
+    // To the record behind or before this one; past the ends the position becomes empty.
+    void forward() {
+      if (++place_ < index_->chunks_[chunk_].size()) return;
+      place_ = 0;
+      if (++chunk_ == index_->chunks_.size()) index_ = nullptr;
+    }
+    void backward() {
+      if (place_-- > 0) return;
+      if (chunk_-- == 0) {
+        index_ = nullptr;
+      } else {
+        place_ = index_->chunks_[chunk_].size() - 1;
+      }
+    }
+
+   private:
+    friend class StreamIndex;
+    const StreamIndex* index_ = nullptr;
+    size_t chunk_ = 0;
+    size_t place_ = 0;
+  };
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  // Bytes held besides this object; records not included.
+  size_t memory_usage() const {
+    size_t bytes = chunks_.capacity() * sizeof(Chunk);
+    for (const Chunk& chunk : chunks_) bytes += chunk.capacity() * sizeof(T*);
+    return bytes;
+  }
+
+  Position first() const { return at(0, 0); }
+  Position last() const {
+    return empty() ? Position() : at(chunks_.size() - 1, chunks_.back().size() - 1);
+  }
+  // The first record whose id is not below this one.
+  Position not_before(StreamId id) const {
+    const auto [chunk, place] = bound(id);
+    return at(chunk, place);
+  }
+  // The last record whose id is not above this one.
+  Position not_after(StreamId id) const {
+    Position position = not_before(id);
+    if (!position) return last();
+    if ((*position)->id != id) position.backward();
+    return position;
+  }
+  // Null when there is none.
+  T* find(StreamId id) const {
+    const Position position = not_before(id);
+    return position && (*position)->id == id ? *position : nullptr;
+  }
+
+  // REQUIRES: no record with its id is there.
+  void insert(T* record) {
+    auto [chunk, place] = bound(record->id);
+    ++size_;
+    if (chunk == chunks_.size()) {
+      // Behind all others.
+      if (chunk == 0 || chunks_.back().size() == kChunkCapacity) chunks_.emplace_back();
+      chunks_.back().push_back(record);
+      return;
+    }
+    if (chunks_[chunk].size() == kChunkCapacity) {
+      divide(chunk);
+      std::tie(chunk, place) = bound(record->id);
+    }
+    Chunk& within = chunks_[chunk];
+    within.insert(within.begin() + static_cast<std::ptrdiff_t>(place), record);
+  }
+  // Takes the record out; gives the place of what followed it.
+  Position erase(Position position) {
+    const auto [chunk, place] = std::pair(position.chunk_, position.place_);
+    Chunk& records = chunks_[chunk];
+    records.erase(records.begin() + static_cast<std::ptrdiff_t>(place));
+    --size_;
+    if (records.empty()) {
+      chunks_.erase(iterator(chunk));
+      return at(chunk, 0);
+    }
+    if (records.size() <= kChunkCapacity / 4 && chunk + 1 < chunks_.size()) join_with_next(chunk);
+    return place < chunks_[chunk].size() ? at(chunk, place) : at(chunk + 1, 0);
+  }
+  // REQUIRES: it is there.
+  void erase(const T* record) { erase(not_before(record->id)); }
+  void clear() {
+    chunks_.clear();
+    size_ = 0;
+  }
+
+  // Calls fn(T*) for all, in order.
+  template <typename Fn>
+  void for_each(Fn&& fn) const {
+    for (const Chunk& chunk : chunks_) {
+      for (T* record : chunk) fn(record);
+    }
+  }
+
+ private:
+  static constexpr size_t kChunkCapacity = 128;
+  using Chunk = std::vector<T*>;
+
+  Position at(size_t chunk, size_t place) const {
+    Position position;
+    if (chunk >= chunks_.size()) return position;
+    position.index_ = this;
+    position.chunk_ = chunk;
+    position.place_ = place;
+    return position;
+  }
+
+  // Chunk and place of the first record that is not below the id; the number of chunks when all
+  // are.
+  std::pair<size_t, size_t> bound(StreamId id) const {
+    if (chunks_.empty() || chunks_.back().back()->id < id) return {chunks_.size(), 0};
+    const auto chunk =
+        std::partition_point(chunks_.begin(), chunks_.end(),
+                             [&](const Chunk& records) { return records.back()->id < id; });
+    const auto place = std::partition_point(chunk->begin(), chunk->end(),
+                                            [&](const T* record) { return record->id < id; });
+    return {static_cast<size_t>(chunk - chunks_.begin()),
+            static_cast<size_t>(place - chunk->begin())};
+  }
+
+  typename std::vector<std::vector<T*>>::iterator iterator(size_t chunk) {
+    return chunks_.begin() + static_cast<std::ptrdiff_t>(chunk);
+  }
+  void divide(size_t chunk) {
+    chunks_.emplace(iterator(chunk + 1));
+    Chunk& full = chunks_[chunk];
+    const auto middle = full.begin() + static_cast<std::ptrdiff_t>(full.size() / 2);
+    chunks_[chunk + 1].assign(middle, full.end());
+    full.erase(middle, full.end());
+  }
+
+  // So that what is left of many chunks does not take the memory of all.
+  void join_with_next(size_t chunk) {
+    Chunk& left = chunks_[chunk];
+    const Chunk& right = chunks_[chunk + 1];
+    if (left.size() + right.size() > kChunkCapacity * 3 / 4) return;
+    left.insert(left.end(), right.begin(), right.end());
+    chunks_.erase(iterator(chunk + 1));
+  }
+
+  std::vector<Chunk> chunks_;
+  size_t size_ = 0;
+};
+
+}  // namespace latchkey::store
