@@ -39,6 +39,7 @@ void add_all(server::CommandTable& table) {
   table.add(sorted_set_range_rows());
   table.add(sorted_set_rows());
   table.add(sorted_set_wait_rows());
+  table.add(stream_rows());
   table.add(string_batch_rows());
   table.add(string_condition_rows());
   table.add(string_range_rows());

@@ -48,6 +48,7 @@ std::span<const server::CommandRow> sorted_set_pop_rows();
 std::span<const server::CommandRow> sorted_set_range_rows();
 std::span<const server::CommandRow> sorted_set_rows();
 std::span<const server::CommandRow> sorted_set_wait_rows();
+std::span<const server::CommandRow> stream_rows();
 std::span<const server::CommandRow> string_batch_rows();
 std::span<const server::CommandRow> string_condition_rows();
 std::span<const server::CommandRow> string_range_rows();
