@@ -39,6 +39,10 @@ void add_all(server::CommandTable& table) {
   table.add(sorted_set_range_rows());
   table.add(sorted_set_rows());
   table.add(sorted_set_wait_rows());
+  table.add(stream_group_rows());
+  table.add(stream_info_rows());
+  table.add(stream_pending_rows());
+  table.add(stream_read_rows());
   table.add(stream_rows());
   table.add(string_batch_rows());
   table.add(string_condition_rows());

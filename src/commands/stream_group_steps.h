@@ -1,0 +1,57 @@
+// Steps that the commands on consumer groups share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "commands/typed_key.h"
+#include "server/command_context.h"
+#include "store/value/stream.h"
+
+namespace latchkey::commands {
+
+// Refuses a request about a group that is not there, or whose key is not.
+inline void no_such_group(server::CommandContext& ctx, std::string_view key, std::string_view group,
+                          std::string_view where = {}) {
+  std::string error = "NOGROUP No such key '";
+  error.append(key).append("' or consumer group '").append(group).append("'").append(where);
+  ctx.reply.error(error);
+}
+
+// As above where the key is there.
+inline void no_such_group_of(server::CommandContext& ctx, std::string_view key,
+                             std::string_view group) {
+  std::string error = "NOGROUP No such consumer group '";
+  error.append(group).append("' for key name '").append(key).append("'");
+  ctx.reply.error(error);
+}
+
+struct GroupAtKey {
+  store::Stream* stream = nullptr;
+  store::StreamGroup* group = nullptr;
+  explicit operator bool() const { return group != nullptr; }
+};
+
+// The group of that name at `ref`; empty, with the error sent, when there is none.
+inline GroupAtKey group_at(server::CommandContext& ctx, const store::KeyRef& ref,
+                           std::string_view key, std::string_view name) {
+  store::Stream* stream = value_at<store::Stream>(ctx, ref);
+  if (ref && stream == nullptr) return {};
+  store::StreamGroup* group = stream == nullptr ? nullptr : stream->find_group(name);
+  if (group == nullptr) no_such_group(ctx, key, name);
+  return {stream, group};
+}
+
+// The group's consumer of that name, who is seen now, and made where there is none.
+inline store::StreamConsumer& consumer_or_new(server::CommandContext& ctx, std::string_view key,
+                                              store::StreamGroup& group, std::string_view name) {
+  store::StreamConsumer* consumer = group.find_consumer(name);
+  if (consumer == nullptr) {
+    consumer = &group.add_consumer(name, ctx.now_ms());
+    ctx.changed(key, server::EventClass::kStream, "xgroup-createconsumer");
+  }
+  consumer->seen_ms = ctx.now_ms();
+  return *consumer;
+}
+
+}  // namespace latchkey::commands

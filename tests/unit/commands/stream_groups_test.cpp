@@ -1,0 +1,229 @@
+#include <catch2/catch.hpp>
+
+#include "commands/groups.h"
+#include "unit/server_fixture.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+struct GroupServer : ServerFixture {
+  GroupServer()
+      : ServerFixture({commands::key_rows(), commands::stream_group_rows(),
+                       commands::stream_info_rows(), commands::stream_pending_rows(),
+                       commands::stream_read_rows(), commands::stream_rows(),
+                       commands::string_rows(), commands::transaction_rows()}) {}
+};
+
+// A stream "s" with entries 1-0 to 5-0 and a group "g" that begins at its start.
+struct FilledServer : GroupServer {
+  FilledServer() : client(*this) {
+    for (int i = 1; i <= 5; ++i) client.run("XADD s " + std::to_string(i) + " n " + digit(i));
+    client.run("XGROUP CREATE s g 0");
+    events();
+    changes();
+  }
+  static std::string digit(int i) { return std::to_string(i); }
+  TestClient client;
+};
+
+std::string entry(int i) {
+  return array({bulk(std::to_string(i) + "-0"), bulks({"n", std::to_string(i)})});
+}
+
+std::string of_stream(std::string_view key, const std::string& entries) {
+  return array({array({bulk(key), entries})});
+}
+
+const std::string kNoGroup =
+    error("NOGROUP No such key 's' or consumer group 'g' in XREADGROUP with GROUP option");
+
+}  // namespace
+
+TEST_CASE("A group gives each entry to one consumer, who sees it again until it is acknowledged",
+          "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  CHECK(client.run("XREADGROUP GROUP g anna COUNT 2 STREAMS s >") ==
+        of_stream("s", array({entry(1), entry(2)})));
+  CHECK(client.run("XREADGROUP GROUP g ben COUNT 1 STREAMS s >") ==
+        of_stream("s", array({entry(3)})));
+  CHECK(server.events() == "xgroup-createconsumer s, xgroup-createconsumer s");
+  CHECK(client.run("XREADGROUP GROUP g anna STREAMS s 0") ==
+        of_stream("s", array({entry(1), entry(2)})));
+  CHECK(client.run("XACK s g 1 1 9") == integer(1));
+  CHECK(client.run("XREADGROUP GROUP g anna STREAMS s 0") == of_stream("s", array({entry(2)})));
+  client.run("XDEL s 2");
+  CHECK(client.run("XREADGROUP GROUP g anna STREAMS s 0") ==
+        of_stream("s", array({array({bulk("2-0"), std::string(kNullArray)})})));
+  CHECK(client.run("XREADGROUP GROUP g anna STREAMS s 2") == of_stream("s", "*0\r\n"));
+}
+
+TEST_CASE("What is read with NOACK is not pending", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XREADGROUP GROUP g anna NOACK STREAMS s >");
+  CHECK(client.run("XPENDING s g") ==
+        array({integer(0), std::string(kNull), std::string(kNull), std::string(kNullArray)}));
+  CHECK(client.run("XREADGROUP GROUP g anna STREAMS s >") == kNullArray);
+}
+
+TEST_CASE("XPENDING tells who holds what, for how long and how often", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XREADGROUP GROUP g anna COUNT 2 STREAMS s >");
+  server.advance_ms(100);
+  client.run("XREADGROUP GROUP g ben COUNT 1 STREAMS s >");
+  server.advance_ms(50);
+  CHECK(client.run("XPENDING s g") == array({integer(3), bulk("1-0"), bulk("3-0"),
+                                             array({bulks({"anna", "2"}), bulks({"ben", "1"})})}));
+  const std::string third = array({bulk("3-0"), bulk("ben"), integer(50), integer(1)});
+  const std::string second = array({bulk("2-0"), bulk("anna"), integer(150), integer(1)});
+  CHECK(client.run("XPENDING s g (1 + 10") == array({second, third}));
+  CHECK(client.run("XPENDING s g - + 10 ben") == array({third}));
+  CHECK(client.run("XPENDING s g IDLE 100 2 + 10") == array({second}));
+  CHECK(client.run("XPENDING s g - + 10 nobody") == "*0\r\n");
+  CHECK(client.run("XPENDING s g - +") == error("ERR syntax error"));
+  CHECK(client.run("XPENDING s nosuch") ==
+        error("NOGROUP No such key 's' or consumer group 'nosuch'"));
+}
+
+TEST_CASE("XCLAIM takes over what has been idle, and drops what is deleted", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XREADGROUP GROUP g anna COUNT 3 STREAMS s >");
+  server.advance_ms(1000);
+  CHECK(client.run("XCLAIM s g ben 1001 1") == "*0\r\n");
+  CHECK(client.run("XCLAIM s g ben 1000 1") == array({entry(1)}));
+  CHECK(client.run("XCLAIM s g ben 0 2 JUSTID IDLE 400 RETRYCOUNT 7") == bulks({"2-0"}));
+  CHECK(client.run("XPENDING s g - + 10 ben") ==
+        array({array({bulk("1-0"), bulk("ben"), integer(0), integer(2)}),
+               array({bulk("2-0"), bulk("ben"), integer(400), integer(7)})}));
+  client.run("XDEL s 3");
+  CHECK(client.run("XCLAIM s g ben 0 3 4") == "*0\r\n");
+  CHECK(client.run("XPENDING s g - + 10 anna") == "*0\r\n");
+  CHECK(client.run("XCLAIM s g ben 0 4 FORCE JUSTID") == bulks({"4-0"}));
+  CHECK(client.run("XCLAIM s g ben 0 4 NOSUCH") ==
+        error("ERR Unrecognized XCLAIM option 'NOSUCH'"));
+}
+
+TEST_CASE("XAUTOCLAIM goes through what is pending in steps", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XREADGROUP GROUP g anna STREAMS s >");
+  client.run("XDEL s 2");
+  CHECK(client.run("XAUTOCLAIM s g ben 0 - COUNT 3") ==
+        array({bulk("4-0"), array({entry(1), entry(3)}), bulks({"2-0"})}));
+  CHECK(client.run("XAUTOCLAIM s g ben 0 4 JUSTID") ==
+        array({bulk("0-0"), bulks({"4-0", "5-0"}), "*0\r\n"}));
+  CHECK(client.run("XAUTOCLAIM s g ben 0 - COUNT 0") == error("ERR COUNT must be > 0"));
+}
+
+TEST_CASE("XGROUP makes, moves and removes groups and consumers", "[stream_groups]") {
+  GroupServer server;
+  TestClient client(server);
+  const std::string no_key = error(
+      "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to "
+      "use the MKSTREAM option to create an empty stream automatically.");
+  CHECK(client.run("XGROUP CREATE s g $") == no_key);
+  CHECK(client.run("XGROUP CREATE s g $ MKSTREAM") == kOk);
+  CHECK(client.run("XGROUP CREATE s g $") == error("BUSYGROUP Consumer Group name already exists"));
+  CHECK(client.run("XGROUP CREATECONSUMER s g c") == integer(1));
+  CHECK(client.run("XGROUP CREATECONSUMER s g c") == integer(0));
+  client.run("XADD s 1 n 1");
+  client.run("XREADGROUP GROUP g c STREAMS s >");
+  CHECK(client.run("XGROUP SETID s g 0") == kOk);
+  CHECK(client.run("XREADGROUP GROUP g d STREAMS s >") == of_stream("s", array({entry(1)})));
+  CHECK(client.run("XGROUP DELCONSUMER s g c") == integer(0));
+  CHECK(client.run("XGROUP DELCONSUMER s g d") == integer(1));
+  CHECK(client.run("XGROUP DESTROY s g") == integer(1));
+  CHECK(client.run("XGROUP DESTROY s g") == integer(0));
+  CHECK(client.run("XGROUP SETID s g 0") ==
+        error("NOGROUP No such consumer group 'g' for key name 's'"));
+  CHECK(server.events() ==
+        "xgroup-create s, xgroup-createconsumer s, xadd s, xgroup-setid s, "
+        "xgroup-createconsumer s, xgroup-delconsumer s, xgroup-delconsumer s, xgroup-destroy s");
+}
+
+TEST_CASE("XINFO GROUPS tells how far a group is behind", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XREADGROUP GROUP g c COUNT 2 STREAMS s >");
+  const auto group = [](const std::string& reads, const std::string& lag) {
+    return "*1\r\n*12\r\n" + bulk("name") + bulk("g") + bulk("consumers") + integer(1) +
+           bulk("pending") + integer(2) + bulk("last-delivered-id") + bulk("2-0") +
+           bulk("entries-read") + reads + bulk("lag") + lag;
+  };
+  CHECK(client.run("XINFO GROUPS s") == group(integer(2), integer(3)));
+  client.run("XDEL s 4");
+  CHECK(client.run("XINFO GROUPS s") == group(integer(2), std::string(kNull)));
+}
+
+TEST_CASE("XINFO CONSUMERS tells when each was seen and active", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XREADGROUP GROUP g c COUNT 1 STREAMS s >");
+  server.advance_ms(30);
+  client.run("XREADGROUP GROUP g c STREAMS s 0");
+  server.advance_ms(5);
+  client.run("XGROUP CREATECONSUMER s g idle");
+  const auto consumer = [](std::string_view name, int pending, int idle, int inactive) {
+    return "*8\r\n" + bulk("name") + bulk(name) + bulk("pending") + integer(pending) +
+           bulk("idle") + integer(idle) + bulk("inactive") + integer(inactive);
+  };
+  CHECK(client.run("XINFO CONSUMERS s g") ==
+        array({consumer("c", 1, 5, 35), consumer("idle", 0, 0, -1)}));
+}
+
+TEST_CASE("XREADGROUP waits for entries that nobody of the group was given", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XGROUP SETID s g $");
+  TestClient first(server);
+  TestClient second(server);
+  CHECK(first.run("XREADGROUP GROUP g anna BLOCK 0 STREAMS s >").empty());
+  CHECK(second.run("XREADGROUP GROUP g ben BLOCK 0 STREAMS s >").empty());
+  client.run("XADD s 6 n 6");
+  CHECK(first.take_output() == of_stream("s", array({entry(6)})));
+  CHECK(second.take_output().empty());
+  client.run("XADD s 7 n 7");
+  CHECK(second.take_output() == of_stream("s", array({entry(7)})));
+}
+
+TEST_CASE("Who waits in a group hears that the group, the stream or its type has gone",
+          "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  TestClient waiting(server);
+  const auto wait = [&] {
+    client.run("DEL s");
+    client.run("XGROUP CREATE s g $ MKSTREAM");
+    REQUIRE(waiting.run("XREADGROUP GROUP g c BLOCK 0 STREAMS s >").empty());
+  };
+  wait();
+  client.run("XGROUP DESTROY s g");
+  CHECK(waiting.take_output() == kNoGroup);
+  wait();
+  client.run("DEL s");
+  CHECK(waiting.take_output() == kNoGroup);
+  wait();
+  client.run("SET s x");
+  CHECK(waiting.take_output() == kWrongType);
+  wait();
+  client.run("XADD other 1 a 1");
+  client.run("RENAME other s");
+  CHECK(waiting.take_output() == kNoGroup);
+}
+
+TEST_CASE("Symbols that mean nothing to a group are refused", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  CHECK(client.run("XREAD STREAMS s >") ==
+        error("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> "
+              "<consumer> option."));
+  CHECK(client.run("XREADGROUP GROUP g c STREAMS s $").substr(0, 30) ==
+        "-ERR The $ ID is meaningless i");
+  CHECK(client.run("XREADGROUP GROUP nosuch c STREAMS s >").substr(0, 8) == "-NOGROUP");
+}
+
+}  // namespace latchkey::tests

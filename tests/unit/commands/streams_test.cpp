@@ -1,0 +1,205 @@
+#include <catch2/catch.hpp>
+
+#include "commands/groups.h"
+#include "unit/server_fixture.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+struct StreamServer : ServerFixture {
+  StreamServer()
+      : ServerFixture({commands::config_rows(), commands::expire_rows(), commands::key_rows(),
+                       commands::object_rows(), commands::stream_info_rows(),
+                       commands::stream_read_rows(), commands::stream_rows(),
+                       commands::string_rows(), commands::transaction_rows()}) {}
+};
+
+std::string entry(std::string_view id, std::initializer_list<std::string_view> fields) {
+  return array({bulk(id), bulks(fields)});
+}
+
+}  // namespace
+
+TEST_CASE("XADD makes ids from the clock, the last id, or as it is told", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  const std::string now = std::to_string(server.now_ms());
+  CHECK(client.run("XADD s 1-1 a 1") == bulk("1-1"));
+  CHECK(client.run("XADD s 1-* a 1") == bulk("1-2"));
+  CHECK(client.run("XADD s 2-* a 1") == bulk("2-0"));
+  CHECK(client.run("XADD s 3 a 1") == bulk("3-0"));
+  CHECK(client.run("XADD s * a 1") == bulk(now + "-0"));
+  CHECK(client.run("XADD s * a 1") == bulk(now + "-1"));
+  CHECK(server.events() == "xadd s, xadd s, xadd s, xadd s, xadd s, xadd s");
+  CHECK(client.run("XADD s 1-1 a 1") ==
+        error("ERR The ID specified in XADD is equal or smaller than the target stream top item"));
+  CHECK(client.run("XADD t 0-0 a 1") ==
+        error("ERR The ID specified in XADD must be greater than 0-0"));
+  CHECK(client.run("XADD t NOMKSTREAM * a 1") == kNull);
+  CHECK(client.run("XADD t 1 a") == error("ERR wrong number of arguments for 'xadd' command"));
+  CHECK(client.run("EXISTS t") == integer(0));
+}
+
+TEST_CASE("The last possible id can be used once", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  const std::string last = "18446744073709551615-18446744073709551615";
+  CHECK(client.run("XADD s " + last + " a 1") == bulk(last));
+  for (const auto* id : {"*", "18446744073709551615-*", "5"}) {
+    CHECK(client.run("XADD s " + std::string(id) + " a 1") ==
+          error("ERR The stream has exhausted the last possible ID, unable to add more items"));
+  }
+}
+
+TEST_CASE("A refused id leaves no key behind", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  CHECK(client.run("XADD s abc a 1") ==
+        error("ERR Invalid stream ID specified as stream command argument"));
+  CHECK(client.run("EXISTS s") == integer(0));
+  client.run("SET text x");
+  CHECK(client.run("XADD text * a 1") == kWrongType);
+}
+
+TEST_CASE("XRANGE and XREVRANGE give entries between two ids, which may be left out", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("XADD s 1-1 a 1");
+  client.run("XADD s 1-2 b 2 c -3");
+  client.run("XADD s 2-1 a x");
+  CHECK(client.run("XRANGE s 1 1") ==
+        array({entry("1-1", {"a", "1"}), entry("1-2", {"b", "2", "c", "-3"})}));
+  CHECK(client.run("XRANGE s (1-1 + COUNT 1") == array({entry("1-2", {"b", "2", "c", "-3"})}));
+  CHECK(client.run("XREVRANGE s + - COUNT 1") == array({entry("2-1", {"a", "x"})}));
+  CHECK(client.run("XREVRANGE s (2-1 (1-1") == array({entry("1-2", {"b", "2", "c", "-3"})}));
+  CHECK(client.run("XRANGE s - + COUNT 0") == kNullArray);
+  CHECK(client.run("XRANGE nosuch - + COUNT 0") == "*0\r\n");
+  CHECK(client.run("XRANGE s - (0-0") == error("ERR invalid end ID for the interval"));
+}
+
+TEST_CASE("XDEL deletes nothing when one of the ids is none", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("XADD s 1 a 1");
+  client.run("XADD s 2 a 1");
+  server.changes();
+  CHECK(client.run("XDEL s 1 abc") ==
+        error("ERR Invalid stream ID specified as stream command argument"));
+  CHECK(client.run("XLEN s") == integer(2));
+  CHECK(client.run("XDEL s 1 2 2 9") == integer(2));
+  CHECK(server.changes() == 2);
+  CHECK(server.events() == "xadd s, xadd s, xdel s");
+  CHECK(client.run("XLEN s") == integer(0));
+  CHECK(client.run("TYPE s") == status("stream"));
+  CHECK(client.run("OBJECT ENCODING s") == bulk("stream"));
+}
+
+TEST_CASE("XADD and XTRIM trim by length or id, exactly or not", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("CONFIG SET stream-node-max-entries 3");
+  for (int i = 1; i <= 10; ++i) client.run("XADD s " + std::to_string(i) + " a 1");
+  server.events();
+  CHECK(client.run("XADD s MAXLEN ~ 8 11 a 1") == bulk("11-0"));
+  CHECK(client.run("XLEN s") == integer(8));
+  CHECK(server.events() == "xadd s, xtrim s");
+  CHECK(client.run("XTRIM s MAXLEN = 7") == integer(1));
+  CHECK(client.run("XTRIM s MINID 9") == integer(4));
+  CHECK(client.run("XTRIM s MAXLEN ~ 0 LIMIT 1") == integer(0));
+  CHECK(client.run("XTRIM s MAXLEN 1 LIMIT 1") ==
+        error("ERR syntax error, LIMIT cannot be used without the special ~ option"));
+  CHECK(client.run("XTRIM s MAXLEN 5 MINID 5") ==
+        error("ERR syntax error, MAXLEN and MINID options at the same time are not compatible"));
+}
+
+TEST_CASE("XSETID moves the last id, but not before what is there", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("XADD s 5 a 1");
+  CHECK(client.run("XSETID s 4") ==
+        error("ERR The ID specified in XSETID is smaller than the target stream top item"));
+  CHECK(client.run("XSETID s 9 ENTRIESADDED 0") ==
+        error("ERR The entries_added specified in XSETID is smaller than the target stream "
+              "length"));
+  CHECK(client.run("XSETID s 9 ENTRIESADDED 7 MAXDELETEDID 3") == kOk);
+  CHECK(client.run("XADD s 8 a 1") ==
+        error("ERR The ID specified in XADD is equal or smaller than the target stream top item"));
+  CHECK(client.run("XSETID nosuch 1") == error("ERR no such key"));
+}
+
+TEST_CASE("XREAD gives what is behind an id, and the last entry for +", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("XADD s 1 a 1");
+  client.run("XADD s 2 a 2");
+  CHECK(client.run("XREAD STREAMS s nosuch 1 0") ==
+        array({array({bulk("s"), array({entry("2-0", {"a", "2"})})})}));
+  CHECK(client.run("XREAD STREAMS s +") ==
+        array({array({bulk("s"), array({entry("2-0", {"a", "2"})})})}));
+  CHECK(client.run("XREAD STREAMS s $") == kNullArray);
+  CHECK(client.run("XREAD STREAMS s") ==
+        error("ERR wrong number of arguments for 'xread' command"));
+  TestClient newer(server, 3);
+  CHECK(newer.run("XREAD COUNT 1 STREAMS s 0") ==
+        "%1\r\n" + bulk("s") + array({entry("1-0", {"a", "1"})}));
+}
+
+TEST_CASE("XREAD waits for what is added behind the id that $ stood for", "[streams]") {
+  StreamServer server;
+  TestClient waiting(server);
+  TestClient other(server);
+  other.run("XADD s 5 a 1");
+  CHECK(waiting.run("XREAD BLOCK 0 STREAMS s other $ 7").empty());
+  other.run("XADD other 6 a 1");
+  CHECK(waiting.take_output().empty());
+  other.run("XADD s 6 b 2");
+  CHECK(waiting.take_output() == array({array({bulk("s"), array({entry("6-0", {"b", "2"})})})}));
+}
+
+TEST_CASE("XREAD gives up when its time is over, and does not wait in a transaction", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  CHECK(client.run("XREAD BLOCK 20 STREAMS s 0").empty());
+  server.advance_ms(21);
+  server.tick();
+  CHECK(client.take_output() == kNullArray);
+  client.run("MULTI");
+  client.run("XREAD BLOCK 0 STREAMS s 0");
+  CHECK(client.run("EXEC") == array({std::string(kNullArray)}));
+}
+
+TEST_CASE("XINFO STREAM tells what a stream is made of", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("CONFIG SET stream-node-max-entries 1");
+  client.run("XADD s 1-1 a 1");
+  client.run("XADD s 1-2 a 2");
+  client.run("XADD s 300-0 a 3");
+  client.run("XDEL s 1-2");
+  const std::string head = bulk("length") + integer(2) + bulk("radix-tree-keys") + integer(2) +
+                           bulk("radix-tree-nodes") + integer(6) + bulk("last-generated-id") +
+                           bulk("300-0") + bulk("max-deleted-entry-id") + bulk("1-2") +
+                           bulk("entries-added") + integer(3) + bulk("recorded-first-entry-id") +
+                           bulk("1-1");
+  CHECK(client.run("XINFO STREAM s") == "*20\r\n" + head + bulk("groups") + integer(0) +
+                                            bulk("first-entry") + entry("1-1", {"a", "1"}) +
+                                            bulk("last-entry") + entry("300-0", {"a", "3"}));
+  CHECK(client.run("XINFO STREAM s FULL COUNT 1") == "*18\r\n" + head + bulk("entries") +
+                                                         array({entry("1-1", {"a", "1"})}) +
+                                                         bulk("groups") + "*0\r\n");
+  CHECK(client.run("XINFO STREAM s NOSUCH") ==
+        error("ERR unknown subcommand or wrong number of arguments for 'STREAM'. Try XINFO "
+              "HELP."));
+}
+
+TEST_CASE("A copied stream goes its own way", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("XADD s 1 a 1");
+  CHECK(client.run("COPY s t") == integer(1));
+  client.run("XDEL s 1");
+  CHECK(client.run("XRANGE t - +") == array({entry("1-0", {"a", "1"})}));
+}
+
+}  // namespace latchkey::tests
