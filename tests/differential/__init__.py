@@ -3,7 +3,8 @@
     values.py    kinds of words: keys, values, numbers, deadlines, and thresholds of encodings
     grammar.py   templates of commands, and how one becomes words
     rows.py      a command as data: its template, and how its replies compare
-    commands.py  the commands, by themes; lists.py, hashes.py, sets.py and sorted_sets.py have those of collections
+    commands.py  the commands, by themes; lists.py, hashes.py, sets.py, sorted_sets.py and stream_values.py have those of
+                 collections
     scripts.py   Lua scripts as data
     streams.py   what a stream is, and how one is generated from a seed
     resp.py      requests to bytes, bytes to replies

@@ -79,6 +79,13 @@ def near_each_ms(ours, theirs):
     return _each(ours, theirs, near_ms)
 
 
+def near_deep_ms(ours, theirs):
+    """Numbers somewhere within that a clock may have given."""
+    if ours.raw == theirs.raw or near_ms(ours, theirs):
+        return True
+    return _each(ours, theirs, near_deep_ms)
+
+
 def _unordered(reply):
     if not isinstance(reply.value, list):
         return reply.raw

@@ -200,6 +200,46 @@ def either_set(rng):
     return (own_set if rng.random() < 0.2 else own_zset)(rng)
 
 
+own_stream = keys_of(b"t", 3)
+
+
+def new_id(rng):
+    """An id above those before, mostly."""
+    if rng.random() < 0.1:
+        return entry_id(rng)
+    rng.last_stream_ms = getattr(rng, "last_stream_ms", 0) + rng.choice([0, 0, 1, 1, 2, 300])
+    return b"%d-%s" % (rng.last_stream_ms, b"*" if rng.random() < 0.7 else b"%d" % rng.randrange(20))
+
+
+def entry_id(rng):
+    """An id that an entry may have."""
+    if rng.random() < 0.1:
+        return rng.choice([b"0", b"0-0", b"0-1", b"007", b"+7", b"5-", b"-", b"+", b"abc", b"", b"1-1-1", b"-1", b"1--05",
+                           b"18446744073709551615", b"18446744073709551616", b"18446744073709551615-18446744073709551615",
+                           b"1-18446744073709551615", b"5-*"])
+    ms = max(0, getattr(rng, "last_stream_ms", 0) - rng.choice([0, 1, 2, 3, 5, 10, 20]))
+    return b"%d" % ms if rng.random() < 0.2 else b"%d-%d" % (ms, rng.choice([0, 0, 0, 1, 1, 2, 3, 10]))
+
+
+def id_bound(rng):
+    kind = rng.random()
+    return rng.choice([b"-", b"+"]) if kind < 0.4 else (b"(" if kind < 0.55 else b"") + entry_id(rng)
+
+
+def entry(rng):
+    names = rng.choice([[b"a"], [b"a", b"b"], [b"a", b"b"], [b"b", b"a", b"1"], [element(rng)]])
+    return [word for name in names for word in (name, element(rng))]
+
+
+def trim(rng):
+    how = rng.choice([b"MAXLEN", b"MINID"])
+    words = [how, *rng.choice([[], [b"="], [b"~"], [b"~"]])]
+    words.append(entry_id(rng) if how == b"MINID" else rng.choice([b"0", b"1", b"3", b"10", b"20", b"-1", b"abc"]))
+    if rng.random() < 0.3:
+        words += [b"LIMIT", rng.choice([b"0", b"1", b"3", b"10", b"-1", b"abc"])]
+    return words
+
+
 # Settings that say when a collection changes its encoding, each with small values and with others; its default is the first of these.
 THRESHOLDS = {
     b"list-compress-depth": ([0, 1, 1, 2, 3], [0, 1]),
@@ -211,6 +251,8 @@ THRESHOLDS = {
     b"set-max-listpack-value": ([0, 1, 3, 8, 20], [64, 30]),
     b"zset-max-listpack-entries": ([0, 1, 2, 4, 8], [128, 20]),
     b"zset-max-listpack-value": ([0, 1, 3, 8, 20], [64, 30]),
+    b"stream-node-max-entries": ([1, 2, 3, 5], [100, 0, 20]),
+    b"stream-node-max-bytes": ([1, 40, 100, 300], [4096, 0]),
 }
 DEFAULTS = {name: usual[0] for name, (_, usual) in THRESHOLDS.items()}
 COMPACT = {name: 1000000 for name in THRESHOLDS} | {b"list-max-listpack-size": 128, b"list-compress-depth": 0}
@@ -266,6 +308,17 @@ KINDS = {
                           choose(-1, "#-1", 2**32, "#4294967296", 2**63, "#9223372036854775808", "abc", "", "#", "#x", "+1", 100000), 0.06),
     "field_number": often(lambda rng: b"%d" % rng.randrange(-rng.choice([2, 20, 300, 70000]), rng.choice([3, 20, 300, 70000])),
                           choose(2**63 - 1, -(2**63), 2**62, 2**31, 2**32 - 1, -(2**31) - 1, 2**63, "abc", "", "1.5"), 0.15),
+    "stream": own_stream,
+    "new_id": new_id,
+    "entry_id": entry_id,
+    "id_bound": id_bound,
+    "entry": entry,
+    "trim": trim,
+    "group": often(choose("g0", "g0", "g1"), choose("nosuch", ""), 0.05),
+    "consumer": choose("c0", "c0", "c1", "c2", ""),
+    "reads": often(choose(0, 1, 5, 100), choose(-1, -2, "abc", 2**63, 2**63 - 1), 0.15),
+    "idle": often(choose(0, 0, 0, 3600000), choose(-1, "abc", "", 2**63 - 1), 0.1),
+    "wait_ms": often(choose(10, 1, 20), choose(-1, "abc", "", "1.5", 2**63 - 1), 0.2),
     "other": choose("l0", "h0", "s0", "z0", "k0"),
     "element": element,
     "elements": elements,
