@@ -98,7 +98,11 @@ void xgroup_setid(CommandContext& ctx) {
   const GroupAtKey found = find_named_group(ctx, ref);
   if (!found) return;
   StreamId id;
-  if (!read_place(ctx, ctx.args[4], found.stream, &id)) return;
+  if (ctx.args[4] == "+") {
+    id = StreamId::max();
+  } else if (ctx.args[4] != "-" && !read_place(ctx, ctx.args[4], found.stream, &id)) {
+    return;
+  }
   found.group->last_delivered = id;
   found.group->entries_read = request.entries_read;
   ctx.changed(ctx.args[2], EventClass::kStream, "xgroup-setid");

@@ -272,14 +272,18 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
     for (const Source& source : sources)
       consumer_or_new(ctx, source.key, *source.group, request.consumer);
   }
-  const auto ready =
-      static_cast<size_t>(std::count_if(sources.begin(), sources.end(), has_something));
-  if (ready == 0)
+  if (std::none_of(sources.begin(), sources.end(), has_something))
     return request.may_wait ? wait_for_entries(ctx, request, sources) : ctx.reply.null_array();
-  ctx.reply.is_resp3() ? ctx.reply.map(ready) : ctx.reply.array(ready);
-  for (const Source& source : sources) {
-    if (has_something(source)) send_source(ctx, request, source);
+  const resp::ReplyBuilder::Later later = ctx.reply.later();
+  size_t sent = 0;
+  for (Source& source : sources) {
+    // A stream that is named twice has nothing new the second time.
+    if (source.is_new) source.after = source.group->last_delivered;
+    if (!has_something(source)) continue;
+    send_source(ctx, request, source);
+    ++sent;
   }
+  ctx.reply.is_resp3() ? ctx.reply.map_later(later, sent) : ctx.reply.array_later(later, sent);
 }
 
 void xread(CommandContext& ctx) {

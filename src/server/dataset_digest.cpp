@@ -91,9 +91,15 @@ void take_in_elements_of(Digest& digest, const store::Entry& entry) {
   take_in_elements(digest, static_cast<const V&>(*entry.value()));
 }
 
+// The reference counts the types of modules before streams.
+uint32_t type_number(store::Type type) {
+  constexpr uint32_t kStreamNumber = 6;
+  return type == store::Type::kStream ? kStreamNumber : static_cast<uint32_t>(type);
+}
+
 void take_in_value(Digest& digest, const store::Entry& entry) {
   char scratch[32];
-  take_in(digest, static_cast<uint32_t>(entry.type()));
+  take_in(digest, type_number(entry.type()));
   switch (entry.type()) {
     case store::Type::kString:
       take_in(digest, entry.string(scratch));

@@ -141,15 +141,15 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
                       make_room();
                       return true;
                     });
-  config_.on_change(
-      {"hash-max-listpack-entries", "hash-max-listpack-value", "set-max-intset-entries",
-       "set-max-listpack-entries", "set-max-listpack-value", "zset-max-listpack-entries",
-       "zset-max-listpack-value", "list-max-listpack-size", "list-compress-depth",
-       "min-replicas-to-write", "min-replicas-max-lag"},
-      [this](std::string*) {
-        apply_settings();
-        return true;
-      });
+  config_.on_change({"hash-max-listpack-entries", "hash-max-listpack-value",
+                     "set-max-intset-entries", "set-max-listpack-entries", "set-max-listpack-value",
+                     "zset-max-listpack-entries", "zset-max-listpack-value",
+                     "list-max-listpack-size", "list-compress-depth", "stream-node-max-bytes",
+                     "stream-node-max-entries", "min-replicas-to-write", "min-replicas-max-lag"},
+                    [this](std::string*) {
+                      apply_settings();
+                      return true;
+                    });
   config_.on_change({"requirepass"}, [this](std::string*) {
     password_changed(*this);
     return true;

@@ -113,9 +113,9 @@ size_t StreamNode::deleted() const {
   return static_cast<size_t>(integer_at(pack_.next(pack_.first())));
 }
 
-size_t StreamNode::encoded_size(StreamFields fields) {
+size_t StreamNode::text_size(StreamFields fields) {
   size_t bytes = 0;
-  for (const std::string_view text : fields) bytes += Listpack::encoded_size(text);
+  for (const std::string_view text : fields) bytes += text.size();
   return bytes;
 }
 
@@ -181,6 +181,12 @@ StreamNode::Entry StreamNode::previous(const Entry& entry) const {
   if (elements == 0) return {};
   for (auto left = elements; left > 0; --left) at = pack_.previous(at);
   return entry_at(at);
+}
+
+StreamNode::Entry StreamNode::last_kept() const {
+  Entry entry = last();
+  while (entry && entry.deleted) entry = previous(entry);
+  return entry;
 }
 
 // --- Changing -----------------------------------------------------------------------------------

@@ -65,8 +65,8 @@ class StreamNode {
   size_t memory_usage() const { return sizeof(*this) + pack_.memory_usage(); }
   const Listpack& pack() const { return pack_; }
 
-  // Bytes of the fields and values as elements: what the node grows by, about.
-  static size_t encoded_size(StreamFields fields);
+  // Bytes of the fields and values: what the node grows by, about.
+  static size_t text_size(StreamFields fields);
   // Whether a node of so many bytes has room for an entry with these fields; without the second, a
   // node of its own.
   static bool can_hold(StreamFields fields, size_t bytes = 0);
@@ -79,6 +79,8 @@ class StreamNode {
   Entry last() const;
   Entry next(const Entry& entry) const;
   Entry previous(const Entry& entry) const;
+  // The last one that is not deleted.
+  Entry last_kept() const;
 
   // Calls fn(field, value), both Listpack::Element.
   template <typename Fn>

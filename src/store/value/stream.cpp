@@ -48,7 +48,7 @@ StreamNode& Stream::node_for_append(StreamId id, StreamFields fields, const Valu
                                   ? Listpack::kMaxBytes
                                   : std::min(limits.stream_node_max_bytes, Listpack::kMaxBytes);
     const size_t most_entries = limits.stream_node_max_entries;
-    const bool full = node.byte_size() + StreamNode::encoded_size(fields) >= most_bytes ||
+    const bool full = node.byte_size() + StreamNode::text_size(fields) >= most_bytes ||
                       !StreamNode::can_hold(fields, node.byte_size()) ||
                       (most_entries != 0 && node.count() + node.deleted() >= most_entries);
     if (!full) return node;
@@ -134,7 +134,7 @@ size_t Stream::trim(const StreamTrim& trim) {
     const size_t count = node.count();
     if (trim.limit != 0 && before - length_ + count > trim.limit) break;
     const bool whole =
-        by_length ? length_ - count >= trim.max_length : node.last().id < trim.min_id;
+        by_length ? length_ - count >= trim.max_length : node.last_kept().id < trim.min_id;
     if (whole) {
       position = destroy(position);
       length_ -= count;
@@ -236,8 +236,11 @@ void Stream::advance(StreamGroup& group, StreamId id) const {
 
 std::optional<int64_t> Stream::lag(const StreamGroup& group) const {
   const auto added = static_cast<int64_t>(entries_added_);
-  if (added == 0) return 0;
-  if (group.entries_read != StreamGroup::kUnknownReads && group.last_delivered >= first_id_ &&
+  if (added == 0 || length_ == 0) return 0;
+  // All that there is lies ahead, without a hole.
+  if (group.last_delivered < first_id_ && max_deleted_id_ < first_id_)
+    return static_cast<int64_t>(length_);
+  if (group.entries_read != StreamGroup::kUnknownReads &&
       !may_lack_entries_from(group.last_delivered))
     return added - group.entries_read;
   const std::optional<int64_t> read = count_ever_added_to(group.last_delivered);

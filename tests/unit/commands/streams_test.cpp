@@ -106,6 +106,7 @@ TEST_CASE("XADD and XTRIM trim by length or id, exactly or not", "[streams]") {
   CHECK(server.events() == "xadd s, xtrim s");
   CHECK(client.run("XTRIM s MAXLEN = 7") == integer(1));
   CHECK(client.run("XTRIM s MINID 9") == integer(4));
+  CHECK(client.run("XTRIM s MAXLEN ~ 0 LIMIT 1") == integer(1));
   CHECK(client.run("XTRIM s MAXLEN ~ 0 LIMIT 1") == integer(0));
   CHECK(client.run("XTRIM s MAXLEN 1 LIMIT 1") ==
         error("ERR syntax error, LIMIT cannot be used without the special ~ option"));

@@ -144,8 +144,9 @@ TEST_CASE("Trimming removes the oldest entries, exactly or by whole nodes", "[st
   CHECK(fixture.stream.trim(to_length(0, true, 4)) == 3);
   CHECK(fixture.stream.trim(from_id(9)) == 2);
   CHECK(fixture.ids() == "9 10");
-  CHECK(fixture.stream.trim(from_id(10, true)) == 0);
-  CHECK(fixture.stream.trim(from_id(11)) == 2);
+  CHECK(fixture.stream.trim(from_id(9, true)) == 0);
+  CHECK(fixture.stream.trim(from_id(10, true)) == 1);
+  CHECK(fixture.stream.trim(from_id(11)) == 1);
   CHECK(fixture.stream.nodes() == 0);
   CHECK(fixture.stream.first_id().is_zero());
   CHECK(fixture.stream.last_id() == StreamId{10, 0});
