@@ -223,8 +223,8 @@ class Piece {
   }
   void keep_single_ones() {
     char again[kPiece] = {};
-    clear();
-    for (const std::string_view source : sources_) {
+    set_to_first();
+    for (const std::string_view source : sources_.subspan(1)) {
       const std::string_view more = part_of(source);
       size_t i = 0;
       for (; i + sizeof(Lanes) <= more.size(); i += sizeof(Lanes)) {
