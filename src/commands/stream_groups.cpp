@@ -9,6 +9,8 @@
 #include "commands/typed_key.h"
 #include "server/command_context.h"
 #include "server/help.h"
+#include "server/server.h"
+#include "server/watch.h"
 
 namespace latchkey::commands {
 
@@ -25,7 +27,20 @@ struct PlaceRequest {
   int64_t entries_read = StreamGroup::kUnknownReads;
 };
 
+void wrong_subcommand_arguments(CommandContext& ctx) {
+  std::string error = "ERR unknown subcommand or wrong number of arguments for '";
+  error.append(ctx.args[1]).append("'. Try XGROUP HELP.");
+  ctx.reply.error(error);
+}
+
 bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* request) {
+  // As many words as there are when each option is given once; the same ones again are refused by
+  // their number only.
+  constexpr size_t kMostWords = 2;
+  if (ctx.args.size() > 5 + kMostWords + (may_make_key ? 1 : 0)) {
+    wrong_subcommand_arguments(ctx);
+    return false;
+  }
   for (ArgReader options(ctx.args, 5); options.more();) {
     std::string_view text;
     if (may_make_key && options.word("MKSTREAM")) {
@@ -37,9 +52,7 @@ bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* re
         return false;
       }
     } else {
-      std::string error = "ERR unknown subcommand or wrong number of arguments for '";
-      error.append(ctx.args[1]).append("'. Try XGROUP HELP.");
-      ctx.reply.error(error);
+      wrong_subcommand_arguments(ctx);
       return false;
     }
   }
@@ -85,7 +98,11 @@ void xgroup_create(CommandContext& ctx) {
   if (!read_place(ctx, ctx.args[4], stream, &id)) return;
   if (stream != nullptr && stream->find_group(name) != nullptr)
     return ctx.reply.error("BUSYGROUP Consumer Group name already exists");
-  if (stream == nullptr) stream = value_or_new<Stream>(ctx, ref);
+  if (stream == nullptr) {
+    stream = value_or_new<Stream>(ctx, ref);
+    // To them the key is new, while a group is no change.
+    ctx.server.watches().key_changed(ctx.db, key, EventClass::kNewKey, "new");
+  }
   stream->add_group(name, id, request.entries_read);
   ctx.changed(key, EventClass::kStream, "xgroup-create");
   ctx.reply.ok();

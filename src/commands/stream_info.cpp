@@ -208,12 +208,12 @@ void xinfo_stream(CommandContext& ctx) {
   ArgReader options(ctx.args, 3);
   if (!options.more()) return reply_summary(ctx, *stream);
   if (!options.word("FULL")) return wrong_subcommand_arguments(ctx);
-  std::string_view text;
-  if (options.word("COUNT", &text)) {
+  if (options.more()) {
+    std::string_view text;
+    if (!options.word("COUNT", &text) || options.more()) return wrong_subcommand_arguments(ctx);
     if (!ctx.read_int64(text, &count)) return;
     if (count < 0) count = kDefaultCount;
   }
-  if (options.more()) return wrong_subcommand_arguments(ctx);
   reply_in_full(ctx, *stream, static_cast<size_t>(count));
 }
 

@@ -1,6 +1,7 @@
-"""Streams (the type; what is sent is a stream too, see streams.py). Ids are never the clock's: the two servers would part."""
+"""Streams (the type; what is sent is a stream too, see streams.py). Ids are never the clock's: the two servers would part.
+What replies with maps is not called by scripts: these have no order in Lua."""
 
-from .rows import blocking, call, shared
+from .rows import Row, blocking, call, shared
 
 ENTRIES = [
     call("XADD <stream> <new_id> <entry>"),
@@ -18,13 +19,13 @@ ENTRIES = [
     call("XTRIM <stream> (MAXLEN|MINID|LIMIT|~|=|5|<word>)+"),
     call("XSETID <stream> <new_id>"),
     call("XSETID <stream> <new_id> [ENTRIESADDED <reads>] [MAXDELETEDID <entry_id>]"),
-    call("XREAD [COUNT <pops>] STREAMS <stream> (<entry_id>|0|$|+)"),
-    call("XREAD [COUNT <pops>] STREAMS <stream> <stream> <entry_id> (0|$|+|<word>)"),
-    call("XREAD (COUNT 1|BLOCK abc|NOACK|GROUP g c|<word>)+ STREAMS <stream> 0"),
-    call("XINFO STREAM <stream>"),
-    call("XINFO STREAM <stream>"),
-    call("XINFO STREAM <stream> FULL [COUNT <pops>]", "near_deep_ms"),
-    call("XINFO STREAM <stream> (FULL|COUNT|<word>)+", "near_deep_ms"),
+    Row("XREAD [COUNT <pops>] STREAMS <stream> (<entry_id>|0|$|+)"),
+    Row("XREAD [COUNT <pops>] STREAMS <stream> <stream> <entry_id> (0|$|+|<word>)"),
+    Row("XREAD (COUNT 1|BLOCK abc|NOACK|GROUP g c|<word>)+ STREAMS <stream> 0"),
+    Row("XINFO STREAM <stream>"),
+    Row("XINFO STREAM <stream>"),
+    Row("XINFO STREAM <stream> FULL [COUNT <pops>]", "near_deep_ms"),
+    Row("XINFO STREAM <stream> (FULL|COUNT|<word>)+", "near_deep_ms"),
 ]
 
 GROUPS = [
@@ -36,11 +37,11 @@ GROUPS = [
     call("XGROUP CREATECONSUMER <stream> <group> <consumer>"),
     call("XGROUP DELCONSUMER <stream> <group> <consumer>"),
     call("XGROUP NOSUCH <stream>"),
-    call("XREADGROUP GROUP <group> <consumer> [COUNT <pops>] [NOACK] STREAMS <stream> >"),
-    call("XREADGROUP GROUP <group> <consumer> [COUNT <pops>] [NOACK] STREAMS <stream> >"),
-    call("XREADGROUP GROUP <group> <consumer> [COUNT <pops>] STREAMS <stream> (<entry_id>|0|$|+)"),
-    call("XREADGROUP GROUP <group> <consumer> STREAMS <stream> <stream> > (0|>)"),
-    call("XREADGROUP (GROUP g0 c0|COUNT 1|NOACK|<word>)+ STREAMS <stream> >"),
+    Row("XREADGROUP GROUP <group> <consumer> [COUNT <pops>] [NOACK] STREAMS <stream> >"),
+    Row("XREADGROUP GROUP <group> <consumer> [COUNT <pops>] [NOACK] STREAMS <stream> >"),
+    Row("XREADGROUP GROUP <group> <consumer> [COUNT <pops>] STREAMS <stream> (<entry_id>|0|$|+)"),
+    Row("XREADGROUP GROUP <group> <consumer> STREAMS <stream> <stream> > (0|>)"),
+    Row("XREADGROUP (GROUP g0 c0|COUNT 1|NOACK|<word>)+ STREAMS <stream> >"),
     call("XACK <stream> <group> <entry_id>+"),
     call("XACK <stream> <group> <entry_id>+"),
     call("XPENDING <stream> <group>"),
@@ -51,9 +52,9 @@ GROUPS = [
     call("XCLAIM <stream> <group> <consumer> 0 <entry_id>+ (FORCE|JUSTID|IDLE|TIME 5|RETRYCOUNT abc|<word>)+"),
     call("XAUTOCLAIM <stream> <group> <consumer> <idle> <id_bound> [COUNT <pops>] [JUSTID]"),
     call("XAUTOCLAIM <stream> <group> <consumer> 0 0 (COUNT 2|JUSTID|COUNT|<word>)+"),
-    call("XINFO GROUPS <stream>"),
-    call("XINFO CONSUMERS <stream> <group>", "near_deep_ms"),
-    call("XINFO NOSUCH <stream>"),
+    Row("XINFO GROUPS <stream>"),
+    Row("XINFO CONSUMERS <stream> <group>", "near_deep_ms"),
+    Row("XINFO NOSUCH <stream>"),
 ]
 
 BLOCKING = [

@@ -202,7 +202,8 @@ class Session {
     require(read_range(*stream_, {}, true) == model_);
     require(stream_->memory_usage() > 0);
     size_t owned = 0;
-    for (const auto& [name, consumer] : group().consumers()) {
+    for (const auto& [_, consumer] : group().consumers()) {
+      const std::string& name = consumer->name;
       consumer->pending.for_each([&](const PendingEntry* entry) {
         require(pending_.at(entry->id) == name);
         ++owned;
