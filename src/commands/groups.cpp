@@ -43,6 +43,7 @@ void add_all(server::CommandTable& table) {
   table.add(stream_info_rows());
   table.add(stream_pending_rows());
   table.add(stream_read_rows());
+  table.add(stream_reference_rows());
   table.add(stream_rows());
   table.add(string_batch_rows());
   table.add(string_condition_rows());

@@ -52,6 +52,7 @@ std::span<const server::CommandRow> stream_group_rows();
 std::span<const server::CommandRow> stream_info_rows();
 std::span<const server::CommandRow> stream_pending_rows();
 std::span<const server::CommandRow> stream_read_rows();
+std::span<const server::CommandRow> stream_reference_rows();
 std::span<const server::CommandRow> stream_rows();
 std::span<const server::CommandRow> string_batch_rows();
 std::span<const server::CommandRow> string_condition_rows();

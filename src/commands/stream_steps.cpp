@@ -15,6 +15,7 @@ using store::Stream;
 using store::StreamEntry;
 using store::StreamId;
 using store::StreamRange;
+using store::StreamReferences;
 using store::StreamTrim;
 
 namespace {
@@ -113,6 +114,20 @@ bool read_stream_range(CommandContext& ctx, std::string_view first, std::string_
   return true;
 }
 
+bool read_stream_references(ArgReader& words, StreamReferences* references, bool* told) {
+  if (words.word("KEEPREF")) {
+    *references = StreamReferences::kKeep;
+  } else if (words.word("DELREF")) {
+    *references = StreamReferences::kDelete;
+  } else if (words.word("ACKED")) {
+    *references = StreamReferences::kAcknowledged;
+  } else {
+    return false;
+  }
+  *told = true;
+  return true;
+}
+
 // --- Trimming -----------------------------------------------------------------------------------
 
 StreamTrimReader::Step StreamTrimReader::take_threshold(ArgReader& words, StreamTrim::By by) {
@@ -143,6 +158,12 @@ StreamTrimReader::Step StreamTrimReader::take_threshold(ArgReader& words, Stream
 }
 
 StreamTrimReader::Step StreamTrimReader::take(ArgReader& words) {
+  const bool repeated = references_told_;
+  if (read_stream_references(words, &options_.trim.references, &references_told_)) {
+    if (!repeated) return Step::kTaken;
+    ctx_.syntax_error();
+    return Step::kFailed;
+  }
   if (words.left() < 2) return Step::kNotMine;
   if (is_word(words.peek(), "MAXLEN")) return take_threshold(words, StreamTrim::By::kMaxLength);
   if (is_word(words.peek(), "MINID")) return take_threshold(words, StreamTrim::By::kMinId);

@@ -31,6 +31,11 @@ bool read_new_stream_id(server::CommandContext& ctx, std::string_view text, stor
 bool read_stream_range(server::CommandContext& ctx, std::string_view first, std::string_view last,
                        store::StreamRange* range);
 
+// Steps over KEEPREF, DELREF or ACKED and sets what it says; `*told` says that there was one. False
+// when the next word is none of them.
+bool read_stream_references(server::ArgReader& words, store::StreamReferences* references,
+                            bool* told);
+
 // The sum of what StreamTrim says and what XADD says besides.
 struct StreamTrimOptions {
   bool given = false;
@@ -41,7 +46,8 @@ class StreamTrimReader {
  public:
   explicit StreamTrimReader(server::CommandContext& ctx) : ctx_(ctx) {}
   enum class Step : uint8_t { kTaken, kNotMine, kFailed };
-  // Takes MAXLEN, MINID and LIMIT with what belongs to them. kFailed with the error sent.
+  // Takes MAXLEN, MINID and LIMIT with what belongs to them, KEEPREF, DELREF and ACKED. kFailed
+  // with the error sent.
   Step take(server::ArgReader& words);
   // To be called when all words are read; false with the error sent.
   bool finish(StreamTrimOptions* options);
@@ -52,6 +58,7 @@ class StreamTrimReader {
   server::CommandContext& ctx_;
   StreamTrimOptions options_;
   bool limited_ = false;
+  bool references_told_ = false;
 };
 
 // --- Replying -----------------------------------------------------------------------------------

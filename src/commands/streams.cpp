@@ -248,7 +248,8 @@ void xsetid(CommandContext& ctx) {
 constexpr CommandRow kStreamRows[] = {
     {"XADD",
      xadd,
-     "key [NOMKSTREAM]@6.2.0 [trim={strategy=MAXLEN|MINID@6.2.0} "
+     "key [NOMKSTREAM]@6.2.0 [condition=KEEPREF|DELREF|ACKED]@8.2.0 "
+     "[trim={strategy=MAXLEN|MINID@6.2.0} "
      "[operator=equal==|approximately=~] threshold [LIMIT count]@6.2.0] {id-selector=auto-id=*|id} "
      "{data=field value}...",
      kWrite | kDenyOom | kFast,
@@ -306,7 +307,7 @@ constexpr CommandRow kStreamRows[] = {
     {"XTRIM",
      xtrim,
      "key {trim={strategy=MAXLEN|MINID@6.2.0} [operator=equal==|approximately=~] threshold [LIMIT "
-     "count]@6.2.0}",
+     "count]@6.2.0} [condition=KEEPREF|DELREF|ACKED]@8.2.0",
      kWrite,
      keys(1).rw().remove(),
      kAclStream,

@@ -232,7 +232,7 @@ READERS = {
 
 
 # Documented with what newer versions than the reference added.
-GROWN = {"bitop", "set"}
+GROWN = {"bitop", "set", "xadd", "xtrim"}
 
 
 CHANCE = {"spop", "srandmember", "hrandfield", "zrandmember"}

@@ -104,14 +104,17 @@ class StreamNode {
 
   // Marks the entry. REQUIRES: it is not marked.
   void erase(const Entry& entry);
-  // Marks entries from the first on as long as fn(const Entry&) holds for those that are not
-  // marked; tells how many.
+  enum class Erase : uint8_t { kYes, kNo, kStop };
+  // Asks fn(const Entry&) of each entry that is not marked, from the first on, whether to mark it;
+  // tells how many it marked.
   template <typename Fn>
-  size_t erase_while(Fn&& fn) {
+  size_t erase_where(Fn&& fn) {
     size_t erased = 0;
     for (Entry entry = first(); entry; entry = next(entry)) {
       if (entry.deleted) continue;
-      if (!fn(entry)) break;
+      const Erase what = fn(entry);
+      if (what == Erase::kStop) break;
+      if (what == Erase::kNo) continue;
       mark(entry);
       entry = entry_at(entry.at);
       ++erased;

@@ -135,21 +135,47 @@ size_t Stream::trim(const StreamTrim& trim) {
     if (trim.limit != 0 && before - length_ + count > trim.limit) break;
     const bool whole =
         by_length ? length_ - count >= trim.max_length : node.last_kept().id < trim.min_id;
+    if (!whole && trim.approximate) break;
+    if (trim.references != StreamReferences::kKeep && group_count() != 0) {
+      trim_with_references(node, trim);
+      if (node.count() != 0) {
+        position.forward();
+      } else {
+        position = destroy(position);
+      }
+      continue;
+    }
     if (whole) {
       position = destroy(position);
       length_ -= count;
       continue;
     }
-    if (!trim.approximate) {
-      length_ -= node.erase_while([&, left = by_length ? length_ - trim.max_length : size_t{0}](
-                                      const StreamNode::Entry& entry) mutable {
-        return by_length ? left-- > 0 : entry.id < trim.min_id;
-      });
-    }
+    length_ -= node.erase_where([&, left = by_length ? length_ - trim.max_length : size_t{0}](
+                                    const StreamNode::Entry& entry) mutable {
+      const bool goes = by_length ? left-- > 0 : entry.id < trim.min_id;
+      return goes ? StreamNode::Erase::kYes : StreamNode::Erase::kStop;
+    });
     break;
   }
   if (length_ != before) find_first_id();
   return before - length_;
+}
+
+void Stream::trim_with_references(StreamNode& node, const StreamTrim& trim) {
+  const bool by_length = trim.by == StreamTrim::By::kMaxLength;
+  node.erase_where([&](const StreamNode::Entry& entry) {
+    const bool goes = by_length ? length_ > trim.max_length : entry.id < trim.min_id;
+    if (!goes) return StreamNode::Erase::kStop;
+    if (trim.references == StreamReferences::kAcknowledged) {
+      if (is_referenced(entry.id)) return StreamNode::Erase::kNo;
+      // Older entries may stay, so that there is a hole.
+      max_deleted_id_ = std::max(max_deleted_id_, entry.id);
+    } else {
+      erase_references(entry.id);
+    }
+    --length_;
+    return StreamNode::Erase::kYes;
+  });
 }
 
 // --- Asking -------------------------------------------------------------------------------------
@@ -200,6 +226,22 @@ bool Stream::erase_group(std::string_view name) {
   if (found == groups_->end()) return false;
   groups_->erase(found);
   return true;
+}
+
+bool Stream::is_referenced(StreamId id) const {
+  bool referenced = false;
+  for_each_group([&](std::string_view, const StreamGroup& group) {
+    referenced = referenced || group.last_delivered < id || group.pending().find(id) != nullptr;
+  });
+  return referenced;
+}
+
+size_t Stream::erase_references(StreamId id) {
+  size_t erased = 0;
+  for_each_group([&](std::string_view, StreamGroup& group) {
+    if (group.erase_pending(id)) ++erased;
+  });
+  return erased;
 }
 
 bool Stream::may_lack_entries_from(StreamId id) const {

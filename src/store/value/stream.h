@@ -29,6 +29,11 @@
 
 namespace latchkey::store {
 
+// What becomes of an entry, and of what groups know of it, when it is deleted: it goes and what is
+// pending stays (kKeep), that goes as well (kDelete), or the entry goes only if every group has
+// been given it and none has it pending (kAcknowledged).
+enum class StreamReferences : uint8_t { kKeep, kDelete, kAcknowledged };
+
 // What is left of a stream: its newest entries (kMaxLength), or those from an id on (kMinId).
 struct StreamTrim {
   enum class By : uint8_t { kMaxLength, kMinId } by = By::kMaxLength;
@@ -37,6 +42,8 @@ struct StreamTrim {
   // Only whole nodes go, and no more entries than `limit` unless that is zero.
   bool approximate = false;
   uint64_t limit = 0;
+  // Of no effect where there are no groups.
+  StreamReferences references = StreamReferences::kKeep;
 };
 
 // Both included.
@@ -131,6 +138,10 @@ class Stream final : public Value {
     if (groups_ == nullptr) return;
     for (const auto& [name, group] : *groups_) fn(std::string_view(name), *group);
   }
+  // Whether the entry is pending in a group, or one has not been given it yet. O(groups * log n).
+  bool is_referenced(StreamId id) const;
+  // Makes the id no longer pending anywhere; tells in how many groups it was. O(groups * log n).
+  size_t erase_references(StreamId id);
   // Says that the group has been given the entry of that id, which is above its last.
   void advance(StreamGroup& group, StreamId id) const;
   // How many entries there are that the group has not been given; none when that is not known.
@@ -153,6 +164,8 @@ class Stream final : public Value {
   // The entry of that id that is not deleted, and its node's place.
   StreamNode::Entry find(StreamId id, Nodes::Position* node) const;
   Nodes::Position destroy(Nodes::Position node);
+  // Removes entries of one node as trim() says, seeing to what groups know of each.
+  void trim_with_references(StreamNode& node, const StreamTrim& trim);
   void find_first_id();
   // Whether entries from that id on may have been deleted.
   bool may_lack_entries_from(StreamId id) const;

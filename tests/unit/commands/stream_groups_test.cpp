@@ -11,8 +11,9 @@ struct GroupServer : ServerFixture {
   GroupServer()
       : ServerFixture({commands::key_rows(), commands::stream_group_rows(),
                        commands::stream_info_rows(), commands::stream_pending_rows(),
-                       commands::stream_read_rows(), commands::stream_rows(),
-                       commands::string_rows(), commands::transaction_rows()}) {}
+                       commands::stream_read_rows(), commands::stream_reference_rows(),
+                       commands::stream_rows(), commands::string_rows(),
+                       commands::transaction_rows()}) {}
 };
 
 // A stream "s" with entries 1-0 to 5-0 and a group "g" that begins at its start.
@@ -213,6 +214,86 @@ TEST_CASE("Who waits in a group hears that the group, the stream or its type has
   client.run("XADD other 1 a 1");
   client.run("RENAME other s");
   CHECK(waiting.take_output() == kNoGroup);
+}
+
+TEST_CASE("XDELEX deletes with regard to what groups know of an entry", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XREADGROUP GROUP g c COUNT 3 STREAMS s >");
+  client.run("XACK s g 1");
+  server.events();
+  const auto results = [](std::initializer_list<int> numbers) {
+    std::string text = "*" + std::to_string(numbers.size()) + "\r\n";
+    for (const int number : numbers) text += integer(number);
+    return text;
+  };
+  // 1-0 is acknowledged, 2-0 pending, 4-0 not given to anybody yet.
+  CHECK(client.run("XDELEX s ACKED IDS 4 1 2 4 9") == results({1, 2, 2, -1}));
+  CHECK(server.events() == "xdel s");
+  CHECK(client.run("XDELEX s IDS 1 2") == results({1}));
+  CHECK(client.run("XPENDING s g").substr(0, 8) == "*4\r\n:2\r\n");
+  // What is deleted already is still pending, and goes from there.
+  CHECK(client.run("XDELEX s DELREF IDS 2 2 3") == results({-1, 1}));
+  CHECK(client.run("XPENDING s g").substr(0, 8) == "*4\r\n:0\r\n");
+  CHECK(client.run("XLEN s") == integer(2));
+  CHECK(client.run("XDELEX nosuch KEEPREF IDS 2 1 2") == results({-1, -1}));
+  CHECK(client.run("XDELEX s IDS 0 1") == error("ERR Number of IDs must be a positive integer"));
+  CHECK(client.run("XDELEX s IDS 2 1") ==
+        error("ERR The `numids` parameter must match the number of arguments"));
+  CHECK(client.run("XDELEX s KEEPREF ACKED IDS 1 1") == error("ERR syntax error"));
+  CHECK(client.run("XDELEX s KEEPREF 1 1 1") == error("ERR syntax error"));
+}
+
+TEST_CASE("XACKDEL acknowledges, and deletes what no other group needs", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XGROUP CREATE s h 0");
+  client.run("XREADGROUP GROUP g c STREAMS s >");
+  client.run("XREADGROUP GROUP h c COUNT 1 STREAMS s >");
+  // In h, 1-0 is pending and 2-0 not given yet.
+  CHECK(client.run("XACKDEL s g ACKED IDS 2 1 2") == array({integer(2), integer(2)}));
+  CHECK(client.run("XACKDEL s h ACKED IDS 1 1") == array({integer(1)}));
+  CHECK(client.run("XRANGE s - + COUNT 1") == array({entry(2)}));
+  CHECK(client.run("XACKDEL s g ACKED IDS 1 2") == array({integer(-1)}));
+  CHECK(client.run("XACKDEL s g IDS 1 3") == array({integer(1)}));
+  client.run("XREADGROUP GROUP h c STREAMS s >");
+  CHECK(client.run("XACKDEL s g DELREF IDS 1 4") == array({integer(1)}));
+  CHECK(client.run("XPENDING s h - + 10 c").find("4-0") == std::string::npos);
+  CHECK(client.run("XLEN s") == integer(2));
+  CHECK(client.run("XACKDEL s nosuch IDS 1 5") == array({integer(-1)}));
+}
+
+TEST_CASE("Trimming leaves what is not acknowledged, or what is pending goes with it",
+          "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XREADGROUP GROUP g c COUNT 4 STREAMS s >");
+  client.run("XACK s g 1 3");
+  CHECK(client.run("XTRIM s MAXLEN = 1 ACKED") == integer(2));
+  CHECK(client.run("XRANGE s - +") == array({entry(2), entry(4), entry(5)}));
+  CHECK(client.run("XADD s DELREF MAXLEN 2 6 n 6") == bulk("6-0"));
+  CHECK(client.run("XRANGE s - +") == array({entry(5), entry(6)}));
+  CHECK(client.run("XPENDING s g").substr(0, 8) == "*4\r\n:0\r\n");
+  CHECK(client.run("XTRIM s MAXLEN 1 ACKED DELREF") == error("ERR syntax error"));
+}
+
+TEST_CASE("Groups are no change to who watches a stream, but a new key and new entries are",
+          "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  TestClient watching(server);
+  const auto changed_by = [&](std::string_view line) {
+    watching.run("WATCH s t");
+    client.run(line);
+    watching.run("MULTI");
+    return watching.run("EXEC") == kNullArray;
+  };
+  for (const auto* line : {"XGROUP CREATE s h 0", "XREADGROUP GROUP h c STREAMS s >", "XACK s h 1",
+                           "XGROUP DESTROY s h", "XSETID s 9"})
+    CHECK_FALSE(changed_by(line));
+  for (const auto* line :
+       {"XADD s 10 a 1", "XDEL s 10", "XTRIM s MAXLEN 1", "XGROUP CREATE t g $ MKSTREAM"})
+    CHECK(changed_by(line));
 }
 
 TEST_CASE("Symbols that mean nothing to a group are refused", "[stream_groups]") {
