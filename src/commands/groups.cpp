@@ -15,6 +15,8 @@ void add_all(server::CommandTable& table) {
   table.add(database_rows());
   table.add(debug_rows());
   table.add(expire_rows());
+  table.add(geo_rows());
+  table.add(geo_search_rows());
   table.add(hash_counter_rows());
   table.add(hash_deadline_rows());
   table.add(hash_random_rows());

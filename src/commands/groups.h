@@ -22,6 +22,8 @@ std::span<const server::CommandRow> counter_rows();
 std::span<const server::CommandRow> database_rows();
 std::span<const server::CommandRow> debug_rows();
 std::span<const server::CommandRow> expire_rows();
+std::span<const server::CommandRow> geo_rows();
+std::span<const server::CommandRow> geo_search_rows();
 std::span<const server::CommandRow> hash_counter_rows();
 std::span<const server::CommandRow> hash_deadline_rows();
 std::span<const server::CommandRow> hash_random_rows();

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "commands/collection_scan.h"
 #include "commands/groups.h"
+#include "commands/sorted_set_adds.h"
 #include "commands/typed_key.h"
 #include "server/command_context.h"
 #include "store/value/sorted_set.h"
@@ -22,15 +23,6 @@ using store::SortedSet;
 namespace {
 
 // --- Adding -------------------------------------------------------------------------------------
-
-struct AddOptions {
-  bool only_new = false;
-  bool only_existing = false;
-  bool only_greater = false;
-  bool only_less = false;
-  bool count_changes = false;
-  bool increment = false;
-};
 
 // Adds to `options` those that stand next.
 AddOptions read_add_options(ArgReader& reader, AddOptions options) {
@@ -94,44 +86,22 @@ void reply_nothing_added(CommandContext& ctx, const AddOptions& options) {
   options.increment ? ctx.reply.null() : ctx.reply.integer(0);
 }
 
-// `pairs`: scores and members in turn.
-void add_members(CommandContext& ctx, const AddOptions& options, Arguments pairs) {
-  std::vector<double> scores(pairs.size() / 2);
-  for (size_t i = 0; i < scores.size(); ++i) {
-    if (!ctx.read_double(pairs[i * 2], &scores[i])) return;
+// `pairs`: scores and members in turn. False, with an error sent, when a score is not a number.
+bool read_pairs(CommandContext& ctx, Arguments pairs, std::vector<ScoredText>* members) {
+  members->resize(pairs.size() / 2);
+  for (size_t i = 0; i < members->size(); ++i) {
+    if (!ctx.read_double(pairs[i * 2], &(*members)[i].score)) return false;
+    (*members)[i].member = pairs[i * 2 + 1];
   }
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  if (!ctx.is_type(ref, SortedSet::kType)) return;
-  if (!ref && options.only_existing) return reply_nothing_added(ctx, options);
-  SortedSet& set =
-      *value_or_new<SortedSet>(ctx, ref, ctx.db.environment(), scores.size(), pairs[1].size());
-  set.expect(scores.size());
-
-  uint64_t added = 0;
-  uint64_t changed = 0;
-  Outcome outcome = Outcome::kNothing;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    outcome = add_member(set, pairs[i * 2 + 1], options, &scores[i]);
-    added += outcome == Outcome::kAdded ? 1 : 0;
-    changed += outcome == Outcome::kChanged ? 1 : 0;
-  }
-  if (added + changed > 0) {
-    ctx.changed(ctx.args[1], EventClass::kSortedSet, options.increment ? "zincr" : "zadd");
-    ctx.effects.count(added + changed - 1);
-  }
-  if (outcome == Outcome::kNotANumber)
-    return ctx.reply.error("ERR resulting score is not a number (NaN)");
-  if (!options.increment)
-    return ctx.reply.integer(static_cast<int64_t>(options.count_changes ? added + changed : added));
-  if (outcome == Outcome::kNothing) return ctx.reply.null();
-  ctx.reply.number(scores[0]);
+  return true;
 }
 
 void add(CommandContext& ctx, AddOptions options) {
   ArgReader reader(ctx.args, 2);
   options = read_add_options(reader, options);
   if (!check_add_options(ctx, options, reader.left())) return;
-  add_members(ctx, options, reader.rest());
+  std::vector<ScoredText> members;
+  if (read_pairs(ctx, reader.rest(), &members)) add_members(ctx, options, members);
 }
 
 void zadd(CommandContext& ctx) {
@@ -299,6 +269,34 @@ constexpr CommandRow kSortedSetRows[] = {
 };
 
 }  // namespace
+
+void add_members(CommandContext& ctx, const AddOptions& options, std::span<ScoredText> members) {
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  if (!ctx.is_type(ref, SortedSet::kType)) return;
+  if (!ref && options.only_existing) return reply_nothing_added(ctx, options);
+  SortedSet& set = *value_or_new<SortedSet>(ctx, ref, ctx.db.environment(), members.size(),
+                                            members[0].member.size());
+  set.expect(members.size());
+
+  uint64_t added = 0;
+  uint64_t changed = 0;
+  Outcome outcome = Outcome::kNothing;
+  for (ScoredText& scored : members) {
+    outcome = add_member(set, scored.member, options, &scored.score);
+    added += outcome == Outcome::kAdded ? 1 : 0;
+    changed += outcome == Outcome::kChanged ? 1 : 0;
+  }
+  if (added + changed > 0) {
+    ctx.changed(ctx.args[1], EventClass::kSortedSet, options.increment ? "zincr" : "zadd");
+    ctx.effects.count(added + changed - 1);
+  }
+  if (outcome == Outcome::kNotANumber)
+    return ctx.reply.error("ERR resulting score is not a number (NaN)");
+  if (!options.increment)
+    return ctx.reply.integer(static_cast<int64_t>(options.count_changes ? added + changed : added));
+  if (outcome == Outcome::kNothing) return ctx.reply.null();
+  ctx.reply.number(members[0].score);
+}
 
 std::span<const CommandRow> sorted_set_rows() {
   return kSortedSetRows;

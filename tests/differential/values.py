@@ -143,6 +143,36 @@ def lex(rng):
     return rng.choice([b"[", b"("]) + element(rng)
 
 
+# --- Of places ------------------------------------------------------------------------------------
+
+_length_unit = often(choose("m", "km", "ft", "mi", "KM", "Mi"), choose("", "yd", "meters"), 0.04)
+_size = often(lambda rng: repr(10 ** rng.uniform(-1, 7)).encode(),
+              choose(0, 1, 1000, 40000000, "inf", "1e300", "-1", "nan", "abc", ""), 0.1)
+
+
+def place(rng):
+    """Longitude and latitude, near the others or anywhere, seldom at an end of the world or beyond it."""
+    spread = rng.choice([0.0005, 0.1, 5, 90])
+    longitude = rng.choice([0, 0, 180, -180]) + rng.uniform(-spread, spread)
+    longitude -= 360 if longitude > 180 else -360 if longitude < -180 else 0
+    latitude = max(-85.05, min(85.05, rng.choice([0, 0, 60, 85, -85]) + rng.uniform(-spread, spread) / 2))
+    words = [repr(longitude).encode(), repr(latitude).encode()]
+    if rng.random() < 0.06:
+        words[rng.randrange(2)] = rng.choice([b"180", b"-180", b"0", b"85.05112878", b"-85.05112878", b"85.06", b"181", b"abc", b"nan",
+                                              b"inf", b"1e300", b""])
+    return words
+
+
+def places(rng):
+    return [word for _ in range(how_many(rng)) for word in (*place(rng), element(rng))]
+
+
+def length(rng):
+    return [_size(rng), _length_unit(rng)]
+
+
+# --- Keys -----------------------------------------------------------------------------------------
+
 def keys_of(letter, count=4, others=(b"l", b"h", b"s", b"z", b"k"), missing=(b"nosuchkey",)):
     """Kind of keys that hold one type, seldom another's, seldom none."""
     own = [b"%s%d" % (letter, i) for i in range(count)]
@@ -319,6 +349,12 @@ KINDS = {
     "reads": often(choose(0, 1, 5, 100), choose(-1, -2, "abc", 2**63, 2**63 - 1), 0.15),
     "idle": often(choose(0, 0, 0, 3600000), choose(-1, "abc", "", 2**63 - 1), 0.1),
     "wait_ms": often(choose(10, 1, 20), choose(-1, "abc", "", "1.5", 2**63 - 1), 0.2),
+    "geo": keys_of(b"g", 3),
+    "place": place,
+    "places": places,
+    "size": _size,
+    "length": length,
+    "length_unit": _length_unit,
     "other": choose("l0", "h0", "s0", "z0", "k0"),
     "element": element,
     "elements": elements,

@@ -1,0 +1,197 @@
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "commands/groups.h"
+#include "unit/server_fixture.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+class GeoServer : public ServerFixture {
+ public:
+  GeoServer()
+      : ServerFixture({commands::geo_rows(), commands::geo_search_rows(),
+                       commands::sorted_set_range_rows(), commands::sorted_set_rows(),
+                       commands::string_rows()}) {}
+};
+
+constexpr std::string_view kSicily =
+    "GEOADD Sicily 13.361389 38.115556 Palermo 15.087269 37.502669 Catania";
+
+const std::string kPalermoPoint = bulks({"13.361389338970184", "38.1155563954963"});
+const std::string kCataniaPoint = bulks({"15.087267458438873", "37.50266842333162"});
+
+}  // namespace
+
+TEST_CASE("GEOADD adds and moves members as its options want it", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  CHECK(client.run(kSicily) == integer(2));
+  CHECK(client.run("ZSCORE Sicily Palermo") == bulk("3479099956230698"));
+  CHECK(client.run("GEOADD Sicily NX CH 1 1 Palermo 2 2 Enna") == integer(1));
+  CHECK(client.run("GEOADD Sicily XX CH 1 1 Palermo 2 2 Ragusa") == integer(1));
+  CHECK(client.run("GEOADD Sicily 1 1 Palermo") == integer(0));
+  CHECK(client.run("GEOADD none XX 1 1 Palermo") == integer(0));
+  CHECK(server.events() == "zadd Sicily, zadd Sicily, zadd Sicily");
+  CHECK(client.run("GEOADD Sicily NX XX 1 1 a") == error("ERR syntax error"));
+  CHECK(client.run("GEOADD Sicily NX CH CH") == error("ERR syntax error"));
+  CHECK(client.run("GEOADD Sicily 1 1 a 2") == error("ERR syntax error"));
+  CHECK(client.run("GEOADD Sicily 1 x a") == error("ERR value is not a valid float"));
+  CHECK(client.run("GEOADD Sicily 1 1 a 200 1 b") ==
+        error("ERR invalid longitude,latitude pair 200.000000,1.000000"));
+  CHECK(client.run("ZCARD Sicily") == integer(3));
+  client.run("SET text a");
+  CHECK(client.run("GEOADD text 1 1 a") == kWrongType);
+}
+
+TEST_CASE("Places are told as coordinates, as hashes and by their distance", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  client.run(kSicily);
+  CHECK(client.run("GEOPOS Sicily Palermo none") ==
+        array({kPalermoPoint, std::string(kNullArray)}));
+  CHECK(client.run("GEOPOS Sicily") == array({}));
+  CHECK(client.run("GEOPOS none a") == array({std::string(kNullArray)}));
+  CHECK(client.run("GEOHASH Sicily Palermo none Catania") ==
+        array({bulk("sqc8b49rny0"), std::string(kNull), bulk("sqdtr74hyu0")}));
+  CHECK(client.run("GEODIST Sicily Palermo Catania") == bulk("166274.1516"));
+  CHECK(client.run("GEODIST Sicily Palermo Catania km") == bulk("166.2742"));
+  CHECK(client.run("GEODIST Sicily Palermo Catania MI") == bulk("103.3182"));
+  CHECK(client.run("GEODIST Sicily Palermo Catania ft") == bulk("545518.8700"));
+  CHECK(client.run("GEODIST Sicily Palermo Palermo") == bulk("0.0000"));
+  CHECK(client.run("GEODIST Sicily Palermo none") == kNull);
+  CHECK(client.run("GEODIST none a b yd") ==
+        error("ERR unsupported unit provided. please use M, KM, FT, MI"));
+  CHECK(client.run("GEODIST none a b m m") == error("ERR syntax error"));
+}
+
+TEST_CASE("In RESP3 coordinates are numbers and distances are text", "[geo]") {
+  GeoServer server;
+  TestClient client(server, 3);
+  client.run(kSicily);
+  const std::string point = "*2\r\n,13.361389338970184\r\n,38.1155563954963\r\n";
+  CHECK(client.run("GEOPOS Sicily Palermo none") == array({point, std::string(kNull3)}));
+  CHECK(client.run("GEOSEARCH Sicily FROMLONLAT 13 38 BYRADIUS 100 km WITHDIST WITHHASH "
+                   "WITHCOORD") ==
+        array({array({bulk("Palermo"), bulk("34.1601"), integer(3479099956230698), point})}));
+}
+
+TEST_CASE("GEOSEARCH finds what lies within a circle or a box", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  client.run(kSicily);
+  client.run("GEOADD Sicily 12.758489 38.788135 edge1 17.241510 38.788135 edge2");
+  CHECK(client.run("GEOSEARCH Sicily FROMLONLAT 15 37 BYRADIUS 200 km ASC") ==
+        bulks({"Catania", "Palermo"}));
+  CHECK(client.run("GEOSEARCH Sicily FROMLONLAT 15 37 BYRADIUS 200 km DESC") ==
+        bulks({"Palermo", "Catania"}));
+  CHECK(client.run("GEOSEARCH Sicily FROMLONLAT 15 37 BYBOX 400 400 km ASC") ==
+        bulks({"Catania", "Palermo", "edge2", "edge1"}));
+  CHECK(
+      client.run("GEOSEARCH Sicily FROMMEMBER Palermo BYRADIUS 200 km COUNT 1 WITHDIST "
+                 "WITHHASH WITHCOORD") ==
+      array({array({bulk("Palermo"), bulk("0.0000"), integer(3479099956230698), kPalermoPoint})}));
+  CHECK(client.run("GEOSEARCH Sicily FROMLONLAT 15 37 BYBOX 400 400 km ASC COUNT 1 WITHCOORD") ==
+        array({array({bulk("Catania"), kCataniaPoint})}));
+  CHECK(client.run("GEOSEARCH Sicily FROMLONLAT 15 37 BYBOX 400 400 km ANY COUNT 3 ASC") ==
+        bulks({"Catania", "Palermo", "edge1"}));
+  CHECK(client.run("GEOSEARCH Sicily FROMLONLAT -90 0 BYRADIUS 10 km") == array({}));
+  CHECK(client.run("GEOSEARCH none FROMMEMBER a BYRADIUS 10 km") == array({}));
+}
+
+TEST_CASE("A search goes across the date line", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  client.run("GEOADD places 179.9 0 west -179.9 0 east");
+  CHECK(client.run("GEOSEARCH places FROMMEMBER west BYRADIUS 30 km ASC") ==
+        bulks({"west", "east"}));
+  CHECK(client.run("GEOSEARCH places FROMMEMBER east BYBOX 60 60 km ASC") ==
+        bulks({"east", "west"}));
+  CHECK(client.run("GEODIST places west east km") == bulk("22.2454"));
+}
+
+TEST_CASE("GEOSEARCH with COUNT ANY stops when it has enough, however many there are", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string text = std::to_string(i);
+    client.run("GEOADD places 10." + text + " 45 m" + text);
+  }
+  const std::string reply =
+      client.run("GEOSEARCH places FROMLONLAT 10.5 45 BYRADIUS 1000 km COUNT 300 ANY");
+  CHECK(reply.substr(0, 6) == "*300\r\n");
+}
+
+TEST_CASE("Options of searches that do not belong together are refused", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  client.run(kSicily);
+  const auto refuses = [&](std::string_view request, std::string_view text) {
+    CHECK(client.run(request) == error("ERR " + std::string(text)));
+  };
+  refuses("GEOSEARCH Sicily FROMLONLAT 15 37 FROMMEMBER Palermo BYRADIUS 1 km", "syntax error");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo BYBOX 1 1 km BYRADIUS 1 km", "syntax error");
+  refuses("GEOSEARCH Sicily FROMMEMBER none BYRADIUS 1 km",
+          "could not decode requested zset member");
+  refuses("geoSearch Sicily BYRADIUS 1 km ASC WITHDIST",
+          "exactly one of FROMMEMBER or FROMLONLAT can be specified for geoSearch");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo ASC WITHDIST WITHHASH",
+          "exactly one of BYRADIUS and BYBOX can be specified for GEOSEARCH");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo BYRADIUS -1 km", "radius cannot be negative");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo BYRADIUS x km", "need numeric radius");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo BYBOX 1 -1 km",
+          "height or width cannot be negative");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo BYBOX x 1 km", "need numeric width");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo BYBOX 1 x km", "need numeric height");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo BYRADIUS 1 km COUNT 0", "COUNT must be > 0");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo BYRADIUS 1 km ANY",
+          "the ANY argument requires COUNT argument");
+  refuses("GEOSEARCH Sicily FROMMEMBER Palermo BYRADIUS 1 km STOREDIST", "syntax error");
+  refuses("GEORADIUS_RO Sicily 15 37 1 km STORE to", "syntax error");
+  refuses("GEORADIUS Sicily 15 37 1 km STORE to WITHDIST",
+          "STORE option in GEORADIUS is not compatible with WITHDIST, WITHHASH and WITHCOORD "
+          "options");
+  refuses("GEOSEARCHSTORE to Sicily FROMMEMBER Palermo BYRADIUS 1 km WITHHASH",
+          "GEOSEARCHSTORE is not compatible with WITHDIST, WITHHASH and WITHCOORD options");
+}
+
+TEST_CASE("What a search stores has scores or distances, and replaces what was there", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  client.run(kSicily);
+  client.run("SET to text");
+  server.events();
+  server.changes();
+  CHECK(client.run("GEOSEARCHSTORE to Sicily FROMLONLAT 15 37 BYRADIUS 200 km") == integer(2));
+  CHECK(server.changes() == 2);
+  CHECK(client.run("ZRANGE to 0 -1 WITHSCORES") ==
+        bulks({"Palermo", "3479099956230698", "Catania", "3479447370796909"}));
+  CHECK(client.run("GEORADIUS Sicily 15 37 200 km STOREDIST to") == integer(2));
+  CHECK(client.run("ZRANGE to 0 -1 WITHSCORES") ==
+        bulks({"Catania", "56.4412578701582", "Palermo", "190.44242984775784"}));
+  CHECK(client.run("GEORADIUSBYMEMBER Sicily Palermo 1 km STOREDIST other STORE to") == integer(1));
+  CHECK(client.run("GEOSEARCHSTORE to none FROMMEMBER a BYRADIUS 1 km") == integer(0));
+  CHECK(client.run("GEORADIUSBYMEMBER none a 1 km STORE to") == integer(0));
+  CHECK(server.events() == "geosearchstore to, georadiusstore to, georadiusstore to, del to");
+}
+
+TEST_CASE("The older commands check in the reference's order", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  client.run(kSicily);
+  CHECK(client.run("GEORADIUS Sicily 15 37 200 km WITHDIST ASC") ==
+        array({bulks({"Catania", "56.4413"}), bulks({"Palermo", "190.4424"})}));
+  CHECK(client.run("GEORADIUS_RO Sicily 15 37 200 km DESC") == bulks({"Palermo", "Catania"}));
+  CHECK(client.run("GEORADIUSBYMEMBER_RO Sicily Palermo 1 km") == bulks({"Palermo"}));
+  CHECK(client.run("GEORADIUSBYMEMBER none a x yd") == array({}));
+  CHECK(client.run("GEORADIUSBYMEMBER none a 1 km FOO") == error("ERR syntax error"));
+  CHECK(client.run("GEORADIUSBYMEMBER Sicily none x yd") ==
+        error("ERR could not decode requested zset member"));
+  CHECK(client.run("GEORADIUS none 1 1 1 yd") ==
+        error("ERR unsupported unit provided. please use M, KM, FT, MI"));
+  client.run("SET text a");
+  CHECK(client.run("GEORADIUS text 1 1 1 yd FOO") == kWrongType);
+}
+
+}  // namespace latchkey::tests
