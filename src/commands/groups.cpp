@@ -21,6 +21,7 @@ void add_all(server::CommandTable& table) {
   table.add(hash_deadline_rows());
   table.add(hash_random_rows());
   table.add(hash_rows());
+  table.add(hyperloglog_rows());
   table.add(info_rows());
   table.add(key_rows());
   table.add(lcs_rows());

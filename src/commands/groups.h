@@ -28,6 +28,7 @@ std::span<const server::CommandRow> hash_counter_rows();
 std::span<const server::CommandRow> hash_deadline_rows();
 std::span<const server::CommandRow> hash_random_rows();
 std::span<const server::CommandRow> hash_rows();
+std::span<const server::CommandRow> hyperloglog_rows();
 std::span<const server::CommandRow> info_rows();
 std::span<const server::CommandRow> key_rows();
 std::span<const server::CommandRow> lcs_rows();

@@ -3,7 +3,7 @@
 A template is used only when both servers know its command. Collections have modules of their own.
 """
 
-from . import bitmaps, geo, grammar, hashes, lists, scripts, sets, sorted_sets, stream_values, streams
+from . import bitmaps, geo, grammar, hashes, hyperloglog, lists, scripts, sets, sorted_sets, stream_values, streams
 from .rows import Row
 
 
@@ -212,6 +212,7 @@ THEMES = {
     "sorted_sets": sorted_sets.ROWS,
     "stream_values": stream_values.ROWS,
     "geo": geo.ROWS,
+    "hyperloglogs": hyperloglog.ROWS,
     "collections": lists.ROWS + hashes.ROWS + sets.ROWS + sorted_sets.ROWS,
     "expiry": EXPIRY + SHORT_LIVED + STRINGS[:12],
     "transactions": TRANSACTIONS + STRINGS[:6] + SHORT_LIVED[:1],

@@ -171,6 +171,32 @@ def length(rng):
     return [_size(rng), _length_unit(rng)]
 
 
+# --- HyperLogLogs -------------------------------------------------------------------------------
+
+def numbered(rng):
+    """Elements without end, so that registers fill."""
+    start = rng.randrange(100000)
+    return [b"%d" % (start + i) for i in range(how_many(rng))]
+
+
+def sketch_bytes(rng):
+    """Of a HyperLogLog, sound or with no registers at all; of what has wrong ones the reference changes a part before it finds out."""
+    header = b"HYLL" + rng.choice([b"\x01", b"\x01", b"\x01", b"\x00", b"\x02"]) + rng.randbytes(3)
+    header += rng.choice([bytes(8), bytes(7) + b"\x80", b"\x05" + bytes(7), rng.randbytes(8)])
+    runs = b""
+    left = 16384
+    while left > 0:
+        zeros = min(left, rng.choice([1, 2, 63, 64, 65, 1000, 8000, 16384]))
+        runs += b"%c" % (zeros - 1) if zeros <= 64 else b"%c%c" % (0x40 | (zeros - 1) >> 8, (zeros - 1) & 255)
+        left -= zeros
+        for _ in range(rng.randrange(4)):
+            length = min(left, rng.randrange(1, 5))
+            if length:
+                runs += b"%c" % (0x80 | rng.choice([0, 0, 1, 2, 31]) << 2 | (length - 1))
+            left -= length
+    return header + (b"" if rng.random() < 0.05 else runs)
+
+
 # --- Keys -----------------------------------------------------------------------------------------
 
 def keys_of(letter, count=4, others=(b"l", b"h", b"s", b"z", b"k"), missing=(b"nosuchkey",)):
@@ -279,6 +305,7 @@ THRESHOLDS = {
     b"set-max-intset-entries": ([0, 1, 2, 4, 8], [512, 20]),
     b"set-max-listpack-entries": ([0, 1, 2, 4, 8], [128, 20]),
     b"set-max-listpack-value": ([0, 1, 3, 8, 20], [64, 30]),
+    b"hll-sparse-max-bytes": ([0, 18, 22, 30], [3000, 100, 400]),
     b"zset-max-listpack-entries": ([0, 1, 2, 4, 8], [128, 20]),
     b"zset-max-listpack-value": ([0, 1, 3, 8, 20], [64, 30]),
     b"stream-node-max-entries": ([1, 2, 3, 5], [100, 0, 20]),
@@ -349,6 +376,9 @@ KINDS = {
     "reads": often(choose(0, 1, 5, 100), choose(-1, -2, "abc", 2**63, 2**63 - 1), 0.15),
     "idle": often(choose(0, 0, 0, 3600000), choose(-1, "abc", "", 2**63 - 1), 0.1),
     "wait_ms": often(choose(10, 1, 20), choose(-1, "abc", "", "1.5", 2**63 - 1), 0.2),
+    "sketch": keys_of(b"y", 4),
+    "sketch_bytes": sketch_bytes,
+    "numbered": numbered,
     "geo": keys_of(b"g", 3),
     "place": place,
     "places": places,
