@@ -379,6 +379,43 @@ void keyspace_section(InfoText& text, Server& server) {
   }
 }
 
+// "0", "1", "2", ... "512", "1K", ...
+std::string size_label(size_t bin) {
+  constexpr size_t kBitsPerUnit = 10;
+  constexpr std::string_view kUnits[] = {"", "K", "M", "G", "T", "P", "E"};
+  if (bin == 0) return "0";
+  const size_t power = bin - 1;
+  return std::to_string(size_t{1} << (power % kBitsPerUnit)).append(kUnits[power / kBitsPerUnit]);
+}
+
+void keysizes_section(InfoText& text, Server& server) {
+  struct Shown {
+    store::Type type;
+    std::string_view name;
+  };
+  constexpr Shown kShown[] = {{store::Type::kString, "strings_sizes"},
+                              {store::Type::kList, "lists_items"},
+                              {store::Type::kSet, "sets_items"},
+                              {store::Type::kSortedSet, "zsets_items"},
+                              {store::Type::kHash, "hashes_items"}};
+  server.database(0).settle_sizes();
+  for (int i = 0; i < server.database_count(); ++i) {
+    const store::KeySizes* sizes = server.database(i).sizes();
+    if (sizes == nullptr) continue;
+    for (const auto& [type, name] : kShown) {
+      std::string value;
+      for (size_t bin = 0; bin < store::KeySizes::kBins; ++bin) {
+        const uint64_t count = sizes->count(type, bin);
+        if (count == 0) continue;
+        if (!value.empty()) value += ',';
+        value.append(size_label(bin)).append("=").append(std::to_string(count));
+      }
+      if (!value.empty())
+        text.field("db" + std::to_string(i) + "_distrib_" + std::string(name), value);
+    }
+  }
+}
+
 void debug_section(InfoText& text, Server& server) {
   const Stats& stats = server.stats();
   const base::CycleClock& cycles = server.cycle_clock();
@@ -411,6 +448,7 @@ void add_standard_sections(InfoSections& sections, Server& server) {
   sections.add("Cluster", Shown::kDefault,
                [](InfoText& text) { text.field("cluster_enabled", 0); });
   add("Keyspace", Shown::kDefault, keyspace_section);
+  add("Keysizes", Shown::kDefault, keysizes_section);
   add("Debug", Shown::kNamed, debug_section);
 }
 

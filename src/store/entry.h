@@ -50,6 +50,9 @@ struct ElementDeadline : DeadlineNode {
 // it.
 class Value {
  public:
+  Value() = default;
+  Value(const Value&) {}
+  Value& operator=(const Value&) = delete;
   virtual ~Value() = default;
   // The name OBJECT ENCODING gives.
   virtual std::string_view encoding_name() const = 0;
@@ -66,8 +69,16 @@ class Value {
   virtual int64_t first_deadline_ms() const { return -1; }
   // Removes elements past their deadline, at most `budget`, and tells how many.
   virtual size_t expire_elements(size_t) { return 0; }
-  // Whether there is nothing in it any more. Asked after elements have expired.
-  virtual bool is_empty() const { return false; }
+  // Elements in it, those past their deadlines among them while they have not been removed.
+  virtual size_t element_count() const = 0;
+
+ private:
+  friend class Keyspace;
+
+  // Where it stands among those whose size may have changed since it was counted, plus one.
+  uint32_t resized_at_ = 0;
+  // As what it is counted in its database's KeySizes.
+  uint8_t size_bin_ = 0;
 };
 
 class Entry {

@@ -167,6 +167,7 @@ void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
     environment_.expiry_observer->key_expiring(*this, entry->key());
   deadlines_->erase(entry->node());
   forget_elements(*entry);
+  count_out(*entry);
   table_.erase(slot, hash);
   dispose(entry, true);
 }
@@ -190,6 +191,7 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
     Entry* old = *ref.slot_;
     if (old->has_deadline()) deadlines_->erase(old->node());
     forget_elements(*old);
+    count_out(*old);
     entry->set_access(old->access());
     *ref.slot_ = entry;
     dispose(old, true);
@@ -206,6 +208,7 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
     deadlines().insert(entry->node());
   }
   index_elements(*entry);
+  count_in(*entry);
   ref.key_ = entry->key();
 }
 
@@ -227,6 +230,7 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
   if (ref && ref->form() == Entry::Form::kInline && ref->has_deadline() == has_deadline) {
     Entry& entry = **ref.slot_;
     if (fits_in_place(entry, bytes.size())) {
+      count_resized(entry.text().size(), bytes.size());
       // Not memcpy: the bytes may be the entry's own.
       if (!bytes.empty()) std::memmove(entry.inline_bytes(), bytes.data(), bytes.size());
       entry.set_inline_size(bytes.size());
@@ -243,6 +247,7 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
 void Keyspace::put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms) {
   const bool has_deadline = deadline_ms >= 0;
   if (ref && ref->is_blob() && ref->has_deadline() == has_deadline) {
+    count_resized(ref->blob()->size(), blob->size());
     ref->blob()->release();
     *reinterpret_cast<base::Blob**>(ref->payload()) = blob;
     if (has_deadline) deadlines_->update(ref->node(), deadline_ms);
@@ -267,7 +272,9 @@ void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
   const bool has_deadline = deadline_ms >= 0;
   if (ref && ref->is_integer() && ref->has_deadline() == has_deadline) {
     Entry& entry = **ref.slot_;
+    const size_t old_size = entry.string_size();
     *reinterpret_cast<int64_t*>(entry.payload()) = value;
+    count_resized(old_size, entry.string_size());
     if (has_deadline) deadlines_->update(entry.node(), deadline_ms);
     return;
   }
@@ -281,6 +288,7 @@ void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
 std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
   LK_ASSERT(!ref || (ref->is_string() && ref->string_size() <= size));
   if (ref && ref->is_blob() && !ref->blob()->shared()) {
+    count_resized(ref->blob()->size(), size);
     base::Blob* blob = base::Blob::extend(ref->blob(), size);
     *reinterpret_cast<base::Blob**>((*ref.slot_)->payload()) = blob;
     return {blob->data(), blob->size()};
@@ -289,6 +297,7 @@ std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
       fits_in_place(*ref, size)) {
     Entry& entry = **ref.slot_;
     const size_t old_size = entry.text().size();
+    count_resized(old_size, size);
     std::memset(entry.inline_bytes() + old_size, 0, size - old_size);
     entry.set_inline_size(size);
     entry.flags_ |= Entry::kChangedInPlace;
@@ -325,6 +334,7 @@ void Keyspace::set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value,
   Entry* entry = allocate(ref.key_, type, Entry::Form::kValue, flags, 0);
   *reinterpret_cast<Value**>(entry->payload()) = value.release();
   replace(ref, entry, deadline_ms);
+  will_resize(*entry);
 }
 
 void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
@@ -352,6 +362,7 @@ void Keyspace::erase(KeyRef& ref, bool lazily) {
   ref.slot_ = nullptr;
   if (entry->has_deadline()) deadlines_->erase(entry->node());
   forget_elements(*entry);
+  count_out(*entry);
   dispose(entry, lazily);
 }
 
@@ -362,6 +373,8 @@ void Keyspace::clear(bool lazily) {
   // The wheels hold no memory of their own per entry; they just forget them all.
   deadlines_.reset();
   element_deadlines_.reset();
+  settle_sizes();
+  sizes_.reset();
   const size_t count = table->size();
   if (lazily && count > kLazyFreeThreshold) {
     environment_.reclaimer.free_later(count, [table] {
@@ -379,6 +392,7 @@ DetachedEntry Keyspace::detach(KeyRef& ref) {
   const int64_t deadline_ms = entry->deadline_ms();
   if (entry->has_deadline()) deadlines_->erase(entry->node());
   forget_elements(*entry);
+  count_out(*entry);
   return DetachedEntry(entry, deadline_ms);
 }
 
@@ -407,6 +421,8 @@ void Keyspace::attach(KeyRef& ref, DetachedEntry detached) {
 }
 
 void Keyspace::swap(Keyspace& other) {
+  settle_sizes();
+  std::swap(sizes_, other.sizes_);
   std::swap(table_, other.table_);
   std::swap(deadlines_, other.deadlines_);
   std::swap(element_deadlines_, other.element_deadlines_);
@@ -427,6 +443,60 @@ bool Keyspace::expire_keys(size_t budget) {
     LK_ASSERT(slot != nullptr && *slot == &entry);
     remove_expired(slot, hash);
   });
+}
+
+// --- Sizes --------------------------------------------------------------------------------------
+
+void Keyspace::count_in(Entry& entry) {
+  if (sizes_ == nullptr) sizes_ = std::make_unique<KeySizes>();
+  if (entry.is_string()) return sizes_->add(Type::kString, KeySizes::bin_of(entry.string_size()));
+  Value& value = *entry.value();
+  value.size_bin_ = KeySizes::bin_of(value.element_count());
+  sizes_->add(entry.type(), value.size_bin_);
+}
+
+void Keyspace::count_out(Entry& entry) {
+  if (entry.is_string())
+    return sizes_->remove(Type::kString, KeySizes::bin_of(entry.string_size()));
+  Value& value = *entry.value();
+  sizes_->remove(entry.type(), value.size_bin_);
+  if (value.resized_at_ == 0) return;
+  environment_.resized[value.resized_at_ - 1].value = nullptr;
+  value.resized_at_ = 0;
+}
+
+void Keyspace::count_resized(size_t old_size, size_t new_size) {
+  const uint8_t old_bin = KeySizes::bin_of(old_size);
+  const uint8_t new_bin = KeySizes::bin_of(new_size);
+  if (old_bin == new_bin) return;
+  sizes_->remove(Type::kString, old_bin);
+  sizes_->add(Type::kString, new_bin);
+}
+
+void Keyspace::will_resize(Entry& entry) {
+  constexpr size_t kMostResized = 4096;
+  Value& value = *entry.value();
+  if (value.resized_at_ != 0) return;
+  if (environment_.resized.size() == kMostResized) settle_sizes();
+  environment_.resized.push_back({this, entry.type(), &value});
+  value.resized_at_ = static_cast<uint32_t>(environment_.resized.size());
+}
+
+void Keyspace::recount(Value& value, Type type) {
+  const uint8_t bin = KeySizes::bin_of(value.element_count());
+  if (bin == value.size_bin_) return;
+  sizes_->remove(type, value.size_bin_);
+  sizes_->add(type, bin);
+  value.size_bin_ = bin;
+}
+
+void Keyspace::settle_sizes() {
+  for (const ResizedValue& resized : environment_.resized) {
+    if (resized.value == nullptr) continue;
+    resized.keyspace->recount(*resized.value, resized.type);
+    resized.value->resized_at_ = 0;
+  }
+  environment_.resized.clear();
 }
 
 // --- Elements with deadlines --------------------------------------------------------------------
@@ -451,7 +521,8 @@ bool Keyspace::expire_elements(size_t budget) {
 }
 
 void Keyspace::elements_expired(KeyRef& ref) {
-  const bool last = ref->value()->is_empty();
+  const bool last = ref->value()->element_count() == 0;
+  recount(*ref->value(), ref->type());
   if (environment_.expiry_observer != nullptr)
     environment_.expiry_observer->elements_expired(*this, ref->key(), last);
   if (last) {

@@ -19,18 +19,27 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/random.h"
 #include "store/deadline_wheel.h"
 #include "store/entry.h"
 #include "store/hash_table.h"
+#include "store/key_sizes.h"
 #include "store/reclaimer.h"
 #include "store/value_limits.h"
 
 namespace latchkey::store {
 
 class Keyspace;
+
+// A value that has been given out to be changed; its keyspace counts it again later.
+struct ResizedValue {
+  Keyspace* keyspace;
+  Type type;
+  Value* value;  // null: it is gone
+};
 
 // Told of keys that go because their time has come, before they go. Must not touch the keyspace.
 class ExpiryObserver {
@@ -55,6 +64,7 @@ struct Environment {
   int lfu_log_factor = 10;
   int lfu_decay_minutes = 1;
   ValueLimits limits;
+  std::vector<ResizedValue> resized;
   bool freeze_access = false;  // for clients in NO-TOUCH mode
   // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: they
   // are still there (loading).
@@ -176,7 +186,11 @@ class Keyspace {
     return {key, hash, slot};
   }
   // For commands that write: marks the entry as used.
-  KeyRef find_for_write(std::string_view key) { return find(key, kNoStats); }
+  KeyRef find_for_write(std::string_view key) {
+    const KeyRef ref = find(key, kNoStats);
+    if (ref && !ref->is_string()) will_resize(*ref);
+    return ref;
+  }
 
   bool exists(std::string_view key) { return static_cast<bool>(find(key, kPeek)); }
 
@@ -268,6 +282,11 @@ class Keyspace {
 
   // --- Figures ----------------------------------------------------------------------------------
 
+  // Sizes of the values of all databases that share the environment are counted up to date by
+  // settle_sizes(). Null when there never was a key.
+  void settle_sizes();
+  const KeySizes* sizes() const { return sizes_.get(); }
+
   struct EntryTraits {
     using Item = Entry;
     static std::string_view key(const Entry* entry) { return entry->key(); }
@@ -311,6 +330,13 @@ class Keyspace {
   // Makes the key a string kept in that blob, whose reference is taken over.
   void put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms);
   DeadlineWheel& deadlines();
+  // Counting sizes: of an entry that has come, of one that goes, of a string that has changed.
+  void count_in(Entry& entry);
+  void count_out(Entry& entry);
+  void count_resized(size_t old_size, size_t new_size);
+  // The entry's value is about to be changed in ways that are not seen from here.
+  void will_resize(Entry& entry);
+  void recount(Value& value, Type type);
   bool expire_keys(size_t budget);
   bool expire_elements(size_t budget);
   // Puts the entry where its value's earliest element deadline belongs, or takes it out.
@@ -327,6 +353,8 @@ class Keyspace {
   // Made with the first deadline.
   std::unique_ptr<DeadlineWheel> deadlines_;
   std::unique_ptr<DeadlineWheel> element_deadlines_;
+  // Made with the first key.
+  std::unique_ptr<KeySizes> sizes_;
 };
 
 }  // namespace latchkey::store

@@ -34,6 +34,7 @@ class Bag : public store::Value {
   explicit Bag(std::string content) : content_(std::move(content)) {}
   std::string_view encoding_name() const override { return "bag"; }
   size_t free_effort() const override { return content_.size(); }
+  size_t element_count() const override { return content_.size(); }
   size_t memory_usage() const override { return content_.size(); }
   Value* clone() const override { return new Bag(content_); }
   const std::string& content() const { return content_; }

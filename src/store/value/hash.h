@@ -59,7 +59,7 @@ class Hash final : public Value {
   size_t free_effort() const override { return is_table() ? size() : 1; }
   size_t memory_usage() const override;
   Value* clone() const override;
-  bool is_empty() const override { return size() == 0; }
+  size_t element_count() const override { return size(); }
 
   // Fields, those included that are past their deadline.
   size_t size() const { return is_table() ? table_->items.size() : listpack_->size() / stride(); }
@@ -70,8 +70,7 @@ class Hash final : public Value {
   const auto* table_or_null() const { return is_table() ? &table_->items : nullptr; }
   const Listpack* listpack_or_null() const { return listpack_ ? &*listpack_ : nullptr; }
 
-  // --- Reading: no field that is past its deadline is seen
-  // ----------------------------------------
+  // --- Reading: no field that is past its deadline is seen ---------------------------------------
 
   // The field's value, or nothing; integers are written to `scratch` (kScratch bytes).
   std::optional<std::string_view> get(std::string_view field, char* scratch) const;
@@ -98,8 +97,7 @@ class Hash final : public Value {
     });
   }
 
-  // --- Reading all that is stored, whatever the time
-  // ----------------------------------------------
+  // --- Reading all that is stored, whatever the time ---------------------------------------------
 
   // Calls fn(field, value, deadline_ms) for every field.
   template <typename Fn>
@@ -133,8 +131,7 @@ class Hash final : public Value {
     }
   }
 
-  // --- Changing
-  // -----------------------------------------------------------------------------------
+  // --- Changing ----------------------------------------------------------------------------------
 
   // Says that `fields` fields are about to be set, so that many become a table at once.
   void expect(size_t fields);
@@ -144,8 +141,7 @@ class Hash final : public Value {
   // False when there is no such field.
   bool erase(std::string_view field);
 
-  // --- Deadlines
-  // ----------------------------------------------------------------------------------
+  // --- Deadlines ---------------------------------------------------------------------------------
 
   // Whoever changes or removes deadlines tells the keyspace (Keyspace::index_elements).
 
@@ -243,8 +239,7 @@ class Hash final : public Value {
     size_t item_bytes = 0;
   };
 
-  // --- The listpack
-  // -------------------------------------------------------------------------------
+  // --- The listpack ------------------------------------------------------------------------------
 
   size_t stride() const { return is_prepared() ? 3 : 2; }
   Listpack::Position value_of(Listpack::Position at) const { return listpack_->next(at); }

@@ -76,6 +76,7 @@ class List final : public Value {
   std::string_view encoding_name() const override {
     return is_quicklist() ? "quicklist" : "listpack";
   }
+  size_t element_count() const override { return size(); }
   size_t free_effort() const override { return is_quicklist() ? chain_->nodes() : 1; }
   size_t memory_usage() const override;
   Value* clone() const override { return new List(*this); }

@@ -39,6 +39,7 @@ class Set final : public Value {
   ~Set() override;
 
   std::string_view encoding_name() const override;
+  size_t element_count() const override { return size(); }
   size_t free_effort() const override;
   size_t memory_usage() const override;
   Value* clone() const override { return new Set(*this); }

@@ -121,6 +121,7 @@ class SortedSet final : public Value {
   std::string_view encoding_name() const override {
     return is_listpack() ? "listpack" : "skiplist";
   }
+  size_t element_count() const override { return size(); }
   size_t free_effort() const override { return is_listpack() ? 1 : size(); }
   size_t memory_usage() const override;
   Value* clone() const override;

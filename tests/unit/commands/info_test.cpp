@@ -15,7 +15,11 @@ namespace {
 class InfoServer {
  public:
   explicit InfoServer(std::string_view settings = {})
-      : server({commands::info_rows(), commands::config_rows(), commands::string_rows()}, settings),
+      : server({commands::info_rows(), commands::config_rows(), commands::string_rows(),
+                commands::string_range_rows(), commands::key_rows(), commands::list_rows(),
+                commands::hash_rows(), commands::set_rows(), commands::sorted_set_rows(),
+                commands::database_rows()},
+               settings),
         client(server) {}
 
   std::string info(std::string_view sections = {}) {
@@ -95,6 +99,44 @@ TEST_CASE("CONFIG RESETSTAT starts the counters anew") {
   CHECK(server.field("keyspace_misses") == "0");
   CHECK(server.field("cmdstat_set").empty());
   CHECK(server.field("db0") == "keys=1,expires=0,avg_ttl=0,subexpiry=0");
+}
+
+TEST_CASE("INFO keysizes counts values by their sizes") {
+  InfoServer server;
+  TestClient& client = server.client;
+  const auto sizes = [&](std::string_view name) { return server.field(name, "keysizes"); };
+  CHECK(server.info("keysizes") == tests::bulk("# Keysizes\r\n"));
+  client.run_words({"SET", "empty", ""});
+  client.run("SET three abc");
+  client.run("SET number 1234");
+  client.run_words({"SET", "long", std::string(1024, 'x')});
+  CHECK(sizes("db0_distrib_strings_sizes") == "0=1,2=1,4=1,1K=1");
+  client.run("APPEND three defgh");
+  client.run("SET number 12");
+  client.run("DEL long");
+  CHECK(sizes("db0_distrib_strings_sizes") == "0=1,2=1,8=1");
+
+  client.run("RPUSH list a b c d e");
+  client.run("HSET hash a 1 b 2");
+  client.run("SADD set a");
+  client.run("ZADD zset 1 a 2 b 3 c");
+  CHECK(sizes("db0_distrib_lists_items") == "4=1");
+  CHECK(sizes("db0_distrib_hashes_items") == "2=1");
+  CHECK(sizes("db0_distrib_sets_items") == "1=1");
+  CHECK(sizes("db0_distrib_zsets_items") == "2=1");
+  client.run("RPUSH list f g h");
+  client.run("SREM set a");
+  client.run("RENAME zset other");
+  client.run("ZADD other 4 d");
+  client.run("COPY list copied");
+  CHECK(sizes("db0_distrib_lists_items") == "8=2");
+  CHECK(sizes("db0_distrib_sets_items").empty());
+  CHECK(sizes("db0_distrib_zsets_items") == "4=1");
+  client.run("SWAPDB 0 3");
+  CHECK(sizes("db0_distrib_lists_items").empty());
+  CHECK(sizes("db3_distrib_lists_items") == "8=2");
+  client.run("FLUSHALL");
+  CHECK(server.info("keysizes") == tests::bulk("# Keysizes\r\n"));
 }
 
 TEST_CASE("latencies are told per command while they are tracked") {

@@ -40,6 +40,7 @@ class StringServer : public ServerFixture {
    public:
     std::string_view encoding_name() const override { return "listpack"; }
     size_t free_effort() const override { return 1; }
+    size_t element_count() const override { return 1; }
     size_t memory_usage() const override { return 0; }
     Value* clone() const override { return new AnyValue; }
   };

@@ -35,6 +35,7 @@ class Crowd : public Value {
   }
   std::string_view encoding_name() const override { return "crowd"; }
   size_t free_effort() const override { return members_; }
+  size_t element_count() const override { return members_; }
   size_t memory_usage() const override { return members_ * 10; }
   Value* clone() const override { return new Crowd(census_, members_); }
   size_t members() const { return members_; }
