@@ -68,6 +68,7 @@ class BlobRef {
   ~BlobRef() {
     if (blob_ != nullptr) blob_->release();
   }
+  Blob* get() const { return blob_; }
   std::string_view view() const { return blob_->view(); }
   explicit operator bool() const { return blob_ != nullptr; }
 

@@ -8,6 +8,7 @@
 #include "server/client.h"
 #include "server/client_info.h"
 #include "server/command_context.h"
+#include "server/pubsub.h"
 #include "server/server.h"
 #include "server/transaction.h"
 #include "server/watch.h"
@@ -47,6 +48,7 @@ void reset(CommandContext& ctx) {
   Client& client = ctx.client;
   client.transaction.reset();
   ctx.server.watches().unwatch_all(client);
+  ctx.server.pubsub().unsubscribe_all(client);
   client.set(kClientInMulti | kClientReplyOff | kClientNoTouch | kClientNoEvict, false);
   client.database = 0;
   client.name.clear();

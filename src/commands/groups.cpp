@@ -32,6 +32,7 @@ void add_all(server::CommandTable& table) {
   table.add(lolwut_rows());
   table.add(memory_rows());
   table.add(object_rows());
+  table.add(pubsub_rows());
   table.add(scan_rows());
   table.add(server_rows());
   table.add(set_algebra_rows());

@@ -14,6 +14,16 @@ void OutputBuffer::append_shared(base::Blob* blob) {
   shared_size_ += blob->size();
 }
 
+void OutputBuffer::append(const OutputBuffer& other, size_t first) {
+  LK_ASSERT(other.taken_ == 0 && other.shared_taken_ == 0);
+  for (const Shared& shared : other.shared_) {
+    append({other.data_ + first, shared.position - first});
+    append_shared(shared.blob.get());
+    first = shared.position;
+  }
+  append({other.data_ + first, other.size_ - first});
+}
+
 void OutputBuffer::truncate(size_t mark) {
   LK_ASSERT(mark <= size_ && mark >= taken_);
   while (!shared_.empty() && shared_.back().position > mark) {

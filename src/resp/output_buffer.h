@@ -55,6 +55,10 @@ class OutputBuffer {
   // it.
   void append_shared(base::Blob* blob);
 
+  // Appends what the other holds from its byte `first` on, sharing what it shares. REQUIRES:
+  // nothing was taken out of it, and that byte is not behind a shared one.
+  void append(const OutputBuffer& other, size_t first = 0);
+
   // A place in the stream of own bytes, for what is filled in or taken back later. Valid while
   // nothing was taken out.
   size_t mark() const { return size_; }

@@ -9,8 +9,6 @@ namespace latchkey::resp {
 
 namespace {
 
-// Values from this size on leave by reference.
-constexpr size_t kShareThreshold = 16 * 1024;
 // Type byte, digits, line break.
 constexpr size_t kMostHeader = 1 + base::kMaxInt64Text + 2;
 

@@ -25,6 +25,9 @@ class ReplyBuilder {
     size_t mark;
   };
 
+  // Blobs from this size on leave by reference.
+  static constexpr size_t kShareThreshold = 16 * 1024;
+
   explicit ReplyBuilder(OutputBuffer& out) : out_(&out) {}
 
   OutputBuffer& out() { return *out_; }

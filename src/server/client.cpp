@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "server/dispatcher.h"
+#include "server/pubsub.h"
 #include "server/request_pump.h"
 #include "server/server.h"
 #include "server/transaction.h"
@@ -30,6 +31,10 @@ std::string Client::local_address() const {
   return connection_ != nullptr ? connection_->local_address() : std::string("?:0");
 }
 
+resp::OutputBuffer& Client::push_out() {
+  return server.dispatcher().push_out(*this);
+}
+
 void Client::flush_soon() {
   if (connection_ == nullptr || flush_scheduled_) return;
   flush_scheduled_ = true;
@@ -41,6 +46,7 @@ void Client::close() {
   set(kClientClosing);
   if (has(kClientBlocked)) unblock(BlockEnd::kClosed);
   server.watches().unwatch_all(*this);
+  server.pubsub().unsubscribe_all(*this);
   transaction.reset();
   if (connection_ != nullptr) connection_->close();
   server.clients().remove(*this);

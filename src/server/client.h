@@ -22,6 +22,7 @@ namespace latchkey::server {
 
 struct Command;
 class Server;
+struct Subscriptions;
 struct Transaction;
 
 enum ClientFlag : uint32_t {
@@ -44,6 +45,7 @@ enum ClientFlag : uint32_t {
   kClientSubscribed = 1u << 16,      // has subscriptions
   kClientMonitor = 1u << 17,
   kClientErrorCounted = 1u << 18,  // the error it is being sent was counted where it arose
+  kClientOverLimit = 1u << 19,     // was to be sent more than it may have; closed soon
 };
 
 // Any of these keeps the dispatcher off its fast path.
@@ -87,6 +89,8 @@ class Client final : public net::ConnectionHandler {
   std::unique_ptr<Transaction> transaction;
   bool watched_key_changed = false;
   std::unique_ptr<Block> block;
+  // What it listens to; null when that is nothing (server/pubsub.h).
+  std::unique_ptr<Subscriptions> subscriptions;
 
   // --- Figures for CLIENT LIST ------------------------------------------------------------------
   int64_t created_ms = 0;           // Unix time
@@ -107,6 +111,9 @@ class Client final : public net::ConnectionHandler {
   std::string peer_address() const;
   std::string local_address() const;
   resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : local_out_; }
+  // Where messages go that are no replies: behind the reply of the request that the client is being
+  // served. To be followed by flush_soon().
+  resp::OutputBuffer& push_out();
   size_t pending_output() const {
     return connection_ != nullptr ? connection_->pending_output() : local_out_.size();
   }

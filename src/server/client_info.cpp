@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "server/client.h"
 #include "server/command_table.h"
+#include "server/pubsub.h"
 #include "server/server.h"
 #include "server/transaction.h"
 #include "server/watch.h"
@@ -122,9 +123,9 @@ std::string describe(Client& client) {
       .add("idle", static_cast<uint64_t>((now_ms - client.last_interaction_ms) / 1000))
       .add("flags", flag_letters(client))
       .add("db", static_cast<uint64_t>(client.database))
-      .add("sub", "0")
-      .add("psub", "0")
-      .add("ssub", "0")
+      .add("sub", PubSub::count(client, TopicKind::kChannel))
+      .add("psub", PubSub::count(client, TopicKind::kPattern))
+      .add("ssub", PubSub::count(client, TopicKind::kShardChannel))
       .add("multi", client.transaction != nullptr
                         ? std::to_string(client.transaction->requests.size())
                         : "-1")

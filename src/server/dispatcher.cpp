@@ -46,6 +46,17 @@ const CommandTable& Dispatcher::server_commands() const {
   return server_.commands();
 }
 
+Dispatcher::Dispatcher(Server& server) : server_(server), pushes_(server.buffer_pool()) {}
+
+resp::OutputBuffer& Dispatcher::push_out(Client& client) {
+  return &client == serving_ ? pushes_ : client.out();
+}
+
+void Dispatcher::send_pushes(Client& client) {
+  client.out().append(pushes_);
+  pushes_.clear();
+}
+
 void Dispatcher::begin_batch() {
   last_ticks_ = base::CycleClock::ticks();
 }
@@ -87,6 +98,7 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   const uint64_t errors = client.reply.error_count();
   const size_t mark = client.out().mark();
   const uint32_t flags = client.flags;
+  if (!nested) serving_ = &client;
   if ((flags & kClientNoTouch) != 0) [[unlikely]] {
     server_.environment().freeze_access = command.full_name != "touch";
   }
@@ -114,9 +126,12 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
     server_.environment().freeze_access = false;
     if ((client.flags & (kClientReplyOff | kClientReplySkip)) != 0) client.out().truncate(mark);
   }
-  if (!nested && server_.blocking().any_ready()) [[unlikely]] {
+  if (nested) return;
+  serving_ = nullptr;
+  if (!pushes_.empty()) [[unlikely]]
+    send_pushes(client);
+  if (server_.blocking().any_ready()) [[unlikely]]
     server_.blocking().serve();
-  }
 }
 
 void Dispatcher::call_again(Client& client, Command& command, Arguments args) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "resp/output_buffer.h"
 #include "server/command_context.h"
 #include "server/command_table.h"
 
@@ -23,7 +24,7 @@ class Dispatcher {
     kPostponed,  // not begun: the client waits for a pause to end; the same request comes again
   };
 
-  explicit Dispatcher(Server& server) : server_(server) {}
+  explicit Dispatcher(Server& server);
 
   // Runs one request of a client. `command`: what lookup() found for it, or null when that was not
   // asked.
@@ -42,6 +43,10 @@ class Dispatcher {
 
   // Runs a command whose client has waited since execute() let it pass: it needs memory anew.
   void call_again(Client& client, Command& command, Arguments args);
+
+  // Where messages to the client go that are no replies: what is written there while a request of
+  // its is being served is sent behind the reply.
+  resp::OutputBuffer& push_out(Client& client);
 
   // Starts a batch: the time from here on counts for the first command.
   void begin_batch();
@@ -63,10 +68,13 @@ class Dispatcher {
   Outcome gate(Client& client, Command& command, Arguments args, bool* call_it);
   bool may_run_while_subscribed(const Command& command) const;
   bool refuse_out_of_memory(Client& client, Command& command);
+  void send_pushes(Client& client);
 
   Server& server_;
   uint64_t last_ticks_ = 0;
   int depth_ = 0;
+  Client* serving_ = nullptr;  // whose request all calls are part of
+  resp::OutputBuffer pushes_;  // to that client, for behind its reply
 };
 
 }  // namespace latchkey::server

@@ -12,6 +12,7 @@
 #include "server/client.h"
 #include "server/info.h"
 #include "server/memory_report.h"
+#include "server/pubsub.h"
 #include "server/server.h"
 #include "server/watch.h"
 
@@ -255,9 +256,9 @@ void stats_section(InfoText& text, Server& server) {
   text.field("current_eviction_exceeded_time", server.current_excess_us() / 1000);
   text.field("keyspace_hits", environment.hits);
   text.field("keyspace_misses", environment.misses);
-  text.field("pubsub_channels", 0);
-  text.field("pubsub_patterns", 0);
-  text.field("pubsubshard_channels", 0);
+  text.field("pubsub_channels", server.pubsub().topics(TopicKind::kChannel));
+  text.field("pubsub_patterns", server.pubsub().topics(TopicKind::kPattern));
+  text.field("pubsubshard_channels", server.pubsub().topics(TopicKind::kShardChannel));
   text.field("latest_fork_usec", 0);
   text.field("total_forks", 0);
   text.field("migrate_cached_sockets", 0);

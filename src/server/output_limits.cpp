@@ -1,5 +1,7 @@
 #include "server/output_limits.h"
 
+#include <algorithm>
+
 #include "server/client.h"
 #include "server/client_info.h"
 #include "server/server.h"
@@ -12,18 +14,29 @@ namespace {
 constexpr size_t kFirstBuffer = base::BufferPool::kBufferSize;
 constexpr size_t kMostUnauthenticated = kFirstBuffer + 1024;
 
+const ClientBufferLimit& limit_of(const Client& client) {
+  const auto which = client.has(kClientSubscribed) ? kBufferPubsub : kBufferNormal;
+  return client.server.settings().client_output_buffer_limit[which];
+}
+
 }  // namespace
+
+bool exceeds_hard_limit(const Client& client) {
+  const ClientBufferLimit& limit = limit_of(client);
+  const size_t pending = client.pending_output();
+  return limit.hard_limit_bytes != 0 &&
+         pending > std::max<size_t>(limit.hard_limit_bytes, kFirstBuffer);
+}
 
 void enforce_output_limit(Client& client) {
   const size_t pending = client.pending_output();
-  if (pending <= kFirstBuffer) {
+  if (pending <= kFirstBuffer && !client.has(kClientOverLimit)) {
     client.soft_limit_since_ms = 0;
     return;
   }
   Server& server = client.server;
-  const auto which = client.has(kClientSubscribed) ? kBufferPubsub : kBufferNormal;
-  const ClientBufferLimit& limit = server.settings().client_output_buffer_limit[which];
-  bool exceeded = limit.hard_limit_bytes != 0 && pending > limit.hard_limit_bytes;
+  const ClientBufferLimit& limit = limit_of(client);
+  bool exceeded = exceeds_hard_limit(client) || client.has(kClientOverLimit);
   if (limit.soft_limit_bytes == 0 || pending <= limit.soft_limit_bytes) {
     client.soft_limit_since_ms = 0;
   } else if (client.soft_limit_since_ms == 0) {

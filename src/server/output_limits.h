@@ -9,5 +9,7 @@ class Client;
 // the soft one for too long. To be called before replies are sent, so that a single reply that is
 // too large counts though the network might take it.
 void enforce_output_limit(Client& client);
+// Whether what is queued for it exceeds the hard limit of its class.
+bool exceeds_hard_limit(const Client& client);
 
 }  // namespace latchkey::server

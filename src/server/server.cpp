@@ -11,7 +11,9 @@
 #include "server/info.h"
 #include "server/listeners.h"
 #include "server/live_settings.h"
+#include "server/notifications.h"
 #include "server/pause.h"
+#include "server/pubsub.h"
 #include "server/request_pump.h"
 #include "server/shutdown.h"
 #include "server/watch.h"
@@ -112,6 +114,8 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       clients_(*this),
       watches_(std::make_unique<WatchRegistry>(*this)),
       pauses_(std::make_unique<PauseControl>(*this)),
+      pubsub_(std::make_unique<PubSub>(*this)),
+      notifications_(std::make_unique<Notifications>(*this)),
       blocking_(std::make_unique<Blocking>(*this)),
       dispatcher_(std::make_unique<Dispatcher>(*this)),
       pump_(std::make_unique<RequestPump>(*this)),

@@ -35,7 +35,9 @@ class CrashReporter;
 class Dispatcher;
 class InfoSections;
 class Listeners;
+class Notifications;
 class PauseControl;
+class PubSub;
 class RequestPump;
 class Shutdown;
 class WatchRegistry;
@@ -78,6 +80,7 @@ class Server {
   Effects& effects() { return effects_; }
   WatchRegistry& watches() { return *watches_; }
   PauseControl& pauses() { return *pauses_; }
+  PubSub& pubsub() { return *pubsub_; }
   Blocking& blocking() { return *blocking_; }
   Stats& stats() { return stats_; }
   const base::CycleClock& cycle_clock() const { return cycle_clock_; }
@@ -201,6 +204,8 @@ class Server {
   ClientRegistry clients_;
   std::unique_ptr<WatchRegistry> watches_;
   std::unique_ptr<PauseControl> pauses_;
+  std::unique_ptr<PubSub> pubsub_;
+  std::unique_ptr<Notifications> notifications_;
   std::unique_ptr<Blocking> blocking_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;

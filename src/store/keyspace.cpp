@@ -202,6 +202,8 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
       if (hidden != nullptr) remove_expired(hidden, ref.hash_);
     }
     ref.slot_ = table_.insert(entry, ref.hash_);
+    if (environment_.key_observer != nullptr)
+      environment_.key_observer->key_added(*this, entry->key());
   }
   if (deadline_ms >= 0) {
     entry->node().deadline_ms = deadline_ms;

@@ -50,6 +50,15 @@ class ExpiryObserver {
   virtual void elements_expired(Keyspace& keyspace, std::string_view key, bool last) = 0;
 };
 
+// Told of keys that are put where there was none, and of counted lookups that find none. Must not
+// touch the keyspace.
+class KeyObserver {
+ public:
+  virtual ~KeyObserver() = default;
+  virtual void key_added(Keyspace& keyspace, std::string_view key) = 0;
+  virtual void key_missed(Keyspace& keyspace, std::string_view key) = 0;
+};
+
 // What all databases of a server share. `now_ms` and `access_clock` are set by the server once per
 // batch of commands, so that a command, a transaction or a script sees time stand still.
 struct Environment {
@@ -57,6 +66,7 @@ struct Environment {
   base::Random random{0};
   Reclaimer reclaimer;
   ExpiryObserver* expiry_observer = nullptr;
+  KeyObserver* key_observer = nullptr;  // null: nobody wants to hear
 
   int64_t now_ms = 0;         // Unix time
   uint32_t access_clock = 0;  // what a touched entry's access field becomes under LRU
@@ -178,7 +188,7 @@ class Keyspace {
     if (slot != nullptr && (*slot)->has_deadline() && (how & kEvenExpired) == 0)
       slot = unless_expired(slot, hash);
     if (slot == nullptr) {
-      if ((how & kNoStats) == 0) ++environment_.misses;
+      if ((how & kNoStats) == 0) count_miss(key);
       return {key, hash, nullptr};
     }
     if ((how & kNoStats) == 0) ++environment_.hits;
@@ -305,6 +315,10 @@ class Keyspace {
       // Unchanged clocks are not written, so that reading does not dirty the line.
       entry.set_access(environment_.access_clock);
     }
+  }
+  void count_miss(std::string_view key) {
+    ++environment_.misses;
+    if (environment_.key_observer != nullptr) environment_.key_observer->key_missed(*this, key);
   }
   // The slot, or null when the entry was past its deadline.
   Entry** unless_expired(Entry** slot, uint64_t hash);
