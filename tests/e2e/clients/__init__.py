@@ -113,6 +113,12 @@ class RubyRedis(LibraryCrew):
     command = ["ruby", str(HERE / "worker.rb")]
 
 
+class RubySemaphores(LibraryCrew):
+    """Semaphores made of a list of tokens, with ruby-redis: the verbs of semaphore.rb."""
+
+    command = ["ruby", str(HERE / "semaphore.rb")]
+
+
 class CliVerbs(Worker):
     """The verbs as the words one types into redis-cli; subclasses say how words get there."""
 

@@ -52,8 +52,7 @@ class Verbs
   end
 end
 
-def serve(control, port)
-  verbs = Verbs.new(port)
+def serve(control, verbs)
   stream = UNIXSocket.new(control)
   while (line = stream.gets)
     verb, *arguments = JSON.parse(line)
@@ -66,6 +65,11 @@ def serve(control, port)
   end
 end
 
-control, port, count = ARGV
-Integer(count).times { fork { serve(control, Integer(port)) } }
-Process.waitall
+# As many processes as the command line says, each with verbs of its own.
+def serve_all(kind)
+  control, port, count = ARGV
+  Integer(count).times { fork { serve(control, kind.new(Integer(port))) } }
+  Process.waitall
+end
+
+serve_all(Verbs) if $PROGRAM_NAME == __FILE__
