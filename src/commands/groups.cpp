@@ -38,6 +38,7 @@ void add_all(server::CommandTable& table) {
   table.add(set_algebra_rows());
   table.add(set_random_rows());
   table.add(set_rows());
+  table.add(sort_rows());
   table.add(sorted_set_algebra_rows());
   table.add(sorted_set_pop_rows());
   table.add(sorted_set_range_rows());
