@@ -20,7 +20,7 @@ const size_t kDeadlineSize = Listpack::encoded_size(Hash::kMaxDeadline);
 
 }  // namespace
 
-Hash::Hash(Environment& environment) : environment_(environment), listpack_(std::in_place) {}
+Hash::Hash(Environment& environment) : environment_(environment) {}
 
 Hash::~Hash() = default;
 
@@ -31,7 +31,7 @@ std::string_view Hash::encoding_name() const {
 
 size_t Hash::memory_usage() const {
   size_t held = sizeof(Hash) + (is_prepared() ? sizeof(ElementDeadline) : 0);
-  if (!is_table()) return held + listpack_->memory_usage();
+  if (!is_table()) return held + listpack_.memory_usage();
   held += sizeof(Table) + table_->items.memory_usage() + table_->item_bytes;
   return held + table_->deadlines.memory_usage();
 }
@@ -43,7 +43,7 @@ Value* Hash::clone() const {
     copy->listpack_ = listpack_;
     return copy.release();
   }
-  copy->listpack_.reset();
+  copy->drop_listpack();
   copy->table_ = std::make_unique<Table>(environment_.secret);
   for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
     copy->table_->insert(field, value, deadline_ms);
@@ -68,7 +68,7 @@ std::optional<std::string_view> Hash::get(std::string_view field, char* scratch)
   }
   const Listpack::Position at = find(field);
   if (at == Listpack::kNone || is_due(deadline_at(at))) return std::nullopt;
-  return listpack_->get(value_of(at)).text(scratch);
+  return listpack_.get(value_of(at)).text(scratch);
 }
 
 bool Hash::contains(std::string_view field) const {
@@ -91,7 +91,7 @@ int64_t Hash::first_deadline_ms() const {
   if (!is_prepared()) return kNoDeadline;
   if (is_table())
     return table_->deadlines.empty() ? kNoDeadline : table_->deadlines.first_deadline_ms();
-  const Listpack::Position first = listpack_->first();
+  const Listpack::Position first = listpack_.first();
   return first == Listpack::kNone ? kNoDeadline : deadline_at(first);
 }
 
@@ -112,13 +112,13 @@ bool Hash::erase(std::string_view field) {
   if (is_table()) return table_->erase(field);
   const Listpack::Position at = find(field);
   if (at == Listpack::kNone) return false;
-  listpack_->erase(at, stride());
+  listpack_.erase(at, stride());
   return true;
 }
 
 void Hash::prepare_deadlines() {
   if (is_prepared()) return;
-  if (!is_table() && !listpack_->room_for(size() * kDeadlineSize)) become_table();
+  if (!is_table() && !listpack_.room_for(size() * kDeadlineSize)) become_table();
   if (!is_table()) {
     Listpack prepared;
     for_each_stored([&](std::string_view field, std::string_view value, int64_t) {
@@ -134,7 +134,7 @@ void Hash::prepare_deadlines() {
 void Hash::set_deadline(std::string_view field, int64_t deadline_ms) {
   LK_ASSERT(deadline_ms < 0 || is_prepared());
   if (!is_prepared()) return;
-  if (!is_table() && !listpack_->room_for(kDeadlineSize)) become_table();
+  if (!is_table() && !listpack_.room_for(kDeadlineSize)) become_table();
   if (!is_table()) return move_in_listpack(find(field), deadline_ms);
   Item** slot = table_->items.find(field, table_->items.hash(field));
   table_->replace(slot, (*slot)->value(), deadline_ms);
@@ -156,10 +156,10 @@ size_t Hash::expire_elements(size_t budget) {
     for (; removed < budget && has_due(); ++removed)
       table_->erase(table_->deadlines.first().field());
   } else if (is_prepared()) {
-    Listpack::Position at = listpack_->first();
+    Listpack::Position at = listpack_.first();
     for (; removed < budget && at != Listpack::kNone && is_due(deadline_at(at)); ++removed)
       at = after(at);
-    if (removed > 0) listpack_->erase(listpack_->first(), removed * stride());
+    if (removed > 0) listpack_.erase(listpack_.first(), removed * stride());
   }
   environment_.expired_elements += removed;
   return removed;
@@ -169,31 +169,31 @@ size_t Hash::expire_elements(size_t budget) {
 
 int64_t Hash::deadline_at(Listpack::Position at) const {
   if (!is_prepared()) return kNoDeadline;
-  const int64_t stored = listpack_->get(deadline_of(at)).integer;
+  const int64_t stored = listpack_.get(deadline_of(at)).integer;
   return stored == kNoneStored ? kNoDeadline : stored;
 }
 
 bool Hash::fits(std::string_view field, std::string_view value) const {
   const size_t longest = environment_.limits.hash_max_listpack_value;
   if (field.size() > longest || value.size() > longest) return false;
-  return listpack_->room_for(Listpack::encoded_size(field) + Listpack::encoded_size(value) +
-                             kDeadlineSize);
+  return listpack_.room_for(Listpack::encoded_size(field) + Listpack::encoded_size(value) +
+                            kDeadlineSize);
 }
 
 void Hash::insert_in_listpack(std::string_view field, std::string_view value, int64_t deadline_ms) {
   if (!is_prepared() || deadline_ms < 0) {
-    listpack_->append(field);
-    listpack_->append(value);
-    if (is_prepared()) listpack_->append(kNoneStored);
+    listpack_.append(field);
+    listpack_.append(value);
+    if (is_prepared()) listpack_.append(kNoneStored);
     return;
   }
   // Before its equals, as the reference has it.
-  Listpack::Position at = listpack_->first();
+  Listpack::Position at = listpack_.first();
   while (at != Listpack::kNone && deadline_at(at) >= 0 && deadline_at(at) < deadline_ms)
     at = after(at);
-  at = listpack_->insert_before(at, deadline_ms);
-  at = listpack_->insert_before(at, value);
-  listpack_->insert_before(at, field);
+  at = listpack_.insert_before(at, deadline_ms);
+  at = listpack_.insert_before(at, value);
+  listpack_.insert_before(at, field);
 }
 
 bool Hash::set_in_listpack(std::string_view field, std::string_view value, int64_t deadline_ms) {
@@ -202,7 +202,7 @@ bool Hash::set_in_listpack(std::string_view field, std::string_view value, int64
   if (is_new) {
     insert_in_listpack(field, value, deadline_ms);
   } else {
-    listpack_->replace(value_of(at), value);
+    listpack_.replace(value_of(at), value);
     if (is_prepared() && deadline_ms != kKeepDeadline) move_in_listpack(at, deadline_ms);
   }
   // Also where a field has only changed, since the limit may have been lowered.
@@ -213,9 +213,9 @@ bool Hash::set_in_listpack(std::string_view field, std::string_view value, int64
 void Hash::move_in_listpack(Listpack::Position at, int64_t deadline_ms) {
   if (deadline_ms == kNoDeadline && deadline_at(at) == kNoDeadline) return;
   char scratch[kScratch];
-  const std::string field(listpack_->get(at).text(scratch));
-  const std::string value(listpack_->get(value_of(at)).text(scratch));
-  listpack_->erase(at, stride());
+  const std::string field(listpack_.get(at).text(scratch));
+  const std::string value(listpack_.get(value_of(at)).text(scratch));
+  listpack_.erase(at, stride());
   insert_in_listpack(field, value, deadline_ms);
 }
 
@@ -227,7 +227,11 @@ void Hash::become_table() {
     table->insert(field, value, deadline_ms);
   });
   table_ = std::move(table);
-  listpack_.reset();
+  drop_listpack();
+}
+
+void Hash::drop_listpack() {
+  const Listpack dropped(std::move(listpack_));
 }
 
 bool Hash::set_in_table(std::string_view field, std::string_view value, int64_t deadline_ms) {

@@ -62,13 +62,13 @@ class Hash final : public Value {
   size_t element_count() const override { return size(); }
 
   // Fields, those included that are past their deadline.
-  size_t size() const { return is_table() ? table_->items.size() : listpack_->size() / stride(); }
+  size_t size() const { return is_table() ? table_->items.size() : listpack_.size() / stride(); }
   // Fields not past their deadline. O(1) while none is, else O(fields).
   size_t living() const;
   bool is_table() const { return table_ != nullptr; }
   // Of the encodings, for DEBUG; null when it is another one.
   const auto* table_or_null() const { return is_table() ? &table_->items : nullptr; }
-  const Listpack* listpack_or_null() const { return listpack_ ? &*listpack_ : nullptr; }
+  const Listpack* listpack_or_null() const { return is_table() ? nullptr : &listpack_; }
 
   // --- Reading: no field that is past its deadline is seen ---------------------------------------
 
@@ -107,7 +107,7 @@ class Hash final : public Value {
           [&](Item* item) { fn(item->field(), item->value(), table_->deadline_ms(*item)); });
       return;
     }
-    for (Listpack::Position at = listpack_->first(); at != Listpack::kNone; at = after(at))
+    for (Listpack::Position at = listpack_.first(); at != Listpack::kNone; at = after(at))
       visit(at, fn);
   }
   // Calls fn(field, value) for one field, chosen uniformly. REQUIRES: size() > 0.
@@ -118,7 +118,7 @@ class Hash final : public Value {
       return fn(item->field(), item->value());
     }
     const auto index = static_cast<int64_t>(random.below(size()) * stride());
-    visit(listpack_->at(index), without_deadline(fn));
+    visit(listpack_.at(index), without_deadline(fn));
   }
   // Calls fn(field, value) for that many different fields, all choices being equally likely.
   // REQUIRES: count <= size(). O(count) in a table.
@@ -242,13 +242,13 @@ class Hash final : public Value {
   // --- The listpack ------------------------------------------------------------------------------
 
   size_t stride() const { return is_prepared() ? 3 : 2; }
-  Listpack::Position value_of(Listpack::Position at) const { return listpack_->next(at); }
+  Listpack::Position value_of(Listpack::Position at) const { return listpack_.next(at); }
   Listpack::Position deadline_of(Listpack::Position at) const {
-    return listpack_->next(listpack_->next(at));
+    return listpack_.next(listpack_.next(at));
   }
   Listpack::Position after(Listpack::Position at) const {
     const Listpack::Position next = deadline_of(at);
-    return is_prepared() ? listpack_->next(next) : next;
+    return is_prepared() ? listpack_.next(next) : next;
   }
   int64_t deadline_at(Listpack::Position at) const;
   // Calls fn with the field at that position.
@@ -256,7 +256,7 @@ class Hash final : public Value {
   void visit(Listpack::Position at, Fn&& fn) const {
     char field[kScratch];
     char value[kScratch];
-    fn(listpack_->get(at).text(field), listpack_->get(value_of(at)).text(value), deadline_at(at));
+    fn(listpack_.get(at).text(field), listpack_.get(value_of(at)).text(value), deadline_at(at));
   }
   template <typename Fn>
   static auto without_deadline(Fn& fn) {
@@ -264,7 +264,7 @@ class Hash final : public Value {
   }
   // Where the listpack holds that field.
   Listpack::Position find(std::string_view field) const {
-    return listpack_->find(field, listpack_->first(), stride() - 1);
+    return listpack_.find(field, listpack_.first(), stride() - 1);
   }
   // Whether the listpack may take such a field.
   bool fits(std::string_view field, std::string_view value) const;
@@ -275,6 +275,7 @@ class Hash final : public Value {
   void move_in_listpack(Listpack::Position at, int64_t deadline_ms);
 
   void become_table();
+  void drop_listpack();
   bool set_in_table(std::string_view field, std::string_view value, int64_t deadline_ms);
 
   // Draws until there are enough different ones: that takes few draws more when there are few.
@@ -301,7 +302,7 @@ class Hash final : public Value {
   }
 
   Environment& environment_;
-  std::optional<Listpack> listpack_;  // one of the two is there
+  Listpack listpack_;  // moved out once there is a table
   std::unique_ptr<Table> table_;
   std::unique_ptr<ElementDeadline> node_;  // there when the hash is prepared for deadlines
 };

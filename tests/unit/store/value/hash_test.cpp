@@ -101,7 +101,7 @@ TEST_CASE("While writes are paused expired fields are hidden and stay", "[hash]"
     CHECK(fixture.value("a") == "1");
     fixture.environment.expired = Environment::Expired::kRemove;
     CHECK(fixture.hash.expire_elements(100) == 1);
-    CHECK(fixture.hash.is_empty());
+    CHECK(fixture.hash.size() == 0);
   }
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("Long fields and values in a table stay whole", "[hash]") {
     }
     CHECK(hash.erase(field));
   }
-  CHECK(hash.is_empty());
+  CHECK(hash.size() == 0);
 }
 
 }  // namespace latchkey::store
