@@ -3,6 +3,7 @@
 #include "commands/groups.h"
 #include "server/client.h"
 #include "server/command_context.h"
+#include "server/flush_waits.h"
 #include "server/server.h"
 
 namespace latchkey::commands {
@@ -74,18 +75,25 @@ void flush(CommandContext& ctx, store::Keyspace& keyspace, bool lazily) {
   keyspace.clear(lazily);
 }
 
-void flushdb(CommandContext& ctx) {
+// Flushes databases `first` to `last`. A client that may wait is answered when all is freed,
+// which need not stop the server.
+void flush_range(CommandContext& ctx, int first, int last) {
   bool lazily;
   if (!read_flush_type(ctx, &lazily)) return;
-  flush(ctx, ctx.db, lazily);
-  ctx.reply.ok();
+  FlushWaits* waits = ctx.server.flush_waits();
+  const bool may_wait = waits != nullptr && !ctx.client.has(kClientDenyBlocking);
+  for (int i = first; i <= last; ++i) flush(ctx, ctx.server.database(i), lazily || may_wait);
+  if (lazily || !may_wait || ctx.db.environment().reclaimer.pending_objects() == 0)
+    return ctx.reply.ok();
+  waits->wait(ctx.client);
+}
+
+void flushdb(CommandContext& ctx) {
+  flush_range(ctx, ctx.db.index(), ctx.db.index());
 }
 
 void flushall(CommandContext& ctx) {
-  bool lazily;
-  if (!read_flush_type(ctx, &lazily)) return;
-  for (int i = 0; i < ctx.server.database_count(); ++i) flush(ctx, ctx.server.database(i), lazily);
-  ctx.reply.ok();
+  flush_range(ctx, 0, ctx.server.database_count() - 1);
 }
 
 constexpr CommandRow kDatabaseRows[] = {

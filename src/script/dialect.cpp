@@ -62,6 +62,9 @@ class Translator {
   }
 
  private:
+  // The token of that index; behind the last, which is the text's end, that one again.
+  const LuaToken& at(size_t index) const { return tokens_[std::min(index, tokens_.size() - 1)]; }
+
   static bool is_access(const LuaToken& token) { return token.is(".") || token.is(":"); }
 
   // 64-bit integers, imaginary numbers and binary ones.
@@ -87,14 +90,14 @@ class Translator {
     const size_t arguments = end_of_callee(first);
     if (arguments == 0) return;
     const size_t last = end_of_arguments(arguments);
-    if (last == 0 || !ends_block(tokens_[last + 1])) return;
-    edits_.push_back({tokens_[first].offset, 0, "("});
-    edits_.push_back({tokens_[last].offset + tokens_[last].text.size(), 0, ")"});
+    if (last == 0 || !ends_block(at(last + 1))) return;
+    edits_.push_back({at(first).offset, 0, "("});
+    edits_.push_back({at(last).offset + at(last).text.size(), 0, ")"});
   }
 
   // The token behind the name of a known function, or 0.
   size_t end_of_callee(size_t first) {
-    const LuaToken& name = tokens_[first];
+    const LuaToken& name = at(first);
     if (name.kind != LuaToken::Kind::kName) return 0;
     if (std::find(std::begin(kFunctions), std::end(kFunctions), name.text) !=
         std::end(kFunctions)) {
@@ -104,20 +107,20 @@ class Translator {
         std::find_if(std::begin(kLibraries), std::end(kLibraries),
                      [&](const Library& known) { return known.name == name.text; });
     if (library == std::end(kLibraries)) return holds_redis_call(name.text) ? first + 1 : 0;
-    if (!tokens_[first + 1].is(".") || !only_accessed(name.text)) return 0;
-    const std::string field = " " + std::string(tokens_[first + 2].text) + " ";
+    if (!at(first + 1).is(".") || !only_accessed(name.text)) return 0;
+    const std::string field = " " + std::string(at(first + 2).text) + " ";
     return library->several.find(field) == library->several.npos ? first + 3 : 0;
   }
 
   // The last token of the arguments that begin at token `first`, or 0.
   size_t end_of_arguments(size_t first) const {
-    const LuaToken::Kind kind = tokens_[first].kind;
+    const LuaToken::Kind kind = at(first).kind;
     if (kind == LuaToken::Kind::kString || kind == LuaToken::Kind::kLongString) return first;
-    if (!tokens_[first].is("(")) return 0;
+    if (!at(first).is("(")) return 0;
     int open = 0;
     for (size_t i = first; i < tokens_.size(); ++i) {
-      if (tokens_[i].is("(")) ++open;
-      if (tokens_[i].is(")") && --open == 0) return i;
+      if (at(i).is("(")) ++open;
+      if (at(i).is(")") && --open == 0) return i;
     }
     return 0;
   }
@@ -133,32 +136,30 @@ class Translator {
     const auto [known, is_new] = trusted_.try_emplace(name, true);
     if (!is_new) return known->second;
     for (size_t i = 0; i < tokens_.size() && known->second; ++i) {
-      if (tokens_[i].kind != LuaToken::Kind::kName || tokens_[i].text != name) continue;
-      if (i > 0 && is_access(tokens_[i - 1])) continue;
+      if (at(i).kind != LuaToken::Kind::kName || at(i).text != name) continue;
+      if (i > 0 && is_access(at(i - 1))) continue;
       known->second = fits(i);
     }
     return known->second;
   }
 
   bool is_called(size_t use) const {
-    const LuaToken& next = tokens_[use + 1];
-    const bool declared =
-        use > 0 && (tokens_[use - 1].is("function") || tokens_[use - 1].is("local"));
+    const LuaToken& next = at(use + 1);
+    const bool declared = use > 0 && (at(use - 1).is("function") || at(use - 1).is("local"));
     return !declared && (next.is("(") || next.kind == LuaToken::Kind::kString);
   }
   bool only_called(std::string_view name) {
     return all_uses(name, [this](size_t use) { return is_called(use); });
   }
   bool only_accessed(std::string_view name) {
-    return all_uses(name, [this](size_t use) { return tokens_[use + 1].is("."); });
+    return all_uses(name, [this](size_t use) { return at(use + 1).is("."); });
   }
 
   // local name = redis.call
   bool is_redis_call_declaration(size_t use) const {
-    if (use == 0 || !tokens_[use - 1].is("local") || use + 5 >= tokens_.size()) return false;
-    return tokens_[use + 1].is("=") && tokens_[use + 2].is("redis") && tokens_[use + 3].is(".") &&
-           (tokens_[use + 4].is("call") || tokens_[use + 4].is("pcall")) &&
-           !tokens_[use + 5].is("(");
+    if (use == 0 || !at(use - 1).is("local") || use + 5 >= tokens_.size()) return false;
+    return at(use + 1).is("=") && at(use + 2).is("redis") && at(use + 3).is(".") &&
+           (at(use + 4).is("call") || at(use + 4).is("pcall")) && !at(use + 5).is("(");
   }
   bool holds_redis_call(std::string_view name) {
     if (!only_accessed("redis")) return false;

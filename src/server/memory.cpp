@@ -10,6 +10,8 @@ extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void
                        size_t new_size) __attribute__((weak));
 extern "C" void malloc_stats_print(void (*write)(void*, const char*), void* argument,
                                    const char* options) __attribute__((weak));
+// AddressSanitizer's allocator, which knows nothing of mallinfo2().
+extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 
 namespace latchkey::server {
 
@@ -25,6 +27,8 @@ bool read_control(const char* name, T* value) {
 }
 
 size_t libc_allocated() {
+  if (__sanitizer_get_current_allocated_bytes != nullptr)
+    return __sanitizer_get_current_allocated_bytes();
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
 }

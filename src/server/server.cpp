@@ -8,6 +8,7 @@
 #include "server/blocking.h"
 #include "server/crash_report.h"
 #include "server/dispatcher.h"
+#include "server/flush_waits.h"
 #include "server/info.h"
 #include "server/listeners.h"
 #include "server/live_settings.h"
@@ -114,6 +115,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       clients_(*this),
       watches_(std::make_unique<WatchRegistry>(*this)),
       pauses_(std::make_unique<PauseControl>(*this)),
+      flush_waits_(loop != nullptr ? std::make_unique<FlushWaits>(*this) : nullptr),
       pubsub_(std::make_unique<PubSub>(*this)),
       notifications_(std::make_unique<Notifications>(*this)),
       blocking_(std::make_unique<Blocking>(*this)),

@@ -33,6 +33,7 @@ namespace latchkey::server {
 class Blocking;
 class CrashReporter;
 class Dispatcher;
+class FlushWaits;
 class InfoSections;
 class Listeners;
 class Notifications;
@@ -80,6 +81,8 @@ class Server {
   Effects& effects() { return effects_; }
   WatchRegistry& watches() { return *watches_; }
   PauseControl& pauses() { return *pauses_; }
+  // Null without a loop: nobody can wait then.
+  FlushWaits* flush_waits() { return flush_waits_.get(); }
   PubSub& pubsub() { return *pubsub_; }
   Blocking& blocking() { return *blocking_; }
   Stats& stats() { return stats_; }
@@ -204,6 +207,7 @@ class Server {
   ClientRegistry clients_;
   std::unique_ptr<WatchRegistry> watches_;
   std::unique_ptr<PauseControl> pauses_;
+  std::unique_ptr<FlushWaits> flush_waits_;
   std::unique_ptr<PubSub> pubsub_;
   std::unique_ptr<Notifications> notifications_;
   std::unique_ptr<Blocking> blocking_;

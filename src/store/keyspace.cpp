@@ -106,9 +106,12 @@ void Keyspace::free_entry(Entry* entry) {
   ::operator delete(entry, allocated_size(*entry));
 }
 
+bool Keyspace::is_large(const Entry& entry) {
+  return entry.form() == Entry::Form::kValue && entry.value()->free_effort() > kLazyFreeThreshold;
+}
+
 void Keyspace::dispose(Entry* entry, bool lazily) {
-  if (lazily && entry->form() == Entry::Form::kValue &&
-      entry->value()->free_effort() > kLazyFreeThreshold) {
+  if (lazily && is_large(*entry)) {
     environment_.reclaimer.free_later(1, [entry] { free_entry(entry); });
   } else {
     free_entry(entry);
@@ -384,7 +387,10 @@ void Keyspace::clear(bool lazily) {
       table->clear();
     });
   } else {
-    table->for_each([&](Entry* entry) { dispose(entry, lazily); });
+    table->for_each([&](Entry* entry) {
+      if (lazily && !is_large(*entry)) environment_.reclaimer.count_freed(1);
+      dispose(entry, lazily);
+    });
   }
 }
 

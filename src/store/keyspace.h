@@ -332,6 +332,8 @@ class Keyspace {
   // Whether an inline value of that size takes the same allocation as the entry's present one.
   static bool fits_in_place(const Entry& entry, size_t inline_size);
   static void free_entry(Entry* entry);
+  // Whether freeing it is worth another thread.
+  static bool is_large(const Entry& entry);
   // As free_entry, in the background when the value is large and `lazily`.
   void dispose(Entry* entry, bool lazily);
   // Puts `entry` into the place of ref's (which is disposed of), or inserts it; links its deadline.

@@ -23,6 +23,8 @@ class Reclaimer {
 
   // Runs `free_it` on the background thread. `objects` is what it counts for in the figures below.
   void free_later(size_t objects, std::function<void()> free_it);
+  // Counts what was freed at once, being too little for another thread.
+  void count_freed(size_t objects) { freed_.fetch_add(objects, std::memory_order_relaxed); }
   // Waits until every job handed over so far is done.
   void drain();
 
