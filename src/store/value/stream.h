@@ -150,6 +150,7 @@ class Stream final : public Value {
   // Value
   std::string_view encoding_name() const override { return "stream"; }
   size_t free_effort() const override;
+  size_t element_count() const override { return size(); }
   size_t memory_usage() const override;
   Value* clone() const override { return new Stream(*this); }
 
