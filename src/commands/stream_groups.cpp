@@ -34,13 +34,6 @@ void wrong_subcommand_arguments(CommandContext& ctx) {
 }
 
 bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* request) {
-  // As many words as there are when each option is given once; the same ones again are refused by
-  // their number only.
-  constexpr size_t kMostWords = 2;
-  if (ctx.args.size() > 5 + kMostWords + (may_make_key ? 1 : 0)) {
-    wrong_subcommand_arguments(ctx);
-    return false;
-  }
   for (ArgReader options(ctx.args, 5); options.more();) {
     std::string_view text;
     if (may_make_key && options.word("MKSTREAM")) {
@@ -57,6 +50,15 @@ bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* re
     }
   }
   return true;
+}
+
+// Whether there are no more words than when each option is given once. The same one again is
+// refused by that alone, after all else has been looked at.
+bool has_few_enough_words(CommandContext& ctx, bool may_make_key) {
+  constexpr size_t kMostWords = 7;
+  if (ctx.args.size() <= kMostWords + (may_make_key ? 1 : 0)) return true;
+  wrong_subcommand_arguments(ctx);
+  return false;
 }
 
 // The place a group begins at; "$" is the stream's end.
@@ -94,6 +96,7 @@ void xgroup_create(CommandContext& ctx) {
   if (!ref && !request.make_key) return key_is_required(ctx);
   Stream* stream = value_at<Stream>(ctx, ref);
   if (ref && stream == nullptr) return;
+  if (!has_few_enough_words(ctx, true)) return;
   StreamId id;
   if (!read_place(ctx, ctx.args[4], stream, &id)) return;
   if (stream != nullptr && stream->find_group(name) != nullptr)
@@ -113,7 +116,7 @@ void xgroup_setid(CommandContext& ctx) {
   if (!read_place_options(ctx, false, &request)) return;
   const KeyRef ref = ctx.db.find_for_write(ctx.args[2]);
   const GroupAtKey found = find_named_group(ctx, ref);
-  if (!found) return;
+  if (!found || !has_few_enough_words(ctx, false)) return;
   StreamId id;
   if (ctx.args[4] == "+") {
     id = StreamId::max();
