@@ -183,12 +183,6 @@ StreamNode::Entry StreamNode::previous(const Entry& entry) const {
   return entry_at(at);
 }
 
-StreamNode::Entry StreamNode::last_kept() const {
-  Entry entry = last();
-  while (entry && entry.deleted) entry = previous(entry);
-  return entry;
-}
-
 // --- Changing -----------------------------------------------------------------------------------
 
 bool StreamNode::has_fields_of_master(StreamFields fields) const {

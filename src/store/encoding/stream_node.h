@@ -79,8 +79,6 @@ class StreamNode {
   Entry last() const;
   Entry next(const Entry& entry) const;
   Entry previous(const Entry& entry) const;
-  // The last one that is not deleted.
-  Entry last_kept() const;
 
   // Calls fn(field, value), both Listpack::Element.
   template <typename Fn>

@@ -134,7 +134,7 @@ size_t Stream::trim(const StreamTrim& trim) {
     const size_t count = node.count();
     if (trim.limit != 0 && before - length_ + count > trim.limit) break;
     const bool whole =
-        by_length ? length_ - count >= trim.max_length : node.last_kept().id < trim.min_id;
+        by_length ? length_ - count >= trim.max_length : node.last().id < trim.min_id;
     if (!whole && trim.approximate) break;
     if (trim.references != StreamReferences::kKeep && group_count() != 0) {
       trim_with_references(node, trim);

@@ -153,6 +153,16 @@ TEST_CASE("Trimming removes the oldest entries, exactly or by whole nodes", "[st
   CHECK(fixture.stream.entries_added() == 10);
 }
 
+TEST_CASE("Trimming by whole nodes leaves one whose last entry is deleted and not below the id",
+          "[streams]") {
+  Fixture fixture;
+  fixture.add_many(1, 6);
+  fixture.stream.erase({3, 0});
+  CHECK(fixture.stream.trim(from_id(3, true)) == 0);
+  CHECK(fixture.stream.trim(from_id(4, true)) == 2);
+  CHECK(fixture.ids() == "4 5 6");
+}
+
 TEST_CASE("New ids follow the clock, and the last id where the clock is behind", "[streams]") {
   Stream stream;
   CHECK(stream.new_id(5) == StreamId{5, 0});
