@@ -36,7 +36,7 @@ class ChangeListener {
  public:
   virtual ~ChangeListener() = default;
   // `key` of `keyspace` has been changed, made or removed; `event` is the event's name ("set",
-  // "expired"), or empty where clients are told of none (PFCOUNT, which keeps what it has counted).
+  // "expired").
   virtual void key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
                            std::string_view event) = 0;
   // Every key of the database is about to go.

@@ -45,6 +45,7 @@ TEST_CASE("PFCOUNT keeps its count with the key, which is a change without an ev
   TestClient other(server);
   client.run("PFADD key a");
   server.changes();
+  server.events();
   client.run("WATCH key");
   CHECK(other.run("PFCOUNT key") == integer(1));
   CHECK(server.changes() == 1);
@@ -52,6 +53,7 @@ TEST_CASE("PFCOUNT keeps its count with the key, which is a change without an ev
   CHECK(server.changes() == 0);
   client.run("MULTI");
   CHECK(client.run("EXEC") == kNullArray);
+  CHECK(server.events().empty());
   CHECK(client.run("GET key").substr(5 + 8, 8) == std::string_view("\1\0\0\0\0\0\0\0", 8));
 }
 
@@ -102,7 +104,7 @@ TEST_CASE("PFMERGE makes the union of its keys, dense if one of them is", "[hype
   CHECK(client.run("PFCOUNT one") == integer(4));
   CHECK(client.run("PFMERGE new") == kOk);
   CHECK(client.run("PFCOUNT new") == integer(0));
-  CHECK(server.events() == "pfadd to,  to, pfadd one,  one, pfadd new,  new");
+  CHECK(server.events() == "pfadd to, pfadd one, pfadd new");
 }
 
 TEST_CASE("Merging gives the same with and without eight registers at a time", "[hyperloglog]") {
