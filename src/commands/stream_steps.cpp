@@ -180,11 +180,15 @@ StreamTrimReader::Step StreamTrimReader::take(ArgReader& words) {
   return Step::kTaken;
 }
 
-bool StreamTrimReader::finish(StreamTrimOptions* options) {
+bool StreamTrimReader::finish(StreamTrimOptions* options, bool must_trim) {
   StreamTrim& trim = options_.trim;
   if (limited_ && !options_.given && trim.limit != 0) {
     ctx_.reply.error(
         "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
+    return false;
+  }
+  if (must_trim && !options_.given) {
+    ctx_.reply.error("ERR syntax error, XTRIM must be called with a trimming strategy");
     return false;
   }
   if (limited_ && !trim.approximate) {

@@ -49,8 +49,9 @@ class StreamTrimReader {
   // Takes MAXLEN, MINID and LIMIT with what belongs to them, KEEPREF, DELREF and ACKED. kFailed
   // with the error sent.
   Step take(server::ArgReader& words);
-  // To be called when all words are read; false with the error sent.
-  bool finish(StreamTrimOptions* options);
+  // To be called when all words are read; false with the error sent. `must_trim`: nothing to be
+  // trimmed is one.
+  bool finish(StreamTrimOptions* options, bool must_trim = false);
 
  private:
   Step take_threshold(server::ArgReader& words, store::StreamTrim::By by);

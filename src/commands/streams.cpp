@@ -112,9 +112,7 @@ void xtrim(CommandContext& ctx) {
     if (step == StreamTrimReader::Step::kNotMine) return ctx.syntax_error();
   }
   StreamTrimOptions options;
-  if (!reader.finish(&options)) return;
-  if (!options.given)
-    return ctx.reply.error("ERR syntax error, XTRIM must be called with a trimming strategy");
+  if (!reader.finish(&options, true)) return;
 
   const std::string_view key = ctx.args[1];
   const KeyRef ref = ctx.db.find_for_write(key);
