@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "commands/groups.h"
+#include "commands/hash_fields.h"
 #include "commands/typed_key.h"
 #include "server/client.h"
 #include "server/command_context.h"
@@ -55,10 +56,12 @@ class Pattern {
     if (is_element_) return element;
     if (!names_key_) return std::nullopt;
     key_.assign(before_).append(element).append(after_);
-    const KeyRef ref = ctx.db.find(key_);
+    KeyRef ref = ctx.db.find(key_);
     if (!ref) return std::nullopt;
     if (!field_.empty()) {
       if (ref->type() != Hash::kType) return std::nullopt;
+      expire_fields(ctx, ref, Arguments(&field_, 1));
+      if (!ref) return std::nullopt;
       return value_of<Hash>(ref).get(field_, scratch_);
     }
     if (!ref->is_string()) return std::nullopt;

@@ -12,10 +12,10 @@ constexpr std::string_view kNoNumber = "ERR One or more scores can't be converte
 
 struct SortServer : ServerFixture {
   SortServer()
-      : ServerFixture({commands::hash_rows(), commands::key_rows(), commands::list_rows(),
-                       commands::object_rows(), commands::set_rows(), commands::sort_rows(),
-                       commands::sorted_set_rows(), commands::string_batch_rows(),
-                       commands::string_rows()}) {}
+      : ServerFixture({commands::hash_deadline_rows(), commands::hash_rows(), commands::key_rows(),
+                       commands::list_rows(), commands::object_rows(), commands::set_rows(),
+                       commands::sort_rows(), commands::sorted_set_rows(),
+                       commands::string_batch_rows(), commands::string_rows()}) {}
 };
 
 }  // namespace
@@ -29,6 +29,17 @@ TEST_CASE("SORT orders numbers, both ways", "[sort]") {
   CHECK(client.run("SORT list ALPHA") == bulks({"-1.5", "10", "1e3", "9"}));
   CHECK(client.run("SORT_RO list") == client.run("SORT list"));
   CHECK(client.run("SORT missing") == bulks({}));
+}
+
+TEST_CASE("SORT removes the fields past their deadline that it comes by", "[sort]") {
+  SortServer server;
+  TestClient client(server);
+  client.run("RPUSH list 1 2");
+  client.run("HSET user:1 name anna");
+  client.run("HSETEX user:2 PX 1 FIELDS 1 name berta");
+  server.advance_ms(2);
+  CHECK(client.run("SORT list GET user:*->name") == array({bulk("anna"), std::string(kNull)}));
+  CHECK(client.run("EXISTS user:2") == integer(0));
 }
 
 TEST_CASE("SORT refuses what is no number, and what cannot be sorted", "[sort]") {
