@@ -102,7 +102,7 @@ bool StreamNode::is_valid(StreamId first, std::span<const char> bytes) {
     uint64_t told = 0;
     if (!reader.count(&told) || told != elements) return false;
   }
-  return count > 0 && marked == deleted && entries == count + deleted;
+  return entries > 0 && marked == deleted && entries == count + deleted;
 }
 
 size_t StreamNode::count() const {

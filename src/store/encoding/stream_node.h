@@ -49,8 +49,8 @@ class StreamNode {
   StreamNode(StreamId first, StreamFields fields);
 
   // Whether untrusted bytes are such a node for that id in every detail: a listpack, the counts,
-  // the structure of each entry, ids that ascend from `first` on, at least one entry that is not
-  // deleted. O(bytes).
+  // the structure of each entry, ids that ascend from `first` on, at least one entry, deleted or
+  // not. O(bytes).
   static bool is_valid(StreamId first, std::span<const char> bytes);
   // REQUIRES: is_valid() has accepted them.
   StreamNode(StreamId first, std::span<const char> bytes);

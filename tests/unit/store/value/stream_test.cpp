@@ -268,6 +268,19 @@ TEST_CASE("Nodes are taken in from their bytes, but not from others", "[streams]
   CHECK(other.size() == 0);
 }
 
+TEST_CASE("A node that trimming by id has left without entries is taken in as well", "[streams]") {
+  Fixture fixture;
+  fixture.add_many(1, 4);
+  fixture.stream.erase({3, 0});
+  CHECK(fixture.stream.trim(from_id(3)) == 2);
+  CHECK(fixture.stream.nodes() == 2);
+  Stream copy;
+  fixture.stream.for_each_node(
+      [&](const StreamNode& node) { CHECK(copy.adopt(node.id, node.pack().bytes())); });
+  CHECK(copy.size() == 1);
+  CHECK(copy.first_id() == StreamId{4, 0});
+}
+
 TEST_CASE("The index of records stays in order when it grows and shrinks anywhere", "[streams]") {
   struct Record {
     StreamId id;
