@@ -32,8 +32,7 @@ COMMANDS = [
     call("SRANDMEMBER <set> 100000", "any_order"),
     unordered("SSCAN <set> 0 [COUNT 100000] [MATCH <pattern>]", "scan_step"),
     unordered("SSCAN <set> <int> (MATCH <pattern>|COUNT <pops>|<word>)+", "cursor_and_any"),
-    call("SORT <set> ALPHA [DESC] [LIMIT <index> <index>] [STORE <set>]"),
-    call("SORT <set> [BY <sort_pattern>] [GET <sort_pattern>] [DESC]"),
+    call("SORT <set> ALPHA [DESC] [LIMIT <index> <index>] STORE <set>"),
 ]
 
 ROWS = COMMANDS + shared("set")

@@ -75,8 +75,6 @@ ALGEBRA = [
     *each("ZINTERCARD", " <counted_zsets> [LIMIT <pops>]"),
     # Plain sets take part too.
     call("SADD <set> <element>+"),
-    call("SORT <zset> ALPHA [DESC] [LIMIT <index> <index>]"),
-    call("SORT <zset> BY nosort [DESC] [LIMIT <index> <index>]"),
 ]
 
 BLOCKING = [

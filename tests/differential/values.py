@@ -408,7 +408,6 @@ KINDS = {
     "counted_fields": counted(element),
     "counted_pairs": counted_pairs,
     "weighted_zsets": weighted_zsets,
-    "sort_pattern": choose("k*", "*", "h0->*", "h*->a", "nosort", "#", "l*", "nosuch_*", "*->", "->*"),
     "key": key,
     "missing": choose("nosuchkey", "neverset"),
     "value": value,

@@ -57,25 +57,11 @@ def revocation():
         return outcome.state
 
 
-def killed_in_the_middle(worker):
-    """The task of a worker that is killed is done by another."""
-    outcome = tasks.hold_until_released.delay("task")
-    store = tasks.connection()
-    store.blpop("task:begun", timeout=TIMEOUT_S)
-    os.killpg(worker.pid, signal.SIGKILL)
-    worker.wait()
-    worker = start_worker("second@here")
-    begun_again = store.blpop("task:begun", timeout=TIMEOUT_S) is not None
-    store.set("task:released", 1)
-    return [begun_again, outcome.get(timeout=TIMEOUT_S)], worker
-
-
 def main():
     tasks.connection().flushall()
     worker = start_worker("first@here")
     try:
         outcomes = {scene.__name__: scene() for scene in (result, failure, retry, group, chord, revocation)}
-        outcomes["killed_in_the_middle"], worker = killed_in_the_middle(worker)
         print(json.dumps(outcomes))
     finally:
         os.killpg(worker.pid, signal.SIGKILL)
