@@ -104,7 +104,7 @@ namespace {
 // The first byte from `at` on that is not `skipped`, or bytes.size().
 size_t skip_bytes(std::string_view bytes, size_t at, uint8_t skipped) {
   constexpr size_t kStep = 4 * sizeof(Lanes);
-  const uint64_t word = 0x0101010101010101 * skipped;
+  const uint64_t word = uint64_t{0x0101010101010101} * skipped;
   const Lanes pattern = {word, word};
   for (; at + kStep <= bytes.size(); at += kStep) {
     const char* here = bytes.data() + at;
