@@ -124,7 +124,7 @@ class Rq(harness.ServerTestCase):
 class Celery(harness.ServerTestCase):
     """Scenes of clients/celery_scenes.py."""
 
-    def test_tasks_results_retries_and_revocation(self):
+    def test_tasks_results_retries_revocation_and_killed_workers(self):
         self.assertEqual(play("celery_scenes.py", self.server.port), {
             "result": 5,
             "failure": ["FAILURE", "this task always fails"],
@@ -132,6 +132,8 @@ class Celery(harness.ServerTestCase):
             "group": [0, 2, 4, 6, 8, 10, 12, 14],
             "chord": 10,
             "revocation": "REVOKED",
+            "pool_process_killed": ["done by another", 2],
+            "worker_killed": ["released", 1],
         })
 
 
