@@ -48,6 +48,7 @@ class ConsumerGroup(WorkersTestCase):
         self.view.call("XGROUP", "CREATE", "orders", "workers", 0, "MKSTREAM")
         lost = self.start_worker("group_worker.py", "lost", claim, "stop")
         others = [self.start_worker("group_worker.py", name, claim) for name in ("second", "third")]
+        self.eventually(lambda: len(self.view.call("XINFO", "CONSUMERS", "orders", "workers")) == 3)
         stopped = None
         while stopped is None:
             self.add_entries()
