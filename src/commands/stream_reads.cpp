@@ -251,7 +251,7 @@ void wait_for_entries(CommandContext& ctx, const ReadRequest& request,
     words[request.first_key + sources.size() + i] = ids[i];
   }
   CommandContext resolved{ctx.server, ctx.client, ctx.command, words,
-                          ctx.db,     ctx.reply,  ctx.effects};
+                          ctx.db,     ctx.reply,  ctx.effects, ctx.propagation};
   ctx.server.blocking().wait(resolved,
                              {.keys = Arguments(words).subspan(request.first_key, sources.size()),
                               .type = Stream::kType,

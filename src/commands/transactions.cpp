@@ -42,6 +42,8 @@ void exec(CommandContext& ctx) {
   client.set(kClientInMulti, false);
   ctx.server.watches().unwatch_all(client);
 
+  // Its commands are written, not EXEC.
+  ctx.propagate_nothing();
   client.set(kClientDenyBlocking);
   ctx.reply.array(transaction->requests.size());
   for (const StoredRequest& request : transaction->requests) {

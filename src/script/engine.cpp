@@ -172,6 +172,8 @@ void Engine::run(CommandContext& ctx, Script& script, bool read_only, size_t key
   run_.out_of_memory = (server_.state() & kStateMemoryLimit) != 0 &&
                        server_.used_memory() > static_cast<size_t>(server_.settings().maxmemory);
   if (!may_run(ctx, script, read_only)) return;
+  // What its commands do is written.
+  ctx.propagate_nothing();
   cache_.used(script);
   run_.script = &script;
   run_.caller = &ctx.client;

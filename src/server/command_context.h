@@ -18,6 +18,7 @@
 
 #include "resp/reply_builder.h"
 #include "server/effects.h"
+#include "server/propagation.h"
 #include "store/keyspace.h"
 
 namespace latchkey::server {
@@ -39,6 +40,7 @@ struct CommandContext {
   store::Keyspace& db;
   resp::ReplyBuilder& reply;
   Effects& effects;
+  Propagation& propagation;
 
   int64_t now_ms() const { return db.environment().now_ms; }
 
@@ -48,6 +50,19 @@ struct CommandContext {
     effects.changed(db, key, event_class, event);
   }
   void removed(std::string_view key) { effects.removed(db, key); }
+
+  // What stands in the stream of effects in place of this request, which would stand there as it
+  // came; several calls give several requests.
+  void propagate(EffectWords words, uint8_t readers = kEffectForAll) {
+    propagation.set_replaced(true);
+    propagation.add(db.index(), words, readers);
+  }
+  void propagate(Arguments words, uint8_t readers = kEffectForAll) {
+    propagation.set_replaced(true);
+    propagation.add(db.index(), words, readers);
+  }
+  // Nothing stands for this request itself.
+  void propagate_nothing() { propagation.set_replaced(true); }
 
   // False, with a WRONGTYPE error sent, when the key holds another type. A missing key has any
   // type.

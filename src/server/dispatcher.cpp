@@ -88,9 +88,14 @@ Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command*
 }
 
 void Dispatcher::call(Client& client, Command& command, Arguments args) {
-  CommandContext ctx{
-      server_,      client,           command, args, server_.database(client.database),
-      client.reply, server_.effects()};
+  CommandContext ctx{server_,
+                     client,
+                     command,
+                     args,
+                     server_.database(client.database),
+                     client.reply,
+                     server_.effects(),
+                     server_.propagation()};
   // Commands of a batch follow one another: the end of one is the start of the next. Nested ones
   // are timed by themselves.
   const bool nested = depth_++ > 0;
@@ -98,12 +103,20 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   const uint64_t errors = client.reply.error_count();
   const size_t mark = client.out().mark();
   const uint32_t flags = client.flags;
+  Propagation& propagation = server_.propagation();
+  const uint64_t changes = server_.effects().total();
   if (!nested) serving_ = &client;
   if ((flags & kClientNoTouch) != 0) [[unlikely]] {
     server_.environment().freeze_access = command.full_name != "touch";
   }
 
+  propagation.begin_unit();
+  const bool outer_replaced = propagation.set_replaced(false);
   command.handler(ctx);
+  if (propagation.wanted() && server_.effects().total() != changes && !propagation.replaced())
+    propagation.add(ctx.db.index(), args);
+  propagation.set_replaced(outer_replaced);
+  propagation.end_unit();
 
   --depth_;
   const uint64_t ended = base::CycleClock::ticks();

@@ -92,17 +92,24 @@ uint64_t seed_from_system() {
 // Turns the store's word that a key's time has come into an effect like any other.
 class Server::ExpiryNotifier final : public store::ExpiryObserver {
  public:
-  explicit ExpiryNotifier(Effects& effects) : effects_(effects) {}
+  explicit ExpiryNotifier(Server& server) : server_(server), effects_(server.effects_) {}
   void key_expiring(store::Keyspace& keyspace, std::string_view key) override {
+    server_.propagate_removal(keyspace, key, server_.settings().lazyfree_lazy_expire);
     effects_.happened(keyspace, key, EventClass::kExpired, "expired");
   }
   // Only hashes have elements with deadlines.
-  void elements_expired(store::Keyspace& keyspace, std::string_view key, bool last) override {
+  void elements_expired(store::Keyspace& keyspace, std::string_view key,
+                        std::span<const std::string> names, bool last) override {
+    Propagation& propagation = server_.propagation();
+    propagation.begin_unit();
+    for (const std::string& field : names) propagation.add(keyspace.index(), {"HDEL", key, field});
+    propagation.end_unit();
     effects_.happened(keyspace, key, EventClass::kHash, "hexpired");
     if (last) effects_.happened(keyspace, key, EventClass::kGeneric, "del");
   }
 
  private:
+  Server& server_;
   Effects& effects_;
 };
 
@@ -111,7 +118,8 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       config_(config),
       log_(log),
       loop_(loop),
-      expiry_notifier_(std::make_unique<ExpiryNotifier>(effects_)),
+      propagation_([this](bool wanted) { environment_.name_expired_elements = wanted; }),
+      expiry_notifier_(std::make_unique<ExpiryNotifier>(*this)),
       clients_(*this),
       watches_(std::make_unique<WatchRegistry>(*this)),
       pauses_(std::make_unique<PauseControl>(*this)),
@@ -310,6 +318,10 @@ void Server::tick() {
   stats_.cron_ticks += base::CycleClock::ticks() - started;
 }
 
+void Server::propagate_removal(const store::Keyspace& keyspace, std::string_view key, bool lazily) {
+  propagation_.add(keyspace.index(), {lazily ? "UNLINK" : "DEL", key});
+}
+
 bool Server::make_room() {
   const ConfigValues& values = settings();
   if (values.maxmemory == 0 || used_memory() <= values.maxmemory) {
@@ -343,6 +355,7 @@ bool Server::evict_one() {
   store::KeyRef ref = victim.keyspace->find(victim.key, store::Keyspace::kPeek);
   victim.keyspace->erase(ref, values.lazyfree_lazy_eviction);
   ++stats_.evicted_keys;
+  propagate_removal(*victim.keyspace, victim.key, values.lazyfree_lazy_eviction);
   effects_.happened(*victim.keyspace, victim.key, EventClass::kEvicted, "evicted");
   return true;
 }

@@ -20,6 +20,7 @@
 #include "server/effects.h"
 #include "server/memory.h"
 #include "server/memory_report.h"
+#include "server/propagation.h"
 #include "server/stats.h"
 #include "store/eviction.h"
 #include "store/keyspace.h"
@@ -79,6 +80,7 @@ class Server {
   RequestPump& pump() { return *pump_; }
   ClientRegistry& clients() { return clients_; }
   Effects& effects() { return effects_; }
+  Propagation& propagation() { return propagation_; }
   WatchRegistry& watches() { return *watches_; }
   PauseControl& pauses() { return *pauses_; }
   // Null without a loop: nobody can wait then.
@@ -185,6 +187,8 @@ class Server {
   // Sets the expiry timer going when commands have made the first deadline.
   void watch_for_deadlines();
   void sample_rates();
+  // Writes that a key has gone that no request removed.
+  void propagate_removal(const store::Keyspace& keyspace, std::string_view key, bool lazily);
   bool evict_one();
   void note_excess(bool over_limit);
   void drop_error_counts(Stats::ErrorCounts errors);
@@ -198,6 +202,7 @@ class Server {
   base::CycleClock cycle_clock_;
   store::Environment environment_;
   int64_t now_us_ = 0;
+  Propagation propagation_;
   std::unique_ptr<ExpiryNotifier> expiry_notifier_;
   std::vector<std::unique_ptr<store::Keyspace>> databases_;
   CommandTable commands_;

@@ -532,7 +532,9 @@ void Keyspace::elements_expired(KeyRef& ref) {
   const bool last = ref->value()->element_count() == 0;
   recount(*ref->value(), ref->type());
   if (environment_.expiry_observer != nullptr)
-    environment_.expiry_observer->elements_expired(*this, ref->key(), last);
+    environment_.expiry_observer->elements_expired(*this, ref->key(), environment_.expired_names,
+                                                   last);
+  environment_.expired_names.clear();
   if (last) {
     erase(ref);
   } else {

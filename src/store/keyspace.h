@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -46,8 +47,10 @@ class ExpiryObserver {
  public:
   virtual ~ExpiryObserver() = default;
   virtual void key_expiring(Keyspace& keyspace, std::string_view key) = 0;
-  // Elements of the key's value have gone, and with the last one goes the key.
-  virtual void elements_expired(Keyspace& keyspace, std::string_view key, bool last) = 0;
+  // Elements of the key's value have gone, and with the last one goes the key. `names`: which,
+  // where Environment::name_expired_elements asks for that.
+  virtual void elements_expired(Keyspace& keyspace, std::string_view key,
+                                std::span<const std::string> names, bool last) = 0;
 };
 
 // Told of keys that are put where there was none, and of counted lookups that find none. Must not
@@ -67,6 +70,9 @@ struct Environment {
   Reclaimer reclaimer;
   ExpiryObserver* expiry_observer = nullptr;
   KeyObserver* key_observer = nullptr;  // null: nobody wants to hear
+  // Whether values keep the names of elements they remove as expired, for the observer.
+  bool name_expired_elements = false;
+  std::vector<std::string> expired_names;
 
   int64_t now_ms = 0;         // Unix time
   uint32_t access_clock = 0;  // what a touched entry's access field becomes under LRU

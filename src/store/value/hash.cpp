@@ -144,6 +144,7 @@ bool Hash::expire(std::string_view field) {
   if (environment_.expired != Environment::Expired::kRemove || !has_due()) return false;
   const std::optional<int64_t> deadline = deadline_ms(field);
   if (!deadline || !is_due(*deadline)) return false;
+  name_expired(field);
   erase(field);
   ++environment_.expired_elements;
   return true;
@@ -153,16 +154,26 @@ size_t Hash::expire_elements(size_t budget) {
   if (environment_.expired != Environment::Expired::kRemove) return 0;
   size_t removed = 0;
   if (is_table()) {
-    for (; removed < budget && has_due(); ++removed)
-      table_->erase(table_->deadlines.first().field());
+    for (; removed < budget && has_due(); ++removed) {
+      const std::string_view field = table_->deadlines.first().field();
+      name_expired(field);
+      table_->erase(field);
+    }
   } else if (is_prepared()) {
     Listpack::Position at = listpack_.first();
-    for (; removed < budget && at != Listpack::kNone && is_due(deadline_at(at)); ++removed)
+    char scratch[kScratch];
+    for (; removed < budget && at != Listpack::kNone && is_due(deadline_at(at)); ++removed) {
+      name_expired(listpack_.get(at).text(scratch));
       at = after(at);
+    }
     if (removed > 0) listpack_.erase(listpack_.first(), removed * stride());
   }
   environment_.expired_elements += removed;
   return removed;
+}
+
+void Hash::name_expired(std::string_view field) {
+  if (environment_.name_expired_elements) environment_.expired_names.emplace_back(field);
 }
 
 // --- As a listpack ------------------------------------------------------------------------------

@@ -239,6 +239,9 @@ class Hash final : public Value {
     size_t item_bytes = 0;
   };
 
+  // Keeps the field's name for the observer of expiry, if it is wanted.
+  void name_expired(std::string_view field);
+
   // --- The listpack ------------------------------------------------------------------------------
 
   size_t stride() const { return is_prepared() ? 3 : 2; }

@@ -50,7 +50,7 @@ struct Expiries : ExpiryObserver {
     keys.push_back(std::to_string(keyspace.index()) + ":" + std::string(key));
   }
   std::vector<std::string> keys;
-  void elements_expired(Keyspace&, std::string_view, bool) override {}
+  void elements_expired(Keyspace&, std::string_view, std::span<const std::string>, bool) override {}
 };
 
 struct Database {

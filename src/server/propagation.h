@@ -1,0 +1,149 @@
+// The stream of effects: the requests that another server has to run, one after the other, to come
+// to the dataset that is here. The append-only file keeps it, replicas follow it.
+//
+// Effects are written, not requests. What chance, time or waiting has decided is decided in the
+// stream: SPOP is written as the SREM of what it drew, a deadline as a Unix time, a blocking
+// command as what it did when it was served, a script as what its commands did. A request that
+// changed something stands in the stream as it came, unless its handler says otherwise
+// (CommandContext::propagate and propagate_nothing); one that changed nothing does not. Keys that
+// go by themselves (expired, evicted) are written as DEL or UNLINK.
+//
+// What belongs together (a transaction, a script, a request and the expired keys it met) is one
+// unit: readers get it whole, when it has ended, between MULTI and EXEC if it is more than one
+// request. Each reader keeps in mind which database it has selected (EffectEncoder).
+//
+// Costs nothing while nobody reads. Else each request is encoded once, whoever reads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/number.h"
+
+namespace latchkey::server {
+
+// Who gets an effect.
+enum EffectReaders : uint8_t {
+  kEffectForFile = 1u << 0,
+  kEffectForReplicas = 1u << 1,
+  kEffectForAll = kEffectForFile | kEffectForReplicas,
+};
+
+// One request of the stream, encoded as a RESP array of bulk strings.
+struct Effect {
+  int database;     // that it concerns; kAnyDatabase: it does not matter which is selected
+  uint8_t readers;  // EffectReaders
+  std::string_view request;
+};
+inline constexpr int kAnyDatabase = -1;
+
+class EffectReader {
+ public:
+  virtual ~EffectReader() = default;
+  // Effects that belong together, at least one, some of which may be for other readers. The views
+  // last as long as the call. Must not change the dataset.
+  virtual void effects_happened(std::span<const Effect> unit) = 0;
+};
+
+// Writes units for one reader: leaves out what is for others, puts SELECT before what concerns
+// another database than the last one, and MULTI and EXEC around several.
+class EffectEncoder {
+ public:
+  // `reader`: one of EffectReaders.
+  explicit EffectEncoder(uint8_t reader) : reader_(reader) {}
+
+  // Appends the unit to `out`; nothing when no part of it is for this reader.
+  void append(std::span<const Effect> unit, std::string* out);
+  // The next request is preceded by a SELECT, whatever was selected: for whoever begins to read in
+  // the middle.
+  void forget_database() { database_ = kAnyDatabase; }
+  int database() const { return database_; }
+
+ private:
+  uint8_t reader_;
+  int database_ = kAnyDatabase;
+};
+
+// A word of a request: text, or a number as its decimal text. Lives as long as the statement.
+class EffectWord {
+ public:
+  EffectWord(std::string_view text) : text_(text) {}
+  EffectWord(const char* text) : text_(text) {}
+  EffectWord(const std::string& text) : text_(text) {}
+  template <typename Integer>
+  requires std::is_integral_v<Integer> EffectWord(Integer value)
+      : text_(digits_, base::format_int64(static_cast<int64_t>(value), digits_)) {}
+  EffectWord(const EffectWord&) = delete;
+  std::string_view text() const { return text_; }
+
+ private:
+  char digits_[base::kMaxInt64Text];
+  std::string_view text_;
+};
+using EffectWords = std::initializer_list<EffectWord>;
+
+class Propagation {
+ public:
+  // `on_wanted` is told whenever wanted() changes.
+  explicit Propagation(std::function<void(bool)> on_wanted) : on_wanted_(std::move(on_wanted)) {}
+
+  // Whether anybody reads. What would be written may be left out when nobody does.
+  bool wanted() const { return wanted_; }
+  // Readers get units in the order in which they were added.
+  void add_reader(EffectReader& reader);
+  void remove_reader(EffectReader& reader);
+  // While muted nothing is written: the dataset is being loaded from what was.
+  void set_muted(bool muted);
+
+  // Writes a request into the unit of whatever is going on, or as a unit of its own. `database`:
+  // an index or kAnyDatabase.
+  void add(int database, EffectWords words, uint8_t readers = kEffectForAll);
+  void add(int database, std::span<const std::string_view> words, uint8_t readers = kEffectForAll);
+
+  // --- For the dispatcher ------------------------------------------------------------------------
+
+  // Nested calls are part of the outermost one's unit.
+  void begin_unit() { ++open_units_; }
+  // Hands the unit on when it is the outermost.
+  void end_unit() {
+    if (--open_units_ == 0 && !effects_.empty()) [[unlikely]]
+      hand_on();
+  }
+  // Whether the handler that runs has said what stands for its request. Kept for the outer handler
+  // while a nested one runs: set_replaced() gives back the former.
+  bool set_replaced(bool replaced) { return std::exchange(replaced_, replaced); }
+  bool replaced() const { return replaced_; }
+
+ private:
+  struct Pending {
+    int database;
+    uint8_t readers;
+    size_t end;  // in bytes_; it begins where the one before it ends
+  };
+
+  void begin_request(size_t words);
+  void add_word(std::string_view word);
+  void end_request(int database, uint8_t readers);
+  void hand_on();
+  void update_wanted();
+
+  std::function<void(bool)> on_wanted_;
+  bool wanted_ = false;
+  bool muted_ = false;
+  bool replaced_ = false;
+  int open_units_ = 0;
+  std::vector<EffectReader*> readers_;
+  std::vector<Pending> effects_;
+  std::string bytes_;         // of all pending requests
+  std::vector<Effect> unit_;  // while it is handed on
+};
+
+}  // namespace latchkey::server
