@@ -75,25 +75,28 @@ void flush(CommandContext& ctx, store::Keyspace& keyspace, bool lazily) {
   keyspace.clear(lazily);
 }
 
+enum class Flushed : uint8_t { kDatabase, kDataset };
+
 // Flushes databases `first` to `last`. A client that may wait is answered when all is freed,
 // which need not stop the server.
-void flush_range(CommandContext& ctx, int first, int last) {
+void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
   bool lazily;
   if (!read_flush_type(ctx, &lazily)) return;
   FlushWaits* waits = ctx.server.flush_waits();
   const bool may_wait = waits != nullptr && !ctx.client.has(kClientDenyBlocking);
   for (int i = first; i <= last; ++i) flush(ctx, ctx.server.database(i), lazily || may_wait);
+  if (flushed == Flushed::kDataset) ctx.server.dataset_flushed();
   if (lazily || !may_wait || ctx.db.environment().reclaimer.pending_objects() == 0)
     return ctx.reply.ok();
   waits->wait(ctx.client);
 }
 
 void flushdb(CommandContext& ctx) {
-  flush_range(ctx, ctx.db.index(), ctx.db.index());
+  flush_range(ctx, ctx.db.index(), ctx.db.index(), Flushed::kDatabase);
 }
 
 void flushall(CommandContext& ctx) {
-  flush_range(ctx, 0, ctx.server.database_count() - 1);
+  flush_range(ctx, 0, ctx.server.database_count() - 1, Flushed::kDataset);
 }
 
 constexpr CommandRow kDatabaseRows[] = {

@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <limits>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/number.h"
@@ -149,80 +152,81 @@ void debug_leak(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-void debug_help(CommandContext& ctx) {
-  reply_help(ctx,
-             {
-                 "ASSERT",
-                 "    Die of a failed assertion.",
-                 "CHANGE-REPL-ID",
-                 "    Give the server another replication id.",
-                 "CONFIG-REWRITE-FORCE-ALL",
-                 "    Like CONFIG REWRITE, and settings that are as by default are written too.",
-                 "DIGEST",
-                 "    Hash the whole dataset; equal datasets have equal digests.",
-                 "DIGEST-VALUE <key> [<key> ...]",
-                 "    Hash the value of each key.",
-                 "DICT-RESIZING <0|1>",
-                 "    Let hash tables resize; they cannot be kept from it here.",
-                 "ERROR <string>",
-                 "    Reply with an error of this text.",
-                 "HTSTATS <dbid> [full]",
-                 "    Describe the hash table of a database.",
-                 "HTSTATS-KEY <key> [full]",
-                 "    Describe the hash table of a value.",
-                 "LEAK <string>",
-                 "    Allocate a copy of the string and forget it.",
-                 "LISTPACK <key>",
-                 "    Print the listpack that a value is kept in to standard output.",
-                 "LOG <message>",
-                 "    Write a line to the log.",
-                 "OBJECT <key>",
-                 "    Tell how a key is stored.",
-                 "OOM",
-                 "    Die as if memory had run out.",
-                 "PANIC",
-                 "    Die of a panic.",
-                 "PAUSE-CRON <0|1>",
-                 "    Stop the server's periodic work, or go on with it.",
-                 "POPULATE <count> [<prefix>] [<size>]",
-                 "    Make <count> keys named <prefix>:<number> ('key' without a prefix) that",
-                 "    hold value:<number>, cut or filled up with zeros to <size> bytes.",
-                 "PROTOCOL <type>",
-                 "    Reply with a value of a type: string, integer, double, bignum, null,",
-                 "    array, set, map, attrib, push, verbatim, true, false.",
-                 "QUICKLIST <key> [<0|1>]",
-                 "    Print the nodes of a list to standard output, and its elements with 1.",
-                 "QUICKLIST-PACKED-THRESHOLD <size>",
-                 "    From what size on a list element gets a node of its own; 0: as usual.",
-                 "REPLYBUFFER PEAK-RESET-TIME <NEVER||RESET|time>",
-                 "REPLYBUFFER RESIZING <0|1>",
-                 "    Refused: reply buffers hold what is to be sent and no more.",
-                 "SDSLEN <key>",
-                 "    Tell the bytes that a key and its string value take.",
-                 "SEGFAULT",
-                 "    Die of a write to memory that cannot be written.",
-                 "SET-ACTIVE-EXPIRE <0|1>",
-                 "    Whether keys whose time has come go before anybody asks for them.",
-                 "SET-DISABLE-DENY-SCRIPTS <0|1>",
-                 "    Whether scripts may call commands that are denied to scripts.",
-                 "SLEEP <seconds>",
-                 "    Do nothing at all for a while.",
-                 "STRUCTSIZE",
-                 "    Tell the sizes of the server's main structures.",
-             });
-}
-
-struct Subcommand {
-  std::string_view name;  // upper case
-  // Words behind the name.
-  size_t least;
-  size_t most;
-  Handler handler;
+constexpr std::string_view kHelp[] = {
+    "ASSERT",
+    "    Die of a failed assertion.",
+    "CHANGE-REPL-ID",
+    "    Give the server another replication id.",
+    "CONFIG-REWRITE-FORCE-ALL",
+    "    Like CONFIG REWRITE, and settings that are as by default are written too.",
+    "DIGEST",
+    "    Hash the whole dataset; equal datasets have equal digests.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    Hash the value of each key.",
+    "DICT-RESIZING <0|1>",
+    "    Let hash tables resize; they cannot be kept from it here.",
+    "ERROR <string>",
+    "    Reply with an error of this text.",
+    "HTSTATS <dbid> [full]",
+    "    Describe the hash table of a database.",
+    "HTSTATS-KEY <key> [full]",
+    "    Describe the hash table of a value.",
+    "LEAK <string>",
+    "    Allocate a copy of the string and forget it.",
+    "LISTPACK <key>",
+    "    Print the listpack that a value is kept in to standard output.",
+    "LOG <message>",
+    "    Write a line to the log.",
+    "OBJECT <key>",
+    "    Tell how a key is stored.",
+    "OOM",
+    "    Die as if memory had run out.",
+    "PANIC",
+    "    Die of a panic.",
+    "PAUSE-CRON <0|1>",
+    "    Stop the server's periodic work, or go on with it.",
+    "POPULATE <count> [<prefix>] [<size>]",
+    "    Make <count> keys named <prefix>:<number> ('key' without a prefix) that",
+    "    hold value:<number>, cut or filled up with zeros to <size> bytes.",
+    "PROTOCOL <type>",
+    "    Reply with a value of a type: string, integer, double, bignum, null,",
+    "    array, set, map, attrib, push, verbatim, true, false.",
+    "QUICKLIST <key> [<0|1>]",
+    "    Print the nodes of a list to standard output, and its elements with 1.",
+    "QUICKLIST-PACKED-THRESHOLD <size>",
+    "    From what size on a list element gets a node of its own; 0: as usual.",
+    "REPLYBUFFER PEAK-RESET-TIME <NEVER||RESET|time>",
+    "REPLYBUFFER RESIZING <0|1>",
+    "    Refused: reply buffers hold what is to be sent and no more.",
+    "SDSLEN <key>",
+    "    Tell the bytes that a key and its string value take.",
+    "SEGFAULT",
+    "    Die of a write to memory that cannot be written.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Whether keys whose time has come go before anybody asks for them.",
+    "SET-DISABLE-DENY-SCRIPTS <0|1>",
+    "    Whether scripts may call commands that are denied to scripts.",
+    "SLEEP <seconds>",
+    "    Do nothing at all for a while.",
+    "STRUCTSIZE",
+    "    Tell the sizes of the server's main structures.",
 };
+
+void debug_help(CommandContext& ctx) {
+  std::vector<std::string> summaries;
+  for (const DebugSubcommand& more : ctx.server.debug_subcommands())
+    summaries.push_back("    " + std::string(more.summary));
+  std::vector<std::string_view> lines(std::begin(kHelp), std::end(kHelp));
+  for (size_t i = 0; i < summaries.size(); ++i) {
+    lines.push_back(ctx.server.debug_subcommands()[i].usage);
+    lines.push_back(summaries[i]);
+  }
+  reply_help(ctx, lines);
+}
 
 constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
-constexpr Subcommand kSubcommands[] = {
+constexpr DebugSubcommand kSubcommands[] = {
     {"ASSERT", 0, 0, debug_assert},
     {"CHANGE-REPL-ID", 0, 0, debug_change_replication_id},
     {"CONFIG-REWRITE-FORCE-ALL", 0, 0, debug_config_rewrite_force_all},
@@ -245,7 +249,6 @@ constexpr Subcommand kSubcommands[] = {
     {"PROTOCOL", 1, 1, debug_protocol},
     {"QUICKLIST", 1, 2, debug_quicklist},
     {"QUICKLIST-PACKED-THRESHOLD", 1, 1, debug_quicklist_packed_threshold},
-    {"RELOAD", 0, kAnyNumber, debug_needs_persistence},
     {"REPLYBUFFER", 2, 2, debug_replybuffer},
     {"SDSLEN", 1, 1, debug_sdslen},
     {"SEGFAULT", 0, 0, debug_segfault},
@@ -255,13 +258,22 @@ constexpr Subcommand kSubcommands[] = {
     {"STRUCTSIZE", 0, 0, debug_structsize},
 };
 
+// The handler of the subcommand of that name that takes so many words; null when there is none.
+Handler find_subcommand(std::span<const DebugSubcommand> subcommands, std::string_view name,
+                        size_t words) {
+  for (const DebugSubcommand& subcommand : subcommands) {
+    if (!is_word(name, subcommand.name)) continue;
+    return words < subcommand.least || words > subcommand.most ? nullptr : subcommand.handler;
+  }
+  return nullptr;
+}
+
 void debug(CommandContext& ctx) {
   const size_t words = ctx.args.size() - kFirstArgument;
-  for (const Subcommand& subcommand : kSubcommands) {
-    if (!is_word(ctx.args[1], subcommand.name)) continue;
-    if (words < subcommand.least || words > subcommand.most) break;
-    return subcommand.handler(ctx);
-  }
+  Handler handler = find_subcommand(kSubcommands, ctx.args[1], words);
+  if (handler == nullptr)
+    handler = find_subcommand(ctx.server.debug_subcommands(), ctx.args[1], words);
+  if (handler != nullptr) return handler(ctx);
   ctx.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
                   std::string(ctx.args[1]) + "'. Try DEBUG HELP.");
 }

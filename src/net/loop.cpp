@@ -40,6 +40,10 @@ void Loop::run() {
   uv_run(loop_.get(), UV_RUN_DEFAULT);
 }
 
+void Loop::run_once() {
+  uv_run(loop_.get(), UV_RUN_NOWAIT);
+}
+
 void Loop::stop() {
   uv_stop(loop_.get());
 }

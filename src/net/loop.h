@@ -41,7 +41,10 @@ class Loop {
   void run();
   void stop();
 
-  // Serves what is ready and returns at once; for use inside a callback that takes long (a script
+  // Serves what is ready and returns at once. REQUIRES: no callback of the loop is running.
+  void run_once();
+
+  // The same for use inside a callback that takes long (a script
   // that does not end). libuv asks not to re-enter uv_run from its own callbacks; its Linux back
   // end bears it, since it looks every ready descriptor's watcher up again before it calls it. The
   // caller sees to it that the connection it is serving is neither read from nor closed meanwhile.

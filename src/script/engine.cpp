@@ -146,6 +146,10 @@ bool Engine::may_run(CommandContext& ctx, const Script& script, bool read_only) 
     ctx.reply.error("ERR Can not execute a script with write flag using *_ro command.");
     return false;
   }
+  if ((server_.state() & server::kStateDiskError) != 0) {
+    ctx.reply.error(server_.disk_error());
+    return false;
+  }
   if ((server_.state() & server::kStateFewReplicas) != 0) {
     ctx.reply.error(server::kFewReplicas);
     return false;
@@ -234,6 +238,8 @@ std::string_view Engine::refusal(const Command& command) const {
   if (command.has(kWrite | kMayReplicate) && run_.read_only) {
     return "ERR Write commands are not allowed from read-only scripts.";
   }
+  if (command.has(kWrite) && (server_.state() & server::kStateDiskError) != 0)
+    return server_.disk_error();
   if (command.has(kWrite) && (server_.state() & server::kStateFewReplicas) != 0)
     return server::kFewReplicas;
   // A script that has begun to write goes on, so that it does not end half done.

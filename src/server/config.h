@@ -53,8 +53,10 @@ class WorkingDirectory {
   virtual ~WorkingDirectory() = default;
   // False with the system's words in `error` when there is no such directory.
   virtual bool change(const std::string& path, std::string* error) = 0;
-  // Absolute.
+  // Absolute; empty when it is gone.
   virtual std::string current() const = 0;
+  // How to open a file that is named relative to it.
+  virtual std::string path_of(const std::string& name) const = 0;
 };
 
 // The working directory of the process.
@@ -62,6 +64,8 @@ class ProcessDirectory final : public WorkingDirectory {
  public:
   bool change(const std::string& path, std::string* error) override;
   std::string current() const override;
+  // The name as it is, so that it is found even where the directory has been moved.
+  std::string path_of(const std::string& name) const override { return name; }
 };
 
 // A directory of one server among several in a process: checked, remembered, and the process left
@@ -71,6 +75,9 @@ class PrivateDirectory final : public WorkingDirectory {
   PrivateDirectory();
   bool change(const std::string& path, std::string* error) override;
   std::string current() const override { return current_; }
+  std::string path_of(const std::string& name) const override {
+    return name.starts_with('/') ? name : current_ + "/" + name;
+  }
 
  private:
   std::string current_;
@@ -92,6 +99,8 @@ class Config {
   Config& operator=(const Config&) = delete;
 
   const ConfigValues& values() const { return values_; }
+  // Where files without a path are.
+  const WorkingDirectory& directory() const { return *directory_; }
   // For subsystems that own a setting (REPLICAOF, a port chosen by the system). No hook is called.
   ConfigValues& mutable_values() { return values_; }
 

@@ -194,6 +194,10 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   }
   if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command))
     return Outcome::kDone;
+  if ((state & kStateDiskError) != 0 && !from_script &&
+      ((effective_flags(client, command) & kWrite) != 0 || command.full_name == "ping")) {
+    return refuse(server_.disk_error());
+  }
   if ((state & kStateFewReplicas) != 0 && !from_script &&
       (effective_flags(client, command) & kWrite) != 0) {
     return refuse(kFewReplicas);

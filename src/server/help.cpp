@@ -7,7 +7,7 @@
 
 namespace latchkey::server {
 
-void reply_help(CommandContext& ctx, std::initializer_list<std::string_view> lines) {
+void reply_help(CommandContext& ctx, std::span<const std::string_view> lines) {
   constexpr size_t kLinesAround = 3;
   const Command& container = ctx.command.parent != nullptr ? *ctx.command.parent : ctx.command;
   std::string usage(container.row->name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string_view>
 
 #include "server/command_context.h"
@@ -12,6 +13,9 @@ namespace latchkey::server {
 // usage is followed by lines that explain it, indented by four spaces:
 //
 //     reply_help(ctx, {"ID", "    Return the connection's number.", ...});
-void reply_help(CommandContext& ctx, std::initializer_list<std::string_view> lines);
+void reply_help(CommandContext& ctx, std::span<const std::string_view> lines);
+inline void reply_help(CommandContext& ctx, std::initializer_list<std::string_view> lines) {
+  reply_help(ctx, std::span(lines.begin(), lines.size()));
+}
 
 }  // namespace latchkey::server

@@ -117,6 +117,10 @@ void clients_section(InfoText& text, Server& server) {
   text.field("total_blocking_keys_on_nokey", server.blocking().keys_heard_without());
 }
 
+double ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
 int64_t difference(size_t left, size_t right) {
   return static_cast<int64_t>(left) - static_cast<int64_t>(right);
 }
@@ -179,26 +183,37 @@ void memory_section(InfoText& text, Server& server) {
   text.field("lazyfreed_objects", server.environment().reclaimer.freed_objects());
 }
 
-// Of a server that keeps its dataset in memory only.
+void loading_figures(InfoText& text, const PersistenceFigures& figures) {
+  text.field("loading_start_time", figures.loading_since_s);
+  text.field("loading_total_bytes", figures.loading_total_bytes);
+  text.field("loading_rdb_used_mem", figures.loading_dataset_memory);
+  text.field("loading_loaded_bytes", figures.loading_done_bytes);
+  text.field("loading_loaded_perc",
+             100 * ratio(figures.loading_done_bytes, figures.loading_total_bytes), 2);
+  text.field("loading_eta_seconds", figures.loading_left_s);
+}
+
 void persistence_section(InfoText& text, Server& server) {
-  text.field("loading", (server.state() & kStateLoading) != 0 ? 1 : 0);
+  const PersistenceFigures figures = server.persistence_figures();
+  const bool loading = (server.state() & kStateLoading) != 0;
+  text.field("loading", loading ? 1 : 0);
   text.field("async_loading", 0);
-  text.field("current_cow_peak", 0);
-  text.field("current_cow_size", 0);
-  text.field("current_cow_size_age", 0);
-  text.field("current_fork_perc", 0, 2);
-  text.field("current_save_keys_processed", 0);
-  text.field("current_save_keys_total", 0);
-  text.field("rdb_changes_since_last_save", server.effects().total());
-  text.field("rdb_bgsave_in_progress", 0);
-  text.field("rdb_last_save_time", server.start_time_us() / 1'000'000);
-  text.field("rdb_last_bgsave_status", "ok");
-  text.field("rdb_last_bgsave_time_sec", -1);
-  text.field("rdb_current_bgsave_time_sec", -1);
-  text.field("rdb_saves", 0);
-  text.field("rdb_last_cow_size", 0);
-  text.field("rdb_last_load_keys_expired", 0);
-  text.field("rdb_last_load_keys_loaded", 0);
+  text.field("current_cow_peak", figures.most_copied_bytes);
+  text.field("current_cow_size", figures.copied_bytes);
+  text.field("current_cow_size_age", figures.copied_bytes_age_s);
+  text.field("current_fork_perc", 100 * ratio(figures.keys_written, figures.keys_total), 2);
+  text.field("current_save_keys_processed", figures.keys_written);
+  text.field("current_save_keys_total", figures.keys_total);
+  text.field("rdb_changes_since_last_save", figures.changes_since_save);
+  text.field("rdb_bgsave_in_progress", figures.saving ? 1 : 0);
+  text.field("rdb_last_save_time", figures.last_save_s);
+  text.field("rdb_last_bgsave_status", figures.last_save_ok ? "ok" : "err");
+  text.field("rdb_last_bgsave_time_sec", figures.last_save_duration_s);
+  text.field("rdb_current_bgsave_time_sec", figures.save_duration_s);
+  text.field("rdb_saves", figures.saves);
+  text.field("rdb_last_cow_size", figures.last_save_copied_bytes);
+  text.field("rdb_last_load_keys_expired", figures.keys_expired);
+  text.field("rdb_last_load_keys_loaded", figures.keys_loaded);
   text.field("aof_enabled", 0);
   text.field("aof_rewrite_in_progress", 0);
   text.field("aof_rewrite_scheduled", 0);
@@ -211,6 +226,7 @@ void persistence_section(InfoText& text, Server& server) {
   text.field("aof_last_cow_size", 0);
   text.field("module_fork_in_progress", 0);
   text.field("module_fork_last_cow_size", 0);
+  if (loading) loading_figures(text, figures);
 }
 
 net::Loop::Counters loop_counters(Server& server) {
@@ -259,8 +275,9 @@ void stats_section(InfoText& text, Server& server) {
   text.field("pubsub_channels", server.pubsub().topics(TopicKind::kChannel));
   text.field("pubsub_patterns", server.pubsub().topics(TopicKind::kPattern));
   text.field("pubsubshard_channels", server.pubsub().topics(TopicKind::kShardChannel));
-  text.field("latest_fork_usec", 0);
-  text.field("total_forks", 0);
+  const PersistenceFigures persistence = server.persistence_figures();
+  text.field("latest_fork_usec", persistence.latest_fork_us);
+  text.field("total_forks", persistence.forks);
   text.field("migrate_cached_sockets", 0);
   text.field("slave_expires_tracked_keys", 0);
   text.field("active_defrag_hits", 0);

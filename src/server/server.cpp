@@ -231,12 +231,14 @@ void Server::stop_listening() {
 }
 
 void Server::start_ticking() {
+  ticking_paused_ = false;
   if (tick_timer_ == nullptr) return;
   const auto interval_ms = static_cast<uint64_t>(1000 / std::max(settings().hz, 1));
   tick_timer_->start(interval_ms, interval_ms);
 }
 
 void Server::pause_ticking() {
+  ticking_paused_ = true;
   if (tick_timer_ != nullptr) tick_timer_->stop();
 }
 
@@ -275,8 +277,8 @@ void Server::before_wait() {
 }
 
 bool Server::expire_some() {
-  // Time stands still for a script that runs.
-  if (!active_expiry_ || (state_ & kStateBusy) != 0) return true;
+  // Time stands still for a script that runs, and what is being loaded is not all there yet.
+  if (!active_expiry_ || (state_ & (kStateBusy | kStateLoading)) != 0) return true;
   const uint64_t started = base::CycleClock::ticks();
   const bool done = expire_within_budget();
   stats_.expiry_ticks += base::CycleClock::ticks() - started;
@@ -392,7 +394,19 @@ void Server::change_replication_id() {
   replication_id_ = base::random_hex(kIdDigits);
 }
 
+void Server::set_disk_error(DiskError error, std::string text) {
+  disk_errors_[static_cast<size_t>(error)] = std::move(text);
+  set_state(kStateDiskError, std::any_of(disk_errors_.begin(), disk_errors_.end(),
+                                         [](const std::string& each) { return !each.empty(); }));
+}
+
+std::string_view Server::disk_error() const {
+  return *std::find_if(disk_errors_.begin(), disk_errors_.end(),
+                       [](const std::string& each) { return !each.empty(); });
+}
+
 void Server::reset_stats() {
+  for (const auto& task : reset_tasks_) task();
   free_error_counts(stats_.reset());
   commands_before_turn_ = 0;
   commands_.reset_stats();

@@ -3,10 +3,13 @@
 // socket.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,14 +20,19 @@
 #include "server/command_table.h"
 #include "server/config.h"
 #include "server/debug_settings.h"
+#include "server/debug_subcommand.h"
 #include "server/effects.h"
 #include "server/memory.h"
 #include "server/memory_report.h"
+#include "server/persistence_figures.h"
 #include "server/propagation.h"
 #include "server/stats.h"
 #include "store/eviction.h"
 #include "store/keyspace.h"
 
+namespace latchkey::persist {
+class Persistence;
+}
 namespace latchkey::script {
 class Engine;
 }
@@ -52,7 +60,11 @@ enum ServerState : uint32_t {
   kStateLoading = 1u << 2,      // the dataset is being loaded
   kStateMemoryLimit = 1u << 3,  // maxmemory is set
   kStateFewReplicas = 1u << 4,  // there are fewer replicas than min-replicas-to-write
+  kStateDiskError = 1u << 5,    // what is written would not reach the disk
 };
+
+// What of persistence fails when writes are refused, the first one that fails being told.
+enum class DiskError : uint8_t { kSnapshot, kAppendOnlyFile };
 
 class Server {
  public:
@@ -100,9 +112,22 @@ class Server {
   script::Engine& scripts() { return *scripts_; }
   void set_scripts(std::shared_ptr<script::Engine> scripts) { scripts_ = std::move(scripts); }
 
+  // So is persistence.
+  persist::Persistence& persistence() { return *persistence_; }
+  void set_persistence(std::shared_ptr<persist::Persistence> persistence) {
+    persistence_ = std::move(persistence);
+  }
+
   // ServerState bits.
   uint32_t state() const { return state_; }
+  // Where they stand, for a signal handler to look.
+  const uint32_t* state_bits() const { return &state_; }
   void set_state(uint32_t bit, bool on) { state_ = on ? state_ | bit : state_ & ~bit; }
+
+  // Has writes (and PING) refused with this error, until it is set empty.
+  void set_disk_error(DiskError error, std::string text);
+  // REQUIRES: kStateDiskError.
+  std::string_view disk_error() const;
 
   // Reads the clock; the time that commands see (environment().now_ms) stands still between calls.
   // Called once per batch.
@@ -127,10 +152,17 @@ class Server {
   // Begins (anew, as `hz` now says) or stops the calls of tick() by the loop.
   void start_ticking();
   void pause_ticking();
+  bool ticking_paused() const { return ticking_paused_; }
   Shutdown& shutdown() { return *shutdown_; }
 
   // Registers what is to be done at every tick (`hz` times a second).
   void on_tick(std::function<void()> task) { tick_tasks_.push_back(std::move(task)); }
+
+  // FLUSHALL says so when the dataset is empty.
+  void dataset_flushed() {
+    for (const auto& task : flush_tasks_) task();
+  }
+  void on_dataset_flushed(std::function<void()> task) { flush_tasks_.push_back(std::move(task)); }
 
   // Keeps within maxmemory by giving up keys as maxmemory-policy says, for as long as
   // maxmemory-eviction-tenacity allows; what is left to do is done between other work. False when
@@ -158,6 +190,11 @@ class Server {
 
   // Who changes them calls apply_settings().
   DebugSettings& debug_settings() { return debug_settings_; }
+  // Subcommands of DEBUG from layers above.
+  std::span<const DebugSubcommand> debug_subcommands() const { return debug_subcommands_; }
+  void add_debug_subcommands(std::span<const DebugSubcommand> subcommands) {
+    debug_subcommands_.insert(debug_subcommands_.end(), subcommands.begin(), subcommands.end());
+  }
   // Hands the settings, the configuration's and DEBUG's, to those who keep them in forms of their
   // own.
   void apply_settings();
@@ -173,8 +210,16 @@ class Server {
   void on_script_figures(std::function<ScriptFigures()> figures) {
     script_figures_ = std::move(figures);
   }
+  PersistenceFigures persistence_figures() const {
+    return persistence_figures_ ? persistence_figures_() : PersistenceFigures();
+  }
+  void on_persistence_figures(std::function<PersistenceFigures()> figures) {
+    persistence_figures_ = std::move(figures);
+  }
   // CONFIG RESETSTAT.
   void reset_stats();
+  // Who keeps figures of its own that go back to zero with the others.
+  void on_reset_stats(std::function<void()> task) { reset_tasks_.push_back(std::move(task)); }
 
  private:
   class ExpiryNotifier;
@@ -219,6 +264,7 @@ class Server {
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;
   std::shared_ptr<script::Engine> scripts_;
+  std::shared_ptr<persist::Persistence> persistence_;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<net::Timer> tick_timer_;
   std::unique_ptr<net::Timer> wake_timer_;
@@ -228,8 +274,13 @@ class Server {
   store::Evictor evictor_;
   int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1
   std::vector<std::function<void()>> tick_tasks_;
+  std::vector<std::function<void()>> flush_tasks_;
+  std::vector<std::function<void()>> reset_tasks_;
+  std::array<std::string, 2> disk_errors_;  // by DiskError
+  std::vector<DebugSubcommand> debug_subcommands_;
   uint32_t state_ = 0;
   bool active_expiry_ = true;
+  bool ticking_paused_ = false;
   bool expiring_ = false;  // the expiry timer runs
   uint64_t effects_seen_ = 0;
   int64_t sampled_us_ = 0;
@@ -245,6 +296,7 @@ class Server {
   std::string replication_id_;
   std::unique_ptr<InfoSections> info_;
   std::function<ScriptFigures()> script_figures_;
+  std::function<PersistenceFigures()> persistence_figures_;
   std::unique_ptr<Shutdown> shutdown_;
   DebugSettings debug_settings_;
   CrashReporter* crash_reporter_ = nullptr;

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 
@@ -17,6 +20,10 @@ struct Watched {
   std::atomic<base::Logger*> logger{nullptr};
   std::atomic<net::Waker*> waker{nullptr};
   std::atomic<int> received{0};
+  std::atomic<const uint32_t*> state{nullptr};  // ServerState bits
+  // The file to be removed, for as long as it has one.
+  std::atomic<bool> has_file{false};
+  std::array<char, PATH_MAX> file{};
 };
 Watched watched;
 
@@ -28,10 +35,16 @@ void on_signal(int number) {
   };
   if (number == SIGINT && earlier == SIGINT) {
     say("You insist... exiting now.");
+    if (watched.has_file.load()) unlink(watched.file.data());
     _exit(1);
   }
-  say(number == SIGINT ? "Received SIGINT scheduling shutdown..."
-                       : "Received SIGTERM scheduling shutdown...");
+  const uint32_t* state = watched.state.load();
+  if (state != nullptr && (*state & kStateLoading) != 0) {
+    say("Received shutdown signal during loading, scheduling shutdown.");
+  } else {
+    say(number == SIGINT ? "Received SIGINT scheduling shutdown..."
+                         : "Received SIGTERM scheduling shutdown...");
+  }
   watched.received = number;
   if (net::Waker* waker = watched.waker.load(); waker != nullptr) waker->wake();
 }
@@ -54,12 +67,15 @@ Shutdown::~Shutdown() {
   handle(SIGINT, SIG_DFL);
   watched.waker = nullptr;
   watched.logger = nullptr;
+  watched.state = nullptr;
+  watched.has_file = false;
 }
 
 void Shutdown::watch_signals() {
   waker_ = std::make_unique<net::Waker>(*server_.loop(), [this] { serve_signal(); });
   watched.logger = &server_.log();
   watched.waker = waker_.get();
+  watched.state = server_.state_bits();
   watched.received = 0;
   handle(SIGTERM, on_signal);
   handle(SIGINT, on_signal);
@@ -70,25 +86,44 @@ void Shutdown::watch_signals() {
 }
 
 void Shutdown::serve_signal() {
-  if (watched.received == 0 || server_.loop()->nested()) return;
-  const int number = watched.received.exchange(0);
+  const int number = watched.received.load();
+  if (number == 0 || server_.loop()->nested() || server_.ticking_paused()) return;
   const ConfigValues& settings = server_.settings();
   std::string error;
+  // Until it is served the signal stands, so that another one like it ends the process.
   request(number == SIGINT ? settings.shutdown_on_sigint : settings.shutdown_on_sigterm, &error);
+  watched.received = 0;
+}
+
+bool Shutdown::abort() {
+  if (waker_ == nullptr || watched.waker.load() != waker_.get()) return false;
+  if (watched.received.exchange(0) == 0) return false;
+  server_.log().notice("Shutdown manually aborted.");
+  return true;
+}
+
+void Shutdown::remove_when_interrupted(const std::string& path) {
+  if (waker_ == nullptr || watched.waker.load() != waker_.get()) return;
+  watched.has_file = false;
+  if (path.empty() || path.size() >= watched.file.size()) return;
+  *std::copy(path.begin(), path.end(), watched.file.begin()) = '\0';
+  watched.has_file = true;
+}
+
+bool Shutdown::prepare(unsigned flags) {
+  return std::all_of(preparations_.begin(), preparations_.end(),
+                     [&](const Preparation& preparation) { return preparation(flags); });
 }
 
 bool Shutdown::request(unsigned flags, std::string* error) {
   base::Logger& log = server_.log();
-  const bool asked_to_save = (flags & kShutdownSave) != 0;
   log.notice("User requested shutdown...");
-  if (asked_to_save || (!server_.settings().save.empty() && (flags & kShutdownNosave) == 0)) {
-    log.warning("This server cannot save its dataset: what is in memory only will be lost.");
-    if (asked_to_save && (flags & kShutdownForce) == 0) {
-      log.warning("Errors trying to shut down the server. Check the logs for more information.");
-      *error =
-          "ERR Errors trying to SHUTDOWN. This server cannot save its dataset; use SHUTDOWN NOSAVE";
-      return false;
-    }
+  // Half a dataset must not replace the whole one.
+  if ((server_.state() & kStateLoading) != 0) flags = (flags & ~kShutdownSave) | kShutdownNosave;
+  if (!prepare(flags) && (flags & kShutdownForce) == 0) {
+    log.warning("Errors trying to shut down the server. Check the logs for more information.");
+    *error = "ERR Errors trying to SHUTDOWN. Check logs.";
+    return false;
   }
   for (const auto& step : steps_) step();
   if (!server_.settings().unixsocket.empty()) log.notice("Removing the unix socket file.");

@@ -1,8 +1,9 @@
 // How the server ends: on SHUTDOWN, and on SIGTERM and SIGINT.
 //
-// Ending takes the steps of those who asked to be told (on_exit), then the last line of the log,
-// then the process ends with status 0. Without a loop (tests) the server only remembers that it was
-// to end.
+// Ending takes the steps of those who have something to bring to safety first (before_exit), and
+// goes no further when one of them fails; then those of who only wants to be told (on_exit), then
+// the last line of the log, then the process ends with status 0. Without a loop (tests) the server
+// only remembers that it was to end.
 #pragma once
 
 #include <functional>
@@ -32,17 +33,31 @@ class Shutdown {
   // them.
   void watch_signals();
 
-  // Ends the server. `flags`: kShutdownSave and the like of config_values.h. False with the reply
-  // in `error` when it goes on.
+  // Ends the server. `flags`: kShutdownSave and the like of config_values.h; while the dataset is
+  // being loaded nothing is saved. False with the reply in `error` when it goes on.
   bool request(unsigned flags, std::string* error);
+  // Forgets a signal that has come and was not yet served. False when there is none.
+  bool abort();
+
+  // Called in the order of registration with the flags of the request, kShutdownForce among them
+  // when failing is no reason to go on. False, with the reason in the log, keeps the server from
+  // ending.
+  using Preparation = std::function<bool(unsigned flags)>;
+  void before_exit(Preparation preparation) { preparations_.push_back(std::move(preparation)); }
 
   // Called when the server ends, in the order of registration.
   void on_exit(std::function<void()> step) { steps_.push_back(std::move(step)); }
 
+  // The file that is removed when a second SIGINT ends the process at once; empty: none.
+  void remove_when_interrupted(const std::string& path);
+
  private:
   void serve_signal();
 
+  bool prepare(unsigned flags);
+
   Server& server_;
+  std::vector<Preparation> preparations_;
   std::vector<std::function<void()>> steps_;
   std::unique_ptr<net::Waker> waker_;
 };

@@ -158,8 +158,8 @@ TEST_CASE("DEBUG answers a wrong subcommand or number of words with one error") 
         tests::error(
             "ERR unknown subcommand or wrong number of arguments for 'nonsense'. Try DEBUG HELP."));
   }
-  CHECK(client.run("DEBUG RELOAD") ==
-        tests::error("ERR DEBUG RELOAD needs persistence, which this server does not have"));
+  CHECK(client.run("DEBUG LOADAOF") ==
+        tests::error("ERR DEBUG LOADAOF needs persistence, which this server does not have"));
 }
 
 TEST_CASE("SHUTDOWN takes the steps of those who asked, and replies nothing") {
@@ -178,7 +178,37 @@ TEST_CASE("SHUTDOWN refuses what contradicts itself and what it cannot do") {
   CHECK(client.run("SHUTDOWN SAVE NOSAVE") == tests::error("ERR syntax error"));
   CHECK(client.run("SHUTDOWN ABORT NOW") == tests::error("ERR syntax error"));
   CHECK(client.run("SHUTDOWN ABORT") == tests::error("ERR No shutdown in progress."));
-  CHECK(client.run("SHUTDOWN SAVE").starts_with("-ERR Errors trying to SHUTDOWN."));
+}
+
+TEST_CASE("SHUTDOWN goes no further than a preparation that fails, unless by force") {
+  DebugServer server;
+  std::vector<unsigned> asked;
+  int steps = 0;
+  server.server.shutdown().before_exit([&](unsigned flags) {
+    asked.push_back(flags);
+    return false;
+  });
+  server.server.shutdown().on_exit([&] { ++steps; });
+  TestClient client(server);
+  CHECK(client.run("SHUTDOWN SAVE") == tests::error("ERR Errors trying to SHUTDOWN. Check logs."));
+  CHECK(steps == 0);
+  CHECK_FALSE(server.server.stop_requested());
+  CHECK(client.run("SHUTDOWN FORCE").empty());
+  CHECK(steps == 1);
+  CHECK(asked == std::vector<unsigned>{server::kShutdownSave, server::kShutdownForce});
+}
+
+TEST_CASE("SHUTDOWN saves nothing while the dataset is being loaded") {
+  DebugServer server;
+  std::vector<unsigned> asked;
+  server.server.shutdown().before_exit([&](unsigned flags) {
+    asked.push_back(flags);
+    return true;
+  });
+  server.server.set_state(server::kStateLoading, true);
+  TestClient client(server);
+  client.run("SHUTDOWN SAVE");
+  CHECK(asked == std::vector<unsigned>{server::kShutdownNosave});
 }
 
 TEST_CASE("TIME tells the clock's seconds and microseconds") {

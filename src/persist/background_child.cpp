@@ -1,0 +1,297 @@
+#include "persist/background_child.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/file.h"
+#include "server/process.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+constexpr int64_t kReportIntervalUs = 1'000'000;
+// Measuring may take up to this part of the time.
+constexpr int64_t kMeasuringShare = 100;
+constexpr double kMegabyte = 1024 * 1024;
+
+// Exit statuses of a child.
+constexpr int kExitDone = 0;
+constexpr int kExitFailed = 1;
+constexpr int kExitKilled = 255;
+
+// Of the child that this process is; a signal handler has no other way to reach it.
+std::atomic<base::Logger*> child_logger{nullptr};
+
+void on_kill_signal(int) {
+  base::Logger* log = child_logger.load();
+  if (log != nullptr) log->signal_line("Received SIGUSR1 in child, exiting now.");
+  _exit(kExitKilled);
+}
+
+std::string_view title_of(ChildKind kind) {
+  switch (kind) {
+    case ChildKind::kRdbToDisk:
+      return "redis-rdb-bgsave";
+    case ChildKind::kAofRewrite:
+      return "redis-aof-rewrite";
+    case ChildKind::kRdbToSocket:
+      return "redis-rdb-to-slaves";
+  }
+  return {};
+}
+
+void close_range_from(int first, int last) {
+  if (first > last) return;
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, static_cast<unsigned>(first), static_cast<unsigned>(last), 0u) == 0)
+    return;
+#endif
+  DIR* directory = opendir("/proc/self/fd");
+  if (directory == nullptr) return;
+  std::vector<int> descriptors;
+  while (const dirent* entry = readdir(directory)) {
+    const int descriptor = std::atoi(entry->d_name);
+    if (descriptor >= first && descriptor <= last) descriptors.push_back(descriptor);
+  }
+  closedir(directory);
+  for (const int descriptor : descriptors) close(descriptor);
+}
+
+// All but the standard streams and `kept`.
+void close_all_but(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  int first = STDERR_FILENO + 1;
+  for (const int descriptor : kept) {
+    close_range_from(first, descriptor - 1);
+    first = std::max(first, descriptor + 1);
+  }
+  constexpr int kLast = 0x7fffffff;
+  close_range_from(first, kLast);
+}
+
+// The sum of a field of the kernel's account of this process's memory, in bytes.
+size_t sum_of_memory(std::string_view field) {
+  auto text = base::read_file("/proc/self/smaps_rollup");
+  if (!text) text = base::read_file("/proc/self/smaps");
+  if (!text) return 0;
+  constexpr size_t kKilobyte = 1024;
+  size_t sum = 0;
+  for (size_t at = text->find(field); at != std::string::npos; at = text->find(field, at)) {
+    at += field.size();
+    sum += std::strtoull(text->c_str() + at, nullptr, 10) * kKilobyte;
+  }
+  return sum;
+}
+
+void set_handler(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, nullptr);
+}
+
+// What goes through the pipe, in one piece each.
+struct Message {
+  uint64_t keys_written;
+  uint64_t copied_bytes;
+  bool last;
+};
+
+}  // namespace
+
+// --- In the child
+// ---------------------------------------------------------------------------------
+
+ChildProgress::ChildProgress(server::Server& server, ChildKind kind, int pipe)
+    : server_(server), kind_(kind), pipe_(pipe), next_report_us_(now_us() + kReportIntervalUs) {}
+
+int64_t ChildProgress::now_us() const {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  constexpr int64_t kPerSecond = 1'000'000;
+  return now.tv_sec * kPerSecond + now.tv_nsec / 1000;
+}
+
+void ChildProgress::report_if_due() {
+  if (now_us() >= next_report_us_) report(false);
+}
+
+void ChildProgress::report_end() {
+  report(true);
+}
+
+void ChildProgress::report(bool last) {
+  const int64_t started_us = now_us();
+  const size_t copied = sum_of_memory("Private_Dirty:");
+  const int64_t cost_us = now_us() - started_us;
+  next_report_us_ = started_us + std::max(kReportIntervalUs, cost_us * kMeasuringShare);
+  peak_ = std::max(peak_, copied);
+  sum_ += copied;
+  ++reports_;
+  server_.log().logf(last ? base::LogLevel::kNotice : base::LogLevel::kVerbose,
+                     "Fork CoW for %s: current %.0f MB, peak %.0f MB, average %.0f MB",
+                     kind_ == ChildKind::kAofRewrite ? "AOF rewrite" : "RDB",
+                     static_cast<double>(copied) / kMegabyte,
+                     static_cast<double>(peak_) / kMegabyte,
+                     static_cast<double>(sum_ / reports_) / kMegabyte);
+  const Message message{keys_, copied, last};
+  // A parent that has gone need not hear.
+  static_cast<void>(!write(pipe_, &message, sizeof(message)));
+}
+
+void BackgroundChild::prepare_child(const Job& job, int pipe) {
+  const server::ConfigValues& settings = server_.settings();
+  base::Logger& log = server_.log();
+  child_logger = &log;
+  log.set_role('C');
+  // Ctrl-C reaches the child as well; the server sees to its end.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_IGN);
+  set_handler(SIGUSR1, on_kill_signal);
+  std::vector<int> kept = job.keep_open;
+  kept.push_back(pipe);
+  close_all_but(std::move(kept));
+  server::pin_to_cpus(job.kind == ChildKind::kAofRewrite ? settings.aof_rewrite_cpulist
+                                                         : settings.bgsave_cpulist);
+  if (parts_.oom_score != nullptr)
+    parts_.oom_score->apply(settings, server::OomScore::Role::kBackgroundChild, log);
+  if (parts_.show_title) parts_.show_title(title_of(job.kind));
+}
+
+void BackgroundChild::run_child(const Job& job, int pipe) {
+  prepare_child(job, pipe);
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  ChildProgress progress(server_, job.kind, pipe);
+  const bool done = job.work(progress);
+  if (done) progress.report_end();
+  _exit(done ? kExitDone : kExitFailed);
+}
+
+// --- In the server
+// --------------------------------------------------------------------------------
+
+BackgroundChild::BackgroundChild(server::Server& server, ChildProcessParts parts)
+    : server_(server), parts_(std::move(parts)) {}
+
+BackgroundChild::~BackgroundChild() {
+  if (!running()) return;
+  ::kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  close(pipe_);
+}
+
+bool BackgroundChild::start(Job job, std::string* error) {
+  LK_ASSERT(!running());
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    *error = std::string("pipe: ") + strerror(errno);
+    return false;
+  }
+  // A signal that came to the child before it has its own handlers would run the server's.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int64_t started_us = server_.clock().monotonic_us();
+  const pid_t pid = fork();
+  if (pid == 0) run_child(job, ends[1]);
+  const int fork_error = errno;
+  const int64_t forked_us = server_.clock().monotonic_us();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  close(ends[1]);
+  if (pid < 0) {
+    close(ends[0]);
+    *error = std::string("fork: ") + strerror(fork_error);
+    return false;
+  }
+  latest_fork_us_ = forked_us - started_us;
+  ++forks_;
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  pipe_ = ends[0];
+  pid_ = pid;
+  started_us_ = started_us;
+  current_ = {.keys_total = job.keys_total};
+  told_us_ = 0;
+  last_told_ = false;
+  job_ = std::move(job);
+  return true;
+}
+
+void BackgroundChild::kill() {
+  if (running()) ::kill(pid_, SIGUSR1);
+}
+
+void BackgroundChild::kill_and_wait() {
+  if (!running()) return;
+  kill();
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  finish(status);
+}
+
+void BackgroundChild::poll() {
+  if (!running()) return;
+  read_messages();
+  int status = 0;
+  const pid_t ended = waitpid(pid_, &status, WNOHANG);
+  if (ended == pid_) finish(status);
+}
+
+void BackgroundChild::read_messages() {
+  Message message{};
+  while (read(pipe_, &message, sizeof(message)) == static_cast<ssize_t>(sizeof(message))) {
+    told_us_ = server_.clock().monotonic_us();
+    current_.keys_written = message.keys_written;
+    current_.copied_bytes = message.copied_bytes;
+    current_.most_copied_bytes = std::max(current_.most_copied_bytes, current_.copied_bytes);
+    last_told_ = message.last;
+  }
+}
+
+void BackgroundChild::finish(int status) {
+  read_messages();
+  close(pipe_);
+  pipe_ = -1;
+  ChildEnd end{.pid = std::exchange(pid_, 0)};
+  const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed;
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (end.signal == 0 && exit_status == kExitKilled) end.signal = SIGUSR1;
+  end.done = end.signal == 0 && exit_status == kExitDone;
+  constexpr int64_t kPerSecond = 1'000'000;
+  end.duration_s = (server_.clock().monotonic_us() - started_us_) / kPerSecond;
+  if (last_told_) end.copied_bytes = current_.copied_bytes;
+  current_ = {};
+  // The callback may start the next child.
+  const Job job = std::exchange(job_, {});
+  if (job.ended) job.ended(end);
+}
+
+BackgroundChild::Figures BackgroundChild::figures() const {
+  Figures figures = current_;
+  if (!running()) return figures;
+  constexpr int64_t kPerSecond = 1'000'000;
+  const int64_t now_us = server_.clock().monotonic_us();
+  figures.duration_s = (now_us - started_us_) / kPerSecond;
+  if (told_us_ != 0) figures.age_s = (now_us - told_us_) / kPerSecond;
+  return figures;
+}
+
+}  // namespace latchkey::persist
