@@ -238,11 +238,24 @@ void Connection::trim_input(bool idle) {
 
 void Connection::flush() {
   if (writing_ || closing_) return;
+  if (loop_.holds_output()) [[unlikely]]
+    return hold();
   const bool all_sent = drain(in_flight_) && drain(out_);
   if (closing_) return;
   if (all_sent) return handler_->on_flushed();
   if (in_flight_.empty()) in_flight_.swap(out_);
   wait_to_write();
+}
+
+void Connection::hold() {
+  if (held_place_ != kNotHeld) return;
+  held_place_ = loop_.held_.size();
+  loop_.held_.push_back(this);
+}
+
+void Connection::flush_held() {
+  held_place_ = kNotHeld;
+  flush();
 }
 
 // Sends from the buffer until it is empty. False when the socket takes no more, or the stream has
@@ -306,6 +319,7 @@ void Connection::flush_and_close() {
 void Connection::close() {
   if (closing_) return;
   closing_ = true;
+  if (held_place_ != kNotHeld) loop_.held_[held_place_] = nullptr;
   uv_close(&stream_->handle,
            [](uv_handle_t* handle) { delete static_cast<Connection*>(handle->data); });
 }

@@ -52,7 +52,8 @@ class Connection {
   void start(ConnectionHandler& handler, int keepalive_seconds);
 
   resp::OutputBuffer& out() { return out_; }
-  // Sends as much as the socket takes now; the rest follows by itself.
+  // Sends as much as the socket takes now, or when the loop no longer holds output; the rest
+  // follows by itself.
   void flush();
   // Bytes queued and not yet taken by the kernel, and the memory they occupy.
   size_t pending_output() const;
@@ -94,6 +95,7 @@ class Connection {
   bool peer_is_local();
 
  private:
+  friend class Loop;
   struct Stream;
   Connection(Loop& loop, Kind kind);
   ~Connection();
@@ -103,8 +105,11 @@ class Connection {
   void keep(const char* rest, size_t size);
   void make_room();
   void resize_input(size_t capacity);
+  static constexpr size_t kNotHeld = static_cast<size_t>(-1);
   bool drain(resp::OutputBuffer& buffer);
   void wait_to_write();
+  void hold();
+  void flush_held();
 
   Loop& loop_;
   ConnectionHandler* handler_ = nullptr;
@@ -124,6 +129,7 @@ class Connection {
   // While in_handler_.
   size_t in_hand_size_ = 0;
   size_t in_hand_capacity_ = 0;
+  size_t held_place_ = kNotHeld;  // in the loop's list
   Kind kind_;
   bool writing_ = false;
   bool closing_ = false;

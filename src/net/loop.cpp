@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "net/connection.h"
 
 namespace latchkey::net {
 
@@ -64,6 +65,15 @@ void Loop::run_nested() {
   uv_run(loop_.get(), UV_RUN_NOWAIT);
   --nested_;
   read_buffer_ = std::move(outer_buffer);
+}
+
+void Loop::release_output() {
+  holding_output_ = false;
+  // Flushing closes connections and lets none be held.
+  for (size_t i = 0; i < held_.size(); ++i) {
+    if (held_[i] != nullptr) held_[i]->flush_held();
+  }
+  held_.clear();
 }
 
 struct Timer::Handle {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/buffer_pool.h"
 #include "base/cycle_clock.h"
@@ -14,6 +15,8 @@
 struct uv_loop_s;
 
 namespace latchkey::net {
+
+class Connection;
 
 class Loop {
  public:
@@ -54,6 +57,14 @@ class Loop {
   // Called before each wait for events: the place to send what was queued for other connections.
   void on_before_wait(std::function<void()> callback) { before_wait_ = std::move(callback); }
 
+  // From here on flush() of any connection only remembers that it was asked to, until
+  // release_output(): replies wait until what they acknowledge is on its way to the disk. What the
+  // system is sending already goes on.
+  void hold_output() { holding_output_ = true; }
+  bool holds_output() const { return holding_output_; }
+  // Ends the holding and flushes the connections that have waited, in their order.
+  void release_output();
+
   uv_loop_s* handle() { return loop_.get(); }
   base::BufferPool& buffer_pool() { return buffer_pool_; }
   Counters& counters() { return counters_; }
@@ -68,6 +79,7 @@ class Loop {
   char* read_buffer() { return read_buffer_.get(); }
 
  private:
+  friend class Connection;
   struct Hooks;
   void end_turn();
 
@@ -77,6 +89,8 @@ class Loop {
   std::unique_ptr<char[]> read_buffer_;
   std::function<void()> before_wait_;
   int nested_ = 0;
+  bool holding_output_ = false;
+  std::vector<Connection*> held_;  // null: closed since
   std::unique_ptr<uv_loop_s> loop_;
   std::unique_ptr<Hooks> hooks_;
 };

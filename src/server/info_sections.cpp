@@ -318,7 +318,7 @@ void replication_section(InfoText& text, Server& server) {
   text.field("master_failover_state", "no-failover");
   text.field("master_replid", server.replication_id());
   text.field("master_replid2", std::string(server.replication_id().size(), '0'));
-  text.field("master_repl_offset", 0);
+  text.field("master_repl_offset", server.replication_offset());
   text.field("second_repl_offset", -1);
   text.field("repl_backlog_active", 0);
   text.field("repl_backlog_size", server.settings().repl_backlog_size);

@@ -272,6 +272,8 @@ void Server::before_wait() {
   // Keys that have gone by themselves, and what was changed by none of a client's requests.
   if (blocking_->any_ready() && (loop_ == nullptr || !loop_->nested())) blocking_->serve();
   clients_.run_scheduled();
+  for (const auto& task : turn_end_tasks_) task();
+  if (loop_ != nullptr && loop_->holds_output()) loop_->release_output();
   // In a nested turn somebody up the stack may still hold a client that has gone.
   if (loop_ == nullptr || !loop_->nested()) clients_.free_removed();
 }

@@ -155,6 +155,10 @@ class Server {
   bool ticking_paused() const { return ticking_paused_; }
   Shutdown& shutdown() { return *shutdown_; }
 
+  // Registers what is to be done when the requests of a turn of the loop have run, before the loop
+  // waits. Replies that were held (net::Loop::hold_output) leave after it. Must run no commands.
+  void on_turn_end(std::function<void()> task) { turn_end_tasks_.push_back(std::move(task)); }
+
   // Registers what is to be done at every tick (`hz` times a second).
   void on_tick(std::function<void()> task) { tick_tasks_.push_back(std::move(task)); }
 
@@ -184,6 +188,11 @@ class Server {
   // Names the history of this server's dataset to its replicas.
   const std::string& replication_id() const { return replication_id_; }
   void change_replication_id();
+  // Where the stream of effects has come to: replicas count it in bytes, and as long as there is
+  // nothing for replicas the append-only file counts it in requests. What was synced to disk is
+  // told by it.
+  int64_t replication_offset() const { return replication_offset_; }
+  void set_replication_offset(int64_t offset) { replication_offset_ = offset; }
   // Bytes allocated by the process now, and when the server had been composed.
   size_t used_memory() const { return memory_.used(); }
   size_t startup_memory() const { return startup_memory_; }
@@ -273,6 +282,7 @@ class Server {
   std::unique_ptr<net::Timer> eviction_timer_;
   store::Evictor evictor_;
   int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1
+  std::vector<std::function<void()>> turn_end_tasks_;
   std::vector<std::function<void()>> tick_tasks_;
   std::vector<std::function<void()>> flush_tasks_;
   std::vector<std::function<void()>> reset_tasks_;
@@ -294,6 +304,7 @@ class Server {
   uint64_t commands_before_turn_ = 0;
   std::string run_id_;
   std::string replication_id_;
+  int64_t replication_offset_ = 0;
   std::unique_ptr<InfoSections> info_;
   std::function<ScriptFigures()> script_figures_;
   std::function<PersistenceFigures()> persistence_figures_;

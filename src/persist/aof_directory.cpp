@@ -1,0 +1,210 @@
+#include "persist/aof_directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/file.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+constexpr mode_t kFileMode = 0644;
+constexpr mode_t kDirectoryMode = 0755;
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::string error_text() {
+  return strerror(errno);
+}
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(descriptor, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+AofDirectory::AofDirectory(server::Server& server, DiskWorker& worker)
+    : server_(server), worker_(worker), manifest_(server.settings().appendfilename) {}
+
+std::string AofDirectory::path_of(std::string_view name) const {
+  return path_beside(server_.settings().appenddirname + "/" + std::string(name));
+}
+
+std::string AofDirectory::path_beside(std::string_view name) const {
+  return server_.config().directory().path_of(std::string(name));
+}
+
+std::string AofDirectory::manifest_name() const {
+  return server_.settings().appendfilename + ".manifest";
+}
+
+bool AofDirectory::create() {
+  const std::string& name = server_.settings().appenddirname;
+  if (mkdir(path_beside(name).c_str(), kDirectoryMode) == 0) return true;
+  const int error = errno;
+  if (error == EEXIST && is_directory(path_beside(name))) return true;
+  server_.log().warning("Can't open or create append-only dir " + name + ": " + strerror(error));
+  return false;
+}
+
+bool AofDirectory::load() {
+  base::Logger& log = server_.log();
+  manifest_ = AofManifest(server_.settings().appendfilename);
+  const std::string& directory = server_.settings().appenddirname;
+  if (!is_directory(path_beside(directory))) {
+    log.debug("The AOF directory " + directory + " doesn't exist");
+    return true;
+  }
+  if (!exists(path_of(manifest_name()))) {
+    log.debug("The AOF manifest file " + manifest_name() + " doesn't exist");
+    return true;
+  }
+  const auto text = base::read_file(path_of(manifest_name()));
+  if (!text) {
+    log.warning("Fatal error: can't open the AOF manifest file " + manifest_name() +
+                " for reading: " + error_text());
+    return false;
+  }
+  AofManifestError error;
+  if (manifest_.parse(*text, &error)) return true;
+  for (const std::string& line : error.log_lines()) log.warning(line);
+  return false;
+}
+
+bool AofDirectory::replace(AofManifest next) {
+  if (!save(next)) return false;
+  manifest_ = std::move(next);
+  return true;
+}
+
+bool AofDirectory::save(const AofManifest& manifest) const {
+  base::Logger& log = server_.log();
+  const std::string temporary = "temp-" + manifest_name();
+  const int descriptor =
+      open(path_of(temporary).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode);
+  if (descriptor < 0) {
+    log.warning("Can't open the AOF manifest file " + temporary + ": " + error_text());
+    return false;
+  }
+  bool saved = write_all(descriptor, manifest.format());
+  if (!saved) {
+    log.warning("Error trying to write the temporary AOF manifest file " + temporary + ": " +
+                error_text());
+  } else if (fsync(descriptor) != 0) {
+    log.warning("Fail to fsync the temp AOF file " + temporary + ": " + error_text() + ".");
+    saved = false;
+  }
+  close(descriptor);
+  if (!saved) return false;
+  if (rename(path_of(temporary).c_str(), path_of(manifest_name()).c_str()) != 0) {
+    log.warning("Error trying to rename the temporary AOF manifest file " + temporary + " into " +
+                manifest_name() + ": " + error_text());
+    return false;
+  }
+  if (!sync()) {
+    log.warning("Fail to fsync AOF directory " + path_of(manifest_name()) + ": " + error_text() +
+                ".");
+    return false;
+  }
+  return true;
+}
+
+bool AofDirectory::sync() const {
+  const int descriptor = open(path_beside(server_.settings().appenddirname).c_str(),
+                              O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool synced = fsync(descriptor) == 0 || errno == EBADF || errno == EINVAL;
+  const int error = errno;
+  close(descriptor);
+  errno = error;
+  return synced;
+}
+
+bool AofDirectory::old_file_must_move() const {
+  const std::string& name = server_.settings().appendfilename;
+  if (!exists(path_beside(name)) || is_directory(path_beside(name))) return false;
+  const bool never_moved = !is_directory(path_beside(server_.settings().appenddirname)) ||
+                           !exists(path_of(manifest_name()));
+  // A move that was begun, whose file is not there yet.
+  const bool half_moved = manifest_.base() && manifest_.base()->name == name &&
+                          manifest_.increments().empty() && !exists(path_of(name));
+  return never_moved || half_moved;
+}
+
+bool AofDirectory::migrate_old_file() {
+  if (!old_file_must_move()) return true;
+  const std::string& name = server_.settings().appendfilename;
+  const std::string& directory = server_.settings().appenddirname;
+  if (!create()) return false;
+  // The manifest first: should the move not happen, the next start does it.
+  AofManifest next = manifest_;
+  if (!next.base()) next.add_base_named(name);
+  if (!replace(std::move(next))) return false;
+  if (rename(path_beside(name).c_str(), path_of(name).c_str()) != 0) {
+    server_.log().warning("Error trying to move the old AOF file " + name + " into dir " +
+                          directory + ": " + error_text());
+    return false;
+  }
+  server_.log().notice("Successfully migrated an old-style AOF file (" + name +
+                       ") into the AOF directory (" + directory + ").");
+  return true;
+}
+
+int AofDirectory::open_for_append(std::string_view name, bool truncate) const {
+  return open(path_of(name).c_str(),
+              O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | (truncate ? O_TRUNC : 0), kFileMode);
+}
+
+uint64_t AofDirectory::dataset_bytes() const {
+  uint64_t bytes = 0;
+  const auto add = [&](const AofFile& file) {
+    struct stat status {};
+    if (stat(path_of(file.name).c_str(), &status) == 0)
+      bytes += static_cast<uint64_t>(status.st_size);
+  };
+  if (manifest_.base()) add(*manifest_.base());
+  for (const AofFile& file : manifest_.increments()) add(file);
+  return bytes;
+}
+
+bool AofDirectory::collect_history() {
+  if (server_.settings().aof_disable_auto_gc || manifest_.history().empty()) return true;
+  AofManifest next = manifest_;
+  const std::vector<AofFile> history = next.take_history();
+  for (const AofFile& file : history) {
+    server_.log().notice("Removing the history file " + file.name + " in the background");
+  }
+  // A file must not go before the manifest on disk does without it.
+  if (!replace(std::move(next))) return false;
+  for (const AofFile& file : history) remove_in_background(file.name);
+  return true;
+}
+
+void AofDirectory::remove_in_background(std::string_view name) {
+  // A large file costs the time of its unlink.
+  worker_.run([path = path_of(name)] { unlink(path.c_str()); });
+}
+
+}  // namespace latchkey::persist

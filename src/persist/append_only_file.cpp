@@ -1,0 +1,300 @@
+#include "persist/append_only_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "base/cycle_clock.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+using server::AppendFsync;
+
+// A buffer that a large turn has left behind is not kept.
+constexpr size_t kMostKeptBytes = 256 * 1024;
+// How long writes may wait for a sync to end.
+constexpr int64_t kMostPostponedMs = 2000;
+constexpr int64_t kErrorLogIntervalS = 30;
+constexpr int64_t kMsPerSecond = 1000;
+
+// Where the system cannot sync (a pipe, a device) there is nothing to be lost.
+bool sync_data(int descriptor) {
+  return fdatasync(descriptor) == 0 || errno == EINVAL || errno == EBADF;
+}
+
+// The bytes written, which are fewer when writing failed; -1 when it failed at once.
+ssize_t write_all(int descriptor, std::string_view bytes) {
+  size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t count = write(descriptor, bytes.data() + written, bytes.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return written > 0 ? static_cast<ssize_t>(written) : -1;
+    written += static_cast<size_t>(count);
+  }
+  return static_cast<ssize_t>(written);
+}
+
+void pause_us(int64_t duration_us) {
+  constexpr int64_t kUsPerSecond = 1'000'000;
+  timespec pause{};
+  pause.tv_sec = static_cast<time_t>(duration_us / kUsPerSecond);
+  pause.tv_nsec = static_cast<long>(duration_us % kUsPerSecond * 1000);
+  nanosleep(&pause, nullptr);
+}
+
+}  // namespace
+
+std::string aof_timestamp(int64_t unix_time_s) {
+  return "#TS:" + std::to_string(unix_time_s) + "\r\n";
+}
+
+AppendOnlyFile::AppendOnlyFile(server::Server& server, DiskWorker& worker,
+                               std::function<void()> fatal)
+    : server_(server), worker_(worker), fatal_(std::move(fatal)), encoder_(server::kEffectForFile) {
+  if (!fatal_) fatal_ = [] { std::_Exit(1); };
+  if (server.loop() != nullptr)
+    waker_ = std::make_unique<net::Waker>(*server.loop(), [this] { look_at_worker(); });
+}
+
+AppendOnlyFile::~AppendOnlyFile() {
+  stop();
+  worker_.drain();
+  if (is_open()) ::close(descriptor_);
+}
+
+void AppendOnlyFile::start() {
+  if (started_) return;
+  started_ = true;
+  server_.propagation().add_reader(*this);
+}
+
+void AppendOnlyFile::stop() {
+  if (!started_) return;
+  started_ = false;
+  server_.propagation().remove_reader(*this);
+  buffer_.clear();
+}
+
+void AppendOnlyFile::open(int descriptor, uint64_t size) {
+  if (is_open()) {
+    const int former = std::exchange(descriptor_, -1);
+    sync_in_background(former, true);
+  }
+  descriptor_ = descriptor;
+  file_bytes_ = size;
+  synced_file_bytes_ = size;
+  last_sync_s_ = now_ms() / kMsPerSecond;
+  encoder_.forget_database();
+}
+
+void AppendOnlyFile::close() {
+  if (!is_open()) return;
+  sync_data(descriptor_);
+  ::close(std::exchange(descriptor_, -1));
+}
+
+void AppendOnlyFile::abandon() {
+  buffer_.clear();
+  // Closing a file that was removed frees its blocks, which takes its time.
+  if (is_open()) worker_.run([former = std::exchange(descriptor_, -1)] { ::close(former); });
+}
+
+bool AppendOnlyFile::sync_now() {
+  if (!sync_data(descriptor_)) return false;
+  synced_file_bytes_ = file_bytes_;
+  if (confirming_) set_synced_offset(written_offset_);
+  return true;
+}
+
+void AppendOnlyFile::effects_happened(std::span<const server::Effect> unit) {
+  // A transaction's begin and end are requests too.
+  const size_t requests = unit.size() + (unit.size() > 1 ? 2 : 0);
+  if (counts_offset_) {
+    server_.set_replication_offset(server_.replication_offset() + static_cast<int64_t>(requests));
+  }
+  if (!is_open()) return;
+  if (server_.settings().aof_timestamp_enabled) {
+    const int64_t now_s = server_.now_ms() / kMsPerSecond;
+    if (now_s > annotated_s_) buffer_.append(aof_timestamp(annotated_s_ = now_s));
+  }
+  encoder_.append(unit, &buffer_);
+  if (server_.loop() != nullptr) server_.loop()->hold_output();
+}
+
+void AppendOnlyFile::flush(Wait wait) {
+  if (!is_open()) return;
+  if (buffer_.empty() && synced_file_bytes_ == file_bytes_) {
+    look_at_worker();
+    return;
+  }
+  const uint64_t started = base::CycleClock::ticks();
+  if (buffer_.empty() || (!must_wait(wait) && write_buffer())) sync_if_due();
+  flush_ticks_ += base::CycleClock::ticks() - started;
+  look_at_worker();
+}
+
+void AppendOnlyFile::tick() {
+  if (postponed_since_ms_ != 0 || write_failed_ || synced_file_bytes_ != file_bytes_) flush();
+  look_at_worker();
+}
+
+bool AppendOnlyFile::must_wait(Wait wait) {
+  const bool syncing =
+      server_.settings().appendfsync == AppendFsync::kEverysec && pending_syncs() != 0;
+  if (!syncing || wait == Wait::kForDisk) {
+    postponed_since_ms_ = 0;
+    return false;
+  }
+  if (postponed_since_ms_ == 0) {
+    postponed_since_ms_ = now_ms();
+    return true;
+  }
+  if (now_ms() - postponed_since_ms_ < kMostPostponedMs) return true;
+  postponed_since_ms_ = 0;
+  ++delayed_syncs_;
+  server_.log().notice(
+      "Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF buffer without "
+      "waiting for fsync to complete, this may slow down Redis.");
+  return false;
+}
+
+// False when not everything could be written.
+bool AppendOnlyFile::write_buffer() {
+  if (flush_pause_us_ > 0) pause_us(flush_pause_us_);
+  const ssize_t written = write_all(descriptor_, buffer_);
+  const int error = errno;
+  if (written != static_cast<ssize_t>(buffer_.size())) {
+    take_back_failed_write(written, error);
+    return false;
+  }
+  if (write_failed_) {
+    server_.log().notice("AOF write error looks solved, Redis can write again.");
+    write_failed_ = false;
+    write_error_ = 0;
+  }
+  count_written(buffer_.size());
+  buffer_.clear();
+  if (buffer_.capacity() > kMostKeptBytes) buffer_ = {};
+  return true;
+}
+
+void AppendOnlyFile::count_written(size_t bytes) {
+  file_bytes_ += bytes;
+  dataset_bytes_ += bytes;
+  written_offset_ = server_.replication_offset();
+}
+
+// What was written of the buffer goes again, so that the file does not end in the middle of a
+// request; where it cannot, the rest follows when there is room.
+void AppendOnlyFile::take_back_failed_write(ssize_t written, int error) {
+  base::Logger& log = server_.log();
+  const int64_t now_s = now_ms() / kMsPerSecond;
+  const bool say_it = now_s - last_error_logged_s_ > kErrorLogIntervalS;
+  if (say_it) last_error_logged_s_ = now_s;
+  if (written < 0) {
+    if (say_it) log.warning(std::string("Error writing to the AOF file: ") + strerror(error));
+    write_error_ = error;
+  } else {
+    if (say_it) {
+      log.warning("Short write while writing to the AOF file: (nwritten=" +
+                  std::to_string(written) + ", expected=" + std::to_string(buffer_.size()) + ")");
+    }
+    if (ftruncate(descriptor_, static_cast<off_t>(file_bytes_)) != 0) {
+      if (say_it) {
+        log.warning(
+            std::string("Could not remove short write from the append-only file.  Redis may refuse "
+                        "to load the AOF the next time it starts.  ftruncate: ") +
+            strerror(errno));
+      }
+      file_bytes_ += static_cast<size_t>(written);
+      dataset_bytes_ += static_cast<size_t>(written);
+      buffer_.erase(0, static_cast<size_t>(written));
+    }
+    write_error_ = ENOSPC;
+  }
+  write_failed_ = true;
+  if (server_.settings().appendfsync == AppendFsync::kAlways) {
+    log.warning(
+        "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...");
+    fatal_();
+  }
+}
+
+void AppendOnlyFile::sync_if_due() {
+  if (synced_file_bytes_ == file_bytes_) return;
+  const server::ConfigValues& settings = server_.settings();
+  if (settings.no_appendfsync_on_rewrite && child_running_ && child_running_()) return;
+  if (settings.appendfsync == AppendFsync::kAlways) {
+    if (!sync_now()) {
+      server_.log().warning(
+          std::string("Can't persist AOF for fsync error when the AOF fsync policy is 'always': ") +
+          strerror(errno) + ". Exiting...");
+      fatal_();
+    }
+    last_sync_s_ = now_ms() / kMsPerSecond;
+  } else if (settings.appendfsync == AppendFsync::kEverysec) {
+    const int64_t now_s = now_ms() / kMsPerSecond;
+    if (now_s <= last_sync_s_ || pending_syncs() != 0) return;
+    last_sync_s_ = now_s;
+    synced_file_bytes_ = file_bytes_;
+    sync_in_background(descriptor_, false);
+  }
+}
+
+void AppendOnlyFile::sync_in_background(int descriptor, bool and_close) {
+  // What is written to another file meanwhile need not wait for the one that is closed.
+  std::atomic<uint64_t>& pending = and_close ? shared_->pending_closes : shared_->pending_syncs;
+  ++pending;
+  const int64_t offset = confirming_ ? written_offset_ : kUnknownOffset;
+  worker_.run([descriptor, and_close, offset, &pending, shared = shared_, waker = waker_.get()] {
+    if (sync_data(descriptor)) {
+      shared->sync_error = 0;
+      if (offset > shared->synced_offset) shared->synced_offset = offset;
+    } else {
+      shared->sync_error = errno;
+    }
+    if (and_close) ::close(descriptor);
+    --pending;
+    if (waker != nullptr) waker->wake();
+  });
+}
+
+void AppendOnlyFile::confirm(bool on) {
+  confirming_ = on;
+  if (!on) set_synced_offset(kUnknownOffset);
+}
+
+void AppendOnlyFile::look_at_worker() {
+  // What was not for the file, such as pings of replicas, needs no sync.
+  if (confirming_ && is_open() && buffer_.empty() && synced_file_bytes_ == file_bytes_ &&
+      pending_syncs() == 0 && shared_->pending_closes == 0 &&
+      synced_offset() != server_.replication_offset()) {
+    set_synced_offset(server_.replication_offset());
+  }
+  const int error = write_failed_ ? write_error_ : shared_->sync_error.load();
+  if (error != problem_) {
+    if (!write_failed_ && error != 0) {
+      server_.log().warning(std::string("Fail to fsync the AOF file: ") + strerror(error));
+    }
+    problem_ = error;
+    if (problem_changed_) problem_changed_(error == 0 ? std::string() : strerror(error));
+  }
+  if (const int64_t offset = synced_offset(); offset != told_offset_) {
+    told_offset_ = offset;
+    if (synced_) synced_();
+  }
+}
+
+int64_t AppendOnlyFile::now_ms() const {
+  return server_.clock().wall_us() / 1000;
+}
+
+}  // namespace latchkey::persist
