@@ -1,11 +1,30 @@
 #include "store/encoding/ranked_tree.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/prefetch.h"
 
 namespace latchkey::store {
+
+namespace {
+
+// An integer that grows with the score. Zeros of both signs are equal scores.
+uint64_t ordered_bits(double score) {
+  constexpr uint64_t kSign = uint64_t{1} << 63;
+  const auto bits = std::bit_cast<uint64_t>(score + 0.0);
+  return (bits & kSign) != 0 ? ~bits : bits | kSign;
+}
+
+void prefetch_lines(const void* address, size_t size) {
+  constexpr size_t kLine = 64;
+  for (size_t offset = 0; offset < size; offset += kLine)
+    base::prefetch(static_cast<const char*>(address) + offset);
+}
+
+}  // namespace
 
 RankedTree::~RankedTree() {
   if (root_ != nullptr) free_nodes(root_, height_);
@@ -23,27 +42,77 @@ void RankedTree::free_nodes(void* node, size_t level) {
 
 // --- Finding ------------------------------------------------------------------------------------
 
+size_t RankedTree::child_for(const Inner* inner, double score, std::string_view member) {
+  // Counted without branches, which nobody could foretell.
+  size_t low = 0;
+  size_t high = 0;
+  for (size_t i = 1; i < inner->count; ++i) {
+    low += inner->scores[i] < score ? 1 : 0;
+    high += inner->scores[i] <= score ? 1 : 0;
+  }
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (inner->firsts[middle + 1]->member() <= member) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
 RankedTree::Path RankedTree::path_to(double score, const ScoredMember* member) const {
   Path path;
   void* node = root_;
   for (size_t level = height_; level > 1; --level) {
     auto* inner = static_cast<Inner*>(node);
-    const size_t i = last_child(inner, [&](size_t child) {
-      if (inner->scores[child] != score) return inner->scores[child] < score;
-      return inner->firsts[child]->member() <= member->member();
-    });
+    const size_t i = child_for(inner, score, member->member());
     path.steps[path.depth++] = {inner, i};
     node = inner->children[i];
   }
   path.leaf = static_cast<Leaf*>(node);
+  // What is sought in it needs several of its lines, one after the other.
+  prefetch_lines(path.leaf, sizeof(Leaf));
   return path;
 }
 
+uint16_t RankedTree::hint_of(const Leaf* leaf, double score) {
+  const uint64_t bits = ordered_bits(score);
+  if (bits <= leaf->base) return 0;
+  return static_cast<uint16_t>(std::min<uint64_t>((bits - leaf->base) >> leaf->shift, UINT16_MAX));
+}
+
+size_t RankedTree::first_hinted(const Leaf* leaf, uint32_t hint) {
+  size_t first = 0;
+  for (size_t left = leaf->count; left > 0;) {
+    const size_t half = (left + 1) / 2;
+    first += leaf->slots[first + half - 1].hint() < hint ? half : 0;
+    left -= half;
+  }
+  return first;
+}
+
 size_t RankedTree::index_in(const Leaf* leaf, const ScoredMember* member) {
-  const size_t index = static_cast<size_t>(
-      std::find(leaf->members, leaf->members + leaf->count, member) - leaf->members);
+  const uint16_t hint = hint_of(leaf, member->score);
+  size_t index = first_hinted(leaf, hint);
+  while (index < leaf->count && leaf->slots[index].member() != member) ++index;
   LK_ASSERT(index < leaf->count);
   return index;
+}
+
+size_t RankedTree::place_in(const Leaf* leaf, const ScoredMember* member) {
+  const uint32_t hint = hint_of(leaf, member->score);
+  size_t low = first_hinted(leaf, hint);
+  if (low == leaf->count || leaf->slots[low].hint() != hint) return low;
+  for (size_t high = first_hinted(leaf, hint + 1); low < high;) {
+    const size_t middle = (low + high) / 2;
+    if (leaf->slots[middle].member()->is_before(*member)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }
 
 size_t RankedTree::rank(const ScoredMember* member) const {
@@ -81,7 +150,7 @@ RankedTree::Position RankedTree::at(size_t rank) const {
 void RankedTree::describe(Inner* parent, size_t index, size_t child_level) {
   if (child_level == 1) {
     const auto* leaf = static_cast<const Leaf*>(parent->children[index]);
-    parent->firsts[index] = leaf->members[0];
+    parent->firsts[index] = leaf->slots[0].member();
     parent->sizes[index] = leaf->count;
   } else {
     const auto* inner = static_cast<const Inner*>(parent->children[index]);
@@ -99,7 +168,7 @@ void RankedTree::refresh(const Path& path, size_t depth) {
 }
 
 void RankedTree::move_children(Leaf* to, size_t at, const Leaf* from, size_t first, size_t count) {
-  std::memmove(to->members + at, from->members + first, count * sizeof(*to->members));
+  std::memmove(to->slots + at, from->slots + first, count * sizeof(*to->slots));
 }
 
 void RankedTree::move_children(Inner* to, size_t at, const Inner* from, size_t first,
@@ -112,23 +181,37 @@ void RankedTree::move_children(Inner* to, size_t at, const Inner* from, size_t f
 
 // --- Inserting ----------------------------------------------------------------------------------
 
+void RankedTree::hint_anew(Leaf* leaf) {
+  if (leaf->count == 0) return;
+  const uint64_t low = ordered_bits(leaf->slots[0].member()->score);
+  const uint64_t span = ordered_bits(leaf->slots[leaf->count - 1].member()->score) - low;
+  constexpr unsigned kHalfOfHints = 15;
+  // One score tells no distances: those that the leaf had, or was given, are the better guess.
+  if (span > 0)
+    leaf->shift =
+        std::max(static_cast<unsigned>(std::bit_width(span)), kHalfOfHints) - kHalfOfHints;
+  const uint64_t margin = uint64_t{1} << (leaf->shift + kHalfOfHints - 1);
+  leaf->base = low > margin ? low - margin : 0;
+  for (size_t i = 0; i < leaf->count; ++i) base::prefetch(leaf->slots[i].member());
+  for (size_t i = 0; i < leaf->count; ++i) {
+    ScoredMember* member = leaf->slots[i].member();
+    leaf->slots[i] = {member, hint_of(leaf, member->score)};
+  }
+}
+
 void RankedTree::insert(ScoredMember* member) {
+  LK_ASSERT(Slot(member, 0).member() == member);
   ++size_;
   if (root_ == nullptr) {
-    root_ = new Leaf{1, nullptr, nullptr, {member}};
+    auto* leaf = new Leaf{1, 0, nullptr, nullptr, 0, {{member, 0}}};
+    hint_anew(leaf);
+    root_ = leaf;
     height_ = leaf_count_ = 1;
     return;
   }
   Path path = path_to(member->score, member);
-  const auto place = [&] {
-    return static_cast<size_t>(
-        std::lower_bound(
-            path.leaf->members, path.leaf->members + path.leaf->count, member,
-            [](const ScoredMember* a, const ScoredMember* b) { return a->is_before(*b); }) -
-        path.leaf->members);
-  };
-  size_t index = place();
   if (path.leaf->count == kLeafCapacity) {
+    const size_t index = place_in(path.leaf, member);
     // Members that come in order leave full leaves behind.
     if (index == kLeafCapacity && path.leaf->next == nullptr) {
       divide_leaf(path, kLeafCapacity - 1);
@@ -138,12 +221,15 @@ void RankedTree::insert(ScoredMember* member) {
       divide_leaf(path, kLeafCapacity / 2);
     }
     path = path_to(member->score, member);
-    index = place();
   }
+  place(path, member);
+}
+
+void RankedTree::place(const Path& path, ScoredMember* member) {
   Leaf* leaf = path.leaf;
-  std::memmove(leaf->members + index + 1, leaf->members + index,
-               (leaf->count - index) * sizeof(*leaf->members));
-  leaf->members[index] = member;
+  const size_t index = place_in(leaf, member);
+  move_children(leaf, index + 1, leaf, index, leaf->count - index);
+  leaf->slots[index] = {member, hint_of(leaf, member->score)};
   ++leaf->count;
   if (index == 0) return refresh(path, path.depth);
   for (size_t i = 0; i < path.depth; ++i) ++path.steps[i].node->sizes[path.steps[i].index];
@@ -171,9 +257,12 @@ void RankedTree::divide_leaf(const Path& path, size_t at) {
   Leaf* left = path.leaf;
   auto* right = new Leaf;
   ++leaf_count_;
-  right->count = left->count - at;
-  std::memcpy(right->members, left->members + at, right->count * sizeof(*right->members));
-  left->count = at;
+  right->count = static_cast<uint32_t>(left->count - at);
+  right->shift = left->shift;
+  move_children(right, 0, left, at, right->count);
+  left->count = static_cast<uint32_t>(at);
+  hint_anew(left);
+  hint_anew(right);
   right->previous = left;
   right->next = left->next;
   if (left->next != nullptr) left->next->previous = right;
@@ -208,9 +297,9 @@ void RankedTree::add_child(const Path& path, size_t depth, void* child) {
   if (index == kInnerCapacity) at = kInnerCapacity - 1;
   auto* right = new Inner;
   ++inner_count_;
-  right->count = parent->count - at;
+  right->count = static_cast<uint32_t>(parent->count - at);
   move_children(right, 0, parent, at, right->count);
-  parent->count = at;
+  parent->count = static_cast<uint32_t>(at);
   if (index <= at) {
     place_child(parent, index, child, child_level);
   } else {
@@ -236,26 +325,27 @@ void RankedTree::erase(ScoredMember* member) {
 void RankedTree::erase_in(const Path& path, size_t index, size_t count) {
   Leaf* leaf = path.leaf;
   move_children(leaf, index, leaf, index + count, leaf->count - index - count);
-  leaf->count -= count;
+  leaf->count -= static_cast<uint32_t>(count);
   size_ -= count;
-  shrink(path);
+  if (index == 0 || leaf->count < kFewInLeaf) return shrink(path);
+  for (size_t i = 0; i < path.depth; ++i) path.steps[i].node->sizes[path.steps[i].index] -= count;
 }
 
 void RankedTree::move(ScoredMember* member, double score) {
-  const Path path = path_to(member->score, member);
-  const Leaf* leaf = path.leaf;
-  const size_t index = index_in(leaf, member);
-  const auto stands_before = [&](const ScoredMember& left, const ScoredMember& right) {
-    const double left_score = &left == member ? score : left.score;
-    const double right_score = &right == member ? score : right.score;
-    return is_before(left_score, left.member(), right_score, right.member());
-  };
-  if (index > 0 && index + 1 < leaf->count && stands_before(*leaf->members[index - 1], *member) &&
-      stands_before(*member, *leaf->members[index + 1])) {
+  const Path from = path_to(member->score, member);
+  const Path to = path_to(score, member);
+  const size_t index = index_in(from.leaf, member);
+  const bool keeps_nodes =
+      from.leaf->count > kFewInLeaf && (to.leaf == from.leaf || to.leaf->count < kLeafCapacity);
+  if (index > 0 && keeps_nodes) {
+    // Both paths stay what they are.
+    erase_in(from, index, 1);
     member->score = score;
+    place(to, member);
+    ++size_;
     return;
   }
-  erase(member);
+  erase_in(from, index, 1);
   member->score = score;
   insert(member);
 }
@@ -265,7 +355,7 @@ void RankedTree::shrink(const Path& path) {
     const auto [parent, index] = path.steps[depth - 1];
     const size_t level = path.depth - depth + 1;
     const size_t count = count_of(parent->children[index]);
-    const size_t few = (level == 1 ? kLeafCapacity : kInnerCapacity) / 4;
+    const size_t few = level == 1 ? kFewInLeaf : kInnerCapacity / 4;
     if (count < few && parent->count > 1) {
       join_children(parent, index > 0 ? index - 1 : 0, level);
     } else if (count == 0) {
@@ -312,6 +402,8 @@ void RankedTree::join_children(Inner* parent, size_t index, size_t level) {
   const size_t to_left = total <= capacity ? total : total / 2;
   if (level == 1) {
     share_out(static_cast<Leaf*>(left), static_cast<Leaf*>(right), to_left);
+    hint_anew(static_cast<Leaf*>(left));
+    hint_anew(static_cast<Leaf*>(right));
   } else {
     share_out(static_cast<Inner*>(left), static_cast<Inner*>(right), to_left);
   }
@@ -333,8 +425,8 @@ void RankedTree::share_out(Node* left, Node* right, size_t to_left) {
     move_children(right, moved, right, 0, right->count);
     move_children(right, 0, left, to_left, moved);
   }
-  left->count = to_left;
-  right->count = total - to_left;
+  left->count = static_cast<uint32_t>(to_left);
+  right->count = static_cast<uint32_t>(total - to_left);
 }
 
 }  // namespace latchkey::store

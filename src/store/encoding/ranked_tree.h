@@ -1,16 +1,24 @@
 // A B+ tree of pointers to members in order of score and bytes, which knows how many stand before
 // each: the order of large sorted sets.
 //
-// A leaf holds up to 61 pointers in one allocation of 512 bytes and knows its neighbours. An inner
+// A leaf holds up to 60 slots in one allocation of 512 bytes and knows its neighbours. An inner
 // node holds up to 31 children, and for each the number of members below it, the first of these,
 // and its score (so that going down reads members only where scores are equal):
 //
 //     inner: | count | scores[31] | firsts[31] | children[31] | sizes[31] |      1,000 bytes
-//     leaf:  | count | previous | next | members[61] |                             512 bytes
+//     leaf:  | count | shift | previous | next | base | slots[60] |                512 bytes
+//     slot:  | hint, 16 bits | address of a member, 48 bits |                        8 bytes
+//
+// A hint is a score's distance from the leaf's base in steps of 2^shift, no less than 0 and no
+// more than 65,535, where scores count as the integers that doubles make when they are ordered by
+// their bits. So a higher score never has a lower hint, and members are read only where hints are
+// equal: the place of a score is nearly always found within the leaf itself. Base and shift are
+// chosen anew when members move from one leaf to another, so that those in the leaf take about
+// half of all hints.
 //
 // A full leaf gives to a neighbour before it is divided, and one that grows at the tree's end is
 // left full behind: about 11 bytes per member in random order, 9.5 in ascending or descending
-// order. Members are found in a leaf by their address, without reading the others.
+// order.
 //
 // Costs: insert, erase, rank and at O(log n), walking O(1) a step. Members belong to the caller,
 // and none of two may be equal. A Position is valid until the next change. Not thread-safe.
@@ -18,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "store/encoding/scored_member.h"
@@ -32,7 +41,7 @@ class RankedTree {
   class Position {
    public:
     explicit operator bool() const { return leaf_ != nullptr; }
-    ScoredMember* operator*() const { return leaf_->members[index_]; }
+    ScoredMember* operator*() const { return leaf_->slots[index_].member(); }
     // To the member behind or before this one; past the ends the position becomes empty.
     void forward() {
       if (++index_ < leaf_->count) return;
@@ -72,7 +81,7 @@ class RankedTree {
     while (count > 0) {
       const auto [path, index] = path_to_rank(rank);
       const size_t here = count < path.leaf->count - index ? count : path.leaf->count - index;
-      for (size_t i = index; i < index + here; ++i) fn(path.leaf->members[i]);
+      for (size_t i = index; i < index + here; ++i) fn(path.leaf->slots[i].member());
       erase_in(path, index, here);
       count -= here;
     }
@@ -102,7 +111,7 @@ class RankedTree {
     size_t low = 0;
     for (size_t high = leaf == nullptr ? 0 : leaf->count; low < high;) {
       const size_t middle = (low + high) / 2;
-      const ScoredMember& member = *leaf->members[middle];
+      const ScoredMember& member = *leaf->slots[middle].member();
       if (is_in(member.score, member.member())) {
         low = middle + 1;
       } else {
@@ -113,19 +122,38 @@ class RankedTree {
   }
 
  private:
-  static constexpr size_t kLeafCapacity = 61;
+  static constexpr size_t kLeafCapacity = 60;
   static constexpr size_t kInnerCapacity = 31;
   // Every node but those on the tree's edges is at least a quarter full.
+  static constexpr size_t kFewInLeaf = kLeafCapacity / 4;
   static constexpr size_t kMaxHeight = 24;
 
+  class Slot {
+   public:
+    Slot() = default;
+    // REQUIRES: an address of 48 bits, which is what systems give to programs that do not ask for
+    // longer ones.
+    Slot(ScoredMember* member, uint16_t hint)
+        : bits_(reinterpret_cast<uintptr_t>(member) | uint64_t{hint} << kAddressBits) {}
+    ScoredMember* member() const {
+      return reinterpret_cast<ScoredMember*>(bits_ & ((uint64_t{1} << kAddressBits) - 1));
+    }
+    uint16_t hint() const { return static_cast<uint16_t>(bits_ >> kAddressBits); }
+
+   private:
+    static constexpr unsigned kAddressBits = 48;
+    uint64_t bits_;
+  };
   struct Leaf {
-    size_t count;
+    uint32_t count;
+    uint32_t shift;
     Leaf* previous;
     Leaf* next;
-    ScoredMember* members[kLeafCapacity];
+    uint64_t base;
+    Slot slots[kLeafCapacity];
   };
   struct Inner {
-    size_t count;
+    uint32_t count;
     double scores[kInnerCapacity];
     ScoredMember* firsts[kInnerCapacity];
     void* children[kInnerCapacity];
@@ -159,12 +187,25 @@ class RankedTree {
     return low - 1;
   }
 
+  // The way to the leaf in which that member stands or would stand if it had that score.
   Path path_to(double score, const ScoredMember* member) const;
+  // The child of a node to which a member belongs by its score and bytes.
+  static size_t child_for(const Inner* inner, double score, std::string_view member);
   // The way to the member of that rank, and where it stands in its leaf. REQUIRES: it is there.
   std::pair<Path, size_t> path_to_rank(size_t rank) const;
   // Takes that many members out of the leaf at the path's end.
   void erase_in(const Path& path, size_t index, size_t count);
+  static uint16_t hint_of(const Leaf* leaf, double score);
+  // The first slot with at least that hint.
+  static size_t first_hinted(const Leaf* leaf, uint32_t hint);
+  // Where a member stands in its leaf.
   static size_t index_in(const Leaf* leaf, const ScoredMember* member);
+  // Where one would stand that is not there.
+  static size_t place_in(const Leaf* leaf, const ScoredMember* member);
+  // Puts a member into the leaf at the path's end, which has room.
+  void place(const Path& path, ScoredMember* member);
+  // Chooses base and shift for the members in a leaf, and gives them their hints.
+  static void hint_anew(Leaf* leaf);
   // Writes what a parent knows of a child.
   static void describe(Inner* parent, size_t index, size_t child_level);
   // Corrects sizes and first members above, from that depth of the path on.
@@ -183,7 +224,7 @@ class RankedTree {
   static void share_out(Node* left, Node* right, size_t to_left);
   void free_node(void* node, size_t level);
   static void remove_child(Inner* parent, size_t index);
-  static size_t count_of(const void* node) { return *static_cast<const size_t*>(node); }
+  static size_t count_of(const void* node) { return *static_cast<const uint32_t*>(node); }
   static void move_children(Leaf* to, size_t at, const Leaf* from, size_t first, size_t count);
   static void move_children(Inner* to, size_t at, const Inner* from, size_t first, size_t count);
   void free_nodes(void* node, size_t level);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -105,6 +107,62 @@ TEST_CASE("A ranked tree keeps what a sorted model keeps, through growth and dec
     }
     check_equal(tree, model);
   }
+  release(model);
+}
+
+TEST_CASE("Scores of every magnitude and both signs keep their order while they change",
+          "[ranked_tree]") {
+  base::Random random(GENERATE(1u, 2u, 3u));
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto any_score = [&]() -> double {
+    const double sign = random.below(2) == 0 ? 1 : -1;
+    switch (random.below(5)) {
+      case 0:
+        return sign * 0.0;
+      case 1:
+        return sign * kInfinity;
+      case 2:
+        return sign * static_cast<double>(random.below(100));
+      default:
+        return sign * std::ldexp(1, static_cast<int>(random.below(2000)) - 1060);
+    }
+  };
+  RankedTree tree;
+  Model model;
+  std::vector<ScoredMember*> members;
+  for (int i = 0; i < 5000; ++i) {
+    members.push_back(ScoredMember::make(std::to_string(i), any_score()));
+    tree.insert(members.back());
+    model.insert(members.back());
+  }
+  check_equal(tree, model);
+  for (int i = 0; i < 20'000; ++i) {
+    ScoredMember* member = members[random.below(members.size())];
+    model.erase(member);
+    tree.move(member, any_score());
+    model.insert(member);
+  }
+  check_equal(tree, model);
+  release(model);
+}
+
+TEST_CASE("Scores that drift away from those a leaf was made for are found", "[ranked_tree]") {
+  RankedTree tree;
+  Model model;
+  std::vector<ScoredMember*> members;
+  for (int i = 0; i < 50; ++i) {
+    members.push_back(ScoredMember::make(std::to_string(i), i));
+    tree.insert(members.back());
+    model.insert(members.back());
+  }
+  for (int i = 0; i < 5000; ++i) {
+    ScoredMember* member = members[static_cast<size_t>(i) % members.size()];
+    model.erase(member);
+    tree.move(member, member->score + i * 1e6);
+    model.insert(member);
+    REQUIRE(*tree.at(tree.size() - 1) == *model.rbegin());
+  }
+  check_equal(tree, model);
   release(model);
 }
 
