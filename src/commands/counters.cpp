@@ -79,6 +79,8 @@ void incrbyfloat(CommandContext& ctx) {
   const std::string text = base::format_long_double(value);
   ctx.db.set_text(ref, text, Keyspace::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kString, "incrbyfloat");
+  // Sums of floats may differ elsewhere.
+  ctx.propagate({"SET", ctx.args[1], text, "KEEPTTL"});
   ctx.reply.bulk(text);
 }
 

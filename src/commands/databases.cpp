@@ -86,6 +86,8 @@ void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
   const bool may_wait = waits != nullptr && !ctx.client.has(kClientDenyBlocking);
   for (int i = first; i <= last; ++i) flush(ctx, ctx.server.database(i), lazily || may_wait);
   if (flushed == Flushed::kDataset) ctx.server.dataset_flushed();
+  // Written also where there was nothing here.
+  ctx.propagate({}, ctx.args);
   if (lazily || !may_wait || ctx.db.environment().reclaimer.pending_objects() == 0)
     return ctx.reply.ok();
   waits->wait(ctx.client);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/command_table.h"
+#include "server/server.h"
 
 namespace latchkey::commands {
 
@@ -34,6 +35,10 @@ bool read_deadline(CommandContext& ctx, std::string_view text, TimeUnit unit, Ti
   }
   *deadline_ms = *deadline;
   return true;
+}
+
+void propagate_removal(CommandContext& ctx, std::string_view key) {
+  ctx.propagate({ctx.server.settings().lazyfree_lazy_expire ? "UNLINK" : "DEL", key});
 }
 
 bool DeadlineCondition::read(ArgReader& options) {

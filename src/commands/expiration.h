@@ -24,6 +24,9 @@ void reply_invalid_expire_time(server::CommandContext& ctx);
 bool read_deadline(server::CommandContext& ctx, std::string_view text, TimeUnit unit, TimeBase base,
                    int64_t* deadline_ms);
 
+// Has the request written as the removal of a key that it gave a deadline in the past.
+void propagate_removal(server::CommandContext& ctx, std::string_view key);
+
 // Which deadlines a new one may take the place of: NX, XX, GT and LT. Something without a deadline
 // counts as living for ever.
 struct DeadlineCondition {
@@ -61,6 +64,8 @@ class ExpirationOption {
   bool read(server::ArgReader& options);
 
   bool persists() const { return kind_ == Kind::kPersist; }
+  // Whether the time stands there as the deadline does.
+  bool names_deadline() const { return kind_ == Kind::kPxAt; }
   bool names_unix_time() const { return kind_ == Kind::kExAt || kind_ == Kind::kPxAt; }
 
   // *deadline_ms becomes what Keyspace calls a deadline: Unix time in milliseconds; kKeepDeadline

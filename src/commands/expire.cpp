@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "commands/expiration.h"
 #include "commands/groups.h"
@@ -46,6 +47,12 @@ bool read_condition(CommandContext& ctx, DeadlineCondition* condition) {
   return true;
 }
 
+// As a Unix time in milliseconds, under the conditions it was given with.
+void propagate_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base, int64_t deadline_ms) {
+  if (unit == TimeUnit::kMilliseconds && base == TimeBase::kUnixTime) return;
+  ctx.propagate({"PEXPIREAT", ctx.args[1], deadline_ms}, ctx.args.subspan(3));
+}
+
 void set_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   const std::string_view key = ctx.args[1];
   DeadlineCondition condition;
@@ -59,9 +66,11 @@ void set_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   if (*deadline_ms <= ctx.now_ms() && expires_keys) {
     ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
     ctx.removed(key);
+    propagate_removal(ctx, key);
   } else {
     ctx.db.set_deadline(ref, std::max<int64_t>(*deadline_ms, 0));
     ctx.changed(key, EventClass::kGeneric, "expire");
+    propagate_deadline(ctx, unit, base, *deadline_ms);
   }
   ctx.reply.integer(1);
 }

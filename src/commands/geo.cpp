@@ -37,19 +37,37 @@ AddOptions read_add_options(ArgReader& reader) {
   }
 }
 
+// As ZADD: places as the scores they are.
+void propagate_scores(CommandContext& ctx, Arguments options, const std::vector<int64_t>& scores) {
+  if (!ctx.propagation.wanted()) return;
+  const Arguments places = ctx.args.last(scores.size() * 3);
+  std::vector<std::string> texts(scores.size());
+  std::vector<std::string_view> words(options.begin(), options.end());
+  for (size_t i = 0; i < scores.size(); ++i) {
+    texts[i] = std::to_string(scores[i]);
+    words.insert(words.end(), {texts[i], places[i * 3 + 2]});
+  }
+  ctx.propagate({"zadd", ctx.args[1]}, words);
+}
+
 void geoadd(CommandContext& ctx) {
   ArgReader reader(ctx.args, 2);
   const AddOptions options = read_add_options(reader);
   if (!reader.more() || reader.left() % 3 != 0 || (options.only_new && options.only_existing))
     return ctx.syntax_error();
+  const Arguments option_words = ctx.args.subspan(2, reader.position() - 2);
+  std::vector<int64_t> scores;
   std::vector<ScoredText> members;
   members.reserve(reader.left() / 3);
   while (reader.more()) {
     base::GeoPoint point;
     if (!read_geo_point(ctx, reader, &point)) return;
-    members.push_back({static_cast<double>(base::geo_score(point)), reader.next()});
+    scores.push_back(static_cast<int64_t>(base::geo_score(point)));
+    members.push_back({static_cast<double>(scores.back()), reader.next()});
   }
+  const uint64_t changes = ctx.effects.total();
   add_members(ctx, options, members);
+  if (ctx.effects.total() != changes) propagate_scores(ctx, option_words, scores);
 }
 
 void geodist(CommandContext& ctx) {

@@ -53,6 +53,8 @@ void hincrbyfloat(CommandContext& ctx) {
   const std::string text = base::format_long_double(value);
   hash->set(ctx.args[2], text, Hash::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrbyfloat");
+  // Sums of floats may differ elsewhere.
+  ctx.propagate({"HSET", ctx.args[1], ctx.args[2], text});
   ctx.reply.bulk(std::string_view(text));
 }
 

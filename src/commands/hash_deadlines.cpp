@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "commands/expiration.h"
 #include "commands/groups.h"
@@ -82,34 +83,55 @@ void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
 // expired.
 class DeadlineGiver {
  public:
-  DeadlineGiver(Hash& hash, int64_t deadline_ms)
-      : hash_(hash), deadline_ms_(deadline_ms), has_passed_(hash.is_due(deadline_ms)) {
+  DeadlineGiver(CommandContext& ctx, Hash& hash, int64_t deadline_ms)
+      : ctx_(ctx), hash_(hash), deadline_ms_(deadline_ms), has_passed_(hash.is_due(deadline_ms)) {
     hash_.prepare_deadlines();
   }
 
   bool deletes() const { return has_passed_; }
-  // REQUIRES: the field is stored.
+  // Whether a field was given.
+  bool any() const { return fields_ != 0; }
+  // REQUIRES: the field is stored. One that goes is written so; what is written of the others is
+  // the caller's business.
   void give(std::string_view field) {
     ++fields_;
     if (has_passed_) {
+      ctx_.propagate({"HDEL", ctx_.args[1], field});
       hash_.erase(field);
     } else {
       hash_.set_deadline(field, deadline_ms_);
     }
   }
   // To be called at the end; the key at `ref` goes with its last field.
-  void tell(CommandContext& ctx, KeyRef& ref) const {
-    if (!has_passed_) return deadlines_changed(ctx, ref, fields_, "hexpire");
-    ctx.db.environment().expired_elements += fields_;
-    fields_deleted(ctx, ref, fields_);
+  void tell(KeyRef& ref) const {
+    if (!has_passed_) return deadlines_changed(ctx_, ref, fields_, "hexpire");
+    ctx_.db.environment().expired_elements += fields_;
+    fields_deleted(ctx_, ref, fields_);
   }
 
  private:
+  CommandContext& ctx_;
   Hash& hash_;
   int64_t deadline_ms_;
   bool has_passed_;
   uint64_t fields_ = 0;
 };
+
+// A request that gives fields of it a deadline, as a Unix time in milliseconds; `given` of the
+// fields it names have one now.
+void propagate_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base, int64_t deadline_ms,
+                         Arguments fields, const std::vector<std::string_view>& given) {
+  if (!ctx.propagation.wanted() || given.empty()) return;
+  const bool is_exact = unit == TimeUnit::kMilliseconds && base == TimeBase::kUnixTime;
+  if (is_exact && given.size() == fields.size()) return;
+  const std::string count = std::to_string(given.size());
+  // The condition, if there is one, and FIELDS.
+  const Arguments options = ctx.args.subspan(3, ctx.args.size() - fields.size() - 4);
+  std::vector<std::string_view> words(options.begin(), options.end());
+  words.push_back(count);
+  words.insert(words.end(), given.begin(), given.end());
+  ctx.propagate({is_exact ? ctx.args[0] : "HPEXPIREAT", ctx.args[1], deadline_ms}, words);
+}
 
 void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   constexpr int64_t kRefused = 0;
@@ -130,7 +152,8 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   ctx.reply.array(fields.size());
   if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
   Hash& hash = value_of<Hash>(ref);
-  DeadlineGiver deadlines(hash, deadline_ms);
+  DeadlineGiver deadlines(ctx, hash, deadline_ms);
+  std::vector<std::string_view> given;
   for (const std::string_view field : fields) {
     const std::optional<int64_t> current_ms = hash.deadline_ms(field);
     if (!current_ms) {
@@ -139,10 +162,12 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
       ctx.reply.integer(kRefused);
     } else {
       deadlines.give(field);
+      given.push_back(field);
       ctx.reply.integer(deadlines.deletes() ? kDeleted : kSet);
     }
   }
-  deadlines.tell(ctx, ref);
+  if (!deadlines.deletes()) propagate_deadlines(ctx, unit, base, deadline_ms, fields, given);
+  deadlines.tell(ref);
 }
 
 void hexpire(CommandContext& ctx) {
@@ -261,15 +286,19 @@ void hgetex(CommandContext& ctx) {
   ArgReader reader(ctx.args, 2);
   GetOption option;
   Arguments fields;
-  if (!option.read(ctx, reader) || !read_fields(ctx, reader, &fields)) return;
+  if (!option.read(ctx, reader)) return;
+  const Arguments fields_clause = reader.rest();
+  if (!read_fields(ctx, reader, &fields)) return;
   if (ref) expire_fields(ctx, ref, fields);
   ctx.reply.array(fields.size());
   if (!ref) return reply_nulls(ctx, fields.size());
   Hash& hash = value_of<Hash>(ref);
   if (option.gives_deadline()) {
-    DeadlineGiver deadlines(hash, option.deadline_ms);
+    DeadlineGiver deadlines(ctx, hash, option.deadline_ms);
     reply_values(ctx, hash, fields, [&](std::string_view field) { deadlines.give(field); });
-    return deadlines.tell(ctx, ref);
+    if (deadlines.any() && !deadlines.deletes())
+      ctx.propagate({"HPEXPIREAT", ctx.args[1], option.deadline_ms}, fields_clause);
+    return deadlines.tell(ref);
   }
   uint64_t dropped = 0;
   if (option.persists) hash.prepare_deadlines();
@@ -278,6 +307,7 @@ void hgetex(CommandContext& ctx) {
     hash.set_deadline(field, Hash::kNoDeadline);
     ++dropped;
   });
+  if (dropped > 0) ctx.propagate({"HPERSIST", ctx.args[1]}, fields_clause);
   deadlines_changed(ctx, ref, dropped, "hpersist");
 }
 
@@ -285,6 +315,7 @@ void hgetex(CommandContext& ctx) {
 struct SetRequest {
   enum class If : uint8_t { kAlways, kNoneIsThere, kAllAreThere } condition = If::kAlways;
   int64_t deadline_ms = Hash::kNoDeadline;
+  size_t time_word = 0;  // where the word that names the time stands
   Arguments pairs;
 
   // False, with the error sent, when the words make no sense.
@@ -312,6 +343,7 @@ struct SetRequest {
   }
   bool read_time(CommandContext& ctx, ArgReader& reader, bool* has_time) {
     const std::string_view name = reader.peek();
+    const size_t position = reader.position();
     std::string_view time;
     const TimeWord* word = read_time_word(reader, &time);
     if (word == nullptr && !reader.word("KEEPTTL")) {
@@ -324,6 +356,7 @@ struct SetRequest {
       return false;
     }
     *has_time = true;
+    time_word = position;
     if (word != nullptr)
       return read_field_deadline(ctx, time, word->unit, word->base, &deadline_ms);
     deadline_ms = Hash::kKeepDeadline;
@@ -355,6 +388,16 @@ bool condition_holds(CommandContext& ctx, KeyRef& ref, const SetRequest& request
   return true;
 }
 
+// With the time as a Unix time in milliseconds.
+void propagate_set_request(CommandContext& ctx, const SetRequest& request) {
+  if (!ctx.propagation.wanted()) return;
+  const std::string time = std::to_string(request.deadline_ms);
+  std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
+  words[request.time_word] = "PXAT";
+  words[request.time_word + 1] = time;
+  ctx.propagate({}, words);
+}
+
 void hsetex(CommandContext& ctx) {
   SetRequest request;
   if (!request.read(ctx)) return;
@@ -377,13 +420,14 @@ void hsetex(CommandContext& ctx) {
   }
   // Setting a field and its deadline is one change, which is counted with the latter.
   ctx.effects.happened(ctx.db, ctx.args[1], EventClass::kHash, "hset");
-  DeadlineGiver deadlines(*hash, request.deadline_ms);
+  DeadlineGiver deadlines(ctx, *hash, request.deadline_ms);
   // Field by field: those whose time is up do not make the hash a table on their way.
   for (size_t i = 0; i < request.pairs.size(); i += 2) {
     hash->set(request.pairs[i], request.pairs[i + 1], Hash::kNoDeadline);
     deadlines.give(request.pairs[i]);
   }
-  deadlines.tell(ctx, ref);
+  if (!deadlines.deletes()) propagate_set_request(ctx, request);
+  deadlines.tell(ref);
 }
 
 // --- Rows ---------------------------------------------------------------------------------------

@@ -104,6 +104,8 @@ void hgetdel(CommandContext& ctx) {
     reply_text_or_null(ctx, value);
     if (value) deleted += hash.erase(field);
   }
+  if (deleted == 0) return;
+  ctx.propagate({"HDEL", ctx.args[1]}, fields);
   fields_deleted(ctx, ref, deleted);
 }
 

@@ -33,15 +33,15 @@ bool read_end(CommandContext& ctx, std::string_view text, End* end) {
   return true;
 }
 
-bool move_element(CommandContext& ctx, std::string_view source_key, std::string_view target_key,
-                  End from, End to) {
+Moved move_element(CommandContext& ctx, std::string_view source_key, std::string_view target_key,
+                   End from, End to) {
   KeyRef source = ctx.db.find_for_write(source_key);
-  if (!source) return false;
+  if (!source) return Moved::kNoSource;
   List* list = value_at<List>(ctx, source);
-  if (list == nullptr) return true;
+  if (list == nullptr) return Moved::kRefused;
   KeyRef target = ctx.db.find_for_write(target_key);
   List* target_list = value_or_new<List>(ctx, target);
-  if (target_list == nullptr) return true;
+  if (target_list == nullptr) return Moved::kRefused;
 
   const List::Cursor cursor = end_of(*list, from);
   const std::string element = text_of(list->get(cursor));
@@ -56,7 +56,7 @@ bool move_element(CommandContext& ctx, std::string_view source_key, std::string_
   // A new target may have moved the keys.
   source = ctx.db.find(source_key, store::Keyspace::kPeek);
   removed_elements(ctx, source, source_key, from == End::kLeft ? "lpop" : "rpop", 1);
-  return true;
+  return Moved::kDone;
 }
 
 bool read_pop_request(CommandContext& ctx, size_t first, PopRequest* request) {
@@ -94,6 +94,7 @@ bool pop_from_first(CommandContext& ctx, const PopRequest& request) {
     ctx.reply.bulk(key);
     ctx.reply.array(count);
     pop_elements(ctx, ref, key, request.end, count);
+    ctx.propagate({request.end == End::kLeft ? "LPOP" : "RPOP", key, count});
     return true;
   }
   return false;
@@ -105,11 +106,12 @@ void lmove(CommandContext& ctx) {
   End from;
   End to;
   if (!read_end(ctx, ctx.args[3], &from) || !read_end(ctx, ctx.args[4], &to)) return;
-  if (!move_element(ctx, ctx.args[1], ctx.args[2], from, to)) ctx.reply.null();
+  if (move_element(ctx, ctx.args[1], ctx.args[2], from, to) == Moved::kNoSource) ctx.reply.null();
 }
 
 void rpoplpush(CommandContext& ctx) {
-  if (!move_element(ctx, ctx.args[1], ctx.args[2], End::kRight, End::kLeft)) ctx.reply.null();
+  if (move_element(ctx, ctx.args[1], ctx.args[2], End::kRight, End::kLeft) == Moved::kNoSource)
+    ctx.reply.null();
 }
 
 void lmpop(CommandContext& ctx) {

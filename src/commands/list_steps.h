@@ -55,10 +55,11 @@ inline void pop_elements(server::CommandContext& ctx, store::KeyRef& ref, std::s
 // Reads LEFT or RIGHT; false, with a syntax error sent, when it is neither.
 bool read_end(server::CommandContext& ctx, std::string_view text, End* end);
 
-// Moves an element between the ends of two lists, which may be one, and sends it or an error.
-// False, with nothing sent, when there is no source.
-bool move_element(server::CommandContext& ctx, std::string_view source_key,
-                  std::string_view target_key, End from, End to);
+// Moves an element between the ends of two lists, which may be one, and sends it, or an error where
+// that is refused. Nothing is sent where there is no source.
+enum class Moved : uint8_t { kDone, kRefused, kNoSource };
+Moved move_element(server::CommandContext& ctx, std::string_view source_key,
+                   std::string_view target_key, End from, End to);
 
 // What LMPOP and BLMPOP are asked for.
 struct PopRequest {

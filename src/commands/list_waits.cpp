@@ -25,7 +25,8 @@ void pop_or_wait(CommandContext& ctx, End end) {
     if (!ctx.is_type(ref, List::kType)) return;
     ctx.reply.array(2);
     ctx.reply.bulk(key);
-    return pop_elements(ctx, ref, key, end, 1);
+    pop_elements(ctx, ref, key, end, 1);
+    return ctx.propagate({end == End::kLeft ? "LPOP" : "RPOP", key});
   }
   ctx.server.blocking().wait(ctx, {.keys = keys, .type = List::kType, .deadline_ms = deadline_ms});
 }
@@ -38,10 +39,13 @@ void brpop(CommandContext& ctx) {
   pop_or_wait(ctx, End::kRight);
 }
 
-void move_or_wait(CommandContext& ctx, End from, End to) {
+// `name`: of the command that does it without waiting; it takes the same words but the timeout.
+void move_or_wait(CommandContext& ctx, End from, End to, std::string_view name) {
   int64_t deadline_ms = 0;
   if (!read_wait_timeout(ctx, ctx.args.back(), &deadline_ms)) return;
-  if (move_element(ctx, ctx.args[1], ctx.args[2], from, to)) return;
+  const Moved moved = move_element(ctx, ctx.args[1], ctx.args[2], from, to);
+  if (moved == Moved::kDone) ctx.propagate({name}, ctx.args.subspan(1, ctx.args.size() - 2));
+  if (moved != Moved::kNoSource) return;
   ctx.server.blocking().wait(ctx, {.keys = ctx.args.subspan(1, 1),
                                    .type = List::kType,
                                    .deadline_ms = deadline_ms,
@@ -52,11 +56,11 @@ void blmove(CommandContext& ctx) {
   End from;
   End to;
   if (!read_end(ctx, ctx.args[3], &from) || !read_end(ctx, ctx.args[4], &to)) return;
-  move_or_wait(ctx, from, to);
+  move_or_wait(ctx, from, to, "LMOVE");
 }
 
 void brpoplpush(CommandContext& ctx) {
-  move_or_wait(ctx, End::kRight, End::kLeft);
+  move_or_wait(ctx, End::kRight, End::kLeft, "RPOPLPUSH");
 }
 
 void blmpop(CommandContext& ctx) {

@@ -114,11 +114,15 @@ void sunsubscribe(CommandContext& ctx) {
 
 void publish(CommandContext& ctx) {
   const size_t receivers = ctx.server.pubsub().publish(ctx.args[1], ctx.args[2]);
+  // It changes nothing that a file keeps.
+  ctx.propagate({}, ctx.args, kEffectForReplicas);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }
 
 void spublish(CommandContext& ctx) {
   const size_t receivers = ctx.server.pubsub().publish_to_shard(ctx.args[1], ctx.args[2]);
+  // It changes nothing that a file keeps.
+  ctx.propagate({}, ctx.args, kEffectForReplicas);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }
 

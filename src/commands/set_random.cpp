@@ -6,6 +6,7 @@
 
 #include "commands/groups.h"
 #include "commands/typed_key.h"
+#include "server/server.h"
 #include "store/value/set.h"
 
 namespace latchkey::commands {
@@ -59,6 +60,7 @@ void spop_one(CommandContext& ctx) {
   set->erase(member);
   ctx.changed(ctx.args[1], EventClass::kSet, "spop");
   erase_if_empty<Set>(ctx, ref, ctx.args[1]);
+  ctx.propagate({"SREM", ctx.args[1], member});
   ctx.reply.bulk(std::string_view(member));
 }
 
@@ -83,6 +85,7 @@ void spop(CommandContext& ctx) {
     ctx.db.erase(ref);
     ctx.changed(ctx.args[1], EventClass::kSet, "spop");
     ctx.effects.count(size - 1);
+    ctx.propagate({ctx.server.settings().lazyfree_lazy_server_del ? "UNLINK" : "DEL", ctx.args[1]});
     return ctx.effects.happened(ctx.db, ctx.args[1], EventClass::kGeneric, "del");
   }
   const std::vector<std::string> chosen =
@@ -94,6 +97,8 @@ void spop(CommandContext& ctx) {
   }
   ctx.changed(ctx.args[1], EventClass::kSet, "spop");
   ctx.effects.count(chosen.size() - 1);
+  const std::vector<std::string_view> members(chosen.begin(), chosen.end());
+  ctx.propagate({"SREM", ctx.args[1]}, members);
 }
 
 void srandmember(CommandContext& ctx) {

@@ -79,6 +79,7 @@ bool MultiPop::serve(CommandContext& ctx) const {
     ctx.reply.bulk(key);
     ctx.reply.array(ranks.count);
     send_and_remove(ctx, ref, key, highest, ranks, true);
+    ctx.propagate({highest ? "ZPOPMAX" : "ZPOPMIN", key, ranks.count});
     return true;
   }
   return false;

@@ -26,6 +26,7 @@ bool pop_from_first(CommandContext& ctx, Arguments keys, bool highest) {
     ctx.reply.bulk(key);
     send_and_remove(ctx, ref, key, highest, members_at_end(value_of<SortedSet>(ref), highest, 1),
                     false);
+    ctx.propagate({highest ? "ZPOPMAX" : "ZPOPMIN", key});
     return true;
   }
   return false;

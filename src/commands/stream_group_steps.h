@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "commands/stream_steps.h"
 #include "commands/typed_key.h"
 #include "server/command_context.h"
 #include "store/value/stream.h"
@@ -52,6 +53,26 @@ inline store::StreamConsumer& consumer_or_new(server::CommandContext& ctx, std::
   }
   consumer->seen_ms = ctx.now_ms();
   return *consumer;
+}
+
+// --- What others repeat -------------------------------------------------------------------------
+
+// A pending entry as it is now: who has it, since when and how many times it was delivered.
+inline void propagate_pending(server::CommandContext& ctx, std::string_view key,
+                              const store::StreamGroup& group, std::string_view group_name,
+                              const store::PendingEntry& entry) {
+  if (!ctx.propagation.wanted()) return;
+  ctx.propagate({"XCLAIM", key, group_name, entry.consumer->name, "0", stream_id_text(entry.id),
+                 "TIME", entry.delivered_ms, "RETRYCOUNT", entry.deliveries, "FORCE", "JUSTID",
+                 "LASTID", stream_id_text(group.last_delivered)});
+}
+
+// How far the group has read.
+inline void propagate_place(server::CommandContext& ctx, std::string_view key,
+                            const store::StreamGroup& group, std::string_view group_name) {
+  if (!ctx.propagation.wanted()) return;
+  ctx.propagate({"XGROUP", "SETID", key, group_name, stream_id_text(group.last_delivered),
+                 "ENTRIESREAD", group.entries_read});
 }
 
 }  // namespace latchkey::commands

@@ -224,7 +224,8 @@ bool claim(CommandContext& ctx, const ClaimRequest& request, const GroupAtKey& a
   PendingEntry* entry = group.pending().find(id);
   if (!at.stream->contains(id)) {
     if (entry == nullptr) return false;
-    // What is gone can be given to nobody.
+    // What is gone can be given to nobody; whoever claims it finds that out.
+    propagate_pending(ctx, ctx.args[1], group, ctx.args[2], *entry);
     group.erase_pending(id);
     ctx.effects.count(1);
     return false;
@@ -243,6 +244,7 @@ bool claim(CommandContext& ctx, const ClaimRequest& request, const GroupAtKey& a
     ++entry->deliveries;
   }
   reply_claimed(ctx, *at.stream, id, request.just_ids);
+  propagate_pending(ctx, ctx.args[1], group, ctx.args[2], *entry);
   consumer.active_ms = ctx.now_ms();
   ctx.effects.count(1);
   return true;
@@ -255,7 +257,10 @@ void xclaim(CommandContext& ctx) {
   if (!found) return;
   ClaimRequest request;
   if (!read_claim_request(ctx, &request)) return;
-  if (request.last_delivered > found.group->last_delivered) {
+  // What is claimed is written, and how far the group has read where only that changes.
+  ctx.propagate_nothing();
+  const bool place_moves = request.last_delivered > found.group->last_delivered;
+  if (place_moves) {
     found.group->last_delivered = request.last_delivered;
     ctx.effects.count(1);
   }
@@ -263,10 +268,13 @@ void xclaim(CommandContext& ctx) {
   StreamConsumer& consumer = consumer_or_new(ctx, key, *found.group, ctx.args[3]);
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t claimed = 0;
+  const uint64_t changes = ctx.effects.total();
   for (const std::string_view text : request.ids) {
     StreamId id;
     if (parse_stream_id(text, 0, &id) && claim(ctx, request, found, consumer, id)) ++claimed;
   }
+  if (place_moves && ctx.effects.total() == changes)
+    propagate_place(ctx, key, *found.group, ctx.args[2]);
   ctx.reply.array_later(later, claimed);
 }
 
@@ -308,6 +316,7 @@ void xautoclaim(CommandContext& ctx) {
   const GroupAtKey found = group_at(ctx, ref, key, ctx.args[2]);
   if (!found) return;
   StreamGroup& group = *found.group;
+  ctx.propagate_nothing();
   StreamConsumer& consumer = consumer_or_new(ctx, key, group, ctx.args[3]);
 
   std::vector<StreamId> claimed;
@@ -321,6 +330,7 @@ void xautoclaim(CommandContext& ctx) {
     PendingEntry& entry = **position;
     const StreamId id = entry.id;
     if (!found.stream->contains(id)) {
+      propagate_pending(ctx, key, group, ctx.args[2], entry);
       group.erase_pending(id);
       gone.push_back(id);
       position = group.pending().not_before(id);
@@ -332,6 +342,7 @@ void xautoclaim(CommandContext& ctx) {
     group.move_pending(entry, consumer);
     entry.delivered_ms = ctx.now_ms();
     if (!request.just_ids) ++entry.deliveries;
+    propagate_pending(ctx, key, group, ctx.args[2], entry);
     claimed.push_back(id);
     --left;
   }

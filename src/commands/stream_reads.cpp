@@ -119,6 +119,7 @@ struct Source {
   Stream* stream = nullptr;      // null: there is none
   StreamGroup* group = nullptr;  // null in XREAD
   bool is_new = false;           // what the group has not been given yet
+  bool new_consumer = false;     // who was made for this request
   StreamId after;
 };
 
@@ -184,6 +185,9 @@ bool has_something(const Source& source) {
 void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Source& source,
                       StreamConsumer& consumer) {
   StreamGroup& group = *source.group;
+  // Pending entries name their consumer; without them it is made by itself.
+  if (request.no_ack && source.new_consumer)
+    ctx.propagate({"XGROUP", "CREATECONSUMER", source.key, request.group, request.consumer});
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t sent = 0;
   source.stream->for_each({source.after.next()}, false, [&](const StreamEntry& entry) {
@@ -198,11 +202,13 @@ void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Sou
       } else {
         group.add_pending(entry.id(), consumer, ctx.now_ms(), 1);
       }
+      propagate_pending(ctx, source.key, group, request.group, *group.pending().find(entry.id()));
     }
     return ++sent != request.count;
   });
   ctx.reply.array_later(later, sent);
   if (!request.no_ack) consumer.active_ms = ctx.now_ms();
+  propagate_place(ctx, source.key, group, request.group);
   ctx.effects.count(1);
 }
 
@@ -268,8 +274,12 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
     if (!find_source(ctx, request, i, &sources[i])) return;
   }
   if (for_group) {
-    for (const Source& source : sources)
+    // What is read is written, not the reading.
+    ctx.propagate_nothing();
+    for (Source& source : sources) {
+      source.new_consumer = source.group->find_consumer(request.consumer) == nullptr;
       consumer_or_new(ctx, source.key, *source.group, request.consumer);
+    }
   }
   if (std::none_of(sources.begin(), sources.end(), has_something))
     return request.may_wait ? wait_for_entries(ctx, request, sources) : ctx.reply.null_array();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/number.h"
+#include "server/client.h"
 
 namespace latchkey::commands {
 
@@ -144,6 +145,7 @@ StreamTrimReader::Step StreamTrimReader::take_threshold(ArgReader& words, Stream
     trim.approximate = words.word("~");
     if (!trim.approximate) words.word("=");
   }
+  options_.threshold_word = words.position();
   const std::string_view threshold = words.next();
   if (by == StreamTrim::By::kMinId)
     return read_stream_id(ctx_, threshold, 0, &trim.min_id) ? Step::kTaken : Step::kFailed;
@@ -191,7 +193,8 @@ bool StreamTrimReader::finish(StreamTrimOptions* options, bool must_trim) {
     ctx_.reply.error("ERR syntax error, XTRIM must be called with a trimming strategy");
     return false;
   }
-  if (limited_ && !trim.approximate) {
+  // The stream of effects has the limit of a trimming that it tells exactly.
+  if (limited_ && !trim.approximate && !ctx_.client.has(kClientInternal)) {
     ctx_.reply.error("ERR syntax error, LIMIT cannot be used without the special ~ option");
     return false;
   }
@@ -205,6 +208,19 @@ bool StreamTrimReader::finish(StreamTrimOptions* options, bool must_trim) {
   }
   *options = options_;
   return true;
+}
+
+void make_trim_exact(const StreamTrimOptions& options, const Stream& stream,
+                     std::vector<std::string_view>* words, std::string* scratch) {
+  if (!options.given || !options.trim.approximate) return;
+  if (options.trim.by == StreamTrim::By::kMaxLength) {
+    *scratch = std::to_string(stream.size());
+  } else {
+    // With nothing left, what is below the greatest id goes.
+    *scratch = stream_id_text(stream.size() == 0 ? StreamId::max() : stream.first_id());
+  }
+  (*words)[options.threshold_word - 1] = "=";
+  (*words)[options.threshold_word] = *scratch;
 }
 
 // --- Replying -----------------------------------------------------------------------------------

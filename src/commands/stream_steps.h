@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/command_context.h"
 #include "store/encoding/stream_id.h"
@@ -40,7 +41,15 @@ bool read_stream_references(server::ArgReader& words, store::StreamReferences* r
 struct StreamTrimOptions {
   bool given = false;
   store::StreamTrim trim;
+  // Which word of the request is the threshold; that before it may be "~".
+  size_t threshold_word = 0;
 };
+
+// Puts into `words`, those of a request that has trimmed the stream about to a threshold, the
+// threshold that trims it exactly as far. The texts are kept in `scratch`.
+void make_trim_exact(const StreamTrimOptions& options, const store::Stream& stream,
+                     std::vector<std::string_view>* words, std::string* scratch);
+
 // Reads how a stream is trimmed, word by word.
 class StreamTrimReader {
  public:

@@ -1,7 +1,9 @@
 // Streams: adding, reading, deleting and trimming entries.
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "commands/groups.h"
 #include "commands/stream_steps.h"
@@ -24,6 +26,7 @@ struct AddRequest {
   bool make_key = true;
   StreamTrimOptions trim;
   IdForm form = IdForm::kAutomatic;
+  size_t id_word = 0;  // where the id stands
   StreamId id;
   Arguments fields;
 };
@@ -32,6 +35,7 @@ struct AddRequest {
 bool read_add_options(CommandContext& ctx, ArgReader& words, AddRequest* request) {
   StreamTrimReader trim(ctx);
   while (words.more()) {
+    request->id_word = words.position();
     if (words.word("*")) return trim.finish(&request->trim);
     const auto step = trim.take(words);
     if (step == StreamTrimReader::Step::kFailed) return false;
@@ -85,6 +89,18 @@ std::optional<StreamId> id_for(CommandContext& ctx, const Stream& stream,
   return id;
 }
 
+// With the id that the entry was given, and what was trimmed told exactly.
+void propagate_add(CommandContext& ctx, const AddRequest& request, const Stream& stream,
+                   StreamId id) {
+  if (!ctx.propagation.wanted()) return;
+  std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
+  const std::string id_text = stream_id_text(id);
+  words[request.id_word] = id_text;
+  std::string threshold;
+  make_trim_exact(request.trim, stream, &words, &threshold);
+  ctx.propagate({}, words);
+}
+
 void xadd(CommandContext& ctx) {
   AddRequest request;
   if (!read_add_request(ctx, &request)) return;
@@ -102,6 +118,7 @@ void xadd(CommandContext& ctx) {
   ctx.changed(key, EventClass::kStream, "xadd");
   if (request.trim.given && stream->trim(request.trim.trim) != 0)
     ctx.effects.happened(ctx.db, key, EventClass::kStream, "xtrim");
+  propagate_add(ctx, request, *stream, *id);
 }
 
 void xtrim(CommandContext& ctx) {
@@ -122,6 +139,10 @@ void xtrim(CommandContext& ctx) {
   if (removed != 0) {
     ctx.changed(key, EventClass::kStream, "xtrim");
     ctx.effects.count(removed - 1);
+    std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
+    std::string threshold;
+    make_trim_exact(options, *stream, &words, &threshold);
+    ctx.propagate({}, words);
   }
   ctx.reply.integer(static_cast<int64_t>(removed));
 }

@@ -64,6 +64,15 @@ void msetnx(CommandContext& ctx) {
   ctx.reply.integer(1);
 }
 
+// Without conditions, which held, and with the time as a Unix time.
+void propagate_msetex(CommandContext& ctx, Arguments request, int64_t deadline_ms) {
+  if (!ctx.propagation.wanted()) return;
+  const std::string time = std::to_string(deadline_ms);
+  std::vector<std::string_view> words(request.begin(), request.end());
+  words.insert(words.end(), {"PXAT", time});
+  ctx.propagate({}, words);
+}
+
 void msetex(CommandContext& ctx) {
   constexpr size_t kFirstKey = 2;
   int64_t count;
@@ -90,6 +99,7 @@ void msetex(CommandContext& ctx) {
   const Arguments pairs = ctx.args.subspan(kFirstKey, words);
   if ((absent || present) && !all_keys(ctx, pairs, present)) return ctx.reply.integer(0);
   store_pairs(ctx, pairs, deadline_ms);
+  if (deadline_ms >= 0) propagate_msetex(ctx, ctx.args.first(kFirstKey + words), deadline_ms);
   ctx.reply.integer(1);
 }
 

@@ -14,6 +14,7 @@ namespace {
 void erase(CommandContext& ctx, KeyRef& ref) {
   ctx.db.erase(ref);
   ctx.removed(ctx.args[1]);
+  ctx.propagate({"DEL", ctx.args[1]});
   ctx.reply.integer(1);
 }
 

@@ -1,8 +1,12 @@
 // Strings, one at a time: GET and SET and their kin.
+#include <string_view>
+#include <vector>
+
 #include "commands/expiration.h"
 #include "commands/groups.h"
 #include "commands/value_condition.h"
 #include "server/command_context.h"
+#include "server/server.h"
 
 namespace latchkey::commands {
 
@@ -86,6 +90,19 @@ class SetOptions {
   Existence existence_ = Existence::kAny;
 };
 
+// A time is written as the Unix time it stands for, and nobody asks there for the old value.
+void propagate_set(CommandContext& ctx, const SetOptions& options, int64_t deadline_ms) {
+  if (!ctx.propagation.wanted() || options.expiration.names_deadline()) return;
+  if (deadline_ms >= 0)
+    return ctx.propagate({"SET", ctx.args[1], ctx.args[2], "PXAT", deadline_ms});
+  if (!options.get) return;
+  std::vector<std::string_view> options_left;
+  for (ArgReader reader(ctx.args, 3); reader.more();) {
+    if (!reader.word("GET")) options_left.push_back(reader.next());
+  }
+  ctx.propagate({ctx.args[0], ctx.args[1], ctx.args[2]}, options_left);
+}
+
 void set_with_options(CommandContext& ctx) {
   SetOptions options;
   if (!options.read(ArgReader(ctx.args, 3))) return ctx.syntax_error();
@@ -99,7 +116,10 @@ void set_with_options(CommandContext& ctx) {
   if (!options.check(ctx, ref, &holds)) return;
 
   if (options.get) reply_value_or_null(ctx, ref);
-  if (holds) put(ctx, ref, ctx.args[2], deadline_ms);
+  if (holds) {
+    put(ctx, ref, ctx.args[2], deadline_ms);
+    propagate_set(ctx, options, deadline_ms);
+  }
   if (options.get) return;
   if (holds) {
     ctx.reply.ok();
@@ -129,6 +149,7 @@ void set_with_time(CommandContext& ctx, TimeUnit unit) {
   if (!read_deadline(ctx, ctx.args[2], unit, TimeBase::kFromNow, &deadline_ms)) return;
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   put(ctx, ref, ctx.args[3], deadline_ms);
+  ctx.propagate({"SET", ctx.args[1], ctx.args[3], "PXAT", deadline_ms});
   ctx.reply.ok();
 }
 
@@ -145,6 +166,7 @@ void getset(CommandContext& ctx) {
   if (!ctx.is_string(ref)) return;
   reply_value_or_null(ctx, ref);
   put(ctx, ref, ctx.args[2]);
+  ctx.propagate({"SET", ctx.args[1], ctx.args[2]});
 }
 
 void getdel(CommandContext& ctx) {
@@ -154,6 +176,7 @@ void getdel(CommandContext& ctx) {
   reply_string(ctx.reply, *ref);
   ctx.db.erase(ref);
   ctx.removed(ctx.args[1]);
+  ctx.propagate({"DEL", ctx.args[1]});
 }
 
 void getex(CommandContext& ctx) {
@@ -170,14 +193,17 @@ void getex(CommandContext& ctx) {
 
   reply_string(ctx.reply, *ref);
   if (expiration.names_unix_time() && deadline_ms <= ctx.now_ms()) {
-    ctx.db.erase(ref);
+    ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
     ctx.removed(key);
+    propagate_removal(ctx, key);
   } else if (deadline_ms >= 0) {
     ctx.db.set_deadline(ref, deadline_ms);
     ctx.changed(key, EventClass::kGeneric, "expire");
+    ctx.propagate({"PEXPIREAT", key, deadline_ms});
   } else if (expiration.persists() && ref->has_deadline()) {
     ctx.db.set_deadline(ref, Keyspace::kNoDeadline);
     ctx.changed(key, EventClass::kGeneric, "persist");
+    ctx.propagate({"PERSIST", key});
   }
 }
 

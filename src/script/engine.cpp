@@ -204,6 +204,7 @@ void Engine::run(CommandContext& ctx, Script& script, bool read_only, size_t key
   }
   interpreter_->clear_stack();
   run_.script = nullptr;
+  server_.propagation().restrict_readers(kEffectForAll);
 }
 
 void Engine::reply_error(CommandContext& ctx, const Script& script) {

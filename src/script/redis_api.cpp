@@ -22,9 +22,6 @@ namespace {
 constexpr char kNoArguments[] = "ERR Please specify at least one argument for this redis lib call";
 constexpr char kBadArguments[] = "ERR Lua redis lib command arguments must be strings or integers";
 
-constexpr int kReplicateToFile = 1;
-constexpr int kReplicateToReplicas = 2;
-
 struct Constant {
   const char* name;
   int value;
@@ -35,12 +32,11 @@ constexpr Constant kConstants[] = {
     {"LOG_NOTICE", 2},
     {"LOG_WARNING", 3},
     {"REPL_NONE", 0},
-    {"REPL_AOF", kReplicateToFile},
-    {"REPL_SLAVE", kReplicateToReplicas},
-    {"REPL_REPLICA", kReplicateToReplicas},
-    {"REPL_ALL", kReplicateToFile | kReplicateToReplicas},
+    {"REPL_AOF", server::kEffectForFile},
+    {"REPL_SLAVE", server::kEffectForReplicas},
+    {"REPL_REPLICA", server::kEffectForReplicas},
+    {"REPL_ALL", server::kEffectForAll},
 };
-constexpr int kMostReplication = kReplicateToFile | kReplicateToReplicas;
 constexpr base::LogLevel kLogLevels[] = {base::LogLevel::kDebug, base::LogLevel::kVerbose,
                                          base::LogLevel::kNotice, base::LogLevel::kWarning};
 
@@ -220,15 +216,15 @@ struct RedisApi {
     return 1;
   }
 
-  // Where effects go is for those to heed who pass them on.
   static int set_repl(lua_State* lua) {
     if (lua_gettop(lua) != 1)
       return raise_error(lua, "ERR redis.set_repl() requires one argument.");
     const auto targets = static_cast<int>(lua_tonumber(lua, 1));
-    if ((targets & ~kMostReplication) != 0) {
+    if ((targets & ~server::kEffectForAll) != 0) {
       return raise_error(
           lua, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
     }
+    engine(lua).server_.propagation().restrict_readers(static_cast<uint8_t>(targets));
     return 0;
   }
 

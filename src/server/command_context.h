@@ -53,13 +53,9 @@ struct CommandContext {
 
   // What stands in the stream of effects in place of this request, which would stand there as it
   // came; several calls give several requests.
-  void propagate(EffectWords words, uint8_t readers = kEffectForAll) {
+  void propagate(EffectWords first, Arguments rest = {}, uint8_t readers = kEffectForAll) {
     propagation.set_replaced(true);
-    propagation.add(db.index(), words, readers);
-  }
-  void propagate(Arguments words, uint8_t readers = kEffectForAll) {
-    propagation.set_replaced(true);
-    propagation.add(db.index(), words, readers);
+    propagation.add(db.index(), first, rest, readers);
   }
   // Nothing stands for this request itself.
   void propagate_nothing() { propagation.set_replaced(true); }

@@ -65,29 +65,13 @@ void Propagation::update_wanted() {
   on_wanted_(wanted);
 }
 
-void Propagation::add(int database, EffectWords words, uint8_t readers) {
-  if (!wanted_) return;
-  begin_request(words.size());
-  for (const EffectWord& word : words) add_word(word.text());
-  end_request(database, readers);
-}
-
-void Propagation::add(int database, std::span<const std::string_view> words, uint8_t readers) {
-  if (!wanted_) return;
-  begin_request(words.size());
-  for (const std::string_view word : words) add_word(word);
-  end_request(database, readers);
-}
-
-void Propagation::begin_request(size_t words) {
-  append_header(&bytes_, '*', words);
-}
-
-void Propagation::add_word(std::string_view word) {
-  append_word(&bytes_, word);
-}
-
-void Propagation::end_request(int database, uint8_t readers) {
+void Propagation::add(int database, EffectWords first, std::span<const std::string_view> rest,
+                      uint8_t readers) {
+  readers &= allowed_;
+  if (!wanted_ || readers == 0) return;
+  append_header(&bytes_, '*', first.size() + rest.size());
+  for (const EffectWord& word : first) append_word(&bytes_, word.text());
+  for (const std::string_view word : rest) append_word(&bytes_, word);
   effects_.push_back({database, readers, bytes_.size()});
   if (open_units_ == 0) hand_on();
 }

@@ -105,8 +105,18 @@ class Propagation {
 
   // Writes a request into the unit of whatever is going on, or as a unit of its own. `database`:
   // an index or kAnyDatabase.
-  void add(int database, EffectWords words, uint8_t readers = kEffectForAll);
-  void add(int database, std::span<const std::string_view> words, uint8_t readers = kEffectForAll);
+  void add(int database, EffectWords words, uint8_t readers = kEffectForAll) {
+    add(database, words, {}, readers);
+  }
+  void add(int database, std::span<const std::string_view> words, uint8_t readers = kEffectForAll) {
+    add(database, {}, words, readers);
+  }
+  // As above; the words of `rest` follow the first ones.
+  void add(int database, EffectWords first, std::span<const std::string_view> rest,
+           uint8_t readers = kEffectForAll);
+
+  // Only these get what is added from now on (EffectReaders); gives who did.
+  uint8_t restrict_readers(uint8_t allowed) { return std::exchange(allowed_, allowed); }
 
   // --- For the dispatcher ------------------------------------------------------------------------
 
@@ -129,9 +139,6 @@ class Propagation {
     size_t end;  // in bytes_; it begins where the one before it ends
   };
 
-  void begin_request(size_t words);
-  void add_word(std::string_view word);
-  void end_request(int database, uint8_t readers);
   void hand_on();
   void update_wanted();
 
@@ -139,6 +146,7 @@ class Propagation {
   bool wanted_ = false;
   bool muted_ = false;
   bool replaced_ = false;
+  uint8_t allowed_ = kEffectForAll;
   int open_units_ = 0;
   std::vector<EffectReader*> readers_;
   std::vector<Pending> effects_;

@@ -100,10 +100,8 @@ class Server::ExpiryNotifier final : public store::ExpiryObserver {
   // Only hashes have elements with deadlines.
   void elements_expired(store::Keyspace& keyspace, std::string_view key,
                         std::span<const std::string> names, bool last) override {
-    Propagation& propagation = server_.propagation();
-    propagation.begin_unit();
-    for (const std::string& field : names) propagation.add(keyspace.index(), {"HDEL", key, field});
-    propagation.end_unit();
+    for (const std::string& field : names)
+      server_.propagation().add(keyspace.index(), {"HDEL", key, field});
     effects_.happened(keyspace, key, EventClass::kHash, "hexpired");
     if (last) effects_.happened(keyspace, key, EventClass::kGeneric, "del");
   }

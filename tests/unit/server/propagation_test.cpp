@@ -73,6 +73,20 @@ TEST_CASE("A script is written as what its commands did") {
   CHECK(s.stream.take().empty());
 }
 
+TEST_CASE("A script may keep what it does from readers") {
+  Streaming s;
+  EffectRecorder replica(s.server, server::kEffectForReplicas);
+  s.client.run_words({"EVAL",
+                      "redis.set_repl(redis.REPL_AOF) redis.call('SET','a',1) "
+                      "redis.set_repl(redis.REPL_REPLICA) redis.call('SET','b',1) "
+                      "redis.set_repl(redis.REPL_NONE) redis.call('SET','c',1)",
+                      "0"});
+  CHECK(s.stream.take() == "SELECT 0; SET a 1");
+  CHECK(replica.take() == "SELECT 0; SET b 1");
+  s.client.run("SET d 1");
+  CHECK(s.stream.take() == "SET d 1");
+}
+
 TEST_CASE("Keys that expire are written as removed, by the one who came by them or alone") {
   Streaming s;
   s.client.run("SET b 1 PX 10");
@@ -93,7 +107,7 @@ TEST_CASE("Fields that expire are written as removed") {
   s.stream.take();
   s.server.advance_ms(20);
   s.server.tick();
-  CHECK(s.stream.take() == "MULTI; HDEL hash a; HDEL hash b; EXEC");
+  CHECK(s.stream.take() == "HDEL hash a; HDEL hash b");
 }
 
 TEST_CASE("Each reader gets what is meant for it") {
