@@ -397,14 +397,22 @@ void Quicklist::clear() {
   size_ = 0;
 }
 
-void Quicklist::adopt(Listpack pack) {
-  LK_ASSERT(size_ == 0);
-  if (pack.empty()) return;
+void Quicklist::append_node(Listpack pack) {
+  LK_ASSERT(!pack.empty());
   auto node = std::make_unique<Node>();
   node->count = pack.size();
   node->pack = std::move(pack);
-  size_ = node->count;
-  link(node.release(), nullptr);
+  size_ += node->count;
+  link(node.release(), last_);
+}
+
+void Quicklist::append_plain(std::string element) {
+  auto node = std::make_unique<Node>();
+  node->count = 1;
+  node->is_plain = true;
+  node->plain = std::move(element);
+  ++size_;
+  link(node.release(), last_);
 }
 
 Listpack Quicklist::release() {

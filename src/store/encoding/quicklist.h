@@ -117,8 +117,10 @@ class Quicklist {
   // Removes `count` elements from that index on. REQUIRES: they exist.
   void erase_range(size_t index, size_t count);
   void clear();
-  // Takes the elements of a listpack in as one node. REQUIRES: the list is empty.
-  void adopt(Listpack pack);
+  // Takes the elements of a listpack in as one node behind the last. REQUIRES: there are some.
+  void append_node(Listpack pack);
+  // The same with a node of one element, of any size.
+  void append_plain(std::string element);
   // Gives the only node's listpack away. REQUIRES: one node, not plain.
   Listpack release();
 

@@ -101,6 +101,11 @@ void Hash::expect(size_t fields) {
   if (!is_table() && fields > environment_.limits.hash_max_listpack_entries) become_table();
 }
 
+void Hash::adopt(Listpack fields) {
+  listpack_ = std::move(fields);
+  expect(size());
+}
+
 bool Hash::set(std::string_view field, std::string_view value, int64_t deadline_ms) {
   LK_ASSERT(deadline_ms < 0 || is_prepared());
   if (!is_table() && !fits(field, value)) become_table();

@@ -135,6 +135,10 @@ class Hash final : public Value {
 
   // Says that `fields` fields are about to be set, so that many become a table at once.
   void expect(size_t fields);
+  // Takes over fields and values (and deadlines, when the hash is prepared for them) that have been
+  // checked to be a hash's, as a file or a dump holds them; they become a table when they are too
+  // many. REQUIRES: empty.
+  void adopt(Listpack fields);
   // True when the field is new. Neither text may lie within this hash. A deadline may be given
   // besides kNoDeadline and kKeepDeadline only to a hash that is prepared for it.
   bool set(std::string_view field, std::string_view value, int64_t deadline_ms = kNoDeadline);

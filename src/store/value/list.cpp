@@ -45,9 +45,28 @@ void List::will_grow(size_t bytes, size_t elements, const ValueLimits& limits) {
   if (chain_ != nullptr || !exceeds_fill(limits.list_max_listpack_size, pack_.byte_size() + bytes,
                                          pack_.size() + elements))
     return;
+  become_chain(limits);
+}
+
+void List::become_chain(const ValueLimits& limits) {
   chain_ = std::make_unique<Quicklist>();
   chain_->set_depth(static_cast<size_t>(limits.list_compress_depth));
-  chain_->adopt(std::exchange(pack_, Listpack()));
+  if (!pack_.empty()) chain_->append_node(std::exchange(pack_, Listpack()));
+}
+
+void List::adopt(Listpack elements, const ValueLimits& limits) {
+  if (chain_ == nullptr && pack_.empty() &&
+      !exceeds_fill(limits.list_max_listpack_size, elements.byte_size(), elements.size())) {
+    pack_ = std::move(elements);
+    return;
+  }
+  if (chain_ == nullptr) become_chain(limits);
+  chain_->append_node(std::move(elements));
+}
+
+void List::adopt_plain(std::string element, const ValueLimits& limits) {
+  if (chain_ == nullptr) become_chain(limits);
+  chain_->append_plain(std::move(element));
 }
 
 void List::has_shrunk(const ValueLimits& limits) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "store/encoding/listpack.h"
@@ -72,6 +73,11 @@ class List final : public Value {
   // Removes `count` elements from that index on. REQUIRES: they exist.
   void erase_range(size_t index, size_t count);
 
+  // Takes elements in behind those that are there, as a file or a dump holds them: a listpack that
+  // is one, not empty, or an element of any size in a node of its own.
+  void adopt(Listpack elements, const ValueLimits& limits);
+  void adopt_plain(std::string element, const ValueLimits& limits);
+
   // Value
   std::string_view encoding_name() const override {
     return is_quicklist() ? "quicklist" : "listpack";
@@ -83,6 +89,8 @@ class List final : public Value {
 
  private:
   static Cursor of(Quicklist::Cursor cursor) { return {cursor.node, cursor.position}; }
+  // Makes a chain of what is there.
+  void become_chain(const ValueLimits& limits);
   static Quicklist::Cursor within(Cursor cursor) { return {cursor.node, cursor.position}; }
 
   Listpack pack_;                     // empty when there is a chain

@@ -172,6 +172,16 @@ void Set::convert_to_table() {
   }
 }
 
+void Set::adopt(Intset members) {
+  members_ = std::move(members);
+  if (size() > limits().set_max_intset_entries) convert_to_table();
+}
+
+void Set::adopt(Listpack members) {
+  members_ = std::move(members);
+  if (size() > limits().set_max_listpack_entries) convert_to_table();
+}
+
 void Set::compact() {
   if (!is_table() || size() > limits().set_max_listpack_entries) return;
   size_t bytes = 0;

@@ -54,6 +54,11 @@ class Set final : public Value {
   // integers begin as a listpack.
   void expect(size_t count);
 
+  // Takes over members that have been checked to be a set's, as a file or a dump holds them; they
+  // become a table when they are too many. REQUIRES: empty.
+  void adopt(Intset members);
+  void adopt(Listpack members);
+
   // Makes a listpack of a table that is within the thresholds.
   void compact();
 
@@ -89,6 +94,7 @@ class Set final : public Value {
   // Of the encodings, for DEBUG; null when it is another one.
   const Table* table_or_null() const { return is_table() ? &table() : nullptr; }
   const Listpack* listpack_or_null() const { return std::get_if<Listpack>(&members_); }
+  const Intset* intset_or_null() const { return std::get_if<Intset>(&members_); }
 
  private:
   bool is_table() const { return std::holds_alternative<std::unique_ptr<Table>>(members_); }

@@ -86,6 +86,11 @@ void SortedSet::grow_large() {
   listpack_ = Listpack();
 }
 
+void SortedSet::adopt(Listpack members) {
+  listpack_ = std::move(members);
+  expect(size());
+}
+
 void SortedSet::compact() {
   const ValueLimits& limits = environment_.limits;
   if (is_listpack() || size() > limits.zset_max_listpack_entries) return;

@@ -103,6 +103,10 @@ class SortedSet final : public Value {
   template <typename Fn>
   void with_random(base::Random& random, Fn&& fn) const;
 
+  // Takes over members and scores that have been checked to be a sorted set's, as a file or a dump
+  // holds them; it becomes large when they are too many. REQUIRES: empty.
+  void adopt(Listpack members);
+
   // Makes a listpack of a large set that is within the thresholds, as far as these members'
   // longest length is known.
   void compact();

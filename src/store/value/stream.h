@@ -146,6 +146,8 @@ class Stream final : public Value {
   void advance(StreamGroup& group, StreamId id) const;
   // How many entries there are that the group has not been given; none when that is not known.
   std::optional<int64_t> lag(const StreamGroup& group) const;
+  // How many entries were ever added up to that id; none when it cannot be told.
+  std::optional<int64_t> count_ever_added_to(StreamId id) const;
 
   // Value
   std::string_view encoding_name() const override { return "stream"; }
@@ -170,8 +172,6 @@ class Stream final : public Value {
   void find_first_id();
   // Whether entries from that id on may have been deleted.
   bool may_lack_entries_from(StreamId id) const;
-  // How many entries were ever added up to that id; none when it cannot be told.
-  std::optional<int64_t> count_ever_added_to(StreamId id) const;
 
   Nodes nodes_;
   size_t length_ = 0;
