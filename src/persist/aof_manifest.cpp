@@ -151,9 +151,9 @@ void AofManifest::add_base_named(std::string name) {
 const std::string& AofManifest::add_increment(int64_t start_offset) {
   std::string name = next_increment_name();
   ++increment_sequence_;
-  return increments_
-      .emplace_back(std::move(name), increment_sequence_, AofFileType::kIncrement, start_offset)
-      .name;
+  increments_.push_back(
+      {std::move(name), increment_sequence_, AofFileType::kIncrement, start_offset});
+  return increments_.back().name;
 }
 
 std::string AofManifest::next_increment_name() const {
