@@ -1,0 +1,132 @@
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#include "base/version.h"
+#include "persist/rdb_file.h"
+#include "persist/rdb_primitives.h"
+#include "persist/rdb_values.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+using server::MaxmemoryPolicy;
+using store::Entry;
+using store::Keyspace;
+
+// Which of a key's accesses is worth keeping.
+enum class AccessKept : uint8_t { kNone, kIdle, kFrequency };
+
+AccessKept access_kept(MaxmemoryPolicy policy) {
+  switch (policy) {
+    case MaxmemoryPolicy::kVolatileLru:
+    case MaxmemoryPolicy::kAllkeysLru:
+      return AccessKept::kIdle;
+    case MaxmemoryPolicy::kVolatileLfu:
+    case MaxmemoryPolicy::kAllkeysLfu:
+      return AccessKept::kFrequency;
+    default:
+      return AccessKept::kNone;
+  }
+}
+
+void write_header(RdbWriter& writer) {
+  char header[16];
+  const int size = std::snprintf(header, sizeof header, "REDIS%04d", kRdbVersion);
+  writer.raw(header, static_cast<size_t>(size));
+}
+
+void write_aux(RdbWriter& writer, std::string_view name, std::string_view value) {
+  writer.opcode(RdbOpcode::kAux);
+  writer.string(name);
+  writer.string(value);
+}
+
+void write_aux_fields(RdbWriter& writer, server::Server& server, const WriteOptions& options) {
+  write_aux(writer, "redis-ver", base::kReferenceVersion);
+  write_aux(writer, "redis-bits", "64");
+  write_aux(writer, "ctime", std::to_string(server.now_ms() / 1000));
+  write_aux(writer, "used-mem", std::to_string(server.used_memory()));
+  for (const auto& [name, value] : options.aux) write_aux(writer, name, value);
+  write_aux(writer, "aof-base", options.is_aof_preamble ? "1" : "0");
+}
+
+void write_access(RdbWriter& writer, const Entry& entry, AccessKept kept,
+                  const store::Environment& environment) {
+  if (kept == AccessKept::kIdle) {
+    writer.opcode(RdbOpcode::kIdle);
+    writer.length((environment.access_clock - entry.access()) & Entry::kMaxAccess);
+  } else if (kept == AccessKept::kFrequency) {
+    writer.opcode(RdbOpcode::kFrequency);
+    writer.byte(store::lfu_counter(environment, entry.access()));
+  }
+}
+
+void write_entry(RdbWriter& writer, const Entry& entry, AccessKept kept,
+                 const store::Environment& environment) {
+  if (entry.has_deadline()) {
+    writer.opcode(RdbOpcode::kDeadlineMs);
+    writer.milliseconds(entry.deadline_ms());
+  }
+  write_access(writer, entry, kept, environment);
+  writer.type(rdb_type_of(entry));
+  writer.string(entry.key());
+  write_value(writer, entry);
+}
+
+class DatasetWriter {
+ public:
+  DatasetWriter(RdbWriter& writer, server::Server& server, const WriteOptions& options)
+      : writer_(writer),
+        environment_(server.environment()),
+        options_(options),
+        kept_(access_kept(server.settings().maxmemory_policy)) {}
+
+  void write(const Keyspace& keyspace) {
+    if (keyspace.empty()) return;
+    writer_.opcode(RdbOpcode::kSelectDb);
+    writer_.length(static_cast<uint64_t>(keyspace.index()));
+    writer_.opcode(RdbOpcode::kResizeDb);
+    writer_.length(keyspace.size());
+    writer_.length(keyspace.volatile_size());
+    keyspace.table().for_each([this](const Entry* entry) {
+      if (!writer_.ok()) return;
+      write_entry(writer_, *entry, kept_, environment_);
+      ++keys_;
+      if (options_.after_key && !options_.after_key(keys_)) writer_.sink().fail(ECANCELED);
+    });
+  }
+
+ private:
+  RdbWriter& writer_;
+  const store::Environment& environment_;
+  const WriteOptions& options_;
+  AccessKept kept_;
+  uint64_t keys_ = 0;
+};
+
+}  // namespace
+
+WriteOptions write_options(server::Server& server) {
+  WriteOptions options;
+  options.compress = server.settings().rdbcompression;
+  options.checksum = server.settings().rdbchecksum;
+  return options;
+}
+
+bool write_dataset(ByteSink& sink, server::Server& server, const WriteOptions& options) {
+  if (options.checksum) sink.enable_checksum();
+  RdbWriter writer(sink, options.compress);
+  write_header(writer);
+  write_aux_fields(writer, server, options);
+  DatasetWriter databases(writer, server, options);
+  for (int i = 0; i < server.database_count(); ++i) databases.write(server.database(i));
+  writer.opcode(RdbOpcode::kEnd);
+  const uint64_t checksum = sink.checksum();
+  writer.raw(&checksum, sizeof checksum);
+  return sink.flush();
+}
+
+}  // namespace latchkey::persist

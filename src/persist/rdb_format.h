@@ -1,0 +1,94 @@
+// The words of RDB, the reference's file format: type numbers, opcodes, lengths. Sources: the
+// description at https://rdb.fnordig.de/file_format.html, and files that the reference wrote.
+//
+//     +---------+------+-----+--------------------------------------------------+-----+----------+
+//     | "REDIS" | 0012 | aux | for each database: select, sizes, keys ...       | end | checksum |
+//     +---------+------+-----+--------------------------------------------------+-----+----------+
+//       5         4 digits     key: [deadline] [idle or frequency] type key value       8, from 5
+//       on
+//
+// A length is 1 to 9 bytes, by the two highest bits of the first:
+//
+//     00 6 bits   |   01 6 bits, 8 bits   |   0x80, 32 bits big endian   |   0x81, 64 bits likewise
+//     11 6 bits: no length, but a string in one of the forms of StringForm
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace latchkey::persist {
+
+// The version that is written, and the highest that is read.
+inline constexpr int kRdbVersion = 12;
+
+// How a value is laid out. Those that nobody writes any more are read all the same.
+enum class RdbType : uint8_t {
+  kString = 0,
+  kList = 1,   // strings
+  kSet = 2,    // strings
+  kZset = 3,   // strings, scores as text
+  kHash = 4,   // strings by turns
+  kZset2 = 5,  // strings, scores as 64 bits
+  kModule1 = 6,
+  kModule2 = 7,
+  kHashZipmap = 9,
+  kListZiplist = 10,
+  kSetIntset = 11,
+  kZsetZiplist = 12,
+  kHashZiplist = 13,
+  kListQuicklist = 14,  // ziplists
+  kStreamListpacks = 15,
+  kHashListpack = 16,
+  kZsetListpack = 17,
+  kListQuicklist2 = 18,  // listpacks and plain elements
+  kStreamListpacks2 = 19,
+  kSetListpack = 20,
+  kStreamListpacks3 = 21,
+  kHashMetadataPreGa = 22,  // deadlines in full, without the earliest before them
+  kHashListpackExPreGa = 23,
+  kHashMetadata = 24,  // the earliest deadline, then deadline, field, value by turns
+  kHashListpackEx = 25,
+};
+inline constexpr uint8_t kLastRdbType = 25;
+
+enum class RdbOpcode : uint8_t {
+  kSlotInfo = 244,
+  kFunction = 245,
+  kFunctionPreGa = 246,
+  kModuleAux = 247,
+  kIdle = 248,
+  kFrequency = 249,
+  kAux = 250,
+  kResizeDb = 251,
+  kDeadlineMs = 252,
+  kDeadline = 253,
+  kSelectDb = 254,
+  kEnd = 255,
+};
+
+// What stands in the six bits behind 11.
+enum class StringForm : uint8_t { kInt8 = 0, kInt16 = 1, kInt32 = 2, kLzf = 3 };
+
+// The parts of a module's value or auxiliary data.
+enum class ModuleOpcode : uint8_t {
+  kEnd = 0,
+  kSigned = 1,
+  kUnsigned = 2,
+  kFloat = 3,
+  kDouble = 4,
+  kString = 5,
+};
+
+// Of a node of kListQuicklist2.
+enum class NodeContainer : uint8_t { kPlain = 1, kPacked = 2 };
+
+// Whether the byte is a type that is known, those of modules included.
+constexpr bool is_rdb_type(uint8_t byte) {
+  return byte <= kLastRdbType && byte != 8;
+}
+
+// The names that redis-check-rdb shows; empty for what is unknown.
+std::string_view rdb_type_name(uint8_t type);
+
+}  // namespace latchkey::persist

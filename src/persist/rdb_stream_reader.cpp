@@ -1,0 +1,202 @@
+#include "persist/rdb_stream_reader.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/value/stream.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+using store::Stream;
+using store::StreamConsumer;
+using store::StreamGroup;
+using store::StreamId;
+using store::StreamNode;
+
+constexpr size_t kRawIdSize = 16;
+
+StreamId id_of(const char* bytes) {
+  uint64_t big_endian[2];
+  std::memcpy(big_endian, bytes, sizeof big_endian);
+  return {__builtin_bswap64(big_endian[0]), __builtin_bswap64(big_endian[1])};
+}
+
+bool read_id(RdbReader& reader, StreamId* id) {
+  return reader.length(&id->ms) && reader.length(&id->sequence);
+}
+
+bool read_raw_id(RdbReader& reader, StreamId* id) {
+  char bytes[kRawIdSize];
+  if (!reader.raw(bytes, sizeof bytes)) return false;
+  *id = id_of(bytes);
+  return true;
+}
+
+// A time; those before the epoch, which nobody has written, become `earliest`.
+bool read_time(RdbReader& reader, int64_t earliest, int64_t* ms) {
+  if (!reader.milliseconds(ms)) return false;
+  *ms = std::max(*ms, earliest);
+  return true;
+}
+
+// A counter, or StreamGroup::kUnknownReads.
+bool read_counter(RdbReader& reader, int64_t* count) {
+  uint64_t told;
+  if (!reader.length(&told)) return false;
+  *count = static_cast<int64_t>(told);
+  return *count >= StreamGroup::kUnknownReads || reader.fail("Stream counter is out of range");
+}
+
+// Of a group's list of pending entries, which does not say whose they are.
+struct PendingRecord {
+  StreamId id;
+  int64_t delivered_ms;
+  uint64_t deliveries;
+  bool is_owned = false;
+};
+using PendingRecords = std::vector<PendingRecord>;
+
+bool read_nodes(RdbReader& reader, Stream& stream) {
+  uint64_t nodes;
+  if (!reader.length(&nodes)) return false;
+  for (; nodes > 0; --nodes) {
+    std::string_view bytes;
+    if (!reader.string(&bytes)) return false;
+    if (bytes.size() != kRawIdSize)
+      return reader.fail("Stream node key entry is not the size of a stream ID");
+    const StreamId id = id_of(bytes.data());
+    if (!reader.string(&bytes)) return false;
+    if (!stream.adopt(id, bytes)) return reader.fail("Stream listpack integrity check failed.");
+  }
+  return true;
+}
+
+StreamId last_of_nodes(const Stream& stream) {
+  StreamId last;
+  stream.for_each_node([&](const StreamNode& node) { last = node.last().id; });
+  return last;
+}
+
+// What stands behind the nodes: how long the stream is, its ids and counters.
+bool read_figures(RdbReader& reader, RdbType type, Stream& stream) {
+  uint64_t length;
+  StreamId last_id;
+  if (!reader.length(&length) || !read_id(reader, &last_id)) return false;
+  if (length != stream.size()) return reader.fail("Stream length inconsistent with its entries");
+  if (last_id < last_of_nodes(stream))
+    return reader.fail("Stream last id is below that of an entry");
+  stream.set_last_id(last_id);
+  stream.set_entries_added(length);
+  if (type == RdbType::kStreamListpacks) return true;
+  StreamId first_id;
+  StreamId max_deleted_id;
+  int64_t entries_added;
+  if (!read_id(reader, &first_id) || !read_id(reader, &max_deleted_id) ||
+      !read_counter(reader, &entries_added))
+    return false;
+  if (entries_added < 0) return reader.fail("Stream counter is out of range");
+  stream.set_max_deleted_id(max_deleted_id);
+  stream.set_entries_added(static_cast<uint64_t>(entries_added));
+  return true;
+}
+
+bool read_pending(RdbReader& reader, PendingRecords* records) {
+  uint64_t count;
+  if (!reader.length(&count)) return false;
+  for (; count > 0; --count) {
+    PendingRecord record;
+    if (!read_raw_id(reader, &record.id) || !read_time(reader, 0, &record.delivered_ms) ||
+        !reader.length(&record.deliveries))
+      return false;
+    records->push_back(record);
+  }
+  const auto by_id = [](const PendingRecord& a, const PendingRecord& b) { return a.id < b.id; };
+  std::sort(records->begin(), records->end(), by_id);
+  const auto same_id = [](const PendingRecord& a, const PendingRecord& b) { return a.id == b.id; };
+  if (std::adjacent_find(records->begin(), records->end(), same_id) != records->end())
+    return reader.fail("Duplicated global PEL entry loading stream consumer group");
+  return true;
+}
+
+// Gives a pending entry of the group to the consumer.
+bool own(RdbReader& reader, PendingRecords& records, StreamId id, StreamGroup& group,
+         StreamConsumer& consumer) {
+  const auto record =
+      std::lower_bound(records.begin(), records.end(), id,
+                       [](const PendingRecord& left, StreamId right) { return left.id < right; });
+  if (record == records.end() || record->id != id)
+    return reader.fail("Consumer entry not found in group global PEL");
+  if (record->is_owned)
+    return reader.fail("Duplicated consumer PEL entry loading a stream consumer group");
+  record->is_owned = true;
+  group.add_pending(id, consumer, record->delivered_ms, record->deliveries);
+  return true;
+}
+
+bool read_consumer(RdbReader& reader, RdbType type, PendingRecords& records, StreamGroup& group) {
+  std::string_view name;
+  if (!reader.string(&name)) return false;
+  if (group.find_consumer(name) != nullptr)
+    return reader.fail("Duplicated stream consumer detected");
+  StreamConsumer& consumer = group.add_consumer(name, 0);
+  if (!read_time(reader, 0, &consumer.seen_ms)) return false;
+  consumer.active_ms = consumer.seen_ms;
+  if (type == RdbType::kStreamListpacks3 &&
+      !read_time(reader, StreamConsumer::kNever, &consumer.active_ms))
+    return false;
+  uint64_t pending;
+  if (!reader.length(&pending)) return false;
+  for (; pending > 0; --pending) {
+    StreamId id;
+    if (!read_raw_id(reader, &id) || !own(reader, records, id, group, consumer)) return false;
+  }
+  return true;
+}
+
+bool read_group(RdbReader& reader, RdbType type, Stream& stream) {
+  std::string_view text;
+  if (!reader.string(&text)) return false;
+  const std::string name(text);
+  StreamId delivered;
+  if (!read_id(reader, &delivered)) return false;
+  if (stream.find_group(name) != nullptr)
+    return reader.fail("Duplicated consumer group name loading stream");
+  StreamGroup& group = stream.add_group(name, delivered, StreamGroup::kUnknownReads);
+  if (type == RdbType::kStreamListpacks) {
+    group.entries_read = stream.count_ever_added_to(delivered).value_or(StreamGroup::kUnknownReads);
+  } else if (!read_counter(reader, &group.entries_read)) {
+    return false;
+  }
+
+  PendingRecords records;
+  uint64_t consumers;
+  if (!read_pending(reader, &records) || !reader.length(&consumers)) return false;
+  for (; consumers > 0; --consumers) {
+    if (!read_consumer(reader, type, records, group)) return false;
+  }
+  const bool are_owned =
+      std::all_of(records.begin(), records.end(), [](const auto& r) { return r.is_owned; });
+  return are_owned || reader.fail("NACK entry without consumer");
+}
+
+}  // namespace
+
+ReadResult read_stream(RdbReader& reader, RdbType type, store::Environment&, LoadedValue* loaded) {
+  auto stream = std::make_unique<Stream>();
+  uint64_t groups;
+  if (!read_nodes(reader, *stream) || !read_figures(reader, type, *stream) ||
+      !reader.length(&groups))
+    return ReadResult::kFailed;
+  for (; groups > 0; --groups) {
+    if (!read_group(reader, type, *stream)) return ReadResult::kFailed;
+  }
+  loaded->type = Stream::kType;
+  loaded->value = std::move(stream);
+  return ReadResult::kDone;
+}
+
+}  // namespace latchkey::persist

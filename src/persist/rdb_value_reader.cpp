@@ -1,0 +1,442 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/number.h"
+#include "persist/distinct.h"
+#include "persist/rdb_modules.h"
+#include "persist/rdb_stream_reader.h"
+#include "persist/rdb_values.h"
+#include "persist/ziplist.h"
+#include "store/value/hash.h"
+#include "store/value/list.h"
+#include "store/value/set.h"
+#include "store/value/sorted_set.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+using store::Environment;
+using store::Hash;
+using store::Intset;
+using store::List;
+using store::Listpack;
+using store::Set;
+using store::SortedSet;
+
+constexpr ReadResult kDone = ReadResult::kDone;
+constexpr ReadResult kEmpty = ReadResult::kEmpty;
+constexpr ReadResult kFailed = ReadResult::kFailed;
+
+ReadResult failed(RdbReader& reader, std::string reason) {
+  reader.fail(std::move(reason));
+  return kFailed;
+}
+
+template <typename V>
+ReadResult done(std::unique_ptr<V> value, LoadedValue* loaded) {
+  loaded->type = V::kType;
+  loaded->value = std::move(value);
+  return kDone;
+}
+
+// A string that is a listpack.
+bool read_listpack(RdbReader& reader, Listpack* pack, std::string_view what) {
+  std::string_view bytes;
+  if (!reader.string(&bytes)) return false;
+  if (!Listpack::is_valid(bytes))
+    return reader.fail(std::string(what) + " listpack integrity check failed.");
+  *pack = Listpack::from_bytes(bytes);
+  return true;
+}
+
+// A string that is a ziplist, as a listpack.
+bool read_ziplist(RdbReader& reader, Listpack* pack, std::string_view what) {
+  std::string_view bytes;
+  if (!reader.string(&bytes)) return false;
+  return append_ziplist(bytes, *pack) ||
+         reader.fail(std::string(what) + " ziplist integrity check failed.");
+}
+
+// --- Lists --------------------------------------------------------------------------------------
+
+ReadResult finish_list(std::unique_ptr<List> list, LoadedValue* loaded) {
+  if (list->size() == 0) return kEmpty;
+  list->settle();
+  return done(std::move(list), loaded);
+}
+
+ReadResult read_list(RdbReader& reader, const store::ValueLimits& limits, LoadedValue* loaded) {
+  uint64_t count;
+  if (!reader.length(&count)) return kFailed;
+  auto list = std::make_unique<List>();
+  std::string_view text;
+  for (; count > 0; --count) {
+    if (!reader.string(&text)) return kFailed;
+    list->will_grow(text.size(), 1, limits);
+    list->push_back(text, limits);
+  }
+  return finish_list(std::move(list), loaded);
+}
+
+ReadResult read_list_ziplist(RdbReader& reader, const store::ValueLimits& limits,
+                             LoadedValue* loaded) {
+  Listpack pack;
+  if (!read_ziplist(reader, &pack, "List")) return kFailed;
+  if (pack.empty()) return kEmpty;
+  auto list = std::make_unique<List>();
+  list->adopt(std::move(pack), limits);
+  return finish_list(std::move(list), loaded);
+}
+
+bool read_node(RdbReader& reader, RdbType type, const store::ValueLimits& limits, List& list) {
+  auto container = static_cast<uint64_t>(NodeContainer::kPacked);
+  if (type == RdbType::kListQuicklist2 && !reader.length(&container)) return false;
+  if (container == static_cast<uint64_t>(NodeContainer::kPlain)) {
+    std::string_view text;
+    if (!reader.string(&text)) return false;
+    list.adopt_plain(std::string(text), limits);
+    return true;
+  }
+  if (container != static_cast<uint64_t>(NodeContainer::kPacked))
+    return reader.fail("Quicklist integrity check failed.");
+  Listpack pack;
+  const bool is_read = type == RdbType::kListQuicklist2 ? read_listpack(reader, &pack, "Quicklist")
+                                                        : read_ziplist(reader, &pack, "Quicklist");
+  if (is_read && !pack.empty()) list.adopt(std::move(pack), limits);
+  return is_read;
+}
+
+ReadResult read_quicklist(RdbReader& reader, RdbType type, const store::ValueLimits& limits,
+                          LoadedValue* loaded) {
+  uint64_t nodes;
+  if (!reader.length(&nodes)) return kFailed;
+  auto list = std::make_unique<List>();
+  for (; nodes > 0; --nodes) {
+    if (!read_node(reader, type, limits, *list)) return kFailed;
+  }
+  return finish_list(std::move(list), loaded);
+}
+
+// --- Sets ---------------------------------------------------------------------------------------
+
+ReadResult read_set(RdbReader& reader, Environment& environment, LoadedValue* loaded) {
+  uint64_t count;
+  if (!reader.length(&count)) return kFailed;
+  if (count == 0) return kEmpty;
+  auto set = std::make_unique<Set>(environment);
+  const store::ValueLimits& limits = environment.limits;
+  // As a table when it cannot become anything else; which small encoding it is, the members decide.
+  if (count > std::max(limits.set_max_intset_entries, limits.set_max_listpack_entries))
+    set->expect(count);
+  std::string_view member;
+  for (; count > 0; --count) {
+    if (!reader.string(&member)) return kFailed;
+    if (!set->add(member)) return failed(reader, "Duplicate set members detected");
+  }
+  return done(std::move(set), loaded);
+}
+
+ReadResult read_set_intset(RdbReader& reader, Environment& environment, LoadedValue* loaded) {
+  std::string_view bytes;
+  if (!reader.string(&bytes)) return kFailed;
+  if (!Intset::is_valid(bytes)) return failed(reader, "Intset integrity check failed.");
+  auto set = std::make_unique<Set>(environment);
+  set->adopt(Intset::from_bytes(bytes));
+  return set->size() == 0 ? kEmpty : done(std::move(set), loaded);
+}
+
+ReadResult read_set_listpack(RdbReader& reader, Environment& environment, LoadedValue* loaded) {
+  Listpack members;
+  if (!read_listpack(reader, &members, "Set")) return kFailed;
+  if (!are_distinct(members, 1, environment.secret))
+    return failed(reader, "Set listpack has members more than once");
+  if (members.empty()) return kEmpty;
+  auto set = std::make_unique<Set>(environment);
+  set->adopt(std::move(members));
+  return done(std::move(set), loaded);
+}
+
+// --- Sorted sets --------------------------------------------------------------------------------
+
+ReadResult read_sorted_set(RdbReader& reader, RdbType type, Environment& environment,
+                           LoadedValue* loaded) {
+  uint64_t count;
+  if (!reader.length(&count)) return kFailed;
+  if (count == 0) return kEmpty;
+  auto set = std::make_unique<SortedSet>(environment);
+  if (count > environment.limits.zset_max_listpack_entries) set->expect(count);
+  std::string_view text;
+  std::string member;
+  for (; count > 0; --count) {
+    double score;
+    if (!reader.string(&text)) return kFailed;
+    member = text;
+    const bool has_score =
+        type == RdbType::kZset2 ? reader.binary_double(&score) : reader.text_double(&score);
+    if (!has_score) return kFailed;
+    if (std::isnan(score)) return failed(reader, "Zset with NAN score detected");
+    if (!set->set(member, score)) return failed(reader, "Duplicate zset fields detected");
+  }
+  return done(std::move(set), loaded);
+}
+
+// An element as a score; false when it is none.
+bool score_of(const Listpack::Element& element, double* score) {
+  if (!element.is_integer) return base::parse_double(element.bytes, score);
+  *score = static_cast<double>(element.integer);
+  return true;
+}
+
+// Members and scores by turns in a listpack, which must be as a sorted set would have it; where
+// only the order is not, it is made so.
+ReadResult adopt_scored(RdbReader& reader, Listpack pack, Environment& environment,
+                        LoadedValue* loaded) {
+  if (pack.size() % 2 != 0 || !are_distinct(pack, 2, environment.secret))
+    return failed(reader, "Zset listpack integrity check failed.");
+  if (pack.empty()) return kEmpty;
+  char scratch[Listpack::kScratch];
+  bool is_ordered = true;
+  double previous = 0;
+  std::string previous_member;
+  for (auto at = pack.first(); at != Listpack::kNone;) {
+    const auto score_at = pack.next(at);
+    double score;
+    if (!score_of(pack.get(score_at), &score))
+      return failed(reader, "Zset listpack integrity check failed.");
+    if (at != pack.first() && score <= previous) {
+      const std::string_view member = pack.get(at).text(scratch);
+      is_ordered = is_ordered && score == previous && previous_member < member;
+    }
+    previous = score;
+    previous_member = pack.get(at).text(scratch);
+    at = pack.next(score_at);
+  }
+  auto set = std::make_unique<SortedSet>(environment);
+  if (is_ordered) {
+    set->adopt(std::move(pack));
+    return done(std::move(set), loaded);
+  }
+  set->expect(pack.size() / 2);
+  for (auto at = pack.first(); at != Listpack::kNone; at = pack.next(pack.next(at))) {
+    double score = 0;
+    score_of(pack.get(pack.next(at)), &score);
+    set->set(pack.get(at).text(scratch), score);
+  }
+  return done(std::move(set), loaded);
+}
+
+ReadResult read_sorted_set_packed(RdbReader& reader, RdbType type, Environment& environment,
+                                  LoadedValue* loaded) {
+  Listpack pack;
+  const bool is_read = type == RdbType::kZsetListpack ? read_listpack(reader, &pack, "Zset")
+                                                      : read_ziplist(reader, &pack, "Zset");
+  return is_read ? adopt_scored(reader, std::move(pack), environment, loaded) : kFailed;
+}
+
+// --- Hashes -------------------------------------------------------------------------------------
+
+// A deadline as the file tells it, made the time it stands for. False when it cannot be one.
+bool resolve_deadline(RdbType type, int64_t first_ms, uint64_t told, int64_t* deadline_ms) {
+  *deadline_ms = Hash::kNoDeadline;
+  if (told == 0) return true;
+  if (told > static_cast<uint64_t>(Hash::kMaxDeadline)) return false;
+  *deadline_ms = static_cast<int64_t>(told);
+  if (type == RdbType::kHashMetadata) *deadline_ms += first_ms - 1;
+  return *deadline_ms >= 0 && *deadline_ms <= Hash::kMaxDeadline;
+}
+
+bool read_first_deadline(RdbReader& reader, int64_t* first_ms) {
+  if (!reader.milliseconds(first_ms)) return false;
+  return (*first_ms >= 0 && *first_ms <= Hash::kMaxDeadline) ||
+         reader.fail("Hash expiration time is out of range");
+}
+
+ReadResult read_hash(RdbReader& reader, RdbType type, Environment& environment,
+                     LoadedValue* loaded) {
+  int64_t first_ms = 0;
+  if (type == RdbType::kHashMetadata && !read_first_deadline(reader, &first_ms)) return kFailed;
+  uint64_t count;
+  if (!reader.length(&count)) return kFailed;
+  if (count == 0) return kEmpty;
+  auto hash = std::make_unique<Hash>(environment);
+  const bool has_deadlines = type != RdbType::kHash;
+  if (has_deadlines) hash->prepare_deadlines();
+  hash->expect(count);
+  std::string field;
+  std::string_view text;
+  for (; count > 0; --count) {
+    int64_t deadline_ms = Hash::kNoDeadline;
+    if (has_deadlines) {
+      uint64_t told;
+      if (!reader.length(&told)) return kFailed;
+      if (!resolve_deadline(type, first_ms, told, &deadline_ms))
+        return failed(reader, "Hash expiration time is out of range");
+    }
+    if (!reader.string(&text)) return kFailed;
+    field = text;
+    if (!reader.string(&text)) return kFailed;
+    if (!hash->set(field, text, deadline_ms))
+      return failed(reader, "Duplicate hash fields detected");
+  }
+  return done(std::move(hash), loaded);
+}
+
+// Fields and values by turns.
+ReadResult adopt_fields(RdbReader& reader, Listpack pack, Environment& environment,
+                        LoadedValue* loaded) {
+  if (pack.size() % 2 != 0 || !are_distinct(pack, 2, environment.secret))
+    return failed(reader, "Hash listpack integrity check failed.");
+  if (pack.empty()) return kEmpty;
+  auto hash = std::make_unique<Hash>(environment);
+  hash->adopt(std::move(pack));
+  return done(std::move(hash), loaded);
+}
+
+ReadResult read_hash_packed(RdbReader& reader, RdbType type, Environment& environment,
+                            LoadedValue* loaded) {
+  Listpack pack;
+  bool is_read = false;
+  if (type == RdbType::kHashListpack) {
+    is_read = read_listpack(reader, &pack, "Hash");
+  } else if (type == RdbType::kHashZiplist) {
+    is_read = read_ziplist(reader, &pack, "Hash");
+  } else {
+    std::string_view bytes;
+    is_read = reader.string(&bytes) &&
+              (append_zipmap(bytes, pack) || reader.fail("Hash zipmap integrity check failed."));
+  }
+  return is_read ? adopt_fields(reader, std::move(pack), environment, loaded) : kFailed;
+}
+
+// Whether each third element is a deadline or 0, in order, those without at the end.
+bool are_deadlines_ordered(const Listpack& pack, bool* are_valid) {
+  *are_valid = true;
+  bool are_ordered = true;
+  int64_t previous = 0;
+  for (auto at = pack.first(); at != Listpack::kNone; at = pack.next(at)) {
+    at = pack.next(pack.next(at));
+    const Listpack::Element element = pack.get(at);
+    if (!element.is_integer || element.integer < 0 || element.integer > Hash::kMaxDeadline) {
+      *are_valid = false;
+      return false;
+    }
+    const int64_t deadline_ms = element.integer == 0 ? Hash::kMaxDeadline + 1 : element.integer;
+    are_ordered = are_ordered && previous <= deadline_ms;
+    previous = deadline_ms;
+  }
+  return are_ordered;
+}
+
+ReadResult read_hash_listpack_ex(RdbReader& reader, RdbType type, Environment& environment,
+                                 LoadedValue* loaded) {
+  int64_t first_ms;
+  Listpack pack;
+  if (type == RdbType::kHashListpackEx && !reader.milliseconds(&first_ms)) return kFailed;
+  if (!read_listpack(reader, &pack, "Hash")) return kFailed;
+  bool are_valid = false;
+  if (pack.size() % 3 != 0 || !are_distinct(pack, 3, environment.secret))
+    return failed(reader, "Hash listpack integrity check failed.");
+  const bool are_ordered = are_deadlines_ordered(pack, &are_valid);
+  if (!are_valid) return failed(reader, "Hash listpack integrity check failed.");
+  if (pack.empty()) return kEmpty;
+  auto hash = std::make_unique<Hash>(environment);
+  hash->prepare_deadlines();
+  if (are_ordered) {
+    hash->adopt(std::move(pack));
+    return done(std::move(hash), loaded);
+  }
+  hash->expect(pack.size() / 3);
+  char field[Listpack::kScratch];
+  char value[Listpack::kScratch];
+  for (auto at = pack.first(); at != Listpack::kNone; at = pack.next(at)) {
+    const auto value_at = pack.next(at);
+    const auto deadline_at = pack.next(value_at);
+    const int64_t deadline_ms = pack.get(deadline_at).integer;
+    hash->set(pack.get(at).text(field), pack.get(value_at).text(value),
+              deadline_ms == 0 ? Hash::kNoDeadline : deadline_ms);
+    at = deadline_at;
+  }
+  return done(std::move(hash), loaded);
+}
+
+ReadResult refuse_module(RdbReader& reader) {
+  uint64_t id;
+  if (!reader.length(&id)) return kFailed;
+  return failed(reader,
+                "The RDB file contains module data I can't load: no matching module type '" +
+                    module_name(id) + "'");
+}
+
+}  // namespace
+
+ReadResult read_value(RdbReader& reader, uint8_t type_byte, Environment& environment,
+                      LoadedValue* loaded) {
+  const auto type = static_cast<RdbType>(type_byte);
+  const store::ValueLimits& limits = environment.limits;
+  switch (type) {
+    case RdbType::kString:
+      loaded->type = store::Type::kString;
+      loaded->value.reset();
+      return reader.string(&loaded->text) ? kDone : kFailed;
+    case RdbType::kList:
+      return read_list(reader, limits, loaded);
+    case RdbType::kListZiplist:
+      return read_list_ziplist(reader, limits, loaded);
+    case RdbType::kListQuicklist:
+    case RdbType::kListQuicklist2:
+      return read_quicklist(reader, type, limits, loaded);
+    case RdbType::kSet:
+      return read_set(reader, environment, loaded);
+    case RdbType::kSetIntset:
+      return read_set_intset(reader, environment, loaded);
+    case RdbType::kSetListpack:
+      return read_set_listpack(reader, environment, loaded);
+    case RdbType::kZset:
+    case RdbType::kZset2:
+      return read_sorted_set(reader, type, environment, loaded);
+    case RdbType::kZsetZiplist:
+    case RdbType::kZsetListpack:
+      return read_sorted_set_packed(reader, type, environment, loaded);
+    case RdbType::kHash:
+    case RdbType::kHashMetadata:
+    case RdbType::kHashMetadataPreGa:
+      return read_hash(reader, type, environment, loaded);
+    case RdbType::kHashZipmap:
+    case RdbType::kHashZiplist:
+    case RdbType::kHashListpack:
+      return read_hash_packed(reader, type, environment, loaded);
+    case RdbType::kHashListpackEx:
+    case RdbType::kHashListpackExPreGa:
+      return read_hash_listpack_ex(reader, type, environment, loaded);
+    case RdbType::kStreamListpacks:
+    case RdbType::kStreamListpacks2:
+    case RdbType::kStreamListpacks3:
+      return read_stream(reader, type, environment, loaded);
+    case RdbType::kModule1:
+    case RdbType::kModule2:
+      return refuse_module(reader);
+  }
+  return failed(reader, "Unknown RDB encoding type " + std::to_string(type_byte));
+}
+
+void put_value(store::Keyspace& db, store::KeyRef& ref, LoadedValue& loaded, int64_t deadline_ms) {
+  if (loaded.type == store::Type::kString) return db.set_string(ref, loaded.text, deadline_ms);
+  db.set_value(ref, loaded.type, std::move(loaded.value), deadline_ms);
+  db.index_elements(ref);
+}
+
+uint32_t idle_access(const Environment& environment, uint64_t seconds) {
+  const auto idle = static_cast<uint32_t>(std::min<uint64_t>(seconds, store::Entry::kMaxAccess));
+  return (environment.access_clock - idle) & store::Entry::kMaxAccess;
+}
+
+uint32_t frequency_access(const Environment& environment, uint8_t counter) {
+  // All but the counter is that of a key made now.
+  constexpr uint32_t kCounter = 0xff;
+  return (store::initial_access(environment) & ~kCounter) | counter;
+}
+
+}  // namespace latchkey::persist

@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "persist/rdb_values.h"
+#include "store/value/hash.h"
+#include "store/value/list.h"
+#include "store/value/set.h"
+#include "store/value/sorted_set.h"
+#include "store/value/stream.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+using store::Entry;
+using store::Hash;
+using store::List;
+using store::Set;
+using store::SortedSet;
+using store::Stream;
+using store::StreamConsumer;
+using store::StreamGroup;
+using store::StreamId;
+using store::StreamNode;
+
+template <typename V>
+const V& value_of(const Entry& entry) {
+  return static_cast<const V&>(*entry.value());
+}
+
+RdbType type_of(const Set& set) {
+  if (set.is_intset()) return RdbType::kSetIntset;
+  return set.listpack_or_null() != nullptr ? RdbType::kSetListpack : RdbType::kSet;
+}
+
+RdbType type_of(const Hash& hash) {
+  if (!hash.is_table())
+    return hash.is_prepared() ? RdbType::kHashListpackEx : RdbType::kHashListpack;
+  return hash.first_deadline_ms() == Hash::kNoDeadline ? RdbType::kHash : RdbType::kHashMetadata;
+}
+
+// --- By type ------------------------------------------------------------------------------------
+
+void write_string(RdbWriter& writer, const Entry& entry) {
+  if (entry.is_integer()) return writer.integer(entry.integer());
+  writer.string(entry.text());
+}
+
+void write_list(RdbWriter& writer, const List& list) {
+  if (!list.is_quicklist()) {
+    writer.length(1);
+    writer.length(static_cast<uint64_t>(NodeContainer::kPacked));
+    return writer.blob(list.listpack().bytes());
+  }
+  const store::Quicklist& chain = list.quicklist();
+  writer.length(chain.nodes());
+  for (const auto* node = chain.first_node(); node != nullptr; node = node->next) {
+    writer.length(
+        static_cast<uint64_t>(node->is_plain ? NodeContainer::kPlain : NodeContainer::kPacked));
+    if (node->is_compressed()) {
+      writer.compressed_string(node->compressed, node->full_size);
+    } else if (node->is_plain) {
+      writer.string(node->plain);
+    } else {
+      writer.blob(node->pack.bytes());
+    }
+  }
+}
+
+void write_set(RdbWriter& writer, const Set& set) {
+  if (const store::Intset* integers = set.intset_or_null()) return writer.blob(integers->bytes());
+  if (const store::Listpack* pack = set.listpack_or_null()) return writer.blob(pack->bytes());
+  writer.length(set.size());
+  set.for_each([&](std::string_view member) { writer.string(member); });
+}
+
+void write_sorted_set(RdbWriter& writer, const SortedSet& set) {
+  if (set.is_listpack()) return writer.blob(set.listpack().bytes());
+  writer.length(set.size());
+  // From the greatest on: whoever loads it adds each in front of the others.
+  set.for_each({0, set.size()}, true, [&](std::string_view member, double score) {
+    writer.string(member);
+    writer.binary_double(score);
+  });
+}
+
+// Fields have their deadlines as the distance from the earliest, plus one; 0 is none.
+void write_hash_with_deadlines(RdbWriter& writer, const Hash& hash) {
+  const int64_t first = hash.first_deadline_ms();
+  writer.milliseconds(first);
+  writer.length(hash.size());
+  hash.for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
+    const bool has_deadline = deadline_ms != Hash::kNoDeadline;
+    writer.length(has_deadline ? static_cast<uint64_t>(deadline_ms - first + 1) : 0);
+    writer.string(field);
+    writer.string(value);
+  });
+}
+
+void write_hash(RdbWriter& writer, const Hash& hash) {
+  switch (type_of(hash)) {
+    case RdbType::kHashListpackEx:
+      writer.milliseconds(std::max(hash.first_deadline_ms(), int64_t{0}));
+      return writer.blob(hash.listpack_or_null()->bytes());
+    case RdbType::kHashListpack:
+      return writer.blob(hash.listpack_or_null()->bytes());
+    case RdbType::kHashMetadata:
+      return write_hash_with_deadlines(writer, hash);
+    default:
+      writer.length(hash.size());
+      hash.for_each_stored([&](std::string_view field, std::string_view value, int64_t) {
+        writer.string(field);
+        writer.string(value);
+      });
+  }
+}
+
+// --- Streams ------------------------------------------------------------------------------------
+
+// An id in 16 bytes whose order is that of ids.
+std::array<char, 16> id_bytes(StreamId id) {
+  std::array<char, 16> bytes;
+  const uint64_t big_endian[] = {__builtin_bswap64(id.ms), __builtin_bswap64(id.sequence)};
+  std::memcpy(bytes.data(), big_endian, sizeof big_endian);
+  return bytes;
+}
+
+void write_id(RdbWriter& writer, StreamId id) {
+  writer.length(id.ms);
+  writer.length(id.sequence);
+}
+
+void write_raw_id(RdbWriter& writer, StreamId id) {
+  const auto bytes = id_bytes(id);
+  writer.raw(bytes.data(), bytes.size());
+}
+
+void write_consumer(RdbWriter& writer, const StreamConsumer& consumer) {
+  writer.string(consumer.name);
+  writer.milliseconds(consumer.seen_ms);
+  writer.milliseconds(consumer.active_ms);
+  writer.length(consumer.pending.size());
+  consumer.pending.for_each(
+      [&](const store::PendingEntry* entry) { write_raw_id(writer, entry->id); });
+}
+
+void write_group(RdbWriter& writer, std::string_view name, const StreamGroup& group) {
+  writer.string(name);
+  write_id(writer, group.last_delivered);
+  // kUnknownReads is the highest number there.
+  writer.length(static_cast<uint64_t>(group.entries_read));
+  writer.length(group.pending().size());
+  group.pending().for_each([&](const store::PendingEntry* entry) {
+    write_raw_id(writer, entry->id);
+    writer.milliseconds(entry->delivered_ms);
+    writer.length(entry->deliveries);
+  });
+  writer.length(group.consumers().size());
+  for (const auto& [unused, consumer] : group.consumers()) write_consumer(writer, *consumer);
+}
+
+void write_stream(RdbWriter& writer, const Stream& stream) {
+  writer.length(stream.nodes());
+  stream.for_each_node([&](const StreamNode& node) {
+    const auto id = id_bytes(node.id);
+    writer.blob(id);
+    writer.blob(node.pack().bytes());
+  });
+  writer.length(stream.size());
+  write_id(writer, stream.last_id());
+  write_id(writer, stream.first_id());
+  write_id(writer, stream.max_deleted_id());
+  writer.length(stream.entries_added());
+  writer.length(stream.group_count());
+  stream.for_each_group(
+      [&](std::string_view name, const StreamGroup& group) { write_group(writer, name, group); });
+}
+
+}  // namespace
+
+RdbType rdb_type_of(const Entry& entry) {
+  switch (entry.type()) {
+    case store::Type::kString:
+      return RdbType::kString;
+    case store::Type::kList:
+      return RdbType::kListQuicklist2;
+    case store::Type::kSet:
+      return type_of(value_of<Set>(entry));
+    case store::Type::kSortedSet:
+      return value_of<SortedSet>(entry).is_listpack() ? RdbType::kZsetListpack : RdbType::kZset2;
+    case store::Type::kHash:
+      return type_of(value_of<Hash>(entry));
+    case store::Type::kStream:
+      return RdbType::kStreamListpacks3;
+  }
+  return RdbType::kString;
+}
+
+void write_value(RdbWriter& writer, const Entry& entry) {
+  switch (entry.type()) {
+    case store::Type::kString:
+      return write_string(writer, entry);
+    case store::Type::kList:
+      return write_list(writer, value_of<List>(entry));
+    case store::Type::kSet:
+      return write_set(writer, value_of<Set>(entry));
+    case store::Type::kSortedSet:
+      return write_sorted_set(writer, value_of<SortedSet>(entry));
+    case store::Type::kHash:
+      return write_hash(writer, value_of<Hash>(entry));
+    case store::Type::kStream:
+      return write_stream(writer, value_of<Stream>(entry));
+  }
+}
+
+}  // namespace latchkey::persist
