@@ -1,0 +1,66 @@
+#include "persist/dump_payload.h"
+
+#include <cstring>
+
+#include "base/crc64.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+constexpr size_t kVersionSize = sizeof(uint16_t);
+constexpr size_t kChecksumSize = sizeof(uint64_t);
+constexpr size_t kFooterSize = kVersionSize + kChecksumSize;
+
+template <typename T>
+T load(std::string_view bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+std::string make_dump(const store::Entry& entry, bool compress) {
+  std::string dump;
+  StringSink sink(dump);
+  sink.enable_checksum();
+  RdbWriter writer(sink, compress);
+  writer.type(rdb_type_of(entry));
+  write_value(writer, entry);
+  const auto version = static_cast<uint16_t>(kRdbVersion);
+  writer.raw(&version, sizeof version);
+  const uint64_t checksum = sink.checksum();
+  writer.raw(&checksum, sizeof checksum);
+  sink.flush();
+  return dump;
+}
+
+bool is_intact_dump(std::string_view dump) {
+  if (dump.size() < kFooterSize) return false;
+  const size_t footer = dump.size() - kFooterSize;
+  if (load<uint16_t>(dump, footer) > kRdbVersion) return false;
+  const auto told = load<uint64_t>(dump, footer + kVersionSize);
+  return told == 0 || told == base::crc64(0, dump.substr(0, footer + kVersionSize));
+}
+
+bool read_dump(std::string_view dump, store::Environment& environment, std::string& room,
+               LoadedValue* loaded, std::string* error) {
+  MemorySource source(dump.substr(0, dump.size() - kFooterSize));
+  RdbReader reader(source);
+  uint8_t type;
+  ReadResult result = ReadResult::kFailed;
+  if (reader.byte(&type)) {
+    result =
+        is_rdb_type(type) ? read_value(reader, type, environment, loaded) : ReadResult::kFailed;
+  }
+  *error = reader.error();
+  if (result != ReadResult::kDone) return false;
+  if (loaded->value == nullptr) {
+    room = loaded->text;
+    loaded->text = room;
+  }
+  return true;
+}
+
+}  // namespace latchkey::persist
