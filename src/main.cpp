@@ -12,6 +12,8 @@
 #include "base/version.h"
 #include "commands/groups.h"
 #include "net/loop.h"
+#include "persist/check_rdb.h"
+#include "persist/rows.h"
 #include "script/engine.h"
 #include "script/rows.h"
 #include "server/command_line.h"
@@ -93,6 +95,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   if (!server.commands().rename(values.rename_commands, &error))
     return refuse_configuration(error, log);
   server.commands().add(script::script_rows());
+  server.commands().add(persist::dump_rows());
   server.set_scripts(std::make_shared<script::Engine>(server));
   for (const std::string& problem : config.startup_problems()) log.warning(problem);
   if (!config.startup_problems().empty()) return 1;
@@ -133,6 +136,8 @@ int main(int argc, char** argv) {
     case server::CommandLine::Action::kCheckSystem:
       std::fputs(server::format_checks(server::check_system()).c_str(), stdout);
       return 0;
+    case server::CommandLine::Action::kCheckRdb:
+      return persist::run_check_rdb(arguments);
     case server::CommandLine::Action::kServe:
       break;
   }

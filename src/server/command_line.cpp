@@ -120,7 +120,11 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
   switch (program_of(program)) {
     case Program::kSentinel:
       return leave(1, {}, std::string(kSentinelMessage));
-    case Program::kCheckRdb:
+    case Program::kCheckRdb: {
+      CommandLine line;
+      line.action = CommandLine::Action::kCheckRdb;
+      return line;
+    }
     case Program::kCheckAof:
       return leave(1, {},
                    std::string(last_part(program)) +

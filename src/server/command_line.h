@@ -26,6 +26,7 @@ struct CommandLine {
   enum class Action {
     kServe,        // run the server with the configuration below
     kCheckSystem,  // print what check_system() found
+    kCheckRdb,     // act as redis-check-rdb
     kExit,         // print `output` and `errors`, and end with `exit_status`
   };
   Action action = Action::kServe;
