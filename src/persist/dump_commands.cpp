@@ -108,7 +108,7 @@ void restore(CommandContext& ctx) {
   if (ref && !options.replace) return ctx.reply.error("BUSYKEY Target key name already exists.");
   int64_t deadline_ms;
   if (!read_deadline(ctx, options.absolute_ttl, &deadline_ms)) return;
-  if (!is_intact_dump(ctx.args[3]))
+  if (!is_intact_dump(ctx.args[3], ctx.server.debug_settings().skip_checksums))
     return ctx.reply.error("ERR DUMP payload version or checksum are wrong");
 
   LoadedValue loaded;
@@ -125,6 +125,19 @@ void restore(CommandContext& ctx) {
   ctx.changed(key, EventClass::kGeneric, "restore");
   ctx.reply.ok();
 }
+
+void debug_set_skip_checksum_validation(CommandContext& ctx) {
+  int64_t skip;
+  if (!ctx.read_int64(ctx.args[2], &skip)) return;
+  ctx.server.debug_settings().skip_checksums = skip != 0;
+  ctx.reply.ok();
+}
+
+constexpr DebugSubcommand kDebugSubcommands[] = {
+    {"SET-SKIP-CHECKSUM-VALIDATION", 1, 1, debug_set_skip_checksum_validation,
+     "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+     "Turns off the checks of checksums of files and of RESTORE's payloads, or on again."},
+};
 
 constexpr CommandRow kDumpRows[] = {
     {"DUMP",
@@ -163,6 +176,10 @@ constexpr CommandRow kDumpRows[] = {
 
 std::span<const CommandRow> dump_rows() {
   return kDumpRows;
+}
+
+std::span<const DebugSubcommand> dump_debug_subcommands() {
+  return kDebugSubcommands;
 }
 
 }  // namespace latchkey::persist

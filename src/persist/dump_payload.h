@@ -16,8 +16,9 @@ namespace latchkey::persist {
 
 std::string make_dump(const store::Entry& entry, bool compress);
 
-// Whether the version is one that can be read and the checksum is right. O(bytes).
-bool is_intact_dump(std::string_view dump);
+// Whether the version is one that can be read and the checksum is right, unless that shall not
+// matter. O(bytes).
+bool is_intact_dump(std::string_view dump, bool skip_checksum);
 
 // Reads the value of a dump that is intact. `room` must live as long as the value is looked at.
 // False when it is not exactly one value, or an empty one; `error` says why.

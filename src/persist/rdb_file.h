@@ -50,6 +50,9 @@ struct ReadOptions {
   std::function<void(uint64_t keys)> after_key;
 };
 
+// As the settings of the server say, for a master.
+ReadOptions read_options(server::Server& server);
+
 struct ReadReport {
   bool ok = false;
   // The lines a log should show for what went wrong; the last one names offset and reason.

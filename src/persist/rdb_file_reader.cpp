@@ -289,6 +289,13 @@ const std::string* ReadReport::find_aux(std::string_view name) const {
   return found == aux.end() ? nullptr : &found->second;
 }
 
+ReadOptions read_options(server::Server& server) {
+  ReadOptions options;
+  options.verify_checksum =
+      server.settings().rdbchecksum && !server.debug_settings().skip_checksums;
+  return options;
+}
+
 ReadReport read_dataset(ByteSource& source, server::Server& server, const ReadOptions& options) {
   return DatasetReader(source, server, options).read();
 }

@@ -4,9 +4,12 @@
 #include <span>
 
 #include "server/command.h"
+#include "server/debug_subcommand.h"
 
 namespace latchkey::persist {
 
 std::span<const server::CommandRow> dump_rows();
+// DEBUG SET-SKIP-CHECKSUM-VALIDATION.
+std::span<const server::DebugSubcommand> dump_debug_subcommands();
 
 }  // namespace latchkey::persist

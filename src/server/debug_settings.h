@@ -12,6 +12,8 @@ struct DebugSettings {
   size_t quicklist_packed_threshold = 0;
   // SET-DISABLE-DENY-SCRIPTS: scripts may call commands that are denied to them.
   bool scripts_may_call_denied = false;
+  // SET-SKIP-CHECKSUM-VALIDATION: checksums of files and dumps are not looked at.
+  bool skip_checksums = false;
   // PFDEBUG SIMD: dense HyperLogLogs are merged eight registers at a time.
   bool merge_eight_registers = true;
 };
