@@ -295,19 +295,32 @@ ReadResult adopt_fields(RdbReader& reader, Listpack pack, Environment& environme
   return done(std::move(hash), loaded);
 }
 
+// Its values may be longer than those of listpacks are here.
+ReadResult read_zipmap(RdbReader& reader, Environment& environment, LoadedValue* loaded) {
+  constexpr char kDamaged[] = "Hash zipmap integrity check failed.";
+  std::string_view bytes;
+  Listpack pack;
+  if (!reader.string(&bytes)) return kFailed;
+  if (!append_zipmap(bytes, pack) || pack.size() % 2 != 0) return failed(reader, kDamaged);
+  if (pack.empty()) return kEmpty;
+  auto hash = std::make_unique<Hash>(environment);
+  for (auto at = pack.first(); at != Listpack::kNone; at = pack.next(at)) {
+    char field[Listpack::kScratch];
+    char value[Listpack::kScratch];
+    const std::string_view name = pack.get(at).text(field);
+    at = pack.next(at);
+    if (!hash->set(name, pack.get(at).text(value), Hash::kNoDeadline))
+      return failed(reader, kDamaged);
+  }
+  return done(std::move(hash), loaded);
+}
+
 ReadResult read_hash_packed(RdbReader& reader, RdbType type, Environment& environment,
                             LoadedValue* loaded) {
+  if (type == RdbType::kHashZipmap) return read_zipmap(reader, environment, loaded);
   Listpack pack;
-  bool is_read = false;
-  if (type == RdbType::kHashListpack) {
-    is_read = read_listpack(reader, &pack, "Hash");
-  } else if (type == RdbType::kHashZiplist) {
-    is_read = read_ziplist(reader, &pack, "Hash");
-  } else {
-    std::string_view bytes;
-    is_read = reader.string(&bytes) &&
-              (append_zipmap(bytes, pack) || reader.fail("Hash zipmap integrity check failed."));
-  }
+  const bool is_read = type == RdbType::kHashListpack ? read_listpack(reader, &pack, "Hash")
+                                                      : read_ziplist(reader, &pack, "Hash");
   return is_read ? adopt_fields(reader, std::move(pack), environment, loaded) : kFailed;
 }
 
