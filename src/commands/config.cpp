@@ -1,4 +1,5 @@
 // CONFIG GET, SET, REWRITE, RESETSTAT, HELP.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,14 @@ void config_get(CommandContext& ctx) {
   }
 }
 
+// Whether one of the directives, all of which are known, cannot be set while the dataset is loaded.
+bool must_wait(const Config& config, const std::vector<Config::NameAndValue>& pairs) {
+  const auto is_known = [&](const auto& pair) { return config.find(pair.first) != nullptr; };
+  const auto waits = [&](const auto& pair) { return config.waits_for_loading(pair.first); };
+  return std::all_of(pairs.begin(), pairs.end(), is_known) &&
+         std::any_of(pairs.begin(), pairs.end(), waits);
+}
+
 void config_set(CommandContext& ctx) {
   ArgReader arguments(ctx.args, kFirstArgument);
   if (arguments.left() % 2 != 0) return ctx.syntax_error();
@@ -39,6 +48,8 @@ void config_set(CommandContext& ctx) {
       .from_local_client = connection == nullptr || connection->peer_is_local(),
       .loading = (ctx.server.state() & kStateLoading) != 0,
   };
+  if (request.loading && must_wait(ctx.server.config(), pairs))
+    return ctx.reply.error("LOADING Redis is loading the dataset in memory");
   std::string error;
   if (!ctx.server.config().set(pairs, request, &error)) return ctx.reply.error("ERR " + error);
   ctx.reply.ok();
