@@ -13,6 +13,7 @@
 #include "commands/groups.h"
 #include "net/loop.h"
 #include "persist/check_rdb.h"
+#include "persist/persistence.h"
 #include "persist/rows.h"
 #include "script/engine.h"
 #include "script/rows.h"
@@ -92,11 +93,18 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   net::Loop loop;
   server::Server server(clock, config, log, &loop);
   commands::add_all(server.commands());
-  if (!server.commands().rename(values.rename_commands, &error))
-    return refuse_configuration(error, log);
   server.commands().add(script::script_rows());
   server.commands().add(persist::dump_rows());
+  server.add_debug_subcommands(persist::dump_debug_subcommands());
+  server.commands().add(persist::snapshot_rows());
+  if (!server.commands().rename(values.rename_commands, &error))
+    return refuse_configuration(error, log);
   server.set_scripts(std::make_shared<script::Engine>(server));
+  const auto persistence = std::make_shared<persist::Persistence>(
+      server, persist::ChildProcessParts{.oom_score = &oom_score, .show_title = [&](auto name) {
+                                           server::show_title(title, std::string(name), config);
+                                         }});
+  server.set_persistence(persistence);
   for (const std::string& problem : config.startup_problems()) log.warning(problem);
   if (!config.startup_problems().empty()) return 1;
   server.set_crash_reporter(&crash_reporter);
@@ -109,6 +117,9 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
     if (!pidfile.empty()) server::remove_pidfile(pidfile, log);
   });
   log.notice("Server initialized");
+  const auto loaded = persistence->loading().load_at_start();
+  if (loaded == persist::Loading::Result::kFailed) std::_Exit(1);
+  if (loaded == persist::Loading::Result::kStopped) std::_Exit(server.exit_code());
   if (values.port != 0) log.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log.notice("Ready to accept connections unix");
   supervision.ready();

@@ -46,4 +46,17 @@ bool write_file(const std::string& path, std::string_view text) {
   return text.empty();
 }
 
+bool sync_directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  // Some file systems cannot sync a directory, and say so.
+  const bool synced = fsync(descriptor) == 0 || errno == EINVAL || errno == EBADF;
+  const int error = errno;
+  close(descriptor);
+  errno = error;
+  return synced;
+}
+
 }  // namespace latchkey::base

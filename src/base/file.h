@@ -17,4 +17,8 @@ std::optional<std::string> read_all(int descriptor);
 // Makes the file hold `text`, not atomically and without syncing. False with errno set on failure.
 bool write_file(const std::string& path, std::string_view text);
 
+// Makes sure that a file that has been made, renamed or removed there is found so after a crash.
+// False with errno set.
+bool sync_directory_of(const std::string& path);
+
 }  // namespace latchkey::base

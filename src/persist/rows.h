@@ -11,5 +11,7 @@ namespace latchkey::persist {
 std::span<const server::CommandRow> dump_rows();
 // DEBUG SET-SKIP-CHECKSUM-VALIDATION.
 std::span<const server::DebugSubcommand> dump_debug_subcommands();
+std::span<const server::CommandRow> snapshot_rows();
+std::span<const server::DebugSubcommand> snapshot_debug_subcommands();
 
 }  // namespace latchkey::persist

@@ -38,6 +38,9 @@ constexpr int64_t kExpiryBudgetUs = 250;
 constexpr int64_t kLateExpiryBudgetUs = 1000;
 constexpr int64_t kLateExpiryUs = 60'000;
 
+// No count of effects.
+constexpr uint64_t kNothingSeen = UINT64_MAX;
+
 // Evictions between two glances at the clock.
 constexpr size_t kEvictionsPerGlance = 16;
 
@@ -315,6 +318,8 @@ void Server::tick() {
   memory_.refresh();
   stats_.peak_memory = std::max<uint64_t>(stats_.peak_memory, used_memory());
   clients_.look_after_some();
+  // Deadlines come not by commands only: a dataset may have been loaded.
+  effects_seen_ = kNothingSeen;
   for (const auto& task : tick_tasks_) task();
   before_wait();
   stats_.cron_ticks += base::CycleClock::ticks() - started;
@@ -326,7 +331,8 @@ void Server::propagate_removal(const store::Keyspace& keyspace, std::string_view
 
 bool Server::make_room() {
   const ConfigValues& values = settings();
-  if (values.maxmemory == 0 || used_memory() <= values.maxmemory) {
+  const bool loading = (state_ & kStateLoading) != 0;
+  if (values.maxmemory == 0 || used_memory() <= values.maxmemory || loading) {
     note_excess(false);
     return true;
   }

@@ -1,0 +1,158 @@
+#include "persist/loading.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "net/connection.h"
+#include "persist/byte_stream.h"
+#include "persist/rdb_file.h"
+#include "server/client.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+using namespace server;
+
+namespace {
+
+constexpr int64_t kMicroseconds = 1'000'000;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+  uint64_t size() const {
+    struct stat status {};
+    return fstat(number_, &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
+  }
+
+ private:
+  int number_;
+};
+
+}  // namespace
+
+void LoadingFigures::describe(int64_t now_us, PersistenceFigures* figures) const {
+  figures->keys_loaded = keys_loaded;
+  figures->keys_expired = keys_expired;
+  figures->loading_since_s = since_us / kMicroseconds;
+  figures->loading_total_bytes = total_bytes;
+  figures->loading_done_bytes = done_bytes;
+  figures->loading_dataset_memory = dataset_memory;
+  const int64_t elapsed_s = (now_us - since_us) / kMicroseconds;
+  // Before there is anything to count by it is said to take a second.
+  figures->loading_left_s = 1;
+  if (elapsed_s > 0 && done_bytes > 0) {
+    figures->loading_left_s = static_cast<int64_t>(static_cast<uint64_t>(elapsed_s) *
+                                                   (total_bytes - done_bytes) / done_bytes);
+  }
+}
+
+// --- While it is being loaded
+// ---------------------------------------------------------------------
+
+LoadingScope::LoadingScope(Server& server, LoadingFigures& figures, uint64_t total_bytes,
+                           Client* caller)
+    : server_(server),
+      figures_(figures),
+      caller_(caller),
+      expired_before_(server.environment().expired) {
+  figures_ = {};
+  figures_.since_us = server.clock().wall_us();
+  figures_.total_bytes = total_bytes;
+  server_.environment().expired = store::Environment::Expired::kShow;
+  server_.set_state(kStateLoading, true);
+  if (caller_ != nullptr && caller_->connection() != nullptr)
+    caller_->connection()->pause_reading();
+}
+
+LoadingScope::~LoadingScope() {
+  if (caller_ != nullptr && caller_->connection() != nullptr)
+    caller_->connection()->resume_reading();
+  server_.set_state(kStateLoading, false);
+  server_.environment().expired = expired_before_;
+}
+
+void LoadingScope::watch(ByteSource& source, uint64_t base) {
+  const auto every =
+      static_cast<uint64_t>(server_.settings().loading_process_events_interval_bytes);
+  if (every == 0) return;
+  source.on_progress(every, [this, base](uint64_t offset) { return serve_others(base + offset); });
+}
+
+bool LoadingScope::serve_others(uint64_t done_bytes) {
+  figures_.done_bytes = done_bytes;
+  net::Loop* loop = server_.loop();
+  if (loop == nullptr) return true;
+  server_.refresh_clock();
+  if (caller_ == nullptr) {
+    loop->run_once();
+  } else {
+    loop->run_nested();
+  }
+  server_.refresh_clock();
+  return !server_.stop_requested();
+}
+
+void LoadingScope::key_loaded(uint64_t keys) {
+  figures_.keys_loaded = keys;
+  const int delay_us = server_.settings().key_load_delay;
+  if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
+  if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
+}
+
+// --- Files
+// ----------------------------------------------------------------------------------------
+
+Loading::Result Loading::load_at_start() {
+  const int64_t started_us = server_.clock().monotonic_us();
+  base::Logger& log = server_.log();
+  const Result result = load_snapshot(server_.settings().dbfilename, {});
+  if (result == Result::kDone) {
+    const int64_t took_us = server_.clock().monotonic_us() - started_us;
+    log.logf(base::LogLevel::kNotice, "DB loaded from disk: %.3f seconds",
+             static_cast<double>(took_us) / kMicroseconds);
+  } else if (result == Result::kFailed) {
+    log.warning("Fatal error loading the DB, check server logs. Exiting.");
+  }
+  return result;
+}
+
+Loading::Result Loading::load_snapshot(const std::string& name, const FileOptions& options) {
+  base::Logger& log = server_.log();
+  const std::string path = server_.config().directory().path_of(name);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) {
+    if (errno == ENOENT) return Result::kNoFile;
+    log.logf(base::LogLevel::kWarning, "Fatal error: can't open the RDB file %s for reading: %s",
+             name.c_str(), strerror(errno));
+    return Result::kFailed;
+  }
+  LoadingScope scope(server_, figures_, file.size(), options.caller);
+  DescriptorSource source(file.number());
+  scope.watch(source);
+  ReadOptions how;
+  how.verify_checksum = server_.settings().rdbchecksum;
+  how.replace_existing = options.replace_existing;
+  how.after_key = [&scope](uint64_t keys) { scope.key_loaded(keys); };
+  const ReadReport report = read_dataset(source, server_, how);
+  figures_.keys_loaded = report.keys_loaded;
+  figures_.keys_expired = report.keys_expired;
+  figures_.done_bytes = source.offset();
+  if (report.ok) return Result::kDone;
+  if (source.error() == ByteSource::Error::kStopped) return Result::kStopped;
+  for (const std::string& error : report.errors) log.warning(error);
+  return Result::kFailed;
+}
+
+}  // namespace latchkey::persist

@@ -1,0 +1,89 @@
+// The dataset's way back from disk: at start, and for DEBUG RELOAD.
+//
+// While a dataset is being loaded clients are served all the same: LoadingScope takes a turn of the
+// loop every so many bytes, in which commands that need the dataset are refused with -LOADING.
+// Nothing expires meanwhile, and time goes on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "server/persistence_figures.h"
+#include "store/keyspace.h"
+
+namespace latchkey::server {
+class Client;
+class Server;
+}  // namespace latchkey::server
+
+namespace latchkey::persist {
+
+class ByteSource;
+
+// How far the loading that goes on has come, and what the last one found.
+struct LoadingFigures {
+  int64_t since_us = 0;  // Unix time
+  uint64_t total_bytes = 0;
+  uint64_t done_bytes = 0;
+  uint64_t dataset_memory = 0;  // when it was saved
+  uint64_t keys_loaded = 0;
+  uint64_t keys_expired = 0;
+
+  void describe(int64_t now_us, server::PersistenceFigures* figures) const;
+};
+
+// The state of loading, for as long as it lives.
+class LoadingScope {
+ public:
+  // `caller`: whose request has it loaded, and who is not served meanwhile; null at start.
+  LoadingScope(server::Server& server, LoadingFigures& figures, uint64_t total_bytes,
+               server::Client* caller);
+  ~LoadingScope();
+  LoadingScope(const LoadingScope&) = delete;
+  LoadingScope& operator=(const LoadingScope&) = delete;
+
+  // Has clients served whenever loading-process-events-interval-bytes more have been read, and
+  // `source` stopped when the server is to end. `base`: what other files have held before.
+  void watch(ByteSource& source, uint64_t base = 0);
+  // The same at one such point. False when the server is to end.
+  bool serve_others(uint64_t done_bytes);
+  // key-load-delay, for tests: to be called for each key.
+  void key_loaded(uint64_t keys);
+
+ private:
+  server::Server& server_;
+  LoadingFigures& figures_;
+  server::Client* caller_;
+  store::Environment::Expired expired_before_;
+};
+
+class Loading {
+ public:
+  explicit Loading(server::Server& server) : server_(server) {}
+
+  enum class Result : uint8_t {
+    kDone,
+    kNoFile,
+    kFailed,   // the log says why
+    kStopped,  // the server is to end
+  };
+
+  // What a server starts with: the one place that decides which files are read.
+  Result load_at_start();
+
+  struct FileOptions {
+    bool replace_existing = false;
+    server::Client* caller = nullptr;
+  };
+  // Adds what a snapshot holds to the databases. What has been read before a failure stays.
+  Result load_snapshot(const std::string& name, const FileOptions& options);
+
+  LoadingFigures& figures() { return figures_; }
+  const LoadingFigures& figures() const { return figures_; }
+
+ private:
+  server::Server& server_;
+  LoadingFigures figures_;
+};
+
+}  // namespace latchkey::persist

@@ -1,0 +1,30 @@
+// What a server's dataset is kept by, composed: the child that writes in the background, snapshots,
+// loading. One of a server (Server::set_persistence).
+#pragma once
+
+#include "persist/background_child.h"
+#include "persist/loading.h"
+#include "persist/snapshots.h"
+
+namespace latchkey::persist {
+
+class Persistence {
+ public:
+  // Hooks itself into the server, which must outlive it: ticks, INFO, SHUTDOWN, FLUSHALL, DEBUG.
+  Persistence(server::Server& server, ChildProcessParts parts);
+
+  BackgroundChild& child() { return child_; }
+  Snapshots& snapshots() { return snapshots_; }
+  Loading& loading() { return loading_; }
+
+ private:
+  void tick();
+  server::PersistenceFigures figures() const;
+
+  server::Server& server_;
+  BackgroundChild child_;
+  Snapshots snapshots_;
+  Loading loading_;
+};
+
+}  // namespace latchkey::persist

@@ -1,0 +1,108 @@
+// SAVE, BGSAVE, LASTSAVE, and DEBUG RELOAD.
+#include <limits>
+
+#include "persist/persistence.h"
+#include "persist/rows.h"
+#include "server/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+using namespace server;
+
+namespace {
+
+void save(CommandContext& ctx) {
+  ctx.server.persistence().snapshots().save_command(ctx);
+}
+
+void bgsave(CommandContext& ctx) {
+  ctx.server.persistence().snapshots().start_command(ctx);
+}
+
+void lastsave(CommandContext& ctx) {
+  ctx.server.persistence().snapshots().last_save_command(ctx);
+}
+
+void debug_reload(CommandContext& ctx) {
+  bool save_first = true;
+  bool empty_first = true;
+  Loading::FileOptions options{.replace_existing = false, .caller = &ctx.client};
+  for (ArgReader words(ctx.args, 2); words.more();) {
+    if (words.word("MERGE")) {
+      options.replace_existing = true;
+    } else if (words.word("NOFLUSH")) {
+      empty_first = false;
+    } else if (words.word("NOSAVE")) {
+      save_first = false;
+    } else {
+      return ctx.reply.error(
+          "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
+    }
+  }
+  Server& server = ctx.server;
+  if ((server.state() & kStateLoading) != 0)
+    return ctx.reply.error("LOADING Redis is loading the dataset in memory");
+  Persistence& persistence = server.persistence();
+  if (save_first && !persistence.snapshots().save()) return ctx.reply.error("ERR");
+  if (empty_first)
+    for (int i = 0; i < server.database_count(); ++i) server.database(i).clear(/*lazily=*/false);
+  const std::string& name = server.settings().dbfilename;
+  if (persistence.loading().load_snapshot(name, options) != Loading::Result::kDone)
+    return ctx.reply.error("ERR Error trying to load the RDB dump, check server logs.");
+  server.log().notice("DB reloaded by DEBUG RELOAD");
+  ctx.reply.ok();
+}
+
+constexpr DebugSubcommand kSnapshotDebugSubcommands[] = {
+    {"RELOAD", 0, std::numeric_limits<size_t>::max(), debug_reload,
+     "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
+     "Save the dataset, forget it and load it again; MERGE: over keys that are there."},
+};
+
+constexpr CommandRow kSnapshotRows[] = {
+    {"BGSAVE",
+     bgsave,
+     "[SCHEDULE]@3.2.2",
+     kAdmin | kNoScript | kNoAsyncLoading,
+     {},
+     0,
+     Group::kServer,
+     "1.0.0",
+     "O(1)",
+     "Asynchronously saves the database(s) to disk.",
+     {.history = "3.2.2 Added the `SCHEDULE` option."}},
+    {"LASTSAVE",
+     lastsave,
+     "",
+     kLoading | kStale | kFast,
+     {},
+     kAclAdmin | kAclDangerous,
+     Group::kServer,
+     "1.0.0",
+     "O(1)",
+     "Returns the Unix timestamp of the last successful save to disk.",
+     {.tips = "nondeterministic_output"}},
+    {"SAVE",
+     save,
+     "",
+     kAdmin | kNoScript | kNoAsyncLoading | kNoMulti,
+     {},
+     0,
+     Group::kServer,
+     "1.0.0",
+     "O(N) where N is the total number of keys in all databases",
+     "Synchronously saves the database(s) to disk."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> snapshot_rows() {
+  return kSnapshotRows;
+}
+
+std::span<const DebugSubcommand> snapshot_debug_subcommands() {
+  return kSnapshotDebugSubcommands;
+}
+
+}  // namespace latchkey::persist

@@ -1,0 +1,102 @@
+#include "persist/snapshot_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/file.h"
+#include "persist/background_child.h"
+#include "persist/rdb_file.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+std::string root_directory(server::Server& server) {
+  const std::string current = server.config().directory().current();
+  return current.empty() ? "unknown" : current;
+}
+
+// rdb-key-save-delay: microseconds; a negative one means a short pause after one key in so many.
+void pause_for_tests(int delay_us, uint64_t keys) {
+  if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
+  if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
+}
+
+WriteOptions options_of(server::Server& server, ChildProgress* progress) {
+  WriteOptions options = write_options(server);
+  const int delay_us = server.settings().rdb_key_save_delay;
+  if (progress != nullptr && delay_us > 0) progress->expect_slow_keys();
+  if (progress == nullptr && delay_us == 0) return options;
+  options.after_key = [progress, delay_us](uint64_t keys) {
+    if (progress != nullptr) progress->key_written();
+    if (delay_us != 0) pause_for_tests(delay_us, keys);
+    return true;
+  };
+  return options;
+}
+
+// The step that failed, or null; errno says why.
+const char* write_file(server::Server& server, int descriptor, ChildProgress* progress) {
+  const bool sync_on_the_way = server.settings().rdb_save_incremental_fsync;
+  DescriptorSink sink(descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
+  if (!write_dataset(sink, server, options_of(server, progress))) {
+    errno = sink.error();
+    return "rdbSaveRio";
+  }
+  return fsync(descriptor) == 0 ? nullptr : "fsync";
+}
+
+}  // namespace
+
+std::string temporary_snapshot(server::Server& server, pid_t pid) {
+  return server.config().directory().path_of("temp-" + std::to_string(pid) + ".rdb");
+}
+
+void remove_temporary_snapshot(server::Server& server, pid_t pid) {
+  unlink(temporary_snapshot(server, pid).c_str());
+}
+
+bool write_snapshot(server::Server& server, const std::string& name, ChildProgress* progress) {
+  base::Logger& log = server.log();
+  const std::string place = server.config().directory().path_of(name);
+  const std::string temporary = temporary_snapshot(server, getpid());
+  const char* shown = temporary.c_str() + temporary.rfind('/') + 1;
+  const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) {
+    log.logf(base::LogLevel::kWarning,
+             "Failed opening the temp RDB file %s (in server root dir %s) for saving: %s", shown,
+             root_directory(server).c_str(), strerror(errno));
+    return false;
+  }
+  const char* failed = write_file(server, descriptor, progress);
+  const int error = errno;
+  if (close(descriptor) != 0 && failed == nullptr) failed = "fclose";
+  if (failed != nullptr) {
+    log.logf(base::LogLevel::kWarning, "Write error while saving DB to the disk(%s): %s", failed,
+             strerror(error));
+    unlink(temporary.c_str());
+    return false;
+  }
+  if (rename(temporary.c_str(), place.c_str()) != 0) {
+    log.logf(base::LogLevel::kWarning,
+             "Error moving temp DB file %s on the final destination %s (in server root dir %s): %s",
+             shown, name.c_str(), root_directory(server).c_str(), strerror(errno));
+    unlink(temporary.c_str());
+    return false;
+  }
+  if (!base::sync_directory_of(place)) {
+    log.logf(base::LogLevel::kWarning, "Write error while saving DB to the disk(%s): %s",
+             "fsyncFileDir", strerror(errno));
+    return false;
+  }
+  log.notice("DB saved on disk");
+  return true;
+}
+
+}  // namespace latchkey::persist
