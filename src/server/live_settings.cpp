@@ -65,7 +65,7 @@ void register_process_settings(Server& server, const ProcessParts& parts) {
   config.on_change({"oom-score-adj", "oom-score-adj-values"}, [&server, parts](std::string* error) {
     if (parts.oom_score->apply(server.settings(), OomScore::Role::kMaster, server.log()))
       return true;
-    *error = "Failed to apply new oom_score_adj configuration, check server logs.";
+    *error = "Failed to set current oom_score_adj. Check server logs.";
     return false;
   });
   config.on_change({"proc-title-template"}, [&config, parts](std::string* error) {

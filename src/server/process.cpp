@@ -218,9 +218,8 @@ bool grow_room_for_clients(uint32_t maxclients, std::string* error) {
 
 // ---- The kernel
 
-OomScore::OomScore() : inherited_(parse_int(first_line(kOomScoreFile)).value_or(0)) {}
-
 bool OomScore::apply(const ConfigValues& values, Role role, base::Logger& logger) {
+  if (!changed_) inherited_ = parse_int(first_line(kOomScoreFile)).value_or(0);
   int score = inherited_;
   if (values.oom_score_adj == OomScoreAdj::kNo) {
     if (!changed_) return true;

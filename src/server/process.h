@@ -72,10 +72,8 @@ class OomScore {
  public:
   enum class Role { kMaster, kReplica, kBackgroundChild };
 
-  // Remembers the score the process came with, which relative values count from.
-  OomScore();
-
-  // False after a line in the log when the kernel refuses.
+  // Relative values count from the score that the process had before the first change; it gets that
+  // back when oom-score-adj is switched off. False after a line in the log when the kernel refuses.
   bool apply(const ConfigValues& values, Role role, base::Logger& logger);
 
  private:
