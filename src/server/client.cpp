@@ -36,6 +36,7 @@ resp::OutputBuffer& Client::push_out() {
 }
 
 void Client::flush_soon() {
+  server.client_eviction().touch(*this);
   if (connection_ == nullptr || flush_scheduled_) return;
   flush_scheduled_ = true;
   server.clients().schedule_flush(*this);
@@ -83,6 +84,7 @@ void Client::resume_soon() {
 }
 
 size_t Client::on_input(std::span<char> bytes) {
+  server.client_eviction().touch(*this);
   return server.pump().process(*this, bytes);
 }
 
@@ -94,6 +96,7 @@ void Client::on_end_of_input() {
 }
 
 void Client::on_flushed() {
+  server.client_eviction().touch(*this);
   if (has(kClientCloseAfterReply)) close();
 }
 

@@ -98,6 +98,9 @@ class Client final : public net::ConnectionHandler {
   Command* last_command = nullptr;
   uint64_t total_commands = 0;
   int64_t soft_limit_since_ms = 0;  // when output passed the soft limit, or 0
+  // Kept by ClientEviction: bytes as last measured, and whether they may have changed since.
+  size_t measured_memory = 0;
+  bool memory_touched = false;
 
   // --- The way in and out -----------------------------------------------------------------------
   resp::ReplyBuilder reply;

@@ -100,6 +100,7 @@ size_t memory_usage(Client& client) {
   size_t bytes = sizeof(Client) + client.name.capacity() + client.library_name.capacity() +
                  client.library_version.capacity();
   if (client.transaction != nullptr) bytes += client.transaction->memory_usage;
+  bytes += client.server.watches().memory_of(client) + PubSub::memory_of(client);
   const net::Connection* connection = client.connection();
   if (connection == nullptr) return bytes + client.out().memory_usage();
   return bytes + net::Connection::own_memory() + connection->input_memory() +

@@ -13,6 +13,7 @@ Client& ClientRegistry::add(net::Connection* connection) {
   auto client = std::make_unique<Client>(server_, id, connection);
   Client& added = *client;
   clients_.emplace_hint(clients_.end(), id, std::move(client));
+  server_.client_eviction().touch(added);
   return added;
 }
 
@@ -23,6 +24,7 @@ Client& ClientRegistry::add_internal() {
 void ClientRegistry::remove(Client& client) {
   const auto it = clients_.find(client.id);
   if (it == clients_.end()) return;
+  server_.client_eviction().forget(client);
   removed_.push_back(std::move(it->second));
   clients_.erase(it);
 }
@@ -109,6 +111,7 @@ void ClientRegistry::look_after(Client& client) {
     return;
   }
   connection.trim_input(idle_ms > kIdleMs);
+  server_.client_eviction().touch(client);
   enforce_output_limit(client);
 }
 

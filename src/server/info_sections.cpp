@@ -266,7 +266,7 @@ void stats_section(InfoText& text, Server& server) {
   text.field("expired_time_cap_reached_count", stats.expiry_cap_reached);
   text.field("expire_cycle_cpu_milliseconds", cycles.to_us(stats.expiry_ticks) / 1000);
   text.field("evicted_keys", stats.evicted_keys);
-  text.field("evicted_clients", 0);
+  text.field("evicted_clients", stats.evicted_clients);
   text.field("evicted_scripts", server.script_figures().evicted_scripts);
   text.field("total_eviction_exceeded_time", stats.eviction_exceeded_us / 1000);
   text.field("current_eviction_exceeded_time", server.current_excess_us() / 1000);

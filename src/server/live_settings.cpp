@@ -27,16 +27,6 @@ void refuse_what_is_missing(Server& server) {
     *error = "Unable to update TLS configuration. Check server logs.";
     return false;
   });
-  config.on_change({"watchdog-period"}, [&server](std::string* error) {
-    if (server.settings().watchdog_period == 0) return true;
-    *error = "This server has no software watchdog: watchdog-period stays 0.";
-    return false;
-  });
-  config.on_change({"maxmemory-clients"}, [&server](std::string* error) {
-    if (server.settings().maxmemory_clients == 0) return true;
-    *error = "This server does not evict clients: maxmemory-clients stays 0.";
-    return false;
-  });
   config.on_change({"activedefrag"}, [&server](std::string* error) {
     if (!server.settings().activedefrag) return true;
     *error =

@@ -37,6 +37,16 @@ bool Subscriptions::empty() const {
                      [](const auto& of_kind) { return of_kind.empty(); });
 }
 
+namespace {
+
+// What a subscription takes: the topic's name, the place in its list, and the place's own place.
+size_t bytes_of_subscription(std::string_view name) {
+  constexpr size_t kNode = 4 * sizeof(void*);
+  return name.size() + sizeof(Client*) + kNode;
+}
+
+}  // namespace
+
 PubSub::Topics PubSub::make_topics() const {
   return Topics(0, Hash{&server_.environment().secret});
 }
@@ -49,6 +59,7 @@ void PubSub::subscribe(Client& client, TopicKind kind, std::string_view name) {
   auto& places = client.subscriptions->places[static_cast<size_t>(kind)];
   if (!places.emplace(&*it, it->second.size()).second) return;
   it->second.push_back(&client);
+  client.subscriptions->bytes += bytes_of_subscription(name);
   client.set(kClientSubscribed);
 }
 
@@ -84,6 +95,7 @@ void PubSub::leave(Client& client, TopicKind kind, Topic& topic) {
   listeners.back()->subscriptions->places[of_kind][&topic] = mine->second;
   listeners.pop_back();
   places.erase(mine);
+  client.subscriptions->bytes -= bytes_of_subscription(topic.first);
   if (listeners.empty()) topics_[of_kind].erase(topics_[of_kind].find(topic.first));
 }
 
@@ -98,6 +110,10 @@ std::vector<std::string> PubSub::subscriptions(const Client& client, TopicKind k
 size_t PubSub::count(const Client& client, TopicKind kind) {
   if (client.subscriptions == nullptr) return 0;
   return client.subscriptions->places[static_cast<size_t>(kind)].size();
+}
+
+size_t PubSub::memory_of(const Client& client) {
+  return client.subscriptions == nullptr ? 0 : client.subscriptions->bytes;
 }
 
 size_t PubSub::listeners(TopicKind kind, std::string_view name) const {

@@ -45,6 +45,8 @@ class PubSub {
   // What the client listens to; how much of it.
   std::vector<std::string> subscriptions(const Client& client, TopicKind kind) const;
   static size_t count(const Client& client, TopicKind kind);
+  // Bytes that its subscriptions take, about; a name counts for each who listens to it.
+  static size_t memory_of(const Client& client);
 
   // Sends the message to those who listen to the channel, then for each pattern that matches it to
   // those who listen to that. Returns how many were sent: a client counts once for each of its
@@ -89,6 +91,7 @@ class PubSub {
 // to them.
 struct Subscriptions {
   std::array<std::unordered_map<PubSub::Topic*, size_t>, kTopicKinds> places;
+  size_t bytes = 0;
   bool empty() const;
 };
 

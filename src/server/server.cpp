@@ -121,6 +121,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       loop_(loop),
       propagation_([this](bool wanted) { environment_.name_expired_elements = wanted; }),
       expiry_notifier_(std::make_unique<ExpiryNotifier>(*this)),
+      client_eviction_(*this),
       clients_(*this),
       watches_(std::make_unique<WatchRegistry>(*this)),
       pauses_(std::make_unique<PauseControl>(*this)),
@@ -275,8 +276,10 @@ void Server::before_wait() {
   clients_.run_scheduled();
   for (const auto& task : turn_end_tasks_) task();
   if (loop_ != nullptr && loop_->holds_output()) loop_->release_output();
-  // In a nested turn somebody up the stack may still hold a client that has gone.
-  if (loop_ == nullptr || !loop_->nested()) clients_.free_removed();
+  // In a nested turn somebody up the stack may still hold a client.
+  if (loop_ != nullptr && loop_->nested()) return;
+  client_eviction_.enforce();
+  clients_.free_removed();
 }
 
 bool Server::expire_some() {

@@ -16,6 +16,7 @@
 #include "base/cycle_clock.h"
 #include "base/log.h"
 #include "net/loop.h"
+#include "server/client_eviction.h"
 #include "server/client_registry.h"
 #include "server/command_table.h"
 #include "server/config.h"
@@ -91,6 +92,7 @@ class Server {
   Dispatcher& dispatcher() { return *dispatcher_; }
   RequestPump& pump() { return *pump_; }
   ClientRegistry& clients() { return clients_; }
+  ClientEviction& client_eviction() { return client_eviction_; }
   Effects& effects() { return effects_; }
   Propagation& propagation() { return propagation_; }
   WatchRegistry& watches() { return *watches_; }
@@ -263,6 +265,7 @@ class Server {
   Effects effects_;
   Stats stats_;
   MemoryMeter memory_;
+  ClientEviction client_eviction_;
   ClientRegistry clients_;
   std::unique_ptr<WatchRegistry> watches_;
   std::unique_ptr<PauseControl> pauses_;

@@ -56,6 +56,7 @@ struct Stats {
   uint64_t unexpected_error_replies = 0;
   uint64_t denied_auth = 0;  // AUTH with a wrong name or password
   uint64_t evicted_keys = 0;
+  uint64_t evicted_clients = 0;
   uint64_t query_buffer_limit_disconnections = 0;
   uint64_t output_buffer_limit_disconnections = 0;
   // Ticks of base::CycleClock: in commands (nested ones are part of theirs), in the server's own

@@ -26,14 +26,17 @@ void WatchRegistry::watch(Client& client, std::string_view key) {
   }
   watchers.push_back({&client, is_past_deadline(server_.database(client.database), key)});
   if (by_client_.empty()) server_.effects().add(*this);
-  by_client_[client.id].push_back(std::move(place));
+  Watched& mine = by_client_[client.id];
+  // The key stands in both tables.
+  mine.bytes += 2 * (sizeof(Place) + key.size()) + sizeof(Watcher);
+  mine.places.push_back(std::move(place));
 }
 
 void WatchRegistry::unwatch_all(Client& client) {
   client.watched_key_changed = false;
   const auto mine = by_client_.find(client.id);
   if (mine == by_client_.end()) return;
-  for (const Place& place : mine->second) {
+  for (const Place& place : mine->second.places) {
     const auto it = by_key_.find(place);
     std::erase_if(it->second, [&](const Watcher& watcher) { return watcher.client == &client; });
     if (it->second.empty()) by_key_.erase(it);
@@ -44,13 +47,19 @@ void WatchRegistry::unwatch_all(Client& client) {
 
 size_t WatchRegistry::watched_by(const Client& client) const {
   const auto mine = by_client_.find(client.id);
-  return mine == by_client_.end() ? 0 : mine->second.size();
+  return mine == by_client_.end() ? 0 : mine->second.places.size();
+}
+
+size_t WatchRegistry::memory_of(const Client& client) const {
+  const auto mine = by_client_.find(client.id);
+  return mine == by_client_.end() ? 0 : mine->second.bytes;
 }
 
 bool WatchRegistry::any_expired(const Client& client) const {
   const auto mine = by_client_.find(client.id);
   if (mine == by_client_.end()) return false;
-  return std::any_of(mine->second.begin(), mine->second.end(), [&](const Place& place) {
+  const std::vector<Place>& places = mine->second.places;
+  return std::any_of(places.begin(), places.end(), [&](const Place& place) {
     if (!is_past_deadline(server_.database(place.database), place.key)) return false;
     const auto& watchers = by_key_.at(place);
     return std::none_of(watchers.begin(), watchers.end(), [&](const Watcher& watcher) {

@@ -26,6 +26,8 @@ class WatchRegistry final : public ChangeListener {
   void unwatch_all(Client& client);
   // Keys that the client watches.
   size_t watched_by(const Client& client) const;
+  // Bytes that these take, about.
+  size_t memory_of(const Client& client) const;
   size_t watching_clients() const { return by_client_.size(); }
   size_t watched_keys() const { return by_key_.size(); }
   // True when a watched key's time has come since it was watched, even if nobody has looked at it.
@@ -53,9 +55,14 @@ class WatchRegistry final : public ChangeListener {
     bool was_expired;  // past its deadline already when it was watched: its removal is no change
   };
 
+  struct Watched {
+    std::vector<Place> places;
+    size_t bytes = 0;
+  };
+
   Server& server_;
   std::unordered_map<Place, std::vector<Watcher>, Hash> by_key_;
-  std::unordered_map<uint64_t, std::vector<Place>> by_client_;
+  std::unordered_map<uint64_t, Watched> by_client_;
 };
 
 }  // namespace latchkey::server
