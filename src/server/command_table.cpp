@@ -242,7 +242,8 @@ Command* CommandTable::find_full_name(std::string_view full_name) const {
 bool CommandTable::rename(std::string_view name, std::string_view new_name) {
   Command* const command = find(name);
   if (command == nullptr) return false;
-  if (!new_name.empty() && find(new_name) != nullptr) return false;
+  const Command* const holder = find(new_name);
+  if (holder != nullptr && holder != command) return false;
   command->called = base::lower_case(new_name);
   if (new_name.empty()) std::erase(commands_, command);
   rebuild_slots();
