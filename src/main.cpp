@@ -60,6 +60,19 @@ void log_start(base::Logger& log, const server::Config& config, bool configured)
   server::show_logo(config.values(), log);
 }
 
+// False when the locale that was asked for is not there. One that only the environment names may be
+// unknown to this machine.
+bool choose_collation(server::Server& server) {
+  const std::string& locale = server.settings().locale_collate;
+  if (server.set_collation(locale)) return true;
+  if (!locale.empty()) {
+    server.log().warning("Failed to configure LOCALE for invalid locale name.");
+    return false;
+  }
+  server.log().warning("The environment's locale is not known here: SORT ALPHA compares bytes.");
+  return true;
+}
+
 int serve(const CommandLine& line, const std::string& program, server::ProcessTitle& title) {
   base::Logger log;
   server::Config config;
@@ -92,6 +105,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   base::SystemClock clock;
   net::Loop loop;
   server::Server server(clock, config, log, &loop);
+  if (!choose_collation(server)) return 1;
   commands::add_all(server.commands());
   server.commands().add(script::script_rows());
   server.commands().add(persist::dump_rows());

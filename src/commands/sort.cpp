@@ -4,16 +4,19 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/collation.h"
 #include "commands/groups.h"
 #include "commands/hash_fields.h"
 #include "commands/typed_key.h"
 #include "server/client.h"
 #include "server/command_context.h"
+#include "server/server.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
 #include "store/value/set.h"
@@ -147,10 +150,10 @@ class Elements {
   std::vector<Element> all;
 
   void add(std::string_view text) { all.push_back({keep(text), 0, std::nullopt}); }
+  // A copy, with a NUL behind it.
   std::string_view keep(std::string_view text) {
-    if (text.empty()) return {};
-    auto* bytes = static_cast<char*>(memory_.allocate(text.size(), 1));
-    std::copy(text.begin(), text.end(), bytes);
+    auto* bytes = static_cast<char*>(memory_.allocate(text.size() + 1, 1));
+    *std::copy(text.begin(), text.end(), bytes) = '\0';
     return {bytes, text.size()};
   }
 
@@ -195,17 +198,20 @@ void load(const KeyRef& ref, const SortRequest& request, Elements& elements) {
     value_of<Set>(ref).for_each([&](std::string_view member) { elements.add(member); });
   } else {
     const size_t first = from_behind ? size - range.end : range.first;
-    value_of<SortedSet>(ref).for_each(
-        {first, range.count()}, from_behind,
-        [&](std::string_view member, double) { elements.add(member); });
+    SortedSet& set = value_of<SortedSet>(ref);
+    // Sorting one makes it a large one for good: OBJECT ENCODING shows so in the reference too.
+    set.expect(std::numeric_limits<size_t>::max());
+    set.for_each({first, range.count()}, from_behind,
+                 [&](std::string_view member, double) { elements.add(member); });
   }
 }
 
 // --- Sorting ------------------------------------------------------------------------------------
 
-// A text as a number to sort by. Nothing at all is 0, and what is too large or too small for a
-// double is infinite or 0. False for what is no number.
+// A text, up to its first NUL, as a number to sort by. Nothing at all is 0, and what is too large or
+// too small for a double is infinite or 0. False for what is no number.
 bool parse_weight(std::string_view text, double* number) {
+  text = text.substr(0, text.find('\0'));
   *number = 0;
   if (text.empty()) return true;
   if (text.front() == '+') {
@@ -236,26 +242,45 @@ bool weigh(CommandContext& ctx, SortRequest& request, Elements& elements) {
   return all_numbers;
 }
 
-// Below 0, 0 or above 0 as the first goes before, with or behind the second.
-int compare(const Element& first, const Element& second, const SortRequest& request) {
-  if (!request.alphabetic) {
-    if (first.number != second.number) return first.number < second.number ? -1 : 1;
-    return first.text.compare(second.text);
+// The order of the elements: below 0, 0 or above 0 as one goes before, with or behind another.
+class Order {
+ public:
+  // What is stored must not depend on this server's language.
+  Order(const SortRequest& request, const base::Collation& collation)
+      : request_(request), collation_(request.stores ? nullptr : &collation) {}
+
+  int compare(const Element& first, const Element& second) const {
+    if (!request_.alphabetic) {
+      if (first.number != second.number) return first.number < second.number ? -1 : 1;
+      return first.text.compare(second.text);
+    }
+    if (!request_.by) return compare_texts(first.text, second.text);
+    // Those without a weight come first.
+    if (!first.weight || !second.weight)
+      return static_cast<int>(first.weight.has_value()) -
+             static_cast<int>(second.weight.has_value());
+    return compare_texts(*first.weight, *second.weight);
   }
-  if (!request.by) return first.text.compare(second.text);
-  // Those without a weight come first.
-  if (!first.weight || !second.weight)
-    return static_cast<int>(first.weight.has_value()) - static_cast<int>(second.weight.has_value());
-  return first.weight->compare(*second.weight);
-}
+
+ private:
+  // Texts from Elements::keep(), which NULs end.
+  int compare_texts(std::string_view first, std::string_view second) const {
+    if (collation_ == nullptr) return first.compare(second);
+    return collation_->compare(first.data(), second.data());
+  }
+
+  const SortRequest& request_;
+  const base::Collation* collation_;  // null: by bytes
+};
 
 // Puts those elements that belong into the range there, in order; equal ones stay as they came.
-void sort_range(const SortRequest& request, Range range, std::vector<Element>& elements) {
+void sort_range(const SortRequest& request, const Order& asked, Range range,
+                std::vector<Element>& elements) {
   std::vector<uint32_t> order;
   order.reserve(elements.size());
   for (size_t i = 0; i < elements.size(); ++i) order.push_back(static_cast<uint32_t>(i));
   const auto before = [&](uint32_t left, uint32_t right) {
-    const int result = compare(elements[left], elements[right], request);
+    const int result = asked.compare(elements[left], elements[right]);
     if (result == 0) return left < right;
     return request.descending ? result > 0 : result < 0;
   };
@@ -332,7 +357,7 @@ void sort_key(CommandContext& ctx, bool may_store) {
   if (!request.as_they_are) {
     if (!weigh(ctx, request, elements))
       return ctx.reply.error("ERR One or more scores can't be converted into double");
-    sort_range(request, range, elements.all);
+    sort_range(request, Order(request, ctx.server.collation()), range, elements.all);
   } else if (is_set) {
     elements.all.erase(elements.all.begin(),
                        elements.all.begin() + static_cast<ptrdiff_t>(range.first));

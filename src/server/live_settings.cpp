@@ -83,6 +83,11 @@ void register_live_settings(Server& server) {
     }
     return true;
   });
+  config.on_change({"locale-collate"}, [&server](std::string* error) {
+    if (server.set_collation(server.settings().locale_collate)) return true;
+    *error = "Invalid locale name";
+    return false;
+  });
   config.on_change({"hz"}, [&server](std::string*) {
     server.start_ticking();
     return true;

@@ -215,6 +215,13 @@ void Server::apply_settings() {
   set_state(kStateFewReplicas, values.min_replicas_to_write > 0 && values.min_replicas_max_lag > 0);
 }
 
+bool Server::set_collation(const std::string& locale) {
+  auto collation = base::Collation::named(locale);
+  if (!collation) return false;
+  collation_ = std::move(*collation);
+  return true;
+}
+
 void Server::refresh_clock() {
   now_us_ = clock_.wall_us();
   environment_.now_ms = now_us_ / 1000;

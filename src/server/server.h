@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/collation.h"
 #include "base/cycle_clock.h"
 #include "base/log.h"
 #include "net/loop.h"
@@ -199,6 +200,11 @@ class Server {
   size_t used_memory() const { return memory_.used(); }
   size_t startup_memory() const { return startup_memory_; }
 
+  // The order of texts for SORT ... ALPHA; by bytes until it is set.
+  const base::Collation& collation() const { return collation_; }
+  // Takes that of a locale (Collation::named). False when the system does not know it.
+  bool set_collation(const std::string& locale);
+
   // Who changes them calls apply_settings().
   DebugSettings& debug_settings() { return debug_settings_; }
   // Subcommands of DEBUG from layers above.
@@ -313,6 +319,7 @@ class Server {
   std::function<PersistenceFigures()> persistence_figures_;
   std::unique_ptr<Shutdown> shutdown_;
   DebugSettings debug_settings_;
+  base::Collation collation_;
   CrashReporter* crash_reporter_ = nullptr;
 };
 

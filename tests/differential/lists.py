@@ -25,9 +25,10 @@ COMMANDS = [
     call("LMOVE <list> <list> (LEFT|RIGHT) (LEFT|RIGHT)"),
     call("RPOPLPUSH <list> <list>"),
     call("LMPOP <counted_lists> (LEFT|RIGHT|<word>) [COUNT <pops>]"),
-    # What is not stored the reference puts in the locale's order, in which texts of NULs are alike, and a sorted set that is
-    # sorted changes its encoding there: neither is generated.
-    call("SORT <list> ALPHA [DESC] STORE <list>"),
+    call("SORT <list> [BY <sort_pattern>] [LIMIT <index> <index>] (GET <sort_pattern>|ASC|DESC)+"),
+    call("SORT <list> [BY <sort_pattern>] (GET <sort_pattern>|ASC|DESC|ALPHA)+"),
+    call("SORT <list> ALPHA [DESC] [LIMIT <index> <index>] STORE <list>"),
+    call("SORT_RO <list> ALPHA [DESC]"),
 ]
 
 BLOCKING = [

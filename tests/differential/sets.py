@@ -33,6 +33,9 @@ COMMANDS = [
     unordered("SSCAN <set> 0 [COUNT 100000] [MATCH <pattern>]", "scan_step"),
     unordered("SSCAN <set> <int> (MATCH <pattern>|COUNT <pops>|<word>)+", "cursor_and_any"),
     call("SORT <set> ALPHA [DESC] [LIMIT <index> <index>] STORE <set>"),
+    # To the language's order texts are alike up to the first NUL: then they stand as the hash table has them.
+    call("SORT <set> ALPHA [DESC]", "any_order"),
+    call("SORT <set> [BY <weights>] [LIMIT <index> <index>] [GET <sort_pattern>] [DESC]"),
 ]
 
 ROWS = COMMANDS + shared("set")

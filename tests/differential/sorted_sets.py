@@ -75,6 +75,9 @@ ALGEBRA = [
     *each("ZINTERCARD", " <counted_zsets> [LIMIT <pops>]"),
     # Plain sets take part too.
     call("SADD <set> <element>+"),
+    call("SORT <zset> ALPHA [DESC]", "any_order"),
+    call("SORT <zset> ALPHA [DESC] [LIMIT <index> <index>] STORE <list>"),
+    call("SORT <zset> BY nosort [DESC] [LIMIT <index> <index>] [GET #] [STORE <list>]"),
 ]
 
 BLOCKING = [

@@ -407,6 +407,8 @@ KINDS = {
     "counted_zsets": counted(either_set),
     "counted_fields": counted(element),
     "counted_pairs": counted_pairs,
+    "sort_pattern": choose("k*", "*", "h0->*", "h*->a", "nosort", "#", "l*", "nosuch_*", "*->", "->*"),
+    "weights": choose("k*", "*", "h0->*", "h*->a", "#*", "l*", "nosuch_*", "*->", "->*"),
     "weighted_zsets": weighted_zsets,
     "key": key,
     "missing": choose("nosuchkey", "neverset"),

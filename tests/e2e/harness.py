@@ -179,9 +179,11 @@ def free_port():
 
 
 class Server:
-    """A running server. `options` are directives of the configuration file; values with several words are lists."""
+    """A running server. `options` are directives of the configuration file; values with several words are lists. `environment`
+    is added to that of this process."""
 
-    def __init__(self, program=None, port=None, **options):
+    def __init__(self, program=None, port=None, environment=None, **options):
+        self.environment = {**os.environ, **(environment or {})}
         self.program = program or os.environ["LATCHKEY_SERVER"]
         self.directory = tempfile.mkdtemp(prefix="latchkey-e2e-")
         self.port = free_port() if port is None else port
@@ -197,7 +199,7 @@ class Server:
             command.append("--" + name)
             command += [str(word) for word in value] if isinstance(value, (list, tuple)) else [str(value)]
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.directory)
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.directory, env=self.environment)
         deadline = time.monotonic() + START_TIMEOUT_S
         while True:
             try:

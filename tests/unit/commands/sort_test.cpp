@@ -31,6 +31,21 @@ TEST_CASE("SORT orders numbers, both ways", "[sort]") {
   CHECK(client.run("SORT missing") == bulks({}));
 }
 
+TEST_CASE("A sorted set that is sorted is a large one from then on", "[sort]") {
+  SortServer server;
+  TestClient client(server);
+  for (const char* sort : {"SORT zset", "SORT_RO zset", "SORT zset BY nosort LIMIT 0 0",
+                           "SORT zset ALPHA STORE list"}) {
+    client.run("DEL zset");
+    client.run("ZADD zset 2 1 1 2");
+    INFO(sort);
+    CHECK(client.run("OBJECT ENCODING zset") == bulk("listpack"));
+    client.run(sort);
+    CHECK(client.run("OBJECT ENCODING zset") == bulk("skiplist"));
+    CHECK(client.run("ZRANK zset 1") == integer(1));
+  }
+}
+
 TEST_CASE("SORT removes the fields past their deadline that it comes by", "[sort]") {
   SortServer server;
   TestClient client(server);
@@ -53,6 +68,15 @@ TEST_CASE("SORT refuses what is no number, and what cannot be sorted", "[sort]")
     INFO(word);
     CHECK(client.run("SORT list") == error(kNoNumber));
   }
+}
+
+TEST_CASE("SORT reads a number up to the first NUL", "[sort]") {
+  SortServer server;
+  TestClient client(server);
+  const std::string twelve("12\0abc", 6);
+  const std::string none("\0", 1);
+  client.run_words({"RPUSH", "list", twelve, "5", none});
+  CHECK(client.run("SORT list") == bulks({none, "5", twelve}));
 }
 
 TEST_CASE("SORT takes nothing at all for 0, and numbers beyond a double for infinite", "[sort]") {
