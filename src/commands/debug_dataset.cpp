@@ -152,7 +152,7 @@ void print(const std::string& text) {
 }
 
 // The nodes of a quicklist, as the end of what DEBUG OBJECT says.
-std::string node_figures(const store::List& list, const store::ValueLimits& limits) {
+std::string node_figures(const store::List& list) {
   const store::Quicklist& chain = list.quicklist();
   size_t bytes = 0;
   for (const store::Quicklist::Node* node = chain.first_node(); node != nullptr; node = node->next)
@@ -161,7 +161,7 @@ std::string node_figures(const store::List& list, const store::ValueLimits& limi
   std::snprintf(text, sizeof(text),
                 " ql_nodes:%zu ql_avg_node:%.2f ql_listpack_max:%d ql_compressed:%d "
                 "ql_uncompressed_size:%zu",
-                chain.nodes(), ratio(chain.size(), chain.nodes()), limits.list_max_listpack_size,
+                chain.nodes(), ratio(chain.size(), chain.nodes()), chain.fill(),
                 chain.depth() != 0 ? 1 : 0, bytes);
   return text;
 }
@@ -271,9 +271,8 @@ void debug_object(CommandContext& ctx) {
                 static_cast<const void*>(&*ref), std::string(ref->encoding_name()).c_str(), length,
                 ref->access(), environment.use_lfu ? 0 : idle);
   const bool is_quicklist = ref->encoding_name() == "quicklist";
-  ctx.reply.status(text + (is_quicklist
-                               ? node_figures(value_of<store::List>(ref), environment.limits)
-                               : std::string()));
+  ctx.reply.status(text +
+                   (is_quicklist ? node_figures(value_of<store::List>(ref)) : std::string()));
 }
 
 void debug_sdslen(CommandContext& ctx) {

@@ -338,8 +338,7 @@ class Settings:
 
     def change(self, rng):
         """Words that change one of them."""
-        # A long list of the reference keeps the setting of the time when it became one; ours follows the change.
-        names = set(THRESHOLDS) - {b"list-max-listpack-size"}
+        names = set(THRESHOLDS)
         if self.scatter:
             names -= {b"set-max-intset-entries", b"set-max-listpack-entries"}
         name = rng.choice(sorted(names))
@@ -407,9 +406,9 @@ KINDS = {
     "counted_zsets": counted(either_set),
     "counted_fields": counted(element),
     "counted_pairs": counted_pairs,
+    "weighted_zsets": weighted_zsets,
     "sort_pattern": choose("k*", "*", "h0->*", "h*->a", "nosort", "#", "l*", "nosuch_*", "*->", "->*"),
     "weights": choose("k*", "*", "h0->*", "h*->a", "#*", "l*", "nosuch_*", "*->", "->*"),
-    "weighted_zsets": weighted_zsets,
     "key": key,
     "missing": choose("nosuchkey", "neverset"),
     "value": value,

@@ -38,8 +38,7 @@ bool exceeds_half_of_fill(int fill, size_t bytes, size_t elements) {
   return elements > static_cast<size_t>(std::max(fill, 1)) / 2;
 }
 
-Quicklist::Quicklist(const Quicklist& other) {
-  depth_ = other.depth_;
+Quicklist::Quicklist(const Quicklist& other) : Quicklist(other.fill_, other.depth_) {
   for (const Node* node = other.first_; node != nullptr; node = node->next) {
     auto copy = std::make_unique<Node>(*node);
     copy->touched_at = 0;
@@ -212,22 +211,20 @@ void Quicklist::settle() const {
 
 // --- Nodes ---------------------------------------------------------------------------------------
 
-bool Quicklist::is_huge(std::string_view text, NodeFill fill) {
-  return fill.plain_from != 0 ? text.size() >= fill.plain_from
-                              : text.size() > most_bytes(fill.per_node);
+bool Quicklist::is_huge(std::string_view text, size_t plain_from) const {
+  return plain_from != 0 ? text.size() >= plain_from : text.size() > most_bytes(fill_);
 }
 
-bool Quicklist::fits(Node* node, std::string_view text, NodeFill fill) const {
-  if (node == nullptr || node->is_plain || is_huge(text, fill)) return false;
+bool Quicklist::fits(Node* node, std::string_view text, size_t plain_from) const {
+  if (node == nullptr || node->is_plain || is_huge(text, plain_from)) return false;
   open(node);
-  return !exceeds_fill(fill.per_node, node->pack.byte_size() + text.size() + kOverhead,
-                       node->count + 1);
+  return !exceeds_fill(fill_, node->pack.byte_size() + text.size() + kOverhead, node->count + 1);
 }
 
-Quicklist::Node* Quicklist::make_node(std::string_view text, NodeFill fill) {
+Quicklist::Node* Quicklist::make_node(std::string_view text, size_t plain_from) const {
   auto node = std::make_unique<Node>();
   node->count = 1;
-  node->is_plain = is_huge(text, fill);
+  node->is_plain = is_huge(text, plain_from);
   if (node->is_plain) {
     node->plain = text;
   } else {
@@ -265,13 +262,13 @@ Quicklist::Node* Quicklist::split_before(Cursor cursor) {
   return node;
 }
 
-void Quicklist::join_with_next(Node* node, NodeFill fill) {
+void Quicklist::join_with_next(Node* node) {
   if (node == nullptr || node->next == nullptr) return;
   Node* behind = node->next;
   if (node->is_plain || behind->is_plain) return;
   open(node);
   open(behind);
-  if (exceeds_fill(fill.per_node, node->pack.byte_size() + behind->pack.byte_size(),
+  if (exceeds_fill(fill_, node->pack.byte_size() + behind->pack.byte_size(),
                    node->count + behind->count))
     return;
   node->pack.append_range(behind->pack, behind->pack.first());
@@ -281,73 +278,73 @@ void Quicklist::join_with_next(Node* node, NodeFill fill) {
 
 // --- Changing ------------------------------------------------------------------------------------
 
-void Quicklist::push_front(std::string_view text, NodeFill fill) {
+void Quicklist::push_front(std::string_view text, size_t plain_from) {
   ++size_;
-  if (!fits(first_, text, fill)) return link(make_node(text, fill), nullptr);
+  if (!fits(first_, text, plain_from)) return link(make_node(text, plain_from), nullptr);
   first_->pack.prepend(text);
   ++first_->count;
 }
 
-void Quicklist::push_back(std::string_view text, NodeFill fill) {
+void Quicklist::push_back(std::string_view text, size_t plain_from) {
   ++size_;
-  if (!fits(last_, text, fill)) return link(make_node(text, fill), last_);
+  if (!fits(last_, text, plain_from)) return link(make_node(text, plain_from), last_);
   last_->pack.append(text);
   ++last_->count;
 }
 
-void Quicklist::insert_between(Node* before, std::string_view text, NodeFill fill) {
+void Quicklist::insert_between(Node* before, std::string_view text, size_t plain_from) {
   Node* behind = before != nullptr ? before->next : first_;
   ++size_;
-  if (fits(before, text, fill)) {
+  if (fits(before, text, plain_from)) {
     before->pack.append(text);
     ++before->count;
-  } else if (fits(behind, text, fill)) {
+  } else if (fits(behind, text, plain_from)) {
     behind->pack.prepend(text);
     ++behind->count;
   } else {
-    link(make_node(text, fill), before);
+    link(make_node(text, plain_from), before);
   }
 }
 
-void Quicklist::insert_before(Cursor cursor, std::string_view text, NodeFill fill) {
-  if (fits(cursor.node, text, fill)) {
+void Quicklist::insert_before(Cursor cursor, std::string_view text, size_t plain_from) {
+  if (fits(cursor.node, text, plain_from)) {
     cursor.node->pack.insert_before(cursor.position, text);
     ++cursor.node->count;
     ++size_;
     return;
   }
   Node* before = split_before(cursor);
-  insert_between(before, text, fill);
-  join_with_next(before, fill);
+  insert_between(before, text, plain_from);
+  join_with_next(before);
 }
 
-void Quicklist::insert_after(Cursor cursor, std::string_view text, NodeFill fill) {
+void Quicklist::insert_after(Cursor cursor, std::string_view text, size_t plain_from) {
   const Cursor following = behind(cursor);
-  if (!following) return push_back(text, fill);
+  if (!following) return push_back(text, plain_from);
   // Within the node where the element stands, if it has room.
-  if (following.node != cursor.node && fits(cursor.node, text, fill)) {
+  if (following.node != cursor.node && fits(cursor.node, text, plain_from)) {
     cursor.node->pack.append(text);
     ++cursor.node->count;
     ++size_;
     return;
   }
-  insert_before(following, text, fill);
+  insert_before(following, text, plain_from);
 }
 
-void Quicklist::replace(Cursor cursor, std::string_view text, NodeFill fill) {
+void Quicklist::replace(Cursor cursor, std::string_view text, size_t plain_from) {
   Node* node = cursor.node;
-  if (node->is_plain && is_huge(text, fill)) {
+  if (node->is_plain && is_huge(text, plain_from)) {
     node->plain = text;
     return;
   }
-  if (!node->is_plain && !is_huge(text, fill)) {
+  if (!node->is_plain && !is_huge(text, plain_from)) {
     const size_t bytes = node->pack.byte_size() + text.size() + kOverhead;
-    if (node->count == 1 || !exceeds_fill(fill.per_node, bytes, node->count)) {
+    if (node->count == 1 || !exceeds_fill(fill_, bytes, node->count)) {
       node->pack.replace(cursor.position, text);
       return;
     }
   }
-  insert_after(cursor, text, fill);
+  insert_after(cursor, text, plain_from);
   // The insertion may have split the node, but never before its element.
   erase(cursor);
 }

@@ -14,8 +14,9 @@
 // another, so that a walk has one or two of them open. Others stay open until settle(), which is to
 // be called when one is done with the list.
 //
-// How much a node holds is told with each change (NodeFill); it concerns the nodes that the change
-// touches.
+// How much a node holds (its fill) and the depth are told once, when the list is new. From how many
+// bytes on an element has a node of its own is told with each change (`plain_from`); 0: when it is
+// larger than a node.
 //
 // Costs: O(1) at the ends and for a step; at() O(nodes + elements of a node); a change within
 // O(bytes of a node); settle() O(depth + nodes opened or made since).
@@ -31,19 +32,14 @@
 
 namespace latchkey::store {
 
+// A fill is a number of elements when it is positive, and one of five sizes in bytes when it is -1
+// .. -5 (4, 8, 16, 32, 64 KiB).
+
 // Whether a listpack of so many bytes and elements is more than `fill` allows a node.
 bool exceeds_fill(int fill, size_t bytes, size_t elements);
 // Whether it is more than half of that, by the measure alone that `fill` names: bytes do not matter
 // where elements are counted.
 bool exceeds_half_of_fill(int fill, size_t bytes, size_t elements);
-
-// How much goes into a node.
-struct NodeFill {
-  // Elements when positive, one of five sizes in bytes when -1 .. -5 (4, 8, 16, 32, 64 KiB).
-  int per_node;
-  // From how many bytes on an element has a node of its own; 0: when it is larger than a node.
-  size_t plain_from = 0;
-};
 
 class Quicklist {
  public:
@@ -77,7 +73,8 @@ class Quicklist {
     explicit operator bool() const { return node != nullptr; }
   };
 
-  Quicklist() = default;
+  // `depth`: nodes at each end that settle() leaves open; 0: none is compressed.
+  explicit Quicklist(int fill, size_t depth = 0) : fill_(fill), depth_(depth) {}
   ~Quicklist() { clear(); }
   Quicklist(const Quicklist& other);
   Quicklist& operator=(const Quicklist&) = delete;
@@ -98,20 +95,18 @@ class Quicklist {
   // REQUIRES: an element stands there.
   Listpack::Element get(Cursor cursor) const;
 
-  // Nodes at each end that settle() leaves open; 0: none is compressed. REQUIRES: the list is
-  // empty.
-  void set_depth(size_t depth) { depth_ = depth; }
+  int fill() const { return fill_; }
   size_t depth() const { return depth_; }
   // Compresses the nodes that are open and need not be. Ends the life of cursors and elements.
   void settle() const;
   size_t compressed_nodes() const { return compressed_; }
 
   // Texts must not lie within the list.
-  void push_front(std::string_view text, NodeFill fill);
-  void push_back(std::string_view text, NodeFill fill);
-  void insert_before(Cursor cursor, std::string_view text, NodeFill fill);
-  void insert_after(Cursor cursor, std::string_view text, NodeFill fill);
-  void replace(Cursor cursor, std::string_view text, NodeFill fill);
+  void push_front(std::string_view text, size_t plain_from = 0);
+  void push_back(std::string_view text, size_t plain_from = 0);
+  void insert_before(Cursor cursor, std::string_view text, size_t plain_from = 0);
+  void insert_after(Cursor cursor, std::string_view text, size_t plain_from = 0);
+  void replace(Cursor cursor, std::string_view text, size_t plain_from = 0);
   // Removes the element; gives the place of the one that followed.
   Cursor erase(Cursor cursor);
   // Removes `count` elements from that index on. REQUIRES: they exist.
@@ -135,7 +130,7 @@ class Quicklist {
   Cursor front_of(Node* node) const;
   Cursor back_of(Node* node) const;
   // Whether the node, which is opened to find out, has room. Null has none.
-  bool fits(Node* node, std::string_view text, NodeFill fill) const;
+  bool fits(Node* node, std::string_view text, size_t plain_from) const;
   void open(Node* node) const;
   void compress(Node* node) const;
   // Has settle() look at the node, or not. Of a list with a depth, every node that is not settled
@@ -147,8 +142,8 @@ class Quicklist {
   // The `depth_` nodes of each end. REQUIRES: there are twice as many.
   template <typename Fn>
   void for_each_end(Fn&& fn) const;
-  static bool is_huge(std::string_view text, NodeFill fill);
-  static Node* make_node(std::string_view text, NodeFill fill);
+  bool is_huge(std::string_view text, size_t plain_from) const;
+  Node* make_node(std::string_view text, size_t plain_from) const;
   // Links `node` behind `before` (at the front when null).
   void link(Node* node, Node* before);
   void unlink(Node* node);
@@ -156,15 +151,16 @@ class Quicklist {
   // be null.
   Node* split_before(Cursor cursor);
   // Puts an element between `before` and what follows it.
-  void insert_between(Node* before, std::string_view text, NodeFill fill);
+  void insert_between(Node* before, std::string_view text, size_t plain_from);
   // Joins the node with the one behind it when both fit in one.
-  void join_with_next(Node* node, NodeFill fill);
+  void join_with_next(Node* node);
 
+  int fill_;
   Node* first_ = nullptr;
   Node* last_ = nullptr;
   size_t size_ = 0;
   size_t nodes_ = 0;
-  size_t depth_ = 0;
+  size_t depth_;
   // How a node is held is not part of the value: reading opens nodes.
   mutable size_t compressed_ = 0;
   mutable std::vector<Node*> touched_;

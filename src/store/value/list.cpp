@@ -4,14 +4,6 @@
 
 namespace latchkey::store {
 
-namespace {
-
-NodeFill fill_of(const ValueLimits& limits) {
-  return {limits.list_max_listpack_size, limits.quicklist_packed_threshold};
-}
-
-}  // namespace
-
 List::List(const List& other)
     : Value(),
       pack_(other.pack_),
@@ -49,8 +41,8 @@ void List::will_grow(size_t bytes, size_t elements, const ValueLimits& limits) {
 }
 
 void List::become_chain(const ValueLimits& limits) {
-  chain_ = std::make_unique<Quicklist>();
-  chain_->set_depth(static_cast<size_t>(limits.list_compress_depth));
+  chain_ = std::make_unique<Quicklist>(limits.list_max_listpack_size,
+                                       static_cast<size_t>(limits.list_compress_depth));
   if (!pack_.empty()) chain_->append_node(std::exchange(pack_, Listpack()));
 }
 
@@ -84,27 +76,30 @@ void List::settle() const {
 }
 
 void List::push_front(std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr) return chain_->push_front(text, fill_of(limits));
+  if (chain_ != nullptr) return chain_->push_front(text, limits.quicklist_packed_threshold);
   pack_.prepend(text);
 }
 
 void List::push_back(std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr) return chain_->push_back(text, fill_of(limits));
+  if (chain_ != nullptr) return chain_->push_back(text, limits.quicklist_packed_threshold);
   pack_.append(text);
 }
 
 void List::insert_before(Cursor cursor, std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr) return chain_->insert_before(within(cursor), text, fill_of(limits));
+  if (chain_ != nullptr)
+    return chain_->insert_before(within(cursor), text, limits.quicklist_packed_threshold);
   pack_.insert_before(cursor.position, text);
 }
 
 void List::insert_after(Cursor cursor, std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr) return chain_->insert_after(within(cursor), text, fill_of(limits));
+  if (chain_ != nullptr)
+    return chain_->insert_after(within(cursor), text, limits.quicklist_packed_threshold);
   pack_.insert_before(pack_.next(cursor.position), text);
 }
 
 void List::replace(Cursor cursor, std::string_view text, const ValueLimits& limits) {
-  if (chain_ != nullptr) return chain_->replace(within(cursor), text, fill_of(limits));
+  if (chain_ != nullptr)
+    return chain_->replace(within(cursor), text, limits.quicklist_packed_threshold);
   pack_.replace(cursor.position, text);
 }
 

@@ -3,7 +3,8 @@
 //
 // Which it is follows from ValueLimits: a listpack becomes a quicklist before it grows beyond one
 // node's size (will_grow()), a quicklist of one node becomes a listpack when it has shrunk to half
-// of that (has_shrunk()), so that a list at the limit does not go to and fro.
+// of that (has_shrunk()), so that a list at the limit does not go to and fro. A quicklist keeps the
+// size of nodes and the depth of compression that held when it became one.
 //
 // Costs are those of the quicklist (store/encoding/quicklist.h).
 #pragma once

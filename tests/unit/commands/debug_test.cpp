@@ -281,6 +281,36 @@ TEST_CASE("DEBUG OBJECT tells of the nodes of a quicklist") {
   CHECK(client.run("DEBUG OBJECT short").find("ql_") == std::string::npos);
 }
 
+TEST_CASE("A quicklist keeps the size of nodes that held when it became one") {
+  DebugServer server;
+  TestClient client(server);
+  const auto figures = [&](const std::string& key) {
+    const std::string text = client.run("DEBUG OBJECT " + key);
+    const auto field = [&](const std::string& name) {
+      const size_t at = text.find(name);
+      return at == text.npos ? 0 : std::stoi(text.substr(at + name.size()));
+    };
+    return std::pair(field("ql_nodes:"), field("ql_listpack_max:"));
+  };
+  client.run("CONFIG SET list-max-listpack-size 3");
+  client.run("RPUSH list 1 2 3 4 5 6");
+  client.run("CONFIG SET list-max-listpack-size 2");
+  client.run("RPUSH list 7 8 9");
+  CHECK(figures("list") == std::pair(3, 3));
+  client.run("COPY list copy");
+  client.run("RPUSH copy 10 11 12");
+  CHECK(figures("copy") == std::pair(4, 3));
+  client.run("RPUSH other 1 2 3 4 5 6");
+  CHECK(figures("other") == std::pair(3, 2));
+  // Whether it is small again, the setting of the moment says.
+  client.run("CONFIG SET list-max-listpack-size 100");
+  client.run("LTRIM list 0 2");
+  CHECK(client.run("DEBUG OBJECT list").find(" encoding:listpack ") != std::string::npos);
+  client.run("CONFIG SET list-max-listpack-size 2");
+  client.run("LTRIM other 0 1");
+  CHECK(client.run("DEBUG OBJECT other").find(" encoding:quicklist ") != std::string::npos);
+}
+
 TEST_CASE("DEBUG QUICKLIST prints lists of several nodes, and nothing else") {
   DebugServer server;
   TestClient client(server);

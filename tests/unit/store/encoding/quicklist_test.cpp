@@ -32,17 +32,18 @@ std::string some_element(base::Random& random) {
   return std::string(40, static_cast<char>('a' + random.below(26)));
 }
 
+constexpr int kFill = 4;
+
 // Fills a list with 400 elements, four a node.
 void fill(Quicklist& list) {
-  for (int i = 0; i < 400; ++i) list.push_back(std::string(40, 'x') + std::to_string(i), {4});
+  for (int i = 0; i < 400; ++i) list.push_back(std::string(40, 'x') + std::to_string(i));
 }
 
 }  // namespace
 
 TEST_CASE("Nodes far from the ends are compressed when a quicklist settles", "[quicklist]") {
   for (const size_t depth : {1, 3, 49}) {
-    Quicklist list;
-    list.set_depth(depth);
+    Quicklist list(kFill, depth);
     fill(list);
     const size_t open_bytes = list.memory_usage();
     list.settle();
@@ -55,8 +56,7 @@ TEST_CASE("Nodes far from the ends are compressed when a quicklist settles", "[q
 TEST_CASE("A quicklist without depth, or no longer than its ends, is not compressed",
           "[quicklist]") {
   for (const size_t depth : {0, 50, 51, 1000}) {
-    Quicklist list;
-    list.set_depth(depth);
+    Quicklist list(kFill, depth);
     fill(list);
     list.settle();
     CHECK(list.compressed_nodes() == 0);
@@ -64,8 +64,7 @@ TEST_CASE("A quicklist without depth, or no longer than its ends, is not compres
 }
 
 TEST_CASE("Reading opens nodes until the quicklist settles again", "[quicklist]") {
-  Quicklist list;
-  list.set_depth(1);
+  Quicklist list(kFill, 1);
   fill(list);
   list.settle();
   CHECK(text_at(list, 200) == std::string(40, 'x') + "200");
@@ -75,8 +74,7 @@ TEST_CASE("Reading opens nodes until the quicklist settles again", "[quicklist]"
 }
 
 TEST_CASE("A walk compresses the nodes that it leaves", "[quicklist]") {
-  Quicklist list;
-  list.set_depth(1);
+  Quicklist list(kFill, 1);
   fill(list);
   list.settle();
   int index = 0;
@@ -90,24 +88,34 @@ TEST_CASE("A walk compresses the nodes that it leaves", "[quicklist]") {
 }
 
 TEST_CASE("A node that gets to an end is opened, one that leaves it compressed", "[quicklist]") {
-  Quicklist list;
-  list.set_depth(1);
+  Quicklist list(kFill, 1);
   fill(list);
   list.settle();
-  list.erase_range(0, {4});
+  list.erase_range(0, 4);
   list.settle();
   CHECK(list.nodes() == 99);
   CHECK(list.compressed_nodes() == 97);
   CHECK_FALSE(list.first_node()->is_compressed());
-  for (int i = 0; i < 5; ++i) list.push_front(std::string(40, 'y'), {4});
+  for (int i = 0; i < 5; ++i) list.push_front(std::string(40, 'y'));
   list.settle();
   CHECK(list.nodes() == 101);
   CHECK(list.compressed_nodes() == 99);
 }
 
+TEST_CASE("A node holds what the fill says, of elements or of bytes", "[quicklist]") {
+  Quicklist by_elements(3);
+  for (int i = 0; i < 9; ++i) by_elements.push_back("element");
+  CHECK(by_elements.nodes() == 3);
+  Quicklist by_bytes(-1);
+  for (int i = 0; i < 9; ++i) by_bytes.push_back(std::string(1300, 'x'));
+  CHECK(by_bytes.nodes() == 3);
+  Quicklist copy(by_elements);
+  for (int i = 0; i < 3; ++i) copy.push_front("element");
+  CHECK(copy.nodes() == 4);
+}
+
 TEST_CASE("A copy of a compressed quicklist holds the same and is compressed too", "[quicklist]") {
-  Quicklist list;
-  list.set_depth(2);
+  Quicklist list(kFill, 2);
   fill(list);
   list.settle();
   const Quicklist copy(list);
@@ -120,27 +128,26 @@ TEST_CASE("A copy of a compressed quicklist holds the same and is compressed too
 TEST_CASE("A quicklist keeps what a std::deque keeps, compressed at any depth", "[quicklist]") {
   for (const size_t depth : {0, 1, 2, 5}) {
     base::Random random(11 + depth);
-    Quicklist list;
+    Quicklist list(kFill, depth);
     std::deque<std::string> model;
-    list.set_depth(depth);
     for (int round = 0; round < 6000; ++round) {
       const std::string element = some_element(random);
       const uint64_t step = random.below(10);
       const auto index = model.empty() ? 0 : static_cast<int64_t>(random.below(model.size()));
       if (step < 2) {
-        list.push_back(element, {4});
+        list.push_back(element);
         model.push_back(element);
       } else if (step < 4 || model.empty()) {
-        list.push_front(element, {4});
+        list.push_front(element);
         model.push_front(element);
       } else if (step == 4) {
-        list.insert_before(list.at(index), element, {4});
+        list.insert_before(list.at(index), element);
         model.insert(model.begin() + index, element);
       } else if (step == 5) {
-        list.insert_after(list.at(index), element, {4});
+        list.insert_after(list.at(index), element);
         model.insert(model.begin() + index + 1, element);
       } else if (step == 6) {
-        list.replace(list.at(index), element, {4});
+        list.replace(list.at(index), element);
         model[static_cast<size_t>(index)] = element;
       } else if (step == 7) {
         list.erase(list.at(index));
