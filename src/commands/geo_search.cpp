@@ -355,6 +355,15 @@ void georadiusbymember_ro(CommandContext& ctx) {
   answer(ctx, {Center::kMember, Store::kNever});
 }
 
+constexpr const char* kRadiusCost =
+    "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area "
+    "delimited by center and radius and M is the number of items inside the index.";
+constexpr const char* kRadiusHistory =
+    "6.2.0 Added the `ANY` option for `COUNT`.\n7.0.0 Added support for uppercase unit names.";
+constexpr const char* kShapeCost =
+    "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around "
+    "the shape provided as the filter and M is the number of items inside the shape";
+
 constexpr CommandRow kGeoSearchRows[] = {
     {"GEORADIUS",
      georadius,
@@ -367,12 +376,10 @@ constexpr CommandRow kGeoSearchRows[] = {
      kAclGeo,
      Group::kGeo,
      "3.2.0",
-     "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area "
-     "delimited by center and radius and M is the number of items inside the index.",
+     kRadiusCost,
      "Queries a geospatial index for members within a distance from a coordinate, optionally "
      "stores the result.",
-     {.history = "6.2.0 Added the `ANY` option for `COUNT`.\n7.0.0 Added support for uppercase "
-                 "unit names.",
+     {.history = kRadiusHistory,
       .deprecated_since = "6.2.0",
       .replaced_by = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument"}},
     {"GEORADIUS_RO",
@@ -384,11 +391,9 @@ constexpr CommandRow kGeoSearchRows[] = {
      kAclGeo,
      Group::kGeo,
      "3.2.10",
-     "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area "
-     "delimited by center and radius and M is the number of items inside the index.",
+     kRadiusCost,
      "Returns members from a geospatial index that are within a distance from a coordinate.",
-     {.history = "6.2.0 Added the `ANY` option for `COUNT`.\n7.0.0 Added support for uppercase "
-                 "unit names.",
+     {.history = kRadiusHistory,
       .deprecated_since = "6.2.0",
       .replaced_by = "`GEOSEARCH` with the `BYRADIUS` argument"}},
     {"GEORADIUSBYMEMBER",
@@ -402,12 +407,10 @@ constexpr CommandRow kGeoSearchRows[] = {
      kAclGeo,
      Group::kGeo,
      "3.2.0",
-     "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area "
-     "delimited by center and radius and M is the number of items inside the index.",
+     kRadiusCost,
      "Queries a geospatial index for members within a distance from a member, optionally stores "
      "the result.",
-     {.history = "6.2.0 Added the `ANY` option for `COUNT`.\n7.0.0 Added support for uppercase "
-                 "unit names.",
+     {.history = kRadiusHistory,
       .deprecated_since = "6.2.0",
       .replaced_by =
           "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments"}},
@@ -420,11 +423,9 @@ constexpr CommandRow kGeoSearchRows[] = {
      kAclGeo,
      Group::kGeo,
      "3.2.10",
-     "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area "
-     "delimited by center and radius and M is the number of items inside the index.",
+     kRadiusCost,
      "Returns members from a geospatial index that are within a distance from a member.",
-     {.history = "6.2.0 Added the `ANY` option for `COUNT`.\n7.0.0 Added support for uppercase "
-                 "unit names.",
+     {.history = kRadiusHistory,
       .deprecated_since = "6.2.0",
       .replaced_by = "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments"}},
     {"GEOSEARCH",
@@ -438,8 +439,7 @@ constexpr CommandRow kGeoSearchRows[] = {
      kAclGeo,
      Group::kGeo,
      "6.2.0",
-     "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around "
-     "the shape provided as the filter and M is the number of items inside the shape",
+     kShapeCost,
      "Queries a geospatial index for members inside an area of a box or a circle.",
      {.history = "7.0.0 Added support for uppercase unit names."}},
     {"GEOSEARCHSTORE",
@@ -453,8 +453,7 @@ constexpr CommandRow kGeoSearchRows[] = {
      kAclGeo,
      Group::kGeo,
      "6.2.0",
-     "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around "
-     "the shape provided as the filter and M is the number of items inside the shape",
+     kShapeCost,
      "Queries a geospatial index for members inside an area of a box or a circle, optionally "
      "stores the result.",
      {.history = "7.0.0 Added support for uppercase unit names."}},

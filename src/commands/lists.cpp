@@ -206,6 +206,10 @@ void lrem(CommandContext& ctx) {
   ctx.reply.integer(static_cast<int64_t>(gone));
 }
 
+constexpr const char* kPushCost =
+    "O(1) for each element added, so O(N) to add N elements when the command is called with "
+    "multiple arguments.";
+
 constexpr CommandRow kListRows[] = {
     {"LINDEX", lindex, "key index", kReadOnly, keys(1).ro().access(), kAclList, Group::kList,
      "1.0.0",
@@ -240,8 +244,7 @@ constexpr CommandRow kListRows[] = {
      kAclList,
      Group::kList,
      "1.0.0",
-     "O(1) for each element added, so O(N) to add N elements when the command is called with "
-     "multiple arguments.",
+     kPushCost,
      "Prepends one or more elements to a list. Creates the key if it doesn't exist.",
      {.history = "2.4.0 Accepts multiple `element` arguments."}},
     {"LPUSHX",
@@ -252,8 +255,7 @@ constexpr CommandRow kListRows[] = {
      kAclList,
      Group::kList,
      "2.2.0",
-     "O(1) for each element added, so O(N) to add N elements when the command is called with "
-     "multiple arguments.",
+     kPushCost,
      "Prepends one or more elements to a list only when the list exists.",
      {.history = "4.0.0 Accepts multiple `element` arguments."}},
     {"LRANGE", lrange, "key start stop", kReadOnly, keys(1).ro().access(), kAclList, Group::kList,
@@ -292,8 +294,7 @@ constexpr CommandRow kListRows[] = {
      kAclList,
      Group::kList,
      "1.0.0",
-     "O(1) for each element added, so O(N) to add N elements when the command is called with "
-     "multiple arguments.",
+     kPushCost,
      "Appends one or more elements to a list. Creates the key if it doesn't exist.",
      {.history = "2.4.0 Accepts multiple `element` arguments."}},
     {"RPUSHX",
@@ -304,8 +305,7 @@ constexpr CommandRow kListRows[] = {
      kAclList,
      Group::kList,
      "2.2.0",
-     "O(1) for each element added, so O(N) to add N elements when the command is called with "
-     "multiple arguments.",
+     kPushCost,
      "Appends an element to a list only when the list exists.",
      {.history = "4.0.0 Accepts multiple `element` arguments."}},
 };

@@ -173,6 +173,10 @@ void zrandmember(CommandContext& ctx) {
   for (int64_t left = -count; left > 0; --left) set->with_random(random, send);
 }
 
+constexpr const char* kPopCost =
+    "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of "
+    "elements popped.";
+
 constexpr CommandRow kSortedSetPopRows[] = {
     {"ZMPOP", zmpop, "numkeys key... {where=MIN|MAX} [COUNT count]", kWrite,
      counted_keys(1).rw().access().remove(), kAclSortedSet, Group::kSortedSet, "7.0.0",
@@ -181,15 +185,11 @@ constexpr CommandRow kSortedSetPopRows[] = {
      "Returns the highest- or lowest-scoring members from one or more sorted sets after removing "
      "them. Deletes the sorted set if the last member was popped."},
     {"ZPOPMAX", zpopmax, "key [count]", kWrite | kFast, keys(1).rw().access().remove(),
-     kAclSortedSet, Group::kSortedSet, "5.0.0",
-     "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of "
-     "elements popped.",
+     kAclSortedSet, Group::kSortedSet, "5.0.0", kPopCost,
      "Returns the highest-scoring members from a sorted set after removing them. Deletes the "
      "sorted set if the last member was popped."},
     {"ZPOPMIN", zpopmin, "key [count]", kWrite | kFast, keys(1).rw().access().remove(),
-     kAclSortedSet, Group::kSortedSet, "5.0.0",
-     "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of "
-     "elements popped.",
+     kAclSortedSet, Group::kSortedSet, "5.0.0", kPopCost,
      "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted "
      "set if the last member was popped."},
     {"ZRANDMEMBER",

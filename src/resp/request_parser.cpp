@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/escape.h"
 #include "base/number.h"
 
 namespace latchkey::resp {
@@ -62,38 +63,6 @@ bool is_blank(char c) {
   return ends_word(c) || c == '\v' || c == '\f';
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// Decodes the escape whose backslash is at *in; moves *in behind it.
-char decode_escape(char*& in, const char* end) {
-  if (end - in >= 4 && in[1] == 'x' && hex_digit(in[2]) >= 0 && hex_digit(in[3]) >= 0) {
-    const int value = hex_digit(in[2]) * 16 + hex_digit(in[3]);
-    in += 4;
-    return static_cast<char>(value);
-  }
-  const char escaped = in[1];
-  in += 2;
-  switch (escaped) {
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    case 'b':
-      return '\b';
-    case 'a':
-      return '\a';
-    default:
-      return escaped;
-  }
-}
-
 }  // namespace
 
 bool split_words(std::span<char> line, Arguments& words) {
@@ -109,7 +78,9 @@ bool split_words(std::span<char> line, Arguments& words) {
       if (in == end) return false;
       const char c = *in;
       if (quote == '"' && c == '\\' && in + 1 < end) {
-        *out++ = decode_escape(in, end);
+        std::string_view rest(in, static_cast<size_t>(end - in));
+        *out++ = base::take_escape(rest);
+        in = end - rest.size();
       } else if (quote == '\'' && c == '\\' && in + 1 < end && in[1] == '\'') {
         *out++ = '\'';
         in += 2;

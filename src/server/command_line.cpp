@@ -1,5 +1,6 @@
 #include "server/command_line.h"
 
+#include "base/text.h"
 #include "base/version.h"
 #include "server/config_parse.h"
 
@@ -74,7 +75,7 @@ class OptionWriter {
     const auto words = split_arguments(directive);
     value_expected_ = words && words->size() <= 1;
     const bool alone = next == nullptr || next->starts_with("--");
-    if (alone && equal_ignoring_case(directive, "save")) {
+    if (alone && base::equal_ignoring_case(directive, "save")) {
       text_.append("\"\" ");
       value_expected_ = false;
     }

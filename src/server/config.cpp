@@ -17,6 +17,7 @@
 #include "base/assert.h"
 #include "base/file.h"
 #include "base/glob.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "server/config_directive.h"
 #include "server/config_parse.h"
@@ -116,7 +117,7 @@ Config::Config(std::unique_ptr<WorkingDirectory> directory)
 Config::~Config() = default;
 
 const Directive* Config::find(std::string_view name) const {
-  const auto found = by_name_.find(lower_case(name));
+  const auto found = by_name_.find(base::lower_case(name));
   return found == by_name_.end() ? nullptr : found->second;
 }
 
@@ -167,7 +168,7 @@ bool Config::load_lines(std::string_view text, int depth, ConfigError* error) {
       return false;
     }
     if (words->empty()) continue;
-    const std::string name = lower_case(words->front());
+    const std::string name = base::lower_case(words->front());
     words->erase(words->begin());
     place.arguments = std::move(*words);
     if (!load_line(name, place, depth, error)) return false;
@@ -303,7 +304,8 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
   std::vector<NameAndValue> found;
   std::unordered_set<std::string> shown;
   const auto show = [&](std::string_view name, const Directive& directive) {
-    if (shown.insert(lower_case(name)).second) found.emplace_back(name, directive.format(values_));
+    if (shown.insert(base::lower_case(name)).second)
+      found.emplace_back(name, directive.format(values_));
   };
   for (const auto pattern : patterns) {
     if (!has_wildcard(pattern)) {
@@ -359,7 +361,7 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
     const Directive* directive = settable(pairs[i], request, error);
     if (directive == nullptr) return false;
     for (size_t earlier = 0; earlier < i; ++earlier) {
-      if (!equal_ignoring_case(pairs[earlier].first, pairs[i].first)) continue;
+      if (!base::equal_ignoring_case(pairs[earlier].first, pairs[i].first)) continue;
       *error = set_failure(pairs[i].first, "duplicate parameter");
       return false;
     }
@@ -369,7 +371,8 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
   // From here on errors name the directive as it is documented, in lower case.
   const auto known_as = [&](size_t i) {
     const Directive& directive = *directives[i];
-    return equal_ignoring_case(pairs[i].first, directive.name) ? directive.name : directive.alias;
+    return base::equal_ignoring_case(pairs[i].first, directive.name) ? directive.name
+                                                                     : directive.alias;
   };
   const ConfigValues before = values_;
   std::vector<size_t> changed;

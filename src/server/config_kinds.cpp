@@ -1,6 +1,7 @@
 #include "server/config_kinds.h"
 
 #include "base/number.h"
+#include "base/text.h"
 #include "server/config_parse.h"
 
 namespace latchkey::server {
@@ -66,8 +67,8 @@ Directive boolean(Names names, bool ConfigValues::*member, unsigned flags) {
   return special(
       names, flags,
       [=](Arguments arguments, DirectiveContext& context, std::string* error) {
-        const bool yes = equal_ignoring_case(arguments[0], "yes");
-        if (!yes && !equal_ignoring_case(arguments[0], "no")) {
+        const bool yes = base::equal_ignoring_case(arguments[0], "yes");
+        if (!yes && !base::equal_ignoring_case(arguments[0], "no")) {
           *error = "argument must be 'yes' or 'no'";
           return false;
         }
@@ -113,7 +114,7 @@ Directive numbered_choice(Names names, unsigned flags, NumberedWords words,
                    Arguments arguments, DirectiveContext& context, std::string* error) {
     std::string all;
     for (const auto& [word, value] : words) {
-      if (equal_ignoring_case(arguments[0], word)) {
+      if (base::equal_ignoring_case(arguments[0], word)) {
         store(context.values, value);
         return true;
       }

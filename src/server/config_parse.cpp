@@ -4,40 +4,15 @@
 #include <array>
 #include <limits>
 
+#include "base/escape.h"
+#include "base/text.h"
+
 namespace latchkey::server {
 
 namespace {
 
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-char to_lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = to_lower(c);
-  if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
-  return -1;
-}
-
-char escaped_character(char c) {
-  switch (c) {
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    case 'b':
-      return '\b';
-    case 'a':
-      return '\a';
-    default:
-      return c;
-  }
 }
 
 // Reads one line word by word.
@@ -72,21 +47,13 @@ class WordReader {
       if (c == '"') return true;
       if (c != '\\' || at_ == line_.size()) {
         word->push_back(c);
-      } else if (!read_hex_escape(word)) {
-        word->push_back(escaped_character(line_[at_++]));
+        continue;
       }
+      std::string_view rest = line_.substr(at_ - 1);
+      word->push_back(base::take_escape(rest));
+      at_ = line_.size() - rest.size();
     }
     return false;
-  }
-
-  bool read_hex_escape(std::string* word) {
-    if (line_[at_] != 'x' || line_.size() - at_ < 3) return false;
-    const int high = hex_digit(line_[at_ + 1]);
-    const int low = hex_digit(line_[at_ + 2]);
-    if (high < 0 || low < 0) return false;
-    word->push_back(static_cast<char>(high * 16 + low));
-    at_ += 3;
-    return true;
   }
 
   bool read_single_quoted(std::string* word) {
@@ -201,7 +168,7 @@ std::optional<uint64_t> parse_memory(std::string_view text) {
   }
   const auto suffix = text.substr(at);
   for (const Unit& unit : kUnits) {
-    if (!equal_ignoring_case(suffix, unit.name)) continue;
+    if (!base::equal_ignoring_case(suffix, unit.name)) continue;
     return number > kMost / unit.bytes ? kMost : number * unit.bytes;
   }
   return std::nullopt;
@@ -222,18 +189,6 @@ std::string_view trim_line(std::string_view text) {
   const size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), to_lower);
-  return lower;
-}
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
-           return to_lower(x) == to_lower(y);
-         });
 }
 
 }  // namespace latchkey::server

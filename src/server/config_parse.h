@@ -34,9 +34,4 @@ std::string format_memory(uint64_t bytes);
 // Without spaces, tabs and line ends on either side.
 std::string_view trim_line(std::string_view text);
 
-// In lower case, for ASCII.
-std::string lower_case(std::string_view text);
-
-bool equal_ignoring_case(std::string_view a, std::string_view b);
-
 }  // namespace latchkey::server

@@ -8,6 +8,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "server/config_parse.h"
 
 namespace latchkey::server {
@@ -63,7 +64,7 @@ class RewrittenFile {
       return;
     }
     const auto words = split_arguments(line);
-    const auto name = words && !words->empty() ? canonical(lower_case(words->front())) : "";
+    const auto name = words && !words->empty() ? canonical(base::lower_case(words->front())) : "";
     if (name.empty()) {
       lines_.push_back(std::string(kNotUnderstood).append(line));
       return;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "server/config.h"
 #include "server/config_kinds.h"
 #include "server/config_parse.h"
@@ -79,8 +80,8 @@ constexpr std::array<std::string_view, 3> kBufferClassesInFile = {"normal", "rep
 
 int buffer_class(std::string_view word) {
   for (size_t i = 0; i < kBufferClasses.size(); ++i) {
-    if (equal_ignoring_case(word, kBufferClasses[i]) ||
-        equal_ignoring_case(word, kBufferClassesInFile[i])) {
+    if (base::equal_ignoring_case(word, kBufferClasses[i]) ||
+        base::equal_ignoring_case(word, kBufferClassesInFile[i])) {
       return static_cast<int>(i);
     }
   }
@@ -371,7 +372,8 @@ Directive replicaof_directive() {
         if (arguments.size() != 2) return refuse(error, "wrong number of arguments");
         int64_t port = 0;
         std::string host;
-        if (!equal_ignoring_case(arguments[0], "no") || !equal_ignoring_case(arguments[1], "one")) {
+        if (!base::equal_ignoring_case(arguments[0], "no") ||
+            !base::equal_ignoring_case(arguments[1], "one")) {
           if (!base::parse_int64(arguments[1], &port) || port < 0 || port > kLastPort) {
             return refuse(error, "Invalid master port");
           }
@@ -471,7 +473,7 @@ constexpr std::array<ShutdownWord, 5> kShutdownWords = {{
 
 bool parse_shutdown_word(std::string_view word, unsigned* bits) {
   for (const auto& known : kShutdownWords) {
-    if (!equal_ignoring_case(word, known.word)) continue;
+    if (!base::equal_ignoring_case(word, known.word)) continue;
     *bits |= known.bit;
     return true;
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "server/config.h"
 #include "server/config_directive.h"
 #include "server/config_parse.h"
@@ -17,7 +18,7 @@ using namespace latchkey::server;
 
 // Files of the machine are left alone, and a title may depend on lines that a rewrite removes.
 bool out_of_scope(std::string_view text) {
-  const std::string lower = lower_case(text);
+  const std::string lower = latchkey::base::lower_case(text);
   for (const auto* word : {"include", "dir", "proc-title"}) {
     if (lower.find(word) != std::string::npos) return true;
   }
