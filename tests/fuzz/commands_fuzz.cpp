@@ -21,11 +21,10 @@ using namespace latchkey;
 using fuzz::Input;
 using fuzz::require;
 
-// Commands that stop, wait, close the connection or change what a later input would meet.
-constexpr std::string_view kLeftOut[] = {
-    "debug",   "shutdown", "config",   "client", "quit",     "blpop",      "brpop",
-    "blmove",  "blmpop",   "bzpopmin", "bzmpop", "bzpopmax", "brpoplpush", "eval",
-    "eval_ro", "lolwut",   "reset",    "hello",  "info",     "memory",     "command"};
+// Commands that stop, close the connection or change what a later input would meet.
+constexpr std::string_view kLeftOut[] = {"debug", "shutdown", "config", "client", "quit",
+                                         "eval",  "eval_ro",  "lolwut", "reset",  "hello",
+                                         "info",  "memory",   "command"};
 
 constexpr std::string_view kWords[] = {"NX",
                                        "XX",
@@ -139,9 +138,66 @@ constexpr std::string_view kWords[] = {"NX",
                                        "-9223372036854775808",
                                        "18446744073709551615",
                                        "1700000000",
-                                       "1700000000000"};
+                                       "1700000000000",
+                                       "MINID",
+                                       "~",
+                                       "=",
+                                       "NOMKSTREAM",
+                                       "MKSTREAM",
+                                       "STREAMS",
+                                       "GROUP",
+                                       "NOACK",
+                                       "BLOCK",
+                                       "IDLE",
+                                       "TIME",
+                                       "RETRYCOUNT",
+                                       "FORCE",
+                                       "JUSTID",
+                                       "LASTID",
+                                       "FULL",
+                                       "KEEPREF",
+                                       "DELREF",
+                                       "ACKED",
+                                       "IDS",
+                                       "ENTRIESREAD",
+                                       "ENTRIESADDED",
+                                       "MAXDELETEDID",
+                                       "$",
+                                       ">",
+                                       "0-0",
+                                       "0-1",
+                                       "1-1",
+                                       "1-*",
+                                       "(0-1",
+                                       "5-18446744073709551615"};
 
 constexpr std::string_view kKeys[] = {"a", "b", "c", "d", "list", "hash", "set", "zset"};
+
+// Requests that chance would seldom make: "<key>" stands for a key, a group or a consumer, "<word>"
+// for any word.
+constexpr std::string_view kShapes[] = {
+    "XADD <key> * <word> <word>",
+    "XADD <key> <word> <word> <word>",
+    "XADD <key> MAXLEN <word> <word> * a b",
+    "XADD <key> MINID ~ <word> LIMIT <word> <word> <word> * a b",
+    "XGROUP CREATE <key> <key> <word> MKSTREAM",
+    "XGROUP CREATE <key> <key> 0",
+    "XGROUP SETID <key> <key> <word> ENTRIESREAD <word>",
+    "XREAD COUNT <word> STREAMS <key> <word>",
+    "XREAD BLOCK <word> STREAMS <key> <key> <word> <word>",
+    "XREADGROUP GROUP <key> <key> STREAMS <key> >",
+    "XREADGROUP GROUP <key> <key> NOACK STREAMS <key> >",
+    "XREADGROUP GROUP <key> <key> COUNT <word> BLOCK 1 STREAMS <key> <word>",
+    "XCLAIM <key> <key> <key> 0 <word> <word> <word>",
+    "XAUTOCLAIM <key> <key> <key> 0 <word> COUNT <word>",
+    "XPENDING <key> <key> IDLE <word> - + 10 <key>",
+    "XACK <key> <key> <word> <word>",
+    "XACKDEL <key> <key> <word> IDS 1 <word>",
+    "XDELEX <key> <word> IDS 1 <word>",
+    "XTRIM <key> MAXLEN <word> <word>",
+    "XSETID <key> <word> ENTRIESADDED <word> MAXDELETEDID <word>",
+    "XINFO STREAM <key> FULL",
+};
 
 class World {
  public:
@@ -187,9 +243,28 @@ class World {
     limits.zset_max_listpack_entries = 2;
     limits.list_max_listpack_size = 2;
     limits.list_compress_depth = 1;
+    limits.stream_node_max_entries = 2;
   }
 
   void request(Input& input) {
+    std::vector<std::string> texts = input.byte() < 64 ? shaped(input) : formless(input);
+    const std::vector<std::string_view> words(texts.begin(), texts.end());
+    std::string output = client_->run_words(words);
+    server::Client& client = **client_;
+    if (client.has(server::kClientBlocked)) {
+      // Nobody else is there to serve it.
+      require(output.empty());
+      client.unblock(server::BlockEnd::kTimeout);
+      output = client_->take_output();
+    }
+    const auto replies = fuzz::ReplyCheck(output).count();
+    require(replies.has_value());
+    // Each channel that is subscribed to has its own.
+    if (texts[0].find("subscribe") == std::string::npos) require(*replies == 1);
+    if ((input.byte() & 15) == 0) server_.advance_ms(input.byte());
+  }
+
+  std::vector<std::string> formless(Input& input) const {
     const std::string_view name = names_[(input.byte() << 8 | input.byte()) % names_.size()];
     std::vector<std::string> texts;
     const size_t bar = name.find('|');
@@ -197,12 +272,24 @@ class World {
     if (bar != std::string_view::npos) texts.emplace_back(name.substr(bar + 1));
     const size_t count = input.byte() % 9;
     for (size_t i = 0; i < count; ++i) texts.push_back(word(input, i == 0));
-    const std::vector<std::string_view> words(texts.begin(), texts.end());
-    const auto replies = fuzz::ReplyCheck(client_->run_words(words)).count();
-    require(replies.has_value());
-    // Each channel that is subscribed to has its own.
-    if (name.find("subscribe") == std::string_view::npos) require(*replies == 1);
-    if ((input.byte() & 15) == 0) server_.advance_ms(input.byte());
+    return texts;
+  }
+
+  static std::vector<std::string> shaped(Input& input) {
+    std::string_view shape = kShapes[input.byte() % std::size(kShapes)];
+    std::vector<std::string> texts;
+    while (!shape.empty()) {
+      const std::string_view part = shape.substr(0, shape.find(' '));
+      shape.remove_prefix(std::min(part.size() + 1, shape.size()));
+      if (part == "<key>") {
+        texts.push_back(word(input, true));
+      } else if (part == "<word>") {
+        texts.push_back(word(input, false));
+      } else {
+        texts.emplace_back(part);
+      }
+    }
+    return texts;
   }
 
   static std::string word(Input& input, bool is_first) {
