@@ -3,7 +3,8 @@
 //
 // Without a limit this costs a glance at a flag for each batch of requests. With one, a client is
 // measured again when it has read, written or been sent to, at a cost of O(log clients). A client
-// that asked not to be closed (CLIENT NO-EVICT) is counted all the same.
+// that asked not to be closed (CLIENT NO-EVICT) is counted all the same, as is one too small for
+// its closing to help much.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,9 @@ class Server;
 
 class ClientEviction {
  public:
+  // Bytes that a client takes at least that may be closed.
+  static constexpr size_t kLeastToClose = 32 * 1024;
+
   explicit ClientEviction(Server& server) : server_(server) {}
 
   // The client may take more or less memory than before.

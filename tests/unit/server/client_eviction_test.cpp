@@ -101,12 +101,22 @@ TEST_CASE("A client with NO-EVICT counts and stays", "[client-eviction]") {
   party.queue(exempt, 120 * kKiB);
   CHECK(party.is_here(exempt));
   const uint64_t other = party.come();
-  party.server.tick();
+  party.queue(other, 40 * kKiB);
   CHECK_FALSE(party.is_here(other));
   party.send(exempt, "DISCARD\r\n");
   party.send(exempt, "CLIENT NO-EVICT OFF\r\n");
   party.queue(exempt, 120 * kKiB);
   CHECK_FALSE(party.is_here(exempt));
+}
+
+TEST_CASE("Small clients are never evicted", "[client-eviction]") {
+  Party party("maxmemory-clients 1");
+  const uint64_t small = party.come();
+  const uint64_t large = party.come();
+  party.queue(small, 16 * kKiB);
+  party.queue(large, 40 * kKiB);
+  CHECK(party.is_here(small));
+  CHECK_FALSE(party.is_here(large));
 }
 
 TEST_CASE("Watched keys and subscriptions count", "[client-eviction]") {
