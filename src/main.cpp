@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "commands/groups.h"
 #include "net/loop.h"
+#include "persist/check_aof.h"
 #include "persist/check_rdb.h"
 #include "persist/persistence.h"
 #include "persist/rows.h"
@@ -108,6 +109,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   if (!choose_collation(server)) return 1;
   commands::add_all(server.commands());
   server.commands().add(script::script_rows());
+  server.commands().add(persist::aof_rows());
   server.commands().add(persist::dump_rows());
   server.add_debug_subcommands(persist::dump_debug_subcommands());
   server.commands().add(persist::snapshot_rows());
@@ -134,6 +136,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   const auto loaded = persistence->loading().load_at_start();
   if (loaded == persist::Loading::Result::kFailed) std::_Exit(1);
   if (loaded == persist::Loading::Result::kStopped) std::_Exit(server.exit_code());
+  if (!persistence->aof().open_at_start()) std::_Exit(1);
   if (values.port != 0) log.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log.notice("Ready to accept connections unix");
   supervision.ready();
@@ -163,6 +166,8 @@ int main(int argc, char** argv) {
       return 0;
     case server::CommandLine::Action::kCheckRdb:
       return persist::run_check_rdb(arguments);
+    case server::CommandLine::Action::kCheckAof:
+      return persist::run_check_aof(arguments);
     case server::CommandLine::Action::kServe:
       break;
   }

@@ -110,13 +110,6 @@ void debug_dict_resizing(CommandContext& ctx) {
   ctx.reply.error("ERR hash tables of this server cannot be kept from resizing");
 }
 
-void debug_needs_persistence(CommandContext& ctx) {
-  std::string name(ctx.args[1]);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return std::toupper(c); });
-  ctx.reply.error("ERR DEBUG " + name + " needs persistence, which this server does not have");
-}
-
 // --- Ways to die --------------------------------------------------------------------------------
 
 void debug_assert(CommandContext&) {
@@ -239,7 +232,6 @@ constexpr DebugSubcommand kSubcommands[] = {
     {"HTSTATS-KEY", 1, 2, debug_htstats_key},
     {"LEAK", 1, 1, debug_leak},
     {"LISTPACK", 1, 1, debug_listpack},
-    {"LOADAOF", 0, 0, debug_needs_persistence},
     {"LOG", 1, 1, debug_log},
     {"OBJECT", 1, 1, debug_object},
     {"OOM", 0, 0, debug_oom},

@@ -203,8 +203,12 @@ bool AofDirectory::collect_history() {
 }
 
 void AofDirectory::remove_in_background(std::string_view name) {
-  // A large file costs the time of its unlink.
-  worker_.run([path = path_of(name)] { unlink(path.c_str()); });
+  // The name goes at once, since it may be used again; the blocks go with the last descriptor,
+  // which takes a large file its time.
+  const std::string path = path_of(name);
+  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  unlink(path.c_str());
+  if (descriptor >= 0) worker_.run([descriptor] { close(descriptor); });
 }
 
 }  // namespace latchkey::persist

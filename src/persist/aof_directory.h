@@ -50,7 +50,7 @@ class AofDirectory {
   // Forgets the history and has its files removed in the background, unless aof-disable-auto-gc.
   // False when the manifest could not be written.
   bool collect_history();
-  // Has a file removed by the worker.
+  // Removes a file; its space is given back by the worker.
   void remove_in_background(std::string_view name);
   // Makes renames within the directory last. False with errno.
   bool sync() const;

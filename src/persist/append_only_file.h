@@ -98,6 +98,8 @@ class AppendOnlyFile final : public server::EffectReader {
   // What the buffer occupies.
   size_t memory_usage() const { return buffer_.capacity(); }
   bool last_write_failed() const { return write_failed_; }
+  // Whether writing or syncing fails.
+  bool has_problem() const { return problem_ != 0; }
   // Syncs that the worker has not done yet.
   uint64_t pending_syncs() const { return shared_->pending_syncs.load(std::memory_order_relaxed); }
   uint64_t delayed_syncs() const { return delayed_syncs_; }

@@ -138,7 +138,7 @@ bool ByteSource::at_end() {
 
 std::optional<std::string_view> DescriptorSource::fetch() {
   for (;;) {
-    const ssize_t got = ::read(descriptor_, buffer_.get(), kBuffer);
+    const ssize_t got = ::read(descriptor_, buffer_.get(), step(kBuffer));
     if (got >= 0) return std::string_view(buffer_.get(), static_cast<size_t>(got));
     if (errno != EINTR) return std::nullopt;
   }

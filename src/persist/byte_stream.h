@@ -176,6 +176,12 @@ class ByteSource {
   ByteSource() = default;
   // The next bytes, which stand until the next call; empty at the end; nothing on failure.
   virtual std::optional<std::string_view> fetch() = 0;
+  // How much to fetch at most, so that progress is told of as often as was asked for.
+  size_t step(size_t most) const {
+    constexpr uint64_t kLeast = 512;
+    if (progress_every_ == 0 || progress_every_ >= most) return most;
+    return static_cast<size_t>(progress_every_ < kLeast ? kLeast : progress_every_);
+  }
   void set_buffer(std::string_view bytes) {
     begin_ = next_ = summed_ = bytes.data();
     end_ = begin_ + bytes.size();

@@ -266,12 +266,13 @@ int64_t wall_clock_ms() {
 
 }  // namespace
 
-bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& output) {
+bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& output, uint64_t* end) {
   output("[offset 0] Checking RDB file " + path);
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;
   DescriptorSource source(descriptor);
   const bool is_intact = Checker(source, now_ms, output).check();
+  if (end != nullptr) *end = source.offset();
   ::close(descriptor);
   return is_intact;
 }

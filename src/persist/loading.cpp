@@ -10,6 +10,7 @@
 
 #include "net/connection.h"
 #include "persist/byte_stream.h"
+#include "persist/persistence.h"
 #include "persist/rdb_file.h"
 #include "server/client.h"
 #include "server/server.h"
@@ -106,15 +107,22 @@ bool LoadingScope::serve_others(uint64_t done_bytes) {
 
 void LoadingScope::key_loaded(uint64_t keys) {
   figures_.keys_loaded = keys;
+  pause_for_tests(keys);
+}
+
+void LoadingScope::pause_for_tests(uint64_t count) {
   const int delay_us = server_.settings().key_load_delay;
   if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
-  if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
+  if (delay_us < 0 && count % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
 }
 
 // --- Files
 // ----------------------------------------------------------------------------------------
 
 Loading::Result Loading::load_at_start() {
+  Aof& aof = server_.persistence().aof();
+  if (!aof.read_manifest()) return Result::kFailed;
+  if (server_.settings().appendonly) return aof.load_at_start(figures_);
   const int64_t started_us = server_.clock().monotonic_us();
   base::Logger& log = server_.log();
   const Result result = load_snapshot(server_.settings().dbfilename, {});

@@ -49,8 +49,12 @@ class LoadingScope {
   bool serve_others(uint64_t done_bytes);
   // key-load-delay, for tests: to be called for each key.
   void key_loaded(uint64_t keys);
+  // The same for each request of so many.
+  void request_run(uint64_t requests) { pause_for_tests(requests); }
 
  private:
+  void pause_for_tests(uint64_t count);
+
   server::Server& server_;
   LoadingFigures& figures_;
   server::Client* caller_;

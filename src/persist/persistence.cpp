@@ -11,11 +11,16 @@ Persistence::Persistence(server::Server& server, ChildProcessParts parts)
     : server_(server),
       child_(server, std::move(parts)),
       snapshots_(server, child_),
+      aof_(server, child_),
       loading_(server) {
   server.on_tick([this] { tick(); });
   server.on_persistence_figures([this] { return figures(); });
-  server.on_reset_stats([this] { child_.reset_forks(); });
+  server.on_reset_stats([this] {
+    child_.reset_forks();
+    aof_.reset_figures();
+  });
   server.add_debug_subcommands(snapshot_debug_subcommands());
+  server.add_debug_subcommands(aof_debug_subcommands());
 }
 
 void Persistence::tick() {
@@ -23,6 +28,7 @@ void Persistence::tick() {
   if ((server_.state() & (server::kStateBusy | server::kStateLoading)) != 0) return;
   child_.poll();
   snapshots_.tick();
+  aof_.tick();
 }
 
 server::PersistenceFigures Persistence::figures() const {
@@ -36,6 +42,7 @@ server::PersistenceFigures Persistence::figures() const {
   figures.latest_fork_us = child_.latest_fork_us();
   figures.forks = child_.forks();
   snapshots_.describe(&figures);
+  aof_.describe(&figures.aof);
   loading_.figures().describe(server_.clock().wall_us(), &figures);
   return figures;
 }

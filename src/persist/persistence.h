@@ -1,7 +1,8 @@
 // What a server's dataset is kept by, composed: the child that writes in the background, snapshots,
-// loading. One of a server (Server::set_persistence).
+// the append-only file, loading. One of a server (Server::set_persistence).
 #pragma once
 
+#include "persist/aof.h"
 #include "persist/background_child.h"
 #include "persist/loading.h"
 #include "persist/snapshots.h"
@@ -15,6 +16,7 @@ class Persistence {
 
   BackgroundChild& child() { return child_; }
   Snapshots& snapshots() { return snapshots_; }
+  Aof& aof() { return aof_; }
   Loading& loading() { return loading_; }
 
  private:
@@ -24,6 +26,7 @@ class Persistence {
   server::Server& server_;
   BackgroundChild child_;
   Snapshots snapshots_;
+  Aof aof_;
   Loading loading_;
 };
 

@@ -132,6 +132,10 @@ void Snapshots::update_refusal() {
   server_.set_disk_error(DiskError::kSnapshot, refuse ? kCannotSave : "");
 }
 
+void Snapshots::forget_changes() {
+  saved_total_ = server_.effects().total();
+}
+
 void Snapshots::abandon() {
   if (child_.running(ChildKind::kRdbToDisk) || child_.running(ChildKind::kRdbToSocket))
     child_.kill();

@@ -36,6 +36,8 @@ class Snapshots {
   // Has a child started as soon as there is none.
   void schedule() { scheduled_ = true; }
   bool running() const;
+  // Counts changes from here on: what is in memory is what other files hold.
+  void forget_changes();
 
   // Stops a child that writes a snapshot, to disk or to replicas.
   void abandon();

@@ -45,6 +45,7 @@ class ClientRegistry {
   void schedule_flush(Client& client) { to_flush_.push_back(client.id); }
   void schedule_resume(Client& client) { to_resume_.push_back(client.id); }
   void run_scheduled();
+  bool any_scheduled() const { return !to_flush_.empty() || !to_resume_.empty(); }
 
   // Called by Client::wait() and unblock().
   void started_waiting(Client& client);

@@ -22,6 +22,12 @@ CommandLine leave(int status, std::string output, std::string errors) {
   return line;
 }
 
+CommandLine act(CommandLine::Action action) {
+  CommandLine line;
+  line.action = action;
+  return line;
+}
+
 std::string usage(std::string_view program) {
   struct Example {
     std::string_view arguments;
@@ -121,15 +127,10 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
   switch (program_of(program)) {
     case Program::kSentinel:
       return leave(1, {}, std::string(kSentinelMessage));
-    case Program::kCheckRdb: {
-      CommandLine line;
-      line.action = CommandLine::Action::kCheckRdb;
-      return line;
-    }
+    case Program::kCheckRdb:
+      return act(CommandLine::Action::kCheckRdb);
     case Program::kCheckAof:
-      return leave(1, {},
-                   std::string(last_part(program)) +
-                       ": checking files is not part of this release of Latchkey.\n");
+      return act(CommandLine::Action::kCheckAof);
     case Program::kServer:
       break;
   }

@@ -27,6 +27,7 @@ struct CommandLine {
     kServe,        // run the server with the configuration below
     kCheckSystem,  // print what check_system() found
     kCheckRdb,     // act as redis-check-rdb
+    kCheckAof,     // act as redis-check-aof
     kExit,         // print `output` and `errors`, and end with `exit_status`
   };
   Action action = Action::kServe;

@@ -175,7 +175,7 @@ void memory_section(InfoText& text, Server& server) {
   text.field("mem_clients_slaves", 0);
   text.field("mem_clients_normal", memory.clients);
   text.field("mem_cluster_links", 0);
-  text.field("mem_aof_buffer", 0);
+  text.field("mem_aof_buffer", server.persistence_figures().aof.buffer_memory);
   text.field("mem_allocator", base::allocator_name());
   text.field("mem_overhead_db_hashtable_rehashing", 0);
   text.field("active_defrag_running", 0);
@@ -191,6 +191,15 @@ void loading_figures(InfoText& text, const PersistenceFigures& figures) {
   text.field("loading_loaded_perc",
              100 * ratio(figures.loading_done_bytes, figures.loading_total_bytes), 2);
   text.field("loading_eta_seconds", figures.loading_left_s);
+}
+
+void append_only_figures(InfoText& text, const AofFigures& figures) {
+  text.field("aof_current_size", figures.current_bytes);
+  text.field("aof_base_size", figures.base_bytes);
+  text.field("aof_pending_rewrite", figures.rewrite_scheduled ? 1 : 0);
+  text.field("aof_buffer_length", figures.buffered_bytes);
+  text.field("aof_pending_bio_fsync", figures.pending_syncs);
+  text.field("aof_delayed_fsync", figures.delayed_syncs);
 }
 
 void persistence_section(InfoText& text, Server& server) {
@@ -214,18 +223,20 @@ void persistence_section(InfoText& text, Server& server) {
   text.field("rdb_last_cow_size", figures.last_save_copied_bytes);
   text.field("rdb_last_load_keys_expired", figures.keys_expired);
   text.field("rdb_last_load_keys_loaded", figures.keys_loaded);
-  text.field("aof_enabled", 0);
-  text.field("aof_rewrite_in_progress", 0);
-  text.field("aof_rewrite_scheduled", 0);
-  text.field("aof_last_rewrite_time_sec", -1);
-  text.field("aof_current_rewrite_time_sec", -1);
-  text.field("aof_last_bgrewrite_status", "ok");
-  text.field("aof_rewrites", 0);
-  text.field("aof_rewrites_consecutive_failures", 0);
-  text.field("aof_last_write_status", "ok");
-  text.field("aof_last_cow_size", 0);
+  const AofFigures& aof = figures.aof;
+  text.field("aof_enabled", aof.enabled ? 1 : 0);
+  text.field("aof_rewrite_in_progress", aof.rewriting ? 1 : 0);
+  text.field("aof_rewrite_scheduled", aof.rewrite_scheduled ? 1 : 0);
+  text.field("aof_last_rewrite_time_sec", aof.last_rewrite_duration_s);
+  text.field("aof_current_rewrite_time_sec", aof.rewrite_duration_s);
+  text.field("aof_last_bgrewrite_status", aof.last_rewrite_ok ? "ok" : "err");
+  text.field("aof_rewrites", aof.rewrites);
+  text.field("aof_rewrites_consecutive_failures", aof.rewrite_failures_in_a_row);
+  text.field("aof_last_write_status", aof.last_write_ok ? "ok" : "err");
+  text.field("aof_last_cow_size", aof.last_rewrite_copied_bytes);
   text.field("module_fork_in_progress", 0);
   text.field("module_fork_last_cow_size", 0);
+  if (aof.enabled) append_only_figures(text, aof);
   if (loading) loading_figures(text, figures);
 }
 
@@ -302,6 +313,7 @@ void stats_section(InfoText& text, Server& server) {
   text.field("reply_buffer_expands", 0);
   text.field("eventloop_cycles", counters.cycles);
   text.field("eventloop_duration_sum", cycles.to_us(counters.busy_ticks));
+  text.field("eventloop_duration_aof_sum", persistence.aof.flush_us);
   text.field("eventloop_duration_cmd_sum", cycles.to_us(stats.command_ticks));
   text.field("instantaneous_eventloop_cycles_per_sec", stats.turns_rate.rate());
   text.field("instantaneous_eventloop_duration_usec", stats.turn_duration.mean());

@@ -15,12 +15,6 @@ namespace {
 // Settings of what this server does not have. They can be switched off, which they are, but not on.
 void refuse_what_is_missing(Server& server) {
   Config& config = server.config();
-  config.on_change({"appendonly"}, [&server](std::string* error) {
-    if (!server.settings().appendonly) return true;
-    server.log().warning("This server has no append only file: appendonly stays off.");
-    *error = "Unable to turn on AOF. Check server logs.";
-    return false;
-  });
   config.on_change({"tls-port"}, [&server](std::string* error) {
     if (server.settings().tls_port == 0) return true;
     server.log().warning("This server has no TLS: tls-port stays 0.");

@@ -8,6 +8,27 @@
 
 namespace latchkey::server {
 
+struct AofFigures {
+  bool enabled = false;
+  bool last_write_ok = true;
+  uint64_t current_bytes = 0;  // of all files of the dataset
+  uint64_t base_bytes = 0;     // the same when they were written anew last
+  size_t buffered_bytes = 0;   // not written yet
+  size_t buffer_memory = 0;
+  uint64_t pending_syncs = 0;
+  uint64_t delayed_syncs = 0;
+  int64_t flush_us = 0;  // spent on writing
+
+  bool rewriting = false;
+  bool rewrite_scheduled = false;
+  int64_t last_rewrite_duration_s = -1;
+  int64_t rewrite_duration_s = -1;  // of the one that goes on, or -1
+  bool last_rewrite_ok = true;
+  uint64_t rewrites = 0;
+  uint64_t rewrite_failures_in_a_row = 0;
+  size_t last_rewrite_copied_bytes = 0;
+};
+
 struct PersistenceFigures {
   // The child that writes in the background; zero when there is none.
   size_t copied_bytes = 0;  // by copy on write
@@ -36,6 +57,8 @@ struct PersistenceFigures {
   uint64_t loading_done_bytes = 0;
   uint64_t loading_dataset_memory = 0;  // when it was saved
   int64_t loading_left_s = 0;
+
+  AofFigures aof;
 };
 
 }  // namespace latchkey::server

@@ -280,9 +280,12 @@ void Server::before_wait() {
   commands_before_turn_ = stats_.commands_processed;
   // Keys that have gone by themselves, and what was changed by none of a client's requests.
   if (blocking_->any_ready() && (loop_ == nullptr || !loop_->nested())) blocking_->serve();
-  clients_.run_scheduled();
-  for (const auto& task : turn_end_tasks_) task();
-  if (loop_ != nullptr && loop_->holds_output()) loop_->release_output();
+  // Ends of waits that the end of a turn brings are served in it too.
+  do {
+    clients_.run_scheduled();
+    for (const auto& task : turn_end_tasks_) task();
+    if (loop_ != nullptr && loop_->holds_output()) loop_->release_output();
+  } while (clients_.any_scheduled());
   // In a nested turn somebody up the stack may still hold a client.
   if (loop_ != nullptr && loop_->nested()) return;
   client_eviction_.enforce();

@@ -158,8 +158,6 @@ TEST_CASE("DEBUG answers a wrong subcommand or number of words with one error") 
         tests::error(
             "ERR unknown subcommand or wrong number of arguments for 'nonsense'. Try DEBUG HELP."));
   }
-  CHECK(client.run("DEBUG LOADAOF") ==
-        tests::error("ERR DEBUG LOADAOF needs persistence, which this server does not have"));
 }
 
 TEST_CASE("SHUTDOWN takes the steps of those who asked, and replies nothing") {

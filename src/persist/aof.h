@@ -1,0 +1,97 @@
+// The append-only file as a whole: whether there is one, what it is loaded from, when it is
+// rewritten, who waits for it.
+//
+// It is off, on, or being switched on: then effects go to a temporary increment until a first
+// rewrite has made the base that they continue (persist/aof_rewrite.h). At start the files that the
+// manifest names are loaded instead of a snapshot, and the last increment is appended to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "persist/aof_directory.h"
+#include "persist/aof_loader.h"
+#include "persist/aof_rewrite.h"
+#include "persist/append_only_file.h"
+#include "persist/disk_worker.h"
+#include "persist/loading.h"
+#include "server/persistence_figures.h"
+
+namespace latchkey::server {
+struct CommandContext;
+class Server;
+}  // namespace latchkey::server
+
+namespace latchkey::persist {
+
+class Aof {
+ public:
+  // Both must outlive it. Hooks itself into the server: turns of the loop, settings, SHUTDOWN.
+  Aof(server::Server& server, BackgroundChild& child);
+
+  // At start: sees which files there are, whether or not they are wanted. False, with the reason
+  // logged, when the manifest is damaged.
+  bool read_manifest() { return directory_.load(); }
+  // Then, when appendonly is on: loads the files. kNoFile when there are none. Figures of loading
+  // go to `figures`.
+  Loading::Result load_at_start(LoadingFigures& figures);
+  // When the dataset has been loaded: opens what is appended to, as appendonly says by now. False,
+  // with the reason logged, when the server cannot start.
+  bool open_at_start();
+
+  // DEBUG LOADAOF: forgets the dataset and loads it from the files. False, with the reason logged,
+  // when that failed.
+  bool reload(LoadingFigures& figures, server::Client* caller);
+
+  bool enabled() const { return state_ != State::kOff; }
+  AppendOnlyFile& file() { return file_; }
+  AofRewrite& rewrite() { return rewrite_; }
+
+  // To be called at every tick, behind BackgroundChild::poll().
+  void tick();
+  // Adds what it knows.
+  void describe(server::AofFigures* figures) const;
+  void reset_figures() { file_.reset_delayed_syncs(); }
+
+  // Handlers.
+  void rewrite_command(server::CommandContext& ctx);
+  void wait_command(server::CommandContext& ctx);
+
+ private:
+  enum class State : uint8_t { kOff, kWaitForRewrite, kOn };
+  struct Waiting {
+    uint64_t client_id;
+    int64_t offset;
+  };
+
+  bool setting_changed(std::string* error);
+  bool switch_on();
+  void switch_off();
+  bool prepare_exit(unsigned flags);
+  AofRewrite::Purpose purpose() const;
+  void rewritten();
+  Loading::Result load_files(LoadingFigures& figures, server::Client* caller);
+  bool create_base(AofManifest* next);
+  void follow_offset();
+  // Says in the manifest where the stream was when the file was closed in good order.
+  void note_end();
+  // 1 when everything up to there is on this server's disk.
+  int64_t copies_here(int64_t offset) const;
+  void serve_waiting();
+  void refuse_waiting();
+
+  server::Server& server_;
+  BackgroundChild& child_;
+  DiskWorker worker_;
+  AofDirectory directory_;
+  AppendOnlyFile file_;
+  AofRewrite rewrite_;
+  AofLoader loader_;
+  State state_ = State::kOff;
+  bool loaded_ = false;           // what the server began with came from the files
+  std::vector<Waiting> waiting_;  // for this server's disk
+};
+
+}  // namespace latchkey::persist

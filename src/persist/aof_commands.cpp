@@ -1,0 +1,84 @@
+// BGREWRITEAOF, WAITAOF, and what DEBUG has for the append-only file.
+#include <cstdlib>
+#include <string>
+
+#include "persist/persistence.h"
+#include "persist/rows.h"
+#include "server/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+using namespace server;
+
+namespace {
+
+void bgrewriteaof(CommandContext& ctx) {
+  ctx.server.persistence().aof().rewrite_command(ctx);
+}
+
+void waitaof(CommandContext& ctx) {
+  ctx.server.persistence().aof().wait_command(ctx);
+}
+
+void debug_loadaof(CommandContext& ctx) {
+  Server& server = ctx.server;
+  if ((server.state() & kStateLoading) != 0)
+    return ctx.reply.error("LOADING Redis is loading the dataset in memory");
+  Persistence& persistence = server.persistence();
+  if (!persistence.aof().reload(persistence.loading().figures(), &ctx.client))
+    return ctx.reply.error("ERR Error trying to load the AOF files, check server logs.");
+  persistence.snapshots().forget_changes();
+  server.log().notice("Append Only File loaded by DEBUG LOADAOF");
+  ctx.reply.ok();
+}
+
+void debug_aof_flush_sleep(CommandContext& ctx) {
+  ctx.server.persistence().aof().file().set_flush_pause_us(
+      std::atoll(std::string(ctx.args[2]).c_str()));
+  ctx.reply.ok();
+}
+
+constexpr DebugSubcommand kAofDebugSubcommands[] = {
+    {"AOF-FLUSH-SLEEP", 1, 1, debug_aof_flush_sleep, "AOF-FLUSH-SLEEP <microsec>",
+     "Wait so long before each write of the append-only file."},
+    {"LOADAOF", 0, 0, debug_loadaof, "LOADAOF",
+     "Write out what is left, forget the dataset, and load it from the append-only file."},
+};
+
+constexpr CommandRow kAofRows[] = {
+    {"BGREWRITEAOF",
+     bgrewriteaof,
+     "",
+     kAdmin | kNoScript | kNoAsyncLoading,
+     {},
+     0,
+     Group::kServer,
+     "1.0.0",
+     "O(1)",
+     "Asynchronously rewrites the append-only file to disk."},
+    {"WAITAOF",
+     waitaof,
+     "numlocal numreplicas timeout",
+     kBlocking,
+     {},
+     kAclConnection,
+     Group::kGeneric,
+     "7.2.0",
+     "O(1)",
+     "Blocks until all of the preceding write commands sent by the connection are written to the "
+     "append-only file of the master and/or replicas.",
+     {.tips = "request_policy:all_shards response_policy:agg_min"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> aof_rows() {
+  return kAofRows;
+}
+
+std::span<const DebugSubcommand> aof_debug_subcommands() {
+  return kAofDebugSubcommands;
+}
+
+}  // namespace latchkey::persist

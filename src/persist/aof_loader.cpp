@@ -1,0 +1,325 @@
+#include "persist/aof_loader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/number.h"
+#include "persist/loading.h"
+#include "persist/rdb_file.h"
+#include "server/client.h"
+#include "server/command_context.h"
+#include "server/dispatcher.h"
+#include "server/pubsub.h"
+#include "server/server.h"
+#include "server/transaction.h"
+
+namespace latchkey::persist {
+
+using server::Client;
+using server::Command;
+
+namespace {
+
+constexpr std::string_view kRdbMagic = "REDIS";
+// Replies are dropped when they have come to so many bytes, and at the end.
+constexpr size_t kMostReplies = 64 * 1024;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+bool begins_with_rdb(int descriptor) {
+  char magic[kRdbMagic.size()];
+  return pread(descriptor, magic, sizeof magic, 0) == static_cast<ssize_t>(sizeof magic) &&
+         std::string_view(magic, sizeof magic) == kRdbMagic;
+}
+
+}  // namespace
+
+void AofLoader::Words::views(size_t first, std::vector<std::string_view>* out) const {
+  size_t begin = first == 0 ? 0 : ends[first - 1];
+  for (size_t i = first; i < ends.size(); ++i) {
+    out->push_back(std::string_view(bytes).substr(begin, ends[i] - begin));
+    begin = ends[i];
+  }
+}
+
+AofLoader::AofLoader(server::Server& server)
+    : server_(server), client_(server.clients().add_internal()) {
+  client_.set(server::kClientInternal | server::kClientDenyBlocking);
+}
+
+void AofLoader::begin() {
+  client_.database = 0;
+  in_transaction_ = false;
+  valid_ = 0;
+}
+
+AofLoader::Result AofLoader::load(const File& file, LoadingScope& scope) {
+  base::Logger& log = server_.log();
+  const Descriptor descriptor(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (descriptor.number() < 0) {
+    log.warning("Fatal error: can't open the append log file " + file.name +
+                " for reading: " + strerror(errno));
+    return Result::kFailed;
+  }
+  struct stat status {};
+  if (fstat(descriptor.number(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0)
+    return Result::kEmpty;
+  begin();
+  DescriptorSource source(descriptor.number());
+  scope.watch(source, file.bytes_before);
+  if (begins_with_rdb(descriptor.number()) && !read_preamble(source, file, scope)) {
+    return source.error() == ByteSource::Error::kStopped ? Result::kStopped : Result::kFailed;
+  }
+  valid_ = source.offset();
+  scope_ = &scope;
+  const Step step = run_all(source);
+  scope_ = nullptr;
+  return result_of(step, file, source);
+}
+
+AofLoader::Result AofLoader::load_bytes(std::string_view bytes, uint64_t* valid) {
+  begin();
+  MemorySource source(bytes);
+  const Step step = run_all(source);
+  *valid = valid_;
+  return step == Step::kEnd ? Result::kDone : Result::kFailed;
+}
+
+bool AofLoader::read_preamble(ByteSource& source, const File& file, LoadingScope& scope) {
+  base::Logger& log = server_.log();
+  log.notice(file.is_old_style ? "Reading RDB preamble from AOF file..."
+                               : "Reading RDB base file on AOF loading...");
+  ReadOptions how;
+  how.verify_checksum = server_.settings().rdbchecksum;
+  // The requests that follow may be about keys that have expired since.
+  how.drop_expired = false;
+  how.after_key = [&scope](uint64_t keys) { scope.key_loaded(keys); };
+  const ReadReport report = read_dataset(source, server_, how);
+  if (report.ok) {
+    if (file.is_old_style) log.notice("Reading the remaining AOF tail...");
+    return true;
+  }
+  if (source.error() == ByteSource::Error::kStopped) return false;
+  for (const std::string& error : report.errors) log.warning(error);
+  log.warning(file.is_old_style
+                  ? "Error reading the RDB preamble of the AOF file " + file.name +
+                        ", AOF loading aborted"
+                  : "Error reading the RDB base file " + file.name + ", AOF loading aborted");
+  return false;
+}
+
+AofLoader::Result AofLoader::result_of(Step step, const File& file, ByteSource& source) {
+  base::Logger& log = server_.log();
+  client_.out().clear();
+  server_.pubsub().unsubscribe_all(client_);
+  words_ = queued_words_ = {};
+  switch (step) {
+    case Step::kRan:
+    case Step::kEnd:
+      return Result::kDone;
+    case Step::kStopped:
+      return Result::kStopped;
+    case Step::kFailed:
+      log.warning("Unrecoverable error reading the append only file " + file.name + ": " +
+                  strerror(errno));
+      return Result::kFailed;
+    case Step::kUnknown:
+      log.warning("Unknown command '" + unknown_ + "' reading the append only file " + file.name);
+      return Result::kFailed;
+    case Step::kMalformed:
+      log.warning("The append only file " + file.name + " cannot be understood at offset " +
+                  std::to_string(source.offset()) + "; it can be up to offset " +
+                  std::to_string(valid_));
+      log.warning("Bad file format reading the append only file " + file.name +
+                  ": make a backup of your AOF file, then use ./redis-check-aof --fix "
+                  "<filename.manifest>");
+      return Result::kFailed;
+    case Step::kCutShort:
+      return cut(file);
+  }
+  return Result::kFailed;
+}
+
+AofLoader::Result AofLoader::cut(const File& file) {
+  base::Logger& log = server_.log();
+  if (in_transaction_)
+    log.warning("Revert incomplete MULTI/EXEC transaction in AOF file " + file.name);
+  if (!server_.settings().aof_load_truncated) {
+    log.warning("Unexpected end of file reading the append only file " + file.name +
+                ". You can: 1) Make a backup of your AOF file, then use ./redis-check-aof --fix "
+                "<filename.manifest>. 2) Alternatively you can set the 'aof-load-truncated' "
+                "configuration option to yes and restart the server.");
+    return Result::kFailed;
+  }
+  log.warning("!!! Warning: short read while loading the AOF file " + file.name + "!!!");
+  if (!file.is_last) {
+    log.warning("Fatal error: the truncated file is not the last file");
+    return Result::kFailed;
+  }
+  log.warning("!!! Truncating the AOF " + file.name + " at offset " + std::to_string(valid_) +
+              " !!!");
+  if (truncate(file.path.c_str(), static_cast<off_t>(valid_)) != 0) {
+    log.warning("Error truncating the AOF file " + file.name + ": " + strerror(errno));
+    return Result::kFailed;
+  }
+  log.warning("AOF " + file.name + " loaded anyway because aof-load-truncated is enabled");
+  return Result::kTruncated;
+}
+
+// --- Reading
+// --------------------------------------------------------------------------------------
+
+// The number of a line such as "*3" or "$11", behind its first character.
+AofLoader::Read AofLoader::read_number(ByteSource& source, int64_t* number) {
+  char line[base::kMaxInt64Text];
+  size_t size = 0;
+  uint8_t byte = 0;
+  for (;;) {
+    if (!source.read_byte(&byte)) return Read::kCutShort;
+    if (byte == '\r') break;
+    if (size == sizeof line) return Read::kMalformed;
+    line[size++] = static_cast<char>(byte);
+  }
+  if (!source.read_byte(&byte)) return Read::kCutShort;
+  return byte == '\n' && base::parse_int64({line, size}, number) ? Read::kOk : Read::kMalformed;
+}
+
+AofLoader::Read AofLoader::skip_annotation(ByteSource& source) {
+  for (uint8_t byte = 0; byte != '\n';) {
+    if (!source.read_byte(&byte)) return Read::kCutShort;
+  }
+  return Read::kOk;
+}
+
+// One request's words into words_, or nothing for an annotation.
+AofLoader::Read AofLoader::read_request(ByteSource& source) {
+  constexpr std::string_view kLineEnd = "\r\n";
+  words_.clear();
+  uint8_t kind = 0;
+  if (!source.read_byte(&kind)) return Read::kCutShort;
+  if (kind == '#') return skip_annotation(source);
+  if (kind != '*') return Read::kMalformed;
+  int64_t count = 0;
+  if (const Read read = read_number(source, &count); read != Read::kOk) return read;
+  if (count < 1) return Read::kMalformed;
+  for (; count > 0; --count) {
+    int64_t size = 0;
+    if (!source.read_byte(&kind)) return Read::kCutShort;
+    if (kind != '$') return Read::kMalformed;
+    if (const Read read = read_number(source, &size); read != Read::kOk) return read;
+    if (size < 0) return Read::kMalformed;
+    std::string_view word;
+    if (!source.read_view(static_cast<uint64_t>(size), room_, &word)) return Read::kCutShort;
+    words_.bytes.append(word);
+    words_.ends.push_back(words_.bytes.size());
+    char line_end[kLineEnd.size()];
+    if (!source.read(line_end, sizeof line_end)) return Read::kCutShort;
+    if (std::string_view(line_end, sizeof line_end) != kLineEnd) return Read::kMalformed;
+  }
+  return Read::kOk;
+}
+
+// --- Running
+// --------------------------------------------------------------------------------------
+
+AofLoader::Step AofLoader::run_all(ByteSource& source) {
+  Step step = Step::kRan;
+  while (step == Step::kRan) step = run_one(source);
+  return step;
+}
+
+AofLoader::Step AofLoader::run_one(ByteSource& source) {
+  if (source.at_end() && source.ok()) return in_transaction_ ? Step::kCutShort : Step::kEnd;
+  const Read read = read_request(source);
+  if (source.error() == ByteSource::Error::kStopped) return Step::kStopped;
+  if (source.error() == ByteSource::Error::kFailed) return Step::kFailed;
+  if (read == Read::kMalformed) return Step::kMalformed;
+  if (read == Read::kCutShort) return Step::kCutShort;
+  if (words_.ends.empty()) {
+    // An annotation.
+    if (!in_transaction_) valid_ = source.offset();
+    return Step::kRan;
+  }
+  const Step step = run_words(source.offset());
+  words_.clear();
+  ++requests_;
+  if (scope_ != nullptr) scope_->request_run(requests_);
+  return step;
+}
+
+AofLoader::Step AofLoader::run_words(uint64_t end) {
+  views_.clear();
+  words_.views(0, &views_);
+  const std::string_view name = views_[0];
+  if (!in_transaction_ && server::is_word(name, "MULTI")) {
+    in_transaction_ = true;
+    queued_words_.clear();
+    queued_ends_.clear();
+    return Step::kRan;
+  }
+  if (in_transaction_ && !server::is_word(name, "EXEC")) {
+    queued_words_.bytes.append(words_.bytes);
+    const size_t base = queued_words_.bytes.size() - words_.bytes.size();
+    for (const size_t word_end : words_.ends) queued_words_.ends.push_back(base + word_end);
+    queued_ends_.push_back(queued_words_.ends.size());
+    return Step::kRan;
+  }
+  if (!in_transaction_) {
+    if (!run(views_)) return unknown_.empty() ? Step::kMalformed : Step::kUnknown;
+  } else {
+    in_transaction_ = false;
+    views_.clear();
+    queued_words_.views(0, &views_);
+    size_t begin = 0;
+    for (const size_t request_end : queued_ends_) {
+      if (!run(std::span(views_).subspan(begin, request_end - begin)))
+        return unknown_.empty() ? Step::kMalformed : Step::kUnknown;
+      begin = request_end;
+    }
+  }
+  valid_ = end;
+  return server_.stop_requested() ? Step::kStopped : Step::kRan;
+}
+
+// False when there is no such command (`unknown_`), or not with so many words.
+bool AofLoader::run(std::span<const std::string_view> words) {
+  unknown_.clear();
+  Command* command = server_.dispatcher().lookup(words);
+  if (command == nullptr) {
+    unknown_ = words[0].substr(0, words[0].find('\0'));
+    if (unknown_.empty()) unknown_ = "?";
+    return false;
+  }
+  if (!command->accepts_word_count(words.size())) return false;
+  server::CommandContext ctx{server_,
+                             client_,
+                             *command,
+                             words,
+                             server_.database(client_.database),
+                             client_.reply,
+                             server_.effects(),
+                             server_.propagation()};
+  client_.last_command = command;
+  command->handler(ctx);
+  if (client_.out().size() > kMostReplies) client_.out().clear();
+  return true;
+}
+
+}  // namespace latchkey::persist
