@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
+
 namespace latchkey::server {
 
 // The words of a line. "double quotes" know \n \r \t \a \b \xHH and take any other escaped
@@ -33,5 +35,9 @@ std::string format_memory(uint64_t bytes);
 
 // Without spaces, tabs and line ends on either side.
 std::string_view trim_line(std::string_view text);
+
+// Words of a configuration are ASCII.
+using base::equal_ignoring_case;
+using base::lower_case;
 
 }  // namespace latchkey::server
