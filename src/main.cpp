@@ -23,6 +23,7 @@
 #include "server/crash_report.h"
 #include "server/live_settings.h"
 #include "server/logo.h"
+#include "server/memory.h"
 #include "server/proc_title.h"
 #include "server/process.h"
 #include "server/server.h"
@@ -140,6 +141,8 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   if (values.port != 0) log.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log.notice("Ready to accept connections unix");
   supervision.ready();
+  // Not before: a process that goes to the background leaves its threads behind.
+  server::set_allocator_background_thread(values.jemalloc_bg_thread);
 
   loop.run();
   // The dataset goes with the process: freeing it key by key would only take time.
