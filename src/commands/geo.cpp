@@ -128,7 +128,7 @@ constexpr CommandRow kGeoRows[] = {
      "3.2.0",
      "O(log(N)) for each item added, where N is the number of elements in the sorted set.",
      "Adds one or more members to a geospatial index. The key is created if it doesn't exist.",
-     {.history = "6.2.0 Added the `CH`, `NX` and `XX` options."}},
+     {.history = "6.2.0 Added the `CH`, `NX` and `XX` options.", .element = -1}},
     {"GEODIST", geodist, "key member1 member2 [unit=M|KM|FT|MI]", kReadOnly, keys(1).ro().access(),
      kAclGeo, Group::kGeo, "3.2.0", "O(1)",
      "Returns the distance between two members of a geospatial index."},

@@ -59,14 +59,30 @@ void hincrbyfloat(CommandContext& ctx) {
 }
 
 constexpr CommandRow kHashCounterRows[] = {
-    {"HINCRBY", hincrby, "key field increment", kWrite | kDenyOom | kFast,
-     keys(1).rw().access().update(), kAclHash, Group::kHash, "2.0.0", "O(1)",
+    {"HINCRBY",
+     hincrby,
+     "key field increment",
+     kWrite | kDenyOom | kFast,
+     keys(1).rw().access().update(),
+     kAclHash,
+     Group::kHash,
+     "2.0.0",
+     "O(1)",
      "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if "
-     "the field doesn't exist."},
-    {"HINCRBYFLOAT", hincrbyfloat, "key field increment:double", kWrite | kDenyOom | kFast,
-     keys(1).rw().access().update(), kAclHash, Group::kHash, "2.6.0", "O(1)",
+     "the field doesn't exist.",
+     {.element = 2}},
+    {"HINCRBYFLOAT",
+     hincrbyfloat,
+     "key field increment:double",
+     kWrite | kDenyOom | kFast,
+     keys(1).rw().access().update(),
+     kAclHash,
+     Group::kHash,
+     "2.6.0",
+     "O(1)",
      "Increments the floating point value of a field by a number. Uses 0 as initial value if the "
-     "field doesn't exist."},
+     "field doesn't exist.",
+     {.element = 2}},
 };
 
 }  // namespace

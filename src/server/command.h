@@ -110,6 +110,9 @@ struct CommandExtras {
   // Meant for other servers, not for people.
   bool system = false;
   KeyFinder find_keys = nullptr;
+  // Which word of a request is an element of the first key's value (-1: the last), so that batches
+  // can look several up together; 0: none.
+  int8_t element = 0;
   // Makes the row a container, whose first argument names a subcommand. Of static storage.
   std::span<const CommandRow> subcommands = {};
 };

@@ -159,6 +159,7 @@ Command* CommandTable::add_command(const CommandRow& row, Command* parent) {
   command->row = &row;
   command->handler = row.handler;
   command->flags = row.flags;
+  command->element = row.extras.element;
   command->acl = acl_of(row);
   command->id = static_cast<uint32_t>(all_.size());
   command->name = base::lower_case(row.name);

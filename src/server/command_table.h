@@ -58,6 +58,8 @@ struct Command {
   int32_t first_key = 0;
   int32_t last_key = 0;
   int32_t key_step = 0;
+  // CommandExtras::element.
+  int32_t element = 0;
 
   bool has(uint32_t flag) const { return (flags & flag) != 0; }
   bool is_container() const { return !subcommands.empty(); }

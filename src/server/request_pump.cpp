@@ -81,7 +81,7 @@ size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
       position += used;
       const size_t count = frame.arguments.size() - first;
       if (count > 0) {
-        frame.requests.push_back({first, count, position, nullptr, nullptr, 0});
+        frame.requests.push_back({first, count, position, nullptr, nullptr, 0, nullptr, 0});
       } else if (frame.requests.empty()) {
         consumed = position;
       } else {
@@ -162,6 +162,33 @@ void RequestPump::prefetch(Client& client, Frame& frame) {
   }
   for (const Request& request : frame.requests) {
     if (request.keyspace != nullptr) request.keyspace->prefetch_chained_entry(request.hash);
+  }
+  prefetch_elements(frame);
+}
+
+void RequestPump::prefetch_elements(Frame& frame) {
+  const Request* before = nullptr;
+  for (Request& request : frame.requests) {
+    if (request.keyspace == nullptr || request.command->element == 0) continue;
+    const auto place = static_cast<size_t>(request.command->element);
+    const Arguments args(frame.arguments.data() + request.first, request.count);
+    if (request.command->element > 0 && place >= args.size()) continue;
+    // Pipelines often stay with one key.
+    request.value = before != nullptr && before->hash == request.hash
+                        ? before->value
+                        : request.keyspace->prefetch_value(
+                              args[static_cast<size_t>(request.command->first_key)], request.hash);
+    before = &request;
+    const std::string_view element = request.command->element > 0 ? args[place] : args.back();
+    if (request.value != nullptr)
+      request.element_hash = request.keyspace->environment().secret.hash(element);
+  }
+  if (before == nullptr) return;
+  using enum store::LookupStep;
+  for (const store::LookupStep step : {kBucket, kItem, kChainedItem}) {
+    for (const Request& request : frame.requests) {
+      if (request.value != nullptr) request.value->prefetch(request.element_hash, step);
+    }
   }
 }
 

@@ -35,6 +35,8 @@ class RequestPump {
     Command* command;
     store::Keyspace* keyspace;
     uint64_t hash;
+    const store::Value* value;
+    uint64_t element_hash;
   };
   // Space for one batch. A busy script serves other clients from within one, so there may be
   // several at a time.
@@ -45,6 +47,8 @@ class RequestPump {
 
   size_t run(Client& client, std::span<char> bytes, Frame& frame);
   void prefetch(Client& client, Frame& frame);
+  // The same for the elements of values that requests name, where the commands' rows tell.
+  void prefetch_elements(Frame& frame);
   // Sends in the middle of a pipeline, and closes the client if it does not read what it asks for.
   void send(Client& client);
   // Answers bytes that are no request, and lets the client go.

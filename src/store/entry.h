@@ -48,6 +48,8 @@ struct ElementDeadline : DeadlineNode {
 
 // A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams derive from
 // it.
+enum class LookupStep : uint8_t;
+
 class Value {
  public:
   Value() = default;
@@ -62,6 +64,10 @@ class Value {
   virtual size_t memory_usage() const = 0;
   // An independent copy.
   virtual Value* clone() const = 0;
+
+  // Brings the lines of a coming lookup of an element near, as HashTable::prefetch does. `hash`:
+  // the element's by the environment's secret.
+  virtual void prefetch(uint64_t, LookupStep) const {}
 
   // For values whose elements may have deadlines. Null when there is nothing to index.
   virtual ElementDeadline* element_deadline() { return nullptr; }

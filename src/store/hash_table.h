@@ -53,6 +53,9 @@
 
 namespace latchkey::store {
 
+// What a step of a batched lookup brings near.
+enum class LookupStep : uint8_t { kBucket, kItem, kChainedItem };
+
 // Traits name the item and its key:  struct Traits { using Item = ...; static std::string_view
 // key(const Item*); };
 template <typename Traits>
@@ -109,6 +112,13 @@ class HashTable {
     if (size_ == 0) return;
     const Bucket* chained = bucket_at(index_of(hash)).next();
     if (chained != nullptr) prefetch_candidates(*chained, hash);
+  }
+
+  // Any of the three.
+  void prefetch(uint64_t hash, LookupStep step) const {
+    if (step == LookupStep::kBucket) return prefetch_bucket(hash);
+    if (step == LookupStep::kItem) return prefetch_item(hash);
+    prefetch_chained_item(hash);
   }
 
   // The slot that holds the item with `key`, or null. Valid until the next insertion or erasure.

@@ -183,6 +183,16 @@ class Keyspace {
   void prefetch_entry(uint64_t hash) const { table_.prefetch_item(hash); }
   void prefetch_chained_entry(uint64_t hash) const { table_.prefetch_chained_item(hash); }
 
+  // A fourth step: brings near what a value of other types than string begins with, and gives it;
+  // null when there is none. Neither counts nor touches.
+  const Value* prefetch_value(std::string_view key, uint64_t hash) {
+    Entry** slot = table_.find(key, hash);
+    if (slot == nullptr || (*slot)->is_string()) return nullptr;
+    const Value* value = (*slot)->value();
+    base::prefetch(value);
+    return value;
+  }
+
   // For commands that read: counts a hit or a miss and marks the entry as used, unless `how` says
   // otherwise.
   KeyRef find(std::string_view key, uint8_t how = kTouch) {

@@ -29,6 +29,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/prefetch.h"
+
 namespace latchkey::store {
 
 class Listpack {
@@ -75,6 +77,8 @@ class Listpack {
   // Bytes that an element with this text will take.
   static size_t encoded_size(std::string_view text);
   static size_t encoded_size(int64_t value);
+  // Brings its first bytes near, for a reading that comes soon.
+  void prefetch() const { base::prefetch(bytes_); }
   // Whether `bytes` more can be held.
   bool room_for(size_t bytes) const { return byte_size() + bytes <= kMaxBytes; }
 

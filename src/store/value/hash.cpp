@@ -36,6 +36,11 @@ size_t Hash::memory_usage() const {
   return held + table_->deadlines.memory_usage();
 }
 
+void Hash::prefetch(uint64_t hash, LookupStep step) const {
+  if (is_table()) return table_->items.prefetch(hash, step);
+  if (step == LookupStep::kBucket) listpack_.prefetch();
+}
+
 Value* Hash::clone() const {
   auto copy = std::make_unique<Hash>(environment_);
   if (is_prepared()) copy->node_ = std::make_unique<ElementDeadline>();

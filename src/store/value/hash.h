@@ -60,6 +60,7 @@ class Hash final : public Value {
   size_t memory_usage() const override;
   Value* clone() const override;
   size_t element_count() const override { return size(); }
+  void prefetch(uint64_t hash, LookupStep step) const override;
 
   // Fields, those included that are past their deadline.
   size_t size() const { return is_table() ? table_->items.size() : listpack_.size() / stride(); }

@@ -53,6 +53,10 @@ size_t Set::memory_usage() const {
   return sizeof(Set) + sizeof(Table) + table().memory_usage() + member_bytes_;
 }
 
+void Set::prefetch(uint64_t hash, LookupStep step) const {
+  if (is_table()) table().prefetch(hash, step);
+}
+
 size_t Set::size() const {
   if (const auto* integers = std::get_if<Intset>(&members_)) return integers->size();
   if (const auto* pack = std::get_if<Listpack>(&members_)) return pack->size();

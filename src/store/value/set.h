@@ -42,6 +42,7 @@ class Set final : public Value {
   size_t element_count() const override { return size(); }
   size_t free_effort() const override;
   size_t memory_usage() const override;
+  void prefetch(uint64_t hash, LookupStep step) const override;
   Value* clone() const override { return new Set(*this); }
 
   size_t size() const;

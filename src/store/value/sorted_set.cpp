@@ -36,6 +36,11 @@ size_t SortedSet::memory_usage() const {
   return bytes;
 }
 
+void SortedSet::prefetch(uint64_t hash, LookupStep step) const {
+  if (!is_listpack()) return table_->prefetch(hash, step);
+  if (step == LookupStep::kBucket) listpack_.prefetch();
+}
+
 Value* SortedSet::clone() const {
   auto copy = std::make_unique<SortedSet>(environment_);
   if (is_listpack()) {

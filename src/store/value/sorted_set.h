@@ -128,6 +128,7 @@ class SortedSet final : public Value {
   size_t element_count() const override { return size(); }
   size_t free_effort() const override { return is_listpack() ? 1 : size(); }
   size_t memory_usage() const override;
+  void prefetch(uint64_t hash, LookupStep step) const override;
   Value* clone() const override;
 
  private:
