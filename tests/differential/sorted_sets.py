@@ -75,9 +75,10 @@ ALGEBRA = [
     *each("ZINTERCARD", " <counted_zsets> [LIMIT <pops>]"),
     # Plain sets take part too.
     call("SADD <set> <element>+"),
-    call("SORT <zset> ALPHA [DESC]", "any_order"),
-    call("SORT <zset> ALPHA [DESC] [LIMIT <index> <index>] STORE <list>"),
-    call("SORT <zset> BY nosort [DESC] [LIMIT <index> <index>] [GET #] [STORE <list>]"),
+    # A sorted set that is sorted becomes a large one.
+    call("SORT <zset> ALPHA [DESC]", "any_order", scatters=True),
+    call("SORT <zset> ALPHA [DESC] [LIMIT <index> <index>] STORE <list>", scatters=True),
+    call("SORT <zset> BY nosort [DESC] [LIMIT <index> <index>] [GET #] [STORE <list>]", scatters=True),
 ]
 
 BLOCKING = [
