@@ -337,13 +337,10 @@ void Quicklist::replace(Cursor cursor, std::string_view text, size_t plain_from)
     node->plain = text;
     return;
   }
-  if (!node->is_plain && !is_huge(text, plain_from)) {
-    const size_t bytes = node->pack.byte_size() + text.size() + kOverhead;
-    if (node->count == 1 || !exceeds_fill(fill_, bytes, node->count)) {
-      node->pack.replace(cursor.position, text);
-      return;
-    }
-  }
+  // The node may come to hold more than its fill.
+  const bool stays = !node->is_plain && !is_huge(text, plain_from) &&
+                     node->pack.room_for(Listpack::encoded_size(text));
+  if (stays) return node->pack.replace(cursor.position, text);
   insert_after(cursor, text, plain_from);
   // The insertion may have split the node, but never before its element.
   erase(cursor);

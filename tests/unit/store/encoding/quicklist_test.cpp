@@ -114,6 +114,18 @@ TEST_CASE("A node holds what the fill says, of elements or of bytes", "[quicklis
   CHECK(copy.nodes() == 4);
 }
 
+TEST_CASE("Replacing an element leaves the nodes as they are, unless it needs one of its own",
+          "[quicklist]") {
+  Quicklist list(-1);
+  for (int i = 0; i < 9; ++i) list.push_back(std::string(1300, 'x'));
+  list.replace(list.at(4), std::string(4000, 'y'));
+  CHECK(list.nodes() == 3);
+  list.replace(list.at(4), std::string(4097, 'z'));
+  CHECK(list.nodes() == 5);
+  CHECK(list.first_node()->next->next->is_plain);
+  CHECK(text_at(list, 4) == std::string(4097, 'z'));
+}
+
 TEST_CASE("A copy of a compressed quicklist holds the same and is compressed too", "[quicklist]") {
   Quicklist list(kFill, 2);
   fill(list);
