@@ -90,6 +90,11 @@ bool ByteSource::refill() {
 }
 
 bool ByteSource::read_slowly(char* to, size_t size) {
+  const uint64_t start = position();
+  return read_on(to, size) || failed_since(start);
+}
+
+bool ByteSource::read_on(char* to, size_t size) {
   while (size > 0) {
     if (next_ == end_) {
       if (!refill()) return false;
@@ -107,23 +112,25 @@ bool ByteSource::read_slowly(char* to, size_t size) {
 bool ByteSource::read_view_slowly(uint64_t size, std::string& room, std::string_view* view) {
   // Grows as the bytes arrive: the size may be a lie.
   constexpr uint64_t kFirstStep = 1 << 20;
+  const uint64_t start = position();
   room.clear();
   while (room.size() < size) {
     const uint64_t step = std::max<uint64_t>(kFirstStep, room.size());
     const size_t before = room.size();
     const auto part = static_cast<size_t>(std::min(size - before, step));
     room.resize(before + part);
-    if (!read_slowly(room.data() + before, part)) return false;
+    if (!read_on(room.data() + before, part)) return failed_since(start);
   }
   *view = room;
   return true;
 }
 
 bool ByteSource::skip(uint64_t size) {
+  const uint64_t start = position();
   while (size > 0) {
     if (next_ == end_) {
-      if (!refill()) return false;
-      if (next_ == end_) return fail(Error::kShort);
+      if (!refill()) return failed_since(start);
+      if (next_ == end_) return fail(Error::kShort) || failed_since(start);
     }
     const uint64_t part = std::min(size, static_cast<uint64_t>(end_ - next_));
     next_ += part;

@@ -9,10 +9,12 @@
 // through. The checksum (base/crc64.h) is taken over whole buffers.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -154,8 +156,9 @@ class ByteSource {
 
   Error error() const { return error_; }
   bool ok() const { return error_ == Error::kNone; }
-  // Bytes read so far, counted from where the source began.
-  uint64_t offset() const { return passed_ + static_cast<uint64_t>(next_ - begin_); }
+  // Bytes read so far, counted from where the source began; once it has failed, those before the
+  // read that failed.
+  uint64_t offset() const { return ok() ? position() : failed_at_; }
   // Has all bytes from here on summed up.
   void enable_checksum() {
     summed_ = next_;
@@ -188,13 +191,20 @@ class ByteSource {
   }
 
  private:
+  uint64_t position() const { return passed_ + static_cast<uint64_t>(next_ - begin_); }
   // Fills the empty buffer anew.
   bool refill();
+  bool read_on(char* to, size_t size);
   void sum_read();
   bool fail(Error error) {
     if (error_ == Error::kNone) error_ = error;
     // So that no later call finds bytes.
     end_ = next_;
+    return failed_since(position());
+  }
+  // Notes where the read began that failed, if it was the first. Always false.
+  bool failed_since(uint64_t position) {
+    failed_at_ = std::min(failed_at_, position);
     return false;
   }
   bool read_slowly(char* to, size_t size);
@@ -208,6 +218,7 @@ class ByteSource {
   uint64_t checksum_ = 0;
   bool summing_ = false;
   Error error_ = Error::kNone;
+  uint64_t failed_at_ = std::numeric_limits<uint64_t>::max();
   uint64_t progress_every_ = 0;
   uint64_t progress_at_ = 0;
   std::function<bool(uint64_t)> progress_;

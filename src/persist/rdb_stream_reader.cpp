@@ -43,12 +43,12 @@ bool read_time(RdbReader& reader, int64_t earliest, int64_t* ms) {
   return true;
 }
 
-// A counter, or StreamGroup::kUnknownReads.
-bool read_counter(RdbReader& reader, int64_t* count) {
+// A counter; one that is below `least`, which it cannot be, becomes that.
+bool read_counter(RdbReader& reader, int64_t least, int64_t* count) {
   uint64_t told;
   if (!reader.length(&told)) return false;
-  *count = static_cast<int64_t>(told);
-  return *count >= StreamGroup::kUnknownReads || reader.fail("Stream counter is out of range");
+  *count = std::max(static_cast<int64_t>(told), least);
+  return true;
 }
 
 // Of a group's list of pending entries, which does not say whose they are.
@@ -96,9 +96,8 @@ bool read_figures(RdbReader& reader, RdbType type, Stream& stream) {
   StreamId max_deleted_id;
   int64_t entries_added;
   if (!read_id(reader, &first_id) || !read_id(reader, &max_deleted_id) ||
-      !read_counter(reader, &entries_added))
+      !read_counter(reader, static_cast<int64_t>(length), &entries_added))
     return false;
-  if (entries_added < 0) return reader.fail("Stream counter is out of range");
   stream.set_max_deleted_id(max_deleted_id);
   stream.set_entries_added(static_cast<uint64_t>(entries_added));
   return true;
@@ -168,7 +167,7 @@ bool read_group(RdbReader& reader, RdbType type, Stream& stream) {
   StreamGroup& group = stream.add_group(name, delivered, StreamGroup::kUnknownReads);
   if (type == RdbType::kStreamListpacks) {
     group.entries_read = stream.count_ever_added_to(delivered).value_or(StreamGroup::kUnknownReads);
-  } else if (!read_counter(reader, &group.entries_read)) {
+  } else if (!read_counter(reader, StreamGroup::kUnknownReads, &group.entries_read)) {
     return false;
   }
 

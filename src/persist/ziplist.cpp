@@ -33,7 +33,7 @@ class Bytes {
   uint64_t number(size_t size) {
     uint64_t value = 0;
     const std::string_view bytes = take(size);
-    std::memcpy(&value, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(&value, bytes.data(), bytes.size());
     return value;
   }
   uint64_t big_endian(size_t size) {

@@ -115,6 +115,7 @@ TEST_CASE("A source that is too short stays failed, and takes no memory for lies
   CHECK_FALSE(source.read_view(uint64_t{1} << 60, room, &view));
   CHECK(room.capacity() < 4u << 20);
   CHECK(source.error() == ByteSource::Error::kShort);
+  CHECK(source.offset() == 0);
   CHECK_FALSE(source.read_view(1, room, &view));
   CHECK_FALSE(source.skip(1));
 }

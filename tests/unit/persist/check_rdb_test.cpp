@@ -48,8 +48,8 @@ TEST_CASE("An intact file is gone through and counted", "[check_rdb]") {
                                       byte(0xfe) + byte(2) + expired + key + later + key + hash));
   CHECK(result.is_intact);
   CHECK(result.lines == Lines{"[offset 21] AUX FIELD name = 'value'",
-                              "[offset 23] Selecting DB ID 2", "[offset 81] Checksum OK",
-                              "[offset 81] \\o/ RDB looks OK! \\o/", "[info] 3 keys read",
+                              "[offset 23] Selecting DB ID 2", "[offset 82] Checksum OK",
+                              "[offset 82] \\o/ RDB looks OK! \\o/", "[info] 3 keys read",
                               "[info] 2 expires", "[info] 1 already expired",
                               "[info] 1 subexpires"});
 }
@@ -70,7 +70,7 @@ TEST_CASE("A damaged file is told with what was being read", "[check_rdb]") {
 }
 
 TEST_CASE("A file that ends too early, and one that is none, are told", "[check_rdb]") {
-  CHECK(check("REDIS").lines[1] == "[offset 5] Unexpected EOF reading RDB file");
+  CHECK(check("REDIS").lines[1] == "[offset 0] Unexpected EOF reading RDB file");
   CHECK(check("REDIX0012").lines[1] == "[offset 9] Wrong signature trying to load DB from file");
   CHECK(check("REDIS0013").lines[1] == "[offset 9] Can't handle RDB format version 13");
   CHECK_FALSE(persist::check_rdb("/nonexistent/file", 0, [](std::string_view) {}));
