@@ -28,7 +28,7 @@ struct Party {
   // Queues a command with a value of so many bytes.
   void queue(uint64_t id, size_t bytes) {
     send(id, "MULTI\r\n");
-    send(id, "SET key " + std::string(bytes, 'v') + "\r\n");
+    send(id, "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n" + tests::bulk(std::string(bytes, 'v')));
   }
   size_t memory() {
     size_t bytes = 0;
@@ -113,7 +113,7 @@ TEST_CASE("Small clients are never evicted", "[client-eviction]") {
   Party party("maxmemory-clients 1");
   const uint64_t small = party.come();
   const uint64_t large = party.come();
-  party.queue(small, 16 * kKiB);
+  party.queue(small, 8 * kKiB);
   party.queue(large, 40 * kKiB);
   CHECK(party.is_here(small));
   CHECK_FALSE(party.is_here(large));
