@@ -16,6 +16,9 @@
 #include "persist/check_rdb.h"
 #include "persist/persistence.h"
 #include "persist/rows.h"
+#include "replication/child_snapshots.h"
+#include "replication/replication.h"
+#include "replication/rows.h"
 #include "script/engine.h"
 #include "script/rows.h"
 #include "server/command_line.h"
@@ -114,6 +117,8 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   server.commands().add(persist::dump_rows());
   server.add_debug_subcommands(persist::dump_debug_subcommands());
   server.commands().add(persist::snapshot_rows());
+  server.commands().add(replication::sync_rows());
+  server.commands().add(replication::role_rows());
   if (!server.commands().rename(values.rename_commands, &error))
     return refuse_configuration(error, log);
   server.set_scripts(std::make_shared<script::Engine>(server));
@@ -122,6 +127,17 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
                                            server::show_title(title, std::string(name), config);
                                          }});
   server.set_persistence(persistence);
+  const auto replication = std::make_shared<replication::Replication>(
+      server, std::make_unique<replication::ChildSnapshots>(server, *persistence));
+  replication->on_counting([&](bool counts) { persistence->aof().file().count_offset(!counts); });
+  replication->on_acknowledged([&] { persistence->aof().serve_waiting(); });
+  persistence->aof().set_replica_disks({.count =
+                                            [&](int64_t offset) {
+                                              return replication->count_fsynced(
+                                                  static_cast<uint64_t>(offset));
+                                            },
+                                        .ask = [&] { replication->ask_for_acknowledgements(); }});
+  server.set_replication(replication);
   for (const std::string& problem : config.startup_problems()) log.warning(problem);
   if (!config.startup_problems().empty()) return 1;
   server.set_crash_reporter(&crash_reporter);

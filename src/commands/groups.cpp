@@ -55,7 +55,6 @@ void add_all(server::CommandTable& table) {
   table.add(string_range_rows());
   table.add(string_rows());
   table.add(transaction_rows());
-  table.add(wait_rows());
 }
 
 }  // namespace latchkey::commands

@@ -62,7 +62,6 @@ std::span<const server::CommandRow> string_condition_rows();
 std::span<const server::CommandRow> string_range_rows();
 std::span<const server::CommandRow> string_rows();
 std::span<const server::CommandRow> transaction_rows();
-std::span<const server::CommandRow> wait_rows();
 
 // Adds every group above.
 void add_all(server::CommandTable& table);

@@ -79,10 +79,11 @@ void memory_stats(CommandContext& ctx) {
   figures.add("peak.allocated", memory.peak);
   figures.add("total.allocated", memory.used);
   figures.add("startup.allocated", memory.startup);
-  figures.add("replication.backlog", 0);
+  const ReplicationFigures replication = ctx.server.replication_figures();
+  figures.add("replication.backlog", replication.backlog_memory);
   figures.add("replica.fullsync.buffer", 0);
-  figures.add("clients.slaves", 0);
-  figures.add("clients.normal", memory.clients);
+  figures.add("clients.slaves", replication.clients_memory);
+  figures.add("clients.normal", memory.clients - replication.clients_memory);
   figures.add("cluster.links", 0);
   figures.add("aof.buffer", 0);
   figures.add("lua.caches", memory.scripts.scripts_bytes);

@@ -34,15 +34,19 @@ void shutdown(CommandContext& ctx) {
   }
   const bool contradictory = (flags & kShutdownSave) != 0 && (flags & kShutdownNosave) != 0;
   if (contradictory || (abort && flags != 0)) return ctx.syntax_error();
-  // Without replicas to wait for a shutdown is over before anybody can think better of it, but for
-  // one that a signal asked for.
   if (abort) {
     if (!ctx.server.shutdown().abort()) return ctx.reply.error("ERR No shutdown in progress.");
     return ctx.reply.ok();
   }
   std::string error;
-  if (!ctx.server.shutdown().request(flags, &error)) return ctx.reply.error(error);
-  ctx.client.close_after_reply();
+  switch (ctx.server.shutdown().request(flags, &error)) {
+    case Shutdown::Outcome::kEnds:
+      return ctx.client.close_after_reply();
+    case Shutdown::Outcome::kWaits:
+      return ctx.server.shutdown().wait(ctx.client);
+    case Shutdown::Outcome::kRefused:
+      return ctx.reply.error(error);
+  }
 }
 
 void time(CommandContext& ctx) {

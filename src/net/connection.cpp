@@ -108,6 +108,10 @@ void Connection::start(ConnectionHandler& handler, int keepalive_seconds) {
   resume_reading();
 }
 
+void Connection::set_nodelay(bool on) {
+  if (kind_ == Kind::kTcp && !closing_) uv_tcp_nodelay(&stream_->tcp, on ? 1 : 0);
+}
+
 void Connection::resume_reading() {
   if (closing_) return;
   uv_read_start(

@@ -64,6 +64,9 @@ class Connection {
   uint64_t bytes_sent() const { return bytes_sent_; }
   uint64_t bytes_received() const { return bytes_received_; }
 
+  // TCP: whether small writes leave at once, as they do unless this says otherwise.
+  void set_nodelay(bool on);
+
   // Offers the kept input to the handler again, after it had to leave some.
   void resume_input();
   // Stops and restarts reading from the socket.

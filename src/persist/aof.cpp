@@ -333,8 +333,16 @@ int64_t Aof::copies_here(int64_t offset) const {
   return enabled() && file_.synced_offset() >= offset ? 1 : 0;
 }
 
+int64_t Aof::copies_on_replicas(int64_t offset) const {
+  return replica_disks_.count ? static_cast<int64_t>(replica_disks_.count(offset)) : 0;
+}
+
+bool Aof::is_served(const Waiting& waiting) const {
+  return copies_here(waiting.offset) >= waiting.here &&
+         copies_on_replicas(waiting.offset) >= waiting.replicas;
+}
+
 void Aof::wait_command(CommandContext& ctx) {
-  constexpr int64_t kReplicas = 0;
   int64_t local = 0;
   int64_t replicas = 0;
   int64_t deadline_ms = 0;
@@ -350,13 +358,14 @@ void Aof::wait_command(CommandContext& ctx) {
   const auto reply = [this, &client, offset] {
     client.reply.array(2);
     client.reply.integer(copies_here(offset));
-    client.reply.integer(kReplicas);
+    client.reply.integer(copies_on_replicas(offset));
   };
-  if ((copies_here(offset) >= local && kReplicas >= replicas) || client.has(kClientDenyBlocking))
-    return reply();
+  const Waiting waiting{client.id, offset, local, replicas};
+  if (is_served(waiting) || client.has(kClientDenyBlocking)) return reply();
   // A timeout of zero is none.
   if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
-  if (local > 0 && replicas <= kReplicas) waiting_.push_back({client.id, offset});
+  waiting_.push_back(waiting);
+  if (replicas > 0 && replica_disks_.ask) replica_disks_.ask();
   client.wait({.deadline_ms = deadline_ms,
                .may_unblock = true,
                .ended = [this, reply, id = client.id](BlockEnd end) {
@@ -367,11 +376,8 @@ void Aof::wait_command(CommandContext& ctx) {
 }
 
 void Aof::serve_waiting() {
-  if (waiting_.empty() || !enabled()) return;
-  const int64_t synced = file_.synced_offset();
-  const auto ready =
-      std::stable_partition(waiting_.begin(), waiting_.end(),
-                            [synced](const Waiting& each) { return each.offset > synced; });
+  const auto ready = std::stable_partition(
+      waiting_.begin(), waiting_.end(), [this](const Waiting& each) { return !is_served(each); });
   const std::vector<Waiting> served(ready, waiting_.end());
   waiting_.erase(ready, waiting_.end());
   for (const Waiting& each : served) {
@@ -384,7 +390,11 @@ void Aof::serve_waiting() {
 }
 
 void Aof::refuse_waiting() {
-  for (const Waiting& each : std::exchange(waiting_, {})) {
+  const auto refused = std::stable_partition(waiting_.begin(), waiting_.end(),
+                                             [](const Waiting& each) { return each.here == 0; });
+  const std::vector<Waiting> gone(refused, waiting_.end());
+  waiting_.erase(refused, waiting_.end());
+  for (const Waiting& each : gone) {
     Client* client = server_.clients().find(each.client_id);
     if (client == nullptr) continue;
     client->reply.error(kNeedsAof);

@@ -55,6 +55,16 @@ class Aof {
   void describe(server::AofFigures* figures) const;
   void reset_figures() { file_.reset_delayed_syncs(); }
 
+  // How many replicas have everything up to an offset of the stream on their disks, and how to ask
+  // them. Without it there are none.
+  struct ReplicaDisks {
+    std::function<size_t(int64_t offset)> count;
+    std::function<void()> ask;
+  };
+  void set_replica_disks(ReplicaDisks disks) { replica_disks_ = std::move(disks); }
+  // Serves WAITAOF where enough has been synced here and, as they have said by now, on replicas.
+  void serve_waiting();
+
   // Handlers.
   void rewrite_command(server::CommandContext& ctx);
   void wait_command(server::CommandContext& ctx);
@@ -64,6 +74,8 @@ class Aof {
   struct Waiting {
     uint64_t client_id;
     int64_t offset;
+    int64_t here;      // copies that are wanted on this server's disk, 0 or 1
+    int64_t replicas;  // and on those of replicas
   };
 
   bool setting_changed(std::string* error);
@@ -79,7 +91,8 @@ class Aof {
   void note_end();
   // 1 when everything up to there is on this server's disk.
   int64_t copies_here(int64_t offset) const;
-  void serve_waiting();
+  int64_t copies_on_replicas(int64_t offset) const;
+  bool is_served(const Waiting& waiting) const;
   void refuse_waiting();
 
   server::Server& server_;
@@ -90,8 +103,9 @@ class Aof {
   AofRewrite rewrite_;
   AofLoader loader_;
   State state_ = State::kOff;
-  bool loaded_ = false;           // what the server began with came from the files
-  std::vector<Waiting> waiting_;  // for this server's disk
+  bool loaded_ = false;  // what the server began with came from the files
+  std::vector<Waiting> waiting_;
+  ReplicaDisks replica_disks_;
 };
 
 }  // namespace latchkey::persist

@@ -26,6 +26,7 @@ struct WriteOptions {
   bool compress = true;  // rdbcompression
   bool checksum = true;  // rdbchecksum; without it the file ends with zeros
   bool is_aof_preamble = false;
+  bool with_keys = true;  // else what is no data only
   // Auxiliary fields besides those every file has, such as repl-id.
   std::vector<std::pair<std::string, std::string>> aux;
   // Called behind each key with the number of keys written so far, for progress and delays. When it

@@ -143,7 +143,8 @@ bool write_dataset(ByteSink& sink, server::Server& server, const WriteOptions& o
   write_header(writer);
   write_aux_fields(writer, server, options);
   DatasetWriter databases(writer, server, options);
-  for (int i = 0; i < server.database_count(); ++i) databases.write(server.database(i));
+  for (int i = 0; options.with_keys && i < server.database_count(); ++i)
+    databases.write(server.database(i));
   writer.opcode(RdbOpcode::kEnd);
   const uint64_t checksum = sink.checksum();
   writer.raw(&checksum, sizeof checksum);

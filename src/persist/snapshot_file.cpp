@@ -28,7 +28,9 @@ void pause_for_tests(int delay_us, uint64_t keys) {
   if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
 }
 
-WriteOptions options_of(server::Server& server, ChildProgress* progress) {
+}  // namespace
+
+WriteOptions child_write_options(server::Server& server, ChildProgress* progress) {
   WriteOptions options = write_options(server);
   const int delay_us = server.settings().rdb_key_save_delay;
   if (progress != nullptr && delay_us > 0) progress->expect_slow_keys();
@@ -41,11 +43,13 @@ WriteOptions options_of(server::Server& server, ChildProgress* progress) {
   return options;
 }
 
+namespace {
+
 // The step that failed, or null; errno says why.
 const char* write_file(server::Server& server, int descriptor, ChildProgress* progress) {
   const bool sync_on_the_way = server.settings().rdb_save_incremental_fsync;
   DescriptorSink sink(descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
-  if (!write_dataset(sink, server, options_of(server, progress))) {
+  if (!write_dataset(sink, server, child_write_options(server, progress))) {
     errno = sink.error();
     return "rdbSaveRio";
   }

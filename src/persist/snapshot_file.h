@@ -16,11 +16,16 @@ class Server;
 namespace latchkey::persist {
 
 class ChildProgress;
+struct WriteOptions;
 
 // "temp-PID.rdb", what the process of that id writes to.
 std::string temporary_snapshot(server::Server& server, pid_t pid);
 // Removes what a process that was stopped has left. Nothing when there is nothing.
 void remove_temporary_snapshot(server::Server& server, pid_t pid);
+
+// How a child writes, or the server itself without `progress`: as the settings say, with its
+// progress told and rdb-key-save-delay kept.
+WriteOptions child_write_options(server::Server& server, ChildProgress* progress);
 
 // Writes all databases to the file `name`, as the settings of the server say (compression,
 // checksum, syncing on the way, and rdb-key-save-delay for tests). `progress`: of the child that

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "persist/background_child.h"
 #include "persist/persistence.h"
@@ -72,20 +73,24 @@ bool Snapshots::save() {
   return done;
 }
 
-bool Snapshots::start() {
+bool Snapshots::start(std::function<void(bool saved)> done) {
   ++saves_;
   last_try_s_ = now_s();
   const uint64_t changes_total = server_.effects().total();
   std::string error;
-  const bool started = child_.start(
-      {.kind = ChildKind::kRdbToDisk,
-       .keys_total = keys_of(server_),
-       .work =
-           [this](ChildProgress& progress) {
-             return write_snapshot(server_, server_.settings().dbfilename, &progress);
-           },
-       .ended = [this, changes_total](const ChildEnd& end) { ended(end, changes_total); }},
-      &error);
+  const bool started =
+      child_.start({.kind = ChildKind::kRdbToDisk,
+                    .keys_total = keys_of(server_),
+                    .work =
+                        [this](ChildProgress& progress) {
+                          return write_snapshot(server_, server_.settings().dbfilename, &progress);
+                        },
+                    .ended =
+                        [this, changes_total, done = std::move(done)](const ChildEnd& end) {
+                          ended(end, changes_total);
+                          if (done) done(end.done);
+                        }},
+                   &error);
   if (!started) {
     server_.log().warning("Can't save in background: " + error);
     set_ok(false);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "server/persistence_figures.h"
@@ -31,8 +32,8 @@ class Snapshots {
   // Writes the dataset before it returns. False, with the reason in the log, when that failed.
   bool save();
   // Has a child write it. False, with the reason in the log, when there can be none. REQUIRES: no
-  // child runs.
-  bool start();
+  // child runs. `done`, which may be empty, is told when the child has ended.
+  bool start(std::function<void(bool saved)> done = {});
   // Has a child started as soon as there is none.
   void schedule() { scheduled_ = true; }
   bool running() const;

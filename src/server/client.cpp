@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "server/dispatcher.h"
 #include "server/pubsub.h"
+#include "server/replica_link.h"
 #include "server/request_pump.h"
 #include "server/server.h"
 #include "server/transaction.h"
@@ -49,6 +50,7 @@ void Client::close() {
   server.watches().unwatch_all(*this);
   server.pubsub().unsubscribe_all(*this);
   transaction.reset();
+  if (replica != nullptr) replica->closing();
   if (connection_ != nullptr) connection_->close();
   server.clients().remove(*this);
 }

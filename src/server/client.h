@@ -21,6 +21,7 @@
 namespace latchkey::server {
 
 struct Command;
+class ReplicaLink;
 class Server;
 struct Subscriptions;
 struct Transaction;
@@ -46,12 +47,13 @@ enum ClientFlag : uint32_t {
   kClientMonitor = 1u << 17,
   kClientErrorCounted = 1u << 18,  // the error it is being sent was counted where it arose
   kClientOverLimit = 1u << 19,     // was to be sent more than it may have; closed soon
+  kClientReplica = 1u << 20,       // follows the stream of effects, or will when it has the dataset
 };
 
 // Any of these keeps the dispatcher off its fast path.
-inline constexpr uint32_t kGatedClientFlags = kClientInMulti | kClientNeedsAuth | kClientReplyOff |
-                                              kClientReplySkip | kClientReplySkipNext |
-                                              kClientNoTouch | kClientScript | kClientSubscribed;
+inline constexpr uint32_t kGatedClientFlags =
+    kClientInMulti | kClientNeedsAuth | kClientReplyOff | kClientReplySkip | kClientReplySkipNext |
+    kClientNoTouch | kClientScript | kClientSubscribed | kClientReplica;
 
 // Why a client waits. `done` is called once: with the reason it ended. A client that closes while
 // blocked ends with kClosed.
@@ -91,6 +93,10 @@ class Client final : public net::ConnectionHandler {
   std::unique_ptr<Block> block;
   // What it listens to; null when that is nothing (server/pubsub.h).
   std::unique_ptr<Subscriptions> subscriptions;
+  // What it has said of itself as a replica; null when that is nothing.
+  std::unique_ptr<ReplicaLink> replica;
+  // How far the stream of effects had come when the client last wrote (WAIT).
+  uint64_t written_offset = 0;
 
   // --- Figures for CLIENT LIST ------------------------------------------------------------------
   int64_t created_ms = 0;           // Unix time

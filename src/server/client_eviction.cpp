@@ -45,7 +45,8 @@ void ClientEviction::measure(Client& client) {
   forget(client);
   client.measured_memory = memory_usage(client);
   total_ += client.measured_memory;
-  const bool may_go = !client.has(kClientNoEvict) && client.measured_memory >= kLeastToClose;
+  const bool may_go =
+      !client.has(kClientNoEvict | kClientReplica) && client.measured_memory >= kLeastToClose;
   if (may_go) by_size_.emplace(client.measured_memory, client.id);
 }
 

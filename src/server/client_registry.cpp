@@ -104,7 +104,8 @@ void ClientRegistry::look_after(Client& client) {
   }
   const int64_t idle_ms = server_.now_ms() - client.last_interaction_ms;
   const int64_t limit_ms = int64_t{server_.settings().timeout} * 1000;
-  const bool exempt = client.has(kClientBlocked | kClientSubscribed | kClientMonitor);
+  const bool exempt =
+      client.has(kClientBlocked | kClientSubscribed | kClientMonitor | kClientReplica);
   if (limit_ms != 0 && !exempt && idle_ms > limit_ms) {
     server_.log().verbose("Closing idle client");
     client.close();

@@ -5,6 +5,7 @@
 
 #include "server/blocking.h"
 #include "server/client.h"
+#include "server/client_info.h"
 #include "server/pause.h"
 #include "server/server.h"
 #include "server/transaction.h"
@@ -40,6 +41,11 @@ std::string quote(std::string_view text, size_t most) {
   return "'" + std::string(text.substr(0, std::min(most, text.find('\0')))) + "'";
 }
 
+// For the log.
+std::string excerpt(std::string_view word) {
+  return std::string(word.substr(0, kMostShownBytes));
+}
+
 }  // namespace
 
 const CommandTable& Dispatcher::server_commands() const {
@@ -62,10 +68,32 @@ void Dispatcher::begin_batch() {
 }
 
 Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command* command) {
-  if (client.has(kClientReplySkip | kClientReplySkipNext)) [[unlikely]] {
+  if (client.has(kClientReplySkip | kClientReplySkipNext | kClientReplica)) [[unlikely]] {
+    if (client.has(kClientReplica)) return execute_for_replica(client, args, command);
     client.set(kClientReplySkip, client.has(kClientReplySkipNext));
     client.set(kClientReplySkipNext, false);
   }
+  return execute_anyhow(client, args, command);
+}
+
+Dispatcher::Outcome Dispatcher::execute_for_replica(Client& client, Arguments args,
+                                                    Command* command) {
+  const size_t before = client.out().size();
+  const uint64_t errors = client.reply.error_count();
+  const Outcome outcome = execute_anyhow(client, args, command);
+  if (client.out().size() <= before || client.has(kClientClosing)) return outcome;
+  // A reply would stand in the middle of the stream.
+  server_.log().warning("Replica generated a reply to command '" + excerpt(args[0]) +
+                        "', disconnecting it: " + describe(client));
+  if (client.reply.error_count() != errors) {
+    server_.log().warning("== CRITICAL == This master has sent an error to its replica after '" +
+                          excerpt(args[0]) + "'");
+  }
+  client.close();
+  return outcome;
+}
+
+Dispatcher::Outcome Dispatcher::execute_anyhow(Client& client, Arguments args, Command* command) {
   if (command == nullptr && (command = lookup(args)) == nullptr) {
     reject(client, nullptr, unknown_command_error(args));
     return Outcome::kDone;
@@ -192,6 +220,8 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   if (client.has(kClientInMulti) && command.has(kNoMulti)) {
     return refuse("ERR Command not allowed inside a transaction");
   }
+  if (client.has(kClientReplica) && command.has(kWrite | kReadOnly))
+    return refuse("ERR Replica can't interact with the keyspace");
   if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command))
     return Outcome::kDone;
   if ((state & kStateDiskError) != 0 && !from_script &&

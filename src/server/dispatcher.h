@@ -34,6 +34,8 @@ class Dispatcher {
   // subcommand give null too.
   Command* lookup(Arguments args) const { return server_commands().find_request(args); }
 
+  // Whose request is being served just now, or null.
+  Client* serving() const { return serving_; }
   // Whether the command being run is one of a transaction or script.
   bool in_nested_call() const { return depth_ > 1; }
 
@@ -63,6 +65,9 @@ class Dispatcher {
   const CommandTable& server_commands() const;
   // Counts a call that is over.
   void count_call(Client& client, Command& command, uint64_t ticks);
+  Outcome execute_anyhow(Client& client, Arguments args, Command* command);
+  // A replica is sent the stream and no replies: a request that has one ends the connection.
+  Outcome execute_for_replica(Client& client, Arguments args, Command* command);
   // The slow way round, for clients and servers in any unusual state. kDone with *call_it false
   // when the request has been dealt with.
   Outcome gate(Client& client, Command& command, Arguments args, bool* call_it);

@@ -14,6 +14,7 @@
 #include "server/memory_report.h"
 #include "server/pubsub.h"
 #include "server/server.h"
+#include "server/shutdown.h"
 #include "server/watch.h"
 
 namespace latchkey::server {
@@ -87,6 +88,8 @@ void server_section(InfoText& text, Server& server) {
   text.field("config_file", server.config().file());
   text.field("io_threads_active", 0);
   describe_listeners(text, settings);
+  if (const int64_t until_ms = server.shutdown().deadline_ms(); until_ms != 0)
+    text.field("shutdown_in_milliseconds", std::max<int64_t>(until_ms - server.now_ms(), 0));
 }
 
 void clients_section(InfoText& text, Server& server) {
@@ -102,7 +105,7 @@ void clients_section(InfoText& text, Server& server) {
     if (client.has(kClientSubscribed)) ++subscribers;
     if (client.block != nullptr && client.block->deadline_ms != 0) ++waiting_with_timeout;
   });
-  text.field("connected_clients", server.clients().size());
+  text.field("connected_clients", server.clients().size() - server.replication_figures().replicas);
   text.field("cluster_connections", 0);
   text.field("maxclients", server.settings().maxclients);
   text.field("client_recent_max_input_buffer", largest_input);
@@ -169,11 +172,12 @@ void memory_section(InfoText& text, Server& server) {
   text.field("mem_fragmentation_ratio", memory.fragmentation(), 2);
   text.field("mem_fragmentation_bytes", difference(memory.resident, memory.used));
   text.field("mem_not_counted_for_evict", 0);
-  text.field("mem_replication_backlog", 0);
-  text.field("mem_total_replication_buffers", 0);
+  const ReplicationFigures replication = server.replication_figures();
+  text.field("mem_replication_backlog", replication.backlog_memory);
+  text.field("mem_total_replication_buffers", replication.buffers_memory);
   text.field("mem_replica_full_sync_buffer", 0);
-  text.field("mem_clients_slaves", 0);
-  text.field("mem_clients_normal", memory.clients);
+  text.field("mem_clients_slaves", replication.clients_memory);
+  text.field("mem_clients_normal", memory.clients - replication.clients_memory);
   text.field("mem_cluster_links", 0);
   text.field("mem_aof_buffer", server.persistence_figures().aof.buffer_memory);
   text.field("mem_allocator", base::allocator_name());
@@ -262,15 +266,16 @@ void stats_section(InfoText& text, Server& server) {
   text.field("total_net_input_bytes", counters.bytes_read);
   text.field("total_net_output_bytes", counters.bytes_written);
   text.field("total_net_repl_input_bytes", 0);
-  text.field("total_net_repl_output_bytes", 0);
+  const ReplicationFigures replication = server.replication_figures();
+  text.field("total_net_repl_output_bytes", replication.bytes_sent);
   text.field("instantaneous_input_kbps", static_cast<double>(stats.input_rate.rate()) / 1024, 2);
   text.field("instantaneous_output_kbps", static_cast<double>(stats.output_rate.rate()) / 1024, 2);
   text.field("instantaneous_input_repl_kbps", 0, 2);
   text.field("instantaneous_output_repl_kbps", 0, 2);
   text.field("rejected_connections", stats.connections_rejected);
-  text.field("sync_full", 0);
-  text.field("sync_partial_ok", 0);
-  text.field("sync_partial_err", 0);
+  text.field("sync_full", replication.full_syncs);
+  text.field("sync_partial_ok", replication.partial_syncs);
+  text.field("sync_partial_err", replication.refused_partial_syncs);
   text.field("expired_subkeys", environment.expired_elements);
   text.field("expired_keys", environment.expired_keys);
   text.field("expired_stale_perc", 0, 2);
@@ -321,21 +326,6 @@ void stats_section(InfoText& text, Server& server) {
   text.field("acl_access_denied_cmd", 0);
   text.field("acl_access_denied_key", 0);
   text.field("acl_access_denied_channel", 0);
-}
-
-void replication_section(InfoText& text, Server& server) {
-  text.field("role", "master");
-  text.field("connected_slaves", 0);
-  if ((server.state() & kStateFewReplicas) != 0) text.field("min_slaves_good_slaves", 0);
-  text.field("master_failover_state", "no-failover");
-  text.field("master_replid", server.replication_id());
-  text.field("master_replid2", std::string(server.replication_id().size(), '0'));
-  text.field("master_repl_offset", server.replication_offset());
-  text.field("second_repl_offset", -1);
-  text.field("repl_backlog_active", 0);
-  text.field("repl_backlog_size", server.settings().repl_backlog_size);
-  text.field("repl_backlog_first_byte_offset", 0);
-  text.field("repl_backlog_histlen", 0);
 }
 
 void cpu_section(InfoText& text) {
@@ -469,7 +459,8 @@ void add_standard_sections(InfoSections& sections, Server& server) {
   add("Persistence", Shown::kDefault, persistence_section);
   add("Threads", Shown::kDefault, threads_section);
   add("Stats", Shown::kDefault, stats_section);
-  add("Replication", Shown::kDefault, replication_section);
+  // Told by replication, a layer above.
+  sections.add("Replication", Shown::kDefault, [](InfoText&) {});
   sections.add("CPU", Shown::kDefault, cpu_section);
   sections.add("Modules", Shown::kDefault, [](InfoText&) {});
   add("Commandstats", Shown::kAll, commandstats_section);

@@ -4,6 +4,7 @@
 
 #include "server/client.h"
 #include "server/client_info.h"
+#include "server/replica_link.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -15,21 +16,32 @@ constexpr size_t kFirstBuffer = base::BufferPool::kBufferSize;
 constexpr size_t kMostUnauthenticated = kFirstBuffer + 1024;
 
 const ClientBufferLimit& limit_of(const Client& client) {
-  const auto which = client.has(kClientSubscribed) ? kBufferPubsub : kBufferNormal;
+  auto which = client.has(kClientSubscribed) ? kBufferPubsub : kBufferNormal;
+  if (client.has(kClientReplica)) which = kBufferReplica;
   return client.server.settings().client_output_buffer_limit[which];
+}
+
+size_t pending_bytes(const Client& client) {
+  return client.pending_output() + (client.replica != nullptr ? client.replica->held_bytes() : 0);
+}
+
+// What is never too much: a first buffer's worth; for a replica the backlog, which it may be sent
+// at once.
+size_t always_allowed(const Client& client) {
+  if (!client.has(kClientReplica)) return kFirstBuffer;
+  return static_cast<size_t>(client.server.settings().repl_backlog_size);
 }
 
 }  // namespace
 
 bool exceeds_hard_limit(const Client& client) {
   const ClientBufferLimit& limit = limit_of(client);
-  const size_t pending = client.pending_output();
   return limit.hard_limit_bytes != 0 &&
-         pending > std::max<size_t>(limit.hard_limit_bytes, kFirstBuffer);
+         pending_bytes(client) > std::max<size_t>(limit.hard_limit_bytes, always_allowed(client));
 }
 
 void enforce_output_limit(Client& client) {
-  const size_t pending = client.pending_output();
+  const size_t pending = pending_bytes(client);
   if (pending <= kFirstBuffer && !client.has(kClientOverLimit)) {
     client.soft_limit_since_ms = 0;
     return;

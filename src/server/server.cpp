@@ -211,8 +211,14 @@ void Server::apply_settings() {
       .quicklist_packed_threshold = debug_settings_.quicklist_packed_threshold,
   };
   set_state(kStateMemoryLimit, values.maxmemory != 0);
-  // No replica ever connects yet, so that any number wanted is too many.
-  set_state(kStateFewReplicas, values.min_replicas_to_write > 0 && values.min_replicas_max_lag > 0);
+  set_good_replicas(good_replicas_);
+}
+
+void Server::set_good_replicas(size_t count) {
+  good_replicas_ = count;
+  const ConfigValues& values = settings();
+  const bool wanted = values.min_replicas_to_write > 0 && values.min_replicas_max_lag > 0;
+  set_state(kStateFewReplicas, wanted && count < static_cast<size_t>(values.min_replicas_to_write));
 }
 
 bool Server::set_collation(const std::string& locale) {

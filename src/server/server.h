@@ -28,12 +28,16 @@
 #include "server/memory_report.h"
 #include "server/persistence_figures.h"
 #include "server/propagation.h"
+#include "server/replication_figures.h"
 #include "server/stats.h"
 #include "store/eviction.h"
 #include "store/keyspace.h"
 
 namespace latchkey::persist {
 class Persistence;
+}
+namespace latchkey::replication {
+class Replication;
 }
 namespace latchkey::script {
 class Engine;
@@ -120,6 +124,15 @@ class Server {
   void set_persistence(std::shared_ptr<persist::Persistence> persistence) {
     persistence_ = std::move(persistence);
   }
+
+  // So is replication.
+  replication::Replication& replication() { return *replication_; }
+  void set_replication(std::shared_ptr<replication::Replication> replication) {
+    replication_ = std::move(replication);
+  }
+  // Replicas that are there and not too far behind, for min-replicas-to-write.
+  void set_good_replicas(size_t count);
+  size_t good_replicas() const { return good_replicas_; }
 
   // ServerState bits.
   uint32_t state() const { return state_; }
@@ -233,6 +246,12 @@ class Server {
   void on_persistence_figures(std::function<PersistenceFigures()> figures) {
     persistence_figures_ = std::move(figures);
   }
+  ReplicationFigures replication_figures() const {
+    return replication_figures_ ? replication_figures_() : ReplicationFigures();
+  }
+  void on_replication_figures(std::function<ReplicationFigures()> figures) {
+    replication_figures_ = std::move(figures);
+  }
   // CONFIG RESETSTAT.
   void reset_stats();
   // Who keeps figures of its own that go back to zero with the others.
@@ -283,6 +302,7 @@ class Server {
   std::unique_ptr<RequestPump> pump_;
   std::shared_ptr<script::Engine> scripts_;
   std::shared_ptr<persist::Persistence> persistence_;
+  std::shared_ptr<replication::Replication> replication_;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<net::Timer> tick_timer_;
   std::unique_ptr<net::Timer> wake_timer_;
@@ -317,6 +337,8 @@ class Server {
   std::unique_ptr<InfoSections> info_;
   std::function<ScriptFigures()> script_figures_;
   std::function<PersistenceFigures()> persistence_figures_;
+  std::function<ReplicationFigures()> replication_figures_;
+  size_t good_replicas_ = 0;
   std::unique_ptr<Shutdown> shutdown_;
   DebugSettings debug_settings_;
   base::Collation collation_;

@@ -8,12 +8,17 @@
 #include <climits>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
+#include "server/client.h"
+#include "server/pause.h"
 #include "server/server.h"
 
 namespace latchkey::server {
 
 namespace {
+
+constexpr char kFailed[] = "ERR Errors trying to SHUTDOWN. Check logs.";
 
 // What a signal handler can reach: there is one disposition of a signal per process.
 struct Watched {
@@ -96,6 +101,11 @@ void Shutdown::serve_signal() {
 }
 
 bool Shutdown::abort() {
+  if (deadline_ms_ != 0) {
+    server_.log().notice("Shutdown manually aborted.");
+    stop_waiting();
+    return true;
+  }
   if (waker_ == nullptr || watched.waker.load() != waker_.get()) return false;
   if (watched.received.exchange(0) == 0) return false;
   server_.log().notice("Shutdown manually aborted.");
@@ -115,15 +125,52 @@ bool Shutdown::prepare(unsigned flags) {
                      [&](const Preparation& preparation) { return preparation(flags); });
 }
 
-bool Shutdown::request(unsigned flags, std::string* error) {
+Shutdown::Outcome Shutdown::request(unsigned flags, std::string* error) {
+  const bool at_once = (flags & kShutdownNow) != 0;
+  if (deadline_ms_ != 0 && !at_once) return Outcome::kWaits;
+  server_.log().notice("User requested shutdown...");
+  const int timeout_s = server_.settings().shutdown_timeout;
+  if (at_once || timeout_s == 0 || !replicas_lag_ || !replicas_lag_()) return end(flags, error);
+  constexpr int64_t kSecondMs = 1000;
+  waiting_flags_ = flags;
+  deadline_ms_ = server_.now_ms() + timeout_s * kSecondMs;
+  // What is written from here on would be lost.
+  server_.pauses().pause(PauseControl::Kind::kWrites, deadline_ms_ + kSecondMs);
+  server_.log().notice("Waiting for replicas before shutting down.");
+  return Outcome::kWaits;
+}
+
+void Shutdown::wait(Client& client) {
+  waiting_clients_.push_back(client.id);
+  const auto ended = [this, id = client.id](BlockEnd) { std::erase(waiting_clients_, id); };
+  client.wait({.deadline_ms = 0, .may_unblock = false, .ended = ended});
+}
+
+void Shutdown::look() {
+  if (deadline_ms_ == 0 || (server_.now_ms() < deadline_ms_ && replicas_lag_())) return;
+  std::string error;
+  if (end(waiting_flags_, &error) == Outcome::kRefused) stop_waiting();
+}
+
+void Shutdown::stop_waiting() {
+  deadline_ms_ = 0;
+  server_.pauses().unpause();
+  for (const uint64_t id : std::exchange(waiting_clients_, {})) {
+    Client* client = server_.clients().find(id);
+    if (client == nullptr) continue;
+    client->reply.error(kFailed);
+    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+  }
+}
+
+Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
   base::Logger& log = server_.log();
-  log.notice("User requested shutdown...");
   // Half a dataset must not replace the whole one.
   if ((server_.state() & kStateLoading) != 0) flags = (flags & ~kShutdownSave) | kShutdownNosave;
   if (!prepare(flags) && (flags & kShutdownForce) == 0) {
     log.warning("Errors trying to shut down the server. Check the logs for more information.");
-    *error = "ERR Errors trying to SHUTDOWN. Check logs.";
-    return false;
+    *error = kFailed;
+    return Outcome::kRefused;
   }
   for (const auto& step : steps_) step();
   if (!server_.settings().unixsocket.empty()) log.notice("Removing the unix socket file.");
@@ -132,7 +179,7 @@ bool Shutdown::request(unsigned flags, std::string* error) {
   // Up the stack a script may run that never ends.
   if (server_.loop() != nullptr && server_.loop()->nested()) std::_Exit(0);
   server_.request_stop(0);
-  return true;
+  return Outcome::kEnds;
 }
 
 }  // namespace latchkey::server

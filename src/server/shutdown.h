@@ -1,11 +1,15 @@
 // How the server ends: on SHUTDOWN, and on SIGTERM and SIGINT.
 //
+// When replicas have not yet got all that was written, the end waits for them, for up to
+// shutdown-timeout seconds, while nothing more is written.
+//
 // Ending takes the steps of those who have something to bring to safety first (before_exit), and
 // goes no further when one of them fails; then those of who only wants to be told (on_exit), then
 // the last line of the log, then the process ends with status 0. Without a loop (tests) the server
 // only remembers that it was to end.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +21,7 @@ class Waker;
 
 namespace latchkey::server {
 
+class Client;
 class Server;
 
 class Shutdown {
@@ -33,11 +38,26 @@ class Shutdown {
   // them.
   void watch_signals();
 
+  enum class Outcome : uint8_t { kEnds, kWaits, kRefused };
   // Ends the server. `flags`: kShutdownSave and the like of config_values.h; while the dataset is
-  // being loaded nothing is saved. False with the reply in `error` when it goes on.
-  bool request(unsigned flags, std::string* error);
-  // Forgets a signal that has come and was not yet served. False when there is none.
+  // being loaded nothing is saved. kRefused with the reply in `error`: it goes on. kWaits: it ends
+  // when its replicas have caught up, or refuses then.
+  Outcome request(unsigned flags, std::string* error);
+  // Suspends a client whose request waits; it hears only when the server goes on after all. To be
+  // called last by a handler that has replied nothing.
+  void wait(Client& client);
+  // Ends the waiting, and forgets a signal that has come and was not yet served. False when there
+  // is nothing of the kind.
   bool abort();
+  // Until when the end waits for replicas (Unix time), 0: it does not.
+  int64_t deadline_ms() const { return deadline_ms_; }
+  // Ends the server if what it waits for has come, or the time is over.
+  void look();
+
+  // Whether replicas lag behind; asked when the end is requested, and again until it is over.
+  void on_lag_question(std::function<bool()> replicas_lag) {
+    replicas_lag_ = std::move(replicas_lag);
+  }
 
   // Called in the order of registration with the flags of the request, kShutdownForce among them
   // when failing is no reason to go on. False, with the reason in the log, keeps the server from
@@ -55,10 +75,16 @@ class Shutdown {
   void serve_signal();
 
   bool prepare(unsigned flags);
+  Outcome end(unsigned flags, std::string* error);
+  void stop_waiting();
 
   Server& server_;
   std::vector<Preparation> preparations_;
   std::vector<std::function<void()>> steps_;
+  std::function<bool()> replicas_lag_;
+  unsigned waiting_flags_ = 0;
+  int64_t deadline_ms_ = 0;
+  std::vector<uint64_t> waiting_clients_;  // ids
   std::unique_ptr<net::Waker> waker_;
 };
 

@@ -1,0 +1,350 @@
+#include "replication/full_sync.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/random.h"
+#include "replication/replication.h"
+#include "server/server.h"
+
+namespace latchkey::replication {
+
+using base::LogLevel;
+
+namespace {
+
+constexpr size_t kMarkSize = 40;
+constexpr size_t kReadSize = 64 * 1024;
+// Of one turn of the loop: then others have theirs.
+constexpr size_t kMostPerTurn = 8 * 1024 * 1024;
+constexpr std::string_view kFailed = "-BGSAVE failed, replication can't continue\r\n";
+
+}  // namespace
+
+FullSync::FullSync(server::Server& server, Replication& replication,
+                   std::unique_ptr<SnapshotMaker> snapshots)
+    : server_(server), replication_(replication), snapshots_(std::move(snapshots)) {
+  if (server_.loop() != nullptr) again_ = std::make_unique<net::Timer>(*server_.loop(), [] {});
+}
+
+FullSync::~FullSync() {
+  close_pipe();
+  for (const auto& [replica, file] : files_) close(file.descriptor);
+}
+
+std::vector<Replica*> FullSync::in_state(ReplicaState state, bool through_pipe) const {
+  std::vector<Replica*> found;
+  for (Replica* replica : replication_.replicas()) {
+    if (replica->state == state && replica->through_pipe == through_pipe) found.push_back(replica);
+  }
+  return found;
+}
+
+void FullSync::send(Replica& replica, std::string_view bytes) {
+  replica.client.out().append(bytes);
+  replica.client.flush_soon();
+}
+
+// --- Beginning
+// ------------------------------------------------------------------------------------
+
+void FullSync::ask(Replica& replica) {
+  replica.state = ReplicaState::kWaitsForStart;
+  base::Logger& log = server_.log();
+  if (join_file(replica)) {
+    log.notice("Waiting for end of BGSAVE for SYNC");
+  } else if (file_begun_) {
+    log.notice("Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for SYNC");
+  } else if (pipe_begun_) {
+    log.notice("Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
+  } else if (wants_pipe(replica) && server_.settings().repl_diskless_sync_delay > 0) {
+    log.notice("Delay next BGSAVE for diskless SYNC");
+  } else if (snapshots_->is_busy()) {
+    log.notice(
+        "No BGSAVE in progress, but another BG operation is active. BGSAVE for replication "
+        "delayed");
+  } else {
+    begin_for(replica);
+  }
+}
+
+bool FullSync::wants_pipe(const Replica& replica) const {
+  // The dump file is not for what is only a part of the dataset.
+  return (server_.settings().repl_diskless_sync || replica.wants_no_keys) && replica.knows_eof;
+}
+
+bool FullSync::join_file(Replica& replica) {
+  if (!file_begun_) return false;
+  const std::vector<Replica*> others = in_state(ReplicaState::kWaitsForEnd, false);
+  const auto other = std::find_if(others.begin(), others.end(), [&](const Replica* candidate) {
+    return candidate->wants_no_keys == replica.wants_no_keys && !candidate->rdb_only;
+  });
+  if (other == others.end()) return false;
+  replication_.hand_on();
+  replica.hold_as(**other);
+  begin_following(replica, (*other)->start_offset);
+  return true;
+}
+
+void FullSync::begin_due() {
+  if (snapshots_->is_busy()) return;
+  const std::vector<Replica*> waiting = in_state(ReplicaState::kWaitsForStart, false);
+  if (waiting.empty()) return;
+  const server::ConfigValues& settings = server_.settings();
+  const bool all_take_pipe =
+      std::all_of(waiting.begin(), waiting.end(),
+                  [this](const Replica* replica) { return wants_pipe(*replica); });
+  constexpr int64_t kSecondMs = 1000;
+  const int64_t waited_ms = server_.now_ms() - waiting.front()->asked_ms;
+  const auto enough = static_cast<size_t>(settings.repl_diskless_sync_max_replicas);
+  if (all_take_pipe && waited_ms < settings.repl_diskless_sync_delay * kSecondMs &&
+      (enough == 0 || waiting.size() < enough))
+    return;
+  begin_for(*waiting.front());
+}
+
+void FullSync::begin_for(const Replica& first) {
+  std::vector<Replica*> group = in_state(ReplicaState::kWaitsForStart, false);
+  std::erase_if(
+      group, [&](const Replica* replica) { return replica->wants_no_keys != first.wants_no_keys; });
+  const bool use_pipe = std::all_of(
+      group.begin(), group.end(), [this](const Replica* replica) { return wants_pipe(*replica); });
+  server_.log().logf(LogLevel::kNotice, "Starting BGSAVE for SYNC with target: %s",
+                     use_pipe ? "replicas sockets" : "disk");
+  // What has happened so far is in the snapshot; what follows comes with a SELECT in front.
+  replication_.hand_on();
+  const SnapshotPlace place{
+      .replication_id = server_.replication_id(),
+      .offset = replication_.offset(),
+      .database = std::max(replication_.selected_database(), 0),
+      .without_keys = first.wants_no_keys,
+  };
+  replication_.select_anew();
+  if (use_pipe ? begin_pipe(group, place) : begin_file(group, place)) return;
+  server_.log().warning("BGSAVE for replication failed");
+  for (Replica* replica : group) {
+    send(*replica, kFailed);
+    replica->client.close_after_reply();
+  }
+}
+
+void FullSync::begin_following(Replica& replica, uint64_t offset) {
+  replica.state = ReplicaState::kWaitsForEnd;
+  replica.start_offset = offset;
+  if (!replica.used_psync) return;
+  send(replica, "+FULLRESYNC " + server_.replication_id() + " " + std::to_string(offset) + "\r\n");
+}
+
+void FullSync::forget(Replica& replica) {
+  drop_file(replica);
+  if (replica.state != ReplicaState::kWaitsForEnd) return;
+  const bool through_pipe = replica.through_pipe;
+  if (!(through_pipe ? pipe_begun_ : file_begun_)) return;
+  if (!in_state(ReplicaState::kWaitsForEnd, through_pipe).empty()) return;
+  if (through_pipe)
+    server_.log().notice("Diskless rdb transfer, last replica dropped, killing fork child.");
+  snapshots_->abandon();
+}
+
+// --- By file
+// --------------------------------------------------------------------------------------
+
+bool FullSync::begin_file(const std::vector<Replica*>& group, const SnapshotPlace& place) {
+  if (!snapshots_->begin_file(place, [this](bool ok) { file_done(ok); })) return false;
+  file_begun_ = true;
+  for (Replica* replica : group) begin_following(*replica, place.offset);
+  return true;
+}
+
+void FullSync::file_done(bool ok) {
+  file_begun_ = false;
+  for (Replica* replica : in_state(ReplicaState::kWaitsForEnd, false)) {
+    if (!ok) {
+      server_.log().warning("SYNC failed. BGSAVE child returned an error");
+      replica->client.close();
+      continue;
+    }
+    const int descriptor = open(snapshots_->path().c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) {
+      server_.log().warning("SYNC failed. Can't open/stat DB after BGSAVE: " +
+                            std::string(strerror(errno)));
+      if (descriptor >= 0) close(descriptor);
+      replica->client.close();
+      continue;
+    }
+    const auto size = static_cast<uint64_t>(status.st_size);
+    files_[replica] = {descriptor, size};
+    replica->state = ReplicaState::kReceives;
+    send(*replica, "$" + std::to_string(size) + "\r\n");
+  }
+}
+
+void FullSync::send_file(Replica& replica) {
+  for (size_t sent = 0; send_some(replica); sent += kReadSize) {
+    if (sent < kMostPerTurn) continue;
+    go_on_soon();
+    return;
+  }
+  // What the loop holds leaves behind this, and nobody would call.
+  if (server_.loop() != nullptr && server_.loop()->holds_output()) go_on_soon();
+}
+
+bool FullSync::send_some(Replica& replica) {
+  File& file = files_[&replica];
+  server::Client& client = replica.client;
+  if (client.pending_output() > kMostPending) return false;
+  const auto wanted = static_cast<size_t>(std::min<uint64_t>(kReadSize, file.left));
+  resp::OutputBuffer& out = client.out();
+  const ssize_t count = read(file.descriptor, out.reserve(kReadSize), wanted);
+  if (count <= 0) {
+    server_.log().warning("Read error sending DB to replica: " +
+                          std::string(count == 0 ? "premature EOF" : strerror(errno)));
+    client.close();
+    return false;
+  }
+  out.commit(static_cast<size_t>(count));
+  file.left -= static_cast<uint64_t>(count);
+  if (file.left == 0) {
+    finish_file(replica);
+    return false;
+  }
+  // A failed connection closes the client, which takes the file away.
+  if (client.connection() != nullptr) client.connection()->flush();
+  return files_.contains(&replica);
+}
+
+void FullSync::finish_file(Replica& replica) {
+  drop_file(replica);
+  replication_.put_online(replica, /*waits_for_ack=*/false);
+}
+
+void FullSync::drop_file(const Replica& replica) {
+  const auto found = files_.find(&replica);
+  if (found == files_.end()) return;
+  close(found->second.descriptor);
+  files_.erase(found);
+}
+
+void FullSync::move_on() {
+  if (!files_.empty()) {
+    for (Replica* replica : in_state(ReplicaState::kReceives, false)) {
+      if (files_.contains(replica)) send_file(*replica);
+    }
+  }
+  for (size_t taken = 0; pipe_ >= 0 && take_from_pipe(); taken += kReadSize) {
+    if (taken < kMostPerTurn) continue;
+    go_on_soon();
+    break;
+  }
+}
+
+void FullSync::go_on_soon() {
+  if (again_ != nullptr) again_->start(0);
+}
+
+// --- By pipe
+// --------------------------------------------------------------------------------------
+
+bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlace& place) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    server_.log().warning("Can't create a pipe for the RDB transfer: " +
+                          std::string(strerror(errno)));
+    return false;
+  }
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  const bool begun = snapshots_->begin_pipe(place, ends[1], [this](bool ok) { pipe_done(ok); });
+  close(ends[1]);
+  if (!begun) {
+    close(ends[0]);
+    return false;
+  }
+  pipe_ = ends[0];
+  pipe_begun_ = true;
+  pipe_ok_ = false;
+  if (server_.loop() != nullptr) {
+    // What is read is moved at the end of the turn.
+    pipe_watcher_ = std::make_unique<net::DescriptorWatcher>(*server_.loop(), pipe_, [] {});
+    pipe_watcher_->start();
+  }
+  mark_ = base::random_hex(kMarkSize);
+  for (Replica* replica : group) {
+    replica->through_pipe = true;
+    begin_following(*replica, place.offset);
+    send(*replica, "$EOF:" + mark_ + "\r\n");
+  }
+  return true;
+}
+
+bool FullSync::take_from_pipe() {
+  std::vector<Replica*> receivers = in_state(ReplicaState::kWaitsForEnd, true);
+  const bool full = std::any_of(receivers.begin(), receivers.end(), [](const Replica* replica) {
+    return replica->client.pending_output() > kMostPending;
+  });
+  if (full) {
+    // The connection calls when the slowest has taken some.
+    if (pipe_watcher_ != nullptr) pipe_watcher_->stop();
+    if (server_.loop() != nullptr && server_.loop()->holds_output()) go_on_soon();
+    return false;
+  }
+  if (pipe_watcher_ != nullptr) pipe_watcher_->start();
+  char bytes[kReadSize];
+  const ssize_t count = read(pipe_, bytes, sizeof bytes);
+  if (count < 0) return false;
+  if (count == 0) {
+    server_.log().logf(LogLevel::kNotice,
+                       "Diskless rdb transfer, done reading from pipe, %zu replicas still up.",
+                       receivers.size());
+    close_pipe();
+    if (pipe_ok_) finish_pipe();
+    return false;
+  }
+  for (Replica* replica : receivers) {
+    server::Client& client = replica->client;
+    client.out().append({bytes, static_cast<size_t>(count)});
+    if (client.connection() != nullptr) client.connection()->flush();
+  }
+  return true;
+}
+
+void FullSync::pipe_done(bool ok) {
+  pipe_begun_ = false;
+  pipe_ok_ = ok;
+  if (ok) {
+    // What the child has written may still be in the pipe.
+    if (pipe_ < 0) finish_pipe();
+    return;
+  }
+  close_pipe();
+  for (Replica* replica : in_state(ReplicaState::kWaitsForEnd, true)) {
+    server_.log().warning("Closing replica " + replica->name() +
+                          ": BGSAVE child returned an error");
+    replica->client.close();
+  }
+}
+
+void FullSync::finish_pipe() {
+  for (Replica* replica : in_state(ReplicaState::kWaitsForEnd, true)) {
+    if (replica->client.has(server::kClientClosing)) continue;
+    send(*replica, mark_);
+    server_.log().notice("Streamed RDB transfer with replica " + replica->name() +
+                         " succeeded (socket). Waiting for REPLCONF ACK from replica to enable "
+                         "streaming");
+    replication_.put_online(*replica, /*waits_for_ack=*/true);
+  }
+}
+
+void FullSync::close_pipe() {
+  pipe_watcher_.reset();
+  if (pipe_ >= 0) close(pipe_);
+  pipe_ = -1;
+}
+
+}  // namespace latchkey::replication

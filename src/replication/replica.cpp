@@ -1,0 +1,70 @@
+#include "replication/replica.h"
+
+#include <utility>
+
+#include "server/server.h"
+
+namespace latchkey::replication {
+
+Replica::Replica(server::Client& owner, std::function<void(Replica&)> on_closing)
+    : client(owner), on_closing_(std::move(on_closing)), held_(owner.server.buffer_pool()) {}
+
+void Replica::add_to_stream(std::string_view bytes, base::Blob* blob) {
+  resp::OutputBuffer& target = gets_stream() ? client.out() : held_;
+  if (blob != nullptr) {
+    target.append_shared(blob);
+  } else {
+    target.append(bytes);
+  }
+}
+
+void Replica::release_held() {
+  client.out().append(held_);
+  held_.clear();
+}
+
+std::string Replica::ip() const {
+  if (!announced_ip.empty()) return announced_ip;
+  const std::string address = client.peer_address();
+  const std::string host = address.substr(0, address.rfind(':'));
+  const bool bracketed = host.size() >= 2 && host.front() == '[';
+  return bracketed ? host.substr(1, host.size() - 2) : host;
+}
+
+std::string Replica::name() const {
+  return ip() + ":" +
+         (listening_port != 0 ? std::to_string(listening_port) : "<unknown-replica-port>");
+}
+
+std::string_view Replica::state_name() const {
+  switch (state) {
+    case ReplicaState::kWaitsForStart:
+    case ReplicaState::kWaitsForEnd:
+      return "wait_bgsave";
+    case ReplicaState::kReceives:
+      return "send_bulk";
+    case ReplicaState::kOnline:
+      return "online";
+    case ReplicaState::kAnnounced:
+      break;
+  }
+  return {};
+}
+
+int64_t Replica::stuck_seconds(int64_t now_ms) {
+  const uint64_t sent = bytes_sent();
+  if (sent_last_ms_ == 0 || sent != sent_last_ || client.pending_output() == 0)
+    sent_last_ms_ = now_ms;
+  sent_last_ = sent;
+  return (now_ms - sent_last_ms_) / 1000;
+}
+
+uint64_t Replica::bytes_sent() const {
+  return client.connection() != nullptr ? client.connection()->bytes_sent() - sent_before_ : 0;
+}
+
+void Replica::count_bytes_from_now() {
+  if (client.connection() != nullptr) sent_before_ = client.connection()->bytes_sent();
+}
+
+}  // namespace latchkey::replication

@@ -1,0 +1,93 @@
+// One replica, as its master sees it: what it has said of itself, how far it is, and what is kept
+// for it until it has the dataset.
+//
+//     announced -> waits for start -> waits for end -> receives -> online
+//
+// From the moment of its snapshot on (waits for end) it follows the stream: what happens is held
+// for it, and sent when it has the dataset. A partial resynchronisation leads from announced to
+// online at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/blob.h"
+#include "resp/output_buffer.h"
+#include "server/client.h"
+#include "server/replica_link.h"
+
+namespace latchkey::replication {
+
+enum class ReplicaState : uint8_t {
+  kAnnounced,      // has sent REPLCONF, and is no replica yet
+  kWaitsForStart,  // a snapshot is still to be begun for it
+  kWaitsForEnd,    // the snapshot is being made; sent meanwhile if it goes through a pipe
+  kReceives,       // the file is being sent
+  kOnline,
+};
+
+class Replica final : public server::ReplicaLink {
+ public:
+  // `on_closing` is told when the client closes.
+  Replica(server::Client& client, std::function<void(Replica&)> on_closing);
+
+  server::Client& client;
+
+  // --- Announced by REPLCONF --------------------------------------------------------------------
+  int listening_port = 0;
+  std::string announced_ip;
+  bool knows_eof = false;     // can read a dataset of unknown size, with a mark at its end
+  bool knows_psync2 = false;  // is told replication ids
+  bool rdb_only = false;      // wants the dataset, and not what follows
+  bool wants_no_keys = false;
+
+  // --- How far it is ----------------------------------------------------------------------------
+  ReplicaState state = ReplicaState::kAnnounced;
+  bool used_psync = false;  // else it knows nothing of offsets and acknowledgements
+  bool through_pipe = false;
+  // Online, but what is held is not to be sent before it has acknowledged: it finds the mark at the
+  // end of the dataset only when nothing follows.
+  bool waits_for_ack = false;
+  int64_t asked_ms = 0;       // Unix time
+  uint64_t start_offset = 0;  // of its snapshot
+  uint64_t acked_offset = 0;
+  uint64_t fsynced_offset = 0;  // of what is safe in its append-only file
+  int64_t acked_ms = 0;         // Unix time
+
+  // Whether what happens is for it: it is held or sent.
+  bool follows_stream() const { return state >= ReplicaState::kWaitsForEnd && !rdb_only; }
+  bool gets_stream() const { return state == ReplicaState::kOnline && !waits_for_ack; }
+  // Adds what has happened; `blob`, which may be null, holds the same bytes.
+  void add_to_stream(std::string_view bytes, base::Blob* blob);
+  // Puts what is held into the client's output.
+  void release_held();
+  // Makes what is held the same as for the other. REQUIRES: nothing is held.
+  void hold_as(const Replica& other) { held_.append(other.held_); }
+
+  // "ip:port", with what it has announced, as logs and figures name it.
+  std::string ip() const;
+  std::string name() const;
+  // "wait_bgsave", "send_bulk" or "online".
+  std::string_view state_name() const;
+  int64_t lag_seconds(int64_t now_ms) const { return (now_ms - acked_ms) / 1000; }
+  // For how long nothing has left for it though something waits. To be asked now and then.
+  int64_t stuck_seconds(int64_t now_ms);
+  // That have left for it since it asked for synchronization.
+  uint64_t bytes_sent() const;
+  void count_bytes_from_now();
+
+  // ReplicaLink
+  void closing() override { on_closing_(*this); }
+  size_t held_bytes() const override { return held_.size(); }
+
+ private:
+  std::function<void(Replica&)> on_closing_;
+  resp::OutputBuffer held_;
+  uint64_t sent_before_ = 0;
+  uint64_t sent_last_ = 0;    // when stuck_seconds() was asked last
+  int64_t sent_last_ms_ = 0;  // when that was seen to grow, or nothing was waiting
+};
+
+}  // namespace latchkey::replication

@@ -1,0 +1,379 @@
+#include "replication/replication.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "replication/full_sync.h"
+#include "replication/info.h"
+#include "replication/waits.h"
+#include "server/client.h"
+#include "server/client_info.h"
+#include "server/dispatcher.h"
+#include "server/info.h"
+#include "server/output_limits.h"
+#include "server/server.h"
+#include "server/shutdown.h"
+
+namespace latchkey::replication {
+
+using base::LogLevel;
+using server::Client;
+
+namespace {
+
+constexpr int64_t kSecondMs = 1000;
+// A piece of the stream of this size or more is shared by its readers; a shorter one is copied.
+constexpr size_t kLeastShared = 4096;
+// A buffer that a large turn has left behind is not kept.
+constexpr size_t kMostKept = 64 * 1024;
+
+}  // namespace
+
+Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> snapshots)
+    : server_(server),
+      full_sync_(std::make_unique<FullSync>(server, *this, std::move(snapshots))),
+      waits_(std::make_unique<ReplicaWaits>(*this)) {
+  server_.on_turn_end([this] { end_turn(); });
+  server_.on_tick([this] { tick(); });
+  server_.shutdown().on_lag_question([this] { return any_lags(); });
+  server_.shutdown().on_exit([this] { log_lags(); });
+  server_.on_replication_figures([this] { return figures(); });
+  server_.info().extend("Replication", [this](server::InfoText& text) { describe(*this, text); });
+  server_.on_reset_stats([this] {
+    full_syncs_ = partial_syncs_ = refused_partial_syncs_ = 0;
+    bytes_sent_to_former_ = 0;
+    for (Replica* replica : replicas_) replica->count_bytes_from_now();
+  });
+  server_.config().on_change({"repl-backlog-size"}, [this](std::string*) {
+    if (backlog_ != nullptr)
+      backlog_->resize(static_cast<size_t>(server_.settings().repl_backlog_size));
+    return true;
+  });
+}
+
+Replication::~Replication() {
+  if (backlog_ != nullptr) server_.propagation().remove_reader(*this);
+}
+
+// --- Replicas
+// -------------------------------------------------------------------------------------
+
+Replica& Replication::replica_of(Client& client) {
+  if (client.replica == nullptr) {
+    client.replica =
+        std::make_unique<Replica>(client, [this](Replica& replica) { leave(replica); });
+  }
+  return static_cast<Replica&>(*client.replica);
+}
+
+void Replication::join(Replica& replica) {
+  replica.client.set(server::kClientReplica);
+  replica.asked_ms = server_.now_ms();
+  replica.count_bytes_from_now();
+  replicas_.push_back(&replica);
+  if (replica.client.connection() != nullptr)
+    replica.client.connection()->set_nodelay(!server_.settings().repl_disable_tcp_nodelay);
+  if (backlog_ == nullptr) make_backlog();
+}
+
+void Replication::leave(Replica& replica) {
+  if (std::erase(replicas_, &replica) == 0) return;
+  server_.log().notice("Connection with replica " + replica.name() + " lost.");
+  bytes_sent_to_former_ += replica.bytes_sent();
+  full_sync_->forget(replica);
+  alone_since_ms_ = server_.now_ms();
+  count_good_replicas();
+}
+
+bool Replication::continue_from(Replica& replica, std::string_view id, int64_t offset) {
+  hand_on();
+  base::Logger& log = server_.log();
+  if (!base::equal_ignoring_case(id, server_.replication_id())) {
+    if (id == "?") {
+      log.notice("Full resync requested by replica " + replica.name());
+    } else {
+      log.notice(
+          "Partial resynchronization not accepted: Replication ID mismatch (Replica asked "
+          "for '" +
+          std::string(id) + "', my replication IDs are '" + server_.replication_id() + "' and '" +
+          std::string(server_.replication_id().size(), '0') + "')");
+    }
+    return false;
+  }
+  if (backlog_ == nullptr || offset < 0 || !backlog_->reaches(static_cast<uint64_t>(offset))) {
+    log.notice("Unable to partial resync with replica " + replica.name() +
+               " for lack of backlog (Replica request was: " + std::to_string(offset) + ").");
+    if (offset > server_.replication_offset()) {
+      log.warning("Warning: replica " + replica.name() +
+                  " tried to PSYNC with an offset that is greater than the master replication "
+                  "offset.");
+    }
+    return false;
+  }
+  const auto from = static_cast<uint64_t>(offset);
+  join(replica);
+  replica.state = ReplicaState::kOnline;
+  replica.acked_ms = server_.now_ms();
+  resp::OutputBuffer& out = replica.client.out();
+  out.append("+CONTINUE");
+  if (replica.knows_psync2) out.append(" " + server_.replication_id());
+  out.append("\r\n");
+  backlog_->copy_from(from, out);
+  ++partial_syncs_;
+  log.logf(LogLevel::kNotice,
+           "Partial resynchronization request from %s accepted. Sending %llu bytes of backlog "
+           "starting from offset %llu.",
+           replica.name().c_str(), static_cast<unsigned long long>(this->offset() + 1 - from),
+           static_cast<unsigned long long>(from));
+  count_good_replicas();
+  return true;
+}
+
+void Replication::synchronize(Replica& replica) {
+  ++full_syncs_;
+  join(replica);
+  full_sync_->ask(replica);
+}
+
+void Replication::put_online(Replica& replica, bool waits_for_ack) {
+  hand_on();
+  replica.state = ReplicaState::kOnline;
+  replica.acked_ms = server_.now_ms();
+  replica.waits_for_ack = waits_for_ack;
+  if (replica.rdb_only) {
+    server_.log().notice("RDB transfer completed, rdb only replica (" + replica.name() +
+                         ") should be disconnected asap");
+    replica.client.close_after_reply();
+  } else if (!waits_for_ack) {
+    replica.release_held();
+  }
+  replica.client.flush_soon();
+  count_good_replicas();
+  server_.log().notice("Synchronization with replica " + replica.name() + " succeeded");
+}
+
+void Replication::acknowledge(Replica& replica, uint64_t offset, uint64_t fsynced_offset) {
+  if (!replica.client.has(server::kClientReplica)) return;
+  replica.acked_offset = std::max(replica.acked_offset, offset);
+  replica.fsynced_offset = std::max(replica.fsynced_offset, fsynced_offset);
+  replica.acked_ms = server_.now_ms();
+  acks_came_ = true;
+  if (replica.state != ReplicaState::kOnline || !replica.waits_for_ack) return;
+  // What is held is no reply: it is sent when the request is done with.
+  replica.waits_for_ack = false;
+  held_is_due_ = true;
+}
+
+size_t Replication::count_acknowledged(uint64_t offset) const {
+  return static_cast<size_t>(
+      std::count_if(replicas_.begin(), replicas_.end(), [&](const Replica* replica) {
+        return replica->state == ReplicaState::kOnline && replica->acked_offset >= offset;
+      }));
+}
+
+size_t Replication::count_fsynced(uint64_t offset) const {
+  return static_cast<size_t>(
+      std::count_if(replicas_.begin(), replicas_.end(), [&](const Replica* replica) {
+        return replica->state == ReplicaState::kOnline && replica->fsynced_offset >= offset;
+      }));
+}
+
+// --- The stream
+// -----------------------------------------------------------------------------------
+
+void Replication::make_backlog() {
+  // Whatever was before, nobody can go on from it.
+  server_.change_replication_id();
+  backlog_ = std::make_unique<Backlog>(static_cast<size_t>(server_.settings().repl_backlog_size),
+                                       offset());
+  encoder_.forget_database();
+  pinged_ms_ = server_.now_ms();
+  if (counting_) counting_(true);
+  server_.propagation().add_reader(*this);
+  server_.log().notice("Replication backlog created, my new replication IDs are '" +
+                       server_.replication_id() + "' and '" +
+                       std::string(server_.replication_id().size(), '0') + "'");
+}
+
+void Replication::free_backlog() {
+  hand_on();
+  server_.propagation().remove_reader(*this);
+  if (counting_) counting_(false);
+  backlog_.reset();
+  server_.change_replication_id();
+  server_.log().logf(LogLevel::kNotice,
+                     "Replication backlog freed after %lld seconds without connected replicas.",
+                     static_cast<long long>(server_.settings().repl_backlog_ttl));
+}
+
+void Replication::effects_happened(std::span<const server::Effect> unit) {
+  const size_t before = turn_.size();
+  encoder_.append(unit, &turn_);
+  server_.set_replication_offset(server_.replication_offset() +
+                                 static_cast<int64_t>(turn_.size() - before));
+  if (Client* client = server_.dispatcher().serving(); client != nullptr)
+    client->written_offset = offset();
+}
+
+void Replication::hand_on() {
+  if (turn_.empty()) return;
+  backlog_->append(turn_);
+  base::BlobRef blob;
+  if (turn_.size() >= kLeastShared && !replicas_.empty()) {
+    base::Blob* made = base::Blob::create(turn_);
+    blob = base::BlobRef(made);
+    made->release();
+  }
+  // A replica over its limit leaves.
+  const std::vector<Replica*> replicas = replicas_;
+  for (Replica* replica : replicas) {
+    if (!replica->follows_stream()) continue;
+    replica->add_to_stream(turn_, blob.get());
+    if (replica->gets_stream()) {
+      replica->client.flush_soon();
+    } else {
+      server::enforce_output_limit(replica->client);
+    }
+  }
+  if (turn_.capacity() > kMostKept) turn_ = {};
+  turn_.clear();
+}
+
+bool Replication::in_nested_turn() const {
+  return server_.loop() != nullptr && server_.loop()->nested();
+}
+
+void Replication::end_turn() {
+  // What is said to replicas in the middle of a script would become part of its unit.
+  if (in_nested_turn()) return hand_on();
+  if (std::exchange(ask_, false))
+    server_.propagation().add(server::kAnyDatabase, {"REPLCONF", "GETACK", "*"}, {},
+                              server::kEffectForReplicas);
+  hand_on();
+  if (std::exchange(held_is_due_, false)) {
+    for (Replica* replica : replicas_) {
+      if (!replica->gets_stream() || replica->held_bytes() == 0) continue;
+      replica->release_held();
+      replica->client.flush_soon();
+    }
+  }
+  full_sync_->move_on();
+  if (std::exchange(acks_came_, false)) {
+    waits_->serve();
+    if (acknowledged_) acknowledged_();
+    server_.shutdown().look();
+  }
+}
+
+// --- From time to time
+// ----------------------------------------------------------------------------
+
+void Replication::tick() {
+  if (in_nested_turn()) return;
+  full_sync_->begin_due();
+  server_.shutdown().look();
+  if (server_.now_ms() - second_began_ms_ < kSecondMs) return;
+  second_began_ms_ = server_.now_ms();
+  every_second();
+}
+
+void Replication::every_second() {
+  drop_silent_replicas();
+  ping_replicas();
+  count_good_replicas();
+  const int64_t most_alone_ms = server_.settings().repl_backlog_ttl * kSecondMs;
+  if (replicas_.empty() && backlog_ != nullptr && most_alone_ms != 0 &&
+      server_.now_ms() - alone_since_ms_ > most_alone_ms)
+    free_backlog();
+}
+
+void Replication::ping_replicas() {
+  const std::vector<Replica*>& replicas = replicas_;
+  // So that those who wait for their dataset see that the master is alive.
+  for (Replica* replica : replicas) {
+    const bool waits = replica->state == ReplicaState::kWaitsForStart ||
+                       (replica->state == ReplicaState::kWaitsForEnd && !replica->through_pipe);
+    if (!waits) continue;
+    replica->client.out().append("\n");
+    replica->client.flush_soon();
+  }
+  const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
+  // Who waits for replicas to catch up gives them nothing more to catch up with.
+  const bool ending = server_.shutdown().deadline_ms() != 0;
+  if (replicas.empty() || ending || server_.now_ms() - pinged_ms_ < period_ms) return;
+  pinged_ms_ = server_.now_ms();
+  server_.propagation().add(server::kAnyDatabase, {"ping"}, {}, server::kEffectForReplicas);
+}
+
+void Replication::drop_silent_replicas() {
+  const int64_t most_silent_s = server_.settings().repl_timeout;
+  const std::vector<Replica*> replicas = replicas_;
+  for (Replica* replica : replicas) {
+    const bool online = replica->state == ReplicaState::kOnline;
+    if (online && !replica->used_psync) continue;
+    const int64_t silent_s =
+        online ? replica->lag_seconds(server_.now_ms()) : replica->stuck_seconds(server_.now_ms());
+    if (silent_s <= most_silent_s) continue;
+    server_.log().warning("Disconnecting timedout replica (" +
+                          std::string(online ? "streaming" : "full") +
+                          " sync): " + replica->name());
+    replica->client.close();
+  }
+}
+
+void Replication::count_good_replicas() {
+  const int64_t most_lag_s = server_.settings().min_replicas_max_lag;
+  const auto is_good = [&](const Replica* replica) {
+    return replica->state == ReplicaState::kOnline &&
+           replica->lag_seconds(server_.now_ms()) <= most_lag_s;
+  };
+  server_.set_good_replicas(
+      static_cast<size_t>(std::count_if(replicas_.begin(), replicas_.end(), is_good)));
+}
+
+bool Replication::any_lags() const {
+  return std::any_of(replicas_.begin(), replicas_.end(), [this](const Replica* replica) {
+    return replica->state == ReplicaState::kOnline && replica->used_psync &&
+           replica->acked_offset != offset();
+  });
+}
+
+void Replication::log_lags() const {
+  size_t in_sync = 0;
+  for (const Replica* replica : replicas_) {
+    if (replica->acked_offset == offset()) {
+      ++in_sync;
+      continue;
+    }
+    server_.log().logf(LogLevel::kNotice,
+                       "Lagging replica %s reported offset %lld behind master, lag=%lld, state=%s.",
+                       replica->name().c_str(),
+                       static_cast<long long>(offset() - replica->acked_offset),
+                       static_cast<long long>(replica->lag_seconds(server_.now_ms())),
+                       std::string(replica->state_name()).c_str());
+  }
+  if (!replicas_.empty())
+    server_.log().logf(LogLevel::kNotice, "%zu of %zu replicas are in sync when shutting down.",
+                       in_sync, replicas_.size());
+}
+
+server::ReplicationFigures Replication::figures() const {
+  server::ReplicationFigures figures{
+      .replicas = replicas_.size(),
+      .full_syncs = full_syncs_,
+      .partial_syncs = partial_syncs_,
+      .refused_partial_syncs = refused_partial_syncs_,
+      .bytes_sent = bytes_sent_to_former_,
+      .backlog_memory = backlog_ != nullptr ? backlog_->memory_usage() : 0,
+  };
+  figures.buffers_memory = figures.backlog_memory;
+  for (const Replica* replica : replicas_) {
+    figures.bytes_sent += replica->bytes_sent();
+    figures.buffers_memory += replica->held_bytes() + replica->client.pending_output();
+    figures.clients_memory += server::memory_usage(replica->client);
+  }
+  return figures;
+}
+
+}  // namespace latchkey::replication

@@ -1,0 +1,155 @@
+// What a server is in replication, and whether its replicas have what was written: ROLE, REPLICAOF,
+// FAILOVER, WAIT. It is a master; it cannot follow another server.
+#include <algorithm>
+#include <string>
+
+#include "base/number.h"
+#include "replication/replication.h"
+#include "replication/rows.h"
+#include "replication/waits.h"
+#include "server/client.h"
+#include "server/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::replication {
+
+using namespace server;
+
+namespace {
+
+constexpr int64_t kLastPort = 65535;
+
+void role(CommandContext& ctx) {
+  const Replication& replication = ctx.server.replication();
+  const std::vector<Replica*>& replicas = replication.replicas();
+  const auto is_online = [](const Replica* replica) {
+    return replica->state == ReplicaState::kOnline;
+  };
+  ctx.reply.array(3);
+  ctx.reply.bulk("master");
+  ctx.reply.integer(static_cast<int64_t>(replication.offset()));
+  ctx.reply.array(static_cast<size_t>(std::count_if(replicas.begin(), replicas.end(), is_online)));
+  for (const Replica* replica : replicas) {
+    if (!is_online(replica)) continue;
+    ctx.reply.array(3);
+    ctx.reply.bulk(replica->ip());
+    ctx.reply.bulk(std::to_string(replica->listening_port));
+    ctx.reply.bulk(std::to_string(replica->acked_offset));
+  }
+}
+
+void replicaof(CommandContext& ctx) {
+  if (is_word(ctx.args[1], "NO") && is_word(ctx.args[2], "ONE")) return ctx.reply.ok();
+  int64_t port = 0;
+  if (!base::parse_int64(ctx.args[2], &port) || port < 0 || port > kLastPort)
+    return ctx.reply.error("ERR Invalid master port");
+  ctx.reply.error("ERR This server cannot be a replica of another; it can only serve replicas");
+}
+
+bool read_failover_options(CommandContext& ctx, bool* abort) {
+  std::string_view value;
+  for (ArgReader options(ctx.args, 1); options.more();) {
+    int64_t number = 0;
+    if (options.word("ABORT")) {
+      *abort = true;
+    } else if (options.word("TIMEOUT", &value)) {
+      if (!ctx.read_int64(value, &number)) return false;
+      if (number > 0) continue;
+      ctx.reply.error("ERR FAILOVER timeout must be greater than 0");
+      return false;
+    } else if (options.left() >= 3 && options.word("TO")) {
+      options.next();
+      if (!ctx.read_int64(options.next(), &number)) return false;
+    } else if (!options.word("FORCE")) {
+      ctx.syntax_error();
+      return false;
+    }
+  }
+  return true;
+}
+
+void failover(CommandContext& ctx) {
+  bool abort = false;
+  if (!read_failover_options(ctx, &abort)) return;
+  if (abort) return ctx.reply.error("ERR No failover in progress.");
+  if (ctx.server.replication().replicas().empty())
+    return ctx.reply.error("ERR FAILOVER requires connected replicas.");
+  ctx.reply.error("ERR This server cannot become a replica, so that it cannot hand over to one.");
+}
+
+void wait(CommandContext& ctx) {
+  int64_t wanted = 0;
+  int64_t deadline_ms = 0;
+  if (!ctx.read_int64(ctx.args[1], &wanted) || !ctx.read_timeout_ms(ctx.args[2], &deadline_ms))
+    return;
+  Replication& replication = ctx.server.replication();
+  const auto have = static_cast<int64_t>(replication.count_acknowledged(ctx.client.written_offset));
+  if (have >= wanted || ctx.client.has(kClientDenyBlocking)) return ctx.reply.integer(have);
+  // A timeout of zero is none.
+  if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
+  replication.waits().wait(ctx.client, wanted, deadline_ms);
+}
+
+constexpr CommandRow kRoleRows[] = {
+    {"FAILOVER",
+     failover,
+     "[TO target=host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
+     kAdmin | kNoScript | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.2.0",
+     "O(1)",
+     "Starts a coordinated failover from a server to one of its replicas."},
+    {"REPLICAOF",
+     replicaof,
+     "{args={host-port=host port}|{no-one=NO ONE}}",
+     kAdmin | kNoScript | kStale | kNoAsyncLoading,
+     {},
+     0,
+     Group::kServer,
+     "5.0.0",
+     "O(1)",
+     "Configures a server as replica of another, or promotes it to a master."},
+    {"ROLE",
+     role,
+     "",
+     kNoScript | kLoading | kStale | kFast,
+     {},
+     kAclAdmin | kAclDangerous,
+     Group::kServer,
+     "2.8.12",
+     "O(1)",
+     "Returns the replication role."},
+    {"SLAVEOF",
+     replicaof,
+     "{args={host-port=host port}|{no-one=NO ONE}}",
+     kAdmin | kNoScript | kStale | kNoAsyncLoading,
+     {},
+     0,
+     Group::kServer,
+     "1.0.0",
+     "O(1)",
+     "Sets a Redis server as a replica of another, or promotes it to being a master.",
+     {.deprecated_since = "5.0.0", .replaced_by = "`REPLICAOF`"}},
+    {"WAIT",
+     wait,
+     "numreplicas timeout",
+     kBlocking,
+     {},
+     kAclConnection,
+     Group::kGeneric,
+     "3.0.0",
+     "O(1)",
+     "Blocks until the asynchronous replication of all preceding write commands sent by the "
+     "connection is completed.",
+     {.tips = "request_policy:all_shards response_policy:agg_min"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> role_rows() {
+  return kRoleRows;
+}
+
+}  // namespace latchkey::replication

@@ -1,0 +1,15 @@
+// The commands of this folder.
+#pragma once
+
+#include <span>
+
+#include "server/command.h"
+
+namespace latchkey::replication {
+
+// What replicas send: SYNC, PSYNC, REPLCONF.
+std::span<const server::CommandRow> sync_rows();
+// What people ask: ROLE, REPLICAOF, FAILOVER, WAIT.
+std::span<const server::CommandRow> role_rows();
+
+}  // namespace latchkey::replication

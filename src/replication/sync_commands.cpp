@@ -1,0 +1,180 @@
+// What replicas say to their master: SYNC, PSYNC, REPLCONF.
+#include <string>
+
+#include "base/number.h"
+#include "replication/replication.h"
+#include "replication/rows.h"
+#include "server/client.h"
+#include "server/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::replication {
+
+using namespace server;
+
+namespace {
+
+constexpr size_t kMostIpBytes = 46;
+
+// The steps both have before it is decided what the replica gets. False when there is nothing to be
+// done for it.
+bool may_synchronize(CommandContext& ctx, const Replica& replica) {
+  if (ctx.client.has(kClientReplica)) return false;
+  if (ctx.client.pending_output() != 0) {
+    ctx.reply.error("ERR SYNC and PSYNC are invalid with pending output");
+    return false;
+  }
+  if (replica.wants_no_keys && !replica.knows_eof) {
+    ctx.reply.error("ERR Filtered replica requires EOF capability");
+    return false;
+  }
+  return true;
+}
+
+void sync(CommandContext& ctx) {
+  Replication& replication = ctx.server.replication();
+  Replica& replica = replication.replica_of(ctx.client);
+  if (!may_synchronize(ctx, replica)) return;
+  ctx.server.log().notice("Replica " + replica.name() + " asks for synchronization");
+  replica.used_psync = false;
+  replication.synchronize(replica);
+}
+
+void psync(CommandContext& ctx) {
+  const std::string_view id = ctx.args[1];
+  Replication& replication = ctx.server.replication();
+  Replica& replica = replication.replica_of(ctx.client);
+  if (!may_synchronize(ctx, replica)) return;
+  if (ctx.args.size() > 3) {
+    if (!is_word(ctx.args[3], "FAILOVER")) return ctx.syntax_error();
+    return ctx.reply.error("ERR This server cannot become a replica, so that nobody takes over.");
+  }
+  ctx.server.log().notice("Replica " + replica.name() + " asks for synchronization");
+  int64_t offset = 0;
+  if (!base::parse_int64(ctx.args[2], &offset)) {
+    ctx.server.log().warning("Replica " + replica.name() +
+                             " asks for synchronization but with a wrong offset");
+    return ctx.reply.error("ERR value is not an integer or out of range");
+  }
+  replica.used_psync = true;
+  if (replication.continue_from(replica, id, offset)) return;
+  if (id != "?") replication.count_refused_partial_sync();
+  replication.synchronize(replica);
+}
+
+// --- REPLCONF
+// -------------------------------------------------------------------------------------
+
+bool announce_ip(CommandContext& ctx, Replica& replica, std::string_view ip) {
+  if (ip.size() > kMostIpBytes) {
+    ctx.reply.error("ERR REPLCONF ip-address provided by replica instance is too long: " +
+                    std::to_string(ip.size()) + " bytes");
+    return false;
+  }
+  replica.announced_ip = ip;
+  return true;
+}
+
+bool announce_filter(CommandContext& ctx, Replica& replica, std::string_view filter) {
+  // What is no data is functions, or nothing at all.
+  while (!filter.empty()) {
+    const size_t end = std::min(filter.find(' '), filter.size());
+    const std::string_view word = filter.substr(0, end);
+    filter.remove_prefix(std::min(end + 1, filter.size()));
+    if (word == "functions") continue;
+    ctx.reply.error("ERR Unsupported rdb-filter-only option: " + std::string(word));
+    return false;
+  }
+  replica.wants_no_keys = true;
+  return true;
+}
+
+void acknowledge(CommandContext& ctx, Replica& replica) {
+  uint64_t offset = 0;
+  uint64_t fsynced = 0;
+  int64_t number = 0;
+  if (!base::parse_int64(ctx.args[2], &number) || number < 0) return;
+  offset = static_cast<uint64_t>(number);
+  if (ctx.args.size() > 4 && is_word(ctx.args[3], "FACK") &&
+      base::parse_int64(ctx.args[4], &number) && number >= 0)
+    fsynced = static_cast<uint64_t>(number);
+  ctx.server.replication().acknowledge(replica, offset, fsynced);
+}
+
+// Options come in pairs with their values, several at a time. ACK and GETACK have no reply.
+void replconf(CommandContext& ctx) {
+  if (ctx.args.size() % 2 == 0) return ctx.syntax_error();
+  Replica& replica = ctx.server.replication().replica_of(ctx.client);
+  for (ArgReader options(ctx.args, 1); options.more();) {
+    const std::string_view name = options.next();
+    const std::string_view value = options.next();
+    int64_t number = 0;
+    if (is_word(name, "LISTENING-PORT")) {
+      if (!ctx.read_int64(value, &number)) return;
+      replica.listening_port = static_cast<int>(number);
+    } else if (is_word(name, "IP-ADDRESS")) {
+      if (!announce_ip(ctx, replica, value)) return;
+    } else if (is_word(name, "CAPA")) {
+      // Others are of servers to come.
+      if (is_word(value, "EOF")) replica.knows_eof = true;
+      if (is_word(value, "PSYNC2")) replica.knows_psync2 = true;
+    } else if (is_word(name, "RDB-ONLY")) {
+      if (!ctx.read_int64_in(value, 0, 1, &number)) return;
+      replica.rdb_only = number == 1;
+    } else if (is_word(name, "RDB-FILTER-ONLY")) {
+      if (!announce_filter(ctx, replica, value)) return;
+    } else if (is_word(name, "RDB-CHANNEL")) {
+      // A replica that asks finds out by PSYNC that the dataset comes the usual way.
+      if (!ctx.read_int64_in(value, 0, 1, &number)) return;
+    } else if (is_word(name, "ACK")) {
+      return acknowledge(ctx, replica);
+    } else if (is_word(name, "GETACK")) {
+      return;
+    } else {
+      return ctx.reply.error("ERR Unrecognized REPLCONF option: " + std::string(name));
+    }
+  }
+  ctx.reply.ok();
+}
+
+constexpr CommandRow kSyncRows[] = {
+    {"PSYNC",
+     psync,
+     "replicationid offset [_...]",
+     kAdmin | kNoScript | kNoAsyncLoading | kNoMulti,
+     {},
+     0,
+     Group::kServer,
+     "2.8.0",
+     nullptr,
+     "An internal command used in replication."},
+    {"REPLCONF",
+     replconf,
+     "[_...]",
+     kAdmin | kNoScript | kLoading | kStale | kAllowBusy,
+     {},
+     0,
+     Group::kServer,
+     "3.0.0",
+     "O(1)",
+     "An internal command for configuring the replication stream.",
+     {.system = true}},
+    {"SYNC",
+     sync,
+     "",
+     kAdmin | kNoScript | kNoAsyncLoading | kNoMulti,
+     {},
+     0,
+     Group::kServer,
+     "1.0.0",
+     nullptr,
+     "An internal command used in replication."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> sync_rows() {
+  return kSyncRows;
+}
+
+}  // namespace latchkey::replication

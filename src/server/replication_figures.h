@@ -1,0 +1,23 @@
+// What INFO and MEMORY tell of replicas outside of the replication section; filled in by
+// replication, a layer above (Server::on_replication_figures). As it stands it is that of a server
+// without replicas.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace latchkey::server {
+
+struct ReplicationFigures {
+  size_t replicas = 0;
+  uint64_t full_syncs = 0;
+  uint64_t partial_syncs = 0;
+  uint64_t refused_partial_syncs = 0;
+  uint64_t bytes_sent = 0;       // to replicas, those that have gone included
+  size_t backlog_memory = 0;
+  size_t buffers_memory = 0;  // the backlog, and what else waits to be sent to replicas
+  size_t clients_memory =
+      0;  // of the replicas' connections, what waits to be sent to them included
+};
+
+}  // namespace latchkey::server

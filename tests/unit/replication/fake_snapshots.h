@@ -1,0 +1,75 @@
+// Snapshots without a child: a test says what they hold, and when they are done.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "replication/snapshot_maker.h"
+
+namespace latchkey::tests {
+
+class FakeSnapshots final : public replication::SnapshotMaker {
+ public:
+  ~FakeSnapshots() override {
+    if (pipe_ >= 0) close(pipe_);
+    unlink(path().c_str());
+  }
+
+  // --- For the test -----------------------------------------------------------------------------
+  bool fail_to_begin = false;
+  int begun = 0;
+  int abandoned = 0;
+  replication::SnapshotPlace place;  // of the last one
+
+  // The child writes to the pipe, or to the file.
+  void write(std::string_view bytes) {
+    if (pipe_ >= 0) {
+      if (::write(pipe_, bytes.data(), bytes.size()) < 0) std::abort();
+    } else {
+      file_.append(bytes);
+    }
+  }
+  // The child ends.
+  void end(bool ok = true) {
+    if (pipe_ >= 0) close(std::exchange(pipe_, -1));
+    std::ofstream(path(), std::ios::binary) << std::exchange(file_, {});
+    std::exchange(done_, nullptr)(ok);
+  }
+
+  // --- SnapshotMaker ----------------------------------------------------------------------------
+  bool is_busy() const override { return done_ != nullptr; }
+  bool begin_file(const replication::SnapshotPlace& at, Done done) override {
+    return begin(at, std::move(done));
+  }
+  std::string path() const override {
+    return "/tmp/latchkey-fake-snapshot-" + std::to_string(getpid());
+  }
+  bool begin_pipe(const replication::SnapshotPlace& at, int pipe, Done done) override {
+    pipe_ = dup(pipe);
+    return begin(at, std::move(done));
+  }
+  void abandon() override {
+    ++abandoned;
+    end(false);
+  }
+
+ private:
+  bool begin(const replication::SnapshotPlace& at, Done done) {
+    if (fail_to_begin) return false;
+    ++begun;
+    place = at;
+    done_ = std::move(done);
+    return true;
+  }
+
+  Done done_;
+  int pipe_ = -1;
+  std::string file_;
+};
+
+}  // namespace latchkey::tests
