@@ -119,6 +119,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   server.commands().add(persist::snapshot_rows());
   server.commands().add(replication::sync_rows());
   server.commands().add(replication::role_rows());
+  server.commands().add(replication::migrate_rows());
   if (!server.commands().rename(values.rename_commands, &error))
     return refuse_configuration(error, log);
   server.set_scripts(std::make_shared<script::Engine>(server));

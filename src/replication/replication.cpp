@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
+#include "replication/migration.h"
 #include "replication/waits.h"
 #include "server/client.h"
 #include "server/client_info.h"
@@ -33,7 +34,8 @@ constexpr size_t kMostKept = 64 * 1024;
 Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> snapshots)
     : server_(server),
       full_sync_(std::make_unique<FullSync>(server, *this, std::move(snapshots))),
-      waits_(std::make_unique<ReplicaWaits>(*this)) {
+      waits_(std::make_unique<ReplicaWaits>(*this)),
+      migration_(std::make_unique<Migration>()) {
   server_.on_turn_end([this] { end_turn(); });
   server_.on_tick([this] { tick(); });
   server_.shutdown().on_lag_question([this] { return any_lags(); });
@@ -279,6 +281,7 @@ void Replication::tick() {
 }
 
 void Replication::every_second() {
+  migration_->close_idle(server_.now_ms());
   drop_silent_replicas();
   ping_replicas();
   count_good_replicas();
@@ -365,6 +368,7 @@ server::ReplicationFigures Replication::figures() const {
       .partial_syncs = partial_syncs_,
       .refused_partial_syncs = refused_partial_syncs_,
       .bytes_sent = bytes_sent_to_former_,
+      .migration_sockets = migration_->kept_connections(),
       .backlog_memory = backlog_ != nullptr ? backlog_->memory_usage() : 0,
   };
   figures.buffers_memory = figures.backlog_memory;

@@ -31,6 +31,7 @@
 namespace latchkey::replication {
 
 class FullSync;
+class Migration;
 class ReplicaWaits;
 
 class Replication final : public server::EffectReader {
@@ -87,6 +88,8 @@ class Replication final : public server::EffectReader {
   // WAIT.
   ReplicaWaits& waits() { return *waits_; }
 
+  Migration& migration() { return *migration_; }
+
   // --- For FullSync
   // -------------------------------------------------------------------------------
 
@@ -129,6 +132,7 @@ class Replication final : public server::EffectReader {
   std::vector<Replica*> replicas_;
   std::unique_ptr<FullSync> full_sync_;
   std::unique_ptr<ReplicaWaits> waits_;
+  std::unique_ptr<Migration> migration_;
   bool ask_ = false;
   bool acks_came_ = false;
   bool held_is_due_ = false;  // for a replica that has acknowledged the end of its dataset

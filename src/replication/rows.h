@@ -12,4 +12,6 @@ std::span<const server::CommandRow> sync_rows();
 // What people ask: ROLE, REPLICAOF, FAILOVER, WAIT.
 std::span<const server::CommandRow> role_rows();
 
+std::span<const server::CommandRow> migrate_rows();
+
 }  // namespace latchkey::replication

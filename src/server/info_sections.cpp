@@ -294,7 +294,7 @@ void stats_section(InfoText& text, Server& server) {
   const PersistenceFigures persistence = server.persistence_figures();
   text.field("latest_fork_usec", persistence.latest_fork_us);
   text.field("total_forks", persistence.forks);
-  text.field("migrate_cached_sockets", 0);
+  text.field("migrate_cached_sockets", replication.migration_sockets);
   text.field("slave_expires_tracked_keys", 0);
   text.field("active_defrag_hits", 0);
   text.field("active_defrag_misses", 0);

@@ -280,5 +280,64 @@ class CommandLineClient(FollowedServer):
         self.assertIn("shown", line)
 
 
+@unittest.skipUnless(reference("redis-server"), "needs the reference (LATCHKEY_REFERENCE_DIR)")
+class Migrating(FollowedServer):
+    def setUp(self):
+        super().setUp()
+        self.other = harness.Server(reference("redis-server"), enable_debug_command="yes")
+        self.addCleanup(self.other.stop)
+        self.there = self.other.connect()
+        self.addCleanup(self.there.close)
+
+    def test_keys_of_every_type_move_there_and_back(self):
+        for request in (("SET", "string", "value"), ("RPUSH", "list", "a", "b"), ("SADD", "set", "1", "2"),
+                        ("HSET", "hash", "field", "value"), ("ZADD", "zset", "1", "member"), ("XADD", "stream", "1-1", "f", "v")):
+            self.client.call(*request)
+        self.client.call("PEXPIRE", "string", "100000")
+        keys = ("string", "list", "set", "hash", "zset", "stream")
+        digests = self.client.call("DEBUG", "DIGEST-VALUE", *keys)
+        self.assertEqual(self.client.call("MIGRATE", "127.0.0.1", self.other.port, "", "0", "5000", "KEYS", *keys), "OK")
+        self.assertEqual(self.client.call("DBSIZE"), 0)
+        self.assertEqual(self.there.call("DEBUG", "DIGEST-VALUE", *keys), digests)
+        self.assertGreater(self.there.call("PTTL", "string"), 90000)
+        self.assertEqual(self.there.call("MIGRATE", "127.0.0.1", self.server.port, "", "0", "5000", "KEYS", *keys), "OK")
+        self.assertEqual(self.there.call("DBSIZE"), 0)
+        self.assertEqual(self.client.call("DEBUG", "DIGEST-VALUE", *keys), digests)
+
+    def test_what_is_there_already_stays_where_it_is(self):
+        self.client.call("MSET", "taken", "ours", "free", "ours")
+        self.there.call("SET", "taken", "theirs")
+        move = ("MIGRATE", "127.0.0.1", self.other.port, "", "0", "5000")
+        error = self.client.error_of(*move, "KEYS", "taken", "free")
+        self.assertEqual(error, "ERR Target instance replied with error: BUSYKEY Target key name already exists.")
+        self.assertEqual(self.client.call("MGET", "taken", "free"), ["ours", None])
+        self.assertEqual(self.client.call(*move, "COPY", "REPLACE", "KEYS", "taken"), "OK")
+        self.assertEqual(self.client.call("GET", "taken"), "ours")
+        self.assertEqual(self.there.call("MGET", "taken", "free"), ["ours", "ours"])
+
+    def test_connections_are_kept_and_made_anew_when_the_other_side_has_closed_them(self):
+        move = ("MIGRATE", "127.0.0.1", self.other.port, "key", "3", "5000", "REPLACE")
+        for _ in range(3):
+            self.client.call("SET", "key", "value")
+            self.assertEqual(self.client.call(*move), "OK")
+        self.assertEqual(self.figures(self.client, "stats")["migrate_cached_sockets"], "1")
+        self.there.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        self.client.call("SET", "key", "value")
+        self.assertEqual(self.client.call(*move), "OK")
+
+    def test_failures_leave_the_keys_here(self):
+        self.client.call("SET", "key", "value")
+        move = ("MIGRATE", "127.0.0.1", self.other.port, "key", "0", "200")
+        self.assertEqual(self.client.error_of("MIGRATE", "127.0.0.1", harness.free_port(), "key", "0", "200"),
+                         "IOERR error or timeout writing to target instance")
+        self.assertEqual(self.client.error_of(*move, "AUTH", "secret"),
+                         "ERR Target instance replied with error: ERR AUTH <password> called without any password configured for "
+                         "the default user. Are you sure your configuration is correct?")
+        self.other.process.send_signal(signal.SIGSTOP)
+        self.assertEqual(self.client.error_of(*move, "REPLACE"), "IOERR error or timeout reading to target instance")
+        self.other.process.send_signal(signal.SIGCONT)
+        self.assertEqual(self.client.call("GET", "key"), "value")
+
+
 if __name__ == "__main__":
     unittest.main()
