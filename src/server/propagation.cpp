@@ -1,6 +1,7 @@
 #include "server/propagation.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace latchkey::server {
 
@@ -22,6 +23,38 @@ void append_header(std::string* out, char kind, size_t value) {
 void append_word(std::string* out, std::string_view word) {
   append_header(out, '$', word.size());
   out->append(word).append("\r\n");
+}
+
+// --- The same into room that is known to be enough
+// ------------------------------------------------
+
+// Most that a header takes.
+constexpr size_t kHeaderRoom = 1 + base::kMaxInt64Text + 2;
+
+size_t room_for(std::string_view word) {
+  return kHeaderRoom + word.size() + 2;
+}
+
+char* put_header(char* to, char kind, size_t value) {
+  *to++ = kind;
+  if (value < 10) {
+    *to++ = static_cast<char>('0' + value);
+  } else {
+    to += base::format_int64(static_cast<int64_t>(value), to);
+  }
+  *to++ = '\r';
+  *to++ = '\n';
+  return to;
+}
+
+char* put_word(char* to, std::string_view word) {
+  to = put_header(to, '$', word.size());
+  // An empty view may have no address.
+  if (!word.empty()) std::memcpy(to, word.data(), word.size());
+  to += word.size();
+  *to++ = '\r';
+  *to++ = '\n';
+  return to;
 }
 
 }  // namespace
@@ -69,9 +102,16 @@ void Propagation::add(int database, EffectWords first, std::span<const std::stri
                       uint8_t readers) {
   readers &= allowed_;
   if (!wanted_ || readers == 0) return;
-  append_header(&bytes_, '*', first.size() + rest.size());
-  for (const EffectWord& word : first) append_word(&bytes_, word.text());
-  for (const std::string_view word : rest) append_word(&bytes_, word);
+  size_t room = kHeaderRoom;
+  for (const EffectWord& word : first) room += room_for(word.text());
+  for (const std::string_view word : rest) room += room_for(word);
+  // Requests as they come are most of the stream, and short: room is asked for once.
+  const size_t begin = bytes_.size();
+  bytes_.resize(begin + room);
+  char* to = put_header(bytes_.data() + begin, '*', first.size() + rest.size());
+  for (const EffectWord& word : first) to = put_word(to, word.text());
+  for (const std::string_view word : rest) to = put_word(to, word);
+  bytes_.resize(static_cast<size_t>(to - bytes_.data()));
   effects_.push_back({database, readers, bytes_.size()});
   if (open_units_ == 0) hand_on();
 }
