@@ -140,7 +140,7 @@ bool read_consumer(RdbReader& reader, RdbType type, PendingRecords& records, Str
   std::string_view name;
   if (!reader.string(&name)) return false;
   if (group.find_consumer(name) != nullptr)
-    return reader.fail("Duplicated stream consumer detected");
+    return reader.fail("Duplicate stream consumer detected");
   StreamConsumer& consumer = group.add_consumer(name, 0);
   if (!read_time(reader, 0, &consumer.seen_ms)) return false;
   consumer.active_ms = consumer.seen_ms;

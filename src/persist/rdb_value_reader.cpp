@@ -97,6 +97,7 @@ bool read_node(RdbReader& reader, RdbType type, const store::ValueLimits& limits
   if (container == static_cast<uint64_t>(NodeContainer::kPlain)) {
     std::string_view text;
     if (!reader.string(&text)) return false;
+    if (text.empty()) return reader.fail("Quicklist integrity check failed.");
     list.adopt_plain(std::string(text), limits);
     return true;
   }
@@ -287,8 +288,9 @@ ReadResult read_hash(RdbReader& reader, RdbType type, Environment& environment,
 // Fields and values by turns.
 ReadResult adopt_fields(RdbReader& reader, Listpack pack, Environment& environment,
                         LoadedValue* loaded) {
-  if (pack.size() % 2 != 0 || !are_distinct(pack, 2, environment.secret))
-    return failed(reader, "Hash listpack integrity check failed.");
+  if (pack.size() % 2 != 0) return failed(reader, "Hash listpack integrity check failed.");
+  if (!are_distinct(pack, 2, environment.secret))
+    return failed(reader, "Hash listpack with dup elements");
   if (pack.empty()) return kEmpty;
   auto hash = std::make_unique<Hash>(environment);
   hash->adopt(std::move(pack));
@@ -297,7 +299,7 @@ ReadResult adopt_fields(RdbReader& reader, Listpack pack, Environment& environme
 
 // Its values may be longer than those of listpacks are here.
 ReadResult read_zipmap(RdbReader& reader, Environment& environment, LoadedValue* loaded) {
-  constexpr char kDamaged[] = "Hash zipmap integrity check failed.";
+  constexpr char kDamaged[] = "Zipmap integrity check failed.";
   std::string_view bytes;
   Listpack pack;
   if (!reader.string(&bytes)) return kFailed;
@@ -325,22 +327,18 @@ ReadResult read_hash_packed(RdbReader& reader, RdbType type, Environment& enviro
 }
 
 // Whether each third element is a deadline or 0, in order, those without at the end.
-bool are_deadlines_ordered(const Listpack& pack, bool* are_valid) {
-  *are_valid = true;
-  bool are_ordered = true;
+bool are_deadlines_ordered(const Listpack& pack) {
   int64_t previous = 0;
   for (auto at = pack.first(); at != Listpack::kNone; at = pack.next(at)) {
     at = pack.next(pack.next(at));
     const Listpack::Element element = pack.get(at);
-    if (!element.is_integer || element.integer < 0 || element.integer > Hash::kMaxDeadline) {
-      *are_valid = false;
+    if (!element.is_integer || element.integer < 0 || element.integer > Hash::kMaxDeadline)
       return false;
-    }
     const int64_t deadline_ms = element.integer == 0 ? Hash::kMaxDeadline + 1 : element.integer;
-    are_ordered = are_ordered && previous <= deadline_ms;
+    if (deadline_ms < previous) return false;
     previous = deadline_ms;
   }
-  return are_ordered;
+  return true;
 }
 
 ReadResult read_hash_listpack_ex(RdbReader& reader, RdbType type, Environment& environment,
@@ -349,29 +347,14 @@ ReadResult read_hash_listpack_ex(RdbReader& reader, RdbType type, Environment& e
   Listpack pack;
   if (type == RdbType::kHashListpackEx && !reader.milliseconds(&first_ms)) return kFailed;
   if (!read_listpack(reader, &pack, "Hash")) return kFailed;
-  bool are_valid = false;
-  if (pack.size() % 3 != 0 || !are_distinct(pack, 3, environment.secret))
-    return failed(reader, "Hash listpack integrity check failed.");
-  const bool are_ordered = are_deadlines_ordered(pack, &are_valid);
-  if (!are_valid) return failed(reader, "Hash listpack integrity check failed.");
+  if (pack.size() % 3 != 0 || !are_deadlines_ordered(pack))
+    return failed(reader, "Hash listpackex integrity check failed.");
+  if (!are_distinct(pack, 3, environment.secret))
+    return failed(reader, "Hash listpackex with dup elements");
   if (pack.empty()) return kEmpty;
   auto hash = std::make_unique<Hash>(environment);
   hash->prepare_deadlines();
-  if (are_ordered) {
-    hash->adopt(std::move(pack));
-    return done(std::move(hash), loaded);
-  }
-  hash->expect(pack.size() / 3);
-  char field[Listpack::kScratch];
-  char value[Listpack::kScratch];
-  for (auto at = pack.first(); at != Listpack::kNone; at = pack.next(at)) {
-    const auto value_at = pack.next(at);
-    const auto deadline_at = pack.next(value_at);
-    const int64_t deadline_ms = pack.get(deadline_at).integer;
-    hash->set(pack.get(at).text(field), pack.get(value_at).text(value),
-              deadline_ms == 0 ? Hash::kNoDeadline : deadline_ms);
-    at = deadline_at;
-  }
+  hash->adopt(std::move(pack));
   return done(std::move(hash), loaded);
 }
 
