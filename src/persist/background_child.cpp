@@ -114,8 +114,7 @@ struct Message {
 
 }  // namespace
 
-// --- In the child
-// ---------------------------------------------------------------------------------
+// --- In the child --------------------------------------------------------------------------------
 
 ChildProgress::ChildProgress(server::Server& server, ChildKind kind, int pipe)
     : server_(server), kind_(kind), pipe_(pipe), next_report_us_(now_us() + kReportIntervalUs) {}
@@ -184,8 +183,7 @@ void BackgroundChild::run_child(const Job& job, int pipe) {
   _exit(done ? kExitDone : kExitFailed);
 }
 
-// --- In the server
-// --------------------------------------------------------------------------------
+// --- In the server -------------------------------------------------------------------------------
 
 BackgroundChild::BackgroundChild(server::Server& server, ChildProcessParts parts)
     : server_(server), parts_(std::move(parts)) {}

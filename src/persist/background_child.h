@@ -121,8 +121,7 @@ class BackgroundChild {
   // Reads what the child has told, and sees whether it has ended. To be called at every tick.
   void poll();
 
-  // --- Figures
-  // ------------------------------------------------------------------------------------
+  // --- Figures -----------------------------------------------------------------------------------
 
   // Of the child that runs; zero when there is none.
   struct Figures {

@@ -59,8 +59,7 @@ void LoadingFigures::describe(int64_t now_us, PersistenceFigures* figures) const
   }
 }
 
-// --- While it is being loaded
-// ---------------------------------------------------------------------
+// --- While it is being loaded --------------------------------------------------------------------
 
 LoadingScope::LoadingScope(Server& server, LoadingFigures& figures, uint64_t total_bytes,
                            Client* caller)
@@ -116,8 +115,7 @@ void LoadingScope::pause_for_tests(uint64_t count) {
   if (delay_us < 0 && count % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
 }
 
-// --- Files
-// ----------------------------------------------------------------------------------------
+// --- Files ---------------------------------------------------------------------------------------
 
 Loading::Result Loading::load_at_start() {
   Aof& aof = server_.persistence().aof();

@@ -61,8 +61,7 @@ bool Snapshots::running() const {
   return child_.running(ChildKind::kRdbToDisk);
 }
 
-// --- Writing them
-// ---------------------------------------------------------------------------------
+// --- Writing them --------------------------------------------------------------------------------
 
 bool Snapshots::save() {
   const std::string temporary = temporary_snapshot(server_, getpid());
@@ -146,8 +145,7 @@ void Snapshots::abandon() {
     child_.kill();
 }
 
-// --- When they are written
-// ------------------------------------------------------------------------
+// --- When they are written -----------------------------------------------------------------------
 
 bool Snapshots::may_try(int64_t at_s) const {
   return ok_ || at_s - last_try_s_ > kRetryAfterSeconds;
@@ -193,8 +191,7 @@ void Snapshots::dataset_flushed() {
   if (!server_.settings().save.empty()) save();
 }
 
-// --- Commands
-// -------------------------------------------------------------------------------------
+// --- Commands ------------------------------------------------------------------------------------
 
 void Snapshots::save_command(CommandContext& ctx) {
   if (child_.running(ChildKind::kRdbToDisk) || child_.running(ChildKind::kRdbToSocket))
@@ -231,8 +228,7 @@ void Snapshots::last_save_command(CommandContext& ctx) {
   ctx.reply.integer(last_save_s_);
 }
 
-// --- Figures
-// --------------------------------------------------------------------------------------
+// --- Figures -------------------------------------------------------------------------------------
 
 void Snapshots::describe(PersistenceFigures* figures) const {
   figures->changes_since_save = changes();
