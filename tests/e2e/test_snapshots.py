@@ -198,6 +198,24 @@ class InTheBackground(SnapshotTestCase):
         client.call("FLUSHALL")
         self.wait_for_child(client)
 
+    def test_the_child_has_processors_and_a_score_of_its_own(self):
+        server = self.server(bgsave_cpulist="0", oom_score_adj="relative", oom_score_adj_values=["1", "2", "300"])
+        client = self.connect(server)
+        client.call("SET", "name", "anna")
+        client.call("CONFIG", "SET", "rdb-key-save-delay", "60000000")
+        client.call("BGSAVE")
+        child = self.child_of(server)
+
+        def read(pid, name):
+            with open("/proc/%d/%s" % (pid, name), encoding="ascii") as file:
+                return file.read()
+
+        own = int(read(server.process.pid, "oom_score_adj"))
+        self.eventually(lambda: int(read(child, "oom_score_adj")) == own + 299)
+        self.assertIn("Cpus_allowed_list:\t0\n", read(child, "status"))
+        client.call("FLUSHALL")
+        self.wait_for_child(client)
+
     @staticmethod
     def descriptors(pid):
         directory = "/proc/%d/fd" % pid
