@@ -119,7 +119,6 @@ struct Source {
   Stream* stream = nullptr;      // null: there is none
   StreamGroup* group = nullptr;  // null in XREAD
   bool is_new = false;           // what the group has not been given yet
-  bool new_consumer = false;     // who was made for this request
   StreamId after;
 };
 
@@ -185,9 +184,6 @@ bool has_something(const Source& source) {
 void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Source& source,
                       StreamConsumer& consumer) {
   StreamGroup& group = *source.group;
-  // Pending entries name their consumer; without them it is made by itself.
-  if (request.no_ack && source.new_consumer)
-    ctx.propagate({"XGROUP", "CREATECONSUMER", source.key, request.group, request.consumer});
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t sent = 0;
   source.stream->for_each({source.after.next()}, false, [&](const StreamEntry& entry) {
@@ -277,8 +273,11 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
     // What is read is written, not the reading.
     ctx.propagate_nothing();
     for (Source& source : sources) {
-      source.new_consumer = source.group->find_consumer(request.consumer) == nullptr;
+      const bool is_new = source.group->find_consumer(request.consumer) == nullptr;
       consumer_or_new(ctx, source.key, *source.group, request.consumer);
+      // Pending entries name their consumer; without them it is made by itself.
+      if (request.no_ack && is_new)
+        ctx.propagate({"XGROUP", "CREATECONSUMER", source.key, request.group, request.consumer});
     }
   }
   if (std::none_of(sources.begin(), sources.end(), has_something))

@@ -1,6 +1,9 @@
 // DUMP and RESTORE: a value as bytes, to be kept elsewhere or brought to another server.
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "persist/dump_payload.h"
 #include "persist/rows.h"
@@ -81,8 +84,10 @@ bool read_deadline(CommandContext& ctx, bool is_absolute, int64_t* deadline_ms) 
 // Of a deadline that has passed, nothing is left but that the old key is gone.
 void restore_nothing(CommandContext& ctx, KeyRef& ref) {
   if (ref) {
-    ctx.db.erase(ref);
+    const bool lazily = ctx.server.settings().lazyfree_lazy_server_del;
+    ctx.db.erase(ref, lazily);
     ctx.removed(ctx.args[1]);
+    ctx.propagate({lazily ? "UNLINK" : "DEL", ctx.args[1]});
   }
   ctx.reply.ok();
 }
@@ -98,6 +103,15 @@ void set_access(CommandContext& ctx, KeyRef& ref, const RestoreOptions& options)
   } else {
     ctx.db.set_access(ref, store::initial_access(environment));
   }
+}
+
+// Writes the request with its time to live as the moment it ends.
+void propagate_at(CommandContext& ctx, int64_t deadline_ms) {
+  const std::string deadline = std::to_string(deadline_ms);
+  std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
+  words[2] = deadline;
+  words.push_back("ABSTTL");
+  ctx.propagate({}, words);
 }
 
 void restore(CommandContext& ctx) {
@@ -118,11 +132,13 @@ void restore(CommandContext& ctx) {
     ctx.server.log().verbose("RESTORE refused a value: " + error);
     return ctx.reply.error("ERR Bad data format");
   }
-  if (deadline_ms != Keyspace::kNoDeadline && deadline_ms <= ctx.now_ms())
+  const bool expires_keys = ctx.db.environment().expired != store::Environment::Expired::kShow;
+  if (deadline_ms != Keyspace::kNoDeadline && deadline_ms <= ctx.now_ms() && expires_keys)
     return restore_nothing(ctx, ref);
   put_value(ctx.db, ref, loaded, deadline_ms);
   set_access(ctx, ref, options);
   ctx.changed(key, EventClass::kGeneric, "restore");
+  if (deadline_ms != Keyspace::kNoDeadline && !options.absolute_ttl) propagate_at(ctx, deadline_ms);
   ctx.reply.ok();
 }
 
