@@ -480,6 +480,7 @@ TEST_CASE("ROLE, INFO and CLIENT LIST know the replicas") {
   CHECK(user.run("ROLE") ==
         array({bulk("master"), integer(offset), array({bulks({"?", "7777", "5"})})}));
   CHECK(master.info("slave0") == "ip=?,port=7777,state=online,offset=5,lag=0");
+  CHECK(master.info("role") == "master");
   CHECK(master.info("master_repl_offset") == std::to_string(offset));
   CHECK(master.info("repl_backlog_first_byte_offset") == "1");
   CHECK(user.run("CLIENT LIST TYPE replica").find(" flags=S ") != std::string::npos);
