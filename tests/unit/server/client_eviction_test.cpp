@@ -4,7 +4,7 @@
 
 #include "commands/groups.h"
 #include "server/client_info.h"
-#include "server_fixture.h"
+#include "unit/server_fixture.h"
 
 namespace latchkey::server {
 namespace {
