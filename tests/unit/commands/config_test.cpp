@@ -28,11 +28,6 @@ TEST_CASE("CONFIG SET is all or nothing") {
 TEST_CASE("CONFIG SET refuses to switch on what the server does not have") {
   ServerFixture server({commands::config_rows()});
   TestClient client(server);
-  CHECK(client.run("CONFIG SET appendonly yes") ==
-        tests::error("ERR CONFIG SET failed (possibly related to argument 'appendonly') - "
-                     "Unable to turn on AOF. Check server logs."));
-  CHECK_FALSE(server.server.settings().appendonly);
-  CHECK(client.run("CONFIG SET appendonly no") == tests::kOk);
   CHECK(client.run("CONFIG SET watchdog-period 500") ==
         tests::error("ERR CONFIG SET failed (possibly related to argument 'watchdog-period') - "
                      "This server has no software watchdog: watchdog-period stays 0."));
