@@ -318,7 +318,6 @@ void stats_section(InfoText& text, Server& server) {
   text.field("reply_buffer_expands", 0);
   text.field("eventloop_cycles", counters.cycles);
   text.field("eventloop_duration_sum", cycles.to_us(counters.busy_ticks));
-  text.field("eventloop_duration_aof_sum", persistence.aof.flush_us);
   text.field("eventloop_duration_cmd_sum", cycles.to_us(stats.command_ticks));
   text.field("instantaneous_eventloop_cycles_per_sec", stats.turns_rate.rate());
   text.field("instantaneous_eventloop_duration_usec", stats.turn_duration.mean());
@@ -439,7 +438,7 @@ void keysizes_section(InfoText& text, Server& server) {
 void debug_section(InfoText& text, Server& server) {
   const Stats& stats = server.stats();
   const base::CycleClock& cycles = server.cycle_clock();
-  text.field("eventloop_duration_aof_sum", 0);
+  text.field("eventloop_duration_aof_sum", server.persistence_figures().aof.flush_us);
   text.field("eventloop_duration_cron_sum", cycles.to_us(stats.cron_ticks));
   text.field("eventloop_duration_max", cycles.to_us(loop_counters(server).longest_turn_ticks));
   text.field("eventloop_cmd_per_cycle_max", stats.most_commands_in_turn);
