@@ -143,7 +143,10 @@ void Blocking::serve_key(const Place& place) {
     Waiter& waiter = **it;
     ++it;
     const bool last = it == queue.line.end();
-    const store::KeyRef ref = database.find(place.key, store::Keyspace::kPeek);
+    const store::KeyRef ref =
+        database.find(place.key, store::Keyspace::kPeek | store::Keyspace::kEvenExpired);
+    // What is past its deadline serves nobody, and goes when somebody asks for it.
+    if (ref && database.is_expired(*ref)) return;
     if (may_serve(waiter, ref)) is_paused_for(waiter) ? hold(waiter) : run_again(waiter);
     // The queue goes with the last who waited in it.
     if (last || (!ref && queue.also_without_key == 0)) return;
