@@ -10,7 +10,8 @@ Replica::Replica(server::Client& owner, std::function<void(Replica&)> on_closing
     : client(owner), on_closing_(std::move(on_closing)), held_(owner.server.buffer_pool()) {}
 
 void Replica::add_to_stream(std::string_view bytes, base::Blob* blob) {
-  resp::OutputBuffer& target = gets_stream() ? client.out() : held_;
+  // Behind what is held, also when that is about to be sent.
+  resp::OutputBuffer& target = gets_stream() && held_.empty() ? client.out() : held_;
   if (blob != nullptr) {
     target.append_shared(blob);
   } else {
