@@ -208,8 +208,8 @@ void load(const KeyRef& ref, const SortRequest& request, Elements& elements) {
 
 // --- Sorting ------------------------------------------------------------------------------------
 
-// A text, up to its first NUL, as a number to sort by. Nothing at all is 0, and what is too large or
-// too small for a double is infinite or 0. False for what is no number.
+// A text, up to its first NUL, as a number to sort by. Nothing at all is 0, and what is too large
+// or too small for a double is infinite or 0. False for what is no number.
 bool parse_weight(std::string_view text, double* number) {
   text = text.substr(0, text.find('\0'));
   *number = 0;
