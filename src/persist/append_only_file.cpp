@@ -115,10 +115,9 @@ bool AppendOnlyFile::sync_now() {
 }
 
 void AppendOnlyFile::effects_happened(std::span<const server::Effect> unit) {
-  // A transaction's begin and end are requests too.
-  const size_t requests = unit.size() + (unit.size() > 1 ? 2 : 0);
   if (counts_offset_) {
-    server_.set_replication_offset(server_.replication_offset() + static_cast<int64_t>(requests));
+    server_.set_replication_offset(server_.replication_offset() +
+                                   static_cast<int64_t>(unit.size()));
   }
   if (!is_open()) return;
   if (server_.settings().aof_timestamp_enabled) {

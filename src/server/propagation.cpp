@@ -61,7 +61,10 @@ char* put_word(char* to, std::string_view word) {
 
 void EffectEncoder::append(std::span<const Effect> unit, std::string* out) {
   const auto is_mine = [this](const Effect& effect) { return (effect.readers & reader_) != 0; };
-  const bool several = std::count_if(unit.begin(), unit.end(), is_mine) > 1;
+  const bool several = std::count_if(unit.begin(), unit.end(), is_mine) > 1 &&
+                       std::any_of(unit.begin(), unit.end(), [&](const Effect& effect) {
+                         return is_mine(effect) && !effect.stands_alone();
+                       });
   if (several) out->append(kMulti);
   for (const Effect& effect : unit) {
     if (!is_mine(effect)) continue;
@@ -100,8 +103,8 @@ void Propagation::update_wanted() {
 
 void Propagation::add(int database, EffectWords first, std::span<const std::string_view> rest,
                       uint8_t readers) {
-  readers &= allowed_;
-  if (!wanted_ || readers == 0) return;
+  readers &= allowed_ | kEffectStandsAlone;
+  if (!wanted_ || (readers & kEffectForAll) == 0) return;
   size_t room = kHeaderRoom;
   for (const EffectWord& word : first) room += room_for(word.text());
   for (const std::string_view word : rest) room += room_for(word);

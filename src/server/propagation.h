@@ -35,6 +35,8 @@ enum EffectReaders : uint8_t {
   kEffectForFile = 1u << 0,
   kEffectForReplicas = 1u << 1,
   kEffectForAll = kEffectForFile | kEffectForReplicas,
+  // Beside readers: the effect needs no MULTI around it and others of its kind.
+  kEffectStandsAlone = 1u << 7,
 };
 
 // One request of the stream, encoded as a RESP array of bulk strings.
@@ -42,6 +44,8 @@ struct Effect {
   int database;     // that it concerns; kAnyDatabase: it does not matter which is selected
   uint8_t readers;  // EffectReaders
   std::string_view request;
+
+  bool stands_alone() const { return (readers & kEffectStandsAlone) != 0; }
 };
 inline constexpr int kAnyDatabase = -1;
 
@@ -54,7 +58,7 @@ class EffectReader {
 };
 
 // Writes units for one reader: leaves out what is for others, puts SELECT before what concerns
-// another database than the last one, and MULTI and EXEC around several.
+// another database than the last one, and MULTI and EXEC around several, unless all stand alone.
 class EffectEncoder {
  public:
   // `reader`: one of EffectReaders.

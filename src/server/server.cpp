@@ -104,7 +104,8 @@ class Server::ExpiryNotifier final : public store::ExpiryObserver {
   void elements_expired(store::Keyspace& keyspace, std::string_view key,
                         std::span<const std::string> names, bool last) override {
     for (const std::string& field : names)
-      server_.propagation().add(keyspace.index(), {"HDEL", key, field});
+      server_.propagation().add(keyspace.index(), {"HDEL", key, field},
+                                kEffectForAll | kEffectStandsAlone);
     effects_.happened(keyspace, key, EventClass::kHash, "hexpired");
     if (last) effects_.happened(keyspace, key, EventClass::kGeneric, "del");
   }
@@ -345,7 +346,8 @@ void Server::tick() {
 }
 
 void Server::propagate_removal(const store::Keyspace& keyspace, std::string_view key, bool lazily) {
-  propagation_.add(keyspace.index(), {lazily ? "UNLINK" : "DEL", key});
+  propagation_.add(keyspace.index(), {lazily ? "UNLINK" : "DEL", key},
+                   kEffectForAll | kEffectStandsAlone);
 }
 
 bool Server::make_room() {

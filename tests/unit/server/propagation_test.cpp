@@ -99,6 +99,19 @@ TEST_CASE("Keys that expire are written as removed, by the one who came by them 
   CHECK(s.stream.take() == "DEL c");
 }
 
+TEST_CASE("Several expired keys need no transaction, unless something else goes with them") {
+  Streaming s;
+  s.client.run("SET a 1 PX 10");
+  s.client.run("SET b 1 PX 10");
+  s.client.run("SET c 1 PX 10");
+  s.stream.take();
+  s.server.advance_ms(20);
+  s.client.run("EXISTS a b");
+  CHECK(s.stream.take() == "DEL a; DEL b");
+  s.client.run("SET c 2");
+  CHECK(s.stream.take() == "MULTI; DEL c; SET c 2; EXEC");
+}
+
 TEST_CASE("Fields that expire are written as removed") {
   Streaming s;
   s.client.run("HSET hash a 1 b 2 c 3");
