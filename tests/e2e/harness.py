@@ -19,9 +19,21 @@ import subprocess
 import tempfile
 import time
 import unittest
+from pathlib import Path
 
 START_TIMEOUT_S = 10
 REPLY_TIMEOUT_S = 20
+
+
+def reference(program):
+    """The path of one of the reference's programs, such as "redis-server", or None: what scripts/reference has brought, here or
+    in LATCHKEY_REFERENCE_DIR."""
+    directory = os.environ.get("LATCHKEY_REFERENCE_DIR") or Path(__file__).resolve().parents[2] / "build" / "reference"
+    path = Path(directory, "bin", program + "-8.0")
+    return str(path) if path.is_file() else None
+
+
+needs_reference = unittest.skipUnless(reference("redis-server"), "scripts/reference has not brought the reference")
 
 
 class ReplyError(Exception):

@@ -10,12 +10,9 @@ import tempfile
 import threading
 import time
 import unittest
-from pathlib import Path
 
 import harness
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-REFERENCE = Path(os.environ.get("LATCHKEY_REFERENCE_DIR") or CHECKOUT / "build" / "reference") / "bin" / "redis-server-8.0"
 ROUNDS = int(os.environ.get("LATCHKEY_AOF_ROUNDS", "100"))
 
 
@@ -251,7 +248,7 @@ class FullDisk(unittest.TestCase):
             self.assertEqual(again.call("DEBUG", "DIGEST"), digest)
 
 
-@unittest.skipUnless(REFERENCE.exists(), "scripts/reference has not brought the reference")
+@harness.needs_reference
 class Interchanged(unittest.TestCase):
     """A directory of append-only files is read by either server, whoever wrote it."""
 
@@ -320,13 +317,13 @@ class Interchanged(unittest.TestCase):
         for preamble in ("yes", "no"):
             for rewrite in (False, True):
                 with self.subTest(preamble=preamble, rewrite=rewrite):
-                    self.interchange(str(REFERENCE), os.environ["LATCHKEY_SERVER"], preamble, rewrite)
+                    self.interchange(harness.reference("redis-server"), os.environ["LATCHKEY_SERVER"], preamble, rewrite)
 
     def test_ours_is_read_there(self):
         for preamble in ("yes", "no"):
             for rewrite in (False, True):
                 with self.subTest(preamble=preamble, rewrite=rewrite):
-                    self.interchange(os.environ["LATCHKEY_SERVER"], str(REFERENCE), preamble, rewrite)
+                    self.interchange(os.environ["LATCHKEY_SERVER"], harness.reference("redis-server"), preamble, rewrite)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import harness
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-REFERENCE = Path(os.environ.get("LATCHKEY_REFERENCE_DIR") or CHECKOUT / "build" / "reference") / "bin" / "redis-check-aof-8.0"
-
 REQUESTS = harness.encode("SELECT", 0) + harness.encode("SET", "f", "hi")
 TRANSACTION = harness.encode("MULTI") + harness.encode("SET", "bar", "world") + harness.encode("EXEC")
 MANIFEST = b"file base seq 1 type b\nfile first seq 1 type i\nfile last seq 2 type i\n"
@@ -21,7 +18,7 @@ def stamped(*seconds):
     return b"".join(b"#TS:%d\r\n" % second + harness.encode("SET", "at", second) for second in seconds)
 
 
-@unittest.skipUnless(REFERENCE.exists(), "scripts/reference has not brought the reference")
+@harness.needs_reference
 class Checked(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -44,7 +41,7 @@ class Checked(unittest.TestCase):
     def compare(self, files, *arguments, answer=b"y\n"):
         with self.subTest(files=files, arguments=arguments):
             self.assertEqual(self.run_in(self.ours, files, arguments, answer),
-                             self.run_in(str(REFERENCE), files, arguments, answer))
+                             self.run_in(harness.reference("redis-check-aof"), files, arguments, answer))
 
     def test_wherever_a_file_is_cut(self):
         whole = REQUESTS + TRANSACTION

@@ -8,14 +8,8 @@ import tempfile
 import threading
 import time
 import unittest
-from pathlib import Path
 
 import harness
-
-
-def reference(program):
-    path = Path(os.environ.get("LATCHKEY_REFERENCE_DIR", "")) / "bin" / (program + "-8.0")
-    return str(path) if path.is_file() else None
 
 
 class Load:
@@ -105,7 +99,7 @@ class Load:
                 client.read()
 
 
-@unittest.skipUnless(reference("redis-server"), "needs the reference (LATCHKEY_REFERENCE_DIR)")
+@harness.needs_reference
 class FollowedServer(harness.ServerTestCase):
     options = {"enable-debug-command": "yes", "repl-diskless-sync-delay": "0"}
 
@@ -116,7 +110,7 @@ class FollowedServer(harness.ServerTestCase):
         self.client.call("CONFIG", "RESETSTAT")
 
     def follow(self, **options):
-        replica = harness.Server(reference("redis-server"), enable_debug_command="yes", replicaof=["127.0.0.1", self.server.port],
+        replica = harness.Server(harness.reference("redis-server"), enable_debug_command="yes", replicaof=["127.0.0.1", self.server.port],
                                  **options)
         self.addCleanup(replica.stop)
         return replica
@@ -143,8 +137,22 @@ class FollowedServer(harness.ServerTestCase):
         for replica in replicas:
             with replica.connect() as other:
                 self.eventually(lambda: self.figures(other)["master_repl_offset"] == self.figures(client)["master_repl_offset"])
-                self.assertEqual(other.call("DEBUG", "DIGEST"), client.call("DEBUG", "DIGEST"))
+                if other.call("DEBUG", "DIGEST") != client.call("DEBUG", "DIGEST"):
+                    self.fail("differ: " + ", ".join(self.different(client, other)))
         self.assertNotEqual(client.call("DEBUG", "DIGEST"), "0" * 40)
+
+    @staticmethod
+    def different(*clients):
+        """The keys, with their databases, whose values are not the same in both servers."""
+        values = []
+        for client in clients:
+            values.append({})
+            for database in range(16):
+                client.call("SELECT", database)
+                for key in client.call("KEYS", "*"):
+                    values[-1]["%d %s" % (database, key)] = client.call("DEBUG", "DIGEST-VALUE", key)
+        ours, theirs = values
+        return sorted(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))
 
     def in_background(self, seed, requests=4000):
         def work():
@@ -243,10 +251,10 @@ class Following(FollowedServer):
             self.assertEqual(subscriber.read(), ["message", "channel", "hello"])
 
 
-@unittest.skipUnless(reference("redis-cli"), "needs the reference's redis-cli (LATCHKEY_REFERENCE_DIR)")
+@harness.needs_reference
 class CommandLineClient(FollowedServer):
     def cli(self, *arguments):
-        return [reference("redis-cli"), "-p", str(self.server.port), *arguments]
+        return [harness.reference("redis-cli"), "-p", str(self.server.port), *arguments]
 
     def check_rdb(self):
         Load(500).run(self.connect(), 1000)
@@ -254,7 +262,7 @@ class CommandLineClient(FollowedServer):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "dump.rdb")
             subprocess.run(self.cli("--rdb", path), check=True, capture_output=True, timeout=60)
-            other = harness.Server(reference("redis-server"), enable_debug_command="yes", dir=directory)
+            other = harness.Server(harness.reference("redis-server"), enable_debug_command="yes", dir=directory)
             self.addCleanup(other.stop)
             with other.connect() as client:
                 self.eventually(lambda: not str(self.reply_of(client, "DBSIZE")).startswith("LOADING"))
@@ -280,11 +288,11 @@ class CommandLineClient(FollowedServer):
         self.assertIn("shown", line)
 
 
-@unittest.skipUnless(reference("redis-server"), "needs the reference (LATCHKEY_REFERENCE_DIR)")
+@harness.needs_reference
 class Migrating(FollowedServer):
     def setUp(self):
         super().setUp()
-        self.other = harness.Server(reference("redis-server"), enable_debug_command="yes")
+        self.other = harness.Server(harness.reference("redis-server"), enable_debug_command="yes")
         self.addCleanup(self.other.stop)
         self.there = self.other.connect()
         self.addCleanup(self.there.close)

@@ -11,12 +11,6 @@ import unittest
 import harness
 
 
-def reference_server():
-    """The reference's program, or None."""
-    path = os.path.join(os.environ.get("LATCHKEY_REFERENCE_DIR", ""), "bin", "redis-server-8.0")
-    return path if os.path.exists(path) else None
-
-
 class SnapshotTestCase(unittest.TestCase):
     """Servers of each test's own."""
 
@@ -137,14 +131,14 @@ class Saved(SnapshotTestCase):
         client = self.restart(server)
         self.assertEqual(client.call("GET", "name"), "anna")
 
-    @unittest.skipUnless(reference_server(), "needs the reference (LATCHKEY_REFERENCE_DIR)")
+    @harness.needs_reference
     def test_files_go_to_the_reference_and_come_back(self):
         ours = self.server()
         client = self.connect(ours)
         fill(client)
         digest = client.call("DEBUG", "DIGEST")
         client.call("SAVE")
-        theirs = self.server(program=reference_server())
+        theirs = self.server(program=harness.reference("redis-server"))
         self.end(theirs)
         shutil.copy(os.path.join(ours.directory, "dump.rdb"), theirs.directory)
         theirs.start()
