@@ -1,11 +1,33 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 namespace latchkey::base {
+
+namespace {
+
+constexpr mode_t kFileMode = 0644;
+
+}  // namespace
+
+Descriptor::Descriptor(const std::string& path, int flags)
+    : Descriptor(open(path.c_str(), flags | O_CLOEXEC, kFileMode)) {}
+
+Descriptor::~Descriptor() {
+  const int error = errno;
+  if (is_open()) close(number_);
+  errno = error;
+}
+
+std::optional<uint64_t> Descriptor::size() const {
+  struct stat status {};
+  if (fstat(number_, &status) != 0) return std::nullopt;
+  return static_cast<uint64_t>(status.st_size);
+}
 
 std::optional<std::string> read_all(int descriptor) {
   std::string text;
@@ -22,41 +44,36 @@ std::optional<std::string> read_all(int descriptor) {
 }
 
 std::optional<std::string> read_file(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return std::nullopt;
-  auto text = read_all(descriptor);
-  const int error = errno;
-  close(descriptor);
-  errno = error;
-  return text;
+  const Descriptor file(path, O_RDONLY);
+  if (!file.is_open()) return std::nullopt;
+  return read_all(file.number());
+}
+
+bool write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = write(descriptor, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
 }
 
 bool write_file(const std::string& path, std::string_view text) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) return false;
-  while (!text.empty()) {
-    const ssize_t count = write(descriptor, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) break;
-    text.remove_prefix(static_cast<size_t>(count));
-  }
-  const int error = errno;
-  close(descriptor);
-  errno = error;
-  return text.empty();
+  const Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  return file.is_open() && write_all(file.number(), text);
 }
 
 bool sync_directory_of(const std::string& path) {
   const size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return false;
+  return sync_directory(slash == std::string::npos ? "." : path.substr(0, slash + 1));
+}
+
+bool sync_directory(const std::string& path) {
+  const Descriptor directory(path, O_RDONLY | O_DIRECTORY);
+  if (!directory.is_open()) return false;
   // Some file systems cannot sync a directory, and say so.
-  const bool synced = fsync(descriptor) == 0 || errno == EINVAL || errno == EBADF;
-  const int error = errno;
-  close(descriptor);
-  errno = error;
-  return synced;
+  return fsync(directory.number()) == 0 || errno == EINVAL || errno == EBADF;
 }
 
 }  // namespace latchkey::base

@@ -1,12 +1,33 @@
-// Whole small files at once. Plain system calls: the stream classes of the standard library would
-// make up a third of the program.
+// Files by plain system calls: the stream classes of the standard library would make up a third of
+// the program.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace latchkey::base {
+
+// An open file, closed when this ends; errno survives that.
+class Descriptor {
+ public:
+  // Takes over; a negative number is none.
+  explicit Descriptor(int number) : number_(number) {}
+  // Opens the file, with O_CLOEXEC; not open, with errno set, when that fails.
+  Descriptor(const std::string& path, int flags);
+  ~Descriptor();
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  bool is_open() const { return number_ >= 0; }
+  int number() const { return number_; }
+  // In bytes; nothing, with errno set, when it cannot be found out.
+  std::optional<uint64_t> size() const;
+
+ private:
+  int number_;
+};
 
 // Everything in the file; nothing, with errno set, when it cannot be opened or read.
 std::optional<std::string> read_file(const std::string& path);
@@ -14,11 +35,15 @@ std::optional<std::string> read_file(const std::string& path);
 // Everything until the end of an open descriptor (standard input), as above.
 std::optional<std::string> read_all(int descriptor);
 
+// False with errno set when not all could be written.
+bool write_all(int descriptor, std::string_view bytes);
+
 // Makes the file hold `text`, not atomically and without syncing. False with errno set on failure.
 bool write_file(const std::string& path, std::string_view text);
 
 // Makes sure that a file that has been made, renamed or removed there is found so after a crash.
 // False with errno set.
 bool sync_directory_of(const std::string& path);
+bool sync_directory(const std::string& path);
 
 }  // namespace latchkey::base

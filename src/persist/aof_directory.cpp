@@ -33,16 +33,6 @@ std::string error_text() {
   return strerror(errno);
 }
 
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = write(descriptor, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(count));
-  }
-  return true;
-}
-
 }  // namespace
 
 AofDirectory::AofDirectory(server::Server& server, DiskWorker& worker)
@@ -108,7 +98,7 @@ bool AofDirectory::save(const AofManifest& manifest) const {
     log.warning("Can't open the AOF manifest file " + temporary + ": " + error_text());
     return false;
   }
-  bool saved = write_all(descriptor, manifest.format());
+  bool saved = base::write_all(descriptor, manifest.format());
   if (!saved) {
     log.warning("Error trying to write the temporary AOF manifest file " + temporary + ": " +
                 error_text());
@@ -132,14 +122,7 @@ bool AofDirectory::save(const AofManifest& manifest) const {
 }
 
 bool AofDirectory::sync() const {
-  const int descriptor = open(path_beside(server_.settings().appenddirname).c_str(),
-                              O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  const bool synced = fsync(descriptor) == 0 || errno == EBADF || errno == EINVAL;
-  const int error = errno;
-  close(descriptor);
-  errno = error;
-  return synced;
+  return base::sync_directory(path_beside(server_.settings().appenddirname));
 }
 
 bool AofDirectory::old_file_must_move() const {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "persist/loading.h"
 #include "persist/rdb_file.h"
@@ -28,20 +29,6 @@ namespace {
 constexpr std::string_view kRdbMagic = "REDIS";
 // Replies are dropped when they have come to so many bytes, and at the end.
 constexpr size_t kMostReplies = 64 * 1024;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 bool begins_with_rdb(int descriptor) {
   char magic[kRdbMagic.size()];
@@ -72,8 +59,8 @@ void AofLoader::begin() {
 
 AofLoader::Result AofLoader::load(const File& file, LoadingScope& scope) {
   base::Logger& log = server_.log();
-  const Descriptor descriptor(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (descriptor.number() < 0) {
+  const base::Descriptor descriptor(file.path, O_RDONLY);
+  if (!descriptor.is_open()) {
     log.warning("Fatal error: can't open the append log file " + file.name +
                 " for reading: " + strerror(errno));
     return Result::kFailed;

@@ -55,28 +55,9 @@ void say(const char* format, Values... values) {
   std::fputc('\n', stdout);
 }
 
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) : number_(open(path.c_str(), flags | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-  std::optional<uint64_t> size() const {
-    struct stat status {};
-    if (fstat(number_, &status) != 0) return std::nullopt;
-    return static_cast<uint64_t>(status.st_size);
-  }
-
- private:
-  int number_;
-};
-
 // False, when the file cannot be opened, which has been said then.
 bool is_readable(const std::string& path) {
-  if (Descriptor(path, O_RDONLY).number() >= 0) return true;
+  if (base::Descriptor(path, O_RDONLY).is_open()) return true;
   say("Cannot open file %s: %s", path.c_str(), strerror(errno));
   return false;
 }
@@ -234,9 +215,9 @@ class Checker {
 
 bool Checker::begins_with_rdb(const std::string& path) {
   constexpr size_t kLeastRdb = 8;
-  const Descriptor file(path, O_RDONLY);
+  const base::Descriptor file(path, O_RDONLY);
   char magic[kRdbMagic.size()];
-  return file.number() >= 0 && file.size().value_or(0) >= kLeastRdb &&
+  return file.is_open() && file.size().value_or(0) >= kLeastRdb &&
          pread(file.number(), magic, sizeof magic, 0) == static_cast<ssize_t>(sizeof magic) &&
          std::string_view(magic, sizeof magic) == kRdbMagic;
 }
@@ -301,8 +282,8 @@ bool Checker::check(const File& file) {
 }
 
 Outcome Checker::examine(const File& file) {
-  const Descriptor descriptor(file.path, O_RDONLY);
-  if (descriptor.number() < 0) {
+  const base::Descriptor descriptor(file.path, O_RDONLY);
+  if (!descriptor.is_open()) {
     say("Cannot open file %s: %s, aborting...", file.path.c_str(), strerror(errno));
     return Outcome::kRefused;
   }
@@ -428,8 +409,8 @@ Outcome Checker::ask_and_cut(const File& file, uint64_t size, uint64_t valid) {
 }
 
 bool is_manifest(const std::string& path) {
-  const Descriptor file(path, O_RDONLY);
-  if (file.number() < 0) return false;
+  const base::Descriptor file(path, O_RDONLY);
+  if (!file.is_open()) return false;
   DescriptorSource source(file.number());
   int64_t line = 0;
   RequestReader reader(source, 0, 0, line);

@@ -1,12 +1,12 @@
 #include "persist/check_rdb.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 
+#include "base/file.h"
 #include "persist/byte_stream.h"
 #include "persist/rdb_header.h"
 #include "persist/rdb_modules.h"
@@ -268,12 +268,11 @@ int64_t wall_clock_ms() {
 
 bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& output, uint64_t* end) {
   output("[offset 0] Checking RDB file " + path);
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  DescriptorSource source(descriptor);
+  const base::Descriptor file(path, O_RDONLY);
+  if (!file.is_open()) return false;
+  DescriptorSource source(file.number());
   const bool is_intact = Checker(source, now_ms, output).check();
   if (end != nullptr) *end = source.offset();
-  ::close(descriptor);
   return is_intact;
 }
 

@@ -1,13 +1,12 @@
 #include "persist/loading.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/file.h"
 #include "net/connection.h"
 #include "persist/byte_stream.h"
 #include "persist/persistence.h"
@@ -22,24 +21,6 @@ using namespace server;
 namespace {
 
 constexpr int64_t kMicroseconds = 1'000'000;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-  uint64_t size() const {
-    struct stat status {};
-    return fstat(number_, &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
-  }
-
- private:
-  int number_;
-};
 
 }  // namespace
 
@@ -137,14 +118,14 @@ Loading::Result Loading::load_at_start() {
 Loading::Result Loading::load_snapshot(const std::string& name, const FileOptions& options) {
   base::Logger& log = server_.log();
   const std::string path = server_.config().directory().path_of(name);
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.number() < 0) {
+  const base::Descriptor file(path, O_RDONLY);
+  if (!file.is_open()) {
     if (errno == ENOENT) return Result::kNoFile;
     log.logf(base::LogLevel::kWarning, "Fatal error: can't open the RDB file %s for reading: %s",
              name.c_str(), strerror(errno));
     return Result::kFailed;
   }
-  LoadingScope scope(server_, figures_, file.size(), options.caller);
+  LoadingScope scope(server_, figures_, file.size().value_or(0), options.caller);
   DescriptorSource source(file.number());
   scope.watch(source);
   ReadOptions how;

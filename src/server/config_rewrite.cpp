@@ -8,6 +8,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "server/config_parse.h"
 
@@ -84,29 +85,10 @@ class RewrittenFile {
   bool marked_ = false;
 };
 
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 mode_t mode_of_new_file() {
   const mode_t mask = umask(0);
   umask(mask);
   return 0644 & ~mask;
-}
-
-void sync_directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  fsync(descriptor);
-  close(descriptor);
 }
 
 }  // namespace
@@ -123,12 +105,12 @@ bool replace_file(const std::string& path, std::string_view text) {
   std::string temporary = path + ".XXXXXX";
   const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
   if (descriptor < 0) return false;
-  const bool written = write_all(descriptor, text) && fchmod(descriptor, mode_of_new_file()) == 0 &&
-                       fsync(descriptor) == 0;
+  const bool written = base::write_all(descriptor, text) &&
+                       fchmod(descriptor, mode_of_new_file()) == 0 && fsync(descriptor) == 0;
   const int write_error = errno;
   close(descriptor);
   if (written && rename(temporary.c_str(), path.c_str()) == 0) {
-    sync_directory_of(path);
+    base::sync_directory_of(path);
     return true;
   }
   const int error = written ? errno : write_error;
