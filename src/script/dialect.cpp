@@ -25,12 +25,15 @@ struct Library {
   // Those of its functions that return several values, between spaces.
   std::string_view several;
 };
-constexpr Library kLibraries[] = {
-    {"redis", ""},         {"string", " byte find gsub match "},
-    {"table", " remove "}, {"math", " frexp modf "},
-    {"bit", ""},           {"os", ""},
-    {"cjson", ""},         {"cmsgpack", " unpack unpack_one unpack_limit "},
-    {"struct", " unpack "}};
+constexpr Library kLibraries[] = {{"redis", ""},
+                                  {"string", " byte find gsub match "},
+                                  {"table", " remove "},
+                                  {"math", " frexp modf "},
+                                  {"bit", ""},
+                                  {"os", ""},
+                                  {"cjson", " encode_sparse_array "},
+                                  {"cmsgpack", " unpack unpack_one unpack_limit "},
+                                  {"struct", " unpack "}};
 
 class Translator {
  public:

@@ -5,6 +5,9 @@
 
 #include "base/assert.h"
 #include "script/dialect.h"
+#include "script/lua_json.h"
+#include "script/lua_msgpack.h"
+#include "script/lua_struct.h"
 #include "script/lua_text.h"
 #include "script/sandbox.h"
 
@@ -91,6 +94,9 @@ Interpreter::Interpreter(LuaRandom& random)
   build_sandbox(*this);
   LK_ASSERT(lua_gettop(lua_) == kGlobals);
   lua_pushcfunction(lua_, describe_error);
+  add_table("cjson", push_json_library);
+  add_table("cmsgpack", push_msgpack_library);
+  add_table("struct", push_struct_library);
 }
 
 Interpreter::~Interpreter() {
@@ -106,6 +112,12 @@ void Interpreter::add_library(const char* name, const luaL_Reg* functions, void*
     lua_setfield(lua_, -2, functions->name);
   }
   if (add_constants != nullptr) add_constants(lua_);
+  protect();
+  set_global(name);
+}
+
+void Interpreter::add_table(const char* name, void (*push)(lua_State*)) {
+  push(lua_);
   protect();
   set_global(name);
 }

@@ -46,6 +46,9 @@ class Interpreter {
   void add_library(const char* name, const luaL_Reg* functions, void* owner,
                    void (*add_constants)(lua_State*));
 
+  // Makes the table that `push` pushes a read-only global.
+  void add_table(const char* name, void (*push)(lua_State*));
+
   // Compiles a script. Returns its reference, or kNoFunction with the compiler's message in *error.
   int compile(std::string_view code, std::string* error);
   void forget(int function);

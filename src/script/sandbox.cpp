@@ -250,9 +250,13 @@ struct Sandbox {
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
   }
 
-  // Upvalue 2: tostring, which tells no sign of NaN.
+  // Upvalue 2: tostring, which tells no sign of NaN and has a name of its own for null.
   static int to_string(lua_State* lua) {
     if (lua_type(lua, 1) == LUA_TNUMBER) return lua_number_to_string(lua);
+    if (lua_type(lua, 1) == LUA_TLIGHTUSERDATA && lua_touserdata(lua, 1) == nullptr) {
+      lua_pushliteral(lua, "userdata: (nil)");
+      return 1;
+    }
     lua_pushvalue(lua, lua_upvalueindex(2));
     lua_insert(lua, 1);
     lua_call(lua, lua_gettop(lua) - 1, 1);

@@ -1,0 +1,259 @@
+// The libraries cjson, cmsgpack and struct, seen by scripts.
+#include <catch2/catch.hpp>
+
+#include "commands/groups.h"
+#include "script/engine.h"
+#include "script/rows.h"
+#include "unit/server_fixture.h"
+
+using namespace latchkey;
+using namespace latchkey::tests;
+
+namespace {
+
+struct Libraries {
+  Libraries() : server({commands::string_rows(), script::script_rows()}) {
+    server.server.set_scripts(std::make_shared<script::Engine>(server.server));
+    client = std::make_unique<TestClient>(server);
+  }
+  std::string eval(std::string_view script, std::string_view argument = {}) {
+    return client->run_words({"EVAL", script, "0", argument});
+  }
+  // The text of the error that an expression raises.
+  std::string error_of(const std::string& expression) {
+    return eval("return select(2, pcall(function() return " + expression + " end))");
+  }
+
+  ServerFixture server;
+  std::unique_ptr<TestClient> client;
+};
+
+std::string raised(std::string_view text) {
+  return bulk("user_script:1: " + std::string(text));
+}
+
+}  // namespace
+
+// --- cjson --------------------------------------------------------------------------------------
+
+TEST_CASE("Lua values become JSON") {
+  Libraries lua;
+  const auto encode = [&](const std::string& value) {
+    return lua.eval("return cjson.encode(" + value + ")");
+  };
+  CHECK(encode("{1, 'two', {3}}") == bulk("[1,\"two\",[3]]"));
+  CHECK(encode("{a = {b = true}}") == bulk("{\"a\":{\"b\":true}}"));
+  CHECK(encode("{}") == bulk("{}"));
+  CHECK(encode("{1, nil, 3}") == bulk("[1,null,3]"));
+  CHECK(encode("{[1.5] = 1}") == bulk("{\"1.5\":1}"));
+  CHECK(encode("{nil, cjson.null}") == bulk("[null,null]"));
+  CHECK(encode("0.1") == bulk("0.1"));
+  CHECK(encode("123456789012345678") == bulk("1.2345678901235e+17"));
+  CHECK(encode("'/\"\\\\\\n\\1\\127\\200'") == bulk("\"\\/\\\"\\\\\\n\\u0001\\u007f\xc8\""));
+}
+
+TEST_CASE("What JSON cannot say is an error") {
+  Libraries lua;
+  CHECK(lua.error_of("(cjson.encode(pcall))") ==
+        raised("Cannot serialise function: type not supported"));
+  CHECK(lua.error_of("(cjson.encode(0/0))") ==
+        raised("Cannot serialise number: must not be NaN or Inf"));
+  CHECK(lua.error_of("(cjson.encode({[true] = 1}))") ==
+        raised("Cannot serialise boolean: table key must be a number or string"));
+  CHECK(lua.error_of("(cjson.encode({[1] = 1, [30] = 2}))") ==
+        raised("Cannot serialise table: excessively sparse array"));
+  CHECK(lua.eval("local t = {} t.t = t return select(2, pcall(cjson.encode, t))") ==
+        bulk("Cannot serialise, excessive nesting (1001)"));
+}
+
+TEST_CASE("JSON becomes Lua values") {
+  Libraries lua;
+  constexpr std::string_view kAgain = "return cjson.encode(cjson.decode(ARGV[1]))";
+  for (const std::string_view text :
+       {"[1,2.5,\"x\",[],{}]", "{\"a\":[true,false,null]}", "-1e-07", "\"a\\u0000b\""}) {
+    const bool has_empty_array = text.find("[]") != text.npos;
+    CHECK(lua.eval(kAgain, text) == bulk(has_empty_array ? "[1,2.5,\"x\",{},{}]" : text));
+  }
+  CHECK(lua.eval("return cjson.decode(ARGV[1])", "\"\\u0041\\u00e9\\u20ac\\ud83d\\ude00\"") ==
+        bulk("A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
+  CHECK(lua.eval("return cjson.decode(ARGV[1]) == cjson.null", "null") == integer(1));
+  CHECK(lua.eval("return cjson.decode(ARGV[1])[3]", " [ 1 , 2 , 3 ] ") == integer(3));
+}
+
+TEST_CASE("JSON that is none is an error that says where") {
+  Libraries lua;
+  struct Bad {
+    std::string_view text;
+    std::string_view problem;
+  };
+  constexpr Bad kBad[] = {
+      {"", "Expected value but found T_END at character 1"},
+      {"[1,]", "Expected value but found T_ARR_END at character 4"},
+      {"[1", "Expected comma or array end but found T_END at character 3"},
+      {"{1:1}", "Expected object key string but found T_NUMBER at character 2"},
+      {"{\"a\"}", "Expected colon but found T_OBJ_END at character 5"},
+      {"{\"a\":1 2}", "Expected comma or object end but found T_NUMBER at character 8"},
+      {"1 2", "Expected the end but found T_NUMBER at character 3"},
+      {"\"abc", "Expected value but found unexpected end of string at character 5"},
+      {"[\"\\q\"]", "Expected value but found invalid escape code at character 3"},
+      {"\"\\ud83d\"", "Expected value but found invalid unicode escape code at character 2"},
+      {"\"\\ude00\"", "Expected value but found invalid unicode escape code at character 2"},
+      {"\"\\u12", "Expected value but found invalid unicode escape code at character 2"},
+      {"nul", "Expected value but found invalid token at character 1"},
+      {"-", "Expected value but found invalid number at character 1"},
+      {std::string_view("\0a", 2), "JSON parser does not support UTF-16 or UTF-32"},
+  };
+  for (const Bad& bad : kBad) {
+    INFO(bad.text);
+    CHECK(lua.eval("return select(2, pcall(cjson.decode, ARGV[1]))", bad.text) ==
+          bulk(bad.problem));
+  }
+  CHECK(lua.eval("return select(2, pcall(cjson.decode, string.rep('[', 1e6)))") ==
+        bulk("Found too many nested data structures (1001) at character 1001"));
+  CHECK(lua.eval("cjson.decode_max_depth(2^31 - 1) "
+                 "return (pcall(cjson.decode, string.rep('[', 1e6)))") == kNull);
+}
+
+TEST_CASE("The settings of a JSON library are its own") {
+  Libraries lua;
+  CHECK(lua.eval("local mine = cjson.new() mine.encode_number_precision(3) "
+                 "return {mine.encode(1/3), cjson.encode(1/3)}") ==
+        bulks({"0.333", "0.33333333333333"}));
+  CHECK(lua.eval("return {cjson.encode_sparse_array()}") ==
+        array({std::string(kNull), integer(2), integer(10)}));
+  CHECK(lua.eval("local mine = cjson.new() mine.encode_sparse_array(true) "
+                 "return mine.encode({[30] = 1})") == bulk("{\"30\":1}"));
+  CHECK(lua.eval("local mine = cjson.new() mine.encode_invalid_numbers('null') "
+                 "return mine.encode({1/0})") == bulk("[null]"));
+  CHECK(lua.eval("local mine = cjson.new() mine.decode_invalid_numbers(false) "
+                 "return select(2, pcall(mine.decode, '[0x10]'))") ==
+        bulk("Expected value but found invalid number at character 2"));
+  CHECK(
+      lua.error_of("cjson.encode_max_depth(0)") ==
+      raised("bad argument #1 to 'encode_max_depth' (expected integer between 1 and 2147483647)"));
+}
+
+TEST_CASE("Libraries cannot be changed") {
+  Libraries lua;
+  for (const char* name : {"cjson", "cmsgpack", "struct", "bit"}) {
+    CHECK(lua.eval("return select(2, pcall(function() " + std::string(name) + ".x = 1 end))") ==
+          raised("Attempt to modify a readonly table"));
+  }
+}
+
+// --- cmsgpack -----------------------------------------------------------------------------------
+
+TEST_CASE("Lua values take their shortest form in MessagePack") {
+  Libraries lua;
+  const auto pack = [&](const std::string& values) {
+    return lua.eval("return cmsgpack.pack(" + values + ")");
+  };
+  using namespace std::string_literals;
+  CHECK(pack("0, 127, -1, -32") == bulk("\x00\x7f\xff\xe0"s));
+  CHECK(pack("128, 255, 256") == bulk("\xcc\x80\xcc\xff\xcd\x01\x00"s));
+  CHECK(pack("65536, 2^32") == bulk("\xce\x00\x01\x00\x00\xcf\x00\x00\x00\x01\x00\x00\x00\x00"s));
+  CHECK(pack("-33, -128, -129") == bulk("\xd0\xdf\xd0\x80\xd1\xff\x7f"s));
+  CHECK(pack("-32769, -2^31 - 1") ==
+        bulk("\xd2\xff\xff\x7f\xff\xd3\xff\xff\xff\xff\x7f\xff\xff\xff"s));
+  CHECK(pack("1.5, 1.1") == bulk("\xca\x3f\xc0\x00\x00\xcb\x3f\xf1\x99\x99\x99\x99\x99\x9a"s));
+  CHECK(pack("nil, true, false, pcall") == bulk("\xc0\xc3\xc2\xc0"s));
+  CHECK(pack("'', 'abc'") == bulk("\xa0\xa3"s + "abc"));
+  CHECK(pack("string.rep('a', 32)") == bulk("\xd9\x20"s + std::string(32, 'a')));
+  CHECK(pack("string.rep('a', 256)") == bulk("\xda\x01\x00"s + std::string(256, 'a')));
+  CHECK(pack("{}, {1, 2}, {a = 1}, {[2] = 1}") ==
+        bulk("\x90\x92\x01\x02\x81\xa1"s + "a\x01\x81\x02\x01"));
+  CHECK(lua.eval("local t = {} t[1] = t return cmsgpack.pack(t)") ==
+        bulk(std::string(16, '\x91') + "\xc0"));
+}
+
+TEST_CASE("What is packed is unpacked") {
+  Libraries lua;
+  CHECK(lua.eval("local t = {1, -1, 300, -300, 1.25, 'x', {a = {b = {1, 2}}}, true, false, 2^40} "
+                 "local u = cmsgpack.unpack(cmsgpack.pack(t)) "
+                 "return cjson.encode(u)") ==
+        bulk("[1,-1,300,-300,1.25,\"x\",{\"a\":{\"b\":[1,2]}},true,false,1099511627776]"));
+  CHECK(lua.eval("return {cmsgpack.unpack('\\1\\2\\3')}") ==
+        array({integer(1), integer(2), integer(3)}));
+  CHECK(lua.eval("return {cmsgpack.unpack_one('\\1\\2\\3', 1)}") ==
+        array({integer(2), integer(2)}));
+  CHECK(lua.eval("return {cmsgpack.unpack_one('\\1\\2\\3', 2)}") ==
+        array({integer(-1), integer(3)}));
+  CHECK(lua.eval("return {cmsgpack.unpack_limit('\\1\\2\\3', 2)}") ==
+        array({integer(2), integer(1), integer(2)}));
+}
+
+TEST_CASE("MessagePack that is none is an error") {
+  Libraries lua;
+  const auto problem = [&](const std::string& call) {
+    return lua.eval("return select(2, pcall(cmsgpack." + call + "))");
+  };
+  const std::string missing = bulk("Missing bytes in input.");
+  CHECK(problem("unpack, '\\205\\1'") == missing);
+  CHECK(problem("unpack, '\\217\\3ab'") == missing);
+  CHECK(problem("unpack, '\\219\\255\\255\\255\\255ab'") == missing);
+  CHECK(problem("unpack, '\\221\\255\\255\\255\\255\\1'") == missing);
+  CHECK(problem("unpack, '\\223\\255\\255\\255\\255\\1\\1'") == missing);
+  CHECK(problem("unpack, '\\193'") == bulk("Bad data format in input."));
+  CHECK(problem("unpack, '\\129\\192\\1'") == bulk("table index is nil"));
+  CHECK(problem("unpack_one, 'a', 2") == bulk("Start offset 2 greater than input length 1."));
+  CHECK(problem("unpack_one, 'a', -1") ==
+        bulk("Invalid request to unpack with offset of -1 and limit of 1."));
+  CHECK(problem("unpack, string.rep('\\145', 1e6)") ==
+        bulk("stack overflow (in function mp_decode_to_lua_array)"));
+  CHECK(problem("unpack, string.rep('\\1', 1e6)") ==
+        bulk("stack overflow (too many return values at once; use unpack_one or unpack_limit "
+             "instead.)"));
+}
+
+// --- struct -------------------------------------------------------------------------------------
+
+TEST_CASE("struct lays numbers and strings out as its format says") {
+  Libraries lua;
+  const auto pack = [&](const std::string& values) {
+    return lua.eval("return struct.pack(" + values + ")");
+  };
+  using namespace std::string_literals;
+  CHECK(pack("'bhi', 1, 2, 3") == bulk("\1\2\0\3\0\0\0"s));
+  CHECK(pack("'>bhi', 1, 2, 3") == bulk("\1\0\2\0\0\0\3"s));
+  CHECK(pack("'>I3<I3', 0x123456, 0x123456") == bulk("\x12\x34\x56\x56\x34\x12"s));
+  CHECK(pack("'!bi', 1, 2") == bulk("\1\0\0\0\2\0\0\0"s));
+  CHECK(pack("'!2bi', 1, 2") == bulk("\1\0\2\0\0\0"s));
+  CHECK(pack("'sc2c0x', 'ab', 'cde', 'fg'") == bulk("ab\0cdfg\0"s));
+  CHECK(pack("'>fd', 1.5, 1.5") == bulk("\x3f\xc0\0\0\x3f\xf8\0\0\0\0\0\0"s));
+  CHECK(pack("'>i16', -5") == bulk(std::string(8, '\0') + std::string(7, '\xff') + "\xfb"));
+  CHECK(lua.eval("return {struct.size('!bhi'), struct.size('>I3c5'), struct.size('d')}") ==
+        array({integer(8), integer(8), integer(8)}));
+}
+
+TEST_CASE("struct reads what it wrote") {
+  Libraries lua;
+  CHECK(lua.eval("return {struct.unpack('>bhI3sc2', struct.pack('>bhI3sc2', -1, -2, 70000, 'xy', "
+                 "'zz'))}") ==
+        array({integer(-1), integer(-2), integer(70000), bulk("xy"), bulk("zz"), integer(12)}));
+  CHECK(lua.eval("return {struct.unpack('bc0', '\\2abc')}") == array({bulk("ab"), integer(4)}));
+  CHECK(lua.eval("return {struct.unpack('b', 'abc', 3)}") == array({integer('c'), integer(4)}));
+}
+
+TEST_CASE("struct refuses formats and bytes that do not fit") {
+  Libraries lua;
+  const auto problem = [&](const std::string& call) {
+    return lua.eval("return select(2, pcall(struct." + call + "))");
+  };
+  const std::string too_short = bulk("bad argument #2 to '?' (data string too short)");
+  CHECK(problem("unpack, 'i', 'abc'") == too_short);
+  CHECK(problem("unpack, 'b', 'abc', 4") == too_short);
+  CHECK(problem("unpack, 'b', 'abc', -1") == too_short);
+  CHECK(problem("unpack, 'b', 'abc', 2^63") == too_short);
+  CHECK(problem("unpack, 'c2147483647', 'abc'") == too_short);
+  CHECK(problem("unpack, 'bc0', '\\255abc'") == too_short);
+  CHECK(problem("unpack, 's', 'abc'") == bulk("unfinished string in data"));
+  CHECK(problem("unpack, 'c0', '3'") == bulk("format 'c0' needs a previous size"));
+  CHECK(problem("unpack, string.rep('b', 9000), string.rep('b', 9000)") ==
+        bulk("stack overflow (too many results)"));
+  CHECK(problem("pack, 'i33', 1") == bulk("integral size 33 is larger than limit of 32"));
+  CHECK(problem("pack, 'i4294967297', 1") == bulk("integral size overflow"));
+  CHECK(problem("pack, '!3i', 1") == bulk("alignment 3 is not a power of 2"));
+  CHECK(problem("pack, 'z', 1") == bulk("bad argument #1 to '?' (invalid format option 'z')"));
+  CHECK(problem("pack, 'i'") == bulk("bad argument #2 to '?' (number expected, got nil)"));
+  CHECK(problem("size, 's'") == bulk("bad argument #1 to '?' (option 's' has no fixed size)"));
+}
