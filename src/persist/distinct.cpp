@@ -1,5 +1,6 @@
 #include "persist/distinct.h"
 
+#include <algorithm>
 #include <bit>
 #include <string_view>
 
@@ -37,29 +38,35 @@ Listpack::Position step(const Listpack& pack, Listpack::Position at, size_t stri
 
 }  // namespace
 
-bool are_distinct(const Listpack& pack, size_t stride, const base::HashSecret& secret) {
-  const size_t count = pack.size() / stride;
-  if (count < 2) return true;
-  // Open addressing, at most half full; an element's position is never kNone. Small ones stay on
-  // the stack.
-  constexpr size_t kSmall = 256;
-  Listpack::Position small[kSmall];
-  std::vector<Listpack::Position> large;
-  const size_t places = std::bit_ceil(count * 2);
-  Listpack::Position* table = small;
+DistinctElements::DistinctElements(const Listpack& pack, size_t count,
+                                   const base::HashSecret& secret)
+    : pack_(pack), secret_(secret), table_(small_) {
+  const size_t places = std::bit_ceil(count * 2 + 1);
+  mask_ = places - 1;
   if (places > kSmall) {
-    large.resize(places);
-    table = large.data();
-  } else {
-    for (size_t i = 0; i < places; ++i) small[i] = Listpack::kNone;
+    large_.resize(places);
+    table_ = large_.data();
   }
+  std::fill_n(table_, places, Place{Listpack::kNone, 0});
+}
+
+bool DistinctElements::add(Listpack::Position at, Listpack::Element element) {
+  element = canonical(element);
+  const uint64_t hash = hash_of(element, secret_);
+  const auto half = static_cast<uint32_t>(hash >> 32);
+  size_t place = hash & mask_;
+  for (; table_[place].at != Listpack::kNone; place = (place + 1) & mask_) {
+    if (table_[place].hash == half && same(canonical(pack_.get(table_[place].at)), element))
+      return false;
+  }
+  table_[place] = {at, half};
+  return true;
+}
+
+bool are_distinct(const Listpack& pack, size_t stride, const base::HashSecret& secret) {
+  DistinctElements elements(pack, pack.size() / stride, secret);
   for (auto at = pack.first(); at != Listpack::kNone; at = step(pack, at, stride)) {
-    const Listpack::Element element = canonical(pack.get(at));
-    size_t place = hash_of(element, secret) & (places - 1);
-    for (; table[place] != Listpack::kNone; place = (place + 1) & (places - 1)) {
-      if (same(canonical(pack.get(table[place])), element)) return false;
-    }
-    table[place] = at;
+    if (!elements.add(at, pack.get(at))) return false;
   }
   return true;
 }

@@ -1,7 +1,7 @@
-// Whether the elements of a listpack (every `stride`th of them) are all different as texts.
+// Whether elements of a listpack are all different as texts.
 //
-// Listpacks from outside may hold a number in more than one way; those are the same text. O(n)
-// expected; hashes are keyed.
+// Listpacks from outside may hold a number in more than one way; those are the same text. O(1) an
+// element, expected; hashes are keyed.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,35 @@
 
 namespace latchkey::persist {
 
-// REQUIRES: the number of elements is a multiple of `stride`.
+// The elements met so far.
+class DistinctElements {
+ public:
+  // Up to `count` elements will be added. The listpack must not change meanwhile.
+  DistinctElements(const store::Listpack& pack, size_t count, const base::HashSecret& secret);
+  DistinctElements(const DistinctElements&) = delete;
+  DistinctElements& operator=(const DistinctElements&) = delete;
+
+  // `element` is what stands at `at`. False when its text has been added already.
+  bool add(store::Listpack::Position at, store::Listpack::Element element);
+
+ private:
+  // An element's position and half of its hash.
+  struct Place {
+    store::Listpack::Position at;  // kNone: free
+    uint32_t hash;
+  };
+
+  const store::Listpack& pack_;
+  const base::HashSecret& secret_;
+  // Open addressing, at most half full; small ones need no allocation.
+  static constexpr size_t kSmall = 256;
+  Place small_[kSmall];
+  std::vector<Place> large_;
+  Place* table_;
+  size_t mask_;
+};
+
+// Every `stride`th element, from the first on. REQUIRES: their number is a multiple of `stride`.
 bool are_distinct(const store::Listpack& pack, size_t stride, const base::HashSecret& secret);
 
 }  // namespace latchkey::persist

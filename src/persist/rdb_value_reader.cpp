@@ -195,24 +195,27 @@ bool score_of(const Listpack::Element& element, double* score) {
 // only the order is not, it is made so.
 ReadResult adopt_scored(RdbReader& reader, Listpack pack, Environment& environment,
                         LoadedValue* loaded) {
-  if (pack.size() % 2 != 0 || !are_distinct(pack, 2, environment.secret))
-    return failed(reader, "Zset listpack integrity check failed.");
+  constexpr char kDamaged[] = "Zset listpack integrity check failed.";
+  if (pack.size() % 2 != 0) return failed(reader, kDamaged);
   if (pack.empty()) return kEmpty;
-  char scratch[Listpack::kScratch];
+  DistinctElements members(pack, pack.size() / 2, environment.secret);
   bool is_ordered = true;
-  double previous = 0;
-  std::string previous_member;
+  auto previous = Listpack::kNone;
+  double previous_score = 0;
   for (auto at = pack.first(); at != Listpack::kNone;) {
+    const Listpack::Element member = pack.get(at);
     const auto score_at = pack.next(at);
     double score;
-    if (!score_of(pack.get(score_at), &score))
-      return failed(reader, "Zset listpack integrity check failed.");
-    if (at != pack.first() && score <= previous) {
-      const std::string_view member = pack.get(at).text(scratch);
-      is_ordered = is_ordered && score == previous && previous_member < member;
+    if (!members.add(at, member) || !score_of(pack.get(score_at), &score))
+      return failed(reader, kDamaged);
+    if (is_ordered && previous != Listpack::kNone && score <= previous_score) {
+      char scratch[Listpack::kScratch];
+      char previous_scratch[Listpack::kScratch];
+      is_ordered = score == previous_score &&
+                   pack.get(previous).text(previous_scratch) < member.text(scratch);
     }
-    previous = score;
-    previous_member = pack.get(at).text(scratch);
+    previous = at;
+    previous_score = score;
     at = pack.next(score_at);
   }
   auto set = std::make_unique<SortedSet>(environment);
@@ -222,6 +225,7 @@ ReadResult adopt_scored(RdbReader& reader, Listpack pack, Environment& environme
   }
   set->expect(pack.size() / 2);
   for (auto at = pack.first(); at != Listpack::kNone; at = pack.next(pack.next(at))) {
+    char scratch[Listpack::kScratch];
     double score = 0;
     score_of(pack.get(pack.next(at)), &score);
     set->set(pack.get(at).text(scratch), score);

@@ -347,8 +347,7 @@ bool Listpack::is_valid(std::span<const char> untrusted) {
 }
 
 Listpack Listpack::from_bytes(std::span<const char> bytes) {
-  Listpack copy;
-  splice(copy.bytes_, kHeaderBytes, 1, bytes.size() - kHeaderBytes);
+  Listpack copy(allocate(bytes.size()));
   std::memcpy(copy.bytes_, bytes.data(), bytes.size());
   return copy;
 }

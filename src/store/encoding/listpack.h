@@ -116,6 +116,8 @@ class Listpack {
   Listpack split(Position position);
 
  private:
+  explicit Listpack(unsigned char* bytes) : bytes_(bytes) {}
+
   unsigned char* bytes_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <liblzf/lzf.h>
 
+#include <cstring>
 #include <limits>
 
 namespace latchkey::store {
@@ -9,6 +10,23 @@ namespace latchkey::store {
 namespace {
 
 constexpr size_t kMostBytes = std::numeric_limits<unsigned>::max();
+constexpr size_t kMostLiterals = 32;
+// Of a reference's control byte; the length that says that another byte adds to it.
+constexpr unsigned kLengthShift = 5;
+constexpr unsigned kLongLength = 7;
+
+// Copies within the bytes that are being restored; the source may reach into what is copied.
+void repeat(char* to, size_t distance, size_t length, size_t room) {
+  constexpr size_t kStep = 16;
+  const char* from = to - distance;
+  if (distance >= kStep && room >= length + kStep) {
+    for (size_t i = 0; i < length; i += kStep) std::memcpy(to + i, from + i, kStep);
+  } else if (distance == 1) {
+    std::memset(to, *from, length);
+  } else {
+    for (size_t i = 0; i < length; ++i) to[i] = from[i];
+  }
+}
 
 }  // namespace
 
@@ -30,11 +48,39 @@ std::optional<std::string> lzf_compress(std::string_view bytes, size_t most) {
 }
 
 bool lzf_decompress(std::string_view compressed, std::span<char> bytes) {
-  if (compressed.empty() || bytes.empty() || compressed.size() > kMostBytes ||
-      bytes.size() > kMostBytes)
-    return false;
-  return ::lzf_decompress(compressed.data(), static_cast<unsigned>(compressed.size()), bytes.data(),
-                          static_cast<unsigned>(bytes.size())) == bytes.size();
+  if (compressed.empty() || bytes.empty()) return false;
+  const char* in = compressed.data();
+  const char* const in_end = in + compressed.size();
+  char* out = bytes.data();
+  char* const out_end = out + bytes.size();
+  const auto next = [&in] { return static_cast<unsigned char>(*in++); };
+  while (in < in_end) {
+    const size_t control = next();
+    const auto room = static_cast<size_t>(out_end - out);
+    if (control < kMostLiterals) {
+      const size_t count = control + 1;
+      const auto left = static_cast<size_t>(in_end - in);
+      if (left < count || room < count) return false;
+      // So many bytes are one instruction; what is too much is overwritten.
+      if (left >= kMostLiterals && room >= kMostLiterals) {
+        std::memcpy(out, in, kMostLiterals);
+      } else {
+        std::memcpy(out, in, count);
+      }
+      in += count;
+      out += count;
+      continue;
+    }
+    size_t length = control >> kLengthShift;
+    if (in_end - in < (length == kLongLength ? 2 : 1)) return false;
+    if (length == kLongLength) length += next();
+    length += 2;
+    const size_t distance = ((control & 0x1f) << 8 | next()) + 1;
+    if (distance > static_cast<size_t>(out - bytes.data()) || length > room) return false;
+    repeat(out, distance, length, room);
+    out += length;
+  }
+  return out == out_end;
 }
 
 }  // namespace latchkey::store

@@ -1,4 +1,12 @@
-// LZF, the quick and modest compression of list nodes (and of strings in RDB files), by liblzf.
+// LZF, the quick and modest compression of list nodes, and of strings in RDB files
+// (http://oldhome.schmorp.de/marc/liblzf.html describes the format):
+//
+//     000LLLLL, bytes          L + 1 bytes that stand for themselves
+//     LLLooooo oooooooo        L + 2 bytes (L < 7) from o + 1 bytes before on
+//     111ooooo L oooooooo      L + 9 bytes from o + 1 bytes before on
+//
+// liblzf compresses, so that DUMP gives the bytes that the reference gives. Restoring is our own:
+// loading a dataset of small collections spends a fifth of its time there with the library.
 #pragma once
 
 #include <cstddef>
