@@ -160,6 +160,10 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   supervision.ready();
   // Not before: a process that goes to the background leaves its threads behind.
   server::set_allocator_background_thread(values.jemalloc_bg_thread);
+  // Once the first clients have been greeted, so that what they needed goes as well.
+  constexpr uint64_t kSettledMs = 100;
+  net::Timer settled(loop, server::release_program_pages);
+  settled.start(kSettledMs);
 
   loop.run();
   // The dataset goes with the process: freeing it key by key would only take time.

@@ -1,7 +1,9 @@
 #include "server/process.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -238,6 +240,35 @@ bool OomScore::apply(const ConfigValues& values, Role role, base::Logger& logger
 
 bool disable_transparent_huge_pages() {
   return prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;
+}
+
+namespace {
+
+bool is_traced() {
+  const std::string status = base::read_file("/proc/self/status").value_or("");
+  return status.find("\nTracerPid:\t0\n") == std::string::npos;
+}
+
+// One file that is mapped: its segments that are never written hold nothing but what the file does.
+int release_clean_pages(dl_phdr_info* object, size_t, void*) {
+  const std::string_view name = object->dlpi_name;
+  const bool is_file = name.empty() || name.find('/') != std::string_view::npos;
+  if (!is_file) return 0;  // the kernel's own
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (size_t i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const uintptr_t address = object->dlpi_addr + segment.p_vaddr;
+    const uintptr_t begin = address / page * page;
+    madvise(reinterpret_cast<void*>(begin), address + segment.p_memsz - begin, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void release_program_pages() {
+  if (!is_traced()) dl_iterate_phdr(release_clean_pages, nullptr);
 }
 
 namespace {

@@ -85,6 +85,12 @@ class OomScore {
 // refuses.
 bool disable_transparent_huge_pages();
 
+// Gives back the memory of those pages of the program and its libraries that have been read so far.
+// Most of them only the start needed, and they are a good part of what an idle server occupies;
+// what is needed again comes back from the page cache. Does nothing under a debugger, whose
+// breakpoints stand in such pages.
+void release_program_pages();
+
 // "0,2-5,8-14:2" as processor numbers; nothing when it cannot be read.
 std::optional<std::vector<int>> parse_cpu_list(std::string_view list);
 // server-cpulist and its kin, for the calling thread. An unreadable or empty list changes nothing;
