@@ -32,6 +32,12 @@ Blob* Blob::create_extended(std::string_view bytes, size_t size) {
   return blob;
 }
 
+Blob* Blob::create_zeroed(size_t size) {
+  Blob* blob = create(size, size);
+  std::memset(blob->data(), 0, size);
+  return blob;
+}
+
 Blob* Blob::extend(Blob* blob, size_t size) {
   LK_ASSERT(!blob->shared() && size >= blob->size_);
   if (size > blob->capacity()) {

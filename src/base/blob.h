@@ -24,6 +24,9 @@ class Blob {
   // what is needed, up to a megabyte more than that.
   static Blob* create_extended(std::string_view bytes, size_t size);
 
+  // A blob of `size` zeros, without room to grow.
+  static Blob* create_zeroed(size_t size);
+
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();

@@ -323,7 +323,9 @@ std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
     std::memset(rest, 0, size - old.size());
   } else {
     entry = allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags | Entry::kHasPayload, 0);
-    base::Blob* blob = base::Blob::create_extended(old, size);
+    // What is made whole at once may never grow again.
+    base::Blob* blob =
+        ref ? base::Blob::create_extended(old, size) : base::Blob::create_zeroed(size);
     *reinterpret_cast<base::Blob**>(entry->payload()) = blob;
     bytes = blob->data();
   }

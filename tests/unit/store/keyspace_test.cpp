@@ -359,6 +359,17 @@ TEST_CASE("A string grows by a byte at a time as by any other way", "[keyspace]"
 }
 
 TEST_CASE("A value that someone else still reads is not changed in place", "[keyspace]") {
+TEST_CASE("A string has room to grow when it has grown, not when it is made", "[keyspace]") {
+  constexpr size_t kSize = 100'000;
+  Database database;
+  KeyRef ref = database.keys.find_for_write("k");
+  const std::span<char> bytes = database.keys.extend_string(ref, kSize);
+  CHECK(std::string(bytes.begin(), bytes.end()) == std::string(kSize, '\0'));
+  CHECK(database.keys.find("k")->blob()->capacity() == kSize);
+  database.append("k", "x");
+  CHECK(database.keys.find("k")->blob()->capacity() == 2 * (kSize + 1));
+}
+
   Database database;
   database.set("k", kLongValue);
   const base::BlobRef reader(database.keys.find("k")->blob());
