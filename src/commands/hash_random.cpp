@@ -5,6 +5,7 @@
 
 #include "commands/groups.h"
 #include "commands/typed_key.h"
+#include "server/output_limits.h"
 #include "store/value/hash.h"
 
 namespace latchkey::commands {
@@ -38,7 +39,8 @@ class PairReply {
 void reply_any(CommandContext& ctx, const Hash& hash, uint64_t count, PairReply reply) {
   reply.begin(count);
   const auto put = [&](std::string_view field, std::string_view value) { reply.put(field, value); };
-  for (; count > 0; --count) hash.random(ctx.db.environment().random, put);
+  for (; count > 0 && !reply_is_lost(ctx.client); --count)
+    hash.random(ctx.db.environment().random, put);
 }
 
 // Different fields, or all if there are fewer.

@@ -11,6 +11,7 @@
 #include "commands/groups.h"
 #include "commands/scan_cursor.h"
 #include "server/command_context.h"
+#include "server/output_limits.h"
 
 namespace latchkey::commands {
 
@@ -66,10 +67,12 @@ void keys_matching(CommandContext& ctx) {
   }
   const auto size = ctx.reply.later();
   size_t count = 0;
+  bool lost = false;
   ctx.db.for_each([&](const Entry& entry) {
-    if (!pattern.matches(entry.key())) return;
+    if (lost || !pattern.matches(entry.key())) return;
     ctx.reply.bulk(entry.key());
     ++count;
+    lost = reply_is_lost(ctx.client);
   });
   ctx.reply.array_later(size, count);
 }

@@ -6,6 +6,7 @@
 
 #include "commands/groups.h"
 #include "commands/typed_key.h"
+#include "server/output_limits.h"
 #include "server/server.h"
 #include "store/value/set.h"
 
@@ -115,7 +116,8 @@ void srandmember(CommandContext& ctx) {
   if (count < 0) {
     const auto repeats = static_cast<uint64_t>(-count);
     ctx.reply.array(repeats);
-    for (uint64_t i = 0; i < repeats; ++i) ctx.reply.bulk(std::string_view(set->random(random)));
+    for (uint64_t i = 0; i < repeats && !reply_is_lost(ctx.client); ++i)
+      ctx.reply.bulk(std::string_view(set->random(random)));
     return;
   }
   const std::vector<std::string> chosen = choose(*set, static_cast<uint64_t>(count), random);

@@ -9,6 +9,7 @@
 #include "commands/groups.h"
 #include "commands/typed_key.h"
 #include "server/command_context.h"
+#include "server/output_limits.h"
 #include "store/value/sorted_set.h"
 
 namespace latchkey::commands {
@@ -170,7 +171,8 @@ void zrandmember(CommandContext& ctx) {
   if (count >= 0)
     return reply_different_members(ctx, *set, static_cast<size_t>(count), with_scores);
   announce_members(ctx, static_cast<size_t>(-count), with_scores);
-  for (int64_t left = -count; left > 0; --left) set->with_random(random, send);
+  for (int64_t left = -count; left > 0 && !reply_is_lost(ctx.client); --left)
+    set->with_random(random, send);
 }
 
 constexpr const char* kPopCost =

@@ -40,6 +40,11 @@ bool exceeds_hard_limit(const Client& client) {
          pending_bytes(client) > std::max<size_t>(limit.hard_limit_bytes, always_allowed(client));
 }
 
+bool reply_is_lost(const Client& client) {
+  // What a script's command replies is the script's, not a client's.
+  return !client.has(kClientScript) && exceeds_hard_limit(client);
+}
+
 void enforce_output_limit(Client& client) {
   const size_t pending = pending_bytes(client);
   if (pending <= kFirstBuffer && !client.has(kClientOverLimit)) {

@@ -11,5 +11,8 @@ class Client;
 void enforce_output_limit(Client& client);
 // Whether what is queued for it exceeds the hard limit of its class.
 bool exceeds_hard_limit(const Client& client);
+// Whether the reply that is being made is in vain, since its client will be closed for the size of
+// it. Commands whose replies have no natural end ask as they go, and stop.
+bool reply_is_lost(const Client& client);
 
 }  // namespace latchkey::server
