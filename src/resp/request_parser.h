@@ -43,6 +43,8 @@ class RequestParser {
   // Bytes that the input must have before parsing gets any further, as far as is known: lets a
   // caller make room for a large argument at once. 0: not known.
   size_t wanted_size() const { return wanted_size_; }
+  // Bytes at the front of the input that an incomplete request has been understood up to.
+  size_t understood_bytes() const { return position_; }
   // Arguments seen so far of an incomplete request, and their bytes.
   size_t partial_arguments() const { return partial_.size(); }
   size_t partial_bytes() const { return partial_bytes_; }

@@ -133,7 +133,7 @@ std::string describe(Client& client) {
                         ? std::to_string(client.transaction->requests.size())
                         : "-1")
       .add("watch", client.server.watches().watched_by(client))
-      .add("qbuf", input)
+      .add("qbuf", input - client.parser.understood_bytes())
       .add("qbuf-free", input_capacity - input)
       .add("argv-mem", client.parser.partial_bytes())
       .add("multi-mem", client.transaction != nullptr ? client.transaction->memory_usage : 0)

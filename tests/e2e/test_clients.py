@@ -36,7 +36,7 @@ class Described(harness.ServerTestCase):
         client.send_raw(b"*3\r\n$3\r\nSET\r\n$5\r\nstart")
         self.eventually(lambda: int(self.described(client_id)["qbuf"]) > 0)
         told = self.described(client_id)
-        self.assertEqual((told["qbuf"], told["argv-mem"]), ("22", "3"))
+        self.assertEqual((told["qbuf"], told["argv-mem"]), ("5", "3"))
         self.assertGreater(int(told["tot-mem"]), int(told["qbuf"]) + int(told["qbuf-free"]))
 
     def test_a_transaction_is_counted(self):
