@@ -1,5 +1,7 @@
 #include "persist/aof.h"
 
+#include <sys/wait.h>
+
 #include <catch2/catch.hpp>
 #include <memory>
 
@@ -182,6 +184,27 @@ TEST_CASE("A dataset of every type comes back from its requests") {
   Life life(directory);
   CHECK(life.result == Loading::Result::kDone);
   CHECK(server::to_hex(server::dataset_digest(life.server.server)) == digest);
+}
+
+TEST_CASE("An exit is refused while the first base is written, and not when that is over unseen") {
+  TemporaryDirectory directory;
+  Life life(directory, "appendonly no\nrdb-key-save-delay 60000000\n");
+  life.client.run("SET name value");
+  SECTION("written") {
+    REQUIRE(life.client.run("CONFIG SET appendonly yes") == kOk);
+    CHECK(life.client.run("SHUTDOWN NOSAVE") ==
+          error("ERR Errors trying to SHUTDOWN. Check logs."));
+    CHECK_FALSE(life.server.server.stop_requested());
+  }
+  SECTION("over") {
+    life.client.run("CONFIG SET rdb-key-save-delay 0");
+    REQUIRE(life.client.run("CONFIG SET appendonly yes") == kOk);
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(life.persistence->child().pid()), &info, WEXITED | WNOWAIT);
+    CHECK(life.client.run("SHUTDOWN NOSAVE").empty());
+    CHECK(life.server.server.stop_requested());
+    CHECK(directory.exists("appendonlydir/appendonly.aof.1.base.rdb"));
+  }
 }
 
 TEST_CASE("WAITAOF waits for this server's disk") {
