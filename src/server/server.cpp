@@ -352,8 +352,9 @@ void Server::propagate_removal(const store::Keyspace& keyspace, std::string_view
 
 bool Server::make_room() {
   const ConfigValues& values = settings();
-  const bool loading = (state_ & kStateLoading) != 0;
-  if (values.maxmemory == 0 || used_memory() <= values.maxmemory || loading) {
+  // While clients are paused the dataset stands still; while it is loaded it is not all there.
+  const bool may_evict = (state_ & (kStateLoading | kStatePaused)) == 0;
+  if (values.maxmemory == 0 || used_memory() <= values.maxmemory || !may_evict) {
     note_excess(false);
     return true;
   }

@@ -177,13 +177,15 @@ void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
 
 const Entry* Keyspace::random_entry() {
   constexpr int kMostHidden = 100;
-  for (int hidden = 0; hidden < kMostHidden && !table_.empty();) {
+  int hidden = 0;
+  while (!table_.empty()) {
     Entry* entry = table_.random(environment_.random);
     if (!is_expired(*entry)) return entry;
-    if (environment_.expired == Environment::Expired::kHide) {
-      ++hidden;
-    } else {
+    if (environment_.expired != Environment::Expired::kHide) {
       find(entry->key(), kPeek);
+    } else if (++hidden >= kMostHidden && volatile_size() == size()) {
+      // There may be nothing else.
+      return entry;
     }
   }
   return nullptr;
