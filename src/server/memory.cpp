@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 // jemalloc's control interface; absent where another allocator (a sanitizer's) is linked.
@@ -19,6 +20,7 @@ namespace {
 
 // 4096 stands for all arenas together (MALLCTL_ARENAS_ALL).
 constexpr const char* kAllArenasMuzzyPages = "stats.arenas.4096.pmuzzy";
+constexpr const char* kAllArenasCachedBytes = "stats.arenas.4096.tcache_bytes";
 
 template <typename T>
 bool read_control(const char* name, T* value) {
@@ -64,6 +66,11 @@ AllocatorFigures allocator_figures() {
     return figures;
   }
   read_control("stats.allocated", &figures.allocated);
+  // What has been freed may wait with its thread to be handed out again, and the allocator counts
+  // it as if it had been.
+  size_t cached = 0;
+  if (read_control(kAllArenasCachedBytes, &cached))
+    figures.allocated -= std::min(cached, figures.allocated);
   read_control("stats.active", &figures.active);
   read_control("stats.resident", &figures.resident);
   size_t muzzy_pages = 0;
