@@ -155,7 +155,12 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   config_.on_change({"maxmemory", "maxmemory-policy", "lfu-log-factor", "lfu-decay-time"},
                     [this](std::string*) {
                       apply_settings();
-                      make_room();
+                      // Not in the middle of a transaction.
+                      if (eviction_timer_ != nullptr) {
+                        eviction_timer_->start(0);
+                      } else {
+                        make_room();
+                      }
                       return true;
                     });
   config_.on_change({"hash-max-listpack-entries", "hash-max-listpack-value",
