@@ -30,6 +30,27 @@ char plain_escape(char c) {
   }
 }
 
+// The letter of the escape for a byte, or 0 when there is none.
+char escape_letter(char c) {
+  switch (c) {
+    case '\n':
+      return 'n';
+    case '\r':
+      return 'r';
+    case '\t':
+      return 't';
+    case '\b':
+      return 'b';
+    case '\a':
+      return 'a';
+    case '"':
+    case '\\':
+      return c;
+    default:
+      return 0;
+  }
+}
+
 }  // namespace
 
 char take_escape(std::string_view& text) {
@@ -41,6 +62,22 @@ char take_escape(std::string_view& text) {
   const char escaped = plain_escape(text[1]);
   text.remove_prefix(2);
   return escaped;
+}
+
+void append_quoted(std::string* out, std::string_view text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  *out += '"';
+  for (const char c : text) {
+    if (const char letter = escape_letter(c); letter != 0) {
+      out->append({'\\', letter});
+    } else if (c >= ' ' && c <= '~') {
+      *out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out->append({'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]});
+    }
+  }
+  *out += '"';
 }
 
 }  // namespace latchkey::base

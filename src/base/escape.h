@@ -3,6 +3,7 @@
 // for that itself.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace latchkey::base {
@@ -10,5 +11,9 @@ namespace latchkey::base {
 // Takes the escape that `text` begins with off its front, and returns the byte it stands for.
 // REQUIRES: a backslash and at least one character behind it.
 char take_escape(std::string_view& text);
+
+// Appends the text within double quotes, with an escape for each quote, backslash and byte that is
+// not printable ASCII.
+void append_quoted(std::string* out, std::string_view text);
 
 }  // namespace latchkey::base

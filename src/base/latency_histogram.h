@@ -39,6 +39,9 @@ class LatencyHistogram {
   // recorded. Linear in the octaves met.
   uint64_t value_at(double percent) const;
 
+  // The largest value that cannot be told apart from this one, which must be recordable.
+  static uint64_t highest_like(uint64_t ns) { return ns | ((uint64_t{1} << shift_of(ns)) - 1); }
+
   // Calls fn(highest, count) for every bucket that is not empty, in order; `highest` is the largest
   // value it stands for.
   template <typename Fn>

@@ -55,6 +55,13 @@ void config_set(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
+// The values of passwords.
+void find_config_secrets(const Config& config, Words words, std::vector<size_t>* positions) {
+  for (size_t i = kFirstArgument; i + 1 < words.size(); i += 2) {
+    if (config.is_sensitive(words[i])) positions->push_back(i + 1);
+  }
+}
+
 void config_rewrite(CommandContext& ctx) {
   std::string error;
   if (!ctx.server.config().rewrite(&error)) {
@@ -138,7 +145,8 @@ constexpr CommandRow kConfigSubcommands[] = {
      "O(N) when N is the number of configuration parameters provided",
      "Sets configuration parameters in-flight.",
      {.tips = "request_policy:all_nodes response_policy:all_succeeded",
-      .history = "7.0.0 Added the ability to set multiple parameters in one call."}},
+      .history = "7.0.0 Added the ability to set multiple parameters in one call.",
+      .find_secrets = find_config_secrets}},
 };
 
 constexpr CommandRow kConfigRows[] = {

@@ -8,6 +8,7 @@
 #include "server/client.h"
 #include "server/client_info.h"
 #include "server/command_context.h"
+#include "server/monitors.h"
 #include "server/pubsub.h"
 #include "server/server.h"
 #include "server/transaction.h"
@@ -49,6 +50,7 @@ void reset(CommandContext& ctx) {
   client.transaction.reset();
   ctx.server.watches().unwatch_all(client);
   ctx.server.pubsub().unsubscribe_all(client);
+  ctx.server.monitors().remove(client);
   client.set(kClientInMulti | kClientReplyOff | kClientNoTouch | kClientNoEvict, false);
   client.database = 0;
   client.name.clear();
@@ -69,6 +71,11 @@ void auth(CommandContext& ctx) {
   const std::string_view user = names_user ? ctx.args[1] : std::string_view("default");
   if (!authenticate(ctx.client, user, ctx.args.back())) return ctx.reply.error(kWrongPassword);
   ctx.reply.ok();
+}
+
+// Whatever is said to log in.
+void find_auth_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+  for (size_t i = 1; i < words.size(); ++i) positions->push_back(i);
 }
 
 struct Greeting {
@@ -143,6 +150,19 @@ void hello(CommandContext& ctx) {
   ctx.reply.empty_array();
 }
 
+void find_hello_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+  std::string_view name;
+  for (ArgReader options(words, 2); options.more();) {
+    if (options.left() >= 3 && options.word("AUTH")) {
+      positions->insert(positions->end(), {options.position(), options.position() + 1});
+      options.next();
+      options.next();
+    } else if (!options.word("SETNAME", &name)) {
+      return;
+    }
+  }
+}
+
 constexpr CommandRow kConnectionRows[] = {
     {"AUTH",
      auth,
@@ -154,7 +174,8 @@ constexpr CommandRow kConnectionRows[] = {
      "1.0.0",
      "O(N) where N is the number of passwords defined for the user",
      "Authenticates the connection.",
-     {.history = "6.0.0 Added ACL style (username and password)."}},
+     {.history = "6.0.0 Added ACL style (username and password).",
+      .find_secrets = find_auth_secrets}},
     {"ECHO",
      echo,
      "message",
@@ -176,7 +197,8 @@ constexpr CommandRow kConnectionRows[] = {
      "O(1)",
      "Handshakes with the Redis server.",
      {.history = "6.2.0 `protover` made optional; when called without arguments the command "
-                 "reports the current connection's context."}},
+                 "reports the current connection's context.",
+      .find_secrets = find_hello_secrets}},
     {"PING",
      ping,
      "[message]",

@@ -24,6 +24,7 @@ void add_all(server::CommandTable& table) {
   table.add(hyperloglog_rows());
   table.add(info_rows());
   table.add(key_rows());
+  table.add(latency_rows());
   table.add(lcs_rows());
   table.add(list_move_rows());
   table.add(list_rows());
@@ -31,6 +32,7 @@ void add_all(server::CommandTable& table) {
   table.add(list_wait_rows());
   table.add(lolwut_rows());
   table.add(memory_rows());
+  table.add(monitor_rows());
   table.add(object_rows());
   table.add(pubsub_rows());
   table.add(scan_rows());
@@ -38,6 +40,7 @@ void add_all(server::CommandTable& table) {
   table.add(set_algebra_rows());
   table.add(set_random_rows());
   table.add(set_rows());
+  table.add(slowlog_rows());
   table.add(sort_rows());
   table.add(sorted_set_algebra_rows());
   table.add(sorted_set_pop_rows());

@@ -24,6 +24,7 @@ constexpr size_t kMostKeptBytes = 256 * 1024;
 constexpr int64_t kMostPostponedMs = 2000;
 constexpr int64_t kErrorLogIntervalS = 30;
 constexpr int64_t kMsPerSecond = 1000;
+constexpr int64_t kUsPerMs = 1000;
 
 // Where the system cannot sync (a pipe, a device) there is nothing to be lost.
 bool sync_data(int descriptor) {
@@ -167,9 +168,11 @@ bool AppendOnlyFile::must_wait(Wait wait) {
 
 // False when not everything could be written.
 bool AppendOnlyFile::write_buffer() {
+  const uint64_t started = base::CycleClock::ticks();
   if (flush_pause_us_ > 0) pause_us(flush_pause_us_);
   const ssize_t written = write_all(descriptor_, buffer_);
   const int error = errno;
+  note_write_latency(base::CycleClock::ticks() - started);
   if (written != static_cast<ssize_t>(buffer_.size())) {
     take_back_failed_write(written, error);
     return false;
@@ -183,6 +186,21 @@ bool AppendOnlyFile::write_buffer() {
   buffer_.clear();
   if (buffer_.capacity() > kMostKeptBytes) buffer_ = {};
   return true;
+}
+
+// The event says what else the disk was busy with.
+void AppendOnlyFile::note_write_latency(uint64_t ticks) {
+  server::LatencyMonitor& monitor = server_.latency_monitor();
+  if (!monitor.is_on()) return;
+  std::string_view event = "aof-write-alone";
+  if (pending_syncs() != 0) {
+    event = "aof-write-pending-fsync";
+  } else if (child_running_ && child_running_()) {
+    event = "aof-write-active-child";
+  }
+  const int64_t latency_ms = server_.cycle_clock().to_us(ticks) / kUsPerMs;
+  monitor.add(event, latency_ms, now_ms() / kMsPerSecond);
+  monitor.add("aof-write", latency_ms, now_ms() / kMsPerSecond);
 }
 
 void AppendOnlyFile::count_written(size_t bytes) {
@@ -232,6 +250,7 @@ void AppendOnlyFile::sync_if_due() {
   const server::ConfigValues& settings = server_.settings();
   if (settings.no_appendfsync_on_rewrite && child_running_ && child_running_()) return;
   if (settings.appendfsync == AppendFsync::kAlways) {
+    const server::LatencyTimer timer(server_, "aof-fsync-always");
     if (!sync_now()) {
       server_.log().warning(
           std::string("Can't persist AOF for fsync error when the AOF fsync policy is 'always': ") +

@@ -127,6 +127,7 @@ class AppendOnlyFile final : public server::EffectReader {
 
   bool must_wait(Wait wait);
   bool write_buffer();
+  void note_write_latency(uint64_t ticks);
   void count_written(size_t bytes);
   void take_back_failed_write(ssize_t written, int error);
   void sync_if_due();

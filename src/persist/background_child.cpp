@@ -221,6 +221,7 @@ bool BackgroundChild::start(Job job, std::string* error) {
   }
   latest_fork_us_ = forked_us - started_us;
   ++forks_;
+  server_.latency_monitor().add("fork", latest_fork_us_ / 1000, server_.now_ms() / 1000);
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   pipe_ = ends[0];
   pid_ = pid;

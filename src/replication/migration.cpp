@@ -222,6 +222,18 @@ bool find_migrate_keys(Words words, std::vector<KeyReference>* out) {
   return true;
 }
 
+void find_migrate_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+  for (ArgReader options(words, kFirstOption); options.more() && !options.word("KEYS");) {
+    if (options.left() >= 2 && options.word("AUTH")) {
+      positions->push_back(options.position());
+    } else if (options.left() >= 3 && options.word("AUTH2")) {
+      positions->insert(positions->end(), {options.position(), options.position() + 1});
+      options.next();
+    }
+    options.next();
+  }
+}
+
 constexpr CommandRow kMigrateRows[] = {
     {"MIGRATE",
      migrate,
@@ -241,7 +253,8 @@ constexpr CommandRow kMigrateRows[] = {
      {.tips = "nondeterministic_output",
       .history = "3.0.0 Added the `COPY` and `REPLACE` options.\n3.0.6 Added the `KEYS` "
                  "option.\n4.0.7 Added the `AUTH` option.\n6.0.0 Added the `AUTH2` option.",
-      .find_keys = find_migrate_keys}},
+      .find_keys = find_migrate_keys,
+      .find_secrets = find_migrate_secrets}},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "server/dispatcher.h"
+#include "server/monitors.h"
 #include "server/pubsub.h"
 #include "server/replica_link.h"
 #include "server/request_pump.h"
@@ -49,6 +50,7 @@ void Client::close() {
   if (has(kClientBlocked)) unblock(BlockEnd::kClosed);
   server.watches().unwatch_all(*this);
   server.pubsub().unsubscribe_all(*this);
+  server.monitors().remove(*this);
   transaction.reset();
   if (replica != nullptr) replica->closing();
   if (connection_ != nullptr) connection_->close();

@@ -44,16 +44,16 @@ enum ClientFlag : uint32_t {
   kClientReadOnlyScript = 1u << 14,  // a script that may not write
   kClientInternal = 1u << 15,        // may do what is hidden from users (the server itself)
   kClientSubscribed = 1u << 16,      // has subscriptions
-  kClientMonitor = 1u << 17,
-  kClientErrorCounted = 1u << 18,  // the error it is being sent was counted where it arose
-  kClientOverLimit = 1u << 19,     // was to be sent more than it may have; closed soon
-  kClientReplica = 1u << 20,       // follows the stream of effects, or will when it has the dataset
+  kClientMonitor = 1u << 17,         // is shown requests (server/monitors.h)
+  kClientErrorCounted = 1u << 18,    // the error it is being sent was counted where it arose
+  kClientOverLimit = 1u << 19,       // was to be sent more than it may have; closed soon
+  kClientReplica = 1u << 20,  // follows the stream of effects, or will when it has the dataset
 };
 
 // Any of these keeps the dispatcher off its fast path.
 inline constexpr uint32_t kGatedClientFlags =
     kClientInMulti | kClientNeedsAuth | kClientReplyOff | kClientReplySkip | kClientReplySkipNext |
-    kClientNoTouch | kClientScript | kClientSubscribed | kClientReplica;
+    kClientNoTouch | kClientScript | kClientSubscribed | kClientMonitor | kClientReplica;
 
 // Why a client waits. `done` is called once: with the reason it ended. A client that closes while
 // blocked ends with kClosed.

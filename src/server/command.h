@@ -12,6 +12,7 @@
 // The syntax line is described in server/command_syntax.h, keys in server/key_spec.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,6 +21,7 @@
 
 namespace latchkey::server {
 
+class Config;
 struct CommandContext;
 struct CommandRow;
 using Handler = void (*)(CommandContext&);
@@ -99,6 +101,10 @@ enum class Group : uint8_t {
 // all (see KeySpec::variable_flags and incomplete). False when the request is malformed.
 using KeyFinder = bool (*)(Words words, std::vector<KeyReference>* out);
 
+// Appends the positions of words that nobody but the server should see, such as passwords. Called
+// for requests as they came, whether they make sense or not.
+using SecretFinder = void (*)(const Config& config, Words words, std::vector<size_t>* positions);
+
 // What only some commands have. Rows name the fields: {.tips = "nondeterministic_output"}.
 struct CommandExtras {
   // Command tips, separated by spaces.
@@ -113,6 +119,8 @@ struct CommandExtras {
   // Which word of a request is an element of the first key's value (-1: the last), so that batches
   // can look several up together; 0: none.
   int8_t element = 0;
+  // Null: MONITOR and the slow log show the request as it is.
+  SecretFinder find_secrets = nullptr;
   // Makes the row a container, whose first argument names a subcommand. Of static storage.
   std::span<const CommandRow> subcommands = {};
 };

@@ -6,7 +6,9 @@
 #include "server/blocking.h"
 #include "server/client.h"
 #include "server/client_info.h"
+#include "server/monitors.h"
 #include "server/pause.h"
+#include "server/redaction.h"
 #include "server/server.h"
 #include "server/transaction.h"
 
@@ -111,11 +113,20 @@ Dispatcher::Outcome Dispatcher::execute_anyhow(Client& client, Arguments args, C
     if (call_it) call(client, *command, args);
     return outcome;
   }
-  call(client, *command, args);
+  perform(client, *command, args);
   return Outcome::kDone;
 }
 
 void Dispatcher::call(Client& client, Command& command, Arguments args) {
+  const bool monitored = (server_.state() & kStateMonitored) != 0;
+  // What calls other commands is shown before them.
+  const bool show_first = command.has(kSkipMonitor);
+  if (monitored && show_first) server_.monitors().show(client, command, args);
+  perform(client, command, args);
+  if (monitored && !show_first) server_.monitors().show(client, command, args);
+}
+
+void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   CommandContext ctx{server_,
                      client,
                      command,
@@ -155,6 +166,8 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   // A request that waits for a key counts when the wait ends.
   if (!client.has(kClientBlocked) || !server_.blocking().waits(client)) [[likely]] {
     count_call(client, command, ended - started);
+    if (ended - started >= noted_ticks_) [[unlikely]]
+      note_call(client, command, args, ended - started);
   }
   if (client.reply.error_count() != errors) [[unlikely]] {
     ++command.stats.failed_calls;
@@ -177,7 +190,32 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
 
 void Dispatcher::call_again(Client& client, Command& command, Arguments args) {
   const bool short_of_memory = (server_.state() & kStateMemoryLimit) != 0;
-  if (!short_of_memory || !refuse_out_of_memory(client, command)) call(client, command, args);
+  if (!short_of_memory || !refuse_out_of_memory(client, command)) perform(client, command, args);
+}
+
+void Dispatcher::choose_noted_calls() {
+  constexpr int64_t kUsPerMs = 1000;
+  int64_t shortest_us = INT64_MAX;
+  if (server_.slow_log().is_on()) shortest_us = server_.slow_log().slower_than_us();
+  if (server_.latency_monitor().is_on() &&
+      server_.latency_monitor().threshold_ms() < shortest_us / kUsPerMs)
+    shortest_us = server_.latency_monitor().threshold_ms() * kUsPerMs;
+  noted_ticks_ = server_.cycle_clock().to_ticks(shortest_us);
+}
+
+void Dispatcher::note_call(Client& client, const Command& command, Arguments args, uint64_t ticks) {
+  const int64_t duration_us = server_.cycle_clock().to_us(ticks);
+  SlowLog& slow_log = server_.slow_log();
+  if (slow_log.is_on() && duration_us >= slow_log.slower_than_us() && !command.has(kSkipSlowlog)) {
+    const bool from_script = client.has(kClientScript);
+    slow_log.add({.time_s = server_.now_ms() / 1000,
+                  .duration_us = duration_us,
+                  .client_address = from_script ? std::string() : client.peer_address(),
+                  .client_name = client.name},
+                 shown_words(server_.config(), command, args));
+  }
+  server_.latency_monitor().add(command.has(kFast) ? "fast-command" : "command", duration_us / 1000,
+                                server_.now_ms() / 1000);
 }
 
 void Dispatcher::count_call(Client& client, Command& command, uint64_t ticks) {
@@ -220,7 +258,8 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   if (client.has(kClientInMulti) && command.has(kNoMulti)) {
     return refuse("ERR Command not allowed inside a transaction");
   }
-  if (client.has(kClientReplica) && command.has(kWrite | kReadOnly))
+  if (client.has(kClientReplica | kClientMonitor) &&
+      command.has(kWrite | kReadOnly | kMayReplicate))
     return refuse("ERR Replica can't interact with the keyspace");
   if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command))
     return Outcome::kDone;

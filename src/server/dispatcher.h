@@ -40,7 +40,7 @@ class Dispatcher {
   bool in_nested_call() const { return depth_ > 1; }
 
   // Runs a command whose right to run has been checked: by execute(), by EXEC for queued ones, by a
-  // script's own gate.
+  // script's own gate. Who monitors the server is shown it.
   void call(Client& client, Command& command, Arguments args);
 
   // Runs a command whose client has waited since execute() let it pass: it needs memory anew.
@@ -49,6 +49,10 @@ class Dispatcher {
   // Where messages to the client go that are no replies: what is written there while a request of
   // its is being served is sent behind the reply.
   resp::OutputBuffer& push_out(Client& client);
+
+  // Takes from the settings how long a call must last to be noted (server/slow_log.h,
+  // server/latency_monitor.h).
+  void choose_noted_calls();
 
   // Starts a batch: the time from here on counts for the first command.
   void begin_batch();
@@ -63,8 +67,11 @@ class Dispatcher {
 
  private:
   const CommandTable& server_commands() const;
+  void perform(Client& client, Command& command, Arguments args);
   // Counts a call that is over.
   void count_call(Client& client, Command& command, uint64_t ticks);
+  // Enters a call that lasted long in the slow log and with the latency monitor.
+  void note_call(Client& client, const Command& command, Arguments args, uint64_t ticks);
   Outcome execute_anyhow(Client& client, Arguments args, Command* command);
   // A replica is sent the stream and no replies: a request that has one ends the connection.
   Outcome execute_for_replica(Client& client, Arguments args, Command* command);
@@ -77,6 +84,7 @@ class Dispatcher {
 
   Server& server_;
   uint64_t last_ticks_ = 0;
+  uint64_t noted_ticks_ = UINT64_MAX;  // from how long on a call is noted
   int depth_ = 0;
   Client* serving_ = nullptr;  // whose request all calls are part of
   resp::OutputBuffer pushes_;  // to that client, for behind its reply

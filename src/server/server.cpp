@@ -12,6 +12,7 @@
 #include "server/info.h"
 #include "server/listeners.h"
 #include "server/live_settings.h"
+#include "server/monitors.h"
 #include "server/notifications.h"
 #include "server/pause.h"
 #include "server/pubsub.h"
@@ -130,6 +131,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       pubsub_(std::make_unique<PubSub>(*this)),
       notifications_(std::make_unique<Notifications>(*this)),
       blocking_(std::make_unique<Blocking>(*this)),
+      monitors_(std::make_unique<Monitors>(*this)),
       dispatcher_(std::make_unique<Dispatcher>(*this)),
       pump_(std::make_unique<RequestPump>(*this)),
       listeners_(std::make_unique<Listeners>(*this)),
@@ -167,7 +169,8 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
                      "set-max-intset-entries", "set-max-listpack-entries", "set-max-listpack-value",
                      "zset-max-listpack-entries", "zset-max-listpack-value",
                      "list-max-listpack-size", "list-compress-depth", "stream-node-max-bytes",
-                     "stream-node-max-entries", "min-replicas-to-write", "min-replicas-max-lag"},
+                     "stream-node-max-entries", "min-replicas-to-write", "min-replicas-max-lag",
+                     "slowlog-log-slower-than", "slowlog-max-len", "latency-monitor-threshold"},
                     [this](std::string*) {
                       apply_settings();
                       return true;
@@ -217,6 +220,10 @@ void Server::apply_settings() {
       .quicklist_packed_threshold = debug_settings_.quicklist_packed_threshold,
   };
   set_state(kStateMemoryLimit, values.maxmemory != 0);
+  slow_log_.configure({.slower_than_us = values.slowlog_log_slower_than,
+                       .most_entries = static_cast<size_t>(values.slowlog_max_len)});
+  latency_monitor_.set_threshold_ms(values.latency_monitor_threshold);
+  dispatcher_->choose_noted_calls();
   set_good_replicas(good_replicas_);
 }
 
@@ -307,6 +314,7 @@ void Server::before_wait() {
 bool Server::expire_some() {
   // Time stands still for a script that runs, and what is being loaded is not all there yet.
   if (!active_expiry_ || (state_ & (kStateBusy | kStateLoading)) != 0) return true;
+  const LatencyTimer timer(*this, "expire-cycle");
   const uint64_t started = base::CycleClock::ticks();
   const bool done = expire_within_budget();
   stats_.expiry_ticks += base::CycleClock::ticks() - started;
@@ -364,6 +372,7 @@ bool Server::make_room() {
     return true;
   }
   if (values.maxmemory_policy == MaxmemoryPolicy::kNoeviction) return false;
+  const LatencyTimer timer(*this, "eviction-cycle");
   const int64_t started_us = clock_.monotonic_us();
   const int64_t budget_us = eviction_budget_us(values.maxmemory_eviction_tenacity);
   for (size_t evicted = 1; used_memory() > values.maxmemory; ++evicted) {
@@ -388,7 +397,10 @@ bool Server::evict_one() {
                                       static_cast<size_t>(std::max(values.maxmemory_samples, 1)));
   if (victim.keyspace == nullptr) return false;
   store::KeyRef ref = victim.keyspace->find(victim.key, store::Keyspace::kPeek);
-  victim.keyspace->erase(ref, values.lazyfree_lazy_eviction);
+  {
+    const LatencyTimer timer(*this, "eviction-del");
+    victim.keyspace->erase(ref, values.lazyfree_lazy_eviction);
+  }
   ++stats_.evicted_keys;
   propagate_removal(*victim.keyspace, victim.key, values.lazyfree_lazy_eviction);
   effects_.happened(*victim.keyspace, victim.key, EventClass::kEvicted, "evicted");

@@ -24,11 +24,13 @@
 #include "server/debug_settings.h"
 #include "server/debug_subcommand.h"
 #include "server/effects.h"
+#include "server/latency_monitor.h"
 #include "server/memory.h"
 #include "server/memory_report.h"
 #include "server/persistence_figures.h"
 #include "server/propagation.h"
 #include "server/replication_figures.h"
+#include "server/slow_log.h"
 #include "server/stats.h"
 #include "store/eviction.h"
 #include "store/keyspace.h"
@@ -51,6 +53,7 @@ class Dispatcher;
 class FlushWaits;
 class InfoSections;
 class Listeners;
+class Monitors;
 class Notifications;
 class PauseControl;
 class PubSub;
@@ -67,6 +70,7 @@ enum ServerState : uint32_t {
   kStateMemoryLimit = 1u << 3,  // maxmemory is set
   kStateFewReplicas = 1u << 4,  // there are fewer replicas than min-replicas-to-write
   kStateDiskError = 1u << 5,    // what is written would not reach the disk
+  kStateMonitored = 1u << 6,    // somebody is shown every request (server/monitors.h)
 };
 
 // What of persistence fails when writes are refused, the first one that fails being told.
@@ -106,6 +110,9 @@ class Server {
   FlushWaits* flush_waits() { return flush_waits_.get(); }
   PubSub& pubsub() { return *pubsub_; }
   Blocking& blocking() { return *blocking_; }
+  Monitors& monitors() { return *monitors_; }
+  SlowLog& slow_log() { return slow_log_; }
+  LatencyMonitor& latency_monitor() { return latency_monitor_; }
   Stats& stats() { return stats_; }
   const base::CycleClock& cycle_clock() const { return cycle_clock_; }
 
@@ -298,6 +305,9 @@ class Server {
   std::unique_ptr<PubSub> pubsub_;
   std::unique_ptr<Notifications> notifications_;
   std::unique_ptr<Blocking> blocking_;
+  std::unique_ptr<Monitors> monitors_;
+  SlowLog slow_log_;
+  LatencyMonitor latency_monitor_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;
   std::shared_ptr<script::Engine> scripts_;

@@ -1,0 +1,53 @@
+// SLOWLOG: the calls that took long, the latest first.
+//
+// The dispatcher compares the time of each call, which it measures anyway, with one number; what is
+// here runs for slow calls only. An entry is cut to 32 words of 128 bytes, so that the log stays
+// small whatever the requests were.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace latchkey::server {
+
+class SlowLog {
+ public:
+  struct Settings {
+    int64_t slower_than_us = -1;  // calls of this duration and more; negative: none
+    size_t most_entries = 0;
+  };
+  // A call, all but its words. Those that scripts make have no address.
+  struct Call {
+    int64_t time_s = 0;  // Unix time
+    int64_t duration_us = 0;
+    std::string client_address;
+    std::string client_name;
+  };
+  struct Entry {
+    uint64_t id = 0;  // never used twice
+    Call call;
+    std::vector<std::string> words;
+  };
+
+  // Entries that are too many now go with the next one that comes.
+  void configure(const Settings& settings) { settings_ = settings; }
+  bool is_on() const { return settings_.slower_than_us >= 0 && settings_.most_entries > 0; }
+  int64_t slower_than_us() const { return settings_.slower_than_us; }
+
+  void add(Call call, std::span<const std::string_view> words);
+  // The latest first.
+  const std::deque<Entry>& entries() const { return entries_; }
+  void clear() { entries_.clear(); }
+
+ private:
+  Settings settings_;
+  uint64_t next_id_ = 0;
+  std::deque<Entry> entries_;
+};
+
+}  // namespace latchkey::server

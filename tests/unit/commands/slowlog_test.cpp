@@ -1,0 +1,115 @@
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "commands/groups.h"
+#include "unit/server_fixture.h"
+
+using namespace latchkey;
+using tests::ServerFixture;
+using tests::TestClient;
+
+namespace {
+
+// Notes every call.
+struct LoggingServer : ServerFixture {
+  explicit LoggingServer(std::string_view settings = "slowlog-log-slower-than 0\n")
+      : ServerFixture(
+            {commands::slowlog_rows(), commands::string_rows(), commands::set_rows(),
+             commands::connection_rows(), commands::config_rows(), commands::transaction_rows(),
+             commands::list_rows(), commands::list_wait_rows(), commands::client_rows()},
+            settings) {}
+
+  std::vector<std::string> latest() const { return server.slow_log().entries().front().words; }
+  size_t size() { return server.slow_log().entries().size(); }
+};
+
+using Words = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("SLOWLOG GET tells the latest calls first, with who made them") {
+  LoggingServer server;
+  TestClient client(server);
+  client.run("CLIENT SETNAME somebody");
+  client.run("SLOWLOG RESET");
+  CHECK(client.run("SLOWLOG LEN") == tests::integer(1));  // the reset itself
+  const auto& entry = server.server.slow_log().entries().front();
+  CHECK(entry.words == Words{"SLOWLOG", "LEN"});
+  CHECK(entry.id == 2);
+  CHECK(entry.call.client_name == "somebody");
+  CHECK(entry.call.client_address == "?:0");
+  CHECK(entry.call.time_s == server.now_ms() / 1000);
+  CHECK(entry.call.duration_us >= 0);
+  const std::string reply = client.run("SLOWLOG GET 1");
+  CHECK(
+      reply.starts_with("*1\r\n*6\r\n:2\r\n:" + std::to_string(server.now_ms() / 1000) + "\r\n:"));
+  CHECK(reply.ends_with(tests::bulks({"SLOWLOG", "LEN"}) + tests::bulk("?:0") +
+                        tests::bulk("somebody")));
+}
+
+TEST_CASE("SLOWLOG GET shows ten calls, or as many as are asked for") {
+  LoggingServer server;
+  TestClient client(server);
+  for (int i = 0; i < 20; ++i) client.run("PING");
+  CHECK(client.run("SLOWLOG GET").starts_with("*10\r\n"));
+  CHECK(client.run("SLOWLOG GET 0") == "*0\r\n");
+  CHECK(client.run("SLOWLOG GET 3").starts_with("*3\r\n"));
+  CHECK(client.run("SLOWLOG GET -1").starts_with("*23\r\n"));
+  CHECK(client.run("SLOWLOG GET 1000").starts_with("*24\r\n"));
+  CHECK(client.run("SLOWLOG GET -2") ==
+        tests::error("ERR count should be greater than or equal to -1"));
+}
+
+TEST_CASE("The slow log holds slowlog-max-len calls, and none when it is zero or switched off") {
+  LoggingServer server("slowlog-log-slower-than 0\nslowlog-max-len 3\n");
+  TestClient client(server);
+  for (int i = 0; i < 5; ++i) client.run("PING");
+  CHECK(server.size() == 3);
+  client.run("CONFIG SET slowlog-max-len 0");
+  client.run("SLOWLOG RESET");
+  client.run("PING");
+  CHECK(server.size() == 0);
+  client.run("CONFIG SET slowlog-max-len 3 slowlog-log-slower-than -1");
+  client.run("PING");
+  CHECK(server.size() == 0);
+  client.run("CONFIG SET slowlog-log-slower-than 1000000000");
+  client.run("PING");
+  CHECK(server.size() == 0);
+}
+
+TEST_CASE("The slow log cuts long requests, and long words") {
+  LoggingServer server;
+  TestClient client(server);
+  std::string request = "SADD set";
+  for (int i = 0; i < 31; ++i) request += " " + std::to_string(i);
+  client.run(request);
+  CHECK(server.latest().size() == 32);
+  CHECK(server.latest()[30] == "28");
+  CHECK(server.latest()[31] == "... (2 more arguments)");
+  client.run("SADD set " + std::string(128, 'a') + " " + std::string(130, 'b'));
+  CHECK(server.latest()[2] == std::string(128, 'a'));
+  CHECK(server.latest()[3] == std::string(128, 'b') + "... (2 more bytes)");
+}
+
+TEST_CASE("The slow log shows a transaction's calls and not EXEC, and hides passwords") {
+  LoggingServer server;
+  TestClient client(server);
+  client.run("MULTI");
+  client.run("SET a 1");
+  client.run("EXEC");
+  CHECK(server.latest() == Words{"SET", "a", "1"});
+  client.run("CONFIG SET maxmemory 0 requirepass \"\" masterauth secret");
+  CHECK(server.latest() == Words{"CONFIG", "SET", "maxmemory", "0", "requirepass", "(redacted)",
+                                 "masterauth", "(redacted)"});
+}
+
+TEST_CASE("The slow log shows a call that waited when it has been served") {
+  LoggingServer server;
+  TestClient waiting(server);
+  TestClient client(server);
+  waiting.run("BLPOP list 0");
+  CHECK(server.size() == 0);
+  client.run("RPUSH list a");
+  CHECK(server.size() == 2);
+  CHECK(server.latest() == Words{"BLPOP", "list", "0"});
+}
