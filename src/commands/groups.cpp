@@ -32,6 +32,7 @@ void add_all(server::CommandTable& table) {
   table.add(list_wait_rows());
   table.add(lolwut_rows());
   table.add(memory_rows());
+  table.add(module_rows());
   table.add(monitor_rows());
   table.add(object_rows());
   table.add(pubsub_rows());

@@ -39,6 +39,7 @@ std::span<const server::CommandRow> list_search_rows();
 std::span<const server::CommandRow> list_wait_rows();
 std::span<const server::CommandRow> lolwut_rows();
 std::span<const server::CommandRow> memory_rows();
+std::span<const server::CommandRow> module_rows();
 std::span<const server::CommandRow> monitor_rows();
 std::span<const server::CommandRow> object_rows();
 std::span<const server::CommandRow> pubsub_rows();

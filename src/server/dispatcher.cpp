@@ -245,14 +245,16 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   if (client.has(kClientNeedsAuth) && !command.has(kNoAuth))
     return refuse("NOAUTH Authentication required.");
   if (command.has(kProtected)) {
-    const ProtectedAction allowed = settings.enable_debug_command;
+    const Command& named = command.parent != nullptr ? *command.parent : command;
+    const ProtectedAction allowed =
+        named.name == "module" ? settings.enable_module_command : settings.enable_debug_command;
     const bool local = client.connection() == nullptr || client.connection()->peer_is_local();
     if (allowed == ProtectedAction::kNo || (allowed == ProtectedAction::kLocal && !local)) {
-      return refuse(
-          "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", "
-          "you can run it from a local "
-          "connection, otherwise you need to set this option in the configuration file, and then "
-          "restart the server.");
+      return refuse("ERR " + std::string(named.row->name) + " command not allowed. If the enable-" +
+                    named.name +
+                    "-command option is set to \"local\", you can run it from a local connection, "
+                    "otherwise you need to set this option in the configuration file, and then "
+                    "restart the server.");
     }
   }
   if (client.has(kClientInMulti) && command.has(kNoMulti)) {

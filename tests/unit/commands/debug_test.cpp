@@ -30,6 +30,24 @@ TEST_CASE("DEBUG is refused unless the configuration allows it") {
   CHECK(client.run("DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed."));
 }
 
+TEST_CASE("MODULE lists none and loads none, whether that is allowed or not") {
+  constexpr std::string_view kRefused =
+      "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
+      "you "
+      "can run it from a local connection, otherwise you need to set this option in the "
+      "configuration file, and then restart the server.";
+  ServerFixture careful({commands::module_rows()});
+  TestClient stranger(careful);
+  CHECK(stranger.run("MODULE LIST") == tests::array({}));
+  CHECK(stranger.run("MODULE LOAD /a.so") == tests::error(kRefused));
+  ServerFixture open({commands::module_rows()}, "enable-module-command yes\n");
+  TestClient client(open);
+  CHECK(client.run("MODULE LOADEX /a.so ARGS a") ==
+        tests::error("ERR Error loading the extension. Please check the server logs."));
+  CHECK(client.run("MODULE UNLOAD a") ==
+        tests::error("ERR Error unloading module: no such module with that name"));
+}
+
 TEST_CASE("DEBUG REPLYBUFFER says that there is no peak to forget, and nothing that resizes") {
   DebugServer server;
   TestClient client(server);
