@@ -15,7 +15,8 @@ struct MonitoredServer : ServerFixture {
       : ServerFixture({commands::monitor_rows(), commands::string_rows(), commands::key_rows(),
                        commands::connection_rows(), commands::config_rows(),
                        commands::transaction_rows(), commands::list_rows(),
-                       commands::list_wait_rows(), commands::client_rows()}),
+                       commands::list_wait_rows(), commands::client_rows(),
+                       commands::database_rows()}),
         listener(*this) {
     CHECK(listener.run("MONITOR") == tests::kOk);
   }
