@@ -16,6 +16,6 @@ std::string draw_latency(std::string_view name, const server::LatencyEvent& even
 
 // What was seen of each event, and what can be done about it.
 std::string diagnose_latency(const server::LatencyMonitor& monitor,
-                              const server::ConfigValues& settings);
+                             const server::ConfigValues& settings);
 
 }  // namespace latchkey::commands

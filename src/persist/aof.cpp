@@ -264,8 +264,8 @@ bool Aof::prepare_exit(unsigned flags) {
     rewrite_.cancel();
     return true;
   }
-  // A first rewrite that is over holds nobody up, though a script that runs has kept the server from
-  // hearing of it.
+  // A first rewrite that is over holds nobody up, though a script that runs has kept the server
+  // from hearing of it.
   child_.poll();
   if (rewrite_.running()) {
     if (state_ == State::kWaitForRewrite) {

@@ -220,8 +220,8 @@ class Keyspace {
 
   bool exists(std::string_view key) { return static_cast<bool>(find(key, kPeek)); }
 
-  // A key chosen uniformly among those not expired, or none. Expired ones that it meets are removed;
-  // where they must stay (kHide) and all keys have deadlines, the hundredth of them is given.
+  // A key chosen uniformly among those not expired; null when there is none. Expired ones that it
+  // meets are removed; where they must stay (kHide) and all have deadlines, the hundredth is given.
   const Entry* random_entry();
 
   // Calls fn(const Entry&) for `count` keys that have a deadline, or all if there are fewer; other
