@@ -27,7 +27,8 @@ void latency_graph(CommandContext& ctx) {
   const std::string_view name = ctx.args[kFirstArgument];
   const LatencyEvent* event = ctx.server.latency_monitor().find(name);
   if (event == nullptr)
-    return ctx.reply.error("ERR No samples available for event '" + std::string(name) + "'");
+    return ctx.reply.error("ERR No samples available for event '" +
+                           std::string(name.substr(0, name.find('\0'))) + "'");
   ctx.reply.verbatim("txt", draw_latency(name, *event, ctx.now_ms() / 1000));
 }
 
