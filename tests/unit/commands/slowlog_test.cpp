@@ -58,6 +58,9 @@ TEST_CASE("SLOWLOG GET shows ten calls, or as many as are asked for") {
   CHECK(client.run("SLOWLOG GET 1000").starts_with("*24\r\n"));
   CHECK(client.run("SLOWLOG GET -2") ==
         tests::error("ERR count should be greater than or equal to -1"));
+  CHECK(client.run("SLOWLOG GET 1 2") ==
+        tests::error("ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG "
+                     "HELP."));
 }
 
 TEST_CASE("The slow log holds slowlog-max-len calls, and none when it is zero or switched off") {
