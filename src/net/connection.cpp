@@ -99,6 +99,19 @@ Connection* Connection::accept(Loop& loop, void* listener, Kind kind) {
   return connection;
 }
 
+Connection* Connection::make(Loop& loop) {
+  return new Connection(loop, Kind::kTcp);
+}
+
+int Connection::bind(const sockaddr* address) {
+  return uv_tcp_bind(&stream_->tcp, address, 0);
+}
+
+int Connection::connect(uv_connect_s* request, const sockaddr* address,
+                        void (*done)(uv_connect_s*, int)) {
+  return uv_tcp_connect(request, &stream_->tcp, address, done);
+}
+
 void Connection::start(ConnectionHandler& handler, int keepalive_seconds) {
   handler_ = &handler;
   if (kind_ == Kind::kTcp) {

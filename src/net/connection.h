@@ -19,6 +19,9 @@
 #include "net/loop.h"
 #include "resp/output_buffer.h"
 
+struct sockaddr;
+struct uv_connect_s;
+
 namespace latchkey::net {
 
 class Connection;
@@ -48,8 +51,16 @@ class Connection {
   // already.
   static Connection* accept(Loop& loop, void* listener, Kind kind);
 
+  // One of our own making, over TCP, for the two below: errors are libuv's, 0 is none.
+  static Connection* make(Loop& loop);
+  int bind(const sockaddr* address);
+  int connect(uv_connect_s* request, const sockaddr* address, void (*done)(uv_connect_s*, int));
+
   // From now on `handler` hears of everything. keepalive_seconds 0: no TCP keep-alive probes.
   void start(ConnectionHandler& handler, int keepalive_seconds);
+
+  // Another hears of it from now on. What is kept is offered by resume_input().
+  void set_handler(ConnectionHandler& handler) { handler_ = &handler; }
 
   resp::OutputBuffer& out() { return out_; }
   // Sends as much as the socket takes now, or when the loop no longer holds output; the rest

@@ -38,7 +38,9 @@ Loop::~Loop() {
 }
 
 void Loop::run() {
+  running_ = true;
   uv_run(loop_.get(), UV_RUN_DEFAULT);
+  running_ = false;
 }
 
 void Loop::run_once() {

@@ -42,6 +42,8 @@ class Loop {
 
   // Runs until stop().
   void run();
+  // Whether run() has been called and has not returned.
+  bool running() const { return running_; }
   void stop();
 
   // Serves what is ready and returns at once. REQUIRES: no callback of the loop is running.
@@ -89,6 +91,7 @@ class Loop {
   std::unique_ptr<char[]> read_buffer_;
   std::function<void()> before_wait_;
   int nested_ = 0;
+  bool running_ = false;
   bool holding_output_ = false;
   std::vector<Connection*> held_;  // null: closed since
   std::unique_ptr<uv_loop_s> loop_;

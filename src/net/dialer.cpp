@@ -1,0 +1,151 @@
+#include "net/dialer.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <uv.h>
+
+#include <cstring>
+#include <utility>
+
+#include "net/connection.h"
+
+namespace latchkey::net {
+
+struct Dialer::Attempt {
+  Loop& loop;
+  Target target;
+  Done done;  // empty: given up
+  uv_getaddrinfo_t lookup{};
+  uv_connect_t connecting{};
+  addrinfo* found = nullptr;
+  const addrinfo* next = nullptr;
+  Connection* connection = nullptr;
+  std::string error;
+
+  Attempt(Loop& on, Target to) : loop(on), target(std::move(to)) {}
+  ~Attempt() {
+    if (found != nullptr) uv_freeaddrinfo(found);
+  }
+  void begin();
+  void try_next();
+  void finish(Connection* made);
+  // The error that keeps this address from being tried, or 0.
+  int try_address(const addrinfo& address);
+  int bind_source(int family);
+};
+
+namespace {
+
+std::string text_of(int status) {
+  return strerror(-status);
+}
+
+}  // namespace
+
+void Dialer::Attempt::begin() {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  lookup.data = this;
+  connecting.data = this;
+  const int status = uv_getaddrinfo(
+      loop.handle(), &lookup,
+      [](uv_getaddrinfo_t* request, int result, addrinfo* addresses) {
+        auto* self = static_cast<Attempt*>(request->data);
+        self->loop.begin_work();
+        self->found = addresses;
+        self->next = addresses;
+        if (result != 0) self->error = uv_strerror(result);
+        self->try_next();
+      },
+      target.host.c_str(), std::to_string(target.port).c_str(), &hints);
+  if (status == 0) return;
+  // What cannot be begun fails in a turn of its own, as everything else does.
+  error = uv_strerror(status);
+  auto* timer = new uv_timer_t;
+  timer->data = this;
+  uv_timer_init(loop.handle(), timer);
+  uv_timer_start(
+      timer,
+      [](uv_timer_t* handle) {
+        auto* self = static_cast<Attempt*>(handle->data);
+        uv_close(reinterpret_cast<uv_handle_t*>(handle),
+                 [](uv_handle_t* closed) { delete reinterpret_cast<uv_timer_t*>(closed); });
+        self->try_next();
+      },
+      0, 0);
+}
+
+void Dialer::Attempt::try_next() {
+  while (done && next != nullptr) {
+    const addrinfo& address = *std::exchange(next, next->ai_next);
+    const int status = try_address(address);
+    if (status == 0) return;
+    error = text_of(status);
+  }
+  finish(nullptr);
+}
+
+int Dialer::Attempt::bind_source(int family) {
+  if (target.source.empty()) return 0;
+  addrinfo hints{};
+  hints.ai_family = family;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST;
+  addrinfo* own = nullptr;
+  if (getaddrinfo(target.source.c_str(), nullptr, &hints, &own) != 0) return UV_EADDRNOTAVAIL;
+  const int status = connection->bind(own->ai_addr);
+  freeaddrinfo(own);
+  return status;
+}
+
+int Dialer::Attempt::try_address(const addrinfo& address) {
+  connection = Connection::make(loop);
+  int status = bind_source(address.ai_family);
+  if (status == 0) {
+    status =
+        connection->connect(&connecting, address.ai_addr, [](uv_connect_s* request, int result) {
+          auto* self = static_cast<Attempt*>(request->data);
+          self->loop.begin_work();
+          if (result == 0) return self->finish(std::exchange(self->connection, nullptr));
+          if (self->connection != nullptr) std::exchange(self->connection, nullptr)->close();
+          self->error = text_of(result);
+          self->try_next();
+        });
+  }
+  if (status != 0) std::exchange(connection, nullptr)->close();
+  return status;
+}
+
+void Dialer::Attempt::finish(Connection* made) {
+  if (done) {
+    std::exchange(done, nullptr)(made, error);
+  } else if (made != nullptr) {
+    made->close();
+  }
+  delete this;
+}
+
+Dialer::Dialer(Loop& loop, Target target, Done done)
+    : attempt_(new Attempt(loop, std::move(target))) {
+  attempt_->done = [this, done = std::move(done)](Connection* connection,
+                                                  const std::string& error) {
+    attempt_ = nullptr;
+    done(connection, error);
+  };
+  attempt_->begin();
+}
+
+void Dialer::give_up() {
+  if (attempt_ == nullptr) return;
+  attempt_->done = nullptr;
+  // The callbacks come all the same, with an error, and end the attempt.
+  Attempt& attempt = *std::exchange(attempt_, nullptr);
+  if (attempt.connection != nullptr) {
+    std::exchange(attempt.connection, nullptr)->close();
+  } else {
+    uv_cancel(reinterpret_cast<uv_req_t*>(&attempt.lookup));
+  }
+}
+
+}  // namespace latchkey::net
