@@ -138,6 +138,10 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
                                                   static_cast<uint64_t>(offset));
                                             },
                                         .ask = [&] { replication->ask_for_acknowledgements(); }});
+  replication->on_synced_offset([&] {
+    const bool is_on = persistence->aof().enabled();
+    return is_on ? persistence->aof().file().synced_offset() : -1;
+  });
   server.set_replication(replication);
   for (const std::string& problem : config.startup_problems()) log.warning(problem);
   if (!config.startup_problems().empty()) return 1;
@@ -154,6 +158,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   const auto loaded = persistence->loading().load_at_start();
   if (loaded == persist::Loading::Result::kFailed) std::_Exit(1);
   if (loaded == persist::Loading::Result::kStopped) std::_Exit(server.exit_code());
+  if (const auto& place = persistence->loading().place_at_start()) replication->resume_from(*place);
   if (!persistence->aof().open_at_start()) std::_Exit(1);
   if (values.port != 0) log.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log.notice("Ready to accept connections unix");

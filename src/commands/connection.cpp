@@ -145,7 +145,7 @@ void hello(CommandContext& ctx) {
   ctx.reply.bulk("mode");
   ctx.reply.bulk("standalone");
   ctx.reply.bulk("role");
-  ctx.reply.bulk("master");
+  ctx.reply.bulk(ctx.server.is_replica() ? "replica" : "master");
   ctx.reply.bulk("modules");
   ctx.reply.empty_array();
 }

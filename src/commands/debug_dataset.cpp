@@ -182,7 +182,7 @@ void debug_digest_value(CommandContext& ctx) {
 
 void debug_change_replication_id(CommandContext& ctx) {
   ctx.server.log().notice("Changing replication IDs after receiving change-repl-id");
-  ctx.server.change_replication_id();
+  ctx.server.history().begin();
   ctx.reply.ok();
 }
 

@@ -44,12 +44,13 @@ void exec(CommandContext& ctx) {
 
   // Its commands are written, not EXEC.
   ctx.propagate_nothing();
+  const bool could_block = !client.has(kClientDenyBlocking);
   client.set(kClientDenyBlocking);
   ctx.reply.array(transaction->requests.size());
   for (const StoredRequest& request : transaction->requests) {
     ctx.server.dispatcher().call(client, request.command(), request.words());
   }
-  client.set(kClientDenyBlocking, false);
+  if (could_block) client.set(kClientDenyBlocking, false);
 }
 
 void watch(CommandContext& ctx) {

@@ -251,6 +251,18 @@ void Aof::switch_off() {
   refuse_waiting();
 }
 
+void Aof::begin_replacement() {
+  if (enabled()) switch_off();
+}
+
+void Aof::end_replacement() {
+  if (!server_.settings().appendonly || enabled() || switch_on()) return;
+  server_.log().warning(
+      "FATAL: this replica instance finished the synchronization with its master, but the AOF "
+      "can't be turned on. Exiting now.");
+  server_.request_stop(1);
+}
+
 void Aof::note_end() {
   AofManifest next = directory_.manifest();
   if (next.increments().empty() || next.last_increment().start_offset < 0) return;
@@ -346,6 +358,11 @@ bool Aof::is_served(const Waiting& waiting) const {
 }
 
 void Aof::wait_command(CommandContext& ctx) {
+  if (server_.is_replica()) {
+    return ctx.reply.error(
+        "ERR WAITAOF cannot be used with replica instances. Please also note that writes to "
+        "replicas are just local and are not propagated.");
+  }
   int64_t local = 0;
   int64_t replicas = 0;
   int64_t deadline_ms = 0;

@@ -45,6 +45,11 @@ class Aof {
   // when that failed.
   bool reload(LoadingFigures& figures, server::Client* caller);
 
+  // The dataset is about to be replaced by what is no effect: the file is closed, and begun anew
+  // when that is done. A server that cannot begin it does not go on.
+  void begin_replacement();
+  void end_replacement();
+
   bool enabled() const { return state_ != State::kOff; }
   AppendOnlyFile& file() { return file_; }
   AofRewrite& rewrite() { return rewrite_; }

@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "net/connection.h"
 #include "persist/byte_stream.h"
 #include "persist/persistence.h"
@@ -21,6 +24,21 @@ using namespace server;
 namespace {
 
 constexpr int64_t kMicroseconds = 1'000'000;
+
+std::optional<StreamPlace> place_of(const ReadReport& report) {
+  const std::string* id = report.find_aux("repl-id");
+  const std::string* offset = report.find_aux("repl-offset");
+  const std::string* database = report.find_aux("repl-stream-db");
+  StreamPlace place;
+  int64_t index = 0;
+  if (id == nullptr || id->size() != ReplicationHistory::kIdDigits || offset == nullptr ||
+      !base::parse_int64(*offset, &place.offset) || place.offset < 0)
+    return std::nullopt;
+  if (database != nullptr && base::parse_int64(*database, &index) && index >= 0)
+    place.database = static_cast<int>(std::min<int64_t>(index, std::numeric_limits<int>::max()));
+  place.id = *id;
+  return place;
+}
 
 }  // namespace
 
@@ -43,16 +61,15 @@ void LoadingFigures::describe(int64_t now_us, PersistenceFigures* figures) const
 // --- While it is being loaded --------------------------------------------------------------------
 
 LoadingScope::LoadingScope(Server& server, LoadingFigures& figures, uint64_t total_bytes,
-                           Client* caller)
+                           Client* caller, bool beside)
     : server_(server),
       figures_(figures),
       caller_(caller),
-      expired_before_(server.environment().expired) {
+      state_(beside ? kStateLoadingBeside : kStateLoading) {
   figures_ = {};
   figures_.since_us = server.clock().wall_us();
   figures_.total_bytes = total_bytes;
-  server_.environment().expired = store::Environment::Expired::kShow;
-  server_.set_state(kStateLoading, true);
+  server_.set_state(state_, true);
   if (caller_ != nullptr && caller_->connection() != nullptr)
     caller_->connection()->pause_reading();
 }
@@ -60,8 +77,7 @@ LoadingScope::LoadingScope(Server& server, LoadingFigures& figures, uint64_t tot
 LoadingScope::~LoadingScope() {
   if (caller_ != nullptr && caller_->connection() != nullptr)
     caller_->connection()->resume_reading();
-  server_.set_state(kStateLoading, false);
-  server_.environment().expired = expired_before_;
+  server_.set_state(state_, false);
 }
 
 void LoadingScope::watch(ByteSource& source, uint64_t base) {
@@ -76,10 +92,11 @@ bool LoadingScope::serve_others(uint64_t done_bytes) {
   net::Loop* loop = server_.loop();
   if (loop == nullptr) return true;
   server_.refresh_clock();
-  if (caller_ == nullptr) {
-    loop->run_once();
-  } else {
+  // At start nobody runs the loop yet.
+  if (loop->running()) {
     loop->run_nested();
+  } else {
+    loop->run_once();
   }
   server_.refresh_clock();
   return !server_.stop_requested();
@@ -104,7 +121,7 @@ Loading::Result Loading::load_at_start() {
   if (server_.settings().appendonly) return aof.load_at_start(figures_);
   const int64_t started_us = server_.clock().monotonic_us();
   base::Logger& log = server_.log();
-  const Result result = load_snapshot(server_.settings().dbfilename, {});
+  const Result result = load_snapshot(server_.settings().dbfilename, {.place = &place_});
   if (result == Result::kDone) {
     const int64_t took_us = server_.clock().monotonic_us() - started_us;
     log.logf(base::LogLevel::kNotice, "DB loaded from disk: %.3f seconds",
@@ -125,20 +142,26 @@ Loading::Result Loading::load_snapshot(const std::string& name, const FileOption
              name.c_str(), strerror(errno));
     return Result::kFailed;
   }
-  LoadingScope scope(server_, figures_, file.size().value_or(0), options.caller);
   DescriptorSource source(file.number());
+  return load_from(source, file.size().value_or(0), options);
+}
+
+Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
+                                   const FileOptions& options) {
+  LoadingScope scope(server_, figures_, total_bytes, options.caller, options.serves_old);
   scope.watch(source);
-  ReadOptions how;
-  how.verify_checksum = server_.settings().rdbchecksum;
+  ReadOptions how = read_options(server_);
   how.replace_existing = options.replace_existing;
+  how.databases = options.databases;
   how.after_key = [&scope](uint64_t keys) { scope.key_loaded(keys); };
   const ReadReport report = read_dataset(source, server_, how);
   figures_.keys_loaded = report.keys_loaded;
   figures_.keys_expired = report.keys_expired;
   figures_.done_bytes = source.offset();
+  if (report.ok && options.place != nullptr) *options.place = place_of(report);
   if (report.ok) return Result::kDone;
   if (source.error() == ByteSource::Error::kStopped) return Result::kStopped;
-  for (const std::string& error : report.errors) log.warning(error);
+  for (const std::string& error : report.errors) server_.log().warning(error);
   return Result::kFailed;
 }
 

@@ -6,9 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "server/persistence_figures.h"
+#include "server/replication_history.h"
 #include "store/keyspace.h"
 
 namespace latchkey::server {
@@ -35,9 +39,10 @@ struct LoadingFigures {
 // The state of loading, for as long as it lives.
 class LoadingScope {
  public:
-  // `caller`: whose request has it loaded, and who is not served meanwhile; null at start.
+  // `caller`: whose request has it loaded, and who is not served meanwhile; may be null.
+  // `beside`: the dataset that clients are served is another one, and is there.
   LoadingScope(server::Server& server, LoadingFigures& figures, uint64_t total_bytes,
-               server::Client* caller);
+               server::Client* caller, bool beside = false);
   ~LoadingScope();
   LoadingScope(const LoadingScope&) = delete;
   LoadingScope& operator=(const LoadingScope&) = delete;
@@ -58,7 +63,7 @@ class LoadingScope {
   server::Server& server_;
   LoadingFigures& figures_;
   server::Client* caller_;
-  store::Environment::Expired expired_before_;
+  uint32_t state_;  // the bit of ServerState
 };
 
 class Loading {
@@ -78,9 +83,20 @@ class Loading {
   struct FileOptions {
     bool replace_existing = false;
     server::Client* caller = nullptr;
+    // Where it goes, as many as the server has; empty: the server's own databases.
+    std::span<const std::unique_ptr<store::Keyspace>> databases = {};
+    // Clients are served from the server's own databases meanwhile.
+    bool serves_old = false;
+    // Set to where the dataset's place in a stream was when it was saved, if it tells.
+    std::optional<server::StreamPlace>* place = nullptr;
   };
   // Adds what a snapshot holds to the databases. What has been read before a failure stays.
   Result load_snapshot(const std::string& name, const FileOptions& options);
+  // The same from any source. `total_bytes`: 0 when that is not known.
+  Result load_from(ByteSource& source, uint64_t total_bytes, const FileOptions& options);
+
+  // Of the snapshot that load_at_start() has read, if it told.
+  const std::optional<server::StreamPlace>& place_at_start() const { return place_; }
 
   LoadingFigures& figures() { return figures_; }
   const LoadingFigures& figures() const { return figures_; }
@@ -88,6 +104,7 @@ class Loading {
  private:
   server::Server& server_;
   LoadingFigures figures_;
+  std::optional<server::StreamPlace> place_;
 };
 
 }  // namespace latchkey::persist

@@ -7,12 +7,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "persist/byte_stream.h"
+#include "store/keyspace.h"
 
 namespace latchkey::server {
 class Server;
@@ -47,11 +50,13 @@ struct ReadOptions {
   bool verify_checksum = true;    // rdbchecksum
   bool drop_expired = true;       // as a master does with keys past their deadline
   bool replace_existing = false;  // instead of refusing keys that are there
+  // Where it goes, as many as the server has; empty: the server's own databases.
+  std::span<const std::unique_ptr<store::Keyspace>> databases = {};
   // Called behind each key with the number of keys read so far.
   std::function<void(uint64_t keys)> after_key;
 };
 
-// As the settings of the server say, for a master.
+// As the settings and the role of the server say.
 ReadOptions read_options(server::Server& server);
 
 struct ReadReport {

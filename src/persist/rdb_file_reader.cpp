@@ -31,7 +31,12 @@ struct KeyAttributes {
 class DatasetReader {
  public:
   DatasetReader(ByteSource& source, server::Server& server, const ReadOptions& options)
-      : reader_(source), server_(server), options_(options), db_(&server.database(0)) {}
+      : reader_(source), server_(server), options_(options), db_(&database(0)) {}
+
+  Keyspace& database(int index) {
+    return options_.databases.empty() ? server_.database(index)
+                                      : *options_.databases[static_cast<size_t>(index)];
+  }
 
   ReadReport read() {
     if (options_.verify_checksum) reader_.source().enable_checksum();
@@ -136,7 +141,7 @@ bool DatasetReader::select_database() {
         "FATAL: Data file was created with a Redis server configured to handle more than " +
         std::to_string(server_.database_count()) + " databases. Exiting");
   }
-  db_ = &server_.database(static_cast<int>(index));
+  db_ = &database(static_cast<int>(index));
   return true;
 }
 
@@ -293,6 +298,7 @@ ReadOptions read_options(server::Server& server) {
   ReadOptions options;
   options.verify_checksum =
       server.settings().rdbchecksum && !server.debug_settings().skip_checksums;
+  options.drop_expired = !server.is_replica();
   return options;
 }
 

@@ -49,7 +49,13 @@ namespace {
 const char* write_file(server::Server& server, int descriptor, ChildProgress* progress) {
   const bool sync_on_the_way = server.settings().rdb_save_incremental_fsync;
   DescriptorSink sink(descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
-  if (!write_dataset(sink, server, child_write_options(server, progress))) {
+  WriteOptions options = child_write_options(server, progress);
+  if (const auto place = server.stream_place()) {
+    options.aux = {{"repl-stream-db", std::to_string(place->database)},
+                   {"repl-id", place->id},
+                   {"repl-offset", std::to_string(place->offset)}};
+  }
+  if (!write_dataset(sink, server, options)) {
     errno = sink.error();
     return "rdbSaveRio";
   }

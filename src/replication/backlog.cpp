@@ -43,6 +43,13 @@ void Backlog::resize(size_t capacity) {
   capacity_ = capacity;
 }
 
+std::string Backlog::latest(size_t most) const {
+  std::string text;
+  for_each_piece(ring_.size() - std::min(ring_.size(), most),
+                 [&](std::string_view piece) { text.append(piece); });
+  return text;
+}
+
 void Backlog::copy_from(uint64_t number, resp::OutputBuffer& out) const {
   LK_ASSERT(reaches(number));
   for_each_piece(number - first(), [&](std::string_view piece) { out.append(piece); });

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,8 @@ class Backlog {
   bool reaches(uint64_t number) const { return number >= first() && number <= last_ + 1; }
   // Appends the bytes from `number` on. REQUIRES: reaches(number).
   void copy_from(uint64_t number, resp::OutputBuffer& out) const;
+  // The last bytes, at most that many.
+  std::string latest(size_t most) const;
 
  private:
   // The bytes from the one `skipped` behind the oldest on, in two pieces at most.

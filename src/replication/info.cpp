@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "replication/following.h"
 #include "replication/replication.h"
 #include "server/info.h"
 #include "server/server.h"
@@ -22,18 +23,21 @@ std::string describe(const Replica& replica, int64_t now_ms) {
 void describe(const Replication& replication, server::InfoText& text) {
   server::Server& server = replication.server();
   const server::ConfigValues& settings = server.settings();
-  text.field("role", "master");
+  const Following& following = replication.following();
+  text.field("role", following.active() ? "slave" : "master");
+  if (following.active()) following.describe(text);
   text.field("connected_slaves", replication.replicas().size());
-  if (settings.min_replicas_to_write > 0 && settings.min_replicas_max_lag > 0)
+  if (!following.active() && settings.min_replicas_to_write > 0 &&
+      settings.min_replicas_max_lag > 0)
     text.field("min_slaves_good_slaves", server.good_replicas());
   size_t number = 0;
   for (const Replica* replica : replication.replicas())
     text.field("slave" + std::to_string(number++), describe(*replica, server.now_ms()));
   text.field("master_failover_state", "no-failover");
   text.field("master_replid", server.replication_id());
-  text.field("master_replid2", std::string(server.replication_id().size(), '0'));
+  text.field("master_replid2", server.history().second_id());
   text.field("master_repl_offset", replication.offset());
-  text.field("second_repl_offset", -1);
+  text.field("second_repl_offset", server.history().second_end());
   const Backlog* backlog = replication.backlog();
   text.field("repl_backlog_active", backlog != nullptr ? 1 : 0);
   text.field("repl_backlog_size", settings.repl_backlog_size);

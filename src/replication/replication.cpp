@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "base/text.h"
+#include "replication/following.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
 #include "replication/migration.h"
 #include "replication/waits.h"
 #include "server/client.h"
 #include "server/client_info.h"
+#include "server/config_parse.h"
 #include "server/dispatcher.h"
 #include "server/info.h"
 #include "server/output_limits.h"
@@ -35,18 +37,26 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
     : server_(server),
       full_sync_(std::make_unique<FullSync>(server, *this, std::move(snapshots))),
       waits_(std::make_unique<ReplicaWaits>(*this)),
-      migration_(std::make_unique<Migration>()) {
+      migration_(std::make_unique<Migration>()),
+      following_(std::make_unique<Following>(server, *this)) {
+  relays_ = following_->active();
   server_.on_turn_end([this] { end_turn(); });
   server_.on_tick([this] { tick(); });
   server_.shutdown().on_lag_question([this] { return any_lags(); });
   server_.shutdown().on_exit([this] { log_lags(); });
   server_.on_replication_figures([this] { return figures(); });
+  server_.on_stream_place([this] { return place(); });
   server_.info().extend("Replication", [this](server::InfoText& text) { describe(*this, text); });
   server_.on_reset_stats([this] {
     full_syncs_ = partial_syncs_ = refused_partial_syncs_ = 0;
     bytes_sent_to_former_ = 0;
     for (Replica* replica : replicas_) replica->count_bytes_from_now();
   });
+  server_.config().on_change({"min-replicas-to-write", "min-replicas-max-lag"},
+                             [this](std::string*) {
+                               count_good_replicas();
+                               return true;
+                             });
   server_.config().on_change({"repl-backlog-size"}, [this](std::string*) {
     if (backlog_ != nullptr)
       backlog_->resize(static_cast<size_t>(server_.settings().repl_backlog_size));
@@ -55,7 +65,7 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
 }
 
 Replication::~Replication() {
-  if (backlog_ != nullptr) server_.propagation().remove_reader(*this);
+  if (backlog_ != nullptr && !relays_) server_.propagation().remove_reader(*this);
 }
 
 // --- Replicas
@@ -76,7 +86,7 @@ void Replication::join(Replica& replica) {
   replicas_.push_back(&replica);
   if (replica.client.connection() != nullptr)
     replica.client.connection()->set_nodelay(!server_.settings().repl_disable_tcp_nodelay);
-  if (backlog_ == nullptr) make_backlog();
+  if (backlog_ == nullptr) begin_history();
 }
 
 void Replication::leave(Replica& replica) {
@@ -91,15 +101,20 @@ void Replication::leave(Replica& replica) {
 bool Replication::continue_from(Replica& replica, std::string_view id, int64_t offset) {
   hand_on();
   base::Logger& log = server_.log();
-  if (!base::equal_ignoring_case(id, server_.replication_id())) {
+  const server::ReplicationHistory& history = server_.history();
+  if (!history.covers(id, offset)) {
     if (id == "?") {
       log.notice("Full resync requested by replica " + replica.name());
+    } else if (history.has_second() && base::equal_ignoring_case(id, history.second_id())) {
+      log.notice("Partial resynchronization not accepted: Requested offset for second ID was " +
+                 std::to_string(offset) + ", but I can reply up to " +
+                 std::to_string(history.second_end()));
     } else {
       log.notice(
           "Partial resynchronization not accepted: Replication ID mismatch (Replica asked "
           "for '" +
-          std::string(id) + "', my replication IDs are '" + server_.replication_id() + "' and '" +
-          std::string(server_.replication_id().size(), '0') + "')");
+          std::string(id) + "', my replication IDs are '" + history.id() + "' and '" +
+          history.second_id() + "')");
     }
     return false;
   }
@@ -161,6 +176,7 @@ void Replication::acknowledge(Replica& replica, uint64_t offset, uint64_t fsynce
   replica.fsynced_offset = std::max(replica.fsynced_offset, fsynced_offset);
   replica.acked_ms = server_.now_ms();
   acks_came_ = true;
+  if ((server_.state() & server::kStateFewReplicas) != 0) count_good_replicas();
   if (replica.state != ReplicaState::kOnline || !replica.waits_for_ack) return;
   // What is held is no reply: it is sent when the request is done with.
   replica.waits_for_ack = false;
@@ -184,29 +200,124 @@ size_t Replication::count_fsynced(uint64_t offset) const {
 // --- The stream
 // -----------------------------------------------------------------------------------
 
+int Replication::selected_database() const {
+  return relays_ ? following_->stream_database() : encoder_.database();
+}
+
+std::optional<server::StreamPlace> Replication::place() const {
+  if (backlog_ == nullptr || (relays_ && !following_->knows_place())) return std::nullopt;
+  return server::StreamPlace{.id = server_.replication_id(),
+                             .offset = server_.replication_offset(),
+                             .database = std::max(selected_database(), 0)};
+}
+
 void Replication::make_backlog() {
-  // Whatever was before, nobody can go on from it.
-  server_.change_replication_id();
   backlog_ = std::make_unique<Backlog>(static_cast<size_t>(server_.settings().repl_backlog_size),
                                        offset());
   encoder_.forget_database();
   pinged_ms_ = server_.now_ms();
+  alone_since_ms_ = server_.now_ms();
   if (counting_) counting_(true);
-  server_.propagation().add_reader(*this);
+  if (!relays_) server_.propagation().add_reader(*this);
+}
+
+void Replication::drop_backlog() {
+  if (backlog_ == nullptr) return;
+  hand_on();
+  if (!relays_) server_.propagation().remove_reader(*this);
+  if (counting_) counting_(false);
+  backlog_.reset();
+}
+
+void Replication::begin_history() {
+  // Whatever was before, nobody can go on from it.
+  server_.history().begin();
+  make_backlog();
   server_.log().notice("Replication backlog created, my new replication IDs are '" +
-                       server_.replication_id() + "' and '" +
-                       std::string(server_.replication_id().size(), '0') + "'");
+                       server_.history().id() + "' and '" + server_.history().second_id() + "'");
 }
 
 void Replication::free_backlog() {
-  hand_on();
-  server_.propagation().remove_reader(*this);
-  if (counting_) counting_(false);
-  backlog_.reset();
-  server_.change_replication_id();
+  drop_backlog();
+  server_.history().begin();
   server_.log().logf(LogLevel::kNotice,
                      "Replication backlog freed after %lld seconds without connected replicas.",
                      static_cast<long long>(server_.settings().repl_backlog_ttl));
+}
+
+// --- Following a master
+// ---------------------------------------------------------------------------
+
+void Replication::stop_own_stream() {
+  if (backlog_ == nullptr) make_backlog();
+  hand_on();
+  server_.propagation().remove_reader(*this);
+  relays_ = true;
+}
+
+void Replication::resume_own_stream() {
+  hand_on();
+  disconnect_replicas();
+  server_.history().branch(server_.replication_offset());
+  const server::ReplicationHistory& history = server_.history();
+  server_.log().notice("Setting secondary replication ID to " + history.second_id() +
+                       ", valid up to offset: " + std::to_string(history.second_end()) +
+                       ". New replication ID is " + history.id());
+  relays_ = false;
+  encoder_.forget_database();
+  alone_since_ms_ = server_.now_ms();
+  if (backlog_ != nullptr) server_.propagation().add_reader(*this);
+}
+
+void Replication::begin_at(std::string_view id, int64_t offset) {
+  disconnect_replicas();
+  drop_backlog();
+  if (id.empty()) {
+    server_.history().begin();
+  } else {
+    server_.history().adopt(id);
+  }
+  server_.set_replication_offset(offset);
+  make_backlog();
+}
+
+void Replication::rename(std::string_view id) {
+  hand_on();
+  server_.history().adopt_branch(id, server_.replication_offset());
+  disconnect_replicas();
+}
+
+void Replication::relay(std::string_view bytes) {
+  turn_.append(bytes);
+  server_.set_replication_offset(server_.replication_offset() + static_cast<int64_t>(bytes.size()));
+}
+
+void Replication::log_latest() const {
+  constexpr size_t kMostShown = 256;
+  if (backlog_ == nullptr) return;
+  std::string latest = backlog_->latest(kMostShown);
+  latest.append(turn_.substr(turn_.size() - std::min(turn_.size(), kMostShown)));
+  latest.erase(0, latest.size() - std::min(latest.size(), kMostShown));
+  server_.log().notice("Latest backlog is: '" + server::quote_argument(latest) + "'");
+}
+
+void Replication::disconnect_replicas() {
+  const std::vector<Replica*> replicas = replicas_;
+  for (Replica* replica : replicas) replica->client.close();
+}
+
+void Replication::resume_from(const server::StreamPlace& place) {
+  if (following_->active()) {
+    server_.history().adopt(place.id);
+    server_.set_replication_offset(place.offset);
+    if (backlog_ == nullptr) make_backlog();
+    following_->resume_at(place.database);
+    return;
+  }
+  // Replicas of the server as it was go on here.
+  server_.set_replication_offset(place.offset);
+  server_.history().remember(place.id, place.offset);
+  make_backlog();
 }
 
 void Replication::effects_happened(std::span<const server::Effect> unit) {
@@ -272,8 +383,9 @@ void Replication::end_turn() {
 // ----------------------------------------------------------------------------
 
 void Replication::tick() {
-  if (in_nested_turn()) return;
+  if (in_nested_turn()) return following_->keep_alive();
   full_sync_->begin_due();
+  following_->tick();
   server_.shutdown().look();
   if (server_.now_ms() - second_began_ms_ < kSecondMs) return;
   second_began_ms_ = server_.now_ms();
@@ -286,7 +398,7 @@ void Replication::every_second() {
   ping_replicas();
   count_good_replicas();
   const int64_t most_alone_ms = server_.settings().repl_backlog_ttl * kSecondMs;
-  if (replicas_.empty() && backlog_ != nullptr && most_alone_ms != 0 &&
+  if (replicas_.empty() && backlog_ != nullptr && !relays_ && most_alone_ms != 0 &&
       server_.now_ms() - alone_since_ms_ > most_alone_ms)
     free_backlog();
 }
@@ -304,7 +416,7 @@ void Replication::ping_replicas() {
   const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
   // Who waits for replicas to catch up gives them nothing more to catch up with.
   const bool ending = server_.shutdown().deadline_ms() != 0;
-  if (replicas.empty() || ending || server_.now_ms() - pinged_ms_ < period_ms) return;
+  if (replicas.empty() || ending || relays_ || server_.now_ms() - pinged_ms_ < period_ms) return;
   pinged_ms_ = server_.now_ms();
   server_.propagation().add(server::kAnyDatabase, {"ping"}, {}, server::kEffectForReplicas);
 }
@@ -367,7 +479,9 @@ server::ReplicationFigures Replication::figures() const {
       .full_syncs = full_syncs_,
       .partial_syncs = partial_syncs_,
       .refused_partial_syncs = refused_partial_syncs_,
+      .bytes_received = following_->bytes_received(),
       .bytes_sent = bytes_sent_to_former_,
+      .locally_expiring_keys = following_->locally_expiring_keys(),
       .migration_sockets = migration_->kept_connections(),
       .backlog_memory = backlog_ != nullptr ? backlog_->memory_usage() : 0,
   };

@@ -1,6 +1,10 @@
 // Serving replicas: the stream of effects as bytes with numbers, who follows it, and how far each
 // is.
 //
+// A server that follows a master itself (Following) has no stream of its own: the master's bytes
+// are handed on as they came, under the master's numbers and name. What happens here besides is
+// nobody else's business. This class assigns numbers and names, Following tells it which.
+//
 // The stream is written while there is a backlog, which comes with the first replica and goes
 // repl-backlog-ttl after the last one has left. Until the end of the turn what happens is
 // collected; then it goes to the backlog and to every replica in one piece, as a shared blob when
@@ -16,6 +20,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +36,7 @@
 namespace latchkey::replication {
 
 class FullSync;
+class Following;
 class Migration;
 class ReplicaWaits;
 
@@ -72,7 +78,7 @@ class Replication final : public server::EffectReader {
   uint64_t offset() const { return static_cast<uint64_t>(server_.replication_offset()); }
   const Backlog* backlog() const { return backlog_.get(); }
   // The database that whoever follows has selected by now, or -1.
-  int selected_database() const { return encoder_.database(); }
+  int selected_database() const;
   // The next effect is preceded by a SELECT, for whoever begins here.
   void select_anew() { encoder_.forget_database(); }
   // Gives to the backlog and the replicas what has happened in this turn so far.
@@ -85,10 +91,39 @@ class Replication final : public server::EffectReader {
   // `fn` is called when replicas have said how far they are.
   void on_acknowledged(std::function<void()> fn) { acknowledged_ = std::move(fn); }
 
+  // How far the append-only file is safe on disk, told by `fn`; -1 when there is none.
+  void on_synced_offset(std::function<int64_t()> fn) { synced_offset_ = std::move(fn); }
+  int64_t synced_offset() const { return synced_offset_ ? synced_offset_() : -1; }
+
   // WAIT.
   ReplicaWaits& waits() { return *waits_; }
 
   Migration& migration() { return *migration_; }
+
+  // --- For Following
+  // ------------------------------------------------------------------------------
+
+  // From here on the stream is a master's, which comes by relay() when there is a link. Where this
+  // one has come to is where the other may go on.
+  void stop_own_stream();
+  // Those who follow have the master's bytes up to here, and go on with what happens here, under
+  // another name: they have to ask anew.
+  void resume_own_stream();
+  // The dataset is the master's at this place, and replicas need it too. Without a name nobody can
+  // go on from there.
+  void begin_at(std::string_view id, int64_t offset);
+  // The master's history has taken another name. Replicas have to ask anew.
+  void rename(std::string_view id);
+  // Whole requests of the master's stream, as they came.
+  void relay(std::string_view bytes);
+  void disconnect_replicas();
+  // Shows in the log what the stream ends with.
+  void log_latest() const;
+  Following& following() { return *following_; }
+  const Following& following() const { return *following_; }
+
+  // A dataset loaded at start was saved at that place.
+  void resume_from(const server::StreamPlace& place);
 
   // --- For FullSync
   // -------------------------------------------------------------------------------
@@ -109,8 +144,12 @@ class Replication final : public server::EffectReader {
  private:
   void join(Replica& replica);
   void leave(Replica& replica);
+  // In which the next byte comes behind offset(), and from then on all are counted.
   void make_backlog();
+  void drop_backlog();
+  void begin_history();
   void free_backlog();
+  std::optional<server::StreamPlace> place() const;
   void end_turn();
   void tick();
   // While a script that takes long runs.
@@ -127,12 +166,15 @@ class Replication final : public server::EffectReader {
   server::EffectEncoder encoder_{server::kEffectForReplicas};
   std::function<void(bool)> counting_;
   std::function<void()> acknowledged_;
+  std::function<int64_t()> synced_offset_;
   std::string turn_;  // what has happened and is not handed on yet
   std::unique_ptr<Backlog> backlog_;
   std::vector<Replica*> replicas_;
   std::unique_ptr<FullSync> full_sync_;
   std::unique_ptr<ReplicaWaits> waits_;
   std::unique_ptr<Migration> migration_;
+  std::unique_ptr<Following> following_;
+  bool relays_ = false;
   bool ask_ = false;
   bool acks_came_ = false;
   bool held_is_due_ = false;  // for a replica that has acknowledged the end of its dataset

@@ -1,13 +1,16 @@
 // What a server is in replication, and whether its replicas have what was written: ROLE, REPLICAOF,
-// FAILOVER, WAIT. It is a master; it cannot follow another server.
+// FAILOVER, WAIT.
 #include <algorithm>
 #include <string>
 
 #include "base/number.h"
+#include "base/text.h"
+#include "replication/following.h"
 #include "replication/replication.h"
 #include "replication/rows.h"
 #include "replication/waits.h"
 #include "server/client.h"
+#include "server/client_info.h"
 #include "server/command_context.h"
 #include "server/server.h"
 
@@ -19,8 +22,18 @@ namespace {
 
 constexpr int64_t kLastPort = 65535;
 
+void role_of_replica(CommandContext& ctx, const Following& following) {
+  ctx.reply.array(5);
+  ctx.reply.bulk("slave");
+  ctx.reply.bulk(following.host());
+  ctx.reply.integer(following.port());
+  ctx.reply.bulk(name_of(following.state()));
+  ctx.reply.integer(following.connected() ? ctx.server.replication_offset() : -1);
+}
+
 void role(CommandContext& ctx) {
   const Replication& replication = ctx.server.replication();
+  if (replication.following().active()) return role_of_replica(ctx, replication.following());
   const std::vector<Replica*>& replicas = replication.replicas();
   const auto is_online = [](const Replica* replica) {
     return replica->state == ReplicaState::kOnline;
@@ -38,12 +51,36 @@ void role(CommandContext& ctx) {
   }
 }
 
+void lead(CommandContext& ctx, Following& following) {
+  if (following.active()) {
+    following.lead();
+    ctx.server.log().notice("MASTER MODE enabled (user request from '" + describe(ctx.client) +
+                            "')");
+  }
+  ctx.reply.ok();
+}
+
 void replicaof(CommandContext& ctx) {
-  if (is_word(ctx.args[1], "NO") && is_word(ctx.args[2], "ONE")) return ctx.reply.ok();
+  Following& following = ctx.server.replication().following();
+  if (is_word(ctx.args[1], "NO") && is_word(ctx.args[2], "ONE")) return lead(ctx, following);
+  if (ctx.client.has(kClientReplica)) {
+    return ctx.reply.error("ERR Command is not valid when client is a replica.");
+  }
   int64_t port = 0;
   if (!base::parse_int64(ctx.args[2], &port) || port < 0 || port > kLastPort)
     return ctx.reply.error("ERR Invalid master port");
-  ctx.reply.error("ERR This server cannot be a replica of another; it can only serve replicas");
+  const std::string host(ctx.args[1]);
+  if (following.active() && base::equal_ignoring_case(following.host(), host) &&
+      following.port() == port) {
+    ctx.server.log().notice(
+        "REPLICAOF would result into synchronization with the master we are already connected "
+        "with. No operation performed.");
+    return ctx.reply.status("OK Already connected to specified master");
+  }
+  following.follow(host, static_cast<int>(port));
+  ctx.server.log().notice("REPLICAOF " + host + ":" + std::to_string(port) +
+                          " enabled (user request from '" + describe(ctx.client) + "')");
+  ctx.reply.ok();
 }
 
 bool read_failover_options(CommandContext& ctx, bool* abort) {
@@ -71,13 +108,21 @@ bool read_failover_options(CommandContext& ctx, bool* abort) {
 void failover(CommandContext& ctx) {
   bool abort = false;
   if (!read_failover_options(ctx, &abort)) return;
+  if (ctx.server.is_replica())
+    return ctx.reply.error("ERR FAILOVER is not valid when server is a replica.");
   if (abort) return ctx.reply.error("ERR No failover in progress.");
   if (ctx.server.replication().replicas().empty())
     return ctx.reply.error("ERR FAILOVER requires connected replicas.");
-  ctx.reply.error("ERR This server cannot become a replica, so that it cannot hand over to one.");
+  ctx.reply.error("ERR This server cannot hand over to a replica by itself yet");
 }
 
 void wait(CommandContext& ctx) {
+  if (ctx.server.is_replica()) {
+    return ctx.reply.error(
+        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if "
+        "a replica is configured to be writable (which is not the default) writes to replicas are "
+        "just local and are not propagated.");
+  }
   int64_t wanted = 0;
   int64_t deadline_ms = 0;
   if (!ctx.read_int64(ctx.args[1], &wanted) || !ctx.read_timeout_ms(ctx.args[2], &deadline_ms))

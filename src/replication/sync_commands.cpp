@@ -2,6 +2,8 @@
 #include <string>
 
 #include "base/number.h"
+#include "replication/following.h"
+#include "replication/master_session.h"
 #include "replication/replication.h"
 #include "replication/rows.h"
 #include "server/client.h"
@@ -20,6 +22,11 @@ constexpr size_t kMostIpBytes = 46;
 // done for it.
 bool may_synchronize(CommandContext& ctx, const Replica& replica) {
   if (ctx.client.has(kClientReplica)) return false;
+  const Following& following = ctx.server.replication().following();
+  if (following.active() && !following.connected()) {
+    ctx.reply.error("NOMASTERLINK Can't SYNC while not connected with my master");
+    return false;
+  }
   if (ctx.client.pending_output() != 0) {
     ctx.reply.error("ERR SYNC and PSYNC are invalid with pending output");
     return false;
@@ -47,7 +54,7 @@ void psync(CommandContext& ctx) {
   if (!may_synchronize(ctx, replica)) return;
   if (ctx.args.size() > 3) {
     if (!is_word(ctx.args[3], "FAILOVER")) return ctx.syntax_error();
-    return ctx.reply.error("ERR This server cannot become a replica, so that nobody takes over.");
+    return ctx.reply.error("ERR This server cannot take over from its master by itself yet");
   }
   ctx.server.log().notice("Replica " + replica.name() + " asks for synchronization");
   int64_t offset = 0;
@@ -129,6 +136,8 @@ void replconf(CommandContext& ctx) {
     } else if (is_word(name, "ACK")) {
       return acknowledge(ctx, replica);
     } else if (is_word(name, "GETACK")) {
+      MasterSession* session = ctx.server.replication().following().session();
+      if (session != nullptr && &session->client() == &ctx.client) session->acknowledge_soon();
       return;
     } else {
       return ctx.reply.error("ERR Unrecognized REPLCONF option: " + std::string(name));

@@ -141,16 +141,25 @@ ScriptFigures Engine::figures() const {
 // --- Running them -------------------------------------------------------------------------------
 
 bool Engine::may_run(CommandContext& ctx, const Script& script, bool read_only) const {
+  const bool from_master = ctx.client.has(kClientMaster);
+  if ((server_.state() & kStateStale) != 0 && !from_master && (script.flags & kAllowStale) == 0) {
+    ctx.reply.error(kStaleReplica);
+    return false;
+  }
   if ((script.flags & kDeclared) == 0 || (script.flags & kNoWrites) != 0) return true;
   if (read_only) {
     ctx.reply.error("ERR Can not execute a script with write flag using *_ro command.");
     return false;
   }
-  if ((server_.state() & server::kStateDiskError) != 0) {
+  if ((server_.state() & kStateReadOnly) != 0 && !from_master) {
+    ctx.reply.error(kReadOnlyReplica);
+    return false;
+  }
+  if ((server_.state() & server::kStateDiskError) != 0 && !from_master) {
     ctx.reply.error(server_.disk_error());
     return false;
   }
-  if ((server_.state() & server::kStateFewReplicas) != 0) {
+  if ((server_.state() & server::kStateFewReplicas) != 0 && !from_master) {
     ctx.reply.error(server::kFewReplicas);
     return false;
   }
@@ -239,10 +248,12 @@ std::string_view Engine::refusal(const Command& command) const {
   if (command.has(kWrite | kMayReplicate) && run_.read_only) {
     return "ERR Write commands are not allowed from read-only scripts.";
   }
-  if (command.has(kWrite) && (server_.state() & server::kStateDiskError) != 0)
-    return server_.disk_error();
-  if (command.has(kWrite) && (server_.state() & server::kStateFewReplicas) != 0)
-    return server::kFewReplicas;
+  const uint32_t state = run_.caller->has(kClientMaster) ? 0 : server_.state();
+  if (command.has(kWrite) && (state & kStateReadOnly) != 0) return kReadOnlyReplica;
+  if (command.has(kWrite) && (state & kStateDiskError) != 0) return server_.disk_error();
+  if (command.has(kWrite) && (state & kStateFewReplicas) != 0) return kFewReplicas;
+  if (!command.has(kStale) && (state & kStateStale) != 0)
+    return "ERR Can not execute the command on a stale replica";
   // A script that has begun to write goes on, so that it does not end half done.
   if (run_.out_of_memory && command.has(kDenyOom) && !run_.allow_oom && !run_.has_written)
     return kOutOfMemory;

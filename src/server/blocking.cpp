@@ -177,9 +177,10 @@ void Blocking::hold(Waiter& waiter) {
   leave_queues(waiter);
   Client& client = waiter.client;
   client.unblock(BlockEnd::kUnblocked, true);
-  client.wait({.deadline_ms = 0, .may_unblock = false, .ended = [this, &client](BlockEnd) {
-                 take(client);
-               }});
+  client.wait({.deadline_ms = 0,
+               .may_unblock = false,
+               .outlives_role = true,
+               .ended = [this, &client](BlockEnd) { take(client); }});
   held_.push_back(client.id);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "server/dispatcher.h"
+#include "server/master_link.h"
 #include "server/monitors.h"
 #include "server/pubsub.h"
 #include "server/replica_link.h"
@@ -53,6 +54,7 @@ void Client::close() {
   server.monitors().remove(*this);
   transaction.reset();
   if (replica != nullptr) replica->closing();
+  if (master != nullptr) master->closing();
   if (connection_ != nullptr) connection_->close();
   server.clients().remove(*this);
 }
@@ -70,8 +72,11 @@ void Client::unblock(BlockEnd end, bool served) {
   server.clients().stopped_waiting(*this);
   const auto ended = std::exchange(block, nullptr);
   const size_t mark = out().mark();
-  if (end == BlockEnd::kUnblockedWithError) {
-    reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+  if (end == BlockEnd::kUnblockedWithError || end == BlockEnd::kRoleChanged) {
+    reply.error(end == BlockEnd::kRoleChanged
+                    ? "UNBLOCKED force unblock from blocking operation, instance state changed "
+                      "(master -> replica?)"
+                    : "UNBLOCKED client unblocked via CLIENT UNBLOCK");
     server.dispatcher().count_error(*this, reply.last_error_mark());
     ++last_command->stats.failed_calls;
   }

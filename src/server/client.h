@@ -21,6 +21,7 @@
 namespace latchkey::server {
 
 struct Command;
+class MasterLink;
 class ReplicaLink;
 class Server;
 struct Subscriptions;
@@ -48,24 +49,28 @@ enum ClientFlag : uint32_t {
   kClientErrorCounted = 1u << 18,    // the error it is being sent was counted where it arose
   kClientOverLimit = 1u << 19,       // was to be sent more than it may have; closed soon
   kClientReplica = 1u << 20,  // follows the stream of effects, or will when it has the dataset
+  kClientMaster = 1u << 21,   // the master whose stream this server follows
 };
 
 // Any of these keeps the dispatcher off its fast path.
-inline constexpr uint32_t kGatedClientFlags =
-    kClientInMulti | kClientNeedsAuth | kClientReplyOff | kClientReplySkip | kClientReplySkipNext |
-    kClientNoTouch | kClientScript | kClientSubscribed | kClientMonitor | kClientReplica;
+inline constexpr uint32_t kGatedClientFlags = kClientInMulti | kClientNeedsAuth | kClientReplyOff |
+                                              kClientReplySkip | kClientReplySkipNext |
+                                              kClientNoTouch | kClientScript | kClientSubscribed |
+                                              kClientMonitor | kClientReplica | kClientMaster;
 
 // Why a client waits. `done` is called once: with the reason it ended. A client that closes while
 // blocked ends with kClosed.
-enum class BlockEnd : uint8_t { kTimeout, kUnblocked, kUnblockedWithError, kClosed };
+enum class BlockEnd : uint8_t { kTimeout, kUnblocked, kUnblockedWithError, kRoleChanged, kClosed };
 struct Block {
   // Unix time in milliseconds, 0: for ever.
   int64_t deadline_ms = 0;
   // False: CLIENT UNBLOCK does not reach it (paused clients).
   bool may_unblock = true;
+  // Whether it goes on when the server becomes a replica.
+  bool outlives_role = false;
   // Called when the wait ends without the client having been served: sends the reply of one whose
-  // time is over (kTimeout, kUnblocked). The error of kUnblockedWithError has been sent already,
-  // and with kClosed there is nobody to reply to.
+  // time is over (kTimeout, kUnblocked). The error of kUnblockedWithError and kRoleChanged has been
+  // sent already, and with kClosed there is nobody to reply to.
   std::function<void(BlockEnd)> ended;
 };
 
@@ -95,6 +100,8 @@ class Client final : public net::ConnectionHandler {
   std::unique_ptr<Subscriptions> subscriptions;
   // What it has said of itself as a replica; null when that is nothing.
   std::unique_ptr<ReplicaLink> replica;
+  // Of the client that stands for the master; null for others.
+  std::unique_ptr<MasterLink> master;
   // How far the stream of effects had come when the client last wrote (WAIT).
   uint64_t written_offset = 0;
 

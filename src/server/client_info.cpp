@@ -34,6 +34,7 @@ class Fields {
 std::string flag_letters(const Client& client) {
   std::string letters;
   if (client.has(kClientReplica)) letters += 'S';
+  if (client.has(kClientMaster)) letters += 'M';
   if (client.has(kClientMonitor)) letters += 'O';
   if (client.has(kClientSubscribed)) letters += 'P';
   if (client.has(kClientInMulti)) letters += 'x';
@@ -74,6 +75,7 @@ OutputFigures output_figures(Client& client) {
 }  // namespace
 
 ClientType client_type(const Client& client) {
+  if (client.has(kClientMaster)) return ClientType::kMaster;
   if (client.has(kClientReplica)) return ClientType::kReplica;
   return client.has(kClientSubscribed) ? ClientType::kPubsub : ClientType::kNormal;
 }

@@ -79,6 +79,15 @@ void ClientRegistry::end_waits() {
   }
 }
 
+void ClientRegistry::end_waits_for_role() {
+  for_each([](Client& client) {
+    if (!client.has(kClientBlocked) || client.block->outlives_role) return;
+    client.unblock(BlockEnd::kRoleChanged);
+    client.close_after_reply();
+    client.flush_soon();
+  });
+}
+
 void ClientRegistry::look_after_some() {
   const size_t count =
       std::min(clients_.size(),
@@ -104,8 +113,8 @@ void ClientRegistry::look_after(Client& client) {
   }
   const int64_t idle_ms = server_.now_ms() - client.last_interaction_ms;
   const int64_t limit_ms = int64_t{server_.settings().timeout} * 1000;
-  const bool exempt =
-      client.has(kClientBlocked | kClientSubscribed | kClientMonitor | kClientReplica);
+  const bool exempt = client.has(kClientBlocked | kClientSubscribed | kClientMonitor |
+                                 kClientReplica | kClientMaster);
   if (limit_ms != 0 && !exempt && idle_ms > limit_ms) {
     server_.log().verbose("Closing idle client");
     client.close();

@@ -51,6 +51,9 @@ class ClientRegistry {
   void started_waiting(Client& client);
   void stopped_waiting(Client& client);
   size_t blocked() const { return blocked_; }
+  // Ends the waits of those who wait for what comes no more when the server's role changes, and
+  // lets these clients go.
+  void end_waits_for_role();
   // Ends the waits whose time has come. They end within a millisecond of it: the server is asked to
   // call at the next deadline.
   void end_waits();

@@ -6,6 +6,7 @@
 #include "server/blocking.h"
 #include "server/client.h"
 #include "server/client_info.h"
+#include "server/master_link.h"
 #include "server/monitors.h"
 #include "server/pause.h"
 #include "server/redaction.h"
@@ -36,6 +37,13 @@ bool may_run_while_busy(const Command& command, Arguments args) {
 uint32_t effective_flags(const Client& client, const Command& command) {
   if (client.transaction == nullptr || command.full_name != "exec") return command.flags;
   return command.flags | client.transaction->command_flags;
+}
+
+// Whether the command, or one that EXEC would run, is without the flag.
+bool lacks(const Client& client, const Command& command, uint32_t flag) {
+  if (!command.has(flag)) return true;
+  return client.transaction != nullptr && command.full_name == "exec" &&
+         (client.transaction->missing_flags & flag) != 0;
 }
 
 // A word as it is shown to a client: as the reference's, it ends at a NUL.
@@ -70,7 +78,9 @@ void Dispatcher::begin_batch() {
 }
 
 Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command* command) {
-  if (client.has(kClientReplySkip | kClientReplySkipNext | kClientReplica)) [[unlikely]] {
+  if (client.has(kClientReplySkip | kClientReplySkipNext | kClientReplica | kClientMaster))
+      [[unlikely]] {
+    if (client.has(kClientMaster)) return execute_for_master(client, args, command);
     if (client.has(kClientReplica)) return execute_for_replica(client, args, command);
     client.set(kClientReplySkip, client.has(kClientReplySkipNext));
     client.set(kClientReplySkipNext, false);
@@ -93,6 +103,26 @@ Dispatcher::Outcome Dispatcher::execute_for_replica(Client& client, Arguments ar
   }
   client.close();
   return outcome;
+}
+
+Dispatcher::Outcome Dispatcher::execute_for_master(Client& client, Arguments args,
+                                                   Command* command) {
+  const size_t mark = client.out().mark();
+  client.last_command = nullptr;
+  server_.set_state(kStateFollowing, true);
+  const Outcome outcome = execute_anyhow(client, args, command);
+  server_.set_state(kStateFollowing, false);
+  client.out().truncate(mark);
+  return outcome;
+}
+
+void Dispatcher::go_on_without_disk() {
+  if (!server_.settings().replica_ignore_disk_write_errors)
+    server_.panic("Replica was unable to write command to disk.", __FILE__, __LINE__);
+  constexpr int64_t kIntervalMs = 10'000;
+  if (server_.now_ms() - disk_warned_ms_ <= kIntervalMs) return;
+  disk_warned_ms_ = server_.now_ms();
+  server_.log().warning("Replica is applying a command even though it is unable to write to disk.");
 }
 
 Dispatcher::Outcome Dispatcher::execute_anyhow(Client& client, Arguments args, Command* command) {
@@ -236,6 +266,8 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   const ConfigValues& settings = server_.settings();
   const uint32_t state = server_.state();
   const bool from_script = client.has(kClientScript);
+  const bool from_master = client.has(kClientMaster);
+  const bool unquestioned = from_script || from_master;
   *call_it = false;
   const auto refuse = [&](std::string_view error) {
     reject(client, &command, error);
@@ -265,21 +297,23 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
     return refuse("ERR Replica can't interact with the keyspace");
   if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command))
     return Outcome::kDone;
-  if ((state & kStateDiskError) != 0 && !from_script &&
-      ((effective_flags(client, command) & kWrite) != 0 || command.full_name == "ping")) {
-    return refuse(server_.disk_error());
+  const bool writes = (effective_flags(client, command) & kWrite) != 0;
+  if ((state & kStateDiskError) != 0 && !from_script && (writes || command.full_name == "ping")) {
+    if (!from_master) return refuse(server_.disk_error());
+    if (writes) go_on_without_disk();
   }
-  if ((state & kStateFewReplicas) != 0 && !from_script &&
-      (effective_flags(client, command) & kWrite) != 0) {
-    return refuse(kFewReplicas);
-  }
+  if ((state & kStateFewReplicas) != 0 && !unquestioned && writes) return refuse(kFewReplicas);
+  if ((state & kStateReadOnly) != 0 && !unquestioned && writes) return refuse(kReadOnlyReplica);
   if (client.has(kClientSubscribed) && !client.reply.is_resp3() &&
       !may_run_while_subscribed(command)) {
     return refuse("ERR Can't execute '" + command.full_name +
                   "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in "
                   "this context");
   }
-  if ((state & kStateLoading) != 0 && !command.has(kLoading)) {
+  if ((state & kStateStale) != 0 && !unquestioned && lacks(client, command, kStale))
+    return refuse(kStaleReplica);
+  const bool needs_dataset = (state & kStateLoading) != 0 && !command.has(kLoading);
+  if (needs_dataset || ((state & kStateLoadingBeside) != 0 && command.has(kNoAsyncLoading))) {
     return refuse("LOADING Redis is loading the dataset in memory");
   }
   if ((state & kStateBusy) != 0 && !from_script && !may_run_while_busy(command, args)) {
@@ -294,6 +328,7 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
     Transaction& transaction = *client.transaction;
     StoredRequest& request = transaction.requests.emplace_back(command, args);
     transaction.command_flags |= command.flags;
+    transaction.missing_flags |= ~command.flags;
     transaction.memory_usage += request.memory_usage();
     if (!client.has(kClientReplyOff | kClientReplySkip)) client.reply.status("QUEUED");
     return Outcome::kDone;
@@ -354,7 +389,9 @@ std::string Dispatcher::unknown_command_error(Arguments args) const {
 
 void Dispatcher::count_error(Client& client, size_t mark) {
   const std::string_view text = client.out().since(mark);
-  server_.stats().count_error(text.substr(std::min<size_t>(1, text.size())));
+  const std::string_view error = text.substr(std::min<size_t>(1, text.size()));
+  server_.stats().count_error(error);
+  if (client.master != nullptr) client.master->failed(error.substr(0, error.find('\r')));
 }
 
 }  // namespace latchkey::server

@@ -16,6 +16,11 @@ namespace latchkey::server {
 
 // Refuses writes while there are fewer replicas than min-replicas-to-write.
 inline constexpr std::string_view kFewReplicas = "NOREPLICAS Not enough good replicas to write.";
+// What a replica refuses: writes, and everything that needs data when there is no link.
+inline constexpr std::string_view kReadOnlyReplica =
+    "READONLY You can't write against a read only replica.";
+inline constexpr std::string_view kStaleReplica =
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
 
 class Dispatcher {
  public:
@@ -75,6 +80,10 @@ class Dispatcher {
   Outcome execute_anyhow(Client& client, Arguments args, Command* command);
   // A replica is sent the stream and no replies: a request that has one ends the connection.
   Outcome execute_for_replica(Client& client, Arguments args, Command* command);
+  // A request of the master's stream: nobody reads a reply.
+  Outcome execute_for_master(Client& client, Arguments args, Command* command);
+  // When what the master has written would not reach the disk here.
+  void go_on_without_disk();
   // The slow way round, for clients and servers in any unusual state. kDone with *call_it false
   // when the request has been dealt with.
   Outcome gate(Client& client, Command& command, Arguments args, bool* call_it);
@@ -86,6 +95,7 @@ class Dispatcher {
   uint64_t last_ticks_ = 0;
   uint64_t noted_ticks_ = UINT64_MAX;  // from how long on a call is noted
   int depth_ = 0;
+  int64_t disk_warned_ms_ = 0;
   Client* serving_ = nullptr;  // whose request all calls are part of
   resp::OutputBuffer pushes_;  // to that client, for behind its reply
 };

@@ -15,7 +15,7 @@ FlushWaits::~FlushWaits() {
 void FlushWaits::wait(Client& client) {
   const uint64_t turn = ++last_turn_;
   waiting_.push_back({turn, client.id});
-  client.wait({.deadline_ms = 0, .may_unblock = false, .ended = nullptr});
+  client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
   // Jobs are done in order: when it is this one's turn, all before it are done.
   server_.environment().reclaimer.free_later(0, [this, turn] {
     freed_turn_.store(turn, std::memory_order_release);
@@ -24,7 +24,14 @@ void FlushWaits::wait(Client& client) {
 }
 
 void FlushWaits::answer() {
-  const uint64_t freed = freed_turn_.load(std::memory_order_acquire);
+  answer_up_to(freed_turn_.load(std::memory_order_acquire));
+}
+
+void FlushWaits::answer_all() {
+  answer_up_to(last_turn_);
+}
+
+void FlushWaits::answer_up_to(uint64_t freed) {
   for (; !waiting_.empty() && waiting_.front().turn <= freed; waiting_.pop_front()) {
     Client* client = server_.clients().find(waiting_.front().client_id);
     if (client == nullptr) continue;

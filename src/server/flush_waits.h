@@ -25,6 +25,8 @@ class FlushWaits {
   // Suspends the client, and replies OK to it when all that has been handed to the background
   // thread so far is freed. To be called last by a handler that has replied nothing.
   void wait(Client& client);
+  // Replies to all who wait, whether or not it is freed.
+  void answer_all();
 
  private:
   struct Waiting {
@@ -32,6 +34,7 @@ class FlushWaits {
     uint64_t client_id;
   };
   void answer();
+  void answer_up_to(uint64_t freed);
 
   Server& server_;
   net::Waker waker_;

@@ -210,7 +210,8 @@ void persistence_section(InfoText& text, Server& server) {
   const PersistenceFigures figures = server.persistence_figures();
   const bool loading = (server.state() & kStateLoading) != 0;
   text.field("loading", loading ? 1 : 0);
-  text.field("async_loading", 0);
+  const bool loading_beside = (server.state() & kStateLoadingBeside) != 0;
+  text.field("async_loading", loading_beside ? 1 : 0);
   text.field("current_cow_peak", figures.most_copied_bytes);
   text.field("current_cow_size", figures.copied_bytes);
   text.field("current_cow_size_age", figures.copied_bytes_age_s);
@@ -241,7 +242,7 @@ void persistence_section(InfoText& text, Server& server) {
   text.field("module_fork_in_progress", 0);
   text.field("module_fork_last_cow_size", 0);
   if (aof.enabled) append_only_figures(text, aof);
-  if (loading) loading_figures(text, figures);
+  if (loading || loading_beside) loading_figures(text, figures);
 }
 
 net::Loop::Counters loop_counters(Server& server) {
@@ -265,8 +266,8 @@ void stats_section(InfoText& text, Server& server) {
   text.field("instantaneous_ops_per_sec", stats.commands_rate.rate());
   text.field("total_net_input_bytes", counters.bytes_read);
   text.field("total_net_output_bytes", counters.bytes_written);
-  text.field("total_net_repl_input_bytes", 0);
   const ReplicationFigures replication = server.replication_figures();
+  text.field("total_net_repl_input_bytes", replication.bytes_received);
   text.field("total_net_repl_output_bytes", replication.bytes_sent);
   text.field("instantaneous_input_kbps", static_cast<double>(stats.input_rate.rate()) / 1024, 2);
   text.field("instantaneous_output_kbps", static_cast<double>(stats.output_rate.rate()) / 1024, 2);
@@ -295,7 +296,7 @@ void stats_section(InfoText& text, Server& server) {
   text.field("latest_fork_usec", persistence.latest_fork_us);
   text.field("total_forks", persistence.forks);
   text.field("migrate_cached_sockets", replication.migration_sockets);
-  text.field("slave_expires_tracked_keys", 0);
+  text.field("slave_expires_tracked_keys", replication.locally_expiring_keys);
   text.field("active_defrag_hits", 0);
   text.field("active_defrag_misses", 0);
   text.field("active_defrag_key_hits", 0);

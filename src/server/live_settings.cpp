@@ -12,6 +12,10 @@ namespace latchkey::server {
 
 namespace {
 
+OomScore::Role oom_role(const Server& server) {
+  return server.is_replica() ? OomScore::Role::kReplica : OomScore::Role::kMaster;
+}
+
 // Settings of what this server does not have. They can be switched off, which they are, but not on.
 void refuse_what_is_missing(Server& server) {
   Config& config = server.config();
@@ -47,10 +51,12 @@ void register_process_settings(Server& server, const ProcessParts& parts) {
     return true;
   });
   config.on_change({"oom-score-adj", "oom-score-adj-values"}, [&server, parts](std::string* error) {
-    if (parts.oom_score->apply(server.settings(), OomScore::Role::kMaster, server.log()))
-      return true;
+    if (parts.oom_score->apply(server.settings(), oom_role(server), server.log())) return true;
     *error = "Failed to set current oom_score_adj. Check server logs.";
     return false;
+  });
+  server.on_role_changed([&server, parts] {
+    parts.oom_score->apply(server.settings(), oom_role(server), server.log());
   });
   config.on_change({"proc-title-template"}, [&config, parts](std::string* error) {
     if (show_title(*parts.title, parts.program, config)) return true;

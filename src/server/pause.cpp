@@ -15,7 +15,6 @@ void PauseControl::pause(Kind kind, int64_t until_ms) {
   kind_ = std::max(kind_, kind);
   until_ms_ = std::max(until_ms_, until_ms);
   server_.set_state(kStatePaused, true);
-  server_.environment().expired = store::Environment::Expired::kHide;
   server_.wake_at(until_ms_);
 }
 
@@ -24,7 +23,6 @@ void PauseControl::unpause() {
   kind_ = Kind::kNone;
   until_ms_ = 0;
   server_.set_state(kStatePaused, false);
-  server_.environment().expired = store::Environment::Expired::kRemove;
   for (const uint64_t id : std::exchange(waiting_, {})) {
     Client* client = server_.clients().find(id);
     if (client != nullptr && client->has(kClientPostponed))
@@ -51,7 +49,7 @@ bool PauseControl::holds(const Client& client, const Command& command) const {
 void PauseControl::postpone(Client& client) {
   waiting_.push_back(client.id);
   client.set(kClientPostponed);
-  client.wait({.deadline_ms = 0, .may_unblock = false, .ended = nullptr});
+  client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
 }
 
 }  // namespace latchkey::server

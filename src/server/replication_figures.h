@@ -13,8 +13,10 @@ struct ReplicationFigures {
   uint64_t full_syncs = 0;
   uint64_t partial_syncs = 0;
   uint64_t refused_partial_syncs = 0;
-  uint64_t bytes_sent = 0;       // to replicas, those that have gone included
-  size_t migration_sockets = 0;  // kept by MIGRATE
+  uint64_t bytes_received = 0;       // from masters
+  uint64_t bytes_sent = 0;           // to replicas, those that have gone included
+  size_t locally_expiring_keys = 0;  // of a writable replica
+  size_t migration_sockets = 0;      // kept by MIGRATE
   size_t backlog_memory = 0;
   size_t buffers_memory = 0;  // the backlog, and what else waits to be sent to replicas
   size_t clients_memory =

@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "server/client_info.h"
 #include "server/dispatcher.h"
+#include "server/master_link.h"
 #include "server/output_limits.h"
 #include "server/server.h"
 
 namespace latchkey::server {
 
 namespace {
+
+// Of one argument in the master's stream.
+constexpr size_t kMostOfMaster = size_t{1} << 40;
 
 char printable(char byte) {
   return byte >= ' ' && byte <= '~' ? byte : '.';
@@ -40,7 +45,8 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
     check_limits(client, bytes.size());
     return 0;
   }
-  if (bytes.size() > static_cast<size_t>(server_.settings().client_query_buffer_limit)) {
+  if (bytes.size() > static_cast<size_t>(server_.settings().client_query_buffer_limit) &&
+      !client.has(kClientMaster)) {
     check_limits(client, bytes.size());
     return bytes.size();
   }
@@ -58,6 +64,12 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
   return client.has(kClientCloseAfterReply) ? bytes.size() : consumed;
 }
 
+void RequestPump::advance(Client& client, std::span<char> bytes, size_t* consumed, size_t end) {
+  const size_t begin = std::exchange(*consumed, end);
+  if (client.master != nullptr) [[unlikely]]
+    client.master->applied({bytes.data() + begin, end - begin});
+}
+
 size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
   using Status = resp::RequestParser::Status;
   server_.dispatcher().begin_batch();
@@ -68,7 +80,9 @@ size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
     frame.arguments.clear();
     frame.requests.clear();
     const resp::RequestParser::Limits limits{
-        .max_bulk_size = static_cast<size_t>(server_.settings().proto_max_bulk_len),
+        .max_bulk_size = client.has(kClientMaster)
+                             ? kMostOfMaster
+                             : static_cast<size_t>(server_.settings().proto_max_bulk_len),
         .authenticated = !client.has(kClientNeedsAuth),
     };
     const size_t most = limits.authenticated ? kBatchSize : 1;
@@ -78,12 +92,17 @@ size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
       size_t used = 0;
       status = client.parser.parse(bytes.subspan(position), limits, frame.arguments, &used);
       if (status != Status::kRequest) break;
+      if (client.has(kClientMaster) && bytes[position] != '*' && frame.arguments.size() > first)
+          [[unlikely]] {
+        status = Status::kError;
+        break;
+      }
       position += used;
       const size_t count = frame.arguments.size() - first;
       if (count > 0) {
         frame.requests.push_back({first, count, position, nullptr, nullptr, 0, nullptr, 0});
       } else if (frame.requests.empty()) {
-        consumed = position;
+        advance(client, bytes, &consumed, position);
       } else {
         frame.requests.back().end = position;
       }
@@ -95,7 +114,7 @@ size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
       if (server_.dispatcher().execute(client, args, request.command) ==
           Dispatcher::Outcome::kPostponed)
         break;
-      consumed = request.end;
+      advance(client, bytes, &consumed, request.end);
       if (client.out().size() > kMostUnsent) [[unlikely]] {
         send(client);
       }
@@ -117,7 +136,14 @@ void RequestPump::send(Client& client) {
 }
 
 void RequestPump::refuse(Client& client, std::span<const char> bytes) {
-  const std::string reason(client.parser.error());
+  std::string reason(client.parser.error());
+  if (client.master != nullptr) {
+    if (reason.empty()) reason = "Protocol error (Master using the inline protocol. Desync?)";
+    client.master->desynchronized(reason);
+    server_.log().warning(reason + " from client: " + describe(client) +
+                          ". Query buffer during protocol error: " + excerpt(bytes));
+    return client.close();
+  }
   if (server_.log().enabled(base::LogLevel::kVerbose)) {
     std::string line = reason;
     std::transform(line.begin(), line.end(), line.begin(), printable);
@@ -193,6 +219,7 @@ void RequestPump::prefetch_elements(Frame& frame) {
 }
 
 void RequestPump::check_limits(Client& client, size_t kept_bytes) {
+  if (client.has(kClientMaster)) return;
   if (kept_bytes > static_cast<size_t>(server_.settings().client_query_buffer_limit)) {
     server_.log().warning("Closing client that reached max query buffer length: " +
                           describe(client));

@@ -51,6 +51,8 @@ class RequestPump {
   void prefetch_elements(Frame& frame);
   // Sends in the middle of a pipeline, and closes the client if it does not read what it asks for.
   void send(Client& client);
+  // That the client's bytes have been dealt with from `*consumed` to `end`.
+  static void advance(Client& client, std::span<char> bytes, size_t* consumed, size_t end);
   // Answers bytes that are no request, and lets the client go.
   void refuse(Client& client, std::span<const char> bytes);
   // True, and the client is gone, when what should be a command is the start of an HTTP request: a

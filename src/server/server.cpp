@@ -24,7 +24,7 @@ namespace latchkey::server {
 
 namespace {
 
-constexpr size_t kIdDigits = 40;
+constexpr size_t kIdDigits = 40;  // of the run id
 // Rates are sampled about ten times a second; timers may come a little early.
 constexpr int64_t kSampleIntervalUs = 95'000;
 // More of them are freed in the background.
@@ -138,7 +138,6 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       start_wall_us_(clock.wall_us()),
       start_monotonic_us_(clock.monotonic_us()),
       run_id_(base::random_hex(kIdDigits)),
-      replication_id_(base::random_hex(kIdDigits)),
       info_(std::make_unique<InfoSections>()),
       shutdown_(std::make_unique<Shutdown>(*this)) {
   environment_.random = base::Random(seed_from_system());
@@ -165,16 +164,17 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
                       }
                       return true;
                     });
-  config_.on_change({"hash-max-listpack-entries", "hash-max-listpack-value",
-                     "set-max-intset-entries", "set-max-listpack-entries", "set-max-listpack-value",
-                     "zset-max-listpack-entries", "zset-max-listpack-value",
-                     "list-max-listpack-size", "list-compress-depth", "stream-node-max-bytes",
-                     "stream-node-max-entries", "min-replicas-to-write", "min-replicas-max-lag",
-                     "slowlog-log-slower-than", "slowlog-max-len", "latency-monitor-threshold"},
-                    [this](std::string*) {
-                      apply_settings();
-                      return true;
-                    });
+  config_.on_change(
+      {"hash-max-listpack-entries", "hash-max-listpack-value", "set-max-intset-entries",
+       "set-max-listpack-entries", "set-max-listpack-value", "zset-max-listpack-entries",
+       "zset-max-listpack-value", "list-max-listpack-size", "list-compress-depth",
+       "stream-node-max-bytes", "stream-node-max-entries", "min-replicas-to-write",
+       "min-replicas-max-lag", "slowlog-log-slower-than", "slowlog-max-len",
+       "latency-monitor-threshold", "replica-read-only", "replica-serve-stale-data"},
+      [this](std::string*) {
+        apply_settings();
+        return true;
+      });
   config_.on_change({"requirepass"}, [this](std::string*) {
     password_changed(*this);
     return true;
@@ -224,13 +224,37 @@ void Server::apply_settings() {
                        .most_entries = static_cast<size_t>(values.slowlog_max_len)});
   latency_monitor_.set_threshold_ms(values.latency_monitor_threshold);
   dispatcher_->choose_noted_calls();
+  settle_role();
+}
+
+store::Environment::Expired Server::treatment_of_expired() const {
+  using Expired = store::Environment::Expired;
+  // The master says when keys go; its requests find what has expired here but not yet there.
+  if ((state_ & (kStateLoading | kStateFollowing)) != 0) return Expired::kShow;
+  return (state_ & (kStatePaused | kStateReplica)) != 0 ? Expired::kHide : Expired::kRemove;
+}
+
+void Server::set_role(bool replica, bool link_up) {
+  const bool changed = replica != is_replica();
+  link_up_ = link_up;
+  set_state(kStateReplica, replica);
+  settle_role();
+  if (!changed) return;
+  for (const auto& task : role_tasks_) task();
+}
+
+void Server::settle_role() {
+  const ConfigValues& values = settings();
+  set_state(kStateReadOnly, is_replica() && values.replica_read_only);
+  set_state(kStateStale, is_replica() && !link_up_ && !values.replica_serve_stale_data);
   set_good_replicas(good_replicas_);
 }
 
 void Server::set_good_replicas(size_t count) {
   good_replicas_ = count;
   const ConfigValues& values = settings();
-  const bool wanted = values.min_replicas_to_write > 0 && values.min_replicas_max_lag > 0;
+  const bool wanted =
+      !is_replica() && values.min_replicas_to_write > 0 && values.min_replicas_max_lag > 0;
   set_state(kStateFewReplicas, wanted && count < static_cast<size_t>(values.min_replicas_to_write));
 }
 
@@ -367,7 +391,8 @@ bool Server::make_room() {
   const ConfigValues& values = settings();
   // While clients are paused the dataset stands still; while it is loaded it is not all there.
   const bool may_evict = (state_ & (kStateLoading | kStatePaused)) == 0;
-  if (values.maxmemory == 0 || used_memory() <= values.maxmemory || !may_evict) {
+  const bool left_to_master = is_replica() && values.replica_ignore_maxmemory;
+  if (values.maxmemory == 0 || used_memory() <= values.maxmemory || !may_evict || left_to_master) {
     note_excess(false);
     return true;
   }
@@ -433,10 +458,6 @@ void Server::sample_rates() {
   stats_.turns_rate.sample(monotonic_us, counters.cycles);
   stats_.turn_duration.sample(static_cast<uint64_t>(cycle_clock_.to_us(counters.busy_ticks)),
                               counters.cycles);
-}
-
-void Server::change_replication_id() {
-  replication_id_ = base::random_hex(kIdDigits);
 }
 
 void Server::set_disk_error(DiskError error, std::string text) {

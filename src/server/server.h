@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@
 #include "server/persistence_figures.h"
 #include "server/propagation.h"
 #include "server/replication_figures.h"
+#include "server/replication_history.h"
 #include "server/slow_log.h"
 #include "server/stats.h"
 #include "store/eviction.h"
@@ -71,6 +73,12 @@ enum ServerState : uint32_t {
   kStateFewReplicas = 1u << 4,  // there are fewer replicas than min-replicas-to-write
   kStateDiskError = 1u << 5,    // what is written would not reach the disk
   kStateMonitored = 1u << 6,    // somebody is shown every request (server/monitors.h)
+  kStateReplica = 1u << 7,      // it follows a master
+  kStateReadOnly = 1u << 8,     // that, and only the master's requests may write
+  kStateStale = 1u << 9,        // that, and without the link data is not to be shown
+  kStateFollowing = 1u << 10,   // a request of the master's stream is being run
+  // Another dataset is being loaded, to take the place of the one that is served.
+  kStateLoadingBeside = 1u << 11,
 };
 
 // What of persistence fails when writes are refused, the first one that fails being told.
@@ -145,7 +153,17 @@ class Server {
   uint32_t state() const { return state_; }
   // Where they stand, for a signal handler to look.
   const uint32_t* state_bits() const { return &state_; }
-  void set_state(uint32_t bit, bool on) { state_ = on ? state_ | bit : state_ & ~bit; }
+  // What happens to expired keys follows from it.
+  void set_state(uint32_t bit, bool on) {
+    state_ = on ? state_ | bit : state_ & ~bit;
+    environment_.expired = treatment_of_expired();
+  }
+
+  // Said by replication: whether this server follows a master, and the link to it is up.
+  void set_role(bool replica, bool link_up);
+  bool is_replica() const { return (state_ & kStateReplica) != 0; }
+  // Registers what is to be done when it has become a replica, or a master.
+  void on_role_changed(std::function<void()> task) { role_tasks_.push_back(std::move(task)); }
 
   // Has writes (and PING) refused with this error, until it is set empty.
   void set_disk_error(DiskError error, std::string text);
@@ -209,13 +227,21 @@ class Server {
   }
   const std::string& run_id() const { return run_id_; }
   // Names the history of this server's dataset to its replicas.
-  const std::string& replication_id() const { return replication_id_; }
-  void change_replication_id();
+  ReplicationHistory& history() { return history_; }
+  const std::string& replication_id() const { return history_.id(); }
   // Where the stream of effects has come to: replicas count it in bytes, and as long as there is
   // nothing for replicas the append-only file counts it in requests. What was synced to disk is
   // told by it.
   int64_t replication_offset() const { return replication_offset_; }
   void set_replication_offset(int64_t offset) { replication_offset_ = offset; }
+  // The place in the stream that the dataset now stands for, as replication tells it; nothing when
+  // it stands for none.
+  std::optional<StreamPlace> stream_place() const {
+    return stream_place_ ? stream_place_() : std::nullopt;
+  }
+  void on_stream_place(std::function<std::optional<StreamPlace>()> place) {
+    stream_place_ = std::move(place);
+  }
   // Bytes allocated by the process now, and when the server had been composed.
   size_t used_memory() const { return memory_.used(); }
   size_t startup_memory() const { return startup_memory_; }
@@ -267,6 +293,8 @@ class Server {
  private:
   class ExpiryNotifier;
 
+  store::Environment::Expired treatment_of_expired() const;
+  void settle_role();
   void before_wait();
   void wake();
   void expire_on_timer();
@@ -342,8 +370,11 @@ class Server {
   size_t startup_memory_ = 0;
   uint64_t commands_before_turn_ = 0;
   std::string run_id_;
-  std::string replication_id_;
+  ReplicationHistory history_;
   int64_t replication_offset_ = 0;
+  bool link_up_ = false;
+  std::vector<std::function<void()>> role_tasks_;
+  std::function<std::optional<StreamPlace>()> stream_place_;
   std::unique_ptr<InfoSections> info_;
   std::function<ScriptFigures()> script_figures_;
   std::function<PersistenceFigures()> persistence_figures_;

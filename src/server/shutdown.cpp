@@ -143,7 +143,7 @@ Shutdown::Outcome Shutdown::request(unsigned flags, std::string* error) {
 void Shutdown::wait(Client& client) {
   waiting_clients_.push_back(client.id);
   const auto ended = [this, id = client.id](BlockEnd) { std::erase(waiting_clients_, id); };
-  client.wait({.deadline_ms = 0, .may_unblock = false, .ended = ended});
+  client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = ended});
 }
 
 void Shutdown::look() {

@@ -32,6 +32,8 @@ struct Transaction {
   std::vector<StoredRequest> requests;
   // All flags (CommandFlag) that any queued command has.
   uint32_t command_flags = 0;
+  // All that any of them has not.
+  uint32_t missing_flags = 0;
   // A command was refused while queueing: EXEC will answer EXECABORT.
   bool aborted = false;
   size_t memory_usage = 0;

@@ -1,0 +1,170 @@
+#include "replication/dataset_installer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/file.h"
+#include "persist/persistence.h"
+#include "replication/socket_source.h"
+#include "server/effects.h"
+#include "server/server.h"
+
+namespace latchkey::replication {
+
+using persist::Loading;
+using server::ReplDisklessLoad;
+
+namespace {
+
+// The append-only file is closed for as long as this lives: it would keep what is no effect.
+class ClosedFile {
+ public:
+  explicit ClosedFile(persist::Aof& aof) : aof_(aof) { aof_.begin_replacement(); }
+  ~ClosedFile() { aof_.end_replacement(); }
+  ClosedFile(const ClosedFile&) = delete;
+  ClosedFile& operator=(const ClosedFile&) = delete;
+
+ private:
+  persist::Aof& aof_;
+};
+
+}  // namespace
+
+bool DatasetInstaller::is_empty() const {
+  for (int i = 0; i < server_.database_count(); ++i) {
+    if (!server_.database(i).empty()) return false;
+  }
+  return true;
+}
+
+bool DatasetInstaller::wants_socket() const {
+  switch (server_.settings().repl_diskless_load) {
+    case ReplDisklessLoad::kDisabled:
+      return false;
+    case ReplDisklessLoad::kOnEmptyDb:
+      return is_empty();
+    case ReplDisklessLoad::kSwapdb:
+      return true;
+  }
+  return false;
+}
+
+void DatasetInstaller::stop_children() {
+  persist::Persistence& persistence = server_.persistence();
+  if (!persistence.snapshots().running()) return;
+  server_.log().notice(
+      "Replica is about to load the RDB file received from the master, but there is a pending RDB "
+      "child running. Killing process " +
+      std::to_string(persistence.child().pid()) + " and removing its temp file to avoid any race");
+  persistence.child().kill_and_wait();
+}
+
+void DatasetInstaller::empty() {
+  server_.log().notice("MASTER <-> REPLICA sync: Flushing old data");
+  for (int i = 0; i < server_.database_count(); ++i) {
+    store::Keyspace& keyspace = server_.database(i);
+    if (keyspace.empty()) continue;
+    server_.effects().clearing(keyspace);
+    keyspace.clear(server_.settings().replica_lazy_flush);
+  }
+}
+
+DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
+  base::Logger& log = server_.log();
+  const std::string& name = server_.settings().dbfilename;
+  const std::string place = server_.config().directory().path_of(name);
+  stop_children();
+  if (!received.keep()) {
+    unlink(received.path().c_str());
+    return {};
+  }
+  if (std::rename(received.path().c_str(), place.c_str()) != 0) {
+    log.warning("Failed trying to rename the temp DB into " + name +
+                " in MASTER <-> REPLICA synchronization: " + strerror(errno));
+    unlink(received.path().c_str());
+    return {};
+  }
+  base::sync_directory_of(place);
+  log.notice("MASTER <-> REPLICA sync: Loading DB in memory");
+  const ClosedFile closed(server_.persistence().aof());
+  empty();
+  Result result;
+  const auto loaded = server_.persistence().loading().load_snapshot(name, {.place = &result.place});
+  result.ok = loaded == Loading::Result::kDone;
+  result.dataset_lost = !result.ok;
+  if (!result.ok) {
+    log.warning(
+        "Failed trying to load the MASTER synchronization DB from disk, check server logs.");
+    empty();
+  }
+  remove_sync_file(place);
+  return result;
+}
+
+void DatasetInstaller::remove_sync_file(const std::string& path) {
+  const server::ConfigValues& settings = server_.settings();
+  if (!settings.rdb_del_sync_files || settings.appendonly || !settings.save.empty()) return;
+  server_.log().notice(
+      "Removing the RDB file obtained from the master. This replica has persistence disabled");
+  unlink(path.c_str());
+}
+
+DatasetInstaller::Result DatasetInstaller::install(SocketSource& source, uint64_t size,
+                                                   bool same_history) {
+  stop_children();
+  server_.log().notice("MASTER <-> REPLICA sync: Loading DB in memory");
+  const ClosedFile closed(server_.persistence().aof());
+  if (server_.settings().repl_diskless_load == ReplDisklessLoad::kSwapdb)
+    return load_beside(source, size, same_history);
+  return load_over(source, size);
+}
+
+DatasetInstaller::Result DatasetInstaller::load_over(SocketSource& source, uint64_t size) {
+  empty();
+  Result result;
+  const auto loaded =
+      server_.persistence().loading().load_from(source, size, {.place = &result.place});
+  result.ok = loaded == Loading::Result::kDone && source.ends_well();
+  if (result.ok) return result;
+  result.dataset_lost = true;
+  server_.log().warning(
+      "Failed trying to load the MASTER synchronization DB from socket, check server logs.");
+  empty();
+  return result;
+}
+
+DatasetInstaller::Result DatasetInstaller::load_beside(SocketSource& source, uint64_t size,
+                                                       bool same_history) {
+  std::vector<std::unique_ptr<store::Keyspace>> loaded;
+  for (int i = 0; i < server_.database_count(); ++i)
+    loaded.push_back(std::make_unique<store::Keyspace>(i, server_.environment()));
+  Result result;
+  const auto ended = server_.persistence().loading().load_from(
+      source, size, {.databases = loaded, .serves_old = same_history, .place = &result.place});
+  result.ok = ended == Loading::Result::kDone && source.ends_well();
+  if (result.ok) {
+    swap_in(loaded);
+  } else {
+    server_.log().warning(
+        "Failed trying to load the MASTER synchronization DB from socket, check server logs.");
+    server_.log().notice("MASTER <-> REPLICA sync: Discarding temporary DB in background");
+  }
+  for (const auto& keyspace : loaded) keyspace->clear(/*lazily=*/true);
+  return result;
+}
+
+void DatasetInstaller::swap_in(std::vector<std::unique_ptr<store::Keyspace>>& loaded) {
+  server_.log().notice("MASTER <-> REPLICA sync: Swapping active DB with loaded DB");
+  for (const auto& keyspace : loaded) {
+    store::Keyspace& own = server_.database(keyspace->index());
+    server_.effects().swapping(own, *keyspace);
+    own.swap(*keyspace);
+  }
+  server_.log().notice("MASTER <-> REPLICA sync: Discarding old DB in background");
+}
+
+}  // namespace latchkey::replication

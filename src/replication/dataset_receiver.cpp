@@ -1,0 +1,87 @@
+#include "replication/dataset_receiver.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/file.h"
+
+namespace latchkey::replication {
+
+namespace {
+
+// So that the last sync does not have all to do.
+constexpr uint64_t kSyncEvery = uint64_t{8} << 20;
+
+}  // namespace
+
+std::unique_ptr<DatasetReceiver> DatasetReceiver::create(DatasetShape shape, std::string path,
+                                                         base::Logger& log) {
+  const int descriptor = open(path.c_str(), O_CREAT | O_WRONLY | O_EXCL | O_CLOEXEC, 0644);
+  if (descriptor < 0) {
+    log.warning("Opening the temp file needed for MASTER <-> REPLICA synchronization: " +
+                std::string(strerror(errno)));
+    return nullptr;
+  }
+  return std::unique_ptr<DatasetReceiver>(
+      new DatasetReceiver(std::move(shape), std::move(path), descriptor, log));
+}
+
+DatasetReceiver::DatasetReceiver(DatasetShape shape, std::string path, int descriptor,
+                                 base::Logger& log)
+    : shape_(std::move(shape)), path_(std::move(path)), descriptor_(descriptor), log_(log) {}
+
+DatasetReceiver::~DatasetReceiver() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  unlink(path_.c_str());
+}
+
+bool DatasetReceiver::fail(const char* what) {
+  log_.warning(std::string(what) +
+               " for the MASTER <-> REPLICA synchronization: " + strerror(errno));
+  return false;
+}
+
+bool DatasetReceiver::write(std::string_view bytes) {
+  received_ += bytes.size();
+  if (!base::write_all(descriptor_, bytes))
+    return fail("Write error or short write writing to the DB dump file needed");
+  if (received_ - synced_ < kSyncEvery) return true;
+  synced_ = received_;
+  return fdatasync(descriptor_) == 0 || fail("Failed trying to sync the temp DB to disk");
+}
+
+void DatasetReceiver::note_end(std::string_view bytes) {
+  tail_.append(bytes.substr(bytes.size() - std::min(bytes.size(), shape_.mark.size())));
+  if (tail_.size() > shape_.mark.size()) tail_.erase(0, tail_.size() - shape_.mark.size());
+}
+
+DatasetReceiver::Result DatasetReceiver::take(std::string_view* bytes) {
+  size_t mine = bytes->size();
+  // Behind the mark nothing follows before it is answered.
+  if (!shape_.has_mark())
+    mine = static_cast<size_t>(std::min<uint64_t>(mine, shape_.size - received_));
+  const std::string_view taken = bytes->substr(0, mine);
+  if (!write(taken)) return Result::kFailed;
+  bytes->remove_prefix(mine);
+  if (!shape_.has_mark()) return received_ == shape_.size ? Result::kDone : Result::kWantsMore;
+  note_end(taken);
+  if (tail_ != shape_.mark) return Result::kWantsMore;
+  if (ftruncate(descriptor_, static_cast<off_t>(received_ - shape_.mark.size())) == 0)
+    return Result::kDone;
+  fail("Error truncating the RDB file received from the master");
+  return Result::kFailed;
+}
+
+bool DatasetReceiver::keep() {
+  const bool synced = fsync(descriptor_) == 0;
+  const bool closed = close(std::exchange(descriptor_, -1)) == 0;
+  return (synced && closed) || fail("Failed trying to sync the temp DB to disk");
+}
+
+}  // namespace latchkey::replication

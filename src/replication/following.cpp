@@ -1,0 +1,363 @@
+#include "replication/following.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "replication/master_session.h"
+#include "replication/replication.h"
+#include "replication/socket_source.h"
+#include "server/client.h"
+#include "server/flush_waits.h"
+#include "server/info.h"
+#include "server/server.h"
+
+namespace latchkey::replication {
+
+using server::Client;
+
+namespace {
+
+constexpr int64_t kSecondMs = 1000;
+constexpr char kConnecting[] = "Connecting to MASTER ";
+constexpr char kReconnecting[] = "Reconnecting to MASTER ";
+
+}  // namespace
+
+Following::Following(server::Server& server, Replication& replication)
+    : server_(server), replication_(replication), installer_(server), local_expiry_(server) {
+  if (!active()) return;
+  server_.set_role(/*replica=*/true, /*link_up=*/false);
+  server_.log().set_role('S');
+}
+
+Following::~Following() = default;
+
+const std::string& Following::host() const {
+  return server_.settings().replicaof_host;
+}
+
+int Following::port() const {
+  return server_.settings().replicaof_port;
+}
+
+Following::State Following::state() const {
+  if (!active()) return State::kNone;
+  if (session_ != nullptr) return State::kConnected;
+  if (link_ == nullptr) return State::kConnect;
+  switch (link_->stage()) {
+    case MasterConnection::Stage::kConnecting:
+      return State::kConnecting;
+    case MasterConnection::Stage::kHandshake:
+      return State::kHandshake;
+    case MasterConnection::Stage::kAwaitsDataset:
+    case MasterConnection::Stage::kReceives:
+    case MasterConnection::Stage::kOver:
+      break;
+  }
+  return State::kSync;
+}
+
+std::string_view name_of(Following::State state) {
+  switch (state) {
+    case Following::State::kNone:
+      return "none";
+    case Following::State::kConnect:
+      return "connect";
+    case Following::State::kConnecting:
+      return "connecting";
+    case Following::State::kHandshake:
+      return "handshake";
+    case Following::State::kSync:
+      return "sync";
+    case Following::State::kConnected:
+      break;
+  }
+  return "connected";
+}
+
+int Following::stream_database() const {
+  return session_ != nullptr ? session_->client().database : stream_database_;
+}
+
+// --- Roles
+// ----------------------------------------------------------------------------------------
+
+void Following::follow(const std::string& host, int port) {
+  const bool was_master = !active();
+  end_session();
+  drop_link();
+  server::ConfigValues& values = server_.config().mutable_values();
+  values.replicaof_host = host;
+  values.replicaof_port = port;
+  server_.clients().end_waits_for_role();
+  if (server_.flush_waits() != nullptr) server_.flush_waits()->answer_all();
+  if (was_master) become_replica();
+  connect(kConnecting);
+}
+
+void Following::become_replica() {
+  server_.log().set_role('S');
+  server_.log().notice(
+      "Before turning into a replica, using my own master parameters to synthesize a cached "
+      "master: I may be able to synchronize with the new master with just a partial transfer.");
+  may_resume_ = true;
+  stream_database_ = std::max(replication_.selected_database(), 0);
+  down_since_ms_ = 0;
+  replication_.stop_own_stream();
+  server_.set_role(/*replica=*/true, /*link_up=*/false);
+}
+
+void Following::lead() {
+  end_session();
+  if (std::exchange(may_resume_, false))
+    server_.log().notice("Discarding previously cached master state.");
+  drop_link();
+  server::ConfigValues& values = server_.config().mutable_values();
+  values.replicaof_host.clear();
+  values.replicaof_port = 0;
+  server_.log().set_role('M');
+  replication_.resume_own_stream();
+  server_.set_role(/*replica=*/false, /*link_up=*/false);
+}
+
+void Following::resume_at(int database) {
+  may_resume_ = true;
+  stream_database_ = database;
+}
+
+// --- The link
+// -------------------------------------------------------------------------------------
+
+void Following::connect(const char* how) {
+  base::Logger& log = server_.log();
+  log.notice(how + host() + ":" + std::to_string(port()));
+  log.notice("MASTER <-> REPLICA sync started");
+  // make_unique() may not see the private base.
+  link_.reset(new MasterConnection(server_, *this, host(), port()));
+}
+
+void Following::drop_link() {
+  if (link_ == nullptr) return;
+  received_by_former_ += link_->bytes_received();
+  retired_.push_back(std::move(link_));
+  retired_.back()->abandon();
+}
+
+Introduction Following::introduction() const {
+  const server::ConfigValues& settings = server_.settings();
+  Introduction introduction{
+      .user = settings.masteruser,
+      .password = settings.masterauth,
+      .port = settings.replica_announce_port != 0 ? settings.replica_announce_port : settings.port,
+      .ip = settings.replica_announce_ip,
+      .resume = std::nullopt,
+  };
+  if (may_resume_)
+    introduction.resume = {server_.replication_id(), server_.replication_offset() + 1};
+  return introduction;
+}
+
+void Following::failed() {
+  drop_link();
+}
+
+void Following::continues(const std::string& id) {
+  if (id != server_.replication_id()) replication_.rename(id);
+  server_.log().notice("MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
+  attach(stream_database_);
+}
+
+void Following::attach(int database) {
+  net::Connection* connection = link_->hand_on();
+  retired_.push_back(std::move(link_));
+  Client& client = server_.clients().add(connection);
+  client.set(server::kClientMaster | server::kClientDenyBlocking);
+  client.user = "(superuser)";
+  client.database = database < server_.database_count() ? database : 0;
+  auto session = std::make_unique<MasterSession>(
+      client, replication_, [this](MasterSession& closing) { session_closed(closing); });
+  session_ = session.get();
+  client.master = std::move(session);
+  may_resume_ = false;
+  down_since_ms_ = 0;
+  server_.set_role(/*replica=*/true, /*link_up=*/true);
+  if (connection == nullptr) return;
+  connection->set_handler(client);
+  server_.clients().schedule_resume(client);
+}
+
+void Following::end_session() {
+  if (session_ == nullptr) return;
+  leaving_ = true;
+  session_->client().close();
+  leaving_ = false;
+}
+
+void Following::session_closed(MasterSession& session) {
+  base::Logger& log = server_.log();
+  log.notice("Connection with master lost.");
+  received_by_former_ += session.bytes_received();
+  stream_database_ = session.client().database;
+  may_resume_ = session.in_step() && session.counts();
+  session_ = nullptr;
+  if (may_resume_) log.notice("Caching the disconnected master state.");
+  down_since_ms_ = server_.now_ms();
+  server_.set_role(/*replica=*/true, /*link_up=*/false);
+  if (leaving_ || server_.stop_requested()) return;
+  connect(kReconnecting);
+}
+
+// --- The dataset
+// ----------------------------------------------------------------------------------
+
+void Following::begin_dataset(const DatasetShape& shape, bool to_disk) {
+  const std::string where = to_disk ? "to disk" : "to parser";
+  server_.log().notice("MASTER <-> REPLICA sync: receiving " +
+                       (shape.has_mark() ? "streamed RDB from master with EOF "
+                                         : std::to_string(shape.size) + " bytes from master ") +
+                       where);
+}
+
+std::unique_ptr<DatasetReceiver> Following::dataset_announced(const DatasetShape& shape,
+                                                              std::string_view* begun) {
+  const bool to_disk = link_->connection() == nullptr || !installer_.wants_socket();
+  begin_dataset(shape, to_disk);
+  if (!to_disk) return read_from_socket(shape, begun);
+  const std::string name = "temp-" + std::to_string(server_.now_ms() / kSecondMs) + "." +
+                           std::to_string(getpid()) + ".rdb";
+  return DatasetReceiver::create(shape, server_.config().directory().path_of(name), server_.log());
+}
+
+void Following::dataset_received(DatasetReceiver& receiver) {
+  net::Connection* connection = link_->connection();
+  if (connection != nullptr) connection->pause_reading();
+  // What they have is no longer what there is here.
+  replication_.disconnect_replicas();
+  installed(installer_.install(receiver));
+  if (connection != nullptr && !connection->closing()) connection->resume_reading();
+}
+
+std::unique_ptr<DatasetReceiver> Following::read_from_socket(const DatasetShape& shape,
+                                                             std::string_view* begun) {
+  net::Connection* connection = link_->connection();
+  connection->pause_reading();
+  const auto serve_others = [this] {
+    server_.loop()->run_nested();
+    server_.refresh_clock();
+    return !server_.stop_requested();
+  };
+  SocketSource source(connection->descriptor(), *begun, shape,
+                      server_.settings().repl_timeout * kSecondMs, serve_others);
+  const bool same_history = server_.history().covers(link_->id(), link_->offset());
+  if (server_.settings().repl_diskless_load != server::ReplDisklessLoad::kSwapdb)
+    replication_.disconnect_replicas();
+  const DatasetInstaller::Result result = installer_.install(source, shape.size, same_history);
+  begun->remove_prefix(begun->size() - source.left_over().size());
+  installed(result);
+  if (!connection->closing()) connection->resume_reading();
+  return nullptr;
+}
+
+void Following::installed(const DatasetInstaller::Result& result) {
+  if (result.dataset_lost) {
+    may_resume_ = false;
+    replication_.begin_at({}, server_.replication_offset());
+  }
+  if (!result.ok) return failed();
+  const bool counts = link_->offset() >= 0;
+  replication_.begin_at(link_->id(), counts ? link_->offset() : server_.replication_offset());
+  server_.log().notice("MASTER <-> REPLICA sync: Finished with success");
+  attach(result.place ? result.place->database : 0);
+  session_->set_counts(counts);
+  if (counts) session_->acknowledge();
+}
+
+// --- From time to time
+// ----------------------------------------------------------------------------
+
+void Following::tick() {
+  retired_.clear();
+  local_expiry_.tick();
+  if (!active() || (server_.state() & server::kStateLoading) != 0) return;
+  if (server_.now_ms() - second_began_ms_ < kSecondMs) return;
+  second_began_ms_ = server_.now_ms();
+  every_second();
+}
+
+void Following::keep_alive() {
+  if (link_ == nullptr || server_.now_ms() - newline_sent_ms_ < kSecondMs) return;
+  newline_sent_ms_ = server_.now_ms();
+  link_->send_newline();
+}
+
+bool Following::timed_out(int64_t since_ms) const {
+  return server_.now_ms() - since_ms > server_.settings().repl_timeout * kSecondMs;
+}
+
+void Following::every_second() {
+  base::Logger& log = server_.log();
+  if (session_ != nullptr && timed_out(session_->last_io_ms())) {
+    log.warning("MASTER timeout: no data nor PING received...");
+    session_->client().close();
+    return;
+  }
+  if (link_ != nullptr && timed_out(link_->last_io_ms())) {
+    log.warning(link_->syncs() ? "Timeout receiving bulk data from MASTER... If the problem "
+                                 "persists try to set the 'repl-timeout' parameter in redis.conf "
+                                 "to a larger value."
+                               : "Timeout connecting to the MASTER...");
+    drop_link();
+  }
+  if (session_ != nullptr && session_->counts()) session_->acknowledge();
+  if (session_ == nullptr && link_ == nullptr) connect(kConnecting);
+}
+
+// --- Figures
+// --------------------------------------------------------------------------------------
+
+uint64_t Following::bytes_received() const {
+  return received_by_former_ + (link_ != nullptr ? link_->bytes_received() : 0) +
+         (session_ != nullptr ? session_->bytes_received() : 0);
+}
+
+void Following::describe(server::InfoText& text) const {
+  const int64_t now_ms = server_.now_ms();
+  const server::ConfigValues& settings = server_.settings();
+  const int64_t offset = knows_place() ? server_.replication_offset() : 1;
+  text.field("master_host", host());
+  text.field("master_port", port());
+  text.field("master_link_status", connected() ? "up" : "down");
+  text.field("master_last_io_seconds_ago",
+             connected() ? (now_ms - session_->last_io_ms()) / kSecondMs : -1);
+  text.field("master_sync_in_progress", state() == State::kSync ? 1 : 0);
+  text.field("slave_read_repl_offset", connected() ? session_->read_offset() : offset);
+  text.field("slave_repl_offset", offset);
+  text.field("replica_full_sync_buffer_size", 0);
+  text.field("replica_full_sync_buffer_peak", 0);
+  if (state() == State::kSync) describe_sync(text);
+  if (!connected()) {
+    text.field("master_link_down_since_seconds",
+               down_since_ms_ != 0 ? (now_ms - down_since_ms_) / kSecondMs : -1);
+  }
+  text.field("slave_priority", settings.replica_priority);
+  text.field("slave_read_only", settings.replica_read_only ? 1 : 0);
+  text.field("replica_announced", settings.replica_announced ? 1 : 0);
+}
+
+void Following::describe_sync(server::InfoText& text) const {
+  const DatasetReceiver* receiver = link_ != nullptr ? link_->receiver() : nullptr;
+  const bool known = receiver != nullptr && !receiver->shape().has_mark();
+  const int64_t total = known ? static_cast<int64_t>(receiver->shape().size) : -1;
+  const int64_t done = receiver != nullptr ? static_cast<int64_t>(receiver->received()) : 0;
+  text.field("master_sync_total_bytes", total);
+  text.field("master_sync_read_bytes", done);
+  text.field("master_sync_left_bytes", total - done);
+  text.field("master_sync_perc",
+             100 * static_cast<double>(done) / static_cast<double>(total == 0 ? 1 : total), 2);
+  text.field("master_sync_last_io_seconds_ago",
+             link_ != nullptr ? (server_.now_ms() - link_->last_io_ms()) / kSecondMs : -1);
+}
+
+}  // namespace latchkey::replication

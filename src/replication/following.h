@@ -1,0 +1,121 @@
+// The master that this server follows, if there is one: the replica's side of replication.
+//
+// Says which server that is, keeps a link to it, brings the dataset over where going on is not
+// possible, and tells Replication what becomes of the stream's name and numbers.
+//
+//     none <-> connect -> connecting -> handshake [-> sync] -> connected
+//                 ^______________________________________________|  whenever the link breaks
+//
+// A link that broke is begun anew at once, and when that fails once a second. As long as the
+// dataset is what the stream had come to, the stream is asked for from there on; otherwise the
+// dataset comes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "replication/dataset_installer.h"
+#include "replication/local_expiry.h"
+#include "replication/master_connection.h"
+
+namespace latchkey::server {
+class Client;
+class InfoText;
+class Server;
+}  // namespace latchkey::server
+
+namespace latchkey::replication {
+
+class MasterSession;
+class Replication;
+
+class Following final : private MasterConnection::Owner {
+ public:
+  // Follows from the start whom the directive `replicaof` names.
+  Following(server::Server& server, Replication& replication);
+  ~Following() override;
+  Following(const Following&) = delete;
+  Following& operator=(const Following&) = delete;
+
+  enum class State : uint8_t { kNone, kConnect, kConnecting, kHandshake, kSync, kConnected };
+  State state() const;
+  // Whether this server is a replica.
+  bool active() const { return !host().empty(); }
+  bool connected() const { return session_ != nullptr; }
+  const std::string& host() const;
+  int port() const;
+
+  // Begins to follow that server, instead of whom it may have followed.
+  void follow(const std::string& host, int port);
+  // Becomes a master. REQUIRES: active().
+  void lead();
+  // The dataset that was loaded is what the stream was at its present place.
+  void resume_at(int database);
+
+  // Where the stream is, as far as it has been applied: whether that is known, and the database it
+  // has selected.
+  bool knows_place() const { return may_resume_ || connected(); }
+  int stream_database() const;
+  // Of the requests that came from the master; null while there is no link.
+  MasterSession* session() { return session_; }
+
+  // To be called at every tick, but not while something is loaded.
+  void tick();
+  // To be called instead while something is loaded.
+  void keep_alive();
+
+  void describe(server::InfoText& text) const;
+  uint64_t bytes_received() const;
+  size_t locally_expiring_keys() const { return local_expiry_.keys(); }
+
+  // For tests, which play the master: the connection that has not been handed on yet, or null.
+  MasterConnection* link() { return link_.get(); }
+
+ private:
+  // MasterConnection::Owner
+  Introduction introduction() const override;
+  void continues(const std::string& id) override;
+  std::unique_ptr<DatasetReceiver> dataset_announced(const DatasetShape& shape,
+                                                     std::string_view* begun) override;
+  void dataset_received(DatasetReceiver& receiver) override;
+  void failed() override;
+
+  void become_replica();
+  void connect(const char* how);
+  void drop_link();
+  // Has the client come to be that the stream is applied by.
+  void attach(int database);
+  void session_closed(MasterSession& session);
+  void end_session();
+  void begin_dataset(const DatasetShape& shape, bool to_disk);
+  // The dataset is there, or is not.
+  void installed(const DatasetInstaller::Result& result);
+  std::unique_ptr<DatasetReceiver> read_from_socket(const DatasetShape& shape,
+                                                    std::string_view* begun);
+  void every_second();
+  bool timed_out(int64_t since_ms) const;
+  void describe_sync(server::InfoText& text) const;
+
+  server::Server& server_;
+  Replication& replication_;
+  DatasetInstaller installer_;
+  LocalExpiry local_expiry_;
+  std::unique_ptr<MasterConnection> link_;
+  std::vector<std::unique_ptr<MasterConnection>> retired_;  // somebody may still be in them
+  MasterSession* session_ = nullptr;                        // its client owns it
+  bool may_resume_ = false;
+  int stream_database_ = 0;  // while there is no session
+  bool leaving_ = false;     // the session ends because it was told to
+  int64_t down_since_ms_ = 0;
+  int64_t second_began_ms_ = 0;
+  int64_t newline_sent_ms_ = 0;
+  uint64_t received_by_former_ = 0;
+};
+
+// "connect", "connecting", "handshake", "sync", "connected".
+std::string_view name_of(Following::State state);
+
+}  // namespace latchkey::replication

@@ -1,0 +1,178 @@
+#include "replication/handshake.h"
+
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <utility>
+
+#include "base/number.h"
+#include "server/replication_history.h"
+
+namespace latchkey::replication {
+
+namespace {
+
+constexpr size_t kIdDigits = server::ReplicationHistory::kIdDigits;
+
+void say(std::initializer_list<std::string_view> words, std::string* out) {
+  out->append("*" + std::to_string(words.size()) + "\r\n");
+  for (const std::string_view word : words)
+    out->append("$" + std::to_string(word.size()) + "\r\n").append(word).append("\r\n");
+}
+
+bool is_id(std::string_view text) {
+  return text.size() == kIdDigits && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isxdigit(c) != 0;
+         });
+}
+
+// The word up to the next blank, which is taken off the text together with it.
+std::string_view take_word(std::string_view* text) {
+  const size_t end = std::min(text->find(' '), text->size());
+  const std::string_view word = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  return word;
+}
+
+}  // namespace
+
+Handshake::Handshake(Introduction introduction, base::Logger& log)
+    : introduction_(std::move(introduction)), log_(log) {}
+
+std::string Handshake::begin() {
+  std::string out;
+  say({"PING"}, &out);
+  return out;
+}
+
+Handshake::Result Handshake::read(std::string_view line, std::string* out) {
+  if (line.empty()) return Result::kGoesOn;
+  switch (waits_for_) {
+    case Step::kPing:
+      return read_ping(line, out);
+    case Step::kAuth:
+      return read_auth(line, out);
+    case Step::kPort:
+    case Step::kIp:
+    case Step::kCapabilities:
+      return read_replconf(line, out);
+    case Step::kPsync:
+      break;
+  }
+  return read_psync(line, out);
+}
+
+Handshake::Result Handshake::read_ping(std::string_view line, std::string* out) {
+  // A master that wants a password first is alive too.
+  const bool answers = line.starts_with('+') || line.starts_with("-NOAUTH") ||
+                       line.starts_with("-NOPERM") ||
+                       line.starts_with("-ERR operation not permitted");
+  if (!answers) {
+    log_.warning("Error reply to PING from master: '" + std::string(line) + "'");
+    return Result::kFailed;
+  }
+  log_.notice("Master replied to PING, replication can continue...");
+  if (introduction_.password.empty()) {
+    announce(out);
+    return Result::kGoesOn;
+  }
+  waits_for_ = Step::kAuth;
+  if (introduction_.user.empty()) {
+    say({"AUTH", introduction_.password}, out);
+  } else {
+    say({"AUTH", introduction_.user, introduction_.password}, out);
+  }
+  return Result::kGoesOn;
+}
+
+Handshake::Result Handshake::read_auth(std::string_view line, std::string* out) {
+  if (line.starts_with('-')) {
+    log_.warning("Unable to AUTH to MASTER: " + std::string(line));
+    return Result::kFailed;
+  }
+  announce(out);
+  return Result::kGoesOn;
+}
+
+void Handshake::announce(std::string* out) {
+  waits_for_ = Step::kPort;
+  say({"REPLCONF", "listening-port", std::to_string(introduction_.port)}, out);
+  if (!introduction_.ip.empty()) say({"REPLCONF", "ip-address", introduction_.ip}, out);
+  say({"REPLCONF", "capa", "eof", "capa", "psync2"}, out);
+}
+
+Handshake::Result Handshake::read_replconf(std::string_view line, std::string* out) {
+  const char* what = "capa";
+  Step next = Step::kPsync;
+  if (waits_for_ == Step::kPort) {
+    what = "listening-port";
+    next = introduction_.ip.empty() ? Step::kCapabilities : Step::kIp;
+  } else if (waits_for_ == Step::kIp) {
+    what = "ip-address";
+    next = Step::kCapabilities;
+  }
+  if (line.starts_with('-')) {
+    log_.notice(std::string("(Non critical) Master does not understand REPLCONF ") + what + ": " +
+                std::string(line));
+  }
+  waits_for_ = next;
+  if (next == Step::kPsync) ask(out);
+  return Result::kGoesOn;
+}
+
+void Handshake::ask(std::string* out) {
+  if (!introduction_.resume) {
+    log_.notice("Partial resynchronization not possible (no cached master)");
+    return say({"PSYNC", "?", "-1"}, out);
+  }
+  const Introduction::Place& place = *introduction_.resume;
+  const std::string offset = std::to_string(place.offset);
+  log_.notice("Trying a partial resynchronization (request " + place.id + ":" + offset + ").");
+  say({"PSYNC", place.id, offset}, out);
+}
+
+Handshake::Result Handshake::read_psync(std::string_view line, std::string* out) {
+  if (line.starts_with("+FULLRESYNC")) return read_full_resync(line);
+  if (line.starts_with("+CONTINUE")) return read_continue(line);
+  if (line.starts_with("-NOMASTERLINK") || line.starts_with("-LOADING")) {
+    log_.notice("Master is currently unable to PSYNC but should be in the future: " +
+                std::string(line));
+    return Result::kFailed;
+  }
+  if (line.starts_with("-ERR")) {
+    log_.notice("Master does not support PSYNC or is in error state (reply: " + std::string(line) +
+                ")");
+  } else {
+    log_.warning("Unexpected reply to PSYNC from master: " + std::string(line));
+  }
+  log_.notice("Retrying with SYNC...");
+  out->append("SYNC\r\n");
+  return Result::kSync;
+}
+
+Handshake::Result Handshake::read_full_resync(std::string_view line) {
+  take_word(&line);
+  const std::string_view id = take_word(&line);
+  if (!is_id(id) || !base::parse_int64(line, &offset_) || offset_ < 0) {
+    log_.warning("Master replied with wrong +FULLRESYNC syntax.");
+    return Result::kFailed;
+  }
+  id_ = id;
+  log_.notice("Full resync from master: " + id_ + ":" + std::to_string(offset_));
+  return Result::kFullResync;
+}
+
+Handshake::Result Handshake::read_continue(std::string_view line) {
+  if (!introduction_.resume) {
+    log_.warning("The master goes on with a stream that was not asked for");
+    return Result::kFailed;
+  }
+  take_word(&line);
+  const std::string_view id = take_word(&line);
+  log_.notice("Successful partial resynchronization with master.");
+  id_ = is_id(id) ? std::string(id) : introduction_.resume->id;
+  if (id_ != introduction_.resume->id) log_.notice("Master replication ID changed to " + id_);
+  return Result::kContinue;
+}
+
+}  // namespace latchkey::replication

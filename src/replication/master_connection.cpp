@@ -1,0 +1,177 @@
+#include "replication/master_connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/number.h"
+#include "server/server.h"
+
+namespace latchkey::replication {
+
+namespace {
+
+// Of an answer of the master's.
+constexpr size_t kMostLine = 64 * 1024;
+constexpr size_t kMarkSize = 40;
+constexpr std::string_view kMarkAnnounced = "$EOF:";
+
+std::string_view without_return(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+}  // namespace
+
+MasterConnection::MasterConnection(server::Server& server, Owner& owner, const std::string& host,
+                                   int port)
+    : server_(server),
+      owner_(owner),
+      local_out_(server.buffer_pool()),
+      handshake_(std::make_unique<Handshake>(owner.introduction(), server.log())),
+      last_io_ms_(server.now_ms()) {
+  if (server.loop() == nullptr) return;
+  dialer_ = std::make_unique<net::Dialer>(
+      *server.loop(),
+      net::Dialer::Target{.host = host, .port = port, .source = server.settings().bind_source_addr},
+      [this](net::Connection* made, const std::string& error) {
+        server_.refresh_clock();
+        if (made != nullptr) return connected(made);
+        fail("Error condition on socket for SYNC: " + error);
+      });
+}
+
+MasterConnection::~MasterConnection() {
+  if (connection_ != nullptr) connection_->close();
+}
+
+uint64_t MasterConnection::bytes_received() const {
+  return connection_ != nullptr ? connection_->bytes_received() : 0;
+}
+
+void MasterConnection::connected(net::Connection* connection) {
+  connection_ = connection;
+  stage_ = Stage::kHandshake;
+  last_io_ms_ = server_.now_ms();
+  if (connection_ != nullptr) connection_->start(*this, server_.settings().tcp_keepalive);
+  server_.log().notice("Non blocking connect for SYNC fired the event.");
+  send(handshake_->begin());
+}
+
+net::Connection* MasterConnection::hand_on() {
+  stage_ = Stage::kOver;
+  return std::exchange(connection_, nullptr);
+}
+
+void MasterConnection::abandon() {
+  stage_ = Stage::kOver;
+  if (dialer_ != nullptr && connection_ == nullptr) dialer_->give_up();
+  if (connection_ != nullptr) std::exchange(connection_, nullptr)->close();
+}
+
+void MasterConnection::send(std::string_view bytes) {
+  if (bytes.empty()) return;
+  out().append(bytes);
+  if (connection_ != nullptr) connection_->flush();
+}
+
+void MasterConnection::send_newline() {
+  send("\n");
+}
+
+void MasterConnection::fail(const std::string& reason) {
+  if (stage_ == Stage::kOver) return;
+  if (!reason.empty()) server_.log().warning(reason);
+  stage_ = Stage::kOver;
+  if (connection_ != nullptr) std::exchange(connection_, nullptr)->close();
+  owner_.failed();
+}
+
+// --- Reading
+// --------------------------------------------------------------------------------------
+
+size_t MasterConnection::on_input(std::span<char> bytes) {
+  server_.refresh_clock();
+  last_io_ms_ = server_.now_ms();
+  std::string_view rest(bytes.data(), bytes.size());
+  while (stage_ == Stage::kHandshake || stage_ == Stage::kAwaitsDataset) {
+    const size_t end = rest.find('\n');
+    if (end == std::string_view::npos) {
+      if (rest.size() > kMostLine) fail("The master's answer is no line of any sensible length");
+      break;
+    }
+    const std::string_view line = without_return(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+    read_line(line, &rest);
+  }
+  if (stage_ == Stage::kReceives) receive(&rest);
+  return bytes.size() - rest.size();
+}
+
+void MasterConnection::read_line(std::string_view line, std::string_view* rest) {
+  if (line.empty()) return;
+  if (stage_ == Stage::kHandshake) return read_handshake(line);
+  read_announcement(line, rest);
+}
+
+void MasterConnection::read_handshake(std::string_view line) {
+  std::string answer;
+  const Handshake::Result result = handshake_->read(line, &answer);
+  send(answer);
+  if (stage_ == Stage::kOver) return;
+  switch (result) {
+    case Handshake::Result::kGoesOn:
+      return;
+    case Handshake::Result::kContinue:
+      return owner_.continues(handshake_->id());
+    case Handshake::Result::kFullResync:
+    case Handshake::Result::kSync:
+      stage_ = Stage::kAwaitsDataset;
+      return;
+    case Handshake::Result::kFailed:
+      return fail({});
+  }
+}
+
+void MasterConnection::read_announcement(std::string_view line, std::string_view* rest) {
+  if (line.starts_with('-'))
+    return fail("MASTER aborted replication with an error: " + std::string(line.substr(1)));
+  DatasetShape shape;
+  int64_t size = 0;
+  if (line.starts_with(kMarkAnnounced) && line.size() == kMarkAnnounced.size() + kMarkSize) {
+    shape.mark = line.substr(kMarkAnnounced.size());
+  } else if (line.starts_with('$') && base::parse_int64(line.substr(1), &size) && size >= 0) {
+    shape.size = static_cast<uint64_t>(size);
+  } else {
+    return fail("Bad protocol from MASTER, the first byte is not '$' (we received '" +
+                std::string(line) + "'), are you sure the host and port are right?");
+  }
+  receiver_ = owner_.dataset_announced(shape, rest);
+  if (receiver_ != nullptr) {
+    stage_ = Stage::kReceives;
+  } else if (stage_ != Stage::kOver) {
+    fail({});
+  }
+}
+
+void MasterConnection::receive(std::string_view* rest) {
+  switch (receiver_->take(rest)) {
+    case DatasetReceiver::Result::kWantsMore:
+      return;
+    case DatasetReceiver::Result::kDone:
+      return owner_.dataset_received(*receiver_);
+    case DatasetReceiver::Result::kFailed:
+      return fail({});
+  }
+}
+
+void MasterConnection::on_end_of_input() {
+  fail(syncs() ? "I/O error trying to sync with MASTER: connection lost"
+               : "Failed to read response from the server: the master has closed the connection");
+}
+
+void MasterConnection::on_disconnect() {
+  fail(syncs() ? "I/O error trying to sync with MASTER: connection lost"
+               : "Failed to read response from the server: the connection has failed");
+}
+
+}  // namespace latchkey::replication

@@ -1,0 +1,105 @@
+// A connection to the master from its beginning to the point where the stream flows: connecting,
+// the handshake, the dataset. What follows is a client's business (MasterSession), to whom the
+// owner hands the connection on.
+//
+//     connecting -> handshake -> dataset is announced -> receives it -> over
+//
+// A partial resynchronisation leads from the handshake to the end at once. In tests there is no
+// loop and no connection: they call connected() and on_input(), and read out().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "net/connection.h"
+#include "net/dialer.h"
+#include "replication/dataset_receiver.h"
+#include "replication/handshake.h"
+#include "resp/output_buffer.h"
+
+namespace latchkey::server {
+class Server;
+}
+
+namespace latchkey::replication {
+
+class MasterConnection final : public net::ConnectionHandler {
+ public:
+  // Calls come last in what this does; each but dataset_announced() is the last of all.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual Introduction introduction() const = 0;
+    // The stream goes on, from the history of that name.
+    virtual void continues(const std::string& id) = 0;
+    // A dataset follows, of which `*begun` has come already. Null: the owner has read it from the
+    // connection itself, has taken off the front of `*begun` what belongs to it, and has called
+    // hand_on(); or it cannot.
+    virtual std::unique_ptr<DatasetReceiver> dataset_announced(const DatasetShape& shape,
+                                                               std::string_view* begun) = 0;
+    virtual void dataset_received(DatasetReceiver& receiver) = 0;
+    // The log says why.
+    virtual void failed() = 0;
+  };
+  enum class Stage : uint8_t { kConnecting, kHandshake, kAwaitsDataset, kReceives, kOver };
+
+  MasterConnection(server::Server& server, Owner& owner, const std::string& host, int port);
+  // Closes the connection if it was not handed on.
+  ~MasterConnection() override;
+  MasterConnection(const MasterConnection&) = delete;
+  MasterConnection& operator=(const MasterConnection&) = delete;
+
+  Stage stage() const { return stage_; }
+  // Whether a full resynchronisation goes on.
+  bool syncs() const { return stage_ == Stage::kAwaitsDataset || stage_ == Stage::kReceives; }
+  // Of the history whose dataset comes; empty when the master does not say.
+  const std::string& id() const { return handshake_->id(); }
+  int64_t offset() const { return handshake_->offset(); }
+  // Of the dataset that is being received, or null.
+  const DatasetReceiver* receiver() const { return receiver_.get(); }
+  int64_t last_io_ms() const { return last_io_ms_; }  // Unix time
+  uint64_t bytes_received() const;
+
+  net::Connection* connection() const { return connection_; }
+  resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : local_out_; }
+  // Gives the connection to somebody else, who hears of it from now on. Null in tests.
+  net::Connection* hand_on();
+  // Closes it without a word; nothing is called any more.
+  void abandon();
+  // Lets the master see that the replica is alive.
+  void send_newline();
+
+  // `connection` may be null, in tests.
+  void connected(net::Connection* connection);
+
+  // net::ConnectionHandler
+  size_t on_input(std::span<char> bytes) override;
+  size_t wanted_input() const override { return 0; }
+  void on_end_of_input() override;
+  void on_disconnect() override;
+  void on_flushed() override {}
+
+ private:
+  void read_line(std::string_view line, std::string_view* rest);
+  void read_handshake(std::string_view line);
+  void read_announcement(std::string_view line, std::string_view* rest);
+  void receive(std::string_view* rest);
+  void send(std::string_view bytes);
+  void fail(const std::string& reason);
+
+  server::Server& server_;
+  Owner& owner_;
+  Stage stage_ = Stage::kConnecting;
+  std::unique_ptr<net::Dialer> dialer_;
+  net::Connection* connection_ = nullptr;
+  resp::OutputBuffer local_out_;
+  std::unique_ptr<Handshake> handshake_;
+  std::unique_ptr<DatasetReceiver> receiver_;
+  int64_t last_io_ms_;
+};
+
+}  // namespace latchkey::replication

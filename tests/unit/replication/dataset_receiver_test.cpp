@@ -1,0 +1,73 @@
+#include "replication/dataset_receiver.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "base/file.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+using replication::DatasetReceiver;
+using Result = DatasetReceiver::Result;
+
+const std::string kMark(40, 'm');
+
+struct Receiving {
+  explicit Receiving(replication::DatasetShape shape)
+      : path(std::filesystem::temp_directory_path() /
+             ("latchkey-receiver-" + std::to_string(getpid()))) {
+    log.set_level(base::LogLevel::kNothing);
+    receiver = DatasetReceiver::create(std::move(shape), path, log);
+  }
+  ~Receiving() { unlink(path.c_str()); }
+
+  // What is left of the bytes.
+  std::string take(std::string_view bytes) {
+    result = receiver->take(&bytes);
+    return std::string(bytes);
+  }
+  std::string path;
+  base::Logger log;
+  std::unique_ptr<DatasetReceiver> receiver;
+  Result result = Result::kWantsMore;
+};
+
+}  // namespace
+
+TEST_CASE("A dataset of a known size ends there, and what follows stays") {
+  Receiving receiving({.mark = "", .size = 10});
+  CHECK(receiving.take("12345").empty());
+  CHECK(receiving.result == Result::kWantsMore);
+  CHECK(receiving.take("67890rest") == "rest");
+  CHECK(receiving.result == Result::kDone);
+  REQUIRE(receiving.receiver->keep());
+  CHECK(base::read_file(receiving.path) == "1234567890");
+}
+
+TEST_CASE("A dataset with a mark ends before it, however the bytes come") {
+  for (const size_t piece : {size_t{1}, size_t{7}, size_t{1000}}) {
+    Receiving receiving({.mark = kMark, .size = 0});
+    const std::string bytes = "data" + kMark.substr(0, 5) + "data" + kMark;
+    for (size_t i = 0; i < bytes.size(); i += piece) {
+      CHECK(receiving.result == Result::kWantsMore);
+      CHECK(receiving.take(bytes.substr(i, piece)).empty());
+    }
+    CHECK(receiving.result == Result::kDone);
+    REQUIRE(receiving.receiver->keep());
+    CHECK(base::read_file(receiving.path) == "data" + kMark.substr(0, 5) + "data");
+  }
+}
+
+TEST_CASE("The file of a dataset that never came whole is removed") {
+  Receiving receiving({.mark = "", .size = 10});
+  receiving.take("12345");
+  receiving.receiver.reset();
+  CHECK_FALSE(base::read_file(receiving.path));
+}
+
+}  // namespace latchkey::tests
