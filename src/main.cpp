@@ -113,6 +113,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   if (!choose_collation(server)) return 1;
   commands::add_all(server.commands());
   server.commands().add(script::script_rows());
+  server.commands().add(script::function_rows());
   server.commands().add(persist::aof_rows());
   server.commands().add(persist::dump_rows());
   server.add_debug_subcommands(persist::dump_debug_subcommands());

@@ -87,8 +87,8 @@ void memory_stats(CommandContext& ctx) {
   figures.add("cluster.links", 0);
   figures.add("aof.buffer", 0);
   figures.add("lua.caches", memory.scripts.scripts_bytes);
-  figures.add("functions.caches", 0);
-  figures.add("script.VMs", memory.scripts.interpreter_bytes);
+  figures.add("functions.caches", memory.scripts.functions_bytes);
+  figures.add("script.VMs", memory.scripts.all_interpreter_bytes());
   size_t tables = 0;
   for (const DatabaseMemory& database : memory.databases) {
     figures.add_database(database);

@@ -72,7 +72,7 @@ Loading::Result Aof::load_at_start(LoadingFigures& figures) {
 bool Aof::reload(LoadingFigures& figures, Client* caller) {
   if (state_ == State::kOn) file_.flush(AppendOnlyFile::Wait::kForDisk);
   if (!directory_.load()) return false;
-  for (int i = 0; i < server_.database_count(); ++i) server_.database(i).clear(/*lazily=*/false);
+  forget_dataset(server_);
   return load_files(figures, caller) == Loading::Result::kDone;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "persist/append_only_file.h"
+#include "server/function_libraries.h"
 #include "server/server.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
@@ -230,6 +231,11 @@ bool write_dataset_as_requests(ByteSink& sink, server::Server& server,
   constexpr int64_t kMsPerSecond = 1000;
   if (options.timestamp) sink.write(aof_timestamp(server.now_ms() / kMsPerSecond));
   RequestWriter writer(sink);
+  if (server.functions() != nullptr) {
+    server.functions()->for_each_code([&](std::string_view code) {
+      writer.request({"FUNCTION", "LOAD", code});
+    });
+  }
   for (int i = 0; i < server.database_count(); ++i) {
     const store::Keyspace& keyspace = server.database(i);
     if (keyspace.empty()) continue;

@@ -23,8 +23,8 @@ struct AofDatasetOptions {
   std::function<void()> after_key;
 };
 
-// Writes all databases and flushes the sink. Keys past their deadline are written too. False when
-// the sink has failed; its error() tells.
+// Writes all function libraries and databases and flushes the sink. Keys past their deadline are
+// written too. False when the sink has failed; its error() tells.
 bool write_dataset_as_requests(ByteSink& sink, server::Server& server,
                                const AofDatasetOptions& options);
 

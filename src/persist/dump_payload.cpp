@@ -28,12 +28,20 @@ std::string make_dump(const store::Entry& entry, bool compress) {
   RdbWriter writer(sink, compress);
   writer.type(rdb_type_of(entry));
   write_value(writer, entry);
+  write_dump_footer(sink, writer);
+  return dump;
+}
+
+void write_dump_footer(ByteSink& sink, RdbWriter& writer) {
   const auto version = static_cast<uint16_t>(kRdbVersion);
   writer.raw(&version, sizeof version);
   const uint64_t checksum = sink.checksum();
   writer.raw(&checksum, sizeof checksum);
   sink.flush();
-  return dump;
+}
+
+std::string_view dump_body(std::string_view dump) {
+  return dump.substr(0, dump.size() - kFooterSize);
 }
 
 bool is_intact_dump(std::string_view dump, bool skip_checksum) {
@@ -47,7 +55,7 @@ bool is_intact_dump(std::string_view dump, bool skip_checksum) {
 
 bool read_dump(std::string_view dump, store::Environment& environment, std::string& room,
                LoadedValue* loaded, std::string* error) {
-  MemorySource source(dump.substr(0, dump.size() - kFooterSize));
+  MemorySource source(dump_body(dump));
   RdbReader reader(source);
   uint8_t type;
   ReadResult result = ReadResult::kFailed;

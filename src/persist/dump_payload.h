@@ -9,12 +9,20 @@
 #include <string>
 #include <string_view>
 
+#include "persist/byte_stream.h"
+#include "persist/rdb_primitives.h"
 #include "persist/rdb_values.h"
 #include "store/keyspace.h"
 
 namespace latchkey::persist {
 
 std::string make_dump(const store::Entry& entry, bool compress);
+
+// The parts that other dumps share: adds version and checksum to what has been written to a sink
+// whose checksum has been enabled from the start, and flushes it.
+void write_dump_footer(ByteSink& sink, RdbWriter& writer);
+// What lies before them. REQUIRES: is_intact_dump().
+std::string_view dump_body(std::string_view dump);
 
 // Whether the version is one that can be read and the checksum is right, unless that shall not
 // matter. O(bytes).

@@ -15,6 +15,7 @@
 #include "persist/persistence.h"
 #include "persist/rdb_file.h"
 #include "server/client.h"
+#include "server/function_libraries.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -113,6 +114,11 @@ void LoadingScope::pause_for_tests(uint64_t count) {
   if (delay_us < 0 && count % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
 }
 
+void forget_dataset(Server& server) {
+  for (int i = 0; i < server.database_count(); ++i) server.database(i).clear(/*lazily=*/false);
+  if (server.functions() != nullptr) server.functions()->clear();
+}
+
 // --- Files ---------------------------------------------------------------------------------------
 
 Loading::Result Loading::load_at_start() {
@@ -153,6 +159,7 @@ Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
   ReadOptions how = read_options(server_);
   how.replace_existing = options.replace_existing;
   how.databases = options.databases;
+  how.functions = options.functions;
   how.after_key = [&scope](uint64_t keys) { scope.key_loaded(keys); };
   const ReadReport report = read_dataset(source, server_, how);
   figures_.keys_loaded = report.keys_loaded;

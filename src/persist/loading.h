@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "server/persistence_figures.h"
 #include "server/replication_history.h"
@@ -66,6 +67,10 @@ class LoadingScope {
   uint32_t state_;  // the bit of ServerState
 };
 
+// Empties all databases and drops the function libraries, before a dataset is loaded in their
+// place. Tells nobody.
+void forget_dataset(server::Server& server);
+
 class Loading {
  public:
   explicit Loading(server::Server& server) : server_(server) {}
@@ -85,6 +90,8 @@ class Loading {
     server::Client* caller = nullptr;
     // Where it goes, as many as the server has; empty: the server's own databases.
     std::span<const std::unique_ptr<store::Keyspace>> databases = {};
+    // Where the code of function libraries goes; null: they become the server's own.
+    std::vector<std::string>* functions = nullptr;
     // Clients are served from the server's own databases meanwhile.
     bool serves_old = false;
     // Set to where the dataset's place in a stream was when it was saved, if it tells.

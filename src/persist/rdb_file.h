@@ -29,7 +29,8 @@ struct WriteOptions {
   bool compress = true;  // rdbcompression
   bool checksum = true;  // rdbchecksum; without it the file ends with zeros
   bool is_aof_preamble = false;
-  bool with_keys = true;  // else what is no data only
+  bool with_keys = true;
+  bool with_functions = true;
   // Auxiliary fields besides those every file has, such as repl-id.
   std::vector<std::pair<std::string, std::string>> aux;
   // Called behind each key with the number of keys written so far, for progress and delays. When it
@@ -49,9 +50,11 @@ bool write_dataset(ByteSink& sink, server::Server& server, const WriteOptions& o
 struct ReadOptions {
   bool verify_checksum = true;    // rdbchecksum
   bool drop_expired = true;       // as a master does with keys past their deadline
-  bool replace_existing = false;  // instead of refusing keys that are there
+  bool replace_existing = false;  // instead of refusing keys and functions that are there
   // Where it goes, as many as the server has; empty: the server's own databases.
   std::span<const std::unique_ptr<store::Keyspace>> databases = {};
+  // Where the code of function libraries goes; null: they become the server's own.
+  std::vector<std::string>* functions = nullptr;
   // Called behind each key with the number of keys read so far.
   std::function<void(uint64_t keys)> after_key;
 };

@@ -11,6 +11,7 @@
 #include "persist/rdb_modules.h"
 #include "persist/rdb_primitives.h"
 #include "persist/rdb_values.h"
+#include "server/function_libraries.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -55,7 +56,7 @@ class DatasetReader {
   bool select_database();
   bool read_deadline(RdbOpcode opcode);
   bool check_sum();
-  bool refuse_functions();
+  bool read_functions();
   bool refuse_module();
   void note_aux(const std::string& name, const std::string& value);
   void note_empty(std::string_view key);
@@ -126,7 +127,7 @@ bool DatasetReader::read_opcode(uint8_t opcode, bool* is_end) {
     case RdbOpcode::kModuleAux:
       return refuse_module();
     case RdbOpcode::kFunction:
-      return refuse_functions();
+      return read_functions();
     case RdbOpcode::kFunctionPreGa:
       return refuse("Pre-release function format not supported.");
   }
@@ -159,9 +160,17 @@ bool DatasetReader::read_deadline(RdbOpcode opcode) {
   return true;
 }
 
-bool DatasetReader::refuse_functions() {
-  if (!reader_.skip_string()) return false;
-  return refuse("The file holds function libraries, which are not supported yet");
+bool DatasetReader::read_functions() {
+  std::string_view code;
+  std::string error;
+  if (!reader_.string(&code)) return false;
+  if (options_.functions != nullptr) {
+    options_.functions->emplace_back(code);
+    return true;
+  }
+  if (server_.functions() == nullptr) return refuse("There is no engine for the file's functions");
+  return server_.functions()->load(code, options_.replace_existing, &error) ||
+         refuse("Failed creating the library: " + error);
 }
 
 bool DatasetReader::refuse_module() {

@@ -9,6 +9,7 @@
 #include "persist/rdb_file.h"
 #include "persist/rdb_primitives.h"
 #include "persist/rdb_values.h"
+#include "server/function_libraries.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -54,6 +55,14 @@ void write_aux_fields(RdbWriter& writer, server::Server& server, const WriteOpti
   write_aux(writer, "used-mem", std::to_string(server.used_memory()));
   for (const auto& [name, value] : options.aux) write_aux(writer, name, value);
   write_aux(writer, "aof-base", options.is_aof_preamble ? "1" : "0");
+}
+
+void write_functions(RdbWriter& writer, server::Server& server) {
+  if (server.functions() == nullptr) return;
+  server.functions()->for_each_code([&](std::string_view code) {
+    writer.opcode(RdbOpcode::kFunction);
+    writer.string(code);
+  });
 }
 
 void write_access(RdbWriter& writer, const Entry& entry, AccessKept kept,
@@ -142,6 +151,7 @@ bool write_dataset(ByteSink& sink, server::Server& server, const WriteOptions& o
   RdbWriter writer(sink, options.compress);
   write_header(writer);
   write_aux_fields(writer, server, options);
+  if (options.with_functions) write_functions(writer, server);
   DatasetWriter databases(writer, server, options);
   for (int i = 0; options.with_keys && i < server.database_count(); ++i)
     databases.write(server.database(i));

@@ -4,6 +4,7 @@
 #include "persist/persistence.h"
 #include "persist/rows.h"
 #include "server/command_context.h"
+#include "server/function_libraries.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -45,8 +46,7 @@ void debug_reload(CommandContext& ctx) {
     return ctx.reply.error("LOADING Redis is loading the dataset in memory");
   Persistence& persistence = server.persistence();
   if (save_first && !persistence.snapshots().save()) return ctx.reply.error("ERR");
-  if (empty_first)
-    for (int i = 0; i < server.database_count(); ++i) server.database(i).clear(/*lazily=*/false);
+  if (empty_first) forget_dataset(server);
   const std::string& name = server.settings().dbfilename;
   if (persistence.loading().load_snapshot(name, options) != Loading::Result::kDone)
     return ctx.reply.error("ERR Error trying to load the RDB dump, check server logs.");

@@ -24,6 +24,7 @@ void add_place(const SnapshotPlace& place, persist::WriteOptions* options) {
                   {"repl-id", place.replication_id},
                   {"repl-offset", std::to_string(place.offset)}};
   options->with_keys = !place.without_keys;
+  options->with_functions = !place.without_functions;
 }
 
 }  // namespace

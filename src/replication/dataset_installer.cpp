@@ -11,6 +11,7 @@
 #include "persist/persistence.h"
 #include "replication/socket_source.h"
 #include "server/effects.h"
+#include "server/function_libraries.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -71,6 +72,7 @@ void DatasetInstaller::empty() {
     server_.effects().clearing(keyspace);
     keyspace.clear(server_.settings().replica_lazy_flush);
   }
+  if (server_.functions() != nullptr) server_.functions()->clear();
 }
 
 DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
@@ -142,12 +144,17 @@ DatasetInstaller::Result DatasetInstaller::load_beside(SocketSource& source, uin
   std::vector<std::unique_ptr<store::Keyspace>> loaded;
   for (int i = 0; i < server_.database_count(); ++i)
     loaded.push_back(std::make_unique<store::Keyspace>(i, server_.environment()));
+  std::vector<std::string> functions;
   Result result;
-  const auto ended = server_.persistence().loading().load_from(
-      source, size, {.databases = loaded, .serves_old = same_history, .place = &result.place});
+  const auto ended = server_.persistence().loading().load_from(source, size,
+                                                               {.databases = loaded,
+                                                                .functions = &functions,
+                                                                .serves_old = same_history,
+                                                                .place = &result.place});
   result.ok = ended == Loading::Result::kDone && source.ends_well();
   if (result.ok) {
     swap_in(loaded);
+    replace_functions(functions);
   } else {
     server_.log().warning(
         "Failed trying to load the MASTER synchronization DB from socket, check server logs.");
@@ -155,6 +162,17 @@ DatasetInstaller::Result DatasetInstaller::load_beside(SocketSource& source, uin
   }
   for (const auto& keyspace : loaded) keyspace->clear(/*lazily=*/true);
   return result;
+}
+
+void DatasetInstaller::replace_functions(const std::vector<std::string>& codes) {
+  server::FunctionLibraries* functions = server_.functions();
+  if (functions == nullptr) return;
+  functions->clear();
+  for (const std::string& code : codes) {
+    std::string error;
+    if (!functions->load(code, /*replace=*/false, &error))
+      server_.log().warning("Failed creating the library: " + error);
+  }
 }
 
 void DatasetInstaller::swap_in(std::vector<std::unique_ptr<store::Keyspace>>& loaded) {

@@ -52,6 +52,7 @@ class DatasetInstaller {
   Result load_over(SocketSource& source, uint64_t size);
   Result load_beside(SocketSource& source, uint64_t size, bool same_history);
   void swap_in(std::vector<std::unique_ptr<store::Keyspace>>& loaded);
+  void replace_functions(const std::vector<std::string>& codes);
   void remove_sync_file(const std::string& path);
 
   server::Server& server_;

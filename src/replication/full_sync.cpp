@@ -83,7 +83,7 @@ bool FullSync::join_file(Replica& replica) {
   if (!file_begun_) return false;
   const std::vector<Replica*> others = in_state(ReplicaState::kWaitsForEnd, false);
   const auto other = std::find_if(others.begin(), others.end(), [&](const Replica* candidate) {
-    return candidate->wants_no_keys == replica.wants_no_keys && !candidate->rdb_only;
+    return candidate->wants_same(replica) && !candidate->rdb_only;
   });
   if (other == others.end()) return false;
   replication_.hand_on();
@@ -111,8 +111,7 @@ void FullSync::begin_due() {
 
 void FullSync::begin_for(const Replica& first) {
   std::vector<Replica*> group = in_state(ReplicaState::kWaitsForStart, false);
-  std::erase_if(
-      group, [&](const Replica* replica) { return replica->wants_no_keys != first.wants_no_keys; });
+  std::erase_if(group, [&](const Replica* replica) { return !replica->wants_same(first); });
   const bool use_pipe = std::all_of(
       group.begin(), group.end(), [this](const Replica* replica) { return wants_pipe(*replica); });
   server_.log().logf(LogLevel::kNotice, "Starting BGSAVE for SYNC with target: %s",
@@ -124,6 +123,7 @@ void FullSync::begin_for(const Replica& first) {
       .offset = replication_.offset(),
       .database = std::max(replication_.selected_database(), 0),
       .without_keys = first.wants_no_keys,
+      .without_functions = first.wants_no_functions,
   };
   replication_.select_anew();
   if (use_pipe ? begin_pipe(group, place) : begin_file(group, place)) return;

@@ -42,6 +42,12 @@ class Replica final : public server::ReplicaLink {
   bool knows_psync2 = false;  // is told replication ids
   bool rdb_only = false;      // wants the dataset, and not what follows
   bool wants_no_keys = false;
+  bool wants_no_functions = false;
+
+  // Whether both get the same dataset.
+  bool wants_same(const Replica& other) const {
+    return wants_no_keys == other.wants_no_keys && wants_no_functions == other.wants_no_functions;
+  }
 
   // --- How far it is ----------------------------------------------------------------------------
   ReplicaState state = ReplicaState::kAnnounced;

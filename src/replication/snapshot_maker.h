@@ -12,8 +12,9 @@ namespace latchkey::replication {
 struct SnapshotPlace {
   std::string replication_id;
   uint64_t offset = 0;
-  int database = -1;          // that the stream has selected there, or -1
-  bool without_keys = false;  // only what is no data: functions
+  int database = -1;  // that the stream has selected there, or -1
+  bool without_keys = false;
+  bool without_functions = false;
 };
 
 class SnapshotMaker {

@@ -83,16 +83,20 @@ bool announce_ip(CommandContext& ctx, Replica& replica, std::string_view ip) {
 }
 
 bool announce_filter(CommandContext& ctx, Replica& replica, std::string_view filter) {
-  // What is no data is functions, or nothing at all.
+  // Functions, or nothing at all.
+  bool with_functions = false;
   while (!filter.empty()) {
     const size_t end = std::min(filter.find(' '), filter.size());
     const std::string_view word = filter.substr(0, end);
     filter.remove_prefix(std::min(end + 1, filter.size()));
-    if (word == "functions") continue;
-    ctx.reply.error("ERR Unsupported rdb-filter-only option: " + std::string(word));
-    return false;
+    if (word != "functions") {
+      ctx.reply.error("ERR Unsupported rdb-filter-only option: " + std::string(word));
+      return false;
+    }
+    with_functions = true;
   }
   replica.wants_no_keys = true;
+  replica.wants_no_functions = !with_functions;
   return true;
 }
 

@@ -1,10 +1,11 @@
 // What happens when a script takes too long: the watchdog asks Lua to call back every few thousand
-// instructions, and there the engine serves other clients, hears SCRIPT KILL and stops the script.
+// instructions, and there the runner serves other clients, hears SCRIPT KILL or FUNCTION KILL, and
+// stops the script.
 #include <lua.hpp>
 
 #include "net/loop.h"
-#include "script/engine.h"
 #include "script/interpreter.h"
+#include "script/script_runner.h"
 #include "server/server.h"
 
 namespace latchkey::script {
@@ -18,71 +19,91 @@ constexpr int kInstructions = 10'000;
 constexpr int64_t kServeIntervalUs = 1000;
 
 constexpr char kKilled[] = "ERR Script killed by user with SCRIPT KILL...";
+constexpr char kLibraryTimeout[] = "ERR FUNCTION LOAD timeout";
 
-// Its address is the key of the engine in Lua's registry.
-constexpr char kEngineKey = 0;
+// Its address is the key of the runner in Lua's registry.
+constexpr char kRunnerKey = 0;
 
-void* engine_key() {
-  return const_cast<char*>(&kEngineKey);
+void* runner_key() {
+  return const_cast<char*>(&kRunnerKey);
 }
 
 }  // namespace
 
-void Engine::remember_in(lua_State* lua) {
-  lua_pushlightuserdata(lua, engine_key());
+std::string_view busy_error(Program::Kind kind) {
+  return kind == Program::Kind::kScript
+             ? "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "
+               "NOSAVE."
+             : "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN "
+               "NOSAVE.";
+}
+
+void ScriptRunner::adopt(Interpreter& world) {
+  lua_State* lua = world.lua();
+  lua_pushlightuserdata(lua, runner_key());
   lua_pushlightuserdata(lua, this);
   lua_rawset(lua, LUA_REGISTRYINDEX);
 }
 
-void Engine::interrupt() {
-  lua_sethook(interpreter_->lua(), on_interrupt, LUA_MASKCOUNT, kInstructions);
+void ScriptRunner::abandon(Interpreter& world) {
+  const std::lock_guard no_interrupt(watchdog_.lock());
+  if (world_ == &world) world_ = nullptr;
 }
 
-void Engine::stop_interrupting() {
+void ScriptRunner::interrupt() {
+  if (world_ != nullptr) lua_sethook(world_->lua(), on_interrupt, LUA_MASKCOUNT, kInstructions);
+}
+
+void ScriptRunner::stop_interrupting() {
   {
     const std::lock_guard lock(watchdog_.lock());
-    lua_sethook(interpreter_->lua(), nullptr, 0, 0);
+    lua_sethook(world_->lua(), nullptr, 0, 0);
   }
   if (!run_.busy) return;
-  server_.set_state(kStateBusy, false);
+  server_.set_busy({});
   if (net::Connection* connection = run_.caller->connection(); connection != nullptr)
     connection->resume_reading();
 }
 
-void Engine::on_interrupt(lua_State* lua, lua_Debug*) {
-  lua_pushlightuserdata(lua, engine_key());
-  lua_rawget(lua, LUA_REGISTRYINDEX);
-  auto* self = static_cast<Engine*>(lua_touserdata(lua, -1));
-  lua_pop(lua, 1);
-  if (!self->run_.killed) self->serve_others();
-  if (!self->run_.killed) return;
-  // Whatever catches the error is interrupted again at its next instruction.
+void ScriptRunner::stop(lua_State* lua, const char* error) {
   lua_sethook(lua, on_interrupt, LUA_MASKCOUNT, 1);
   lua_createtable(lua, 0, 1);
-  lua_pushstring(lua, kKilled);
+  lua_pushstring(lua, error);
   lua_setfield(lua, -2, kErrorText);
   lua_error(lua);
+  __builtin_unreachable();
 }
 
-void Engine::serve_others() {
+void ScriptRunner::on_interrupt(lua_State* lua, lua_Debug*) {
+  lua_pushlightuserdata(lua, runner_key());
+  lua_rawget(lua, LUA_REGISTRYINDEX);
+  auto* self = static_cast<ScriptRunner*>(lua_touserdata(lua, -1));
+  lua_pop(lua, 1);
+  if (self->run_.is_library) stop(lua, kLibraryTimeout);
+  if (!self->run_.killed) self->serve_others();
+  if (self->run_.killed) stop(lua, kKilled);
+}
+
+void ScriptRunner::become_busy() {
+  const Program::Kind kind = run_.program->kind;
+  run_.busy = true;
+  server_.log().logf(base::LogLevel::kWarning,
+                     "Slow script detected: still in execution after %lld milliseconds. You can "
+                     "try killing the script using the %s command. Script name is: %.*s.",
+                     static_cast<long long>(running_ms()),
+                     kind == Program::Kind::kScript ? "SCRIPT KILL" : "FUNCTION KILL",
+                     static_cast<int>(run_.program->name.size()), run_.program->name.data());
+  server_.set_busy(busy_error(kind));
+  if (net::Connection* connection = run_.caller->connection(); connection != nullptr)
+    connection->pause_reading();
+}
+
+void ScriptRunner::serve_others() {
   net::Loop* loop = server_.loop();
   const int64_t now_us = server_.clock().monotonic_us();
   if (loop == nullptr || now_us - run_.last_served_us < kServeIntervalUs) return;
   run_.last_served_us = now_us;
-  net::Connection* connection = run_.caller->connection();
-  if (!run_.busy) {
-    run_.busy = true;
-    server_.log().logf(
-        base::LogLevel::kWarning,
-        "Slow script detected: still in execution after %lld milliseconds. You can "
-        "try killing the script using "
-        "the SCRIPT KILL command. Script name is: %s.",
-        static_cast<long long>(
-            server_.cycle_clock().to_us(base::CycleClock::ticks() - run_.started_ticks) / 1000),
-        run_.script->sha.c_str());
-    server_.set_state(kStateBusy, true);
-    if (connection != nullptr) connection->pause_reading();
-  }
+  if (!run_.busy) become_busy();
   // Time stands still for the script, and its caller has not gone idle.
   store::Environment& environment = server_.environment();
   const int64_t now_ms = environment.now_ms;
@@ -98,12 +119,23 @@ void Engine::serve_others() {
   loop->stop();
 }
 
-Engine::KillResult Engine::kill() {
-  if (run_.script == nullptr) return KillResult::kNotBusy;
-  if (run_.has_written) return KillResult::kHasWritten;
+int64_t ScriptRunner::running_ms() const {
+  const uint64_t ticks = base::CycleClock::ticks() - run_.started_ticks;
+  return static_cast<int64_t>(server_.cycle_clock().to_us(ticks)) / 1000;
+}
+
+void ScriptRunner::kill(CommandContext& ctx, Program::Kind kind) {
+  if (run_.program == nullptr) return ctx.reply.error("NOTBUSY No scripts in execution right now.");
+  if (run_.has_written) {
+    return ctx.reply.error(
+        "UNKILLABLE Sorry the script already executed write commands against the dataset. You can "
+        "either wait the script termination or kill the server in a hard way using the SHUTDOWN "
+        "NOSAVE command.");
+  }
+  if (run_.program->kind != kind) return ctx.reply.error(busy_error(run_.program->kind));
   run_.killed = true;
   server_.log().notice("Lua script killed by user with SCRIPT KILL.");
-  return KillResult::kKilled;
+  ctx.reply.ok();
 }
 
 }  // namespace latchkey::script

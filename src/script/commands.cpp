@@ -52,17 +52,7 @@ void script_flush(CommandContext& ctx) {
 }
 
 void script_kill(CommandContext& ctx) {
-  switch (ctx.server.scripts().kill()) {
-    case Engine::KillResult::kKilled:
-      return ctx.reply.ok();
-    case Engine::KillResult::kNotBusy:
-      return ctx.reply.error("NOTBUSY No scripts in execution right now.");
-    case Engine::KillResult::kHasWritten:
-      return ctx.reply.error(
-          "UNKILLABLE Sorry the script already executed write commands against the dataset. You "
-          "can either wait the script "
-          "termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.");
-  }
+  ctx.server.scripts().runner().kill(ctx, Program::Kind::kScript);
 }
 
 void script_debug(CommandContext& ctx) {

@@ -20,9 +20,6 @@ constexpr int kGlobals = 1;
 constexpr int kErrorHandler = 2;
 constexpr int kBottom = 2;
 
-constexpr char kChunkName[] = "@user_script";
-constexpr char kShownName[] = "user_script:";
-
 // What LuaJIT raises without a place.
 constexpr char kStackOverflow[] = "stack overflow";
 
@@ -85,8 +82,8 @@ int describe_error(lua_State* lua) {
 
 }  // namespace
 
-Interpreter::Interpreter(LuaRandom& random)
-    : random_(random), lua_(lua_newstate(allocate, nullptr)) {
+Interpreter::Interpreter(LuaRandom& random, const char* chunk_name)
+    : random_(random), chunk_name_(chunk_name), lua_(lua_newstate(allocate, nullptr)) {
   // A LuaJIT for 32-bit addresses insists on its own allocator.
   if (lua_ == nullptr) lua_ = luaL_newstate();
   LK_ASSERT(lua_ != nullptr);
@@ -94,50 +91,40 @@ Interpreter::Interpreter(LuaRandom& random)
   build_sandbox(*this);
   LK_ASSERT(lua_gettop(lua_) == kGlobals);
   lua_pushcfunction(lua_, describe_error);
-  add_table("cjson", push_json_library);
-  add_table("cmsgpack", push_msgpack_library);
-  add_table("struct", push_struct_library);
+  push_json_library(lua_);
+  add_table("cjson");
+  push_msgpack_library(lua_);
+  add_table("cmsgpack");
+  push_struct_library(lua_);
+  add_table("struct");
 }
 
 Interpreter::~Interpreter() {
   lua_close(lua_);
 }
 
-void Interpreter::add_library(const char* name, const luaL_Reg* functions, void* owner,
-                              void (*add_constants)(lua_State*)) {
-  lua_newtable(lua_);
-  for (; functions->name != nullptr; ++functions) {
-    lua_pushlightuserdata(lua_, owner);
-    lua_pushcclosure(lua_, functions->func, 1);
-    lua_setfield(lua_, -2, functions->name);
-  }
-  if (add_constants != nullptr) add_constants(lua_);
-  protect();
-  set_global(name);
-}
-
-void Interpreter::add_table(const char* name, void (*push)(lua_State*)) {
-  push(lua_);
+void Interpreter::add_table(const char* name) {
   protect();
   set_global(name);
 }
 
 bool Interpreter::load(std::string_view code) {
-  return luaL_loadbufferx(lua_, code.data(), code.size(), kChunkName, "t") == 0;
+  const std::string source = std::string("@") + chunk_name_;
+  return luaL_loadbufferx(lua_, code.data(), code.size(), source.c_str(), "t") == 0;
 }
 
 int Interpreter::compile(std::string_view code, std::string* error) {
   std::string translated;
   std::string message;
   if (!translate_dialect(code, &translated, &message)) {
-    *error = kShownName + message;
+    *error = std::string(chunk_name_) + ":" + message;
     return kNoFunction;
   }
   if (load(translated)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
   // The message is to speak of what was written.
   lua_pop(lua_, 1);
   if (load(code)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
-  *error = plain_compile_error(text_at(lua_, -1));
+  *error = plain_compile_error(text_at(lua_, -1), chunk_name_);
   lua_pop(lua_, 1);
   return kNoFunction;
 }
@@ -150,9 +137,52 @@ void Interpreter::set_global(const char* name) {
   lua_setfield(lua_, kGlobals, name);
 }
 
-bool Interpreter::run(int function) {
+void Interpreter::seal() {
+  refuse_missing();
+  protect();
+}
+
+int Interpreter::add_globals() {
+  refuse_missing();
+  return luaL_ref(lua_, LUA_REGISTRYINDEX);
+}
+
+void Interpreter::show_globals(int table) {
+  lua_pushvalue(lua_, LUA_GLOBALSINDEX);
+  lua_getmetatable(lua_, -1);
+  if (table == kAllGlobals) {
+    lua_pushvalue(lua_, kGlobals);
+  } else {
+    lua_rawgeti(lua_, LUA_REGISTRYINDEX, table);
+  }
+  lua_setfield(lua_, -2, "__index");
+  lua_pop(lua_, 2);
+}
+
+bool Interpreter::run(int function, int arguments) {
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, function);
-  return lua_pcall(lua_, 0, 1, kErrorHandler) == 0;
+  lua_insert(lua_, -1 - arguments);
+  return lua_pcall(lua_, arguments, 1, kErrorHandler) == 0;
+}
+
+ScriptError Interpreter::take_error() {
+  ScriptError error{.text = "ERR unknown error", .place = {}};
+  if (lua_istable(lua_, -1)) {
+    push_raw_field(lua_, -1, kErrorText);
+    if (lua_isstring(lua_, -1) != 0) error.text = text_at(lua_, -1);
+    push_raw_field(lua_, -2, kErrorCounted);
+    error.counted = lua_toboolean(lua_, -1) != 0;
+    push_raw_field(lua_, -3, kErrorSource);
+    push_raw_field(lua_, -4, kErrorLine);
+    if (lua_isstring(lua_, -2) != 0) {
+      error.place = std::string(text_at(lua_, -2)) + ":" + std::to_string(lua_tointeger(lua_, -1));
+    }
+    lua_pop(lua_, 4);
+  } else if (lua_isstring(lua_, -1) != 0) {
+    error.text = "ERR " + std::string(text_at(lua_, -1));
+  }
+  lua_pop(lua_, 1);
+  return error;
 }
 
 void Interpreter::clear_stack() {

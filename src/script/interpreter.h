@@ -17,7 +17,6 @@
 #include "script/lua_random.h"
 
 struct lua_State;
-struct luaL_Reg;
 
 namespace latchkey::script {
 
@@ -28,26 +27,31 @@ inline constexpr char kErrorCounted[] =
 inline constexpr char kErrorSource[] = "source";
 inline constexpr char kErrorLine[] = "line";
 
+// What a run ended with.
+struct ScriptError {
+  std::string text;
+  std::string place;     // "@user_script:1", or empty when it is not known
+  bool counted = false;  // it came from a command, which counted it
+};
+
 class Interpreter {
  public:
   // No function, as registry references go.
   static constexpr int kNoFunction = 0;
+  // No table, as those go: the whole world.
+  static constexpr int kAllGlobals = 0;
 
-  // `random` outlives the world: math.random goes on where it was after SCRIPT FLUSH.
-  explicit Interpreter(LuaRandom& random);
+  // `random` outlives the world: math.random goes on where it was after SCRIPT FLUSH. Errors call
+  // code by `chunk_name`, which must outlive it as well.
+  Interpreter(LuaRandom& random, const char* chunk_name);
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
   lua_State* lua() { return lua_; }
 
-  // Adds a library of functions, each with `owner` as its first upvalue (a light userdata), and
-  // makes it a read-only global. `add_constants` is called with the library on top of the stack.
-  void add_library(const char* name, const luaL_Reg* functions, void* owner,
-                   void (*add_constants)(lua_State*));
-
-  // Makes the table that `push` pushes a read-only global.
-  void add_table(const char* name, void (*push)(lua_State*));
+  // Makes the table on top of the stack a read-only global, and takes it off.
+  void add_table(const char* name);
 
   // Compiles a script. Returns its reference, or kNoFunction with the compiler's message in *error.
   int compile(std::string_view code, std::string* error);
@@ -55,10 +59,20 @@ class Interpreter {
 
   // Sets a global that scripts see, from the value on top of the stack, which it takes off.
   void set_global(const char* name);
-  // Runs a compiled function without arguments. True with its first result on the stack; false with
-  // the error there: a table of the fields above (`err` as the script gave it, the place when it is
-  // known), or a string when there was no memory for it.
-  bool run(int function);
+  // Makes a read-only table out of the one on top of the stack, in which what is missing cannot be
+  // asked for, in its place.
+  void seal();
+  // Takes the table on top of the stack off for use as globals. Returns its reference.
+  int add_globals();
+  // What all code sees as globals from now on: a table of add_globals(), or kAllGlobals.
+  void show_globals(int table);
+
+  // Runs a compiled function with the arguments on top of the stack. True with its first result on
+  // the stack; false with the error there: a table of the fields above (`err` as the script gave
+  // it, the place when it is known), or a string when there was no memory for it.
+  bool run(int function, int arguments = 0);
+  // Reads the error that run() left.
+  ScriptError take_error();
   // Drops what a run left on the stack.
   void clear_stack();
 
@@ -73,6 +87,8 @@ class Interpreter {
     int real;  // registry reference
   };
 
+  // Has what is asked for in the table on top of the stack, and is not there, raise an error.
+  void refuse_missing();
   // Compiles a script and leaves the function, or false and the message, on the stack.
   bool load(std::string_view code);
   // Puts a stand-in on the stack for the table on top of it, in its place.
@@ -81,6 +97,7 @@ class Interpreter {
   int real_of(const void* table) const;
 
   LuaRandom& random_;
+  const char* chunk_name_;
   lua_State* lua_;
   std::array<Protected, kMostProtected> protected_{};
   size_t protected_count_ = 0;

@@ -2,12 +2,12 @@
 
 #include <cmath>
 #include <lua.hpp>
+#include <span>
 
 #include "base/log.h"
 #include "base/number.h"
 #include "base/sha1.h"
 #include "base/version.h"
-#include "script/engine.h"
 #include "script/interpreter.h"
 #include "script/lua_text.h"
 #include "script/reply_reader.h"
@@ -26,11 +26,13 @@ struct Constant {
   const char* name;
   int value;
 };
-constexpr Constant kConstants[] = {
+constexpr Constant kLogConstants[] = {
     {"LOG_DEBUG", 0},
     {"LOG_VERBOSE", 1},
     {"LOG_NOTICE", 2},
     {"LOG_WARNING", 3},
+};
+constexpr Constant kReplicationConstants[] = {
     {"REPL_NONE", 0},
     {"REPL_AOF", server::kEffectForFile},
     {"REPL_SLAVE", server::kEffectForReplicas},
@@ -82,11 +84,14 @@ int version_number(std::string_view version) {
   return number | part;
 }
 
-void add_constants(lua_State* lua) {
-  for (const Constant& constant : kConstants) {
+void add_constants(lua_State* lua, std::span<const Constant> constants) {
+  for (const Constant& constant : constants) {
     lua_pushinteger(lua, constant.value);
     lua_setfield(lua, -2, constant.name);
   }
+}
+
+void add_version(lua_State* lua) {
   push_text(lua, base::kReferenceVersion);
   lua_setfield(lua, -2, "REDIS_VERSION");
   lua_pushinteger(lua, version_number(base::kReferenceVersion));
@@ -98,12 +103,12 @@ void add_constants(lua_State* lua) {
 // Functions called from Lua, whose errors leave them without running destructors: none of them
 // keeps anything that has one where an error may be raised.
 struct RedisApi {
-  static Engine& engine(lua_State* lua) {
-    return *static_cast<Engine*>(lua_touserdata(lua, lua_upvalueindex(1)));
+  static ScriptRunner& runner(lua_State* lua) {
+    return *static_cast<ScriptRunner*>(lua_touserdata(lua, lua_upvalueindex(1)));
   }
 
   // Reads the arguments on the stack as words of a command. The error, or null.
-  static const char* read_words(lua_State* lua, Engine& self) {
+  static const char* read_words(lua_State* lua, ScriptRunner& self) {
     const int count = lua_gettop(lua);
     if (count == 0) return kNoArguments;
     self.words_.resize(static_cast<size_t>(count));
@@ -130,7 +135,7 @@ struct RedisApi {
   }
 
   static int run_command(lua_State* lua, bool raise) {
-    Engine& self = engine(lua);
+    ScriptRunner& self = runner(lua);
     if (const char* error = read_words(lua, self); error != nullptr) {
       push_error(lua, error);
       return raise ? lua_error(lua) : 1;
@@ -198,7 +203,7 @@ struct RedisApi {
       lua_pushvalue(lua, i);
       lua_concat(lua, i > 2 ? 3 : 2);
     }
-    engine(lua).server_.log().log(kLogLevels[level], text_at(lua, -1));
+    runner(lua).server_.log().log(kLogLevels[level], text_at(lua, -1));
     return 0;
   }
 
@@ -206,7 +211,7 @@ struct RedisApi {
     if (lua_gettop(lua) != 1) return raise_error(lua, "ERR redis.setresp() requires one argument.");
     const auto protocol = static_cast<int>(lua_tonumber(lua, 1));
     if (protocol != 2 && protocol != 3) return raise_error(lua, "ERR RESP version must be 2 or 3.");
-    engine(lua).client_.reply.set_protocol(protocol);
+    runner(lua).client_.reply.set_protocol(protocol);
     return 0;
   }
 
@@ -224,7 +229,7 @@ struct RedisApi {
       return raise_error(
           lua, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
     }
-    engine(lua).server_.propagation().restrict_readers(static_cast<uint8_t>(targets));
+    runner(lua).server_.propagation().restrict_readers(static_cast<uint8_t>(targets));
     return 0;
   }
 
@@ -237,7 +242,7 @@ struct RedisApi {
 
   // Every user is the default one, which may do everything.
   static int acl_check_cmd(lua_State* lua) {
-    Engine& self = engine(lua);
+    ScriptRunner& self = runner(lua);
     if (const char* error = read_words(lua, self); error != nullptr) return raise_error(lua, error);
     if (self.server_.dispatcher().lookup(self.words_) == nullptr) {
       return raise_error(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
@@ -250,23 +255,53 @@ struct RedisApi {
   static constexpr size_t kNumberSize = base::kMaxDoubleText + 1;
 };
 
-void add_redis_library(Interpreter& interpreter, Engine& engine) {
-  constexpr luaL_Reg kFunctions[] = {
-      {"call", RedisApi::call},
-      {"pcall", RedisApi::pcall},
-      {"error_reply", RedisApi::error_reply},
-      {"status_reply", RedisApi::status_reply},
-      {"sha1hex", RedisApi::sha1hex},
-      {"log", RedisApi::log},
-      {"setresp", RedisApi::setresp},
-      {"replicate_commands", RedisApi::replicate_commands},
-      {"set_repl", RedisApi::set_repl},
-      {"breakpoint", RedisApi::breakpoint},
-      {"debug", RedisApi::debug},
-      {"acl_check_cmd", RedisApi::acl_check_cmd},
-      {nullptr, nullptr},
-  };
-  interpreter.add_library("redis", kFunctions, &engine, add_constants);
+namespace {
+
+// What functions have too.
+constexpr luaL_Reg kSharedFunctions[] = {
+    {"call", RedisApi::call},
+    {"pcall", RedisApi::pcall},
+    {"error_reply", RedisApi::error_reply},
+    {"status_reply", RedisApi::status_reply},
+    {"sha1hex", RedisApi::sha1hex},
+    {"log", RedisApi::log},
+    {"setresp", RedisApi::setresp},
+    {"set_repl", RedisApi::set_repl},
+    {"acl_check_cmd", RedisApi::acl_check_cmd},
+};
+constexpr luaL_Reg kScriptFunctions[] = {
+    {"replicate_commands", RedisApi::replicate_commands},
+    {"breakpoint", RedisApi::breakpoint},
+    {"debug", RedisApi::debug},
+};
+
+void add_functions(lua_State* lua, std::span<const luaL_Reg> functions, ScriptRunner& runner) {
+  for (const luaL_Reg& function : functions) {
+    lua_pushlightuserdata(lua, &runner);
+    lua_pushcclosure(lua, function.func, 1);
+    lua_setfield(lua, -2, function.name);
+  }
+}
+
+}  // namespace
+
+void add_redis_library(Interpreter& interpreter, ScriptRunner& runner, Program::Kind kind) {
+  lua_State* lua = interpreter.lua();
+  lua_newtable(lua);
+  add_functions(lua, kSharedFunctions, runner);
+  if (kind == Program::Kind::kScript) add_functions(lua, kScriptFunctions, runner);
+  add_constants(lua, kLogConstants);
+  add_constants(lua, kReplicationConstants);
+  add_version(lua);
+  interpreter.add_table("redis");
+}
+
+void push_load_library(lua_State* lua, ScriptRunner& runner) {
+  constexpr luaL_Reg kFunctions[] = {{"log", RedisApi::log}};
+  lua_newtable(lua);
+  add_functions(lua, kFunctions, runner);
+  add_constants(lua, kLogConstants);
+  add_version(lua);
 }
 
 }  // namespace latchkey::script

@@ -1,12 +1,18 @@
-// The library that scripts know as `redis`.
+// The library that scripts and functions know as `redis`.
 #pragma once
+
+#include "script/script_runner.h"
+
+struct lua_State;
 
 namespace latchkey::script {
 
-class Engine;
 class Interpreter;
 
-// Adds the library to a new world. The engine outlives it.
-void add_redis_library(Interpreter& interpreter, Engine& engine);
+// Adds the library to a new world. The runner outlives it.
+void add_redis_library(Interpreter& interpreter, ScriptRunner& runner, Program::Kind kind);
+
+// Pushes a table of what is of it while a function library is loaded.
+void push_load_library(lua_State* lua, ScriptRunner& runner);
 
 }  // namespace latchkey::script

@@ -8,5 +8,6 @@
 namespace latchkey::script {
 
 std::span<const server::CommandRow> script_rows();
+std::span<const server::CommandRow> function_rows();
 
 }  // namespace latchkey::script

@@ -388,12 +388,8 @@ void Sandbox::build(Interpreter& interpreter) {
   lua_pushcclosure(lua, pairs, 3);
   lua_setfield(lua, 1, "pairs");
 
-  // Reading a global that is not there is an error: the real table's metatable says so.
-  lua_newtable(lua);
-  lua_pushcfunction(lua, raise_missing_global);
-  lua_setfield(lua, -2, "__index");
-  lua_pushvalue(lua, -1);
-  lua_setmetatable(lua, 1);
+  interpreter.refuse_missing();
+  lua_getmetatable(lua, -1);
   // Stack: real, original, real, metatable of the real globals.
   lua_pushlightuserdata(lua, &interpreter);
   lua_newtable(lua);
@@ -417,15 +413,22 @@ void build_sandbox(Interpreter& interpreter) {
   Sandbox::build(interpreter);
 }
 
-std::string plain_compile_error(std::string_view message) {
+std::string plain_compile_error(std::string_view message, std::string_view chunk_name) {
   std::string text(message);
   const auto replace = [&](std::string_view from, std::string_view to) {
     if (const size_t at = text.find(from); at != text.npos) text.replace(at, from.size(), to);
   };
   replace("attempt to load chunk with wrong mode",
-          "user_script:1: unexpected symbol near 'char(27)'");
+          std::string(chunk_name) + ":1: unexpected symbol near 'char(27)'");
   replace("invalid escape sequence", "escape sequence too large");
   return text;
+}
+
+void Interpreter::refuse_missing() {
+  lua_newtable(lua_);
+  lua_pushcfunction(lua_, raise_missing_global);
+  lua_setfield(lua_, -2, "__index");
+  lua_setmetatable(lua_, -2);
 }
 
 void Interpreter::protect() {

@@ -12,6 +12,6 @@ class Interpreter;
 void build_sandbox(Interpreter& interpreter);
 
 // The compiler's message in the words of Lua 5.1, where LuaJIT's differ.
-std::string plain_compile_error(std::string_view message);
+std::string plain_compile_error(std::string_view message, std::string_view chunk_name);
 
 }  // namespace latchkey::script

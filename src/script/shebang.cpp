@@ -13,20 +13,9 @@ namespace {
 constexpr std::string_view kEngine = "#!lua";
 constexpr std::string_view kFlagsOption = "flags=";
 
-struct NamedFlag {
-  std::string_view name;
-  ScriptFlag flag;
-};
-constexpr NamedFlag kNamedFlags[] = {{"no-writes", kNoWrites},
-                                     {"allow-oom", kAllowOom},
-                                     {"allow-stale", kAllowStale},
-                                     {"no-cluster", kNoCluster},
-                                     {"allow-cross-slot-keys", kAllowCrossSlotKeys}};
-
 bool add_flag(std::string_view name, uint32_t* flags, std::string* error) {
-  for (const NamedFlag& known : kNamedFlags) {
-    if (known.name != name) continue;
-    *flags |= known.flag;
+  if (const uint32_t flag = script_flag(name); flag != 0) {
+    *flags |= flag;
     return true;
   }
   *error = "ERR Unexpected flag in script shebang: " + std::string(name);
@@ -45,6 +34,13 @@ bool add_flags(std::string_view list, uint32_t* flags, std::string* error) {
 }
 
 }  // namespace
+
+uint32_t script_flag(std::string_view name) {
+  for (const NamedScriptFlag& known : kNamedScriptFlags) {
+    if (known.name == name) return known.flag;
+  }
+  return 0;
+}
 
 bool parse_shebang(std::string_view script, Shebang* result, std::string* error) {
   *result = {0, script};

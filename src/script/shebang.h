@@ -29,6 +29,20 @@ struct Shebang {
   std::string_view code;
 };
 
+struct NamedScriptFlag {
+  std::string_view name;
+  ScriptFlag flag;
+};
+// Those that scripts and functions can declare.
+inline constexpr NamedScriptFlag kNamedScriptFlags[] = {
+    {"no-writes", kNoWrites},
+    {"allow-oom", kAllowOom},
+    {"allow-stale", kAllowStale},
+    {"no-cluster", kNoCluster},
+    {"allow-cross-slot-keys", kAllowCrossSlotKeys}};
+// 0 when there is no such flag.
+uint32_t script_flag(std::string_view name);
+
 // False, with the reference's error in *error, when the line cannot be accepted.
 bool parse_shebang(std::string_view script, Shebang* result, std::string* error);
 

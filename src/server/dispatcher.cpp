@@ -317,8 +317,7 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
     return refuse("LOADING Redis is loading the dataset in memory");
   }
   if ((state & kStateBusy) != 0 && !from_script && !may_run_while_busy(command, args)) {
-    return refuse(
-        "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+    return refuse(server_.busy_error());
   }
   if ((state & kStatePaused) != 0 && !from_script && server_.pauses().holds(client, command)) {
     server_.pauses().postpone(client);

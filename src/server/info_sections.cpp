@@ -134,12 +134,12 @@ void script_memory(InfoText& text, const ScriptFigures& scripts) {
   text.field("used_memory_lua_human", human_bytes(scripts.interpreter_bytes));
   text.field("used_memory_scripts_eval", scripts.scripts_bytes);
   text.field("number_of_cached_scripts", scripts.cached_scripts);
-  text.field("number_of_functions", 0);
-  text.field("number_of_libraries", 0);
-  text.field("used_memory_vm_functions", 0);
-  text.bytes("used_memory_vm_total", scripts.interpreter_bytes);
-  text.field("used_memory_functions", 0);
-  text.bytes("used_memory_scripts", scripts.scripts_bytes);
+  text.field("number_of_functions", scripts.functions);
+  text.field("number_of_libraries", scripts.libraries);
+  text.field("used_memory_vm_functions", scripts.function_interpreter_bytes);
+  text.bytes("used_memory_vm_total", scripts.all_interpreter_bytes());
+  text.field("used_memory_functions", scripts.functions_bytes);
+  text.bytes("used_memory_scripts", scripts.all_sources_bytes());
 }
 
 void memory_section(InfoText& text, Server& server) {

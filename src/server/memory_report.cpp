@@ -18,7 +18,7 @@ double ratio(size_t part, size_t whole) {
 }  // namespace
 
 size_t MemoryReport::overhead() const {
-  size_t bytes = startup + clients + scripts.interpreter_bytes + scripts.scripts_bytes;
+  size_t bytes = startup + clients + scripts.all_interpreter_bytes() + scripts.all_sources_bytes();
   for (const DatabaseMemory& database : databases)
     bytes += database.table_bytes + database.deadlines_bytes;
   return bytes;

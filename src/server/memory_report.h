@@ -16,7 +16,14 @@ struct ScriptFigures {
   size_t interpreter_bytes = 0;
   size_t scripts_bytes = 0;  // sources and what finds them
   size_t cached_scripts = 0;
+  size_t function_interpreter_bytes = 0;
+  size_t functions_bytes = 0;  // sources and what finds them
+  size_t functions = 0;
+  size_t libraries = 0;
   uint64_t evicted_scripts = 0;
+
+  size_t all_interpreter_bytes() const { return interpreter_bytes + function_interpreter_bytes; }
+  size_t all_sources_bytes() const { return scripts_bytes + functions_bytes; }
 };
 
 struct DatabaseMemory {

@@ -53,6 +53,7 @@ class Blocking;
 class CrashReporter;
 class Dispatcher;
 class FlushWaits;
+class FunctionLibraries;
 class InfoSections;
 class Listeners;
 class Monitors;
@@ -133,6 +134,17 @@ class Server {
   // it.
   script::Engine& scripts() { return *scripts_; }
   void set_scripts(std::shared_ptr<script::Engine> scripts) { scripts_ = std::move(scripts); }
+
+  // Null where there are no scripts. What is set must live as long as it is.
+  FunctionLibraries* functions() { return functions_; }
+  void set_functions(FunctionLibraries* functions) { functions_ = functions; }
+  // Has commands refused with this error while a script runs for too long, until it is set empty.
+  // A view of text that stays.
+  void set_busy(std::string_view error) {
+    busy_error_ = error;
+    set_state(kStateBusy, !error.empty());
+  }
+  std::string_view busy_error() const { return busy_error_; }
 
   // So is persistence.
   persist::Persistence& persistence() { return *persistence_; }
@@ -339,6 +351,8 @@ class Server {
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;
   std::shared_ptr<script::Engine> scripts_;
+  FunctionLibraries* functions_ = nullptr;
+  std::string_view busy_error_;
   std::shared_ptr<persist::Persistence> persistence_;
   std::shared_ptr<replication::Replication> replication_;
   std::unique_ptr<Listeners> listeners_;

@@ -29,7 +29,7 @@ constexpr std::string_view kCode = R"(
 
 class World {
  public:
-  World() : world_(random_) {
+  World() : world_(random_, "user_script") {
     std::string error;
     function_ = world_.compile(kCode, &error);
     fuzz::require(function_ != Interpreter::kNoFunction);

@@ -241,7 +241,7 @@ TEST_CASE("A file that cannot be used here is refused", "[rdb]") {
         "FATAL: Data file was created with a Redis server configured to handle more than 16 "
         "databases. Exiting");
   CHECK(refusal(byte(0xf5) + rdb_string("#!lua name=lib")) ==
-        "The file holds function libraries, which are not supported yet");
+        "There is no engine for the file's functions");
   CHECK(refusal(byte(0xf7) + from_hex("810102030405060708") + from_hex("020100")) ==
         "The RDB file contains AUX module data I can't load: no matching module 'AQIDBAUGB'");
 }

@@ -1,0 +1,51 @@
+#include "script/function_dump.h"
+
+#include "persist/dump_payload.h"
+#include "persist/rdb_format.h"
+#include "persist/rdb_primitives.h"
+
+namespace latchkey::script {
+
+using namespace persist;
+
+std::string dump_functions(const server::FunctionLibraries& libraries, bool compress) {
+  std::string dump;
+  StringSink sink(dump);
+  sink.enable_checksum();
+  RdbWriter writer(sink, compress);
+  libraries.for_each_code([&](std::string_view code) {
+    writer.opcode(RdbOpcode::kFunction);
+    writer.string(code);
+  });
+  write_dump_footer(sink, writer);
+  return dump;
+}
+
+bool read_function_dump(std::string_view dump, bool skip_checksum, std::vector<std::string>* codes,
+                        std::string* error) {
+  if (!is_intact_dump(dump, skip_checksum)) {
+    *error = "ERR DUMP payload version or checksum are wrong";
+    return false;
+  }
+  const std::string_view body = dump_body(dump);
+  MemorySource source(body);
+  RdbReader reader(source);
+  while (source.offset() < body.size()) {
+    uint8_t opcode = 0;
+    std::string_view code;
+    if (!reader.byte(&opcode) || opcode != static_cast<uint8_t>(RdbOpcode::kFunction)) {
+      *error = opcode == static_cast<uint8_t>(RdbOpcode::kFunctionPreGa)
+                   ? "ERR Pre-GA function format not supported"
+                   : "ERR given type is not a function";
+      return false;
+    }
+    if (!reader.string(&code)) {
+      *error = "ERR Failed loading library payload";
+      return false;
+    }
+    codes->emplace_back(code);
+  }
+  return true;
+}
+
+}  // namespace latchkey::script

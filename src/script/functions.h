@@ -1,0 +1,90 @@
+// The function libraries and the Lua world that they live in, which is not that of scripts.
+//
+// Code of libraries is run once, when it is loaded: it sees little more than
+// redis.register_function, and what it registers can be called from then on. Whatever is done to
+// the libraries is done as a whole or not at all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "script/function_store.h"
+#include "script/lua_random.h"
+#include "script/script_runner.h"
+#include "server/command_context.h"
+#include "server/function_libraries.h"
+#include "server/memory_report.h"
+
+struct lua_State;
+
+namespace latchkey::script {
+
+class Interpreter;
+
+class Functions final : public server::FunctionLibraries {
+ public:
+  // All must outlive it.
+  Functions(server::Server& server, ScriptRunner& runner, LuaRandom& random)
+      : server_(server), runner_(runner), random_(random) {}
+  ~Functions() override;
+  Functions(const Functions&) = delete;
+  Functions& operator=(const Functions&) = delete;
+
+  const FunctionStore& store() const { return store_; }
+
+  // FCALL and FCALL_RO: args are name, function, number of keys, keys, arguments. Replies.
+  void call(server::CommandContext& ctx, bool read_only);
+
+  // How long the code of a library may run.
+  enum class Patience : uint8_t {
+    kHalfASecond,
+    kEndless,  // for what has been loaded elsewhere before: a file's, a master's
+  };
+
+  // FUNCTION LOAD. The library's name, or null with the error in *error.
+  const std::string* add(std::string_view code, bool replace, Patience patience,
+                         std::string* error);
+  // FUNCTION DELETE. False when there is no such library.
+  bool remove(std::string_view library);
+  // Forgets all libraries and their Lua world. With `in_background` they are freed on another
+  // thread.
+  void flush(bool in_background);
+
+  enum class RestorePolicy : uint8_t { kFlush, kAppend, kReplace };
+  // FUNCTION RESTORE: `dump` as FUNCTION DUMP makes it. False with the error in *error, and nothing
+  // changed.
+  bool restore(std::string_view dump, RestorePolicy policy, Patience patience, std::string* error);
+
+  void add_figures(server::ScriptFigures* figures) const;
+
+  // server::FunctionLibraries
+  void for_each_code(const std::function<void(std::string_view code)>& visit) const override;
+  bool load(std::string_view code, bool replace, std::string* error) override;
+  void clear() override { flush(/*in_background=*/false); }
+
+ private:
+  friend struct LoadApi;
+
+  // The Lua world, made when the first library comes.
+  Interpreter& world();
+  // Compiles a library and runs its code. Null with the error in *error.
+  std::shared_ptr<FunctionLibrary> compile(std::string_view text, Patience patience,
+                                           std::string* error);
+  bool run_code(FunctionLibrary& library, std::string_view code, Patience patience,
+                std::string* error);
+
+  server::Server& server_;
+  ScriptRunner& runner_;
+  LuaRandom& random_;
+  // Null until world() is asked for. Shared with the libraries, which free what is theirs there.
+  std::shared_ptr<Interpreter> interpreter_;
+  // What the code of libraries sees as globals.
+  int load_globals_ = 0;
+  FunctionStore store_;
+  // The library whose code runs, or null.
+  FunctionLibrary* loading_ = nullptr;
+};
+
+}  // namespace latchkey::script

@@ -1,0 +1,15 @@
+// What the code of a function library sees while it is loaded: `redis` alone, with
+// register_function, log and some constants.
+#pragma once
+
+namespace latchkey::script {
+
+class Functions;
+class Interpreter;
+class ScriptRunner;
+
+// Makes the globals for loading. Returns what Interpreter::show_globals takes. All outlive the
+// world.
+int add_load_globals(Interpreter& interpreter, Functions& functions, ScriptRunner& runner);
+
+}  // namespace latchkey::script

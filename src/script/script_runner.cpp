@@ -1,0 +1,211 @@
+#include "script/script_runner.h"
+
+#include <lua.hpp>
+
+#include "script/interpreter.h"
+#include "script/lua_text.h"
+#include "script/reply_writer.h"
+#include "script/shebang.h"
+#include "server/command_table.h"
+#include "server/dispatcher.h"
+#include "server/server.h"
+
+namespace latchkey::script {
+
+using namespace server;
+
+namespace {
+
+constexpr char kOutOfMemory[] = "OOM command not allowed when used memory > 'maxmemory'.";
+// Words of a request before the keys.
+constexpr size_t kFirstKey = 3;
+
+}  // namespace
+
+ScriptRunner::ScriptRunner(Server& server)
+    : server_(server),
+      client_(server.clients().add_internal()),
+      watchdog_([this] { interrupt(); }) {
+  client_.set(kClientScript | kClientDenyBlocking);
+}
+
+bool ScriptRunner::read_key_count(CommandContext& ctx, size_t* count,
+                                  std::string_view not_a_number) {
+  int64_t number = 0;
+  if (!ctx.read_int64(ctx.args[2], &number, not_a_number)) return false;
+  if (number > static_cast<int64_t>(ctx.args.size() - kFirstKey)) {
+    ctx.reply.error("ERR Number of keys can't be greater than number of args");
+    return false;
+  }
+  if (number < 0) {
+    ctx.reply.error("ERR Number of keys can't be negative");
+    return false;
+  }
+  *count = static_cast<size_t>(number);
+  return true;
+}
+
+bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool read_only) const {
+  const bool from_master = ctx.client.has(kClientMaster);
+  if ((server_.state() & kStateStale) != 0 && !from_master && (program.flags & kAllowStale) == 0) {
+    ctx.reply.error(kStaleReplica);
+    return false;
+  }
+  if ((program.flags & kDeclared) == 0 || (program.flags & kNoWrites) != 0) return true;
+  if (read_only) {
+    ctx.reply.error("ERR Can not execute a script with write flag using *_ro command.");
+    return false;
+  }
+  if ((server_.state() & kStateReadOnly) != 0 && !from_master) {
+    ctx.reply.error(kReadOnlyReplica);
+    return false;
+  }
+  if ((server_.state() & kStateDiskError) != 0 && !from_master) {
+    ctx.reply.error(server_.disk_error());
+    return false;
+  }
+  if ((server_.state() & kStateFewReplicas) != 0 && !from_master) {
+    ctx.reply.error(kFewReplicas);
+    return false;
+  }
+  if (run_.out_of_memory && (program.flags & kAllowOom) == 0) {
+    ctx.reply.error(kOutOfMemory);
+    return false;
+  }
+  return true;
+}
+
+void ScriptRunner::push_table(Arguments values) {
+  lua_State* lua = world_->lua();
+  lua_createtable(lua, static_cast<int>(values.size()), 0);
+  for (size_t i = 0; i < values.size(); ++i) {
+    push_text(lua, values[i]);
+    lua_rawseti(lua, -2, static_cast<int>(i + 1));
+  }
+}
+
+void ScriptRunner::begin(CommandContext& ctx, const Program& program, bool read_only) {
+  run_.program = &program;
+  run_.caller = &ctx.client;
+  run_.request = ctx.args;
+  run_.read_only = read_only || (program.flags & kNoWrites) != 0;
+  run_.allow_oom = (program.flags & kAllowOom) != 0;
+  client_.database = ctx.client.database;
+  client_.set(kClientReadOnlyScript, run_.read_only);
+  client_.set(kClientNoTouch, ctx.client.has(kClientNoTouch));
+  client_.reply.set_protocol(2);
+}
+
+bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
+  run_.started_ticks = base::CycleClock::ticks();
+  watchdog_.begin(limit_ms);
+  const bool succeeded = world_->run(function, arguments);
+  if (watchdog_.end()) [[unlikely]]
+    stop_interrupting();
+  return succeeded;
+}
+
+void ScriptRunner::run(CommandContext& ctx, Interpreter& world, const Program& program,
+                       bool read_only, size_t key_count) {
+  run_ = {};
+  run_.out_of_memory = (server_.state() & kStateMemoryLimit) != 0 &&
+                       server_.used_memory() > static_cast<size_t>(server_.settings().maxmemory);
+  if (!may_run(ctx, program, read_only)) return;
+  // What its commands do is written.
+  ctx.propagate_nothing();
+  world_ = &world;
+  begin(ctx, program, read_only);
+  const bool is_script = program.kind == Program::Kind::kScript;
+  push_table(ctx.args.subspan(kFirstKey, key_count));
+  if (is_script) world.set_global("KEYS");
+  push_table(ctx.args.subspan(kFirstKey + key_count));
+  if (is_script) world.set_global("ARGV");
+
+  if (run_watched(program.function, is_script ? 0 : 2, server_.settings().busy_reply_threshold)) {
+    const bool counted = write_reply(world.lua(), client_.reply.protocol(), ctx.reply);
+    ctx.client.set(kClientErrorCounted, counted);
+  } else {
+    reply_error(ctx, program);
+  }
+  world.clear_stack();
+  run_.program = nullptr;
+  server_.propagation().restrict_readers(kEffectForAll);
+}
+
+bool ScriptRunner::run_library(Interpreter& world, int function, int64_t limit_ms) {
+  run_ = {};
+  run_.is_library = true;
+  world_ = &world;
+  const bool succeeded = run_watched(function, 0, limit_ms);
+  run_.is_library = false;
+  return succeeded;
+}
+
+void ScriptRunner::reply_error(CommandContext& ctx, const Program& program) {
+  ScriptError error = world_->take_error();
+  error.text.append(" script: ").append(program.name);
+  if (!error.place.empty()) error.text.append(", on ").append(error.place).append(".");
+  ctx.client.set(kClientErrorCounted, error.counted);
+  ctx.reply.error("-" + error.text);
+}
+
+// --- Their commands -----------------------------------------------------------------------------
+
+std::string_view ScriptRunner::refusal(const Command& command) const {
+  if (command.has(kNoScript) && !server_.debug_settings().scripts_may_call_denied)
+    return "ERR This Redis command is not allowed from script";
+  if (command.has(kWrite | kMayReplicate) && run_.read_only) {
+    return "ERR Write commands are not allowed from read-only scripts.";
+  }
+  const uint32_t state = run_.caller->has(kClientMaster) ? 0 : server_.state();
+  if (command.has(kWrite) && (state & kStateReadOnly) != 0) return kReadOnlyReplica;
+  if (command.has(kWrite) && (state & kStateDiskError) != 0) return server_.disk_error();
+  if (command.has(kWrite) && (state & kStateFewReplicas) != 0) return kFewReplicas;
+  if (!command.has(kStale) && (state & kStateStale) != 0)
+    return "ERR Can not execute the command on a stale replica";
+  // A script that has begun to write goes on, so that it does not end half done.
+  if (run_.out_of_memory && command.has(kDenyOom) && !run_.allow_oom && !run_.has_written)
+    return kOutOfMemory;
+  return {};
+}
+
+void ScriptRunner::run_command(Arguments words) {
+  Dispatcher& dispatcher = server_.dispatcher();
+  Command* command = dispatcher.lookup(words);
+  if (command == nullptr)
+    return dispatcher.reject(client_, nullptr, "ERR Unknown Redis command called from script");
+  if (command->is_container() || !command->accepts_word_count(words.size())) {
+    return dispatcher.reject(client_, command,
+                             "ERR Wrong number of args calling Redis command from script");
+  }
+  if (const std::string_view error = refusal(*command); !error.empty()) {
+    return dispatcher.reject(client_, command, error);
+  }
+  run_.has_written |= command->has(kWrite);
+  dispatcher.call(client_, *command, words);
+}
+
+std::string_view ScriptRunner::reply_bytes() {
+  struct Piece {
+    char* data;
+    size_t size;
+  };
+  constexpr size_t kMostPieces = 16;
+  Piece pieces[kMostPieces];
+  resp::OutputBuffer& out = client_.out();
+  size_t count = out.gather(pieces, kMostPieces);
+  if (count == 1) return {pieces[0].data, pieces[0].size};
+  joined_reply_.clear();
+  while (!out.empty()) {
+    size_t size = 0;
+    for (const Piece& piece : std::span(pieces, count)) {
+      joined_reply_.append(piece.data, piece.size);
+      size += piece.size;
+    }
+    out.take(size);
+    count = out.gather(pieces, kMostPieces);
+  }
+  return joined_reply_;
+}
+
+}  // namespace latchkey::script

@@ -1,0 +1,134 @@
+// Runs compiled scripts and functions: gives them their keys and arguments, lets them call
+// commands, turns what they return into replies, and keeps the server answering while one takes too
+// long.
+//
+// One runs at a time, on the server's thread, whatever Lua world it belongs to. Its commands pass
+// through the server's dispatcher as a client of the runner's own, after the checks that are
+// particular to scripts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "script/watchdog.h"
+#include "server/client.h"
+#include "server/command_context.h"
+
+struct lua_State;
+struct lua_Debug;
+
+namespace latchkey::server {
+struct Command;
+}
+
+namespace latchkey::script {
+
+class Interpreter;
+
+// What can be run.
+struct Program {
+  enum class Kind : uint8_t {
+    kScript,    // finds its keys and arguments in the globals KEYS and ARGV
+    kFunction,  // gets them as two parameters
+  };
+  Kind kind;
+  // For clients and the log; must live as long as it runs.
+  std::string_view name;
+  // ScriptFlag bits.
+  uint32_t flags;
+  // The compiled function, in the registry of its world.
+  int function;
+};
+
+class ScriptRunner {
+ public:
+  explicit ScriptRunner(server::Server& server);
+  ScriptRunner(const ScriptRunner&) = delete;
+  ScriptRunner& operator=(const ScriptRunner&) = delete;
+
+  // To be called for a new world before anything of it is run, and before it goes.
+  void adopt(Interpreter& world);
+  void abandon(Interpreter& world);
+
+  // The request's number of keys, which stands third in it, its keys and its arguments. False with
+  // an error sent; `not_a_number` when it is no integer.
+  static bool read_key_count(server::CommandContext& ctx, size_t* count,
+                             std::string_view not_a_number = {});
+  // Runs a program for the request that names it, and replies.
+  void run(server::CommandContext& ctx, Interpreter& world, const Program& program, bool read_only,
+           size_t key_count);
+  // Runs the code of a library, which calls no commands. It is stopped when it takes longer than
+  // this; 0: never. As Interpreter::run.
+  bool run_library(Interpreter& world, int function, int64_t limit_ms);
+
+  // SCRIPT KILL and FUNCTION KILL, which come while what runs lets other clients be served: it
+  // stops at its next instruction, if it is of that kind and has not written. Replies.
+  void kill(server::CommandContext& ctx, Program::Kind kind);
+
+  // What runs: null when nothing does.
+  const Program* running() const { return run_.program; }
+  // REQUIRES: running().
+  server::Arguments running_request() const { return run_.request; }
+  int64_t running_ms() const;
+
+ private:
+  friend struct RedisApi;
+
+  struct Run {
+    const Program* program = nullptr;
+    server::Client* caller = nullptr;
+    server::Arguments request;
+    bool is_library = false;
+    bool read_only = false;
+    bool allow_oom = false;
+    bool out_of_memory = false;  // when it began
+    bool has_written = false;
+    bool killed = false;
+    bool busy = false;           // has been running for too long; other clients are served
+    uint64_t started_ticks = 0;  // of base::CycleClock
+    int64_t last_served_us = 0;
+  };
+
+  // The last checks before a program runs; false with an error sent.
+  bool may_run(server::CommandContext& ctx, const Program& program, bool read_only) const;
+  void begin(server::CommandContext& ctx, const Program& program, bool read_only);
+  void push_table(server::Arguments values);
+  bool run_watched(int function, int arguments, int64_t limit_ms);
+  void reply_error(server::CommandContext& ctx, const Program& program);
+
+  // redis.call and redis.pcall: runs a command of the script, leaves its reply in the script
+  // client's output.
+  void run_command(server::Arguments words);
+  // The text of the error that keeps a script from running the command, or empty.
+  std::string_view refusal(const server::Command& command) const;
+  // The reply in the script client's output, as one piece. Valid until the output is cleared.
+  std::string_view reply_bytes();
+
+  // The watchdog's word, on its thread: interrupt the script.
+  void interrupt();
+  static void on_interrupt(lua_State* lua, lua_Debug*);
+  // Raises the error that ends what runs, again at its next instruction when it is caught.
+  [[noreturn]] static void stop(lua_State* lua, const char* error);
+  // Serves other clients for a moment.
+  void serve_others();
+  void become_busy();
+  void stop_interrupting();
+
+  server::Server& server_;
+  server::Client& client_;
+  // The world of what runs, or ran last.
+  Interpreter* world_ = nullptr;
+  Run run_;
+  // Space for the words of a command, kept from one to the next.
+  std::vector<std::string_view> words_;
+  std::vector<char> number_texts_;
+  std::string joined_reply_;
+  Watchdog watchdog_;
+};
+
+// How busy scripts are spoken of to clients.
+std::string_view busy_error(Program::Kind kind);
+
+}  // namespace latchkey::script
