@@ -185,6 +185,10 @@ ScriptError Interpreter::take_error() {
   return error;
 }
 
+void Interpreter::collect_some(int kilobytes) {
+  lua_gc(lua_, LUA_GCSTEP, kilobytes);
+}
+
 void Interpreter::clear_stack() {
   lua_settop(lua_, kBottom);
 }

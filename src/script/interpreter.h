@@ -73,6 +73,9 @@ class Interpreter {
   bool run(int function, int arguments = 0);
   // Reads the error that run() left.
   ScriptError take_error();
+  // Does the collector's work on about so much memory now, which else waits for twice as much to be
+  // in use.
+  void collect_some(int kilobytes);
   // Drops what a run left on the stack.
   void clear_stack();
 
