@@ -128,6 +128,10 @@ bool Format::set(char letter) {
   }
 }
 
+bool is_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 int bad_letter(lua_State* lua, char letter) {
   lua_pushfstring(lua, "invalid format option '%c'", letter);
   return luaL_argerror(lua, 1, lua_tostring(lua, -1));
@@ -303,7 +307,9 @@ int size(lua_State* lua) {
     total += item.padding + item.size;
     luaL_argcheck(lua, item.letter != 's', 1, "option 's' has no fixed size");
     luaL_argcheck(lua, item.letter != 'c' || item.size > 0, 1, "option 'c0' has no fixed size");
-    format.set(item.letter);
+    // Letters that mean nothing take no room; only other characters are errors here.
+    if (!format.set(item.letter) && !is_alphanumeric(item.letter))
+      return bad_letter(lua, item.letter);
   }
   lua_pushnumber(lua, static_cast<double>(total));
   return 1;

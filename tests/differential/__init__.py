@@ -6,6 +6,7 @@
     commands.py  the commands, by themes; lists.py, hashes.py, sets.py, sorted_sets.py and stream_values.py have those of
                  collections
     scripts.py   Lua scripts as data
+    functions.py function libraries as data
     streams.py   what a stream is, and how one is generated from a seed
     resp.py      requests to bytes, bytes to replies
     pair.py      the two servers, and a stream run on both

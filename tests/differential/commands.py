@@ -200,6 +200,31 @@ SCRIPTING = [
     Row("SET <key> <value>"),
 ]
 
+# Libraries stay as they are, for what a compiler says is its own.
+FUNCTIONS = [
+    Row("FUNCTION LOAD <library>", exact=True),
+    Row("FUNCTION LOAD <library>", exact=True),
+    Row("FUNCTION LOAD <library>", exact=True),
+    Row("FUNCTION LOAD REPLACE <library>", exact=True),
+    Row("FUNCTION LOAD REPLACE <library>", exact=True),
+    Row("FUNCTION LOAD <word> <library>", exact=True),
+    Row("FUNCTION DELETE <library_name>"),
+    Row("FUNCTION LIST", compare="any_order", exact=True),
+    Row("FUNCTION LIST LIBRARYNAME <library_pattern> [WITHCODE]", compare="any_order", exact=True),
+    Row("FUNCTION LIST (WITHCODE|LIBRARYNAME|<word>)+", compare="any_order", exact=True),
+    Row("FUNCTION STATS"),
+    Row("FUNCTION FLUSH [ASYNC|SYNC|<word>]"),
+    Row("FUNCTION KILL"),
+    Row("FUNCTION RESTORE <small> [FLUSH|APPEND|REPLACE|<word>]"),
+    Row("FCALL <function> 1 <key> <value>"),
+    Row("FCALL <function> 1 <key> <value>"),
+    Row("FCALL <function> 1 <key> <int>"),
+    Row("FCALL_RO <function> 1 <key> <value>"),
+    Row("FCALL <function> (0|1|-1|abc|2) [<key>]"),
+    Row("SET <key> <value>"),
+    Row("GET <key>"),
+]
+
 # So that strings meet the other types.
 OTHER_TYPES = [
     Row("RPUSH <key> <small>"),
@@ -225,6 +250,7 @@ THEMES = {
     "connection": CONNECTION + STRINGS[:2] + TRANSACTIONS[:3],
     "server": SERVER + STRINGS[:2],
     "scripting": SCRIPTING + KEYSPACE[:3],
+    "functions": FUNCTIONS,
     "everything": STRINGS + KEYSPACE + WALKS + EXPIRY + SHORT_LIVED + TRANSACTIONS + CONNECTION + SERVER + SCRIPTING,
 }
 

@@ -2,6 +2,8 @@
 
 import random
 
+from . import functions
+
 # Deadlines lie so far off that none passes while a stream runs, or have passed already.
 FAR_SECONDS = 4102444800
 
@@ -432,5 +434,9 @@ KINDS = {
     "pattern": choose("*", "k*", "k?", "k[0-5]", "k[^1]", "[", "k\\1", "*1*", "", "?*", "key:*", "k[5-0]", "**", "\\", "a*a"),
     "type": choose("string", "list", "set", "zset", "hash", "stream", "STRING", "nosuch", ""),
     "word": word,
+    "library": choose(*functions.LIBRARIES),
+    "library_name": choose(*functions.NAMES),
+    "library_pattern": choose(*functions.PATTERNS),
+    "function": choose(*functions.FUNCTIONS),
     "name": choose("anna", "a-b", "", "with space", "tab\there", "äöü", "x"),
 }

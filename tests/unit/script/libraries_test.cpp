@@ -255,5 +255,6 @@ TEST_CASE("struct refuses formats and bytes that do not fit") {
   CHECK(problem("pack, '!3i', 1") == bulk("alignment 3 is not a power of 2"));
   CHECK(problem("pack, 'z', 1") == bulk("bad argument #1 to '?' (invalid format option 'z')"));
   CHECK(problem("pack, 'i'") == bulk("bad argument #2 to '?' (number expected, got nil)"));
+  CHECK(problem("size, '='") == bulk("bad argument #1 to '?' (invalid format option '=')"));
   CHECK(problem("size, 's'") == bulk("bad argument #1 to '?' (option 's' has no fixed size)"));
 }
