@@ -159,7 +159,8 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   const auto loaded = persistence->loading().load_at_start();
   if (loaded == persist::Loading::Result::kFailed) std::_Exit(1);
   if (loaded == persist::Loading::Result::kStopped) std::_Exit(server.exit_code());
-  if (const auto& place = persistence->loading().place_at_start()) replication->resume_from(*place);
+  if (const auto& place = persistence->loading().place_at_start())
+    replication->resume_from(*place, persistence->loading().take_dropped_at_start());
   if (!persistence->aof().open_at_start()) std::_Exit(1);
   if (values.port != 0) log.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log.notice("Ready to accept connections unix");

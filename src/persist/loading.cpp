@@ -127,7 +127,8 @@ Loading::Result Loading::load_at_start() {
   if (server_.settings().appendonly) return aof.load_at_start(figures_);
   const int64_t started_us = server_.clock().monotonic_us();
   base::Logger& log = server_.log();
-  const Result result = load_snapshot(server_.settings().dbfilename, {.place = &place_});
+  const Result result =
+      load_snapshot(server_.settings().dbfilename, {.place = &place_, .dropped = &dropped_});
   if (result == Result::kDone) {
     const int64_t took_us = server_.clock().monotonic_us() - started_us;
     log.logf(base::LogLevel::kNotice, "DB loaded from disk: %.3f seconds",
@@ -160,6 +161,11 @@ Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
   how.replace_existing = options.replace_existing;
   how.databases = options.databases;
   how.functions = options.functions;
+  if (options.dropped != nullptr) {
+    how.key_dropped = [&options](int database, std::string_view key) {
+      options.dropped->emplace_back(database, key);
+    };
+  }
   how.after_key = [&scope](uint64_t keys) { scope.key_loaded(keys); };
   const ReadReport report = read_dataset(source, server_, how);
   figures_.keys_loaded = report.keys_loaded;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/persistence_figures.h"
@@ -71,6 +72,9 @@ class LoadingScope {
 // place. Tells nobody.
 void forget_dataset(server::Server& server);
 
+// Database and key.
+using DroppedKey = std::pair<int, std::string>;
+
 class Loading {
  public:
   explicit Loading(server::Server& server) : server_(server) {}
@@ -96,14 +100,18 @@ class Loading {
     bool serves_old = false;
     // Set to where the dataset's place in a stream was when it was saved, if it tells.
     std::optional<server::StreamPlace>* place = nullptr;
+    // The keys that were dropped because they had expired, added here.
+    std::vector<DroppedKey>* dropped = nullptr;
   };
   // Adds what a snapshot holds to the databases. What has been read before a failure stays.
   Result load_snapshot(const std::string& name, const FileOptions& options);
   // The same from any source. `total_bytes`: 0 when that is not known.
   Result load_from(ByteSource& source, uint64_t total_bytes, const FileOptions& options);
 
-  // Of the snapshot that load_at_start() has read, if it told.
+  // Of the snapshot that load_at_start() has read, if it told; and what of it was dropped because
+  // it had expired, in the order of the file.
   const std::optional<server::StreamPlace>& place_at_start() const { return place_; }
+  std::vector<DroppedKey> take_dropped_at_start() { return std::exchange(dropped_, {}); }
 
   LoadingFigures& figures() { return figures_; }
   const LoadingFigures& figures() const { return figures_; }
@@ -112,6 +120,7 @@ class Loading {
   server::Server& server_;
   LoadingFigures figures_;
   std::optional<server::StreamPlace> place_;
+  std::vector<DroppedKey> dropped_;
 };
 
 }  // namespace latchkey::persist

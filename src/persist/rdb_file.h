@@ -57,6 +57,8 @@ struct ReadOptions {
   std::vector<std::string>* functions = nullptr;
   // Called behind each key with the number of keys read so far.
   std::function<void(uint64_t keys)> after_key;
+  // Called for each key that is dropped because it has expired.
+  std::function<void(int database, std::string_view key)> key_dropped;
 };
 
 // As the settings and the role of the server say.

@@ -196,6 +196,7 @@ bool DatasetReader::read_key(uint8_t type) {
   } else if (options_.drop_expired && attributes_.deadline_ms >= 0 &&
              attributes_.deadline_ms < server_.now_ms()) {
     ++report_.keys_expired;
+    if (options_.key_dropped) options_.key_dropped(db_->index(), key_);
   } else if (!keep(key_, value)) {
     return false;
   }

@@ -43,7 +43,7 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
   server_.on_turn_end([this] { end_turn(); });
   server_.on_tick([this] { tick(); });
   server_.shutdown().on_lag_question([this] { return any_lags(); });
-  server_.shutdown().on_exit([this] { log_lags(); });
+  server_.shutdown().before_preparations([this] { log_lags(); });
   server_.on_replication_figures([this] { return figures(); });
   server_.on_stream_place([this] { return place(); });
   server_.info().extend("Replication", [this](server::InfoText& text) { describe(*this, text); });
@@ -306,7 +306,8 @@ void Replication::disconnect_replicas() {
   for (Replica* replica : replicas) replica->client.close();
 }
 
-void Replication::resume_from(const server::StreamPlace& place) {
+void Replication::resume_from(const server::StreamPlace& place,
+                              const std::vector<std::pair<int, std::string>>& dropped) {
   if (following_->active()) {
     server_.history().adopt(place.id);
     server_.set_replication_offset(place.offset);
@@ -318,6 +319,8 @@ void Replication::resume_from(const server::StreamPlace& place) {
   server_.set_replication_offset(place.offset);
   server_.history().remember(place.id, place.offset);
   make_backlog();
+  for (const auto& [database, key] : dropped)
+    server_.propagation().add(database, {"DEL", key}, server::kEffectForReplicas);
 }
 
 void Replication::effects_happened(std::span<const server::Effect> unit) {

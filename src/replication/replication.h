@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "replication/backlog.h"
@@ -122,8 +123,10 @@ class Replication final : public server::EffectReader {
   Following& following() { return *following_; }
   const Following& following() const { return *following_; }
 
-  // A dataset loaded at start was saved at that place.
-  void resume_from(const server::StreamPlace& place);
+  // A dataset loaded at start was saved at that place. `dropped`: keys of it, with their databases,
+  // that had expired by now and were left out, which is the first thing that has happened since.
+  void resume_from(const server::StreamPlace& place,
+                   const std::vector<std::pair<int, std::string>>& dropped = {});
 
   // --- For FullSync
   // -------------------------------------------------------------------------------

@@ -167,6 +167,7 @@ Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
   base::Logger& log = server_.log();
   // Half a dataset must not replace the whole one.
   if ((server_.state() & kStateLoading) != 0) flags = (flags & ~kShutdownSave) | kShutdownNosave;
+  for (const auto& step : first_steps_) step();
   if (!prepare(flags) && (flags & kShutdownForce) == 0) {
     log.warning("Errors trying to shut down the server. Check the logs for more information.");
     *error = kFailed;

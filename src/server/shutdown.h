@@ -65,6 +65,9 @@ class Shutdown {
   using Preparation = std::function<bool(unsigned flags)>;
   void before_exit(Preparation preparation) { preparations_.push_back(std::move(preparation)); }
 
+  // Called when the waiting for replicas is over, whether or not the server ends then.
+  void before_preparations(std::function<void()> step) { first_steps_.push_back(std::move(step)); }
+
   // Called when the server ends, in the order of registration.
   void on_exit(std::function<void()> step) { steps_.push_back(std::move(step)); }
 
@@ -80,6 +83,7 @@ class Shutdown {
 
   Server& server_;
   std::vector<Preparation> preparations_;
+  std::vector<std::function<void()>> first_steps_;
   std::vector<std::function<void()>> steps_;
   std::function<bool()> replicas_lag_;
   unsigned waiting_flags_ = 0;

@@ -537,6 +537,34 @@ TEST_CASE("What a replica has saved tells its place, and it goes on from there w
   CHECK(user.run("GET key") == bulk("valuemore"));
 }
 
+TEST_CASE("Replicas of a master that is back go on, and hear of what has expired meanwhile") {
+  Server before;
+  TestClient user(before);
+  TestClient follower(before);
+  follower.run("PSYNC ? -1");
+  user.run("SET key value PX 100");
+  user.run("SET other value");
+  before.tick();
+  CHECK(user.run("SAVE") == kOk);
+  const std::string id = before.info("master_replid");
+  const std::string next = std::to_string(before.server.replication_offset() + 1);
+
+  Server again;
+  fs::copy_file(before.path / "dump.rdb", again.path / "dump.rdb");
+  again.advance_ms(500);
+  persist::Loading& loading = again.persistence->loading();
+  CHECK(loading.load_at_start() == persist::Loading::Result::kDone);
+  REQUIRE(loading.place_at_start());
+  again.replication->resume_from(*loading.place_at_start(), loading.take_dropped_at_start());
+  CHECK(again.info("role") == "master");
+  CHECK(again.info("master_replid2") == id);
+  TestClient back(again);
+  back.run("REPLCONF capa psync2");
+  CHECK(back.run("PSYNC " + id + " " + next) == "+CONTINUE " + again.info("master_replid") +
+                                                    "\r\n" + bulks({"SELECT", "0"}) +
+                                                    bulks({"DEL", "key"}));
+}
+
 TEST_CASE("The master's requests pass limits of memory and of what replicas may do") {
   Follower f("maxmemory 1\n");
   f.master.sends(bulks({"SET", "key", "value"}));
