@@ -391,8 +391,13 @@ bool Server::make_room() {
   const ConfigValues& values = settings();
   // While clients are paused the dataset stands still; while it is loaded it is not all there.
   const bool may_evict = (state_ & (kStateLoading | kStatePaused)) == 0;
-  const bool left_to_master = is_replica() && values.replica_ignore_maxmemory;
-  if (values.maxmemory == 0 || used_memory() <= values.maxmemory || !may_evict || left_to_master) {
+  bool fits =
+      values.maxmemory == 0 || !may_evict || left_to_master || used_memory() <= values.maxmemory;
+  if (!fits) {
+    await_freeing();
+    fits = used_memory() <= values.maxmemory;
+  }
+  if (fits) {
     note_excess(false);
     return true;
   }
@@ -415,6 +420,13 @@ bool Server::make_room() {
   return true;
 }
 
+void Server::await_freeing() {
+  store::Reclaimer& reclaimer = environment_.reclaimer;
+  reclaimer.drain();
+  // What other threads free is seen only then.
+  if (std::exchange(freed_jobs_, reclaimer.jobs()) != reclaimer.jobs()) memory_.refresh();
+}
+
 bool Server::evict_one() {
   const ConfigValues& values = settings();
   const EvictionRule rule = eviction_rule(values.maxmemory_policy);
@@ -425,6 +437,7 @@ bool Server::evict_one() {
   {
     const LatencyTimer timer(*this, "eviction-del");
     victim.keyspace->erase(ref, values.lazyfree_lazy_eviction);
+    if (!values.lazyfree_lazy_eviction) await_freeing();
   }
   ++stats_.evicted_keys;
   propagate_removal(*victim.keyspace, victim.key, values.lazyfree_lazy_eviction);

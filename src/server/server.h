@@ -318,6 +318,8 @@ class Server {
   // Writes that a key has gone that no request removed.
   void propagate_removal(const store::Keyspace& keyspace, std::string_view key, bool lazily);
   bool evict_one();
+  // Waits until used_memory() is without what is being freed in the background.
+  void await_freeing();
   void note_excess(bool over_limit);
   void drop_error_counts(Stats::ErrorCounts errors);
   void free_error_counts(Stats::ErrorCounts errors);
@@ -362,6 +364,7 @@ class Server {
   std::unique_ptr<net::Timer> expiry_timer_;
   std::unique_ptr<net::Timer> eviction_timer_;
   store::Evictor evictor_;
+  size_t freed_jobs_ = 0;         // of the reclaimer, that used_memory() is without
   int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1
   std::vector<std::function<void()>> turn_end_tasks_;
   std::vector<std::function<void()>> tick_tasks_;

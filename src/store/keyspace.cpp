@@ -12,8 +12,10 @@ namespace latchkey::store {
 
 namespace {
 
-// Freeing this many elements is worth another thread.
+// Freeing more elements than this is worth another thread, and more than that, some tenths of a
+// millisecond, is not what the server should stop for.
 constexpr size_t kLazyFreeThreshold = 64;
+constexpr size_t kStopThreshold = 4096;
 
 // The allocator's classes: multiples of 16 up to 128, then four to a doubling. Rounding up costs no
 // memory, and lets a value be replaced in place by any that falls into the same class.
@@ -106,13 +108,14 @@ void Keyspace::free_entry(Entry* entry) {
   ::operator delete(entry, allocated_size(*entry));
 }
 
-bool Keyspace::is_large(const Entry& entry) {
-  return entry.form() == Entry::Form::kValue && entry.value()->free_effort() > kLazyFreeThreshold;
+bool Keyspace::takes_long_to_free(const Entry& entry, size_t threshold) {
+  return entry.form() == Entry::Form::kValue && entry.value()->free_effort() > threshold;
 }
 
 void Keyspace::dispose(Entry* entry, bool lazily) {
-  if (lazily && is_large(*entry)) {
-    environment_.reclaimer.free_later(1, [entry] { free_entry(entry); });
+  if (takes_long_to_free(*entry, lazily ? kLazyFreeThreshold : kStopThreshold)) {
+    // The figures count what was asked for.
+    environment_.reclaimer.free_later(lazily ? 1 : 0, [entry] { free_entry(entry); });
   } else {
     free_entry(entry);
   }
@@ -392,7 +395,8 @@ void Keyspace::clear(bool lazily) {
     });
   } else {
     table->for_each([&](Entry* entry) {
-      if (lazily && !is_large(*entry)) environment_.reclaimer.count_freed(1);
+      if (!lazily) return free_entry(entry);
+      if (!takes_long_to_free(*entry, kLazyFreeThreshold)) environment_.reclaimer.count_freed(1);
       dispose(entry, lazily);
     });
   }

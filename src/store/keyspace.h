@@ -286,7 +286,7 @@ class Keyspace {
   void elements_expired(KeyRef& ref);
 
   // Removes an existing key; ref becomes empty. Large values are freed in the background when
-  // `lazily`.
+  // `lazily`, huge ones always, so that no removal stops the server.
   void erase(KeyRef& ref, bool lazily = true);
   // Removes every key. In the background unless !lazily.
   void clear(bool lazily);
@@ -348,9 +348,9 @@ class Keyspace {
   // Whether an inline value of that size takes the same allocation as the entry's present one.
   static bool fits_in_place(const Entry& entry, size_t inline_size);
   static void free_entry(Entry* entry);
-  // Whether freeing it is worth another thread.
-  static bool is_large(const Entry& entry);
-  // As free_entry, in the background when the value is large and `lazily`.
+  // Whether more than so many elements are to be freed with it.
+  static bool takes_long_to_free(const Entry& entry, size_t threshold);
+  // As free_entry; in the background when the value is large and `lazily`, or huge.
   void dispose(Entry* entry, bool lazily);
   // Puts `entry` into the place of ref's (which is disposed of), or inserts it; links its deadline.
   void replace(KeyRef& ref, Entry* entry, int64_t deadline_ms);

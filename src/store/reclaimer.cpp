@@ -16,6 +16,7 @@ Reclaimer::~Reclaimer() {
 }
 
 void Reclaimer::free_later(size_t objects, std::function<void()> free_it) {
+  ++handed_over_;
   pending_.fetch_add(objects, std::memory_order_relaxed);
   {
     std::lock_guard lock(mutex_);

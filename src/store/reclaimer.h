@@ -28,6 +28,8 @@ class Reclaimer {
   // Waits until every job handed over so far is done.
   void drain();
 
+  // Jobs handed over since the start.
+  size_t jobs() const { return handed_over_; }
   // Objects handed over and not yet freed / freed since the start (or the last reset_freed()).
   size_t pending_objects() const { return pending_.load(std::memory_order_relaxed); }
   size_t freed_objects() const { return freed_.load(std::memory_order_relaxed); }
@@ -49,6 +51,7 @@ class Reclaimer {
   bool busy_ = false;
   bool stopping_ = false;
   std::thread thread_;
+  size_t handed_over_ = 0;
   std::atomic<size_t> pending_{0};
   std::atomic<size_t> freed_{0};
 };
