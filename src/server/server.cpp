@@ -410,8 +410,9 @@ bool Server::make_room() {
       note_excess(true);
       return false;
     }
-    if (evicted % kEvictionsPerGlance != 0 || clock_.monotonic_us() - started_us < budget_us)
-      continue;
+    if (evicted % kEvictionsPerGlance != 0) continue;
+    await_freeing();
+    if (clock_.monotonic_us() - started_us < budget_us) continue;
     note_excess(true);
     if (eviction_timer_ != nullptr) eviction_timer_->start(0);
     return true;
