@@ -105,8 +105,7 @@ class Server::ExpiryNotifier final : public store::ExpiryObserver {
   void elements_expired(store::Keyspace& keyspace, std::string_view key,
                         std::span<const std::string> names, bool last) override {
     for (const std::string& field : names)
-      server_.propagation().add(keyspace.index(), {"HDEL", key, field},
-                                kEffectForAll | kEffectStandsAlone);
+      server_.propagation().add(keyspace.index(), {"HDEL", key, field});
     effects_.happened(keyspace, key, EventClass::kHash, "hexpired");
     if (last) effects_.happened(keyspace, key, EventClass::kGeneric, "del");
   }
@@ -391,6 +390,7 @@ bool Server::make_room() {
   const ConfigValues& values = settings();
   // While clients are paused the dataset stands still; while it is loaded it is not all there.
   const bool may_evict = (state_ & (kStateLoading | kStatePaused)) == 0;
+  const bool left_to_master = is_replica() && values.replica_ignore_maxmemory;
   bool fits =
       values.maxmemory == 0 || !may_evict || left_to_master || used_memory() <= values.maxmemory;
   if (!fits) {
