@@ -119,6 +119,8 @@ class Following(Network):
         self.end(replica)
         del replica.options["replicaof"]
         replica.start()
+        # It tells its digest while it loads, too.
+        self.eventually(lambda: self.figures(replica, "persistence")["loading"] == "0")
         self.assertEqual(self.call(replica, "DEBUG", "DIGEST"), digest)
 
     def test_a_replica_that_has_saved_goes_on_where_it_was_when_it_is_back(self):
