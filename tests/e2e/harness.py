@@ -12,6 +12,7 @@ wherever python3 does.
 """
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -185,9 +186,15 @@ class Client:
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody uses, and that no outgoing connection is given by chance before the server listens there."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 20_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 class Server:
