@@ -158,12 +158,14 @@ std::string_view ScriptRunner::refusal(const Command& command) const {
     return "ERR Write commands are not allowed from read-only scripts.";
   }
   const uint32_t state = run_.caller->has(kClientMaster) ? 0 : server_.state();
-  if (command.has(kWrite) && (state & kStateReadOnly) != 0) return kReadOnlyReplica;
-  if (command.has(kWrite) && (state & kStateDiskError) != 0) return server_.disk_error();
-  if (command.has(kWrite) && (state & kStateFewReplicas) != 0) return kFewReplicas;
   if (!command.has(kStale) && (state & kStateStale) != 0)
     return "ERR Can not execute the command on a stale replica";
   // A script that has begun to write goes on, so that it does not end half done.
+  if (command.has(kWrite) && !run_.has_written) {
+    if ((state & kStateReadOnly) != 0) return kReadOnlyReplica;
+    if ((state & kStateDiskError) != 0) return server_.disk_error();
+    if ((state & kStateFewReplicas) != 0) return kFewReplicas;
+  }
   if (run_.out_of_memory && command.has(kDenyOom) && !run_.allow_oom && !run_.has_written)
     return kOutOfMemory;
   return {};
