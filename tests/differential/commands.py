@@ -176,7 +176,7 @@ SERVER = [
     Row("SLOWLOG [RESET|NOSUCH|LEN a]"),
     Row("LATENCY [LATEST|NOSUCH|RESET|GRAPH|HISTORY]"),
     Row("LATENCY (HISTORY|GRAPH|RESET) (command|<small>)"),
-    Row("LATENCY HISTOGRAM (nosuch|noneither)+", compare="same_type"),
+    Row("LATENCY HISTOGRAM (nosuch|noneither)+", compare="same_kind"),
     Row("MODULE (LOAD|LOADEX|UNLOAD|NOSUCH) <small>"),
     Row("<word>", always=True),
     Row("(nosuch|GETX|se-t|g) <value>+", always=True),

@@ -32,6 +32,11 @@ def same_type(ours, theirs):
     return True
 
 
+def same_kind(ours, theirs):
+    """Figures of the server's own, however many it has."""
+    return ours.kind == theirs.kind
+
+
 def any_order(ours, theirs):
     """An array whose order means nothing."""
     return (ours.kind == theirs.kind and isinstance(ours.value, list) and isinstance(theirs.value, list)
