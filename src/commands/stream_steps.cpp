@@ -194,7 +194,7 @@ bool StreamTrimReader::finish(StreamTrimOptions* options, bool must_trim) {
     return false;
   }
   // The stream of effects has the limit of a trimming that it tells exactly.
-  if (limited_ && !trim.approximate && !ctx_.client.has(kClientInternal)) {
+  if (limited_ && !trim.approximate && !ctx_.client.has(kClientInternal | kClientMaster)) {
     ctx_.reply.error("ERR syntax error, LIMIT cannot be used without the special ~ option");
     return false;
   }

@@ -19,6 +19,8 @@ namespace {
 constexpr char kOutOfMemory[] = "OOM command not allowed when used memory > 'maxmemory'.";
 // Words of a request before the keys.
 constexpr size_t kFirstKey = 3;
+// What the master and the append-only file tell has happened.
+constexpr uint32_t kObeyedClients = kClientMaster | kClientInternal;
 
 }  // namespace
 
@@ -46,8 +48,8 @@ bool ScriptRunner::read_key_count(CommandContext& ctx, size_t* count,
 }
 
 bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool read_only) const {
-  const bool from_master = ctx.client.has(kClientMaster);
-  if ((server_.state() & kStateStale) != 0 && !from_master && (program.flags & kAllowStale) == 0) {
+  const bool is_obeyed = ctx.client.has(kObeyedClients);
+  if ((server_.state() & kStateStale) != 0 && !is_obeyed && (program.flags & kAllowStale) == 0) {
     ctx.reply.error(kStaleReplica);
     return false;
   }
@@ -56,15 +58,15 @@ bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool rea
     ctx.reply.error("ERR Can not execute a script with write flag using *_ro command.");
     return false;
   }
-  if ((server_.state() & kStateReadOnly) != 0 && !from_master) {
+  if ((server_.state() & kStateReadOnly) != 0 && !is_obeyed) {
     ctx.reply.error(kReadOnlyReplica);
     return false;
   }
-  if ((server_.state() & kStateDiskError) != 0 && !from_master) {
+  if ((server_.state() & kStateDiskError) != 0 && !is_obeyed) {
     ctx.reply.error(server_.disk_error());
     return false;
   }
-  if ((server_.state() & kStateFewReplicas) != 0 && !from_master) {
+  if ((server_.state() & kStateFewReplicas) != 0 && !is_obeyed) {
     ctx.reply.error(kFewReplicas);
     return false;
   }
@@ -157,7 +159,7 @@ std::string_view ScriptRunner::refusal(const Command& command) const {
   if (command.has(kWrite | kMayReplicate) && run_.read_only) {
     return "ERR Write commands are not allowed from read-only scripts.";
   }
-  const uint32_t state = run_.caller->has(kClientMaster) ? 0 : server_.state();
+  const uint32_t state = run_.caller->has(kObeyedClients) ? 0 : server_.state();
   if (!command.has(kStale) && (state & kStateStale) != 0)
     return "ERR Can not execute the command on a stale replica";
   // A script that has begun to write goes on, so that it does not end half done.
