@@ -149,8 +149,10 @@ void ChildProgress::report(bool last) {
                      static_cast<double>(peak_) / kMegabyte,
                      static_cast<double>(sum_ / reports_) / kMegabyte);
   const Message message{keys_, copied, last};
-  // A parent that has gone need not hear.
-  static_cast<void>(!write(pipe_, &message, sizeof(message)));
+  if (write(pipe_, &message, sizeof(message)) == static_cast<ssize_t>(sizeof(message))) return;
+  // Nobody waits for the file any more.
+  server_.log().warning("The server that this child writes for has gone, exiting.");
+  _exit(kExitFailed);
 }
 
 void BackgroundChild::prepare_child(const Job& job, int pipe) {

@@ -147,6 +147,8 @@ void FullSync::forget(Replica& replica) {
   const bool through_pipe = replica.through_pipe;
   if (!(through_pipe ? pipe_begun_ : file_begun_)) return;
   if (!in_state(ReplicaState::kWaitsForEnd, through_pipe).empty()) return;
+  // A file is of use where there are save points.
+  if (!through_pipe && !server_.settings().save.empty()) return;
   if (through_pipe)
     server_.log().notice("Diskless rdb transfer, last replica dropped, killing fork child.");
   snapshots_->abandon();
