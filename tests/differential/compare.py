@@ -33,8 +33,8 @@ def same_type(ours, theirs):
 
 
 def same_kind(ours, theirs):
-    """Figures of the server's own, however many it has."""
-    return ours.kind == theirs.kind
+    """Figures of the server's own, however many it has; errors are compared."""
+    return ours.raw == theirs.raw if "-" in (ours.kind, theirs.kind) else ours.kind == theirs.kind
 
 
 def any_order(ours, theirs):
