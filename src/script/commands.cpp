@@ -1,6 +1,7 @@
 // EVAL, EVALSHA, their read-only forms, and SCRIPT.
 #include "script/engine.h"
 #include "script/rows.h"
+#include "script/shebang.h"
 #include "server/command_context.h"
 #include "server/help.h"
 #include "server/server.h"
@@ -22,6 +23,13 @@ void evalsha(CommandContext& ctx) {
 }
 void evalsha_ro(CommandContext& ctx) {
   ctx.server.scripts().eval_sha(ctx, /*read_only=*/true);
+}
+
+uint32_t flags_of_eval(Server& server, Words words, uint32_t flags) {
+  return command_flags_of(server.scripts().declared_by(words[1]), flags);
+}
+uint32_t flags_of_evalsha(Server& server, Words words, uint32_t flags) {
+  return command_flags_of(server.scripts().declared_by_sha(words[1]), flags);
 }
 
 void script_load(CommandContext& ctx) {
@@ -144,28 +152,52 @@ constexpr CommandRow kScriptSubcommands[] = {
 };
 
 constexpr CommandRow kScriptRows[] = {
-    {"EVAL", eval, "script numkeys [key...] [arg...]",
+    {"EVAL",
+     eval,
+     "script numkeys [key...] [arg...]",
      kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate,
      counted_keys(2).rw().access().update().note(
          "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"),
-     kAclScripting, Group::kScripting, "2.6.0", "Depends on the script that is executed.",
-     "Executes a server-side Lua script."},
-    {"EVAL_RO", eval_ro, "script numkeys [key...] [arg...]",
+     kAclScripting,
+     Group::kScripting,
+     "2.6.0",
+     "Depends on the script that is executed.",
+     "Executes a server-side Lua script.",
+     {.find_flags = flags_of_eval}},
+    {"EVAL_RO",
+     eval_ro,
+     "script numkeys [key...] [arg...]",
      kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys,
      counted_keys(2).ro().access().note(
          "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"),
-     kAclScripting, Group::kScripting, "7.0.0", "Depends on the script that is executed.",
-     "Executes a read-only server-side Lua script."},
-    {"EVALSHA", evalsha, "sha1 numkeys [key...] [arg...]",
+     kAclScripting,
+     Group::kScripting,
+     "7.0.0",
+     "Depends on the script that is executed.",
+     "Executes a read-only server-side Lua script.",
+     {.find_flags = flags_of_eval}},
+    {"EVALSHA",
+     evalsha,
+     "sha1 numkeys [key...] [arg...]",
      kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate,
-     counted_keys(2).rw().access().update(), kAclScripting, Group::kScripting, "2.6.0",
+     counted_keys(2).rw().access().update(),
+     kAclScripting,
+     Group::kScripting,
+     "2.6.0",
      "Depends on the script that is executed.",
-     "Executes a server-side Lua script by SHA1 digest."},
-    {"EVALSHA_RO", evalsha_ro, "sha1 numkeys [key...] [arg...]",
+     "Executes a server-side Lua script by SHA1 digest.",
+     {.find_flags = flags_of_evalsha}},
+    {"EVALSHA_RO",
+     evalsha_ro,
+     "sha1 numkeys [key...] [arg...]",
      kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys,
-     counted_keys(2).ro().access(), kAclScripting, Group::kScripting, "7.0.0",
+     counted_keys(2).ro().access(),
+     kAclScripting,
+     Group::kScripting,
+     "7.0.0",
      "Depends on the script that is executed.",
-     "Executes a read-only server-side Lua script by SHA1 digest."},
+     "Executes a read-only server-side Lua script by SHA1 digest.",
+     {.find_flags = flags_of_evalsha}},
     {"SCRIPT",
      nullptr,
      "",

@@ -67,6 +67,18 @@ void Engine::run(CommandContext& ctx, Script& script, bool read_only, size_t key
   runner_.run(ctx, *interpreter_, program, read_only, key_count);
 }
 
+uint32_t Engine::declared_by(std::string_view body) const {
+  if (const Script* known = cache_.find_body(body); known != nullptr) return known->flags;
+  Shebang shebang;
+  std::string error;
+  return parse_shebang(body, &shebang, &error) ? shebang.flags : 0;
+}
+
+uint32_t Engine::declared_by_sha(std::string_view sha) const {
+  const Script* known = cache_.find_sha(sha);
+  return known == nullptr ? 0 : known->flags;
+}
+
 Script* Engine::find_or_add(std::string_view body, bool evictable, std::string* error) {
   if (Script* known = cache_.find_body(body); known != nullptr) return known;
   Shebang shebang;

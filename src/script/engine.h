@@ -29,6 +29,11 @@ class Engine {
   void eval(server::CommandContext& ctx, bool read_only);
   void eval_sha(server::CommandContext& ctx, bool read_only);
 
+  // What the script of a request declares (ScriptFlag bits), whether it is known or not; 0 when
+  // that cannot be told.
+  uint32_t declared_by(std::string_view body) const;
+  uint32_t declared_by_sha(std::string_view sha) const;
+
   // SCRIPT LOAD. The digest, or null with an error in *error.
   const std::string* load(std::string_view body, std::string* error);
   bool exists(std::string_view sha) const { return cache_.find_sha(sha) != nullptr; }

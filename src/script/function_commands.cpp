@@ -40,6 +40,10 @@ void fcall_ro(CommandContext& ctx) {
   functions_of(ctx).call(ctx, /*read_only=*/true);
 }
 
+uint32_t flags_of_fcall(Server& server, Words words, uint32_t flags) {
+  return command_flags_of(server.scripts().functions().declared_by(words[1]), flags);
+}
+
 // --- Changing libraries -------------------------------------------------------------------------
 
 void function_load(CommandContext& ctx) {
@@ -315,18 +319,30 @@ constexpr CommandRow kFunctionSubcommands[] = {
 };
 
 constexpr CommandRow kFunctionRows[] = {
-    {"FCALL", fcall, "function numkeys [key...] [arg...]",
+    {"FCALL",
+     fcall,
+     "function numkeys [key...] [arg...]",
      kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate,
      counted_keys(2).rw().access().update().note(
          "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"),
-     kAclScripting, Group::kScripting, "7.0.0", "Depends on the function that is executed.",
-     "Invokes a function."},
-    {"FCALL_RO", fcall_ro, "function numkeys [key...] [arg...]",
+     kAclScripting,
+     Group::kScripting,
+     "7.0.0",
+     "Depends on the function that is executed.",
+     "Invokes a function.",
+     {.find_flags = flags_of_fcall}},
+    {"FCALL_RO",
+     fcall_ro,
+     "function numkeys [key...] [arg...]",
      kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys,
      counted_keys(2).ro().access().note(
          "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"),
-     kAclScripting, Group::kScripting, "7.0.0", "Depends on the function that is executed.",
-     "Invokes a read-only function."},
+     kAclScripting,
+     Group::kScripting,
+     "7.0.0",
+     "Depends on the function that is executed.",
+     "Invokes a read-only function.",
+     {.find_flags = flags_of_fcall}},
     {"FUNCTION",
      nullptr,
      "",

@@ -59,9 +59,14 @@ void Functions::call(CommandContext& ctx, bool read_only) {
   if (!ScriptRunner::read_key_count(ctx, &key_count, "ERR Bad number of keys provided")) return;
   const Program program{.kind = Program::Kind::kFunction,
                         .name = function->name,
-                        .flags = function->flags | kDeclared,
+                        .flags = declared_by(function->name),
                         .function = function->callback};
   runner_.run(ctx, *interpreter_, program, read_only, key_count);
+}
+
+uint32_t Functions::declared_by(std::string_view function) const {
+  const Function* known = store_.find_function(function);
+  return known == nullptr ? 0 : known->flags | kDeclared;
 }
 
 // --- Loading ------------------------------------------------------------------------------------

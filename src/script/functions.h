@@ -37,6 +37,9 @@ class Functions final : public server::FunctionLibraries {
   // FCALL and FCALL_RO: args are name, function, number of keys, keys, arguments. Replies.
   void call(server::CommandContext& ctx, bool read_only);
 
+  // What a function declares (ScriptFlag bits), or 0 when there is none of that name.
+  uint32_t declared_by(std::string_view function) const;
+
   // How long the code of a library may run.
   enum class Patience : uint8_t {
     kHalfASecond,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "server/command.h"
 #include "server/config_parse.h"
 
 namespace latchkey::script {
@@ -40,6 +41,18 @@ uint32_t script_flag(std::string_view name) {
     if (known.name == name) return known.flag;
   }
   return 0;
+}
+
+uint32_t command_flags_of(uint32_t script_flags, uint32_t command_flags) {
+  using namespace server;
+  if ((script_flags & kDeclared) == 0) return command_flags;
+  uint32_t flags = command_flags & ~(kStale | kDenyOom | kWrite | kMayReplicate);
+  if ((script_flags & kNoWrites) == 0) {
+    flags |= kWrite;
+    if ((script_flags & kAllowOom) == 0) flags |= kDenyOom;
+  }
+  if ((script_flags & kAllowStale) != 0) flags |= kStale;
+  return flags;
 }
 
 bool parse_shebang(std::string_view script, Shebang* result, std::string* error) {

@@ -43,6 +43,10 @@ inline constexpr NamedScriptFlag kNamedScriptFlags[] = {
 // 0 when there is no such flag.
 uint32_t script_flag(std::string_view name);
 
+// The CommandFlag bits of a command that runs a script with these ScriptFlag bits: `command_flags`
+// are those of the command itself, which hold for a script that declares nothing.
+uint32_t command_flags_of(uint32_t script_flags, uint32_t command_flags);
+
 // False, with the reference's error in *error, when the line cannot be accepted.
 bool parse_shebang(std::string_view script, Shebang* result, std::string* error);
 

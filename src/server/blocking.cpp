@@ -170,7 +170,7 @@ void Blocking::run_again(Waiter& waiter) {
 // --- Pauses --------------------------------------------------------------------------------------
 
 bool Blocking::is_paused_for(const Waiter& waiter) const {
-  return server_.pauses().holds(waiter.client, waiter.request.command());
+  return server_.pauses().holds(waiter.request.command().flags);
 }
 
 void Blocking::hold(Waiter& waiter) {

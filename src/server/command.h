@@ -22,6 +22,7 @@
 namespace latchkey::server {
 
 class Config;
+class Server;
 struct CommandContext;
 struct CommandRow;
 using Handler = void (*)(CommandContext&);
@@ -105,6 +106,10 @@ using KeyFinder = bool (*)(Words words, std::vector<KeyReference>* out);
 // for requests as they came, whether they make sense or not.
 using SecretFinder = void (*)(const Config& config, Words words, std::vector<size_t>* positions);
 
+// The CommandFlag bits of a request whose words tell more than the row does, such as the name of a
+// script that declares what it will do. `flags`: the row's.
+using FlagFinder = uint32_t (*)(Server& server, Words words, uint32_t flags);
+
 // What only some commands have. Rows name the fields: {.tips = "nondeterministic_output"}.
 struct CommandExtras {
   // Command tips, separated by spaces.
@@ -116,6 +121,7 @@ struct CommandExtras {
   // Meant for other servers, not for people.
   bool system = false;
   KeyFinder find_keys = nullptr;
+  FlagFinder find_flags = nullptr;
   // Which word of a request is an element of the first key's value (-1: the last), so that batches
   // can look several up together; 0: none.
   int8_t element = 0;

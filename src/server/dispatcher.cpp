@@ -33,17 +33,23 @@ bool may_run_while_busy(const Command& command, Arguments args) {
   return args.size() == 2 && is_word(args[1], "NOSAVE");
 }
 
-// Queued commands are refused when they are queued; EXEC by what its queue holds.
-uint32_t effective_flags(const Client& client, const Command& command) {
-  if (client.transaction == nullptr || command.full_name != "exec") return command.flags;
-  return command.flags | client.transaction->command_flags;
-}
+// Flags that a request has and those that it lacks. EXEC has what any queued one has, and lacks
+// what any of them lacks.
+struct RequestFlags {
+  uint32_t present;
+  uint32_t missing;
+};
 
-// Whether the command, or one that EXEC would run, is without the flag.
-bool lacks(const Client& client, const Command& command, uint32_t flag) {
-  if (!command.has(flag)) return true;
-  return client.transaction != nullptr && command.full_name == "exec" &&
-         (client.transaction->missing_flags & flag) != 0;
+RequestFlags flags_of(const Client& client, const Command& command, Arguments args) {
+  uint32_t flags = command.flags;
+  if (const FlagFinder find = command.row->extras.find_flags; find != nullptr)
+    flags = find(client.server, args, flags);
+  RequestFlags result{.present = flags, .missing = ~flags};
+  if (client.transaction != nullptr && command.full_name == "exec") {
+    result.present |= client.transaction->command_flags;
+    result.missing |= client.transaction->missing_flags;
+  }
+  return result;
 }
 
 // A word as it is shown to a client: as the reference's, it ends at a NUL.
@@ -220,7 +226,8 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
 
 void Dispatcher::call_again(Client& client, Command& command, Arguments args) {
   const bool short_of_memory = (server_.state() & kStateMemoryLimit) != 0;
-  if (!short_of_memory || !refuse_out_of_memory(client, command)) perform(client, command, args);
+  if (!short_of_memory || !refuse_out_of_memory(client, command, command.flags))
+    perform(client, command, args);
 }
 
 void Dispatcher::choose_noted_calls() {
@@ -268,6 +275,8 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   const bool from_script = client.has(kClientScript);
   const bool from_master = client.has(kClientMaster);
   const bool unquestioned = from_script || from_master;
+  const RequestFlags flags = flags_of(client, command, args);
+  const bool writes = (flags.present & kWrite) != 0;
   *call_it = false;
   const auto refuse = [&](std::string_view error) {
     reject(client, &command, error);
@@ -295,9 +304,8 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   if (client.has(kClientReplica | kClientMonitor) &&
       command.has(kWrite | kReadOnly | kMayReplicate))
     return refuse("ERR Replica can't interact with the keyspace");
-  if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command))
+  if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command, flags.present))
     return Outcome::kDone;
-  const bool writes = (effective_flags(client, command) & kWrite) != 0;
   if ((state & kStateDiskError) != 0 && !from_script && (writes || command.full_name == "ping")) {
     if (!from_master) return refuse(server_.disk_error());
     if (writes) go_on_without_disk();
@@ -310,7 +318,7 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
                   "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in "
                   "this context");
   }
-  if ((state & kStateStale) != 0 && !unquestioned && lacks(client, command, kStale))
+  if ((state & kStateStale) != 0 && !unquestioned && (flags.missing & kStale) != 0)
     return refuse(kStaleReplica);
   const bool needs_dataset = (state & kStateLoading) != 0 && !command.has(kLoading);
   if (needs_dataset || ((state & kStateLoadingBeside) != 0 && command.has(kNoAsyncLoading))) {
@@ -319,15 +327,15 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   if ((state & kStateBusy) != 0 && !from_script && !may_run_while_busy(command, args)) {
     return refuse(server_.busy_error());
   }
-  if ((state & kStatePaused) != 0 && !from_script && server_.pauses().holds(client, command)) {
+  if ((state & kStatePaused) != 0 && !from_script && server_.pauses().holds(flags.present)) {
     server_.pauses().postpone(client);
     return Outcome::kPostponed;
   }
   if (client.has(kClientInMulti) && !from_script && !runs_at_once_in_multi(command)) {
     Transaction& transaction = *client.transaction;
     StoredRequest& request = transaction.requests.emplace_back(command, args);
-    transaction.command_flags |= command.flags;
-    transaction.missing_flags |= ~command.flags;
+    transaction.command_flags |= flags.present;
+    transaction.missing_flags |= flags.missing;
     transaction.memory_usage += request.memory_usage();
     if (!client.has(kClientReplyOff | kClientReplySkip)) client.reply.status("QUEUED");
     return Outcome::kDone;
@@ -343,8 +351,7 @@ bool Dispatcher::may_run_while_subscribed(const Command& command) const {
   return std::find(std::begin(kNames), std::end(kNames), command.full_name) != std::end(kNames);
 }
 
-bool Dispatcher::refuse_out_of_memory(Client& client, Command& command) {
-  const uint32_t flags = effective_flags(client, command);
+bool Dispatcher::refuse_out_of_memory(Client& client, Command& command, uint32_t flags) {
   // Room is made before any command; a script's commands find what there was when it began.
   const bool enough =
       client.has(kClientScript)

@@ -88,7 +88,8 @@ class Dispatcher {
   // when the request has been dealt with.
   Outcome gate(Client& client, Command& command, Arguments args, bool* call_it);
   bool may_run_while_subscribed(const Command& command) const;
-  bool refuse_out_of_memory(Client& client, Command& command);
+  // `flags`: those of the request (CommandFlag).
+  bool refuse_out_of_memory(Client& client, Command& command, uint32_t flags);
   void send_pushes(Client& client);
 
   Server& server_;

@@ -5,9 +5,8 @@
 
 #include "server/blocking.h"
 #include "server/client.h"
-#include "server/command_table.h"
+#include "server/command.h"
 #include "server/server.h"
-#include "server/transaction.h"
 
 namespace latchkey::server {
 
@@ -37,13 +36,9 @@ void PauseControl::tick() {
   unpause();
 }
 
-bool PauseControl::holds(const Client& client, const Command& command) const {
+bool PauseControl::holds(uint32_t flags) const {
   if (kind_ == Kind::kNone) return false;
-  if (kind_ == Kind::kAll) return true;
-  uint32_t flags = command.flags;
-  if (client.transaction != nullptr && command.full_name == "exec")
-    flags |= client.transaction->command_flags;
-  return (flags & (kWrite | kMayReplicate)) != 0;
+  return kind_ == Kind::kAll || (flags & (kWrite | kMayReplicate)) != 0;
 }
 
 void PauseControl::postpone(Client& client) {

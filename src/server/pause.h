@@ -11,7 +11,6 @@ namespace latchkey::server {
 
 class Client;
 class Server;
-struct Command;
 
 class PauseControl {
  public:
@@ -30,8 +29,8 @@ class PauseControl {
   Kind kind() const { return kind_; }
   int64_t until_ms() const { return until_ms_; }
 
-  // Whether this request must wait: any, or one that may write (EXEC by what is queued).
-  bool holds(const Client& client, const Command& command) const;
+  // Whether a request with these flags (CommandFlag) must wait: any, or one that may write.
+  bool holds(uint32_t flags) const;
   // Makes the client wait for the end of the pause.
   void postpone(Client& client);
   size_t waiting() const { return waiting_.size(); }

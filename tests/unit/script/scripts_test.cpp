@@ -15,7 +15,7 @@ namespace {
 struct Scripts {
   explicit Scripts(std::string_view settings = {}, int protocol = 2)
       : server({commands::string_rows(), commands::string_batch_rows(), commands::counter_rows(),
-                commands::transaction_rows(), script::script_rows()},
+                commands::transaction_rows(), commands::client_rows(), script::script_rows()},
                settings) {
     server.server.set_scripts(std::make_shared<script::Engine>(server.server));
     client = std::make_unique<TestClient>(server, protocol);
@@ -363,4 +363,28 @@ TEST_CASE("Of a NO-TOUCH client's script only TOUCH marks keys as used") {
   CHECK(access() == written);
   scripts.eval("return redis.call('touch', 'key')");
   CHECK(access() != written);
+}
+
+TEST_CASE("A pause of writes holds scripts but for those that declare that they write nothing") {
+  Scripts scripts;
+  TestClient other(scripts.server);
+  scripts.client->run_words({"SCRIPT", "LOAD", "#!lua flags=no-writes\nreturn 2"});
+  scripts.client->run("CLIENT PAUSE 1000 WRITE");
+  CHECK(scripts.eval("#!lua flags=no-writes\nreturn 1") == integer(1));
+  CHECK(scripts.client->run_words(
+            {"EVALSHA", base::sha1_hex("#!lua flags=no-writes\nreturn 2"), "0"}) == integer(2));
+  CHECK(scripts.eval("return 3").empty());
+  CHECK(other.run_words({"EVAL", "#!lua\nreturn 4", "0"}).empty());
+}
+
+TEST_CASE("A transaction waits for a pause when a script that it queues may write") {
+  Scripts scripts;
+  scripts.client->run("MULTI");
+  scripts.eval("#!lua flags=no-writes\nreturn 1");
+  TestClient other(scripts.server);
+  other.run("MULTI");
+  other.run_words({"EVAL", "#!lua\nreturn 1", "0"});
+  scripts.client->run("CLIENT PAUSE 1000 WRITE");
+  CHECK(scripts.client->run("EXEC") == "*1\r\n" + integer(1));
+  CHECK(other.run("EXEC").empty());
 }

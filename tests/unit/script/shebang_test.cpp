@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "server/command.h"
+
 using namespace latchkey::script;
 
 namespace {
@@ -49,4 +51,14 @@ TEST_CASE("A first line that is not understood is refused") {
   CHECK(refusal("#!lua name=x\n") == "ERR Unknown lua shebang option: name=x");
   CHECK(refusal("#!lua flags=foo\n") == "ERR Unexpected flag in script shebang: foo");
   CHECK(refusal("#!lua flags=no-writes,\n") == "ERR Unexpected flag in script shebang: ");
+}
+
+TEST_CASE("What a script declares stands in place of its command's flags") {
+  using namespace latchkey::server;
+  constexpr uint32_t kEval = kNoScript | kStale | kMayReplicate;
+  CHECK(command_flags_of(0, kEval) == kEval);
+  CHECK(command_flags_of(kDeclared, kEval) == (kNoScript | kWrite | kDenyOom));
+  CHECK(command_flags_of(kDeclared | kAllowOom, kEval) == (kNoScript | kWrite));
+  CHECK(command_flags_of(kDeclared | kNoWrites, kEval) == kNoScript);
+  CHECK(command_flags_of(kDeclared | kNoWrites | kAllowStale, kEval) == (kNoScript | kStale));
 }
