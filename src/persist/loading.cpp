@@ -12,6 +12,7 @@
 #include "base/number.h"
 #include "net/connection.h"
 #include "persist/byte_stream.h"
+#include "persist/check_rdb.h"
 #include "persist/persistence.h"
 #include "persist/rdb_file.h"
 #include "server/client.h"
@@ -127,12 +128,19 @@ Loading::Result Loading::load_at_start() {
   if (server_.settings().appendonly) return aof.load_at_start(figures_);
   const int64_t started_us = server_.clock().monotonic_us();
   base::Logger& log = server_.log();
+  const std::string& name = server_.settings().dbfilename;
+  bool is_damaged = false;
   const Result result =
-      load_snapshot(server_.settings().dbfilename, {.place = &place_, .dropped = &dropped_});
+      load_snapshot(name, {.place = &place_, .dropped = &dropped_, .is_damaged = &is_damaged});
   if (result == Result::kDone) {
     const int64_t took_us = server_.clock().monotonic_us() - started_us;
     log.logf(base::LogLevel::kNotice, "DB loaded from disk: %.3f seconds",
              static_cast<double>(took_us) / kMicroseconds);
+  } else if (is_damaged) {
+    // What redis-check-rdb would tell: which key it was, and how much was well before it.
+    check_rdb(server_.config().directory().path_of(name), server_.now_ms(),
+              [&log](std::string_view line) { log.warning(line); });
+    log.warning("Terminating server after rdb file reading failure.");
   } else if (result == Result::kFailed) {
     log.warning("Fatal error loading the DB, check server logs. Exiting.");
   }
@@ -175,6 +183,7 @@ Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
   if (report.ok) return Result::kDone;
   if (source.error() == ByteSource::Error::kStopped) return Result::kStopped;
   for (const std::string& error : report.errors) server_.log().warning(error);
+  if (options.is_damaged != nullptr) *options.is_damaged = report.is_damaged;
   return Result::kFailed;
 }
 

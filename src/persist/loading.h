@@ -102,6 +102,8 @@ class Loading {
     std::optional<server::StreamPlace>* place = nullptr;
     // The keys that were dropped because they had expired, added here.
     std::vector<DroppedKey>* dropped = nullptr;
+    // Whether a failure is the file's (ReadReport::is_damaged).
+    bool* is_damaged = nullptr;
   };
   // Adds what a snapshot holds to the databases. What has been read before a failure stays.
   Result load_snapshot(const std::string& name, const FileOptions& options);

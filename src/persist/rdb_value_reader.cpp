@@ -289,12 +289,11 @@ ReadResult read_hash(RdbReader& reader, RdbType type, Environment& environment,
   return done(std::move(hash), loaded);
 }
 
-// Fields and values by turns.
-ReadResult adopt_fields(RdbReader& reader, Listpack pack, Environment& environment,
-                        LoadedValue* loaded) {
+// Fields and values by turns. `ambiguous`: what to say when a field comes twice.
+ReadResult adopt_fields(RdbReader& reader, Listpack pack, std::string_view ambiguous,
+                        Environment& environment, LoadedValue* loaded) {
   if (pack.size() % 2 != 0) return failed(reader, "Hash listpack integrity check failed.");
-  if (!are_distinct(pack, 2, environment.secret))
-    return failed(reader, "Hash listpack with dup elements");
+  if (!are_distinct(pack, 2, environment.secret)) return failed(reader, std::string(ambiguous));
   if (pack.empty()) return kEmpty;
   auto hash = std::make_unique<Hash>(environment);
   hash->adopt(std::move(pack));
@@ -307,8 +306,8 @@ ReadResult read_zipmap(RdbReader& reader, Environment& environment, LoadedValue*
   std::string_view bytes;
   Listpack pack;
   if (!reader.string(&bytes)) return kFailed;
-  if (!append_zipmap(bytes, pack) || pack.size() % 2 != 0) return failed(reader, kDamaged);
-  if (pack.empty()) return kEmpty;
+  if (!append_zipmap(bytes, pack) || pack.empty() || pack.size() % 2 != 0)
+    return failed(reader, kDamaged);
   auto hash = std::make_unique<Hash>(environment);
   for (auto at = pack.first(); at != Listpack::kNone; at = pack.next(at)) {
     char field[Listpack::kScratch];
@@ -324,10 +323,13 @@ ReadResult read_zipmap(RdbReader& reader, Environment& environment, LoadedValue*
 ReadResult read_hash_packed(RdbReader& reader, RdbType type, Environment& environment,
                             LoadedValue* loaded) {
   if (type == RdbType::kHashZipmap) return read_zipmap(reader, environment, loaded);
+  const bool is_listpack = type == RdbType::kHashListpack;
+  const std::string_view ambiguous =
+      is_listpack ? "Hash listpack with dup elements" : "Hash ziplist integrity check failed.";
   Listpack pack;
-  const bool is_read = type == RdbType::kHashListpack ? read_listpack(reader, &pack, "Hash")
-                                                      : read_ziplist(reader, &pack, "Hash");
-  return is_read ? adopt_fields(reader, std::move(pack), environment, loaded) : kFailed;
+  const bool is_read =
+      is_listpack ? read_listpack(reader, &pack, "Hash") : read_ziplist(reader, &pack, "Hash");
+  return is_read ? adopt_fields(reader, std::move(pack), ambiguous, environment, loaded) : kFailed;
 }
 
 // Whether each third element is a deadline or 0, in order, those without at the end.

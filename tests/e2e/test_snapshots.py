@@ -330,7 +330,7 @@ class Loading(SnapshotTestCase):
                                          capture_output=True, text=True, timeout=harness.START_TIMEOUT_S, check=False)
                 self.assertEqual(process.returncode, 1)
                 self.assertIn(reason, process.stdout)
-                self.assertIn("Fatal error loading the DB, check server logs. Exiting.", process.stdout.splitlines()[-1])
+                self.assertIn("Terminating server after rdb file reading failure.", process.stdout.splitlines()[-1])
 
 
 class Ending(SnapshotTestCase):

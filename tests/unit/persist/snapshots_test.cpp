@@ -127,6 +127,7 @@ TEST_CASE("A file that is damaged is refused with offset and reason") {
     CHECK(server.persistence->loading().load_at_start() == Loading::Result::kFailed);
     CHECK(server.logged("# Short read or OOM loading DB. Unrecoverable error, aborting now."));
     CHECK(server.logged("# Internal error in RDB reading offset"));
+    CHECK(server.logged("# Terminating server after rdb file reading failure."));
   }
   SECTION("another checksum") {
     std::string changed = *whole;
@@ -134,13 +135,14 @@ TEST_CASE("A file that is damaged is refused with offset and reason") {
     REQUIRE(base::write_file(path, changed));
     CHECK(server.persistence->loading().load_at_start() == Loading::Result::kFailed);
     CHECK(server.logged("RDB CRC error"));
+    CHECK(server.logged("# Terminating server after rdb file reading failure."));
   }
   SECTION("another kind of file") {
     REQUIRE(base::write_file(path, "not an RDB file at all"));
     CHECK(server.persistence->loading().load_at_start() == Loading::Result::kFailed);
     CHECK(server.logged("# Wrong signature trying to load DB from file"));
+    CHECK(server.logged("# Fatal error loading the DB, check server logs. Exiting."));
   }
-  CHECK(server.logged("# Fatal error loading the DB, check server logs. Exiting."));
 }
 
 TEST_CASE("BGSAVE keeps what changes while the child writes") {
