@@ -7,6 +7,7 @@
 #include <lua.hpp>
 
 #include "script/lua_text.h"
+#include "script/table_order.h"
 
 namespace latchkey::script {
 
@@ -167,15 +168,16 @@ bool JsonEncoder::array(int depth, int length) {
 bool JsonEncoder::object(int depth) {
   text_ += '{';
   bool first = true;
-  for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
+  const auto write = [&] {
     if (!first) text_ += ',';
     first = false;
     lua_pushvalue(lua_, -2);
     if (!key()) return false;
     lua_pop(lua_, 1);
     text_ += ':';
-    if (!value(depth)) return false;
-  }
+    return value(depth);
+  };
+  if (!for_each_pair(lua_, write)) return false;
   text_ += '}';
   return true;
 }

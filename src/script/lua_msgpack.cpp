@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "script/lua_text.h"
+#include "script/table_order.h"
 
 namespace latchkey::script {
 
@@ -155,13 +156,12 @@ bool Packer::array(int depth, size_t size) {
 
 bool Packer::map(int depth, size_t size) {
   collection(kFixMap, kMap16, size);
-  for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
+  return for_each_pair(lua_, [&] {
     lua_pushvalue(lua_, -2);
     if (!pack(depth)) return false;
     lua_pop(lua_, 1);
-    if (!pack(depth)) return false;
-  }
-  return true;
+    return pack(depth);
+  });
 }
 
 bool Packer::table(int depth) {

@@ -52,6 +52,22 @@ TEST_CASE("Lua values become JSON") {
   CHECK(encode("'/\"\\\\\\n\\1\\127\\200'") == bulk("\"\\/\\\"\\\\\\n\\u0001\\u007f\xc8\""));
 }
 
+TEST_CASE("The pairs of a table are written in an order that does not change from start to start") {
+  Libraries lua;
+  const auto encode = [&](const std::string& pairs) {
+    return lua.eval("return cjson.encode({" + pairs + "})");
+  };
+  CHECK(encode("id = 1, name = 2, total = 3") == bulk("{\"id\":1,\"total\":3,\"name\":2}"));
+  CHECK(encode("x = nil, y = 5") == bulk("{\"y\":5}"));
+  CHECK(encode("x = 1, y = 2") == bulk("{\"y\":2,\"x\":1}"));
+  CHECK(encode("[1.5] = 1, [0] = 2, [-7] = 3, a = 4") ==
+        bulk("{\"0\":2,\"-7\":3,\"1.5\":1,\"a\":4}"));
+  CHECK(encode("1, 2, 3, k = 4") == bulk("{\"1\":1,\"2\":2,\"3\":3,\"k\":4}"));
+  CHECK(lua.eval("return cmsgpack.pack({x = 1, y = 2, [true] = 3})") ==
+        bulk("\x83\xa1y\x02\xa1x\x01\xc3\x03"));
+  CHECK(lua.eval("return #cmsgpack.pack({[{}] = 1, x = 2})") == integer(6));
+}
+
 TEST_CASE("What JSON cannot say is an error") {
   Libraries lua;
   CHECK(lua.error_of("(cjson.encode(pcall))") ==

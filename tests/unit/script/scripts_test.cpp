@@ -384,7 +384,7 @@ TEST_CASE("A transaction waits for a pause when a script that it queues may writ
   TestClient other(scripts.server);
   other.run("MULTI");
   other.run_words({"EVAL", "#!lua\nreturn 1", "0"});
-  scripts.client->run("CLIENT PAUSE 1000 WRITE");
+  TestClient(scripts.server).run("CLIENT PAUSE 1000 WRITE");
   CHECK(scripts.client->run("EXEC") == "*1\r\n" + integer(1));
   CHECK(other.run("EXEC").empty());
 }

@@ -1,0 +1,69 @@
+// The order in which libraries write the pairs of a table.
+//
+// LuaJIT walks through a table in an order that changes from one start of the server to the next,
+// PUC Lua 5.1 in one that is always the same, and people compare the texts that come of it. So
+// pairs are written as PUC Lua 5.1 would meet them: whole numbers that it keeps in its array part,
+// then the places of its hash part. Where two keys fall on one place its order tells which came
+// first, which cannot be known here: they are taken to have come in ascending order.
+//
+// The layout of such tables is described in "The Implementation of Lua 5.0" (Ierusalimschy, de
+// Figueiredo, Celes; Journal of Universal Computer Science 11, 2005), section 4.
+#pragma once
+
+#include <cstddef>
+#include <lua.hpp>
+#include <string_view>
+#include <vector>
+
+namespace latchkey::script {
+
+class TableOrder {
+ public:
+  // Reads the keys of the table on top of the stack. O(n log n) of their number.
+  explicit TableOrder(lua_State* lua);
+
+  // False when there are keys that have no place of their own from start to start, such as tables.
+  bool is_known() const { return is_known_; }
+  size_t size() const { return keys_.size(); }
+  // Pushes a key and its value. REQUIRES: the table on top of the stack, unchanged.
+  void push_pair(lua_State* lua, size_t i) const;
+
+ private:
+  struct Key {
+    enum class Kind : unsigned char { kNumber, kString, kFalse, kTrue } kind;
+    double number = 0;
+    std::string_view text = {};
+
+    bool operator<(const Key& other) const;
+  };
+
+  // Moves what an array part would hold to the front; returns how many.
+  size_t array_part();
+  // Puts the keys from `first` on into the order of their places.
+  void order_by_place(size_t first);
+  static size_t place_of(const Key& key, size_t places);
+
+  std::vector<Key> keys_;
+  bool is_known_ = true;
+};
+
+// Calls `visit` for each pair of the table on top of the stack, with the value on top and the key
+// below, in the order above or, where that is not known, in LuaJIT's. Stops when it returns false,
+// and returns false then, with the pair left where it is.
+template <typename Visit>
+bool for_each_pair(lua_State* lua, Visit visit) {
+  const TableOrder order(lua);
+  if (!order.is_known()) {
+    for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) {
+      if (!visit()) return false;
+    }
+    return true;
+  }
+  for (size_t i = 0; i < order.size(); ++i, lua_pop(lua, 2)) {
+    order.push_pair(lua, i);
+    if (!visit()) return false;
+  }
+  return true;
+}
+
+}  // namespace latchkey::script
