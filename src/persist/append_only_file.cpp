@@ -184,7 +184,7 @@ bool AppendOnlyFile::write_buffer() {
   }
   count_written(buffer_.size());
   buffer_.clear();
-  if (buffer_.capacity() > kMostKeptBytes) buffer_ = {};
+  if (buffer_.capacity() > kMostKeptBytes) std::string().swap(buffer_);
   return true;
 }
 

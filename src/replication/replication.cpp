@@ -352,7 +352,7 @@ void Replication::hand_on() {
       server::enforce_output_limit(replica->client);
     }
   }
-  if (turn_.capacity() > kMostKept) turn_ = {};
+  if (turn_.capacity() > kMostKept) std::string().swap(turn_);
   turn_.clear();
 }
 

@@ -25,8 +25,7 @@ void append_word(std::string* out, std::string_view word) {
   out->append(word).append("\r\n");
 }
 
-// --- The same into room that is known to be enough
-// ------------------------------------------------
+// --- The same, where there is known to be room ---------------------------------------------------
 
 // Most that a header takes.
 constexpr size_t kHeaderRoom = 1 + base::kMaxInt64Text + 2;
@@ -39,6 +38,9 @@ char* put_header(char* to, char kind, size_t value) {
   *to++ = kind;
   if (value < 10) {
     *to++ = static_cast<char>('0' + value);
+  } else if (value < 100) {
+    *to++ = static_cast<char>('0' + value / 10);
+    *to++ = static_cast<char>('0' + value % 10);
   } else {
     to += base::format_int64(static_cast<int64_t>(value), to);
   }
@@ -109,13 +111,12 @@ void Propagation::add(int database, EffectWords first, std::span<const std::stri
   for (const EffectWord& word : first) room += room_for(word.text());
   for (const std::string_view word : rest) room += room_for(word);
   // Requests as they come are most of the stream, and short: room is asked for once.
-  const size_t begin = bytes_.size();
-  bytes_.resize(begin + room);
+  const size_t begin = effects_.empty() ? 0 : effects_.back().end;
+  if (bytes_.size() - begin < room) bytes_.resize(std::max(begin + room, 2 * bytes_.size()));
   char* to = put_header(bytes_.data() + begin, '*', first.size() + rest.size());
   for (const EffectWord& word : first) to = put_word(to, word.text());
   for (const std::string_view word : rest) to = put_word(to, word);
-  bytes_.resize(static_cast<size_t>(to - bytes_.data()));
-  effects_.push_back({database, readers, bytes_.size()});
+  effects_.push_back({database, readers, static_cast<size_t>(to - bytes_.data())});
   if (open_units_ == 0) hand_on();
 }
 
@@ -129,8 +130,7 @@ void Propagation::hand_on() {
   for (EffectReader* reader : readers_) reader->effects_happened(unit_);
   unit_.clear();
   effects_.clear();
-  if (bytes_.capacity() > kMostKeptBytes) bytes_ = {};
-  bytes_.clear();
+  if (bytes_.size() > kMostKeptBytes) std::string().swap(bytes_);
 }
 
 }  // namespace latchkey::server

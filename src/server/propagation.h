@@ -154,7 +154,7 @@ class Propagation {
   int open_units_ = 0;
   std::vector<EffectReader*> readers_;
   std::vector<Pending> effects_;
-  std::string bytes_;         // of all pending requests
+  std::string bytes_;         // those of all pending requests, and room for more
   std::vector<Effect> unit_;  // while it is handed on
 };
 
