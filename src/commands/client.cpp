@@ -2,6 +2,7 @@
 #include <string>
 
 #include "commands/client_filter.h"
+#include "commands/client_tracking.h"
 #include "commands/groups.h"
 #include "server/client.h"
 #include "server/client_info.h"
@@ -179,8 +180,12 @@ void client_help(CommandContext& ctx) {
   reply_help(
       ctx,
       {
+          "CACHING (YES|NO)",
+          "    Say whether what the next command reads is tracked, where OPTIN or OPTOUT asks.",
           "GETNAME",
           "    Tell the name that this connection was given.",
+          "GETREDIR",
+          "    Tell the number of the connection that hears of changes in place of this one.",
           "ID",
           "    Tell the number of this connection.",
           "INFO",
@@ -210,6 +215,11 @@ void client_help(CommandContext& ctx) {
           "    Say which client library, or which version of it, this is.",
           "SETNAME <name>",
           "    Name this connection.",
+          "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]",
+          "         [OPTIN] [OPTOUT] [NOLOOP]",
+          "    Be told when keys that this connection has read, or any with a prefix, change.",
+          "TRACKINGINFO",
+          "    Tell how this connection is told of changes.",
           "UNBLOCK <id> [TIMEOUT|ERROR]",
           "    End the wait of a blocked connection, as if its time were over or with an error.",
           "UNPAUSE",
@@ -218,6 +228,16 @@ void client_help(CommandContext& ctx) {
 }
 
 constexpr CommandRow kClientSubcommands[] = {
+    {"CACHING",
+     client_caching,
+     "{mode=YES|NO}",
+     kNoScript | kLoading | kStale,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "6.0.0",
+     "O(1)",
+     "Instructs the server whether to track the keys in the next request."},
     {"GETNAME",
      client_getname,
      "",
@@ -228,6 +248,16 @@ constexpr CommandRow kClientSubcommands[] = {
      "2.6.9",
      "O(1)",
      "Returns the name of the connection."},
+    {"GETREDIR",
+     client_getredir,
+     "",
+     kNoScript | kLoading | kStale,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "6.0.0",
+     "O(1)",
+     "Returns the client ID to which the connection's tracking notifications are redirected."},
     {"HELP",
      client_help,
      "",
@@ -356,6 +386,27 @@ constexpr CommandRow kClientSubcommands[] = {
      "O(1)",
      "Sets the connection name.",
      {.tips = "request_policy:all_nodes response_policy:all_succeeded"}},
+    {"TRACKING",
+     client_tracking,
+     "{status=ON|OFF} [REDIRECT client-id:integer] [PREFIX prefix]... [BCAST] [OPTIN] [OPTOUT] "
+     "[NOLOOP]",
+     kNoScript | kLoading | kStale,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "6.0.0",
+     "O(1). Some options may introduce additional complexity.",
+     "Controls server-assisted client-side caching for the connection."},
+    {"TRACKINGINFO",
+     client_trackinginfo,
+     "",
+     kNoScript | kLoading | kStale,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "6.2.0",
+     "O(1)",
+     "Returns information about server-assisted client-side caching for the connection."},
     {"UNBLOCK",
      client_unblock,
      "client-id [unblock-type=TIMEOUT|ERROR]",

@@ -11,6 +11,7 @@
 #include "server/monitors.h"
 #include "server/pubsub.h"
 #include "server/server.h"
+#include "server/tracking.h"
 #include "server/transaction.h"
 #include "server/watch.h"
 
@@ -51,6 +52,7 @@ void reset(CommandContext& ctx) {
   ctx.server.watches().unwatch_all(client);
   ctx.server.pubsub().unsubscribe_all(client);
   ctx.server.monitors().remove(client);
+  ctx.server.tracking().stop(client);
   client.set(kClientInMulti | kClientReplyOff | kClientNoTouch | kClientNoEvict, false);
   client.database = 0;
   client.name.clear();

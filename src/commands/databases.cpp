@@ -85,6 +85,7 @@ void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
   FlushWaits* waits = ctx.server.flush_waits();
   const bool may_wait = waits != nullptr && !ctx.client.has(kClientDenyBlocking);
   for (int i = first; i <= last; ++i) flush(ctx, ctx.server.database(i), lazily || may_wait);
+  ctx.effects.flushed();
   if (flushed == Flushed::kDataset) ctx.server.dataset_flushed();
   // Written also where there was nothing here.
   ctx.propagate({}, ctx.args);

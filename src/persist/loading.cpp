@@ -117,6 +117,7 @@ void LoadingScope::pause_for_tests(uint64_t count) {
 
 void forget_dataset(Server& server) {
   for (int i = 0; i < server.database_count(); ++i) server.database(i).clear(/*lazily=*/false);
+  server.effects().flushed();
   if (server.functions() != nullptr) server.functions()->clear();
 }
 

@@ -72,6 +72,7 @@ void DatasetInstaller::empty() {
     server_.effects().clearing(keyspace);
     keyspace.clear(server_.settings().replica_lazy_flush);
   }
+  server_.effects().flushed();
   if (server_.functions() != nullptr) server_.functions()->clear();
 }
 
@@ -182,6 +183,7 @@ void DatasetInstaller::swap_in(std::vector<std::unique_ptr<store::Keyspace>>& lo
     server_.effects().swapping(own, *keyspace);
     own.swap(*keyspace);
   }
+  server_.effects().flushed();
   server_.log().notice("MASTER <-> REPLICA sync: Discarding old DB in background");
 }
 

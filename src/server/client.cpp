@@ -10,6 +10,7 @@
 #include "server/replica_link.h"
 #include "server/request_pump.h"
 #include "server/server.h"
+#include "server/tracking.h"
 #include "server/transaction.h"
 #include "server/watch.h"
 
@@ -52,6 +53,7 @@ void Client::close() {
   server.watches().unwatch_all(*this);
   server.pubsub().unsubscribe_all(*this);
   server.monitors().remove(*this);
+  server.tracking().stop(*this);
   transaction.reset();
   if (replica != nullptr) replica->closing();
   if (master != nullptr) master->closing();

@@ -25,6 +25,7 @@ class MasterLink;
 class ReplicaLink;
 class Server;
 struct Subscriptions;
+struct TrackingState;
 struct Transaction;
 
 enum ClientFlag : uint32_t {
@@ -48,15 +49,17 @@ enum ClientFlag : uint32_t {
   kClientMonitor = 1u << 17,         // is shown requests (server/monitors.h)
   kClientErrorCounted = 1u << 18,    // the error it is being sent was counted where it arose
   kClientOverLimit = 1u << 19,       // was to be sent more than it may have; closed soon
-  kClientReplica = 1u << 20,  // follows the stream of effects, or will when it has the dataset
-  kClientMaster = 1u << 21,   // the master whose stream this server follows
+  kClientReplica = 1u << 20,   // follows the stream of effects, or will when it has the dataset
+  kClientMaster = 1u << 21,    // the master whose stream this server follows
+  kClientTracking = 1u << 22,  // is told of changes to what it reads (server/tracking.h)
+  kClientCaching = 1u << 23,   // CLIENT CACHING was said of the next command
 };
 
 // Any of these keeps the dispatcher off its fast path.
-inline constexpr uint32_t kGatedClientFlags = kClientInMulti | kClientNeedsAuth | kClientReplyOff |
-                                              kClientReplySkip | kClientReplySkipNext |
-                                              kClientNoTouch | kClientScript | kClientSubscribed |
-                                              kClientMonitor | kClientReplica | kClientMaster;
+inline constexpr uint32_t kGatedClientFlags =
+    kClientInMulti | kClientNeedsAuth | kClientReplyOff | kClientReplySkip | kClientReplySkipNext |
+    kClientNoTouch | kClientScript | kClientSubscribed | kClientMonitor | kClientReplica |
+    kClientMaster | kClientTracking;
 
 // Why a client waits. `done` is called once: with the reason it ended. A client that closes while
 // blocked ends with kClosed.
@@ -98,6 +101,8 @@ class Client final : public net::ConnectionHandler {
   std::unique_ptr<Block> block;
   // What it listens to; null when that is nothing (server/pubsub.h).
   std::unique_ptr<Subscriptions> subscriptions;
+  // How it is told of changes to keys; null when it is not.
+  std::unique_ptr<TrackingState> tracking;
   // What it has said of itself as a replica; null when that is nothing.
   std::unique_ptr<ReplicaLink> replica;
   // Of the client that stands for the master; null for others.

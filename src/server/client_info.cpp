@@ -8,6 +8,7 @@
 #include "server/command_table.h"
 #include "server/pubsub.h"
 #include "server/server.h"
+#include "server/tracking.h"
 #include "server/transaction.h"
 #include "server/watch.h"
 
@@ -39,6 +40,11 @@ std::string flag_letters(const Client& client) {
   if (client.has(kClientSubscribed)) letters += 'P';
   if (client.has(kClientInMulti)) letters += 'x';
   if (client.has(kClientBlocked)) letters += 'b';
+  if (client.tracking != nullptr) {
+    letters += 't';
+    if (client.tracking->redirect_broken) letters += 'R';
+    if (client.tracking->options.broadcast) letters += 'B';
+  }
   if (client.watched_key_changed) letters += 'd';
   if (client.has(kClientCloseAfterReply)) letters += 'c';
   if (client.has(kClientClosing)) letters += 'A';
@@ -104,7 +110,8 @@ size_t memory_usage(Client& client) {
   size_t bytes = sizeof(Client) + client.name.capacity() + client.library_name.capacity() +
                  client.library_version.capacity();
   if (client.transaction != nullptr) bytes += client.transaction->memory_usage;
-  bytes += client.server.watches().memory_of(client) + PubSub::memory_of(client);
+  bytes += client.server.watches().memory_of(client) + PubSub::memory_of(client) +
+           Tracking::memory_of(client);
   const net::Connection* connection = client.connection();
   if (connection == nullptr) return bytes + client.out().memory_usage();
   return bytes + net::Connection::own_memory() + connection->input_memory() +
@@ -149,7 +156,8 @@ std::string describe(Client& client) {
       .add("cmd", client.last_command != nullptr ? std::string_view(client.last_command->full_name)
                                                  : "NULL")
       .add("user", client.user)
-      .add("redir", "-1")
+      .add("redir",
+           client.tracking != nullptr ? std::to_string(client.tracking->options.redirect) : "-1")
       .add("resp", static_cast<uint64_t>(client.reply.protocol()))
       .add("lib-name", client.library_name)
       .add("lib-ver", client.library_version)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "server/blocking.h"
 #include "server/client.h"
@@ -11,6 +12,7 @@
 #include "server/pause.h"
 #include "server/redaction.h"
 #include "server/server.h"
+#include "server/tracking.h"
 #include "server/transaction.h"
 
 namespace latchkey::server {
@@ -68,15 +70,27 @@ const CommandTable& Dispatcher::server_commands() const {
   return server_.commands();
 }
 
-Dispatcher::Dispatcher(Server& server) : server_(server), pushes_(server.buffer_pool()) {}
+Dispatcher::Dispatcher(Server& server)
+    : server_(server), pushes_(server.buffer_pool()), last_pushes_(server.buffer_pool()) {}
 
 resp::OutputBuffer& Dispatcher::push_out(Client& client) {
-  return &client == serving_ ? pushes_ : client.out();
+  if (&client != serving_) return client.out();
+  has_pushes_ = true;
+  return pushes_;
+}
+
+resp::OutputBuffer& Dispatcher::last_push_out(Client& client) {
+  if (&client != serving_) return client.out();
+  has_pushes_ = true;
+  return last_pushes_;
 }
 
 void Dispatcher::send_pushes(Client& client) {
+  has_pushes_ = false;
   client.out().append(pushes_);
+  client.out().append(last_pushes_);
   pushes_.clear();
+  last_pushes_.clear();
 }
 
 void Dispatcher::begin_batch() {
@@ -84,14 +98,26 @@ void Dispatcher::begin_batch() {
 }
 
 Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command* command) {
-  if (client.has(kClientReplySkip | kClientReplySkipNext | kClientReplica | kClientMaster))
-      [[unlikely]] {
+  if (client.has(kClientReplySkip | kClientReplySkipNext | kClientReplica | kClientMaster |
+                 kClientCaching)) [[unlikely]] {
     if (client.has(kClientMaster)) return execute_for_master(client, args, command);
     if (client.has(kClientReplica)) return execute_for_replica(client, args, command);
     client.set(kClientReplySkip, client.has(kClientReplySkipNext));
     client.set(kClientReplySkipNext, false);
+    if (client.has(kClientCaching)) return execute_said_of_caching(client, args, command);
   }
   return execute_anyhow(client, args, command);
+}
+
+Dispatcher::Outcome Dispatcher::execute_said_of_caching(Client& client, Arguments args,
+                                                        Command* command) {
+  if (command == nullptr) command = lookup(args);
+  const Outcome outcome = execute_anyhow(client, args, command);
+  const bool is_of_client =
+      command != nullptr && command->parent != nullptr && command->parent->full_name == "client";
+  if (outcome == Outcome::kDone && !is_of_client && !client.has(kClientInMulti | kClientBlocked))
+    client.set(kClientCaching, false);
+  return outcome;
 }
 
 Dispatcher::Outcome Dispatcher::execute_for_replica(Client& client, Arguments args,
@@ -158,7 +184,10 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   // What calls other commands is shown before them.
   const bool show_first = command.has(kSkipMonitor);
   if (monitored && show_first) server_.monitors().show(client, command, args);
+  const bool outer_in_script = std::exchange(in_script_, client.has(kClientScript));
   perform(client, command, args);
+  in_script_ = outer_in_script;
+  remember_reads(client, command, args);
   if (monitored && !show_first) server_.monitors().show(client, command, args);
 }
 
@@ -218,7 +247,7 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   }
   if (nested) return;
   serving_ = nullptr;
-  if (!pushes_.empty()) [[unlikely]]
+  if (has_pushes_) [[unlikely]]
     send_pushes(client);
   if (server_.blocking().any_ready()) [[unlikely]]
     server_.blocking().serve();
@@ -226,8 +255,18 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
 
 void Dispatcher::call_again(Client& client, Command& command, Arguments args) {
   const bool short_of_memory = (server_.state() & kStateMemoryLimit) != 0;
-  if (!short_of_memory || !refuse_out_of_memory(client, command, command.flags))
-    perform(client, command, args);
+  if (short_of_memory && refuse_out_of_memory(client, command, command.flags)) return;
+  perform(client, command, args);
+  remember_reads(client, command, args);
+  if (!client.has(kClientBlocked)) client.set(kClientCaching, false);
+}
+
+void Dispatcher::remember_reads(Client& client, const Command& command, Arguments args) {
+  // Within another command it is whoever runs that one who reads.
+  Client& reader = serving_ != nullptr ? *serving_ : client;
+  // What calls other commands reads by them.
+  if (reader.has(kClientTracking) && command.has(kReadOnly) && !command.has(kSkipMonitor))
+    server_.tracking().remember(reader, command, args);
 }
 
 void Dispatcher::choose_noted_calls() {
@@ -306,6 +345,7 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
     return refuse("ERR Replica can't interact with the keyspace");
   if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command, flags.present))
     return Outcome::kDone;
+  if ((state & kStateTrackingFull) != 0) server_.tracking().give_up_some();
   if ((state & kStateDiskError) != 0 && !from_script && (writes || command.full_name == "ping")) {
     if (!from_master) return refuse(server_.disk_error());
     if (writes) go_on_without_disk();

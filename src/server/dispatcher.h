@@ -41,6 +41,8 @@ class Dispatcher {
 
   // Whose request is being served just now, or null.
   Client* serving() const { return serving_; }
+  // Whether the command being run is one of a script.
+  bool in_script() const { return in_script_; }
   // Whether the command being run is one of a transaction or script.
   bool in_nested_call() const { return depth_ > 1; }
 
@@ -54,6 +56,8 @@ class Dispatcher {
   // Where messages to the client go that are no replies: what is written there while a request of
   // its is being served is sent behind the reply.
   resp::OutputBuffer& push_out(Client& client);
+  // The same for what is sent behind all other messages.
+  resp::OutputBuffer& last_push_out(Client& client);
 
   // Takes from the settings how long a call must last to be noted (server/slow_log.h,
   // server/latency_monitor.h).
@@ -78,6 +82,8 @@ class Dispatcher {
   // Enters a call that lasted long in the slow log and with the latency monitor.
   void note_call(Client& client, const Command& command, Arguments args, uint64_t ticks);
   Outcome execute_anyhow(Client& client, Arguments args, Command* command);
+  // CLIENT CACHING holds for one command that is none of CLIENT's, or for a whole transaction.
+  Outcome execute_said_of_caching(Client& client, Arguments args, Command* command);
   // A replica is sent the stream and no replies: a request that has one ends the connection.
   Outcome execute_for_replica(Client& client, Arguments args, Command* command);
   // A request of the master's stream: nobody reads a reply.
@@ -91,6 +97,8 @@ class Dispatcher {
   // `flags`: those of the request (CommandFlag).
   bool refuse_out_of_memory(Client& client, Command& command, uint32_t flags);
   void send_pushes(Client& client);
+  // Has a client that tracks (server/tracking.h) remembered as a reader of a command's keys.
+  void remember_reads(Client& client, const Command& command, Arguments args);
 
   Server& server_;
   uint64_t last_ticks_ = 0;
@@ -98,7 +106,10 @@ class Dispatcher {
   int depth_ = 0;
   int64_t disk_warned_ms_ = 0;
   Client* serving_ = nullptr;  // whose request all calls are part of
-  resp::OutputBuffer pushes_;  // to that client, for behind its reply
+  bool in_script_ = false;
+  bool has_pushes_ = false;         // in either of these
+  resp::OutputBuffer pushes_;       // to that client, for behind its reply
+  resp::OutputBuffer last_pushes_;  // behind those
 };
 
 }  // namespace latchkey::server

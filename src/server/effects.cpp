@@ -2,6 +2,10 @@
 
 namespace latchkey::server {
 
+bool is_beside_value(EventClass event_class, std::string_view event) {
+  return event_class == EventClass::kStream && (event.starts_with("xgroup-") || event == "xsetid");
+}
+
 void Effects::tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
                    std::string_view event) {
   for (ChangeListener* listener : listeners_)
@@ -15,6 +19,10 @@ void Effects::clearing(store::Keyspace& keyspace) {
 void Effects::swapping(store::Keyspace& first, store::Keyspace& second) {
   total_ += 1;
   for (ChangeListener* listener : listeners_) listener->keyspaces_swapping(first, second);
+}
+
+void Effects::flushed() {
+  for (ChangeListener* listener : listeners_) listener->dataset_flushed();
 }
 
 }  // namespace latchkey::server

@@ -43,7 +43,14 @@ class ChangeListener {
   virtual void keyspace_clearing(store::Keyspace& keyspace) = 0;
   // The contents of two databases are about to be exchanged.
   virtual void keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) = 0;
+  // A database or all of them have been emptied on request, or for another dataset, whether or not
+  // there were keys.
+  virtual void dataset_flushed() {}
 };
+
+// Whether an event is of what stands beside a key's value (a stream's groups and counters), which
+// is no change to those who watch or have read the key.
+bool is_beside_value(EventClass event_class, std::string_view event);
 
 class Effects {
  public:
@@ -68,6 +75,8 @@ class Effects {
   // To be called before the fact.
   void clearing(store::Keyspace& keyspace);
   void swapping(store::Keyspace& first, store::Keyspace& second);
+  // To be called once for each request that empties, behind clearing().
+  void flushed();
   // Changes beyond the one that changed() counts.
   void count(uint64_t changes) { total_ += changes; }
 

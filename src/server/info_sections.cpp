@@ -15,6 +15,7 @@
 #include "server/pubsub.h"
 #include "server/server.h"
 #include "server/shutdown.h"
+#include "server/tracking.h"
 #include "server/watch.h"
 
 namespace latchkey::server {
@@ -111,7 +112,7 @@ void clients_section(InfoText& text, Server& server) {
   text.field("client_recent_max_input_buffer", largest_input);
   text.field("client_recent_max_output_buffer", largest_output);
   text.field("blocked_clients", server.clients().blocked());
-  text.field("tracking_clients", 0);
+  text.field("tracking_clients", server.tracking().clients());
   text.field("pubsub_clients", subscribers);
   text.field("watching_clients", server.watches().watching_clients());
   text.field("clients_in_timeout_table", waiting_with_timeout);
@@ -303,9 +304,9 @@ void stats_section(InfoText& text, Server& server) {
   text.field("active_defrag_key_misses", 0);
   text.field("total_active_defrag_time", 0);
   text.field("current_active_defrag_time", 0);
-  text.field("tracking_total_keys", 0);
-  text.field("tracking_total_items", 0);
-  text.field("tracking_total_prefixes", 0);
+  text.field("tracking_total_keys", server.tracking().keys());
+  text.field("tracking_total_items", server.tracking().items());
+  text.field("tracking_total_prefixes", server.tracking().prefixes());
   text.field("unexpected_error_replies", stats.unexpected_error_replies);
   text.field("total_error_replies", stats.error_replies);
   text.field("dump_payload_sanitizations", 0);

@@ -57,11 +57,7 @@ void Monitors::show(const Client& client, const Command& command, Arguments args
   }
   line += "\r\n";
   for (Client* listener : listeners_) {
-    if (exceeds_hard_limit(*listener)) {
-      listener->set(kClientOverLimit);
-    } else {
-      listener->push_out().append(line);
-    }
+    if (may_be_sent_more(*listener)) listener->push_out().append(line);
     listener->flush_soon();
   }
 }

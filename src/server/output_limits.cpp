@@ -40,6 +40,12 @@ bool exceeds_hard_limit(const Client& client) {
          pending_bytes(client) > std::max<size_t>(limit.hard_limit_bytes, always_allowed(client));
 }
 
+bool may_be_sent_more(Client& client) {
+  if (!exceeds_hard_limit(client)) return true;
+  client.set(kClientOverLimit);
+  return false;
+}
+
 bool reply_is_lost(const Client& client) {
   // What a script's command replies is the script's, not a client's.
   return !client.has(kClientScript) && exceeds_hard_limit(client);

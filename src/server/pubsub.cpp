@@ -156,15 +156,12 @@ size_t PubSub::publish_to(const Listeners& listeners, Message& message, std::str
 }
 
 void PubSub::send(Client& client, const resp::OutputBuffer& encoded) {
-  if (exceeds_hard_limit(client)) {
-    client.set(kClientOverLimit);
-    return client.flush_soon();
-  }
+  client.flush_soon();
+  if (!may_be_sent_more(client)) return;
   resp::OutputBuffer& out = client.push_out();
   // The protocols differ in the first byte.
   out.append(client.reply.is_resp3() ? ">" : "*");
   out.append(encoded, 1);
-  client.flush_soon();
 }
 
 }  // namespace latchkey::server

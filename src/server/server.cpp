@@ -18,6 +18,7 @@
 #include "server/pubsub.h"
 #include "server/request_pump.h"
 #include "server/shutdown.h"
+#include "server/tracking.h"
 #include "server/watch.h"
 
 namespace latchkey::server {
@@ -128,6 +129,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       pauses_(std::make_unique<PauseControl>(*this)),
       flush_waits_(loop != nullptr ? std::make_unique<FlushWaits>(*this) : nullptr),
       pubsub_(std::make_unique<PubSub>(*this)),
+      tracking_(std::make_unique<Tracking>(*this)),
       notifications_(std::make_unique<Notifications>(*this)),
       blocking_(std::make_unique<Blocking>(*this)),
       monitors_(std::make_unique<Monitors>(*this)),
@@ -325,6 +327,7 @@ void Server::before_wait() {
   // Ends of waits that the end of a turn brings are served in it too.
   do {
     clients_.run_scheduled();
+    if (tracking_->any_to_broadcast()) tracking_->broadcast();
     for (const auto& task : turn_end_tasks_) task();
     if (loop_ != nullptr && loop_->holds_output()) loop_->release_output();
   } while (clients_.any_scheduled());
@@ -376,6 +379,7 @@ void Server::tick() {
   clients_.look_after_some();
   // Deadlines come not by commands only: a dataset may have been loaded.
   effects_seen_ = kNothingSeen;
+  if ((state_ & kStateTrackingFull) != 0) tracking_->give_up_some();
   for (const auto& task : tick_tasks_) task();
   before_wait();
   stats_.cron_ticks += base::CycleClock::ticks() - started;

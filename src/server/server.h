@@ -62,6 +62,7 @@ class PauseControl;
 class PubSub;
 class RequestPump;
 class Shutdown;
+class Tracking;
 class WatchRegistry;
 
 // Conditions under which not every command may run; the dispatcher asks closer questions only when
@@ -80,6 +81,7 @@ enum ServerState : uint32_t {
   kStateFollowing = 1u << 10,   // a request of the master's stream is being run
   // Another dataset is being loaded, to take the place of the one that is served.
   kStateLoadingBeside = 1u << 11,
+  kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/tracking.h)
 };
 
 // What of persistence fails when writes are refused, the first one that fails being told.
@@ -118,6 +120,7 @@ class Server {
   // Null without a loop: nobody can wait then.
   FlushWaits* flush_waits() { return flush_waits_.get(); }
   PubSub& pubsub() { return *pubsub_; }
+  Tracking& tracking() { return *tracking_; }
   Blocking& blocking() { return *blocking_; }
   Monitors& monitors() { return *monitors_; }
   SlowLog& slow_log() { return slow_log_; }
@@ -345,6 +348,7 @@ class Server {
   std::unique_ptr<PauseControl> pauses_;
   std::unique_ptr<FlushWaits> flush_waits_;
   std::unique_ptr<PubSub> pubsub_;
+  std::unique_ptr<Tracking> tracking_;
   std::unique_ptr<Notifications> notifications_;
   std::unique_ptr<Blocking> blocking_;
   std::unique_ptr<Monitors> monitors_;

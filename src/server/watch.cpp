@@ -68,18 +68,9 @@ bool WatchRegistry::any_expired(const Client& client) const {
   });
 }
 
-namespace {
-
-// What is done to a stream's groups and counters is no change to who watches it.
-bool is_beside_entries(EventClass event_class, std::string_view event) {
-  return event_class == EventClass::kStream && (event.starts_with("xgroup-") || event == "xsetid");
-}
-
-}  // namespace
-
 void WatchRegistry::key_changed(store::Keyspace& keyspace, std::string_view key,
                                 EventClass event_class, std::string_view event) {
-  if (is_beside_entries(event_class, event)) return;
+  if (is_beside_value(event_class, event)) return;
   const auto it = by_key_.find(Place{keyspace.index(), std::string(key)});
   if (it == by_key_.end()) return;
   for (Watcher& watcher : it->second) {
