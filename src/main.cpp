@@ -21,6 +21,7 @@
 #include "replication/rows.h"
 #include "script/engine.h"
 #include "script/rows.h"
+#include "server/acl/access_control.h"
 #include "server/command_line.h"
 #include "server/config.h"
 #include "server/crash_report.h"
@@ -123,6 +124,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   server.commands().add(replication::migrate_rows());
   if (!server.commands().rename(values.rename_commands, &error))
     return refuse_configuration(error, log);
+  if (!server.access().configure(&error)) return refuse_configuration(error, log);
   server.set_scripts(std::make_shared<script::Engine>(server));
   const auto persistence = std::make_shared<persist::Persistence>(
       server, persist::ChildProcessParts{.oom_score = &oom_score, .show_title = [&](auto name) {

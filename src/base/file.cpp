@@ -5,12 +5,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 
 namespace latchkey::base {
 
 namespace {
 
 constexpr mode_t kFileMode = 0644;
+
+mode_t mode_of_new_file() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return kFileMode & ~mask;
+}
 
 }  // namespace
 
@@ -62,6 +70,24 @@ bool write_all(int descriptor, std::string_view bytes) {
 bool write_file(const std::string& path, std::string_view text) {
   const Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
   return file.is_open() && write_all(file.number(), text);
+}
+
+bool replace_file(const std::string& path, std::string_view text) {
+  std::string temporary = path + ".XXXXXX";
+  const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool written = write_all(descriptor, text) && fchmod(descriptor, mode_of_new_file()) == 0 &&
+                       fsync(descriptor) == 0;
+  const int write_error = errno;
+  close(descriptor);
+  if (written && rename(temporary.c_str(), path.c_str()) == 0) {
+    sync_directory_of(path);
+    return true;
+  }
+  const int error = written ? errno : write_error;
+  unlink(temporary.c_str());
+  errno = error;
+  return false;
 }
 
 bool sync_directory_of(const std::string& path) {

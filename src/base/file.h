@@ -41,6 +41,10 @@ bool write_all(int descriptor, std::string_view bytes);
 // Makes the file hold `text`, not atomically and without syncing. False with errno set on failure.
 bool write_file(const std::string& path, std::string_view text);
 
+// Replaces `path` by `text` in one step: whoever reads sees the old file or the new one, also after
+// a crash. False with errno set when that failed; the old file then is as it was.
+bool replace_file(const std::string& path, std::string_view text);
+
 // Makes sure that a file that has been made, renamed or removed there is found so after a crash.
 // False with errno set.
 bool sync_directory_of(const std::string& path);

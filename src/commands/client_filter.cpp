@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/number.h"
+#include "server/acl/access_control.h"
 
 namespace latchkey::commands {
 
@@ -76,7 +77,7 @@ bool ClientFilter::read_type(CommandContext& ctx, std::string_view name) {
 
 bool ClientFilter::read_user(CommandContext& ctx, std::string_view name) {
   user_ = name;
-  if (name == "default") return true;
+  if (ctx.server.access().find(name) != nullptr) return true;
   ctx.reply.error("ERR No such user '" + std::string(name) + "'");
   return false;
 }
@@ -92,7 +93,7 @@ bool ClientFilter::read_age(CommandContext& ctx, std::string_view text) {
 bool ClientFilter::matches(Client& client, const Client& me) const {
   if (skip_me_ && &client == &me) return false;
   if (type_ && client_type(client) != *type_) return false;
-  if (user_ && client.user != *user_) return false;
+  if (user_ && (client.user == nullptr || client.user->name != *user_)) return false;
   if (address_ && client.peer_address() != *address_) return false;
   if (local_address_ && client.local_address() != *local_address_) return false;
   return (client.server.now_ms() - client.created_ms) / 1000 >= least_age_s_;

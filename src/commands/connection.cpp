@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "base/version.h"
 #include "commands/groups.h"
+#include "server/acl/access_control.h"
 #include "server/authentication.h"
 #include "server/client.h"
 #include "server/client_info.h"
@@ -64,14 +65,15 @@ void reset(CommandContext& ctx) {
 void auth(CommandContext& ctx) {
   if (ctx.args.size() > 3) return ctx.syntax_error();
   const bool names_user = ctx.args.size() == 3;
-  if (!names_user && ctx.server.settings().requirepass.empty()) {
+  if (!names_user && ctx.server.access().default_user()->needs_no_password) {
     return ctx.reply.error(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is "
         "correct?");
   }
-  const std::string_view user = names_user ? ctx.args[1] : std::string_view("default");
-  if (!authenticate(ctx.client, user, ctx.args.back())) return ctx.reply.error(kWrongPassword);
+  const std::string_view user = names_user ? ctx.args[1] : acl::kDefaultUser;
+  if (!authenticate(ctx.client, user, ctx.args.back(), ctx.args[0]))
+    return ctx.reply.error(kWrongPassword);
   ctx.reply.ok();
 }
 
@@ -122,7 +124,8 @@ void hello(CommandContext& ctx) {
   Client& client = ctx.client;
   Greeting greeting;
   if (!read_greeting(ctx, &greeting)) return;
-  if (greeting.has_credentials && !authenticate(client, greeting.user, greeting.password)) {
+  if (greeting.has_credentials &&
+      !authenticate(client, greeting.user, greeting.password, ctx.args[0])) {
     return ctx.reply.error(kWrongPassword);
   }
   if (client.has(kClientNeedsAuth)) {

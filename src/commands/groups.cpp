@@ -5,9 +5,11 @@
 namespace latchkey::commands {
 
 void add_all(server::CommandTable& table) {
+  table.add(acl_rows());
   table.add(bitfield_rows());
   table.add(bitmap_rows());
   table.add(client_rows());
+  table.add(cluster_rows());
   table.add(command_rows());
   table.add(config_rows());
   table.add(connection_rows());

@@ -14,6 +14,7 @@
 #include "commands/groups.h"
 #include "commands/hash_fields.h"
 #include "commands/typed_key.h"
+#include "server/acl/user.h"
 #include "server/client.h"
 #include "server/command_context.h"
 #include "server/server.h"
@@ -93,6 +94,17 @@ struct SortRequest {
   std::string_view target;
 };
 
+// The keys that patterns name are known only in the end, so whoever uses one must be permitted to
+// read them all. False, with the error sent, when the client's user is not.
+bool may_use_patterns(CommandContext& ctx, std::string_view option) {
+  const auto& user = ctx.client.user;
+  if (!ctx.client.has(kClientRestricted) || user->may_read_all_keys(ctx.command, ctx.args))
+    return true;
+  ctx.reply.error("ERR " + std::string(option) +
+                  " option of SORT denied due to insufficient ACL permissions.");
+  return false;
+}
+
 // False, with the error sent, when the options are wrong.
 bool read_sort(CommandContext& ctx, bool may_store, SortRequest* request) {
   std::string_view text;
@@ -111,8 +123,10 @@ bool read_sort(CommandContext& ctx, bool may_store, SortRequest* request) {
     } else if (options.word("BY", &text)) {
       request->by.emplace(text);
       request->as_they_are |= !request->by->names_key();
+      if (request->by->names_key() && !may_use_patterns(ctx, "BY")) return false;
     } else if (options.word("GET", &text)) {
       request->gets.emplace_back(text);
+      if (!may_use_patterns(ctx, "GET")) return false;
     } else {
       ctx.syntax_error();
       return false;

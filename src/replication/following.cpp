@@ -174,7 +174,6 @@ void Following::attach(int database) {
   retired_.push_back(std::move(link_));
   Client& client = server_.clients().add(connection);
   client.set(server::kClientMaster | server::kClientDenyBlocking);
-  client.user = "(superuser)";
   client.database = database < server_.database_count() ? database : 0;
   auto session = std::make_unique<MasterSession>(
       client, replication_, [this](MasterSession& closing) { session_closed(closing); });

@@ -11,6 +11,7 @@
 #include "script/interpreter.h"
 #include "script/lua_text.h"
 #include "script/reply_reader.h"
+#include "server/acl/user.h"
 #include "server/command_table.h"
 #include "server/dispatcher.h"
 #include "server/server.h"
@@ -240,14 +241,15 @@ struct RedisApi {
   }
   static int debug(lua_State*) { return 0; }
 
-  // Every user is the default one, which may do everything.
+  // Whether the user on whose behalf the script runs may run that command.
   static int acl_check_cmd(lua_State* lua) {
     ScriptRunner& self = runner(lua);
     if (const char* error = read_words(lua, self); error != nullptr) return raise_error(lua, error);
-    if (self.server_.dispatcher().lookup(self.words_) == nullptr) {
+    const server::Command* command = self.server_.dispatcher().lookup(self.words_);
+    if (command == nullptr)
       return raise_error(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
-    }
-    lua_pushboolean(lua, 1);
+    const server::acl::User* user = self.client_.user.get();
+    lua_pushboolean(lua, user == nullptr || !user->check(*command, self.words_) ? 1 : 0);
     return 1;
   }
 

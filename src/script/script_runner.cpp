@@ -6,6 +6,7 @@
 #include "script/lua_text.h"
 #include "script/reply_writer.h"
 #include "script/shebang.h"
+#include "server/acl/access_control.h"
 #include "server/command_table.h"
 #include "server/dispatcher.h"
 #include "server/server.h"
@@ -95,6 +96,8 @@ void ScriptRunner::begin(CommandContext& ctx, const Program& program, bool read_
   client_.database = ctx.client.database;
   client_.set(kClientReadOnlyScript, run_.read_only);
   client_.set(kClientNoTouch, ctx.client.has(kClientNoTouch));
+  client_.user = ctx.client.user;
+  client_.set(kClientRestricted, ctx.client.has(kClientRestricted));
   client_.reply.set_protocol(2);
 }
 
@@ -184,6 +187,16 @@ void ScriptRunner::run_command(Arguments words) {
   }
   if (const std::string_view error = refusal(*command); !error.empty()) {
     return dispatcher.reject(client_, command, error);
+  }
+  if (client_.has(kClientRestricted)) {
+    const auto refusal =
+        server_.access().check(*run_.caller, *command, words, acl::Denial::Context::kScript);
+    if (refusal) {
+      return dispatcher.reject(
+          client_, command,
+          "ERR ACL failure in script: " +
+              acl::refusal_text(*run_.caller->user, *command, words, *refusal));
+    }
   }
   run_.has_written |= command->has(kWrite);
   dispatcher.call(client_, *command, words);

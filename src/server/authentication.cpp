@@ -1,49 +1,40 @@
 #include "server/authentication.h"
 
+#include "server/acl/access_control.h"
 #include "server/client.h"
 #include "server/server.h"
 
 namespace latchkey::server {
 
-namespace {
-
-constexpr std::string_view kDefaultUser = "default";
-
-// Looks at every byte, so that the time taken does not tell how many were right.
-bool equal_in_constant_time(std::string_view given, std::string_view expected) {
-  unsigned difference = given.size() == expected.size() ? 0 : 1;
-  for (size_t i = 0; i < given.size(); ++i) {
-    const char other = expected.empty() ? '\0' : expected[i % expected.size()];
-    difference |= static_cast<unsigned char>(given[i] ^ other);
-  }
-  return difference == 0;
-}
-
-}  // namespace
-
 void assume_default_user(Client& client) {
-  client.user = kDefaultUser;
-  client.authenticated = client.server.settings().requirepass.empty();
-  client.set(kClientNeedsAuth, !client.authenticated);
+  client.user = client.server.access().default_user();
+  client.authenticated = client.server.access().admits_everybody();
+  settle_rights(client);
 }
 
-bool authenticate(Client& client, std::string_view user, std::string_view password) {
-  const std::string& expected = client.server.settings().requirepass;
-  const bool right = expected.empty() || equal_in_constant_time(password, expected);
-  if (user != kDefaultUser || !right) {
-    ++client.server.stats().denied_auth;
+bool authenticate(Client& client, std::string_view name, std::string_view password,
+                  std::string_view command) {
+  const auto user = client.server.access().find(name);
+  if (user == nullptr || !user->accepts(password)) {
+    client.server.access().login_failed(client, name, command);
     return false;
   }
-  client.user = kDefaultUser;
+  client.user = user;
   client.authenticated = true;
-  client.set(kClientNeedsAuth, false);
+  settle_rights(client);
   return true;
 }
 
-void password_changed(Server& server) {
-  const bool asked_for = !server.settings().requirepass.empty();
-  server.clients().for_each(
-      [&](Client& client) { client.set(kClientNeedsAuth, asked_for && !client.authenticated); });
+void become_stranger(Client& client) {
+  client.user = client.server.access().default_user();
+  client.authenticated = false;
+  settle_rights(client);
+}
+
+void settle_rights(Client& client) {
+  if (client.user == nullptr) return;
+  client.set(kClientNeedsAuth, !client.authenticated && !client.server.access().admits_everybody());
+  client.set(kClientRestricted, !client.user->may_do_everything());
 }
 
 }  // namespace latchkey::server

@@ -28,6 +28,10 @@ struct Subscriptions;
 struct TrackingState;
 struct Transaction;
 
+namespace acl {
+class User;
+}
+
 enum ClientFlag : uint32_t {
   kClientInMulti = 1u << 0,          // commands are queued
   kClientNeedsAuth = 1u << 1,        // has not authenticated, and must
@@ -49,17 +53,18 @@ enum ClientFlag : uint32_t {
   kClientMonitor = 1u << 17,         // is shown requests (server/monitors.h)
   kClientErrorCounted = 1u << 18,    // the error it is being sent was counted where it arose
   kClientOverLimit = 1u << 19,       // was to be sent more than it may have; closed soon
-  kClientReplica = 1u << 20,   // follows the stream of effects, or will when it has the dataset
-  kClientMaster = 1u << 21,    // the master whose stream this server follows
-  kClientTracking = 1u << 22,  // is told of changes to what it reads (server/tracking.h)
-  kClientCaching = 1u << 23,   // CLIENT CACHING was said of the next command
+  kClientReplica = 1u << 20,     // follows the stream of effects, or will when it has the dataset
+  kClientMaster = 1u << 21,      // the master whose stream this server follows
+  kClientTracking = 1u << 22,    // is told of changes to what it reads (server/tracking.h)
+  kClientCaching = 1u << 23,     // CLIENT CACHING was said of the next command
+  kClientRestricted = 1u << 24,  // its user may not do everything (server/acl)
 };
 
 // Any of these keeps the dispatcher off its fast path.
 inline constexpr uint32_t kGatedClientFlags =
     kClientInMulti | kClientNeedsAuth | kClientReplyOff | kClientReplySkip | kClientReplySkipNext |
     kClientNoTouch | kClientScript | kClientSubscribed | kClientMonitor | kClientReplica |
-    kClientMaster | kClientTracking;
+    kClientMaster | kClientTracking | kClientRestricted;
 
 // Why a client waits. `done` is called once: with the reason it ended. A client that closes while
 // blocked ends with kClosed.
@@ -92,8 +97,10 @@ class Client final : public net::ConnectionHandler {
   std::string name;
   std::string library_name;
   std::string library_version;
-  std::string user = "default";
-  // Has logged in, or never had to (server/authentication.h).
+  // Null for those who stand for the server itself or its master, and may do everything. Set by
+  // server/authentication.h alone.
+  std::shared_ptr<const acl::User> user;
+  // Has logged in, or never had to.
   bool authenticated = true;
   // What MULTI has queued; null outside of it. WATCH keeps its keys in server/watch.h.
   std::unique_ptr<Transaction> transaction;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "server/acl/user.h"
 #include "server/client.h"
 #include "server/command_table.h"
 #include "server/pubsub.h"
@@ -155,7 +156,7 @@ std::string describe(Client& client) {
       .add("events", waits_to_write ? "rw" : "r")
       .add("cmd", client.last_command != nullptr ? std::string_view(client.last_command->full_name)
                                                  : "NULL")
-      .add("user", client.user)
+      .add("user", client.user != nullptr ? std::string_view(client.user->name) : "(superuser)")
       .add("redir",
            client.tracking != nullptr ? std::to_string(client.tracking->options.redirect) : "-1")
       .add("resp", static_cast<uint64_t>(client.reply.protocol()))

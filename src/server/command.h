@@ -110,6 +110,14 @@ using SecretFinder = void (*)(const Config& config, Words words, std::vector<siz
 // script that declares what it will do. `flags`: the row's.
 using FlagFinder = uint32_t (*)(Server& server, Words words, uint32_t flags);
 
+// Which words of a request name channels, for those who may use some only: all from one on, or that
+// one alone.
+struct ChannelWords {
+  uint8_t first = 0;  // 0: none does
+  bool only_one = false;
+  bool patterns = false;  // they are patterns of channels
+};
+
 // What only some commands have. Rows name the fields: {.tips = "nondeterministic_output"}.
 struct CommandExtras {
   // Command tips, separated by spaces.
@@ -122,6 +130,7 @@ struct CommandExtras {
   bool system = false;
   KeyFinder find_keys = nullptr;
   FlagFinder find_flags = nullptr;
+  ChannelWords channels = {};
   // Which word of a request is an element of the first key's value (-1: the last), so that batches
   // can look several up together; 0: none.
   int8_t element = 0;

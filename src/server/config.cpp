@@ -439,7 +439,7 @@ bool Config::rewrite(std::string* error, bool everything) const {
     *error = std::string("Rewriting config file: ") + strerror(errno);
     return false;
   }
-  if (replace_file(file_, rewritten(text.value_or(""), everything))) return true;
+  if (base::replace_file(file_, rewritten(text.value_or(""), everything))) return true;
   *error = std::string("Rewriting config file: ") + strerror(errno);
   return false;
 }

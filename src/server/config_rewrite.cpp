@@ -1,14 +1,8 @@
 #include "server/config_rewrite.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <deque>
 #include <unordered_map>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "server/config_parse.h"
 
@@ -85,12 +79,6 @@ class RewrittenFile {
   bool marked_ = false;
 };
 
-mode_t mode_of_new_file() {
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0644 & ~mask;
-}
-
 }  // namespace
 
 std::string rewrite_configuration(std::string_view text,
@@ -99,24 +87,6 @@ std::string rewrite_configuration(std::string_view text,
   RewrittenFile file(text, canonical);
   for (const auto& directive : directives) file.place(directive);
   return file.text();
-}
-
-bool replace_file(const std::string& path, std::string_view text) {
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) return false;
-  const bool written = base::write_all(descriptor, text) &&
-                       fchmod(descriptor, mode_of_new_file()) == 0 && fsync(descriptor) == 0;
-  const int write_error = errno;
-  close(descriptor);
-  if (written && rename(temporary.c_str(), path.c_str()) == 0) {
-    base::sync_directory_of(path);
-    return true;
-  }
-  const int error = written ? errno : write_error;
-  unlink(temporary.c_str());
-  errno = error;
-  return false;
 }
 
 }  // namespace latchkey::server

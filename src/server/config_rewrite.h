@@ -31,8 +31,4 @@ std::string rewrite_configuration(std::string_view text,
                                   const std::vector<DirectiveLines>& directives,
                                   const CanonicalName& canonical);
 
-// Replaces `path` by `text` in one step: whoever reads sees the old file or the new one, also after
-// a crash. False with errno set when that failed; the old file then is as it was.
-bool replace_file(const std::string& path, std::string_view text);
-
 }  // namespace latchkey::server

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "server/acl/access_control.h"
 #include "server/blocking.h"
 #include "server/client.h"
 #include "server/client_info.h"
@@ -254,6 +255,7 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
 }
 
 void Dispatcher::call_again(Client& client, Command& command, Arguments args) {
+  if (client.has(kClientRestricted) && forbids(client, command, args)) return;
   const bool short_of_memory = (server_.state() & kStateMemoryLimit) != 0;
   if (short_of_memory && refuse_out_of_memory(client, command, command.flags)) return;
   perform(client, command, args);
@@ -340,6 +342,8 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   if (client.has(kClientInMulti) && command.has(kNoMulti)) {
     return refuse("ERR Command not allowed inside a transaction");
   }
+  if (client.has(kClientRestricted) && !from_script && forbids(client, command, args))
+    return Outcome::kDone;
   if (client.has(kClientReplica | kClientMonitor) &&
       command.has(kWrite | kReadOnly | kMayReplicate))
     return refuse("ERR Replica can't interact with the keyspace");
@@ -382,6 +386,15 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   }
   *call_it = true;
   return Outcome::kDone;
+}
+
+bool Dispatcher::forbids(Client& client, Command& command, Arguments args) {
+  using Context = acl::Denial::Context;
+  const auto context = client.has(kClientInMulti) ? Context::kMulti : Context::kToplevel;
+  const auto refusal = server_.access().check(client, command, args, context);
+  if (!refusal) return false;
+  reject(client, &command, "NOPERM " + acl::refusal_text(*client.user, command, args, *refusal));
+  return true;
 }
 
 bool Dispatcher::may_run_while_subscribed(const Command& command) const {

@@ -50,7 +50,8 @@ class Dispatcher {
   // script's own gate. Who monitors the server is shown it.
   void call(Client& client, Command& command, Arguments args);
 
-  // Runs a command whose client has waited since execute() let it pass: it needs memory anew.
+  // Runs a command whose client has waited since execute() let it pass: it needs memory anew, and
+  // its user's permission.
   void call_again(Client& client, Command& command, Arguments args);
 
   // Where messages to the client go that are no replies: what is written there while a request of
@@ -93,6 +94,8 @@ class Dispatcher {
   // The slow way round, for clients and servers in any unusual state. kDone with *call_it false
   // when the request has been dealt with.
   Outcome gate(Client& client, Command& command, Arguments args, bool* call_it);
+  // Refuses what the client's user may not do.
+  bool forbids(Client& client, Command& command, Arguments args);
   bool may_run_while_subscribed(const Command& command) const;
   // `flags`: those of the request (CommandFlag).
   bool refuse_out_of_memory(Client& client, Command& command, uint32_t flags);

@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "base/version.h"
+#include "server/acl/denial_log.h"
 #include "server/blocking.h"
 #include "server/client.h"
 #include "server/info.h"
@@ -323,10 +324,13 @@ void stats_section(InfoText& text, Server& server) {
   text.field("eventloop_duration_cmd_sum", cycles.to_us(stats.command_ticks));
   text.field("instantaneous_eventloop_cycles_per_sec", stats.turns_rate.rate());
   text.field("instantaneous_eventloop_duration_usec", stats.turn_duration.mean());
-  text.field("acl_access_denied_auth", stats.denied_auth);
-  text.field("acl_access_denied_cmd", 0);
-  text.field("acl_access_denied_key", 0);
-  text.field("acl_access_denied_channel", 0);
+  const auto denied = [&](acl::Denial::Reason reason) {
+    return stats.denied[static_cast<size_t>(reason)];
+  };
+  text.field("acl_access_denied_auth", denied(acl::Denial::Reason::kAuth));
+  text.field("acl_access_denied_cmd", denied(acl::Denial::Reason::kCommand));
+  text.field("acl_access_denied_key", denied(acl::Denial::Reason::kKey));
+  text.field("acl_access_denied_channel", denied(acl::Denial::Reason::kChannel));
 }
 
 void cpu_section(InfoText& text) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/acl/access_control.h"
 #include "server/authentication.h"
 #include "server/server.h"
 
@@ -132,8 +133,8 @@ bool Listeners::move_tcp() {
 }
 
 bool Listeners::is_protected_from(net::Connection& connection) const {
-  const ConfigValues& settings = server_.settings();
-  return settings.protected_mode && settings.requirepass.empty() && !connection.peer_is_local();
+  return server_.settings().protected_mode && server_.access().default_user()->needs_no_password &&
+         !connection.peer_is_local();
 }
 
 void Listeners::admit(net::Connection* connection) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "server/authentication.h"
+#include "server/acl/access_control.h"
 #include "server/blocking.h"
 #include "server/crash_report.h"
 #include "server/dispatcher.h"
@@ -123,6 +123,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       loop_(loop),
       propagation_([this](bool wanted) { environment_.name_expired_elements = wanted; }),
       expiry_notifier_(std::make_unique<ExpiryNotifier>(*this)),
+      access_(std::make_unique<acl::AccessControl>(*this)),
       client_eviction_(*this),
       clients_(*this),
       watches_(std::make_unique<WatchRegistry>(*this)),
@@ -177,7 +178,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
         return true;
       });
   config_.on_change({"requirepass"}, [this](std::string*) {
-    password_changed(*this);
+    access_->password_changed();
     return true;
   });
   if (loop_ == nullptr) return;

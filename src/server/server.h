@@ -49,6 +49,9 @@ class Engine;
 
 namespace latchkey::server {
 
+namespace acl {
+class AccessControl;
+}
 class Blocking;
 class CrashReporter;
 class Dispatcher;
@@ -109,6 +112,7 @@ class Server {
   base::BufferPool& buffer_pool() { return loop_ != nullptr ? loop_->buffer_pool() : buffer_pool_; }
 
   CommandTable& commands() { return commands_; }
+  acl::AccessControl& access() { return *access_; }
   Dispatcher& dispatcher() { return *dispatcher_; }
   RequestPump& pump() { return *pump_; }
   ClientRegistry& clients() { return clients_; }
@@ -339,6 +343,7 @@ class Server {
   std::unique_ptr<ExpiryNotifier> expiry_notifier_;
   std::vector<std::unique_ptr<store::Keyspace>> databases_;
   CommandTable commands_;
+  std::unique_ptr<acl::AccessControl> access_;
   Effects effects_;
   Stats stats_;
   MemoryMeter memory_;

@@ -54,7 +54,7 @@ struct Stats {
   // Called with all the codes seen when there is one too many of them, before they are forgotten.
   std::function<void(ErrorCounts errors)> on_errors_overflow;
   uint64_t unexpected_error_replies = 0;
-  uint64_t denied_auth = 0;  // AUTH with a wrong name or password
+  std::array<uint64_t, 4> denied{};  // requests and logins refused, by acl::Denial::Reason
   uint64_t evicted_keys = 0;
   uint64_t evicted_clients = 0;
   uint64_t query_buffer_limit_disconnections = 0;

@@ -3,7 +3,7 @@
 A template is used only when both servers know its command. Collections have modules of their own.
 """
 
-from . import bitmaps, geo, grammar, hashes, hyperloglog, lists, scripts, sets, sorted_sets, stream_values, streams
+from . import bitmaps, geo, grammar, hashes, hyperloglog, lists, scripts, sets, sorted_sets, stream_values, streams, users
 from .rows import Row
 
 
@@ -251,6 +251,7 @@ THEMES = {
     "server": SERVER + STRINGS[:2],
     "scripting": SCRIPTING + KEYSPACE[:3],
     "functions": FUNCTIONS,
+    "users": users.ROWS,
     "everything": STRINGS + KEYSPACE + WALKS + EXPIRY + SHORT_LIVED + TRANSACTIONS + CONNECTION + SERVER + SCRIPTING,
 }
 

@@ -117,7 +117,8 @@ class Side:
     def reset(self, settings):
         """An empty server with these settings, as a stream finds it."""
         self.close_clients()
-        for words in (["CLIENT", "UNPAUSE"], ["FLUSHALL"], ["SCRIPT", "FLUSH"], ["FUNCTION", "FLUSH"], ["SELECT", "0"]):
+        for words in (["CLIENT", "UNPAUSE"], ["FLUSHALL"], ["SCRIPT", "FLUSH"], ["FUNCTION", "FLUSH"], ["SELECT", "0"],
+                      ["ACL", "DELUSER", "anna", "berta", "carla"], ["ACL", "LOG", "RESET"]):
             if self.control.call(*words) in (resp.Closed, resp.Silent):
                 self.restart()
                 break

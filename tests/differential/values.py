@@ -348,7 +348,48 @@ class Settings:
         return [name, b"%d" % rng.choice(small + usual)]
 
 
+# --- Users ---
+
+DIGEST_OF_ONE = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
+# Not here: what the reference cannot read again itself ("%R~*" made "~*" by "%W~*", parentheses and quotes within selectors,
+# spaces within a first argument).
+ACL_RULES = [
+    "on", "on", "off", "nopass", "resetpass", ">one", ">one", ">two", "<one", "#" + DIGEST_OF_ONE, "!" + DIGEST_OF_ONE, "#abc", "!x",
+    "allkeys", "~*", "resetkeys", "resetkeys", "~k1", "~k*", "%R~k1", "%W~k2", "%RW~k3", "%R~k2", "%w~k1", "%", "%~", "%R", "%RR~a",
+    "%X~a", "~", "allchannels", "&*", "resetchannels", "resetchannels", "&news", "&news*", "&",
+    "+@all", "-@all", "allcommands", "nocommands", "+@read", "+@write", "-@read", "-@write", "+@string", "-@string", "+@FAST", "-@slow",
+    "+@dangerous", "-@admin", "+@pubsub", "+@connection", "+@scripting", "+@zebra", "+@", "-@zebra", "+@transaction",
+    "+get", "-get", "+set", "-set", "+GET", "+mget", "+del", "-del", "+acl", "-acl", "+acl|whoami", "-acl|whoami", "+acl|list", "+config",
+    "+config|get", "-config|get", "-config|set", "+config|zebra", "+config|get|a", "+config|", "+select|0", "+select|1", "+SELECT|0",
+    "-select", "+select", "-select|0", "+get|k1", "+get|", "+get|k1|k2", "+zebra", "-zebra", "+", "-", "+eval", "+multi", "+exec",
+    "+auth", "zebra", "reset", "reset", "sanitize-payload", "skip-sanitize-payload", "clearselectors", "(", ")", "()", "(on)", "(+get",
+    "~k1)", "(+get ~k1)", "( +@read ~k* )", "(%W~k2 +@write &news)", "(+@all (+get))", "(%R~k* +@all)", "(+zebra)", "(~a ~* ~b)", "",
+]
+ACL_REQUESTS = [
+    "GET k1", "GET k2", "SET k1 v", "SET k2 v GET", "SET k3 v XX", "MGET k1 k2 k3", "DEL k1 k2", "COPY k1 k2", "RENAME k2 k1",
+    "EXISTS k1 k3", "STRLEN k2", "APPEND k1 a", "PUBLISH news a", "PUBLISH other a", "SPUBLISH news a", "CONFIG GET maxmemory",
+    "CONFIG SET maxmemory 0", "CONFIG", "CONFIG ZEBRA", "SELECT 0", "SELECT 1", "SORT k4", "SORT k4 STORE k5", "SORT k4 BY k*", "SORT k4 GET #",
+    "SORT_RO k4", "EVAL return(1) 1 k1", "EVAL return(1) 0", "EVAL return(1) -1 k1", "EVAL return(1) 5 k1", "EVAL_RO return(1) 1 k2",
+    "BITFIELD k1 GET u4 0", "BITFIELD k1 SET u4 0 1", "GETEX k1", "GETDEL k2", "OBJECT ENCODING k1", "XREAD STREAMS k6 0", "ZUNIONSTORE k7 2 k8 k9", "LMOVE k4 k5 LEFT LEFT", "GET", "ZEBRA a", "PING", "ECHO a", "WATCH k1", "UNWATCH",
+    "ACL WHOAMI", "ACL LIST", "SUNSUBSCRIBE news",
+]
+
+
+def acl_rules(rng):
+    """Words, each a rule or part of one."""
+    return [word.encode() for word in rng.choices(ACL_RULES, k=rng.choice([1, 1, 2, 3, 5]))]
+
+
+def acl_request(rng):
+    return [word.encode() for word in rng.choice(ACL_REQUESTS).split(" ")]
+
+
 KINDS = {
+    "acl_user": choose("anna", "anna", "berta", "carla"),
+    "acl_password": choose("one", "one", "two", "three", ""),
+    "acl_rules": acl_rules,
+    "acl_caller": choose("return redis.pcall(unpack(ARGV))", "return redis.acl_check_cmd(unpack(ARGV))"),
+    "acl_request": acl_request,
     "list": own_list,
     "hash": own_hash,
     "set": own_set,

@@ -199,9 +199,9 @@ def free_port():
 
 class Server:
     """A running server. `options` are directives of the configuration file; values with several words are lists. `environment`
-    is added to that of this process."""
+    is added to that of this process. `file` is a configuration file that the server also reads."""
 
-    def __init__(self, program=None, port=None, environment=None, **options):
+    def __init__(self, program=None, port=None, environment=None, file=None, **options):
         self.environment = {**os.environ, **(environment or {})}
         self.program = program or os.environ["LATCHKEY_SERVER"]
         self.directory = tempfile.mkdtemp(prefix="latchkey-e2e-")
@@ -210,10 +210,11 @@ class Server:
         self.unix_path = os.path.join(self.directory, "socket")
         self.options = {"dir": self.directory, "save": "", **{k.replace("_", "-"): v for k, v in options.items()}}
         self.process = None
+        self.file = file
         self.start()
 
     def start(self):
-        command = [self.program, "--port", str(self.port)]
+        command = [self.program] + ([self.file] if self.file else []) + ["--port", str(self.port)]
         for name, value in self.options.items():
             command.append("--" + name)
             command += [str(word) for word in value] if isinstance(value, (list, tuple)) else [str(value)]

@@ -22,9 +22,9 @@ using fuzz::Input;
 using fuzz::require;
 
 // Commands that stop, close the connection or change what a later input would meet.
-constexpr std::string_view kLeftOut[] = {"debug", "shutdown", "config",  "client", "quit",
-                                         "eval",  "eval_ro",  "lolwut",  "reset",  "hello",
-                                         "info",  "memory",   "command", "monitor"};
+constexpr std::string_view kLeftOut[] = {"acl",   "debug", "shutdown", "config",  "client",
+                                         "quit",  "eval",  "eval_ro",  "lolwut",  "reset",
+                                         "hello", "info",  "memory",   "command", "monitor"};
 
 constexpr std::string_view kWords[] = {"NX",
                                        "XX",

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/authentication.h"
 #include "server/client.h"
 #include "server/command.h"
 #include "server/config.h"
@@ -141,6 +142,7 @@ class TestClient {
  public:
   explicit TestClient(ServerFixture& fixture, int protocol = 2)
       : client_(fixture.server.clients().add(nullptr)), server_(fixture.server) {
+    server::assume_default_user(client_);
     client_.reply.set_protocol(protocol);
   }
 

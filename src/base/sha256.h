@@ -1,0 +1,18 @@
+// SHA-256 (FIPS 180-4), under which passwords of users are kept.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace latchkey::base {
+
+inline constexpr size_t kSha256Digits = 64;
+
+std::array<uint8_t, 32> sha256(std::string_view bytes);
+
+// The digest as 64 lower-case hexadecimal digits.
+std::string sha256_hex(std::string_view bytes);
+
+}  // namespace latchkey::base

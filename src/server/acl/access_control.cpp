@@ -1,0 +1,291 @@
+#include "server/acl/access_control.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "server/acl/acl_file.h"
+#include "server/authentication.h"
+#include "server/client.h"
+#include "server/client_info.h"
+#include "server/config_parse.h"
+#include "server/dispatcher.h"
+#include "server/pubsub.h"
+#include "server/server.h"
+
+namespace latchkey::server::acl {
+
+namespace {
+
+constexpr std::string_view kUsersInBothPlaces =
+    "Configuring Redis with users defined in redis.conf and at the same setting an ACL file path "
+    "is invalid. This setup is very likely to lead to configuration errors and security holes, "
+    "please define either an ACL file or declare users directly in your redis.conf, but not both.";
+
+Denial::Reason reason_for(Forbidden what) {
+  if (what == Forbidden::kCommand) return Denial::Reason::kCommand;
+  return what == Forbidden::kKey ? Denial::Reason::kKey : Denial::Reason::kChannel;
+}
+
+// The requirements of `requirepass`, which are those of the default user.
+void take_password(const std::string& password, User* user) {
+  user->passwords.clear();
+  user->needs_no_password = password.empty();
+  if (!password.empty()) user->passwords.push_back(base::sha256_hex(password));
+}
+
+ConfigError start_error(std::string message) {
+  return {ConfigError::Kind::kFile, 0, {}, std::move(message)};
+}
+
+bool may_go_on_listening(const PubSub& pubsub, const Client& client, const User& user,
+                         TopicKind kind) {
+  for (const std::string& topic : pubsub.subscriptions(client, kind)) {
+    if (!user.may_hear(topic, kind == TopicKind::kPattern)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string refusal_text(const User& user, const Command& command, Arguments words,
+                         const Refusal& refusal, bool shows_names) {
+  const std::string whose = "User " + user.name + " has no permissions to ";
+  if (refusal.what == Forbidden::kCommand)
+    return whose + "run the '" + command.full_name + "' command";
+  const std::string kind = refusal.what == Forbidden::kKey ? "key" : "channel";
+  if (!shows_names) return "No permissions to access a " + kind;
+  return whose + "access the '" + std::string(shown(words[refusal.position])) + "' " + kind;
+}
+
+AccessControl::AccessControl(Server& server)
+    : server_(server), default_(std::make_shared<User>(User::make_default())) {
+  take_password(server.settings().requirepass, default_.get());
+  users_.emplace(default_->name, default_);
+  server.config().on_rewrite("user", [this] { return configuration_lines(); });
+}
+
+RuleContext AccessControl::rule_context() const {
+  return {.commands = server_.commands(),
+          .all_channels = server_.settings().acl_pubsub_default == AclPubsubDefault::kAllChannels};
+}
+
+std::shared_ptr<const User> AccessControl::find(std::string_view name) const {
+  const auto it = users_.find(name);
+  return it == users_.end() ? nullptr : it->second;
+}
+
+// --- Changing users -----------------------------------------------------------------------------
+
+RuleError AccessControl::apply_all(const std::vector<std::string>& rules, User* user,
+                                   std::string* rule) const {
+  const RuleContext context = rule_context();
+  for (const std::string& each : rules) {
+    const RuleError error = apply_rule(context, each, user);
+    if (error == RuleError::kNone) continue;
+    *rule = each;
+    return error;
+  }
+  return RuleError::kNone;
+}
+
+std::optional<std::string> AccessControl::set_user(std::string_view name, Arguments words) {
+  std::vector<std::string> rules;
+  size_t open_at = 0;
+  if (!join_selectors(words, &rules, &open_at)) {
+    return "Unmatched parenthesis in acl selector starting at '" +
+           std::string(shown(words[open_at])) + "'.";
+  }
+  const auto existing = find(name);
+  User user = existing != nullptr ? *existing : User(name, rule_context().all_channels);
+  std::string wrong;
+  const RuleError error = apply_all(rules, &user, &wrong);
+  if (error != RuleError::kNone) {
+    return "Error in ACL SETUSER modifier '" + std::string(shown(wrong)) +
+           "': " + std::string(rule_error_text(error));
+  }
+  put(std::move(user));
+  settle_clients();
+  return std::nullopt;
+}
+
+void AccessControl::put(User user) {
+  const auto it = users_.find(user.name);
+  if (it == users_.end()) {
+    std::string name = user.name;
+    users_.emplace(std::move(name), std::make_shared<User>(std::move(user)));
+    return;
+  }
+  User& known = *it->second;
+  const bool keeps_channels = known.keeps_channels_in(user);
+  known = std::move(user);
+  if (!keeps_channels) close_eavesdroppers(known);
+}
+
+bool AccessControl::delete_user(std::string_view name) {
+  const auto it = users_.find(name);
+  if (it == users_.end()) return false;
+  const std::shared_ptr<User> gone = std::move(it->second);
+  users_.erase(it);
+  server_.clients().for_each([&](Client& client) {
+    if (client.user != gone) return;
+    become_stranger(client);
+    close(client);
+  });
+  return true;
+}
+
+void AccessControl::password_changed() {
+  take_password(server_.settings().requirepass, default_.get());
+  settle_clients();
+}
+
+void AccessControl::settle_clients() {
+  server_.clients().for_each([](Client& client) { settle_rights(client); });
+}
+
+void AccessControl::close_eavesdroppers(const User& user) {
+  const PubSub& pubsub = server_.pubsub();
+  server_.clients().for_each([&](Client& client) {
+    if (client.user.get() != &user || !client.has(kClientSubscribed)) return;
+    for (const TopicKind kind :
+         {TopicKind::kChannel, TopicKind::kPattern, TopicKind::kShardChannel}) {
+      if (!may_go_on_listening(pubsub, client, user, kind)) return close(client);
+    }
+  });
+}
+
+void AccessControl::close(Client& client) {
+  // Who asked for it gets its reply first.
+  if (server_.dispatcher().serving() == &client) return client.close_after_reply();
+  client.close();
+}
+
+// --- The configuration and the file -------------------------------------------------------------
+
+bool AccessControl::configure(ConfigError* error) {
+  const ConfigValues& settings = server_.settings();
+  if (settings.aclfile.empty()) return add_configured(error);
+  if (!settings.users.empty()) {
+    *error = start_error(std::string(kUsersInBothPlaces));
+    return false;
+  }
+  const auto reason = load_file();
+  if (!reason) return true;
+  *error = start_error("Aborting Redis startup because of ACL errors: " + *reason);
+  return false;
+}
+
+bool AccessControl::add_configured(ConfigError* error) {
+  for (const DeferredDirective& place : server_.settings().users) {
+    const std::string& name = place.arguments[0];
+    const auto refuse = [&](const std::string& message) {
+      *error = ConfigError::at(place, "Error in user declaration '" + name + "': " + message);
+      return false;
+    };
+    const auto refuse_in_log = [&](const std::string& message) {
+      server_.log().warning(message);
+      *error = start_error("Critical error while loading ACLs. Exiting.");
+      return false;
+    };
+    if (!is_user_name(name)) return refuse_in_log("Spaces not allowed in ACL usernames");
+    const std::vector<std::string_view> words(place.arguments.begin() + 1, place.arguments.end());
+    std::vector<std::string> rules;
+    size_t open_at = 0;
+    if (!join_selectors(words, &rules, &open_at)) return refuse("Wrong format");
+    User user(name, rule_context().all_channels);
+    std::string wrong;
+    const RuleError rule_error = apply_all(rules, &user, &wrong);
+    const std::string text(rule_error_text(rule_error));
+    if (rule_error == RuleError::kUnknownName) {
+      return refuse_in_log("Error loading ACL rule '" + wrong + "' for the user named '" + name +
+                           "': " + text);
+    }
+    if (rule_error != RuleError::kNone) return refuse(text);
+    put(std::move(user));
+  }
+  return true;
+}
+
+std::string AccessControl::file_path() const {
+  return server_.config().directory().path_of(server_.settings().aclfile);
+}
+
+std::optional<std::string> AccessControl::load_file() {
+  const std::string& name = server_.settings().aclfile;
+  const auto text = base::read_file(file_path());
+  if (!text) return "Error loading ACLs, opening file '" + name + "': " + strerror(errno);
+  AclFile file = read_acl_file(rule_context(), name, *text);
+  if (!file.errors.empty()) return std::move(file.errors);
+
+  std::map<std::string, User, std::less<>> loaded;
+  loaded.emplace(kDefaultUser, User::make_default());
+  for (User& user : file.users) loaded.insert_or_assign(user.name, std::move(user));
+  std::vector<std::string> gone;
+  for (const auto& [known, user] : users_) {
+    if (!loaded.contains(known)) gone.push_back(known);
+  }
+  for (const std::string& user : gone) delete_user(user);
+  for (auto& [known, user] : loaded) put(std::move(user));
+  settle_clients();
+  return std::nullopt;
+}
+
+std::optional<std::string> AccessControl::save_file() const {
+  std::string text;
+  for (const auto& [name, user] : users_) text += acl_line(*user) + "\n";
+  if (base::replace_file(file_path(), text)) return std::nullopt;
+  server_.log().warning("Writing the ACL file for ACL SAVE: " + std::string(strerror(errno)));
+  return "There was an error trying to save the ACLs. Please check the server logs for more "
+         "information";
+}
+
+// Words are quoted as those of any directive.
+std::vector<std::string> AccessControl::configuration_lines() const {
+  std::vector<std::string> lines;
+  if (!server_.settings().aclfile.empty()) return lines;
+  for (const auto& [name, user] : users_) {
+    std::string line = "user " + quote_if_needed(name);
+    for (const std::string& word : split_at_spaces(user->text()))
+      line.append(" ").append(quote_if_needed(word));
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// --- Refusals -----------------------------------------------------------------------------------
+
+std::optional<Refusal> AccessControl::check(Client& client, const Command& command, Arguments words,
+                                            Denial::Context context) {
+  const auto refusal = client.user != nullptr ? client.user->check(command, words) : std::nullopt;
+  if (!refusal) return std::nullopt;
+  const std::string_view object = refusal->what == Forbidden::kCommand
+                                      ? std::string_view(command.full_name)
+                                      : words[refusal->position];
+  record(client, {.reason = reason_for(refusal->what),
+                  .context = context,
+                  .object = std::string(object),
+                  .user = client.user->name,
+                  .client = {}});
+  return refusal;
+}
+
+void AccessControl::login_failed(Client& client, std::string_view user, std::string_view object) {
+  const bool in_multi = server_.dispatcher().in_nested_call();
+  record(client, {.reason = Denial::Reason::kAuth,
+                  .context = in_multi ? Denial::Context::kMulti : Denial::Context::kToplevel,
+                  .object = std::string(object),
+                  .user = std::string(user),
+                  .client = {}});
+}
+
+void AccessControl::record(Client& client, Denial denial) {
+  ++server_.stats().denied[static_cast<size_t>(denial.reason)];
+  denial.client = describe(client);
+  log_.add(std::move(denial), server_.now_ms(),
+           static_cast<size_t>(server_.settings().acllog_max_len));
+}
+
+}  // namespace latchkey::server::acl

@@ -1,0 +1,44 @@
+// What ACL LOG shows: requests and logins that were refused, the latest first. Refusals that are
+// alike and follow one another within a minute are one entry.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <string>
+
+namespace latchkey::server::acl {
+
+struct Denial {
+  enum class Reason : uint8_t { kCommand, kKey, kChannel, kAuth };
+  enum class Context : uint8_t { kToplevel, kMulti, kScript };
+  Reason reason;
+  Context context;
+  // The command, key or channel; of a login the command that tried it.
+  std::string object;
+  std::string user;
+  // As CLIENT INFO describes the client.
+  std::string client;
+};
+
+class DenialLog {
+ public:
+  struct Entry {
+    Denial denial;  // the latest of them
+    uint64_t id;
+    uint64_t count;
+    int64_t created_ms;  // Unix time
+    int64_t updated_ms;
+  };
+
+  // Enters a refusal and drops the oldest entries beyond `most`. Constant, but for what is dropped.
+  void add(Denial denial, int64_t now_ms, size_t most);
+  void clear() { entries_.clear(); }
+  const std::list<Entry>& entries() const { return entries_; }
+
+ private:
+  std::list<Entry> entries_;
+  uint64_t next_id_ = 0;
+};
+
+}  // namespace latchkey::server::acl

@@ -1,0 +1,307 @@
+#include "server/acl/rules.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "server/command_context.h"
+
+namespace latchkey::server::acl {
+
+namespace {
+
+using base::equal_ignoring_case;
+
+bool is_blank(char byte) {
+  return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+// Of what stands in rules, which are separated by blanks.
+bool is_one_word(std::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char byte) { return is_blank(byte) || byte == '\0'; });
+}
+
+// By the name that the command came with: renaming it does not change who may run it.
+const Command* find_command(const CommandTable& table, std::string_view full_name) {
+  const auto& all = table.all();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& command) {
+    return equal_ignoring_case(command->full_name, full_name);
+  });
+  return found == all.end() ? nullptr : found->get();
+}
+
+const BitName* find_category(std::string_view name) {
+  const auto names = acl_category_names();
+  const auto found = std::find_if(names.begin(), names.end(), [&](const BitName& category) {
+    return equal_ignoring_case(category.name, name);
+  });
+  return found == names.end() ? nullptr : &*found;
+}
+
+// --- Commands -----------------------------------------------------------------------------------
+
+// "select|0" where there is no such subcommand.
+RuleError allow_first_word(const RuleContext& context, std::string_view text, Selector* selector) {
+  const size_t bar = text.rfind('|');
+  if (bar == text.npos) return RuleError::kUnknownName;
+  const std::string_view word = text.substr(bar + 1);
+  const Command* command = find_command(context.commands, text.substr(0, bar));
+  if (command == nullptr) return RuleError::kUnknownName;
+  if (word.empty() || !is_one_word(word)) return RuleError::kSyntax;
+  if (command->parent != nullptr) return RuleError::kFirstWordOfSub;
+  if (command->is_container()) return RuleError::kUnknownName;
+  selector->commands.allow_first_word(*command, word);
+  return RuleError::kNone;
+}
+
+RuleError apply_category(const RuleContext& context, std::string_view name, bool allowed,
+                         Selector* selector) {
+  if (equal_ignoring_case(name, "all")) {
+    selector->commands.set_all(allowed);
+    return RuleError::kNone;
+  }
+  const BitName* category = find_category(name);
+  if (category == nullptr) return RuleError::kUnknownName;
+  selector->commands.set_category(context.commands, *category, allowed);
+  return RuleError::kNone;
+}
+
+// "+get", "-config|set", "+@read": without the sign.
+RuleError apply_command(const RuleContext& context, std::string_view text, bool allowed,
+                        Selector* selector) {
+  if (text.starts_with('@')) return apply_category(context, text.substr(1), allowed, selector);
+  if (const Command* command = find_command(context.commands, text); command != nullptr) {
+    selector->commands.set_command(*command, allowed);
+    return RuleError::kNone;
+  }
+  return allowed ? allow_first_word(context, text, selector) : RuleError::kUnknownName;
+}
+
+// --- Keys and channels --------------------------------------------------------------------------
+
+// "%RW~pattern". Whoever leaves the pattern out means the empty one.
+RuleError apply_keys(std::string_view rule, Selector* selector) {
+  if (selector->allows_all_keys()) return RuleError::kKeysAfterAll;
+  uint8_t access = 0;
+  size_t at = 0;
+  if (rule.front() == '%') {
+    for (++at; at < rule.size() && rule[at] != '~'; ++at) {
+      const char letter = base::lower_case(rule[at]);
+      const uint8_t wanted = letter == 'r' ? kMayRead : letter == 'w' ? kMayWrite : 0;
+      if (wanted == 0 || (access & wanted) != 0) return RuleError::kSyntax;
+      access |= wanted;
+    }
+    if (access == 0) return RuleError::kSyntax;
+  } else {
+    access = kMayReadAndWrite;
+  }
+  const std::string_view glob = rule.substr(std::min(at + 1, rule.size()));
+  if (!is_one_word(glob)) return RuleError::kSyntax;
+  selector->allow_keys(glob, access);
+  return RuleError::kNone;
+}
+
+RuleError apply_channels(std::string_view glob, Selector* selector) {
+  if (selector->allows_all_channels()) return RuleError::kChannelsAfterAll;
+  if (!is_one_word(glob)) return RuleError::kSyntax;
+  selector->allow_channels(glob);
+  return RuleError::kNone;
+}
+
+// --- Words --------------------------------------------------------------------------------------
+
+struct SelectorWord {
+  std::string_view word;
+  void (*act)(Selector& selector);
+};
+
+constexpr SelectorWord kSelectorWords[] = {
+    {"allkeys", [](Selector& selector) { selector.allow_all_keys(); }},
+    {"~*", [](Selector& selector) { selector.allow_all_keys(); }},
+    {"resetkeys", [](Selector& selector) { selector.forbid_all_keys(); }},
+    {"allchannels", [](Selector& selector) { selector.allow_all_channels(); }},
+    {"&*", [](Selector& selector) { selector.allow_all_channels(); }},
+    {"resetchannels", [](Selector& selector) { selector.forbid_all_channels(); }},
+    {"allcommands", [](Selector& selector) { selector.commands.set_all(true); }},
+    {"nocommands", [](Selector& selector) { selector.commands.set_all(false); }},
+};
+
+void forget_passwords(User& user) {
+  user.needs_no_password = false;
+  user.passwords.clear();
+}
+
+struct UserWord {
+  std::string_view word;
+  void (*act)(User& user, bool all_channels);
+};
+
+constexpr UserWord kUserWords[] = {
+    {"on", [](User& user, bool) { user.enabled = true; }},
+    {"off", [](User& user, bool) { user.enabled = false; }},
+    {"nopass",
+     [](User& user, bool) {
+       forget_passwords(user);
+       user.needs_no_password = true;
+     }},
+    {"resetpass", [](User& user, bool) { forget_passwords(user); }},
+    {"sanitize-payload", [](User& user, bool) { user.sanitizes_payloads = true; }},
+    {"skip-sanitize-payload", [](User& user, bool) { user.sanitizes_payloads = false; }},
+    {"clearselectors", [](User& user, bool) { user.selectors.clear(); }},
+    {"reset",
+     [](User& user, bool all_channels) { user = User(std::string(user.name), all_channels); }},
+};
+
+template <typename WordTable>
+auto find_word(const WordTable& table, std::string_view rule) {
+  const auto found = std::find_if(std::begin(table), std::end(table), [&](const auto& known) {
+    return equal_ignoring_case(known.word, rule);
+  });
+  return found == std::end(table) ? nullptr : &*found;
+}
+
+// --- Selectors ----------------------------------------------------------------------------------
+
+RuleError apply_to_selector(const RuleContext& context, std::string_view rule, Selector* selector) {
+  if (const SelectorWord* known = find_word(kSelectorWords, rule); known != nullptr) {
+    known->act(*selector);
+    return RuleError::kNone;
+  }
+  switch (rule.front()) {
+    case '+':
+      return apply_command(context, rule.substr(1), true, selector);
+    case '-':
+      return apply_command(context, rule.substr(1), false, selector);
+    case '~':
+    case '%':
+      return apply_keys(rule, selector);
+    case '&':
+      return apply_channels(rule.substr(1), selector);
+    default:
+      return RuleError::kSyntax;
+  }
+}
+
+// Takes a word off the front of the text, and the blanks before it.
+std::string_view take_word(std::string_view* text) {
+  const auto begin = std::find_if_not(text->begin(), text->end(), is_blank);
+  const auto end = std::find_if(begin, text->end(), is_blank);
+  const std::string_view word(begin, end);
+  *text = std::string_view(end, text->end());
+  return word;
+}
+
+// What stands between parentheses. A rule in there that ends with one could not be told from the
+// selector's end when it is read again.
+RuleError add_selector(const RuleContext& context, std::string_view text, User* user) {
+  Selector selector(context.all_channels);
+  for (std::string_view word = take_word(&text); !word.empty(); word = take_word(&text)) {
+    if (word.ends_with(')')) return RuleError::kSyntax;
+    const RuleError error = apply_to_selector(context, word, &selector);
+    if (error != RuleError::kNone) return error;
+  }
+  user->selectors.push_back(std::move(selector));
+  return RuleError::kNone;
+}
+
+// --- Passwords ----------------------------------------------------------------------------------
+
+bool is_digest(std::string_view text) {
+  return text.size() == base::kSha256Digits && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+RuleError add_password(std::string digest, User* user) {
+  if (!is_digest(digest)) return RuleError::kMalformedDigest;
+  user->needs_no_password = false;
+  if (std::find(user->passwords.begin(), user->passwords.end(), digest) == user->passwords.end())
+    user->passwords.push_back(std::move(digest));
+  return RuleError::kNone;
+}
+
+RuleError remove_password(std::string_view digest, User* user) {
+  if (!is_digest(digest)) return RuleError::kMalformedDigest;
+  return std::erase(user->passwords, digest) > 0 ? RuleError::kNone : RuleError::kUnknownPassword;
+}
+
+}  // namespace
+
+std::string_view rule_error_text(RuleError error) {
+  switch (error) {
+    case RuleError::kUnknownName:
+      return "Unknown command or category name in ACL";
+    case RuleError::kFirstWordOfSub:
+      return "Allowing first-arg of a subcommand is not supported";
+    case RuleError::kKeysAfterAll:
+      return "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does "
+             "not have any effect. Try 'resetkeys' to start with an empty list of patterns";
+    case RuleError::kChannelsAfterAll:
+      return "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and "
+             "does not have any effect. Try 'resetchannels' to start with an empty list of "
+             "channels";
+    case RuleError::kUnknownPassword:
+      return "The password you are trying to remove from the user does not exist";
+    case RuleError::kMalformedDigest:
+      return "The password hash must be exactly 64 characters and contain only lowercase "
+             "hexadecimal characters";
+    case RuleError::kNone:
+    case RuleError::kSyntax:
+      break;
+  }
+  return "Syntax error";
+}
+
+RuleError apply_rule(const RuleContext& context, std::string_view rule, User* user) {
+  if (rule.empty()) return RuleError::kNone;
+  if (const UserWord* known = find_word(kUserWords, rule); known != nullptr) {
+    known->act(*user, context.all_channels);
+    return RuleError::kNone;
+  }
+  const std::string_view rest = rule.substr(1);
+  switch (rule.front()) {
+    case '>':
+      return add_password(base::sha256_hex(rest), user);
+    case '#':
+      return add_password(std::string(rest), user);
+    case '<':
+      return remove_password(base::sha256_hex(rest), user);
+    case '!':
+      return remove_password(rest, user);
+    case '(':
+      if (rule.size() < 2 || !rule.ends_with(')')) return RuleError::kSyntax;
+      return add_selector(context, rest.substr(0, rest.size() - 1), user);
+    default:
+      return apply_to_selector(context, rule, &user->own);
+  }
+}
+
+bool join_selectors(std::span<const std::string_view> words, std::vector<std::string>* rules,
+                    size_t* open_at) {
+  bool open = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (open) {
+      rules->back().append(" ").append(word);
+    } else {
+      rules->emplace_back(word);
+      open = word.starts_with('(');
+      *open_at = i;
+    }
+    open = open && !word.ends_with(')');
+  }
+  return !open;
+}
+
+bool is_user_name(std::string_view name) {
+  return is_one_word(name);
+}
+
+std::string_view shown(std::string_view rule) {
+  return rule.substr(0, rule.find('\0'));
+}
+
+}  // namespace latchkey::server::acl

@@ -1,0 +1,144 @@
+#include "server/acl/selector.h"
+
+#include <algorithm>
+
+#include "base/glob.h"
+
+namespace latchkey::server::acl {
+
+namespace {
+
+constexpr std::string_view kEverything = "*";
+
+// What a command does to a key, as permissions tell it apart. Commands that only ask whether there
+// is something do neither.
+uint8_t access_of(uint32_t key_flags) {
+  uint8_t access = 0;
+  if ((key_flags & kKeyAccess) != 0) access |= kMayRead;
+  if ((key_flags & (kKeyInsert | kKeyDelete | kKeyUpdate)) != 0) access |= kMayWrite;
+  return access;
+}
+
+std::string_view prefix_of(uint8_t access) {
+  if (access == kMayRead) return "%R~";
+  return access == kMayWrite ? "%W~" : "~";
+}
+
+void append_word(std::string* text, std::string_view prefix, std::string_view rest) {
+  if (!text->empty()) text->push_back(' ');
+  text->append(prefix).append(rest);
+}
+
+}  // namespace
+
+const std::vector<KeyReference>& CheckedRequest::keys() {
+  if (!keys_found_ && command_.has_keys() && command_.accepts_word_count(words_.size()))
+    get_keys(command_, words_, &keys_);
+  keys_found_ = true;
+  return keys_;
+}
+
+// --- Saying what is permitted -------------------------------------------------------------------
+
+void Selector::allow_all_keys() {
+  all_keys_ = true;
+  keys_.clear();
+}
+
+void Selector::forbid_all_keys() {
+  all_keys_ = false;
+  keys_.clear();
+}
+
+void Selector::allow_keys(std::string_view glob, uint8_t access) {
+  auto same = std::find_if(keys_.begin(), keys_.end(),
+                           [&](const KeyPattern& pattern) { return pattern.glob == glob; });
+  if (same == keys_.end()) same = keys_.insert(same, {std::string(glob), 0});
+  same->access |= access;
+  if (glob == kEverything && same->access == kMayReadAndWrite) allow_all_keys();
+}
+
+void Selector::allow_all_channels() {
+  all_channels_ = true;
+  channels_.clear();
+}
+
+void Selector::forbid_all_channels() {
+  all_channels_ = false;
+  channels_.clear();
+}
+
+void Selector::allow_channels(std::string_view glob) {
+  if (std::find(channels_.begin(), channels_.end(), glob) == channels_.end())
+    channels_.emplace_back(glob);
+}
+
+// --- Asking -------------------------------------------------------------------------------------
+
+bool Selector::allows_key(std::string_view key, uint32_t flags) const {
+  const uint8_t access = access_of(flags);
+  return std::any_of(keys_.begin(), keys_.end(), [&](const KeyPattern& pattern) {
+    return (pattern.access & access) == access && base::glob_match(pattern.glob, key);
+  });
+}
+
+bool Selector::allows_channel(std::string_view channel, bool is_pattern) const {
+  return all_channels_ ||
+         std::any_of(channels_.begin(), channels_.end(), [&](const std::string& glob) {
+           return is_pattern ? glob == channel : base::glob_match(glob, channel);
+         });
+}
+
+bool Selector::reads_all_keys() const {
+  return all_keys_ || std::any_of(keys_.begin(), keys_.end(), [](const KeyPattern& pattern) {
+           return pattern.glob == kEverything && (pattern.access & kMayRead) != 0;
+         });
+}
+
+std::optional<Refusal> Selector::check(CheckedRequest& request) const {
+  const Command& command = request.command();
+  const Words words = request.words();
+  if (!command.has(kNoAuth) && !commands.allows(command, words))
+    return Refusal{Forbidden::kCommand};
+  if (!all_keys_) {
+    for (const KeyReference& key : request.keys()) {
+      if (!allows_key(words[key.position], key.flags))
+        return Refusal{Forbidden::kKey, key.position};
+    }
+  }
+  const ChannelWords& channels = command.row->extras.channels;
+  if (all_channels_ || channels.first == 0) return std::nullopt;
+  const size_t end = channels.only_one ? channels.first + size_t{1} : words.size();
+  for (size_t at = channels.first; at < std::min(end, words.size()); ++at) {
+    if (!allows_channel(words[at], channels.patterns)) return Refusal{Forbidden::kChannel, at};
+  }
+  return std::nullopt;
+}
+
+// --- Telling ------------------------------------------------------------------------------------
+
+std::string Selector::keys_text() const {
+  std::string text;
+  if (all_keys_) append_word(&text, "~", kEverything);
+  for (const KeyPattern& pattern : keys_)
+    append_word(&text, prefix_of(pattern.access), pattern.glob);
+  return text;
+}
+
+std::string Selector::channels_text() const {
+  std::string text;
+  if (all_channels_) append_word(&text, "&", kEverything);
+  for (const std::string& glob : channels_) append_word(&text, "&", glob);
+  return text;
+}
+
+std::string Selector::text() const {
+  std::string text = keys_text();
+  if (!all_channels_) append_word(&text, "resetchannels", {});
+  if (const std::string channels = channels_text(); !channels.empty())
+    append_word(&text, channels, {});
+  append_word(&text, commands.text(), {});
+  return text;
+}
+
+}  // namespace latchkey::server::acl
