@@ -115,7 +115,7 @@ class Users(harness.ServerTestCase):
         with self.assertRaises(redis.exceptions.NoPermissionError):
             anna.set("data:a", "1")
         self.assertEqual(root.acl_log()[0]["object"], "set")
-        with self.assertRaises(redis.exceptions.AuthenticationError):
+        with self.assertRaisesRegex(redis.exceptions.RedisError, "invalid username-password pair"):
             redis.Redis(port=self.server.port, username="anna", password="wrong").ping()
 
 
