@@ -1,9 +1,12 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +21,23 @@ mode_t mode_of_new_file() {
   const mode_t mask = umask(0);
   umask(mask);
   return kFileMode & ~mask;
+}
+
+void close_range_from(int first, int last) {
+  if (first > last) return;
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, static_cast<unsigned>(first), static_cast<unsigned>(last), 0u) == 0)
+    return;
+#endif
+  DIR* directory = opendir("/proc/self/fd");
+  if (directory == nullptr) return;
+  std::vector<int> descriptors;
+  while (const dirent* entry = readdir(directory)) {
+    const int descriptor = std::atoi(entry->d_name);
+    if (descriptor >= first && descriptor <= last) descriptors.push_back(descriptor);
+  }
+  closedir(directory);
+  for (const int descriptor : descriptors) close(descriptor);
 }
 
 }  // namespace
@@ -100,6 +120,17 @@ bool sync_directory(const std::string& path) {
   if (!directory.is_open()) return false;
   // Some file systems cannot sync a directory, and say so.
   return fsync(directory.number()) == 0 || errno == EINVAL || errno == EBADF;
+}
+
+void close_all_but(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  int first = STDERR_FILENO + 1;
+  for (const int descriptor : kept) {
+    close_range_from(first, descriptor - 1);
+    first = std::max(first, descriptor + 1);
+  }
+  constexpr int kLast = 0x7fffffff;
+  close_range_from(first, kLast);
 }
 
 }  // namespace latchkey::base

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace latchkey::base {
 
@@ -49,5 +50,9 @@ bool replace_file(const std::string& path, std::string_view text);
 // False with errno set.
 bool sync_directory_of(const std::string& path);
 bool sync_directory(const std::string& path);
+
+// Closes all descriptors of the process but the standard streams and `kept`: for children that go
+// their own way.
+void close_all_but(std::vector<int> kept);
 
 }  // namespace latchkey::base

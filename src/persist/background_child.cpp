@@ -55,35 +55,6 @@ std::string_view title_of(ChildKind kind) {
   return {};
 }
 
-void close_range_from(int first, int last) {
-  if (first > last) return;
-#ifdef SYS_close_range
-  if (syscall(SYS_close_range, static_cast<unsigned>(first), static_cast<unsigned>(last), 0u) == 0)
-    return;
-#endif
-  DIR* directory = opendir("/proc/self/fd");
-  if (directory == nullptr) return;
-  std::vector<int> descriptors;
-  while (const dirent* entry = readdir(directory)) {
-    const int descriptor = std::atoi(entry->d_name);
-    if (descriptor >= first && descriptor <= last) descriptors.push_back(descriptor);
-  }
-  closedir(directory);
-  for (const int descriptor : descriptors) close(descriptor);
-}
-
-// All but the standard streams and `kept`.
-void close_all_but(std::vector<int> kept) {
-  std::sort(kept.begin(), kept.end());
-  int first = STDERR_FILENO + 1;
-  for (const int descriptor : kept) {
-    close_range_from(first, descriptor - 1);
-    first = std::max(first, descriptor + 1);
-  }
-  constexpr int kLast = 0x7fffffff;
-  close_range_from(first, kLast);
-}
-
 // The sum of a field of the kernel's account of this process's memory, in bytes.
 size_t sum_of_memory(std::string_view field) {
   auto text = base::read_file("/proc/self/smaps_rollup");
@@ -166,7 +137,7 @@ void BackgroundChild::prepare_child(const Job& job, int pipe) {
   set_handler(SIGUSR1, on_kill_signal);
   std::vector<int> kept = job.keep_open;
   kept.push_back(pipe);
-  close_all_but(std::move(kept));
+  base::close_all_but(std::move(kept));
   server::pin_to_cpus(job.kind == ChildKind::kAofRewrite ? settings.aof_rewrite_cpulist
                                                          : settings.bgsave_cpulist);
   if (parts_.oom_score != nullptr)

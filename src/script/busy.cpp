@@ -4,6 +4,7 @@
 #include <lua.hpp>
 
 #include "net/loop.h"
+#include "script/debugger.h"
 #include "script/interpreter.h"
 #include "script/script_runner.h"
 #include "server/server.h"
@@ -67,6 +68,10 @@ void ScriptRunner::stop_interrupting() {
 
 void ScriptRunner::stop(lua_State* lua, const char* error) {
   lua_sethook(lua, on_interrupt, LUA_MASKCOUNT, 1);
+  raise(lua, error);
+}
+
+void ScriptRunner::raise(lua_State* lua, const char* error) {
   lua_createtable(lua, 0, 1);
   lua_pushstring(lua, error);
   lua_setfield(lua, -2, kErrorText);
@@ -74,14 +79,24 @@ void ScriptRunner::stop(lua_State* lua, const char* error) {
   __builtin_unreachable();
 }
 
-void ScriptRunner::on_interrupt(lua_State* lua, lua_Debug*) {
+ScriptRunner& ScriptRunner::runner_of(lua_State* lua) {
   lua_pushlightuserdata(lua, runner_key());
   lua_rawget(lua, LUA_REGISTRYINDEX);
   auto* self = static_cast<ScriptRunner*>(lua_touserdata(lua, -1));
   lua_pop(lua, 1);
-  if (self->run_.is_library) stop(lua, kLibraryTimeout);
-  if (!self->run_.killed) self->serve_others();
-  if (self->run_.killed) stop(lua, kKilled);
+  return *self;
+}
+
+void ScriptRunner::on_interrupt(lua_State* lua, lua_Debug*) {
+  ScriptRunner& self = runner_of(lua);
+  if (self.run_.is_library) stop(lua, kLibraryTimeout);
+  if (!self.run_.killed) self.serve_others();
+  if (self.run_.killed) stop(lua, kKilled);
+}
+
+void ScriptRunner::on_debugger_hook(lua_State* lua, lua_Debug* where) {
+  ScriptRunner& self = runner_of(lua);
+  if (const char* error = self.debugger_->reached(lua, where); error != nullptr) raise(lua, error);
 }
 
 void ScriptRunner::become_busy() {

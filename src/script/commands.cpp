@@ -2,6 +2,7 @@
 #include "script/engine.h"
 #include "script/rows.h"
 #include "script/shebang.h"
+#include "server/client.h"
 #include "server/command_context.h"
 #include "server/help.h"
 #include "server/server.h"
@@ -64,18 +65,31 @@ void script_kill(CommandContext& ctx) {
 }
 
 void script_debug(CommandContext& ctx) {
+  using Kind = DebugSessions::Kind;
+  // What is said in a session follows what has been replied.
+  if (ctx.client.pending_output() != 0)
+    return ctx.reply.error("ERR SCRIPT DEBUG must be called outside a pipeline");
+  DebugSessions& sessions = ctx.server.scripts().debug_sessions();
   ArgReader args(ctx.args, 2);
-  if (args.word("NO")) return ctx.reply.ok();
-  if (args.word("YES") || args.word("SYNC"))
-    return ctx.reply.error("ERR This server has no script debugger");
-  ctx.reply.error("ERR Use SCRIPT DEBUG YES/SYNC/NO");
+  if (args.word("NO")) {
+    sessions.want_none(ctx.client);
+  } else if (args.word("YES")) {
+    sessions.want(ctx.client, Kind::kForked);
+  } else if (args.word("SYNC")) {
+    sessions.want(ctx.client, Kind::kSynchronous);
+  } else {
+    return ctx.reply.error("ERR Use SCRIPT DEBUG YES/SYNC/NO");
+  }
+  ctx.reply.ok();
 }
 
 void script_help(CommandContext& ctx) {
   reply_help(
       ctx,
       {"DEBUG (YES|SYNC|NO)",
-       "    Switch the debugger on or off; this server has none, so that only NO is accepted.",
+       "    Debug this client's next EVAL: in a child of the server, or (SYNC) in the server "
+       "itself, "
+       "which serves nobody else then.",
        "EXISTS <sha1> [<sha1> ...]", "    Tell for each digest whether its script is in the cache.",
        "FLUSH [ASYNC|SYNC]", "    Forget all scripts; ASYNC frees them on another thread.", "KILL",
        "    Stop the script that runs, unless it has written.", "LOAD <script>",

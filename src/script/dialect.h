@@ -1,10 +1,9 @@
 // Makes LuaJIT take a script as Lua 5.1 does, where the two read the same text differently:
 //
 // * A function of ours that a `return` ends with (return redis.call(...)) is called, not jumped to,
-// so that its errors know the
-//   line they came from. Lua 5.1 does so for all functions written in C; here it is done where the
-//   text alone shows that the callee is one: its name, not used for anything else in the script, or
-//   a local that holds redis.call or redis.pcall.
+//   so that its errors know the line they came from. Lua 5.1 does so for all functions written in
+//   C; here it is done where the text alone shows that the callee is one: its name, not used for
+//   anything else in the script, or a local that holds redis.call or redis.pcall.
 // * Escapes that Lua 5.1 does not know ("\x41") stand for the letter itself.
 // * 64-bit number literals (1LL), goto and a first line that begins with '#' are errors.
 //

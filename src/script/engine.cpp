@@ -25,7 +25,8 @@ Engine::Engine(Server& server)
     : server_(server),
       cache_(server.environment().secret),
       runner_(server),
-      functions_(server, runner_, random_) {
+      functions_(server, runner_, random_),
+      debug_sessions_(server, runner_) {
   server_.on_script_figures([this] { return figures(); });
   server_.set_functions(&functions_);
 }
@@ -36,6 +37,12 @@ Engine::~Engine() {
 }
 
 void Engine::eval(CommandContext& ctx, bool read_only) {
+  if (!debug_sessions_.wanted_by(ctx.client)) [[likely]]
+    return eval_at_once(ctx, read_only);
+  debug_sessions_.run(ctx, ctx.args[1], [&] { eval_at_once(ctx, read_only); });
+}
+
+void Engine::eval_at_once(CommandContext& ctx, bool read_only) {
   size_t key_count = 0;
   if (!ScriptRunner::read_key_count(ctx, &key_count)) return;
   Script* script = cache_.find_body(ctx.args[1]);
@@ -51,6 +58,8 @@ void Engine::eval_sha(CommandContext& ctx, bool read_only) {
   constexpr std::string_view kNoScript = "NOSCRIPT No matching script. Please use EVAL.";
   constexpr size_t kShaLength = 40;
   size_t key_count = 0;
+  if (debug_sessions_.wanted_by(ctx.client))
+    return ctx.reply.error("ERR Please use EVAL instead of EVALSHA for debugging");
   if (ctx.args[1].size() != kShaLength) return ctx.reply.error(kNoScript);
   if (!ScriptRunner::read_key_count(ctx, &key_count)) return;
   Script* script = cache_.find_sha(ctx.args[1]);

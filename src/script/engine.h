@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "script/debug_sessions.h"
 #include "script/functions.h"
 #include "script/lua_random.h"
 #include "script/script_cache.h"
@@ -41,6 +42,7 @@ class Engine {
   void flush(bool in_background);
 
   Functions& functions() { return functions_; }
+  DebugSessions& debug_sessions() { return debug_sessions_; }
   ScriptRunner& runner() { return runner_; }
 
   // For INFO memory and INFO stats. There is no interpreter to count before the first script and
@@ -52,6 +54,7 @@ class Engine {
   Interpreter& world();
   // Null with an error in *error.
   Script* find_or_add(std::string_view body, bool evictable, std::string* error);
+  void eval_at_once(server::CommandContext& ctx, bool read_only);
   void evict();
   void run(server::CommandContext& ctx, Script& script, bool read_only, size_t key_count);
 
@@ -62,6 +65,7 @@ class Engine {
   // Null until world() is asked for.
   std::unique_ptr<Interpreter> interpreter_;
   Functions functions_;
+  DebugSessions debug_sessions_;
 };
 
 }  // namespace latchkey::script

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/sha1.h"
 #include "base/version.h"
+#include "script/debugger.h"
 #include "script/interpreter.h"
 #include "script/lua_text.h"
 #include "script/reply_reader.h"
@@ -141,7 +142,7 @@ struct RedisApi {
       push_error(lua, error);
       return raise ? lua_error(lua) : 1;
     }
-    self.run_command(self.words_);
+    self.run_shown_command(self.words_);
     const std::string_view reply = self.reply_bytes();
     const bool failed = reply.front() == '-';
     // Lua's stack is bounded; the arguments may have filled it.
@@ -234,12 +235,18 @@ struct RedisApi {
     return 0;
   }
 
-  // There is no debugger that a script could stop in.
   static int breakpoint(lua_State* lua) {
-    lua_pushboolean(lua, 0);
+    Debugger* debugger = runner(lua).debugger();
+    if (debugger != nullptr) debugger->stop_at_next_line();
+    lua_pushboolean(lua, debugger != nullptr ? 1 : 0);
     return 1;
   }
-  static int debug(lua_State*) { return 0; }
+
+  static int debug(lua_State* lua) {
+    Debugger* debugger = runner(lua).debugger();
+    if (debugger != nullptr) debugger->show_values(lua);
+    return 0;
+  }
 
   // Whether the user on whose behalf the script runs may run that command.
   static int acl_check_cmd(lua_State* lua) {

@@ -1,17 +1,12 @@
 // Turns the reply of a command that a script called into a Lua value.
 //
-//     +text                  {ok = text}          $bytes          string          %, map       {map
-//     = {key = value}} -text                  {err = text, ...}    $-1, *-1        false ~, set
-//     {set = {member = true}} :1                     number               _               nil ,1.5
-//     {double = 1.5} *2 ...                 {...}                #t              boolean (123
-//     {big_number = "123"}
-//                                                                                 =7 txt:abc
-//                                                                                 {verbatim_string
-//                                                                                 = {format =
-//                                                                                              "txt",
-//                                                                                              string
-//                                                                                              =
-//                                                                                              "abc"}}
+//     +text      {ok = text}                $bytes     string
+//     -text      {err = text, ...}          $-1, *-1   false
+//     :1         number                     _          nil
+//     *2 ...     {...}                      #t         boolean
+//     ,1.5       {double = 1.5}             (123       {big_number = "123"}
+//     %, map     {map = {key = value}}      ~, set     {set = {member = true}}
+//     =7 txt:abc {verbatim_string = {format = "txt", string = "abc"}}
 //
 // Costs are those of making the Lua values.
 #pragma once

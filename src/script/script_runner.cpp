@@ -2,6 +2,7 @@
 
 #include <lua.hpp>
 
+#include "script/debugger.h"
 #include "script/interpreter.h"
 #include "script/lua_text.h"
 #include "script/reply_writer.h"
@@ -103,10 +104,19 @@ void ScriptRunner::begin(CommandContext& ctx, const Program& program, bool read_
 
 bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
   run_.started_ticks = base::CycleClock::ticks();
+  if (debugger_ != nullptr) [[unlikely]]
+    return run_debugged(function, arguments);
   watchdog_.begin(limit_ms);
   const bool succeeded = world_->run(function, arguments);
   if (watchdog_.end()) [[unlikely]]
     stop_interrupting();
+  return succeeded;
+}
+
+bool ScriptRunner::run_debugged(int function, int arguments) {
+  lua_sethook(world_->lua(), on_debugger_hook, Debugger::hook_mask(), Debugger::hook_interval());
+  const bool succeeded = world_->run(function, arguments);
+  lua_sethook(world_->lua(), nullptr, 0, 0);
   return succeeded;
 }
 
@@ -200,6 +210,20 @@ void ScriptRunner::run_command(Arguments words) {
   }
   run_.has_written |= command->has(kWrite);
   dispatcher.call(client_, *command, words);
+}
+
+void ScriptRunner::run_shown_command(Arguments words) {
+  if (debugger_ == nullptr) [[likely]]
+    return run_command(words);
+  const uint64_t calls = client_.total_commands;
+  debugger_->command_called(words);
+  run_command(words);
+  debugger_->command_replied(reply_bytes(), /*refused=*/client_.total_commands == calls);
+}
+
+void ScriptRunner::run_debugger_command(Arguments words) {
+  run_shown_command(words);
+  client_.out().clear();
 }
 
 std::string_view ScriptRunner::reply_bytes() {

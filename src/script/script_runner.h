@@ -25,6 +25,7 @@ struct Command;
 
 namespace latchkey::script {
 
+class Debugger;
 class Interpreter;
 
 // What can be run.
@@ -67,6 +68,15 @@ class ScriptRunner {
   // stops at its next instruction, if it is of that kind and has not written. Replies.
   void kill(server::CommandContext& ctx, Program::Kind kind);
 
+  // --- For the debugger -------------------------------------------------------------------------
+
+  server::Server& server() { return server_; }
+  // While there is one it is told what runs, and may stop it; others wait however long that takes.
+  void set_debugger(Debugger* debugger) { debugger_ = debugger; }
+  Debugger* debugger() const { return debugger_; }
+  // Runs a command as one of the script. REQUIRES: a debugger, running().
+  void run_debugger_command(server::Arguments words);
+
   // What runs: null when nothing does.
   const Program* running() const { return run_.program; }
   // REQUIRES: running().
@@ -96,11 +106,14 @@ class ScriptRunner {
   void begin(server::CommandContext& ctx, const Program& program, bool read_only);
   void push_table(server::Arguments values);
   bool run_watched(int function, int arguments, int64_t limit_ms);
+  bool run_debugged(int function, int arguments);
   void reply_error(server::CommandContext& ctx, const Program& program);
 
   // redis.call and redis.pcall: runs a command of the script, leaves its reply in the script
   // client's output.
   void run_command(server::Arguments words);
+  // The same, before the eyes of the debugger if there is one.
+  void run_shown_command(server::Arguments words);
   // The text of the error that keeps a script from running the command, or empty.
   std::string_view refusal(const server::Command& command) const;
   // The reply in the script client's output, as one piece. Valid until the output is cleared.
@@ -109,8 +122,11 @@ class ScriptRunner {
   // The watchdog's word, on its thread: interrupt the script.
   void interrupt();
   static void on_interrupt(lua_State* lua, lua_Debug*);
+  static void on_debugger_hook(lua_State* lua, lua_Debug* where);
+  static ScriptRunner& runner_of(lua_State* lua);
   // Raises the error that ends what runs, again at its next instruction when it is caught.
   [[noreturn]] static void stop(lua_State* lua, const char* error);
+  [[noreturn]] static void raise(lua_State* lua, const char* error);
   // Serves other clients for a moment.
   void serve_others();
   void become_busy();
@@ -121,6 +137,7 @@ class ScriptRunner {
   // The world of what runs, or ran last.
   Interpreter* world_ = nullptr;
   Run run_;
+  Debugger* debugger_ = nullptr;
   // Space for the words of a command, kept from one to the next.
   std::vector<std::string_view> words_;
   std::vector<char> number_texts_;

@@ -1,0 +1,132 @@
+#include "script/debug_sessions.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "base/file.h"
+#include "script/debug_console.h"
+#include "script/debugger.h"
+#include "script/script_runner.h"
+#include "server/server.h"
+
+namespace latchkey::script {
+
+using namespace server;
+
+namespace {
+
+// A signal that came to the child before it has its own handlers would run the server's.
+pid_t fork_quietly() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, SIG_DFL);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return child;
+}
+
+// In the child: what belongs to the server, and to other clients, is none of its business.
+void leave_server(Server& server, Client& client) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  base::close_all_but({client.connection()->descriptor()});
+  server.log().set_role('C');
+  server.propagation().set_muted(true);
+}
+
+void send_reply(Client& client) {
+  struct Piece {
+    char* data;
+    size_t size;
+  };
+  const int socket = client.connection()->descriptor();
+  resp::OutputBuffer& out = client.out();
+  for (Piece piece; out.gather(&piece, 1) != 0; out.take(piece.size)) {
+    if (!base::write_all(socket, {piece.data, piece.size})) return;
+  }
+}
+
+}  // namespace
+
+DebugSessions::DebugSessions(Server& server, ScriptRunner& runner)
+    : server_(server), runner_(runner) {
+  server_.on_tick([this] { reap(); });
+}
+
+DebugSessions::~DebugSessions() {
+  for (const pid_t child : children_) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
+void DebugSessions::reap() {
+  std::erase_if(children_, [](pid_t child) { return waitpid(child, nullptr, WNOHANG) == child; });
+}
+
+void DebugSessions::want(const Client& client, Kind kind) {
+  // Who has gone without an EVAL wants nothing any more.
+  std::erase_if(wanted_,
+                [this](const auto& each) { return server_.clients().find(each.first) == nullptr; });
+  wanted_[client.id] = kind;
+}
+
+void DebugSessions::run(CommandContext& ctx, std::string_view source,
+                        const std::function<void()>& evaluate) {
+  const auto wanted = wanted_.extract(ctx.client.id);
+  ctx.client.connection()->flush();
+  if (wanted.mapped() == Kind::kForked) return run_in_child(ctx, source, evaluate);
+  run_here(ctx, source, evaluate);
+}
+
+void DebugSessions::run_here(CommandContext& ctx, std::string_view source,
+                             const std::function<void()>& evaluate) {
+  server_.log().notice("Redis synchronous debugging eval session started");
+  {
+    DebugConsole console(ctx.client.connection()->descriptor());
+    converse(console, source, evaluate);
+  }
+  server_.log().notice("Redis synchronous debugging eval session ended");
+  ctx.client.close_after_reply();
+}
+
+void DebugSessions::run_in_child(CommandContext& ctx, std::string_view source,
+                                 const std::function<void()>& evaluate) {
+  const pid_t child = fork_quietly();
+  if (child < 0) {
+    return ctx.reply.error(std::string("ERR Error: can't fork for the debugging session: ") +
+                           strerror(errno));
+  }
+  if (child > 0) {
+    children_.push_back(child);
+    return ctx.client.close();
+  }
+  leave_server(server_, ctx.client);
+  server_.log().notice("Redis forked for debugging eval");
+  DebugConsole console(ctx.client.connection()->descriptor());
+  converse(console, source, evaluate);
+  send_reply(ctx.client);
+  server_.log().notice("Lua debugging session child exiting");
+  _exit(0);
+}
+
+void DebugSessions::converse(DebugConsole& console, std::string_view source,
+                             const std::function<void()>& evaluate) {
+  Debugger debugger(runner_, console, source);
+  runner_.set_debugger(&debugger);
+  evaluate();
+  runner_.set_debugger(nullptr);
+  console.say("<endsession>");
+  console.send();
+}
+
+}  // namespace latchkey::script

@@ -1,0 +1,62 @@
+// SCRIPT DEBUG: whose next EVAL is debugged, and the session that becomes of it.
+//
+// A session has the client's socket for itself. In the forked kind a child of the server runs the
+// script, on a dataset that goes with it, while the server closes its own end and goes on; in the
+// synchronous kind the server itself runs it, serves nobody else meanwhile, and keeps what the
+// script writes. Either way the connection is closed when the script has replied.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "server/client.h"
+#include "server/command_context.h"
+
+namespace latchkey::script {
+
+class DebugConsole;
+class ScriptRunner;
+
+class DebugSessions {
+ public:
+  enum class Kind : uint8_t { kForked, kSynchronous };
+
+  DebugSessions(server::Server& server, ScriptRunner& runner);
+  // Ends the children there still are.
+  ~DebugSessions();
+  DebugSessions(const DebugSessions&) = delete;
+  DebugSessions& operator=(const DebugSessions&) = delete;
+
+  // The client's next EVAL is debugged.
+  void want(const server::Client& client, Kind kind);
+  void want_none(const server::Client& client) { wanted_.erase(client.id); }
+  bool wanted_by(const server::Client& client) const {
+    return !wanted_.empty() && wanted_.contains(client.id);
+  }
+
+  // Debugs `evaluate`, which runs the script for the request and replies.
+  // REQUIRES: wanted_by() the client, which has a connection.
+  void run(server::CommandContext& ctx, std::string_view source,
+           const std::function<void()>& evaluate);
+
+ private:
+  void run_here(server::CommandContext& ctx, std::string_view source,
+                const std::function<void()>& evaluate);
+  void run_in_child(server::CommandContext& ctx, std::string_view source,
+                    const std::function<void()>& evaluate);
+  void converse(DebugConsole& console, std::string_view source,
+                const std::function<void()>& evaluate);
+  void reap();
+
+  server::Server& server_;
+  ScriptRunner& runner_;
+  std::unordered_map<uint64_t, Kind> wanted_;  // by client id
+  std::vector<pid_t> children_;
+};
+
+}  // namespace latchkey::script

@@ -1,0 +1,93 @@
+// Takes a script through its lines, as its user tells it to: stops before a line, shows variables,
+// runs code and commands, goes on. The commands and what they say are the reference's
+// (redis.io, "Debugging Lua scripts in Redis").
+//
+// Everything happens inside the hook that Lua calls before each line of the script.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "script/debug_console.h"
+
+struct lua_State;
+struct lua_Debug;
+
+namespace latchkey::script {
+
+class ScriptRunner;
+
+class Debugger {
+ public:
+  // All must outlive it. Stops before the first line.
+  Debugger(ScriptRunner& runner, DebugConsole& console, std::string_view source);
+
+  // Of what Lua's hook is called for (LUA_MASK*), and after how many instructions.
+  static int hook_mask();
+  static int hook_interval();
+
+  // What the runner tells, on the way: a line or some instructions have been reached; what is to be
+  // raised as an error then, or null.
+  [[nodiscard]] const char* reached(lua_State* lua, lua_Debug* where);
+  void command_called(std::span<const std::string_view> words);
+  // Refused: it was not run.
+  void command_replied(std::string_view reply, bool refused);
+
+  // redis.breakpoint(): stops before the next line.
+  void stop_at_next_line() { stop_asked_ = true; }
+  // redis.debug(): shows all that is on the stack.
+  void show_values(lua_State* lua);
+
+ private:
+  using Words = std::span<const std::string_view>;
+  enum class Next : uint8_t { kAsk, kGoOn, kAbort };
+  struct Command {
+    std::string_view name;
+    std::string_view letter;
+    size_t fewest_words;
+    Next (Debugger::*run)(lua_State* lua, Words words);
+  };
+  static const Command kCommands[];
+
+  // The text of the reason to stop here, or empty.
+  std::string_view reason_to_stop(bool at_line);
+  // Obeys the user until the script is to go on.
+  const char* converse(lua_State* lua);
+  Next obey(lua_State* lua, Words words);
+
+  Next help(lua_State* lua, Words words);
+  Next step(lua_State* lua, Words words);
+  Next go_on(lua_State* lua, Words words);
+  Next list(lua_State* lua, Words words);
+  Next whole(lua_State* lua, Words words);
+  Next print(lua_State* lua, Words words);
+  Next breakpoints(lua_State* lua, Words words);
+  Next trace(lua_State* lua, Words words);
+  Next evaluate(lua_State* lua, Words words);
+  Next command(lua_State* lua, Words words);
+  Next limit_lines(lua_State* lua, Words words);
+  Next abort(lua_State* lua, Words words);
+
+  bool has_breakpoint(int line) const;
+  void change_breakpoint(std::string_view word);
+  void show_source(int line);
+  void show_source_around(int64_t line, int64_t context);
+  void show_locals(lua_State* lua);
+  bool show_variable(lua_State* lua, const std::string& name);
+  void show_value(lua_State* lua, std::string_view what, int index);
+
+  ScriptRunner& runner_;
+  DebugConsole& console_;
+  std::vector<std::string_view> lines_;
+  std::vector<int> breakpoints_;
+  int line_ = 0;             // which the script is about to run
+  bool stepping_ = true;     // stops before each line
+  bool stop_asked_ = false;  // by the script itself
+  bool user_gone_ = false;
+  int64_t running_since_us_;
+};
+
+}  // namespace latchkey::script
