@@ -65,6 +65,15 @@ void spop_one(CommandContext& ctx) {
   ctx.reply.bulk(std::string_view(member));
 }
 
+// In requests of sensible length.
+void propagate_removal(CommandContext& ctx, const std::vector<std::string_view>& members) {
+  constexpr size_t kMostOfRequest = 1024;
+  for (size_t first = 0; first < members.size(); first += kMostOfRequest) {
+    const size_t count = std::min(kMostOfRequest, members.size() - first);
+    ctx.propagate({"SREM", ctx.args[1]}, Arguments(members).subspan(first, count));
+  }
+}
+
 void spop(CommandContext& ctx) {
   if (ctx.args.size() == 2) return spop_one(ctx);
   if (ctx.args.size() > 3) return ctx.syntax_error();
@@ -98,8 +107,7 @@ void spop(CommandContext& ctx) {
   }
   ctx.changed(ctx.args[1], EventClass::kSet, "spop");
   ctx.effects.count(chosen.size() - 1);
-  const std::vector<std::string_view> members(chosen.begin(), chosen.end());
-  ctx.propagate({"SREM", ctx.args[1]}, members);
+  propagate_removal(ctx, {chosen.begin(), chosen.end()});
 }
 
 void srandmember(CommandContext& ctx) {

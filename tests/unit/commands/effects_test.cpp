@@ -139,6 +139,26 @@ TEST_CASE("Pops are written as what was popped, and moves as moves that do not w
   check(kCases);
 }
 
+TEST_CASE("Members popped by the thousand are written as several requests") {
+  ServerFixture server({set_rows(), set_random_rows()});
+  TestClient client(server);
+  EffectRecorder stream(server);
+  std::string add = "SADD s";
+  for (int i = 0; i < 3000; ++i) add += " " + std::to_string(i);
+  client.run(add);
+  const auto requests = [&](const std::string& pop) {
+    stream.take();
+    client.run(pop);
+    const std::string text = stream.take();
+    size_t count = 0;
+    for (size_t at = text.find("SREM"); at != std::string::npos; at = text.find("SREM", at + 1))
+      ++count;
+    return count;
+  };
+  CHECK(requests("SPOP s 1024") == 1);
+  CHECK(requests("SPOP s 1025") == 2);
+}
+
 TEST_CASE("A blocking pop that is refused for its type is not written") {
   static constexpr Case kCases[] = {
       {"BLPOP first 0", ""},
