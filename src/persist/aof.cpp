@@ -21,6 +21,8 @@ using namespace server;
 
 namespace {
 
+constexpr int kMostTries = 10;
+constexpr int64_t kTryAgainMs = 1000;
 constexpr double kMicroseconds = 1'000'000;
 constexpr char kNeedsAof[] =
     "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
@@ -252,11 +254,27 @@ void Aof::switch_off() {
 }
 
 void Aof::begin_replacement() {
+  tries_left_ = 0;
   if (enabled()) switch_off();
 }
 
 void Aof::end_replacement() {
-  if (!server_.settings().appendonly || enabled() || switch_on()) return;
+  tries_left_ = kMostTries;
+  try_to_switch_on();
+}
+
+void Aof::try_to_switch_on() {
+  if (!server_.settings().appendonly || enabled() || switch_on()) {
+    tries_left_ = 0;
+    return;
+  }
+  if (--tries_left_ > 0) {
+    server_.log().warning(
+        "Failed enabling the AOF after successful master synchronization! Trying it again in one "
+        "second.");
+    next_try_ms_ = server_.now_ms() + kTryAgainMs;
+    return;
+  }
   server_.log().warning(
       "FATAL: this replica instance finished the synchronization with its master, but the AOF "
       "can't be turned on. Exiting now.");
@@ -322,6 +340,7 @@ void Aof::rewritten() {
 
 void Aof::tick() {
   if (enabled()) file_.tick();
+  if (tries_left_ > 0 && server_.now_ms() >= next_try_ms_) try_to_switch_on();
   rewrite_.tick(state_ == State::kOn);
 }
 

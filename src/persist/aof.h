@@ -46,7 +46,8 @@ class Aof {
   bool reload(LoadingFigures& figures, server::Client* caller);
 
   // The dataset is about to be replaced by what is no effect: the file is closed, and begun anew
-  // when that is done. A server that cannot begin it does not go on.
+  // when that is done. A server that cannot begin it tries again each second, and after ten times
+  // does not go on.
   void begin_replacement();
   void end_replacement();
 
@@ -85,6 +86,7 @@ class Aof {
 
   bool setting_changed(std::string* error);
   bool switch_on();
+  void try_to_switch_on();
   void switch_off();
   bool prepare_exit(unsigned flags);
   AofRewrite::Purpose purpose() const;
@@ -108,6 +110,8 @@ class Aof {
   AofRewrite rewrite_;
   AofLoader loader_;
   State state_ = State::kOff;
+  int tries_left_ = 0;  // to begin the file behind a replacement
+  int64_t next_try_ms_ = 0;
   bool loaded_ = false;  // what the server began with came from the files
   std::vector<Waiting> waiting_;
   ReplicaDisks replica_disks_;
