@@ -102,7 +102,9 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   if (!clients) return 1;
   config.mutable_values().maxclients = *clients;
   server::OomScore oom_score;
-  oom_score.apply(values, server::OomScore::Role::kMaster, log);
+  using OomRole = server::OomScore::Role;
+  oom_score.apply(values, values.replicaof_host.empty() ? OomRole::kMaster : OomRole::kReplica,
+                  log);
   server::pin_to_cpus(values.server_cpulist);
   if (values.disable_thp) server::disable_transparent_huge_pages();
   log_start(log, config, !line.config_path.empty() || !line.options.empty() || line.read_stdin);
