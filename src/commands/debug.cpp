@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "commands/groups.h"
 #include "server/config_parse.h"
 #include "server/help.h"
+#include "server/memory.h"
 #include "server/server.h"
 
 namespace latchkey::commands {
@@ -105,6 +108,30 @@ void debug_replybuffer(CommandContext& ctx) {
   ctx.reply.error("ERR reply buffers of this server have neither a fixed size nor a peak to reset");
 }
 
+void debug_mallctl(CommandContext& ctx) {
+  const std::string name(ctx.args[kFirstArgument]);
+  std::optional<uint64_t> wanted;
+  if (ctx.args.size() > kFirstArgument + 1) {
+    int64_t number = 0;
+    if (!ctx.read_int64(ctx.args[kFirstArgument + 1], &number)) return;
+    wanted = static_cast<uint64_t>(number);
+  }
+  uint64_t value = 0;
+  const int error = allocator_number(name, wanted, &value);
+  if (error != 0) return ctx.reply.error("ERR " + std::string(std::strerror(error)));
+  ctx.reply.integer(static_cast<int64_t>(value));
+}
+
+void debug_mallctl_string(CommandContext& ctx) {
+  if (!is_word(ctx.args[kFirstArgument + 1], "VOID"))
+    return ctx.reply.error(
+        "ERR only VOID is possible, for names that stand for something to be done");
+  uint64_t none = 0;
+  const int error = allocator_number(std::string(ctx.args[kFirstArgument]), {}, &none);
+  if (error != 0) return ctx.reply.error("ERR " + std::string(std::strerror(error)));
+  ctx.reply.ok();
+}
+
 // Tables grow and shrink a bucket at a time with each key; that is not to be stopped.
 void debug_dict_resizing(CommandContext& ctx) {
   if (is_on(ctx.args[kFirstArgument])) return ctx.reply.ok();
@@ -171,6 +198,10 @@ constexpr std::string_view kHelp[] = {
     "    Print the listpack that a value is kept in to standard output.",
     "LOG <message>",
     "    Write a line to the log.",
+    "MALLCTL <name> [<value>]",
+    "    Tell a number that the allocator knows by that name, and set it.",
+    "MALLCTL-STR <name> VOID",
+    "    Have the allocator do what it knows by that name.",
     "OBJECT <key>",
     "    Tell how a key is stored.",
     "OOM",
@@ -235,6 +266,8 @@ constexpr DebugSubcommand kSubcommands[] = {
     {"LEAK", 1, 1, debug_leak},
     {"LISTPACK", 1, 1, debug_listpack},
     {"LOG", 1, 1, debug_log},
+    {"MALLCTL", 1, 2, debug_mallctl},
+    {"MALLCTL-STR", 2, 2, debug_mallctl_string},
     {"OBJECT", 1, 1, debug_object},
     {"OOM", 0, 0, debug_oom},
     {"PANIC", 0, 0, debug_panic},

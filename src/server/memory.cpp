@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 // jemalloc's control interface; absent where another allocator (a sanitizer's) is linked.
@@ -95,6 +96,20 @@ std::string allocator_report() {
 
 bool set_allocator_background_thread(bool on) {
   return mallctl != nullptr && mallctl("background_thread", nullptr, nullptr, &on, sizeof(on)) == 0;
+}
+
+int allocator_number(const std::string& name, std::optional<uint64_t> wanted, uint64_t* value) {
+  if (mallctl == nullptr) return ENOENT;
+  // Numbers are of different sizes, and asked for by their own.
+  int error = EINVAL;
+  for (size_t size = sizeof(uint64_t); size > 0 && error == EINVAL; size /= 2) {
+    size_t old_size = size;
+    *value = 0;
+    error = mallctl(name.c_str(), value, &old_size, wanted ? &*wanted : nullptr, wanted ? size : 0);
+  }
+  // What is to be done takes no number and gives none.
+  if (error == EPERM && !wanted) error = mallctl(name.c_str(), nullptr, nullptr, nullptr, 0);
+  return error;
 }
 
 size_t resident_memory() {

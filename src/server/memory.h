@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace latchkey::server {
@@ -38,6 +39,9 @@ bool purge_allocator();
 std::string allocator_report();
 // Whether the allocator gives pages back from a thread of its own. False when it cannot.
 bool set_allocator_background_thread(bool on);
+// The number that the allocator knows by that name ("arenas.page"), set to `wanted` first; or does
+// what has that name, whose number is 0. Returns 0 or an errno: ENOENT when there is no such name.
+int allocator_number(const std::string& name, std::optional<uint64_t> wanted, uint64_t* value);
 
 // Resident set of the process in bytes, as the kernel counts it.
 size_t resident_memory();
