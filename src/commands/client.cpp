@@ -148,12 +148,12 @@ void client_pause(CommandContext& ctx) {
   }
   int64_t until_ms = 0;
   if (!ctx.read_timeout_ms(ctx.args[2], &until_ms)) return;
-  ctx.server.pauses().pause(kind, until_ms);
+  ctx.server.pauses().pause(PauseControl::Reason::kClient, kind, until_ms);
   ctx.reply.ok();
 }
 
 void client_unpause(CommandContext& ctx) {
-  ctx.server.pauses().unpause();
+  ctx.server.pauses().unpause(PauseControl::Reason::kClient);
   ctx.reply.ok();
 }
 

@@ -10,18 +10,25 @@
 
 namespace latchkey::server {
 
-void PauseControl::pause(Kind kind, int64_t until_ms) {
+void PauseControl::pause(Reason reason, Kind kind, int64_t until_ms) {
+  Pause& pause = pauses_[static_cast<size_t>(reason)];
+  pause.kind = std::max(pause.kind, kind);
+  pause.until_ms = std::max(pause.until_ms, until_ms);
   kind_ = std::max(kind_, kind);
-  until_ms_ = std::max(until_ms_, until_ms);
   server_.set_state(kStatePaused, true);
-  server_.wake_at(until_ms_);
+  if (pause.until_ms != kForEver) server_.wake_at(pause.until_ms);
 }
 
-void PauseControl::unpause() {
-  if (kind_ == Kind::kNone) return;
-  kind_ = Kind::kNone;
-  until_ms_ = 0;
-  server_.set_state(kStatePaused, false);
+void PauseControl::unpause(Reason reason) {
+  pauses_[static_cast<size_t>(reason)] = {};
+  settle();
+}
+
+void PauseControl::settle() {
+  Kind strongest = Kind::kNone;
+  for (const Pause& pause : pauses_) strongest = std::max(strongest, pause.kind);
+  if (std::exchange(kind_, strongest) == strongest) return;
+  server_.set_state(kStatePaused, kind_ != Kind::kNone);
   for (const uint64_t id : std::exchange(waiting_, {})) {
     Client* client = server_.clients().find(id);
     if (client != nullptr && client->has(kClientPostponed))
@@ -32,8 +39,15 @@ void PauseControl::unpause() {
 
 void PauseControl::tick() {
   if (kind_ == Kind::kNone) return;
-  if (server_.now_ms() < until_ms_) return server_.wake_at(until_ms_);
-  unpause();
+  for (Pause& pause : pauses_) {
+    if (pause.kind == Kind::kNone || pause.until_ms == kForEver) continue;
+    if (server_.now_ms() < pause.until_ms) {
+      server_.wake_at(pause.until_ms);
+    } else {
+      pause = {};
+    }
+  }
+  settle();
 }
 
 bool PauseControl::holds(uint32_t flags) const {

@@ -135,7 +135,8 @@ Shutdown::Outcome Shutdown::request(unsigned flags, std::string* error) {
   waiting_flags_ = flags;
   deadline_ms_ = server_.now_ms() + timeout_s * kSecondMs;
   // What is written from here on would be lost.
-  server_.pauses().pause(PauseControl::Kind::kWrites, deadline_ms_ + kSecondMs);
+  server_.pauses().pause(PauseControl::Reason::kShutdown, PauseControl::Kind::kWrites,
+                         deadline_ms_ + kSecondMs);
   server_.log().notice("Waiting for replicas before shutting down.");
   return Outcome::kWaits;
 }
@@ -154,7 +155,7 @@ void Shutdown::look() {
 
 void Shutdown::stop_waiting() {
   deadline_ms_ = 0;
-  server_.pauses().unpause();
+  server_.pauses().unpause(PauseControl::Reason::kShutdown);
   for (const uint64_t id : std::exchange(waiting_clients_, {})) {
     Client* client = server_.clients().find(id);
     if (client == nullptr) continue;
