@@ -81,7 +81,7 @@ void memory_stats(CommandContext& ctx) {
   figures.add("startup.allocated", memory.startup);
   const ReplicationFigures replication = ctx.server.replication_figures();
   figures.add("replication.backlog", replication.backlog_memory);
-  figures.add("replica.fullsync.buffer", 0);
+  figures.add("replica.fullsync.buffer", replication.full_sync_buffer);
   figures.add("clients.slaves", replication.clients_memory);
   figures.add("clients.normal", memory.clients - replication.clients_memory);
   figures.add("cluster.links", 0);

@@ -232,7 +232,8 @@ void Snapshots::last_save_command(CommandContext& ctx) {
 
 void Snapshots::describe(PersistenceFigures* figures) const {
   figures->changes_since_save = changes();
-  figures->saving = running();
+  // To a file, or to replicas.
+  figures->saving = running() || child_.running(ChildKind::kRdbToSocket);
   figures->last_save_s = last_save_s_;
   figures->last_save_ok = ok_;
   figures->last_save_duration_s = last_duration_s_;

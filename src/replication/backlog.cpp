@@ -13,6 +13,9 @@ void Backlog::append(std::string_view bytes) {
   if (bytes.size() > capacity_) bytes.remove_prefix(bytes.size() - capacity_);
   const size_t room = capacity_ - ring_.size();
   const std::string_view fresh = bytes.substr(0, room);
+  // It grows by doubling, up to its capacity and no further.
+  const size_t needed = ring_.size() + fresh.size();
+  if (needed > ring_.capacity()) ring_.reserve(std::min(capacity_, needed * 2));
   ring_.insert(ring_.end(), fresh.begin(), fresh.end());
   bytes.remove_prefix(fresh.size());
   while (!bytes.empty()) {

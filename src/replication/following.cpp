@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "replication/failover.h"
 #include "replication/master_session.h"
+#include "replication/pause_point.h"
 #include "replication/replication.h"
 #include "replication/socket_source.h"
+#include "replication/stream_replay.h"
 #include "server/client.h"
 #include "server/flush_waits.h"
 #include "server/info.h"
@@ -45,14 +48,15 @@ int Following::port() const {
 Following::State Following::state() const {
   if (!active()) return State::kNone;
   if (session_ != nullptr) return State::kConnected;
-  if (link_ == nullptr) return State::kConnect;
-  switch (link_->stage()) {
+  if (carrier() == nullptr) return State::kConnect;
+  switch (carrier()->stage()) {
     case MasterConnection::Stage::kConnecting:
       return State::kConnecting;
     case MasterConnection::Stage::kHandshake:
       return State::kHandshake;
     case MasterConnection::Stage::kAwaitsDataset:
     case MasterConnection::Stage::kReceives:
+    case MasterConnection::Stage::kStreams:
     case MasterConnection::Stage::kOver:
       break;
   }
@@ -80,9 +84,6 @@ std::string_view name_of(Following::State state) {
 int Following::stream_database() const {
   return session_ != nullptr ? session_->client().database : stream_database_;
 }
-
-// --- Roles
-// ----------------------------------------------------------------------------------------
 
 void Following::follow(const std::string& host, int port) {
   const bool was_master = !active();
@@ -127,22 +128,24 @@ void Following::resume_at(int database) {
   stream_database_ = database;
 }
 
-// --- The link
-// -------------------------------------------------------------------------------------
-
 void Following::connect(const char* how) {
   base::Logger& log = server_.log();
   log.notice(how + host() + ":" + std::to_string(port()));
   log.notice("MASTER <-> REPLICA sync started");
   // make_unique() may not see the private base.
-  link_.reset(new MasterConnection(server_, *this, host(), port()));
+  link_.reset(new MasterConnection(server_, *this, host(), port(), introduction()));
+}
+
+void Following::retire(std::unique_ptr<MasterConnection> connection) {
+  if (connection == nullptr) return;
+  received_by_former_ += connection->bytes_received();
+  connection->abandon();
+  retired_.push_back(std::move(connection));
 }
 
 void Following::drop_link() {
-  if (link_ == nullptr) return;
-  received_by_former_ += link_->bytes_received();
-  retired_.push_back(std::move(link_));
-  retired_.back()->abandon();
+  retire(std::move(channel_));
+  retire(std::move(link_));
 }
 
 Introduction Following::introduction() const {
@@ -153,17 +156,63 @@ Introduction Following::introduction() const {
       .port = settings.replica_announce_port != 0 ? settings.replica_announce_port : settings.port,
       .ip = settings.replica_announce_ip,
       .resume = std::nullopt,
+      .offers_rdb_channel = settings.repl_rdb_channel,
+      .main_client_id = {},
+      .hands_over = replication_.failover().in_progress(),
   };
   if (may_resume_)
     introduction.resume = {server_.replication_id(), server_.replication_offset() + 1};
   return introduction;
 }
 
-void Following::failed() {
+void Following::failed(MasterConnection& which) {
+  if (&which == link_.get() && install_ != Install::kNone) return lose_stream();
   drop_link();
 }
 
+void Following::lose_stream() {
+  server_.log().notice("Aborting rdb channel sync while loading the RDB");
+  if (install_ == Install::kFromFile)
+    server_.log().notice("After loading RDB, replica will try psync with master");
+  retire(std::move(link_));
+}
+
+void Following::declined() {
+  drop_link();
+  replication_.failover().abort("Failover target rejected psync request");
+}
+
+void Following::rdb_channel_offered(const std::string& main_client_id) {
+  replication_.failover().accepted();
+  pause_if_asked(server_, server::ReplicationPause::kBeforeRdbChannel);
+  Introduction channel = introduction();
+  channel.resume.reset();
+  channel.main_client_id = main_client_id;
+  buffer_full_ = false;
+  buffer_peak_ = 0;
+  channel_.reset(new MasterConnection(server_, *this, host(), port(), std::move(channel)));
+}
+
+size_t Following::full_sync_buffer() const {
+  if (replay_ != nullptr) return replay_->bytes_left();
+  return link_ != nullptr ? link_->kept_bytes() : 0;
+}
+
+void Following::stream_kept() {
+  const server::ConfigValues& settings = server_.settings();
+  buffer_peak_ = std::max(buffer_peak_, full_sync_buffer());
+  auto limit = static_cast<uint64_t>(settings.replica_full_sync_buffer_limit);
+  if (limit == 0)
+    limit = settings.client_output_buffer_limit[server::kBufferReplica].hard_limit_bytes;
+  if (limit == 0 || full_sync_buffer() < limit || buffer_full_) return;
+  buffer_full_ = true;
+  link_->connection()->pause_reading();
+  server_.log().notice("Replication buffer limit has been reached (" + std::to_string(limit) +
+                       " bytes): what follows waits with the master.");
+}
+
 void Following::continues(const std::string& id) {
+  replication_.failover().accepted();
   if (id != server_.replication_id()) replication_.rename(id);
   server_.log().notice("MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
   attach(stream_database_);
@@ -171,7 +220,8 @@ void Following::continues(const std::string& id) {
 
 void Following::attach(int database) {
   net::Connection* connection = link_->hand_on();
-  retired_.push_back(std::move(link_));
+  const bool has_kept = channel_ != nullptr;
+  drop_link();
   Client& client = server_.clients().add(connection);
   client.set(server::kClientMaster | server::kClientDenyBlocking);
   client.database = database < server_.database_count() ? database : 0;
@@ -184,7 +234,12 @@ void Following::attach(int database) {
   server_.set_role(/*replica=*/true, /*link_up=*/true);
   if (connection == nullptr) return;
   connection->set_handler(client);
-  server_.clients().schedule_resume(client);
+  has_kept ? begin_replay(client) : server_.clients().schedule_resume(client);
+}
+
+void Following::begin_replay(Client& client) {
+  replay_ = std::make_unique<StreamReplay>(
+      server_, client, [this] { retired_replays_.push_back(std::move(replay_)); });
 }
 
 void Following::end_session() {
@@ -201,15 +256,16 @@ void Following::session_closed(MasterSession& session) {
   stream_database_ = session.client().database;
   may_resume_ = session.in_step() && session.counts();
   session_ = nullptr;
+  if (replay_ != nullptr) {
+    log.notice("Master client was freed while streaming replication buffer into the db");
+    retired_replays_.push_back(std::move(replay_));
+  }
   if (may_resume_) log.notice("Caching the disconnected master state.");
   down_since_ms_ = server_.now_ms();
   server_.set_role(/*replica=*/true, /*link_up=*/false);
   if (leaving_ || server_.stop_requested()) return;
   connect(kReconnecting);
 }
-
-// --- The dataset
-// ----------------------------------------------------------------------------------
 
 void Following::begin_dataset(const DatasetShape& shape, bool to_disk) {
   const std::string where = to_disk ? "to disk" : "to parser";
@@ -221,7 +277,8 @@ void Following::begin_dataset(const DatasetShape& shape, bool to_disk) {
 
 std::unique_ptr<DatasetReceiver> Following::dataset_announced(const DatasetShape& shape,
                                                               std::string_view* begun) {
-  const bool to_disk = link_->connection() == nullptr || !installer_.wants_socket();
+  replication_.failover().accepted();
+  const bool to_disk = carrier()->connection() == nullptr || !installer_.wants_socket();
   begin_dataset(shape, to_disk);
   if (!to_disk) return read_from_socket(shape, begun);
   const std::string name = "temp-" + std::to_string(server_.now_ms() / kSecondMs) + "." +
@@ -230,29 +287,34 @@ std::unique_ptr<DatasetReceiver> Following::dataset_announced(const DatasetShape
 }
 
 void Following::dataset_received(DatasetReceiver& receiver) {
-  net::Connection* connection = link_->connection();
+  net::Connection* connection = carrier()->connection();
   if (connection != nullptr) connection->pause_reading();
   // What they have is no longer what there is here.
   replication_.disconnect_replicas();
-  installed(installer_.install(receiver));
+  install_ = Install::kFromFile;
+  const DatasetInstaller::Result result = installer_.install(receiver);
+  install_ = Install::kNone;
+  installed(result);
   if (connection != nullptr && !connection->closing()) connection->resume_reading();
 }
 
 std::unique_ptr<DatasetReceiver> Following::read_from_socket(const DatasetShape& shape,
                                                              std::string_view* begun) {
-  net::Connection* connection = link_->connection();
+  net::Connection* connection = carrier()->connection();
   connection->pause_reading();
   const auto serve_others = [this] {
     server_.loop()->run_nested();
     server_.refresh_clock();
-    return !server_.stop_requested();
+    return !server_.stop_requested() && link_ != nullptr;
   };
   SocketSource source(connection->descriptor(), *begun, shape,
                       server_.settings().repl_timeout * kSecondMs, serve_others);
-  const bool same_history = server_.history().covers(link_->id(), link_->offset());
+  const bool same_history = server_.history().covers(carrier()->id(), carrier()->offset());
   if (server_.settings().repl_diskless_load != server::ReplDisklessLoad::kSwapdb)
     replication_.disconnect_replicas();
+  install_ = Install::kFromSocket;
   const DatasetInstaller::Result result = installer_.install(source, shape.size, same_history);
+  install_ = Install::kNone;
   begun->remove_prefix(begun->size() - source.left_over().size());
   installed(result);
   if (!connection->closing()) connection->resume_reading();
@@ -264,31 +326,43 @@ void Following::installed(const DatasetInstaller::Result& result) {
     may_resume_ = false;
     replication_.begin_at({}, server_.replication_offset());
   }
-  if (!result.ok) return failed();
-  const bool counts = link_->offset() >= 0;
-  replication_.begin_at(link_->id(), counts ? link_->offset() : server_.replication_offset());
+  if (!result.ok) return drop_link();
+  const bool counts = carrier()->offset() >= 0;
+  replication_.begin_at(carrier()->id(),
+                        counts ? carrier()->offset() : server_.replication_offset());
   server_.log().notice("MASTER <-> REPLICA sync: Finished with success");
-  attach(result.place ? result.place->database : 0);
+  const int database = result.place ? result.place->database : 0;
+  if (link_ == nullptr) {
+    resume_at(database);
+    return drop_link();
+  }
+  attach(database);
   session_->set_counts(counts);
   if (counts) session_->acknowledge();
 }
 
-// --- From time to time
-// ----------------------------------------------------------------------------
-
 void Following::tick() {
   retired_.clear();
+  retired_replays_.clear();
   local_expiry_.tick();
+  go_on_after_script();
   if (!active() || (server_.state() & server::kStateLoading) != 0) return;
   if (server_.now_ms() - second_began_ms_ < kSecondMs) return;
   second_began_ms_ = server_.now_ms();
   every_second();
 }
 
+void Following::go_on_after_script() {
+  if (session_ == nullptr || replay_ != nullptr) return;
+  Client& client = session_->client();
+  if (client.connection() != nullptr && client.connection()->input_size() > 0)
+    server_.clients().schedule_resume(client);
+}
+
 void Following::keep_alive() {
-  if (link_ == nullptr || server_.now_ms() - newline_sent_ms_ < kSecondMs) return;
+  if (carrier() == nullptr || server_.now_ms() - newline_sent_ms_ < kSecondMs) return;
   newline_sent_ms_ = server_.now_ms();
-  link_->send_newline();
+  carrier()->send_newline();
 }
 
 bool Following::timed_out(int64_t since_ms) const {
@@ -302,22 +376,21 @@ void Following::every_second() {
     session_->client().close();
     return;
   }
-  if (link_ != nullptr && timed_out(link_->last_io_ms())) {
-    log.warning(link_->syncs() ? "Timeout receiving bulk data from MASTER... If the problem "
-                                 "persists try to set the 'repl-timeout' parameter in redis.conf "
-                                 "to a larger value."
-                               : "Timeout connecting to the MASTER...");
+  if (carrier() != nullptr && timed_out(carrier()->last_io_ms())) {
+    log.warning(carrier()->syncs()
+                    ? "Timeout receiving bulk data from MASTER... If the problem "
+                      "persists try to set the 'repl-timeout' parameter in redis.conf "
+                      "to a larger value."
+                    : "Timeout connecting to the MASTER...");
     drop_link();
   }
   if (session_ != nullptr && session_->counts()) session_->acknowledge();
   if (session_ == nullptr && link_ == nullptr) connect(kConnecting);
 }
 
-// --- Figures
-// --------------------------------------------------------------------------------------
-
 uint64_t Following::bytes_received() const {
   return received_by_former_ + (link_ != nullptr ? link_->bytes_received() : 0) +
+         (channel_ != nullptr ? channel_->bytes_received() : 0) +
          (session_ != nullptr ? session_->bytes_received() : 0);
 }
 
@@ -333,8 +406,8 @@ void Following::describe(server::InfoText& text) const {
   text.field("master_sync_in_progress", state() == State::kSync ? 1 : 0);
   text.field("slave_read_repl_offset", connected() ? session_->read_offset() : offset);
   text.field("slave_repl_offset", offset);
-  text.field("replica_full_sync_buffer_size", 0);
-  text.field("replica_full_sync_buffer_peak", 0);
+  text.field("replica_full_sync_buffer_size", full_sync_buffer());
+  text.field("replica_full_sync_buffer_peak", buffer_peak_);
   if (state() == State::kSync) describe_sync(text);
   if (!connected()) {
     text.field("master_link_down_since_seconds",
@@ -346,7 +419,7 @@ void Following::describe(server::InfoText& text) const {
 }
 
 void Following::describe_sync(server::InfoText& text) const {
-  const DatasetReceiver* receiver = link_ != nullptr ? link_->receiver() : nullptr;
+  const DatasetReceiver* receiver = carrier() != nullptr ? carrier()->receiver() : nullptr;
   const bool known = receiver != nullptr && !receiver->shape().has_mark();
   const int64_t total = known ? static_cast<int64_t>(receiver->shape().size) : -1;
   const int64_t done = receiver != nullptr ? static_cast<int64_t>(receiver->received()) : 0;
@@ -356,7 +429,7 @@ void Following::describe_sync(server::InfoText& text) const {
   text.field("master_sync_perc",
              100 * static_cast<double>(done) / static_cast<double>(total == 0 ? 1 : total), 2);
   text.field("master_sync_last_io_seconds_ago",
-             link_ != nullptr ? (server_.now_ms() - link_->last_io_ms()) / kSecondMs : -1);
+             carrier() != nullptr ? (server_.now_ms() - carrier()->last_io_ms()) / kSecondMs : -1);
 }
 
 }  // namespace latchkey::replication

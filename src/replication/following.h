@@ -6,6 +6,11 @@
 //     none <-> connect -> connecting -> handshake [-> sync] -> connected
 //                 ^______________________________________________|  whenever the link breaks
 //
+// The dataset comes by the link itself, or by an RDB channel beside it: then what the link brings
+// meanwhile is kept, up to replica-full-sync-buffer-limit, and applied piece by piece afterwards
+// (StreamReplay). If the link breaks while the dataset is loaded from a file, the stream is asked
+// for anew from there on.
+//
 // A link that broke is begun anew at once, and when that fails once a second. As long as the
 // dataset is what the stream had come to, the stream is asked for from there on; otherwise the
 // dataset comes.
@@ -31,6 +36,7 @@ namespace latchkey::replication {
 
 class MasterSession;
 class Replication;
+class StreamReplay;
 
 class Following final : private MasterConnection::Owner {
  public:
@@ -70,31 +76,47 @@ class Following final : private MasterConnection::Owner {
   void describe(server::InfoText& text) const;
   uint64_t bytes_received() const;
   size_t locally_expiring_keys() const { return local_expiry_.keys(); }
+  // Bytes of the stream that are kept until they can be applied.
+  size_t full_sync_buffer() const;
 
-  // For tests, which play the master: the connection that has not been handed on yet, or null.
+  // For tests, which play the master: the connection that has not been handed on yet, and the RDB
+  // channel; null when there is none.
   MasterConnection* link() { return link_.get(); }
+  MasterConnection* channel() { return channel_.get(); }
 
  private:
   // MasterConnection::Owner
-  Introduction introduction() const override;
   void continues(const std::string& id) override;
+  void rdb_channel_offered(const std::string& main_client_id) override;
+  void stream_kept() override;
+  void declined() override;
   std::unique_ptr<DatasetReceiver> dataset_announced(const DatasetShape& shape,
                                                      std::string_view* begun) override;
   void dataset_received(DatasetReceiver& receiver) override;
-  void failed() override;
+  void failed(MasterConnection& which) override;
 
+  Introduction introduction() const;
+  // The connection by which the dataset comes: the RDB channel, or else the link. Null without one.
+  MasterConnection* carrier() const { return channel_ != nullptr ? channel_.get() : link_.get(); }
   void become_replica();
   void connect(const char* how);
+  // The link, and the channel beside it.
   void drop_link();
+  void retire(std::unique_ptr<MasterConnection> connection);
+  // The link broke while the dataset that has come by the channel is being loaded.
+  void lose_stream();
   // Has the client come to be that the stream is applied by.
   void attach(int database);
   void session_closed(MasterSession& session);
   void end_session();
+  void begin_replay(server::Client& client);
   void begin_dataset(const DatasetShape& shape, bool to_disk);
   // The dataset is there, or is not.
   void installed(const DatasetInstaller::Result& result);
   std::unique_ptr<DatasetReceiver> read_from_socket(const DatasetShape& shape,
                                                     std::string_view* begun);
+  // What has come of the stream while a script was busy has been left where it was.
+  void go_on_after_script();
   void every_second();
   bool timed_out(int64_t since_ms) const;
   void describe_sync(server::InfoText& text) const;
@@ -104,11 +126,19 @@ class Following final : private MasterConnection::Owner {
   DatasetInstaller installer_;
   LocalExpiry local_expiry_;
   std::unique_ptr<MasterConnection> link_;
-  std::vector<std::unique_ptr<MasterConnection>> retired_;  // somebody may still be in them
-  MasterSession* session_ = nullptr;                        // its client owns it
+  std::unique_ptr<MasterConnection> channel_;
+  std::unique_ptr<StreamReplay> replay_;
+  // Somebody may still be in them.
+  std::vector<std::unique_ptr<MasterConnection>> retired_;
+  std::vector<std::unique_ptr<StreamReplay>> retired_replays_;
+  MasterSession* session_ = nullptr;  // its client owns it
   bool may_resume_ = false;
   int stream_database_ = 0;  // while there is no session
   bool leaving_ = false;     // the session ends because it was told to
+  enum class Install : uint8_t { kNone, kFromFile, kFromSocket };
+  Install install_ = Install::kNone;  // what goes on just now
+  bool buffer_full_ = false;
+  size_t buffer_peak_ = 0;
   int64_t down_since_ms_ = 0;
   int64_t second_began_ms_ = 0;
   int64_t newline_sent_ms_ = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "replication/pause_point.h"
 #include "replication/replication.h"
 #include "server/server.h"
 
@@ -51,9 +52,6 @@ void FullSync::send(Replica& replica, std::string_view bytes) {
   replica.client.flush_soon();
 }
 
-// --- Beginning
-// ------------------------------------------------------------------------------------
-
 void FullSync::ask(Replica& replica) {
   replica.state = ReplicaState::kWaitsForStart;
   base::Logger& log = server_.log();
@@ -76,7 +74,8 @@ void FullSync::ask(Replica& replica) {
 
 bool FullSync::wants_pipe(const Replica& replica) const {
   // The dump file is not for what is only a part of the dataset.
-  return (server_.settings().repl_diskless_sync || replica.wants_no_keys) && replica.knows_eof;
+  return replica.rdb_channel ||
+         ((server_.settings().repl_diskless_sync || replica.wants_no_keys) && replica.knows_eof);
 }
 
 bool FullSync::join_file(Replica& replica) {
@@ -114,8 +113,9 @@ void FullSync::begin_for(const Replica& first) {
   std::erase_if(group, [&](const Replica* replica) { return !replica->wants_same(first); });
   const bool use_pipe = std::all_of(
       group.begin(), group.end(), [this](const Replica* replica) { return wants_pipe(*replica); });
+  const char* by_pipe = first.rdb_channel ? "replicas sockets (rdb-channel)" : "replicas sockets";
   server_.log().logf(LogLevel::kNotice, "Starting BGSAVE for SYNC with target: %s",
-                     use_pipe ? "replicas sockets" : "disk");
+                     use_pipe ? by_pipe : "disk");
   // What has happened so far is in the snapshot; what follows comes with a SELECT in front.
   replication_.hand_on();
   const SnapshotPlace place{
@@ -135,6 +135,8 @@ void FullSync::begin_for(const Replica& first) {
 }
 
 void FullSync::begin_following(Replica& replica, uint64_t offset) {
+  if (replica.rdb_channel && !replication_.begin_streaming(replica, offset))
+    return replica.client.close();
   replica.state = ReplicaState::kWaitsForEnd;
   replica.start_offset = offset;
   if (!replica.used_psync) return;
@@ -151,11 +153,10 @@ void FullSync::forget(Replica& replica) {
   if (!through_pipe && !server_.settings().save.empty()) return;
   if (through_pipe)
     server_.log().notice("Diskless rdb transfer, last replica dropped, killing fork child.");
+  if (replica.rdb_channel)
+    server_.log().warning("Background transfer error: nobody is left to receive it");
   snapshots_->abandon();
 }
-
-// --- By file
-// --------------------------------------------------------------------------------------
 
 bool FullSync::begin_file(const std::vector<Replica*>& group, const SnapshotPlace& place) {
   if (!snapshots_->begin_file(place, [this](bool ok) { file_done(ok); })) return false;
@@ -251,9 +252,6 @@ void FullSync::go_on_soon() {
   if (again_ != nullptr) again_->start(0);
 }
 
-// --- By pipe
-// --------------------------------------------------------------------------------------
-
 bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlace& place) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -276,10 +274,12 @@ bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlac
     pipe_watcher_ = std::make_unique<net::DescriptorWatcher>(*server_.loop(), pipe_, [] {});
     pipe_watcher_->start();
   }
+  pause_if_asked(server_, server::ReplicationPause::kAfterFork);
   mark_ = base::random_hex(kMarkSize);
   for (Replica* replica : group) {
     replica->through_pipe = true;
     begin_following(*replica, place.offset);
+    if (replica->client.has(server::kClientClosing)) continue;
     send(*replica, "$EOF:" + mark_ + "\r\n");
   }
   return true;
@@ -339,7 +339,11 @@ void FullSync::finish_pipe() {
     server_.log().notice("Streamed RDB transfer with replica " + replica->name() +
                          " succeeded (socket). Waiting for REPLCONF ACK from replica to enable "
                          "streaming");
-    replication_.put_online(*replica, /*waits_for_ack=*/true);
+    if (replica->rdb_channel) {
+      replication_.delivered(*replica);
+    } else {
+      replication_.put_online(*replica, /*waits_for_ack=*/true);
+    }
   }
 }
 

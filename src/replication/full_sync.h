@@ -7,6 +7,9 @@
 // may come; later ones wait for the next. On disk: the child writes the dump file, whoever comes
 // meanwhile shares it, and each replica reads it at its own pace.
 //
+// To RDB channels the dataset always goes through a pipe, and nothing is held: their replicas get
+// the stream by their other connections.
+//
 // At most kMostPending bytes of the dataset wait in a replica's output.
 #pragma once
 

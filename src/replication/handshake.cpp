@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "base/number.h"
 #include "server/replication_history.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kIdDigits = server::ReplicationHistory::kIdDigits;
 
-void say(std::initializer_list<std::string_view> words, std::string* out) {
+void say(const std::vector<std::string_view>& words, std::string* out) {
   out->append("*" + std::to_string(words.size()) + "\r\n");
   for (const std::string_view word : words)
     out->append("$" + std::to_string(word.size()) + "\r\n").append(word).append("\r\n");
@@ -41,7 +41,11 @@ Handshake::Handshake(Introduction introduction, base::Logger& log)
 
 std::string Handshake::begin() {
   std::string out;
-  say({"PING"}, &out);
+  if (is_rdb_channel()) {
+    authenticate(&out);
+  } else {
+    say({"PING"}, &out);
+  }
   return out;
 }
 
@@ -72,17 +76,18 @@ Handshake::Result Handshake::read_ping(std::string_view line, std::string* out) 
     return Result::kFailed;
   }
   log_.notice("Master replied to PING, replication can continue...");
-  if (introduction_.password.empty()) {
-    announce(out);
-    return Result::kGoesOn;
-  }
+  authenticate(out);
+  return Result::kGoesOn;
+}
+
+void Handshake::authenticate(std::string* out) {
+  if (introduction_.password.empty()) return announce(out);
   waits_for_ = Step::kAuth;
   if (introduction_.user.empty()) {
     say({"AUTH", introduction_.password}, out);
   } else {
     say({"AUTH", introduction_.user, introduction_.password}, out);
   }
-  return Result::kGoesOn;
 }
 
 Handshake::Result Handshake::read_auth(std::string_view line, std::string* out) {
@@ -95,10 +100,31 @@ Handshake::Result Handshake::read_auth(std::string_view line, std::string* out) 
 }
 
 void Handshake::announce(std::string* out) {
+  if (is_rdb_channel()) return announce_rdb_channel(out);
   waits_for_ = Step::kPort;
   say({"REPLCONF", "listening-port", std::to_string(introduction_.port)}, out);
   if (!introduction_.ip.empty()) say({"REPLCONF", "ip-address", introduction_.ip}, out);
-  say({"REPLCONF", "capa", "eof", "capa", "psync2"}, out);
+  std::vector<std::string_view> words = {"REPLCONF", "capa", "eof", "capa", "psync2"};
+  if (introduction_.offers_rdb_channel) words.insert(words.end(), {"capa", "rdb-channel-repl"});
+  say(words, out);
+}
+
+void Handshake::announce_rdb_channel(std::string* out) {
+  waits_for_ = Step::kCapabilities;
+  const std::string port = std::to_string(introduction_.port);
+  std::vector<std::string_view> words = {"REPLCONF",
+                                         "capa",
+                                         "eof",
+                                         "rdb-only",
+                                         "1",
+                                         "rdb-channel",
+                                         "1",
+                                         "main-ch-client-id",
+                                         introduction_.main_client_id,
+                                         "listening-port",
+                                         port};
+  if (!introduction_.ip.empty()) words.insert(words.end(), {"ip-address", introduction_.ip});
+  say(words, out);
 }
 
 Handshake::Result Handshake::read_replconf(std::string_view line, std::string* out) {
@@ -111,6 +137,10 @@ Handshake::Result Handshake::read_replconf(std::string_view line, std::string* o
     what = "ip-address";
     next = Step::kCapabilities;
   }
+  if (line.starts_with('-') && is_rdb_channel()) {
+    log_.warning("The master refuses the RDB channel: " + std::string(line));
+    return Result::kFailed;
+  }
   if (line.starts_with('-')) {
     log_.notice(std::string("(Non critical) Master does not understand REPLCONF ") + what + ": " +
                 std::string(line));
@@ -122,22 +152,30 @@ Handshake::Result Handshake::read_replconf(std::string_view line, std::string* o
 
 void Handshake::ask(std::string* out) {
   if (!introduction_.resume) {
-    log_.notice("Partial resynchronization not possible (no cached master)");
+    if (!is_rdb_channel()) log_.notice("Partial resynchronization not possible (no cached master)");
     return say({"PSYNC", "?", "-1"}, out);
   }
   const Introduction::Place& place = *introduction_.resume;
   const std::string offset = std::to_string(place.offset);
   log_.notice("Trying a partial resynchronization (request " + place.id + ":" + offset + ").");
-  say({"PSYNC", place.id, offset}, out);
+  std::vector<std::string_view> words = {"PSYNC", place.id, offset};
+  if (introduction_.hands_over) words.emplace_back("FAILOVER");
+  say(words, out);
 }
 
 Handshake::Result Handshake::read_psync(std::string_view line, std::string* out) {
   if (line.starts_with("+FULLRESYNC")) return read_full_resync(line);
   if (line.starts_with("+CONTINUE")) return read_continue(line);
+  if (introduction_.offers_rdb_channel && line.starts_with("+RDBCHANNELSYNC"))
+    return read_rdb_channel(line);
+  return refused(line, out);
+}
+
+Handshake::Result Handshake::refused(std::string_view line, std::string* out) {
   if (line.starts_with("-NOMASTERLINK") || line.starts_with("-LOADING")) {
     log_.notice("Master is currently unable to PSYNC but should be in the future: " +
                 std::string(line));
-    return Result::kFailed;
+    return introduction_.hands_over ? Result::kDeclined : Result::kFailed;
   }
   if (line.starts_with("-ERR")) {
     log_.notice("Master does not support PSYNC or is in error state (reply: " + std::string(line) +
@@ -145,6 +183,8 @@ Handshake::Result Handshake::read_psync(std::string_view line, std::string* out)
   } else {
     log_.warning("Unexpected reply to PSYNC from master: " + std::string(line));
   }
+  if (introduction_.hands_over) return Result::kDeclined;
+  if (is_rdb_channel()) return Result::kFailed;
   log_.notice("Retrying with SYNC...");
   out->append("SYNC\r\n");
   return Result::kSync;
@@ -158,8 +198,20 @@ Handshake::Result Handshake::read_full_resync(std::string_view line) {
     return Result::kFailed;
   }
   id_ = id;
-  log_.notice("Full resync from master: " + id_ + ":" + std::to_string(offset_));
+  log_.notice(is_rdb_channel() ? "Starting to receive RDB and replication stream in parallel."
+                               : "Full resync from master: " + id_ + ":" + std::to_string(offset_));
   return Result::kFullResync;
+}
+
+Handshake::Result Handshake::read_rdb_channel(std::string_view line) {
+  take_word(&line);
+  main_client_id_ = take_word(&line);
+  if (main_client_id_.empty()) {
+    log_.warning("Master replied with wrong +RDBCHANNELSYNC syntax.");
+    return Result::kFailed;
+  }
+  log_.notice("PSYNC is not possible, initialize RDB channel.");
+  return Result::kRdbChannel;
 }
 
 Handshake::Result Handshake::read_continue(std::string_view line) {

@@ -3,6 +3,11 @@
 //
 //     PING -> [AUTH] -> REPLCONF listening-port [, ip-address], capa -> PSYNC -> an answer
 //
+// The answer may be that the dataset is to be fetched by a connection of its own, the RDB channel,
+// while the stream comes by this one. There the talk is shorter:
+//
+//     [AUTH] -> REPLCONF rdb-channel, main-ch-client-id, ... -> PSYNC ? -1 -> +FULLRESYNC
+//
 // A master that does not know REPLCONF is no worse a master, one that does not know PSYNC is asked
 // by SYNC. Empty lines tell that the master is alive.
 #pragma once
@@ -28,6 +33,14 @@ struct Introduction {
     int64_t offset;
   };
   std::optional<Place> resume;
+  // Offers to fetch the dataset by an RDB channel.
+  bool offers_rdb_channel = false;
+  // Not empty: this is the RDB channel, and that is how the master calls the replica's other
+  // connection.
+  std::string main_client_id = {};
+  // The other is a replica of this server, and is to become the master in its place. REQUIRES:
+  // resume.
+  bool hands_over = false;
 };
 
 class Handshake {
@@ -37,6 +50,8 @@ class Handshake {
     kContinue,    // the stream goes on where it was; id() names it if the name has changed
     kFullResync,  // the dataset follows, which is id()'s at offset()
     kSync,        // the dataset follows, and the master counts nothing
+    kRdbChannel,  // the stream follows, and the dataset by an RDB channel for main_client_id()
+    kDeclined,    // the other does not take over; the log says why
     kFailed,      // the log says why
   };
 
@@ -49,6 +64,8 @@ class Handshake {
 
   const std::string& id() const { return id_; }
   int64_t offset() const { return offset_; }
+  const std::string& main_client_id() const { return main_client_id_; }
+  bool is_rdb_channel() const { return !introduction_.main_client_id.empty(); }
   // Has PSYNC been said, or what comes in its place.
   bool has_asked() const { return waits_for_ >= Step::kPsync; }
 
@@ -61,6 +78,10 @@ class Handshake {
   Result read_psync(std::string_view line, std::string* out);
   Result read_full_resync(std::string_view line);
   Result read_continue(std::string_view line);
+  Result read_rdb_channel(std::string_view line);
+  Result refused(std::string_view line, std::string* out);
+  void authenticate(std::string* out);
+  void announce_rdb_channel(std::string* out);
   void announce(std::string* out);
   void ask(std::string* out);
 
@@ -69,6 +90,7 @@ class Handshake {
   Step waits_for_ = Step::kPing;
   std::string id_;
   int64_t offset_ = -1;
+  std::string main_client_id_;
 };
 
 }  // namespace latchkey::replication

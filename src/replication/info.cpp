@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "replication/failover.h"
 #include "replication/following.h"
 #include "replication/replication.h"
 #include "server/info.h"
@@ -26,14 +27,16 @@ void describe(const Replication& replication, server::InfoText& text) {
   const Following& following = replication.following();
   text.field("role", following.active() ? "slave" : "master");
   if (following.active()) following.describe(text);
-  text.field("connected_slaves", replication.replicas().size());
+  text.field("connected_slaves", replication.count_connected());
   if (!following.active() && settings.min_replicas_to_write > 0 &&
       settings.min_replicas_max_lag > 0)
     text.field("min_slaves_good_slaves", server.good_replicas());
   size_t number = 0;
-  for (const Replica* replica : replication.replicas())
+  for (const Replica* replica : replication.replicas()) {
+    if (replica->rdb_channel) continue;
     text.field("slave" + std::to_string(number++), describe(*replica, server.now_ms()));
-  text.field("master_failover_state", "no-failover");
+  }
+  text.field("master_failover_state", name_of(replication.failover().state()));
   text.field("master_replid", server.replication_id());
   text.field("master_replid2", server.history().second_id());
   text.field("master_repl_offset", replication.offset());

@@ -23,11 +23,11 @@ std::string_view without_return(std::string_view line) {
 }  // namespace
 
 MasterConnection::MasterConnection(server::Server& server, Owner& owner, const std::string& host,
-                                   int port)
+                                   int port, Introduction introduction)
     : server_(server),
       owner_(owner),
       local_out_(server.buffer_pool()),
-      handshake_(std::make_unique<Handshake>(owner.introduction(), server.log())),
+      handshake_(std::make_unique<Handshake>(std::move(introduction), server.log())),
       last_io_ms_(server.now_ms()) {
   if (server.loop() == nullptr) return;
   dialer_ = std::make_unique<net::Dialer>(
@@ -48,12 +48,17 @@ uint64_t MasterConnection::bytes_received() const {
   return connection_ != nullptr ? connection_->bytes_received() : 0;
 }
 
+size_t MasterConnection::kept_bytes() const {
+  return stage_ == Stage::kStreams && connection_ != nullptr ? connection_->input_size() : 0;
+}
+
 void MasterConnection::connected(net::Connection* connection) {
   connection_ = connection;
   stage_ = Stage::kHandshake;
   last_io_ms_ = server_.now_ms();
   if (connection_ != nullptr) connection_->start(*this, server_.settings().tcp_keepalive);
-  server_.log().notice("Non blocking connect for SYNC fired the event.");
+  if (!handshake_->is_rdb_channel())
+    server_.log().notice("Non blocking connect for SYNC fired the event.");
   send(handshake_->begin());
 }
 
@@ -83,11 +88,8 @@ void MasterConnection::fail(const std::string& reason) {
   if (!reason.empty()) server_.log().warning(reason);
   stage_ = Stage::kOver;
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->close();
-  owner_.failed();
+  owner_.failed(*this);
 }
-
-// --- Reading
-// --------------------------------------------------------------------------------------
 
 size_t MasterConnection::on_input(std::span<char> bytes) {
   server_.refresh_clock();
@@ -104,6 +106,7 @@ size_t MasterConnection::on_input(std::span<char> bytes) {
     read_line(line, &rest);
   }
   if (stage_ == Stage::kReceives) receive(&rest);
+  if (stage_ == Stage::kStreams) owner_.stream_kept();
   return bytes.size() - rest.size();
 }
 
@@ -127,6 +130,11 @@ void MasterConnection::read_handshake(std::string_view line) {
     case Handshake::Result::kSync:
       stage_ = Stage::kAwaitsDataset;
       return;
+    case Handshake::Result::kRdbChannel:
+      stage_ = Stage::kStreams;
+      return owner_.rdb_channel_offered(handshake_->main_client_id());
+    case Handshake::Result::kDeclined:
+      return owner_.declined();
     case Handshake::Result::kFailed:
       return fail({});
   }

@@ -3,9 +3,12 @@
 // owner hands the connection on.
 //
 //     connecting -> handshake -> dataset is announced -> receives it -> over
+//                             -> streams -> over
 //
-// A partial resynchronisation leads from the handshake to the end at once. In tests there is no
-// loop and no connection: they call connected() and on_input(), and read out().
+// A partial resynchronisation leads from the handshake to the end at once. Where the dataset comes
+// by a connection of its own, the RDB channel, this one keeps what comes of the stream meanwhile,
+// and the channel is one of these too. In tests there is no loop and no connection: they call
+// connected() and on_input(), and read out().
 #pragma once
 
 #include <cstddef>
@@ -33,9 +36,14 @@ class MasterConnection final : public net::ConnectionHandler {
   class Owner {
    public:
     virtual ~Owner() = default;
-    virtual Introduction introduction() const = 0;
     // The stream goes on, from the history of that name.
     virtual void continues(const std::string& id) = 0;
+    // The dataset is to be fetched by an RDB channel, in the name of that client of the master's.
+    virtual void rdb_channel_offered(const std::string& main_client_id) = 0;
+    // More of the stream has come and is kept.
+    virtual void stream_kept() = 0;
+    // The other does not take over; the log says why.
+    virtual void declined() = 0;
     // A dataset follows, of which `*begun` has come already. Null: the owner has read it from the
     // connection itself, has taken off the front of `*begun` what belongs to it, and has called
     // hand_on(); or it cannot.
@@ -43,11 +51,19 @@ class MasterConnection final : public net::ConnectionHandler {
                                                                std::string_view* begun) = 0;
     virtual void dataset_received(DatasetReceiver& receiver) = 0;
     // The log says why.
-    virtual void failed() = 0;
+    virtual void failed(MasterConnection& which) = 0;
   };
-  enum class Stage : uint8_t { kConnecting, kHandshake, kAwaitsDataset, kReceives, kOver };
+  enum class Stage : uint8_t {
+    kConnecting,
+    kHandshake,
+    kAwaitsDataset,
+    kReceives,
+    kStreams,
+    kOver
+  };
 
-  MasterConnection(server::Server& server, Owner& owner, const std::string& host, int port);
+  MasterConnection(server::Server& server, Owner& owner, const std::string& host, int port,
+                   Introduction introduction);
   // Closes the connection if it was not handed on.
   ~MasterConnection() override;
   MasterConnection(const MasterConnection&) = delete;
@@ -63,6 +79,8 @@ class MasterConnection final : public net::ConnectionHandler {
   const DatasetReceiver* receiver() const { return receiver_.get(); }
   int64_t last_io_ms() const { return last_io_ms_; }  // Unix time
   uint64_t bytes_received() const;
+  // Bytes of the stream that are kept.
+  size_t kept_bytes() const;
 
   net::Connection* connection() const { return connection_; }
   resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : local_out_; }

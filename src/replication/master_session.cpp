@@ -6,9 +6,9 @@
 #include "base/escape.h"
 #include "persist/persistence.h"
 #include "replication/replication.h"
+#include "replication/unexpected_errors.h"
 #include "resp/request_parser.h"
 #include "server/client.h"
-#include "server/command_table.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -62,17 +62,8 @@ void MasterSession::applied(std::string_view bytes) {
 
 void MasterSession::failed(std::string_view text) {
   server::Server& server = client_.server;
-  ++server.stats().unexpected_error_replies;
-  // Other codes are shown as they stand in the reply.
-  constexpr std::string_view kPlain = "ERR ";
-  const std::string shown =
-      text.starts_with(kPlain) ? std::string(text.substr(kPlain.size())) : "-" + std::string(text);
   const std::string behind =
-      " after processing the command '" +
-      (client_.last_command != nullptr ? client_.last_command->full_name : "<unknown>") + "'";
-  server.log().warning("== CRITICAL == This replica is sending an error to its master: '" + shown +
-                       "'" + behind);
-  replication_.log_latest();
+      note_unexpected_error(replication_, client_, text, "replica", "master");
   // What clients write to a replica may well be in the master's way.
   const server::ConfigValues& settings = server.settings();
   if (settings.replica_read_only &&

@@ -191,9 +191,6 @@ void Migration::close_idle(int64_t now_ms) {
   std::erase_if(peers_, [&](const auto& each) { return now_ms - each.second.used_ms > kKeptMs; });
 }
 
-// --- The command
-// ----------------------------------------------------------------------------------
-
 namespace {
 
 void migrate(CommandContext& ctx) {

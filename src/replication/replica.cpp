@@ -6,8 +6,11 @@
 
 namespace latchkey::replication {
 
-Replica::Replica(server::Client& owner, std::function<void(Replica&)> on_closing)
-    : client(owner), on_closing_(std::move(on_closing)), held_(owner.server.buffer_pool()) {}
+Replica::Replica(server::Client& owner, OnClosing on_closing, OnError on_error)
+    : client(owner),
+      on_closing_(std::move(on_closing)),
+      on_error_(std::move(on_error)),
+      held_(owner.server.buffer_pool()) {}
 
 void Replica::add_to_stream(std::string_view bytes, base::Blob* blob) {
   // Behind what is held, also when that is about to be sent.
@@ -39,11 +42,15 @@ std::string Replica::name() const {
 
 std::string_view Replica::state_name() const {
   switch (state) {
+    case ReplicaState::kWaitsForChannel:
     case ReplicaState::kWaitsForStart:
     case ReplicaState::kWaitsForEnd:
       return "wait_bgsave";
     case ReplicaState::kReceives:
+    case ReplicaState::kDelivered:
       return "send_bulk";
+    case ReplicaState::kStreams:
+      return "send_bulk_and_stream";
     case ReplicaState::kOnline:
       return "online";
     case ReplicaState::kAnnounced:
@@ -58,6 +65,17 @@ int64_t Replica::stuck_seconds(int64_t now_ms) {
     sent_last_ms_ = now_ms;
   sent_last_ = sent;
   return (now_ms - sent_last_ms_) / 1000;
+}
+
+void Replica::drop_output() {
+  held_.clear();
+  client.out().clear();
+}
+
+size_t Replica::pending_memory() const {
+  const net::Connection* connection = client.connection();
+  return held_.memory_usage() +
+         (connection != nullptr ? connection->output_memory() : client.out().memory_usage());
 }
 
 uint64_t Replica::bytes_sent() const {

@@ -4,10 +4,13 @@
 #include <utility>
 
 #include "base/text.h"
+#include "replication/failover.h"
 #include "replication/following.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
 #include "replication/migration.h"
+#include "replication/pause_point.h"
+#include "replication/unexpected_errors.h"
 #include "replication/waits.h"
 #include "server/client.h"
 #include "server/client_info.h"
@@ -26,7 +29,8 @@ using server::Client;
 namespace {
 
 constexpr int64_t kSecondMs = 1000;
-// A piece of the stream of this size or more is shared by its readers; a shorter one is copied.
+// A piece of the stream of this size or more is shared by its readers, if there are several; a
+// shorter one is copied.
 constexpr size_t kLeastShared = 4096;
 // A buffer that a large turn has left behind is not kept.
 constexpr size_t kMostKept = 64 * 1024;
@@ -38,12 +42,14 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
       full_sync_(std::make_unique<FullSync>(server, *this, std::move(snapshots))),
       waits_(std::make_unique<ReplicaWaits>(*this)),
       migration_(std::make_unique<Migration>()),
+      failover_(std::make_unique<Failover>(*this)),
       following_(std::make_unique<Following>(server, *this)) {
   relays_ = following_->active();
   server_.on_turn_end([this] { end_turn(); });
   server_.on_tick([this] { tick(); });
   server_.shutdown().on_lag_question([this] { return any_lags(); });
   server_.shutdown().before_preparations([this] { log_lags(); });
+  server_.add_debug_subcommands(pause_debug_subcommands());
   server_.on_replication_figures([this] { return figures(); });
   server_.on_stream_place([this] { return place(); });
   server_.info().extend("Replication", [this](server::InfoText& text) { describe(*this, text); });
@@ -68,13 +74,11 @@ Replication::~Replication() {
   if (backlog_ != nullptr && !relays_) server_.propagation().remove_reader(*this);
 }
 
-// --- Replicas
-// -------------------------------------------------------------------------------------
-
 Replica& Replication::replica_of(Client& client) {
   if (client.replica == nullptr) {
-    client.replica =
-        std::make_unique<Replica>(client, [this](Replica& replica) { leave(replica); });
+    client.replica = std::make_unique<Replica>(
+        client, [this](Replica& replica) { leave(replica); },
+        [this](Replica& replica, std::string_view text) { note_error(replica, text); });
   }
   return static_cast<Replica&>(*client.replica);
 }
@@ -91,11 +95,41 @@ void Replication::join(Replica& replica) {
 
 void Replication::leave(Replica& replica) {
   if (std::erase(replicas_, &replica) == 0) return;
-  server_.log().notice("Connection with replica " + replica.name() + " lost.");
+  server_.log().notice("Connection with replica " +
+                       std::string(replica.rdb_channel ? "(rdbchannel) " : "") + replica.name() +
+                       " lost.");
   bytes_sent_to_former_ += replica.bytes_sent();
+  // It counts as memory from here on, though the client goes at the end of the turn only.
+  if (server_.dispatcher().serving() != &replica.client) replica.drop_output();
   full_sync_->forget(replica);
   alone_since_ms_ = server_.now_ms();
   count_good_replicas();
+}
+
+void Replication::note_error(Replica& replica, std::string_view text) {
+  note_unexpected_error(*this, replica.client, text, "master", "replica");
+}
+
+Replica* Replication::main_of(const Replica& channel) const {
+  const auto is_main = [&](const Replica* replica) {
+    return channel.rdb_channel && replica->client.id == channel.main_client_id;
+  };
+  const auto found = std::find_if(replicas_.begin(), replicas_.end(), is_main);
+  return found == replicas_.end() ? nullptr : *found;
+}
+
+Replica* Replication::channel_of(const Replica& main) const {
+  const auto is_channel = [&](const Replica* replica) {
+    return replica->rdb_channel && replica->main_client_id == main.client.id;
+  };
+  const auto found = std::find_if(replicas_.begin(), replicas_.end(), is_channel);
+  return found == replicas_.end() ? nullptr : *found;
+}
+
+size_t Replication::count_connected() const {
+  return static_cast<size_t>(
+      std::count_if(replicas_.begin(), replicas_.end(),
+                    [](const Replica* replica) { return !replica->rdb_channel; }));
 }
 
 bool Replication::continue_from(Replica& replica, std::string_view id, int64_t offset) {
@@ -104,7 +138,8 @@ bool Replication::continue_from(Replica& replica, std::string_view id, int64_t o
   const server::ReplicationHistory& history = server_.history();
   if (!history.covers(id, offset)) {
     if (id == "?") {
-      log.notice("Full resync requested by replica " + replica.name());
+      log.notice("Full resync requested by replica " + replica.name() +
+                 (replica.rdb_channel ? " (rdb-channel)" : ""));
     } else if (history.has_second() && base::equal_ignoring_case(id, history.second_id())) {
       log.notice("Partial resynchronization not accepted: Requested offset for second ID was " +
                  std::to_string(offset) + ", but I can reply up to " +
@@ -153,6 +188,38 @@ void Replication::synchronize(Replica& replica) {
   full_sync_->ask(replica);
 }
 
+bool Replication::may_use_rdb_channel(const Replica& replica) const {
+  const server::ConfigValues& settings = server_.settings();
+  return replica.knows_rdb_channel && !replica.rdb_channel && settings.repl_rdb_channel &&
+         settings.repl_diskless_sync;
+}
+
+void Replication::await_rdb_channel(Replica& replica) {
+  server_.log().notice("Replica " + replica.name() +
+                       " is capable of rdb channel synchronization, and partial sync isn't "
+                       "possible. Full sync will continue with dedicated rdb channel.");
+  join(replica);
+  replica.state = ReplicaState::kWaitsForChannel;
+  replica.client.out().append("+RDBCHANNELSYNC " + std::to_string(replica.client.id) + "\r\n");
+}
+
+bool Replication::begin_streaming(const Replica& channel, uint64_t offset) {
+  Replica* main = main_of(channel);
+  if (main == nullptr || main->state != ReplicaState::kWaitsForChannel) return false;
+  server_.log().notice("Starting to deliver RDB and replication stream to replica: " +
+                       main->name());
+  main->state = ReplicaState::kStreams;
+  main->start_offset = offset;
+  return true;
+}
+
+void Replication::delivered(Replica& channel) {
+  // The replica closes it, so that nothing of what is under way is lost.
+  channel.state = ReplicaState::kDelivered;
+  if (main_of(channel) == nullptr) channel.client.close_after_reply();
+  channel.client.flush_soon();
+}
+
 void Replication::put_online(Replica& replica, bool waits_for_ack) {
   hand_on();
   replica.state = ReplicaState::kOnline;
@@ -177,6 +244,7 @@ void Replication::acknowledge(Replica& replica, uint64_t offset, uint64_t fsynce
   replica.acked_ms = server_.now_ms();
   acks_came_ = true;
   if ((server_.state() & server::kStateFewReplicas) != 0) count_good_replicas();
+  if (replica.state == ReplicaState::kStreams) replica.has_loaded = loaded_came_ = true;
   if (replica.state != ReplicaState::kOnline || !replica.waits_for_ack) return;
   // What is held is no reply: it is sent when the request is done with.
   replica.waits_for_ack = false;
@@ -196,9 +264,6 @@ size_t Replication::count_fsynced(uint64_t offset) const {
         return replica->state == ReplicaState::kOnline && replica->fsynced_offset >= offset;
       }));
 }
-
-// --- The stream
-// -----------------------------------------------------------------------------------
 
 int Replication::selected_database() const {
   return relays_ ? following_->stream_database() : encoder_.database();
@@ -244,9 +309,6 @@ void Replication::free_backlog() {
                      "Replication backlog freed after %lld seconds without connected replicas.",
                      static_cast<long long>(server_.settings().repl_backlog_ttl));
 }
-
-// --- Following a master
-// ---------------------------------------------------------------------------
 
 void Replication::stop_own_stream() {
   if (backlog_ == nullptr) make_backlog();
@@ -336,7 +398,10 @@ void Replication::hand_on() {
   if (turn_.empty()) return;
   backlog_->append(turn_);
   base::BlobRef blob;
-  if (turn_.size() >= kLeastShared && !replicas_.empty()) {
+  const auto readers =
+      std::count_if(replicas_.begin(), replicas_.end(),
+                    [](const Replica* replica) { return replica->follows_stream(); });
+  if (turn_.size() >= kLeastShared && readers > 1) {
     base::Blob* made = base::Blob::create(turn_);
     blob = base::BlobRef(made);
     made->release();
@@ -354,6 +419,15 @@ void Replication::hand_on() {
   }
   if (turn_.capacity() > kMostKept) std::string().swap(turn_);
   turn_.clear();
+}
+
+void Replication::put_loaded_online() {
+  const std::vector<Replica*> replicas = replicas_;
+  for (Replica* replica : replicas) {
+    if (replica->state != ReplicaState::kStreams || !replica->has_loaded) continue;
+    put_online(*replica, /*waits_for_ack=*/false);
+    if (Replica* channel = channel_of(*replica); channel != nullptr) channel->client.close();
+  }
 }
 
 bool Replication::in_nested_turn() const {
@@ -374,16 +448,15 @@ void Replication::end_turn() {
       replica->client.flush_soon();
     }
   }
+  if (std::exchange(loaded_came_, false)) put_loaded_online();
   full_sync_->move_on();
+  failover_->look();
   if (std::exchange(acks_came_, false)) {
     waits_->serve();
     if (acknowledged_) acknowledged_();
     server_.shutdown().look();
   }
 }
-
-// --- From time to time
-// ----------------------------------------------------------------------------
 
 void Replication::tick() {
   if (in_nested_turn()) return following_->keep_alive();
@@ -418,10 +491,19 @@ void Replication::ping_replicas() {
   }
   const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
   // Who waits for replicas to catch up gives them nothing more to catch up with.
-  const bool ending = server_.shutdown().deadline_ms() != 0;
+  const bool ending = server_.shutdown().deadline_ms() != 0 || failover_->active();
   if (replicas.empty() || ending || relays_ || server_.now_ms() - pinged_ms_ < period_ms) return;
   pinged_ms_ = server_.now_ms();
   server_.propagation().add(server::kAnyDatabase, {"ping"}, {}, server::kEffectForReplicas);
+}
+
+int64_t Replication::silent_seconds(Replica& replica) const {
+  const int64_t now_ms = server_.now_ms();
+  if (replica.state == ReplicaState::kOnline)
+    return replica.used_psync ? replica.lag_seconds(now_ms) : 0;
+  if (replica.state == ReplicaState::kWaitsForChannel && channel_of(replica) == nullptr)
+    return (now_ms - replica.asked_ms) / kSecondMs;
+  return replica.stuck_seconds(now_ms);
 }
 
 void Replication::drop_silent_replicas() {
@@ -429,10 +511,7 @@ void Replication::drop_silent_replicas() {
   const std::vector<Replica*> replicas = replicas_;
   for (Replica* replica : replicas) {
     const bool online = replica->state == ReplicaState::kOnline;
-    if (online && !replica->used_psync) continue;
-    const int64_t silent_s =
-        online ? replica->lag_seconds(server_.now_ms()) : replica->stuck_seconds(server_.now_ms());
-    if (silent_s <= most_silent_s) continue;
+    if (silent_seconds(*replica) <= most_silent_s) continue;
     server_.log().warning("Disconnecting timedout replica (" +
                           std::string(online ? "streaming" : "full") +
                           " sync): " + replica->name());
@@ -460,6 +539,7 @@ bool Replication::any_lags() const {
 void Replication::log_lags() const {
   size_t in_sync = 0;
   for (const Replica* replica : replicas_) {
+    if (replica->rdb_channel) continue;
     if (replica->acked_offset == offset()) {
       ++in_sync;
       continue;
@@ -473,7 +553,7 @@ void Replication::log_lags() const {
   }
   if (!replicas_.empty())
     server_.log().logf(LogLevel::kNotice, "%zu of %zu replicas are in sync when shutting down.",
-                       in_sync, replicas_.size());
+                       in_sync, count_connected());
 }
 
 server::ReplicationFigures Replication::figures() const {
@@ -487,12 +567,14 @@ server::ReplicationFigures Replication::figures() const {
       .locally_expiring_keys = following_->locally_expiring_keys(),
       .migration_sockets = migration_->kept_connections(),
       .backlog_memory = backlog_ != nullptr ? backlog_->memory_usage() : 0,
+      .full_sync_buffer = following_->full_sync_buffer(),
   };
   figures.buffers_memory = figures.backlog_memory;
   for (const Replica* replica : replicas_) {
     figures.bytes_sent += replica->bytes_sent();
     figures.buffers_memory += replica->held_bytes() + replica->client.pending_output();
     figures.clients_memory += server::memory_usage(replica->client);
+    figures.pending_memory += replica->pending_memory();
   }
   return figures;
 }

@@ -7,12 +7,15 @@
 //
 // The stream is written while there is a backlog, which comes with the first replica and goes
 // repl-backlog-ttl after the last one has left. Until the end of the turn what happens is
-// collected; then it goes to the backlog and to every replica in one piece, as a shared blob when
-// it is long. A replica that comes anew gets the dataset first (FullSync), one that comes back the
-// bytes it has missed, if the backlog still holds them.
+// collected; then it goes to the backlog and to every replica in one piece, which several replicas
+// share when it is long. A replica that comes anew gets the dataset first (FullSync), one that
+// comes back the bytes it has missed, if the backlog still holds them.
 //
 // Costs nothing without a backlog; else a copy of each effect into the backlog and, where it is
 // short, one for each replica.
+//
+// A replica that has the dataset come by an RDB channel (Replica) gets the stream meanwhile, so
+// that nothing is held for it here.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +39,7 @@
 
 namespace latchkey::replication {
 
+class Failover;
 class FullSync;
 class Following;
 class Migration;
@@ -50,9 +54,7 @@ class Replication final : public server::EffectReader {
 
   server::Server& server() const { return server_; }
 
-  // --- Replicas
-  // -----------------------------------------------------------------------------------
-
+  // --- Replicas ---------------------------------------------------------------------------------
   // What is known of a client as a replica; made when it is asked for first.
   Replica& replica_of(server::Client& client);
   // Those that have asked for synchronization, in the order in which they came.
@@ -63,6 +65,14 @@ class Replication final : public server::EffectReader {
   // dataset is needed; nothing has happened then.
   bool continue_from(Replica& replica, std::string_view id, int64_t offset);
   void synchronize(Replica& replica);
+  // Whether that is to be done by an RDB channel, and the beginning of it.
+  bool may_use_rdb_channel(const Replica& replica) const;
+  void await_rdb_channel(Replica& replica);
+  // The two connections of one replica, by each other; null when there is none.
+  Replica* main_of(const Replica& channel) const;
+  Replica* channel_of(const Replica& main) const;
+  // Without counting a replica that has two connections twice.
+  size_t count_connected() const;
   // REPLCONF ACK.
   void acknowledge(Replica& replica, uint64_t offset, uint64_t fsynced_offset);
   // Online replicas that have acknowledged this much.
@@ -72,9 +82,7 @@ class Replication final : public server::EffectReader {
   // Asks all replicas how far they are, at the end of the turn.
   void ask_for_acknowledgements() { ask_ = true; }
 
-  // --- The stream
-  // ---------------------------------------------------------------------------------
-
+  // --- The stream -------------------------------------------------------------------------------
   // The number of its last byte.
   uint64_t offset() const { return static_cast<uint64_t>(server_.replication_offset()); }
   const Backlog* backlog() const { return backlog_.get(); }
@@ -101,9 +109,10 @@ class Replication final : public server::EffectReader {
 
   Migration& migration() { return *migration_; }
 
-  // --- For Following
-  // ------------------------------------------------------------------------------
+  Failover& failover() { return *failover_; }
+  const Failover& failover() const { return *failover_; }
 
+  // --- For Following ----------------------------------------------------------------------------
   // From here on the stream is a master's, which comes by relay() when there is a link. Where this
   // one has come to is where the other may go on.
   void stop_own_stream();
@@ -128,15 +137,16 @@ class Replication final : public server::EffectReader {
   void resume_from(const server::StreamPlace& place,
                    const std::vector<std::pair<int, std::string>>& dropped = {});
 
-  // --- For FullSync
-  // -------------------------------------------------------------------------------
-
+  // --- For FullSync -----------------------------------------------------------------------------
   // It has the dataset, up to a mark at its end if `waits_for_ack`.
   void put_online(Replica& replica, bool waits_for_ack);
+  // A snapshot at `offset` begins for the RDB channel: the stream goes to its other connection.
+  // False when that has gone.
+  bool begin_streaming(const Replica& channel, uint64_t offset);
+  // The dataset has been sent by the RDB channel.
+  void delivered(Replica& channel);
 
-  // --- Figures
-  // ------------------------------------------------------------------------------------
-
+  // --- Figures ----------------------------------------------------------------------------------
   server::ReplicationFigures figures() const;
   void count_full_sync() { ++full_syncs_; }
   void count_refused_partial_sync() { ++refused_partial_syncs_; }
@@ -147,6 +157,8 @@ class Replication final : public server::EffectReader {
  private:
   void join(Replica& replica);
   void leave(Replica& replica);
+  void note_error(Replica& replica, std::string_view text);
+  int64_t silent_seconds(Replica& replica) const;
   // In which the next byte comes behind offset(), and from then on all are counted.
   void make_backlog();
   void drop_backlog();
@@ -154,6 +166,8 @@ class Replication final : public server::EffectReader {
   void free_backlog();
   std::optional<server::StreamPlace> place() const;
   void end_turn();
+  // Replicas that have loaded what came by their RDB channels.
+  void put_loaded_online();
   void tick();
   // While a script that takes long runs.
   bool in_nested_turn() const;
@@ -176,10 +190,12 @@ class Replication final : public server::EffectReader {
   std::unique_ptr<FullSync> full_sync_;
   std::unique_ptr<ReplicaWaits> waits_;
   std::unique_ptr<Migration> migration_;
+  std::unique_ptr<Failover> failover_;
   std::unique_ptr<Following> following_;
   bool relays_ = false;
   bool ask_ = false;
   bool acks_came_ = false;
+  bool loaded_came_ = false;
   bool held_is_due_ = false;  // for a replica that has acknowledged the end of its dataset
   int64_t second_began_ms_ = 0;
   int64_t pinged_ms_ = 0;

@@ -1,10 +1,13 @@
 // What a server is in replication, and whether its replicas have what was written: ROLE, REPLICAOF,
 // FAILOVER, WAIT.
 #include <algorithm>
+#include <climits>
 #include <string>
+#include <vector>
 
 #include "base/number.h"
 #include "base/text.h"
+#include "replication/failover.h"
 #include "replication/following.h"
 #include "replication/replication.h"
 #include "replication/rows.h"
@@ -61,6 +64,8 @@ void lead(CommandContext& ctx, Following& following) {
 }
 
 void replicaof(CommandContext& ctx) {
+  if (ctx.server.replication().failover().active())
+    return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
   Following& following = ctx.server.replication().following();
   if (is_word(ctx.args[1], "NO") && is_word(ctx.args[2], "ONE")) return lead(ctx, following);
   if (ctx.client.has(kClientReplica)) {
@@ -83,21 +88,31 @@ void replicaof(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-bool read_failover_options(CommandContext& ctx, bool* abort) {
+struct FailoverRequest {
+  bool abort = false;
+  Failover::Order order;
+};
+
+// Each option once, and ABORT alone.
+bool read_failover_request(CommandContext& ctx, FailoverRequest* request) {
+  Failover::Order& order = request->order;
   std::string_view value;
   for (ArgReader options(ctx.args, 1); options.more();) {
     int64_t number = 0;
-    if (options.word("ABORT")) {
-      *abort = true;
-    } else if (options.word("TIMEOUT", &value)) {
-      if (!ctx.read_int64(value, &number)) return false;
-      if (number > 0) continue;
+    if (ctx.args.size() == 2 && options.word("ABORT")) {
+      request->abort = true;
+    } else if (order.timeout_ms == 0 && options.word("TIMEOUT", &value)) {
+      if (!ctx.read_int64(value, &order.timeout_ms)) return false;
+      if (order.timeout_ms > 0) continue;
       ctx.reply.error("ERR FAILOVER timeout must be greater than 0");
       return false;
-    } else if (options.left() >= 3 && options.word("TO")) {
-      options.next();
-      if (!ctx.read_int64(options.next(), &number)) return false;
-    } else if (!options.word("FORCE")) {
+    } else if (!order.target && options.left() >= 3 && options.word("TO")) {
+      order.target = Failover::Target{.host = std::string(options.next())};
+      if (!ctx.read_int64_in(options.next(), INT_MIN, INT_MAX, &number)) return false;
+      order.target->port = static_cast<int>(number);
+    } else if (!order.force && options.word("FORCE")) {
+      order.force = true;
+    } else {
       ctx.syntax_error();
       return false;
     }
@@ -105,15 +120,46 @@ bool read_failover_options(CommandContext& ctx, bool* abort) {
   return true;
 }
 
+bool may_fail_over_to(CommandContext& ctx, const Failover::Target& target) {
+  const std::vector<Replica*>& replicas = ctx.server.replication().replicas();
+  const auto found = std::find_if(replicas.begin(), replicas.end(), [&](const Replica* replica) {
+    return !replica->rdb_channel && replica->is_at(target.host, target.port);
+  });
+  if (found == replicas.end()) {
+    ctx.reply.error("ERR FAILOVER target HOST and PORT is not a replica.");
+    return false;
+  }
+  if ((*found)->state != ReplicaState::kOnline) {
+    ctx.reply.error("ERR FAILOVER target replica is not online.");
+    return false;
+  }
+  return true;
+}
+
+void abort_failover(CommandContext& ctx, Failover& failover) {
+  if (!failover.active()) return ctx.reply.error("ERR No failover in progress.");
+  failover.abort("Failover manually aborted");
+  ctx.reply.ok();
+}
+
 void failover(CommandContext& ctx) {
-  bool abort = false;
-  if (!read_failover_options(ctx, &abort)) return;
+  FailoverRequest request;
+  if (!read_failover_request(ctx, &request)) return;
+  Replication& replication = ctx.server.replication();
+  if (request.abort) return abort_failover(ctx, replication.failover());
+  if (replication.failover().active()) return ctx.reply.error("ERR FAILOVER already in progress.");
   if (ctx.server.is_replica())
     return ctx.reply.error("ERR FAILOVER is not valid when server is a replica.");
-  if (abort) return ctx.reply.error("ERR No failover in progress.");
-  if (ctx.server.replication().replicas().empty())
+  if (replication.replicas().empty())
     return ctx.reply.error("ERR FAILOVER requires connected replicas.");
-  ctx.reply.error("ERR This server cannot hand over to a replica by itself yet");
+  const Failover::Order& order = request.order;
+  if (order.force && (!order.target || order.timeout_ms == 0)) {
+    return ctx.reply.error(
+        "ERR FAILOVER with force option requires both a timeout and target HOST and IP.");
+  }
+  if (order.target && !may_fail_over_to(ctx, *order.target)) return;
+  replication.failover().begin(order);
+  ctx.reply.ok();
 }
 
 void wait(CommandContext& ctx) {

@@ -1,12 +1,16 @@
 // What replicas say to their master: SYNC, PSYNC, REPLCONF.
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "replication/following.h"
 #include "replication/master_session.h"
 #include "replication/replication.h"
 #include "replication/rows.h"
 #include "server/client.h"
+#include "server/client_info.h"
 #include "server/command_context.h"
 #include "server/server.h"
 
@@ -47,15 +51,31 @@ void sync(CommandContext& ctx) {
   replication.synchronize(replica);
 }
 
+// The master asks this replica to lead in its place. False when it does not.
+bool take_over(CommandContext& ctx, std::string_view id) {
+  ctx.server.log().notice("Failover request received for replid " + std::string(id) + ".");
+  Following& following = ctx.server.replication().following();
+  if (!following.active()) {
+    ctx.reply.error("ERR PSYNC FAILOVER can't be sent to a master.");
+    return false;
+  }
+  if (!base::equal_ignoring_case(id, ctx.server.replication_id())) {
+    ctx.reply.error("ERR PSYNC FAILOVER replid must match my replid.");
+    return false;
+  }
+  following.lead();
+  ctx.server.log().notice("MASTER MODE enabled (failover request from '" + describe(ctx.client) +
+                          "')");
+  return true;
+}
+
 void psync(CommandContext& ctx) {
   const std::string_view id = ctx.args[1];
   Replication& replication = ctx.server.replication();
   Replica& replica = replication.replica_of(ctx.client);
+  if (ctx.client.has(kClientReplica)) return;
+  if (ctx.args.size() > 3 && is_word(ctx.args[3], "FAILOVER") && !take_over(ctx, id)) return;
   if (!may_synchronize(ctx, replica)) return;
-  if (ctx.args.size() > 3) {
-    if (!is_word(ctx.args[3], "FAILOVER")) return ctx.syntax_error();
-    return ctx.reply.error("ERR This server cannot take over from its master by itself yet");
-  }
   ctx.server.log().notice("Replica " + replica.name() + " asks for synchronization");
   int64_t offset = 0;
   if (!base::parse_int64(ctx.args[2], &offset)) {
@@ -66,11 +86,9 @@ void psync(CommandContext& ctx) {
   replica.used_psync = true;
   if (replication.continue_from(replica, id, offset)) return;
   if (id != "?") replication.count_refused_partial_sync();
+  if (replication.may_use_rdb_channel(replica)) return replication.await_rdb_channel(replica);
   replication.synchronize(replica);
 }
-
-// --- REPLCONF
-// -------------------------------------------------------------------------------------
 
 bool announce_ip(CommandContext& ctx, Replica& replica, std::string_view ip) {
   if (ip.size() > kMostIpBytes) {
@@ -97,6 +115,22 @@ bool announce_filter(CommandContext& ctx, Replica& replica, std::string_view fil
   }
   replica.wants_no_keys = true;
   replica.wants_no_functions = !with_functions;
+  return true;
+}
+
+bool join_main_client(CommandContext& ctx, Replica& replica, std::string_view text) {
+  int64_t id = 0;
+  if (!ctx.read_int64(text, &id)) return false;
+  const std::vector<Replica*>& replicas = ctx.server.replication().replicas();
+  const bool is_known = std::any_of(replicas.begin(), replicas.end(), [&](const Replica* main) {
+    return main->client.id == static_cast<uint64_t>(id) &&
+           main->state == ReplicaState::kWaitsForChannel;
+  });
+  if (!is_known) {
+    ctx.reply.error("ERR Unrecognized RDB client id: " + std::to_string(id));
+    return false;
+  }
+  replica.main_client_id = static_cast<uint64_t>(id);
   return true;
 }
 
@@ -129,14 +163,17 @@ void replconf(CommandContext& ctx) {
       // Others are of servers to come.
       if (is_word(value, "EOF")) replica.knows_eof = true;
       if (is_word(value, "PSYNC2")) replica.knows_psync2 = true;
+      if (is_word(value, "RDB-CHANNEL-REPL")) replica.knows_rdb_channel = true;
     } else if (is_word(name, "RDB-ONLY")) {
       if (!ctx.read_int64_in(value, 0, 1, &number)) return;
       replica.rdb_only = number == 1;
     } else if (is_word(name, "RDB-FILTER-ONLY")) {
       if (!announce_filter(ctx, replica, value)) return;
     } else if (is_word(name, "RDB-CHANNEL")) {
-      // A replica that asks finds out by PSYNC that the dataset comes the usual way.
       if (!ctx.read_int64_in(value, 0, 1, &number)) return;
+      replica.rdb_channel = number == 1;
+    } else if (is_word(name, "MAIN-CH-CLIENT-ID")) {
+      if (!join_main_client(ctx, replica, value)) return;
     } else if (is_word(name, "ACK")) {
       return acknowledge(ctx, replica);
     } else if (is_word(name, "GETACK")) {

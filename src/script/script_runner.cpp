@@ -123,8 +123,7 @@ bool ScriptRunner::run_debugged(int function, int arguments) {
 void ScriptRunner::run(CommandContext& ctx, Interpreter& world, const Program& program,
                        bool read_only, size_t key_count) {
   run_ = {};
-  run_.out_of_memory = (server_.state() & kStateMemoryLimit) != 0 &&
-                       server_.used_memory() > static_cast<size_t>(server_.settings().maxmemory);
+  run_.out_of_memory = (server_.state() & kStateMemoryLimit) != 0 && server_.is_over_memory_limit();
   if (!may_run(ctx, program, read_only)) return;
   // What its commands do is written.
   ctx.propagate_nothing();

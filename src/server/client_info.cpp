@@ -8,6 +8,7 @@
 #include "server/client.h"
 #include "server/command_table.h"
 #include "server/pubsub.h"
+#include "server/replica_link.h"
 #include "server/server.h"
 #include "server/tracking.h"
 #include "server/transaction.h"
@@ -52,6 +53,7 @@ std::string flag_letters(const Client& client) {
   if (client.has(kClientUnixSocket)) letters += 'U';
   if (client.has(kClientNoEvict)) letters += 'e';
   if (client.has(kClientNoTouch)) letters += 'T';
+  if (client.has(kClientReplica) && client.replica->is_rdb_channel()) letters += 'C';
   return letters.empty() ? "N" : letters;
 }
 

@@ -3,8 +3,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace latchkey::server {
+
+// Where a synchronization stops the whole process (SIGSTOP), until somebody lets it go on.
+enum class ReplicationPause : uint8_t {
+  kNone,
+  kAfterFork,         // a master, when the child that writes the dataset has begun
+  kBeforeRdbChannel,  // a replica, before it connects for the dataset
+  kOnStreaming,       // a replica, while it applies what has come beside the dataset
+};
 
 struct DebugSettings {
   // QUICKLIST-PACKED-THRESHOLD: list elements of this many bytes and more get a node of their own.
@@ -16,6 +25,8 @@ struct DebugSettings {
   bool skip_checksums = false;
   // PFDEBUG SIMD: dense HyperLogLogs are merged eight registers at a time.
   bool merge_eight_registers = true;
+  // REPL-PAUSE.
+  ReplicationPause replication_pause = ReplicationPause::kNone;
 };
 
 }  // namespace latchkey::server

@@ -12,6 +12,7 @@
 #include "server/monitors.h"
 #include "server/pause.h"
 #include "server/redaction.h"
+#include "server/replica_link.h"
 #include "server/server.h"
 #include "server/tracking.h"
 #include "server/transaction.h"
@@ -124,16 +125,14 @@ Dispatcher::Outcome Dispatcher::execute_said_of_caching(Client& client, Argument
 Dispatcher::Outcome Dispatcher::execute_for_replica(Client& client, Arguments args,
                                                     Command* command) {
   const size_t before = client.out().size();
-  const uint64_t errors = client.reply.error_count();
+  client.last_command = nullptr;
   const Outcome outcome = execute_anyhow(client, args, command);
   if (client.out().size() <= before || client.has(kClientClosing)) return outcome;
   // A reply would stand in the middle of the stream.
-  server_.log().warning("Replica generated a reply to command '" + excerpt(args[0]) +
+  const std::string name =
+      client.last_command != nullptr ? client.last_command->full_name : excerpt(args[0]);
+  server_.log().warning("Replica generated a reply to command '" + name +
                         "', disconnecting it: " + describe(client));
-  if (client.reply.error_count() != errors) {
-    server_.log().warning("== CRITICAL == This master has sent an error to its replica after '" +
-                          excerpt(args[0]) + "'");
-  }
   client.close();
   return outcome;
 }
@@ -406,10 +405,9 @@ bool Dispatcher::may_run_while_subscribed(const Command& command) const {
 
 bool Dispatcher::refuse_out_of_memory(Client& client, Command& command, uint32_t flags) {
   // Room is made before any command; a script's commands find what there was when it began.
-  const bool enough =
-      client.has(kClientScript)
-          ? (flags & kDenyOom) == 0 || server_.used_memory() <= server_.settings().maxmemory
-          : server_.make_room();
+  const bool enough = client.has(kClientScript)
+                          ? (flags & kDenyOom) == 0 || !server_.is_over_memory_limit()
+                          : server_.make_room();
   if (enough || (flags & kDenyOom) == 0) return false;
   reject(client, &command, "OOM command not allowed when used memory > 'maxmemory'.");
   return true;
@@ -450,7 +448,9 @@ void Dispatcher::count_error(Client& client, size_t mark) {
   const std::string_view text = client.out().since(mark);
   const std::string_view error = text.substr(std::min<size_t>(1, text.size()));
   server_.stats().count_error(error);
-  if (client.master != nullptr) client.master->failed(error.substr(0, error.find('\r')));
+  const std::string_view line = error.substr(0, error.find('\r'));
+  if (client.master != nullptr) client.master->failed(line);
+  if (client.has(kClientReplica)) client.replica->failed(line);
 }
 
 }  // namespace latchkey::server

@@ -173,11 +173,11 @@ void memory_section(InfoText& text, Server& server) {
   text.field("rss_overhead_bytes", difference(memory.resident, memory.allocator.resident));
   text.field("mem_fragmentation_ratio", memory.fragmentation(), 2);
   text.field("mem_fragmentation_bytes", difference(memory.resident, memory.used));
-  text.field("mem_not_counted_for_evict", 0);
+  text.field("mem_not_counted_for_evict", server.memory_not_counted());
   const ReplicationFigures replication = server.replication_figures();
   text.field("mem_replication_backlog", replication.backlog_memory);
   text.field("mem_total_replication_buffers", replication.buffers_memory);
-  text.field("mem_replica_full_sync_buffer", 0);
+  text.field("mem_replica_full_sync_buffer", replication.full_sync_buffer);
   text.field("mem_clients_slaves", replication.clients_memory);
   text.field("mem_clients_normal", memory.clients - replication.clients_memory);
   text.field("mem_cluster_links", 0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 namespace latchkey::server {
 
@@ -14,6 +15,11 @@ class ReplicaLink {
   // Bytes that wait for it besides those in its output buffer: what happened while it gets the
   // dataset. They count for its output limit.
   virtual size_t held_bytes() const = 0;
+  // Whether the dataset goes over this connection, and the stream over another of that replica.
+  virtual bool is_rdb_channel() const = 0;
+  // A request of the replica's has been answered with an error, `text` without its dash, which
+  // would stand in the middle of the stream.
+  virtual void failed(std::string_view text) = 0;
 };
 
 }  // namespace latchkey::server

@@ -19,8 +19,13 @@ struct ReplicationFigures {
   size_t migration_sockets = 0;      // kept by MIGRATE
   size_t backlog_memory = 0;
   size_t buffers_memory = 0;  // the backlog, and what else waits to be sent to replicas
-  size_t clients_memory =
-      0;  // of the replicas' connections, what waits to be sent to them included
+  // Of the replicas' connections, what waits to be sent to them included.
+  size_t clients_memory = 0;
+  // What is kept for replicas that are slow, and goes when they have gone: evicting keys does not
+  // make it less.
+  size_t pending_memory = 0;
+  // The master's stream, kept by this server as a replica until it has the dataset.
+  size_t full_sync_buffer = 0;
 };
 
 }  // namespace latchkey::server

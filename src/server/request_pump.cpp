@@ -45,6 +45,8 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
     check_limits(client, bytes.size());
     return 0;
   }
+  // Nothing of the master's stream may be refused: it waits for the end of the script.
+  if (client.has(kClientMaster) && (server_.state() & kStateBusy) != 0) return 0;
   if (bytes.size() > static_cast<size_t>(server_.settings().client_query_buffer_limit) &&
       !client.has(kClientMaster)) {
     check_limits(client, bytes.size());

@@ -391,16 +391,25 @@ void Server::propagate_removal(const store::Keyspace& keyspace, std::string_view
                    kEffectForAll | kEffectStandsAlone);
 }
 
+size_t Server::memory_not_counted() const {
+  return replication_figures().pending_memory + persistence_figures().aof.buffer_memory;
+}
+
+bool Server::is_over_memory_limit() const {
+  const size_t limit = settings().maxmemory;
+  const size_t used = used_memory();
+  return used > limit && used - std::min(used, memory_not_counted()) > limit;
+}
+
 bool Server::make_room() {
   const ConfigValues& values = settings();
   // While clients are paused the dataset stands still; while it is loaded it is not all there.
   const bool may_evict = (state_ & (kStateLoading | kStatePaused)) == 0;
   const bool left_to_master = is_replica() && values.replica_ignore_maxmemory;
-  bool fits =
-      values.maxmemory == 0 || !may_evict || left_to_master || used_memory() <= values.maxmemory;
+  bool fits = values.maxmemory == 0 || !may_evict || left_to_master || !is_over_memory_limit();
   if (!fits) {
     await_freeing();
-    fits = used_memory() <= values.maxmemory;
+    fits = !is_over_memory_limit();
   }
   if (fits) {
     note_excess(false);
@@ -410,7 +419,7 @@ bool Server::make_room() {
   const LatencyTimer timer(*this, "eviction-cycle");
   const int64_t started_us = clock_.monotonic_us();
   const int64_t budget_us = eviction_budget_us(values.maxmemory_eviction_tenacity);
-  for (size_t evicted = 1; used_memory() > values.maxmemory; ++evicted) {
+  for (size_t evicted = 1; is_over_memory_limit(); ++evicted) {
     if (!evict_one()) {
       note_excess(true);
       return false;

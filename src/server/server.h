@@ -263,6 +263,11 @@ class Server {
   }
   // Bytes allocated by the process now, and when the server had been composed.
   size_t used_memory() const { return memory_.used(); }
+  // What of it eviction does not look at: what waits to leave for replicas and for the append-only
+  // file. Costs a look at each replica.
+  size_t memory_not_counted() const;
+  // Whether what is counted is more than maxmemory, which is set.
+  bool is_over_memory_limit() const;
   size_t startup_memory() const { return startup_memory_; }
 
   // The order of texts for SORT ... ALPHA; by bytes until it is set.

@@ -93,6 +93,31 @@ class Following(Network):
     def test_a_dataset_that_comes_by_pipe_and_what_follows(self):
         self.check()
 
+    def test_a_dataset_that_comes_by_the_link_itself_and_what_follows(self):
+        master, replica = self.check(repl_rdb_channel="no")
+        self.assertNotIn("rdb-channel", self.logs(master))
+
+    def test_the_stream_is_kept_while_the_dataset_is_loaded(self):
+        master = self.start()
+        self.call(master, "DEBUG", "POPULATE", "3000", "filler", "100")
+        replica = self.start(of=master, key_load_delay="300", loading_process_events_interval_bytes="1024")
+        self.eventually(lambda: self.figures(replica, "persistence")["loading"] == "1")
+        self.load(master, 1, 1000)
+        self.expect_equal(master, replica)
+        self.assertGreater(int(self.figures(replica)["replica_full_sync_buffer_peak"]), 0)
+        self.assertEqual(self.figures(replica)["replica_full_sync_buffer_size"], "0")
+
+    def test_more_of_the_stream_than_may_be_kept_waits_with_the_master(self):
+        master = self.start()
+        self.call(master, "DEBUG", "POPULATE", "3000", "filler", "100")
+        replica = self.start(of=master, key_load_delay="300", loading_process_events_interval_bytes="1024",
+                             replica_full_sync_buffer_limit="4096")
+        self.eventually(lambda: self.figures(replica, "persistence")["loading"] == "1")
+        self.load(master, 1, 1000)
+        self.expect_equal(master, replica)
+        self.assertIn("Replication buffer limit has been reached", self.logs(replica))
+        self.assertEqual(self.syncs(master), (1, 0))
+
     def test_a_dataset_that_comes_from_disk_and_what_follows(self):
         self.check(master_options={"repl_diskless_sync": "no"})
 
@@ -194,6 +219,36 @@ class Chains(Network):
     def test_the_middle_of_a_mixed_chain_is_promoted(self):
         self.check_promotion("redis-server", None, "redis-server")
         self.check_promotion(None, "redis-server", None)
+
+
+class Failover(Network):
+    def check(self, *programs):
+        """The first hands over to the second, and writes that were under way are not lost."""
+        first = self.start(programs[0])
+        others = [self.start(program, of=first) for program in programs[1:]]
+        self.load(first, 1, 500)
+        self.expect_equal(first, *others)
+        for server in others:
+            self.call(server, "CONFIG", "RESETSTAT")
+        second, third = others
+        self.call(first, "SET", "last", "write")
+        self.assertEqual(self.call(first, "FAILOVER", "TO", "127.0.0.1", str(second.port)), "OK")
+        self.eventually(lambda: self.figures(first)["master_failover_state"] == "no-failover")
+        self.assertEqual(self.figures(first)["role"], "slave", self.logs(first))
+        self.assertEqual(self.figures(second)["role"], "master", self.logs(second))
+        self.assertEqual(self.call(second, "GET", "last"), "write")
+        self.call(third, "REPLICAOF", "127.0.0.1", second.port)
+        self.load(second, 3, 1000)
+        self.expect_equal(second, first, third)
+        self.assertEqual(self.syncs(second), (0, 2), self.logs(first, second))
+
+    def test_a_master_hands_over_to_a_replica(self):
+        self.check(None, None, None)
+
+    @harness.needs_reference
+    def test_mixed_servers_hand_over_to_one_another(self):
+        self.check("redis-server", None, "redis-server")
+        self.check(None, "redis-server", None)
 
 
 class BadMasters(Network):

@@ -74,6 +74,13 @@ TEST_CASE("a resized backlog keeps the last bytes that fit, and grows again") {
   CHECK(bytes_from(backlog, backlog.first()) == "hijkl");
 }
 
+TEST_CASE("a backlog takes no more memory than it was given") {
+  Backlog backlog(1000, 0);
+  const std::string piece(300, 'x');
+  for (int i = 0; i < 10; ++i) backlog.append(piece);
+  CHECK(backlog.memory_usage() <= sizeof(Backlog) + 1000);
+}
+
 TEST_CASE("a backlog agrees with the whole stream, whatever it is fed") {
   base::Random random(42);
   std::string stream;

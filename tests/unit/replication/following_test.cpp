@@ -226,6 +226,54 @@ TEST_CASE("A dataset whose end is marked is loaded as well") {
   CHECK(replica.info("master_repl_offset") == "7");
 }
 
+TEST_CASE("The dataset may come by a connection of its own") {
+  Server source;
+  TestClient author(source);
+  author.run("SET name theirs");
+  Server replica;
+  Master master(replica);
+  TestClient user(replica);
+  user.run("REPLICAOF master 6379");
+  master.accept();
+  master.says("+RDBCHANNELSYNC 17\r\n");
+  REQUIRE(replica.following().channel() != nullptr);
+  CHECK(user.run("ROLE").find("connecting") != std::string::npos);
+  replication::MasterConnection& channel = *replica.following().channel();
+  const auto on_channel = [&](std::string bytes) { channel.on_input(bytes); };
+  channel.connected(nullptr);
+  CHECK(user.run("ROLE").find("handshake") != std::string::npos);
+  on_channel("+OK\r\n");
+  on_channel("+FULLRESYNC " + kId + " 100\r\n");
+  CHECK(user.run("ROLE").find("sync") != std::string::npos);
+  const std::string dataset = source.dataset();
+  on_channel("$" + std::to_string(dataset.size()) + "\r\n" + dataset);
+  CHECK(replica.following().channel() == nullptr);
+  CHECK(replica.info("master_link_status") == "up");
+  CHECK(master.heard() == bulks({"REPLCONF", "ACK", "100"}));
+  master.sends(bulks({"SET", "key", "value"}));
+  CHECK(user.run("GET name") == bulk("theirs"));
+  CHECK(user.run("GET key") == bulk("value"));
+}
+
+TEST_CASE("A link or an RDB channel that breaks is begun anew, both of them") {
+  Server replica;
+  Master master(replica);
+  TestClient user(replica);
+  user.run("REPLICAOF master 6379");
+  for (const bool link_breaks : {false, true}) {
+    REQUIRE(replica.following().link() != nullptr);
+    master.accept();
+    master.says("+RDBCHANNELSYNC 17\r\n");
+    REQUIRE(replica.following().channel() != nullptr);
+    replication::MasterConnection* broken =
+        link_breaks ? replica.following().link() : replica.following().channel();
+    broken->on_end_of_input();
+    CHECK(replica.following().link() == nullptr);
+    CHECK(replica.following().channel() == nullptr);
+    replica.advance_seconds(2);
+  }
+}
+
 TEST_CASE("The stream is applied, counted, and acknowledged each second") {
   Follower f;
   const std::string set = bulks({"SELECT", "2"}) + bulks({"SET", "key", "value"});

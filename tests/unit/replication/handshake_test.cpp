@@ -103,6 +103,63 @@ TEST_CASE("A replica that was there before asks for the first byte it lacks") {
   CHECK(renamed.handshake.id() == kOtherId);
 }
 
+TEST_CASE("A replica that offers to may be told to fetch the dataset by an RDB channel") {
+  Talk talk({.user = "",
+             .password = "",
+             .port = 7000,
+             .ip = "",
+             .resume = {},
+             .offers_rdb_channel = true});
+  talk.handshake.begin();
+  CHECK(talk.after("+PONG") ==
+        bulks({"REPLCONF", "listening-port", "7000"}) +
+            bulks({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", "rdb-channel-repl"}));
+  talk.after("+OK");
+  talk.after("+OK");
+  talk.after("+RDBCHANNELSYNC 17");
+  CHECK(talk.result == Result::kRdbChannel);
+  CHECK(talk.handshake.main_client_id() == "17");
+}
+
+TEST_CASE("On the RDB channel a replica says at once whose dataset it wants") {
+  const Introduction introduction{.user = "",
+                                  .password = "secret",
+                                  .port = 7000,
+                                  .ip = "host",
+                                  .resume = {},
+                                  .offers_rdb_channel = true,
+                                  .main_client_id = "17"};
+  Talk talk(introduction);
+  CHECK(talk.handshake.begin() == bulks({"AUTH", "secret"}));
+  CHECK(talk.after("+OK") ==
+        bulks({"REPLCONF", "capa", "eof", "rdb-only", "1", "rdb-channel", "1", "main-ch-client-id",
+               "17", "listening-port", "7000", "ip-address", "host"}));
+  CHECK(talk.after("+OK") == bulks({"PSYNC", "?", "-1"}));
+  talk.after("+FULLRESYNC " + kId + " 17");
+  CHECK(talk.result == Result::kFullResync);
+
+  Talk refused(introduction);
+  refused.handshake.begin();
+  refused.after("+OK");
+  refused.after("-ERR Unrecognized RDB client id: 17");
+  CHECK(refused.result == Result::kFailed);
+}
+
+TEST_CASE("A replica that is to take over is asked by PSYNC, and may decline") {
+  Talk talk({.user = "",
+             .password = "",
+             .port = 7000,
+             .ip = "",
+             .resume = Introduction::Place{kId, 5},
+             .hands_over = true});
+  talk.handshake.begin();
+  talk.after("+PONG");
+  talk.after("+OK");
+  CHECK(talk.after("+OK") == bulks({"PSYNC", kId, "5", "FAILOVER"}));
+  CHECK(talk.after("-ERR PSYNC FAILOVER replid must match my replid.").empty());
+  CHECK(talk.result == Result::kDeclined);
+}
+
 TEST_CASE("Empty lines tell that the master is alive, and no more") {
   Asked talk;
   CHECK(talk.after("").empty());

@@ -1,14 +1,9 @@
 #include "replication/replication.h"
 
 #include <catch2/catch.hpp>
-#include <memory>
 #include <string>
 
-#include "commands/groups.h"
-#include "replication/rows.h"
-#include "server/info.h"
-#include "unit/replication/fake_snapshots.h"
-#include "unit/server_fixture.h"
+#include "unit/replication/master_fixture.h"
 
 namespace latchkey::tests {
 
@@ -18,54 +13,6 @@ std::string request(std::initializer_list<std::string_view> words) {
   return bulks(words);
 }
 const std::string kSelect0 = request({"SELECT", "0"});
-
-struct Master : ServerFixture {
-  explicit Master(std::string_view settings = {})
-      : ServerFixture({commands::string_rows(), commands::database_rows(), commands::client_rows(),
-                       commands::info_rows(), commands::transaction_rows(), commands::pubsub_rows(),
-                       commands::connection_rows(), commands::config_rows(),
-                       commands::server_rows(), replication::sync_rows(), replication::role_rows()},
-                      settings) {
-    auto maker = std::make_unique<FakeSnapshots>();
-    snapshots = maker.get();
-    replication = std::make_shared<replication::Replication>(server, std::move(maker));
-    server.set_replication(replication);
-  }
-
-  // Has the snapshot of a replica made, and gives what the replica gets.
-  std::string finish_sync(TestClient& replica, std::string_view dataset) {
-    snapshots->write(dataset);
-    snapshots->end();
-    tick();
-    return replica.take_output();
-  }
-  std::string info(std::string_view field) {
-    const std::string_view section = "replication";
-    const std::string text = server.info().text(std::span(&section, 1));
-    const size_t at = text.find("\n" + std::string(field) + ":");
-    if (at == std::string::npos) return {};
-    const size_t start = at + field.size() + 2;
-    return text.substr(start, text.find('\r', start) - start);
-  }
-  void advance_seconds(int64_t seconds) {
-    for (int64_t i = 0; i < seconds; ++i) {
-      advance_ms(1000);
-      tick();
-    }
-  }
-
-  FakeSnapshots* snapshots = nullptr;
-  std::shared_ptr<replication::Replication> replication;
-};
-
-// An online replica of the PSYNC kind, with a connection's worth of silence behind it.
-struct Follower : TestClient {
-  explicit Follower(Master& master) : TestClient(master) {
-    run("REPLCONF listening-port 7777 capa psync2");
-    run("PSYNC ? -1");
-    master.finish_sync(*this, "D");
-  }
-};
 
 }  // namespace
 
@@ -502,6 +449,128 @@ TEST_CASE("REPLCONF refuses what it does not know") {
   CHECK(client.run("REPLCONF GETACK *").empty());
   client.run("REPLCONF rdb-filter-only functions");
   CHECK(client.run("SYNC") == error("ERR Filtered replica requires EOF capability"));
+}
+
+namespace {
+
+// A replica that has been told to fetch the dataset by an RDB channel, and that channel.
+struct TwoConnections {
+  explicit TwoConnections(Master& master) : main(master), channel(master) {
+    main.run("REPLCONF listening-port 7777 capa eof capa psync2 capa rdb-channel-repl");
+    const std::string answer = main.run("PSYNC ? -1");
+    REQUIRE(answer.starts_with("+RDBCHANNELSYNC "));
+    main_id = answer.substr(16, answer.size() - 18);
+  }
+  std::string connect_channel() {
+    CHECK(channel.run("REPLCONF capa eof rdb-only 1 rdb-channel 1 main-ch-client-id " + main_id +
+                      " listening-port 7777") == kOk);
+    return channel.run("PSYNC ? -1");
+  }
+  TestClient main;
+  TestClient channel;
+  std::string main_id;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "a replica may fetch the dataset by a channel of its own, and gets the stream meanwhile") {
+  Master master("repl-diskless-sync-delay 0");
+  TestClient user(master);
+  user.run("SET before 1");
+  TwoConnections replica(master);
+  CHECK(master.info("connected_slaves") == "1");
+  CHECK(master.info("slave0").find("state=wait_bgsave") != std::string::npos);
+
+  const std::string reply = replica.connect_channel();
+  const std::string line = "+FULLRESYNC " + master.server.replication_id() + " " +
+                           std::to_string(master.replication->offset()) + "\r\n";
+  REQUIRE(reply.starts_with(line + "$EOF:"));
+  const std::string mark = reply.substr(line.size() + 5, 40);
+  CHECK(master.info("connected_slaves") == "1");
+  CHECK(master.info("slave0").find("state=send_bulk_and_stream") != std::string::npos);
+  CHECK(user.run("CLIENT LIST").find("flags=SC") != std::string::npos);
+
+  user.run("SET meanwhile 2");
+  master.tick();
+  CHECK(replica.main.take_output() == kSelect0 + request({"SET", "meanwhile", "2"}));
+  CHECK(master.finish_sync(replica.channel, "DATASET") == "DATASET" + mark);
+  CHECK(master.info("slave0").find("state=online") == std::string::npos);
+
+  // It has loaded what it got.
+  replica.main.run("REPLCONF ACK 0");
+  master.tick();
+  CHECK(master.info("slave0").find("state=online") != std::string::npos);
+  CHECK(user.run("CLIENT LIST").find("flags=SC") == std::string::npos);
+  user.run("SET after 3");
+  master.tick();
+  CHECK(replica.main.take_output() == request({"SET", "after", "3"}));
+}
+
+TEST_CASE("an RDB channel is for a replica that waits for one") {
+  Master master("repl-diskless-sync-delay 0");
+  TestClient stranger(master);
+  CHECK(stranger.run("REPLCONF main-ch-client-id 77") == "-ERR Unrecognized RDB client id: 77\r\n");
+  CHECK(stranger.run("REPLCONF rdb-channel 2") ==
+        "-ERR value is out of range, value must between 0 and 1\r\n");
+  TwoConnections replica(master);
+  replica.main->close();
+  CHECK(stranger.run("REPLCONF main-ch-client-id " + replica.main_id) ==
+        "-ERR Unrecognized RDB client id: " + replica.main_id + "\r\n");
+}
+
+TEST_CASE("replicas with and without an RDB channel do not share a snapshot") {
+  Master master("repl-diskless-sync-delay 5");
+  TwoConnections first(master);
+  first.connect_channel();
+  TestClient second(master);
+  second.run("REPLCONF capa eof capa psync2");
+  second.run("PSYNC ? -1");
+  master.advance_seconds(6);
+  CHECK(master.snapshots->begun == 1);
+  CHECK(second.take_output().find("FULLRESYNC") == std::string::npos);
+  master.finish_sync(first.channel, "D");
+  master.tick();
+  CHECK(master.snapshots->begun == 2);
+  CHECK(second.take_output().find("FULLRESYNC") != std::string::npos);
+}
+
+TEST_CASE("a snapshot whose RDB channel has gone is abandoned") {
+  Master master("repl-diskless-sync-delay 0");
+  TwoConnections replica(master);
+  replica.connect_channel();
+  replica.channel->close();
+  CHECK(master.snapshots->abandoned == 1);
+}
+
+TEST_CASE("a replica whose RDB channel never comes is dropped in the end") {
+  Master master("repl-timeout 10");
+  TwoConnections replica(master);
+  master.advance_seconds(8);
+  CHECK(master.info("connected_slaves") == "1");
+  master.advance_seconds(4);
+  CHECK(master.info("connected_slaves") == "0");
+}
+
+TEST_CASE("there is no RDB channel where datasets go by file, or the setting says so") {
+  Master by_file("repl-diskless-sync no");
+  Master without("repl-rdb-channel no");
+  for (Master* master : {&by_file, &without}) {
+    TestClient replica(*master);
+    replica.run("REPLCONF capa eof capa psync2 capa rdb-channel-repl");
+    CHECK(replica.run("PSYNC ? -1").find("RDBCHANNELSYNC") == std::string::npos);
+  }
+}
+
+TEST_CASE("what waits for slow replicas does not count as memory that eviction could free") {
+  Master master;
+  TestClient replica(master);
+  replica.run("SYNC");
+  const size_t before = master.server.memory_not_counted();
+  TestClient user(master);
+  user.run("SET key " + std::string(100'000, 'x'));
+  master.tick();
+  CHECK(master.server.memory_not_counted() >= before + 100'000);
 }
 
 }  // namespace latchkey::tests

@@ -1,0 +1,28 @@
+#include "replication/unexpected_errors.h"
+
+#include "replication/replication.h"
+#include "server/client.h"
+#include "server/command_table.h"
+#include "server/server.h"
+
+namespace latchkey::replication {
+
+std::string note_unexpected_error(const Replication& replication, const server::Client& client,
+                                  std::string_view text, std::string_view self,
+                                  std::string_view peer) {
+  server::Server& server = replication.server();
+  ++server.stats().unexpected_error_replies;
+  // Other codes are shown as they stand in the reply.
+  constexpr std::string_view kPlain = "ERR ";
+  const std::string shown =
+      text.starts_with(kPlain) ? std::string(text.substr(kPlain.size())) : "-" + std::string(text);
+  const std::string behind =
+      " after processing the command '" +
+      (client.last_command != nullptr ? client.last_command->full_name : "<unknown>") + "'";
+  server.log().warning("== CRITICAL == This " + std::string(self) + " is sending an error to its " +
+                       std::string(peer) + ": '" + shown + "'" + behind);
+  replication.log_latest();
+  return behind;
+}
+
+}  // namespace latchkey::replication
