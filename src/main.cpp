@@ -10,6 +10,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "cluster/cluster.h"
+#include "cluster/rows.h"
 #include "commands/groups.h"
 #include "net/loop.h"
 #include "persist/check_aof.h"
@@ -90,6 +92,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   const server::ConfigValues& values = config.values();
 
   server::configure_logger(values, log);
+  cluster::adapt_configuration(config, log);
   server::CrashReporter crash_reporter(log);
   crash_reporter.enable(values.crash_log_enabled);
   server::Supervision supervision(values.supervised, log);
@@ -115,6 +118,8 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   server::Server server(clock, config, log, &loop);
   if (!choose_collation(server)) return 1;
   commands::add_all(server.commands());
+  server.commands().add(cluster::cluster_rows());
+  server.add_debug_subcommands(cluster::cluster_debug_subcommands());
   server.commands().add(script::script_rows());
   server.commands().add(script::function_rows());
   server.commands().add(persist::aof_rows());
@@ -148,6 +153,11 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
     return is_on ? persistence->aof().file().synced_offset() : -1;
   });
   server.set_replication(replication);
+  if (values.cluster_enabled) {
+    const auto node = std::make_shared<cluster::Cluster>(server);
+    if (!node->start()) return 1;
+    server.set_cluster(node, *node);
+  }
   for (const std::string& problem : config.startup_problems()) log.warning(problem);
   if (!config.startup_problems().empty()) return 1;
   server.set_crash_reporter(&crash_reporter);
@@ -163,6 +173,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   const auto loaded = persistence->loading().load_at_start();
   if (loaded == persist::Loading::Result::kFailed) std::_Exit(1);
   if (loaded == persist::Loading::Result::kStopped) std::_Exit(server.exit_code());
+  if (server.in_cluster() && !server.cluster()->claim_loaded_slots()) std::_Exit(1);
   if (const auto& place = persistence->loading().place_at_start())
     replication->resume_from(*place, persistence->loading().take_dropped_at_start());
   if (!persistence->aof().open_at_start()) std::_Exit(1);

@@ -54,7 +54,9 @@ void reset(CommandContext& ctx) {
   ctx.server.pubsub().unsubscribe_all(client);
   ctx.server.monitors().remove(client);
   ctx.server.tracking().stop(client);
-  client.set(kClientInMulti | kClientReplyOff | kClientNoTouch | kClientNoEvict, false);
+  client.set(
+      kClientInMulti | kClientReplyOff | kClientNoTouch | kClientNoEvict | kClientReadsAnywhere,
+      false);
   client.database = 0;
   client.name.clear();
   ctx.reply.set_protocol(2);
@@ -148,7 +150,7 @@ void hello(CommandContext& ctx) {
   ctx.reply.bulk("id");
   ctx.reply.integer(static_cast<int64_t>(client.id));
   ctx.reply.bulk("mode");
-  ctx.reply.bulk("standalone");
+  ctx.reply.bulk(ctx.server.in_cluster() ? "cluster" : "standalone");
   ctx.reply.bulk("role");
   ctx.reply.bulk(ctx.server.is_replica() ? "replica" : "master");
   ctx.reply.bulk("modules");

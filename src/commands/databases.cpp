@@ -26,6 +26,10 @@ bool read_database_index(CommandContext& ctx, std::string_view text, int* index)
 namespace {
 
 void select(CommandContext& ctx) {
+  int64_t number;
+  if (!ctx.read_int64(ctx.args[1], &number)) return;
+  if (ctx.server.in_cluster() && number != 0)
+    return ctx.reply.error("ERR SELECT is not allowed in cluster mode");
   int index;
   if (!read_database_index(ctx, ctx.args[1], &index)) return;
   ctx.client.database = index;
@@ -33,6 +37,7 @@ void select(CommandContext& ctx) {
 }
 
 void swapdb(CommandContext& ctx) {
+  if (ctx.server.in_cluster()) return ctx.reply.error("ERR SWAPDB is not allowed in cluster mode");
   int64_t first;
   int64_t second;
   if (!ctx.read_int64_in(ctx.args[1], INT32_MIN, INT32_MAX, &first, "ERR invalid first DB index"))

@@ -113,6 +113,7 @@ constexpr std::string_view kSamePlace = "ERR source and destination objects are 
 
 void move(CommandContext& ctx) {
   const std::string_view key = ctx.args[1];
+  if (ctx.server.in_cluster()) return ctx.reply.error("ERR MOVE is not allowed in cluster mode");
   int index;
   if (!read_database_index(ctx, ctx.args[2], &index)) return;
   if (index == ctx.db.index()) return ctx.reply.error(kSamePlace);

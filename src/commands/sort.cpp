@@ -105,6 +105,18 @@ bool may_use_patterns(CommandContext& ctx, std::string_view option) {
   return false;
 }
 
+// In a cluster, what a pattern names must be in the slot of the key that is sorted. False, with the
+// error sent, when it may not be.
+bool check_slot(CommandContext& ctx, std::string_view option, std::string_view pattern) {
+  if (!ctx.server.in_cluster() || store::pattern_slot(pattern) == store::key_slot(ctx.args[1]))
+    return true;
+  ctx.reply.error(
+      "ERR " + std::string(option) +
+      " option of SORT denied in Cluster mode when keys formed by the pattern may be in "
+      "different slots.");
+  return false;
+}
+
 // False, with the error sent, when the options are wrong.
 bool read_sort(CommandContext& ctx, bool may_store, SortRequest* request) {
   std::string_view text;
@@ -123,9 +135,11 @@ bool read_sort(CommandContext& ctx, bool may_store, SortRequest* request) {
     } else if (options.word("BY", &text)) {
       request->by.emplace(text);
       request->as_they_are |= !request->by->names_key();
-      if (request->by->names_key() && !may_use_patterns(ctx, "BY")) return false;
+      if (request->by->names_key() && !(check_slot(ctx, "BY", text) && may_use_patterns(ctx, "BY")))
+        return false;
     } else if (options.word("GET", &text)) {
       request->gets.emplace_back(text);
+      if (text != "#" && !check_slot(ctx, "GET", text)) return false;
       if (!may_use_patterns(ctx, "GET")) return false;
     } else {
       ctx.syntax_error();

@@ -64,6 +64,7 @@ void lead(CommandContext& ctx, Following& following) {
 }
 
 void replicaof(CommandContext& ctx) {
+  if (ctx.server.in_cluster()) return ctx.reply.error("ERR REPLICAOF not allowed in cluster mode.");
   if (ctx.server.replication().failover().active())
     return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
   Following& following = ctx.server.replication().following();

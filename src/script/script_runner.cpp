@@ -11,6 +11,8 @@
 #include "server/command_table.h"
 #include "server/dispatcher.h"
 #include "server/server.h"
+#include "server/slot_gate.h"
+#include "store/key_slot.h"
 
 namespace latchkey::script {
 
@@ -51,6 +53,10 @@ bool ScriptRunner::read_key_count(CommandContext& ctx, size_t* count,
 
 bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool read_only) const {
   const bool is_obeyed = ctx.client.has(kObeyedClients);
+  if (server_.in_cluster() && (program.flags & kNoCluster) != 0) {
+    ctx.reply.error("ERR Can not run script on cluster, 'no-cluster' flag is set.");
+    return false;
+  }
   if ((server_.state() & kStateStale) != 0 && !is_obeyed && (program.flags & kAllowStale) == 0) {
     ctx.reply.error(kStaleReplica);
     return false;
@@ -94,6 +100,7 @@ void ScriptRunner::begin(CommandContext& ctx, const Program& program, bool read_
   run_.request = ctx.args;
   run_.read_only = read_only || (program.flags & kNoWrites) != 0;
   run_.allow_oom = (program.flags & kAllowOom) != 0;
+  run_.any_slot = (program.flags & kDeclared) == 0 || (program.flags & kAllowCrossSlotKeys) != 0;
   client_.database = ctx.client.database;
   client_.set(kClientReadOnlyScript, run_.read_only);
   client_.set(kClientNoTouch, ctx.client.has(kClientNoTouch));
@@ -129,6 +136,7 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& world, const Program& p
   ctx.propagate_nothing();
   world_ = &world;
   begin(ctx, program, read_only);
+  if (key_count > 0) run_.slot = store::key_slot(ctx.args[kFirstKey]);
   const bool is_script = program.kind == Program::Kind::kScript;
   push_table(ctx.args.subspan(kFirstKey, key_count));
   if (is_script) world.set_global("KEYS");
@@ -185,6 +193,30 @@ std::string_view ScriptRunner::refusal(const Command& command) const {
   return {};
 }
 
+std::string ScriptRunner::slot_refusal(const Command& command, Arguments words) {
+  using enum SlotGate::Verdict;
+  const SlotGate::Request request{command, words};
+  const SlotGate::Answer answer = server_.slot_gate()->judge({&request, 1});
+  switch (answer.verdict) {
+    case kCrossSlot:
+      return "ERR Command '" + command.full_name +
+             "' in script attempted to access keys that don't hash to the same slot";
+    case kNotServed:
+      return "ERR Script attempted to access a slot not served";
+    case kDown:
+      return "ERR Script attempted to execute a command while the cluster is down";
+    case kDownForWrites:
+      return "ERR Script attempted to execute a write command while the cluster is down and "
+             "readonly";
+    case kServed:
+      break;
+  }
+  if (answer.slot == -1 || run_.any_slot) return {};
+  if (run_.slot == -1) run_.slot = answer.slot;
+  if (run_.slot == answer.slot) return {};
+  return "ERR Script attempted to access keys that do not hash to the same slot";
+}
+
 void ScriptRunner::run_command(Arguments words) {
   Dispatcher& dispatcher = server_.dispatcher();
   Command* command = dispatcher.lookup(words);
@@ -206,6 +238,10 @@ void ScriptRunner::run_command(Arguments words) {
           "ERR ACL failure in script: " +
               acl::refusal_text(*run_.caller->user, *command, words, *refusal));
     }
+  }
+  if (server_.in_cluster() && !run_.caller->has(kObeyedClients)) {
+    const std::string error = slot_refusal(*command, words);
+    if (!error.empty()) return dispatcher.reject(client_, command, error);
   }
   run_.has_written |= command->has(kWrite);
   dispatcher.call(client_, *command, words);

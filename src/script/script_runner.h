@@ -95,6 +95,8 @@ class ScriptRunner {
     bool allow_oom = false;
     bool out_of_memory = false;  // when it began
     bool has_written = false;
+    bool any_slot = true;  // may use keys of several slots of a cluster
+    int slot = -1;         // otherwise: the one of its keys
     bool killed = false;
     bool busy = false;           // has been running for too long; other clients are served
     uint64_t started_ticks = 0;  // of base::CycleClock
@@ -116,6 +118,8 @@ class ScriptRunner {
   void run_shown_command(server::Arguments words);
   // The text of the error that keeps a script from running the command, or empty.
   std::string_view refusal(const server::Command& command) const;
+  // The same for a node of a cluster, by the slots of the command's keys.
+  std::string slot_refusal(const server::Command& command, server::Arguments words);
   // The reply in the script client's output, as one piece. Valid until the output is cleared.
   std::string_view reply_bytes();
 

@@ -9,6 +9,7 @@
 #include "server/dispatcher.h"
 #include "server/pause.h"
 #include "server/server.h"
+#include "server/slot_gate.h"
 #include "server/transaction.h"
 #include "store/keyspace.h"
 
@@ -199,6 +200,24 @@ void Blocking::go_on_after_pause(uint64_t client_id) {
   const auto waiter = take(client);
   client.unblock(BlockEnd::kUnblocked, true);
   server_.dispatcher().call_again(client, waiter->request.command(), waiter->request.words());
+}
+
+// --- Clusters ------------------------------------------------------------------------------------
+
+void Blocking::refuse_unserved(SlotGate& gate) {
+  std::vector<std::pair<uint64_t, std::string_view>> refused;
+  for (const auto& [id, waiter] : waiters_) {
+    const SlotGate::Request request{waiter->request.command(), waiter->request.words()};
+    const std::string_view error = refusal_of(gate.judge({&request, 1}).verdict);
+    if (!error.empty()) refused.emplace_back(id, error);
+  }
+  for (const auto& [id, error] : refused) {
+    Client& client = waiters_.at(id)->client;
+    const auto over = take(client);
+    client.unblock(BlockEnd::kUnblocked, true);
+    server_.dispatcher().reject(client, &over->request.command(), error);
+    client.flush_soon();
+  }
 }
 
 bool read_wait_timeout(CommandContext& ctx, std::string_view text, int64_t* deadline_ms) {

@@ -44,6 +44,7 @@ namespace latchkey::server {
 
 class Client;
 class Server;
+class SlotGate;
 
 struct KeyWait {
   // Words of the request; the same key may stand there twice.
@@ -78,6 +79,9 @@ class Blocking final : public ChangeListener {
   void serve();
   // Lets serve() go on with those who were to be served during a pause. Called when it ends.
   void pause_ended();
+
+  // Sends those whose keys this node of a cluster serves no more the error that says so.
+  void refuse_unserved(SlotGate& gate);
 
   // Keys that are waited for, and those whose waiting clients want to hear that they are gone.
   size_t keys() const { return queues_.size(); }

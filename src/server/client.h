@@ -58,6 +58,7 @@ enum ClientFlag : uint32_t {
   kClientTracking = 1u << 22,    // is told of changes to what it reads (server/tracking.h)
   kClientCaching = 1u << 23,     // CLIENT CACHING was said of the next command
   kClientRestricted = 1u << 24,  // its user may not do everything (server/acl)
+  kClientReadsAnywhere = 1u << 25,  // READONLY: would read from a replica of a cluster's node
 };
 
 // Any of these keeps the dispatcher off its fast path.

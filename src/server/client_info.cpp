@@ -51,6 +51,7 @@ std::string flag_letters(const Client& client) {
   if (client.has(kClientCloseAfterReply)) letters += 'c';
   if (client.has(kClientClosing)) letters += 'A';
   if (client.has(kClientUnixSocket)) letters += 'U';
+  if (client.has(kClientReadsAnywhere)) letters += 'r';
   if (client.has(kClientNoEvict)) letters += 'e';
   if (client.has(kClientNoTouch)) letters += 'T';
   if (client.has(kClientReplica) && client.replica->is_rdb_channel()) letters += 'C';

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "server/acl/access_control.h"
 #include "server/blocking.h"
@@ -14,6 +15,7 @@
 #include "server/redaction.h"
 #include "server/replica_link.h"
 #include "server/server.h"
+#include "server/slot_gate.h"
 #include "server/tracking.h"
 #include "server/transaction.h"
 
@@ -343,6 +345,8 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   }
   if (client.has(kClientRestricted) && !from_script && forbids(client, command, args))
     return Outcome::kDone;
+  if ((state & kStateCluster) != 0 && !unquestioned && refuse_by_slot(client, command, args))
+    return Outcome::kDone;
   if (client.has(kClientReplica | kClientMonitor) &&
       command.has(kWrite | kReadOnly | kMayReplicate))
     return refuse("ERR Replica can't interact with the keyspace");
@@ -410,6 +414,29 @@ bool Dispatcher::refuse_out_of_memory(Client& client, Command& command, uint32_t
                           : server_.make_room();
   if (enough || (flags & kDenyOom) == 0) return false;
   reject(client, &command, "OOM command not allowed when used memory > 'maxmemory'.");
+  return true;
+}
+
+bool Dispatcher::refuse_by_slot(Client& client, Command& command, Arguments args) {
+  if (client.has(kClientInternal)) return false;
+  const bool is_exec = command.full_name == "exec" && client.transaction != nullptr;
+  std::vector<SlotGate::Request> requests;
+  if (is_exec) {
+    for (const StoredRequest& request : client.transaction->requests)
+      requests.push_back({request.command(), request.words()});
+  } else {
+    requests.push_back({command, args});
+  }
+  const std::string_view error = refusal_of(server_.slot_gate()->judge(requests).verdict);
+  if (error.empty()) return false;
+  if (is_exec) {
+    // The error is told as it is, not as the reason of an aborted transaction.
+    ++command.stats.rejected_calls;
+    end_transaction(server_, client);
+    reject(client, nullptr, error);
+  } else {
+    reject(client, &command, error);
+  }
   return true;
 }
 

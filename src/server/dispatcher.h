@@ -99,6 +99,8 @@ class Dispatcher {
   bool may_run_while_subscribed(const Command& command) const;
   // `flags`: those of the request (CommandFlag).
   bool refuse_out_of_memory(Client& client, Command& command, uint32_t flags);
+  // In cluster mode, by the slots of the request's keys, or for EXEC of all that are queued.
+  bool refuse_by_slot(Client& client, Command& command, Arguments args);
   void send_pushes(Client& client);
   // Has a client that tracks (server/tracking.h) remembered as a reader of a command's keys.
   void remember_reads(Client& client, const Command& command, Arguments args);

@@ -69,7 +69,7 @@ void server_section(InfoText& text, Server& server) {
   text.field("redis_git_sha1", "00000000");
   text.field("redis_git_dirty", 0);
   text.field("redis_build_id", base::build_id());
-  text.field("redis_mode", "standalone");
+  text.field("redis_mode", server.in_cluster() ? "cluster" : "standalone");
   text.field("os", system_description());
   text.field("arch_bits", sizeof(void*) * 8);
   text.field("monotonic_clock", "POSIX clock_gettime");
@@ -471,8 +471,9 @@ void add_standard_sections(InfoSections& sections, Server& server) {
   add("Commandstats", Shown::kAll, commandstats_section);
   add("Errorstats", Shown::kDefault, errorstats_section);
   add("Latencystats", Shown::kAll, latencystats_section);
-  sections.add("Cluster", Shown::kDefault,
-               [](InfoText& text) { text.field("cluster_enabled", 0); });
+  sections.add("Cluster", Shown::kDefault, [&server](InfoText& text) {
+    text.field("cluster_enabled", server.in_cluster() ? 1 : 0);
+  });
   add("Keyspace", Shown::kDefault, keyspace_section);
   add("Keysizes", Shown::kDefault, keysizes_section);
   add("Debug", Shown::kNamed, debug_section);

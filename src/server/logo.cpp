@@ -27,11 +27,12 @@ constexpr const char* kPicture = R"(
 }  // namespace
 
 void show_logo(const ConfigValues& values, base::Logger& log) {
+  const char* const mode = values.cluster_enabled ? "cluster" : "standalone";
   const int port = values.port != 0 ? values.port : values.tls_port;
   const bool on_terminal =
       values.logfile.empty() && !values.syslog_enabled && isatty(STDOUT_FILENO) != 0;
   if (!values.always_show_logo && !on_terminal) {
-    log.logf(base::LogLevel::kNotice, "Running mode=standalone, port=%d.", port);
+    log.logf(base::LogLevel::kNotice, "Running mode=%s, port=%d.", mode, port);
     return;
   }
   char text[1024];

@@ -75,6 +75,28 @@ void PubSub::unsubscribe(Client& client, TopicKind kind, std::string_view name) 
   client.set(kClientSubscribed, false);
 }
 
+void PubSub::close_shard_channels(const std::function<bool(std::string_view)>& closes) {
+  std::vector<std::string> closing;
+  for_each_topic(TopicKind::kShardChannel, [&](std::string_view name) {
+    if (closes(name)) closing.emplace_back(name);
+  });
+  for (const std::string& name : closing) {
+    const Listeners listeners = topics_of(TopicKind::kShardChannel).find(name)->second;
+    for (Client* client : listeners) dismiss(*client, name);
+  }
+}
+
+void PubSub::dismiss(Client& client, const std::string& channel) {
+  unsubscribe(client, TopicKind::kShardChannel, channel);
+  client.flush_soon();
+  resp::ReplyBuilder message(client.push_out());
+  message.set_protocol(client.reply.protocol());
+  message.push(3);
+  message.bulk("sunsubscribe");
+  message.bulk(channel);
+  message.integer(static_cast<int64_t>(count(client, TopicKind::kShardChannel)));
+}
+
 void PubSub::unsubscribe_all(Client& client) {
   if (client.subscriptions == nullptr) return;
   for (size_t kind = 0; kind < kTopicKinds; ++kind) {

@@ -39,6 +39,9 @@ class PubSub {
   // From now on the client hears of the topic. Of no effect when it does already.
   void subscribe(Client& client, TopicKind kind, std::string_view name);
   void unsubscribe(Client& client, TopicKind kind, std::string_view name);
+  // Ends the subscriptions to shard channels that closes(name) says are no more, and tells their
+  // listeners.
+  void close_shard_channels(const std::function<bool(std::string_view)>& closes);
   // Ends all subscriptions of a client that leaves or starts anew.
   void unsubscribe_all(Client& client);
 
@@ -79,6 +82,7 @@ class PubSub {
   Topics& topics_of(TopicKind kind) { return topics_[static_cast<size_t>(kind)]; }
   Topics make_topics() const;
   void leave(Client& client, TopicKind kind, Topic& topic);
+  void dismiss(Client& client, const std::string& channel);
   size_t publish_to(const Listeners& listeners, Message& message, std::string_view type,
                     const std::string* pattern, std::string_view channel);
   void send(Client& client, const resp::OutputBuffer& encoded);

@@ -37,6 +37,9 @@
 #include "store/eviction.h"
 #include "store/keyspace.h"
 
+namespace latchkey::cluster {
+class Cluster;
+}
 namespace latchkey::persist {
 class Persistence;
 }
@@ -65,6 +68,7 @@ class PauseControl;
 class PubSub;
 class RequestPump;
 class Shutdown;
+class SlotGate;
 class Tracking;
 class WatchRegistry;
 
@@ -84,6 +88,7 @@ enum ServerState : uint32_t {
   kStateFollowing = 1u << 10,   // a request of the master's stream is being run
   // Another dataset is being loaded, to take the place of the one that is served.
   kStateLoadingBeside = 1u << 11,
+  kStateCluster = 1u << 13,       // it is a node of a cluster (Server::slot_gate)
   kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/tracking.h)
 };
 
@@ -164,6 +169,17 @@ class Server {
   void set_replication(std::shared_ptr<replication::Replication> replication) {
     replication_ = std::move(replication);
   }
+  // Null unless the server is a node of a cluster, another layer above. The gate, which is part of
+  // it, is asked before requests run.
+  cluster::Cluster* cluster() { return cluster_.get(); }
+  SlotGate* slot_gate() { return slot_gate_; }
+  void set_cluster(std::shared_ptr<cluster::Cluster> cluster, SlotGate& gate) {
+    cluster_ = std::move(cluster);
+    slot_gate_ = &gate;
+    set_state(kStateCluster, true);
+  }
+  bool in_cluster() const { return (state_ & kStateCluster) != 0; }
+
   // Replicas that are there and not too far behind, for min-replicas-to-write.
   void set_good_replicas(size_t count);
   size_t good_replicas() const { return good_replicas_; }
@@ -371,6 +387,8 @@ class Server {
   std::string_view busy_error_;
   std::shared_ptr<persist::Persistence> persistence_;
   std::shared_ptr<replication::Replication> replication_;
+  std::shared_ptr<cluster::Cluster> cluster_;
+  SlotGate* slot_gate_ = nullptr;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<net::Timer> tick_timer_;
   std::unique_ptr<net::Timer> wake_timer_;

@@ -387,6 +387,7 @@ void Keyspace::clear(bool lazily) {
   element_deadlines_.reset();
   settle_sizes();
   sizes_.reset();
+  if (slot_counts_ != nullptr) count_slots();
   const size_t count = table->size();
   if (lazily && count > kLazyFreeThreshold) {
     environment_.reclaimer.free_later(count, [table] {
@@ -439,6 +440,7 @@ void Keyspace::attach(KeyRef& ref, DetachedEntry detached) {
 void Keyspace::swap(Keyspace& other) {
   settle_sizes();
   std::swap(sizes_, other.sizes_);
+  std::swap(slot_counts_, other.slot_counts_);
   std::swap(table_, other.table_);
   std::swap(deadlines_, other.deadlines_);
   std::swap(element_deadlines_, other.element_deadlines_);
@@ -464,6 +466,7 @@ bool Keyspace::expire_keys(size_t budget) {
 // --- Sizes --------------------------------------------------------------------------------------
 
 void Keyspace::count_in(Entry& entry) {
+  if (slot_counts_ != nullptr) slot_counts_->add(entry.key());
   if (sizes_ == nullptr) sizes_ = std::make_unique<KeySizes>();
   if (entry.is_string()) return sizes_->add(Type::kString, KeySizes::bin_of(entry.string_size()));
   Value& value = *entry.value();
@@ -472,6 +475,7 @@ void Keyspace::count_in(Entry& entry) {
 }
 
 void Keyspace::count_out(Entry& entry) {
+  if (slot_counts_ != nullptr) slot_counts_->remove(entry.key());
   if (entry.is_string())
     return sizes_->remove(Type::kString, KeySizes::bin_of(entry.string_size()));
   Value& value = *entry.value();

@@ -28,6 +28,7 @@
 #include "store/entry.h"
 #include "store/hash_table.h"
 #include "store/key_sizes.h"
+#include "store/key_slot.h"
 #include "store/reclaimer.h"
 #include "store/value_limits.h"
 
@@ -313,6 +314,11 @@ class Keyspace {
   void settle_sizes();
   const KeySizes* sizes() const { return sizes_.get(); }
 
+  // Counts keys by their slots from now on. REQUIRES: empty().
+  void count_slots() { slot_counts_ = std::make_unique<SlotCounts>(); }
+  // Null unless count_slots() was called.
+  const SlotCounts* slot_counts() const { return slot_counts_.get(); }
+
   struct EntryTraits {
     using Item = Entry;
     static std::string_view key(const Entry* entry) { return entry->key(); }
@@ -387,6 +393,8 @@ class Keyspace {
   std::unique_ptr<DeadlineWheel> element_deadlines_;
   // Made with the first key.
   std::unique_ptr<KeySizes> sizes_;
+  // Of a server that is a node of a cluster.
+  std::unique_ptr<SlotCounts> slot_counts_;
 };
 
 }  // namespace latchkey::store

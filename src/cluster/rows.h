@@ -1,0 +1,15 @@
+// The commands of this folder.
+#pragma once
+
+#include <span>
+
+#include "server/command.h"
+#include "server/debug_subcommand.h"
+
+namespace latchkey::cluster {
+
+std::span<const server::CommandRow> cluster_rows();
+// DEBUG INTERNAL_SECRET.
+std::span<const server::DebugSubcommand> cluster_debug_subcommands();
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,40 @@
+#include "cluster/slot_set.h"
+
+#include "base/number.h"
+
+namespace latchkey::cluster {
+
+bool parse_slot(std::string_view text, int* slot) {
+  int64_t number = 0;
+  if (!base::parse_int64(text, &number) || number < 0 || number >= store::kKeySlots) return false;
+  *slot = static_cast<int>(number);
+  return true;
+}
+
+size_t SlotSet::runs() const {
+  size_t count = 0;
+  for_each_run([&](int, int) { ++count; });
+  return count;
+}
+
+std::string SlotSet::text() const {
+  std::string text;
+  for_each_run([&](int first, int last) {
+    text += ' ' + std::to_string(first);
+    if (last != first) text += '-' + std::to_string(last);
+  });
+  return text;
+}
+
+bool SlotSet::add_run(std::string_view text) {
+  const size_t dash = text.find('-');
+  int first = 0;
+  if (!parse_slot(text.substr(0, dash), &first)) return false;
+  int last = first;
+  if (dash != text.npos && (!parse_slot(text.substr(dash + 1), &last) || last < first))
+    return false;
+  for (int slot = first; slot <= last; ++slot) add(slot);
+  return true;
+}
+
+}  // namespace latchkey::cluster
