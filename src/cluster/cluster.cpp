@@ -103,22 +103,13 @@ void Cluster::dismiss_the_unserved() {
   server_.blocking().refuse_unserved(*this);
 }
 
-void Cluster::find_slotted_words(const server::SlotGate::Request& request) {
-  found_.clear();
-  if (!get_keys(request.command, request.words, &found_)) found_.clear();
-  for (KeySpec spec : request.command.row->keys) {
-    if ((spec.flags & kKeyNotKey) == 0) continue;
-    spec.flags &= ~static_cast<uint32_t>(kKeyNotKey);
-    find_keys(spec, request.words, &found_);
-  }
-}
-
 SlotGate::Answer Cluster::judge(std::span<const server::SlotGate::Request> requests) {
   Answer answer;
   bool has_channels = false;
   bool writes = false;
   for (const server::SlotGate::Request& request : requests) {
-    find_slotted_words(request);
+    found_.clear();
+    find_slotted_words(request, &found_);
     has_channels |= !found_.empty() && request.command.has(kPubSub);
     writes |= request.command.has(kWrite);
     for (const KeyReference& word : found_) {

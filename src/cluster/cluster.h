@@ -10,7 +10,6 @@
 
 #include "cluster/node_file.h"
 #include "cluster/node_state.h"
-#include "server/key_spec.h"
 #include "server/slot_gate.h"
 
 namespace latchkey::base {
@@ -55,9 +54,6 @@ class Cluster final : public server::SlotGate {
 
  private:
   void dismiss_the_unserved();
-  // The keys and shard channels that the request names, into found_.
-  void find_slotted_words(const server::SlotGate::Request& request);
-
   server::Server& server_;
   NodeFile file_;
   NodeState state_;

@@ -32,6 +32,7 @@ void select(CommandContext& ctx) {
     return ctx.reply.error("ERR SELECT is not allowed in cluster mode");
   int index;
   if (!read_database_index(ctx, ctx.args[1], &index)) return;
+  if (index != 0) ctx.server.cluster_audit().unfit();
   ctx.client.database = index;
   ctx.reply.ok();
 }
@@ -48,6 +49,7 @@ void swapdb(CommandContext& ctx) {
   if (first < 0 || first >= count || second < 0 || second >= count) {
     return ctx.reply.error("ERR DB index is out of range");
   }
+  ctx.server.cluster_audit().unfit();
   if (first == second) {
     ctx.effects.count(1);
     return ctx.reply.ok();

@@ -117,6 +117,7 @@ void move(CommandContext& ctx) {
   int index;
   if (!read_database_index(ctx, ctx.args[2], &index)) return;
   if (index == ctx.db.index()) return ctx.reply.error(kSamePlace);
+  ctx.server.cluster_audit().unfit();
   Keyspace& target = ctx.server.database(index);
   KeyRef source = ctx.db.find_for_write(key);
   if (!source || target.find_for_write(key)) return ctx.reply.integer(0);
@@ -142,6 +143,7 @@ void copy(CommandContext& ctx) {
     }
   }
   if (index == ctx.db.index() && from == to) return ctx.reply.error(kSamePlace);
+  if (index != ctx.db.index()) ctx.server.cluster_audit().unfit();
   Keyspace& target = ctx.server.database(index);
   if (!ctx.db.find(from) || !make_way(ctx, target, to, replace)) return ctx.reply.integer(0);
   put(target, to, ctx.db.copy(ctx.db.find(from, Keyspace::kPeek)));

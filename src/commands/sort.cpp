@@ -108,8 +108,11 @@ bool may_use_patterns(CommandContext& ctx, std::string_view option) {
 // In a cluster, what a pattern names must be in the slot of the key that is sorted. False, with the
 // error sent, when it may not be.
 bool check_slot(CommandContext& ctx, std::string_view option, std::string_view pattern) {
-  if (!ctx.server.in_cluster() || store::pattern_slot(pattern) == store::key_slot(ctx.args[1]))
-    return true;
+  const bool audited = ctx.server.cluster_audit().looking();
+  if (!ctx.server.in_cluster() && !audited) return true;
+  if (store::pattern_slot(pattern) == store::key_slot(ctx.args[1])) return true;
+  ctx.server.cluster_audit().unfit();
+  if (!ctx.server.in_cluster()) return true;
   ctx.reply.error(
       "ERR " + std::string(option) +
       " option of SORT denied in Cluster mode when keys formed by the pattern may be in "

@@ -53,6 +53,7 @@ bool ScriptRunner::read_key_count(CommandContext& ctx, size_t* count,
 
 bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool read_only) const {
   const bool is_obeyed = ctx.client.has(kObeyedClients);
+  if ((program.flags & kNoCluster) != 0) server_.cluster_audit().unfit();
   if (server_.in_cluster() && (program.flags & kNoCluster) != 0) {
     ctx.reply.error("ERR Can not run script on cluster, 'no-cluster' flag is set.");
     return false;
@@ -211,10 +212,20 @@ std::string ScriptRunner::slot_refusal(const Command& command, Arguments words) 
     case kServed:
       break;
   }
-  if (answer.slot == -1 || run_.any_slot) return {};
-  if (run_.slot == -1) run_.slot = answer.slot;
-  if (run_.slot == answer.slot) return {};
+  if (!leaves_its_slot(answer.slot)) return {};
   return "ERR Script attempted to access keys that do not hash to the same slot";
+}
+
+bool ScriptRunner::leaves_its_slot(int slot) {
+  if (slot == kNoSlot || run_.any_slot) return false;
+  if (run_.slot == kNoSlot) run_.slot = slot;
+  return run_.slot != slot;
+}
+
+void ScriptRunner::audit_slots(const Command& command, Arguments words) {
+  const SlotGate::Request request{command, words};
+  const int slot = common_slot({&request, 1});
+  if (slot == kSeveralSlots || leaves_its_slot(slot)) server_.cluster_audit().unfit();
 }
 
 void ScriptRunner::run_command(Arguments words) {
@@ -243,6 +254,7 @@ void ScriptRunner::run_command(Arguments words) {
     const std::string error = slot_refusal(*command, words);
     if (!error.empty()) return dispatcher.reject(client_, command, error);
   }
+  if (server_.cluster_audit().looking()) audit_slots(*command, words);
   run_.has_written |= command->has(kWrite);
   dispatcher.call(client_, *command, words);
 }

@@ -120,6 +120,9 @@ class ScriptRunner {
   std::string_view refusal(const server::Command& command) const;
   // The same for a node of a cluster, by the slots of the command's keys.
   std::string slot_refusal(const server::Command& command, server::Arguments words);
+  // Whether that slot is not the one that the script keeps to, if it keeps to one.
+  bool leaves_its_slot(int slot);
+  void audit_slots(const server::Command& command, server::Arguments words);
   // The reply in the script client's output, as one piece. Valid until the output is cleared.
   std::string_view reply_bytes();
 

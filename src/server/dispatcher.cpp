@@ -387,6 +387,10 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
     if (!client.has(kClientReplyOff | kClientReplySkip)) client.reply.status("QUEUED");
     return Outcome::kDone;
   }
+  if ((state & kStateClusterAudit) != 0) {
+    ClusterAudit& audit = server_.cluster_audit();
+    unquestioned ? audit.end() : audit.begin(judged_of(client, command, args));
+  }
   *call_it = true;
   return Outcome::kDone;
 }
@@ -417,19 +421,21 @@ bool Dispatcher::refuse_out_of_memory(Client& client, Command& command, uint32_t
   return true;
 }
 
+std::vector<SlotGate::Request> Dispatcher::judged_of(Client& client, Command& command,
+                                                     Arguments args) {
+  if (command.full_name != "exec" || client.transaction == nullptr) return {{command, args}};
+  std::vector<SlotGate::Request> requests;
+  for (const StoredRequest& request : client.transaction->requests)
+    requests.push_back({request.command(), request.words()});
+  return requests;
+}
+
 bool Dispatcher::refuse_by_slot(Client& client, Command& command, Arguments args) {
   if (client.has(kClientInternal)) return false;
-  const bool is_exec = command.full_name == "exec" && client.transaction != nullptr;
-  std::vector<SlotGate::Request> requests;
-  if (is_exec) {
-    for (const StoredRequest& request : client.transaction->requests)
-      requests.push_back({request.command(), request.words()});
-  } else {
-    requests.push_back({command, args});
-  }
-  const std::string_view error = refusal_of(server_.slot_gate()->judge(requests).verdict);
+  const auto verdict = server_.slot_gate()->judge(judged_of(client, command, args)).verdict;
+  const std::string_view error = refusal_of(verdict);
   if (error.empty()) return false;
-  if (is_exec) {
+  if (command.full_name == "exec") {
     // The error is told as it is, not as the reason of an aborted transaction.
     ++command.stats.rejected_calls;
     end_transaction(server_, client);

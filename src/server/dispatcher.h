@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "resp/output_buffer.h"
 #include "server/command_context.h"
 #include "server/command_table.h"
+#include "server/slot_gate.h"
 
 namespace latchkey::server {
 
@@ -99,7 +101,9 @@ class Dispatcher {
   bool may_run_while_subscribed(const Command& command) const;
   // `flags`: those of the request (CommandFlag).
   bool refuse_out_of_memory(Client& client, Command& command, uint32_t flags);
-  // In cluster mode, by the slots of the request's keys, or for EXEC of all that are queued.
+  // What is judged of a request: itself, or for EXEC all that is queued.
+  static std::vector<SlotGate::Request> judged_of(Client& client, Command& command, Arguments args);
+  // In cluster mode, by the slots of these.
   bool refuse_by_slot(Client& client, Command& command, Arguments args);
   void send_pushes(Client& client);
   // Has a client that tracks (server/tracking.h) remembered as a reader of a command's keys.

@@ -331,6 +331,8 @@ void stats_section(InfoText& text, Server& server) {
   text.field("acl_access_denied_cmd", denied(acl::Denial::Reason::kCommand));
   text.field("acl_access_denied_key", denied(acl::Denial::Reason::kKey));
   text.field("acl_access_denied_channel", denied(acl::Denial::Reason::kChannel));
+  if ((server.state() & kStateClusterAudit) != 0)
+    text.field("cluster_incompatible_ops", server.cluster_audit().count());
 }
 
 void cpu_section(InfoText& text) {

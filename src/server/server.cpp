@@ -172,7 +172,8 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
        "zset-max-listpack-value", "list-max-listpack-size", "list-compress-depth",
        "stream-node-max-bytes", "stream-node-max-entries", "min-replicas-to-write",
        "min-replicas-max-lag", "slowlog-log-slower-than", "slowlog-max-len",
-       "latency-monitor-threshold", "replica-read-only", "replica-serve-stale-data"},
+       "cluster-compatibility-sample-ratio", "latency-monitor-threshold", "replica-read-only",
+       "replica-serve-stale-data"},
       [this](std::string*) {
         apply_settings();
         return true;
@@ -225,6 +226,9 @@ void Server::apply_settings() {
   slow_log_.configure({.slower_than_us = values.slowlog_log_slower_than,
                        .most_entries = static_cast<size_t>(values.slowlog_max_len)});
   latency_monitor_.set_threshold_ms(values.latency_monitor_threshold);
+  set_state(kStateClusterAudit,
+            values.cluster_compatibility_sample_ratio > 0 && !values.cluster_enabled);
+  cluster_audit_.end();
   dispatcher_->choose_noted_calls();
   settle_role();
 }
@@ -419,7 +423,12 @@ bool Server::make_room() {
   const LatencyTimer timer(*this, "eviction-cycle");
   const int64_t started_us = clock_.monotonic_us();
   const int64_t budget_us = eviction_budget_us(values.maxmemory_eviction_tenacity);
-  for (size_t evicted = 1; is_over_memory_limit(); ++evicted) {
+  const size_t told_before = tracking_->memory_taken_by_evictions();
+  const auto is_over = [&] {
+    const size_t told = tracking_->memory_taken_by_evictions() - told_before;
+    return is_over_memory_limit() && used_memory() > values.maxmemory + memory_not_counted() + told;
+  };
+  for (size_t evicted = 1; is_over(); ++evicted) {
     if (!evict_one()) {
       note_excess(true);
       return false;
@@ -501,6 +510,7 @@ std::string_view Server::disk_error() const {
 
 void Server::reset_stats() {
   for (const auto& task : reset_tasks_) task();
+  cluster_audit_.reset();
   free_error_counts(stats_.reset());
   commands_before_turn_ = 0;
   commands_.reset_stats();

@@ -20,6 +20,7 @@
 #include "net/loop.h"
 #include "server/client_eviction.h"
 #include "server/client_registry.h"
+#include "server/cluster_audit.h"
 #include "server/command_table.h"
 #include "server/config.h"
 #include "server/debug_settings.h"
@@ -89,6 +90,7 @@ enum ServerState : uint32_t {
   // Another dataset is being loaded, to take the place of the one that is served.
   kStateLoadingBeside = 1u << 11,
   kStateCluster = 1u << 13,       // it is a node of a cluster (Server::slot_gate)
+  kStateClusterAudit = 1u << 14,  // commands are looked at for a cluster (server/cluster_audit.h)
   kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/tracking.h)
 };
 
@@ -179,6 +181,7 @@ class Server {
     set_state(kStateCluster, true);
   }
   bool in_cluster() const { return (state_ & kStateCluster) != 0; }
+  ClusterAudit& cluster_audit() { return cluster_audit_; }
 
   // Replicas that are there and not too far behind, for min-replicas-to-write.
   void set_good_replicas(size_t count);
@@ -389,6 +392,7 @@ class Server {
   std::shared_ptr<replication::Replication> replication_;
   std::shared_ptr<cluster::Cluster> cluster_;
   SlotGate* slot_gate_ = nullptr;
+  ClusterAudit cluster_audit_{*this};
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<net::Timer> tick_timer_;
   std::unique_ptr<net::Timer> wake_timer_;

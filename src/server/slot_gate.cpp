@@ -1,6 +1,34 @@
 #include "server/slot_gate.h"
 
+#include "server/command_table.h"
+#include "store/key_slot.h"
+
 namespace latchkey::server {
+
+void find_slotted_words(const SlotGate::Request& request, std::vector<KeyReference>* found) {
+  const size_t before = found->size();
+  if (!get_keys(request.command, request.words, found)) found->resize(before);
+  for (KeySpec spec : request.command.row->keys) {
+    if ((spec.flags & kKeyNotKey) == 0) continue;
+    spec.flags &= ~static_cast<uint32_t>(kKeyNotKey);
+    find_keys(spec, request.words, found);
+  }
+}
+
+int common_slot(std::span<const SlotGate::Request> requests) {
+  int common = kNoSlot;
+  std::vector<KeyReference> found;
+  for (const SlotGate::Request& request : requests) {
+    found.clear();
+    find_slotted_words(request, &found);
+    for (const KeyReference& word : found) {
+      const int slot = store::key_slot(request.words[word.position]);
+      if (common != kNoSlot && common != slot) return kSeveralSlots;
+      common = slot;
+    }
+  }
+  return common;
+}
 
 std::string_view refusal_of(SlotGate::Verdict verdict) {
   using enum SlotGate::Verdict;

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "server/command_context.h"
+#include "server/key_spec.h"
 
 namespace latchkey::server {
 
@@ -34,6 +36,14 @@ class SlotGate {
   // Judges requests that run as one: one, or those of a transaction. Linear in their words.
   virtual Answer judge(std::span<const Request> requests) = 0;
 };
+
+// Appends the words of the request that have slots: keys and shard channels.
+void find_slotted_words(const SlotGate::Request& request, std::vector<KeyReference>* found);
+
+inline constexpr int kNoSlot = -1;
+inline constexpr int kSeveralSlots = -2;
+// The slot of all that the requests name, or one of these.
+int common_slot(std::span<const SlotGate::Request> requests);
 
 // What a client is told; empty for kServed.
 std::string_view refusal_of(SlotGate::Verdict verdict);

@@ -193,6 +193,15 @@ void Tracking::invalidate(Readers::iterator key, const Client* spared) {
 void Tracking::key_changed(store::Keyspace&, std::string_view key, EventClass event_class,
                            std::string_view event) {
   if (is_beside_value(event_class, event)) return;
+  if (event_class != EventClass::kEvicted) return tell_of_change(key, event_class, event);
+  const size_t before = server_.used_memory();
+  tell_of_change(key, event_class, event);
+  const size_t after = server_.used_memory();
+  memory_taken_by_evictions_ += after - std::min(after, before);
+}
+
+void Tracking::tell_of_change(std::string_view key, EventClass event_class,
+                              std::string_view event) {
   const Dispatcher& dispatcher = server_.dispatcher();
   const Client* client = dispatcher.serving();
   if (const auto it = readers_.find(key); it != readers_.end()) {

@@ -92,6 +92,9 @@ class Tracking final : public ChangeListener {
   size_t keys() const { return readers_.size(); }
   size_t items() const { return items_; }
   size_t prefixes() const { return prefixes_.size(); }
+  // Bytes of memory that were taken so far to tell of evicted keys. To evict for these would bring
+  // more to tell, without an end.
+  size_t memory_taken_by_evictions() const { return memory_taken_by_evictions_; }
   // Bytes that the client's prefixes take, about.
   static size_t memory_of(const Client& client);
 
@@ -127,6 +130,7 @@ class Tracking final : public ChangeListener {
   // Sets kStateTrackingFull as it is.
   void settle_limit();
   Readers::iterator random_key();
+  void tell_of_change(std::string_view key, EventClass event_class, std::string_view event);
   // Takes the key out of the table and tells its readers; but not `spared` if it wants no loop.
   void invalidate(Readers::iterator key, const Client* spared);
   void note_for_broadcast(std::string_view key, uint64_t changed_by);
@@ -141,6 +145,7 @@ class Tracking final : public ChangeListener {
   Readers readers_;
   size_t items_ = 0;
   int attempts_ = 0;  // to get within the limit
+  size_t memory_taken_by_evictions_ = 0;
   Prefixes prefixes_;
   std::map<size_t, size_t> prefix_lengths_;  // how many prefixes there are of each length
   std::vector<Prefixes::iterator> touched_;  // those with changed keys
