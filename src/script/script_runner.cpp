@@ -137,7 +137,8 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& world, const Program& p
   ctx.propagate_nothing();
   world_ = &world;
   begin(ctx, program, read_only);
-  if (key_count > 0) run_.slot = store::key_slot(ctx.args[kFirstKey]);
+  const bool slots_matter = (server_.state() & (kStateCluster | kStateClusterAudit)) != 0;
+  if (slots_matter && key_count > 0) run_.slot = store::key_slot(ctx.args[kFirstKey]);
   const bool is_script = program.kind == Program::Kind::kScript;
   push_table(ctx.args.subspan(kFirstKey, key_count));
   if (is_script) world.set_global("KEYS");
