@@ -40,9 +40,13 @@ size_t StreamReplay::bytes_left() const {
 void StreamReplay::apply_piece() {
   server_.refresh_clock();
   if ((server_.state() & server::kStateBusy) != 0) return timer_.start(kPatienceMs);
+  if (!std::exchange(begun_, true)) {
+    pause_if_asked(server_, server::ReplicationPause::kOnStreaming);
+    // Clients that have waited for this are heard first.
+    return timer_.start(0);
+  }
   net::Connection* connection = client_.connection();
   const size_t before = connection->input_size();
-  if (before == total_) pause_if_asked(server_, server::ReplicationPause::kOnStreaming);
   if (before == 0) return finish();
   connection->resume_input();
   if (client_.has(server::kClientClosing)) return;

@@ -48,6 +48,7 @@ class StreamReplay final : public net::ConnectionHandler {
   size_t total_;
   // Grows while a request is larger.
   size_t piece_;
+  bool begun_ = false;
   bool reached_end_ = false;
 };
 
