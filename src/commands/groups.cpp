@@ -9,7 +9,6 @@ void add_all(server::CommandTable& table) {
   table.add(bitfield_rows());
   table.add(bitmap_rows());
   table.add(client_rows());
-  table.add(cluster_rows());
   table.add(command_rows());
   table.add(config_rows());
   table.add(connection_rows());

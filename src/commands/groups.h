@@ -16,7 +16,6 @@ std::span<const server::CommandRow> acl_rows();
 std::span<const server::CommandRow> bitfield_rows();
 std::span<const server::CommandRow> bitmap_rows();
 std::span<const server::CommandRow> client_rows();
-std::span<const server::CommandRow> cluster_rows();
 std::span<const server::CommandRow> command_rows();
 std::span<const server::CommandRow> config_rows();
 std::span<const server::CommandRow> connection_rows();
