@@ -321,8 +321,11 @@ class Loading(SnapshotTestCase):
         path = os.path.join(server.directory, "dump.rdb")
         with open(path, "rb") as file:
             whole = file.read()
-        for damaged, reason in ((whole[:-10], "Internal error in RDB reading offset"), (whole[:-8] + b"foobar00", "RDB CRC error"),
-                                (b"", "Short read"), (b"x" * 100, "Wrong signature")):
+        explained = "Terminating server after rdb file reading failure."
+        for damaged, reason, end in ((whole[:-10], "Internal error in RDB reading offset", explained),
+                                     (whole[:-8] + b"foobar00", "RDB CRC error", explained),
+                                     (b"", "Short read", explained),
+                                     (b"x" * 100, "Wrong signature", "Fatal error loading the DB, check server logs. Exiting.")):
             with open(path, "wb") as file:
                 file.write(damaged)
             with self.subTest(reason):
@@ -330,7 +333,7 @@ class Loading(SnapshotTestCase):
                                          capture_output=True, text=True, timeout=harness.START_TIMEOUT_S, check=False)
                 self.assertEqual(process.returncode, 1)
                 self.assertIn(reason, process.stdout)
-                self.assertIn("Terminating server after rdb file reading failure.", process.stdout.splitlines()[-1])
+                self.assertIn(end, process.stdout.splitlines()[-1])
 
 
 class Ending(SnapshotTestCase):
