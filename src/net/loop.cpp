@@ -82,35 +82,57 @@ struct Timer::Handle {
   Loop& loop;
   std::function<void()> callback;
   uv_timer_t timer{};
+  // For delays of nothing: a timer would be called again in the very turn that starts it anew, and
+  // nobody else served until it stops doing so.
+  uv_idle_t soon{};
+  int open_handles = 2;
+
+  void call() {
+    loop.begin_work();
+    callback();
+  }
+  template <typename UvHandle>
+  void close(UvHandle* handle) {
+    uv_close(reinterpret_cast<uv_handle_t*>(handle), [](uv_handle_t* closed) {
+      auto* self = static_cast<Handle*>(closed->data);
+      if (--self->open_handles == 0) delete self;
+    });
+  }
 };
 
 Timer::Timer(Loop& loop, std::function<void()> callback)
     : handle_(new Handle{loop, std::move(callback)}) {
   uv_timer_init(loop.handle(), &handle_->timer);
-  handle_->timer.data = handle_;
+  uv_idle_init(loop.handle(), &handle_->soon);
+  handle_->timer.data = handle_->soon.data = handle_;
 }
 
 Timer::~Timer() {
-  uv_timer_stop(&handle_->timer);
-  uv_close(reinterpret_cast<uv_handle_t*>(&handle_->timer),
-           [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
+  stop();
+  Handle* handle = handle_;
+  handle->close(&handle->timer);
+  handle->close(&handle->soon);
 }
 
 void Timer::start(uint64_t delay_ms, uint64_t repeat_ms) {
+  stop();
+  if (delay_ms == 0 && repeat_ms == 0) {
+    uv_idle_start(&handle_->soon, [](uv_idle_t* soon) {
+      uv_idle_stop(soon);
+      static_cast<Handle*>(soon->data)->call();
+    });
+    return;
+  }
   // Delays count from the loop's idea of now, which is that of the turn's start.
   uv_update_time(handle_->timer.loop);
   uv_timer_start(
-      &handle_->timer,
-      [](uv_timer_t* timer) {
-        auto* handle = static_cast<Handle*>(timer->data);
-        handle->loop.begin_work();
-        handle->callback();
-      },
+      &handle_->timer, [](uv_timer_t* timer) { static_cast<Handle*>(timer->data)->call(); },
       delay_ms, repeat_ms);
 }
 
 void Timer::stop() {
   uv_timer_stop(&handle_->timer);
+  uv_idle_stop(&handle_->soon);
 }
 
 struct Waker::Handle {

@@ -105,7 +105,8 @@ class Timer {
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
-  // Milliseconds; a repeat of 0 means once. Starting a running timer starts it anew.
+  // Milliseconds; a repeat of 0 means once. Starting a running timer starts it anew. A delay of
+  // nothing is up in the next turn, after whoever is ready in this one has been served.
   void start(uint64_t delay_ms, uint64_t repeat_ms = 0);
   void stop();
 

@@ -1,0 +1,40 @@
+#include <catch2/catch.hpp>
+
+#include "net/loop.h"
+
+using namespace latchkey::net;
+
+TEST_CASE("Who starts a timer without delay again and again lets others be served in between") {
+  constexpr int kMost = 1000;
+  Loop loop;
+  int calls = 0;
+  int calls_before_wake = 0;
+  Waker waker(loop, [&] { calls_before_wake = calls; });
+  Timer* again = nullptr;
+  Timer timer(loop, [&] {
+    if (calls == 0) waker.wake();
+    if (++calls == kMost) {
+      loop.stop();
+    } else {
+      again->start(0);
+    }
+  });
+  again = &timer;
+  timer.start(0);
+  loop.run();
+  CHECK(calls == kMost);
+  CHECK(calls_before_wake >= 1);
+  CHECK(calls_before_wake < kMost);
+}
+
+TEST_CASE("A timer that was stopped is not called") {
+  Loop loop;
+  bool called = false;
+  Timer stopped(loop, [&] { called = true; });
+  Timer last(loop, [&] { loop.stop(); });
+  stopped.start(0);
+  stopped.stop();
+  last.start(1);
+  loop.run();
+  CHECK_FALSE(called);
+}
