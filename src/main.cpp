@@ -29,6 +29,7 @@
 #include "server/crash_report.h"
 #include "server/live_settings.h"
 #include "server/logo.h"
+#include "server/loop_watchdog.h"
 #include "server/memory.h"
 #include "server/proc_title.h"
 #include "server/process.h"
@@ -95,6 +96,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   cluster::adapt_configuration(config, log);
   server::CrashReporter crash_reporter(log);
   crash_reporter.enable(values.crash_log_enabled);
+  server::LoopWatchdog watchdog(log);
   server::Supervision supervision(values.supervised, log);
   const bool background = values.daemonize && !supervision.active();
   if (background && !server::daemonize()) return 1;
@@ -161,7 +163,8 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   for (const std::string& problem : config.startup_problems()) log.warning(problem);
   if (!config.startup_problems().empty()) return 1;
   server.set_crash_reporter(&crash_reporter);
-  server::register_process_settings(server, {&crash_reporter, &oom_score, &title, program});
+  server::register_process_settings(server,
+                                    {&crash_reporter, &watchdog, &oom_score, &title, program});
   if (!server.listen()) return 1;
   server::show_title(title, program, config);
   server.shutdown().watch_signals();

@@ -12,6 +12,7 @@
 #include "server/client.h"
 #include "server/command_context.h"
 #include "server/dispatcher.h"
+#include "server/process.h"
 #include "server/server.h"
 #include "server/shutdown.h"
 
@@ -32,7 +33,7 @@ constexpr char kNeedsAof[] =
 Aof::Aof(Server& server, BackgroundChild& child)
     : server_(server),
       child_(child),
-      worker_(server.settings().bio_cpulist),
+      worker_("bio_aof", [cpus = server.settings().bio_cpulist] { server::pin_to_cpus(cpus); }),
       directory_(server, worker_),
       file_(server, worker_),
       rewrite_(server, directory_, file_, child),

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "base/worker.h"
 #include "persist/aof_directory.h"
 #include "persist/aof_loader.h"
 #include "persist/aof_rewrite.h"
 #include "persist/append_only_file.h"
-#include "persist/disk_worker.h"
 #include "persist/loading.h"
 #include "server/persistence_figures.h"
 
@@ -104,7 +104,7 @@ class Aof {
 
   server::Server& server_;
   BackgroundChild& child_;
-  DiskWorker worker_;
+  base::Worker worker_;  // syncs, closes and frees
   AofDirectory directory_;
   AppendOnlyFile file_;
   AofRewrite rewrite_;

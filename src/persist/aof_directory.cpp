@@ -35,7 +35,7 @@ std::string error_text() {
 
 }  // namespace
 
-AofDirectory::AofDirectory(server::Server& server, DiskWorker& worker)
+AofDirectory::AofDirectory(server::Server& server, base::Worker& worker)
     : server_(server), worker_(worker), manifest_(server.settings().appendfilename) {}
 
 std::string AofDirectory::path_of(std::string_view name) const {

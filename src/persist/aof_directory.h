@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/worker.h"
 #include "persist/aof_manifest.h"
-#include "persist/disk_worker.h"
 
 namespace latchkey::server {
 class Server;
@@ -21,7 +21,7 @@ namespace latchkey::persist {
 class AofDirectory {
  public:
   // Both must outlive it.
-  AofDirectory(server::Server& server, DiskWorker& worker);
+  AofDirectory(server::Server& server, base::Worker& worker);
 
   const AofManifest& manifest() const { return manifest_; }
 
@@ -61,7 +61,7 @@ class AofDirectory {
   bool save(const AofManifest& manifest) const;
 
   server::Server& server_;
-  DiskWorker& worker_;
+  base::Worker& worker_;
   AofManifest manifest_;
 };
 

@@ -57,7 +57,7 @@ std::string aof_timestamp(int64_t unix_time_s) {
   return "#TS:" + std::to_string(unix_time_s) + "\r\n";
 }
 
-AppendOnlyFile::AppendOnlyFile(server::Server& server, DiskWorker& worker,
+AppendOnlyFile::AppendOnlyFile(server::Server& server, base::Worker& worker,
                                std::function<void()> fatal)
     : server_(server), worker_(worker), fatal_(std::move(fatal)), encoder_(server::kEffectForFile) {
   if (!fatal_) fatal_ = [] { std::_Exit(1); };

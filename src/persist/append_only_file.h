@@ -21,8 +21,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/worker.h"
 #include "net/loop.h"
-#include "persist/disk_worker.h"
 #include "server/propagation.h"
 
 namespace latchkey::server {
@@ -37,7 +37,7 @@ std::string aof_timestamp(int64_t unix_time_s);
 class AppendOnlyFile final : public server::EffectReader {
  public:
   // `fatal` is called when the process must end; by default it ends it with status 1.
-  AppendOnlyFile(server::Server& server, DiskWorker& worker, std::function<void()> fatal = {});
+  AppendOnlyFile(server::Server& server, base::Worker& worker, std::function<void()> fatal = {});
   // Writes nothing that is left: flush() first.
   ~AppendOnlyFile() override;
   AppendOnlyFile(const AppendOnlyFile&) = delete;
@@ -137,7 +137,7 @@ class AppendOnlyFile final : public server::EffectReader {
   int64_t now_ms() const;
 
   server::Server& server_;
-  DiskWorker& worker_;
+  base::Worker& worker_;
   std::function<void()> fatal_;
   std::function<bool()> child_running_;
   std::function<void(const std::string&)> problem_changed_;

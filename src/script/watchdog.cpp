@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/thread.h"
+
 namespace latchkey::script {
 
 namespace {
@@ -40,7 +42,7 @@ void Watchdog::begin(int64_t limit_ms) {
   sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_seq_cst)) sequence_.notify_one();
   if (!thread_.joinable()) [[unlikely]]
-    thread_ = std::thread([this] { run(); });
+    thread_ = base::start_thread("script_watchdog", [this] { run(); });
 }
 
 bool Watchdog::end() {

@@ -35,19 +35,6 @@ TextCheck file_name(bool may_be_empty, const char* empty_message, const char* pa
   };
 }
 
-// Read, so that a file that switches it off is understood.
-Directive watchdog_period() {
-  Directive row = number("watchdog-period", &V::watchdog_period, 0, kMaxInt, kHidden);
-  row.parse = [parse_number = row.parse](std::span<const std::string> arguments,
-                                         DirectiveContext& context, std::string* error) {
-    if (!parse_number(arguments, context, error)) return false;
-    if (context.values.watchdog_period == 0) return true;
-    *error = "This server has no software watchdog: watchdog-period stays 0.";
-    return false;
-  };
-  return row;
-}
-
 bool check_proc_title(const std::string& pattern, const ConfigValues& values, std::string* error) {
   // An empty title of a process is useless. The file's name is not known here, but is not empty
   // either.
@@ -172,7 +159,7 @@ void add_general(std::vector<Directive>& table) {
   table.push_back(text("locale-collate", &V::locale_collate, 0, {.empty_is_a_value = true}));
   table.push_back(dir_directive());
   table.push_back(text("ignore-warnings", &V::ignore_warnings, 0, {.empty_is_a_value = true}));
-  table.push_back(watchdog_period());
+  table.push_back(number("watchdog-period", &V::watchdog_period, 0, kMaxInt, kHidden));
 }
 
 void add_snapshots(std::vector<Directive>& table) {

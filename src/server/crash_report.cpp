@@ -1,11 +1,6 @@
 #include "server/crash_report.h"
 
-#include <execinfo.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
-#include <unistd.h>
-#include <unwind.h>
 
 #include <array>
 #include <cinttypes>
@@ -15,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/version.h"
+#include "server/stack_traces.h"
 
 namespace latchkey::server {
 
@@ -22,35 +18,9 @@ namespace {
 
 constexpr std::array<int, 5> kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr size_t kSignalStackBytes = 64 * 1024;
-constexpr int kDeepestTrace = 100;
 
 // A signal handler and an assertion have nothing else to find their server by.
 CrashReporter* current_reporter = nullptr;
-
-struct Trace {
-  std::array<void*, kDeepestTrace> frames{};
-  int depth = 0;
-};
-
-_Unwind_Reason_Code add_frame(_Unwind_Context* context, void* trace_of_frames) {
-  auto& trace = *static_cast<Trace*>(trace_of_frames);
-  if (trace.depth == kDeepestTrace) return _URC_END_OF_STACK;
-  trace.frames[static_cast<size_t>(trace.depth++)] =
-      reinterpret_cast<void*>(_Unwind_GetIP(context));
-  return _URC_NO_REASON;
-}
-
-uintptr_t instruction_of(void* context) {
-  const auto* state = static_cast<ucontext_t*>(context);
-#if defined(__x86_64__)
-  return static_cast<uintptr_t>(state->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return static_cast<uintptr_t>(state->uc_mcontext.pc);
-#else
-  static_cast<void>(state);
-  return 0;
-#endif
-}
 
 struct Register {
   const char* name;
@@ -186,8 +156,8 @@ void CrashReporter::report_signal(int signal, const siginfo_t& info, void* conte
                  static_cast<long>(info.si_pid), static_cast<int>(info.si_uid));
   }
   logger_.logf(base::LogLevel::kWarning, "Crashed running the instruction at: 0x%" PRIxPTR,
-               instruction_of(context));
-  stack_trace();
+               interrupted_instruction(context));
+  write_stack_traces(logger_, interrupted_instruction(context));
   registers(logger_, context);
   sections();
   end_report();
@@ -198,7 +168,7 @@ void CrashReporter::assertion_failed(const char* expression, const char* file, i
   logger_.warning("=== ASSERTION FAILED ===");
   logger_.logf(base::LogLevel::kWarning, "==> %s:%d '%s' is not true", file, line, expression);
   if (enabled_) {
-    stack_trace();
+    write_stack_traces(logger_);
     sections();
     end_report();
   }
@@ -213,7 +183,7 @@ void CrashReporter::panic(std::string_view message, const char* file, int line) 
   logger_.logf(base::LogLevel::kWarning, "Guru Meditation: %.*s #%s:%d",
                static_cast<int>(message.size()), message.data(), file, line);
   if (enabled_) {
-    stack_trace();
+    write_stack_traces(logger_);
     sections();
     end_report();
   }
@@ -224,22 +194,6 @@ void CrashReporter::panic(std::string_view message, const char* file, int line) 
 
 void CrashReporter::begin_report() {
   logger_.raw("\n\n=== REDIS BUG REPORT START: Cut & paste starting from here ===\n");
-}
-
-void CrashReporter::stack_trace() {
-  std::array<char, 64> thread{};
-  std::array<char, 16> name{};
-  prctl(PR_GET_NAME, name.data());
-  snprintf(thread.data(), thread.size(), "\n%ld %s *\n", syscall(SYS_gettid), name.data());
-  logger_.raw("\n------ STACK TRACE ------\n");
-  logger_.raw(thread.data());
-  // With the unwinder that is linked in: backtrace() would load a library into a broken process.
-  Trace trace;
-  _Unwind_Backtrace(add_frame, &trace);
-  const int descriptor = logger_.open_raw();
-  if (descriptor >= 0) backtrace_symbols_fd(trace.frames.data(), trace.depth, descriptor);
-  logger_.close_raw(descriptor);
-  logger_.raw("\n------ STACK TRACE DONE ------\n");
 }
 
 void CrashReporter::sections() {

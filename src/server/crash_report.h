@@ -52,7 +52,6 @@ class CrashReporter {
   static void restore_default_handlers();
   void report_signal(int signal, const siginfo_t& info, void* context);
   void begin_report();
-  void stack_trace();
   void sections();
   void end_report();
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "server/crash_report.h"
+#include "server/loop_watchdog.h"
 #include "server/memory.h"
 #include "server/proc_title.h"
 #include "server/process.h"
@@ -35,6 +36,13 @@ void refuse_what_is_missing(Server& server) {
   });
 }
 
+// Watches as the configuration says, which then says how it is done.
+void watch_loop(Server& server, LoopWatchdog& watchdog) {
+  const int period_ms = watchdog_period_ms(server.settings());
+  server.config().mutable_values().watchdog_period = period_ms;
+  watchdog.set_period(period_ms);
+}
+
 }  // namespace
 
 bool show_title(ProcessTitle& title, const std::string& program, const Config& config) {
@@ -50,11 +58,17 @@ void register_process_settings(Server& server, const ProcessParts& parts) {
     parts.crash_reporter->enable(server.settings().crash_log_enabled);
     return true;
   });
+  config.on_change({"watchdog-period", "hz"}, [&server, parts](std::string*) {
+    watch_loop(server, *parts.watchdog);
+    return true;
+  });
   config.on_change({"oom-score-adj", "oom-score-adj-values"}, [&server, parts](std::string* error) {
     if (parts.oom_score->apply(server.settings(), oom_role(server), server.log())) return true;
     *error = "Failed to set current oom_score_adj. Check server logs.";
     return false;
   });
+  watch_loop(server, *parts.watchdog);
+  server.on_tick([parts] { parts.watchdog->put_off(); });
   server.on_role_changed([&server, parts] {
     parts.oom_score->apply(server.settings(), oom_role(server), server.log());
   });

@@ -8,6 +8,7 @@ namespace latchkey::server {
 
 class Config;
 class CrashReporter;
+class LoopWatchdog;
 class OomScore;
 class ProcessTitle;
 class Server;
@@ -18,6 +19,7 @@ void register_live_settings(Server& server);
 // What belongs to the process that a server runs in.
 struct ProcessParts {
   CrashReporter* crash_reporter;
+  LoopWatchdog* watchdog;
   OomScore* oom_score;
   ProcessTitle* title;
   std::string program;  // as the process was called

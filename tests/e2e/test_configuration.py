@@ -2,6 +2,7 @@
 texts are the reference's (8.0.2) where it has them."""
 
 import os
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -115,8 +116,31 @@ class RefusedSettings(unittest.TestCase):
         self.assert_refused("rename-command GET set", "Target command name already exists")
         self.assert_refused("rename-command SET OTHER", "Target command name already exists", before="rename-command GET other")
 
-    def test_there_is_no_software_watchdog(self):
-        self.assert_refused("watchdog-period 500", "This server has no software watchdog: watchdog-period stays 0.")
+
+class Watchdog(unittest.TestCase):
+    def setUp(self):
+        self.server = harness.Server(enable_debug_command="yes")
+        self.addCleanup(self.server.stop)
+        self.client = self.server.connect()
+        self.addCleanup(self.client.close)
+
+    def test_the_period_is_no_shorter_than_two_ticks(self):
+        self.client.call("CONFIG", "SET", "watchdog-period", "1")
+        self.assertEqual(self.client.call("CONFIG", "GET", "watchdog-period"), ["watchdog-period", "200"])
+        self.client.call("CONFIG", "SET", "watchdog-period", "0")
+        self.assertEqual(self.client.call("CONFIG", "GET", "watchdog-period"), ["watchdog-period", "0"])
+
+    def test_a_loop_that_stops_is_reported_and_goes_on(self):
+        self.client.call("CONFIG", "SET", "watchdog-period", "200")
+        self.client.call("DEBUG", "SLEEP", "0.4")
+        self.assertIn("--- WATCHDOG TIMER EXPIRED ---", self.server.log())
+        self.assertIn("------ STACK TRACE DONE ------", self.server.log())
+        self.assertEqual(self.client.call("PING"), "PONG")
+
+    def test_sigalrm_asks_where_the_server_stands(self):
+        os.kill(self.server.process.pid, signal.SIGALRM)
+        self.assertEqual(self.client.call("PING"), "PONG")
+        self.assertIn("Received SIGALRM", self.server.log())
 
 
 if __name__ == "__main__":

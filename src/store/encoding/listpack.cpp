@@ -72,6 +72,15 @@ void write_backward(unsigned char* to, uint64_t size) {
   }
 }
 
+// Whether the backward length at `at` is that of an element of `size` bytes.
+bool has_backward(const unsigned char* at, uint64_t size) {
+  const uint32_t groups = backward_size(size);
+  if (groups == 1) return *at == size;
+  unsigned char expected[5];
+  write_backward(expected, size);
+  return std::memcmp(at, expected, groups) == 0;
+}
+
 // The size told by the backward length that ends before `end`.
 uint64_t read_backward(const unsigned char* end) {
   uint64_t size = 0;
@@ -337,9 +346,7 @@ bool Listpack::is_valid(std::span<const char> untrusted) {
     const uint64_t element = element_size(bytes + at);
     const uint64_t whole = element + backward_size(element);
     if (whole > end - at) return false;
-    unsigned char backward[5];
-    write_backward(backward, element);
-    if (std::memcmp(backward, bytes + at + element, whole - element) != 0) return false;
+    if (!has_backward(bytes + at + element, element)) return false;
     at += whole;
     ++count;
   }

@@ -25,16 +25,6 @@ TEST_CASE("CONFIG SET is all or nothing") {
   CHECK(client.run("CONFIG SET hz 20 timeout") == tests::error("ERR syntax error"));
 }
 
-TEST_CASE("CONFIG SET refuses to switch on what the server does not have") {
-  ServerFixture server({commands::config_rows()});
-  TestClient client(server);
-  CHECK(client.run("CONFIG SET watchdog-period 500") ==
-        tests::error("ERR CONFIG SET failed (possibly related to argument 'watchdog-period') - "
-                     "This server has no software watchdog: watchdog-period stays 0."));
-  CHECK(server.server.settings().watchdog_period == 0);
-  CHECK(client.run("CONFIG SET watchdog-period 0") == tests::kOk);
-}
-
 TEST_CASE("CONFIG REWRITE needs a file") {
   ServerFixture server({commands::config_rows()});
   TestClient client(server);

@@ -15,7 +15,6 @@ namespace latchkey::tests {
 namespace {
 
 using persist::AppendOnlyFile;
-using persist::DiskWorker;
 
 // "SET name value" as it stands in the file.
 const std::string kSelect = request({"SELECT", "0"});
@@ -46,7 +45,7 @@ struct Appending {
   TemporaryDirectory directory;
   ServerFixture server;
   TestClient client;
-  DiskWorker worker;
+  base::Worker worker{"disk"};
   AppendOnlyFile file;
   int fatal = 0;
   std::string problem;

@@ -1,0 +1,37 @@
+#include "base/thread.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace latchkey::base {
+
+namespace {
+
+constexpr size_t kLongestName = 15;
+
+}  // namespace
+
+std::thread start_thread(std::string name, std::function<void()> body) {
+  name.resize(std::min(name.size(), kLongestName));
+  // A new thread has the signal mask of its maker.
+  sigset_t held_back, before;
+  sigfillset(&held_back);
+  sigdelset(&held_back, kTraceSignal);
+  pthread_sigmask(SIG_SETMASK, &held_back, &before);
+  std::thread thread;
+  try {
+    thread = std::thread([name = std::move(name), body = std::move(body)] {
+      pthread_setname_np(pthread_self(), name.c_str());
+      body();
+    });
+  } catch (const std::system_error&) {
+    // No thread to be had: `thread` stays empty.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace latchkey::base
