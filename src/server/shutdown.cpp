@@ -86,13 +86,15 @@ void Shutdown::watch_signals() {
   handle(SIGINT, on_signal);
   std::signal(SIGHUP, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  // A signal that comes while a script runs is served when the script has ended.
+  // One that could not be served when it came.
   server_.on_tick([this] { serve_signal(); });
 }
 
 void Shutdown::serve_signal() {
   const int number = watched.received.load();
-  if (number == 0 || server_.loop()->nested() || server_.ticking_paused()) return;
+  // A script is waited for, a dataset that is being loaded is not.
+  const bool loads = (server_.state() & (kStateLoading | kStateLoadingBeside)) != 0;
+  if (number == 0 || (server_.loop()->nested() && !loads) || server_.ticking_paused()) return;
   const ConfigValues& settings = server_.settings();
   std::string error;
   // Until it is served the signal stands, so that another one like it ends the process.

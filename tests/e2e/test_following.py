@@ -95,7 +95,10 @@ class Following(Network):
 
     def test_a_dataset_that_comes_by_the_link_itself_and_what_follows(self):
         master, replica = self.check(repl_rdb_channel="no")
-        self.assertNotIn("rdb-channel", self.logs(master))
+        log = self.logs(master)
+        self.assertNotIn("rdb-channel", log)
+        self.assertLess(log.index("done reading from pipe, 1 replicas still up"),
+                        log.index("Background RDB transfer terminated with success"))
 
     def test_the_stream_is_kept_while_the_dataset_is_loaded(self):
         master = self.start()
@@ -106,6 +109,19 @@ class Following(Network):
         self.expect_equal(master, replica)
         self.assertGreater(int(self.figures(replica)["replica_full_sync_buffer_peak"]), 0)
         self.assertEqual(self.figures(replica)["replica_full_sync_buffer_size"], "0")
+
+    def test_a_replica_that_is_to_end_does_not_load_to_the_end(self):
+        master = self.start()
+        self.call(master, "DEBUG", "POPULATE", "3000", "filler", "100")
+        for way in ("disabled", "swapdb"):
+            with self.subTest(repl_diskless_load=way):
+                replica = self.start(of=master, key_load_delay="100000", loading_process_events_interval_bytes="1024",
+                                     repl_diskless_load=way)
+                self.eventually(lambda: self.figures(replica, "persistence")["loading"] == "1")
+                self.end(replica)
+                self.assertEqual(replica.process.returncode, 0)
+                self.assertIn("Redis is now ready to exit", self.logs(replica))
+                self.assertNotIn("Finished with success", self.logs(replica))
 
     def test_more_of_the_stream_than_may_be_kept_waits_with_the_master(self):
         master = self.start()
