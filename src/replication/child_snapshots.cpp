@@ -1,5 +1,9 @@
 #include "replication/child_snapshots.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -27,6 +31,14 @@ void add_place(const SnapshotPlace& place, persist::WriteOptions* options) {
   options->with_functions = !place.without_functions;
 }
 
+// Tells the server that this is all, and waits until it has read it.
+void end_pipe(int pipe) {
+  shutdown(pipe, SHUT_WR);
+  char byte;
+  while (read(pipe, &byte, 1) < 0 && errno == EINTR) {
+  }
+}
+
 }  // namespace
 
 bool ChildSnapshots::is_busy() const {
@@ -46,7 +58,10 @@ bool ChildSnapshots::begin_pipe(const SnapshotPlace& place, int pipe, Done done)
     persist::WriteOptions options = persist::child_write_options(server_, &progress);
     add_place(place, &options);
     persist::DescriptorSink sink(pipe);
-    if (persist::write_dataset(sink, server_, options)) return true;
+    if (persist::write_dataset(sink, server_, options)) {
+      end_pipe(pipe);
+      return true;
+    }
     server_.log().warning("Write error sending DB to replicas: " +
                           std::string(strerror(sink.error())));
     return false;

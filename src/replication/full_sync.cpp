@@ -1,6 +1,7 @@
 #include "replication/full_sync.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -254,7 +255,7 @@ void FullSync::go_on_soon() {
 
 bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlace& place) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     server_.log().warning("Can't create a pipe for the RDB transfer: " +
                           std::string(strerror(errno)));
     return false;
@@ -268,7 +269,6 @@ bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlac
   }
   pipe_ = ends[0];
   pipe_begun_ = true;
-  pipe_ok_ = false;
   if (server_.loop() != nullptr) {
     // What is read is moved at the end of the turn.
     pipe_watcher_ = std::make_unique<net::DescriptorWatcher>(*server_.loop(), pipe_, [] {});
@@ -305,7 +305,6 @@ bool FullSync::take_from_pipe() {
                        "Diskless rdb transfer, done reading from pipe, %zu replicas still up.",
                        receivers.size());
     close_pipe();
-    if (pipe_ok_) finish_pipe();
     return false;
   }
   for (Replica* replica : receivers) {
@@ -318,33 +317,25 @@ bool FullSync::take_from_pipe() {
 
 void FullSync::pipe_done(bool ok) {
   pipe_begun_ = false;
-  pipe_ok_ = ok;
-  if (ok) {
-    // What the child has written may still be in the pipe.
-    if (pipe_ < 0) finish_pipe();
-    return;
-  }
   close_pipe();
   for (Replica* replica : in_state(ReplicaState::kWaitsForEnd, true)) {
+    if (ok) {
+      finish_pipe(*replica);
+      continue;
+    }
     server_.log().warning("Closing replica " + replica->name() +
                           ": BGSAVE child returned an error");
     replica->client.close();
   }
 }
 
-void FullSync::finish_pipe() {
-  for (Replica* replica : in_state(ReplicaState::kWaitsForEnd, true)) {
-    if (replica->client.has(server::kClientClosing)) continue;
-    send(*replica, mark_);
-    server_.log().notice("Streamed RDB transfer with replica " + replica->name() +
-                         " succeeded (socket). Waiting for REPLCONF ACK from replica to enable "
-                         "streaming");
-    if (replica->rdb_channel) {
-      replication_.delivered(*replica);
-    } else {
-      replication_.put_online(*replica, /*waits_for_ack=*/true);
-    }
-  }
+void FullSync::finish_pipe(Replica& replica) {
+  send(replica, mark_);
+  server_.log().notice("Streamed RDB transfer with replica " + replica.name() +
+                       " succeeded (socket). Waiting for REPLCONF ACK from replica to enable "
+                       "streaming");
+  if (replica.rdb_channel) return replication_.delivered(replica);
+  replication_.put_online(replica, /*waits_for_ack=*/true);
 }
 
 void FullSync::close_pipe() {

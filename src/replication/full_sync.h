@@ -2,7 +2,8 @@
 // it, while what happens from that moment on is held for them.
 //
 // Through a pipe (repl-diskless-sync, to replicas that can read a dataset of unknown size): a child
-// writes, the server copies to all connections as fast as the slowest takes it, and a mark follows.
+// writes, the server copies to all connections as fast as the slowest takes it, and a mark follows
+// when it has read all and the child has ended well.
 // Snapshots of this kind begin repl-diskless-sync-delay after the first has asked, so that others
 // may come; later ones wait for the next. On disk: the child writes the dump file, whoever comes
 // meanwhile shares it, and each replica reads it at its own pace.
@@ -77,9 +78,9 @@ class FullSync {
   void drop_file(const Replica& replica);
   // False when there is nothing to be taken now, or no room for it.
   bool take_from_pipe();
-  void finish_pipe();
   void pipe_done(bool ok);
   void close_pipe();
+  void finish_pipe(Replica& replica);
   void go_on_soon();
   void send(Replica& replica, std::string_view bytes);
 
@@ -91,10 +92,9 @@ class FullSync {
   std::unordered_map<const Replica*, File> files_;
   bool file_begun_ = false;  // by this, and not done yet
 
-  int pipe_ = -1;  // its reading end
+  int pipe_ = -1;  // its reading end, until all has been read
   std::unique_ptr<net::DescriptorWatcher> pipe_watcher_;
   bool pipe_begun_ = false;  // and the child not ended yet
-  bool pipe_ok_ = false;     // the child has ended well
   std::string mark_;
 };
 

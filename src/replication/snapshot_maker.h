@@ -31,7 +31,9 @@ class SnapshotMaker {
   // Into a file that is at path() when it is done.
   virtual bool begin_file(const SnapshotPlace& place, Done done) = 0;
   virtual std::string path() const = 0;
-  // Into a pipe, whose writing end the server closes when this returns.
+  // Into a socket, whose other end the server reads; it closes this one when this returns. The
+  // child shuts it down when it has written all, and then lives until the server has closed the
+  // other end too: so when `done` is called with true, everything has been read.
   virtual bool begin_pipe(const SnapshotPlace& place, int pipe, Done done) = 0;
   // Gives up what was begun with either; `done` is called with false.
   virtual void abandon() = 0;

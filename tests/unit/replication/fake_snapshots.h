@@ -16,7 +16,7 @@ namespace latchkey::tests {
 class FakeSnapshots final : public replication::SnapshotMaker {
  public:
   ~FakeSnapshots() override {
-    if (pipe_ >= 0) close(pipe_);
+    end_writing();
     unlink(path().c_str());
   }
 
@@ -34,9 +34,12 @@ class FakeSnapshots final : public replication::SnapshotMaker {
       file_.append(bytes);
     }
   }
+  // It has written all there is to the pipe, and lives on until that has been read. False when it
+  // writes to the file.
+  bool end_writing() { return pipe_ >= 0 && close(std::exchange(pipe_, -1)) == 0; }
   // The child ends.
   void end(bool ok = true) {
-    if (pipe_ >= 0) close(std::exchange(pipe_, -1));
+    end_writing();
     std::ofstream(path(), std::ios::binary) << std::exchange(file_, {});
     std::exchange(done_, nullptr)(ok);
   }

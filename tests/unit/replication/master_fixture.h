@@ -31,6 +31,7 @@ struct Master : ServerFixture {
   // Has the snapshot of a replica made, and gives what the replica gets.
   std::string finish_sync(TestClient& replica, std::string_view dataset) {
     snapshots->write(dataset);
+    if (snapshots->end_writing()) tick();
     snapshots->end();
     tick();
     return replica.take_output();
