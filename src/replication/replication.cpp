@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "base/text.h"
+#include "replication/debug_commands.h"
 #include "replication/failover.h"
 #include "replication/following.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
 #include "replication/migration.h"
-#include "replication/pause_point.h"
 #include "replication/unexpected_errors.h"
 #include "replication/waits.h"
 #include "server/client.h"
@@ -49,7 +49,7 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
   server_.on_tick([this] { tick(); });
   server_.shutdown().on_lag_question([this] { return any_lags(); });
   server_.shutdown().before_preparations([this] { log_lags(); });
-  server_.add_debug_subcommands(pause_debug_subcommands());
+  server_.add_debug_subcommands(debug_subcommands());
   server_.on_replication_figures([this] { return figures(); });
   server_.on_stream_place([this] { return place(); });
   server_.info().extend("Replication", [this](server::InfoText& text) { describe(*this, text); });

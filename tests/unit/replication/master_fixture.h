@@ -19,7 +19,7 @@ struct Master : ServerFixture {
   explicit Master(std::string_view settings = {})
       : ServerFixture({commands::string_rows(), commands::database_rows(), commands::client_rows(),
                        commands::info_rows(), commands::transaction_rows(), commands::pubsub_rows(),
-                       commands::connection_rows(), commands::config_rows(),
+                       commands::connection_rows(), commands::config_rows(), commands::debug_rows(),
                        commands::server_rows(), replication::sync_rows(), replication::role_rows()},
                       settings) {
     auto maker = std::make_unique<FakeSnapshots>();

@@ -573,4 +573,13 @@ TEST_CASE("what waits for slow replicas does not count as memory that eviction c
   CHECK(master.server.memory_not_counted() >= before + 100'000);
 }
 
+TEST_CASE("DEBUG REPLICATE sends replicas words that are not run") {
+  Master master("enable-debug-command yes");
+  TestClient user(master);
+  Follower replica(master);
+  CHECK(user.run("DEBUG REPLICATE no-such-command key") == "+OK\r\n");
+  master.tick();
+  CHECK(replica.take_output() == request({"no-such-command", "key"}));
+}
+
 }  // namespace latchkey::tests
