@@ -142,7 +142,8 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   server.set_persistence(persistence);
   const auto replication = std::make_shared<replication::Replication>(
       server, std::make_unique<replication::ChildSnapshots>(server, *persistence));
-  replication->on_counting([&](bool counts) { persistence->aof().file().count_offset(!counts); });
+  replication->stream().on_counting(
+      [&](bool counts) { persistence->aof().file().count_offset(!counts); });
   replication->on_acknowledged([&] { persistence->aof().serve_waiting(); });
   persistence->aof().set_replica_disks({.count =
                                             [&](int64_t offset) {

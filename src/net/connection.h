@@ -66,9 +66,11 @@ class Connection {
   // Sends as much as the socket takes now, or when the loop no longer holds output; the rest
   // follows by itself.
   void flush();
-  // Bytes queued and not yet taken by the kernel, and the memory they occupy.
+  // Bytes queued and not yet taken by the kernel, the memory they occupy, and what of it is not
+  // shared with others.
   size_t pending_output() const;
   size_t output_memory() const { return out_.memory_usage() + in_flight_.memory_usage(); }
+  size_t own_output_memory() const { return out_.own_memory() + in_flight_.own_memory(); }
   // True while the socket takes no more.
   bool waits_to_write() const { return writing_; }
   // Bytes that have left, and that have come, since the connection began.

@@ -1,61 +1,78 @@
 #include "replication/backlog.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/assert.h"
 
 namespace latchkey::replication {
 
+namespace {
+
+// 64 MiB.
+constexpr size_t kMostTrimmedAtOnce = 4096;
+
+}  // namespace
+
 void Backlog::append(std::string_view bytes) {
-  last_ += bytes.size();
-  // More than the ring holds leaves only its end.
-  if (bytes.size() > capacity_) bytes.remove_prefix(bytes.size() - capacity_);
-  const size_t room = capacity_ - ring_.size();
-  const std::string_view fresh = bytes.substr(0, room);
-  // It grows by doubling, up to its capacity and no further.
-  const size_t needed = ring_.size() + fresh.size();
-  if (needed > ring_.capacity()) ring_.reserve(std::min(capacity_, needed * 2));
-  ring_.insert(ring_.end(), fresh.begin(), fresh.end());
-  bytes.remove_prefix(fresh.size());
   while (!bytes.empty()) {
-    const std::string_view piece = bytes.substr(0, capacity_ - next_);
-    std::copy(piece.begin(), piece.end(), ring_.begin() + static_cast<ptrdiff_t>(next_));
-    next_ = (next_ + piece.size()) % capacity_;
+    if (blocks_.empty() || blocks_.back().size == kBlockSize) add_block();
+    Block& block = blocks_.back();
+    const std::string_view piece = bytes.substr(0, kBlockSize - block.size);
+    // Whoever shares the block has what stands before this.
+    std::copy(piece.begin(), piece.end(), block.blob.get()->data() + block.size);
+    block.size += piece.size();
+    last_ += piece.size();
     bytes.remove_prefix(piece.size());
   }
 }
 
-template <typename Fn>
-void Backlog::for_each_piece(size_t skipped, Fn&& fn) const {
-  const std::string_view all(ring_.data(), ring_.size());
-  const std::string_view older = all.substr(next_);
-  if (skipped < older.size()) fn(older.substr(skipped));
-  const size_t skipped_newer = skipped - std::min(skipped, older.size());
-  fn(all.substr(0, next_).substr(skipped_newer));
+void Backlog::add_block() {
+  base::Blob* blob = base::Blob::create(kBlockSize, kBlockSize);
+  blocks_.push_back({.first = last_ + 1, .size = 0, .blob = base::BlobRef(blob)});
+  blob->release();
 }
 
-void Backlog::resize(size_t capacity) {
-  std::vector<char> kept;
-  const size_t dropped = ring_.size() - std::min(ring_.size(), capacity);
-  for_each_piece(dropped, [&](std::string_view piece) {
-    kept.insert(kept.end(), piece.begin(), piece.end());
+void Backlog::trim() {
+  for (size_t trimmed = 0; trimmed < kMostTrimmedAtOnce && !blocks_.empty(); ++trimmed) {
+    const Block& oldest = blocks_.front();
+    if (size() < capacity_ + oldest.size || oldest.blob.get()->shared()) return;
+    blocks_.pop_front();
+  }
+}
+
+size_t Backlog::memory_usage() const {
+  return sizeof(*this) + blocks_.size() * (kBlockSize + sizeof(base::Blob) + sizeof(Block));
+}
+
+size_t Backlog::excess_memory() const {
+  const size_t used = memory_usage();
+  return used - std::min(used, capacity_);
+}
+
+template <typename Fn>
+void Backlog::for_each_from(uint64_t number, Fn&& fn) const {
+  const auto behind = [](uint64_t wanted, const Block& block) { return wanted < block.first; };
+  auto block = std::upper_bound(blocks_.begin(), blocks_.end(), number, behind);
+  if (block == blocks_.begin()) return;
+  for (--block; block != blocks_.end(); ++block) {
+    const size_t skipped = std::max(number, block->first) - block->first;
+    if (skipped < block->size)
+      fn(*block, std::string_view(block->blob.get()->data(), block->size).substr(skipped));
+  }
+}
+
+void Backlog::share_from(uint64_t number, resp::OutputBuffer& out) const {
+  LK_ASSERT(reaches(number));
+  for_each_from(number, [&](const Block& block, std::string_view bytes) {
+    out.append_shared(block.blob.get(), bytes);
   });
-  ring_ = std::move(kept);
-  next_ = 0;
-  capacity_ = capacity;
 }
 
 std::string Backlog::latest(size_t most) const {
   std::string text;
-  for_each_piece(ring_.size() - std::min(ring_.size(), most),
-                 [&](std::string_view piece) { text.append(piece); });
+  for_each_from(last_ + 1 - std::min(size(), most),
+                [&](const Block&, std::string_view bytes) { text.append(bytes); });
   return text;
-}
-
-void Backlog::copy_from(uint64_t number, resp::OutputBuffer& out) const {
-  LK_ASSERT(reaches(number));
-  for_each_piece(number - first(), [&](std::string_view piece) { out.append(piece); });
 }
 
 }  // namespace latchkey::replication

@@ -126,7 +126,7 @@ void FullSync::begin_for(const Replica& first) {
       .without_keys = first.wants_no_keys,
       .without_functions = first.wants_no_functions,
   };
-  replication_.select_anew();
+  replication_.stream().select_anew();
   if (use_pipe ? begin_pipe(group, place) : begin_file(group, place)) return;
   server_.log().warning("BGSAVE for replication failed");
   for (Replica* replica : group) {

@@ -41,7 +41,7 @@ void describe(const Replication& replication, server::InfoText& text) {
   text.field("master_replid2", server.history().second_id());
   text.field("master_repl_offset", replication.offset());
   text.field("second_repl_offset", server.history().second_end());
-  const Backlog* backlog = replication.backlog();
+  const Backlog* backlog = replication.stream().backlog();
   text.field("repl_backlog_active", backlog != nullptr ? 1 : 0);
   text.field("repl_backlog_size", settings.repl_backlog_size);
   text.field("repl_backlog_first_byte_offset", backlog != nullptr ? backlog->first() : 0);

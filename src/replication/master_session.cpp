@@ -56,8 +56,8 @@ void MasterSession::applied(std::string_view bytes) {
     transaction_.append(bytes);
     return;
   }
-  if (!transaction_.empty()) replication_.relay(std::exchange(transaction_, {}));
-  replication_.relay(bytes);
+  if (!transaction_.empty()) replication_.stream().relay(std::exchange(transaction_, {}));
+  replication_.stream().relay(bytes);
 }
 
 void MasterSession::failed(std::string_view text) {

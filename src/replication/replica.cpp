@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "replication/backlog.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -12,14 +13,9 @@ Replica::Replica(server::Client& owner, OnClosing on_closing, OnError on_error)
       on_error_(std::move(on_error)),
       held_(owner.server.buffer_pool()) {}
 
-void Replica::add_to_stream(std::string_view bytes, base::Blob* blob) {
+void Replica::add_to_stream(const Backlog& backlog, uint64_t first) {
   // Behind what is held, also when that is about to be sent.
-  resp::OutputBuffer& target = gets_stream() && held_.empty() ? client.out() : held_;
-  if (blob != nullptr) {
-    target.append_shared(blob);
-  } else {
-    target.append(bytes);
-  }
+  backlog.share_from(first, gets_stream() && held_.empty() ? client.out() : held_);
 }
 
 void Replica::release_held() {
@@ -74,8 +70,8 @@ void Replica::drop_output() {
 
 size_t Replica::pending_memory() const {
   const net::Connection* connection = client.connection();
-  return held_.memory_usage() +
-         (connection != nullptr ? connection->output_memory() : client.out().memory_usage());
+  return held_.own_memory() +
+         (connection != nullptr ? connection->own_output_memory() : client.out().own_memory());
 }
 
 uint64_t Replica::bytes_sent() const {

@@ -19,12 +19,13 @@
 #include <functional>
 #include <string>
 
-#include "base/blob.h"
 #include "resp/output_buffer.h"
 #include "server/client.h"
 #include "server/replica_link.h"
 
 namespace latchkey::replication {
+
+class Backlog;
 
 enum class ReplicaState : uint8_t {
   kAnnounced,        // has sent REPLCONF, and is no replica yet
@@ -85,8 +86,8 @@ class Replica final : public server::ReplicaLink {
   bool gets_stream() const {
     return state == ReplicaState::kStreams || (state == ReplicaState::kOnline && !waits_for_ack);
   }
-  // Adds what has happened; `blob`, which may be null, holds the same bytes.
-  void add_to_stream(std::string_view bytes, base::Blob* blob);
+  // Adds what has happened: the bytes of the backlog from that number on.
+  void add_to_stream(const Backlog& backlog, uint64_t first);
   // Puts what is held into the client's output.
   void release_held();
   // Makes what is held the same as for the other. REQUIRES: nothing is held.
@@ -114,7 +115,7 @@ class Replica final : public server::ReplicaLink {
   void failed(std::string_view text) override { on_error_(*this, text); }
   // Frees what waits for it.
   void drop_output();
-  // What waits for it, as memory.
+  // What waits for it alone, as memory: without what it shares with the backlog.
   size_t pending_memory() const;
 
  private:

@@ -9,12 +9,12 @@
 #include "replication/following.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
+#include "replication/lags.h"
 #include "replication/migration.h"
 #include "replication/unexpected_errors.h"
 #include "replication/waits.h"
 #include "server/client.h"
 #include "server/client_info.h"
-#include "server/config_parse.h"
 #include "server/dispatcher.h"
 #include "server/info.h"
 #include "server/output_limits.h"
@@ -29,26 +29,21 @@ using server::Client;
 namespace {
 
 constexpr int64_t kSecondMs = 1000;
-// A piece of the stream of this size or more is shared by its readers, if there are several; a
-// shorter one is copied.
-constexpr size_t kLeastShared = 4096;
-// A buffer that a large turn has left behind is not kept.
-constexpr size_t kMostKept = 64 * 1024;
 
 }  // namespace
 
 Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> snapshots)
     : server_(server),
+      stream_(server, /*relays=*/!server.settings().replicaof_host.empty()),
       full_sync_(std::make_unique<FullSync>(server, *this, std::move(snapshots))),
       waits_(std::make_unique<ReplicaWaits>(*this)),
       migration_(std::make_unique<Migration>()),
       failover_(std::make_unique<Failover>(*this)),
       following_(std::make_unique<Following>(server, *this)) {
-  relays_ = following_->active();
   server_.on_turn_end([this] { end_turn(); });
   server_.on_tick([this] { tick(); });
-  server_.shutdown().on_lag_question([this] { return any_lags(); });
-  server_.shutdown().before_preparations([this] { log_lags(); });
+  server_.shutdown().on_lag_question([this] { return any_lags(*this); });
+  server_.shutdown().before_preparations([this] { log_lags(*this); });
   server_.add_debug_subcommands(debug_subcommands());
   server_.on_replication_figures([this] { return figures(); });
   server_.on_stream_place([this] { return place(); });
@@ -64,15 +59,12 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
                                return true;
                              });
   server_.config().on_change({"repl-backlog-size"}, [this](std::string*) {
-    if (backlog_ != nullptr)
-      backlog_->resize(static_cast<size_t>(server_.settings().repl_backlog_size));
+    stream_.trim();
     return true;
   });
 }
 
-Replication::~Replication() {
-  if (backlog_ != nullptr && !relays_) server_.propagation().remove_reader(*this);
-}
+Replication::~Replication() = default;
 
 Replica& Replication::replica_of(Client& client) {
   if (client.replica == nullptr) {
@@ -90,7 +82,9 @@ void Replication::join(Replica& replica) {
   replicas_.push_back(&replica);
   if (replica.client.connection() != nullptr)
     replica.client.connection()->set_nodelay(!server_.settings().repl_disable_tcp_nodelay);
-  if (backlog_ == nullptr) begin_history();
+  if (stream_.is_open()) return;
+  stream_.begin();
+  pinged_ms_ = server_.now_ms();
 }
 
 void Replication::leave(Replica& replica) {
@@ -102,6 +96,7 @@ void Replication::leave(Replica& replica) {
   // It counts as memory from here on, though the client goes at the end of the turn only.
   if (server_.dispatcher().serving() != &replica.client) replica.drop_output();
   full_sync_->forget(replica);
+  stream_.trim();
   alone_since_ms_ = server_.now_ms();
   count_good_replicas();
 }
@@ -132,8 +127,7 @@ size_t Replication::count_connected() const {
                     [](const Replica* replica) { return !replica->rdb_channel; }));
 }
 
-bool Replication::continue_from(Replica& replica, std::string_view id, int64_t offset) {
-  hand_on();
+bool Replication::can_continue(const Replica& replica, std::string_view id, int64_t offset) const {
   base::Logger& log = server_.log();
   const server::ReplicationHistory& history = server_.history();
   if (!history.covers(id, offset)) {
@@ -153,16 +147,21 @@ bool Replication::continue_from(Replica& replica, std::string_view id, int64_t o
     }
     return false;
   }
-  if (backlog_ == nullptr || offset < 0 || !backlog_->reaches(static_cast<uint64_t>(offset))) {
-    log.notice("Unable to partial resync with replica " + replica.name() +
-               " for lack of backlog (Replica request was: " + std::to_string(offset) + ").");
-    if (offset > server_.replication_offset()) {
-      log.warning("Warning: replica " + replica.name() +
-                  " tried to PSYNC with an offset that is greater than the master replication "
-                  "offset.");
-    }
-    return false;
+  if (stream_.is_open() && offset >= 0 && stream_.backlog()->reaches(static_cast<uint64_t>(offset)))
+    return true;
+  log.notice("Unable to partial resync with replica " + replica.name() +
+             " for lack of backlog (Replica request was: " + std::to_string(offset) + ").");
+  if (offset > server_.replication_offset()) {
+    log.warning("Warning: replica " + replica.name() +
+                " tried to PSYNC with an offset that is greater than the master replication "
+                "offset.");
   }
+  return false;
+}
+
+bool Replication::continue_from(Replica& replica, std::string_view id, int64_t offset) {
+  hand_on();
+  if (!can_continue(replica, id, offset)) return false;
   const auto from = static_cast<uint64_t>(offset);
   join(replica);
   replica.state = ReplicaState::kOnline;
@@ -171,13 +170,14 @@ bool Replication::continue_from(Replica& replica, std::string_view id, int64_t o
   out.append("+CONTINUE");
   if (replica.knows_psync2) out.append(" " + server_.replication_id());
   out.append("\r\n");
-  backlog_->copy_from(from, out);
+  stream_.backlog()->share_from(from, out);
   ++partial_syncs_;
-  log.logf(LogLevel::kNotice,
-           "Partial resynchronization request from %s accepted. Sending %llu bytes of backlog "
-           "starting from offset %llu.",
-           replica.name().c_str(), static_cast<unsigned long long>(this->offset() + 1 - from),
-           static_cast<unsigned long long>(from));
+  server_.log().logf(
+      LogLevel::kNotice,
+      "Partial resynchronization request from %s accepted. Sending %llu bytes of backlog "
+      "starting from offset %llu.",
+      replica.name().c_str(), static_cast<unsigned long long>(this->offset() + 1 - from),
+      static_cast<unsigned long long>(from));
   count_good_replicas();
   return true;
 }
@@ -266,44 +266,19 @@ size_t Replication::count_fsynced(uint64_t offset) const {
 }
 
 int Replication::selected_database() const {
-  return relays_ ? following_->stream_database() : encoder_.database();
+  return stream_.relays() ? following_->stream_database() : stream_.selected_database();
 }
 
 std::optional<server::StreamPlace> Replication::place() const {
-  if (backlog_ == nullptr || (relays_ && !following_->knows_place())) return std::nullopt;
+  if (!stream_.is_open() || (stream_.relays() && !following_->knows_place())) return std::nullopt;
   return server::StreamPlace{.id = server_.replication_id(),
                              .offset = server_.replication_offset(),
                              .database = std::max(selected_database(), 0)};
 }
 
-void Replication::make_backlog() {
-  backlog_ = std::make_unique<Backlog>(static_cast<size_t>(server_.settings().repl_backlog_size),
-                                       offset());
-  encoder_.forget_database();
-  pinged_ms_ = server_.now_ms();
-  alone_since_ms_ = server_.now_ms();
-  if (counting_) counting_(true);
-  if (!relays_) server_.propagation().add_reader(*this);
-}
-
-void Replication::drop_backlog() {
-  if (backlog_ == nullptr) return;
-  hand_on();
-  if (!relays_) server_.propagation().remove_reader(*this);
-  if (counting_) counting_(false);
-  backlog_.reset();
-}
-
-void Replication::begin_history() {
-  // Whatever was before, nobody can go on from it.
-  server_.history().begin();
-  make_backlog();
-  server_.log().notice("Replication backlog created, my new replication IDs are '" +
-                       server_.history().id() + "' and '" + server_.history().second_id() + "'");
-}
-
 void Replication::free_backlog() {
-  drop_backlog();
+  hand_on();
+  stream_.close();
   server_.history().begin();
   server_.log().logf(LogLevel::kNotice,
                      "Replication backlog freed after %lld seconds without connected replicas.",
@@ -311,56 +286,27 @@ void Replication::free_backlog() {
 }
 
 void Replication::stop_own_stream() {
-  if (backlog_ == nullptr) make_backlog();
   hand_on();
-  server_.propagation().remove_reader(*this);
-  relays_ = true;
+  stream_.begin_relaying();
 }
 
 void Replication::resume_own_stream() {
   hand_on();
   disconnect_replicas();
-  server_.history().branch(server_.replication_offset());
-  const server::ReplicationHistory& history = server_.history();
-  server_.log().notice("Setting secondary replication ID to " + history.second_id() +
-                       ", valid up to offset: " + std::to_string(history.second_end()) +
-                       ". New replication ID is " + history.id());
-  relays_ = false;
-  encoder_.forget_database();
+  stream_.end_relaying();
   alone_since_ms_ = server_.now_ms();
-  if (backlog_ != nullptr) server_.propagation().add_reader(*this);
 }
 
 void Replication::begin_at(std::string_view id, int64_t offset) {
   disconnect_replicas();
-  drop_backlog();
-  if (id.empty()) {
-    server_.history().begin();
-  } else {
-    server_.history().adopt(id);
-  }
-  server_.set_replication_offset(offset);
-  make_backlog();
+  hand_on();
+  stream_.begin_at(id, offset);
 }
 
 void Replication::rename(std::string_view id) {
   hand_on();
   server_.history().adopt_branch(id, server_.replication_offset());
   disconnect_replicas();
-}
-
-void Replication::relay(std::string_view bytes) {
-  turn_.append(bytes);
-  server_.set_replication_offset(server_.replication_offset() + static_cast<int64_t>(bytes.size()));
-}
-
-void Replication::log_latest() const {
-  constexpr size_t kMostShown = 256;
-  if (backlog_ == nullptr) return;
-  std::string latest = backlog_->latest(kMostShown);
-  latest.append(turn_.substr(turn_.size() - std::min(turn_.size(), kMostShown)));
-  latest.erase(0, latest.size() - std::min(latest.size(), kMostShown));
-  server_.log().notice("Latest backlog is: '" + server::quote_argument(latest) + "'");
 }
 
 void Replication::disconnect_replicas() {
@@ -371,54 +317,28 @@ void Replication::disconnect_replicas() {
 void Replication::resume_from(const server::StreamPlace& place,
                               const std::vector<std::pair<int, std::string>>& dropped) {
   if (following_->active()) {
-    server_.history().adopt(place.id);
-    server_.set_replication_offset(place.offset);
-    if (backlog_ == nullptr) make_backlog();
+    stream_.begin_at(place.id, place.offset);
     following_->resume_at(place.database);
     return;
   }
-  // Replicas of the server as it was go on here.
-  server_.set_replication_offset(place.offset);
-  server_.history().remember(place.id, place.offset);
-  make_backlog();
-  for (const auto& [database, key] : dropped)
-    server_.propagation().add(database, {"DEL", key}, server::kEffectForReplicas);
-}
-
-void Replication::effects_happened(std::span<const server::Effect> unit) {
-  const size_t before = turn_.size();
-  encoder_.append(unit, &turn_);
-  server_.set_replication_offset(server_.replication_offset() +
-                                 static_cast<int64_t>(turn_.size() - before));
-  if (Client* client = server_.dispatcher().serving(); client != nullptr)
-    client->written_offset = offset();
+  stream_.resume(place, dropped);
+  alone_since_ms_ = server_.now_ms();
 }
 
 void Replication::hand_on() {
-  if (turn_.empty()) return;
-  backlog_->append(turn_);
-  base::BlobRef blob;
-  const auto readers =
-      std::count_if(replicas_.begin(), replicas_.end(),
-                    [](const Replica* replica) { return replica->follows_stream(); });
-  if (turn_.size() >= kLeastShared && readers > 1) {
-    base::Blob* made = base::Blob::create(turn_);
-    blob = base::BlobRef(made);
-    made->release();
-  }
-  // A replica over its limit leaves.
-  const std::vector<Replica*> replicas = replicas_;
-  for (Replica* replica : replicas) {
-    if (!replica->follows_stream()) continue;
-    replica->add_to_stream(turn_, blob.get());
-    if (replica->gets_stream()) {
-      replica->client.flush_soon();
-    } else {
-      server::enforce_output_limit(replica->client);
+  stream_.hand_on([this](uint64_t first) {
+    // A replica over its limit leaves.
+    const std::vector<Replica*> replicas = replicas_;
+    for (Replica* replica : replicas) {
+      if (!replica->follows_stream()) continue;
+      replica->add_to_stream(*stream_.backlog(), first);
+      if (replica->gets_stream()) {
+        replica->client.flush_soon();
+      } else {
+        server::enforce_output_limit(replica->client);
+      }
     }
-  }
-  if (turn_.capacity() > kMostKept) std::string().swap(turn_);
-  turn_.clear();
+  });
 }
 
 void Replication::put_loaded_online() {
@@ -460,6 +380,7 @@ void Replication::end_turn() {
 
 void Replication::tick() {
   if (in_nested_turn()) return following_->keep_alive();
+  stream_.trim();
   full_sync_->begin_due();
   following_->tick();
   server_.shutdown().look();
@@ -474,7 +395,7 @@ void Replication::every_second() {
   ping_replicas();
   count_good_replicas();
   const int64_t most_alone_ms = server_.settings().repl_backlog_ttl * kSecondMs;
-  if (replicas_.empty() && backlog_ != nullptr && !relays_ && most_alone_ms != 0 &&
+  if (replicas_.empty() && stream_.is_open() && !stream_.relays() && most_alone_ms != 0 &&
       server_.now_ms() - alone_since_ms_ > most_alone_ms)
     free_backlog();
 }
@@ -492,7 +413,8 @@ void Replication::ping_replicas() {
   const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
   // Who waits for replicas to catch up gives them nothing more to catch up with.
   const bool ending = server_.shutdown().deadline_ms() != 0 || failover_->active();
-  if (replicas.empty() || ending || relays_ || server_.now_ms() - pinged_ms_ < period_ms) return;
+  if (replicas.empty() || ending || stream_.relays() || server_.now_ms() - pinged_ms_ < period_ms)
+    return;
   pinged_ms_ = server_.now_ms();
   server_.propagation().add(server::kAnyDatabase, {"ping"}, {}, server::kEffectForReplicas);
 }
@@ -529,33 +451,6 @@ void Replication::count_good_replicas() {
       static_cast<size_t>(std::count_if(replicas_.begin(), replicas_.end(), is_good)));
 }
 
-bool Replication::any_lags() const {
-  return std::any_of(replicas_.begin(), replicas_.end(), [this](const Replica* replica) {
-    return replica->state == ReplicaState::kOnline && replica->used_psync &&
-           replica->acked_offset != offset();
-  });
-}
-
-void Replication::log_lags() const {
-  size_t in_sync = 0;
-  for (const Replica* replica : replicas_) {
-    if (replica->rdb_channel) continue;
-    if (replica->acked_offset == offset()) {
-      ++in_sync;
-      continue;
-    }
-    server_.log().logf(LogLevel::kNotice,
-                       "Lagging replica %s reported offset %lld behind master, lag=%lld, state=%s.",
-                       replica->name().c_str(),
-                       static_cast<long long>(offset() - replica->acked_offset),
-                       static_cast<long long>(replica->lag_seconds(server_.now_ms())),
-                       std::string(replica->state_name()).c_str());
-  }
-  if (!replicas_.empty())
-    server_.log().logf(LogLevel::kNotice, "%zu of %zu replicas are in sync when shutting down.",
-                       in_sync, count_connected());
-}
-
 server::ReplicationFigures Replication::figures() const {
   server::ReplicationFigures figures{
       .replicas = replicas_.size(),
@@ -566,13 +461,15 @@ server::ReplicationFigures Replication::figures() const {
       .bytes_sent = bytes_sent_to_former_,
       .locally_expiring_keys = following_->locally_expiring_keys(),
       .migration_sockets = migration_->kept_connections(),
-      .backlog_memory = backlog_ != nullptr ? backlog_->memory_usage() : 0,
       .full_sync_buffer = following_->full_sync_buffer(),
   };
-  figures.buffers_memory = figures.backlog_memory;
+  if (const Backlog* backlog = stream_.backlog(); backlog != nullptr) {
+    figures.buffers_memory = backlog->memory_usage();
+    figures.pending_memory = backlog->excess_memory();
+    figures.backlog_memory = figures.buffers_memory - figures.pending_memory;
+  }
   for (const Replica* replica : replicas_) {
     figures.bytes_sent += replica->bytes_sent();
-    figures.buffers_memory += replica->held_bytes() + replica->client.pending_output();
     figures.clients_memory += server::memory_usage(replica->client);
     figures.pending_memory += replica->pending_memory();
   }

@@ -1,27 +1,18 @@
-// Serving replicas: the stream of effects as bytes with numbers, who follows it, and how far each
-// is.
+// Serving replicas: who follows the stream of effects, and how far each is.
 //
-// A server that follows a master itself (Following) has no stream of its own: the master's bytes
-// are handed on as they came, under the master's numbers and name. What happens here besides is
-// nobody else's business. This class assigns numbers and names, Following tells it which.
+// The stream (Stream) comes with the first replica and goes repl-backlog-ttl after the last one has
+// left. What has happened in a turn goes to every replica at its end. A replica that comes anew
+// gets the dataset first (FullSync), one that comes back the bytes it has missed, if the backlog
+// still holds them. A replica that has the dataset come by an RDB channel (Replica) gets the stream
+// meanwhile, so that nothing is held for it here.
 //
-// The stream is written while there is a backlog, which comes with the first replica and goes
-// repl-backlog-ttl after the last one has left. Until the end of the turn what happens is
-// collected; then it goes to the backlog and to every replica in one piece, which several replicas
-// share when it is long. A replica that comes anew gets the dataset first (FullSync), one that
-// comes back the bytes it has missed, if the backlog still holds them.
-//
-// Costs nothing without a backlog; else a copy of each effect into the backlog and, where it is
-// short, one for each replica.
-//
-// A replica that has the dataset come by an RDB channel (Replica) gets the stream meanwhile, so
-// that nothing is held for it here.
+// A server that follows a master itself (Following) hands the master's stream on to its own
+// replicas.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,11 +20,10 @@
 #include <utility>
 #include <vector>
 
-#include "replication/backlog.h"
 #include "replication/replica.h"
 #include "replication/snapshot_maker.h"
+#include "replication/stream.h"
 #include "server/command_context.h"
-#include "server/propagation.h"
 #include "server/replication_figures.h"
 #include "server/server.h"
 
@@ -45,10 +35,10 @@ class Following;
 class Migration;
 class ReplicaWaits;
 
-class Replication final : public server::EffectReader {
+class Replication {
  public:
   Replication(server::Server& server, std::unique_ptr<SnapshotMaker> snapshots);
-  ~Replication() override;
+  ~Replication();
   Replication(const Replication&) = delete;
   Replication& operator=(const Replication&) = delete;
 
@@ -84,18 +74,13 @@ class Replication final : public server::EffectReader {
 
   // --- The stream -------------------------------------------------------------------------------
   // The number of its last byte.
-  uint64_t offset() const { return static_cast<uint64_t>(server_.replication_offset()); }
-  const Backlog* backlog() const { return backlog_.get(); }
+  uint64_t offset() const { return stream_.offset(); }
+  Stream& stream() { return stream_; }
+  const Stream& stream() const { return stream_; }
   // The database that whoever follows has selected by now, or -1.
   int selected_database() const;
-  // The next effect is preceded by a SELECT, for whoever begins here.
-  void select_anew() { encoder_.forget_database(); }
   // Gives to the backlog and the replicas what has happened in this turn so far.
   void hand_on();
-
-  // `fn(true)` is called when it begins to count bytes (Server::replication_offset), `fn(false)`
-  // when it ends to, so that others may.
-  void on_counting(std::function<void(bool)> fn) { counting_ = std::move(fn); }
 
   // `fn` is called when replicas have said how far they are.
   void on_acknowledged(std::function<void()> fn) { acknowledged_ = std::move(fn); }
@@ -113,8 +98,7 @@ class Replication final : public server::EffectReader {
   const Failover& failover() const { return *failover_; }
 
   // --- For Following ----------------------------------------------------------------------------
-  // From here on the stream is a master's, which comes by relay() when there is a link. Where this
-  // one has come to is where the other may go on.
+  // From here on the stream is a master's. Where this one has come to is where the other may go on.
   void stop_own_stream();
   // Those who follow have the master's bytes up to here, and go on with what happens here, under
   // another name: they have to ask anew.
@@ -124,16 +108,11 @@ class Replication final : public server::EffectReader {
   void begin_at(std::string_view id, int64_t offset);
   // The master's history has taken another name. Replicas have to ask anew.
   void rename(std::string_view id);
-  // Whole requests of the master's stream, as they came.
-  void relay(std::string_view bytes);
   void disconnect_replicas();
-  // Shows in the log what the stream ends with.
-  void log_latest() const;
   Following& following() { return *following_; }
   const Following& following() const { return *following_; }
 
-  // A dataset loaded at start was saved at that place. `dropped`: keys of it, with their databases,
-  // that had expired by now and were left out, which is the first thing that has happened since.
+  // A dataset loaded at start was saved at that place, without what was `dropped` (Stream::resume).
   void resume_from(const server::StreamPlace& place,
                    const std::vector<std::pair<int, std::string>>& dropped = {});
 
@@ -151,18 +130,13 @@ class Replication final : public server::EffectReader {
   void count_full_sync() { ++full_syncs_; }
   void count_refused_partial_sync() { ++refused_partial_syncs_; }
 
-  // server::EffectReader
-  void effects_happened(std::span<const server::Effect> unit) override;
-
  private:
+  // False with the reason in the log.
+  bool can_continue(const Replica& replica, std::string_view id, int64_t offset) const;
   void join(Replica& replica);
   void leave(Replica& replica);
   void note_error(Replica& replica, std::string_view text);
   int64_t silent_seconds(Replica& replica) const;
-  // In which the next byte comes behind offset(), and from then on all are counted.
-  void make_backlog();
-  void drop_backlog();
-  void begin_history();
   void free_backlog();
   std::optional<server::StreamPlace> place() const;
   void end_turn();
@@ -175,24 +149,17 @@ class Replication final : public server::EffectReader {
   void ping_replicas();
   void drop_silent_replicas();
   void count_good_replicas();
-  // Whether one that is online has not acknowledged all that was written.
-  bool any_lags() const;
-  void log_lags() const;
 
   server::Server& server_;
-  server::EffectEncoder encoder_{server::kEffectForReplicas};
-  std::function<void(bool)> counting_;
+  Stream stream_;
   std::function<void()> acknowledged_;
   std::function<int64_t()> synced_offset_;
-  std::string turn_;  // what has happened and is not handed on yet
-  std::unique_ptr<Backlog> backlog_;
   std::vector<Replica*> replicas_;
   std::unique_ptr<FullSync> full_sync_;
   std::unique_ptr<ReplicaWaits> waits_;
   std::unique_ptr<Migration> migration_;
   std::unique_ptr<Failover> failover_;
   std::unique_ptr<Following> following_;
-  bool relays_ = false;
   bool ask_ = false;
   bool acks_came_ = false;
   bool loaded_came_ = false;

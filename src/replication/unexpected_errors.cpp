@@ -21,7 +21,7 @@ std::string note_unexpected_error(const Replication& replication, const server::
       (client.last_command != nullptr ? client.last_command->full_name : "<unknown>") + "'";
   server.log().warning("== CRITICAL == This " + std::string(self) + " is sending an error to its " +
                        std::string(peer) + ": '" + shown + "'" + behind);
-  replication.log_latest();
+  replication.stream().log_latest();
   return behind;
 }
 

@@ -9,16 +9,24 @@
 
 namespace latchkey::resp {
 
-void OutputBuffer::append_shared(base::Blob* blob) {
-  shared_.push_back({size_, base::BlobRef(blob)});
-  shared_size_ += blob->size();
+void OutputBuffer::append_shared(base::Blob* blob, std::string_view part) {
+  shared_size_ += part.size();
+  if (!shared_.empty()) {
+    Shared& last = shared_.back();
+    if (last.position == size_ && last.blob.get() == blob &&
+        last.bytes.data() + last.bytes.size() == part.data()) {
+      last.bytes = {last.bytes.data(), last.bytes.size() + part.size()};
+      return;
+    }
+  }
+  shared_.push_back({size_, part, base::BlobRef(blob)});
 }
 
 void OutputBuffer::append(const OutputBuffer& other, size_t first) {
   LK_ASSERT(other.taken_ == 0 && other.shared_taken_ == 0);
   for (const Shared& shared : other.shared_) {
     append({other.data_ + first, shared.position - first});
-    append_shared(shared.blob.get());
+    append_shared(shared.blob.get(), shared.bytes);
     first = shared.position;
   }
   append({other.data_ + first, other.size_ - first});
@@ -27,7 +35,7 @@ void OutputBuffer::append(const OutputBuffer& other, size_t first) {
 void OutputBuffer::truncate(size_t mark) {
   LK_ASSERT(mark <= size_ && mark >= taken_);
   while (!shared_.empty() && shared_.back().position > mark) {
-    shared_size_ -= shared_.back().blob.view().size();
+    shared_size_ -= shared_.back().bytes.size();
     shared_.pop_back();
   }
   size_ = mark;
@@ -59,7 +67,7 @@ void OutputBuffer::take(size_t count) {
     taken_ += from_own;
     count -= from_own;
     if (count == 0 || !piece_ahead) break;
-    const size_t left = shared_[whole_pieces].blob.view().size() - shared_taken_;
+    const size_t left = shared_[whole_pieces].bytes.size() - shared_taken_;
     const size_t from_shared = std::min(left, count);
     count -= from_shared;
     shared_size_ -= from_shared;

@@ -1,9 +1,9 @@
 // Bytes on their way to a client.
 //
-// A contiguous buffer that grows as needed, with large values spliced in by reference (base::Blob)
-// instead of copied. Empty buffers own no memory. Appending and taking out cost O(bytes),
-// amortised: bytes taken out leave room that is used again once it is as large as what is left. Not
-// thread-safe.
+// A contiguous buffer that grows as needed, with large values, or parts of them, spliced in by
+// reference (base::Blob) instead of copied. Empty buffers own no memory. Appending and taking out
+// cost O(bytes), amortised: bytes taken out leave room that is used again once it is as large as
+// what is left. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,9 @@ class OutputBuffer {
   // Bytes not taken yet, shared ones included.
   size_t size() const { return size_ - taken_ + shared_size_; }
   bool empty() const { return size() == 0; }
-  // Bytes of memory held for it; shared values are counted whole.
+  // Bytes of memory held for it, and without what it shares with others.
   size_t memory_usage() const { return capacity_ + shared_size_; }
+  size_t own_memory() const { return capacity_ + shared_.capacity() * sizeof(Shared); }
 
   // Room for `size` more bytes at the end, to be written and then committed.
   char* reserve(size_t size) {
@@ -53,7 +54,10 @@ class OutputBuffer {
   }
   // Appends the blob's bytes by reference. Where marks are used, own bytes stand before and behind
   // it.
-  void append_shared(base::Blob* blob);
+  void append_shared(base::Blob* blob) { append_shared(blob, blob->view()); }
+  // The same for a part of it, which need not be within the blob's size yet: of a blob that is
+  // filled bit by bit. What continues the piece before becomes one with it.
+  void append_shared(base::Blob* blob, std::string_view part);
 
   // Appends what the other holds from its byte `first` on, sharing what it shares. REQUIRES:
   // nothing was taken out of it, and that byte is not behind a shared one.
@@ -82,7 +86,7 @@ class OutputBuffer {
         position = it->position;
         if (count == capacity) return count;
       }
-      const std::string_view bytes = it->blob.view().substr(skip);
+      const std::string_view bytes = it->bytes.substr(skip);
       skip = 0;
       pieces[count++] = Piece{const_cast<char*>(bytes.data()), bytes.size()};
     }
@@ -98,6 +102,7 @@ class OutputBuffer {
  private:
   struct Shared {
     size_t position;  // own bytes before it
+    std::string_view bytes;
     base::BlobRef blob;
   };
   void grow(size_t size);

@@ -25,11 +25,11 @@ size_t pending_bytes(const Client& client) {
   return client.pending_output() + (client.replica != nullptr ? client.replica->held_bytes() : 0);
 }
 
-// What is never too much: a first buffer's worth; for a replica the backlog, which it may be sent
-// at once.
+// What is never too much: a first buffer's worth; for a replica the backlog besides, which it may
+// be sent at once.
 size_t always_allowed(const Client& client) {
   if (!client.has(kClientReplica)) return kFirstBuffer;
-  return static_cast<size_t>(client.server.settings().repl_backlog_size);
+  return kFirstBuffer + static_cast<size_t>(client.server.settings().repl_backlog_size);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ struct ReplicationFigures {
   size_t locally_expiring_keys = 0;  // of a writable replica
   size_t migration_sockets = 0;      // kept by MIGRATE
   size_t backlog_memory = 0;
-  size_t buffers_memory = 0;  // the backlog, and what else waits to be sent to replicas
+  // The stream as it is kept, for the backlog and for replicas that are slow.
+  size_t buffers_memory = 0;
   // Of the replicas' connections, what waits to be sent to them included.
   size_t clients_memory = 0;
   // What is kept for replicas that are slow, and goes when they have gone: evicting keys does not

@@ -190,8 +190,11 @@ TEST_CASE("a replica that comes back goes on where it was") {
     CHECK(master.server.replication_figures().full_syncs == 3);
   }
   SECTION("nor when the backlog has forgotten") {
-    user.run_words({"SET", "large", std::string(20000, 'x')});
+    user.run_words({"SET", "large", std::string(40000, 'x')});
     user.run("CONFIG SET repl-backlog-size 16384");
+    master.tick();
+    again.take_output();
+    master.tick();
     TestClient late(master);
     CHECK(late.run("PSYNC " + id + " " + offset).starts_with("+FULLRESYNC "));
   }
@@ -563,14 +566,60 @@ TEST_CASE("there is no RDB channel where datasets go by file, or the setting say
 }
 
 TEST_CASE("what waits for slow replicas does not count as memory that eviction could free") {
-  Master master;
+  Master master("repl-backlog-size 20000");
   TestClient replica(master);
   replica.run("SYNC");
   const size_t before = master.server.memory_not_counted();
   TestClient user(master);
   user.run("SET key " + std::string(100'000, 'x'));
   master.tick();
-  CHECK(master.server.memory_not_counted() >= before + 100'000);
+  CHECK(master.server.memory_not_counted() >= before + 80'000);
+  replica->close();
+  CHECK(master.server.memory_not_counted() < before + 40'000);
+}
+
+TEST_CASE("what waits for slow replicas is kept once, and stays of use to those who come back") {
+  Master master("repl-backlog-size 20000\nsave \"\"");
+  TestClient user(master);
+  Follower fast(master);
+  TestClient slow(master);
+  TestClient as_slow(master);
+  for (TestClient* replica : {&slow, &as_slow}) replica->run("SYNC");
+  const std::string id = master.server.replication_id();
+  const uint64_t offset = master.replication->offset();
+  fast->close();
+  for (int i = 0; i < 5; ++i) {
+    user.run("SET key " + std::string(100'000, 'x'));
+    master.tick();
+  }
+  CHECK(master.server.replication_figures().buffers_memory < 700'000);
+  CHECK(master.server.replication_figures().backlog_memory < 200'000);
+
+  const std::string from = std::to_string(offset + 1);
+  TestClient back(master);
+  const std::string reply = back.run("PSYNC " + id + " " + from);
+  CHECK(reply.starts_with("+CONTINUE\r\n"));
+  CHECK(reply.size() > 500'000);
+  slow->close();
+  CHECK(master.server.replication_figures().buffers_memory > 500'000);
+  as_slow->close();
+  CHECK(master.server.replication_figures().buffers_memory < 100'000);
+  TestClient late(master);
+  CHECK(late.run("PSYNC " + id + " " + from).starts_with("+FULLRESYNC "));
+}
+
+TEST_CASE("a replica over its limit leaves while others are still to be served") {
+  Master master(
+      "repl-backlog-size 20000\nclient-output-buffer-limit \"replica 1000 0 0\"\nsave \"\"");
+  TestClient user(master);
+  TestClient slow(master);
+  TestClient as_slow(master);
+  for (TestClient* replica : {&slow, &as_slow}) replica->run("SYNC");
+  user.run("SET key " + std::string(300'000, 'x'));
+  master.tick();
+  CHECK(slow->has(server::kClientClosing));
+  CHECK(as_slow->has(server::kClientClosing));
+  CHECK(master.snapshots->abandoned == 1);
 }
 
 TEST_CASE("DEBUG REPLICATE sends replicas words that are not run") {

@@ -80,6 +80,34 @@ TEST_CASE("Bytes come out in the order in which they were appended", "[output_bu
   CHECK(out.empty());
 }
 
+TEST_CASE("Parts of a shared value that follow each other are one piece", "[output_buffer]") {
+  base::BufferPool pool;
+  OutputBuffer out(pool);
+  const SharedBytes shared("abcdefgh");
+  const std::string_view bytes = shared.get()->view();
+  const auto pieces = [&out] {
+    Piece found[8];
+    return out.gather(found, 8);
+  };
+  out.append_shared(shared.get(), bytes.substr(0, 2));
+  out.append_shared(shared.get(), bytes.substr(2, 3));
+  CHECK(pieces() == 1);
+  out.append_shared(shared.get(), bytes.substr(6, 1));
+  CHECK(pieces() == 2);
+  out.append("|");
+  out.append_shared(shared.get(), bytes.substr(7));
+  CHECK(pieces() == 4);
+  CHECK(contents(out) == "abcdeg|h");
+  out.take(3);
+  OutputBuffer copy(pool);
+  OutputBuffer source(pool);
+  source.append_shared(shared.get(), bytes.substr(1, 3));
+  copy.append(source);
+  CHECK(contents(copy) == "bcd");
+  CHECK(copy.size() == 3);
+  CHECK(contents(out) == "deg|h");
+}
+
 TEST_CASE("A shared value lives as long as the buffer holds it", "[output_buffer]") {
   base::BufferPool pool;
   base::Blob* blob = base::Blob::create("value");
