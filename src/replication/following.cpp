@@ -13,7 +13,6 @@
 #include "replication/stream_replay.h"
 #include "server/client.h"
 #include "server/flush_waits.h"
-#include "server/info.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -392,44 +391,6 @@ uint64_t Following::bytes_received() const {
   return received_by_former_ + (link_ != nullptr ? link_->bytes_received() : 0) +
          (channel_ != nullptr ? channel_->bytes_received() : 0) +
          (session_ != nullptr ? session_->bytes_received() : 0);
-}
-
-void Following::describe(server::InfoText& text) const {
-  const int64_t now_ms = server_.now_ms();
-  const server::ConfigValues& settings = server_.settings();
-  const int64_t offset = knows_place() ? server_.replication_offset() : 1;
-  text.field("master_host", host());
-  text.field("master_port", port());
-  text.field("master_link_status", connected() ? "up" : "down");
-  text.field("master_last_io_seconds_ago",
-             connected() ? (now_ms - session_->last_io_ms()) / kSecondMs : -1);
-  text.field("master_sync_in_progress", state() == State::kSync ? 1 : 0);
-  text.field("slave_read_repl_offset", connected() ? session_->read_offset() : offset);
-  text.field("slave_repl_offset", offset);
-  text.field("replica_full_sync_buffer_size", full_sync_buffer());
-  text.field("replica_full_sync_buffer_peak", buffer_peak_);
-  if (state() == State::kSync) describe_sync(text);
-  if (!connected()) {
-    text.field("master_link_down_since_seconds",
-               down_since_ms_ != 0 ? (now_ms - down_since_ms_) / kSecondMs : -1);
-  }
-  text.field("slave_priority", settings.replica_priority);
-  text.field("slave_read_only", settings.replica_read_only ? 1 : 0);
-  text.field("replica_announced", settings.replica_announced ? 1 : 0);
-}
-
-void Following::describe_sync(server::InfoText& text) const {
-  const DatasetReceiver* receiver = carrier() != nullptr ? carrier()->receiver() : nullptr;
-  const bool known = receiver != nullptr && !receiver->shape().has_mark();
-  const int64_t total = known ? static_cast<int64_t>(receiver->shape().size) : -1;
-  const int64_t done = receiver != nullptr ? static_cast<int64_t>(receiver->received()) : 0;
-  text.field("master_sync_total_bytes", total);
-  text.field("master_sync_read_bytes", done);
-  text.field("master_sync_left_bytes", total - done);
-  text.field("master_sync_perc",
-             100 * static_cast<double>(done) / static_cast<double>(total == 0 ? 1 : total), 2);
-  text.field("master_sync_last_io_seconds_ago",
-             carrier() != nullptr ? (server_.now_ms() - carrier()->last_io_ms()) / kSecondMs : -1);
 }
 
 }  // namespace latchkey::replication

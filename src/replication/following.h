@@ -28,7 +28,6 @@
 
 namespace latchkey::server {
 class Client;
-class InfoText;
 class Server;
 }  // namespace latchkey::server
 
@@ -65,19 +64,24 @@ class Following final : private MasterConnection::Owner {
   // has selected.
   bool knows_place() const { return may_resume_ || connected(); }
   int stream_database() const;
-  // Of the requests that came from the master; null while there is no link.
-  MasterSession* session() { return session_; }
+  // Of the requests that come from the master; null while there is no link.
+  MasterSession* session() const { return session_; }
 
   // To be called at every tick, but not while something is loaded.
   void tick();
   // To be called instead while something is loaded.
   void keep_alive();
 
-  void describe(server::InfoText& text) const;
+  // The connection by which the dataset comes: the RDB channel, or else the link. Null without one.
+  MasterConnection* carrier() const { return channel_ != nullptr ? channel_.get() : link_.get(); }
+  // When the link broke, in Unix time; 0: there was none.
+  int64_t down_since_ms() const { return down_since_ms_; }
   uint64_t bytes_received() const;
   size_t locally_expiring_keys() const { return local_expiry_.keys(); }
-  // Bytes of the stream that are kept until they can be applied.
+  // Bytes of the stream that are kept until they can be applied, and the most there were in the
+  // last synchronization.
   size_t full_sync_buffer() const;
+  size_t full_sync_buffer_peak() const { return buffer_peak_; }
 
   // For tests, which play the master: the connection that has not been handed on yet, and the RDB
   // channel; null when there is none.
@@ -96,8 +100,6 @@ class Following final : private MasterConnection::Owner {
   void failed(MasterConnection& which) override;
 
   Introduction introduction() const;
-  // The connection by which the dataset comes: the RDB channel, or else the link. Null without one.
-  MasterConnection* carrier() const { return channel_ != nullptr ? channel_.get() : link_.get(); }
   void become_replica();
   void connect(const char* how);
   // The link, and the channel beside it.
@@ -119,7 +121,6 @@ class Following final : private MasterConnection::Owner {
   void go_on_after_script();
   void every_second();
   bool timed_out(int64_t since_ms) const;
-  void describe_sync(server::InfoText& text) const;
 
   server::Server& server_;
   Replication& replication_;

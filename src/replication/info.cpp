@@ -4,6 +4,7 @@
 
 #include "replication/failover.h"
 #include "replication/following.h"
+#include "replication/master_session.h"
 #include "replication/replication.h"
 #include "server/info.h"
 #include "server/server.h"
@@ -12,11 +13,57 @@ namespace latchkey::replication {
 
 namespace {
 
+constexpr int64_t kSecondMs = 1000;
+
 std::string describe(const Replica& replica, int64_t now_ms) {
   const int64_t lag = replica.state == ReplicaState::kOnline ? replica.lag_seconds(now_ms) : 0;
   return "ip=" + replica.ip() + ",port=" + std::to_string(replica.listening_port) +
          ",state=" + std::string(replica.state_name()) +
          ",offset=" + std::to_string(replica.acked_offset) + ",lag=" + std::to_string(lag);
+}
+
+// A dataset that is on its way here.
+void describe_sync(const Following& following, int64_t now_ms, server::InfoText& text) {
+  const MasterConnection* carrier = following.carrier();
+  const DatasetReceiver* receiver = carrier != nullptr ? carrier->receiver() : nullptr;
+  const bool known = receiver != nullptr && !receiver->shape().has_mark();
+  const int64_t total = known ? static_cast<int64_t>(receiver->shape().size) : -1;
+  const int64_t done = receiver != nullptr ? static_cast<int64_t>(receiver->received()) : 0;
+  text.field("master_sync_total_bytes", total);
+  text.field("master_sync_read_bytes", done);
+  text.field("master_sync_left_bytes", total - done);
+  text.field("master_sync_perc",
+             100 * static_cast<double>(done) / static_cast<double>(total == 0 ? 1 : total), 2);
+  text.field("master_sync_last_io_seconds_ago",
+             carrier != nullptr ? (now_ms - carrier->last_io_ms()) / kSecondMs : -1);
+}
+
+// What a replica says of its master.
+void describe(const Following& following, const server::Server& server, server::InfoText& text) {
+  const int64_t now_ms = server.now_ms();
+  const server::ConfigValues& settings = server.settings();
+  const MasterSession* session = following.session();
+  const int64_t offset = following.knows_place() ? server.replication_offset() : 1;
+  text.field("master_host", following.host());
+  text.field("master_port", following.port());
+  text.field("master_link_status", session != nullptr ? "up" : "down");
+  text.field("master_last_io_seconds_ago",
+             session != nullptr ? (now_ms - session->last_io_ms()) / kSecondMs : -1);
+  const bool syncs = following.state() == Following::State::kSync;
+  text.field("master_sync_in_progress", syncs ? 1 : 0);
+  text.field("slave_read_repl_offset", session != nullptr ? session->read_offset() : offset);
+  text.field("slave_repl_offset", offset);
+  text.field("replica_full_sync_buffer_size", following.full_sync_buffer());
+  text.field("replica_full_sync_buffer_peak", following.full_sync_buffer_peak());
+  if (syncs) describe_sync(following, now_ms, text);
+  if (session == nullptr) {
+    const int64_t since_ms = following.down_since_ms();
+    text.field("master_link_down_since_seconds",
+               since_ms != 0 ? (now_ms - since_ms) / kSecondMs : -1);
+  }
+  text.field("slave_priority", settings.replica_priority);
+  text.field("slave_read_only", settings.replica_read_only ? 1 : 0);
+  text.field("replica_announced", settings.replica_announced ? 1 : 0);
 }
 
 }  // namespace
@@ -26,7 +73,7 @@ void describe(const Replication& replication, server::InfoText& text) {
   const server::ConfigValues& settings = server.settings();
   const Following& following = replication.following();
   text.field("role", following.active() ? "slave" : "master");
-  if (following.active()) following.describe(text);
+  if (following.active()) describe(following, server, text);
   text.field("connected_slaves", replication.count_connected());
   if (!following.active() && settings.min_replicas_to_write > 0 &&
       settings.min_replicas_max_lag > 0)
