@@ -3,7 +3,6 @@
 #include "replication/following.h"
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,13 +14,11 @@
 #include "persist/rdb_file.h"
 #include "persist/rows.h"
 #include "replication/master_session.h"
-#include "replication/replication.h"
 #include "replication/rows.h"
 #include "script/engine.h"
 #include "script/rows.h"
-#include "server/info.h"
-#include "unit/replication/fake_snapshots.h"
-#include "unit/server_fixture.h"
+#include "unit/replication/replication_fixture.h"
+#include "unit/temporary_directory.h"
 
 namespace latchkey::tests {
 
@@ -34,54 +31,27 @@ const std::string kId(40, 'a');
 const std::string kOtherId(40, 'b');
 const std::string kMark(40, 'm');
 
-struct Directory {
-  Directory() {
-    std::string pattern = fs::temp_directory_path() / "latchkey-following-XXXXXX";
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Directory() { fs::remove_all(path); }
-  fs::path path;
-};
-
-struct Server : Directory, ServerFixture {
+struct Server : TemporaryDirectory, ReplicationFixture {
   explicit Server(std::string_view settings = {})
-      : ServerFixture(
+      : ReplicationFixture(
             {commands::string_rows(), commands::string_range_rows(), commands::counter_rows(),
              commands::key_rows(), commands::expire_rows(), commands::database_rows(),
              commands::client_rows(), commands::info_rows(), commands::transaction_rows(),
              commands::list_rows(), commands::list_wait_rows(), commands::connection_rows(),
              commands::config_rows(), commands::server_rows(), script::script_rows(),
              persist::snapshot_rows(), replication::sync_rows(), replication::role_rows()},
-            "dir " + path.string() + "\n" + std::string(settings)),
-        log_file(path / "log"),
-        persistence(std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{})),
-        replication(
-            std::make_shared<replication::Replication>(server, std::make_unique<FakeSnapshots>())) {
+            setting() + std::string(settings)),
+        log_file(path() / "log"),
+        persistence(std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{})) {
     log.set_level(base::LogLevel::kNotice);
     log.set_file(log_file);
     server.set_persistence(persistence);
-    server.set_replication(replication);
     server.set_scripts(std::make_shared<script::Engine>(server));
   }
 
   Following& following() { return replication->following(); }
   bool logged(std::string_view text) const {
     return base::read_file(log_file).value_or("").find(text) != std::string::npos;
-  }
-  std::string info(std::string_view field) {
-    const std::string_view section = "replication";
-    const std::string text = server.info().text(std::span(&section, 1));
-    const size_t at = text.find("\n" + std::string(field) + ":");
-    if (at == std::string::npos) return {};
-    const size_t start = at + field.size() + 2;
-    return text.substr(start, text.find('\r', start) - start);
-  }
-  void advance_seconds(int64_t seconds) {
-    for (int64_t i = 0; i < seconds; ++i) {
-      advance_ms(1000);
-      tick();
-    }
   }
   std::string dataset(const persist::WriteOptions& options = {}) {
     std::string bytes;
@@ -92,7 +62,6 @@ struct Server : Directory, ServerFixture {
 
   std::string log_file;
   std::shared_ptr<persist::Persistence> persistence;
-  std::shared_ptr<replication::Replication> replication;
 };
 
 std::string text_of(resp::OutputBuffer& out) {
@@ -571,7 +540,7 @@ TEST_CASE("What a replica has saved tells its place, and it goes on from there w
   const std::string next = std::to_string(f.server.replication_offset() + 1);
 
   Server again("replicaof master 6379\n");
-  fs::copy_file(f.path / "dump.rdb", again.path / "dump.rdb");
+  fs::copy_file(f.path() / "dump.rdb", again.path() / "dump.rdb");
   CHECK(again.persistence->loading().load_at_start() == persist::Loading::Result::kDone);
   REQUIRE(again.persistence->loading().place_at_start());
   again.replication->resume_from(*again.persistence->loading().place_at_start());
@@ -598,7 +567,7 @@ TEST_CASE("Replicas of a master that is back go on, and hear of what has expired
   const std::string next = std::to_string(before.server.replication_offset() + 1);
 
   Server again;
-  fs::copy_file(before.path / "dump.rdb", again.path / "dump.rdb");
+  fs::copy_file(before.path() / "dump.rdb", again.path() / "dump.rdb");
   again.advance_ms(500);
   persist::Loading& loading = again.persistence->loading();
   CHECK(loading.load_at_start() == persist::Loading::Result::kDone);
