@@ -1,5 +1,6 @@
 #include "base/escape.h"
 
+#include "base/hex.h"
 #include "base/text.h"
 
 namespace latchkey::base {
@@ -65,7 +66,6 @@ char take_escape(std::string_view& text) {
 }
 
 void append_quoted(std::string* out, std::string_view text) {
-  constexpr char kDigits[] = "0123456789abcdef";
   *out += '"';
   for (const char c : text) {
     if (const char letter = escape_letter(c); letter != 0) {
@@ -73,8 +73,8 @@ void append_quoted(std::string* out, std::string_view text) {
     } else if (c >= ' ' && c <= '~') {
       *out += c;
     } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out->append({'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]});
+      out->append("\\x");
+      append_hex(out, static_cast<uint8_t>(c));
     }
   }
   *out += '"';

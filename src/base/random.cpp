@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/assert.h"
+#include "base/hex.h"
 
 namespace latchkey::base {
 
@@ -71,7 +72,7 @@ void random_secret(void* out, size_t size) {
 std::string random_hex(size_t length) {
   std::string text(length, '\0');
   random_secret(text.data(), length);
-  for (char& digit : text) digit = "0123456789abcdef"[static_cast<unsigned char>(digit) & 15];
+  for (char& digit : text) digit = kHexDigits[static_cast<unsigned char>(digit) & 15];
   return text;
 }
 

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace latchkey::base {
 
-std::array<uint8_t, 20> sha1(std::string_view bytes);
+inline constexpr size_t kSha1Bytes = 20;
+
+std::array<uint8_t, kSha1Bytes> sha1(std::string_view bytes);
 
 // The digest as 40 lower-case hexadecimal digits.
 std::string sha1_hex(std::string_view bytes);

@@ -1,13 +1,14 @@
 #include "base/sha256.h"
 
 #include <bit>
-#include <cstring>
+
+#include "base/hex.h"
+#include "base/sha_blocks.h"
 
 namespace latchkey::base {
 
 namespace {
 
-constexpr size_t kBlockBytes = 64;
 constexpr size_t kRounds = 64;
 
 // The fractional parts of the cube roots of the first 64 primes (FIPS 180-4, section 4.2.2).
@@ -22,22 +23,17 @@ constexpr uint32_t kRoundConstants[kRounds] = {
     0x748F82EE, 0x78A5636F, 0x84C87814, 0x8CC70208, 0x90BEFFFA, 0xA4506CEB, 0xBEF9A3F7, 0xC67178F2,
 };
 
-using Digest = std::array<uint32_t, 8>;
+using Digest = ShaDigest<8>;
 
 // The fractional parts of the square roots of the first eight primes (section 5.3.3).
 constexpr Digest kInitialDigest = {0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A,
                                    0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19};
 
-uint32_t load_big_endian(const uint8_t* bytes) {
-  return static_cast<uint32_t>(bytes[0]) << 24 | static_cast<uint32_t>(bytes[1]) << 16 |
-         static_cast<uint32_t>(bytes[2]) << 8 | static_cast<uint32_t>(bytes[3]);
-}
-
 // Section 6.2.2.
 void absorb_block(Digest* digest, const uint8_t* block) {
   uint32_t schedule[kRounds];
-  for (size_t t = 0; t < 16; ++t) schedule[t] = load_big_endian(block + 4 * t);
-  for (size_t t = 16; t < kRounds; ++t) {
+  load_sha_block(block, schedule);
+  for (size_t t = kShaBlockWords; t < kRounds; ++t) {
     const uint32_t late = schedule[t - 2];
     const uint32_t early = schedule[t - 15];
     schedule[t] = (std::rotr(late, 17) ^ std::rotr(late, 19) ^ late >> 10) + schedule[t - 7] +
@@ -65,40 +61,12 @@ void absorb_block(Digest* digest, const uint8_t* block) {
 
 }  // namespace
 
-std::array<uint8_t, 32> sha256(std::string_view bytes) {
-  Digest digest = kInitialDigest;
-  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-  size_t left = bytes.size();
-  for (; left >= kBlockBytes; left -= kBlockBytes, data += kBlockBytes) absorb_block(&digest, data);
-
-  // The rest, a one bit, zeros, and the length in bits as 64 bits: one block or two.
-  uint8_t tail[2 * kBlockBytes] = {};
-  if (left > 0) std::memcpy(tail, data, left);
-  tail[left] = 0x80;
-  const size_t tail_bytes =
-      left + 1 + sizeof(uint64_t) <= kBlockBytes ? kBlockBytes : 2 * kBlockBytes;
-  const uint64_t bits = static_cast<uint64_t>(bytes.size()) * 8;
-  for (size_t i = 0; i < sizeof bits; ++i) {
-    tail[tail_bytes - 1 - i] = static_cast<uint8_t>(bits >> (8 * i));
-  }
-  for (size_t at = 0; at < tail_bytes; at += kBlockBytes) absorb_block(&digest, tail + at);
-
-  std::array<uint8_t, 32> result;
-  for (size_t i = 0; i < result.size(); ++i) {
-    result[i] = static_cast<uint8_t>(digest[i / 4] >> (24 - 8 * (i % 4)));
-  }
-  return result;
+std::array<uint8_t, kSha256Bytes> sha256(std::string_view bytes) {
+  return sha_of_blocks(bytes, kInitialDigest, absorb_block);
 }
 
 std::string sha256_hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(kSha256Digits);
-  for (const uint8_t byte : sha256(bytes)) {
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 15]);
-  }
-  return text;
+  return to_hex(sha256(bytes));
 }
 
 }  // namespace latchkey::base

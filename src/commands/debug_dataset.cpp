@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hex.h"
 #include "base/number.h"
 #include "commands/debug.h"
 #include "commands/typed_key.h"
@@ -169,14 +170,14 @@ std::string node_figures(const store::List& list) {
 }  // namespace
 
 void debug_digest(CommandContext& ctx) {
-  ctx.reply.status(to_hex(dataset_digest(ctx.server)));
+  ctx.reply.status(base::to_hex(dataset_digest(ctx.server)));
 }
 
 void debug_digest_value(CommandContext& ctx) {
   ctx.reply.array(ctx.args.size() - kFirstArgument);
   for (const std::string_view key : ctx.args.subspan(kFirstArgument)) {
     const KeyRef ref = ctx.db.find(key, Keyspace::kPeek);
-    ctx.reply.status(to_hex(ref ? value_digest(*ref) : Digest{}));
+    ctx.reply.status(base::to_hex(ref ? value_digest(*ref) : Digest{}));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/hex.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -11,9 +12,8 @@ namespace latchkey::commands {
 using namespace server;
 
 void write_digest(std::string_view value, char* out) {
-  static constexpr char kDigits[] = "0123456789abcdef";
   uint64_t digest = base::digest(value);
-  for (size_t i = kDigestDigits; i-- > 0; digest >>= 4) out[i] = kDigits[digest & 15];
+  for (size_t i = kDigestDigits; i-- > 0; digest >>= 4) out[i] = base::kHexDigits[digest & 15];
 }
 
 bool ValueCondition::read(ArgReader& options) {

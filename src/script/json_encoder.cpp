@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <lua.hpp>
 
+#include "base/hex.h"
 #include "script/lua_text.h"
 #include "script/table_order.h"
 
@@ -39,7 +40,6 @@ char escape_letter(unsigned char c) {
 }
 
 void append_escaped(std::string& text, std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
   size_t plain = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
     const auto c = static_cast<unsigned char>(bytes[i]);
@@ -51,8 +51,7 @@ void append_escaped(std::string& text, std::string_view bytes) {
     text += letter;
     if (letter == 'u') {
       text += "00";
-      text += kDigits[c >> 4];
-      text += kDigits[c & 15];
+      base::append_hex(&text, c);
     }
   }
   text.append(bytes, plain);

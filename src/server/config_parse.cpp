@@ -101,42 +101,8 @@ std::optional<std::vector<std::string>> split_arguments(std::string_view line) {
 }
 
 std::string quote_argument(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    switch (c) {
-      case '\\':
-      case '"':
-        quoted.push_back('\\');
-        quoted.push_back(c);
-        break;
-      case '\n':
-        quoted.append("\\n");
-        break;
-      case '\r':
-        quoted.append("\\r");
-        break;
-      case '\t':
-        quoted.append("\\t");
-        break;
-      case '\a':
-        quoted.append("\\a");
-        break;
-      case '\b':
-        quoted.append("\\b");
-        break;
-      default:
-        if (byte >= 0x20 && byte < 0x7f) {
-          quoted.push_back(c);
-        } else {
-          quoted.append("\\x");
-          quoted.push_back(kHex[byte >> 4]);
-          quoted.push_back(kHex[byte & 15]);
-        }
-    }
-  }
-  quoted.push_back('"');
+  std::string quoted;
+  base::append_quoted(&quoted, text);
   return quoted;
 }
 

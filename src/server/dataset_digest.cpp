@@ -147,14 +147,4 @@ Digest dataset_digest(Server& server) {
   return all;
 }
 
-std::string to_hex(const Digest& digest) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const uint8_t byte : digest) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
 }  // namespace latchkey::server

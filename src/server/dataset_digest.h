@@ -13,7 +13,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 
 namespace latchkey::store {
 class Entry;
@@ -29,7 +28,5 @@ using Digest = std::array<uint8_t, 20>;
 Digest value_digest(const store::Entry& entry);
 // Of all databases. Linear in the bytes of the dataset.
 Digest dataset_digest(Server& server);
-// Forty hexadecimal digits.
-std::string to_hex(const Digest& digest);
 
 }  // namespace latchkey::server

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
+#include "base/hex.h"
 #include "commands/groups.h"
 #include "persist/aof_dataset.h"
 #include "persist/persistence.h"
@@ -179,11 +180,11 @@ TEST_CASE("A dataset of every type comes back from its requests") {
     }
     REQUIRE(persist::write_aof_base(life.server.server,
                                     (directory.path() / "appendonly.aof").string(), nullptr));
-    digest = server::to_hex(server::dataset_digest(life.server.server));
+    digest = base::to_hex(server::dataset_digest(life.server.server));
   }
   Life life(directory);
   CHECK(life.result == Loading::Result::kDone);
-  CHECK(server::to_hex(server::dataset_digest(life.server.server)) == digest);
+  CHECK(base::to_hex(server::dataset_digest(life.server.server)) == digest);
 }
 
 TEST_CASE("An exit is refused while the first base is written, and not when that is over unseen") {
