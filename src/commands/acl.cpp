@@ -23,12 +23,6 @@ using acl::User;
 
 namespace {
 
-// As the container says it of its subcommands with optional arguments.
-void wrong_words(CommandContext& ctx) {
-  ctx.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
-                  std::string(ctx.args[1]) + "'. Try ACL HELP.");
-}
-
 // --- Users --------------------------------------------------------------------------------------
 
 void acl_whoami(CommandContext& ctx) {
@@ -135,7 +129,7 @@ void reply_categories(CommandContext& ctx) {
 }
 
 void acl_cat(CommandContext& ctx) {
-  if (ctx.args.size() > 3) return wrong_words(ctx);
+  if (ctx.args.size() > 3) return wrong_subcommand(ctx);
   if (ctx.args.size() == 2) return reply_categories(ctx);
   const uint32_t category = acl_category_named(ctx.args[2]);
   if (category == 0)
@@ -224,7 +218,7 @@ void reply_entry(CommandContext& ctx, const acl::DenialLog::Entry& entry) {
 }
 
 void acl_log(CommandContext& ctx) {
-  if (ctx.args.size() > 3) return wrong_words(ctx);
+  if (ctx.args.size() > 3) return wrong_subcommand(ctx);
   acl::DenialLog& log = ctx.server.access().log();
   int64_t count = 10;
   if (ctx.args.size() == 3) {
@@ -246,7 +240,7 @@ void acl_log(CommandContext& ctx) {
 void acl_genpass(CommandContext& ctx) {
   constexpr int64_t kMostBits = 4096;
   constexpr int64_t kBitsPerDigit = 4;
-  if (ctx.args.size() > 3) return wrong_words(ctx);
+  if (ctx.args.size() > 3) return wrong_subcommand(ctx);
   int64_t bits = 256;
   if (ctx.args.size() == 3 && !ctx.read_int64(ctx.args[2], &bits)) return;
   if (bits <= 0 || bits > kMostBits) {
@@ -343,16 +337,7 @@ constexpr CommandRow kAclSubcommands[] = {
      {.history = "6.2.0 Added Pub/Sub channel patterns.\n7.0.0 Added selectors and changed the "
                  "format of key and channel patterns from a list to their rule representation.",
       .find_secrets = find_user_secrets}},
-    {"HELP",
-     acl_help,
-     "",
-     kLoading | kStale,
-     {},
-     0,
-     Group::kServer,
-     "6.0.0",
-     "O(1)",
-     "Returns helpful text about the different subcommands."},
+    help_row(acl_help, 0, Group::kServer, "6.0.0"),
     {"LIST",
      acl_list,
      "",

@@ -130,14 +130,8 @@ void client_reply(CommandContext& ctx) {
   }
 }
 
-// As the container says it of its subcommands with optional arguments.
-void wrong_subcommand_arity(CommandContext& ctx) {
-  ctx.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
-                  std::string(ctx.args[1]) + "'. Try CLIENT HELP.");
-}
-
 void client_pause(CommandContext& ctx) {
-  if (ctx.args.size() > 4) return wrong_subcommand_arity(ctx);
+  if (ctx.args.size() > 4) return wrong_subcommand(ctx);
   auto kind = PauseControl::Kind::kAll;
   if (ctx.args.size() == 4) {
     if (is_word(ctx.args[3], "WRITE")) {
@@ -158,7 +152,7 @@ void client_unpause(CommandContext& ctx) {
 }
 
 void client_unblock(CommandContext& ctx) {
-  if (ctx.args.size() > 4) return wrong_subcommand_arity(ctx);
+  if (ctx.args.size() > 4) return wrong_subcommand(ctx);
   auto end = BlockEnd::kUnblocked;
   if (ctx.args.size() == 4) {
     if (is_word(ctx.args[3], "ERROR")) {
@@ -258,16 +252,7 @@ constexpr CommandRow kClientSubcommands[] = {
      "6.0.0",
      "O(1)",
      "Returns the client ID to which the connection's tracking notifications are redirected."},
-    {"HELP",
-     client_help,
-     "",
-     kLoading | kStale,
-     {},
-     kAclConnection,
-     Group::kConnection,
-     "5.0.0",
-     "O(1)",
-     "Returns helpful text about the different subcommands."},
+    help_row(client_help, kAclConnection, Group::kConnection, "5.0.0"),
     {"ID",
      client_id,
      "",

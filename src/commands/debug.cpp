@@ -301,8 +301,7 @@ void debug(CommandContext& ctx) {
   if (handler == nullptr)
     handler = find_subcommand(ctx.server.debug_subcommands(), ctx.args[1], words);
   if (handler != nullptr) return handler(ctx);
-  ctx.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
-                  std::string(ctx.args[1]) + "'. Try DEBUG HELP.");
+  wrong_subcommand(ctx);
 }
 
 constexpr CommandRow kDebugRows[] = {

@@ -41,16 +41,7 @@ void module_help(CommandContext& ctx) {
 }
 
 constexpr CommandRow kModuleSubcommands[] = {
-    {"HELP",
-     module_help,
-     "",
-     kLoading | kStale,
-     {},
-     0,
-     Group::kServer,
-     "5.0.0",
-     "O(1)",
-     "Returns helpful text about the different subcommands."},
+    help_row(module_help, 0, Group::kServer, "5.0.0"),
     {"LIST",
      module_list,
      "",

@@ -129,10 +129,7 @@ void spublish(CommandContext& ctx) {
 // --- Who listens --------------------------------------------------------------------------------
 
 void reply_topics(CommandContext& ctx, TopicKind kind) {
-  if (ctx.args.size() > 3) {
-    return ctx.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
-                           std::string(ctx.args[1]) + "'. Try PUBSUB HELP.");
-  }
+  if (ctx.args.size() > 3) return wrong_subcommand(ctx);
   const bool all = ctx.args.size() == 2;
   size_t count = 0;
   const auto size = ctx.reply.later();
@@ -200,16 +197,7 @@ constexpr CommandRow kPubsubSubcommands[] = {
      "O(N) where N is the number of active channels, and assuming constant time pattern matching "
      "(relatively short channels and patterns)",
      "Returns the active channels."},
-    {"HELP",
-     pubsub_help,
-     "",
-     kLoading | kStale,
-     {},
-     0,
-     Group::kPubSub,
-     "6.2.0",
-     "O(1)",
-     "Returns helpful text about the different subcommands."},
+    help_row(pubsub_help, 0, Group::kPubSub, "6.2.0"),
     {"NUMPAT",
      pubsub_numpat,
      "",

@@ -29,10 +29,7 @@ void reply_entry(resp::ReplyBuilder& reply, const SlowLog::Entry& entry) {
 void slowlog_get(CommandContext& ctx) {
   constexpr int64_t kAll = -1;
   constexpr std::string_view kBadCount = "ERR count should be greater than or equal to -1";
-  if (ctx.args.size() > 3) {
-    return ctx.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
-                           std::string(ctx.args[1]) + "'. Try SLOWLOG HELP.");
-  }
+  if (ctx.args.size() > 3) return wrong_subcommand(ctx);
   int64_t count = 10;
   if (ctx.args.size() > 2 &&
       !ctx.read_int64_in(ctx.args[2], kAll, std::numeric_limits<int64_t>::max(), &count, kBadCount))

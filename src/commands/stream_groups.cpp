@@ -27,12 +27,6 @@ struct PlaceRequest {
   int64_t entries_read = StreamGroup::kUnknownReads;
 };
 
-void wrong_subcommand_arguments(CommandContext& ctx) {
-  std::string error = "ERR unknown subcommand or wrong number of arguments for '";
-  error.append(ctx.args[1]).append("'. Try XGROUP HELP.");
-  ctx.reply.error(error);
-}
-
 bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* request) {
   for (ArgReader options(ctx.args, 5); options.more();) {
     std::string_view text;
@@ -45,7 +39,7 @@ bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* re
         return false;
       }
     } else {
-      wrong_subcommand_arguments(ctx);
+      wrong_subcommand(ctx);
       return false;
     }
   }
@@ -57,7 +51,7 @@ bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* re
 bool has_few_enough_words(CommandContext& ctx, bool may_make_key) {
   constexpr size_t kMostWords = 7;
   if (ctx.args.size() <= kMostWords + (may_make_key ? 1 : 0)) return true;
-  wrong_subcommand_arguments(ctx);
+  wrong_subcommand(ctx);
   return false;
 }
 
@@ -197,16 +191,7 @@ constexpr CommandRow kXgroupSubcommands[] = {
      Group::kStream, "5.0.0",
      "O(N) where N is the number of entries in the group's pending entries list (PEL).",
      "Destroys a consumer group."},
-    {"HELP",
-     xgroup_help,
-     "",
-     kLoading | kStale,
-     {},
-     kAclStream,
-     Group::kStream,
-     "5.0.0",
-     "O(1)",
-     "Returns helpful text about the different subcommands."},
+    help_row(xgroup_help, kAclStream, Group::kStream, "5.0.0"),
     {"SETID",
      xgroup_setid,
      "key group {id-selector=id|new-id=$} [ENTRIESREAD entriesread(entries-read):integer]",

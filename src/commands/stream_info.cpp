@@ -194,12 +194,6 @@ const Stream* find_stream(CommandContext& ctx) {
   return value_at<Stream>(ctx, ref);
 }
 
-void wrong_subcommand_arguments(CommandContext& ctx) {
-  std::string error = "ERR unknown subcommand or wrong number of arguments for '";
-  error.append(ctx.args[1]).append("'. Try XINFO HELP.");
-  ctx.reply.error(error);
-}
-
 void xinfo_stream(CommandContext& ctx) {
   constexpr int64_t kDefaultCount = 10;
   int64_t count = kDefaultCount;
@@ -207,10 +201,10 @@ void xinfo_stream(CommandContext& ctx) {
   if (stream == nullptr) return;
   ArgReader options(ctx.args, 3);
   if (!options.more()) return reply_summary(ctx, *stream);
-  if (!options.word("FULL")) return wrong_subcommand_arguments(ctx);
+  if (!options.word("FULL")) return wrong_subcommand(ctx);
   if (options.more()) {
     std::string_view text;
-    if (!options.word("COUNT", &text) || options.more()) return wrong_subcommand_arguments(ctx);
+    if (!options.word("COUNT", &text) || options.more()) return wrong_subcommand(ctx);
     if (!ctx.read_int64(text, &count)) return;
     if (count < 0) count = kDefaultCount;
   }
@@ -291,16 +285,7 @@ constexpr CommandRow kXinfoSubcommands[] = {
      "O(1)",
      "Returns a list of the consumer groups of a stream.",
      {.history = "7.0.0 Added the `entries-read` and `lag` fields"}},
-    {"HELP",
-     xinfo_help,
-     "",
-     kLoading | kStale,
-     {},
-     kAclStream,
-     Group::kStream,
-     "5.0.0",
-     "O(1)",
-     "Returns helpful text about the different subcommands."},
+    help_row(xinfo_help, kAclStream, Group::kStream, "5.0.0"),
     {"STREAM",
      xinfo_stream,
      "key [full-block=FULL [COUNT count]]",

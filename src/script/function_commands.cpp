@@ -28,11 +28,6 @@ Functions::Patience patience_for(CommandContext& ctx) {
                                                      : Functions::Patience::kHalfASecond;
 }
 
-void wrong_words(CommandContext& ctx) {
-  ctx.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
-                  std::string(ctx.args[1]) + "'. Try FUNCTION HELP.");
-}
-
 void fcall(CommandContext& ctx) {
   functions_of(ctx).call(ctx, /*read_only=*/false);
 }
@@ -69,7 +64,7 @@ void function_delete(CommandContext& ctx) {
 
 void function_flush(CommandContext& ctx) {
   ArgReader args(ctx.args, 2);
-  if (args.left() > 1) return wrong_words(ctx);
+  if (args.left() > 1) return wrong_subcommand(ctx);
   bool in_background = ctx.server.settings().lazyfree_lazy_user_flush;
   if (args.word("ASYNC")) {
     in_background = true;
@@ -90,7 +85,7 @@ void function_restore(CommandContext& ctx) {
   using Policy = Functions::RestorePolicy;
   ArgReader args(ctx.args, 2);
   const std::string_view dump = args.next();
-  if (args.left() > 1) return wrong_words(ctx);
+  if (args.left() > 1) return wrong_subcommand(ctx);
   auto policy = Policy::kAppend;
   if (args.word("FLUSH")) {
     policy = Policy::kFlush;
@@ -251,16 +246,7 @@ constexpr CommandRow kFunctionSubcommands[] = {
      "O(N) where N is the number of functions deleted",
      "Deletes all libraries and functions.",
      {.tips = "request_policy:all_shards response_policy:all_succeeded"}},
-    {"HELP",
-     function_help,
-     "",
-     kLoading | kStale,
-     {},
-     kAclScripting,
-     Group::kScripting,
-     "7.0.0",
-     "O(1)",
-     "Returns helpful text about the different subcommands."},
+    help_row(function_help, kAclScripting, Group::kScripting, "7.0.0"),
     {"KILL",
      function_kill,
      "",

@@ -178,6 +178,17 @@ TEST_CASE("DEBUG answers a wrong subcommand or number of words with one error") 
   }
 }
 
+TEST_CASE("Of a long wrong subcommand 128 bytes are shown, of any what stands before a NUL") {
+  DebugServer server;
+  TestClient client(server);
+  const std::string before = "ERR unknown subcommand or wrong number of arguments for '";
+  const std::string behind = "'. Try DEBUG HELP.";
+  CHECK(client.run("DEBUG " + std::string(200, 'x')) ==
+        tests::error(before + std::string(128, 'x') + behind));
+  CHECK(client.run_words({"DEBUG", std::string_view("a\0b", 3)}) ==
+        tests::error(before + "a" + behind));
+}
+
 TEST_CASE("SHUTDOWN takes the steps of those who asked, and replies nothing") {
   DebugServer server;
   int steps = 0;
