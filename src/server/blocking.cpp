@@ -25,7 +25,8 @@ struct Blocking::Waiter {
   StoredRequest request;
   store::Type type;
   bool also_without_key;
-  std::vector<Position> positions;
+  uint64_t ticks = 0;  // that the request took before it began to wait
+  std::vector<Position> positions = {};
 };
 
 Blocking::Blocking(Server& server) : server_(server) {}
@@ -48,18 +49,24 @@ void Blocking::wait(CommandContext& ctx, const KeyWait& wanted) {
   if (waiters_.empty()) server_.effects().add(*this);
   Command& command = *server_.dispatcher().lookup(ctx.args);
   auto& waiter = waiters_[client.id];
-  waiter.reset(new Waiter{
-      client, StoredRequest(command, ctx.args), wanted.type, wanted.also_without_key, {}});
+  waiter.reset(
+      new Waiter{client, StoredRequest(command, ctx.args), wanted.type, wanted.also_without_key});
   for (const std::string_view key : wanted.keys) join(*waiter, client.database, key);
 
   client.wait({.deadline_ms = wanted.deadline_ms,
                .may_unblock = true,
                .ended = [this, &client](BlockEnd end) {
                  const auto over = take(client);
-                 if (end != BlockEnd::kClosed) ++over->request.command().stats.calls;
+                 if (end == BlockEnd::kClosed) return;
+                 server_.dispatcher().count_call(client, over->request.command(),
+                                                 over->request.words(), over->ticks);
                  if (end == BlockEnd::kTimeout || end == BlockEnd::kUnblocked)
                    client.reply.null_array();
                }});
+}
+
+void Blocking::began_after(const Client& client, uint64_t ticks) {
+  waiters_.at(id_of(client))->ticks += ticks;
 }
 
 void Blocking::join(Waiter& waiter, int database, std::string_view key) {

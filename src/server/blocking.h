@@ -70,6 +70,9 @@ class Blocking final : public ChangeListener {
   void wait(CommandContext& ctx, const KeyWait& wanted);
 
   bool waits(const Client& client) const { return waiters_.contains(id_of(client)); }
+  // What its request took until it began to wait (base::CycleClock); counted when it is over.
+  // REQUIRES: waits(client).
+  void began_after(const Client& client, uint64_t ticks);
 
   // Whether a key that somebody waits for has changed, or a pause has ended for somebody, since
   // serve() was last done.

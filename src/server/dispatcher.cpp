@@ -232,9 +232,9 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   }
   // A request that waits for a key counts when the wait ends.
   if (!client.has(kClientBlocked) || !server_.blocking().waits(client)) [[likely]] {
-    count_call(client, command, ended - started);
-    if (ended - started >= noted_ticks_) [[unlikely]]
-      note_call(client, command, args, ended - started);
+    count_call(client, command, args, ended - started);
+  } else {
+    server_.blocking().began_after(client, ended - started);
   }
   if (client.reply.error_count() != errors) [[unlikely]] {
     ++command.stats.failed_calls;
@@ -297,7 +297,7 @@ void Dispatcher::note_call(Client& client, const Command& command, Arguments arg
                                 server_.now_ms() / 1000);
 }
 
-void Dispatcher::count_call(Client& client, Command& command, uint64_t ticks) {
+void Dispatcher::count_call(Client& client, Command& command, Arguments args, uint64_t ticks) {
   ++command.stats.calls;
   command.stats.total_ticks += ticks;
   if (server_.settings().latency_tracking) {
@@ -308,6 +308,8 @@ void Dispatcher::count_call(Client& client, Command& command, uint64_t ticks) {
   }
   ++server_.stats().commands_processed;
   ++client.total_commands;
+  if (ticks >= noted_ticks_) [[unlikely]]
+    note_call(client, command, args, ticks);
 }
 
 Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments args,

@@ -56,6 +56,10 @@ class Dispatcher {
   // its user's permission.
   void call_again(Client& client, Command& command, Arguments args);
 
+  // Counts a call that is over, and notes it if it took long (base::CycleClock). Called for those
+  // that end outside of the dispatcher: when they have waited in vain.
+  void count_call(Client& client, Command& command, Arguments args, uint64_t ticks);
+
   // Where messages to the client go that are no replies: what is written there while a request of
   // its is being served is sent behind the reply.
   resp::OutputBuffer& push_out(Client& client);
@@ -80,8 +84,6 @@ class Dispatcher {
  private:
   const CommandTable& server_commands() const;
   void perform(Client& client, Command& command, Arguments args);
-  // Counts a call that is over.
-  void count_call(Client& client, Command& command, uint64_t ticks);
   // Enters a call that lasted long in the slow log and with the latency monitor.
   void note_call(Client& client, const Command& command, Arguments args, uint64_t ticks);
   Outcome execute_anyhow(Client& client, Arguments args, Command* command);

@@ -55,6 +55,18 @@ TEST_CASE("MONITOR does not show what is refused, nor what is for operators") {
   CHECK(server.listener.take_output().empty());
 }
 
+TEST_CASE("A monitor that wants no replies is shown nothing") {
+  MonitoredServer server;
+  TestClient client(server);
+  CHECK(server.listener.run("CLIENT REPLY OFF").empty());
+  client.run("SET name value");
+  CHECK(server.listener.take_output().empty());
+  server.listener.run("CLIENT REPLY ON");
+  server.listener.take_output();
+  client.run("GET name");
+  CHECK(server.listener.take_output() == server.line(R"("GET" "name")"));
+}
+
 TEST_CASE("MONITOR shows a transaction's requests when they run, before EXEC") {
   MonitoredServer server;
   TestClient client(server);

@@ -63,6 +63,21 @@ TEST_CASE("SLOWLOG GET shows ten calls, or as many as are asked for") {
                      "HELP."));
 }
 
+TEST_CASE("A call that has waited in vain is noted when its wait ends") {
+  LoggingServer server;
+  TestClient client(server);
+  TestClient waiting(server);
+  waiting.run("BLPOP list 0.1");
+  client.run("SLOWLOG RESET");
+  const uint64_t calls = server.server.stats().commands_processed;
+  server.advance_ms(100);
+  server.tick();
+  CHECK(waiting.take_output() == tests::kNullArray);
+  CHECK(server.latest() == Words{"BLPOP", "list", "0.1"});
+  CHECK(server.server.stats().commands_processed == calls + 1);
+  CHECK(waiting->total_commands == 1);
+}
+
 TEST_CASE("The slow log holds slowlog-max-len calls, and none when it is zero or switched off") {
   LoggingServer server("slowlog-log-slower-than 0\nslowlog-max-len 3\n");
   TestClient client(server);
