@@ -82,10 +82,10 @@ void acl_setuser(CommandContext& ctx) {
 
 void acl_deluser(CommandContext& ctx) {
   const Arguments names = ctx.args.subspan(2);
+  if (std::find(names.begin(), names.end(), acl::kDefaultUser) != names.end())
+    return ctx.reply.error("ERR The 'default' user cannot be removed");
   int64_t deleted = 0;
   for (const std::string_view name : names) {
-    if (name == acl::kDefaultUser)
-      return ctx.reply.error("ERR The 'default' user cannot be removed");
     if (ctx.server.access().delete_user(name)) ++deleted;
   }
   ctx.reply.integer(deleted);

@@ -57,7 +57,7 @@ std::string refusal_text(const User& user, const Command& command, Arguments wor
     return whose + "run the '" + command.full_name + "' command";
   const std::string kind = refusal.what == Forbidden::kKey ? "key" : "channel";
   if (!shows_names) return "No permissions to access a " + kind;
-  return whose + "access the '" + std::string(shown(words[refusal.position])) + "' " + kind;
+  return whose + "access the '" + std::string(words[refusal.position]) + "' " + kind;
 }
 
 AccessControl::AccessControl(Server& server)
@@ -180,32 +180,37 @@ bool AccessControl::configure(ConfigError* error) {
 
 bool AccessControl::add_configured(ConfigError* error) {
   for (const DeferredDirective& place : server_.settings().users) {
-    const std::string& name = place.arguments[0];
-    const auto refuse = [&](const std::string& message) {
-      *error = ConfigError::at(place, "Error in user declaration '" + name + "': " + message);
-      return false;
-    };
-    const auto refuse_in_log = [&](const std::string& message) {
-      server_.log().warning(message);
-      *error = start_error("Critical error while loading ACLs. Exiting.");
-      return false;
-    };
-    if (!is_user_name(name)) return refuse_in_log("Spaces not allowed in ACL usernames");
-    const std::vector<std::string_view> words(place.arguments.begin() + 1, place.arguments.end());
-    std::vector<std::string> rules;
-    size_t open_at = 0;
-    if (!join_selectors(words, &rules, &open_at)) return refuse("Wrong format");
-    User user(name, rule_context().all_channels);
-    std::string wrong;
-    const RuleError rule_error = apply_all(rules, &user, &wrong);
-    const std::string text(rule_error_text(rule_error));
-    if (rule_error == RuleError::kUnknownName) {
-      return refuse_in_log("Error loading ACL rule '" + wrong + "' for the user named '" + name +
-                           "': " + text);
-    }
-    if (rule_error != RuleError::kNone) return refuse(text);
-    put(std::move(user));
+    if (!add_configured_user(place, error)) return false;
   }
+  return true;
+}
+
+bool AccessControl::add_configured_user(const DeferredDirective& place, ConfigError* error) {
+  const std::string& name = place.arguments[0];
+  const auto refuse = [&](std::string_view reason) {
+    *error = ConfigError::at(place, "Error in user declaration 'user': " + std::string(reason));
+    return false;
+  };
+  const auto refuse_in_log = [&](const std::string& reason) {
+    server_.log().warning(reason);
+    *error = start_error("Critical error while loading ACLs. Exiting.");
+    return false;
+  };
+  if (!is_user_name(name)) return refuse_in_log("Spaces not allowed in ACL usernames");
+  const std::vector<std::string_view> words(place.arguments.begin() + 1, place.arguments.end());
+  std::vector<std::string> rules;
+  size_t open_at = 0;
+  if (!join_selectors(words, &rules, &open_at)) return refuse("Wrong format");
+  User user(name, rule_context().all_channels);
+  std::string wrong;
+  const RuleError rule_error = apply_all(rules, &user, &wrong);
+  const std::string_view text = rule_error_text(rule_error);
+  if (rule_error == RuleError::kUnknownName) {
+    return refuse_in_log("Error loading ACL rule '" + wrong + "' for the user named '" + name +
+                         "': " + std::string(text));
+  }
+  if (rule_error != RuleError::kNone) return refuse(text);
+  put(std::move(user));
   return true;
 }
 

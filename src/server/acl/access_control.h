@@ -19,6 +19,7 @@
 namespace latchkey::server {
 class Client;
 struct ConfigError;
+struct DeferredDirective;
 class Server;
 }  // namespace latchkey::server
 
@@ -67,8 +68,8 @@ class AccessControl {
  private:
   RuleContext rule_context() const;
   std::string file_path() const;
-  bool load_at_start(ConfigError* error);
   bool add_configured(ConfigError* error);
+  bool add_configured_user(const DeferredDirective& place, ConfigError* error);
   // Obeys the words; on error *rule is the one that could not be obeyed.
   RuleError apply_all(const std::vector<std::string>& rules, User* user, std::string* rule) const;
 

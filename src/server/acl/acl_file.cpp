@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <unordered_set>
 
 #include "server/config_parse.h"
 
@@ -25,7 +26,7 @@ class Reader {
     if (!is_user_name(user_name))
       return report(": username '" + std::string(shown(user_name)) +
                     "' contains invalid characters. ");
-    if (has_user(user_name)) {
+    if (!names_.insert(user_name).second) {
       result_.errors += "WARNING: Duplicate user '" + user_name + "' found on line " +
                         std::to_string(line_) + ". ";
       return;
@@ -45,11 +46,6 @@ class Reader {
   }
 
  private:
-  bool has_user(std::string_view name) const {
-    return std::any_of(result_.users.begin(), result_.users.end(),
-                       [&](const User& user) { return user.name == name; });
-  }
-
   void read_rules(const std::vector<std::string_view>& words, User* user) {
     std::vector<std::string> rules;
     size_t open_at = 0;
@@ -77,6 +73,7 @@ class Reader {
   const RuleContext& context_;
   std::string_view name_;
   size_t line_ = 0;
+  std::unordered_set<std::string> names_;
   AclFile result_;
 };
 

@@ -10,8 +10,8 @@
 namespace latchkey::server::acl {
 
 // The users of a file that holds `text`. When any line is wrong nothing but the reasons, line by
-// line, which begin with `name`, is given back. Linear in the text but for rules that name
-// categories.
+// line, which begin with `name`, is given back. Linear in the text; a rule for a command or a
+// category looks at all commands.
 struct AclFile {
   std::vector<User> users;
   std::string errors;  // empty: all is well

@@ -55,7 +55,6 @@ void Selector::allow_keys(std::string_view glob, uint8_t access) {
                            [&](const KeyPattern& pattern) { return pattern.glob == glob; });
   if (same == keys_.end()) same = keys_.insert(same, {std::string(glob), 0});
   same->access |= access;
-  if (glob == kEverything && same->access == kMayReadAndWrite) allow_all_keys();
 }
 
 void Selector::allow_all_channels() {

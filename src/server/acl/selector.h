@@ -56,7 +56,6 @@ class Selector {
   void forbid_all_keys();
   bool allows_all_keys() const { return all_keys_; }
   // REQUIRES: not allows_all_keys(). A pattern that is there already is given the access as well.
-  // Both kinds of access to whatever matches "*" is all keys.
   void allow_keys(std::string_view glob, uint8_t access);
 
   void allow_all_channels();

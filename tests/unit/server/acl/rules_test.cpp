@@ -166,11 +166,14 @@ TEST_CASE("A pattern behind all keys or channels is refused", "[acl]") {
   CHECK(user.text() == "off sanitize-payload ~a resetchannels &a -@all");
 }
 
-TEST_CASE("To read and to write any key is all keys, however it was said", "[acl]") {
+TEST_CASE("To read and to write any key is two permissions, which others may follow", "[acl]") {
   Ruled user("~a %R~* ~b");
   CHECK(user.keys() == "~a %R~* ~b");
   user.add("%W~*");
+  CHECK(user.keys() == "~a ~* ~b");
+  user.add("%R~c ~*");
   CHECK(user.keys() == "~*");
+  CHECK(user.try_to_add("%R~c") == RuleError::kKeysAfterAll);
 }
 
 TEST_CASE("Channels are matched, patterns of channels are compared", "[acl]") {
