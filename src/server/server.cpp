@@ -402,7 +402,9 @@ size_t Server::memory_not_counted() const {
 bool Server::is_over_memory_limit() const {
   const size_t limit = settings().maxmemory;
   const size_t used = used_memory();
-  return used > limit && used - std::min(used, memory_not_counted()) > limit;
+  if (used <= limit) return false;
+  const size_t ignored = memory_not_counted() + tracking_->memory_taken_by_evictions();
+  return used - std::min(used, ignored) > limit;
 }
 
 bool Server::make_room() {
@@ -423,12 +425,8 @@ bool Server::make_room() {
   const LatencyTimer timer(*this, "eviction-cycle");
   const int64_t started_us = clock_.monotonic_us();
   const int64_t budget_us = eviction_budget_us(values.maxmemory_eviction_tenacity);
-  const size_t told_before = tracking_->memory_taken_by_evictions();
-  const auto is_over = [&] {
-    const size_t told = tracking_->memory_taken_by_evictions() - told_before;
-    return is_over_memory_limit() && used_memory() > values.maxmemory + memory_not_counted() + told;
-  };
-  for (size_t evicted = 1; is_over(); ++evicted) {
+  const Tracking::EvictionCycle cycle(*tracking_);
+  for (size_t evicted = 1; is_over_memory_limit(); ++evicted) {
     if (!evict_one()) {
       note_excess(true);
       return false;

@@ -92,8 +92,8 @@ class Tracking final : public ChangeListener {
   size_t keys() const { return readers_.size(); }
   size_t items() const { return items_; }
   size_t prefixes() const { return prefixes_.size(); }
-  // Bytes of memory that were taken so far to tell of evicted keys. To evict for these would bring
-  // more to tell, without an end.
+  // Bytes of memory that the eviction cycle under way has taken to tell of its keys. To evict for
+  // these would bring more to tell, without an end.
   size_t memory_taken_by_evictions() const { return memory_taken_by_evictions_; }
   // Bytes that the client's prefixes take, about.
   static size_t memory_of(const Client& client);
@@ -104,6 +104,18 @@ class Tracking final : public ChangeListener {
   void keyspace_clearing(store::Keyspace&) override {}
   void keyspaces_swapping(store::Keyspace&, store::Keyspace&) override {}
   void dataset_flushed() override;
+
+  // As long as it lives keys are evicted in one cycle.
+  class EvictionCycle {
+   public:
+    explicit EvictionCycle(Tracking& tracking) : tracking_(tracking) {}
+    ~EvictionCycle() { tracking_.memory_taken_by_evictions_ = 0; }
+    EvictionCycle(const EvictionCycle&) = delete;
+    EvictionCycle& operator=(const EvictionCycle&) = delete;
+
+   private:
+    Tracking& tracking_;
+  };
 
  private:
   using ClientIds = std::vector<uint64_t>;  // in order
