@@ -11,6 +11,7 @@
 #include "server/command_context.h"
 #include "server/debug_settings.h"
 #include "server/server.h"
+#include "server/tracking.h"
 #include "server/watch.h"
 #include "store/encoding/hyperloglog.h"
 
@@ -156,8 +157,9 @@ void pfcount(CommandContext& ctx) {
     count = HyperLogLog::count(view(*bytes));
     if (!count) return corrupt(ctx);
     HyperLogLog::cache_count(*bytes, *count);
-    // Clients are told of no event; only a transaction that watches the key must know.
+    // There is no event; but who watches or tracks the key is told.
     ctx.server.watches().key_changed(ctx.db, ctx.args[1], EventClass::kString, {});
+    ctx.server.tracking().key_changed(ctx.db, ctx.args[1], EventClass::kString, {});
     ctx.effects.count(1);
   }
   ctx.reply.integer(static_cast<int64_t>(*count));

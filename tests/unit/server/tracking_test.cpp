@@ -17,9 +17,9 @@ struct TrackingServer : ServerFixture {
       : ServerFixture(
             {commands::client_rows(), commands::config_rows(), commands::connection_rows(),
              commands::counter_rows(), commands::database_rows(), commands::expire_rows(),
-             commands::key_rows(), commands::list_rows(), commands::list_wait_rows(),
-             commands::pubsub_rows(), commands::string_batch_rows(), commands::string_rows(),
-             commands::transaction_rows(), script::script_rows()},
+             commands::hyperloglog_rows(), commands::key_rows(), commands::list_rows(),
+             commands::list_wait_rows(), commands::pubsub_rows(), commands::string_batch_rows(),
+             commands::string_rows(), commands::transaction_rows(), script::script_rows()},
             settings) {
     server.set_scripts(std::make_shared<script::Engine>(server));
   }
@@ -62,6 +62,20 @@ TEST_CASE("keys that were only written are not tracked", "[tracking]") {
   reader.run("INCR name");
   CHECK(server.tracking().keys() == 0);
   writer.run("SET name 2");
+  CHECK(reader.take_output().empty());
+}
+
+TEST_CASE("a count that PFCOUNT stores is a change", "[tracking]") {
+  TrackingServer server;
+  TestClient reader(server, 3);
+  TestClient writer(server);
+  writer.run("PFADD visits anna");
+  reader.run("CLIENT TRACKING ON");
+  reader.run("GET visits");
+  writer.run("PFCOUNT visits");
+  CHECK(reader.take_output() == invalidated({"visits"}));
+  reader.run("GET visits");
+  writer.run("PFCOUNT visits");
   CHECK(reader.take_output().empty());
 }
 
