@@ -65,8 +65,10 @@ void ValueWriter::number() {
 }
 
 void ValueWriter::other() {
+  const bool is_light = lua_type(lua_, -1) == LUA_TLIGHTUSERDATA;
+  const char* kind = is_light ? "light-userdata" : luaL_typename(lua_, -1);
   char text[64];
-  std::snprintf(text, sizeof text, "\"%s@%p\"", luaL_typename(lua_, -1), lua_topointer(lua_, -1));
+  std::snprintf(text, sizeof text, "\"%s@%p\"", kind, lua_topointer(lua_, -1));
   text_ += text;
 }
 

@@ -31,6 +31,12 @@ TEST_CASE("Values are shown to a debugger's user as Lua would write them") {
   CHECK(shown("print").starts_with("\"function@0x"));
 }
 
+TEST_CASE("What stands for null in tables is shown by its kind") {
+  const std::unique_ptr<lua_State, decltype(&lua_close)> lua(luaL_newstate(), lua_close);
+  lua_pushlightuserdata(lua.get(), nullptr);
+  CHECK(value_text(lua.get(), -1).starts_with("\"light-userdata@"));
+}
+
 TEST_CASE("Tables in tables are shown to a depth") {
   const std::string text = shown("(function() local t = {} t.t = t return t end)()");
   CHECK(text.find("<max recursion level reached! Nested table?>") != text.npos);
