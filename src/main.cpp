@@ -6,23 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "all_commands.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "cluster/cluster.h"
-#include "cluster/rows.h"
-#include "commands/groups.h"
 #include "net/loop.h"
 #include "persist/check_aof.h"
 #include "persist/check_rdb.h"
 #include "persist/persistence.h"
-#include "persist/rows.h"
 #include "replication/child_snapshots.h"
 #include "replication/replication.h"
-#include "replication/rows.h"
 #include "script/engine.h"
-#include "script/rows.h"
 #include "server/acl/access_control.h"
 #include "server/command_line.h"
 #include "server/config.h"
@@ -119,18 +115,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   net::Loop loop;
   server::Server server(clock, config, log, &loop);
   if (!choose_collation(server)) return 1;
-  commands::add_all(server.commands());
-  server.commands().add(cluster::cluster_rows());
-  server.add_debug_subcommands(cluster::cluster_debug_subcommands());
-  server.commands().add(script::script_rows());
-  server.commands().add(script::function_rows());
-  server.commands().add(persist::aof_rows());
-  server.commands().add(persist::dump_rows());
-  server.add_debug_subcommands(persist::dump_debug_subcommands());
-  server.commands().add(persist::snapshot_rows());
-  server.commands().add(replication::sync_rows());
-  server.commands().add(replication::role_rows());
-  server.commands().add(replication::migrate_rows());
+  add_all_commands(server);
   if (!server.commands().rename(values.rename_commands, &error))
     return refuse_configuration(error, log);
   if (!server.access().configure(&error)) return refuse_configuration(error, log);
