@@ -7,6 +7,8 @@
                  collections
     scripts.py   Lua scripts as data
     functions.py function libraries as data
+    tracking.py  clients that are told of changes
+    users.py     users, and what they may do
     streams.py   what a stream is, and how one is generated from a seed
     resp.py      requests to bytes, bytes to replies
     pair.py      the two servers, and a stream run on both

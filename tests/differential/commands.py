@@ -3,7 +3,7 @@
 A template is used only when both servers know its command. Collections have modules of their own.
 """
 
-from . import bitmaps, geo, grammar, hashes, hyperloglog, lists, scripts, sets, sorted_sets, stream_values, streams, users
+from . import bitmaps, geo, grammar, hashes, hyperloglog, lists, scripts, sets, sorted_sets, stream_values, streams, tracking, users
 from .rows import Row
 
 
@@ -139,7 +139,7 @@ CONNECTION = [
     Row("CLIENT UNBLOCK 99999999 [TIMEOUT|ERROR|<word>]"),
     Row("CLIENT NO-EVICT (ON|OFF|<word>)"),
     Row("CLIENT NO-TOUCH (ON|OFF|<word>)"),
-    # Not what makes a client track: in RESP3 it would be sent messages between the replies.
+    # What makes a client track is in tracking.py.
     Row("CLIENT TRACKING OFF"),
     Row("CLIENT TRACKING OFF (BCAST|OPTIN|OPTOUT|NOLOOP|REDIRECT (0|-1|abc|99999999)|PREFIX <name>|PREFIX|<word>)+"),
     Row("CLIENT TRACKING ON (NOLOOP|OPTIN)+ (PREFIX <name>|REDIRECT (0|-1|abc|99999999)|<word>)", exact=True),
@@ -261,6 +261,7 @@ THEMES = {
     "scripting": SCRIPTING + KEYSPACE[:3],
     "functions": FUNCTIONS,
     "users": users.ROWS,
+    "tracking": tracking.ROWS,
     "everything": STRINGS + KEYSPACE + WALKS + EXPIRY + SHORT_LIVED + TRANSACTIONS + CONNECTION + SERVER + SCRIPTING,
 }
 

@@ -29,6 +29,7 @@ class Connection:
         self.close()
         self.socket = socket.create_connection(("127.0.0.1", self.port), REPLY_TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.pushes = []
         self.buffer = bytearray()
         self.start = 0
 
@@ -43,13 +44,17 @@ class Connection:
             pass  # the reply will tell
 
     def read(self):
+        """The next reply; what is pushed before it is kept in `pushes`."""
         while True:
             try:
                 reply, self.start = resp.parse(self.buffer, self.start)
                 if self.start == len(self.buffer):
                     self.buffer.clear()
                     self.start = 0
-                return reply
+                if reply.kind != ">":
+                    return reply
+                self.pushes.append(reply)
+                continue
             except resp.Incomplete:
                 pass
             try:
@@ -117,8 +122,8 @@ class Side:
     def reset(self, settings):
         """An empty server with these settings, as a stream finds it."""
         self.close_clients()
-        for words in (["CLIENT", "UNPAUSE"], ["FLUSHALL"], ["SCRIPT", "FLUSH"], ["FUNCTION", "FLUSH"], ["SELECT", "0"],
-                      ["ACL", "DELUSER", "anna", "berta", "carla"], ["ACL", "LOG", "RESET"]):
+        for words in (["CLIENT", "UNPAUSE"], ["CLIENT", "TRACKING", "OFF"], ["FLUSHALL"], ["SCRIPT", "FLUSH"], ["FUNCTION", "FLUSH"],
+                      ["SELECT", "0"], ["ACL", "DELUSER", "anna", "berta", "carla"], ["ACL", "LOG", "RESET"]):
             if self.control.call(*words) in (resp.Closed, resp.Silent):
                 self.restart()
                 break
@@ -140,6 +145,13 @@ class Side:
 
     def reconnect(self, number):
         self.clients.pop(number).close()
+
+    def told(self, number):
+        """The keys that a client has been told to forget by now, or none for all; in which messages is a matter of chance."""
+        client = self.client(number)
+        client.call("CLIENT", "ID")
+        messages, client.pushes = client.pushes, []
+        return sorted({key.value for message in messages for key in message.value[1].value or [message.value[1]]}, key=repr)
 
     def known_commands(self):
         reply = self.control.call("COMMAND", "LIST")
@@ -250,6 +262,7 @@ class Pair:
         for side in self.sides:
             side.reset(settings)
         self.queued = [None] * streams.CLIENTS
+        self.anybody_tracks = False
         difference = None
         for number, step in enumerate(steps):
             difference = self._step(number, step)
@@ -291,6 +304,11 @@ class Pair:
     def _pipeline(self, number, step):
         data = b"".join(request.encoded() for request in step.requests)
         clients = [side.client(step.client) for side in self.sides]
+        if not self.anybody_tracks and any(request.starts_with(b"CLIENT", b"TRACKING") for request in step.requests):
+            # Ours forgets who has read what when nobody tracks any more.
+            self.anybody_tracks = True
+            for side in self.sides:
+                side.control.call("CLIENT", "TRACKING", "ON")
         for client in clients:
             # Long pipelines arrive in pieces, at places that depend on nothing but their length.
             cut = len(data) * 2 // 3
@@ -309,6 +327,17 @@ class Pair:
             time.sleep(SHORT_DEADLINE_S)
             for side in self.sides:
                 side.touch_all()
+        return self._compare_told(number, step)
+
+    def _compare_told(self, number, step):
+        """What clients are told between replies. Who is within a transaction is asked when it has ended."""
+        if not self.anybody_tracks:
+            return None
+        for client in range(streams.CLIENTS):
+            if self.queued[client] is None and client in self.sides[0].clients:
+                ours, theirs = (side.told(client) for side in self.sides)
+                if ours != theirs:
+                    return Difference(number, "client %d is told, after\n  %s" % (client, step), ours, theirs)
         return None
 
     def _equal(self, client, request, ours, theirs):

@@ -36,6 +36,9 @@ class Request:
         self.compare = compare
         self.form = form
 
+    def starts_with(self, *names):
+        return tuple(word.upper() for word in self.words[: len(names)]) == names
+
     def encoded(self):
         if self.form == "inline":
             return resp.encode_inline(self.words)

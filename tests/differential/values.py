@@ -390,6 +390,8 @@ KINDS = {
     "acl_rules": acl_rules,
     "acl_caller": choose("return redis.pcall(unpack(ARGV))", "return redis.acl_check_cmd(unpack(ARGV))"),
     "acl_request": acl_request,
+    "tracked_reader": choose("return redis.call('GET', KEYS[1])", "return redis.call('MGET', 'k2', 'k3')", "return redis.call('GET', 'k2')"),
+    "tracked_writer": choose("return redis.call('SET', KEYS[1], '1')", "redis.call('SET', 'k2', '1') return redis.call('DEL', 'k3')"),
     "list": own_list,
     "hash": own_hash,
     "set": own_set,
