@@ -386,8 +386,7 @@ void Aof::wait_command(CommandContext& ctx) {
   int64_t local = 0;
   int64_t replicas = 0;
   int64_t deadline_ms = 0;
-  if (!ctx.read_int64_in(ctx.args[1], 0, 1, &local,
-                         "ERR value is out of range, value must between 0 and 1") ||
+  if (!ctx.read_int64_in(ctx.args[1], 0, 1, &local) ||
       !ctx.read_int64_in(ctx.args[2], 0, INT64_MAX, &replicas,
                          "ERR value is out of range, must be positive") ||
       !ctx.read_timeout_ms(ctx.args[3], &deadline_ms))

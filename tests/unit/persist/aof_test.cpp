@@ -214,6 +214,7 @@ TEST_CASE("WAITAOF waits for this server's disk") {
   CHECK(life.client.run("WAITAOF 0 0 0") == array({integer(1), integer(0)}));
   CHECK(life.client.run("WAITAOF 2 0 0") ==
         error("ERR value is out of range, value must between 0 and 1"));
+  CHECK(life.client.run("WAITAOF one 0 0") == error("ERR value is not an integer or out of range"));
   CHECK(life.client.run("WAITAOF 1 -1 0") == error("ERR value is out of range, must be positive"));
   CHECK(life.client.run("WAITAOF 1 0 -1") == error("ERR timeout is negative"));
   life.client.run("SET name value");
