@@ -85,6 +85,8 @@ void exec(CommandContext& ctx) {
     all_permitted &= run_queued(ctx, request);
   if (!all_permitted) client.set(kClientErrorCounted);
   if (could_block) client.set(kClientDenyBlocking, false);
+  // CLIENT CACHING among them held until here.
+  client.set(kClientCaching, false);
 }
 
 void watch(CommandContext& ctx) {

@@ -162,6 +162,16 @@ TEST_CASE("who opts in is told of the keys of the next command only", "[tracking
     writer.run("MSET a 1 b 2 c 3");
     CHECK(reader.take_output() == invalidated({"a"}) + invalidated({"b"}));
   }
+  SECTION("or, said within a transaction, of the rest of it") {
+    reader.run("MULTI");
+    reader.run("GET a");
+    reader.run("CLIENT CACHING YES");
+    reader.run("GET b");
+    reader.run("EXEC");
+    reader.run("GET c");
+    writer.run("MSET a 1 b 2 c 3");
+    CHECK(reader.take_output() == invalidated({"b"}));
+  }
   SECTION("and an unknown command is a command") {
     reader.run("CLIENT CACHING YES");
     reader.run("GETT a");
