@@ -44,14 +44,15 @@ class Connection:
             pass  # the reply will tell
 
     def read(self):
-        """The next reply; what is pushed before it is kept in `pushes`."""
+        """The next reply; what a client that tracks is told before it is kept in `pushes`."""
         while True:
             try:
                 reply, self.start = resp.parse(self.buffer, self.start)
                 if self.start == len(self.buffer):
                     self.buffer.clear()
                     self.start = 0
-                if reply.kind != ">":
+                # SUNSUBSCRIBE is answered by a push.
+                if reply.kind != ">" or reply.value[0].value != b"invalidate":
                     return reply
                 self.pushes.append(reply)
                 continue
