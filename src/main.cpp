@@ -152,6 +152,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
   server::register_process_settings(server,
                                     {&crash_reporter, &watchdog, &oom_score, &title, program});
   if (!server.listen()) return 1;
+  if (server.in_cluster() && !server.cluster()->listen()) return 1;
   server::show_title(title, program, config);
   server.shutdown().watch_signals();
   server.shutdown().on_exit([&] {

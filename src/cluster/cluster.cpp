@@ -1,14 +1,19 @@
 #include "cluster/cluster.h"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/crc16.h"
 #include "base/random.h"
+#include "cluster/nodes_text.h"
+#include "replication/following.h"
+#include "replication/replication.h"
 #include "server/blocking.h"
-#include "server/command_table.h"
 #include "server/config.h"
-#include "server/pubsub.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {
@@ -17,8 +22,14 @@ using namespace server;
 
 namespace {
 
-constexpr size_t kSecretDigits = 40;
-constexpr int kBusPortDistance = 10000;
+constexpr uint64_t kTickMs = 100;
+// A master that starts with what it knew may have been replaced meanwhile.
+constexpr int64_t kSilenceAtStartMs = 2000;
+// One that was cut off from most others waits so long before it serves again.
+constexpr int64_t kShortestRejoinMs = 500;
+constexpr int64_t kLongestRejoinMs = 5000;
+// States in which the role of the server and its keys cannot be changed: others come first.
+constexpr uint32_t kOccupied = kStateLoading | kStateLoadingBeside | kStateBusy;
 
 }  // namespace
 
@@ -30,105 +41,489 @@ void adapt_configuration(Config& config, base::Logger& log) {
   databases = 1;
 }
 
+std::string preferred_endpoint(const Server& server, const Node& node) {
+  switch (server.settings().cluster_preferred_endpoint_type) {
+    case ClusterEndpointType::kIp:
+      return node.address.ip;
+    case ClusterEndpointType::kHostname:
+      return node.hostname.empty() ? "?" : node.hostname;
+    case ClusterEndpointType::kUnknownEndpoint:
+      break;
+  }
+  return {};
+}
+
 Cluster::Cluster(Server& server)
     : server_(server),
       file_(server.settings().cluster_config_file),
-      secret_hash_(base::crc16(base::random_hex(kSecretDigits))) {
+      bus_(server, *this),
+      gossip_(*this),
+      detector_(*this),
+      claims_(*this),
+      election_(*this),
+      handover_(*this),
+      migration_(*this),
+      heartbeat_(*this),
+      secret_(base::random_hex(kIdDigits)) {
   server_.database(0).count_slots();
+  const auto announce = [this](std::string*) {
+    update_myself();
+    settle();
+    return true;
+  };
+  server_.config().on_change(
+      {"port", "cluster-announce-ip", "cluster-announce-port", "cluster-announce-bus-port",
+       "cluster-announce-hostname", "cluster-announce-human-nodename",
+       "cluster-replica-no-failover", "cluster-require-full-coverage"},
+      announce);
+  server_.on_turn_end([this] { end_turn(); });
 }
+
+Cluster::~Cluster() {
+  for (Node* node : nodes_.all()) bus_.drop_links(*node);
+}
+
+// --- The start ----------------------------------------------------------------------------------
 
 bool Cluster::start() {
   std::string text;
   std::string error;
+  base::Logger& log = server_.log();
   if (!file_.open(&text, &error)) {
-    server_.log().warning(error);
+    log.warning(error);
     return false;
   }
   if (text.empty()) {
-    state_ = new_node();
-    server_.log().notice("No cluster configuration found, I'm " + state_.id);
-    if (save()) return true;
-    error = strerror(errno);
-  } else if (parse_file(text, &state_, &error)) {
-    server_.log().notice("Node configuration loaded, I'm " + state_.id);
-    return true;
+    Node& myself = nodes_.add(base::random_hex(kIdDigits), kMyself | kMaster, server_.now_ms());
+    myself.shard_id = base::random_hex(kIdDigits);
+    log.notice("No cluster configuration found, I'm " + myself.id);
+    changed();
+  } else if (!parse_file(text, server_.now_ms(), &nodes_, &error)) {
+    log.warning("Unrecoverable error: the cluster configuration file " + file_.path() +
+                " cannot be used: " + error);
+    return false;
+  } else {
+    log.notice("Node configuration loaded, I'm " + myself().id);
+    if (nodes_.size() > 1) serves_from_ms_ = server_.now_ms() + kSilenceAtStartMs;
   }
-  server_.log().warning("Unrecoverable error: the cluster configuration file " + file_.path() +
-                        " cannot be used: " + error);
+  update_myself();
+  update_state();
+  server_.pubsub().set_relay(*this);
+  if (!unsaved_ || save()) return true;
+  log.warning("Cannot write " + file_.path() + ": " + strerror(errno));
   return false;
 }
 
+bool Cluster::listen() {
+  if (!bus_.listen()) return false;
+  timer_ = std::make_unique<net::Timer>(*server_.loop(), [this] {
+    server_.refresh_clock();
+    tick();
+  });
+  timer_->start(kTickMs, kTickMs);
+  update_myself();
+  return true;
+}
+
 bool Cluster::claim_loaded_slots() {
+  if (myself().is_replica()) return true;
   const store::SlotCounts& counts = *server_.database(0).slot_counts();
-  NodeState wanted = state_;
   for (int slot = 0; slot < store::kKeySlots; ++slot) {
-    if (counts.in(slot) == 0 || wanted.slots.has(slot)) continue;
-    server_.log().notice("I have keys for unassigned slot " + std::to_string(slot) +
-                         ". Taking responsibility for it.");
-    wanted.slots.add(slot);
+    Node* const owner = nodes_.owner(slot);
+    if (counts.in(slot) == 0 || owner == &myself() || nodes_.importing_from(slot) != nullptr)
+      continue;
+    const std::string number = std::to_string(slot);
+    if (owner == nullptr) {
+      server_.log().notice("I have keys for unassigned slot " + number +
+                           ". Taking responsibility for it.");
+      nodes_.assign(slot, myself());
+    } else {
+      server_.log().notice("I have keys for slot " + number +
+                           ", but the slot is assigned to another node. Setting it to importing "
+                           "state.");
+      nodes_.set_importing(slot, owner);
+    }
+    changed();
   }
-  if (wanted.slots.size() == state_.slots.size() || change(std::move(wanted))) return true;
+  if (!unsaved_ || commit()) return true;
   server_.log().warning("Cannot write " + file_.path() + ": " + strerror(errno));
   return false;
 }
 
-NodeAddress Cluster::address() const {
+void Cluster::update_myself() {
   const ConfigValues& values = server_.settings();
-  NodeAddress address;
-  address.ip = values.cluster_announce_ip;
-  address.hostname = values.cluster_announce_hostname;
-  address.port = values.cluster_announce_port != 0 ? values.cluster_announce_port : values.port;
-  address.bus_port = values.port + kBusPortDistance;
-  if (values.cluster_port != 0) address.bus_port = values.cluster_port;
-  if (values.cluster_announce_bus_port != 0) address.bus_port = values.cluster_announce_bus_port;
-  return address;
+  Node& node = myself();
+  if (!values.cluster_announce_ip.empty()) node.address.ip = values.cluster_announce_ip;
+  node.address.port =
+      values.cluster_announce_port != 0 ? values.cluster_announce_port : values.port;
+  node.address.bus_port =
+      values.cluster_announce_bus_port != 0 ? values.cluster_announce_bus_port : bus_.port();
+  node.hostname = values.cluster_announce_hostname;
+  node.human_name = values.cluster_announce_human_nodename;
+  node.set(kNoFailover, values.cluster_replica_no_failover);
+  changed();
 }
 
-bool Cluster::is_up() const {
-  const bool complete = state_.slots.complete();
-  return server_.settings().cluster_require_full_coverage ? complete : !state_.slots.empty();
+// --- What it is ---------------------------------------------------------------------------------
+
+int64_t Cluster::timeout_ms() const {
+  return server_.settings().cluster_node_timeout;
 }
 
-bool Cluster::change(NodeState wanted) {
-  if (!file_.replace(file_text(wanted, address()))) return false;
-  state_ = std::move(wanted);
+int Cluster::secret_hash() const {
+  return base::crc16(secret_);
+}
+
+Node* Cluster::shard_master() const {
+  return myself().is_master() ? &myself() : myself().master;
+}
+
+std::vector<Node*> Cluster::shard() const {
+  Node* const master = shard_master();
+  if (master == nullptr) return {&myself()};
+  std::vector<Node*> nodes = master->replicas;
+  nodes.push_back(master);
+  return nodes;
+}
+
+uint64_t Cluster::offset() const {
+  return static_cast<uint64_t>(std::max<int64_t>(server_.replication_offset(), 0));
+}
+
+Message Cluster::message(MessageType type) {
+  const Node& node = myself();
+  const Node& served = node.master != nullptr ? *node.master : node;
+  Message message;
+  message.type = type;
+  message.current_epoch = nodes_.current_epoch;
+  message.config_epoch = served.config_epoch;
+  message.offset = offset();
+  message.sender = node.id;
+  message.slots = served.slots;
+  if (node.master != nullptr) message.master = node.master->id;
+  message.address = node.address;
+  // Where it is not announced, others see better where it comes from.
+  message.address.ip = server_.settings().cluster_announce_ip;
+  message.flags = node.flags;
+  message.down = !up_;
+  message.message_flags = kKnowsExtensions;
+  if (handover_.successor() != nullptr) message.message_flags |= kWritesPaused;
+  return message;
+}
+
+// --- Changes ------------------------------------------------------------------------------------
+
+void Cluster::lost(const std::vector<int>& slots) {
+  for (const int slot : slots) lost_.add(slot);
+}
+
+bool Cluster::in_nested_turn() const {
+  return server_.loop() != nullptr && server_.loop()->nested();
+}
+
+void Cluster::settle() {
+  unsettled_ = true;
+  if (in_nested_turn() || (server_.state() & kOccupied) != 0) return;
+  unsettled_ = false;
+  align_role();
+  update_state();
+  delete_lost_keys();
   dismiss_the_unserved();
+}
+
+bool Cluster::save() {
+  if (!file_.replace(file_text(nodes_))) return false;
+  unsaved_ = false;
   return true;
 }
 
+bool Cluster::commit() {
+  settle();
+  return save();
+}
+
+void Cluster::bump_epoch() {
+  Node& node = myself();
+  const uint64_t highest = nodes_.highest_epoch();
+  if (node.config_epoch != 0 && node.config_epoch == highest) return;
+  nodes_.current_epoch = highest + 1;
+  node.config_epoch = nodes_.current_epoch;
+  server_.log().notice("New configEpoch set to " + std::to_string(node.config_epoch));
+  changed();
+}
+
+void Cluster::remove(Node& node) {
+  bus_.drop_links(node);
+  handover_.forget(node);
+  nodes_.remove(node);
+}
+
+void Cluster::reset(bool hard) {
+  Node& node = myself();
+  handover_.reset();
+  election_.reset();
+  if (node.is_replica()) {
+    nodes_.make_master(node);
+    node.shard_id = base::random_hex(kIdDigits);
+  }
+  for (Node* other : nodes_.all()) {
+    if (other != &node) remove(*other);
+  }
+  SlotSet(node.slots).for_each([&](int slot) { nodes_.unassign(slot); });
+  nodes_.end_moves();
+  changed();
+  if (!hard) return;
+  node.config_epoch = 0;
+  nodes_.current_epoch = 0;
+  nodes_.last_vote_epoch = 0;
+  nodes_.rename(node, base::random_hex(kIdDigits));
+  node.shard_id = base::random_hex(kIdDigits);
+  server_.log().notice("configEpoch set to 0 via CLUSTER RESET HARD");
+  server_.log().notice("Node hard reset, now I'm " + node.id);
+}
+
+bool Cluster::meet(const NodeAddress& address) {
+  constexpr int kLastPort = 65535;
+  in_addr v4{};
+  in6_addr v6{};
+  const bool is_ip = inet_pton(AF_INET, address.ip.c_str(), &v4) == 1 ||
+                     inet_pton(AF_INET6, address.ip.c_str(), &v6) == 1;
+  const auto is_port = [](int port) { return port > 0 && port <= kLastPort; };
+  if (!is_ip || !is_port(address.port) || !is_port(address.bus_port)) return false;
+  for (const Node* node : nodes_.all()) {
+    if (node->has(kHandshake) && node->address.ip == address.ip &&
+        node->address.bus_port == address.bus_port)
+      return true;
+  }
+  Node& node = nodes_.add(base::random_hex(kIdDigits), kHandshake | kMeet, server_.now_ms());
+  node.shard_id = base::random_hex(kIdDigits);
+  node.address = address;
+  return true;
+}
+
+void Cluster::follow(Node& master) {
+  nodes_.make_replica(myself(), &master);
+  nodes_.end_moves();
+  handover_.reset();
+  election_.reset();
+  changed();
+  gossip_.broadcast_pong();
+}
+
+void Cluster::take_over() {
+  Node& node = myself();
+  const SlotSet slots = node.master->slots;
+  nodes_.make_master(node);
+  slots.for_each([&](int slot) { nodes_.assign(slot, node); });
+  handover_.reset();
+  election_.reset();
+  changed();
+  settle();
+  gossip_.broadcast_pong();
+}
+
+// --- Bringing the server in line
+// ------------------------------------------------------------------
+
+void Cluster::align_role() {
+  const Node& node = myself();
+  if (node.is_master()) {
+    if (server_.is_replica()) server_.replication().following().lead();
+    return;
+  }
+  if (node.master == nullptr || node.master->address.ip.empty()) return;
+  const NodeAddress& master = node.master->address;
+  replication::Following& following = server_.replication().following();
+  if (following.active() && following.host() == master.ip && following.port() == master.port)
+    return;
+  following.follow(master.ip, master.port);
+}
+
+bool Cluster::finds_itself_up() {
+  if (server_.settings().cluster_require_full_coverage) {
+    for (int slot = 0; slot < store::kKeySlots; ++slot) {
+      const Node* const owner = nodes_.owner(slot);
+      if (owner == nullptr || owner->has(kFailing)) return false;
+    }
+  }
+  size_t reached = 0;
+  for (const Node* node : nodes_.all()) {
+    if (node->votes() && !node->has(kSuspect | kFailing)) ++reached;
+  }
+  if (reached >= nodes_.quorum()) return true;
+  minority_ms_ = server_.now_ms();
+  return false;
+}
+
+void Cluster::update_state() {
+  const int64_t now_ms = server_.now_ms();
+  bool up = finds_itself_up();
+  if (up && !up_ && myself().is_master()) {
+    const int64_t rejoin_ms = std::clamp(timeout_ms(), kShortestRejoinMs, kLongestRejoinMs);
+    const bool rejoins = minority_ms_ != 0 && nodes_.voters() > 1;
+    if (now_ms < serves_from_ms_ || (rejoins && now_ms - minority_ms_ < rejoin_ms)) up = false;
+  }
+  if (up == up_) return;
+  up_ = up;
+  server_.log().notice(std::string("Cluster state changed: ") + (up ? "ok" : "fail"));
+  if (!up) dismiss_the_unserved();
+}
+
+std::vector<std::string> Cluster::keys_in(const SlotSet& slots) const {
+  const store::Keyspace& db = server_.database(0);
+  size_t left = 0;
+  slots.for_each([&](int slot) { left += db.slot_counts()->in(slot); });
+  std::vector<std::string> keys;
+  uint64_t cursor = 0;
+  while (keys.size() < left) {
+    cursor = db.scan(cursor, [&](const store::Entry& entry) {
+      if (slots.has(store::key_slot(entry.key()))) keys.emplace_back(entry.key());
+    });
+    if (cursor == 0) break;
+  }
+  return keys;
+}
+
+void Cluster::delete_lost_keys() {
+  if (lost_.empty()) return;
+  const SlotSet slots = std::exchange(lost_, {});
+  // A replica's are its master's business.
+  if (myself().is_replica()) return;
+  store::Keyspace& db = server_.database(0);
+  for (const std::string& key : keys_in(slots)) {
+    store::KeyRef ref = db.find_for_write(key);
+    if (!ref) continue;
+    db.erase(ref);
+    server_.effects().removed(db, key);
+    server_.propagation().add(db.index(), {"DEL", key});
+  }
+}
+
 void Cluster::dismiss_the_unserved() {
-  if (state_.slots.complete()) return;
-  server_.pubsub().close_shard_channels(
-      [this](std::string_view channel) { return !state_.slots.has(store::key_slot(channel)); });
+  const Node* const master = shard_master();
+  server_.pubsub().close_shard_channels([&](std::string_view channel) {
+    const int slot = store::key_slot(channel);
+    return nodes_.owner(slot) != master && nodes_.importing_from(slot) == nullptr;
+  });
   server_.blocking().refuse_unserved(*this);
 }
 
-SlotGate::Answer Cluster::judge(std::span<const server::SlotGate::Request> requests) {
-  Answer answer;
-  bool has_channels = false;
-  bool writes = false;
-  for (const server::SlotGate::Request& request : requests) {
-    found_.clear();
-    find_slotted_words(request, &found_);
-    has_channels |= !found_.empty() && request.command.has(kPubSub);
-    writes |= request.command.has(kWrite);
-    for (const KeyReference& word : found_) {
-      const int slot = store::key_slot(request.words[word.position]);
-      if (answer.slot == -1) answer.slot = slot;
-      if (answer.slot != slot) return {.verdict = Verdict::kCrossSlot, .slot = slot};
-      if (!state_.slots.has(slot)) return {.verdict = Verdict::kNotServed, .slot = slot};
+// --- By itself ----------------------------------------------------------------------------------
+
+void Cluster::tick() {
+  heartbeat_.tick();
+  handover_.tick();
+  if ((server_.state() & kOccupied) == 0 && !in_nested_turn()) {
+    election_.tick();
+    migration_.tick();
+    // The replica of a replica follows that one's master.
+    Node* const master = myself().master;
+    if (master != nullptr && master->master != nullptr && master->master != &myself())
+      follow(*master->master);
+    align_role();
+    update_state();
+  }
+  if (server_.loop() == nullptr) end_turn();
+}
+
+void Cluster::end_turn() {
+  if (unsettled_) settle();
+  if (unsaved_ && nodes_.has_myself() && !save()) {
+    server_.log().warning("Fatal: can't update cluster config file: " +
+                          std::string(strerror(errno)));
+    server_.request_stop(1);
+  }
+  bus_.flush();
+  if (!in_nested_turn()) bus_.collect();
+}
+
+// --- Messages -----------------------------------------------------------------------------------
+
+void Cluster::link_ready(Link& link) {
+  Node& node = *link.node;
+  gossip_.send(link, node.has(kMeet) ? MessageType::kMeet : MessageType::kPing);
+  // From here on it is asked as any other.
+  node.set(kMeet, false);
+}
+
+void Cluster::link_lost(Node& node) {
+  if (node.ping_sent_ms == 0) node.ping_sent_ms = server_.now_ms();
+}
+
+void Cluster::received(Link& link, const Message& message) {
+  Node* sender = nodes_.find(message.sender);
+  if (sender != nullptr && sender->has(kHandshake)) sender = nullptr;
+  if (link.node != nullptr) link.node->data_received_ms = server_.now_ms();
+  if (sender != nullptr && sender != &myself()) note_sender(*sender, link, message);
+  dispatch(link, sender, message);
+  if (unsaved_ || !lost_.empty()) settle();
+}
+
+void Cluster::note_sender(Node& sender, Link& link, const Message& message) {
+  sender.data_received_ms = server_.now_ms();
+  if (link.incoming) bus_.came_from(link, sender);
+  if (message.has(kKnowsExtensions)) sender.set(kExtensions);
+  if (message.current_epoch > nodes_.current_epoch) nodes_.current_epoch = message.current_epoch;
+  if (message.config_epoch > sender.config_epoch) {
+    sender.config_epoch = message.config_epoch;
+    changed();
+  }
+  sender.offset = message.offset;
+  handover_.told_offset(sender, message);
+}
+
+void Cluster::dispatch(Link& link, Node* sender, const Message& message) {
+  using enum MessageType;
+  if (message.type == kPing || message.type == kPong || message.type == kMeet)
+    return gossip_.receive(link, sender, message);
+  if (sender == nullptr || sender == &myself()) {
+    if (message.type == kFail) {
+      server_.log().notice("Ignoring FAIL message from unknown node " + message.sender + " about " +
+                           message.subject);
     }
+    return;
   }
-  if (answer.slot == -1 || is_up()) return answer;
-  const ConfigValues& values = server_.settings();
-  if (has_channels) {
-    if (!values.cluster_allow_pubsubshard_when_down) answer.verdict = Verdict::kDown;
-  } else if (!values.cluster_allow_reads_when_down) {
-    answer.verdict = Verdict::kDown;
-  } else if (writes) {
-    answer.verdict = Verdict::kDownForWrites;
+  switch (message.type) {
+    case kFail:
+      return detector_.told_failing(*sender, message);
+    case kPublish:
+    case kPublishToShard:
+      return take_published(message);
+    case kAskForVote:
+      return election_.asked(*sender, message);
+    case kVote:
+      return election_.voted(*sender, message);
+    case kUpdate:
+      return claims_.told(message);
+    case kManualFailover:
+      return handover_.asked(*sender);
+    case kModule:
+    case kPing:
+    case kPong:
+    case kMeet:
+      break;
   }
-  return answer;
+}
+
+void Cluster::take_published(const Message& message) {
+  if (message.type == MessageType::kPublish) {
+    server_.pubsub().publish(message.channel, message.content);
+  } else {
+    server_.pubsub().publish_to_shard(message.channel, message.content);
+  }
+}
+
+void Cluster::relay(TopicKind kind, std::string_view channel, std::string_view content) {
+  if (nodes_.size() == 1) return;
+  const bool to_shard = kind == TopicKind::kShardChannel;
+  Message published = message(to_shard ? MessageType::kPublishToShard : MessageType::kPublish);
+  published.channel = channel;
+  published.content = content;
+  bus_.send_to(to_shard ? shard() : nodes_.all(), published);
+}
+
+SlotGate::LinkFigures Cluster::link_figures() const {
+  return {.links = bus_.size(), .bytes = bus_.memory()};
 }
 
 }  // namespace latchkey::cluster

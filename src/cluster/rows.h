@@ -9,7 +9,7 @@
 namespace latchkey::cluster {
 
 std::span<const server::CommandRow> cluster_rows();
-// DEBUG INTERNAL_SECRET.
+// CLUSTERLINK, DROP-CLUSTER-PACKET-FILTER and INTERNAL_SECRET of DEBUG.
 std::span<const server::DebugSubcommand> cluster_debug_subcommands();
 
 }  // namespace latchkey::cluster

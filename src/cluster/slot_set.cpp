@@ -1,5 +1,8 @@
 #include "cluster/slot_set.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "base/number.h"
 
 namespace latchkey::cluster {
@@ -9,6 +12,13 @@ bool parse_slot(std::string_view text, int* slot) {
   if (!base::parse_int64(text, &number) || number < 0 || number >= store::kKeySlots) return false;
   *slot = static_cast<int>(number);
   return true;
+}
+
+SlotSet SlotSet::of_bytes(std::string_view bytes) {
+  SlotSet set;
+  std::copy_n(bytes.begin(), kBytes, set.bytes_.begin());
+  for (const uint8_t byte : set.bytes_) set.size_ += static_cast<size_t>(std::popcount(byte));
+  return set;
 }
 
 size_t SlotSet::runs() const {

@@ -1,8 +1,10 @@
-// A set of slots, and its runs as text: "0-100 200 300-400".
+// A set of slots: as bits, in the order in which nodes send them to each other, and its runs as
+// text: "0-100 200 300-400".
 #pragma once
 
-#include <bitset>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,15 +14,34 @@ namespace latchkey::cluster {
 
 class SlotSet {
  public:
-  // REQUIRES everywhere: 0 <= slot < store::kKeySlots.
-  bool has(int slot) const { return slots_[static_cast<size_t>(slot)]; }
-  void add(int slot) { slots_.set(static_cast<size_t>(slot)); }
-  void remove(int slot) { slots_.reset(static_cast<size_t>(slot)); }
-  void clear() { slots_.reset(); }
-  size_t size() const { return slots_.count(); }
-  bool empty() const { return slots_.none(); }
-  bool complete() const { return slots_.all(); }
+  static constexpr size_t kBytes = store::kKeySlots / 8;
 
+  // REQUIRES everywhere: 0 <= slot < store::kKeySlots.
+  bool has(int slot) const { return (byte_of(slot) >> (slot & 7) & 1) != 0; }
+  void add(int slot) {
+    size_ += has(slot) ? 0 : 1;
+    byte_of(slot) |= static_cast<uint8_t>(1u << (slot & 7));
+  }
+  void remove(int slot) {
+    size_ -= has(slot) ? 1 : 0;
+    byte_of(slot) &= static_cast<uint8_t>(~(1u << (slot & 7)));
+  }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  bool complete() const { return size_ == store::kKeySlots; }
+  bool operator==(const SlotSet&) const = default;
+
+  // Calls fn(int slot) for each, in order.
+  template <typename Fn>
+  void for_each(Fn&& fn) const {
+    for (int slot = 0; slot < store::kKeySlots; ++slot) {
+      if ((slot & 7) == 0 && byte_of(slot) == 0) {
+        slot += 7;
+      } else if (has(slot)) {
+        fn(slot);
+      }
+    }
+  }
   // Calls fn(int first, int last) for every run, in order.
   template <typename Fn>
   void for_each_run(Fn&& fn) const {
@@ -34,13 +55,23 @@ class SlotSet {
   }
   size_t runs() const;
 
+  // Slot n is bit n % 8 of byte n / 8.
+  std::string_view bytes() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
+  // REQUIRES: bytes.size() == kBytes.
+  static SlotSet of_bytes(std::string_view bytes);
+
   // With a blank before each run.
   std::string text() const;
   // Adds "7" or "7-9". False when it is neither.
   bool add_run(std::string_view text);
 
  private:
-  std::bitset<store::kKeySlots> slots_;
+  uint8_t& byte_of(int slot) { return bytes_[static_cast<size_t>(slot) / 8]; }
+  uint8_t byte_of(int slot) const { return bytes_[static_cast<size_t>(slot) / 8]; }
+  size_t size_ = 0;
+  std::array<uint8_t, kBytes> bytes_{};
 };
 
 // Reads a slot's number. False when there is no such slot.

@@ -1,9 +1,12 @@
 #include "cluster/topology.h"
 
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cluster/cluster.h"
+#include "cluster/nodes_text.h"
 #include "server/command_context.h"
 #include "server/server.h"
 
@@ -13,126 +16,254 @@ using namespace server;
 
 namespace {
 
-// What clients shall call the node, where they are told a hostname or an address: "?" is a hostname
-// that it does not have.
-std::string preferred_endpoint(const Server& server, const NodeAddress& address) {
-  if (server.settings().cluster_preferred_endpoint_type == ClusterEndpointType::kIp)
-    return address.ip;
-  return address.hostname.empty() ? "?" : address.hostname;
+uint64_t offset_of(Cluster& cluster, const Node& node) {
+  return node.is_myself() ? cluster.offset() : node.offset;
 }
 
-void reply_endpoint(CommandContext& ctx, const Cluster& cluster) {
-  const NodeAddress address = cluster.address();
+// Whether clients may read from the replica: it works, and has its master's data.
+bool is_available(Cluster& cluster, const Node& node) {
+  return !node.has(kFailing) && offset_of(cluster, node) != 0;
+}
+
+// --- CLUSTER INFO
+// ---------------------------------------------------------------------------------
+
+struct SlotFigures {
+  size_t assigned = 0;
+  size_t suspect = 0;
+  size_t failing = 0;
+};
+
+SlotFigures count_slots(const NodeTable& nodes) {
+  SlotFigures figures;
+  for (const Node* node : nodes.all()) {
+    figures.assigned += node->slots.size();
+    if (node->has(kFailing)) {
+      figures.failing += node->slots.size();
+    } else if (node->has(kSuspect)) {
+      figures.suspect += node->slots.size();
+    }
+  }
+  return figures;
+}
+
+class InfoLines {
+ public:
+  void field(std::string_view name, std::string_view value) {
+    text_.append(name).append(":").append(value).append("\r\n");
+  }
+  void field(std::string_view name, uint64_t value) { field(name, std::to_string(value)); }
+  // Those that have happened, and their sum.
+  void messages(std::string_view direction, const std::array<uint64_t, kMessageTypes>& counts) {
+    const std::string prefix = "cluster_stats_messages_";
+    uint64_t all = 0;
+    for (size_t type = 0; type < kMessageTypes; ++type) {
+      all += counts[type];
+      if (counts[type] == 0) continue;
+      field(prefix + std::string(name_of(static_cast<MessageType>(type))) + "_" +
+                std::string(direction),
+            counts[type]);
+    }
+    field(prefix + std::string(direction), all);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// --- Nodes for clients
+// ----------------------------------------------------------------------------
+
+void reply_endpoint(CommandContext& ctx, const Node& node) {
   const auto preferred = ctx.server.settings().cluster_preferred_endpoint_type;
   if (preferred == ClusterEndpointType::kUnknownEndpoint) {
     ctx.reply.null();
   } else {
-    ctx.reply.bulk(preferred_endpoint(ctx.server, address));
+    ctx.reply.bulk(preferred_endpoint(ctx.server, node));
   }
-  ctx.reply.integer(address.port);
-  ctx.reply.bulk(cluster.state().id);
-  const bool with_ip = preferred != ClusterEndpointType::kIp && !address.ip.empty();
-  const bool with_hostname =
-      preferred != ClusterEndpointType::kHostname && !address.hostname.empty();
+  ctx.reply.integer(node.address.port);
+  ctx.reply.bulk(node.id);
+  const bool with_ip = preferred != ClusterEndpointType::kIp && !node.address.ip.empty();
+  const bool with_hostname = preferred != ClusterEndpointType::kHostname && !node.hostname.empty();
   ctx.reply.map(size_t{with_ip} + size_t{with_hostname});
   if (with_ip) {
     ctx.reply.bulk("ip");
-    ctx.reply.bulk(address.ip);
+    ctx.reply.bulk(node.address.ip);
   }
   if (with_hostname) {
     ctx.reply.bulk("hostname");
-    ctx.reply.bulk(address.hostname);
+    ctx.reply.bulk(node.hostname);
   }
 }
 
-void reply_shard_node(CommandContext& ctx, const Cluster& cluster) {
-  const NodeAddress address = cluster.address();
+std::string_view health_of(Cluster& cluster, const Node& node) {
+  if (node.has(kFailing)) return "fail";
+  return node.is_replica() && offset_of(cluster, node) == 0 ? "loading" : "online";
+}
+
+void reply_shard_node(CommandContext& ctx, Cluster& cluster, const Node& node) {
   const auto field = [&](std::string_view name, std::string_view value) {
     ctx.reply.bulk(name);
     ctx.reply.bulk(value);
   };
-  const bool unnamed = ctx.server.settings().cluster_preferred_endpoint_type ==
-                       ClusterEndpointType::kUnknownEndpoint;
-  ctx.reply.map(address.hostname.empty() ? 7 : 8);
-  field("id", cluster.state().id);
+  ctx.reply.map(node.hostname.empty() ? 7 : 8);
+  field("id", node.id);
   ctx.reply.bulk("port");
-  ctx.reply.integer(address.port);
-  field("ip", address.ip);
-  field("endpoint", unnamed ? std::string() : preferred_endpoint(ctx.server, address));
-  if (!address.hostname.empty()) field("hostname", address.hostname);
-  field("role", "master");
+  ctx.reply.integer(node.address.port);
+  field("ip", node.address.ip);
+  field("endpoint", preferred_endpoint(ctx.server, node));
+  if (!node.hostname.empty()) field("hostname", node.hostname);
+  field("role", node.is_master() ? "master" : "replica");
   ctx.reply.bulk("replication-offset");
-  ctx.reply.integer(ctx.server.replication_offset());
-  field("health", "online");
+  ctx.reply.integer(static_cast<int64_t>(offset_of(cluster, node)));
+  field("health", health_of(cluster, node));
 }
 
-}  // namespace
-
-// -----------------------------------------------------------
-
-void cluster_info(CommandContext& ctx, Cluster& cluster) {
-  const NodeState& state = cluster.state();
-  const size_t slots = state.slots.size();
-  std::string text;
-  const auto field = [&](std::string_view name, const std::string& value) {
-    text.append(name).append(":").append(value).append("\r\n");
-  };
-  field("cluster_state", cluster.is_up() ? "ok" : "fail");
-  field("cluster_slots_assigned", std::to_string(slots));
-  field("cluster_slots_ok", std::to_string(slots));
-  field("cluster_slots_pfail", "0");
-  field("cluster_slots_fail", "0");
-  field("cluster_known_nodes", "1");
-  field("cluster_size", slots > 0 ? "1" : "0");
-  field("cluster_current_epoch", std::to_string(state.current_epoch));
-  field("cluster_my_epoch", std::to_string(state.config_epoch));
-  field("cluster_stats_messages_sent", "0");
-  field("cluster_stats_messages_received", "0");
-  field("total_cluster_links_buffer_limit_exceeded", "0");
-  ctx.reply.verbatim("txt", text);
-}
-
-void cluster_nodes(CommandContext& ctx, Cluster& cluster) {
-  ctx.reply.verbatim("txt", describe(cluster.state(), cluster.address()) + "\n");
-}
-
-void cluster_myid(CommandContext& ctx, Cluster& cluster) {
-  ctx.reply.bulk(cluster.state().id);
-}
-
-void cluster_myshardid(CommandContext& ctx, Cluster& cluster) {
-  ctx.reply.bulk(cluster.state().shard_id);
-}
-
-void cluster_slots(CommandContext& ctx, Cluster& cluster) {
-  const SlotSet& slots = cluster.state().slots;
-  ctx.reply.array(slots.runs());
-  slots.for_each_run([&](int first, int last) {
-    ctx.reply.array(3);
-    ctx.reply.integer(first);
-    ctx.reply.integer(last);
-    ctx.reply.array(4);
-    reply_endpoint(ctx, cluster);
-  });
-}
-
-void cluster_shards(CommandContext& ctx, Cluster& cluster) {
-  const SlotSet& slots = cluster.state().slots;
-  ctx.reply.array(1);
-  ctx.reply.map(2);
-  ctx.reply.bulk("slots");
+void reply_slots(CommandContext& ctx, const SlotSet& slots) {
   ctx.reply.array(slots.runs() * 2);
   slots.for_each_run([&](int first, int last) {
     ctx.reply.integer(first);
     ctx.reply.integer(last);
   });
-  ctx.reply.bulk("nodes");
-  ctx.reply.array(1);
-  reply_shard_node(ctx, cluster);
 }
 
-void cluster_links(CommandContext& ctx, Cluster&) {
-  ctx.reply.empty_array();
+// Slots that follow each other and have the same owner.
+struct SlotRange {
+  int first;
+  int last;
+  const Node* owner;
+};
+
+std::vector<SlotRange> ranges_of(const NodeTable& nodes) {
+  std::vector<SlotRange> ranges;
+  for (int slot = 0; slot < store::kKeySlots; ++slot) {
+    const Node* const owner = nodes.owner(slot);
+    if (owner == nullptr) continue;
+    if (!ranges.empty() && ranges.back().last == slot - 1 && ranges.back().owner == owner) {
+      ranges.back().last = slot;
+    } else {
+      ranges.push_back({slot, slot, owner});
+    }
+  }
+  return ranges;
+}
+
+void reply_link(CommandContext& ctx, const Node& node, const Link& link) {
+  constexpr size_t kFields = 6;
+  ctx.reply.map(kFields);
+  ctx.reply.bulk("direction");
+  ctx.reply.bulk(link.incoming ? "from" : "to");
+  ctx.reply.bulk("node");
+  ctx.reply.bulk(node.id);
+  ctx.reply.bulk("create-time");
+  ctx.reply.integer(link.created_ms);
+  ctx.reply.bulk("events");
+  ctx.reply.bulk(link.queued() > 0 ? "rw" : "r");
+  ctx.reply.bulk("send-buffer-allocated");
+  ctx.reply.integer(static_cast<int64_t>(link.memory()));
+  ctx.reply.bulk("send-buffer-used");
+  ctx.reply.integer(static_cast<int64_t>(link.queued()));
+}
+
+}  // namespace
+
+// --- Commands
+// -------------------------------------------------------------------------------------
+
+void cluster_info(CommandContext& ctx, Cluster& cluster) {
+  const NodeTable& nodes = cluster.nodes();
+  const SlotFigures slots = count_slots(nodes);
+  const Node* const master = cluster.shard_master();
+  InfoLines lines;
+  lines.field("cluster_state", cluster.is_up() ? "ok" : "fail");
+  lines.field("cluster_slots_assigned", slots.assigned);
+  lines.field("cluster_slots_ok", slots.assigned - slots.suspect - slots.failing);
+  lines.field("cluster_slots_pfail", slots.suspect);
+  lines.field("cluster_slots_fail", slots.failing);
+  lines.field("cluster_known_nodes", nodes.size());
+  lines.field("cluster_size", nodes.voters());
+  lines.field("cluster_current_epoch", nodes.current_epoch);
+  lines.field("cluster_my_epoch",
+              master != nullptr ? master->config_epoch : cluster.myself().config_epoch);
+  lines.messages("sent", cluster.bus().counts().sent);
+  lines.messages("received", cluster.bus().counts().received);
+  lines.field("total_cluster_links_buffer_limit_exceeded", cluster.bus().counts().over_limit);
+  ctx.reply.verbatim("txt", lines.text());
+}
+
+void cluster_nodes(CommandContext& ctx, Cluster& cluster) {
+  ctx.reply.verbatim("txt", describe_all(cluster.nodes()));
+}
+
+void cluster_replicas(CommandContext& ctx, Cluster& cluster) {
+  const Node* const node = cluster.nodes().find(ctx.args[2]);
+  if (node == nullptr) return ctx.reply.error("ERR Unknown node " + std::string(ctx.args[2]));
+  if (!node->is_master()) return ctx.reply.error("ERR The specified node is not a master");
+  ctx.reply.array(node->replicas.size());
+  for (const Node* replica : node->replicas) ctx.reply.bulk(describe(cluster.nodes(), *replica));
+}
+
+void cluster_myid(CommandContext& ctx, Cluster& cluster) {
+  ctx.reply.bulk(cluster.myself().id);
+}
+
+void cluster_myshardid(CommandContext& ctx, Cluster& cluster) {
+  ctx.reply.bulk(cluster.myself().shard_id);
+}
+
+void cluster_slots(CommandContext& ctx, Cluster& cluster) {
+  const std::vector<SlotRange> ranges = ranges_of(cluster.nodes());
+  ctx.reply.array(ranges.size());
+  constexpr size_t kEndpointFields = 4;
+  for (const SlotRange& range : ranges) {
+    std::vector<const Node*> nodes = {range.owner};
+    for (const Node* replica : range.owner->replicas) {
+      if (is_available(cluster, *replica)) nodes.push_back(replica);
+    }
+    ctx.reply.array(2 + nodes.size());
+    ctx.reply.integer(range.first);
+    ctx.reply.integer(range.last);
+    for (const Node* node : nodes) {
+      ctx.reply.array(kEndpointFields);
+      reply_endpoint(ctx, *node);
+    }
+  }
+}
+
+void cluster_shards(CommandContext& ctx, Cluster& cluster) {
+  std::map<std::string_view, std::vector<const Node*>> shards;
+  for (const Node* node : cluster.nodes().all()) {
+    if (!node->has(kHandshake)) shards[node->shard_id].push_back(node);
+  }
+  ctx.reply.array(shards.size());
+  for (const auto& [id, nodes] : shards) {
+    SlotSet slots;
+    for (const Node* node : nodes) {
+      if (!node->slots.empty()) slots = node->slots;
+    }
+    ctx.reply.map(2);
+    ctx.reply.bulk("slots");
+    reply_slots(ctx, slots);
+    ctx.reply.bulk("nodes");
+    ctx.reply.array(nodes.size());
+    for (const Node* node : nodes) reply_shard_node(ctx, cluster, *node);
+  }
+}
+
+void cluster_links(CommandContext& ctx, Cluster& cluster) {
+  struct NodeLink {
+    const Node* node;
+    const Link* link;
+  };
+  std::vector<NodeLink> links;
+  for (const Node* node : cluster.nodes().all()) {
+    for (const Link* link : {node->link, node->incoming}) {
+      if (link != nullptr) links.push_back({node, link});
+    }
+  }
+  ctx.reply.array(links.size());
+  for (const NodeLink& each : links) reply_link(ctx, *each.node, *each.link);
 }
 
 }  // namespace latchkey::cluster

@@ -1,5 +1,5 @@
-// The commands by which clients learn who serves which slots. Their rows stand with those of
-// CLUSTER.
+// The commands by which clients learn which nodes there are and who serves which slots. Their rows
+// stand with those of CLUSTER.
 #pragma once
 
 namespace latchkey::server {
@@ -12,6 +12,7 @@ class Cluster;
 
 void cluster_info(server::CommandContext& ctx, Cluster& cluster);
 void cluster_nodes(server::CommandContext& ctx, Cluster& cluster);
+void cluster_replicas(server::CommandContext& ctx, Cluster& cluster);
 void cluster_myid(server::CommandContext& ctx, Cluster& cluster);
 void cluster_myshardid(server::CommandContext& ctx, Cluster& cluster);
 void cluster_slots(server::CommandContext& ctx, Cluster& cluster);

@@ -10,6 +10,7 @@
 #include "server/help.h"
 #include "server/memory_report.h"
 #include "server/server.h"
+#include "server/slot_gate.h"
 
 namespace latchkey::commands {
 
@@ -84,7 +85,8 @@ void memory_stats(CommandContext& ctx) {
   figures.add("replica.fullsync.buffer", replication.full_sync_buffer);
   figures.add("clients.slaves", replication.clients_memory);
   figures.add("clients.normal", memory.clients - replication.clients_memory);
-  figures.add("cluster.links", 0);
+  const SlotGate* const node = ctx.server.slot_gate();
+  figures.add("cluster.links", node != nullptr ? node->link_figures().bytes : 0);
   figures.add("aof.buffer", 0);
   figures.add("lua.caches", memory.scripts.scripts_bytes);
   figures.add("functions.caches", memory.scripts.functions_bytes);

@@ -112,17 +112,23 @@ void sunsubscribe(CommandContext& ctx) {
 
 // --- Speaking -----------------------------------------------------------------------------------
 
-void publish(CommandContext& ctx) {
-  const size_t receivers = ctx.server.pubsub().publish(ctx.args[1], ctx.args[2]);
+// Lets those hear of it who listen at other servers.
+void send_on(CommandContext& ctx, TopicKind kind) {
+  if (PubSubRelay* const relay = ctx.server.pubsub().relay(); relay != nullptr)
+    return relay->relay(kind, ctx.args[1], ctx.args[2]);
   // It changes nothing that a file keeps.
   ctx.propagate({}, ctx.args, kEffectForReplicas);
+}
+
+void publish(CommandContext& ctx) {
+  const size_t receivers = ctx.server.pubsub().publish(ctx.args[1], ctx.args[2]);
+  send_on(ctx, TopicKind::kChannel);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }
 
 void spublish(CommandContext& ctx) {
   const size_t receivers = ctx.server.pubsub().publish_to_shard(ctx.args[1], ctx.args[2]);
-  // It changes nothing that a file keeps.
-  ctx.propagate({}, ctx.args, kEffectForReplicas);
+  send_on(ctx, TopicKind::kShardChannel);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }
 

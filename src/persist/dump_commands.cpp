@@ -186,6 +186,24 @@ constexpr CommandRow kDumpRows[] = {
      "Creates a key from the serialized representation of a value.",
      {.history = "3.0.0 Added the `REPLACE` modifier.\n5.0.0 Added the `ABSTTL` modifier.\n5.0.0 "
                  "Added the `IDLETIME` and `FREQ` options."}},
+    {"RESTORE-ASKING",
+     restore,
+     "key ttl serialized-value [REPLACE]@3.0.0 [ABSTTL]@5.0.0 [IDLETIME seconds]@5.0.0 [FREQ "
+     "frequency:integer]@5.0.0",
+     kWrite | kDenyOom | kAsking,
+     keys(1).ow().update(),
+     kAclKeyspace | kAclDangerous,
+     Group::kServer,
+     "3.0.0",
+     "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where "
+     "N is the number of Redis objects composing the value and M their average size. For small "
+     "string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). "
+     "However for sorted set values the complexity is O(N*M*log(N)) because inserting values into "
+     "sorted sets is O(log(N)).",
+     "An internal command for migrating keys in a cluster.",
+     {.history = "3.0.0 Added the `REPLACE` modifier.\n5.0.0 Added the `ABSTTL` modifier.\n5.0.0 "
+                 "Added the `IDLETIME` and `FREQ` options.",
+      .system = true}},
 };
 
 }  // namespace

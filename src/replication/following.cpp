@@ -80,6 +80,10 @@ std::string_view name_of(Following::State state) {
   return "connected";
 }
 
+int64_t Following::silent_ms() const {
+  return server_.now_ms() - (session_ != nullptr ? session_->last_io_ms() : down_since_ms_);
+}
+
 int Following::stream_database() const {
   return session_ != nullptr ? session_->client().database : stream_database_;
 }

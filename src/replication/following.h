@@ -60,6 +60,9 @@ class Following final : private MasterConnection::Owner {
   // The dataset that was loaded is what the stream was at its present place.
   void resume_at(int database);
 
+  // For how long nothing has come from the master, in milliseconds; since ever when it never did.
+  int64_t silent_ms() const;
+
   // Where the stream is, as far as it has been applied: whether that is known, and the database it
   // has selected.
   bool knows_place() const { return may_resume_ || connected(); }

@@ -86,7 +86,9 @@ void append_restore(CommandContext& ctx, const MigrationOrder& order, std::strin
       ref->has_deadline() ? std::max<int64_t>(ref->deadline_ms() - ctx.now_ms(), 1) : 0;
   const std::string ttl = std::to_string(left_ms);
   const std::string dump = persist::make_dump(*ref, ctx.server.settings().rdbcompression);
-  std::vector<std::string_view> words = {"RESTORE", key, ttl, dump};
+  // A slot that is being moved is not the other node's yet.
+  const std::string_view name = ctx.server.in_cluster() ? "RESTORE-ASKING" : "RESTORE";
+  std::vector<std::string_view> words = {name, key, ttl, dump};
   if (order.replace) words.push_back("REPLACE");
   append_request(out, words);
 }

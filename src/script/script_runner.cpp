@@ -198,7 +198,8 @@ std::string_view ScriptRunner::refusal(const Command& command) const {
 std::string ScriptRunner::slot_refusal(const Command& command, Arguments words) {
   using enum SlotGate::Verdict;
   const SlotGate::Request request{command, words};
-  const SlotGate::Answer answer = server_.slot_gate()->judge({&request, 1});
+  const SlotGate::Answer answer =
+      server_.slot_gate()->judge({&request, 1}, caller_of(*run_.caller));
   switch (answer.verdict) {
     case kCrossSlot:
       return "ERR Command '" + command.full_name +
@@ -210,6 +211,10 @@ std::string ScriptRunner::slot_refusal(const Command& command, Arguments words) 
     case kDownForWrites:
       return "ERR Script attempted to execute a write command while the cluster is down and "
              "readonly";
+    case kTryAgain:
+    case kElsewhere:
+    case kAskElsewhere:
+      return "ERR Script attempted to access a non local key in a cluster node";
     case kServed:
       break;
   }

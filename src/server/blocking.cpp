@@ -212,11 +212,13 @@ void Blocking::go_on_after_pause(uint64_t client_id) {
 // --- Clusters ------------------------------------------------------------------------------------
 
 void Blocking::refuse_unserved(SlotGate& gate) {
-  std::vector<std::pair<uint64_t, std::string_view>> refused;
+  std::vector<std::pair<uint64_t, std::string>> refused;
   for (const auto& [id, waiter] : waiters_) {
     const SlotGate::Request request{waiter->request.command(), waiter->request.words()};
-    const std::string_view error = refusal_of(gate.judge({&request, 1}).verdict);
-    if (!error.empty()) refused.emplace_back(id, error);
+    SlotGate::Caller caller = caller_of(waiter->client);
+    caller.waits = true;
+    std::string error = refusal_of(gate.judge({&request, 1}, caller));
+    if (!error.empty()) refused.emplace_back(id, std::move(error));
   }
   for (const auto& [id, error] : refused) {
     Client& client = waiters_.at(id)->client;

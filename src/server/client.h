@@ -59,6 +59,8 @@ enum ClientFlag : uint32_t {
   kClientCaching = 1u << 23,     // CLIENT CACHING was said of the next command
   kClientRestricted = 1u << 24,  // its user may not do everything (server/acl)
   kClientReadsAnywhere = 1u << 25,  // READONLY: would read from a replica of a cluster's node
+  kClientAsking = 1u << 26,         // was sent here for a slot that is being moved (ASKING)
+  kClientAskingNext = 1u << 27,     // is so for its next request
 };
 
 // Any of these keeps the dispatcher off its fast path.

@@ -389,7 +389,8 @@ Directive replicaof_directive() {
       });
   row.rewrite = [](const ConfigValues& values, const ConfigValues&) {
     std::vector<RewriteLine> lines;
-    if (!values.replicaof_host.empty()) {
+    // The master of a cluster's replica stands in the cluster's own file.
+    if (!values.replicaof_host.empty() && !values.cluster_enabled) {
       lines.push_back({"replicaof " + quote_if_needed(values.replicaof_host) + ' ' +
                            std::to_string(values.replicaof_port),
                        true});

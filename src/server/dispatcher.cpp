@@ -433,9 +433,14 @@ std::vector<SlotGate::Request> Dispatcher::judged_of(Client& client, Command& co
 }
 
 bool Dispatcher::refuse_by_slot(Client& client, Command& command, Arguments args) {
+  // ASKING is said of the next request, or of a whole transaction.
+  if (!client.has(kClientInMulti)) {
+    client.set(kClientAsking, client.has(kClientAskingNext));
+    client.set(kClientAskingNext, false);
+  }
   if (client.has(kClientInternal)) return false;
-  const auto verdict = server_.slot_gate()->judge(judged_of(client, command, args)).verdict;
-  const std::string_view error = refusal_of(verdict);
+  const std::string error =
+      refusal_of(server_.slot_gate()->judge(judged_of(client, command, args), caller_of(client)));
   if (error.empty()) return false;
   if (command.full_name == "exec") {
     // The error is told as it is, not as the reason of an aborted transaction.

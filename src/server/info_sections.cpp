@@ -16,12 +16,19 @@
 #include "server/pubsub.h"
 #include "server/server.h"
 #include "server/shutdown.h"
+#include "server/slot_gate.h"
 #include "server/tracking.h"
 #include "server/watch.h"
 
 namespace latchkey::server {
 
 namespace {
+
+// Of the connections between nodes of a cluster.
+SlotGate::LinkFigures link_figures(Server& server) {
+  const SlotGate* const node = server.slot_gate();
+  return node != nullptr ? node->link_figures() : SlotGate::LinkFigures();
+}
 
 std::string system_description() {
   utsname name{};
@@ -108,7 +115,7 @@ void clients_section(InfoText& text, Server& server) {
     if (client.block != nullptr && client.block->deadline_ms != 0) ++waiting_with_timeout;
   });
   text.field("connected_clients", server.clients().size() - server.replication_figures().replicas);
-  text.field("cluster_connections", 0);
+  text.field("cluster_connections", link_figures(server).links);
   text.field("maxclients", server.settings().maxclients);
   text.field("client_recent_max_input_buffer", largest_input);
   text.field("client_recent_max_output_buffer", largest_output);
@@ -180,7 +187,7 @@ void memory_section(InfoText& text, Server& server) {
   text.field("mem_replica_full_sync_buffer", replication.full_sync_buffer);
   text.field("mem_clients_slaves", replication.clients_memory);
   text.field("mem_clients_normal", memory.clients - replication.clients_memory);
-  text.field("mem_cluster_links", 0);
+  text.field("mem_cluster_links", link_figures(server).bytes);
   text.field("mem_aof_buffer", server.persistence_figures().aof.buffer_memory);
   text.field("mem_allocator", base::allocator_name());
   text.field("mem_overhead_db_hashtable_rehashing", 0);

@@ -32,6 +32,13 @@ class Server;
 enum class TopicKind : uint8_t { kChannel, kPattern, kShardChannel };
 inline constexpr size_t kTopicKinds = 3;
 
+// Takes messages to those who listen at other servers: the nodes of a cluster.
+class PubSubRelay {
+ public:
+  virtual ~PubSubRelay() = default;
+  virtual void relay(TopicKind kind, std::string_view channel, std::string_view message) = 0;
+};
+
 class PubSub {
  public:
   explicit PubSub(Server& server) : server_(server) {}
@@ -56,6 +63,10 @@ class PubSub {
   // subscriptions.
   size_t publish(std::string_view channel, std::string_view message);
   size_t publish_to_shard(std::string_view channel, std::string_view message);
+
+  // Null where messages go to replicas with the stream. What is set must live as long as this.
+  PubSubRelay* relay() const { return relay_; }
+  void set_relay(PubSubRelay& relay) { relay_ = &relay; }
 
   // Topics of a kind that anybody listens to, and how many listen to one.
   size_t topics(TopicKind kind) const { return topics_of(kind).size(); }
@@ -88,6 +99,7 @@ class PubSub {
   void send(Client& client, const resp::OutputBuffer& encoded);
 
   Server& server_;
+  PubSubRelay* relay_ = nullptr;
   std::array<Topics, kTopicKinds> topics_{make_topics(), make_topics(), make_topics()};
 };
 

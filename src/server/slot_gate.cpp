@@ -1,5 +1,6 @@
 #include "server/slot_gate.h"
 
+#include "server/client.h"
 #include "server/command_table.h"
 #include "store/key_slot.h"
 
@@ -30,17 +31,27 @@ int common_slot(std::span<const SlotGate::Request> requests) {
   return common;
 }
 
-std::string_view refusal_of(SlotGate::Verdict verdict) {
+SlotGate::Caller caller_of(const Client& client) {
+  return {.reads_anywhere = client.has(kClientReadsAnywhere), .asking = client.has(kClientAsking)};
+}
+
+std::string refusal_of(const SlotGate::Answer& answer) {
   using enum SlotGate::Verdict;
-  switch (verdict) {
+  switch (answer.verdict) {
     case kCrossSlot:
       return "CROSSSLOT Keys in request don't hash to the same slot";
+    case kTryAgain:
+      return "TRYAGAIN Multiple keys request during rehashing of slot";
     case kNotServed:
       return "CLUSTERDOWN Hash slot not served";
     case kDown:
       return "CLUSTERDOWN The cluster is down";
     case kDownForWrites:
       return "CLUSTERDOWN The cluster is down and only accepts read commands";
+    case kElsewhere:
+      return "MOVED " + std::to_string(answer.slot) + " " + answer.where;
+    case kAskElsewhere:
+      return "ASK " + std::to_string(answer.slot) + " " + answer.where;
     case kServed:
       break;
   }

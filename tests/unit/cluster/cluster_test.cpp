@@ -203,15 +203,15 @@ TEST_CASE("slots are given and taken all or none", "[cluster]") {
   Node node(directory);
   CHECK(node.run("CLUSTER ADDSLOTS 1 2 1") == error("ERR Slot 1 specified multiple times"));
   CHECK(node.run("CLUSTER ADDSLOTS 1 x") == error("ERR Invalid or out of range slot"));
-  CHECK(node.node->state().slots.empty());
+  CHECK(node.node->myself().slots.empty());
   CHECK(node.run("CLUSTER ADDSLOTSRANGE 1 3 7 7") == kOk);
   CHECK(node.run("CLUSTER ADDSLOTSRANGE 5 4") ==
         error("ERR start slot number 5 is greater than end slot number 4"));
   CHECK(node.run("CLUSTER ADDSLOTS 0 3") == error("ERR Slot 3 is already busy"));
   CHECK(node.run("CLUSTER DELSLOTS 2") == kOk);
   CHECK(node.run("CLUSTER DELSLOTSRANGE 1 2") == error("ERR Slot 2 is already unassigned"));
-  CHECK(node.node->state().slots.text() == " 1 3 7");
-  const std::string me = node.node->state().id;
+  CHECK(node.node->myself().slots.text() == " 1 3 7");
+  const std::string me = node.node->myself().id;
   CHECK(node.run("CLUSTER SETSLOT 2 NODE " + me) == kOk);
   CHECK(node.run("CLUSTER NODES") ==
         bulk(me + " :7000@17000 myself,master - 0 0 0 connected 1-3 7\n"));
@@ -222,20 +222,20 @@ TEST_CASE("a node is who it was when it comes again, and keeps its slots", "[clu
   std::string id;
   {
     Node node(directory);
-    id = node.node->state().id;
+    id = node.node->myself().id;
     node.run("CLUSTER ADDSLOTSRANGE 5 9");
     CHECK(node.run("CLUSTER BUMPEPOCH") == status("BUMPED 1"));
     CHECK(node.run("CLUSTER BUMPEPOCH") == status("STILL 1"));
   }
   Node again(directory);
   REQUIRE(again.started);
-  CHECK(again.node->state().id == id);
-  CHECK(again.node->state().config_epoch == 1);
-  CHECK(again.node->state().slots.text() == " 5-9");
+  CHECK(again.node->myself().id == id);
+  CHECK(again.node->myself().config_epoch == 1);
+  CHECK(again.node->myself().slots.text() == " 5-9");
   CHECK(again.run("CLUSTER RESET HARD") == kOk);
-  CHECK(again.node->state().id != id);
-  CHECK(again.node->state().config_epoch == 0);
-  CHECK(again.node->state().slots.empty());
+  CHECK(again.node->myself().id != id);
+  CHECK(again.node->myself().config_epoch == 0);
+  CHECK(again.node->myself().slots.empty());
 }
 
 TEST_CASE("two nodes do not share a file, and a damaged one is refused", "[cluster]") {
@@ -251,21 +251,23 @@ TEST_CASE("two nodes do not share a file, and a damaged one is refused", "[clust
   CHECK_FALSE(Node(directory).started);
 }
 
-TEST_CASE("slots whose keys were loaded are taken", "[cluster]") {
+TEST_CASE("slots whose keys were loaded are taken if they are nobody's", "[cluster]") {
   const Directory directory;
   Node node(directory);
   store::KeyRef ref = node.server.database().find_for_write("a");
   node.server.database().set_string(ref, "1");
   CHECK(node.node->claim_loaded_slots());
-  CHECK(node.node->state().slots.text() == " 15495");
+  CHECK(node.node->myself().slots.text() == " 15495");
 }
 
-TEST_CASE("what needs other nodes is refused, and so is all of it without a cluster", "[cluster]") {
+TEST_CASE("what needs other nodes is refused without them, and all of it without a cluster",
+          "[cluster]") {
   const Directory directory;
   Node node(directory);
-  const std::string me = node.node->state().id;
-  CHECK(node.run("CLUSTER MEET 127.0.0.1 7001") ==
-        error("ERR This server is a cluster of one and does not meet others"));
+  const std::string me = node.node->myself().id;
+  for (const auto* address : {"nowhere 7001", "127.0.0.1 0", "127.0.0.1 65536"})
+    CHECK(
+        node.run(std::string("CLUSTER MEET ") + address).starts_with("-ERR Invalid node address"));
   CHECK(node.run("CLUSTER FORGET x") == error("ERR Unknown node x"));
   CHECK(node.run("CLUSTER REPLICATE " + me) == error("ERR Can't replicate myself"));
   CHECK(node.run("CLUSTER REPLICAS " + me) == "*0\r\n");

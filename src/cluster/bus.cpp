@@ -1,0 +1,160 @@
+#include "cluster/bus.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+namespace {
+
+constexpr int kPortDistance = 10000;
+constexpr int kLastPort = 65535;
+
+}  // namespace
+
+int Bus::port() const {
+  if (listening_port_ != 0) return listening_port_;
+  const server::ConfigValues& settings = server_.settings();
+  return settings.cluster_port != 0 ? settings.cluster_port : settings.port + kPortDistance;
+}
+
+bool Bus::listen() {
+  const server::ConfigValues& settings = server_.settings();
+  base::Logger& log = server_.log();
+  const int port = this->port();
+  if (port > kLastPort) {
+    log.warning(
+        "Redis port number too high for cluster mode. Cluster bus port number defaults to the "
+        "port number plus 10000: it must not be above 65535.");
+    return false;
+  }
+  for (const std::string& entry : settings.bind) {
+    const bool optional = entry.starts_with('-');
+    const std::string address = entry.substr(optional ? 1 : 0);
+    std::string error;
+    int code = 0;
+    auto listener = net::Listener::tcp(
+        *server_.loop(), address, port, settings.tcp_backlog,
+        [this](net::Connection* connection) { accept(connection); }, &error, &code);
+    if (listener != nullptr) {
+      listeners_.push_back(std::move(listener));
+    } else if (!optional) {
+      log.warning("Failed listening on port " + std::to_string(port) +
+                  " (cluster), aborting: " + error);
+      return false;
+    }
+  }
+  listening_port_ = port;
+  return true;
+}
+
+void Bus::connect(Node& node) {
+  // make_unique() may not see the private base.
+  links_.emplace_back(new Link(*this, server_.now_ms(), node));
+  Link& link = *links_.back();
+  node.link = &link;
+  if (server_.loop() == nullptr) return;
+  link.dial(*server_.loop(), {.host = node.address.ip,
+                              .port = node.address.bus_port,
+                              .source = server_.settings().bind_source_addr});
+}
+
+Link& Bus::accept(net::Connection* connection) {
+  server_.refresh_clock();
+  links_.emplace_back(new Link(*this, server_.now_ms()));
+  Link& link = *links_.back();
+  link.connected(connection);
+  return link;
+}
+
+void Bus::drop(Link& link) {
+  if (link.node != nullptr) {
+    Link*& place = link.incoming ? link.node->incoming : link.node->link;
+    if (place == &link) place = nullptr;
+    link.node = nullptr;
+  }
+  link.close();
+  const auto found = std::find_if(links_.begin(), links_.end(),
+                                  [&](const auto& each) { return each.get() == &link; });
+  if (found == links_.end()) return;
+  dropped_.push_back(std::move(*found));
+  links_.erase(found);
+}
+
+void Bus::drop_links(Node& node) {
+  if (node.link != nullptr) drop(*node.link);
+  if (node.incoming != nullptr) drop(*node.incoming);
+}
+
+void Bus::came_from(Link& link, Node& node) {
+  if (node.incoming == &link) return;
+  if (node.incoming != nullptr) drop(*node.incoming);
+  if (link.node != nullptr) link.node->incoming = nullptr;
+  link.node = &node;
+  node.incoming = &link;
+}
+
+void Bus::drop_over_limit(uint64_t most) {
+  std::vector<Link*> over;
+  for (const auto& link : links_) {
+    if (link->is_connected() && link->queued() + sizeof(Link) > most) over.push_back(link.get());
+  }
+  for (Link* link : over) {
+    server_.log().warning("Freeing cluster link: " + std::to_string(link->queued()) +
+                          " bytes wait to leave, more than cluster-link-sendbuf-limit allows");
+    ++counts_.over_limit;
+    drop(*link);
+  }
+}
+
+void Bus::send(Link& link, const Message& message) {
+  if (!link.is_connected()) return;
+  link.send(encode(message));
+  ++counts_.sent[static_cast<size_t>(message.type)];
+}
+
+void Bus::send_to(const std::vector<Node*>& nodes, const Message& message) {
+  std::string bytes;
+  for (Node* node : nodes) {
+    if (node->has(kMyself | kHandshake) || node->link == nullptr || !node->link->is_connected())
+      continue;
+    if (bytes.empty()) bytes = encode(message);
+    node->link->send(bytes);
+    ++counts_.sent[static_cast<size_t>(message.type)];
+  }
+}
+
+void Bus::flush() {
+  // One that fails meanwhile is dropped.
+  for (auto next = links_.begin(); next != links_.end();) (*next++)->flush();
+}
+
+size_t Bus::memory() const {
+  size_t bytes = 0;
+  for (const auto& link : links_) bytes += link->memory();
+  return bytes;
+}
+
+void Bus::link_received(Link& link, std::string_view bytes) {
+  server_.refresh_clock();
+  const auto message = decode(bytes);
+  if (!message) {
+    server_.log().warning("Dropping a cluster link by which something came that is no message");
+    return drop(link);
+  }
+  ++counts_.received[static_cast<size_t>(message->type)];
+  if (static_cast<int>(message->type) == thrown_away_) return;
+  receiver_.received(link, *message);
+}
+
+void Bus::link_failed(Link& link) {
+  Node* const node = link.node;
+  const bool was_ours = !link.incoming;
+  server_.refresh_clock();
+  drop(link);
+  if (was_ours && node != nullptr) receiver_.link_lost(*node);
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,352 @@
+#include "cluster/bus_message.h"
+
+#include <algorithm>
+
+namespace latchkey::cluster {
+
+namespace {
+
+constexpr std::string_view kSignature = "RCmb";
+constexpr uint16_t kVersion = 1;
+constexpr size_t kIpBytes = 46;
+constexpr size_t kUnusedBytes = 30;
+constexpr size_t kGossipUnusedBytes = 4;
+constexpr size_t kGossipBytes = 104;
+constexpr size_t kExtensionHeader = 8;
+constexpr size_t kExtensionUnit = 8;
+constexpr size_t kMessageFlagBytes = 3;
+constexpr size_t kLongestHostname = 255;
+
+enum ExtensionKind : uint16_t { kHostname, kHumanName, kForgotten, kShardId, kSecret };
+
+bool has_gossip(MessageType type) {
+  return type == MessageType::kPing || type == MessageType::kPong || type == MessageType::kMeet;
+}
+
+bool is_published(MessageType type) {
+  return type == MessageType::kPublish || type == MessageType::kPublishToShard;
+}
+
+// --- Writing ------------------------------------------------------------------------------------
+
+class Writer {
+ public:
+  explicit Writer(std::string* out) : out_(*out) {}
+  template <typename Integer>
+  void number(Integer value) {
+    for (size_t i = sizeof(Integer); i-- > 0;)
+      out_ += static_cast<char>(static_cast<uint64_t>(value) >> (8 * i) & 0xff);
+  }
+  void port(int value) { number(static_cast<uint16_t>(value)); }
+  void bytes(std::string_view text) { out_ += text; }
+  // In a field of `size` bytes, as much of it as fits, the rest zeros.
+  void field(std::string_view text, size_t size) {
+    text = text.substr(0, size);
+    out_.append(text).append(size - text.size(), '\0');
+  }
+
+ private:
+  std::string& out_;
+};
+
+class ExtensionWriter {
+ public:
+  void text(ExtensionKind kind, const std::optional<std::string>& value) {
+    // Texts end with a zero.
+    if (value) add(kind, *value + '\0');
+  }
+  void fixed(ExtensionKind kind, const std::optional<std::string>& value) {
+    if (value) add(kind, *value);
+  }
+  void forgotten(const ForgottenNode& node) {
+    std::string value;
+    Writer writer(&value);
+    writer.field(node.id, kIdDigits);
+    writer.number(node.seconds);
+    add(kForgotten, value);
+  }
+  uint16_t count() const { return count_; }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void add(ExtensionKind kind, std::string_view value) {
+    const size_t padded = (value.size() + kExtensionUnit - 1) / kExtensionUnit * kExtensionUnit;
+    Writer writer(&bytes_);
+    writer.number(static_cast<uint32_t>(kExtensionHeader + padded));
+    writer.number(static_cast<uint16_t>(kind));
+    writer.number(uint16_t{0});
+    writer.field(value, padded);
+    ++count_;
+  }
+  std::string bytes_;
+  uint16_t count_ = 0;
+};
+
+ExtensionWriter extensions_of(const Extensions& extensions) {
+  ExtensionWriter writer;
+  writer.text(kHostname, extensions.hostname);
+  writer.text(kHumanName, extensions.human_name);
+  for (const ForgottenNode& node : extensions.forgotten) writer.forgotten(node);
+  writer.fixed(kShardId, extensions.shard_id);
+  writer.fixed(kSecret, extensions.secret);
+  return writer;
+}
+
+void write_gossip(Writer& writer, const GossipEntry& entry) {
+  writer.field(entry.id, kIdDigits);
+  writer.number(entry.ping_sent_s);
+  writer.number(entry.pong_received_s);
+  writer.field(entry.address.ip, kIpBytes);
+  writer.port(entry.address.port);
+  writer.port(entry.address.bus_port);
+  writer.number(entry.flags);
+  writer.field({}, kGossipUnusedBytes);
+}
+
+std::string body_of(const Message& message) {
+  std::string body;
+  Writer writer(&body);
+  for (const GossipEntry& entry : message.gossip) write_gossip(writer, entry);
+  if (message.type == MessageType::kFail) writer.field(message.subject, kIdDigits);
+  if (message.type == MessageType::kUpdate) {
+    writer.number(message.subject_epoch);
+    writer.field(message.subject, kIdDigits);
+    writer.bytes(message.subject_slots.bytes());
+  }
+  if (is_published(message.type)) {
+    writer.number(static_cast<uint32_t>(message.channel.size()));
+    writer.number(static_cast<uint32_t>(message.content.size()));
+    writer.bytes(message.channel);
+    writer.bytes(message.content);
+  }
+  return body;
+}
+
+// --- Reading ------------------------------------------------------------------------------------
+
+// Reads past the end give zeros and are remembered.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  bool failed() const { return failed_; }
+  size_t left() const { return bytes_.size(); }
+
+  std::string_view bytes(size_t size) {
+    if (size > bytes_.size()) {
+      failed_ = true;
+      bytes_ = {};
+      return {};
+    }
+    const std::string_view taken = bytes_.substr(0, size);
+    bytes_.remove_prefix(size);
+    return taken;
+  }
+  template <typename Integer>
+  Integer number() {
+    uint64_t value = 0;
+    for (const char byte : bytes(sizeof(Integer))) value = value << 8 | static_cast<uint8_t>(byte);
+    return static_cast<Integer>(value);
+  }
+  void skip(size_t size) { bytes(size); }
+  // Up to the first zero of a field.
+  std::string text(size_t size) {
+    const std::string_view field = bytes(size);
+    return std::string(field.substr(0, field.find('\0')));
+  }
+  std::string id() {
+    const std::string_view text = bytes(kIdDigits);
+    failed_ |= !is_id(text);
+    return std::string(text);
+  }
+  void fail() { failed_ = true; }
+
+ private:
+  std::string_view bytes_;
+  bool failed_ = false;
+};
+
+bool is_of(std::string_view text, std::string_view others) {
+  return std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           others.find(c) != others.npos;
+  });
+}
+
+// What is announced may be a name.
+bool is_ip(std::string_view text) {
+  return text.size() < kIpBytes && is_of(text, ".:%-_");
+}
+
+bool is_hostname(std::string_view text) {
+  return text.size() <= kLongestHostname && is_of(text, ".-");
+}
+
+// Printable, and nothing that would end it in the file of nodes.
+bool is_human_name(std::string_view text) {
+  return text.size() <= kLongestHostname && std::all_of(text.begin(), text.end(), [](char c) {
+           return c > ' ' && c <= '~' && c != ',' && c != '=' && c != '"';
+         });
+}
+
+std::string read_ip(Reader& reader) {
+  std::string ip = reader.text(kIpBytes);
+  if (!is_ip(ip)) reader.fail();
+  return ip;
+}
+
+GossipEntry read_gossip(Reader& reader) {
+  GossipEntry entry;
+  entry.id = reader.id();
+  entry.ping_sent_s = reader.number<uint32_t>();
+  entry.pong_received_s = reader.number<uint32_t>();
+  entry.address.ip = read_ip(reader);
+  entry.address.port = reader.number<uint16_t>();
+  entry.address.bus_port = reader.number<uint16_t>();
+  entry.flags = reader.number<uint16_t>();
+  reader.skip(kGossipUnusedBytes);
+  return entry;
+}
+
+void read_extension(Reader& reader, Extensions* extensions) {
+  const auto length = reader.number<uint32_t>();
+  const auto kind = reader.number<uint16_t>();
+  reader.skip(sizeof(uint16_t));
+  if (length < kExtensionHeader || length % kExtensionUnit != 0) return reader.fail();
+  Reader value(reader.bytes(length - kExtensionHeader));
+  const size_t size = value.left();
+  switch (kind) {
+    case kHostname:
+      extensions->hostname = value.text(size);
+      if (!is_hostname(*extensions->hostname)) reader.fail();
+      break;
+    case kHumanName:
+      extensions->human_name = value.text(size);
+      if (!is_human_name(*extensions->human_name)) reader.fail();
+      break;
+    case kForgotten: {
+      ForgottenNode& node = extensions->forgotten.emplace_back();
+      node.id = value.id();
+      node.seconds = value.number<uint64_t>();
+      break;
+    }
+    case kShardId:
+      extensions->shard_id = value.id();
+      break;
+    case kSecret:
+      extensions->secret = value.id();
+      break;
+    default:  // of a newer version
+      break;
+  }
+  if (value.failed()) reader.fail();
+}
+
+void read_update(Reader& reader, Message* message) {
+  message->subject_epoch = reader.number<uint64_t>();
+  message->subject = reader.id();
+  const std::string_view slots = reader.bytes(SlotSet::kBytes);
+  if (!reader.failed()) message->subject_slots = SlotSet::of_bytes(slots);
+}
+
+void read_published(Reader& reader, Message* message) {
+  const auto channel = reader.number<uint32_t>();
+  const auto content = reader.number<uint32_t>();
+  message->channel = reader.bytes(channel);
+  message->content = reader.bytes(content);
+}
+
+}  // namespace
+
+std::string_view name_of(MessageType type) {
+  static constexpr std::string_view kNames[kMessageTypes] = {
+      "ping",     "pong",   "meet",    "fail",   "publish",     "auth-req",
+      "auth-ack", "update", "mfstart", "module", "publishshard"};
+  return kNames[static_cast<size_t>(type)];
+}
+
+std::string encode(const Message& message) {
+  const ExtensionWriter extensions = extensions_of(message.extensions);
+  const std::string body = body_of(message);
+  std::string out;
+  out.reserve(kHeaderBytes + body.size() + extensions.bytes().size());
+  Writer writer(&out);
+  writer.bytes(kSignature);
+  writer.number(static_cast<uint32_t>(kHeaderBytes + body.size() + extensions.bytes().size()));
+  writer.number(kVersion);
+  writer.port(message.address.port);
+  writer.number(static_cast<uint16_t>(message.type));
+  // Messages of one subject count it.
+  const bool has_subject = !has_gossip(message.type) && !body.empty();
+  writer.number(static_cast<uint16_t>(has_subject ? 1 : message.gossip.size()));
+  writer.number(message.current_epoch);
+  writer.number(message.config_epoch);
+  writer.number(message.offset);
+  writer.field(message.sender, kIdDigits);
+  writer.bytes(message.slots.bytes());
+  writer.field(message.master, kIdDigits);
+  writer.field(message.address.ip, kIpBytes);
+  writer.number(extensions.count());
+  writer.field({}, kUnusedBytes);
+  writer.port(0);
+  writer.port(message.address.bus_port);
+  writer.number(message.flags);
+  writer.number(static_cast<uint8_t>(message.down));
+  writer.number(message.message_flags);
+  writer.field({}, kMessageFlagBytes - 1);
+  return out + body + extensions.bytes();
+}
+
+std::optional<size_t> announced_length(std::string_view bytes) {
+  Reader reader(bytes);
+  if (reader.bytes(kSignature.size()) != kSignature) return std::nullopt;
+  const auto length = reader.number<uint32_t>();
+  if (reader.failed() || length < kHeaderBytes) return std::nullopt;
+  return length;
+}
+
+std::optional<Message> decode(std::string_view bytes) {
+  Reader reader(bytes);
+  Message message;
+  reader.skip(kLengthPrefix);
+  if (reader.number<uint16_t>() != kVersion) return std::nullopt;
+  message.address.port = reader.number<uint16_t>();
+  const auto type = reader.number<uint16_t>();
+  if (type >= kMessageTypes) return std::nullopt;
+  message.type = static_cast<MessageType>(type);
+  const auto count = reader.number<uint16_t>();
+  message.current_epoch = reader.number<uint64_t>();
+  message.config_epoch = reader.number<uint64_t>();
+  message.offset = reader.number<uint64_t>();
+  message.sender = reader.id();
+  const std::string_view slots = reader.bytes(SlotSet::kBytes);
+  if (reader.failed()) return std::nullopt;
+  message.slots = SlotSet::of_bytes(slots);
+  message.master = reader.text(kIdDigits);
+  if (!message.master.empty() && !is_id(message.master)) return std::nullopt;
+  message.address.ip = read_ip(reader);
+  const auto extensions = reader.number<uint16_t>();
+  reader.skip(kUnusedBytes + sizeof(uint16_t));
+  message.address.bus_port = reader.number<uint16_t>();
+  message.flags = reader.number<uint16_t>();
+  message.down = reader.number<uint8_t>() != 0;
+  message.message_flags = reader.number<uint8_t>();
+  reader.skip(kMessageFlagBytes - 1);
+
+  if (has_gossip(message.type)) {
+    for (size_t i = 0; i < count && !reader.failed(); ++i)
+      message.gossip.push_back(read_gossip(reader));
+    for (size_t i = 0; i < extensions && !reader.failed(); ++i)
+      read_extension(reader, &message.extensions);
+  } else if (message.type == MessageType::kFail) {
+    message.subject = reader.id();
+  } else if (message.type == MessageType::kUpdate) {
+    read_update(reader, &message);
+  } else if (is_published(message.type)) {
+    read_published(reader, &message);
+  }
+  if (reader.failed() || (reader.left() > 0 && message.type != MessageType::kModule))
+    return std::nullopt;
+  return message;
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,122 @@
+// What nodes of a cluster say to each other, as bytes: the reference's format. All numbers are big
+// endian.
+//
+//     4      "RCmb"
+//     4      length of the message, this header included
+//     2 2 2  version (1), the sender's port, type
+//     2      entries of gossip
+//     8 8 8  current epoch, configuration epoch, offset of the stream
+//     40     the sender's id
+//     2048   the slots it serves, or its master does
+//     40     its master's id; zeros: it is a master
+//     46     its ip as text, ended by a zero; empty: where the message comes from
+//     2 30   number of extensions, unused
+//     2 2 2  port beside TLS, bus port, flags (NodeFlag)
+//     1 3    1: it takes the cluster for down; message flags
+//
+// Behind this header of 2256 bytes stands what the type is about.
+//
+//     PING PONG MEET   entries of gossip, 104 bytes each: 40 id, 4 4 seconds of the last ping sent
+//                      and pong received, 46 ip, 2 2 2 port, bus port, flags, 4 unused; then
+//                      extensions: 4 length (a multiple of 8, with these 8), 2 kind, 2 unused,
+//                      value
+//     FAIL             40 id of who has failed
+//     UPDATE           8 configuration epoch, 40 id, 2048 slots of another node
+//     PUBLISH ...      4 4 lengths of channel and message, both
+//
+// Reading checks everything: what is given out is consistent, and texts are of sensible characters.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/node.h"
+#include "cluster/slot_set.h"
+
+namespace latchkey::cluster {
+
+enum class MessageType : uint16_t {
+  kPing,
+  kPong,
+  kMeet,
+  kFail,
+  kPublish,
+  kAskForVote,
+  kVote,
+  kUpdate,
+  kManualFailover,  // a replica asks its master to hand over
+  kModule,
+  kPublishToShard,
+};
+inline constexpr size_t kMessageTypes = 11;
+// As CLUSTER INFO calls it: "ping".
+std::string_view name_of(MessageType type);
+
+enum MessageFlag : uint8_t {
+  kWritesPaused = 1u << 0,     // the sender hands over, and its offset stays
+  kVoteThoughUp = 1u << 1,     // vote even if the master is not failing
+  kKnowsExtensions = 1u << 2,  // the sender understands extensions
+};
+
+struct GossipEntry {
+  std::string id;
+  uint32_t ping_sent_s = 0;
+  uint32_t pong_received_s = 0;
+  NodeAddress address;
+  uint16_t flags = 0;
+};
+
+struct ForgottenNode {
+  std::string id;
+  uint64_t seconds = 0;  // for which it shall stay forgotten
+};
+
+struct Extensions {
+  std::optional<std::string> hostname;
+  std::optional<std::string> human_name;
+  std::vector<ForgottenNode> forgotten;
+  std::optional<std::string> shard_id;
+  std::optional<std::string> secret;
+};
+
+struct Message {
+  MessageType type = MessageType::kPing;
+  uint64_t current_epoch = 0;
+  uint64_t config_epoch = 0;
+  uint64_t offset = 0;
+  std::string sender;
+  SlotSet slots;
+  std::string master;  // empty: none
+  NodeAddress address;
+  uint16_t flags = 0;
+  bool down = false;
+  uint8_t message_flags = 0;
+
+  std::vector<GossipEntry> gossip;  // kPing, kPong, kMeet
+  Extensions extensions;            // the same
+  std::string subject;              // kFail, kUpdate: the id of the node it is about
+  uint64_t subject_epoch = 0;       // kUpdate
+  SlotSet subject_slots;            // kUpdate
+  std::string channel;              // kPublish, kPublishToShard
+  std::string content;
+
+  bool has(MessageFlag flag) const { return (message_flags & flag) != 0; }
+};
+
+inline constexpr size_t kHeaderBytes = 2256;
+// What must be there to tell a message's length.
+inline constexpr size_t kLengthPrefix = 8;
+
+std::string encode(const Message& message);
+
+// The length that the first kLengthPrefix bytes announce; nothing when no message begins so.
+std::optional<size_t> announced_length(std::string_view bytes);
+// REQUIRES: bytes are as many as announced. Nothing when they are no message.
+std::optional<Message> decode(std::string_view bytes);
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,63 @@
+// What DEBUG says of a cluster and does to one.
+#include <string>
+#include <string_view>
+
+#include "cluster/cluster.h"
+#include "cluster/rows.h"
+#include "server/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+using namespace server;
+
+namespace {
+
+constexpr std::string_view kNoCluster =
+    "ERR Debug option only available for cluster mode enabled setup!";
+
+void internal_secret(CommandContext& ctx) {
+  const Cluster* const cluster = ctx.server.cluster();
+  if (cluster == nullptr) return ctx.reply.error("ERR Internal secret is missing");
+  ctx.reply.integer(cluster->secret_hash());
+}
+
+void drop_packets(CommandContext& ctx) {
+  int64_t type = 0;
+  if (!ctx.read_int64_in(ctx.args[2], -1, static_cast<int64_t>(kMessageTypes) - 1, &type)) return;
+  if (Cluster* const cluster = ctx.server.cluster(); cluster != nullptr)
+    cluster->bus().throw_away(static_cast<int>(type));
+  ctx.reply.ok();
+}
+
+void kill_links(CommandContext& ctx) {
+  Cluster* const cluster = ctx.server.cluster();
+  if (cluster == nullptr) return ctx.reply.error(kNoCluster);
+  if (!is_word(ctx.args[2], "KILL")) return ctx.syntax_error();
+  Node* const node = cluster->nodes().find(ctx.args[4]);
+  if (node == nullptr) return ctx.reply.error("ERR Unknown node " + std::string(ctx.args[4]));
+  const bool all = is_word(ctx.args[3], "ALL");
+  const bool to = all || is_word(ctx.args[3], "TO");
+  const bool from = all || is_word(ctx.args[3], "FROM");
+  if (!to && !from) return ctx.reply.error("ERR Unknown direction " + std::string(ctx.args[3]));
+  if (to && node->link != nullptr) cluster->bus().drop(*node->link);
+  if (from && node->incoming != nullptr) cluster->bus().drop(*node->incoming);
+  ctx.reply.ok();
+}
+
+constexpr DebugSubcommand kDebugSubcommands[] = {
+    {"CLUSTERLINK", 3, 3, kill_links, "CLUSTERLINK KILL (TO|FROM|ALL) <node>",
+     "Cut the links to a node of the cluster, from it, or both."},
+    {"DROP-CLUSTER-PACKET-FILTER", 1, 1, drop_packets, "DROP-CLUSTER-PACKET-FILTER <type>",
+     "Throw messages of this type away that other nodes send; -1: none."},
+    {"INTERNAL_SECRET", 0, 0, internal_secret, "INTERNAL_SECRET",
+     "Tell a hash of what the nodes of a cluster share."},
+};
+
+}  // namespace
+
+std::span<const DebugSubcommand> cluster_debug_subcommands() {
+  return kDebugSubcommands;
+}
+
+}  // namespace latchkey::cluster

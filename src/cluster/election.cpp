@@ -1,0 +1,160 @@
+#include "cluster/election.h"
+
+#include <algorithm>
+
+#include "cluster/cluster.h"
+#include "replication/following.h"
+#include "replication/replication.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+namespace {
+
+constexpr int64_t kSecondMs = 1000;
+// The news that the master is failing shall be everywhere before the election begins, and not all
+// replicas shall begin at once.
+constexpr int64_t kDelayMs = 500;
+constexpr uint64_t kRandomDelayMs = 500;
+constexpr int64_t kDelayPerRankMs = 1000;
+constexpr int64_t kShortestTimeoutMs = 2000;
+// Timeouts for which a master votes for one replica only of the same master.
+constexpr int64_t kVoteTimeouts = 2;
+
+}  // namespace
+
+void Election::reset() {
+  begins_ms_ = 0;
+  rank_ = 0;
+  asked_ = false;
+  votes_ = 0;
+  epoch_ = 0;
+}
+
+// --- The candidate ------------------------------------------------------------------------------
+
+bool Election::may_stand() const {
+  const Node& myself = cluster_.myself();
+  if (!myself.is_replica() || myself.master == nullptr || myself.master->slots.empty())
+    return false;
+  if (cluster_.handover().may_begin()) return true;
+  return myself.master->has(kFailing) && !myself.has(kNoFailover) && !data_is_too_old();
+}
+
+bool Election::data_is_too_old() const {
+  server::Server& server = cluster_.server();
+  const auto& settings = server.settings();
+  if (settings.cluster_replica_validity_factor == 0) return false;
+  const int64_t silent_ms = server.replication().following().silent_ms();
+  // While the master was not failing yet, nobody could have taken its place.
+  const int64_t age_ms = silent_ms - std::min(silent_ms, cluster_.timeout_ms());
+  const int64_t ping_period_ms = settings.repl_ping_replica_period * kSecondMs;
+  return age_ms > ping_period_ms + cluster_.timeout_ms() * settings.cluster_replica_validity_factor;
+}
+
+int Election::rank() const {
+  int better = 0;
+  for (const Node* replica : cluster_.myself().master->replicas) {
+    if (!replica->has(kMyself | kNoFailover) && replica->offset > cluster_.offset()) ++better;
+  }
+  return better;
+}
+
+void Election::tick() {
+  if (!may_stand()) return;
+  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t timeout_ms = std::max(cluster_.timeout_ms() * 2, kShortestTimeoutMs);
+  if (begins_ms_ == 0 || now_ms - begins_ms_ > timeout_ms * 2) return schedule(now_ms);
+  if (!asked_ && !cluster_.handover().active() && rank() > rank_) {
+    begins_ms_ += (rank() - rank_) * kDelayPerRankMs;
+    rank_ = rank();
+  }
+  if (now_ms < begins_ms_ || now_ms - begins_ms_ > timeout_ms) return;
+  if (!asked_) return ask_for_votes();
+  if (votes_ >= cluster_.nodes().quorum()) win();
+}
+
+void Election::schedule(int64_t now_ms) {
+  reset();
+  // It was chosen already, and shall not wait.
+  if (cluster_.handover().active()) {
+    begins_ms_ = now_ms;
+    return ask_for_votes();
+  }
+  rank_ = rank();
+  const auto chance =
+      static_cast<int64_t>(cluster_.server().environment().random.below(kRandomDelayMs));
+  const int64_t delay_ms = kDelayMs + chance + rank_ * kDelayPerRankMs;
+  begins_ms_ = now_ms + delay_ms;
+  cluster_.server().log().notice("Start of election delayed for " + std::to_string(delay_ms) +
+                                 " milliseconds (rank #" + std::to_string(rank_) + ", offset " +
+                                 std::to_string(cluster_.offset()) + ").");
+  // So that the others know how far this one is.
+  cluster_.gossip().broadcast_pong_to_shard();
+}
+
+void Election::ask_for_votes() {
+  NodeTable& nodes = cluster_.nodes();
+  epoch_ = ++nodes.current_epoch;
+  asked_ = true;
+  cluster_.changed();
+  cluster_.server().log().notice("Starting a failover election for epoch " +
+                                 std::to_string(epoch_) + ".");
+  Message message = cluster_.message(MessageType::kAskForVote);
+  if (cluster_.handover().active()) message.message_flags |= kVoteThoughUp;
+  cluster_.bus().send_to(nodes.all(), message);
+}
+
+void Election::voted(const Node& voter, const Message& message) {
+  if (voter.votes() && asked_ && message.current_epoch >= epoch_) ++votes_;
+}
+
+void Election::win() {
+  base::Logger& log = cluster_.server().log();
+  Node& myself = cluster_.myself();
+  log.notice("Failover election won: I'm the new master.");
+  if (myself.config_epoch < epoch_) {
+    myself.config_epoch = epoch_;
+    log.notice("configEpoch set to " + std::to_string(epoch_) + " after successful failover");
+  }
+  cluster_.take_over();
+}
+
+// --- The voter ----------------------------------------------------------------------------------
+
+std::string_view Election::refusal_for(const Node& candidate, const Message& message) const {
+  const NodeTable& nodes = cluster_.nodes();
+  if (message.current_epoch < nodes.current_epoch) return "its epoch is old";
+  if (nodes.last_vote_epoch == nodes.current_epoch) return "I have voted in this epoch";
+  if (!candidate.is_replica() || candidate.master == nullptr)
+    return "it is no replica of a master that I know";
+  if (!candidate.master->has(kFailing) && !message.has(kVoteThoughUp)) return "its master is up";
+  const int64_t since_ms = cluster_.server().now_ms() - candidate.master->voted_ms;
+  if (since_ms < cluster_.timeout_ms() * kVoteTimeouts)
+    return "I have voted for a replica of its master just now";
+  bool newer_owner = false;
+  message.slots.for_each([&](int slot) {
+    const Node* const owner = nodes.owner(slot);
+    newer_owner |= owner != nullptr && owner->config_epoch > message.config_epoch;
+  });
+  return newer_owner ? "a slot of its has a newer owner" : std::string_view();
+}
+
+void Election::asked(Node& candidate, const Message& message) {
+  if (!cluster_.myself().votes() || candidate.link == nullptr) return;
+  base::Logger& log = cluster_.server().log();
+  NodeTable& nodes = cluster_.nodes();
+  if (const std::string_view reason = refusal_for(candidate, message); !reason.empty()) {
+    log.notice("Failover auth denied to " + title(candidate) + ": " + std::string(reason));
+    return;
+  }
+  nodes.last_vote_epoch = nodes.current_epoch;
+  candidate.master->voted_ms = cluster_.server().now_ms();
+  // It is on disk before the vote leaves.
+  cluster_.changed();
+  cluster_.bus().send(*candidate.link, cluster_.message(MessageType::kVote));
+  log.notice("Failover auth granted to " + title(candidate) + " for epoch " +
+             std::to_string(nodes.current_epoch));
+}
+
+}  // namespace latchkey::cluster

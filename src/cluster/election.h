@@ -1,0 +1,51 @@
+// How a replica takes the place of its master: it asks the masters with slots for their votes, one
+// vote of each an epoch, and has won with those of most. It begins when the master is failing, and
+// its data is not too old; those with more of the stream begin earlier. A Handover uses the same
+// votes without waiting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "cluster/bus_message.h"
+#include "cluster/node.h"
+
+namespace latchkey::cluster {
+
+class Cluster;
+
+class Election {
+ public:
+  explicit Election(Cluster& cluster) : cluster_(cluster) {}
+
+  // Goes on with what is due. To be called at every tick.
+  void tick();
+  // Ends the election that goes on; the next may begin at once.
+  void reset();
+
+  // A replica asks for this node's vote.
+  void asked(Node& candidate, const Message& message);
+  // A master has voted for this node.
+  void voted(const Node& voter, const Message& message);
+
+ private:
+  bool may_stand() const;
+  bool data_is_too_old() const;
+  // Replicas of the same master that have more of the stream.
+  int rank() const;
+  void schedule(int64_t now_ms);
+  void ask_for_votes();
+  void win();
+  // Why the vote is refused; empty when it is not.
+  std::string_view refusal_for(const Node& candidate, const Message& message) const;
+
+  Cluster& cluster_;
+  int64_t begins_ms_ = 0;  // 0: none
+  int rank_ = 0;
+  bool asked_ = false;
+  size_t votes_ = 0;
+  uint64_t epoch_ = 0;
+};
+
+}  // namespace latchkey::cluster

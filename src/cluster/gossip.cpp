@@ -1,0 +1,310 @@
+#include "cluster/gossip.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "cluster/cluster.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+namespace {
+
+constexpr int64_t kSecondMs = 1000;
+constexpr size_t kFewestEntries = 3;
+// Clocks of others may be so much ahead.
+constexpr int64_t kClockSlackMs = 500;
+constexpr int kBusPortDistance = 10000;
+
+GossipEntry entry_of(const Node& node) {
+  return {.id = node.id,
+          .ping_sent_s = static_cast<uint32_t>(node.ping_sent_ms / kSecondMs),
+          .pong_received_s = static_cast<uint32_t>(node.pong_received_ms / kSecondMs),
+          .address = node.address,
+          .flags = node.flags};
+}
+
+}  // namespace
+
+// --- What this node says ------------------------------------------------------------------------
+
+void Gossip::send(Link& link, MessageType type) {
+  Message message = cluster_.message(type);
+  add_gossip(message, link.node);
+  if (link.node != nullptr && link.node->has(kExtensions)) add_extensions(message);
+  if (type != MessageType::kPong && link.node != nullptr && link.node->ping_sent_ms == 0)
+    link.node->ping_sent_ms = cluster_.server().now_ms();
+  cluster_.bus().send(link, message);
+}
+
+void Gossip::broadcast_pong() {
+  for (Node* node : cluster_.nodes().all()) {
+    if (node->link != nullptr && !node->has(kMyself | kHandshake))
+      send(*node->link, MessageType::kPong);
+  }
+}
+
+void Gossip::broadcast_pong_to_shard() {
+  for (Node* node : cluster_.shard()) {
+    if (node->link != nullptr) send(*node->link, MessageType::kPong);
+  }
+}
+
+void Gossip::add_gossip(Message& message, const Node* receiver) {
+  NodeTable& nodes = cluster_.nodes();
+  if (nodes.size() <= 2) return;
+  const size_t wanted = std::min(std::max(kFewestEntries, nodes.size() / 10), nodes.size() - 2);
+  std::vector<const Node*> told;
+  for (size_t tries = wanted * 3; tries > 0 && told.size() < wanted; --tries) {
+    const Node& node = nodes.at(cluster_.server().environment().random.below(nodes.size()));
+    const bool of_use = !node.has(kMyself | kSuspect | kHandshake | kNoAddress) &&
+                        (node.link != nullptr || !node.slots.empty());
+    if (!of_use || &node == receiver || std::count(told.begin(), told.end(), &node) > 0) continue;
+    told.push_back(&node);
+  }
+  for (const Node* node : nodes.all()) {
+    if (node->has(kSuspect) && !node->has(kHandshake | kNoAddress)) told.push_back(node);
+  }
+  for (const Node* node : told) message.gossip.push_back(entry_of(*node));
+}
+
+void Gossip::add_extensions(Message& message) {
+  const Node& myself = cluster_.myself();
+  Extensions& extensions = message.extensions;
+  if (!myself.hostname.empty()) extensions.hostname = myself.hostname;
+  if (!myself.human_name.empty()) extensions.human_name = myself.human_name;
+  const int64_t now_ms = cluster_.server().now_ms();
+  for (const auto& [id, until_ms] : cluster_.nodes().forgotten(now_ms))
+    extensions.forgotten.push_back({id, static_cast<uint64_t>((until_ms - now_ms) / kSecondMs)});
+  extensions.shard_id = myself.shard_id;
+  extensions.secret = cluster_.secret();
+}
+
+// --- What others say ----------------------------------------------------------------------------
+
+void Gossip::receive(Link& link, Node* sender, const Message& message) {
+  const bool asks = message.type != MessageType::kPong;
+  if (asks) {
+    learn_own_address(link, message);
+    const bool meets = message.type == MessageType::kMeet;
+    if (meets && cluster_.nodes().find(message.sender) == nullptr) greet_stranger(link, message);
+    send(link, MessageType::kPong);
+  }
+  if (sender == &cluster_.myself()) sender = nullptr;
+  if (!link.incoming && link.node != nullptr) {
+    if (link.node->has(kHandshake)) {
+      sender = finish_handshake(link, sender, message);
+    } else if (link.node->id != message.sender) {
+      // Somebody else is there by now.
+      Node& lost = *link.node;
+      lost.set(kNoAddress);
+      lost.address = {};
+      cluster_.bus().drop(link);
+      return cluster_.changed();
+    }
+  }
+  if (sender == nullptr) return;
+  sender->set(kNoFailover, (message.flags & kNoFailover) != 0);
+  if (message.type == MessageType::kPing) update_address(*sender, link, message);
+  if (message.type == MessageType::kPong && link.node == sender) note_pong(*sender);
+  note_role(*sender, message);
+  cluster_.claims().hear(*sender, message);
+  hear(*sender, message);
+  take_extensions(*sender, message.extensions);
+}
+
+void Gossip::learn_own_address(const Link& link, const Message& message) {
+  Node& myself = cluster_.myself();
+  if (!cluster_.server().settings().cluster_announce_ip.empty()) return;
+  if (message.type != MessageType::kMeet && !myself.address.ip.empty()) return;
+  const std::string ip = link.own_ip();
+  if (ip.empty() || ip == myself.address.ip) return;
+  myself.address.ip = ip;
+  cluster_.server().log().notice("IP address for this node updated to " + ip);
+  cluster_.changed();
+}
+
+NodeAddress Gossip::address_of(const Link& link, const Message& message) const {
+  NodeAddress address = message.address;
+  if (address.ip.empty()) address.ip = link.peer_ip();
+  if (address.bus_port == 0) address.bus_port = address.port + kBusPortDistance;
+  return address;
+}
+
+void Gossip::greet_stranger(const Link& link, const Message& message) {
+  const NodeAddress address = address_of(link, message);
+  Node& node =
+      cluster_.nodes().add(base::random_hex(kIdDigits), kHandshake, cluster_.server().now_ms());
+  node.shard_id = base::random_hex(kIdDigits);
+  node.address = address;
+}
+
+Node* Gossip::finish_handshake(Link& link, Node* sender, const Message& message) {
+  Node& node = *link.node;
+  base::Logger& log = cluster_.server().log();
+  if (sender != nullptr || message.sender == cluster_.myself().id) {
+    log.verbose("Handshake: we already know node " + message.sender +
+                ", updating the address if needed.");
+    if (sender != nullptr) update_address(*sender, link, message);
+    cluster_.remove(node);
+    cluster_.changed();
+    return nullptr;
+  }
+  // Another handshake with it may be under way.
+  if (cluster_.nodes().find(message.sender) != nullptr) {
+    cluster_.remove(node);
+    return nullptr;
+  }
+  cluster_.nodes().rename(node, message.sender);
+  log.debug("Handshake with node " + node.id + " completed.");
+  node.set(kHandshake | kMeet, false);
+  node.set(kMaster);
+  node.set(kExtensions, message.has(kKnowsExtensions));
+  node.data_received_ms = cluster_.server().now_ms();
+  node.config_epoch = message.config_epoch;
+  node.offset = message.offset;
+  cluster_.changed();
+  return &node;
+}
+
+void Gossip::update_address(Node& node, const Link& link, const Message& message) {
+  if (&link == node.link) return;
+  const NodeAddress address = address_of(link, message);
+  if (address == node.address && !node.has(kNoAddress)) return;
+  node.address = address;
+  node.set(kNoAddress, false);
+  if (node.link != nullptr) cluster_.bus().drop(*node.link);
+  cluster_.server().log().notice("Address updated for node " + title(node) + ", now " + address.ip +
+                                 ":" + std::to_string(address.port));
+  cluster_.changed();
+}
+
+void Gossip::note_pong(Node& node) {
+  node.pong_received_ms = cluster_.server().now_ms();
+  node.ping_sent_ms = 0;
+  if (node.has(kSuspect)) {
+    node.set(kSuspect, false);
+    cluster_.changed();
+  }
+  if (node.has(kFailing)) cluster_.detector().forgive_if_back(node);
+}
+
+void Gossip::note_role(Node& sender, const Message& message) {
+  NodeTable& nodes = cluster_.nodes();
+  if (message.master.empty()) {
+    if (sender.is_master()) return;
+    nodes.make_master(sender);
+    return cluster_.changed();
+  }
+  Node* const master = nodes.find(message.master);
+  if (master == &sender || (master != nullptr && master->has(kHandshake))) return;
+  if (sender.is_replica() && sender.master == master) return;
+  if (sender.is_master() && master != nullptr && master->master == &sender)
+    hand_slots_on(sender, *master, message);
+  nodes.make_replica(sender, master);
+  cluster_.changed();
+}
+
+// A master has become the replica of what was its own one: what it had is the other's by now, as
+// that one will say itself.
+void Gossip::hand_slots_on(Node& former, Node& master, const Message& message) {
+  if (&master == &cluster_.myself()) return;
+  NodeTable& nodes = cluster_.nodes();
+  nodes.make_master(master);
+  master.config_epoch = std::max(master.config_epoch, message.config_epoch);
+  const SlotSet slots = former.slots;
+  slots.for_each([&](int slot) { nodes.assign(slot, master); });
+}
+
+// --- Of third ones ------------------------------------------------------------------------------
+
+void Gossip::hear(Node& sender, const Message& message) {
+  for (const GossipEntry& entry : message.gossip) {
+    if (Node* const node = cluster_.nodes().find(entry.id); node != nullptr) {
+      if (!node->has(kMyself | kHandshake)) hear_of_known(sender, *node, entry);
+    } else {
+      hear_of_stranger(entry);
+    }
+  }
+}
+
+void Gossip::hear_of_known(Node& sender, Node& node, const GossipEntry& entry) {
+  const int64_t now_ms = cluster_.server().now_ms();
+  base::Logger& log = cluster_.server().log();
+  const bool found_dead = (entry.flags & (kSuspect | kFailing)) != 0;
+  if (sender.votes() && &sender != &node) {
+    if (found_dead) {
+      if (NodeTable::add_report(node, sender, now_ms))
+        log.verbose("Node " + title(sender) + " reported node " + title(node) +
+                    " as not reachable.");
+      cluster_.detector().mark_if_agreed(node);
+    } else if (NodeTable::remove_report(node, sender)) {
+      log.verbose("Node " + title(sender) + " reported node " + title(node) + " is back online.");
+    }
+  }
+  if (found_dead) return;
+  if (!node.has(kSuspect | kFailing)) {
+    // What others have heard of it need not be asked again.
+    const int64_t pong_ms = int64_t{entry.pong_received_s} * kSecondMs;
+    if (node.ping_sent_ms == 0 && node.reports.empty() && pong_ms <= now_ms + kClockSlackMs)
+      node.pong_received_ms = std::max(node.pong_received_ms, pong_ms);
+    return;
+  }
+  if ((entry.flags & kNoAddress) != 0 || entry.address == node.address) return;
+  // It may be dead only where it was.
+  if (node.link != nullptr) cluster_.bus().drop(*node.link);
+  node.address = entry.address;
+  node.set(kNoAddress, false);
+  cluster_.changed();
+}
+
+void Gossip::hear_of_stranger(const GossipEntry& entry) {
+  NodeTable& nodes = cluster_.nodes();
+  const int64_t now_ms = cluster_.server().now_ms();
+  const bool has_address = (entry.flags & kNoAddress) == 0 && !entry.address.ip.empty() &&
+                           entry.address.port != 0 && entry.address.bus_port != 0;
+  if (!has_address || nodes.is_forgotten(entry.id, now_ms)) return;
+  Node& node = nodes.add(entry.id, (entry.flags & kReplica) != 0 ? kReplica : kMaster, now_ms);
+  node.shard_id = base::random_hex(kIdDigits);
+  node.address = entry.address;
+  cluster_.changed();
+}
+
+// --- What stands behind the gossip --------------------------------------------------------------
+
+void Gossip::take_extensions(Node& sender, const Extensions& extensions) {
+  // A node that does not know yet that it is understood says nothing of these.
+  if (!extensions.shard_id) return;
+  const std::string hostname = extensions.hostname.value_or("");
+  const std::string human_name = extensions.human_name.value_or("");
+  if (sender.hostname != hostname || sender.human_name != human_name) {
+    sender.hostname = hostname;
+    sender.human_name = human_name;
+    cluster_.changed();
+  }
+  take_shard_id(sender, *extensions.shard_id);
+  // The least of all secrets is that of the cluster.
+  if (extensions.secret && *extensions.secret < cluster_.secret())
+    cluster_.adopt_secret(*extensions.secret);
+  for (const ForgottenNode& forgotten : extensions.forgotten) take_forgotten(forgotten);
+}
+
+void Gossip::take_shard_id(Node& sender, const std::string& shard_id) {
+  if (sender.shard_id == shard_id) return;
+  sender.shard_id = shard_id;
+  for (Node* replica : sender.replicas) replica->shard_id = shard_id;
+  cluster_.changed();
+}
+
+void Gossip::take_forgotten(const ForgottenNode& forgotten) {
+  Node* const node = cluster_.nodes().find(forgotten.id);
+  const Node& myself = cluster_.myself();
+  if (node == nullptr || node == &myself || node == myself.master) return;
+  constexpr uint64_t kLongestSeconds = 24 * 3600;
+  const auto seconds = static_cast<int64_t>(std::min(forgotten.seconds, kLongestSeconds));
+  cluster_.nodes().forget(forgotten.id, cluster_.server().now_ms() + seconds * kSecondMs);
+  cluster_.remove(*node);
+  cluster_.changed();
+}
+
+}  // namespace latchkey::cluster

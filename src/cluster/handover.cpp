@@ -1,0 +1,72 @@
+#include "cluster/handover.h"
+
+#include "cluster/cluster.h"
+#include "server/pause.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+using server::PauseControl;
+
+namespace {
+
+constexpr int64_t kTimeoutMs = 5000;
+// Writes stay paused until it is clear who leads.
+constexpr int64_t kPauseMs = 2 * kTimeoutMs;
+
+}  // namespace
+
+void Handover::begin(bool force) {
+  reset();
+  cluster_.election().reset();
+  deadline_ms_ = cluster_.server().now_ms() + kTimeoutMs;
+  may_begin_ = force;
+  Node* const master = cluster_.myself().master;
+  if (!force) cluster_.bus().send(*master->link, cluster_.message(MessageType::kManualFailover));
+}
+
+void Handover::told_offset(const Node& sender, const Message& message) {
+  const bool waits = deadline_ms_ != 0 && !may_begin_ && !wanted_offset_;
+  if (!waits || &sender != cluster_.myself().master || !message.has(kWritesPaused)) return;
+  wanted_offset_ = message.offset;
+  cluster_.server().log().notice("Received replication offset for paused master manual failover: " +
+                                 std::to_string(message.offset));
+}
+
+void Handover::asked(Node& sender) {
+  if (sender.master != &cluster_.myself()) return;
+  server::Server& server = cluster_.server();
+  reset();
+  deadline_ms_ = server.now_ms() + kTimeoutMs;
+  successor_ = &sender;
+  server.pauses().pause(PauseControl::Reason::kFailover, PauseControl::Kind::kWrites,
+                        server.now_ms() + kPauseMs);
+  server.log().notice("Manual failover requested by replica " + title(sender) + ".");
+  if (sender.link != nullptr) cluster_.gossip().send(*sender.link, MessageType::kPing);
+}
+
+void Handover::tick() {
+  if (deadline_ms_ == 0) return;
+  base::Logger& log = cluster_.server().log();
+  if (cluster_.server().now_ms() > deadline_ms_) {
+    log.warning("Manual failover timed out.");
+    return reset();
+  }
+  if (!wanted_offset_ || may_begin_ || *wanted_offset_ != cluster_.offset()) return;
+  log.notice("All master replication stream processed, manual failover can start.");
+  may_begin_ = true;
+}
+
+void Handover::reset() {
+  if (successor_ != nullptr) cluster_.server().pauses().unpause(PauseControl::Reason::kFailover);
+  deadline_ms_ = 0;
+  successor_ = nullptr;
+  wanted_offset_.reset();
+  may_begin_ = false;
+}
+
+void Handover::forget(const Node& node) {
+  if (successor_ == &node) reset();
+}
+
+}  // namespace latchkey::cluster

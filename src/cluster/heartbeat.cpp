@@ -1,0 +1,84 @@
+#include "cluster/heartbeat.h"
+
+#include <algorithm>
+
+#include "cluster/cluster.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+namespace {
+
+constexpr int64_t kPingIntervalMs = 1000;
+constexpr int kPingCandidates = 5;
+constexpr int64_t kShortestHandshakeMs = 1000;
+
+}  // namespace
+
+void Heartbeat::tick() {
+  keep_links();
+  ping_one_of_some();
+  for (Node* node : cluster_.nodes().all()) {
+    if (!node->has(kMyself | kNoAddress | kHandshake)) look_after(*node);
+  }
+}
+
+void Heartbeat::keep_links() {
+  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t handshake_ms = std::max(cluster_.timeout_ms(), kShortestHandshakeMs);
+  const uint64_t most = cluster_.server().settings().cluster_link_sendbuf_limit;
+  if (most != 0) cluster_.bus().drop_over_limit(most);
+  for (Node* node : cluster_.nodes().all()) {
+    if (node->has(kMyself | kNoAddress)) continue;
+    if (node->has(kHandshake) && now_ms - node->created_ms > handshake_ms) {
+      cluster_.remove(*node);
+    } else if (node->link == nullptr && node->address.bus_port != 0) {
+      cluster_.bus().connect(*node);
+    }
+  }
+}
+
+void Heartbeat::ping_one_of_some() {
+  server::Server& server = cluster_.server();
+  const int64_t configured_ms = server.settings().cluster_ping_interval;
+  const int64_t interval_ms = configured_ms != 0 ? configured_ms : kPingIntervalMs;
+  if (server.now_ms() - pinged_ms_ < interval_ms) return;
+  pinged_ms_ = server.now_ms();
+  Node* longest_silent = nullptr;
+  NodeTable& nodes = cluster_.nodes();
+  for (int i = 0; i < kPingCandidates; ++i) {
+    Node& node = nodes.at(server.environment().random.below(nodes.size()));
+    if (node.link == nullptr || node.ping_sent_ms != 0 || node.has(kMyself | kHandshake)) continue;
+    if (longest_silent == nullptr || node.pong_received_ms < longest_silent->pong_received_ms)
+      longest_silent = &node;
+  }
+  if (longest_silent != nullptr) cluster_.gossip().send(*longest_silent->link, MessageType::kPing);
+}
+
+// Asked long ago, and nothing has come since, by a link that is not new: another one may do better.
+bool Heartbeat::is_stuck(const Node& node) const {
+  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t timeout_ms = cluster_.timeout_ms();
+  return node.link != nullptr && now_ms - node.link->created_ms > timeout_ms &&
+         node.ping_sent_ms != 0 && now_ms - node.ping_sent_ms > timeout_ms / 2 &&
+         now_ms - node.data_received_ms > timeout_ms / 2;
+}
+
+void Heartbeat::look_after(Node& node) {
+  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t timeout_ms = cluster_.timeout_ms();
+  if (is_stuck(node)) cluster_.bus().drop(*node.link);
+  if (node.link != nullptr && node.link->is_connected()) {
+    const bool silent = node.ping_sent_ms == 0 && now_ms - node.pong_received_ms > timeout_ms / 2;
+    // Who waits to take over needs to know how far the stream has come.
+    if (silent || cluster_.handover().successor() == &node)
+      cluster_.gossip().send(*node.link, MessageType::kPing);
+  }
+  if (node.ping_sent_ms == 0) return;
+  const int64_t silent_ms = std::min(now_ms - node.ping_sent_ms, now_ms - node.data_received_ms);
+  if (silent_ms <= timeout_ms) return;
+  if (!node.has(kSuspect | kFailing)) cluster_.detector().suspect(node);
+  cluster_.detector().mark_if_agreed(node);
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,29 @@
+// What a node does by itself, ten times a second: keeps links to the others, asks those that have
+// been silent, and sees who does not answer.
+#pragma once
+
+#include <cstdint>
+
+#include "cluster/node.h"
+
+namespace latchkey::cluster {
+
+class Cluster;
+
+class Heartbeat {
+ public:
+  explicit Heartbeat(Cluster& cluster) : cluster_(cluster) {}
+
+  void tick();
+
+ private:
+  void keep_links();
+  void ping_one_of_some();
+  void look_after(Node& node);
+  bool is_stuck(const Node& node) const;
+
+  Cluster& cluster_;
+  int64_t pinged_ms_ = 0;
+};
+
+}  // namespace latchkey::cluster

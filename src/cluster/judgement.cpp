@@ -1,0 +1,107 @@
+// Cluster as the gate that decides which requests may run on this node.
+#include "cluster/cluster.h"
+#include "server/command_table.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+using namespace server;
+
+namespace {
+
+bool writes(const SlotGate::Request& request, Server& server) {
+  const FlagFinder find = request.command.row->extras.find_flags;
+  const uint32_t flags = request.command.flags;
+  return ((find != nullptr ? find(server, request.words, flags) : flags) & kWrite) != 0;
+}
+
+}  // namespace
+
+SlotGate::Answer Cluster::judge(std::span<const SlotGate::Request> requests, const Caller& caller) {
+  Answer answer;
+  bool has_channels = false;
+  bool any_writes = false;
+  for (const SlotGate::Request& request : requests) {
+    found_.clear();
+    find_slotted_words(request, &found_);
+    has_channels |= !found_.empty() && request.command.has(kPubSub);
+    any_writes |= writes(request, server_);
+    for (const KeyReference& word : found_) {
+      const int slot = store::key_slot(request.words[word.position]);
+      if (answer.slot == -1) answer.slot = slot;
+      if (answer.slot != slot) return {.verdict = Verdict::kCrossSlot, .slot = slot};
+      if (nodes_.owner(slot) == nullptr) return {.verdict = Verdict::kNotServed, .slot = slot};
+    }
+  }
+  if (answer.slot == -1) return answer;
+  if (!is_up()) {
+    answer = judge_down(std::move(answer), has_channels, any_writes);
+    if (answer.verdict != Verdict::kServed) return answer;
+  }
+  const Node& owner = *nodes_.owner(answer.slot);
+  if (nodes_.any_moves()) [[unlikely]] {
+    if (const auto moving = judge_moving(requests, caller, answer.slot, owner)) return *moving;
+  }
+  if (&owner == &myself()) return answer;
+  // A replica has what its master has.
+  if ((caller.reads_anywhere || has_channels) && !any_writes && myself().master == &owner) {
+    answer.verdict = Verdict::kServed;
+    return answer;
+  }
+  return redirect(Verdict::kElsewhere, answer.slot, owner);
+}
+
+SlotGate::Answer Cluster::judge_down(Answer answer, bool has_channels, bool any_writes) const {
+  const ConfigValues& values = server_.settings();
+  if (has_channels) {
+    if (!values.cluster_allow_pubsubshard_when_down) answer.verdict = Verdict::kDown;
+  } else if (!values.cluster_allow_reads_when_down) {
+    answer.verdict = Verdict::kDown;
+  } else if (any_writes) {
+    answer.verdict = Verdict::kDownForWrites;
+  }
+  return answer;
+}
+
+// The answer where some slots are on their way; nothing when that makes no difference to this one.
+std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::Request> requests,
+                                                      const Caller& caller, int slot,
+                                                      const Node& owner) {
+  const Node* const to = &owner == &myself() ? nodes_.migrating_to(slot) : nullptr;
+  const Node* const from = nodes_.importing_from(slot);
+  if (to == nullptr && from == nullptr) return std::nullopt;
+  const Answer served{.verdict = Verdict::kServed, .slot = slot};
+  size_t keys = 0;
+  size_t missing = 0;
+  bool asking = caller.asking;
+  for (const SlotGate::Request& request : requests) {
+    // MIGRATE looks after missing keys itself.
+    if (request.command.full_name == "migrate") return served;
+    asking |= request.command.has(kAsking);
+    if (request.command.has(kPubSub)) continue;
+    found_.clear();
+    find_slotted_words(request, &found_);
+    keys += found_.size();
+    for (const KeyReference& word : found_) {
+      if (!server_.database(0).find(request.words[word.position], store::Keyspace::kPeek))
+        ++missing;
+    }
+  }
+  // Who waits for a key waits on until the slot has gone.
+  if (caller.waits) return served;
+  if (to != nullptr && missing > 0) {
+    if (missing < keys) return Answer{.verdict = Verdict::kTryAgain, .slot = slot};
+    return redirect(Verdict::kAskElsewhere, slot, *to);
+  }
+  if (from == nullptr || !asking) return std::nullopt;
+  if (keys > 1 && missing > 0) return Answer{.verdict = Verdict::kTryAgain, .slot = slot};
+  return served;
+}
+
+SlotGate::Answer Cluster::redirect(Verdict verdict, int slot, const Node& node) const {
+  return {.verdict = verdict,
+          .slot = slot,
+          .where = preferred_endpoint(server_, node) + ":" + std::to_string(node.address.port)};
+}
+
+}  // namespace latchkey::cluster

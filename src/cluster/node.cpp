@@ -1,0 +1,21 @@
+#include "cluster/node.h"
+
+#include <algorithm>
+
+namespace latchkey::cluster {
+
+size_t Node::working_replicas() const {
+  return static_cast<size_t>(
+      std::count_if(replicas.begin(), replicas.end(),
+                    [](const Node* replica) { return !replica->has(kFailing); }));
+}
+
+bool is_id(std::string_view text) {
+  return text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+std::string title(const Node& node) {
+  return node.id + " (" + node.human_name + ")";
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,173 @@
+#include "cluster/node_commands.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/number.h"
+#include "cluster/cluster.h"
+#include "cluster/slot_commands.h"
+#include "server/client_info.h"
+#include "server/command_context.h"
+#include "server/help.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+using namespace server;
+
+namespace {
+
+constexpr int64_t kBusPortDistance = 10000;
+// For how long a forgotten node is not brought back by what others tell of it.
+constexpr int64_t kForgottenMs = 60'000;
+
+// The node that the third word names. Null when an error has been sent.
+Node* read_node(CommandContext& ctx, Cluster& cluster) {
+  Node* const node = cluster.nodes().find(ctx.args[2]);
+  if (node == nullptr) ctx.reply.error("ERR Unknown node " + std::string(ctx.args[2]));
+  return node;
+}
+
+void log_request(CommandContext& ctx, const std::string& what) {
+  ctx.server.log().notice(what + " (user request from '" + describe(ctx.client) + "').");
+}
+
+void flush_dataset(CommandContext& ctx) {
+  if (!ctx.db.empty()) {
+    ctx.effects.clearing(ctx.db);
+    ctx.effects.count(ctx.db.size());
+    ctx.db.clear(/*lazily=*/true);
+  }
+  ctx.effects.flushed();
+  ctx.server.dataset_flushed();
+  ctx.propagate({"FLUSHALL"});
+}
+
+}  // namespace
+
+void cluster_meet(CommandContext& ctx, Cluster& cluster) {
+  int64_t port = 0;
+  int64_t bus_port = 0;
+  if (!base::parse_int64(ctx.args[3], &port))
+    return ctx.reply.error("ERR Invalid base port specified: " + std::string(ctx.args[3]));
+  if (ctx.args.size() == 4) {
+    bus_port = port + kBusPortDistance;
+  } else if (!base::parse_int64(ctx.args[4], &bus_port)) {
+    return ctx.reply.error("ERR Invalid bus port specified: " + std::string(ctx.args[4]));
+  }
+  // What is no port is none in any size.
+  const auto narrow = [](int64_t number) {
+    return static_cast<int>(std::clamp<int64_t>(number, -1, 1 << 16));
+  };
+  if (cluster.meet({std::string(ctx.args[2]), narrow(port), narrow(bus_port)}))
+    return ctx.reply.ok();
+  ctx.reply.error("ERR Invalid node address specified: " + std::string(ctx.args[2]) + ":" +
+                  std::string(ctx.args[3]));
+}
+
+void cluster_forget(CommandContext& ctx, Cluster& cluster) {
+  const std::string id(ctx.args[2]);
+  Node* const node = cluster.nodes().find(id);
+  // Others may have been told before.
+  if (node == nullptr && cluster.nodes().is_forgotten(id, ctx.now_ms())) return ctx.reply.ok();
+  if (read_node(ctx, cluster) == nullptr) return;
+  if (node->is_myself()) return ctx.reply.error("ERR I tried hard but I can't forget myself...");
+  if (node == cluster.myself().master) return ctx.reply.error("ERR Can't forget my master!");
+  cluster.nodes().forget(id, ctx.now_ms() + kForgottenMs);
+  cluster.remove(*node);
+  log_request(ctx, "Cluster node " + id + " was forgotten");
+  commit_and_confirm(ctx, cluster);
+}
+
+void cluster_replicate(CommandContext& ctx, Cluster& cluster) {
+  Node* const node = read_node(ctx, cluster);
+  if (node == nullptr) return;
+  const Node& myself = cluster.myself();
+  if (node == &myself) return ctx.reply.error("ERR Can't replicate myself");
+  if (!node->is_master())
+    return ctx.reply.error("ERR I can only replicate a master, not a replica.");
+  if (myself.is_master() && (!myself.slots.empty() || !ctx.db.empty())) {
+    return ctx.reply.error(
+        "ERR To set a master the node must be empty and without assigned slots.");
+  }
+  cluster.follow(*node);
+  commit_and_confirm(ctx, cluster);
+}
+
+void cluster_failover(CommandContext& ctx, Cluster& cluster) {
+  const bool plain = ctx.args.size() == 2;
+  const bool takes_over = !plain && is_word(ctx.args[2], "TAKEOVER");
+  const bool force = takes_over || (!plain && is_word(ctx.args[2], "FORCE"));
+  if (!plain && !force) return ctx.syntax_error();
+  const Node& myself = cluster.myself();
+  if (myself.is_master())
+    return ctx.reply.error("ERR You should send CLUSTER FAILOVER to a replica");
+  const Node* const master = myself.master;
+  if (master == nullptr) return ctx.reply.error("ERR I'm a replica but my master is unknown to me");
+  const bool reached = !master->has(kFailing) && master->link != nullptr;
+  if (!reached && !force) {
+    return ctx.reply.error("ERR Master is down or failed, please use CLUSTER FAILOVER FORCE");
+  }
+  if (takes_over) {
+    log_request(ctx, "Taking over the master");
+    cluster.bump_epoch();
+    cluster.take_over();
+    return commit_and_confirm(ctx, cluster);
+  }
+  log_request(ctx, force ? "Forced failover" : "Manual failover");
+  cluster.handover().begin(force);
+  ctx.reply.ok();
+}
+
+void cluster_count_failure_reports(CommandContext& ctx, Cluster& cluster) {
+  Node* const node = read_node(ctx, cluster);
+  if (node != nullptr)
+    ctx.reply.integer(static_cast<int64_t>(cluster.detector().count_reports(*node)));
+}
+
+void cluster_saveconfig(CommandContext& ctx, Cluster& cluster) {
+  commit_and_confirm(ctx, cluster);
+}
+
+void cluster_bumpepoch(CommandContext& ctx, Cluster& cluster) {
+  const uint64_t before = cluster.myself().config_epoch;
+  cluster.bump_epoch();
+  if (!commit(ctx, cluster)) return;
+  const uint64_t epoch = cluster.myself().config_epoch;
+  ctx.reply.status((epoch != before ? "BUMPED " : "STILL ") + std::to_string(epoch));
+}
+
+void cluster_set_config_epoch(CommandContext& ctx, Cluster& cluster) {
+  int64_t epoch = 0;
+  if (!ctx.read_int64(ctx.args[2], &epoch)) return;
+  if (epoch < 0)
+    return ctx.reply.error("ERR Invalid config epoch specified: " + std::to_string(epoch));
+  NodeTable& nodes = cluster.nodes();
+  if (nodes.size() > 1) {
+    return ctx.reply.error(
+        "ERR The user can assign a config epoch only when the node does not know any other node.");
+  }
+  Node& myself = cluster.myself();
+  if (myself.config_epoch != 0) return ctx.reply.error("ERR Node config epoch is already non-zero");
+  myself.config_epoch = static_cast<uint64_t>(epoch);
+  nodes.current_epoch = std::max(nodes.current_epoch, myself.config_epoch);
+  commit_and_confirm(ctx, cluster);
+}
+
+void cluster_reset(CommandContext& ctx, Cluster& cluster) {
+  if (ctx.args.size() > 3) return wrong_subcommand(ctx);
+  const bool hard = ctx.args.size() == 3 && is_word(ctx.args[2], "HARD");
+  if (ctx.args.size() == 3 && !hard && !is_word(ctx.args[2], "SOFT")) return ctx.syntax_error();
+  const bool was_replica = cluster.myself().is_replica();
+  if (!was_replica && !ctx.db.empty()) {
+    return ctx.reply.error("ERR CLUSTER RESET can't be called with master nodes containing keys");
+  }
+  cluster.reset(hard);
+  if (!commit(ctx, cluster)) return;
+  // What it has is its former master's.
+  if (was_replica) flush_dataset(ctx);
+  ctx.reply.ok();
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,90 @@
+#include "cluster/slot_claims.h"
+
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+void SlotClaims::hear(Node& sender, const Message& message) {
+  const Node* const served = sender.is_master() ? &sender : sender.master;
+  const bool differs = served != nullptr && served->slots != message.slots;
+  if (differs && sender.is_master()) apply(sender, message.config_epoch, message.slots);
+  if (differs) correct(sender, message);
+  if (sender.is_master()) part(sender, message.config_epoch);
+}
+
+void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
+  NodeTable& nodes = cluster_.nodes();
+  Node& myself = cluster_.myself();
+  if (&claimant == &myself) return;
+  Node* const former = cluster_.shard_master();
+  std::vector<int> lost;
+  size_t taken_from_shard = 0;
+  slots.for_each([&](int slot) {
+    Node* const owner = nodes.owner(slot);
+    // A slot that is coming here is given by CLUSTER SETSLOT alone.
+    if (owner == &claimant || nodes.importing_from(slot) != nullptr) return;
+    if (owner != nullptr && owner->config_epoch >= epoch) return;
+    if (owner == &myself) lost.push_back(slot);
+    if (owner != nullptr && owner == former) ++taken_from_shard;
+    if (owner == &myself) nodes.set_migrating(slot, nullptr);
+    nodes.assign(slot, claimant);
+    cluster_.changed();
+  });
+  const bool left_with_none = taken_from_shard > 0 && former->slots.empty();
+  const bool may_move = cluster_.server().settings().cluster_allow_replica_migration ||
+                        claimant.slots.size() == taken_from_shard;
+  if (left_with_none && may_move) {
+    cluster_.server().log().notice(
+        "Configuration change detected. Reconfiguring myself as a replica of " + title(claimant));
+    return cluster_.follow(claimant);
+  }
+  cluster_.lost(lost);
+}
+
+void SlotClaims::correct(Node& sender, const Message& message) {
+  if (sender.link == nullptr) return;
+  const NodeTable& nodes = cluster_.nodes();
+  const Node* newer = nullptr;
+  message.slots.for_each([&](int slot) {
+    const Node* const owner = nodes.owner(slot);
+    if (newer == nullptr && owner != nullptr && owner != &sender &&
+        owner->config_epoch > message.config_epoch)
+      newer = owner;
+  });
+  if (newer == nullptr) return;
+  cluster_.server().log().verbose("Node " + title(sender) +
+                                  " has old slots configuration, sending an UPDATE message about " +
+                                  title(*newer));
+  Message update = cluster_.message(MessageType::kUpdate);
+  update.subject = newer->id;
+  update.subject_epoch = newer->config_epoch;
+  update.subject_slots = newer->slots;
+  cluster_.bus().send(*sender.link, update);
+}
+
+void SlotClaims::part(const Node& sender, uint64_t epoch) {
+  Node& myself = cluster_.myself();
+  if (!myself.is_master() || epoch != myself.config_epoch || sender.id <= myself.id) return;
+  NodeTable& nodes = cluster_.nodes();
+  myself.config_epoch = ++nodes.current_epoch;
+  cluster_.changed();
+  cluster_.server().log().verbose("WARNING: configEpoch collision with node " + title(sender) +
+                                  ". configEpoch set to " + std::to_string(myself.config_epoch));
+}
+
+void SlotClaims::told(const Message& message) {
+  Node* const node = cluster_.nodes().find(message.subject);
+  if (node == nullptr || node->has(kHandshake) || node->config_epoch >= message.subject_epoch)
+    return;
+  // What this node has itself nobody else knows better.
+  if (node == &cluster_.myself()) return;
+  cluster_.nodes().make_master(*node);
+  node->config_epoch = message.subject_epoch;
+  cluster_.changed();
+  apply(*node, message.subject_epoch, message.subject_slots);
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,246 @@
+#include "cluster/slot_commands.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "server/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+using namespace server;
+
+bool commit(CommandContext& ctx, Cluster& cluster) {
+  if (cluster.commit()) return true;
+  ctx.reply.error(std::string("ERR error saving the cluster node config: ") + strerror(errno));
+  return false;
+}
+
+void commit_and_confirm(CommandContext& ctx, Cluster& cluster) {
+  if (commit(ctx, cluster)) ctx.reply.ok();
+}
+
+namespace {
+
+bool read_slot(CommandContext& ctx, std::string_view text, int* slot) {
+  if (parse_slot(text, slot)) return true;
+  ctx.reply.error("ERR Invalid or out of range slot");
+  return false;
+}
+
+// Each argument is a slot. False when an error has been sent.
+bool read_slots(CommandContext& ctx, std::vector<int>* slots) {
+  for (const std::string_view text : ctx.args.subspan(2)) {
+    if (!read_slot(ctx, text, &slots->emplace_back())) return false;
+  }
+  return true;
+}
+
+// Each two arguments are the first and the last slot of a range. As above.
+bool read_slot_ranges(CommandContext& ctx, std::vector<int>* slots) {
+  const Arguments words = ctx.args.subspan(2);
+  if (words.size() % 2 != 0) {
+    ctx.wrong_arity();
+    return false;
+  }
+  for (size_t i = 0; i < words.size(); i += 2) {
+    int first = 0;
+    int last = 0;
+    if (!read_slot(ctx, words[i], &first) || !read_slot(ctx, words[i + 1], &last)) return false;
+    if (first > last) {
+      ctx.reply.error("ERR start slot number " + std::to_string(first) +
+                      " is greater than end slot number " + std::to_string(last));
+      return false;
+    }
+    for (int slot = first; slot <= last; ++slot) slots->push_back(slot);
+  }
+  return true;
+}
+
+// --- Giving and taking
+// ----------------------------------------------------------------------------
+
+// Gives the node these slots or takes them from whoever has them, all or none.
+void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>& slots, bool add) {
+  NodeTable& nodes = cluster.nodes();
+  SlotSet seen;
+  for (const int slot : slots) {
+    const std::string name = "ERR Slot " + std::to_string(slot);
+    if ((nodes.owner(slot) != nullptr) == add)
+      return ctx.reply.error(name + (add ? " is already busy" : " is already unassigned"));
+    if (seen.has(slot)) return ctx.reply.error(name + " specified multiple times");
+    seen.add(slot);
+  }
+  if (add && !cluster.myself().is_master())
+    return ctx.reply.error("ERR A replica is not given slots");
+  for (const int slot : slots) {
+    if (add) {
+      // A slot that is served here comes from nowhere.
+      nodes.set_importing(slot, nullptr);
+      nodes.assign(slot, cluster.myself());
+    } else {
+      nodes.unassign(slot);
+    }
+  }
+  commit_and_confirm(ctx, cluster);
+}
+
+// --- Moving
+// ---------------------------------------------------------------------------------------
+
+// The other node of a move. Null when an error has been sent.
+Node* find_partner(CommandContext& ctx, Cluster& cluster, std::string_view id,
+                   const std::string& unknown) {
+  Node* const node = cluster.nodes().find(id);
+  if (node == nullptr) {
+    ctx.reply.error(unknown + std::string(id));
+  } else if (!node->is_master()) {
+    ctx.reply.error("ERR Target node is not a master");
+    return nullptr;
+  }
+  return node;
+}
+
+void begin_migrating(CommandContext& ctx, Cluster& cluster, int slot, std::string_view id) {
+  if (cluster.nodes().owner(slot) != &cluster.myself())
+    return ctx.reply.error("ERR I'm not the owner of hash slot " + std::to_string(slot));
+  Node* const to = find_partner(ctx, cluster, id, "ERR I don't know about node ");
+  if (to == nullptr) return;
+  cluster.nodes().set_migrating(slot, to == &cluster.myself() ? nullptr : to);
+  commit_and_confirm(ctx, cluster);
+}
+
+void begin_importing(CommandContext& ctx, Cluster& cluster, int slot, std::string_view id) {
+  if (cluster.nodes().owner(slot) == &cluster.myself())
+    return ctx.reply.error("ERR I'm already the owner of hash slot " + std::to_string(slot));
+  Node* const from = find_partner(ctx, cluster, id, "ERR I don't know about node ");
+  if (from == nullptr) return;
+  cluster.nodes().set_importing(slot, from == &cluster.myself() ? nullptr : from);
+  commit_and_confirm(ctx, cluster);
+}
+
+void end_move(CommandContext& ctx, Cluster& cluster, int slot) {
+  cluster.nodes().set_migrating(slot, nullptr);
+  cluster.nodes().set_importing(slot, nullptr);
+  commit_and_confirm(ctx, cluster);
+}
+
+// The slot is that node's from now on.
+void settle_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_view id) {
+  NodeTable& nodes = cluster.nodes();
+  Node& myself = cluster.myself();
+  Node* const owner = find_partner(ctx, cluster, id, "ERR Unknown node ");
+  if (owner == nullptr) return;
+  const bool was_mine = nodes.owner(slot) == &myself;
+  const bool has_keys = ctx.db.slot_counts()->in(slot) > 0;
+  if (was_mine && owner != &myself && has_keys) {
+    return ctx.reply.error("ERR Can't assign hashslot " + std::to_string(slot) +
+                           " to a different node while I still hold keys for this hash slot.");
+  }
+  if (!has_keys || owner == &myself) nodes.set_migrating(slot, nullptr);
+  nodes.assign(slot, *owner);
+  const bool arrived = owner == &myself && nodes.importing_from(slot) != nullptr;
+  if (arrived) {
+    // With an epoch that is newer than the former owner's the others believe it.
+    cluster.bump_epoch();
+    nodes.set_importing(slot, nullptr);
+  }
+  const bool left_with_none = was_mine && owner != &myself && myself.slots.empty();
+  if (left_with_none && ctx.server.settings().cluster_allow_replica_migration) {
+    ctx.server.log().notice("Configuration change detected. Reconfiguring myself as a replica of " +
+                            title(*owner));
+    cluster.follow(*owner);
+  }
+  if (!commit(ctx, cluster)) return;
+  if (arrived) cluster.gossip().broadcast_pong();
+  ctx.reply.ok();
+}
+
+}  // namespace
+
+// --- Commands
+// -------------------------------------------------------------------------------------
+
+void cluster_addslots(CommandContext& ctx, Cluster& cluster) {
+  std::vector<int> slots;
+  if (read_slots(ctx, &slots)) change_owner(ctx, cluster, slots, /*add=*/true);
+}
+
+void cluster_addslotsrange(CommandContext& ctx, Cluster& cluster) {
+  std::vector<int> slots;
+  if (read_slot_ranges(ctx, &slots)) change_owner(ctx, cluster, slots, /*add=*/true);
+}
+
+void cluster_delslots(CommandContext& ctx, Cluster& cluster) {
+  std::vector<int> slots;
+  if (read_slots(ctx, &slots)) change_owner(ctx, cluster, slots, /*add=*/false);
+}
+
+void cluster_delslotsrange(CommandContext& ctx, Cluster& cluster) {
+  std::vector<int> slots;
+  if (read_slot_ranges(ctx, &slots)) change_owner(ctx, cluster, slots, /*add=*/false);
+}
+
+void cluster_flushslots(CommandContext& ctx, Cluster& cluster) {
+  if (!ctx.db.empty())
+    return ctx.reply.error("ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
+  const SlotSet slots = cluster.myself().slots;
+  slots.for_each([&](int slot) { cluster.nodes().unassign(slot); });
+  commit_and_confirm(ctx, cluster);
+}
+
+void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
+  if (!cluster.myself().is_master())
+    return ctx.reply.error("ERR You can use SETSLOT only with masters.");
+  int slot = 0;
+  if (!read_slot(ctx, ctx.args[2], &slot)) return;
+  const std::string_view action = ctx.args[3];
+  if (ctx.args.size() == 4 && is_word(action, "STABLE")) return end_move(ctx, cluster, slot);
+  const std::string_view node = ctx.args.size() == 5 ? ctx.args[4] : std::string_view();
+  if (ctx.args.size() == 5 && is_word(action, "MIGRATING"))
+    return begin_migrating(ctx, cluster, slot, node);
+  if (ctx.args.size() == 5 && is_word(action, "IMPORTING"))
+    return begin_importing(ctx, cluster, slot, node);
+  if (ctx.args.size() == 5 && is_word(action, "NODE")) return settle_slot(ctx, cluster, slot, node);
+  ctx.reply.error("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
+}
+
+void cluster_keyslot(CommandContext& ctx, Cluster&) {
+  ctx.reply.integer(store::key_slot(ctx.args[2]));
+}
+
+void cluster_countkeysinslot(CommandContext& ctx, Cluster&) {
+  int64_t slot = 0;
+  if (!ctx.read_int64(ctx.args[2], &slot)) return;
+  if (slot < 0 || slot >= store::kKeySlots) return ctx.reply.error("ERR Invalid slot");
+  ctx.reply.integer(static_cast<int64_t>(ctx.db.slot_counts()->in(static_cast<int>(slot))));
+}
+
+// Looks through the keys until all of the slot that are wanted are found.
+void cluster_getkeysinslot(CommandContext& ctx, Cluster&) {
+  int64_t slot = 0;
+  int64_t most = 0;
+  if (!ctx.read_int64(ctx.args[2], &slot) || !ctx.read_int64(ctx.args[3], &most)) return;
+  if (slot < 0 || slot >= store::kKeySlots || most < 0)
+    return ctx.reply.error("ERR Invalid slot or number of keys");
+  const auto wanted = static_cast<size_t>(std::min<uint64_t>(
+      static_cast<uint64_t>(most), ctx.db.slot_counts()->in(static_cast<int>(slot))));
+  std::vector<std::string_view> keys;
+  uint64_t cursor = 0;
+  while (keys.size() < wanted) {
+    cursor = ctx.db.scan(cursor, [&](const store::Entry& entry) {
+      if (store::key_slot(entry.key()) == slot) keys.push_back(entry.key());
+    });
+    if (cursor == 0) break;
+  }
+  keys.resize(std::min(keys.size(), wanted));
+  ctx.reply.array(keys.size());
+  for (const std::string_view key : keys) ctx.reply.bulk(key);
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,128 @@
+#include "cluster/bus_message.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+namespace latchkey::cluster {
+
+namespace {
+
+Message ping() {
+  Message message;
+  message.type = MessageType::kPing;
+  message.current_epoch = 0x0102030405060708;
+  message.config_epoch = 3;
+  message.offset = 99;
+  message.sender = std::string(40, 'a');
+  message.slots.add(0);
+  message.slots.add(9);
+  message.master = std::string(40, 'b');
+  message.address = {.ip = "10.0.0.1", .port = 7000, .bus_port = 17000};
+  message.flags = kReplica | kMyself;
+  message.down = true;
+  message.message_flags = kKnowsExtensions;
+  message.gossip.push_back({.id = std::string(40, 'c'),
+                            .ping_sent_s = 1,
+                            .pong_received_s = 2,
+                            .address = {.ip = "::1", .port = 7001, .bus_port = 17001},
+                            .flags = kMaster | kExtensions});
+  message.extensions.hostname = "host-one.com";
+  message.extensions.human_name = "nodey";
+  message.extensions.forgotten.push_back({std::string(40, 'd'), 59});
+  message.extensions.shard_id = std::string(40, 'e');
+  message.extensions.secret = std::string(40, 'f');
+  return message;
+}
+
+void patch(std::string& bytes, size_t at, char value) {
+  bytes[at] = value;
+}
+
+}  // namespace
+
+TEST_CASE("a message says the same at the other end", "[cluster]") {
+  const std::string bytes = encode(ping());
+  REQUIRE(announced_length(bytes) == bytes.size());
+  const auto read = decode(bytes);
+  REQUIRE(read);
+  CHECK(encode(*read) == bytes);
+  CHECK(read->sender == std::string(40, 'a'));
+  CHECK(read->slots.text() == " 0 9");
+  CHECK(read->gossip.at(0).address.ip == "::1");
+  CHECK(*read->extensions.hostname == "host-one.com");
+  CHECK(read->extensions.forgotten.at(0).seconds == 59);
+}
+
+// Offsets as a node of the reference was seen to send them.
+TEST_CASE("a message stands as the reference's nodes read it", "[cluster]") {
+  const std::string bytes = encode(ping());
+  CHECK(bytes.substr(0, 4) == "RCmb");
+  CHECK(bytes.substr(8, 8) == std::string("\0\1\x1b\x58\0\0\0\1", 8));
+  CHECK(bytes.substr(16, 8) == "\1\2\3\4\5\6\7\x8");
+  CHECK(bytes.substr(40, 40) == std::string(40, 'a'));
+  CHECK(bytes.substr(80, 2) == "\1\2");
+  CHECK(bytes.substr(2128, 40) == std::string(40, 'b'));
+  CHECK(bytes.substr(2214, 2) == std::string("\0\5", 2));
+  CHECK(bytes.substr(2248, 5) == std::string("\x42\x68\0\x12\1", 5));
+  CHECK(bytes.substr(2256 + 104, 24) == std::string("\0\0\0\x18\0\0\0\0host-one.com\0\0\0\0", 24));
+  // The headers, one entry, and what follows: 24, 16, 56, 48 and 48 bytes.
+  CHECK(bytes.size() == 2256 + 104 + 192);
+}
+
+TEST_CASE("messages of each type come across", "[cluster]") {
+  Message fail = ping();
+  fail.gossip.clear();
+  fail.extensions = {};
+  fail.type = MessageType::kFail;
+  fail.subject = std::string(40, '1');
+  CHECK(decode(encode(fail))->subject == fail.subject);
+
+  Message update = fail;
+  update.type = MessageType::kUpdate;
+  update.subject_epoch = 8;
+  update.subject_slots.add(77);
+  const auto read = decode(encode(update));
+  CHECK(read->subject_epoch == 8);
+  CHECK(read->subject_slots.text() == " 77");
+
+  Message publish = fail;
+  publish.type = MessageType::kPublishToShard;
+  publish.channel = "news";
+  publish.content = std::string(100'000, 'x');
+  CHECK(decode(encode(publish))->content == publish.content);
+  CHECK(decode(encode(publish))->channel == "news");
+
+  Message vote = fail;
+  vote.type = MessageType::kVote;
+  CHECK(encode(vote).size() == kHeaderBytes);
+  CHECK(decode(encode(vote))->type == MessageType::kVote);
+}
+
+TEST_CASE("what is no message is refused", "[cluster]") {
+  CHECK_FALSE(announced_length("GET / HT"));
+  CHECK_FALSE(announced_length(std::string("RCmb\0\0\0\x10", 8)));
+  const std::string good = encode(ping());
+  for (const size_t cut : {good.size() - 1, kHeaderBytes, kHeaderBytes + 50, size_t{100}})
+    CHECK_FALSE(decode(good.substr(0, cut)));
+  CHECK_FALSE(decode(good + "x"));
+  struct Damage {
+    size_t at;
+    char value;
+  };
+  for (const Damage& damage : {Damage{9, 2},                     // another version
+                               Damage{13, 11},                   // no such type
+                               Damage{15, 9},                    // more gossip than there is
+                               Damage{40, '\n'},                 // an id that is none
+                               Damage{2128, 'z'},                // the same of the master
+                               Damage{2168, ' '},                // an ip that would break the file
+                               Damage{2215, 9},                  // more extensions
+                               Damage{2256 + 104 + 3, 0x11},     // a length that is not padded
+                               Damage{2256 + 104 + 8, '\n'}}) {  // a hostname that is none
+    std::string bad = good;
+    patch(bad, damage.at, damage.value);
+    INFO(damage.at);
+    CHECK_FALSE(decode(bad));
+  }
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,118 @@
+#include "cluster/nodes_text.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+namespace latchkey::cluster {
+
+namespace {
+
+constexpr int64_t kNow = 1000;
+const std::string kId(40, 'a');
+const std::string kOther(40, 'c');
+const std::string kShard(40, 'b');
+
+std::string line(std::string_view flags, std::string_view rest, const std::string& id = kId) {
+  return id + " :7000@17000,,tls-port=0,shard-id=" + kShard + " " + std::string(flags) + " " +
+         std::string(rest) + "\n";
+}
+
+Node& add(NodeTable& nodes, const std::string& id, uint16_t flags) {
+  Node& node = nodes.add(id, flags, kNow);
+  node.shard_id = kShard;
+  node.address = {.ip = "", .port = 7000, .bus_port = 17000};
+  return node;
+}
+
+std::string error_of(std::string_view text) {
+  NodeTable nodes;
+  std::string error;
+  REQUIRE_FALSE(parse_file(text, kNow, &nodes, &error));
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("what a node knows comes back from its file", "[cluster]") {
+  NodeTable nodes;
+  Node& me = add(nodes, kId, kMyself | kMaster);
+  me.address.ip = "10.0.0.1";
+  me.hostname = "here";
+  me.human_name = "anna";
+  me.config_epoch = 5;
+  for (const int slot : {0, 1, 2, 5, 16383}) nodes.assign(slot, me);
+  Node& other = add(nodes, kOther, kMaster | kFailing);
+  other.address.ip = "::1";
+  nodes.make_replica(add(nodes, std::string(40, 'd'), kReplica), &me);
+  nodes.set_migrating(5, &other);
+  nodes.set_importing(7, &other);
+  nodes.current_epoch = 7;
+  nodes.last_vote_epoch = 3;
+
+  NodeTable read;
+  std::string error;
+  REQUIRE(parse_file(file_text(nodes), kNow, &read, &error));
+  CHECK(file_text(read) == file_text(nodes));
+  CHECK(read.myself().human_name == "anna");
+  CHECK(read.myself().slots.text() == " 0-2 5 16383");
+  CHECK(read.find(kOther)->address.ip == "::1");
+  CHECK(read.migrating_to(5) == read.find(kOther));
+  CHECK(read.importing_from(7) == read.find(kOther));
+  CHECK(read.myself().replicas.size() == 1);
+  CHECK(read.current_epoch == 7);
+  CHECK(read.last_vote_epoch == 3);
+}
+
+TEST_CASE("a node is written down as the reference does it", "[cluster]") {
+  NodeTable nodes;
+  Node& me = add(nodes, kId, kMyself | kMaster);
+  nodes.assign(1, me);
+  CHECK(file_text(nodes) ==
+        line("myself,master", "- 0 0 0 connected 1") + "vars currentEpoch 0 lastVoteEpoch 0\n");
+  CHECK(describe(nodes, me) == kId + " :7000@17000 myself,master - 0 0 0 connected 1");
+  me.hostname = "here";
+  CHECK(describe(nodes, me) == kId + " :7000@17000,here myself,master - 0 0 0 connected 1");
+  // A node whose id is not known is nothing to remember.
+  add(nodes, kOther, kHandshake);
+  CHECK(file_text(nodes).find(kOther) == std::string::npos);
+  CHECK(describe_all(nodes).find(kOther + " :7000@17000 handshake - 0 0 0 disconnected\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("a replica shows its master and that one's epoch", "[cluster]") {
+  NodeTable nodes;
+  Node& me = add(nodes, kId, kMyself | kMaster);
+  me.config_epoch = 4;
+  Node& replica = add(nodes, kOther, kReplica | kSuspect | kNoFailover);
+  nodes.make_replica(replica, &me);
+  CHECK(describe(nodes, replica) ==
+        kOther + " :7000@17000 slave,fail?,nofailover " + kId + " 0 0 4 disconnected");
+}
+
+TEST_CASE("a file of nodes that is damaged is refused", "[cluster]") {
+  const std::string good = line("myself,master", "- 0 0 0 connected 0-100");
+  CHECK(error_of("") == "it tells of no node");
+  CHECK(error_of("vars currentEpoch 0 lastVoteEpoch 0\n") == "it tells of no node");
+  CHECK(error_of(line("master", "- 0 0 0 connected")) == "it does not say which node this is");
+  for (const std::string& bad :
+       {line("myself,master", "- 0 0 0 connected 16384"),
+        line("myself,master", "- 0 0 0 connected 9-3"), line("myself,master", "- 0 0 x connected"),
+        line("myself,master", "- 0 0"), "short " + good, good + "vars currentEpoch\n",
+        good + "vars currentEpoch -1\n", good + good,
+        good + line("myself,master", "- 0 0 0 connected", kOther),
+        good + line("master,slave", "- 0 0 0 connected", kOther),
+        good + line("slave", kOther + " 0 0 0 connected", kOther),
+        good + line("slave", kId + " 0 0 0 connected 7", kOther),
+        line("myself,master", "- 0 0 0 connected [1->-" + kOther + "]"),
+        line("myself,wise", "- 0 0 0 connected")})
+    CHECK(error_of(bad).starts_with("it is damaged at '"));
+}
+
+TEST_CASE("the highest epoch a node knows is at least that of any node", "[cluster]") {
+  NodeTable nodes;
+  std::string error;
+  REQUIRE(parse_file(line("myself,master", "- 0 0 9 connected"), kNow, &nodes, &error));
+  CHECK(nodes.current_epoch == 9);
+}
+
+}  // namespace latchkey::cluster

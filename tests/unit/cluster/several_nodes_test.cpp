@@ -1,0 +1,326 @@
+// Several nodes of one cluster: what they come to know of each other, and what their clients see.
+#include "unit/cluster/several_nodes.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "cluster/nodes_text.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+std::string info(ClusterNode& node, const std::string& field) {
+  const std::string text = node.run("CLUSTER INFO");
+  const size_t at = text.find(field + ":");
+  return text.substr(at + field.size() + 1, text.find("\r\n", at) - at - field.size() - 1);
+}
+
+// What `node` shows of `other`.
+std::string flags(ClusterNode& node, ClusterNode& other) {
+  const cluster::Node* const found = node.cluster->nodes().find(other.id());
+  return found == nullptr ? "unknown" : cluster::flags_text(found->flags);
+}
+
+bool is_owner(ClusterNode& node, int slot, ClusterNode& owner) {
+  const cluster::Node* const found = node.cluster->nodes().owner(slot);
+  return found != nullptr && found->id == owner.id();
+}
+
+// The key "a" is in this slot, which is the third of three masters' and the second of two.
+constexpr int kSlotOfA = 15495;
+
+}  // namespace
+
+TEST_CASE("nodes that meet come to know all of their cluster", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    CHECK(info(nodes[i], "cluster_known_nodes") == "4");
+    CHECK(info(nodes[i], "cluster_state") == "ok");
+    CHECK(info(nodes[i], "cluster_size") == "3");
+    CHECK(is_owner(nodes[i], kSlotOfA, nodes[2]));
+    CHECK(nodes[i].cluster->secret_hash() == nodes[0].cluster->secret_hash());
+  }
+  CHECK(nodes[0].run("CLUSTER NODES").find("handshake") == std::string::npos);
+}
+
+TEST_CASE("clients are sent to the node that serves the slot", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(3);
+  CHECK(nodes[0].run("SET a 1") == error("MOVED 15495 127.0.0.1:7002"));
+  CHECK(nodes[2].run("SET a 1") == kOk);
+  nodes[2].run("CONFIG SET cluster-announce-hostname here.com");
+  nodes.pass(3000);
+  nodes[0].run("CONFIG SET cluster-preferred-endpoint-type hostname");
+  CHECK(nodes[0].run("GET a") == error("MOVED 15495 here.com:7002"));
+  CHECK(nodes[0].run("SET b 1") == kOk);
+  CHECK(nodes[1].run("GET a") == error("MOVED 15495 127.0.0.1:7002"));
+  nodes[0].run("CONFIG SET cluster-preferred-endpoint-type unknown-endpoint");
+  CHECK(nodes[0].run("GET a") == error("MOVED 15495 :7002"));
+}
+
+TEST_CASE("a slot that is moved is served by both nodes meanwhile", "[cluster]") {
+  Nodes nodes(2);
+  nodes.make_cluster(2);
+  nodes[1].run("SET a 1");
+  CHECK(nodes[0].run("CLUSTER SETSLOT 15495 IMPORTING " + nodes[1].id()) == kOk);
+  CHECK(nodes[1].run("CLUSTER SETSLOT 15495 MIGRATING " + nodes[0].id()) == kOk);
+  CHECK(nodes[1].run("GET a") == bulk("1"));
+  CHECK(nodes[1].run("GET {a}new") == error("ASK 15495 127.0.0.1:7000"));
+  CHECK(nodes[1].run("MGET a {a}new") ==
+        error("TRYAGAIN Multiple keys request during rehashing of slot"));
+  CHECK(nodes[0].run("SET {a}new 2") == error("MOVED 15495 127.0.0.1:7001"));
+  CHECK(nodes[0].run("ASKING") == kOk);
+  CHECK(nodes[0].run("SET {a}new 2") == kOk);
+  // It was said of one request.
+  CHECK(nodes[0].run("GET {a}new") == error("MOVED 15495 127.0.0.1:7001"));
+  nodes[0].run("ASKING");
+  CHECK(nodes[0].run("MULTI") == kOk);
+  CHECK(nodes[0].run("GET {a}new") == kQueued);
+  CHECK(nodes[0].run("EXEC") == array({bulk("2")}));
+  CHECK(nodes[1].run("CLUSTER SETSLOT 15495 NODE " + nodes[0].id()) ==
+        error("ERR Can't assign hashslot 15495 to a different node while I still hold keys for "
+              "this hash slot."));
+  nodes[1].run("DEL a");
+  CHECK(nodes[0].run("CLUSTER SETSLOT 15495 NODE " + nodes[0].id()) == kOk);
+  CHECK(nodes[1].run("CLUSTER SETSLOT 15495 NODE " + nodes[0].id()) == kOk);
+  nodes.pass(1000);
+  CHECK(nodes[0].run("GET {a}new") == bulk("2"));
+  CHECK(nodes[1].run("GET a") == error("MOVED 15495 127.0.0.1:7000"));
+  CHECK(nodes[1].run("CLUSTER NODES").find("->-") == std::string::npos);
+}
+
+TEST_CASE("a newer owner wins, and the keys of the former one go", "[cluster]") {
+  Nodes nodes(2);
+  nodes.make_cluster(2);
+  nodes[1].run("SET a 1");
+  TestClient waiting(nodes[1].server);
+  CHECK(waiting.run("BLPOP {a}list 0").empty());
+  nodes[1].server.events();
+  nodes[0].run("CLUSTER BUMPEPOCH");
+  nodes[0].run("CLUSTER SETSLOT 15495 NODE " + nodes[0].id());
+  nodes.pass(2000);
+  CHECK(is_owner(nodes[1], kSlotOfA, nodes[0]));
+  CHECK(nodes[1].run("DBSIZE") == integer(0));
+  CHECK(nodes[1].server.events() == "del a");
+  CHECK(waiting.take_output() == error("MOVED 15495 127.0.0.1:7000"));
+}
+
+TEST_CASE("a node that most masters do not reach is failing, until it is back", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  nodes.cut_off(3);
+  nodes.pass(6000);
+  CHECK(flags(nodes[0], nodes[3]) == "master,fail");
+  CHECK(info(nodes[0], "cluster_state") == "ok");
+  nodes.cut_off(3, false);
+  nodes.pass(4000);
+  CHECK(flags(nodes[0], nodes[3]) == "master");
+
+  nodes.cut_off(2);
+  nodes.pass(6000);
+  CHECK(flags(nodes[0], nodes[2]) == "master,fail");
+  CHECK(info(nodes[0], "cluster_state") == "fail");
+  CHECK(nodes[0].run("GET b") == error("CLUSTERDOWN The cluster is down"));
+}
+
+TEST_CASE("a node that reaches few masters suspects them, and serves nothing", "[cluster]") {
+  Nodes nodes(3, "cluster-require-full-coverage no\n");
+  nodes.make_cluster(3);
+  nodes.cut_off(1);
+  nodes.cut_off(2);
+  nodes.pass(6000);
+  CHECK(flags(nodes[0], nodes[1]) == "master,fail?");
+  CHECK(info(nodes[0], "cluster_state") == "fail");
+  nodes.cut_off(1, false);
+  nodes.pass(6000);
+  CHECK(flags(nodes[0], nodes[1]) == "master");
+  CHECK(flags(nodes[0], nodes[2]) == "master,fail");
+  CHECK(nodes[0].run("CLUSTER COUNT-FAILURE-REPORTS " + nodes[2].id()) == integer(1));
+  CHECK(info(nodes[0], "cluster_state") == "ok");
+}
+
+TEST_CASE("a replica says where its master is, and takes its place when it fails", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  CHECK(nodes[3].run("CLUSTER REPLICATE " + nodes[2].id()) == kOk);
+  nodes.pass(3000);
+  CHECK(flags(nodes[0], nodes[3]) == "slave");
+  CHECK(nodes[3].cluster->myself().shard_id == nodes[2].cluster->myself().shard_id);
+  CHECK(nodes[3].run("CLUSTER REPLICATE " + nodes[2].id()) == kOk);
+  CHECK(nodes[0].run("CLUSTER REPLICATE " + nodes[3].id()) ==
+        error("ERR I can only replicate a master, not a replica."));
+  CHECK(nodes[3].run("GET a") == error("MOVED 15495 127.0.0.1:7002"));
+  nodes[3].run("READONLY");
+  CHECK(nodes[3].run("GET a") == kNull);
+  CHECK(nodes[3].run("SET a 1") == error("MOVED 15495 127.0.0.1:7002"));
+  nodes[3].run("READWRITE");
+  CHECK(nodes[3].run("GET a") == error("MOVED 15495 127.0.0.1:7002"));
+
+  // It never had a link to its master, so its data would be too old.
+  nodes[3].run("CONFIG SET cluster-replica-validity-factor 0");
+  nodes.cut_off(2);
+  // A first election may come too early for a master that has not heard of the failure.
+  nodes.pass(30'000);
+  CHECK(flags(nodes[3], nodes[3]) == "myself,master");
+  CHECK(is_owner(nodes[0], kSlotOfA, nodes[3]));
+  CHECK(info(nodes[0], "cluster_state") == "ok");
+  CHECK(nodes[3].run("SET a 1") == kOk);
+
+  // The former master comes back as its replica.
+  nodes.cut_off(2, false);
+  nodes.pass(6000);
+  CHECK(flags(nodes[2], nodes[2]) == "myself,slave");
+  CHECK(flags(nodes[0], nodes[2]) == "slave");
+  CHECK(nodes[2].run("GET a") == error("MOVED 15495 127.0.0.1:7003"));
+}
+
+TEST_CASE("a replica that shall not take over does not, nor one whose data is old", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+  nodes.pass(3000);
+  nodes.cut_off(2);
+  nodes.pass(10'000);
+  CHECK(flags(nodes[3], nodes[3]) == "myself,slave");
+  nodes[3].run("CONFIG SET cluster-replica-validity-factor 0");
+  nodes[3].run("CONFIG SET cluster-replica-no-failover yes");
+  nodes.pass(10'000);
+  CHECK(flags(nodes[3], nodes[3]) == "myself,slave,nofailover");
+}
+
+TEST_CASE("a replica takes over because it is told to", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+  nodes.pass(3000);
+  CHECK(nodes[2].run("CLUSTER FAILOVER") ==
+        error("ERR You should send CLUSTER FAILOVER to a replica"));
+  SECTION("by the votes of the masters, with its master's help") {
+    CHECK(nodes[3].run("CLUSTER FAILOVER") == kOk);
+    nodes.carry();
+    CHECK((nodes[2].server.server.state() & server::kStatePaused) != 0);
+    nodes.pass(4000);
+    CHECK((nodes[2].server.server.state() & server::kStatePaused) == 0);
+  }
+  SECTION("by the votes alone") {
+    CHECK(nodes[3].run("CLUSTER FAILOVER FORCE") == kOk);
+    nodes.pass(4000);
+  }
+  SECTION("or by nobody's") {
+    CHECK(nodes[3].run("CLUSTER FAILOVER TAKEOVER") == kOk);
+    nodes.pass(2000);
+  }
+  CHECK(flags(nodes[3], nodes[3]) == "myself,master");
+  CHECK(flags(nodes[2], nodes[2]) == "myself,slave");
+  CHECK(is_owner(nodes[0], kSlotOfA, nodes[3]));
+}
+
+TEST_CASE("a replica that was told to take over does not wait when its master fails", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+  nodes[3].run("CONFIG SET cluster-replica-validity-factor 0");
+  nodes.pass(3000);
+  nodes.cut_off(2);
+  nodes.pass(1000);
+  CHECK(nodes[3].run("CLUSTER FAILOVER") == kOk);
+  for (int steps = 0; steps < 40 && flags(nodes[3], nodes[2]) != "master,fail"; ++steps)
+    nodes.pass(100);
+  CHECK(flags(nodes[3], nodes[2]) == "master,fail");
+  // By itself it would wait for half a second at least.
+  nodes.pass(300);
+  CHECK(flags(nodes[3], nodes[3]) == "myself,master");
+}
+
+TEST_CASE("a node is forgotten by all, and does not come back by what is told of it", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  nodes.cut_off(3);
+  CHECK(nodes[0].run("CLUSTER FORGET " + nodes[3].id()) == kOk);
+  CHECK(nodes[0].run("CLUSTER FORGET " + nodes[3].id()) == kOk);
+  nodes.pass(5000);
+  CHECK(flags(nodes[1], nodes[3]) == "unknown");
+  CHECK(flags(nodes[2], nodes[3]) == "unknown");
+  CHECK(nodes[0].run("CLUSTER FORGET " + nodes[0].id()) ==
+        error("ERR I tried hard but I can't forget myself..."));
+  CHECK(nodes[0].run("CLUSTER FORGET x") == error("ERR Unknown node x"));
+}
+
+TEST_CASE("a node that is reset knows nobody", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+  nodes.pass(2000);
+  const std::string id = nodes[2].id();
+  CHECK(nodes[2].run("CLUSTER RESET HARD") == kOk);
+  CHECK(nodes[2].id() != id);
+  CHECK(info(nodes[2], "cluster_known_nodes") == "1");
+  CHECK(flags(nodes[2], nodes[2]) == "myself,master");
+  CHECK_FALSE(nodes[2].server.server.is_replica());
+}
+
+TEST_CASE("messages reach listeners at other nodes, those of a shard only its own", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+  nodes.pass(3000);
+  TestClient far(nodes[1].server, 3);
+  TestClient near(nodes[3].server, 3);
+  far.run("SUBSCRIBE news");
+  near.run("SSUBSCRIBE a");
+  CHECK(nodes[0].run("PUBLISH news x") == integer(0));
+  CHECK(nodes[2].run("SPUBLISH a y") == integer(0));
+  nodes.carry();
+  CHECK(far.take_output() == ">3\r\n" + bulk("message") + bulk("news") + bulk("x"));
+  CHECK(near.take_output() == ">3\r\n" + bulk("smessage") + bulk("a") + bulk("y"));
+  CHECK(nodes[1].run("CLUSTER INFO").find("publishshard_received") == std::string::npos);
+}
+
+TEST_CASE("masters that have the same epoch part", "[cluster]") {
+  Nodes nodes(2);
+  nodes[0].run("CLUSTER ADDSLOTSRANGE 0 8191");
+  nodes[1].run("CLUSTER ADDSLOTSRANGE 8192 16383");
+  nodes[0].run("CLUSTER MEET 127.0.0.1 7001");
+  nodes.pass(3000);
+  CHECK(nodes[0].cluster->myself().config_epoch != nodes[1].cluster->myself().config_epoch);
+}
+
+TEST_CASE("each node has a link to each other one and one from it", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(3);
+  CHECK(nodes[0].run("CLUSTER LINKS").starts_with("*4\r\n"));
+  nodes[0].cluster->bus().drop(*nodes[0].cluster->nodes().find(nodes[1].id())->link);
+  CHECK(nodes[0].run("CLUSTER LINKS").starts_with("*3\r\n"));
+  nodes.pass(1000);
+  CHECK(nodes[0].run("CLUSTER LINKS").starts_with("*4\r\n"));
+}
+
+TEST_CASE("a link by which nonsense comes is dropped", "[cluster]") {
+  Nodes nodes(2);
+  nodes.make_cluster(2);
+  cluster::Bus& bus = nodes[0].cluster->bus();
+  const size_t links = bus.size();
+  cluster::Link& link = bus.accept(nullptr);
+  CHECK(bus.size() == links + 1);
+  std::string nonsense = "GET / HTTP/1.1\r\n\r\n";
+  link.on_input(nonsense);
+  CHECK(bus.size() == links);
+}
+
+TEST_CASE("a replica whose master has others goes to one that has lost its own", "[cluster]") {
+  Nodes nodes(6);
+  nodes.make_cluster(3);
+  nodes[3].run("CLUSTER REPLICATE " + nodes[0].id());
+  nodes[4].run("CLUSTER REPLICATE " + nodes[0].id());
+  nodes[5].run("CLUSTER REPLICATE " + nodes[1].id());
+  nodes.pass(3000);
+  nodes.cut_off(5);
+  nodes.pass(30'000);
+  const size_t left = nodes[0].cluster->myself().replicas.size();
+  CHECK(left == 1);
+  CHECK(nodes[1].cluster->myself().working_replicas() == 1);
+}
+
+}  // namespace latchkey::tests
