@@ -19,6 +19,7 @@
 #include "base/number.h"
 #include "commands/groups.h"
 #include "server/config_parse.h"
+#include "server/expiry.h"
 #include "server/help.h"
 #include "server/memory.h"
 #include "server/server.h"
@@ -43,7 +44,7 @@ void debug_sleep(CommandContext& ctx) {
 }
 
 void debug_set_active_expire(CommandContext& ctx) {
-  ctx.server.set_active_expiry(is_on(ctx.args[kFirstArgument]));
+  ctx.server.expiry().enable(is_on(ctx.args[kFirstArgument]));
   ctx.reply.ok();
 }
 

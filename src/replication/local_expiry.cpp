@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/expiry.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -37,7 +38,7 @@ void LocalExpiry::tick() {
 
 void LocalExpiry::expire() {
   store::Environment& environment = server_.environment();
-  if (environment.expired != Expired::kHide || !server_.active_expiry()) return;
+  if (environment.expired != Expired::kHide || !server_.expiry().is_enabled()) return;
   environment.expired = Expired::kRemove;
   std::erase_if(keys_, [this](const auto& kept) {
     Keyspace& keyspace = server_.database(kept.first);

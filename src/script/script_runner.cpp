@@ -10,6 +10,7 @@
 #include "server/acl/access_control.h"
 #include "server/command_table.h"
 #include "server/dispatcher.h"
+#include "server/memory_limit.h"
 #include "server/server.h"
 #include "server/slot_gate.h"
 #include "store/key_slot.h"
@@ -131,7 +132,8 @@ bool ScriptRunner::run_debugged(int function, int arguments) {
 void ScriptRunner::run(CommandContext& ctx, Interpreter& world, const Program& program,
                        bool read_only, size_t key_count) {
   run_ = {};
-  run_.out_of_memory = (server_.state() & kStateMemoryLimit) != 0 && server_.is_over_memory_limit();
+  run_.out_of_memory =
+      (server_.state() & kStateMemoryLimit) != 0 && server_.memory_limit().is_exceeded();
   if (!may_run(ctx, program, read_only)) return;
   // What its commands do is written.
   ctx.propagate_nothing();

@@ -10,6 +10,7 @@
 #include "server/client.h"
 #include "server/client_info.h"
 #include "server/master_link.h"
+#include "server/memory_limit.h"
 #include "server/monitors.h"
 #include "server/pause.h"
 #include "server/redaction.h"
@@ -416,8 +417,8 @@ bool Dispatcher::may_run_while_subscribed(const Command& command) const {
 bool Dispatcher::refuse_out_of_memory(Client& client, Command& command, uint32_t flags) {
   // Room is made before any command; a script's commands find what there was when it began.
   const bool enough = client.has(kClientScript)
-                          ? (flags & kDenyOom) == 0 || !server_.is_over_memory_limit()
-                          : server_.make_room();
+                          ? (flags & kDenyOom) == 0 || !server_.memory_limit().is_exceeded()
+                          : server_.memory_limit().make_room();
   if (enough || (flags & kDenyOom) == 0) return false;
   reject(client, &command, "OOM command not allowed when used memory > 'maxmemory'.");
   return true;

@@ -12,6 +12,7 @@
 #include "server/blocking.h"
 #include "server/client.h"
 #include "server/info.h"
+#include "server/memory_limit.h"
 #include "server/memory_report.h"
 #include "server/pubsub.h"
 #include "server/server.h"
@@ -180,7 +181,7 @@ void memory_section(InfoText& text, Server& server) {
   text.field("rss_overhead_bytes", difference(memory.resident, memory.allocator.resident));
   text.field("mem_fragmentation_ratio", memory.fragmentation(), 2);
   text.field("mem_fragmentation_bytes", difference(memory.resident, memory.used));
-  text.field("mem_not_counted_for_evict", server.memory_not_counted());
+  text.field("mem_not_counted_for_evict", server.memory_limit().not_counted());
   const ReplicationFigures replication = server.replication_figures();
   text.field("mem_replication_backlog", replication.backlog_memory);
   text.field("mem_total_replication_buffers", replication.buffers_memory);
@@ -295,7 +296,7 @@ void stats_section(InfoText& text, Server& server) {
   text.field("evicted_clients", stats.evicted_clients);
   text.field("evicted_scripts", server.script_figures().evicted_scripts);
   text.field("total_eviction_exceeded_time", stats.eviction_exceeded_us / 1000);
-  text.field("current_eviction_exceeded_time", server.current_excess_us() / 1000);
+  text.field("current_eviction_exceeded_time", server.memory_limit().current_excess_us() / 1000);
   text.field("keyspace_hits", environment.hits);
   text.field("keyspace_misses", environment.misses);
   text.field("pubsub_channels", server.pubsub().topics(TopicKind::kChannel));

@@ -119,6 +119,11 @@ class Propagation {
   void add(int database, EffectWords first, std::span<const std::string_view> rest,
            uint8_t readers = kEffectForAll);
 
+  // Writes that a key has gone that no request removed; `lazily`: as UNLINK.
+  void add_removal(int database, std::string_view key, bool lazily) {
+    add(database, {lazily ? "UNLINK" : "DEL", key}, kEffectForAll | kEffectStandsAlone);
+  }
+
   // Only these get what is added from now on (EffectReaders); gives who did.
   uint8_t restrict_readers(uint8_t allowed) { return std::exchange(allowed_, allowed); }
 

@@ -1,17 +1,18 @@
 #include "server/server.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "server/acl/access_control.h"
 #include "server/blocking.h"
 #include "server/crash_report.h"
 #include "server/dispatcher.h"
+#include "server/expiry.h"
 #include "server/flush_waits.h"
 #include "server/info.h"
 #include "server/listeners.h"
 #include "server/live_settings.h"
+#include "server/memory_limit.h"
 #include "server/monitors.h"
 #include "server/notifications.h"
 #include "server/pause.h"
@@ -30,62 +31,6 @@ constexpr size_t kIdDigits = 40;  // of the run id
 constexpr int64_t kSampleIntervalUs = 95'000;
 // More of them are freed in the background.
 constexpr size_t kMostErrorCodesFreedAtOnce = 64;
-// Active expiry: how often it looks, how long it pauses while there is more to do, how many entries
-// it looks at between two glances at the clock, and how long it may stay: long enough for half a
-// million keys a second, and longer when keys have been waiting.
-constexpr uint64_t kExpiryIntervalMs = 20;
-constexpr uint64_t kExpiryPauseMs = 1;
-constexpr size_t kExpiryStep = 32;
-constexpr int64_t kExpiryBudgetUs = 250;
-constexpr int64_t kLateExpiryBudgetUs = 1000;
-constexpr int64_t kLateExpiryUs = 60'000;
-
-// No count of effects.
-constexpr uint64_t kNothingSeen = UINT64_MAX;
-
-// Evictions between two glances at the clock.
-constexpr size_t kEvictionsPerGlance = 16;
-
-// How long evicting may hold up a command: the tenacity is 0 to 100, from not at all to until it is
-// done.
-int64_t eviction_budget_us(int tenacity) {
-  constexpr int kLinear = 10;
-  constexpr int kMost = 100;
-  constexpr int64_t kStepUs = 50;
-  constexpr double kGrowth = 1.15;
-  if (tenacity >= kMost) return INT64_MAX;
-  if (tenacity <= kLinear) return kStepUs * tenacity;
-  return static_cast<int64_t>(static_cast<double>(kStepUs * kLinear) *
-                              std::pow(kGrowth, tenacity - kLinear));
-}
-
-struct EvictionRule {
-  store::EvictionOrder order;
-  bool volatile_only;
-};
-
-EvictionRule eviction_rule(MaxmemoryPolicy policy) {
-  using store::EvictionOrder;
-  switch (policy) {
-    case MaxmemoryPolicy::kVolatileLru:
-      return {EvictionOrder::kIdlest, true};
-    case MaxmemoryPolicy::kVolatileLfu:
-      return {EvictionOrder::kLeastFrequent, true};
-    case MaxmemoryPolicy::kVolatileRandom:
-      return {EvictionOrder::kRandom, true};
-    case MaxmemoryPolicy::kVolatileTtl:
-      return {EvictionOrder::kNearestDeadline, true};
-    case MaxmemoryPolicy::kAllkeysLru:
-      return {EvictionOrder::kIdlest, false};
-    case MaxmemoryPolicy::kAllkeysLfu:
-      return {EvictionOrder::kLeastFrequent, false};
-    case MaxmemoryPolicy::kAllkeysRandom:
-    case MaxmemoryPolicy::kNoeviction:
-      break;
-  }
-  return {EvictionOrder::kRandom, false};
-}
-
 uint64_t seed_from_system() {
   uint64_t seed;
   base::random_secret(&seed, sizeof(seed));
@@ -94,35 +39,14 @@ uint64_t seed_from_system() {
 
 }  // namespace
 
-// Turns the store's word that a key's time has come into an effect like any other.
-class Server::ExpiryNotifier final : public store::ExpiryObserver {
- public:
-  explicit ExpiryNotifier(Server& server) : server_(server), effects_(server.effects_) {}
-  void key_expiring(store::Keyspace& keyspace, std::string_view key) override {
-    server_.propagate_removal(keyspace, key, server_.settings().lazyfree_lazy_expire);
-    effects_.happened(keyspace, key, EventClass::kExpired, "expired");
-  }
-  // Only hashes have elements with deadlines.
-  void elements_expired(store::Keyspace& keyspace, std::string_view key,
-                        std::span<const std::string> names, bool last) override {
-    for (const std::string& field : names)
-      server_.propagation().add(keyspace.index(), {"HDEL", key, field});
-    effects_.happened(keyspace, key, EventClass::kHash, "hexpired");
-    if (last) effects_.happened(keyspace, key, EventClass::kGeneric, "del");
-  }
-
- private:
-  Server& server_;
-  Effects& effects_;
-};
-
 Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop* loop)
     : clock_(clock),
       config_(config),
       log_(log),
       loop_(loop),
       propagation_([this](bool wanted) { environment_.name_expired_elements = wanted; }),
-      expiry_notifier_(std::make_unique<ExpiryNotifier>(*this)),
+      expiry_(std::make_unique<Expiry>(*this)),
+      memory_limit_(std::make_unique<MemoryLimit>(*this)),
       access_(std::make_unique<acl::AccessControl>(*this)),
       client_eviction_(*this),
       clients_(*this),
@@ -143,7 +67,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       info_(std::make_unique<InfoSections>()),
       shutdown_(std::make_unique<Shutdown>(*this)) {
   environment_.random = base::Random(seed_from_system());
-  environment_.expiry_observer = expiry_notifier_.get();
+  environment_.expiry_observer = expiry_.get();
   stats_.on_errors_overflow = [this](Stats::ErrorCounts errors) {
     drop_error_counts(std::move(errors));
   };
@@ -158,12 +82,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   config_.on_change({"maxmemory", "maxmemory-policy", "lfu-log-factor", "lfu-decay-time"},
                     [this](std::string*) {
                       apply_settings();
-                      // Not in the middle of a transaction.
-                      if (eviction_timer_ != nullptr) {
-                        eviction_timer_->start(0);
-                      } else {
-                        make_room();
-                      }
+                      memory_limit_->make_room_soon();
                       return true;
                     });
   config_.on_change(
@@ -187,11 +106,6 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   tick_timer_ = std::make_unique<net::Timer>(*loop_, [this] { tick(); });
   start_ticking();
   wake_timer_ = std::make_unique<net::Timer>(*loop_, [this] { wake(); });
-  eviction_timer_ = std::make_unique<net::Timer>(*loop_, [this] {
-    refresh_clock();
-    make_room();
-  });
-  expiry_timer_ = std::make_unique<net::Timer>(*loop_, [this] { expire_on_timer(); });
 }
 
 Server::~Server() {
@@ -300,30 +214,8 @@ void Server::pause_ticking() {
   if (tick_timer_ != nullptr) tick_timer_->stop();
 }
 
-void Server::expire_on_timer() {
-  refresh_clock();
-  const bool done = expire_some();
-  expiring_ = any_deadlines();
-  // A backlog is worked off between other work.
-  if (expiring_) expiry_timer_->start(done ? kExpiryIntervalMs : kExpiryPauseMs);
-}
-
-bool Server::any_deadlines() const {
-  return std::any_of(databases_.begin(), databases_.end(),
-                     [](const auto& database) { return database->has_deadlines(); });
-}
-
-void Server::watch_for_deadlines() {
-  // A server without deadlines sleeps.
-  if (expiring_ || loop_ == nullptr || effects_seen_ == effects_.total()) return;
-  effects_seen_ = effects_.total();
-  if (!any_deadlines()) return;
-  expiring_ = true;
-  expiry_timer_->start(kExpiryIntervalMs);
-}
-
 void Server::before_wait() {
-  watch_for_deadlines();
+  expiry_->turn_ended();
   stats_.most_commands_in_turn =
       std::max(stats_.most_commands_in_turn, stats_.commands_processed - commands_before_turn_);
   commands_before_turn_ = stats_.commands_processed;
@@ -342,143 +234,21 @@ void Server::before_wait() {
   clients_.free_removed();
 }
 
-bool Server::expire_some() {
-  // Time stands still for a script that runs, and what is being loaded is not all there yet.
-  if (!active_expiry_ || (state_ & (kStateBusy | kStateLoading)) != 0) return true;
-  const LatencyTimer timer(*this, "expire-cycle");
-  const uint64_t started = base::CycleClock::ticks();
-  const bool done = expire_within_budget();
-  stats_.expiry_ticks += base::CycleClock::ticks() - started;
-  if (!done) ++stats_.expiry_cap_reached;
-  return done;
-}
-
-bool Server::expire_within_budget() {
-  const int64_t started_us = clock_.monotonic_us();
-  const bool late = started_us - expiry_caught_up_us_ > kLateExpiryUs;
-  const int64_t until_us = started_us + (late ? kLateExpiryBudgetUs : kExpiryBudgetUs);
-  // Databases take turns, so that none waits for another's backlog.
-  for (int done_in_a_row = 0; done_in_a_row < database_count();) {
-    const bool done = database(next_database_to_expire_).expire_due(kExpiryStep);
-    next_database_to_expire_ = (next_database_to_expire_ + 1) % database_count();
-    if (done) {
-      ++done_in_a_row;
-      continue;
-    }
-    done_in_a_row = 0;
-    if (clock_.monotonic_us() > until_us) return false;
-  }
-  expiry_caught_up_us_ = started_us;
-  return true;
-}
-
 void Server::tick() {
   const uint64_t started = base::CycleClock::ticks();
   refresh_clock();
-  if (loop_ == nullptr) expire_some();
+  if (loop_ == nullptr) expiry_->work();
   pauses_->tick();
   clients_.end_waits();
   sample_rates();
   memory_.refresh();
   stats_.peak_memory = std::max<uint64_t>(stats_.peak_memory, used_memory());
   clients_.look_after_some();
-  // Deadlines come not by commands only: a dataset may have been loaded.
-  effects_seen_ = kNothingSeen;
+  expiry_->look_again();
   if ((state_ & kStateTrackingFull) != 0) tracking_->give_up_some();
   for (const auto& task : tick_tasks_) task();
   before_wait();
   stats_.cron_ticks += base::CycleClock::ticks() - started;
-}
-
-void Server::propagate_removal(const store::Keyspace& keyspace, std::string_view key, bool lazily) {
-  propagation_.add(keyspace.index(), {lazily ? "UNLINK" : "DEL", key},
-                   kEffectForAll | kEffectStandsAlone);
-}
-
-size_t Server::memory_not_counted() const {
-  return replication_figures().pending_memory + persistence_figures().aof.buffer_memory;
-}
-
-bool Server::is_over_memory_limit() const {
-  const size_t limit = settings().maxmemory;
-  const size_t used = used_memory();
-  if (used <= limit) return false;
-  const size_t ignored = memory_not_counted() + tracking_->memory_taken_by_evictions();
-  return used - std::min(used, ignored) > limit;
-}
-
-bool Server::make_room() {
-  const ConfigValues& values = settings();
-  // While clients are paused the dataset stands still; while it is loaded it is not all there.
-  const bool may_evict = (state_ & (kStateLoading | kStatePaused)) == 0;
-  const bool left_to_master = is_replica() && values.replica_ignore_maxmemory;
-  bool fits = values.maxmemory == 0 || !may_evict || left_to_master || !is_over_memory_limit();
-  if (!fits) {
-    await_freeing();
-    fits = !is_over_memory_limit();
-  }
-  if (fits) {
-    note_excess(false);
-    return true;
-  }
-  if (values.maxmemory_policy == MaxmemoryPolicy::kNoeviction) return false;
-  const LatencyTimer timer(*this, "eviction-cycle");
-  const int64_t started_us = clock_.monotonic_us();
-  const int64_t budget_us = eviction_budget_us(values.maxmemory_eviction_tenacity);
-  const Tracking::EvictionCycle cycle(*tracking_);
-  for (size_t evicted = 1; is_over_memory_limit(); ++evicted) {
-    if (!evict_one()) {
-      note_excess(true);
-      return false;
-    }
-    if (evicted % kEvictionsPerGlance != 0) continue;
-    await_freeing();
-    if (clock_.monotonic_us() - started_us < budget_us) continue;
-    note_excess(true);
-    if (eviction_timer_ != nullptr) eviction_timer_->start(0);
-    return true;
-  }
-  note_excess(false);
-  return true;
-}
-
-void Server::await_freeing() {
-  store::Reclaimer& reclaimer = environment_.reclaimer;
-  reclaimer.drain();
-  // What other threads free is seen only then.
-  if (std::exchange(freed_jobs_, reclaimer.jobs()) != reclaimer.jobs()) memory_.refresh();
-}
-
-bool Server::evict_one() {
-  const ConfigValues& values = settings();
-  const EvictionRule rule = eviction_rule(values.maxmemory_policy);
-  const auto victim = evictor_.choose(databases_, rule.order, rule.volatile_only,
-                                      static_cast<size_t>(std::max(values.maxmemory_samples, 1)));
-  if (victim.keyspace == nullptr) return false;
-  store::KeyRef ref = victim.keyspace->find(victim.key, store::Keyspace::kPeek);
-  {
-    const LatencyTimer timer(*this, "eviction-del");
-    victim.keyspace->erase(ref, values.lazyfree_lazy_eviction);
-    if (!values.lazyfree_lazy_eviction) await_freeing();
-  }
-  ++stats_.evicted_keys;
-  propagate_removal(*victim.keyspace, victim.key, values.lazyfree_lazy_eviction);
-  effects_.happened(*victim.keyspace, victim.key, EventClass::kEvicted, "evicted");
-  return true;
-}
-
-void Server::note_excess(bool over_limit) {
-  const int64_t monotonic_us = clock_.monotonic_us();
-  if (over_limit) {
-    if (excess_since_us_ < 0) excess_since_us_ = monotonic_us;
-  } else if (excess_since_us_ >= 0) {
-    stats_.eviction_exceeded_us += static_cast<uint64_t>(monotonic_us - excess_since_us_);
-    excess_since_us_ = -1;
-  }
-}
-
-int64_t Server::current_excess_us() const {
-  return excess_since_us_ < 0 ? 0 : clock_.monotonic_us() - excess_since_us_;
 }
 
 void Server::sample_rates() {

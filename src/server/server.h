@@ -35,7 +35,6 @@
 #include "server/replication_history.h"
 #include "server/slow_log.h"
 #include "server/stats.h"
-#include "store/eviction.h"
 #include "store/keyspace.h"
 
 namespace latchkey::cluster {
@@ -59,10 +58,12 @@ class AccessControl;
 class Blocking;
 class CrashReporter;
 class Dispatcher;
+class Expiry;
 class FlushWaits;
 class FunctionLibraries;
 class InfoSections;
 class Listeners;
+class MemoryLimit;
 class Monitors;
 class Notifications;
 class PauseControl;
@@ -128,6 +129,8 @@ class Server {
   Propagation& propagation() { return propagation_; }
   WatchRegistry& watches() { return *watches_; }
   PauseControl& pauses() { return *pauses_; }
+  Expiry& expiry() { return *expiry_; }
+  MemoryLimit& memory_limit() { return *memory_limit_; }
   // Null without a loop: nobody can wait then.
   FlushWaits* flush_waits() { return flush_waits_.get(); }
   PubSub& pubsub() { return *pubsub_; }
@@ -143,6 +146,7 @@ class Server {
   int database_count() const { return static_cast<int>(databases_.size()); }
   // REQUIRES: 0 <= index < database_count().
   store::Keyspace& database(int index) { return *databases_[static_cast<size_t>(index)]; }
+  std::span<const std::unique_ptr<store::Keyspace>> databases() { return databases_; }
 
   // Scripts are a layer above; the server only hands their engine on to the handlers that asked for
   // it.
@@ -218,13 +222,6 @@ class Server {
   // What the server does by itself, at most some milliseconds of it: active expiry, timeouts,
   // figures. Called by the loop's timers; tests on virtual time call it.
   void tick();
-  // Active expiry for at most about a quarter of a millisecond, or one when keys have been waiting
-  // for longer than they should. False when there is more to do.
-  bool expire_some();
-  // DEBUG SET-ACTIVE-EXPIRE.
-  void set_active_expiry(bool on) { active_expiry_ = on; }
-  bool active_expiry() const { return active_expiry_; }
-
   // Asks that ends of waits and pauses be looked at then (Unix time), whatever else happens.
   void wake_at(int64_t time_ms);
 
@@ -246,13 +243,6 @@ class Server {
     for (const auto& task : flush_tasks_) task();
   }
   void on_dataset_flushed(std::function<void()> task) { flush_tasks_.push_back(std::move(task)); }
-
-  // Keeps within maxmemory by giving up keys as maxmemory-policy says, for as long as
-  // maxmemory-eviction-tenacity allows; what is left to do is done between other work. False when
-  // memory is short and there is nothing to give up.
-  bool make_room();
-  // For how long memory has been over its limit by now.
-  int64_t current_excess_us() const;
 
   // Stops the loop at the end of the turn; run() then returns with this exit code.
   void request_stop(int exit_code);
@@ -282,11 +272,8 @@ class Server {
   }
   // Bytes allocated by the process now, and when the server had been composed.
   size_t used_memory() const { return memory_.used(); }
-  // What of it eviction does not look at: what waits to leave for replicas and for the append-only
-  // file. Costs a look at each replica.
-  size_t memory_not_counted() const;
-  // Whether what is counted is more than maxmemory, which is set.
-  bool is_over_memory_limit() const;
+  // Brings used_memory() up to date with what other threads have freed. Costs microseconds.
+  void measure_memory() { memory_.refresh(); }
   size_t startup_memory() const { return startup_memory_; }
 
   // The order of texts for SORT ... ALPHA; by bytes until it is set.
@@ -334,24 +321,11 @@ class Server {
   void on_reset_stats(std::function<void()> task) { reset_tasks_.push_back(std::move(task)); }
 
  private:
-  class ExpiryNotifier;
-
   store::Environment::Expired treatment_of_expired() const;
   void settle_role();
   void before_wait();
   void wake();
-  void expire_on_timer();
-  bool expire_within_budget();
-  bool any_deadlines() const;
-  // Sets the expiry timer going when commands have made the first deadline.
-  void watch_for_deadlines();
   void sample_rates();
-  // Writes that a key has gone that no request removed.
-  void propagate_removal(const store::Keyspace& keyspace, std::string_view key, bool lazily);
-  bool evict_one();
-  // Waits until used_memory() is without what is being freed in the background.
-  void await_freeing();
-  void note_excess(bool over_limit);
   void drop_error_counts(Stats::ErrorCounts errors);
   void free_error_counts(Stats::ErrorCounts errors);
 
@@ -364,7 +338,8 @@ class Server {
   store::Environment environment_;
   int64_t now_us_ = 0;
   Propagation propagation_;
-  std::unique_ptr<ExpiryNotifier> expiry_notifier_;
+  std::unique_ptr<Expiry> expiry_;
+  std::unique_ptr<MemoryLimit> memory_limit_;
   std::vector<std::unique_ptr<store::Keyspace>> databases_;
   CommandTable commands_;
   std::unique_ptr<acl::AccessControl> access_;
@@ -397,11 +372,6 @@ class Server {
   std::unique_ptr<net::Timer> tick_timer_;
   std::unique_ptr<net::Timer> wake_timer_;
   int64_t wake_time_ms_ = 0;  // 0: not set
-  std::unique_ptr<net::Timer> expiry_timer_;
-  std::unique_ptr<net::Timer> eviction_timer_;
-  store::Evictor evictor_;
-  size_t freed_jobs_ = 0;         // of the reclaimer, that used_memory() is without
-  int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1
   std::vector<std::function<void()>> turn_end_tasks_;
   std::vector<std::function<void()>> tick_tasks_;
   std::vector<std::function<void()>> flush_tasks_;
@@ -409,13 +379,8 @@ class Server {
   std::array<std::string, 2> disk_errors_;  // by DiskError
   std::vector<DebugSubcommand> debug_subcommands_;
   uint32_t state_ = 0;
-  bool active_expiry_ = true;
   bool ticking_paused_ = false;
-  bool expiring_ = false;  // the expiry timer runs
-  uint64_t effects_seen_ = 0;
   int64_t sampled_us_ = 0;
-  int next_database_to_expire_ = 0;
-  int64_t expiry_caught_up_us_ = 0;  // monotonic, when nothing was left to expire
   bool stop_requested_ = false;
   int exit_code_ = 0;
   int64_t start_wall_us_;

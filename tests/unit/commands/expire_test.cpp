@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "commands/groups.h"
+#include "server/expiry.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -61,7 +62,7 @@ TEST_CASE("Active expiry removes what nobody asks for", "[expire]") {
 TEST_CASE("No key expires by itself when active expiry is off", "[expire]") {
   ExpireFixture server;
   TestClient client(server);
-  server.server.set_active_expiry(false);
+  server.server.expiry().enable(false);
   client.run("SET a 1");
   client.run("PEXPIRE a 1");
   server.advance_ms(1000);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "commands/groups.h"
+#include "server/expiry.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -353,7 +354,7 @@ TEST_CASE("A hash whose own deadline passes takes its fields' along", "[hash_dea
 TEST_CASE("No field goes by itself when active expiry is off", "[hash_deadlines]") {
   DeadlineServer server;
   TestClient client(server);
-  server.server.set_active_expiry(false);
+  server.server.expiry().enable(false);
   client.run("HSET h a 1 b 2");
   client.run("HPEXPIRE h 1 FIELDS 1 a");
   server.advance_ms(1000);

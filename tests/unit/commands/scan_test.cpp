@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "commands/groups.h"
 #include "commands/scan_cursor.h"
+#include "server/expiry.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -131,7 +132,7 @@ TEST_CASE("SCAN filters by pattern and by type", "[scan]") {
 TEST_CASE("SCAN removes the expired keys it meets and does not give them", "[scan]") {
   ScanFixture server;
   TestClient client(server);
-  server.server.set_active_expiry(false);
+  server.server.expiry().enable(false);
   server.populate(client, 100, "lasting:");
   server.populate(client, 100, "passing:");
   for (int i = 0; i < 100; ++i) client.run_words({"PEXPIRE", "passing:" + std::to_string(i), "1"});
@@ -192,7 +193,7 @@ TEST_CASE("KEYS gives the keys that match, with or without wildcards", "[scan]")
 TEST_CASE("KEYS passes over expired keys and leaves them where they are", "[scan]") {
   ScanFixture server;
   TestClient client(server);
-  server.server.set_active_expiry(false);
+  server.server.expiry().enable(false);
   client.run("SET one 1");
   client.run("SET two 2");
   client.run("PEXPIRE one 1");

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "server/memory_limit.h"
 #include "unit/replication/master_fixture.h"
 
 namespace latchkey::tests {
@@ -569,13 +570,13 @@ TEST_CASE("what waits for slow replicas does not count as memory that eviction c
   Master master("repl-backlog-size 20000");
   TestClient replica(master);
   replica.run("SYNC");
-  const size_t before = master.server.memory_not_counted();
+  const size_t before = master.server.memory_limit().not_counted();
   TestClient user(master);
   user.run("SET key " + std::string(100'000, 'x'));
   master.tick();
-  CHECK(master.server.memory_not_counted() >= before + 80'000);
+  CHECK(master.server.memory_limit().not_counted() >= before + 80'000);
   replica->close();
-  CHECK(master.server.memory_not_counted() < before + 40'000);
+  CHECK(master.server.memory_limit().not_counted() < before + 40'000);
 }
 
 TEST_CASE("what waits for slow replicas is kept once, and stays of use to those who come back") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "commands/groups.h"
+#include "server/memory_limit.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;
@@ -26,10 +27,10 @@ TEST_CASE("No key is evicted while clients are paused") {
   client.run("SET a 1");
   client.run("CLIENT PAUSE 1000 WRITE");
   client.run("CONFIG SET maxmemory 1");
-  CHECK(server.server.make_room());
+  CHECK(server.server.memory_limit().make_room());
   CHECK(server.database().size() == 1);
   client.run("CLIENT UNPAUSE");
-  CHECK_FALSE(server.server.make_room());
+  CHECK_FALSE(server.server.memory_limit().make_room());
   CHECK(server.database().size() == 0);
 }
 

@@ -6,6 +6,7 @@
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
+#include "server/expiry.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -316,7 +317,7 @@ TEST_CASE("expired keys are told of, by whoever looks", "[tracking]") {
     CHECK(reader.take_output() == invalidated({"a"}));
   }
   SECTION("behind the reply to who meets it") {
-    server.server.set_active_expiry(false);
+    server.server.expiry().enable(false);
     server.advance_ms(20);
     CHECK(reader.run("MGET a") == array({std::string(kNull3)}) + invalidated({"a"}));
   }

@@ -1,0 +1,61 @@
+// Expiry: keys whose time has come go without being asked for, and going is an effect like any
+// other, whoever met them.
+//
+// The store's wheels of deadlines say which keys are due, so a look at nothing due costs a few
+// loads, and a server without deadlines sleeps. Work is done in slices between other work.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "net/loop.h"
+#include "store/keyspace.h"
+
+namespace latchkey::server {
+
+class Server;
+
+class Expiry final : public store::ExpiryObserver {
+ public:
+  // Without a loop nothing expires by itself but in work().
+  explicit Expiry(Server& server);
+
+  // DEBUG SET-ACTIVE-EXPIRE.
+  void enable(bool on) { enabled_ = on; }
+  bool is_enabled() const { return enabled_; }
+
+  // Removes what is due, for about a quarter of a millisecond, or for one when keys have been
+  // waiting for longer than they should. False when there is more to do.
+  bool work();
+
+  // At the end of a turn of the loop: sets the timer going when there is a first deadline. Costs a
+  // comparison when nothing has changed.
+  void turn_ended();
+  // Deadlines may have come by other ways than effects: a dataset was loaded.
+  void look_again() { effects_seen_ = kNothingSeen; }
+
+  // store::ExpiryObserver
+  void key_expiring(store::Keyspace& keyspace, std::string_view key) override;
+  void elements_expired(store::Keyspace& keyspace, std::string_view key,
+                        std::span<const std::string> names, bool last) override;
+
+ private:
+  static constexpr uint64_t kNothingSeen = UINT64_MAX;  // no count of effects
+
+  void work_on_timer();
+  bool work_within_budget();
+  bool any_deadlines() const;
+
+  Server& server_;
+  std::unique_ptr<net::Timer> timer_;  // null without a loop
+  bool enabled_ = true;
+  bool timer_runs_ = false;
+  uint64_t effects_seen_ = 0;
+  int next_database_ = 0;
+  int64_t caught_up_us_ = 0;  // monotonic, when nothing was left to do
+};
+
+}  // namespace latchkey::server

@@ -1,0 +1,172 @@
+#include "server/memory_limit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "server/effects.h"
+#include "server/propagation.h"
+#include "server/server.h"
+#include "server/tracking.h"
+
+namespace latchkey::server {
+
+namespace {
+
+// Evictions between two glances at the clock.
+constexpr size_t kEvictionsPerGlance = 16;
+
+// How long evicting may hold up a command: the tenacity is 0 to 100, from not at all to until it is
+// done.
+int64_t budget_us(int tenacity) {
+  constexpr int kLinear = 10;
+  constexpr int kMost = 100;
+  constexpr int64_t kStepUs = 50;
+  constexpr double kGrowth = 1.15;
+  if (tenacity >= kMost) return INT64_MAX;
+  if (tenacity <= kLinear) return kStepUs * tenacity;
+  return static_cast<int64_t>(static_cast<double>(kStepUs * kLinear) *
+                              std::pow(kGrowth, tenacity - kLinear));
+}
+
+struct Rule {
+  store::EvictionOrder order;
+  bool volatile_only;
+};
+
+Rule rule_of(MaxmemoryPolicy policy) {
+  using store::EvictionOrder;
+  switch (policy) {
+    case MaxmemoryPolicy::kVolatileLru:
+      return {EvictionOrder::kIdlest, true};
+    case MaxmemoryPolicy::kVolatileLfu:
+      return {EvictionOrder::kLeastFrequent, true};
+    case MaxmemoryPolicy::kVolatileRandom:
+      return {EvictionOrder::kRandom, true};
+    case MaxmemoryPolicy::kVolatileTtl:
+      return {EvictionOrder::kNearestDeadline, true};
+    case MaxmemoryPolicy::kAllkeysLru:
+      return {EvictionOrder::kIdlest, false};
+    case MaxmemoryPolicy::kAllkeysLfu:
+      return {EvictionOrder::kLeastFrequent, false};
+    case MaxmemoryPolicy::kAllkeysRandom:
+    case MaxmemoryPolicy::kNoeviction:
+      break;
+  }
+  return {EvictionOrder::kRandom, false};
+}
+
+}  // namespace
+
+MemoryLimit::MemoryLimit(Server& server) : server_(server) {
+  if (server.loop() == nullptr) return;
+  timer_ = std::make_unique<net::Timer>(*server.loop(), [this] {
+    server_.refresh_clock();
+    make_room();
+  });
+}
+
+size_t MemoryLimit::not_counted() const {
+  return server_.replication_figures().pending_memory +
+         server_.persistence_figures().aof.buffer_memory;
+}
+
+bool MemoryLimit::is_exceeded() const {
+  const size_t limit = server_.settings().maxmemory;
+  const size_t used = server_.used_memory();
+  if (used <= limit) return false;
+  const size_t ignored = not_counted() + server_.tracking().memory_taken_by_evictions();
+  return used - std::min(used, ignored) > limit;
+}
+
+void MemoryLimit::make_room_soon() {
+  if (timer_ != nullptr) {
+    timer_->start(0);
+  } else {
+    make_room();
+  }
+}
+
+bool MemoryLimit::may_evict() const {
+  const ConfigValues& values = server_.settings();
+  // While clients are paused the dataset stands still; while it is loaded it is not all there.
+  const bool stands_still = (server_.state() & (kStateLoading | kStatePaused)) != 0;
+  const bool left_to_master = server_.is_replica() && values.replica_ignore_maxmemory;
+  return values.maxmemory != 0 && !stands_still && !left_to_master;
+}
+
+bool MemoryLimit::make_room() {
+  bool fits = !may_evict() || !is_exceeded();
+  if (!fits) {
+    await_freeing();
+    fits = !is_exceeded();
+  }
+  if (fits) {
+    note_excess(false);
+    return true;
+  }
+  return server_.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction && evict();
+}
+
+bool MemoryLimit::evict() {
+  const LatencyTimer latency(server_, "eviction-cycle");
+  const int64_t started_us = server_.clock().monotonic_us();
+  const int64_t longest_us = budget_us(server_.settings().maxmemory_eviction_tenacity);
+  const Tracking::EvictionCycle cycle(server_.tracking());
+  for (size_t evicted = 1; is_exceeded(); ++evicted) {
+    if (!evict_one()) {
+      note_excess(true);
+      return false;
+    }
+    if (evicted % kEvictionsPerGlance != 0) continue;
+    await_freeing();
+    if (server_.clock().monotonic_us() - started_us < longest_us) continue;
+    note_excess(true);
+    if (timer_ != nullptr) timer_->start(0);
+    return true;
+  }
+  note_excess(false);
+  return true;
+}
+
+void MemoryLimit::await_freeing() {
+  store::Reclaimer& reclaimer = server_.environment().reclaimer;
+  reclaimer.drain();
+  // What other threads free is seen only then.
+  if (std::exchange(freed_jobs_, reclaimer.jobs()) != reclaimer.jobs()) server_.measure_memory();
+}
+
+bool MemoryLimit::evict_one() {
+  const ConfigValues& values = server_.settings();
+  const Rule rule = rule_of(values.maxmemory_policy);
+  const auto victim = evictor_.choose(server_.databases(), rule.order, rule.volatile_only,
+                                      static_cast<size_t>(std::max(values.maxmemory_samples, 1)));
+  if (victim.keyspace == nullptr) return false;
+  store::KeyRef ref = victim.keyspace->find(victim.key, store::Keyspace::kPeek);
+  {
+    const LatencyTimer latency(server_, "eviction-del");
+    victim.keyspace->erase(ref, values.lazyfree_lazy_eviction);
+    if (!values.lazyfree_lazy_eviction) await_freeing();
+  }
+  ++server_.stats().evicted_keys;
+  server_.propagation().add_removal(victim.keyspace->index(), victim.key,
+                                    values.lazyfree_lazy_eviction);
+  server_.effects().happened(*victim.keyspace, victim.key, EventClass::kEvicted, "evicted");
+  return true;
+}
+
+void MemoryLimit::note_excess(bool exceeded) {
+  const int64_t now_us = server_.clock().monotonic_us();
+  if (exceeded) {
+    if (excess_since_us_ < 0) excess_since_us_ = now_us;
+  } else if (excess_since_us_ >= 0) {
+    server_.stats().eviction_exceeded_us += static_cast<uint64_t>(now_us - excess_since_us_);
+    excess_since_us_ = -1;
+  }
+}
+
+int64_t MemoryLimit::current_excess_us() const {
+  return excess_since_us_ < 0 ? 0 : server_.clock().monotonic_us() - excess_since_us_;
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,50 @@
+// MemoryLimit: keeps the server within maxmemory by giving up keys as maxmemory-policy says.
+//
+// Room is made before a command runs, for as long as maxmemory-eviction-tenacity allows; what is
+// left to do is done between other work.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "net/loop.h"
+#include "store/eviction.h"
+
+namespace latchkey::server {
+
+class Server;
+
+class MemoryLimit {
+ public:
+  explicit MemoryLimit(Server& server);
+
+  // False when memory is short and there is nothing to give up.
+  bool make_room();
+  // The same, but not in the middle of what is going on.
+  void make_room_soon();
+
+  // Whether what is counted is more than maxmemory, which is set.
+  bool is_exceeded() const;
+  // Bytes that eviction does not look at: what waits to leave for replicas and for the append-only
+  // file. Costs a look at each replica.
+  size_t not_counted() const;
+  // For how long memory has been over its limit by now, in microseconds.
+  int64_t current_excess_us() const;
+
+ private:
+  bool may_evict() const;
+  bool evict();
+  bool evict_one();
+  // Waits until used_memory() is without what is being freed in the background.
+  void await_freeing();
+  void note_excess(bool exceeded);
+
+  Server& server_;
+  std::unique_ptr<net::Timer> timer_;  // null without a loop
+  store::Evictor evictor_;
+  size_t freed_jobs_ = 0;         // of the reclaimer, that used_memory() is without
+  int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1
+};
+
+}  // namespace latchkey::server
