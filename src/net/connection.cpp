@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -68,6 +69,20 @@ std::string format_address(const sockaddr_storage& address) {
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
   uv_ip6_name(&v6, ip, sizeof(ip));
   return "[" + std::string(ip) + "]:" + std::to_string(ntohs(v6.sin6_port));
+}
+
+// Straight to the socket: the loop's write(2) takes a longer way through the kernel. Returns bytes
+// taken, or a negated errno.
+ssize_t send_pieces(int socket, uv_buf_t* pieces, size_t count) {
+  msghdr message{};
+  message.msg_iov = reinterpret_cast<iovec*>(pieces);  // which is what a uv_buf_t is on Unix
+  message.msg_iovlen = count;
+  for (;;) {
+    const ssize_t sent = count == 1 ? send(socket, pieces->base, pieces->len, MSG_NOSIGNAL)
+                                    : sendmsg(socket, &message, MSG_NOSIGNAL);
+    if (sent >= 0) return sent;
+    if (errno != EINTR) return -errno;
+  }
 }
 
 }  // namespace
@@ -281,8 +296,8 @@ bool Connection::drain(resp::OutputBuffer& buffer) {
   while (!buffer.empty()) {
     uv_buf_t pieces[kMostPieces];
     const size_t count = buffer.gather(pieces, kMostPieces);
-    const int written = uv_try_write(&stream_->stream, pieces, static_cast<unsigned>(count));
-    if (written == UV_EAGAIN) return false;
+    const ssize_t written = send_pieces(descriptor(), pieces, count);
+    if (written == -EAGAIN) return false;
     if (written < 0) {
       handler_->on_disconnect();
       return false;
