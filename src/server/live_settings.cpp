@@ -68,7 +68,10 @@ void register_process_settings(Server& server, const ProcessParts& parts) {
     return false;
   });
   watch_loop(server, *parts.watchdog);
-  server.on_tick([parts] { parts.watchdog->put_off(); });
+  // What runs nested turns holds up the loop all the same.
+  server.on_tick([&server, parts] {
+    if (!server.loop()->nested()) parts.watchdog->put_off();
+  });
   server.on_role_changed([&server, parts] {
     parts.oom_score->apply(server.settings(), oom_role(server), server.log());
   });
