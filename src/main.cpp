@@ -31,6 +31,7 @@
 #include "server/process.h"
 #include "server/server.h"
 #include "server/shutdown.h"
+#include "server/tasks.h"
 
 namespace latchkey {
 
@@ -160,7 +161,9 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
     if (!pidfile.empty()) server::remove_pidfile(pidfile, log);
   });
   log.notice("Server initialized");
-  const auto loaded = persistence->loading().load_at_start();
+  auto loaded = persist::Loading::Result::kFailed;
+  server.tasks().run([&] { loaded = persistence->loading().load_at_start(); });
+  while (server.tasks().any()) loop.run_once();
   if (loaded == persist::Loading::Result::kFailed) std::_Exit(1);
   if (loaded == persist::Loading::Result::kStopped) std::_Exit(server.exit_code());
   if (server.in_cluster() && !server.cluster()->claim_loaded_slots()) std::_Exit(1);

@@ -15,6 +15,7 @@
 #include "server/blocking.h"
 #include "server/config.h"
 #include "server/server.h"
+#include "server/tasks.h"
 
 namespace latchkey::cluster {
 
@@ -28,8 +29,6 @@ constexpr int64_t kSilenceAtStartMs = 2000;
 // One that was cut off from most others waits so long before it serves again.
 constexpr int64_t kShortestRejoinMs = 500;
 constexpr int64_t kLongestRejoinMs = 5000;
-// States in which the role of the server and its keys cannot be changed: others come first.
-constexpr uint32_t kOccupied = kStateLoading | kStateLoadingBeside | kStateBusy;
 
 }  // namespace
 
@@ -217,13 +216,14 @@ void Cluster::lost(const std::vector<int>& slots) {
   for (const int slot : slots) lost_.add(slot);
 }
 
-bool Cluster::in_nested_turn() const {
-  return server_.loop() != nullptr && server_.loop()->nested();
+bool Cluster::is_occupied() const {
+  constexpr uint32_t kOccupied = kStateLoading | kStateLoadingBeside | kStateBusy;
+  return server_.tasks().any() || (server_.state() & kOccupied) != 0;
 }
 
 void Cluster::settle() {
   unsettled_ = true;
-  if (in_nested_turn() || (server_.state() & kOccupied) != 0) return;
+  if (is_occupied()) return;
   unsettled_ = false;
   align_role();
   update_state();
@@ -413,7 +413,7 @@ void Cluster::dismiss_the_unserved() {
 void Cluster::tick() {
   heartbeat_.tick();
   handover_.tick();
-  if ((server_.state() & kOccupied) == 0 && !in_nested_turn()) {
+  if (!is_occupied()) {
     election_.tick();
     migration_.tick();
     // The replica of a replica follows that one's master.
@@ -434,7 +434,7 @@ void Cluster::end_turn() {
     server_.request_stop(1);
   }
   bus_.flush();
-  if (!in_nested_turn()) bus_.collect();
+  bus_.collect();
 }
 
 // --- Messages -----------------------------------------------------------------------------------

@@ -130,7 +130,8 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void take_published(const Message& message);
   void update_myself();
   bool save();
-  bool in_nested_turn() const;
+  // Whether something goes on in which the server's role and keys cannot be changed.
+  bool is_occupied() const;
   // Has the server follow whom the table says, or nobody.
   void align_role();
   void update_state();

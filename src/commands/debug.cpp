@@ -309,7 +309,7 @@ constexpr CommandRow kDebugRows[] = {
     {"DEBUG",
      debug,
      "_...",
-     kAdmin | kNoScript | kLoading | kStale | kProtected,
+     kAdmin | kNoScript | kLoading | kStale | kProtected | kMayTakeLong,
      {},
      0,
      Group::kServer,

@@ -156,6 +156,16 @@ void Connection::pause_reading() {
   if (!closing_) uv_read_stop(&stream_->stream);
 }
 
+void Connection::pause() {
+  output_paused_ = true;
+  pause_reading();
+}
+
+void Connection::resume() {
+  output_paused_ = false;
+  resume_reading();
+}
+
 void Connection::provide_buffer(char** base, size_t* size) {
   loop_.begin_work();
   if (kept_size_ == 0 ||
@@ -244,9 +254,12 @@ void Connection::resume_input() {
   // While the handler has the bytes in hand, they come back by on_input's result.
   if (kept_size_ == 0 || closing_ || in_handler_) return;
   const size_t consumed = hand_over(kept_ + kept_start_, kept_size_, kept_capacity_);
-  if (closing_) return;
-  kept_start_ += consumed;
-  kept_size_ -= consumed;
+  if (!closing_) drop_input(consumed);
+}
+
+void Connection::drop_input(size_t size) {
+  kept_start_ += size;
+  kept_size_ -= size;
   if (kept_size_ > 0) return;
   kept_start_ = 0;
   if (kept_capacity_ > kMostRetained) resize_input(0);
@@ -269,7 +282,7 @@ void Connection::trim_input(bool idle) {
 }
 
 void Connection::flush() {
-  if (writing_ || closing_) return;
+  if (writing_ || closing_ || output_paused_) return;
   if (loop_.holds_output()) [[unlikely]]
     return hold();
   const bool all_sent = drain(in_flight_) && drain(out_);
@@ -351,6 +364,7 @@ void Connection::flush_and_close() {
 void Connection::close() {
   if (closing_) return;
   closing_ = true;
+  handler_ = nullptr;
   if (held_place_ != kNotHeld) loop_.held_[held_place_] = nullptr;
   uv_close(&stream_->handle,
            [](uv_handle_t* handle) { delete static_cast<Connection*>(handle->data); });

@@ -6,8 +6,8 @@
 // buffer of the connection's own that trim_input() gives back. Output is appended to out() and
 // leaves with flush(): at once as far as the socket takes it, the rest when the socket is ready.
 //
-// A connection lives until close(); it is freed by the loop later, so callers up the stack may
-// still touch it.
+// A connection lives until close(), which its handler calls and forgets it; it is freed by the loop
+// later, so that callers up the stack may still touch it.
 #pragma once
 
 #include <cstddef>
@@ -85,6 +85,15 @@ class Connection {
   // Stops and restarts reading from the socket.
   void pause_reading();
   void resume_reading();
+  // The same for both directions: nothing of out() leaves while paused. What the system is sending
+  // already goes on.
+  void pause();
+  void resume();
+  // Input that was left, from its start on, for whoever takes it without a handler's help. Valid
+  // until the loop's next turn. REQUIRES: not called by on_input().
+  std::span<const char> kept_input() const { return {kept_ + kept_start_, kept_size_}; }
+  // Drops the first `size` bytes of it.
+  void drop_input(size_t size);
   // Input that is kept, or that the handler has in hand just now, and the size of the buffer that
   // it stands in.
   size_t input_size() const { return in_handler_ ? in_hand_size_ : kept_size_; }
@@ -150,6 +159,7 @@ class Connection {
   bool writing_ = false;
   bool closing_ = false;
   bool in_handler_ = false;
+  bool output_paused_ = false;
   std::string peer_address_;
   std::string local_address_;
 };

@@ -32,19 +32,26 @@ Loop::Loop()
 Loop::~Loop() {
   uv_close(reinterpret_cast<uv_handle_t*>(&hooks_->prepare), nullptr);
   // Lets the close callbacks run.
-  while (uv_run(loop_.get(), UV_RUN_NOWAIT) != 0) {
+  while (turn(/*until_stopped=*/false)) {
   }
   uv_loop_close(loop_.get());
 }
 
+bool Loop::turn(bool until_stopped) {
+  // libuv forbids to enter its loop from its own callbacks.
+  LK_ASSERT(!turning_);
+  turning_ = true;
+  const int left = uv_run(loop_.get(), until_stopped ? UV_RUN_DEFAULT : UV_RUN_NOWAIT);
+  turning_ = false;
+  return left != 0;
+}
+
 void Loop::run() {
-  running_ = true;
-  uv_run(loop_.get(), UV_RUN_DEFAULT);
-  running_ = false;
+  turn(/*until_stopped=*/true);
 }
 
 void Loop::run_once() {
-  uv_run(loop_.get(), UV_RUN_NOWAIT);
+  turn(/*until_stopped=*/false);
 }
 
 void Loop::stop() {
@@ -58,15 +65,6 @@ void Loop::end_turn() {
   turn_started_ = 0;
   counters_.busy_ticks += ticks;
   counters_.longest_turn_ticks = std::max(counters_.longest_turn_ticks, ticks);
-}
-
-void Loop::run_nested() {
-  // The outer turn's bytes stay where they are until it goes on.
-  auto outer_buffer = std::exchange(read_buffer_, std::unique_ptr<char[]>(new char[kReadSize]));
-  ++nested_;
-  uv_run(loop_.get(), UV_RUN_NOWAIT);
-  --nested_;
-  read_buffer_ = std::move(outer_buffer);
 }
 
 void Loop::release_output() {

@@ -40,21 +40,13 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Runs until stop().
+  // Runs until stop(). Neither this nor run_once() may be called by a callback of the loop: who has
+  // to wait there is a task (server/tasks.h).
   void run();
-  // Whether run() has been called and has not returned.
-  bool running() const { return running_; }
   void stop();
 
-  // Serves what is ready and returns at once. REQUIRES: no callback of the loop is running.
+  // Serves what is ready and returns at once.
   void run_once();
-
-  // The same for use inside a callback that takes long (a script
-  // that does not end). libuv asks not to re-enter uv_run from its own callbacks; its Linux back
-  // end bears it, since it looks every ready descriptor's watcher up again before it calls it. The
-  // caller sees to it that the connection it is serving is neither read from nor closed meanwhile.
-  void run_nested();
-  bool nested() const { return nested_ > 0; }
 
   // Called before each wait for events: the place to send what was queued for other connections.
   void on_before_wait(std::function<void()> callback) { before_wait_ = std::move(callback); }
@@ -83,6 +75,8 @@ class Loop {
  private:
   friend class Connection;
   struct Hooks;
+  // True while there is anything left to wait for.
+  bool turn(bool until_stopped);
   void end_turn();
 
   uint64_t turn_started_ = 0;  // ticks; 0: nothing done in this turn yet
@@ -90,8 +84,7 @@ class Loop {
   Counters counters_;
   std::unique_ptr<char[]> read_buffer_;
   std::function<void()> before_wait_;
-  int nested_ = 0;
-  bool running_ = false;
+  bool turning_ = false;
   bool holding_output_ = false;
   std::vector<Connection*> held_;  // null: closed since
   std::unique_ptr<uv_loop_s> loop_;

@@ -63,7 +63,7 @@ Loading::Result Aof::load_at_start(LoadingFigures& figures) {
   loaded_ = true;
   if (directory_.manifest().empty()) return Loading::Result::kNoFile;
   const int64_t started_us = server_.clock().monotonic_us();
-  const Loading::Result result = load_files(figures, nullptr);
+  const Loading::Result result = load_files(figures);
   if (result != Loading::Result::kDone) return result;
   server_.log().logf(
       base::LogLevel::kNotice, "DB loaded from append only file: %.3f seconds",
@@ -72,14 +72,14 @@ Loading::Result Aof::load_at_start(LoadingFigures& figures) {
   return result;
 }
 
-bool Aof::reload(LoadingFigures& figures, Client* caller) {
+bool Aof::reload(LoadingFigures& figures) {
   if (state_ == State::kOn) file_.flush(AppendOnlyFile::Wait::kForDisk);
   if (!directory_.load()) return false;
   forget_dataset(server_);
-  return load_files(figures, caller) == Loading::Result::kDone;
+  return load_files(figures) == Loading::Result::kDone;
 }
 
-Loading::Result Aof::load_files(LoadingFigures& figures, Client* caller) {
+Loading::Result Aof::load_files(LoadingFigures& figures) {
   base::Logger& log = server_.log();
   const AofManifest& manifest = directory_.manifest();
   std::vector<AofFile> files;
@@ -98,7 +98,7 @@ Loading::Result Aof::load_files(LoadingFigures& figures, Client* caller) {
     if (file.type == AofFileType::kBase) base_bytes = total_bytes;
   }
 
-  LoadingScope scope(server_, figures, total_bytes, caller);
+  LoadingScope scope(server_, figures, total_bytes);
   server_.propagation().set_muted(true);
   uint64_t done_bytes = 0;
   auto result = AofLoader::Result::kDone;

@@ -43,7 +43,7 @@ class Aof {
 
   // DEBUG LOADAOF: forgets the dataset and loads it from the files. False, with the reason logged,
   // when that failed.
-  bool reload(LoadingFigures& figures, server::Client* caller);
+  bool reload(LoadingFigures& figures);
 
   // The dataset is about to be replaced by what is no effect: the file is closed, and begun anew
   // when that is done. A server that cannot begin it tries again each second, and after ten times
@@ -91,7 +91,7 @@ class Aof {
   bool prepare_exit(unsigned flags);
   AofRewrite::Purpose purpose() const;
   void rewritten();
-  Loading::Result load_files(LoadingFigures& figures, server::Client* caller);
+  Loading::Result load_files(LoadingFigures& figures);
   bool create_base(AofManifest* next);
   void follow_offset();
   // Says in the manifest where the stream was when the file was closed in good order.

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "persist/loading.h"
 #include "persist/persistence.h"
 #include "persist/rows.h"
 #include "server/command_context.h"
@@ -23,10 +24,9 @@ void waitaof(CommandContext& ctx) {
 
 void debug_loadaof(CommandContext& ctx) {
   Server& server = ctx.server;
-  if ((server.state() & kStateLoading) != 0)
-    return ctx.reply.error("LOADING Redis is loading the dataset in memory");
+  if (refuses_reload(ctx)) return;
   Persistence& persistence = server.persistence();
-  if (!persistence.aof().reload(persistence.loading().figures(), &ctx.client))
+  if (!persistence.aof().reload(persistence.loading().figures()))
     return ctx.reply.error("ERR Error trying to load the AOF files, check server logs.");
   persistence.snapshots().forget_changes();
   server.log().notice("Append Only File loaded by DEBUG LOADAOF");

@@ -10,14 +10,15 @@
 
 #include "base/file.h"
 #include "base/number.h"
-#include "net/connection.h"
 #include "persist/byte_stream.h"
 #include "persist/check_rdb.h"
 #include "persist/persistence.h"
 #include "persist/rdb_file.h"
 #include "server/client.h"
+#include "server/command_context.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
+#include "server/tasks.h"
 
 namespace latchkey::persist {
 
@@ -63,22 +64,15 @@ void LoadingFigures::describe(int64_t now_us, PersistenceFigures* figures) const
 // --- While it is being loaded --------------------------------------------------------------------
 
 LoadingScope::LoadingScope(Server& server, LoadingFigures& figures, uint64_t total_bytes,
-                           Client* caller, bool beside)
-    : server_(server),
-      figures_(figures),
-      caller_(caller),
-      state_(beside ? kStateLoadingBeside : kStateLoading) {
+                           bool beside)
+    : server_(server), figures_(figures), state_(beside ? kStateLoadingBeside : kStateLoading) {
   figures_ = {};
   figures_.since_us = server.clock().wall_us();
   figures_.total_bytes = total_bytes;
   server_.set_state(state_, true);
-  if (caller_ != nullptr && caller_->connection() != nullptr)
-    caller_->connection()->pause_reading();
 }
 
 LoadingScope::~LoadingScope() {
-  if (caller_ != nullptr && caller_->connection() != nullptr)
-    caller_->connection()->resume_reading();
   server_.set_state(state_, false);
 }
 
@@ -91,17 +85,9 @@ void LoadingScope::watch(ByteSource& source, uint64_t base) {
 
 bool LoadingScope::serve_others(uint64_t done_bytes) {
   figures_.done_bytes = done_bytes;
-  net::Loop* loop = server_.loop();
-  if (loop == nullptr) return true;
+  server_.tasks().yield();
   server_.refresh_clock();
-  // At start nobody runs the loop yet.
-  if (loop->running()) {
-    loop->run_nested();
-  } else {
-    loop->run_once();
-  }
-  server_.refresh_clock();
-  return !server_.stop_requested();
+  return !server_.stop_requested() && !server_.tasks().finishing();
 }
 
 void LoadingScope::key_loaded(uint64_t keys) {
@@ -113,6 +99,16 @@ void LoadingScope::pause_for_tests(uint64_t count) {
   const int delay_us = server_.settings().key_load_delay;
   if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
   if (delay_us < 0 && count % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
+}
+
+bool refuses_reload(CommandContext& ctx) {
+  if ((ctx.server.state() & (kStateLoading | kStateLoadingBeside)) != 0) {
+    ctx.reply.error("LOADING Redis is loading the dataset in memory");
+    return true;
+  }
+  if (!ctx.client.has(kClientScript)) return false;
+  ctx.reply.error("ERR The dataset cannot be reloaded by a script");
+  return true;
 }
 
 void forget_dataset(Server& server) {
@@ -164,7 +160,7 @@ Loading::Result Loading::load_snapshot(const std::string& name, const FileOption
 
 Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
                                    const FileOptions& options) {
-  LoadingScope scope(server_, figures_, total_bytes, options.caller, options.serves_old);
+  LoadingScope scope(server_, figures_, total_bytes, options.serves_old);
   scope.watch(source);
   ReadOptions how = read_options(server_);
   how.replace_existing = options.replace_existing;

@@ -1,8 +1,8 @@
 // The dataset's way back from disk: at start, and for DEBUG RELOAD.
 //
-// While a dataset is being loaded clients are served all the same: LoadingScope takes a turn of the
-// loop every so many bytes, in which commands that need the dataset are refused with -LOADING.
-// Nothing expires meanwhile, and time goes on.
+// While a dataset is being loaded by a task (server/tasks.h) clients are served all the same: the
+// task is suspended every so many bytes for a turn of the loop, in which commands that need the
+// dataset are refused with -LOADING. Nothing expires meanwhile, and time goes on.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include "store/keyspace.h"
 
 namespace latchkey::server {
-class Client;
+struct CommandContext;
 class Server;
 }  // namespace latchkey::server
 
@@ -41,10 +41,9 @@ struct LoadingFigures {
 // The state of loading, for as long as it lives.
 class LoadingScope {
  public:
-  // `caller`: whose request has it loaded, and who is not served meanwhile; may be null.
   // `beside`: the dataset that clients are served is another one, and is there.
   LoadingScope(server::Server& server, LoadingFigures& figures, uint64_t total_bytes,
-               server::Client* caller, bool beside = false);
+               bool beside = false);
   ~LoadingScope();
   LoadingScope(const LoadingScope&) = delete;
   LoadingScope& operator=(const LoadingScope&) = delete;
@@ -64,9 +63,12 @@ class LoadingScope {
 
   server::Server& server_;
   LoadingFigures& figures_;
-  server::Client* caller_;
   uint32_t state_;  // the bit of ServerState
 };
+
+// Whether a request to load the dataset anew has to be refused, with the error sent: one is being
+// loaded already, or a script that runs would lose what it runs on.
+bool refuses_reload(server::CommandContext& ctx);
 
 // Empties all databases and drops the function libraries, before a dataset is loaded in their
 // place. Tells nobody.
@@ -91,7 +93,6 @@ class Loading {
 
   struct FileOptions {
     bool replace_existing = false;
-    server::Client* caller = nullptr;
     // Where it goes, as many as the server has; empty: the server's own databases.
     std::span<const std::unique_ptr<store::Keyspace>> databases = {};
     // Where the code of function libraries goes; null: they become the server's own.

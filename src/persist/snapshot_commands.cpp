@@ -1,6 +1,7 @@
 // SAVE, BGSAVE, LASTSAVE, and DEBUG RELOAD.
 #include <limits>
 
+#include "persist/loading.h"
 #include "persist/persistence.h"
 #include "persist/rows.h"
 #include "server/command_context.h"
@@ -28,7 +29,7 @@ void lastsave(CommandContext& ctx) {
 void debug_reload(CommandContext& ctx) {
   bool save_first = true;
   bool empty_first = true;
-  Loading::FileOptions options{.replace_existing = false, .caller = &ctx.client};
+  Loading::FileOptions options;
   for (ArgReader words(ctx.args, 2); words.more();) {
     if (words.word("MERGE")) {
       options.replace_existing = true;
@@ -42,8 +43,7 @@ void debug_reload(CommandContext& ctx) {
     }
   }
   Server& server = ctx.server;
-  if ((server.state() & kStateLoading) != 0)
-    return ctx.reply.error("LOADING Redis is loading the dataset in memory");
+  if (refuses_reload(ctx)) return;
   Persistence& persistence = server.persistence();
   if (save_first && !persistence.snapshots().save()) return ctx.reply.error("ERR");
   if (empty_first) forget_dataset(server);

@@ -9,10 +9,11 @@
 
 #include "base/file.h"
 #include "persist/persistence.h"
-#include "replication/socket_source.h"
+#include "replication/connection_source.h"
 #include "server/effects.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
+#include "server/tasks.h"
 
 namespace latchkey::replication {
 
@@ -116,7 +117,7 @@ void DatasetInstaller::remove_sync_file(const std::string& path) {
   unlink(path.c_str());
 }
 
-DatasetInstaller::Result DatasetInstaller::install(SocketSource& source, uint64_t size,
+DatasetInstaller::Result DatasetInstaller::install(ConnectionSource& source, uint64_t size,
                                                    bool same_history) {
   stop_children();
   server_.log().notice("MASTER <-> REPLICA sync: Loading DB in memory");
@@ -126,7 +127,7 @@ DatasetInstaller::Result DatasetInstaller::install(SocketSource& source, uint64_
   return load_over(source, size);
 }
 
-DatasetInstaller::Result DatasetInstaller::load_over(SocketSource& source, uint64_t size) {
+DatasetInstaller::Result DatasetInstaller::load_over(ConnectionSource& source, uint64_t size) {
   empty();
   Result result;
   const auto loaded =
@@ -140,7 +141,7 @@ DatasetInstaller::Result DatasetInstaller::load_over(SocketSource& source, uint6
   return result;
 }
 
-DatasetInstaller::Result DatasetInstaller::load_beside(SocketSource& source, uint64_t size,
+DatasetInstaller::Result DatasetInstaller::load_beside(ConnectionSource& source, uint64_t size,
                                                        bool same_history) {
   std::vector<std::unique_ptr<store::Keyspace>> loaded;
   for (int i = 0; i < server_.database_count(); ++i)
@@ -153,6 +154,7 @@ DatasetInstaller::Result DatasetInstaller::load_beside(SocketSource& source, uin
                                                                 .serves_old = same_history,
                                                                 .place = &result.place});
   result.ok = ended == Loading::Result::kDone && source.ends_well();
+  wait_for_others();
   if (result.ok) {
     swap_in(loaded);
     replace_functions(functions);
@@ -163,6 +165,10 @@ DatasetInstaller::Result DatasetInstaller::load_beside(SocketSource& source, uin
   }
   for (const auto& keyspace : loaded) keyspace->clear(/*lazily=*/true);
   return result;
+}
+
+void DatasetInstaller::wait_for_others() {
+  while (server_.tasks().any() && !server_.tasks().finishing()) server_.tasks().yield();
 }
 
 void DatasetInstaller::replace_functions(const std::vector<std::string>& codes) {

@@ -25,7 +25,7 @@ class Server;
 
 namespace latchkey::replication {
 
-class SocketSource;
+class ConnectionSource;
 
 class DatasetInstaller {
  public:
@@ -37,10 +37,11 @@ class DatasetInstaller {
     // What the dataset tells of itself.
     std::optional<server::StreamPlace> place;
   };
-  // Both serve clients while they load.
+  // Both are to be called by a task, which others are served beside.
   Result install(DatasetReceiver& received);
-  // `same_history`: the old dataset may be served meanwhile.
-  Result install(SocketSource& source, uint64_t size, bool same_history);
+  // `same_history`: the old dataset may be served meanwhile. It goes when nobody is in the middle
+  // of a command that works on it.
+  Result install(ConnectionSource& source, uint64_t size, bool same_history);
 
   // Whether a dataset is to be read from the socket, as settings and keys say now.
   bool wants_socket() const;
@@ -49,10 +50,11 @@ class DatasetInstaller {
   bool is_empty() const;
   void stop_children();
   void empty();
-  Result load_over(SocketSource& source, uint64_t size);
-  Result load_beside(SocketSource& source, uint64_t size, bool same_history);
+  Result load_over(ConnectionSource& source, uint64_t size);
+  Result load_beside(ConnectionSource& source, uint64_t size, bool same_history);
   void swap_in(std::vector<std::unique_ptr<store::Keyspace>>& loaded);
   void replace_functions(const std::vector<std::string>& codes);
+  void wait_for_others();
   void remove_sync_file(const std::string& path);
 
   server::Server& server_;

@@ -3,17 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
+#include "base/assert.h"
+#include "replication/connection_source.h"
 #include "replication/failover.h"
 #include "replication/master_session.h"
 #include "replication/pause_point.h"
 #include "replication/replication.h"
-#include "replication/socket_source.h"
 #include "replication/stream_replay.h"
 #include "server/client.h"
 #include "server/flush_waits.h"
 #include "server/server.h"
+#include "server/tasks.h"
 
 namespace latchkey::replication {
 
@@ -26,6 +29,19 @@ constexpr char kConnecting[] = "Connecting to MASTER ";
 constexpr char kReconnecting[] = "Reconnecting to MASTER ";
 
 }  // namespace
+
+// A dataset on its way into the place of the server's own.
+struct Following::Installation {
+  // What the master has said of it.
+  std::string id;
+  int64_t offset;
+  DatasetShape shape;
+  bool by_channel;
+  // Where it is: in a file, or on its way by the connection.
+  std::unique_ptr<DatasetReceiver> file;
+  std::unique_ptr<ConnectionSource> source;
+  bool cancelled = false;
+};
 
 Following::Following(server::Server& server, Replication& replication)
     : server_(server), replication_(replication), installer_(server), local_expiry_(server) {
@@ -47,7 +63,7 @@ int Following::port() const {
 Following::State Following::state() const {
   if (!active()) return State::kNone;
   if (session_ != nullptr) return State::kConnected;
-  if (carrier() == nullptr) return State::kConnect;
+  if (carrier() == nullptr) return installation_ != nullptr ? State::kSync : State::kConnect;
   switch (carrier()->stage()) {
     case MasterConnection::Stage::kConnecting:
       return State::kConnecting;
@@ -55,6 +71,7 @@ Following::State Following::state() const {
       return State::kHandshake;
     case MasterConnection::Stage::kAwaitsDataset:
     case MasterConnection::Stage::kReceives:
+    case MasterConnection::Stage::kLoads:
     case MasterConnection::Stage::kStreams:
     case MasterConnection::Stage::kOver:
       break;
@@ -147,6 +164,10 @@ void Following::retire(std::unique_ptr<MasterConnection> connection) {
 }
 
 void Following::drop_link() {
+  if (installation_ != nullptr) {
+    installation_->cancelled = true;
+    if (installation_->source != nullptr) installation_->source->cut(ECONNRESET);
+  }
   retire(std::move(channel_));
   retire(std::move(link_));
 }
@@ -169,13 +190,17 @@ Introduction Following::introduction() const {
 }
 
 void Following::failed(MasterConnection& which) {
-  if (&which == link_.get() && install_ != Install::kNone) return lose_stream();
+  if (installation_ == nullptr) return drop_link();
+  if (installation_->by_channel && &which == link_.get()) return lose_stream();
+  // The dataset is here; only the connection has gone.
+  if (installation_->file != nullptr)
+    return retire(std::move(&which == link_.get() ? link_ : channel_));
   drop_link();
 }
 
 void Following::lose_stream() {
   server_.log().notice("Aborting rdb channel sync while loading the RDB");
-  if (install_ == Install::kFromFile)
+  if (installation_->file != nullptr)
     server_.log().notice("After loading RDB, replica will try psync with master");
   retire(std::move(link_));
 }
@@ -190,9 +215,11 @@ void Following::rdb_channel_offered(const std::string& main_client_id) {
   pause_if_asked(server_, server::ReplicationPause::kBeforeRdbChannel);
   Introduction channel = introduction();
   channel.resume.reset();
+  channel.offers_rdb_channel = false;
   channel.main_client_id = main_client_id;
   buffer_full_ = false;
   buffer_peak_ = 0;
+  retire(std::move(channel_));
   channel_.reset(new MasterConnection(server_, *this, host(), port(), std::move(channel)));
 }
 
@@ -218,12 +245,11 @@ void Following::continues(const std::string& id) {
   replication_.failover().accepted();
   if (id != server_.replication_id()) replication_.rename(id);
   server_.log().notice("MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
-  attach(stream_database_);
+  attach(stream_database_, /*has_kept=*/false);
 }
 
-void Following::attach(int database) {
+void Following::attach(int database, bool has_kept) {
   net::Connection* connection = link_->hand_on();
-  const bool has_kept = channel_ != nullptr;
   drop_link();
   Client& client = server_.clients().add(connection);
   client.set(server::kClientMaster | server::kClientDenyBlocking);
@@ -237,7 +263,9 @@ void Following::attach(int database) {
   server_.set_role(/*replica=*/true, /*link_up=*/true);
   if (connection == nullptr) return;
   connection->set_handler(client);
-  has_kept ? begin_replay(client) : server_.clients().schedule_resume(client);
+  if (has_kept) return begin_replay(client);
+  connection->resume_reading();
+  server_.clients().schedule_resume(client);
 }
 
 void Following::begin_replay(Client& client) {
@@ -278,68 +306,79 @@ void Following::begin_dataset(const DatasetShape& shape, bool to_disk) {
                        where);
 }
 
-std::unique_ptr<DatasetReceiver> Following::dataset_announced(const DatasetShape& shape,
-                                                              std::string_view* begun) {
+MasterConnection::Reception Following::dataset_announced(MasterConnection& which,
+                                                         const DatasetShape& shape) {
   replication_.failover().accepted();
-  const bool to_disk = carrier()->connection() == nullptr || !installer_.wants_socket();
+  const bool to_disk = which.connection() == nullptr || !installer_.wants_socket();
   begin_dataset(shape, to_disk);
-  if (!to_disk) return read_from_socket(shape, begun);
+  if (!to_disk) {
+    auto installation = std::make_shared<Installation>(
+        Installation{which.id(), which.offset(), shape, channel_ != nullptr, nullptr,
+                     std::make_unique<ConnectionSource>(server_, which, shape)});
+    begin_installation(std::move(installation));
+    return {.receiver = nullptr, .stays = true};
+  }
   const std::string name = "temp-" + std::to_string(server_.now_ms() / kSecondMs) + "." +
                            std::to_string(getpid()) + ".rdb";
-  return DatasetReceiver::create(shape, server_.config().directory().path_of(name), server_.log());
+  return {
+      DatasetReceiver::create(shape, server_.config().directory().path_of(name), server_.log())};
 }
 
-void Following::dataset_received(DatasetReceiver& receiver) {
-  net::Connection* connection = carrier()->connection();
-  if (connection != nullptr) connection->pause_reading();
+void Following::dataset_received(std::unique_ptr<DatasetReceiver> receiver) {
+  if (carrier()->connection() != nullptr) carrier()->connection()->pause_reading();
+  const DatasetShape shape = receiver->shape();
+  begin_installation(std::make_shared<Installation>(
+      Installation{carrier()->id(), carrier()->offset(), shape, channel_ != nullptr,
+                   std::move(receiver), nullptr}));
+}
+
+void Following::dataset_came() {
+  if (installation_ != nullptr && installation_->source != nullptr) installation_->source->came();
+}
+
+void Following::begin_installation(std::shared_ptr<Installation> installation) {
+  LK_ASSERT(installation_ == nullptr);
+  installation_ = installation;
+  server_.tasks().start([this, installation] {
+    server::Tasks& tasks = server_.tasks();
+    while (tasks.any() && !tasks.finishing() && !installation->cancelled) tasks.yield();
+    DatasetInstaller::Result result;
+    if (!installation->cancelled && !tasks.finishing()) result = install(*installation);
+    installation_.reset();
+    installed(*installation, result);
+  });
+}
+
+DatasetInstaller::Result Following::install(Installation& installation) {
+  server_.refresh_clock();
   // What they have is no longer what there is here.
-  replication_.disconnect_replicas();
-  install_ = Install::kFromFile;
-  const DatasetInstaller::Result result = installer_.install(receiver);
-  install_ = Install::kNone;
-  installed(result);
-  if (connection != nullptr && !connection->closing()) connection->resume_reading();
-}
-
-std::unique_ptr<DatasetReceiver> Following::read_from_socket(const DatasetShape& shape,
-                                                             std::string_view* begun) {
-  net::Connection* connection = carrier()->connection();
-  connection->pause_reading();
-  const auto serve_others = [this] {
-    server_.loop()->run_nested();
-    server_.refresh_clock();
-    return !server_.stop_requested() && link_ != nullptr;
-  };
-  SocketSource source(connection->descriptor(), *begun, shape,
-                      server_.settings().repl_timeout * kSecondMs, serve_others);
-  const bool same_history = server_.history().covers(carrier()->id(), carrier()->offset());
-  if (server_.settings().repl_diskless_load != server::ReplDisklessLoad::kSwapdb)
+  if (installation.file != nullptr ||
+      server_.settings().repl_diskless_load != server::ReplDisklessLoad::kSwapdb)
     replication_.disconnect_replicas();
-  install_ = Install::kFromSocket;
-  const DatasetInstaller::Result result = installer_.install(source, shape.size, same_history);
-  install_ = Install::kNone;
-  begun->remove_prefix(begun->size() - source.left_over().size());
-  installed(result);
-  if (!connection->closing()) connection->resume_reading();
-  return nullptr;
+  if (installation.file != nullptr) return installer_.install(*installation.file);
+  return installer_.install(*installation.source, installation.shape.size,
+                            server_.history().covers(installation.id, installation.offset));
 }
 
-void Following::installed(const DatasetInstaller::Result& result) {
+void Following::installed(const Installation& installation,
+                          const DatasetInstaller::Result& result) {
   if (result.dataset_lost) {
     may_resume_ = false;
     replication_.begin_at({}, server_.replication_offset());
   }
+  // Somebody has ended this, and may have begun something else.
+  if (installation.cancelled) return;
   if (!result.ok) return drop_link();
-  const bool counts = carrier()->offset() >= 0;
-  replication_.begin_at(carrier()->id(),
-                        counts ? carrier()->offset() : server_.replication_offset());
+  const bool counts = installation.offset >= 0;
+  replication_.begin_at(installation.id,
+                        counts ? installation.offset : server_.replication_offset());
   server_.log().notice("MASTER <-> REPLICA sync: Finished with success");
   const int database = result.place ? result.place->database : 0;
-  if (link_ == nullptr) {
-    resume_at(database);
+  if (link_ == nullptr || link_->ended()) {
+    if (counts) resume_at(database);
     return drop_link();
   }
-  attach(database);
+  attach(database, installation.by_channel);
   session_->set_counts(counts);
   if (counts) session_->acknowledge();
 }
@@ -363,6 +402,10 @@ void Following::go_on_after_script() {
 }
 
 void Following::keep_alive() {
+  if (installation_ != nullptr && installation_->source != nullptr) {
+    const int64_t since_ms = installation_->source->waiting_since_ms();
+    if (since_ms != 0 && timed_out(since_ms)) installation_->source->cut(ETIMEDOUT);
+  }
   if (carrier() == nullptr || server_.now_ms() - newline_sent_ms_ < kSecondMs) return;
   newline_sent_ms_ = server_.now_ms();
   carrier()->send_newline();
@@ -388,7 +431,7 @@ void Following::every_second() {
     drop_link();
   }
   if (session_ != nullptr && session_->counts()) session_->acknowledge();
-  if (session_ == nullptr && link_ == nullptr) connect(kConnecting);
+  if (session_ == nullptr && link_ == nullptr && installation_ == nullptr) connect(kConnecting);
 }
 
 uint64_t Following::bytes_received() const {

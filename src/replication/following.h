@@ -8,8 +8,9 @@
 //
 // The dataset comes by the link itself, or by an RDB channel beside it: then what the link brings
 // meanwhile is kept, up to replica-full-sync-buffer-limit, and applied piece by piece afterwards
-// (StreamReplay). If the link breaks while the dataset is loaded from a file, the stream is asked
-// for anew from there on.
+// (StreamReplay). It is put in place by a task (server/tasks.h), which waits until no other is in
+// the middle of a command. If the link breaks while the dataset is loaded from a file, the stream
+// is asked for anew from there on.
 //
 // A link that broke is begun anew at once, and when that fails once a second. As long as the
 // dataset is what the stream had come to, the stream is asked for from there on; otherwise the
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "replication/dataset_installer.h"
+#include "replication/dataset_receiver.h"
 #include "replication/local_expiry.h"
 #include "replication/master_connection.h"
 
@@ -97,9 +99,10 @@ class Following final : private MasterConnection::Owner {
   void rdb_channel_offered(const std::string& main_client_id) override;
   void stream_kept() override;
   void declined() override;
-  std::unique_ptr<DatasetReceiver> dataset_announced(const DatasetShape& shape,
-                                                     std::string_view* begun) override;
-  void dataset_received(DatasetReceiver& receiver) override;
+  MasterConnection::Reception dataset_announced(MasterConnection& which,
+                                                const DatasetShape& shape) override;
+  void dataset_received(std::unique_ptr<DatasetReceiver> receiver) override;
+  void dataset_came() override;
   void failed(MasterConnection& which) override;
 
   Introduction introduction() const;
@@ -110,16 +113,19 @@ class Following final : private MasterConnection::Owner {
   void retire(std::unique_ptr<MasterConnection> connection);
   // The link broke while the dataset that has come by the channel is being loaded.
   void lose_stream();
-  // Has the client come to be that the stream is applied by.
-  void attach(int database);
+  // Has the client come to be that the stream is applied by. `has_kept`: the link has kept what
+  // came of it beside the dataset.
+  void attach(int database, bool has_kept);
   void session_closed(MasterSession& session);
   void end_session();
   void begin_replay(server::Client& client);
   void begin_dataset(const DatasetShape& shape, bool to_disk);
+  // Has a task put the dataset in place of which the carrier has told.
+  struct Installation;
+  void begin_installation(std::shared_ptr<Installation> installation);
+  DatasetInstaller::Result install(Installation& installation);
   // The dataset is there, or is not.
-  void installed(const DatasetInstaller::Result& result);
-  std::unique_ptr<DatasetReceiver> read_from_socket(const DatasetShape& shape,
-                                                    std::string_view* begun);
+  void installed(const Installation& installation, const DatasetInstaller::Result& result);
   // What has come of the stream while a script was busy has been left where it was.
   void go_on_after_script();
   void every_second();
@@ -137,10 +143,9 @@ class Following final : private MasterConnection::Owner {
   std::vector<std::unique_ptr<StreamReplay>> retired_replays_;
   MasterSession* session_ = nullptr;  // its client owns it
   bool may_resume_ = false;
-  int stream_database_ = 0;  // while there is no session
-  bool leaving_ = false;     // the session ends because it was told to
-  enum class Install : uint8_t { kNone, kFromFile, kFromSocket };
-  Install install_ = Install::kNone;  // what goes on just now
+  int stream_database_ = 0;                     // while there is no session
+  bool leaving_ = false;                        // the session ends because it was told to
+  std::shared_ptr<Installation> installation_;  // that goes on, or null
   bool buffer_full_ = false;
   size_t buffer_peak_ = 0;
   int64_t down_since_ms_ = 0;

@@ -80,7 +80,7 @@ void MasterConnection::send(std::string_view bytes) {
 }
 
 void MasterConnection::send_newline() {
-  send("\n");
+  if (!ended_) send("\n");
 }
 
 void MasterConnection::fail(const std::string& reason) {
@@ -103,17 +103,18 @@ size_t MasterConnection::on_input(std::span<char> bytes) {
     }
     const std::string_view line = without_return(rest.substr(0, end));
     rest.remove_prefix(end + 1);
-    read_line(line, &rest);
+    read_line(line);
   }
   if (stage_ == Stage::kReceives) receive(&rest);
   if (stage_ == Stage::kStreams) owner_.stream_kept();
+  if (stage_ == Stage::kLoads) owner_.dataset_came();
   return bytes.size() - rest.size();
 }
 
-void MasterConnection::read_line(std::string_view line, std::string_view* rest) {
+void MasterConnection::read_line(std::string_view line) {
   if (line.empty()) return;
   if (stage_ == Stage::kHandshake) return read_handshake(line);
-  read_announcement(line, rest);
+  read_announcement(line);
 }
 
 void MasterConnection::read_handshake(std::string_view line) {
@@ -140,7 +141,7 @@ void MasterConnection::read_handshake(std::string_view line) {
   }
 }
 
-void MasterConnection::read_announcement(std::string_view line, std::string_view* rest) {
+void MasterConnection::read_announcement(std::string_view line) {
   if (line.starts_with('-'))
     return fail("MASTER aborted replication with an error: " + std::string(line.substr(1)));
   DatasetShape shape;
@@ -153,10 +154,13 @@ void MasterConnection::read_announcement(std::string_view line, std::string_view
     return fail("Bad protocol from MASTER, the first byte is not '$' (we received '" +
                 std::string(line) + "'), are you sure the host and port are right?");
   }
-  receiver_ = owner_.dataset_announced(shape, rest);
-  if (receiver_ != nullptr) {
+  Reception reception = owner_.dataset_announced(*this, shape);
+  if (reception.stays) {
+    stage_ = Stage::kLoads;
+  } else if (reception.receiver != nullptr) {
+    receiver_ = std::move(reception.receiver);
     stage_ = Stage::kReceives;
-  } else if (stage_ != Stage::kOver) {
+  } else {
     fail({});
   }
 }
@@ -166,20 +170,27 @@ void MasterConnection::receive(std::string_view* rest) {
     case DatasetReceiver::Result::kWantsMore:
       return;
     case DatasetReceiver::Result::kDone:
-      return owner_.dataset_received(*receiver_);
+      return owner_.dataset_received(std::move(receiver_));
     case DatasetReceiver::Result::kFailed:
       return fail({});
   }
 }
 
 void MasterConnection::on_end_of_input() {
-  fail(syncs() ? "I/O error trying to sync with MASTER: connection lost"
-               : "Failed to read response from the server: the master has closed the connection");
+  lost("Failed to read response from the server: the master has closed the connection");
 }
 
 void MasterConnection::on_disconnect() {
-  fail(syncs() ? "I/O error trying to sync with MASTER: connection lost"
-               : "Failed to read response from the server: the connection has failed");
+  lost("Failed to read response from the server: the connection has failed");
+}
+
+void MasterConnection::lost(const char* how) {
+  if (stage_ != Stage::kLoads)
+    return fail(syncs() ? "I/O error trying to sync with MASTER: connection lost" : how);
+  // What has come before is read to its end.
+  ended_ = true;
+  connection_->pause_reading();
+  owner_.dataset_came();
 }
 
 }  // namespace latchkey::replication

@@ -2,7 +2,7 @@
 // the handshake, the dataset. What follows is a client's business (MasterSession), to whom the
 // owner hands the connection on.
 //
-//     connecting -> handshake -> dataset is announced -> receives it -> over
+//     connecting -> handshake -> dataset is announced -> receives it, or it is loaded -> over
 //                             -> streams -> over
 //
 // A partial resynchronisation leads from the handshake to the end at once. Where the dataset comes
@@ -32,7 +32,15 @@ namespace latchkey::replication {
 
 class MasterConnection final : public net::ConnectionHandler {
  public:
-  // Calls come last in what this does; each but dataset_announced() is the last of all.
+  // What becomes of the dataset that was announced.
+  struct Reception {
+    // Takes it; or null.
+    std::unique_ptr<DatasetReceiver> receiver;
+    // It stays with the connection, for somebody who reads it from there.
+    bool stays = false;
+  };
+  // Each call but dataset_announced() comes last in what this does. An owner must not destroy this
+  // within one: it calls abandon(), and lets go of it later.
   class Owner {
    public:
     virtual ~Owner() = default;
@@ -44,12 +52,11 @@ class MasterConnection final : public net::ConnectionHandler {
     virtual void stream_kept() = 0;
     // The other does not take over; the log says why.
     virtual void declined() = 0;
-    // A dataset follows, of which `*begun` has come already. Null: the owner has read it from the
-    // connection itself, has taken off the front of `*begun` what belongs to it, and has called
-    // hand_on(); or it cannot.
-    virtual std::unique_ptr<DatasetReceiver> dataset_announced(const DatasetShape& shape,
-                                                               std::string_view* begun) = 0;
-    virtual void dataset_received(DatasetReceiver& receiver) = 0;
+    // A dataset follows. Nothing of a Reception: it cannot be taken.
+    virtual Reception dataset_announced(MasterConnection& which, const DatasetShape& shape) = 0;
+    virtual void dataset_received(std::unique_ptr<DatasetReceiver> receiver) = 0;
+    // In stage kLoads: more of it stands with the connection, or no more will come.
+    virtual void dataset_came() = 0;
     // The log says why.
     virtual void failed(MasterConnection& which) = 0;
   };
@@ -58,6 +65,7 @@ class MasterConnection final : public net::ConnectionHandler {
     kHandshake,
     kAwaitsDataset,
     kReceives,
+    kLoads,
     kStreams,
     kOver
   };
@@ -71,7 +79,11 @@ class MasterConnection final : public net::ConnectionHandler {
 
   Stage stage() const { return stage_; }
   // Whether a full resynchronisation goes on.
-  bool syncs() const { return stage_ == Stage::kAwaitsDataset || stage_ == Stage::kReceives; }
+  bool syncs() const {
+    return stage_ == Stage::kAwaitsDataset || stage_ == Stage::kReceives || stage_ == Stage::kLoads;
+  }
+  // In stage kLoads: the master will send no more. What has come is still there.
+  bool ended() const { return ended_; }
   // Of the history whose dataset comes; empty when the master does not say.
   const std::string& id() const { return handshake_->id(); }
   int64_t offset() const { return handshake_->offset(); }
@@ -102,9 +114,10 @@ class MasterConnection final : public net::ConnectionHandler {
   void on_flushed() override {}
 
  private:
-  void read_line(std::string_view line, std::string_view* rest);
+  void read_line(std::string_view line);
   void read_handshake(std::string_view line);
-  void read_announcement(std::string_view line, std::string_view* rest);
+  void read_announcement(std::string_view line);
+  void lost(const char* how);
   void receive(std::string_view* rest);
   void send(std::string_view bytes);
   void fail(const std::string& reason);
@@ -112,6 +125,7 @@ class MasterConnection final : public net::ConnectionHandler {
   server::Server& server_;
   Owner& owner_;
   Stage stage_ = Stage::kConnecting;
+  bool ended_ = false;
   std::unique_ptr<net::Dialer> dialer_;
   net::Connection* connection_ = nullptr;
   resp::OutputBuffer local_out_;

@@ -50,7 +50,8 @@ void MasterSession::acknowledge() {
 }
 
 void MasterSession::applied(std::string_view bytes) {
-  if (client_.has(server::kClientClosing)) return;
+  // What was being run when the link broke counts as well.
+  if (client_.has(server::kClientClosing) && !client_.has(server::kClientSuspended)) return;
   if (std::exchange(acknowledge_soon_, false)) acknowledge();
   if (client_.has(server::kClientInMulti)) {
     transaction_.append(bytes);

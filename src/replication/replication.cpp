@@ -20,6 +20,7 @@
 #include "server/output_limits.h"
 #include "server/server.h"
 #include "server/shutdown.h"
+#include "server/tasks.h"
 
 namespace latchkey::replication {
 
@@ -350,13 +351,7 @@ void Replication::put_loaded_online() {
   }
 }
 
-bool Replication::in_nested_turn() const {
-  return server_.loop() != nullptr && server_.loop()->nested();
-}
-
 void Replication::end_turn() {
-  // What is said to replicas in the middle of a script would become part of its unit.
-  if (in_nested_turn()) return hand_on();
   if (std::exchange(ask_, false))
     server_.propagation().add(server::kAnyDatabase, {"REPLCONF", "GETACK", "*"}, {},
                               server::kEffectForReplicas);
@@ -370,7 +365,8 @@ void Replication::end_turn() {
   }
   if (std::exchange(loaded_came_, false)) put_loaded_online();
   full_sync_->move_on();
-  failover_->look();
+  // The role does not change in the middle of a script.
+  if (!server_.tasks().any()) failover_->look();
   if (std::exchange(acks_came_, false)) {
     waits_->serve();
     if (acknowledged_) acknowledged_();
@@ -379,7 +375,8 @@ void Replication::end_turn() {
 }
 
 void Replication::tick() {
-  if (in_nested_turn()) return following_->keep_alive();
+  // A script that runs, or half a dataset, is no state to bring others to.
+  if (server_.tasks().any()) return following_->keep_alive();
   stream_.trim();
   full_sync_->begin_due();
   following_->tick();

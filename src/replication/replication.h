@@ -144,7 +144,6 @@ class Replication {
   void put_loaded_online();
   void tick();
   // While a script that takes long runs.
-  bool in_nested_turn() const;
   void every_second();
   void ping_replicas();
   void drop_silent_replicas();

@@ -7,6 +7,7 @@
 #include "replication/pause_point.h"
 #include "server/client.h"
 #include "server/server.h"
+#include "server/tasks.h"
 
 namespace latchkey::replication {
 
@@ -34,12 +35,14 @@ StreamReplay::StreamReplay(server::Server& server, server::Client& client,
 }
 
 size_t StreamReplay::bytes_left() const {
-  return client_.connection()->input_size();
+  const net::Connection* connection = client_.connection();
+  return connection != nullptr ? connection->input_size() : 0;
 }
 
 void StreamReplay::apply_piece() {
   server_.refresh_clock();
-  if ((server_.state() & server::kStateBusy) != 0) return timer_.start(kPatienceMs);
+  if (client_.has(server::kClientClosing)) return;
+  if (server_.tasks().any()) return timer_.start(kPatienceMs);
   if (!std::exchange(begun_, true)) {
     pause_if_asked(server_, server::ReplicationPause::kOnStreaming);
     // Clients that have waited for this are heard first.
@@ -51,14 +54,16 @@ void StreamReplay::apply_piece() {
   connection->resume_input();
   if (client_.has(server::kClientClosing)) return;
   if (reached_end_) return finish();
-  timer_.start(
-      connection->input_size() == before && client_.has(server::kClientBlocked) ? kPatienceMs : 0);
+  timer_.start(connection->input_size() == before &&
+                       client_.has(server::kClientBlocked | server::kClientSuspended)
+                   ? kPatienceMs
+                   : 0);
 }
 
 size_t StreamReplay::on_input(std::span<char> bytes) {
   const size_t size = std::min(piece_, bytes.size());
   const size_t used = client_.on_input(bytes.first(size));
-  if (client_.has(server::kClientBlocked)) return used;
+  if (client_.has(server::kClientBlocked | server::kClientSuspended)) return used;
   if (used == 0 && size < bytes.size()) piece_ *= 2;
   // What is left is the start of a request whose end is still to come.
   reached_end_ = size == bytes.size();

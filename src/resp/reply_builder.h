@@ -31,6 +31,9 @@ class ReplyBuilder {
   explicit ReplyBuilder(OutputBuffer& out) : out_(&out) {}
 
   OutputBuffer& out() { return *out_; }
+  // Writes to another buffer from now on. Marks of the former are of no use there unless it has
+  // taken over what the former held.
+  void set_out(OutputBuffer& out) { out_ = &out; }
   // 2 or 3.
   int protocol() const { return protocol_; }
   void set_protocol(int protocol) { protocol_ = protocol; }

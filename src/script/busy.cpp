@@ -1,13 +1,13 @@
 // What happens when a script takes too long: the watchdog asks Lua to call back every few thousand
-// instructions, and there the runner serves other clients, hears SCRIPT KILL or FUNCTION KILL, and
-// stops the script.
+// instructions, and there the script's task (server/tasks.h) is suspended for others to be served.
+// SCRIPT KILL or FUNCTION KILL, heard meanwhile, stops the script.
 #include <lua.hpp>
 
-#include "net/loop.h"
 #include "script/debugger.h"
 #include "script/interpreter.h"
 #include "script/script_runner.h"
 #include "server/server.h"
+#include "server/tasks.h"
 
 namespace latchkey::script {
 
@@ -15,9 +15,8 @@ using namespace server;
 
 namespace {
 
-// Instructions between two interruptions, and the time between two looks at other clients.
+// Instructions between two interruptions.
 constexpr int kInstructions = 10'000;
-constexpr int64_t kServeIntervalUs = 1000;
 
 constexpr char kKilled[] = "ERR Script killed by user with SCRIPT KILL...";
 constexpr char kLibraryTimeout[] = "ERR FUNCTION LOAD timeout";
@@ -60,10 +59,7 @@ void ScriptRunner::stop_interrupting() {
     const std::lock_guard lock(watchdog_.lock());
     lua_sethook(world_->lua(), nullptr, 0, 0);
   }
-  if (!run_.busy) return;
-  server_.set_busy({});
-  if (net::Connection* connection = run_.caller->connection(); connection != nullptr)
-    connection->resume_reading();
+  if (run_.busy) server_.set_busy({});
 }
 
 void ScriptRunner::stop(lua_State* lua, const char* error) {
@@ -109,29 +105,17 @@ void ScriptRunner::become_busy() {
                      kind == Program::Kind::kScript ? "SCRIPT KILL" : "FUNCTION KILL",
                      static_cast<int>(run_.program->name.size()), run_.program->name.data());
   server_.set_busy(busy_error(kind));
-  if (net::Connection* connection = run_.caller->connection(); connection != nullptr)
-    connection->pause_reading();
 }
 
 void ScriptRunner::serve_others() {
-  net::Loop* loop = server_.loop();
-  const int64_t now_us = server_.clock().monotonic_us();
-  if (loop == nullptr || now_us - run_.last_served_us < kServeIntervalUs) return;
-  run_.last_served_us = now_us;
+  Tasks& tasks = server_.tasks();
+  if (!tasks.running() || (run_.busy && !tasks.slice_is_over())) return;
   if (!run_.busy) become_busy();
-  // Time stands still for the script, and its caller has not gone idle.
-  store::Environment& environment = server_.environment();
-  const int64_t now_ms = environment.now_ms;
-  const uint32_t access_clock = environment.access_clock;
-  loop->run_nested();
+  tasks.yield();
+  // Its caller has not gone idle.
   run_.caller->last_interaction_ms = server_.now_ms();
-  environment.now_ms = now_ms;
-  environment.access_clock = access_clock;
-  // A server that is to end does not wait for its script. The nested turn has used the loop's order
-  // to stop up.
-  if (!server_.stop_requested()) return;
-  run_.killed = true;
-  loop->stop();
+  // A server that is to end does not wait for its script.
+  run_.killed |= tasks.finishing();
 }
 
 int64_t ScriptRunner::running_ms() const {

@@ -100,7 +100,6 @@ class ScriptRunner {
     bool killed = false;
     bool busy = false;           // has been running for too long; other clients are served
     uint64_t started_ticks = 0;  // of base::CycleClock
-    int64_t last_served_us = 0;
   };
 
   // The last checks before a program runs; false with an error sent.
@@ -134,7 +133,7 @@ class ScriptRunner {
   // Raises the error that ends what runs, again at its next instruction when it is caught.
   [[noreturn]] static void stop(lua_State* lua, const char* error);
   [[noreturn]] static void raise(lua_State* lua, const char* error);
-  // Serves other clients for a moment.
+  // Lets other clients be served, if it is time.
   void serve_others();
   void become_busy();
   void stop_interrupting();

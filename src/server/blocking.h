@@ -33,6 +33,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "resp/reply_builder.h"
@@ -83,6 +84,22 @@ class Blocking final : public ChangeListener {
   // Lets serve() go on with those who were to be served during a pause. Called when it ends.
   void pause_ended();
 
+  // A key of a database.
+  struct PlaceView {
+    int database;
+    std::string_view key;
+  };
+  struct Place {
+    int database;
+    std::string key;
+    PlaceView view() const { return {database, key}; }
+  };
+  // The keys that what goes on has made ready, taken along by a task that is suspended in the
+  // middle of it (server/tasks.h): they are not served before it ends.
+  using ReadyKeys = std::vector<Place>;
+  ReadyKeys put_aside() { return std::exchange(ready_, {}); }
+  void put_back(ReadyKeys keys) { ready_.insert(ready_.begin(), keys.begin(), keys.end()); }
+
   // Sends those whose keys this node of a cluster serves no more the error that says so.
   void refuse_unserved(SlotGate& gate);
 
@@ -100,15 +117,6 @@ class Blocking final : public ChangeListener {
   struct Waiter;
   using Line = std::list<Waiter*>;
 
-  struct PlaceView {
-    int database;
-    std::string_view key;
-  };
-  struct Place {
-    int database;
-    std::string key;
-    PlaceView view() const { return {database, key}; }
-  };
   struct PlaceHash {
     using is_transparent = void;
     size_t operator()(const PlaceView& place) const {
@@ -153,7 +161,7 @@ class Blocking final : public ChangeListener {
   Server& server_;
   Queues queues_;
   std::unordered_map<uint64_t, std::unique_ptr<Waiter>> waiters_;  // by client id
-  std::vector<Place> ready_;
+  ReadyKeys ready_;
   std::vector<uint64_t> held_;  // ids of clients that a pause keeps from being served
   std::vector<uint64_t> due_;   // of those whose pause has ended
   size_t queues_heard_without_ = 0;

@@ -25,7 +25,9 @@ Client::Client(Server& owner, uint64_t client_id, net::Connection* connection)
       connection_(connection),
       local_out_(owner.buffer_pool()) {}
 
-Client::~Client() = default;
+Client::~Client() {
+  LK_ASSERT(connection_ == nullptr && !has(kClientSuspended));
+}
 
 std::string Client::peer_address() const {
   return connection_ != nullptr ? connection_->peer_address() : std::string("?:0");
@@ -40,8 +42,9 @@ resp::OutputBuffer& Client::push_out() {
 }
 
 void Client::flush_soon() {
+  if (has(kClientClosing)) return;
   server.client_eviction().touch(*this);
-  if (connection_ == nullptr || flush_scheduled_) return;
+  if (connection_ == nullptr || flush_scheduled_ || has(kClientSuspended)) return;
   flush_scheduled_ = true;
   server.clients().schedule_flush(*this);
 }
@@ -56,9 +59,34 @@ void Client::close() {
   server.tracking().stop(*this);
   transaction.reset();
   if (replica != nullptr) replica->closing();
-  if (master != nullptr) master->closing();
-  if (connection_ != nullptr) connection_->close();
+  // A request of the master's that has begun is applied to its end.
+  if (master != nullptr && !has(kClientSuspended)) master->closing();
+  if (connection_ != nullptr) disconnect();
   server.clients().remove(*this);
+}
+
+void Client::disconnect() {
+  // Marks that callers up the stack hold stay good.
+  local_out_.swap(connection_->out());
+  reply.set_out(local_out_);
+  std::exchange(connection_, nullptr)->close();
+}
+
+void Client::request_suspended() {
+  set(kClientSuspended);
+  if (connection_ != nullptr) connection_->pause();
+}
+
+void Client::request_ended() {
+  set(kClientSuspended, false);
+  if (has(kClientClosing)) {
+    if (master != nullptr) master->closing();
+    return;
+  }
+  if (connection_ == nullptr) return;
+  connection_->resume();
+  flush_soon();
+  resume_soon();
 }
 
 void Client::wait(Block reason) {
@@ -102,7 +130,7 @@ size_t Client::on_input(std::span<char> bytes) {
 void Client::on_end_of_input() {
   // Nobody waits for what a blocked client would get; what others have asked for they may still be
   // reading.
-  if (has(kClientBlocked) || pending_output() == 0) return close();
+  if (has(kClientBlocked | kClientSuspended) || pending_output() == 0) return close();
   close_after_reply();
 }
 

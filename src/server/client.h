@@ -1,7 +1,9 @@
 // A session: who is at the other end, what it has selected and promised, and its way in and out.
 //
 // Most clients stand on a connection. Some have none: the one that scripts run as, and those of
-// tests, which read replies from out(). A client is made and freed by ClientRegistry.
+// tests, which read replies from out(). A client is made and freed by ClientRegistry. Its
+// connection is its own, and goes with close(): a client that outlives that, because a task still
+// runs its request, writes into a buffer that nobody reads.
 #pragma once
 
 #include <cstdint>
@@ -61,6 +63,7 @@ enum ClientFlag : uint32_t {
   kClientReadsAnywhere = 1u << 25,  // READONLY: would read from a replica of a cluster's node
   kClientAsking = 1u << 26,         // was sent here for a slot that is being moved (ASKING)
   kClientAskingNext = 1u << 27,     // is so for its next request
+  kClientSuspended = 1u << 28,      // its request is being run by a task that was suspended
 };
 
 // Any of these keeps the dispatcher off its fast path.
@@ -159,6 +162,11 @@ class Client final : public net::ConnectionHandler {
 
   // Suspends the reading of requests until unblock(). REQUIRES: not blocked.
   void wait(Block reason);
+  // Its request is run by a task that has been suspended: nothing is read from it, nor sent to it,
+  // until request_ended().
+  void request_suspended();
+  void request_ended();
+
   // Ends the wait. `end` is passed on to the block's callback, unless the client was served
   // (`served`): then it is not called.
   void unblock(BlockEnd end, bool served = false);
@@ -175,6 +183,7 @@ class Client final : public net::ConnectionHandler {
   net::Connection* connection_;
   resp::OutputBuffer local_out_;
   void resume_soon();
+  void disconnect();
 
   uint64_t seen_bytes_sent_ = 0;  // when the registry looked last
   bool flush_scheduled_ = false;

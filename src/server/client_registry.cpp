@@ -30,7 +30,8 @@ void ClientRegistry::remove(Client& client) {
 }
 
 void ClientRegistry::free_removed() {
-  removed_.clear();
+  // What a task runs for a client may be in the middle of it.
+  std::erase_if(removed_, [](const auto& client) { return !client->has(kClientSuspended); });
 }
 
 Client* ClientRegistry::find(uint64_t id) const {
@@ -113,7 +114,7 @@ void ClientRegistry::look_after(Client& client) {
   }
   const int64_t idle_ms = server_.now_ms() - client.last_interaction_ms;
   const int64_t limit_ms = int64_t{server_.settings().timeout} * 1000;
-  const bool exempt = client.has(kClientBlocked | kClientSubscribed | kClientMonitor |
+  const bool exempt = client.has(kClientBlocked | kClientSuspended | kClientSubscribed | kClientMonitor |
                                  kClientReplica | kClientMaster);
   if (limit_ms != 0 && !exempt && idle_ms > limit_ms) {
     server_.log().verbose("Closing idle client");

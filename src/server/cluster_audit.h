@@ -21,6 +21,8 @@ class ClusterAudit {
   void begin(std::span<const SlotGate::Request> requests);
   // What follows is no client's.
   void end() { looking_ = false; }
+  // The request that was looked at goes on, after others.
+  void go_on() { looking_ = true; }
   // Whether the request that runs is looked at, and has been found fit so far.
   bool looking() const { return looking_; }
   // It is not fit. Of no effect unless looking().

@@ -51,6 +51,7 @@ enum CommandFlag : uint32_t {
   kAllowBusy = 1 << 19,        // also while a script runs too long
   kMayReplicate = 1 << 20,     // may be propagated though it is no write
   kProtected = 1 << 21,        // only when the configuration enables it
+  kMayTakeLong = 1 << 22,      // runs in a task (server/tasks.h), so that others can be served
 };
 
 // In the order in which COMMAND INFO lists them. Read, write, admin, pubsub, fast, slow, blocking

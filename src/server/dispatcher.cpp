@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "server/acl/access_control.h"
 #include "server/blocking.h"
 #include "server/client.h"
@@ -75,31 +76,64 @@ const CommandTable& Dispatcher::server_commands() const {
   return server_.commands();
 }
 
-Dispatcher::Dispatcher(Server& server)
-    : server_(server), pushes_(server.buffer_pool()), last_pushes_(server.buffer_pool()) {}
+Dispatcher::Dispatcher(Server& server) : server_(server), calls_(server.buffer_pool()) {}
+
+void Dispatcher::Calls::swap(Calls& other) noexcept {
+  std::swap(last_ticks, other.last_ticks);
+  std::swap(depth, other.depth);
+  std::swap(serving, other.serving);
+  std::swap(in_script, other.in_script);
+  std::swap(has_pushes, other.has_pushes);
+  pushes.swap(other.pushes);
+  last_pushes.swap(other.last_pushes);
+}
+
+std::unique_ptr<Dispatcher::Calls> Dispatcher::put_aside() {
+  auto calls = std::make_unique<Calls>(server_.buffer_pool());
+  calls->swap(calls_);
+  aside_.push_back(calls.get());
+  return calls;
+}
+
+void Dispatcher::put_back(std::unique_ptr<Calls> calls) {
+  LK_ASSERT(calls_.depth == 0);
+  std::erase(aside_, calls.get());
+  calls_.swap(*calls);
+}
+
+Dispatcher::Calls* Dispatcher::calls_for(const Client& client) {
+  if (&client == calls_.serving) return &calls_;
+  if (!client.has(kClientSuspended)) [[likely]]
+    return nullptr;
+  const auto it = std::find_if(aside_.begin(), aside_.end(),
+                               [&](const Calls* calls) { return calls->serving == &client; });
+  return it == aside_.end() ? nullptr : *it;
+}
 
 resp::OutputBuffer& Dispatcher::push_out(Client& client) {
-  if (&client != serving_) return client.out();
-  has_pushes_ = true;
-  return pushes_;
+  Calls* calls = calls_for(client);
+  if (calls == nullptr) return client.out();
+  calls->has_pushes = true;
+  return calls->pushes;
 }
 
 resp::OutputBuffer& Dispatcher::last_push_out(Client& client) {
-  if (&client != serving_) return client.out();
-  has_pushes_ = true;
-  return last_pushes_;
+  Calls* calls = calls_for(client);
+  if (calls == nullptr) return client.out();
+  calls->has_pushes = true;
+  return calls->last_pushes;
 }
 
 void Dispatcher::send_pushes(Client& client) {
-  has_pushes_ = false;
-  client.out().append(pushes_);
-  client.out().append(last_pushes_);
-  pushes_.clear();
-  last_pushes_.clear();
+  calls_.has_pushes = false;
+  client.out().append(calls_.pushes);
+  client.out().append(calls_.last_pushes);
+  calls_.pushes.clear();
+  calls_.last_pushes.clear();
 }
 
 void Dispatcher::begin_batch() {
-  last_ticks_ = base::CycleClock::ticks();
+  calls_.last_ticks = base::CycleClock::ticks();
 }
 
 Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command* command) {
@@ -187,9 +221,9 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   // What calls other commands is shown before them.
   const bool show_first = command.has(kSkipMonitor);
   if (monitored && show_first) server_.monitors().show(client, command, args);
-  const bool outer_in_script = std::exchange(in_script_, client.has(kClientScript));
+  const bool outer_in_script = std::exchange(calls_.in_script, client.has(kClientScript));
   perform(client, command, args);
-  in_script_ = outer_in_script;
+  calls_.in_script = outer_in_script;
   remember_reads(client, command, args);
   if (monitored && !show_first) server_.monitors().show(client, command, args);
 }
@@ -205,14 +239,14 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
                      server_.propagation()};
   // Commands of a batch follow one another: the end of one is the start of the next. Nested ones
   // are timed by themselves.
-  const bool nested = depth_++ > 0;
-  const uint64_t started = nested ? base::CycleClock::ticks() : last_ticks_;
+  const bool nested = calls_.depth++ > 0;
+  const uint64_t started = nested ? base::CycleClock::ticks() : calls_.last_ticks;
   const uint64_t errors = client.reply.error_count();
   const size_t mark = client.out().mark();
   const uint32_t flags = client.flags;
   Propagation& propagation = server_.propagation();
   const uint64_t changes = server_.effects().total();
-  if (!nested) serving_ = &client;
+  if (!nested) calls_.serving = &client;
   if ((flags & kClientNoTouch) != 0) [[unlikely]] {
     server_.environment().freeze_access = command.full_name != "touch";
   }
@@ -225,10 +259,10 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   propagation.set_replaced(outer_replaced);
   propagation.end_unit();
 
-  --depth_;
+  --calls_.depth;
   const uint64_t ended = base::CycleClock::ticks();
   if (!nested) {
-    last_ticks_ = ended;
+    calls_.last_ticks = ended;
     server_.stats().command_ticks += ended - started;
   }
   // A request that waits for a key counts when the wait ends.
@@ -249,8 +283,8 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
     if ((client.flags & (kClientReplyOff | kClientReplySkip)) != 0) client.out().truncate(mark);
   }
   if (nested) return;
-  serving_ = nullptr;
-  if (has_pushes_) [[unlikely]]
+  calls_.serving = nullptr;
+  if (calls_.has_pushes) [[unlikely]]
     send_pushes(client);
   if (server_.blocking().any_ready()) [[unlikely]]
     server_.blocking().serve();
@@ -267,7 +301,7 @@ void Dispatcher::call_again(Client& client, Command& command, Arguments args) {
 
 void Dispatcher::remember_reads(Client& client, const Command& command, Arguments args) {
   // Within another command it is whoever runs that one who reads.
-  Client& reader = serving_ != nullptr ? *serving_ : client;
+  Client& reader = calls_.serving != nullptr ? *calls_.serving : client;
   // What calls other commands reads by them.
   if (reader.has(kClientTracking) && command.has(kReadOnly) && !command.has(kSkipMonitor))
     server_.tracking().remember(reader, command, args);

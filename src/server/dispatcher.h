@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -42,11 +43,11 @@ class Dispatcher {
   Command* lookup(Arguments args) const { return server_commands().find_request(args); }
 
   // Whose request is being served just now, or null.
-  Client* serving() const { return serving_; }
+  Client* serving() const { return calls_.serving; }
   // Whether the command being run is one of a script.
-  bool in_script() const { return in_script_; }
+  bool in_script() const { return calls_.in_script; }
   // Whether the command being run is one of a transaction or script.
-  bool in_nested_call() const { return depth_ > 1; }
+  bool in_nested_call() const { return calls_.depth > 1; }
 
   // Runs a command whose right to run has been checked: by execute(), by EXEC for queued ones, by a
   // script's own gate. Who monitors the server is shown it.
@@ -72,6 +73,24 @@ class Dispatcher {
 
   // Starts a batch: the time from here on counts for the first command.
   void begin_batch();
+
+  // The calls that are being made, as a task takes them with it when it is suspended
+  // (server/tasks.h).
+  struct Calls {
+    explicit Calls(base::BufferPool& pool) : pushes(pool), last_pushes(pool) {}
+    void swap(Calls& other) noexcept;
+    uint64_t last_ticks = 0;
+    int depth = 0;
+    Client* serving = nullptr;  // whose request all calls are part of
+    bool in_script = false;
+    bool has_pushes = false;         // in either of these
+    resp::OutputBuffer pushes;       // to that client, for behind its reply
+    resp::OutputBuffer last_pushes;  // behind those
+  };
+  // Messages to the client of these calls go on waiting for the end of its request.
+  std::unique_ptr<Calls> put_aside();
+  // REQUIRES: no call is being made.
+  void put_back(std::unique_ptr<Calls> calls);
 
   // Refuses a request: sends the error, counts it, and aborts the transaction that it would have
   // been part of.
@@ -112,15 +131,14 @@ class Dispatcher {
   void remember_reads(Client& client, const Command& command, Arguments args);
 
   Server& server_;
-  uint64_t last_ticks_ = 0;
+  // The calls that the client's request is part of, those that are put aside among them; null when
+  // no request of its is being served.
+  Calls* calls_for(const Client& client);
+
   uint64_t noted_ticks_ = UINT64_MAX;  // from how long on a call is noted
-  int depth_ = 0;
   int64_t disk_warned_ms_ = 0;
-  Client* serving_ = nullptr;  // whose request all calls are part of
-  bool in_script_ = false;
-  bool has_pushes_ = false;         // in either of these
-  resp::OutputBuffer pushes_;       // to that client, for behind its reply
-  resp::OutputBuffer last_pushes_;  // behind those
+  Calls calls_;
+  std::vector<Calls*> aside_;
 };
 
 }  // namespace latchkey::server

@@ -8,6 +8,7 @@
 #include "server/proc_title.h"
 #include "server/process.h"
 #include "server/server.h"
+#include "server/tasks.h"
 
 namespace latchkey::server {
 
@@ -68,9 +69,9 @@ void register_process_settings(Server& server, const ProcessParts& parts) {
     return false;
   });
   watch_loop(server, *parts.watchdog);
-  // What runs nested turns holds up the loop all the same.
+  // What lets others be served now and then holds the server up all the same.
   server.on_tick([&server, parts] {
-    if (!server.loop()->nested()) parts.watchdog->put_off();
+    if (!server.tasks().any()) parts.watchdog->put_off();
   });
   server.on_role_changed([&server, parts] {
     parts.oom_score->apply(server.settings(), oom_role(server), server.log());

@@ -89,8 +89,9 @@ void MemoryLimit::make_room_soon() {
 
 bool MemoryLimit::may_evict() const {
   const ConfigValues& values = server_.settings();
-  // While clients are paused the dataset stands still; while it is loaded it is not all there.
-  const bool stands_still = (server_.state() & (kStateLoading | kStatePaused)) != 0;
+  // While clients are paused the dataset stands still; while it is loaded it is not all there; what
+  // a script that is busy has done is not written yet.
+  const bool stands_still = (server_.state() & (kStateLoading | kStatePaused | kStateBusy)) != 0;
   const bool left_to_master = server_.is_replica() && values.replica_ignore_maxmemory;
   return values.maxmemory != 0 && !stands_still && !left_to_master;
 }

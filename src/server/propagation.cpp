@@ -105,32 +105,33 @@ void Propagation::update_wanted() {
 
 void Propagation::add(int database, EffectWords first, std::span<const std::string_view> rest,
                       uint8_t readers) {
-  readers &= allowed_ | kEffectStandsAlone;
+  readers &= unit_.allowed | kEffectStandsAlone;
   if (!wanted_ || (readers & kEffectForAll) == 0) return;
   size_t room = kHeaderRoom;
   for (const EffectWord& word : first) room += room_for(word.text());
   for (const std::string_view word : rest) room += room_for(word);
   // Requests as they come are most of the stream, and short: room is asked for once.
-  const size_t begin = effects_.empty() ? 0 : effects_.back().end;
-  if (bytes_.size() - begin < room) bytes_.resize(std::max(begin + room, 2 * bytes_.size()));
-  char* to = put_header(bytes_.data() + begin, '*', first.size() + rest.size());
+  const size_t begin = unit_.effects.empty() ? 0 : unit_.effects.back().end;
+  if (unit_.bytes.size() - begin < room)
+    unit_.bytes.resize(std::max(begin + room, 2 * unit_.bytes.size()));
+  char* to = put_header(unit_.bytes.data() + begin, '*', first.size() + rest.size());
   for (const EffectWord& word : first) to = put_word(to, word.text());
   for (const std::string_view word : rest) to = put_word(to, word);
-  effects_.push_back({database, readers, static_cast<size_t>(to - bytes_.data())});
-  if (open_units_ == 0) hand_on();
+  unit_.effects.push_back({database, readers, static_cast<size_t>(to - unit_.bytes.data())});
+  if (unit_.depth == 0) hand_on();
 }
 
 void Propagation::hand_on() {
   size_t begin = 0;
-  for (const Pending& effect : effects_) {
-    unit_.push_back({effect.database, effect.readers,
-                     std::string_view(bytes_).substr(begin, effect.end - begin)});
+  for (const Pending& effect : unit_.effects) {
+    handed_on_.push_back({effect.database, effect.readers,
+                          std::string_view(unit_.bytes).substr(begin, effect.end - begin)});
     begin = effect.end;
   }
-  for (EffectReader* reader : readers_) reader->effects_happened(unit_);
-  unit_.clear();
-  effects_.clear();
-  if (bytes_.size() > kMostKeptBytes) std::string().swap(bytes_);
+  for (EffectReader* reader : readers_) reader->effects_happened(handed_on_);
+  handed_on_.clear();
+  unit_.effects.clear();
+  if (unit_.bytes.size() > kMostKeptBytes) std::string().swap(unit_.bytes);
 }
 
 }  // namespace latchkey::server

@@ -125,42 +125,49 @@ class Propagation {
   }
 
   // Only these get what is added from now on (EffectReaders); gives who did.
-  uint8_t restrict_readers(uint8_t allowed) { return std::exchange(allowed_, allowed); }
+  uint8_t restrict_readers(uint8_t allowed) { return std::exchange(unit_.allowed, allowed); }
 
   // --- For the dispatcher ------------------------------------------------------------------------
 
   // Nested calls are part of the outermost one's unit.
-  void begin_unit() { ++open_units_; }
+  void begin_unit() { ++unit_.depth; }
   // Hands the unit on when it is the outermost.
   void end_unit() {
-    if (--open_units_ == 0 && !effects_.empty()) [[unlikely]]
+    if (--unit_.depth == 0 && !unit_.effects.empty()) [[unlikely]]
       hand_on();
   }
   // Whether the handler that runs has said what stands for its request. Kept for the outer handler
   // while a nested one runs: set_replaced() gives back the former.
-  bool set_replaced(bool replaced) { return std::exchange(replaced_, replaced); }
-  bool replaced() const { return replaced_; }
+  bool set_replaced(bool replaced) { return std::exchange(unit_.replaced, replaced); }
+  bool replaced() const { return unit_.replaced; }
 
- private:
   struct Pending {
     int database;
     uint8_t readers;
-    size_t end;  // in bytes_; it begins where the one before it ends
+    size_t end;  // in bytes; it begins where the one before it ends
   };
+  // The unit that is open, as a task takes it along when it is suspended (server/tasks.h): what
+  // others write meanwhile is no part of it.
+  struct Unit {
+    int depth = 0;  // calls that are part of it
+    bool replaced = false;
+    uint8_t allowed = kEffectForAll;
+    std::vector<Pending> effects;
+    std::string bytes;  // those of all pending requests, and room for more
+  };
+  Unit put_aside() { return std::exchange(unit_, {}); }
+  void put_back(Unit unit) { unit_ = std::move(unit); }
 
+ private:
   void hand_on();
   void update_wanted();
 
   std::function<void(bool)> on_wanted_;
   bool wanted_ = false;
   bool muted_ = false;
-  bool replaced_ = false;
-  uint8_t allowed_ = kEffectForAll;
-  int open_units_ = 0;
   std::vector<EffectReader*> readers_;
-  std::vector<Pending> effects_;
-  std::string bytes_;         // those of all pending requests, and room for more
-  std::vector<Effect> unit_;  // while it is handed on
+  Unit unit_;
+  std::vector<Effect> handed_on_;  // a unit, while readers are told of it
 };
 
 }  // namespace latchkey::server

@@ -4,11 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.h"
 #include "server/client_info.h"
 #include "server/dispatcher.h"
 #include "server/master_link.h"
 #include "server/output_limits.h"
 #include "server/server.h"
+#include "server/tasks.h"
+#include "server/transaction.h"
 
 namespace latchkey::server {
 
@@ -40,26 +43,23 @@ std::string excerpt(std::span<const char> bytes) {
 size_t RequestPump::process(Client& client, std::span<char> bytes) {
   server_.refresh_clock();
   client.last_interaction_ms = server_.now_ms();
-  if (client.has(kClientBlocked)) {
+  if (client.has(kClientBlocked | kClientSuspended)) {
     // What a waiting client sends stays where it is.
     check_limits(client, bytes.size());
     return 0;
   }
-  // Nothing of the master's stream may be refused: it waits for the end of the script.
-  if (client.has(kClientMaster) && (server_.state() & kStateBusy) != 0) return 0;
+  // Nothing of the master's stream may be refused: it waits for the end of what others wait for.
+  if (client.has(kClientMaster) && server_.tasks().any()) return 0;
   if (bytes.size() > static_cast<size_t>(server_.settings().client_query_buffer_limit) &&
       !client.has(kClientMaster)) {
     check_limits(client, bytes.size());
     return bytes.size();
   }
-  if (depth_ == frames_.size()) frames_.push_back(std::make_unique<Frame>());
-  Frame& frame = *frames_[depth_++];
-  const size_t consumed = run(client, bytes, frame);
-  if (frame.arguments.capacity() > kMostKeptArguments) resp::Arguments().swap(frame.arguments);
-  --depth_;
+  const size_t consumed = run(client, bytes);
+  if (arguments_.capacity() > kMostKeptArguments) resp::Arguments().swap(arguments_);
   if (client.has(kClientClosing)) return bytes.size();
-  if (net::Connection* connection = client.connection(); connection != nullptr) {
-    send(client);
+  if (client.connection() != nullptr) {
+    if (!client.has(kClientSuspended)) send(client);
     if (client.has(kClientClosing)) return bytes.size();
     check_limits(client, bytes.size() - consumed);
   }
@@ -72,15 +72,15 @@ void RequestPump::advance(Client& client, std::span<char> bytes, size_t* consume
     client.master->applied({bytes.data() + begin, end - begin});
 }
 
-size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
+size_t RequestPump::run(Client& client, std::span<char> bytes) {
   using Status = resp::RequestParser::Status;
   server_.dispatcher().begin_batch();
 
   size_t consumed = 0;
   Status status = Status::kRequest;
   while (status == Status::kRequest && consumed < bytes.size() && !stopped(client)) {
-    frame.arguments.clear();
-    frame.requests.clear();
+    arguments_.clear();
+    requests_.clear();
     const resp::RequestParser::Limits limits{
         .max_bulk_size = client.has(kClientMaster)
                              ? kMostOfMaster
@@ -89,39 +89,29 @@ size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
     };
     const size_t most = limits.authenticated ? kBatchSize : 1;
     size_t position = consumed;
-    while (frame.requests.size() < most && position < bytes.size()) {
-      const size_t first = frame.arguments.size();
+    while (requests_.size() < most && position < bytes.size()) {
+      const size_t first = arguments_.size();
       size_t used = 0;
-      status = client.parser.parse(bytes.subspan(position), limits, frame.arguments, &used);
+      status = client.parser.parse(bytes.subspan(position), limits, arguments_, &used);
       if (status != Status::kRequest) break;
-      if (client.has(kClientMaster) && bytes[position] != '*' && frame.arguments.size() > first)
+      if (client.has(kClientMaster) && bytes[position] != '*' && arguments_.size() > first)
           [[unlikely]] {
         status = Status::kError;
         break;
       }
       position += used;
-      const size_t count = frame.arguments.size() - first;
+      const size_t count = arguments_.size() - first;
       if (count > 0) {
-        frame.requests.push_back({first, count, position, nullptr, nullptr, 0, nullptr, 0});
-      } else if (frame.requests.empty()) {
+        requests_.push_back({first, count, position, nullptr, nullptr, 0, nullptr, 0});
+      } else if (requests_.empty()) {
         advance(client, bytes, &consumed, position);
       } else {
-        frame.requests.back().end = position;
+        requests_.back().end = position;
       }
     }
-    prefetch(client, frame);
-    for (const Request& request : frame.requests) {
-      const Arguments args(frame.arguments.data() + request.first, request.count);
-      if (request.command == nullptr && is_cross_protocol_attack(client, args[0])) break;
-      if (server_.dispatcher().execute(client, args, request.command) ==
-          Dispatcher::Outcome::kPostponed)
-        break;
-      advance(client, bytes, &consumed, request.end);
-      if (client.out().size() > kMostUnsent) [[unlikely]] {
-        send(client);
-      }
-      if (stopped(client)) break;
-    }
+    prefetch(client);
+    may_take_long(client) ? execute_in_task(client, bytes, &consumed)
+                          : execute_all(client, bytes, &consumed);
     if (stopped(client)) {
       // Requests parsed ahead are parsed again when their time comes.
       client.parser.reset();
@@ -131,6 +121,95 @@ size_t RequestPump::run(Client& client, std::span<char> bytes, Frame& frame) {
   if (status == Status::kError) refuse(client, bytes.subspan(consumed));
   return consumed;
 }
+
+void RequestPump::execute_all(Client& client, std::span<char> bytes, size_t* consumed) {
+  for (const Request& request : requests_) {
+    const Arguments args(arguments_.data() + request.first, request.count);
+    if (request.command == nullptr && is_cross_protocol_attack(client, args[0])) return;
+    if (server_.dispatcher().execute(client, args, request.command) ==
+        Dispatcher::Outcome::kPostponed)
+      return;
+    advance(client, bytes, consumed, request.end);
+    if (client.out().size() > kMostUnsent) [[unlikely]] {
+      send(client);
+    }
+    if (stopped(client)) return;
+  }
+}
+
+// --- Requests that may take long -----------------------------------------------------------------
+
+void RequestPump::OwnRequest::assign(std::span<const char> came_as, Arguments args) {
+  const auto stands_in = [came_as](std::string_view word) {
+    return word.data() >= came_as.data() && word.data() < came_as.data() + came_as.size();
+  };
+  bytes.assign(came_as.data(), came_as.size());
+  for (const std::string_view word : args) {
+    if (!stands_in(word)) bytes.append(word);
+  }
+  words.clear();
+  size_t next = came_as.size();
+  for (const std::string_view word : args) {
+    const size_t place = stands_in(word) ? static_cast<size_t>(word.data() - came_as.data())
+                                         : std::exchange(next, next + word.size());
+    words.push_back(std::string_view(bytes).substr(place, word.size()));
+  }
+}
+
+bool RequestPump::may_take_long(const Client& client) const {
+  // A transaction may take as long as what it holds.
+  const uint32_t queued = client.transaction != nullptr ? client.transaction->command_flags : 0;
+  return std::any_of(requests_.begin(), requests_.end(), [queued](const Request& request) {
+    return request.command != nullptr && ((request.command->flags | queued) & kMayTakeLong) != 0;
+  });
+}
+
+void RequestPump::execute_in_task(Client& client, std::span<char> bytes, size_t* consumed) {
+  const bool ended = server_.tasks().run([this, &client, bytes, consumed] {
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (!execute_own(client, requests_[i], bytes, consumed)) return;
+    }
+  });
+  if (!ended) client.request_suspended();
+}
+
+bool RequestPump::execute_own(Client& client, const Request& request, std::span<char> bytes,
+                              size_t* consumed) {
+  const Arguments args(arguments_.data() + request.first, request.count);
+  if (request.command == nullptr && is_cross_protocol_attack(client, args[0])) return false;
+  if (spare_.empty()) spare_.push_back(std::make_unique<OwnRequest>());
+  std::unique_ptr<OwnRequest> own = std::move(spare_.back());
+  spare_.pop_back();
+  const size_t begin = *consumed;
+  const size_t end = request.end;
+  own->assign(bytes.subspan(begin, end - begin), args);
+  // Until the loop has the thread again nobody knows that this was suspended: it counts as
+  // consumed.
+  *consumed = end;
+  Command* command = request.command;
+  const bool postponed =
+      server_.dispatcher().execute(client, own->words, command) == Dispatcher::Outcome::kPostponed;
+  const bool was_suspended = client.has(kClientSuspended);
+  if (postponed) {
+    // A pause is seen before anything can take long.
+    LK_ASSERT(!was_suspended);
+    *consumed = begin;
+  } else if (client.master != nullptr) {
+    client.master->applied({own->bytes.data(), end - begin});
+  }
+  if (own->bytes.capacity() <= kMostKeptArguments) spare_.push_back(std::move(own));
+  if (was_suspended) {
+    client.request_ended();
+    return false;
+  }
+  if (postponed) return false;
+  if (client.out().size() > kMostUnsent) [[unlikely]] {
+    send(client);
+  }
+  return !stopped(client);
+}
+
+// --- Beside requests -----------------------------------------------------------------------------
 
 void RequestPump::send(Client& client) {
   enforce_output_limit(client);
@@ -175,31 +254,31 @@ bool RequestPump::is_cross_protocol_attack(Client& client, std::string_view word
   return true;
 }
 
-void RequestPump::prefetch(Client& client, Frame& frame) {
-  for (Request& request : frame.requests) {
-    const Arguments args(frame.arguments.data() + request.first, request.count);
+void RequestPump::prefetch(Client& client) {
+  for (Request& request : requests_) {
+    const Arguments args(arguments_.data() + request.first, request.count);
     request.command = server_.dispatcher().lookup(args);
-    if (frame.requests.size() < 2 || request.command == nullptr) continue;
+    if (requests_.size() < 2 || request.command == nullptr) continue;
     const auto key = static_cast<size_t>(request.command->first_key);
     if (key == 0 || key >= request.count) continue;
     request.keyspace = &server_.database(client.database);
     request.hash = request.keyspace->prefetch_bucket(args[key]);
   }
-  for (const Request& request : frame.requests) {
+  for (const Request& request : requests_) {
     if (request.keyspace != nullptr) request.keyspace->prefetch_entry(request.hash);
   }
-  for (const Request& request : frame.requests) {
+  for (const Request& request : requests_) {
     if (request.keyspace != nullptr) request.keyspace->prefetch_chained_entry(request.hash);
   }
-  prefetch_elements(frame);
+  prefetch_elements();
 }
 
-void RequestPump::prefetch_elements(Frame& frame) {
+void RequestPump::prefetch_elements() {
   const Request* before = nullptr;
-  for (Request& request : frame.requests) {
+  for (Request& request : requests_) {
     if (request.keyspace == nullptr || request.command->element == 0) continue;
     const auto place = static_cast<size_t>(request.command->element);
-    const Arguments args(frame.arguments.data() + request.first, request.count);
+    const Arguments args(arguments_.data() + request.first, request.count);
     if (request.command->element > 0 && place >= args.size()) continue;
     // Pipelines often stay with one key.
     request.value = before != nullptr && before->hash == request.hash
@@ -214,7 +293,7 @@ void RequestPump::prefetch_elements(Frame& frame) {
   if (before == nullptr) return;
   using enum store::LookupStep;
   for (const store::LookupStep step : {kBucket, kItem, kChainedItem}) {
-    for (const Request& request : frame.requests) {
+    for (const Request& request : requests_) {
       if (request.value != nullptr) request.value->prefetch(request.element_hash, step);
     }
   }

@@ -19,6 +19,7 @@
 #include "server/pubsub.h"
 #include "server/request_pump.h"
 #include "server/shutdown.h"
+#include "server/tasks.h"
 #include "server/tracking.h"
 #include "server/watch.h"
 
@@ -60,6 +61,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       monitors_(std::make_unique<Monitors>(*this)),
       dispatcher_(std::make_unique<Dispatcher>(*this)),
       pump_(std::make_unique<RequestPump>(*this)),
+      tasks_(std::make_unique<Tasks>(*this)),
       listeners_(std::make_unique<Listeners>(*this)),
       start_wall_us_(clock.wall_us()),
       start_monotonic_us_(clock.monotonic_us()),
@@ -110,6 +112,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
 
 Server::~Server() {
   stop_listening();
+  tasks_->finish();
   clients_.for_each([](Client& client) { client.close(); });
   clients_.free_removed();
   if (loop_ != nullptr) loop_->on_before_wait(nullptr);
@@ -220,7 +223,7 @@ void Server::before_wait() {
       std::max(stats_.most_commands_in_turn, stats_.commands_processed - commands_before_turn_);
   commands_before_turn_ = stats_.commands_processed;
   // Keys that have gone by themselves, and what was changed by none of a client's requests.
-  if (blocking_->any_ready() && (loop_ == nullptr || !loop_->nested())) blocking_->serve();
+  if (blocking_->any_ready()) blocking_->serve();
   // Ends of waits that the end of a turn brings are served in it too.
   do {
     clients_.run_scheduled();
@@ -228,8 +231,6 @@ void Server::before_wait() {
     for (const auto& task : turn_end_tasks_) task();
     if (loop_ != nullptr && loop_->holds_output()) loop_->release_output();
   } while (clients_.any_scheduled());
-  // In a nested turn somebody up the stack may still hold a client.
-  if (loop_ != nullptr && loop_->nested()) return;
   client_eviction_.enforce();
   clients_.free_removed();
 }
@@ -237,7 +238,10 @@ void Server::before_wait() {
 void Server::tick() {
   const uint64_t started = base::CycleClock::ticks();
   refresh_clock();
-  if (loop_ == nullptr) expiry_->work();
+  if (loop_ == nullptr) {
+    tasks_->resume_ready();
+    expiry_->work();
+  }
   pauses_->tick();
   clients_.end_waits();
   sample_rates();

@@ -71,6 +71,7 @@ class PubSub;
 class RequestPump;
 class Shutdown;
 class SlotGate;
+class Tasks;
 class Tracking;
 class WatchRegistry;
 
@@ -123,6 +124,7 @@ class Server {
   acl::AccessControl& access() { return *access_; }
   Dispatcher& dispatcher() { return *dispatcher_; }
   RequestPump& pump() { return *pump_; }
+  Tasks& tasks() { return *tasks_; }
   ClientRegistry& clients() { return clients_; }
   ClientEviction& client_eviction() { return client_eviction_; }
   Effects& effects() { return effects_; }
@@ -360,6 +362,7 @@ class Server {
   LatencyMonitor latency_monitor_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;
+  std::unique_ptr<Tasks> tasks_;
   std::shared_ptr<script::Engine> scripts_;
   FunctionLibraries* functions_ = nullptr;
   std::string_view busy_error_;

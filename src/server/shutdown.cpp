@@ -13,6 +13,7 @@
 #include "server/client.h"
 #include "server/pause.h"
 #include "server/server.h"
+#include "server/tasks.h"
 
 namespace latchkey::server {
 
@@ -94,7 +95,7 @@ void Shutdown::serve_signal() {
   const int number = watched.received.load();
   // A script is waited for, a dataset that is being loaded is not.
   const bool loads = (server_.state() & (kStateLoading | kStateLoadingBeside)) != 0;
-  if (number == 0 || (server_.loop()->nested() && !loads) || server_.ticking_paused()) return;
+  if (number == 0 || (server_.tasks().any() && !loads) || server_.ticking_paused()) return;
   const ConfigValues& settings = server_.settings();
   std::string error;
   // Until it is served the signal stands, so that another one like it ends the process.
@@ -180,8 +181,6 @@ Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
   if (!server_.settings().unixsocket.empty()) log.notice("Removing the unix socket file.");
   server_.stop_listening();
   log.warning("Redis is now ready to exit, bye bye...");
-  // Up the stack a script may run that never ends.
-  if (server_.loop() != nullptr && server_.loop()->nested()) std::_Exit(0);
   server_.request_stop(0);
   return Outcome::kEnds;
 }

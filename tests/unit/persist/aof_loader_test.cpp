@@ -23,7 +23,7 @@ struct Loading {
   Result load(std::string_view bytes, bool is_last = true) {
     directory.write("file", bytes);
     persist::LoadingFigures figures;
-    persist::LoadingScope scope(server.server, figures, bytes.size(), nullptr);
+    persist::LoadingScope scope(server.server, figures, bytes.size());
     return loader.load(
         {.name = "file", .path = (directory.path() / "file").string(), .is_last = is_last}, scope);
   }

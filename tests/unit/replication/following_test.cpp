@@ -17,6 +17,7 @@
 #include "replication/rows.h"
 #include "script/engine.h"
 #include "script/rows.h"
+#include "server/tasks.h"
 #include "unit/replication/replication_fixture.h"
 #include "unit/temporary_directory.h"
 
@@ -94,6 +95,8 @@ class Master {
     std::string rest = std::move(bytes);
     const size_t consumed = link.on_input(rest);
     left_ = rest.substr(consumed);
+    // A dataset that is whole is put in place in the next turn.
+    replica_.server.tasks().resume_ready();
     return heard();
   }
   std::string heard() {
@@ -208,7 +211,10 @@ TEST_CASE("The dataset may come by a connection of its own") {
   REQUIRE(replica.following().channel() != nullptr);
   CHECK(user.run("ROLE").find("connecting") != std::string::npos);
   replication::MasterConnection& channel = *replica.following().channel();
-  const auto on_channel = [&](std::string bytes) { channel.on_input(bytes); };
+  const auto on_channel = [&](std::string bytes) {
+    channel.on_input(bytes);
+    replica.server.tasks().resume_ready();
+  };
   channel.connected(nullptr);
   CHECK(user.run("ROLE").find("handshake") != std::string::npos);
   on_channel("+OK\r\n");
