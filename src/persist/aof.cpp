@@ -191,8 +191,9 @@ bool Aof::create_base(AofManifest* next) {
 }
 
 bool Aof::setting_changed(std::string* error) {
-  // Before the dataset is there nothing can be begun; open_at_start() sees how it stands then.
-  if ((server_.state() & kStateLoading) != 0) return true;
+  // Before the dataset is there nothing can be begun; open_at_start(), or end_replacement(), sees
+  // how it stands then.
+  if ((server_.state() & kStateLoading) != 0 || dataset_changes_) return true;
   if (!server_.settings().appendonly) {
     if (enabled()) switch_off();
     return true;
@@ -255,11 +256,13 @@ void Aof::switch_off() {
 }
 
 void Aof::begin_replacement() {
+  dataset_changes_ = true;
   tries_left_ = 0;
   if (enabled()) switch_off();
 }
 
 void Aof::end_replacement() {
+  dataset_changes_ = false;
   tries_left_ = kMostTries;
   try_to_switch_on();
 }

@@ -110,7 +110,8 @@ class Aof {
   AofRewrite rewrite_;
   AofLoader loader_;
   State state_ = State::kOff;
-  int tries_left_ = 0;  // to begin the file behind a replacement
+  int tries_left_ = 0;            // to begin the file behind a replacement
+  bool dataset_changes_ = false;  // another one is being put in its place
   int64_t next_try_ms_ = 0;
   bool loaded_ = false;  // what the server began with came from the files
   std::vector<Waiting> waiting_;
