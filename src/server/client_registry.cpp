@@ -109,13 +109,15 @@ void ClientRegistry::look_after_some() {
 void ClientRegistry::look_after(Client& client) {
   constexpr int64_t kIdleMs = 2000;
   net::Connection& connection = *client.connection();
-  if (std::exchange(client.seen_bytes_sent_, connection.bytes_sent()) != connection.bytes_sent()) {
+  const uint64_t seen = std::exchange(client.seen_bytes_sent_, connection.bytes_sent());
+  // A replica acknowledges every second, whether its master lives or not.
+  if (seen != connection.bytes_sent() && !client.has(kClientMaster)) {
     client.last_interaction_ms = server_.now_ms();
   }
   const int64_t idle_ms = server_.now_ms() - client.last_interaction_ms;
   const int64_t limit_ms = int64_t{server_.settings().timeout} * 1000;
-  const bool exempt = client.has(kClientBlocked | kClientSuspended | kClientSubscribed | kClientMonitor |
-                                 kClientReplica | kClientMaster);
+  const bool exempt = client.has(kClientBlocked | kClientSuspended | kClientSubscribed |
+                                 kClientMonitor | kClientReplica | kClientMaster);
   if (limit_ms != 0 && !exempt && idle_ms > limit_ms) {
     server_.log().verbose("Closing idle client");
     client.close();
