@@ -63,6 +63,21 @@ AddressList resolve(const std::string& name, int port, int* code) {
   return {status == 0 ? found : nullptr, freeaddrinfo};
 }
 
+// Binds such that the socket is never more open than `permissions` says, not even between its
+// creation and chmod(): whoever connected then would stay. The umask is the process's; files that
+// other threads create meanwhile would be theirs alone at worst.
+int bind_with_mode(uv_pipe_t* pipe, const std::string& path, unsigned permissions) {
+  if (permissions == 0) return uv_pipe_bind(pipe, path.c_str());
+  constexpr mode_t kEverything = 0777;
+  const auto mode = static_cast<mode_t>(permissions);
+  const mode_t before = umask(kEverything & ~mode);
+  const int status = uv_pipe_bind(pipe, path.c_str());
+  umask(before);
+  if (status != 0) return status;
+  // What the umask cannot give: bits beyond those of owner, group and others.
+  return chmod(path.c_str(), mode) == 0 ? 0 : -errno;
+}
+
 }  // namespace
 
 std::unique_ptr<Listener> Listener::tcp(Loop& loop, const std::string& name, int port, int backlog,
@@ -88,13 +103,12 @@ std::unique_ptr<Listener> Listener::unix_socket(Loop& loop, const std::string& p
   unlink(path.c_str());
   std::unique_ptr<Listener> listener(
       new Listener(new Handle(loop, Connection::Kind::kUnix, std::move(acceptor))));
-  int status = uv_pipe_bind(&listener->handle_->pipe, path.c_str());
+  int status = bind_with_mode(&listener->handle_->pipe, path, permissions);
   if (status == 0) status = listener->handle_->listen(backlog);
   if (status != 0) {
     *error = std::strerror(-status);
     return nullptr;
   }
-  if (permissions != 0) chmod(path.c_str(), static_cast<mode_t>(permissions));
   return listener;
 }
 

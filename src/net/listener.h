@@ -20,7 +20,8 @@ class Listener {
   // reason ("bind: Address already in use") and *code its errno.
   static std::unique_ptr<Listener> tcp(Loop& loop, const std::string& name, int port, int backlog,
                                        Acceptor acceptor, std::string* error, int* code);
-  // Waits at a unix socket; whatever file is at `path` goes. permissions 0: as umask has it.
+  // Waits at a unix socket; whatever file is at `path` goes. permissions 0: as umask has it. The
+  // socket is never more open than that, from the moment it is there.
   static std::unique_ptr<Listener> unix_socket(Loop& loop, const std::string& path,
                                                unsigned permissions, int backlog, Acceptor acceptor,
                                                std::string* error);
