@@ -278,6 +278,13 @@ bool Config::check_whole(ConfigError* error) const {
   if (values_.cluster_enabled && !values_.replicaof_host.empty()) {
     return refuse("replicaof directive not allowed in cluster mode");
   }
+  // Whoever asks for TLS must not be left with plain text, or with no port at all.
+  if (values_.tls_port != 0) {
+    return refuse("This server has no TLS: tls-port must be 0, and is " +
+                  std::to_string(values_.tls_port));
+  }
+  if (values_.tls_replication) return refuse("This server has no TLS: tls-replication must be no");
+  if (values_.tls_cluster) return refuse("This server has no TLS: tls-cluster must be no");
   return true;
 }
 

@@ -62,7 +62,7 @@ bool Listeners::open() {
   addresses_ = settings.bind;
   if (!open_tcp(port_, addresses_, &tcp_) || !open_unix_socket()) return false;
   opened_ = true;
-  if (!tcp_.empty() || unix_socket_ != nullptr || settings.tls_port != 0) return true;
+  if (!tcp_.empty() || unix_socket_ != nullptr) return true;
   server_.log().warning("Configured to not listen anywhere, exiting.");
   return false;
 }
