@@ -15,6 +15,7 @@
 #include "net/loop.h"
 #include "persist/check_aof.h"
 #include "persist/check_rdb.h"
+#include "persist/leftovers.h"
 #include "persist/persistence.h"
 #include "replication/child_snapshots.h"
 #include "replication/replication.h"
@@ -161,6 +162,7 @@ int serve(const CommandLine& line, const std::string& program, server::ProcessTi
     if (!pidfile.empty()) server::remove_pidfile(pidfile, log);
   });
   log.notice("Server initialized");
+  persist::remove_leftovers(server);
   auto loaded = persist::Loading::Result::kFailed;
   server.tasks().run([&] { loaded = persistence->loading().load_at_start(); });
   while (server.tasks().any()) loop.run_once();

@@ -65,6 +65,7 @@ bool write_aof_base(server::Server& server, const std::string& path, ChildProgre
   base::Logger& log = server.log();
   const std::string temporary =
       server.config().directory().path_of("temp-rewriteaof-" + std::to_string(getpid()) + ".aof");
+  if (progress != nullptr) progress->remove_if_orphaned(temporary);
   const int descriptor =
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode);
   if (descriptor < 0) {
@@ -96,6 +97,7 @@ bool write_aof_base(server::Server& server, const std::string& path, ChildProgre
     unlink(temporary.c_str());
     return false;
   }
+  if (progress != nullptr) progress->remove_if_orphaned(path);
   return true;
 }
 

@@ -123,6 +123,7 @@ void ChildProgress::report(bool last) {
   if (write(pipe_, &message, sizeof(message)) == static_cast<ssize_t>(sizeof(message))) return;
   // Nobody waits for the file any more.
   server_.log().warning("The server that this child writes for has gone, exiting.");
+  if (!unfinished_.empty()) unlink(unfinished_.c_str());
   _exit(kExitFailed);
 }
 
@@ -134,6 +135,8 @@ void BackgroundChild::prepare_child(const Job& job, int pipe) {
   // Ctrl-C reaches the child as well; the server sees to its end.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
+  // A server that has gone is found by the pipe to it.
+  std::signal(SIGPIPE, SIG_IGN);
   set_handler(SIGUSR1, on_kill_signal);
   std::vector<int> kept = job.keep_open;
   kept.push_back(pipe);

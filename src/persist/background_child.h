@@ -25,6 +25,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace latchkey::server {
@@ -66,6 +67,9 @@ class ChildProgress {
   }
   // Looks at the clock at each key: for work that is made slow on purpose.
   void expect_slow_keys() { patient_ = true; }
+  // The file that the child writes now, which it removes should it find that its server has gone:
+  // nobody would know of it.
+  void remove_if_orphaned(std::string path) { unfinished_ = std::move(path); }
   // The last report, when the work is done.
   void report_end();
 
@@ -79,6 +83,7 @@ class ChildProgress {
   ChildKind kind_;
   int pipe_;
   bool patient_ = false;
+  std::string unfinished_;
   uint64_t keys_ = 0;
   int64_t next_report_us_;
   size_t peak_ = 0;

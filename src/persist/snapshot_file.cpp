@@ -76,6 +76,7 @@ bool write_snapshot(server::Server& server, const std::string& name, ChildProgre
   base::Logger& log = server.log();
   const std::string place = server.config().directory().path_of(name);
   const std::string temporary = temporary_snapshot(server, getpid());
+  if (progress != nullptr) progress->remove_if_orphaned(temporary);
   const char* shown = temporary.c_str() + temporary.rfind('/') + 1;
   const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) {

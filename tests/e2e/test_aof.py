@@ -138,6 +138,74 @@ class Killed(unittest.TestCase):
             self.assertEqual(client.call("GET", "early"), "1")
 
 
+def has_ended(pid):
+    """Whether a process is gone, or would be if somebody asked for it."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as stat:
+            return stat.read().rpartition(") ")[2].startswith("Z")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+class Leftovers(harness.ServerTestCase):
+    """What a child writes before it is the file that is meant, when the child or its server is killed meanwhile."""
+
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    tearDownClass = setUpClass
+
+    def setUp(self):
+        self.server = Restarted(appendonly="yes", enable_debug_command="yes", rdb_key_save_delay="1000")
+        self.addCleanup(self.server.stop)
+
+    def temporary(self):
+        return [name for name in os.listdir(self.server.directory) if name.startswith("temp-")]
+
+    def begin(self, *request):
+        """Begins to write, for a while; gives the id of the child that does."""
+        with self.server.connect() as client:
+            client.call("DEBUG", "POPULATE", 20000)
+            client.call(*request)
+        self.eventually(self.temporary)
+        with open("/proc/%d/task/%d/children" % (self.server.process.pid, self.server.process.pid), encoding="ascii") as children:
+            return int(children.read().split()[0])
+
+    def check(self, *request):
+        child = self.begin(*request)
+        os.kill(child, signal.SIGKILL)
+        self.eventually(lambda: not self.temporary())
+
+        # Both, and nobody is left to remove anything.
+        child = self.begin(*request)
+        os.kill(self.server.process.pid, signal.SIGSTOP)
+        os.kill(child, signal.SIGKILL)
+        self.server.kill()
+        self.eventually(lambda: has_ended(child))
+        left, = self.temporary()
+        others = ("temp-%d.rdb" % os.getpid(), "temp-mine.rdb")
+        for name in others:
+            with open(os.path.join(self.server.directory, name), "wb"):
+                pass
+        self.server.start_again()
+        self.assertEqual(sorted(self.temporary()), sorted(others))
+        self.assertIn("Removed the temporary file " + left, self.server.log())
+        for name in others:
+            os.unlink(os.path.join(self.server.directory, name))
+
+        self.begin(*request)
+        self.server.kill()
+        self.eventually(lambda: not self.temporary())
+        self.server.start_again()
+
+    def test_a_snapshot_leaves_nothing_behind(self):
+        self.check("BGSAVE")
+
+    def test_a_rewrite_leaves_nothing_behind(self):
+        self.check("BGREWRITEAOF")
+
+
 class SmallDisk:
     """A file system of its own of some hundred kilobytes, or None where that is not allowed."""
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "unit/server_fixture.h"
+#include "unit/temporary_directory.h"
 
 namespace latchkey::persist {
 
@@ -168,6 +169,34 @@ TEST_CASE("A server that goes takes its child along") {
     pid = f.child.pid();
   }
   CHECK(::kill(pid, 0) != 0);
+}
+
+TEST_CASE("A child whose server has gone removes what it was writing, and ends") {
+  tests::TemporaryDirectory directory;
+  directory.write("temp", "half");
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t server = fork();
+  if (server == 0) {
+    Fixture f;
+    const pid_t self = getpid();
+    f.start(
+        [&](ChildProgress& progress) {
+          progress.remove_if_orphaned(directory.path() / "temp");
+          while (getppid() == self) usleep(1000);
+          progress.report_end();
+          return false;
+        },
+        {ends[1]});
+    _exit(0);
+  }
+  close(ends[1]);
+  waitpid(server, nullptr, 0);
+  // Ends when the child does.
+  char byte = 0;
+  CHECK(read(ends[0], &byte, 1) == 0);
+  close(ends[0]);
+  CHECK_FALSE(directory.exists("temp"));
 }
 
 }  // namespace latchkey::persist

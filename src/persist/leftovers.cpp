@@ -1,0 +1,97 @@
+#include "persist/leftovers.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+bool take_prefix(std::string_view* text, std::string_view prefix) {
+  if (!text->starts_with(prefix)) return false;
+  text->remove_prefix(prefix.size());
+  return true;
+}
+
+bool take_suffix(std::string_view* text, std::string_view suffix) {
+  if (!text->ends_with(suffix)) return false;
+  text->remove_suffix(suffix.size());
+  return true;
+}
+
+// Digits as the names have them; parse_int64() takes neither a sign before them nor zeros.
+std::optional<int64_t> number_of(std::string_view digits) {
+  int64_t number = 0;
+  if (!base::parse_int64(digits, &number) || number <= 0) return std::nullopt;
+  return number;
+}
+
+// Whether the process has ended, and only its entry waits for a parent that asks. In a container
+// without an init there may be none.
+bool is_zombie(pid_t pid) {
+  const auto status = base::read_file("/proc/" + std::to_string(pid) + "/stat");
+  // "PID (NAME) STATE ...", where the name may hold anything.
+  const size_t end_of_name = status ? status->rfind(") ") : std::string::npos;
+  return end_of_name != std::string::npos && status->substr(end_of_name + 2, 1) == "Z";
+}
+
+bool is_gone(pid_t pid) {
+  // A process of another user cannot be signalled, and is there.
+  return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid);
+}
+
+bool is_own_file(int directory, const char* name) {
+  struct stat status {};
+  return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+         status.st_uid == geteuid();
+}
+
+}  // namespace
+
+std::optional<pid_t> writer_of_temporary(std::string_view name) {
+  if (take_prefix(&name, "temp-rewriteaof-")) {
+    take_prefix(&name, "bg-");
+    if (!take_suffix(&name, ".aof")) return std::nullopt;
+  } else {
+    if (!take_prefix(&name, "temp-") || !take_suffix(&name, ".rdb")) return std::nullopt;
+    if (const size_t dot = name.find('.'); dot != std::string_view::npos) {
+      if (!number_of(name.substr(0, dot))) return std::nullopt;
+      name.remove_prefix(dot + 1);
+    }
+  }
+  const auto number = number_of(name);
+  if (!number || *number > std::numeric_limits<pid_t>::max()) return std::nullopt;
+  return static_cast<pid_t>(*number);
+}
+
+void remove_leftovers(server::Server& server) {
+  const std::string path = server.config().directory().path_of(".");
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
+  if (directory == nullptr) return;
+  const int descriptor = dirfd(directory.get());
+  while (const dirent* entry = readdir(directory.get())) {
+    const char* name = entry->d_name;
+    const auto pid = writer_of_temporary(name);
+    if (!pid || !is_gone(*pid) || !is_own_file(descriptor, name)) continue;
+    const bool removed = unlinkat(descriptor, name, 0) == 0;
+    server.log().notice(
+        (removed ? "Removed the temporary file " : "Cannot remove the temporary file ") +
+        std::string(name) + " of a process that has gone" +
+        (removed ? std::string() : std::string(": ") + strerror(errno)));
+  }
+}
+
+}  // namespace latchkey::persist
