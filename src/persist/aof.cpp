@@ -15,6 +15,7 @@
 #include "server/process.h"
 #include "server/server.h"
 #include "server/shutdown.h"
+#include "server/stream_offset.h"
 
 namespace latchkey::persist {
 
@@ -139,9 +140,10 @@ void Aof::follow_offset() {
   if (offset < 0) {
     struct stat status {};
     if (stat(directory_.path_of(last.name).c_str(), &status) != 0) return;
+    if (!is_stream_offset(last.start_offset)) return;
     offset = last.start_offset + status.st_size;
   }
-  server_.set_replication_offset(offset);
+  if (is_stream_offset(offset)) server_.set_replication_offset(offset);
 }
 
 // --- Opening and closing

@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "server/replication_history.h"
+#include "server/stream_offset.h"
 
 namespace latchkey::replication {
 
@@ -193,7 +194,7 @@ Handshake::Result Handshake::refused(std::string_view line, std::string* out) {
 Handshake::Result Handshake::read_full_resync(std::string_view line) {
   take_word(&line);
   const std::string_view id = take_word(&line);
-  if (!is_id(id) || !base::parse_int64(line, &offset_) || offset_ < 0) {
+  if (!is_id(id) || !base::parse_int64(line, &offset_) || !server::is_stream_offset(offset_)) {
     log_.warning("Master replied with wrong +FULLRESYNC syntax.");
     return Result::kFailed;
   }

@@ -20,6 +20,7 @@
 #include "server/output_limits.h"
 #include "server/server.h"
 #include "server/shutdown.h"
+#include "server/stream_offset.h"
 #include "server/tasks.h"
 
 namespace latchkey::replication {
@@ -317,6 +318,8 @@ void Replication::disconnect_replicas() {
 
 void Replication::resume_from(const server::StreamPlace& place,
                               const std::vector<std::pair<int, std::string>>& dropped) {
+  // A file may say anything.
+  if (!server::is_stream_offset(place.offset)) return;
   if (following_->active()) {
     stream_.begin_at(place.id, place.offset);
     following_->resume_at(place.database);

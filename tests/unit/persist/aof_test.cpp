@@ -76,6 +76,26 @@ TEST_CASE("What a server has written is there in its next life") {
             request({"SET", "name", "other"}));
 }
 
+TEST_CASE("Of what was loaded the base is counted by itself, and everything together") {
+  TemporaryDirectory directory;
+  const std::string base = request({"SET", "base", "value"});
+  const std::string first = request({"SET", "a", "1"});
+  const std::string second = request({"SET", "second", "2"});
+  directory.write("appendonlydir/appendonly.aof.1.base.aof", base);
+  directory.write("appendonlydir/appendonly.aof.1.incr.aof", first);
+  directory.write("appendonlydir/appendonly.aof.2.incr.aof", second);
+  directory.write(std::string(kManifest),
+                  "file appendonly.aof.1.base.aof seq 1 type b\n"
+                  "file appendonly.aof.1.incr.aof seq 1 type i\n"
+                  "file appendonly.aof.2.incr.aof seq 2 type i\n");
+  Life life(directory);
+  REQUIRE(life.result == Loading::Result::kDone);
+  server::AofFigures figures;
+  life.persistence->aof().describe(&figures);
+  CHECK(figures.base_bytes == base.size());
+  CHECK(figures.current_bytes == base.size() + first.size() + second.size());
+}
+
 TEST_CASE("The single file of an older server becomes the base") {
   TemporaryDirectory directory;
   directory.write("appendonly.aof", request({"SET", "name", "value"}));
@@ -129,6 +149,17 @@ TEST_CASE("The stream's place goes on where the last increment left it") {
     Life life(directory);
     CHECK(life.server.server.replication_offset() == 200);
     CHECK(directory.read(std::string(kManifest)) == line + "\n");
+  }
+  SECTION("but not from numbers that cannot be counted on from") {
+    const std::string base = "file appendonly.aof.1.incr.aof seq 1 type i startoffset ";
+    directory.write(std::string(kManifest), base + "9223372036854775807\n");
+    {
+      Life life(directory);
+      CHECK(life.server.server.replication_offset() == 0);
+    }
+    directory.write(std::string(kManifest), line + " endoffset 9223372036854775807\n");
+    Life life(directory);
+    CHECK(life.server.server.replication_offset() == 0);
   }
 }
 

@@ -560,6 +560,23 @@ TEST_CASE("What a replica has saved tells its place, and it goes on from there w
   CHECK(user.run("GET key") == bulk("valuemore"));
 }
 
+TEST_CASE("A dump file whose place in the stream cannot be counted on from tells none") {
+  for (const std::string offset : {"9223372036854775807", "4611686018427387905"}) {
+    for (const std::string role : {"", "replicaof master 6379\n"}) {
+      Server again(role);
+      persist::WriteOptions options;
+      options.aux = {{"repl-stream-db", "0"}, {"repl-id", kOtherId}, {"repl-offset", offset}};
+      again.write("dump.rdb", again.dataset(options));
+      persist::Loading& loading = again.persistence->loading();
+      CHECK(loading.load_at_start() == persist::Loading::Result::kDone);
+      if (loading.place_at_start()) again.replication->resume_from(*loading.place_at_start());
+      CHECK(again.server.replication_offset() == 0);
+      CHECK(again.info("master_replid") != kOtherId);
+      CHECK(again.info("master_replid2") != kOtherId);
+    }
+  }
+}
+
 TEST_CASE("Replicas of a master that is back go on, and hear of what has expired meanwhile") {
   Server before;
   TestClient user(before);

@@ -176,6 +176,10 @@ TEST_CASE("What makes no sense ends the handshake") {
   CHECK(result_of("+FULLRESYNC " + kId) == Result::kFailed);
   CHECK(result_of("+FULLRESYNC " + kId + " -5") == Result::kFailed);
   CHECK(result_of("+FULLRESYNC " + kId + " 99999999999999999999") == Result::kFailed);
+  // What is counted on from there would overflow.
+  CHECK(result_of("+FULLRESYNC " + kId + " 9223372036854775807") == Result::kFailed);
+  CHECK(result_of("+FULLRESYNC " + kId + " 4611686018427387905") == Result::kFailed);
+  CHECK(result_of("+FULLRESYNC " + kId + " 4611686018427387904") == Result::kFullResync);
   CHECK(result_of("+CONTINUE " + kId) == Result::kFailed);
   CHECK(result_of("-NOMASTERLINK Can't SYNC while not connected with my master") ==
         Result::kFailed);
