@@ -1,0 +1,101 @@
+// Whom a master gives its vote.
+#include "cluster/election.h"
+
+#include <catch2/catch.hpp>
+
+#include "unit/cluster/several_nodes.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+// Three masters, and a replica of the third that asks the first for its vote.
+struct Asking {
+  Asking() : nodes(4) {
+    nodes.make_cluster(3);
+    nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+    constexpr int64_t kLongEnoughMs = 6000;
+    nodes.pass(kLongEnoughMs);
+    request = nodes[3].cluster->message(cluster::MessageType::kAskForVote);
+    request.message_flags |= cluster::kVoteThoughUp;
+    request.slots = nodes[2].cluster->message(cluster::MessageType::kPing).slots;
+    request.config_epoch = master().config_epoch;
+    request.current_epoch = ++voter().current_epoch;
+  }
+
+  cluster::NodeTable& voter() { return nodes[0].cluster->nodes(); }
+  cluster::Node& master() { return *voter().find(nodes[2].id()); }
+  // Whether the vote is given.
+  bool ask() {
+    const uint64_t before = voter().last_vote_epoch;
+    nodes[0].cluster->election().asked(*voter().find(nodes[3].id()), request);
+    CHECK((voter().last_vote_epoch == before || voter().last_vote_epoch == request.current_epoch));
+    return voter().last_vote_epoch != before;
+  }
+
+  Nodes nodes;
+  cluster::Message request;
+};
+
+}  // namespace
+
+TEST_CASE("A replica of a master gets a vote, and one only in an epoch", "[cluster]") {
+  Asking asking;
+  CHECK(asking.ask());
+  CHECK_FALSE(asking.ask());
+}
+
+TEST_CASE("A replica whose epoch is old gets no vote", "[cluster]") {
+  Asking asking;
+  --asking.request.current_epoch;
+  CHECK_FALSE(asking.ask());
+}
+
+TEST_CASE("A replica that claims a slot of a newer owner gets no vote", "[cluster]") {
+  Asking asking;
+  SECTION("whose epoch is newer than its master's") {
+    --asking.request.config_epoch;
+    CHECK_FALSE(asking.ask());
+  }
+  SECTION("unless its own is newer") {
+    ++asking.request.config_epoch;
+    CHECK(asking.ask());
+  }
+  SECTION("if only one slot is") {
+    asking.voter().assign(16383, *asking.voter().find(asking.nodes[1].id()));
+    asking.voter().find(asking.nodes[1].id())->config_epoch = asking.request.config_epoch + 1;
+    CHECK_FALSE(asking.ask());
+  }
+  SECTION("but one of nobody's") {
+    asking.voter().unassign(16383);
+    CHECK(asking.ask());
+  }
+}
+
+TEST_CASE("A replica of a master that is up gets a vote only if the master helps", "[cluster]") {
+  Asking asking;
+  asking.request.message_flags = 0;
+  CHECK_FALSE(asking.ask());
+  asking.master().flags |= cluster::kFailing;
+  CHECK(asking.ask());
+}
+
+TEST_CASE("For replicas of one master votes are given with time between them", "[cluster]") {
+  Asking asking;
+  CHECK(asking.ask());
+  // Two timeouts of the nodes, of 2000 ms.
+  asking.request.current_epoch = ++asking.voter().current_epoch;
+  asking.nodes[0].server.advance_ms(3999);
+  CHECK_FALSE(asking.ask());
+  asking.nodes[0].server.advance_ms(1);
+  CHECK(asking.ask());
+}
+
+TEST_CASE("A master gets no vote", "[cluster]") {
+  Asking asking;
+  const uint64_t before = asking.voter().last_vote_epoch;
+  asking.nodes[0].cluster->election().asked(asking.master(), asking.request);
+  CHECK(asking.voter().last_vote_epoch == before);
+}
+
+}  // namespace latchkey::tests
