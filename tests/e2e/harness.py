@@ -185,10 +185,18 @@ class Client:
         return data
 
 
+_ports_given = set()
+
+
 def free_port():
-    """A port that nobody uses, and that no outgoing connection is given by chance before the server listens there."""
+    """A port that nobody uses, and that no outgoing connection is given by chance before the server listens there. No port is
+    given twice. The environment variable LATCHKEY_PORTS, such as 10000-19999, is where to look."""
+    first, last = map(int, os.environ.get("LATCHKEY_PORTS", "10000-19999").split("-"))
     while True:
-        port = random.SystemRandom().randrange(10_000, 20_000)
+        port = random.SystemRandom().randrange(first, last + 1)
+        if port in _ports_given and len(_ports_given) <= last - first:
+            continue
+        _ports_given.add(port)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
