@@ -9,6 +9,9 @@
             self.expect_rest(server)
 """
 
+import concurrent.futures
+import contextlib
+import os
 import re
 import shutil
 import signal
@@ -192,15 +195,60 @@ class FaultTestCase(unittest.TestCase):
             self.assertEqual(ask(replica, "FUNCTION", "DUMP"), ask(master, "FUNCTION", "DUMP"))
 
 
+def test_name(words):
+    return "test_" + re.sub("[^a-z0-9]+", "_", words.lower()).strip("_")
+
+
 def each(cases):
     """Gives a test class a test for each of the cases, which are arguments of its check() by what the test is named after."""
 
     def add_tests(cls):
         def add(name, arguments):
-            setattr(cls, "test_" + re.sub("[^a-z0-9]+", "_", name.lower()).strip("_"), lambda self: self.check(*arguments))
+            setattr(cls, test_name(name), lambda self: self.check(*arguments))
 
         for name, arguments in cases.items():
             add(name, arguments if isinstance(arguments, tuple) else (arguments,))
+        return cls
+
+    return add_tests
+
+
+class Stage:
+    """Runs the tests of a class in threads, a few at once and in the order of their names: most of a scene's time is waiting. A test
+    that is asked for takes the result of its thread."""
+
+    AT_ONCE = int(os.environ.get("LATCHKEY_SCENES_AT_ONCE", "4"))
+
+    def __init__(self, cls, cases):
+        self.cls = cls
+        self.cases = cases
+        self.names = sorted(cases)
+        self.results = {}
+        self.threads = None
+
+    def result_of(self, name):
+        if self.threads is None:
+            self.threads = concurrent.futures.ThreadPoolExecutor(self.AT_ONCE)
+        place = self.names.index(name)
+        for near in self.names[place:place + self.AT_ONCE]:
+            if near not in self.results:
+                self.results[near] = self.threads.submit(self.perform, near)
+        return self.results[name].result()
+
+    def perform(self, name):
+        scene = self.cls()
+        with contextlib.ExitStack() as cleanups:
+            scene.addCleanup = cleanups.callback
+            scene.check(*self.cases[name])
+
+
+def side_by_side(cases):
+    """Like each(), for scenes that may run beside one another. They have neither setUp() nor tearDown()."""
+
+    def add_tests(cls):
+        stage = Stage(cls, {test_name(name): arguments for name, arguments in cases.items()})
+        for name in stage.names:
+            setattr(cls, name, lambda self, name=name: stage.result_of(name))
         return cls
 
     return add_tests
