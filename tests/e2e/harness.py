@@ -119,15 +119,15 @@ class Client:
 
     def read_until_closed(self):
         """All bytes up to the end of the stream."""
-        data = bytes(self._buffer)
+        data = bytearray(self._buffer)
         self._buffer.clear()
         while True:
             try:
                 piece = self.socket.recv(1 << 16)
             except ConnectionResetError:
-                return data
+                return bytes(data)
             if not piece:
-                return data
+                return bytes(data)
             data += piece
 
     def is_open(self):

@@ -151,9 +151,10 @@ class ReceivingScene(scenes.FaultTestCase):
 
 
 def master_is_killed(scene):
+    """The replica goes on loading what it has for some seconds, and tells a master of it who is not there."""
     scene.master.kill()
-    scene.let_go()
     scene.wait_until_link_is_lost()
+    scene.let_go()
     had, was_to_get = scene.digests
     if not scene.load.from_socket:
         # All of it was there already.
