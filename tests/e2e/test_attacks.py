@@ -646,12 +646,11 @@ HAS_EXTENSIONS = 4
 class ClusterBus(Attack):
     """A peer of the bus whose messages announce more than they bring."""
 
-    options = {"cluster_enabled": "yes"}
-
     def setUp(self):
+        self.bus_port = harness.free_port()
+        self.options = {"cluster_enabled": "yes", "cluster_port": self.bus_port}
         super().setUp()
         self.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-        self.bus_port = self.server.port + 10_000
 
     def test_messages_cut_and_stretched(self):
         template = self.meet()
