@@ -381,8 +381,14 @@ CLIENT_ACTS = {
 }
 
 
-def combine(options, acts):
-    return {"%s %s" % (work, act): (options, WORKS[work], acts[act]) for work in WORKS for act in acts}
+def combine(options, acts, works=tuple(WORKS)):
+    return {"%s %s" % (work, act): (options, WORKS[work], CLIENT_ACTS[act]) for work in works for act in acts}
+
+
+# A node meets its clients in another gate, and looks after its cluster meanwhile; the rest is the same.
+ACTS_IN_A_NODE = ("stays", "is reset", "is killed", "loses its user", "has its work killed", "is reset and has its work killed",
+                  "sees the server shut down", "sees the server terminated", "has a replica attached")
+WORKS_IN_A_NODE = ("a script", "a function", "a transaction with a script", "a reload")
 
 
 @scenes.side_by_side(combine({}, CLIENT_ACTS))
@@ -390,7 +396,7 @@ class ClientAtWork(ClientScene):
     pass
 
 
-@scenes.side_by_side(combine({"cluster_enabled": "yes"}, CLIENT_ACTS))
+@scenes.side_by_side(combine({"cluster_enabled": "yes"}, ACTS_IN_A_NODE, WORKS_IN_A_NODE))
 class ClientAtWorkInAClusterNode(ClientScene):
     pass
 
@@ -430,8 +436,7 @@ ACTS_ON_LOADING = ("is reset", "is closed", "is killed", "loses its user")
 
 
 def synchronized(options):
-    scenes_of_all = combine(options, {name: CLIENT_ACTS[name] for name in ACTS_ON_ENDLESS_WORK + ACTS_ON_LOADING})
-    return {name: scene for name, scene in scenes_of_all.items() if scene[1].loads or not name.endswith(ACTS_ON_LOADING)}
+    return {**combine(options, ACTS_ON_ENDLESS_WORK), **combine(options, ACTS_ON_LOADING, ("a reload", "a transaction with a reload"))}
 
 
 @scenes.side_by_side(synchronized(loads("disabled")))
