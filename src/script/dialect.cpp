@@ -37,7 +37,13 @@ constexpr Library kLibraries[] = {{"redis", ""},
 
 class Translator {
  public:
-  Translator(std::string_view code, Tokens tokens) : code_(code), tokens_(tokens) {}
+  Translator(std::string_view code, Tokens tokens) : code_(code), tokens_(tokens) {
+    find_pairs();
+    find_uses();
+  }
+
+  // Tokens looked at so far.
+  size_t looks() const { return looks_; }
 
   // The message for what Lua 5.1 does not know, or nothing.
   std::optional<std::string> find_error() const {
@@ -66,7 +72,33 @@ class Translator {
 
  private:
   // The token of that index; behind the last, which is the text's end, that one again.
-  const LuaToken& at(size_t index) const { return tokens_[std::min(index, tokens_.size() - 1)]; }
+  const LuaToken& at(size_t index) const {
+    ++looks_;
+    return tokens_[std::min(index, tokens_.size() - 1)];
+  }
+
+  // Fills closing_.
+  void find_pairs() {
+    std::vector<size_t> open;
+    closing_.resize(tokens_.size(), 0);
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      if (at(i).is("(")) {
+        open.push_back(i);
+      } else if (at(i).is(")") && !open.empty()) {
+        closing_[open.back()] = i;
+        open.pop_back();
+      }
+    }
+  }
+
+  // Fills uses_.
+  void find_uses() {
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      if (at(i).kind != LuaToken::Kind::kName) continue;
+      if (i > 0 && is_access(at(i - 1))) continue;
+      uses_[at(i).text].push_back(i);
+    }
+  }
 
   static bool is_access(const LuaToken& token) { return token.is(".") || token.is(":"); }
 
@@ -119,13 +151,7 @@ class Translator {
   size_t end_of_arguments(size_t first) const {
     const LuaToken::Kind kind = at(first).kind;
     if (kind == LuaToken::Kind::kString || kind == LuaToken::Kind::kLongString) return first;
-    if (!at(first).is("(")) return 0;
-    int open = 0;
-    for (size_t i = first; i < tokens_.size(); ++i) {
-      if (at(i).is("(")) ++open;
-      if (at(i).is(")") && --open == 0) return i;
-    }
-    return 0;
+    return at(first).is("(") ? closing_[first] : 0;
   }
 
   static bool ends_block(const LuaToken& token) {
@@ -138,10 +164,9 @@ class Translator {
   bool all_uses(std::string_view name, Fn&& fits) {
     const auto [known, is_new] = trusted_.try_emplace(name, true);
     if (!is_new) return known->second;
-    for (size_t i = 0; i < tokens_.size() && known->second; ++i) {
-      if (at(i).kind != LuaToken::Kind::kName || at(i).text != name) continue;
-      if (i > 0 && is_access(at(i - 1))) continue;
-      known->second = fits(i);
+    for (const size_t use : uses_[name]) {
+      known->second = fits(use);
+      if (!known->second) break;
     }
     return known->second;
   }
@@ -196,13 +221,19 @@ class Translator {
 
   std::string_view code_;
   Tokens tokens_;
+  // For each "(" the index of the ")" that closes it, or 0.
+  std::vector<size_t> closing_;
+  // Where names stand that are no fields of something.
+  std::map<std::string_view, std::vector<size_t>> uses_;
   std::map<std::string_view, bool> trusted_;
+  mutable size_t looks_ = 0;
   std::vector<Edit> edits_;
 };
 
 }  // namespace
 
-bool translate_dialect(std::string_view code, std::string* translated, std::string* error) {
+bool translate_dialect(std::string_view code, std::string* translated, std::string* error,
+                       size_t* looks) {
   if (code.starts_with('#')) {
     *error = "1: unexpected symbol near '#'";
     return false;
@@ -218,6 +249,7 @@ bool translate_dialect(std::string_view code, std::string* translated, std::stri
     return false;
   }
   *translated = translator.translate();
+  if (looks != nullptr) *looks += translator.looks();
   return true;
 }
 

@@ -7,9 +7,11 @@
 // * Escapes that Lua 5.1 does not know ("\x41") stand for the letter itself.
 // * 64-bit number literals (1LL), goto and a first line that begins with '#' are errors.
 //
-// Linear in the size of the script; done once, when it is compiled.
+// Linear in the size of the script (times the logarithm of the number of its names), whatever it
+// says; done once, when it is compiled.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,7 +19,8 @@ namespace latchkey::script {
 
 // True with the code for LuaJIT in *translated; lines keep their numbers. False with the compiler's
 // message ("1: ...", to be put behind the chunk's name) in *error. Text that cannot be taken apart
-// is left as it is, for LuaJIT to complain.
-bool translate_dialect(std::string_view code, std::string* translated, std::string* error);
+// is left as it is, for LuaJIT to complain. What looking at tokens it took is added to *looks.
+bool translate_dialect(std::string_view code, std::string* translated, std::string* error,
+                       size_t* looks = nullptr);
 
 }  // namespace latchkey::script

@@ -64,6 +64,38 @@ TEST_CASE("What only LuaJIT takes is refused, with the line") {
   CHECK(untouched("local t = {} t.goto = 1 return t.goto"));
 }
 
+TEST_CASE("A script is translated in time that grows with its size, whatever it says",
+          "[script-host]") {
+  constexpr size_t kTimes = 4000;
+  const auto looks_at = [](size_t times, const auto& piece) {
+    std::string code;
+    for (size_t i = 0; i < times; ++i) code += piece(i);
+    std::string result;
+    std::string error;
+    size_t looks = 0;
+    REQUIRE(translate_dialect(code, &result, &error, &looks));
+    return looks;
+  };
+  const auto is_linear = [&](const auto& piece) {
+    const size_t few = looks_at(kTimes, piece);
+    const size_t many = looks_at(kTimes * 4, piece);
+    return few > 0 && many < few * 5;
+  };
+  using Text = std::string;
+  const auto name = [](size_t i) { return "a" + std::to_string(i); };
+  CHECK(is_linear([](size_t) { return Text("return type( "); }));
+  CHECK(is_linear([](size_t) { return Text("do return type('a') end "); }));
+  CHECK(is_linear([&](size_t i) { return "do return " + name(i) + "() end "; }));
+  CHECK(is_linear([&](size_t i) { return "return redis." + name(i) + "( "; }));
+  CHECK(is_linear([&](size_t i) {
+    return "do local " + name(i) + " = redis.call return " + name(i) + "('x') end ";
+  }));
+  CHECK(is_linear([&](size_t i) { return "local " + name(i) + " = redis.call "; }));
+  CHECK(is_linear([](size_t) { return Text("do local c = redis.call return c('x') end "); }));
+  CHECK(is_linear([](size_t) { return Text("return tostring(( "); }));
+  CHECK(is_linear([](size_t) { return Text("return (type)) "); }));
+}
+
 TEST_CASE("Text that cannot be taken apart is left to the compiler") {
   CHECK(untouched("return redis.call('x"));
   CHECK(untouched("--[[ no end"));
