@@ -43,6 +43,7 @@ void ScriptRunner::adopt(Interpreter& world) {
   lua_pushlightuserdata(lua, runner_key());
   lua_pushlightuserdata(lua, this);
   lua_rawset(lua, LUA_REGISTRYINDEX);
+  world.memory().set_limit(lua_memory_limit());
 }
 
 void ScriptRunner::abandon(Interpreter& world) {
@@ -55,6 +56,7 @@ void ScriptRunner::interrupt() {
 }
 
 void ScriptRunner::stop_interrupting() {
+  world_->doubt();
   {
     const std::lock_guard lock(watchdog_.lock());
     lua_sethook(world_->lua(), nullptr, 0, 0);
@@ -64,15 +66,7 @@ void ScriptRunner::stop_interrupting() {
 
 void ScriptRunner::stop(lua_State* lua, const char* error) {
   lua_sethook(lua, on_interrupt, LUA_MASKCOUNT, 1);
-  raise(lua, error);
-}
-
-void ScriptRunner::raise(lua_State* lua, const char* error) {
-  lua_createtable(lua, 0, 1);
-  lua_pushstring(lua, error);
-  lua_setfield(lua, -2, kErrorText);
-  lua_error(lua);
-  __builtin_unreachable();
+  Interpreter::of(lua).stop(lua, error);
 }
 
 ScriptRunner& ScriptRunner::runner_of(lua_State* lua) {
@@ -92,7 +86,8 @@ void ScriptRunner::on_interrupt(lua_State* lua, lua_Debug*) {
 
 void ScriptRunner::on_debugger_hook(lua_State* lua, lua_Debug* where) {
   ScriptRunner& self = runner_of(lua);
-  if (const char* error = self.debugger_->reached(lua, where); error != nullptr) raise(lua, error);
+  if (const char* error = self.debugger_->reached(lua, where); error != nullptr)
+    Interpreter::of(lua).stop(lua, error);
 }
 
 void ScriptRunner::become_busy() {
@@ -133,6 +128,11 @@ void ScriptRunner::kill(CommandContext& ctx, Program::Kind kind) {
   }
   if (run_.program->kind != kind) return ctx.reply.error(busy_error(run_.program->kind));
   run_.killed = true;
+  {
+    // Whatever has become of the watchdog's interruption.
+    const std::lock_guard lock(watchdog_.lock());
+    interrupt();
+  }
   server_.log().notice("Lua script killed by user with SCRIPT KILL.");
   ctx.reply.ok();
 }

@@ -13,12 +13,21 @@ namespace latchkey::script {
 using namespace server;
 
 Interpreter& Engine::world() {
+  if (interpreter_ != nullptr && !interpreter_->is_sound()) [[unlikely]]
+    renew();
   if (interpreter_ == nullptr) [[unlikely]] {
     interpreter_ = std::make_unique<Interpreter>(random_, "user_script");
     add_redis_library(*interpreter_, runner_, Program::Kind::kScript);
     runner_.adopt(*interpreter_);
   }
   return *interpreter_;
+}
+
+void Engine::renew() {
+  server_.log().warning("The Lua interpreter of scripts was left unusable and is made anew.");
+  runner_.abandon(*interpreter_);
+  interpreter_.reset();
+  cache_.forget_functions();
 }
 
 Engine::Engine(Server& server)
@@ -28,6 +37,7 @@ Engine::Engine(Server& server)
       functions_(server, runner_, random_),
       debug_sessions_(server, runner_) {
   server_.on_script_figures([this] { return figures(); });
+  server_.on_tick([this] { free_garbage(); });
   server_.set_functions(&functions_);
 }
 
@@ -69,11 +79,16 @@ void Engine::eval_sha(CommandContext& ctx, bool read_only) {
 
 void Engine::run(CommandContext& ctx, Script& script, bool read_only, size_t key_count) {
   cache_.used(script);
+  Interpreter& lua = world();
+  if (script.function == Interpreter::kNoFunction) [[unlikely]] {
+    std::string error;
+    if (!compile(script, &error)) return ctx.reply.error(error);
+  }
   const Program program{.kind = Program::Kind::kScript,
                         .name = script.sha,
                         .flags = script.flags,
                         .function = script.function};
-  runner_.run(ctx, *interpreter_, program, read_only, key_count);
+  runner_.run(ctx, lua, program, read_only, key_count);
 }
 
 uint32_t Engine::declared_by(std::string_view body) const {
@@ -88,22 +103,24 @@ uint32_t Engine::declared_by_sha(std::string_view sha) const {
   return known == nullptr ? 0 : known->flags;
 }
 
+bool Engine::compile(Script& script, std::string* error) {
+  Shebang shebang;
+  if (!parse_shebang(script.body, &shebang, error)) return false;
+  std::string message;
+  script.flags = shebang.flags;
+  script.function = world().compile(shebang.code, &message);
+  if (script.function != Interpreter::kNoFunction) return true;
+  *error = "ERR Error compiling script (new function): " + message;
+  return false;
+}
+
 Script* Engine::find_or_add(std::string_view body, bool evictable, std::string* error) {
   if (Script* known = cache_.find_body(body); known != nullptr) return known;
-  Shebang shebang;
-  if (!parse_shebang(body, &shebang, error)) return nullptr;
-  std::string message;
-  const int function = world().compile(shebang.code, &message);
-  if (function == Interpreter::kNoFunction) {
-    *error = "ERR Error compiling script (new function): " + message;
-    return nullptr;
-  }
-  if (evictable) evict();
   auto script = std::make_unique<Script>();
   script->body = body;
+  if (!compile(*script, error)) return nullptr;
+  if (evictable) evict();
   script->sha = base::sha1_hex(body);
-  script->flags = shebang.flags;
-  script->function = function;
   script->evictable = evictable;
   return &cache_.add(std::move(script));
 }
@@ -131,6 +148,12 @@ void Engine::flush(bool in_background) {
   std::shared_ptr<Interpreter> old = std::move(interpreter_);
   if (in_background)
     server_.environment().reclaimer.free_later(scripts, [old]() mutable { old.reset(); });
+}
+
+bool Engine::free_garbage() {
+  Interpreter* of_functions = functions_.interpreter();
+  return (interpreter_ != nullptr && interpreter_->collect_garbage()) ||
+         (of_functions != nullptr && of_functions->collect_garbage());
 }
 
 ScriptFigures Engine::figures() const {

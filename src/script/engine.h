@@ -44,6 +44,8 @@ class Engine {
   Functions& functions() { return functions_; }
   DebugSessions& debug_sessions() { return debug_sessions_; }
   ScriptRunner& runner() { return runner_; }
+  // Null before the first script and after a flush.
+  Interpreter* interpreter() { return interpreter_.get(); }
 
   // For INFO memory and INFO stats. There is no interpreter to count before the first script and
   // after a flush.
@@ -52,10 +54,16 @@ class Engine {
  private:
   // The Lua world, made when the first script comes: an idle server does without it.
   Interpreter& world();
+  // Throws away a world that is not sound. Scripts are compiled again when they are run.
+  void renew();
+  // Compiles a script from its body. False with an error in *error.
+  bool compile(Script& script, std::string* error);
   // Null with an error in *error.
   Script* find_or_add(std::string_view body, bool evictable, std::string* error);
   void eval_at_once(server::CommandContext& ctx, bool read_only);
   void evict();
+  // Interpreter::collect_garbage() of one of the worlds.
+  bool free_garbage();
   void run(server::CommandContext& ctx, Script& script, bool read_only, size_t key_count);
 
   server::Server& server_;

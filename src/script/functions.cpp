@@ -43,6 +43,8 @@ Functions::~Functions() {
 }
 
 Interpreter& Functions::world() {
+  if (interpreter_ != nullptr && !interpreter_->is_sound()) [[unlikely]]
+    renew();
   if (interpreter_ == nullptr) [[unlikely]] {
     interpreter_ = std::make_shared<Interpreter>(random_, "user_function");
     add_redis_library(*interpreter_, runner_, Program::Kind::kFunction);
@@ -52,7 +54,20 @@ Interpreter& Functions::world() {
   return *interpreter_;
 }
 
+void Functions::renew() {
+  server_.log().warning("The Lua interpreter of functions was left unusable and is made anew.");
+  const FunctionStore old = std::exchange(store_, {});
+  runner_.abandon(*interpreter_);
+  interpreter_.reset();
+  for (const auto& [name, library] : old.libraries()) {
+    std::string error;
+    if (load(library->code, /*replace=*/false, &error)) continue;
+    server_.log().warning("Library " + name + " was lost: " + error);
+  }
+}
+
 void Functions::call(CommandContext& ctx, bool read_only) {
+  if (!store_.libraries().empty()) world();
   const Function* function = store_.find_function(ctx.args[1]);
   if (function == nullptr) return ctx.reply.error("ERR Function not found");
   size_t key_count = 0;
@@ -91,6 +106,7 @@ bool Functions::run_code(FunctionLibrary& library, std::string_view code, Patien
   lua.forget(chunk);
   // Most of what loading takes is garbage now.
   lua.collect_some(kCollectedKilobytes);
+  lua.collect_garbage();
   return succeeded;
 }
 

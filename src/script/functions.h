@@ -33,6 +33,8 @@ class Functions final : public server::FunctionLibraries {
   Functions& operator=(const Functions&) = delete;
 
   const FunctionStore& store() const { return store_; }
+  // Null before the first library and after a flush.
+  Interpreter* interpreter() { return interpreter_.get(); }
 
   // FCALL and FCALL_RO: args are name, function, number of keys, keys, arguments. Replies.
   void call(server::CommandContext& ctx, bool read_only);
@@ -72,6 +74,8 @@ class Functions final : public server::FunctionLibraries {
 
   // The Lua world, made when the first library comes.
   Interpreter& world();
+  // Throws away a world that is not sound, and loads the libraries into a new one.
+  void renew();
   // Compiles a library and runs its code. Null with the error in *error.
   std::shared_ptr<FunctionLibrary> compile(std::string_view text, Patience patience,
                                            std::string* error);

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "script/lua_memory.h"
 #include "script/lua_random.h"
 
 struct lua_State;
@@ -49,6 +50,8 @@ class Interpreter {
   Interpreter& operator=(const Interpreter&) = delete;
 
   lua_State* lua() { return lua_; }
+  // The interpreter that a state or one of its coroutines belongs to. O(1).
+  static Interpreter& of(lua_State* lua);
 
   // Makes the table on top of the stack a read-only global, and takes it off.
   void add_table(const char* name);
@@ -79,12 +82,89 @@ class Interpreter {
   // Drops what a run left on the stack.
   void clear_stack();
 
+  // --- C's stack -------------------------------------------------------------------------------
+
+  // Where the stack that run() is called on ends (its lowest address), or null when nobody knows:
+  // then what runs may take half of what a process's first stack may have, below the frame that
+  // calls run().
+  void set_stack_limit(const void* end) { stack_end_ = end; }
+  // Whether C's stack has room left for more than what does not recurse: a command, the compiler,
+  // an error on its way. To be asked by whatever recurses. Costs a comparison.
+  bool has_stack() const {
+    return static_cast<const char*>(__builtin_frame_address(0)) > stack_floor_;
+  }
+
+  // Counts, in each function of the sandbox that calls back into Lua, for LuaJIT itself does not:
+  // such calls may be nested kMostCalls deep, as in the reference, and only while there is stack.
+  // Beyond that the constructor raises "C stack overflow". An error passes by end(), so whoever
+  // catches errors calls it afterwards; there is no destructor, for Lua's errors need not run any.
+  class CallBack {
+   public:
+    explicit CallBack(lua_State* lua) : self_(of(lua)), before_(self_.calls_) {
+      if (!self_.may_call_back()) [[unlikely]]
+        self_.raise_stack_overflow(lua);
+      ++self_.calls_;
+    }
+    void end() const { self_.calls_ = before_; }
+
+   private:
+    Interpreter& self_;
+    const int before_;
+  };
+  bool may_call_back() const { return calls_ < kMostCalls && has_stack(); }
+
+  // --- Stopping --------------------------------------------------------------------------------
+
+  // Raises the error that ends what runs. Whoever catches errors in the sandbox raises it again
+  // (pass_on_stop), and so does the hook at the next instruction: no script outlives it.
+  [[noreturn]] void stop(lua_State* lua, const char* error);
+  // The error that what runs is being stopped with, or ran into last; null when it is not.
+  const char* stopped_with() const { return stopped_with_; }
+  void pass_on_stop(lua_State* lua) {
+    if (stopped_with_ != nullptr) [[unlikely]]
+      stop(lua, stopped_with_);
+  }
+  // To be called by whoever has caught an error of Lua's.
+  void error_caught(lua_State* lua) {
+    forget_dead_frames();
+    pass_on_stop(lua);
+  }
+  // Hears interruptions in functions of ours that work long without an instruction of Lua's: calls
+  // the count hook, if one is set, as the interpreter would.
+  void poll(lua_State* lua);
+  // The same where no error may pass: false when what runs is being stopped. The caller is to come
+  // to an end and to call pass_on_stop().
+  bool poll_quietly(lua_State* lua);
+  // Something went on here that LuaJIT may not have borne: is_sound() is to look.
+  void doubt() { doubted_ = true; }
+  // Whether programs run as they should and can be interrupted. To be asked before each use, with
+  // nothing running and no hook set: an interpreter that is not sound is to be thrown away. A test
+  // unless there is a doubt; then a small program is run, which takes microseconds.
+  bool is_sound() {
+    if (doubted_) [[unlikely]]
+      doubted_ = !passes_probe();
+    return !doubted_;
+  }
+
+  // --- Memory ----------------------------------------------------------------------------------
+
   // Bytes that Lua holds.
-  size_t memory_usage() const;
+  size_t memory_usage() const { return memory_.used(); }
+  // Limited while code is compiled and run, for which set_limit() is to be asked before.
+  LuaMemory& memory() { return memory_; }
+  // Does some of the collector's work, if what has run since the last time has allocated so much
+  // that it is worth it. False when there is nothing to do. A few milliseconds mostly, but all of
+  // it once when memory was refused; else a test.
+  bool collect_garbage();
+  // What a script says to the collector with collectgarbage() holds until its end.
+  void collector_was_tuned() { tuned_ = true; }
 
  private:
   friend struct Sandbox;
   static constexpr size_t kMostProtected = 24;
+  // Of C's stack: what is kept free for what is called without a look at it.
+  static constexpr size_t kKeptStack = size_t{512} << 10;
+  static constexpr int kMostCalls = 200;
   struct Protected {
     const void* stand_in;
     int real;  // registry reference
@@ -92,6 +172,16 @@ class Interpreter {
 
   // Has what is asked for in the table on top of the stack, and is not there, raise an error.
   void refuse_missing();
+  static void* allocate(void* self, void* block, size_t old_size, size_t new_size);
+  void reset_collector();
+  void collect_all();
+  // Has the collector keep up with a script that comes near its limit.
+  void hurry_collector();
+  [[noreturn]] static void raise_stack_overflow(lua_State* lua);
+  bool passes_probe();
+  // Lua's errors leave frames without their ends, which is where AddressSanitizer learns that the
+  // stack they took may be used again.
+  void forget_dead_frames() const;
   // Compiles a script and leaves the function, or false and the message, on the stack.
   bool load(std::string_view code);
   // Puts a stand-in on the stack for the table on top of it, in its place.
@@ -99,11 +189,37 @@ class Interpreter {
   // The registry reference of the table behind a stand-in, or 0.
   int real_of(const void* table) const;
 
+  // Bytes allocated that are worth a collection, if not more are in use.
+  static constexpr size_t kWorthCollecting = size_t{1} << 20;
+  // What is collected at once, in LuaJIT's measure: kilobytes of which twice as many are looked at.
+  static constexpr int kSliceKilobytes = 4096;
+
   LuaRandom& random_;
   const char* chunk_name_;
-  lua_State* lua_;
+  LuaMemory memory_;
+  lua_State* lua_ = nullptr;
   std::array<Protected, kMostProtected> protected_{};
   size_t protected_count_ = 0;
+  const void* stack_end_ = nullptr;
+  // Bytes that a run may take when nobody has said where the stack ends.
+  const size_t own_stack_;
+  // While something runs: no call back may begin below.
+  const char* stack_floor_ = nullptr;
+  // Calls back into Lua that are under way.
+  int calls_ = 0;
+  const char* stopped_with_ = nullptr;
+  bool doubted_ = false;
+  bool running_ = false;
+  bool tuned_ = false;
+  bool starved_ = false;  // was refused memory: all that can be freed is to be
+  // What memory_ had handed out, and what was in use, when the last collection began or ended.
+  size_t collected_at_ = 0;
+  size_t in_use_ = 0;
+  // Cycles of the collector that the collection going on has yet to finish: the one that may have
+  // been under way already, and a whole one.
+  int cycles_left_ = 0;
+  // The program of is_sound().
+  int probe_ = kNoFunction;
 };
 
 }  // namespace latchkey::script

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <lua.hpp>
 
+#include "script/interpreter.h"
 #include "script/lua_text.h"
 
 namespace latchkey::script {
@@ -234,7 +235,10 @@ bool JsonDecoder::expected(const char* what) {
 }
 
 bool JsonDecoder::enter(int depth, int slots) {
-  if (depth <= options_.decode_max_depth && lua_checkstack(lua_, slots) != 0) return true;
+  if (depth <= options_.decode_max_depth && lua_checkstack(lua_, slots) != 0 &&
+      Interpreter::of(lua_).has_stack()) {
+    return true;
+  }
   std::snprintf(error_, sizeof error_,
                 "Found too many nested data structures (%d) at character %zu", depth,
                 token_.offset + 1);
@@ -242,6 +246,10 @@ bool JsonDecoder::enter(int depth, int slots) {
 }
 
 bool JsonDecoder::value(int depth) {
+  if (Interpreter::of(lua_).memory().left() == 0) {
+    std::snprintf(error_, sizeof error_, "not enough memory");
+    return false;
+  }
   switch (token_.kind) {
     case Kind::kString:
       push_text(lua_, token_.string);

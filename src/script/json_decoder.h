@@ -23,7 +23,8 @@ class JsonDecoder {
       : lua_(lua), text_(text), options_(options) {}
 
   // Pushes the value. False, with the reason in error() and an unknown number of values pushed,
-  // when the text cannot be read. Raises no errors of Lua's but that of memory.
+  // when the text cannot be read or has taken all memory there is. Raises no errors of Lua's, while
+  // memory is not limited.
   bool decode();
 
   const char* error() const { return error_; }

@@ -7,6 +7,7 @@
 #include <lua.hpp>
 
 #include "base/hex.h"
+#include "script/interpreter.h"
 #include "script/lua_text.h"
 #include "script/table_order.h"
 
@@ -66,9 +67,18 @@ bool JsonEncoder::fail_value(int index, const char* reason) {
 }
 
 bool JsonEncoder::value(int depth) {
+  constexpr unsigned kPollInterval = 4096;
   if (text_.size() > kLongestText) {
     std::snprintf(error_, sizeof error_, "Cannot serialise: the text is too long");
     return false;
+  }
+  if (++values_ % kPollInterval == 0) {
+    Interpreter& interpreter = Interpreter::of(lua_);
+    if (!interpreter.poll_quietly(lua_)) return false;
+    if (text_.size() > interpreter.memory().left()) {
+      std::snprintf(error_, sizeof error_, "not enough memory");
+      return false;
+    }
   }
   switch (lua_type(lua_, -1)) {
     case LUA_TSTRING:
@@ -122,7 +132,8 @@ bool JsonEncoder::number() {
 bool JsonEncoder::table(int depth) {
   // A key, a value and what is looked at.
   constexpr int kSlots = 3;
-  if (depth > options_.encode_max_depth || lua_checkstack(lua_, kSlots) == 0) {
+  if (depth > options_.encode_max_depth || lua_checkstack(lua_, kSlots) == 0 ||
+      !Interpreter::of(lua_).has_stack()) {
     std::snprintf(error_, sizeof error_, "Cannot serialise, excessive nesting (%d)", depth);
     return false;
   }

@@ -23,8 +23,8 @@ class JsonEncoder {
   JsonEncoder(lua_State* lua, const JsonOptions& options) : lua_(lua), options_(options) {}
 
   // Writes the value on top of the stack. False, with the reason in error(), when it cannot be
-  // written. Raises no errors of Lua's but that of memory; leaves the stack as it was only when it
-  // succeeds.
+  // written or when the script is being stopped. Raises no errors of Lua's, while memory is not
+  // limited; leaves the stack as it was only when it succeeds.
   bool encode() { return value(0); }
 
   const std::string& text() const { return text_; }
@@ -45,6 +45,7 @@ class JsonEncoder {
   lua_State* lua_;
   const JsonOptions& options_;
   std::string text_;
+  unsigned values_ = 0;
   char error_[128] = "";
 };
 

@@ -59,9 +59,11 @@ Conversion read_conversion(lua_State* lua, std::string_view format, size_t* at) 
 
 template <typename Value>
 void add_printed(luaL_Buffer* out, const Conversion& conversion, const char* length, Value value) {
-  const std::string text = std::string(conversion.text) + length + conversion.letter;
+  // Nothing with a destructor, for Lua's errors run none.
+  char text[sizeof(conversion.text) + 4];
+  std::snprintf(text, sizeof(text), "%s%s%c", conversion.text, length, conversion.letter);
   char printed[kMostNumberText];
-  std::snprintf(printed, sizeof(printed), text.c_str(), value);
+  std::snprintf(printed, sizeof(printed), text, value);
   luaL_addstring(out, printed);
 }
 
@@ -117,7 +119,7 @@ void add_argument(lua_State* lua, int argument, const Conversion& conversion, lu
         return;
       }
       // The C library's string ends at a NUL, and so does Lua 5.1's.
-      return add_printed(out, conversion, "", std::string(text.substr(0, text.find('\0'))).c_str());
+      return add_printed(out, conversion, "", text.data());
     }
     default:
       luaL_error(lua, "invalid option '%%%c' to 'format'", conversion.letter);

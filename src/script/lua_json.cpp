@@ -4,6 +4,7 @@
 #include <lua.hpp>
 #include <new>
 
+#include "script/interpreter.h"
 #include "script/json_decoder.h"
 #include "script/json_encoder.h"
 #include "script/lua_text.h"
@@ -12,6 +13,7 @@ namespace latchkey::script {
 
 namespace {
 
+constexpr char kNoMemory[] = "not enough memory";
 constexpr int kHighestPrecision = 14;
 
 // The first upvalue of all functions of the library.
@@ -21,16 +23,20 @@ JsonOptions& options(lua_State* lua) {
 
 int encode(lua_State* lua) {
   luaL_argcheck(lua, lua_gettop(lua) == 1, 1, "expected 1 argument");
+  Interpreter& interpreter = Interpreter::of(lua);
   {
+    // Errors leave functions without running destructors, so that here there are none about memory.
+    const LuaMemory::Exemption no_limit(interpreter.memory());
     JsonEncoder encoder(lua, options(lua));
-    if (encoder.encode()) {
+    const bool encoded = encoder.encode();
+    if (encoded && encoder.text().size() <= interpreter.memory().left()) {
       push_text(lua, encoder.text());
       return 1;
     }
     lua_settop(lua, 1);
-    lua_pushstring(lua, encoder.error());
+    lua_pushstring(lua, encoded ? kNoMemory : encoder.error());
   }
-  // Errors leave functions without running destructors.
+  interpreter.pass_on_stop(lua);
   return luaL_error(lua, "%s", lua_tostring(lua, -1));
 }
 
@@ -38,6 +44,7 @@ int decode(lua_State* lua) {
   luaL_argcheck(lua, lua_gettop(lua) == 1, 1, "expected 1 argument");
   luaL_checkstring(lua, 1);
   {
+    const LuaMemory::Exemption no_limit(Interpreter::of(lua).memory());
     JsonDecoder decoder(lua, text_at(lua, 1), options(lua));
     if (decoder.decode()) return 1;
     lua_settop(lua, 1);

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "script/interpreter.h"
 #include "script/lua_text.h"
 #include "script/table_order.h"
 
@@ -52,8 +53,8 @@ class Packer {
 
   explicit Packer(lua_State* lua) : lua_(lua) {}
 
-  // Appends the value on top of the stack, which stays. Raises no errors. False when there is more
-  // than a string of Lua's can hold.
+  // Appends the value on top of the stack, which stays. Raises no errors. False when there is
+  // more than a string of Lua's, or its memory, can hold, or when the script is being stopped.
   bool pack(int depth = 0);
   const std::string& bytes() const { return bytes_; }
 
@@ -82,6 +83,7 @@ class Packer {
 
   lua_State* lua_;
   std::string bytes_;
+  unsigned values_ = 0;
 };
 
 void Packer::string(std::string_view text) {
@@ -175,7 +177,13 @@ bool Packer::table(int depth) {
 }
 
 bool Packer::pack(int depth) {
+  constexpr unsigned kPollInterval = 4096;
   if (bytes_.size() > kLongest) return false;
+  if (++values_ % kPollInterval == 0) {
+    Interpreter& interpreter = Interpreter::of(lua_);
+    if (!interpreter.poll_quietly(lua_)) return false;
+    if (bytes_.size() > interpreter.memory().left()) return false;
+  }
   switch (lua_type(lua_, -1)) {
     case LUA_TSTRING:
       string(text_at(lua_, -1));
@@ -198,7 +206,10 @@ int pack(lua_State* lua) {
   const int count = lua_gettop(lua);
   luaL_argcheck(lua, count > 0, 0, "MessagePack pack needs input.");
   luaL_checkstack(lua, Packer::kSlots, "in function pack");
+  Interpreter& interpreter = Interpreter::of(lua);
   {
+    // Errors leave functions without running destructors, so that here there are none about memory.
+    const LuaMemory::Exemption no_limit(interpreter.memory());
     Packer packer(lua);
     bool fits = true;
     for (int i = 1; i <= count && fits; ++i) {
@@ -206,12 +217,12 @@ int pack(lua_State* lua) {
       fits = packer.pack();
       lua_settop(lua, count);
     }
-    if (fits) {
+    if (fits && packer.bytes().size() <= interpreter.memory().left()) {
       push_text(lua, packer.bytes());
       return 1;
     }
   }
-  // Errors leave functions without running destructors.
+  interpreter.pass_on_stop(lua);
   return luaL_error(lua, "too much to pack");
 }
 
@@ -296,6 +307,7 @@ void Unpacker::fix(int lead) {
 }
 
 void Unpacker::unpack() {
+  if (!Interpreter::of(lua_).has_stack()) luaL_error(lua_, "C stack overflow");
   luaL_checkstack(lua_, 1,
                   "too many return values at once; use unpack_one or unpack_limit instead.");
   const int lead = static_cast<unsigned char>(take(1).front());

@@ -142,6 +142,8 @@ struct RedisApi {
       push_error(lua, error);
       return raise ? lua_error(lua) : 1;
     }
+    // A reply stays behind where Lua had no memory for it.
+    self.client_.out().clear();
     self.run_shown_command(self.words_);
     const std::string_view reply = self.reply_bytes();
     const bool failed = reply.front() == '-';
@@ -184,7 +186,9 @@ struct RedisApi {
     if (lua_gettop(lua) != 1) return raise_error(lua, "ERR wrong number of arguments");
     // What is no string counts as an empty one.
     const std::string_view text = lua_isstring(lua, 1) != 0 ? text_at(lua, 1) : std::string_view();
-    push_text(lua, base::sha1_hex(text));
+    char digest[kDigestSize];
+    base::sha1_hex(text).copy(digest, kDigestSize);
+    push_text(lua, {digest, kDigestSize});
     return 1;
   }
 
@@ -261,6 +265,7 @@ struct RedisApi {
   }
 
  private:
+  static constexpr size_t kDigestSize = 40;
   static constexpr size_t kNumberSize = base::kMaxDoubleText + 1;
 };
 

@@ -40,7 +40,7 @@ class Writer {
 
   // Writes the value on top of the stack and takes it off.
   void write() {
-    if (lua_checkstack(lua_, kSlots) == 0) {
+    if (lua_checkstack(lua_, kSlots) == 0 || !Interpreter::of(lua_).has_stack()) {
       reply_.error("ERR reached lua stack limit");
       lua_pop(lua_, 1);
       return;

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <lua.hpp>
 #include <string_view>
 
 #include "base/assert.h"
 #include "script/interpreter.h"
+#include "script/lua_coroutines.h"
 #include "script/lua_format.h"
+#include "script/lua_patterns.h"
+#include "script/lua_sort.h"
 #include "script/lua_text.h"
 
 namespace latchkey::script {
@@ -134,7 +138,10 @@ struct Sandbox {
       lua_pushliteral(lua, "bad argument #1 to 'pcall' (value expected)");
       return 2;
     }
+    const Interpreter::CallBack call(lua);
     const int status = lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0);
+    call.end();
+    if (status != 0) self(lua).error_caught(lua);
     if (status != 0 && lua_istable(lua, -1)) {
       push_raw_field(lua, -1, "err");
       if (lua_isstring(lua, -1) != 0) {
@@ -148,12 +155,30 @@ struct Sandbox {
     return lua_gettop(lua);
   }
 
+  // Stands before a script's error handler: what stops the script is no error to handle, and comes
+  // from a hook, under which nothing can be interrupted.
+  static int handle_error(lua_State* lua) {
+    if (self(lua).stopped_with() != nullptr || !self(lua).may_call_back()) return 1;
+    const Interpreter::CallBack call(lua);
+    lua_pushvalue(lua, lua_upvalueindex(2));
+    lua_insert(lua, 1);
+    lua_call(lua, lua_gettop(lua) - 1, 1);
+    call.end();
+    return 1;
+  }
+
   // LuaJIT's would hand further arguments to the function.
   static int xpcall(lua_State* lua) {
     luaL_checkany(lua, 2);
     lua_settop(lua, 2);
+    const Interpreter::CallBack call(lua);
+    lua_pushvalue(lua, lua_upvalueindex(1));
+    lua_insert(lua, 2);
+    lua_pushcclosure(lua, handle_error, 2);
     lua_insert(lua, 1);
     const int status = lua_pcall(lua, 0, LUA_MULTRET, 1);
+    call.end();
+    if (status != 0) self(lua).error_caught(lua);
     lua_pushboolean(lua, status == 0 ? 1 : 0);
     lua_replace(lua, 1);
     return lua_gettop(lua);
@@ -175,17 +200,58 @@ struct Sandbox {
     return 2;
   }
 
-  // Upvalue 2: LuaJIT's, which also takes strings and environments.
+  // Where load() keeps its arguments, and what its reader gave last: a piece or its error.
+  static constexpr int kReader = 1;
+  static constexpr int kChunkName = 2;
+  static constexpr int kPiece = 3;
+
+  // Calls the script's reader for another piece of code. Its errors stay here, for the compiler,
+  // which calls this, forgets to leave the hook that they may come from.
+  static const char* read_piece(lua_State* lua, void* has_failed, size_t* size) {
+    luaL_checkstack(lua, 2, "too many nested functions");
+    lua_pushvalue(lua, kReader);
+    bool failed = lua_pcall(lua, 0, 1, 0) != 0;
+    if (!failed && lua_isnil(lua, -1)) {
+      lua_pop(lua, 1);
+      return nullptr;
+    }
+    if (!failed && lua_isstring(lua, -1) == 0) {
+      failed = true;
+      lua_pop(lua, 1);
+      lua_pushliteral(lua, "reader function must return a string");
+    }
+    lua_replace(lua, kPiece);
+    *static_cast<bool*>(has_failed) = failed;
+    return failed ? nullptr : lua_tolstring(lua, kPiece, size);
+  }
+
   static int load(lua_State* lua) {
-    luaL_checktype(lua, 1, LUA_TFUNCTION);
-    const char* name = luaL_optstring(lua, 2, "=(load)");
-    lua_settop(lua, 2);
-    lua_pushvalue(lua, lua_upvalueindex(2));
-    lua_pushvalue(lua, 1);
-    lua_pushstring(lua, name);
-    lua_pushliteral(lua, "t");
-    lua_call(lua, 3, LUA_MULTRET);
-    return lua_gettop(lua) - 2;
+    luaL_checktype(lua, kReader, LUA_TFUNCTION);
+    const char* name = luaL_optstring(lua, kChunkName, "=(load)");
+    lua_settop(lua, kPiece);
+    const Interpreter::CallBack call(lua);
+    bool failed = false;
+    const int status = lua_loadx(lua, read_piece, &failed, name, "t");
+    call.end();
+    if (failed) {
+      self(lua).error_caught(lua);
+      lua_settop(lua, kPiece);
+    } else if (status == 0) {
+      return 1;
+    }
+    lua_pushnil(lua);
+    lua_insert(lua, -2);
+    return 2;
+  }
+
+  // Upvalue 2: LuaJIT's, which has an option more.
+  static int collectgarbage(lua_State* lua) {
+    static constexpr const char* kOptions[] = {"collect", "stop",     "restart",    "count",
+                                               "step",    "setpause", "setstepmul", nullptr};
+    const std::string_view option = kOptions[luaL_checkoption(lua, 1, kOptions[0], kOptions)];
+    if (option != "collect" && option != "count" && option != "step")
+      self(lua).collector_was_tuned();
+    return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
   }
 
   static int random(lua_State* lua) {
@@ -240,8 +306,28 @@ struct Sandbox {
 
   // Upvalue 2: table.insert.
   static int insert(lua_State* lua) {
+    constexpr int64_t kQuick = 4096;
     if (real_of(lua, 1) != 0) return raise_read_only_plainly(lua);
+    if (lua_gettop(lua) == 3 && lua_istable(lua, 1) && lua_isnumber(lua, 2) != 0) {
+      const int64_t place = std::max<int64_t>(lua_tointeger(lua, 2), INT32_MIN + 1);
+      const auto size = static_cast<int64_t>(lua_objlen(lua, 1));
+      if (size - place > kQuick)
+        return insert_far(lua, static_cast<int>(place), static_cast<int>(size));
+    }
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
+  }
+
+  // The same where many elements, or places without one, make room.
+  static int insert_far(lua_State* lua, int place, int size) {
+    constexpr int kPollInterval = 4096;
+    for (int i = size + 1; i > place; --i) {
+      if (i % kPollInterval == 0) self(lua).poll(lua);
+      lua_rawgeti(lua, 1, i - 1);
+      lua_rawseti(lua, 1, i);
+    }
+    lua_settop(lua, 3);
+    lua_rawseti(lua, 1, place);
+    return 0;
   }
 
   // Upvalue 2: string.rep, which would take a separator.
@@ -257,9 +343,11 @@ struct Sandbox {
       lua_pushliteral(lua, "userdata: (nil)");
       return 1;
     }
+    const Interpreter::CallBack call(lua);
     lua_pushvalue(lua, lua_upvalueindex(2));
     lua_insert(lua, 1);
     lua_call(lua, lua_gettop(lua) - 1, 1);
+    call.end();
     return 1;
   }
 
@@ -326,10 +414,15 @@ void Sandbox::trim_libraries(Interpreter& interpreter) {
   lua_getfield(lua, -1, "table");
   set_function(interpreter, "setn", setn);
   wrap_c_function(interpreter, "insert", insert);
+  wrap_c_function(interpreter, "sort", lua_sort);
   remove(lua, "move");
   lua_pop(lua, 1);
 
   lua_getfield(lua, -1, "string");
+  set_function(interpreter, "find", lua_pattern_find);
+  set_function(interpreter, "match", lua_pattern_match);
+  set_function(interpreter, "gmatch", lua_pattern_gmatch);
+  set_function(interpreter, "gsub", lua_pattern_gsub);
   rename(lua, "gmatch", "gfind");
   wrap_c_function(interpreter, "rep", rep);
   set_function(interpreter, "format", lua_format);
@@ -341,6 +434,8 @@ void Sandbox::trim_libraries(Interpreter& interpreter) {
 
   lua_getfield(lua, -1, "coroutine");
   remove(lua, "isyieldable");
+  set_function(interpreter, "resume", lua_coroutine_resume);
+  set_function(interpreter, "wrap", lua_coroutine_wrap);
   lua_pop(lua, 1);
 
   // Of the operating system there is the processor's clock only.
@@ -380,8 +475,9 @@ void Sandbox::build(Interpreter& interpreter) {
   set_function(interpreter, "pcall", pcall);
   set_function(interpreter, "xpcall", xpcall);
   set_function(interpreter, "loadstring", loadstring);
-  wrap_function(interpreter, "load", load);
+  set_function(interpreter, "load", load);
   wrap_function(interpreter, "tostring", to_string);
+  wrap_c_function(interpreter, "collectgarbage", collectgarbage);
   lua_pushlightuserdata(lua, &interpreter);
   lua_getfield(lua, 2, "next");
   lua_getfield(lua, 1, "next");

@@ -52,6 +52,10 @@ void ScriptCache::clear() {
   script_bytes_ = 0;
 }
 
+void ScriptCache::forget_functions() {
+  for (auto& [unused, script] : by_body_) script->function = 0;
+}
+
 size_t ScriptCache::memory_usage() const {
   // A node of a map holds its pair, a link and the hash; a node of the queue its pointer and two
   // links.

@@ -27,7 +27,7 @@ struct Script {
   std::string sha;
   // ScriptFlag bits.
   uint32_t flags = 0;
-  // The compiled function, in the interpreter's registry.
+  // The compiled function, in the interpreter's registry; 0 when it is to be compiled again.
   int function = 0;
   // Brought by EVAL only: may be evicted.
   bool evictable = false;
@@ -59,6 +59,8 @@ class ScriptCache {
   Script* to_evict() const { return queue_.size() < kMostEvalScripts ? nullptr : queue_.front(); }
   void remove(Script& script);
   void clear();
+  // The interpreter that compiled them has gone: scripts stay without their functions.
+  void forget_functions();
 
   size_t size() const { return by_body_.size(); }
   // Bytes of the scripts and of what finds them, without the compiled code.

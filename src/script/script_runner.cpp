@@ -1,5 +1,6 @@
 #include "script/script_runner.h"
 
+#include <algorithm>
 #include <lua.hpp>
 
 #include "script/debugger.h"
@@ -10,6 +11,7 @@
 #include "server/acl/access_control.h"
 #include "server/command_table.h"
 #include "server/dispatcher.h"
+#include "server/memory.h"
 #include "server/memory_limit.h"
 #include "server/server.h"
 #include "server/slot_gate.h"
@@ -32,6 +34,7 @@ constexpr uint32_t kObeyedClients = kClientMaster | kClientInternal;
 ScriptRunner::ScriptRunner(Server& server)
     : server_(server),
       client_(server.clients().add_internal()),
+      system_memory_(system_memory()),
       watchdog_([this] { interrupt(); }) {
   client_.set(kClientScript | kClientDenyBlocking);
 }
@@ -111,13 +114,24 @@ void ScriptRunner::begin(CommandContext& ctx, const Program& program, bool read_
   client_.reply.set_protocol(2);
 }
 
+size_t ScriptRunner::lua_memory_limit() const {
+  // With less, scripts that do nothing unusual would fail.
+  constexpr size_t kLeast = size_t{64} << 20;
+  constexpr size_t kWhole = 100;
+  constexpr size_t kShare = 50;
+  const ConfigValues& values = server_.settings();
+  const size_t whole = values.maxmemory != 0 ? values.maxmemory : system_memory_;
+  return std::max(kLeast, whole / kWhole * kShare);
+}
+
 bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
   run_.started_ticks = base::CycleClock::ticks();
+  world_->memory().set_limit(lua_memory_limit());
   if (debugger_ != nullptr) [[unlikely]]
     return run_debugged(function, arguments);
   watchdog_.begin(limit_ms);
   const bool succeeded = world_->run(function, arguments);
-  if (watchdog_.end()) [[unlikely]]
+  if (watchdog_.end() || run_.killed) [[unlikely]]
     stop_interrupting();
   return succeeded;
 }
@@ -154,6 +168,8 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& world, const Program& p
     reply_error(ctx, program);
   }
   world.clear_stack();
+  client_.out().clear();
+  world.collect_garbage();
   run_.program = nullptr;
   server_.propagation().restrict_readers(kEffectForAll);
 }

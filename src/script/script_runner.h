@@ -106,6 +106,8 @@ class ScriptRunner {
   bool may_run(server::CommandContext& ctx, const Program& program, bool read_only) const;
   void begin(server::CommandContext& ctx, const Program& program, bool read_only);
   void push_table(server::Arguments values);
+  // Bytes, from `lua-memory-limit`; 0: any number.
+  size_t lua_memory_limit() const;
   bool run_watched(int function, int arguments, int64_t limit_ms);
   bool run_debugged(int function, int arguments);
   void reply_error(server::CommandContext& ctx, const Program& program);
@@ -132,7 +134,6 @@ class ScriptRunner {
   static ScriptRunner& runner_of(lua_State* lua);
   // Raises the error that ends what runs, again at its next instruction when it is caught.
   [[noreturn]] static void stop(lua_State* lua, const char* error);
-  [[noreturn]] static void raise(lua_State* lua, const char* error);
   // Lets other clients be served, if it is time.
   void serve_others();
   void become_busy();
@@ -140,6 +141,7 @@ class ScriptRunner {
 
   server::Server& server_;
   server::Client& client_;
+  const size_t system_memory_;  // bytes
   // The world of what runs, or ran last.
   Interpreter* world_ = nullptr;
   Run run_;
