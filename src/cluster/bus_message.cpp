@@ -11,7 +11,6 @@ constexpr uint16_t kVersion = 1;
 constexpr size_t kIpBytes = 46;
 constexpr size_t kUnusedBytes = 30;
 constexpr size_t kGossipUnusedBytes = 4;
-constexpr size_t kGossipBytes = 104;
 constexpr size_t kExtensionHeader = 8;
 constexpr size_t kExtensionUnit = 8;
 constexpr size_t kMessageFlagBytes = 3;

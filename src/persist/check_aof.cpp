@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -49,9 +50,11 @@ struct File {
   bool has_preamble = false;
 };
 
-template <typename... Values>
-void say(const char* format, Values... values) {
-  std::printf(format, values...);
+[[gnu::format(printf, 1, 2)]] void say(const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  std::vprintf(format, values);
+  va_end(values);
   std::fputc('\n', stdout);
 }
 
