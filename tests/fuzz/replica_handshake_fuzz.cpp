@@ -39,6 +39,13 @@ constexpr std::string_view kOtherId = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 // "<id>", "<other-id>" and "<mark>" are those above, "<number>" is any, "<dataset>" the bytes of an
 // RDB file and "<size>" how many, "<text>" any word.
 constexpr std::string_view kAnswers[] = {
+    "+PONG\r\n+OK\r\n+OK\r\n",
+    "+PONG\r\n+OK\r\n+OK\r\n+RDBCHANNELSYNC 17\r\n",
+    "+PONG\r\n+OK\r\n+OK\r\n+FULLRESYNC <id> 100\r\n$<size>\r\n<dataset>",
+    "+PONG\r\n+OK\r\n+OK\r\n+FULLRESYNC <id> 100\r\n$EOF:<mark>\r\n<dataset><mark>",
+    "+PONG\r\n+OK\r\n+OK\r\n+CONTINUE\r\n",
+    "+OK\r\n+RDBCHANNELSYNC 17\r\n",
+    "+OK\r\n+FULLRESYNC <id> 100\r\n$<size>\r\n<dataset>",
     "+PONG\r\n",
     "+OK\r\n",
     "+OK\r\n+OK\r\n",
