@@ -27,7 +27,7 @@ import harness
 TROUBLE = re.compile("BUG REPORT START|Sanitizer|runtime error:|ASSERTION FAILED|Guru Meditation")
 
 # Sanitized servers take their time.
-PATIENCE_S = 30
+PATIENCE_S = int(os.environ.get("LATCHKEY_PATIENCE_S", "30"))
 
 # Errors of those who ask while something else has the server.
 BUSY = ("BUSY", "LOADING", "MASTERDOWN")

@@ -321,7 +321,7 @@ def sees_the_server_terminated(scene):
     """A script may be waited for; then it can still be killed."""
     scene.set_off(endless=True)
     scene.server.process.send_signal(signal.SIGTERM)
-    scene.eventually(lambda: "Received SIGTERM" in scene.server.log(), scene.server)
+    scene.eventually(lambda: "Received SIGTERM" in scene.server.log() or not scene.server.is_alive())
     if not scene.work.loads:
         scene.eventually(lambda: scenes.ask(scene.server, scene.work.kill, "KILL") in ("OK", None))
     scene.server.wait_for_end()
