@@ -388,7 +388,7 @@ def combine(options, acts, works=tuple(WORKS)):
 # A node meets its clients in another gate, and looks after its cluster meanwhile; the rest is the same.
 ACTS_IN_A_NODE = ("stays", "is reset", "is killed", "loses its user", "has its work killed", "is reset and has its work killed",
                   "sees the server shut down", "sees the server terminated", "has a replica attached")
-WORKS_IN_A_NODE = ("a script", "a function", "a transaction with a script", "a reload")
+DIFFERENT_WORKS = ("a script", "a function", "a transaction with a script", "a reload")
 
 
 @scenes.side_by_side(combine({}, CLIENT_ACTS))
@@ -396,7 +396,7 @@ class ClientAtWork(ClientScene):
     pass
 
 
-@scenes.side_by_side(combine({"cluster_enabled": "yes"}, ACTS_IN_A_NODE, WORKS_IN_A_NODE))
+@scenes.side_by_side(combine({"cluster_enabled": "yes"}, ACTS_IN_A_NODE, DIFFERENT_WORKS))
 class ClientAtWorkInAClusterNode(ClientScene):
     pass
 
@@ -436,7 +436,7 @@ ACTS_ON_LOADING = ("is reset", "is closed", "is killed", "loses its user")
 
 
 def synchronized(options):
-    return {**combine(options, ACTS_ON_ENDLESS_WORK), **combine(options, ACTS_ON_LOADING, ("a reload", "a transaction with a reload"))}
+    return {**combine(options, ACTS_ON_ENDLESS_WORK, DIFFERENT_WORKS), **combine(options, ACTS_ON_LOADING, ("a reload",))}
 
 
 @scenes.side_by_side(synchronized(loads("disabled")))
