@@ -129,9 +129,12 @@ bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
   world_->memory().set_limit(lua_memory_limit());
   if (debugger_ != nullptr) [[unlikely]]
     return run_debugged(function, arguments);
+  const int interrupt_after = run_.is_library ? 0 : interrupt_after_;
+  if (interrupt_after != 0) [[unlikely]]
+    lua_sethook(world_->lua(), on_interrupt, LUA_MASKCOUNT, interrupt_after);
   watchdog_.begin(limit_ms);
   const bool succeeded = world_->run(function, arguments);
-  if (watchdog_.end() || run_.killed) [[unlikely]]
+  if (watchdog_.end() || run_.killed || interrupt_after != 0) [[unlikely]]
     stop_interrupting();
   return succeeded;
 }

@@ -83,6 +83,10 @@ class ScriptRunner {
   server::Arguments running_request() const { return run_.request; }
   int64_t running_ms() const;
 
+  // For tests on virtual time: from now on what runs has taken too long after so many instructions
+  // and is interrupted every so many, whatever the time; 0: not so.
+  void interrupt_after(int instructions) { interrupt_after_ = instructions; }
+
  private:
   friend struct RedisApi;
 
@@ -150,6 +154,7 @@ class ScriptRunner {
   std::vector<std::string_view> words_;
   std::vector<char> number_texts_;
   std::string joined_reply_;
+  int interrupt_after_ = 0;
   Watchdog watchdog_;
 };
 
