@@ -173,7 +173,9 @@ Handshake::Result Handshake::read_psync(std::string_view line, std::string* out)
 }
 
 Handshake::Result Handshake::refused(std::string_view line, std::string* out) {
-  if (line.starts_with("-NOMASTERLINK") || line.starts_with("-LOADING")) {
+  // A script that is busy ends. Who takes the dataset by SYNC because of it would never count.
+  if (line.starts_with("-NOMASTERLINK") || line.starts_with("-LOADING") ||
+      line.starts_with("-BUSY")) {
     log_.notice("Master is currently unable to PSYNC but should be in the future: " +
                 std::string(line));
     return introduction_.hands_over ? Result::kDeclined : Result::kFailed;

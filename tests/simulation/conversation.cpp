@@ -156,7 +156,10 @@ void Conversation::match_exec(const std::string& reply) {
   if (parts.size() != transaction_.queue.size()) unfit(exec, reply);
   const std::vector<Request> queue = transaction_.queue;
   end_transaction();
-  for (size_t i = 0; i < parts.size(); ++i) match_known(queue[i], parts[i]);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    // What a script would write may be refused alone.
+    if (!is_refusal(parts[i])) match_known(queue[i], parts[i]);
+  }
 }
 
 void Conversation::end_transaction() {

@@ -54,6 +54,7 @@ void Node::start() {
                          "enable-debug-command yes\n"
                          "auto-aof-rewrite-percentage 0\n"
                          "repl-diskless-sync-delay 0\n"
+                         "repl-rdb-channel no\n"
                          "loading-process-events-interval-bytes 1024\n";
   settings += "port " + std::to_string(port(shape_.index)) + "\n";
   if (shape_.append_only) settings += "appendonly yes\nappendfsync always\n";

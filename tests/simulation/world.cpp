@@ -77,7 +77,7 @@ void World::run() {
   master().run({"FUNCTION", "LOAD", kLibrary});
   for (size_t i = dice_.between(2, 4); i > 0; --i) add_player(master());
   if (dice_.percent(60)) add_player(any_replica());
-  for (size_t i = dice_.between(120, 260); i > 0; --i) step();
+  for (size_t i = dice_.between(200, 500); i > 0; --i) step();
   come_to_rest();
 }
 

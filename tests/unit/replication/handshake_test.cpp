@@ -184,6 +184,7 @@ TEST_CASE("What makes no sense ends the handshake") {
   CHECK(result_of("-NOMASTERLINK Can't SYNC while not connected with my master") ==
         Result::kFailed);
   CHECK(result_of("-LOADING Redis is loading the dataset in memory") == Result::kFailed);
+  CHECK(result_of("-BUSY Redis is busy running a script.") == Result::kFailed);
   Talk talk({.user = "", .password = "", .port = 7000, .ip = "", .resume = {}});
   talk.handshake.begin();
   talk.after("HTTP/1.1 200 OK");
