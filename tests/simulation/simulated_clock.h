@@ -1,6 +1,4 @@
-// Virtual time. It moves when the simulation says so. The monotonic clock also moves a little with
-// every look at it: that is how work in slices (server/tasks.h) comes to the end of its slice, at
-// the same place in every run of a seed.
+// Virtual time: it moves when the simulation says so, and only then.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +10,7 @@ namespace latchkey::simulation {
 class SimulatedClock final : public base::Clock {
  public:
   int64_t wall_us() const override { return wall_us_; }
-  int64_t monotonic_us() const override { return monotonic_us_ += kLookUs; }
+  int64_t monotonic_us() const override { return monotonic_us_; }
 
   int64_t wall_ms() const { return wall_us_ / 1000; }
   void advance_ms(int64_t delta_ms) {
@@ -21,9 +19,8 @@ class SimulatedClock final : public base::Clock {
   }
 
  private:
-  static constexpr int64_t kLookUs = 700;
   int64_t wall_us_ = 1'700'000'000'000'000;
-  mutable int64_t monotonic_us_ = 0;
+  int64_t monotonic_us_ = 0;
 };
 
 }  // namespace latchkey::simulation
