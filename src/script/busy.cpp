@@ -104,7 +104,8 @@ void ScriptRunner::become_busy() {
 
 void ScriptRunner::serve_others() {
   Tasks& tasks = server_.tasks();
-  if (!tasks.running() || (run_.busy && !tasks.slice_is_over())) return;
+  const bool is_time = !run_.busy || interrupt_after_ != 0 || tasks.slice_is_over();
+  if (!tasks.running() || !is_time) return;
   if (!run_.busy) become_busy();
   tasks.yield();
   // Its caller has not gone idle.

@@ -15,6 +15,7 @@
 #include "server/memory_limit.h"
 #include "server/server.h"
 #include "server/slot_gate.h"
+#include "server/tasks.h"
 #include "store/key_slot.h"
 
 namespace latchkey::script {
@@ -127,6 +128,7 @@ size_t ScriptRunner::lua_memory_limit() const {
 bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
   run_.started_ticks = base::CycleClock::ticks();
   world_->memory().set_limit(lua_memory_limit());
+  world_->set_stack_limit(server_.tasks().stack_end());
   if (debugger_ != nullptr) [[unlikely]]
     return run_debugged(function, arguments);
   const int interrupt_after = run_.is_library ? 0 : interrupt_after_;

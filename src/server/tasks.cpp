@@ -59,6 +59,10 @@ void Tasks::start(std::function<void()> body) {
   schedule();
 }
 
+const void* Tasks::stack_end() const {
+  return current_ != nullptr ? current_->fiber.stack_end() : nullptr;
+}
+
 bool Tasks::slice_is_over() const {
   if (current_ == nullptr) return false;
   return server_.cycle_clock().to_us(base::CycleClock::ticks() - slice_began_) >= kSliceUs;

@@ -67,6 +67,8 @@ class Tasks {
   // Returns in the turn after wake() was called for this task, and not before. REQUIRES: running().
   void wait();
   Task* current() const { return current_; }
+  // The lowest address of the running task's stack; null outside of a task.
+  const void* stack_end() const;
   // May be called anywhere. Of no effect on a task that does not wait().
   void wake(Task& task);
   // The server ends: what can be given up is to be given up.
