@@ -294,11 +294,14 @@ struct Sandbox {
     return luaL_error(lua, "'setn' is obsolete");
   }
 
-  // Upvalue 2: bit.tohex, which misses the absolute value of the smallest integer.
+  // Upvalue 2: bit.tohex, which takes numbers of digits beyond what a number has for others.
   static int tohex(lua_State* lua) {
-    constexpr int kAllUpperCase = -8;
-    if (lua_isnumber(lua, 2) != 0 && lua_tonumber(lua, 2) < kAllUpperCase) {
-      lua_pushinteger(lua, kAllUpperCase);
+    constexpr double kMostDigits = 8;
+    if (lua_isnumber(lua, 2) != 0) {
+      const double digits = lua_tonumber(lua, 2);
+      // What is no 32-bit number counts as the smallest.
+      const bool fits = digits > INT32_MIN - 1.0 && digits < INT32_MAX + 1.0;
+      lua_pushnumber(lua, fits ? std::clamp(digits, -kMostDigits, kMostDigits) : -kMostDigits);
       lua_replace(lua, 2);
     }
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);

@@ -81,8 +81,8 @@ TEST_CASE("CVE-2024-31449: bit.tohex takes any number of digits", "[script-host]
   ScriptServer scripts;
   CHECK(scripts.eval("return bit.tohex(65535, -2147483648)") == bulk("0000FFFF"));
   CHECK(scripts.eval("return bit.tohex(65535, -2147483647)") == bulk("0000FFFF"));
-  CHECK(scripts.eval("return #bit.tohex(65535, 2147483647) <= 8") == integer(1));
-  CHECK(scripts.eval("return bit.tohex(65535, 1e300)") != "");
+  CHECK(scripts.eval("return bit.tohex(65535, 2147483647)") == bulk("0000ffff"));
+  CHECK(scripts.eval("return bit.tohex(65535, 1e300)") == bulk("0000FFFF"));
   CHECK(scripts.eval("return bit.tohex(65535, 0)") == bulk(""));
   CHECK(scripts.works());
 }
