@@ -37,6 +37,7 @@ Engine::Engine(Server& server)
       functions_(server, runner_, random_),
       debug_sessions_(server, runner_) {
   server_.on_script_figures([this] { return figures(); });
+  server_.on_script_garbage([this] { return free_garbage(); });
   server_.on_tick([this] { free_garbage(); });
   server_.set_functions(&functions_);
 }
@@ -44,6 +45,7 @@ Engine::Engine(Server& server)
 Engine::~Engine() {
   server_.set_functions(nullptr);
   server_.on_script_figures(nullptr);
+  server_.on_script_garbage(nullptr);
 }
 
 void Engine::eval(CommandContext& ctx, bool read_only) {

@@ -82,7 +82,8 @@ Directive client_output_buffer_limit_directive();
 Directive dir_directive();
 Directive hz_directive();
 Directive latency_percentiles_directive();
-Directive maxmemory_clients_directive();
+// Bytes, or percent of something, which are kept as negative numbers.
+Directive bytes_or_percent_directive(const char* name, int64_t ConfigValues::*member);
 Directive notify_keyspace_events_directive();
 Directive oom_score_adj_values_directive();
 Directive repl_backlog_size_directive();

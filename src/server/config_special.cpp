@@ -207,16 +207,16 @@ Directive latency_percentiles_directive() {
                   true);
 }
 
-Directive maxmemory_clients_directive() {
+Directive bytes_or_percent_directive(const char* name, int64_t ConfigValues::*member) {
   Directive row = special(
-      "maxmemory-clients", 0,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      name, 0,
+      [member](Arguments arguments, DirectiveContext& context, std::string* error) {
         constexpr uint64_t kWhole = 100;
         std::string_view amount = arguments[0];
         if (!amount.ends_with('%')) {
           const auto bytes = parse_memory(amount);
           if (!bytes) return refuse(error, "argument must be a memory or percent value");
-          context.values.maxmemory_clients =
+          context.values.*member =
               static_cast<int64_t>(std::min(*bytes, static_cast<uint64_t>(kMaxInt64)));
           return true;
         }
@@ -228,19 +228,19 @@ Directive maxmemory_clients_directive() {
         if (percent > kWhole) {
           return refuse(error, "percentage argument must be less or equal to 100");
         }
-        context.values.maxmemory_clients = -static_cast<int64_t>(percent);
+        context.values.*member = -static_cast<int64_t>(percent);
         return true;
       },
-      [](const ConfigValues& values) {
-        const int64_t amount = values.maxmemory_clients;
+      [member](const ConfigValues& values) {
+        const int64_t amount = values.*member;
         return amount < 0 ? std::to_string(-amount) + '%' : std::to_string(amount);
       });
-  row.rewrite = [](const ConfigValues& values, const ConfigValues& defaults) {
-    const int64_t amount = values.maxmemory_clients;
+  row.rewrite = [name = std::string(name), member](const ConfigValues& values,
+                                                   const ConfigValues& defaults) {
+    const int64_t amount = values.*member;
     std::string shown =
         amount < 0 ? std::to_string(-amount) + '%' : format_memory(static_cast<uint64_t>(amount));
-    return std::vector<RewriteLine>{
-        {"maxmemory-clients " + shown, amount != defaults.maxmemory_clients}};
+    return std::vector<RewriteLine>{{name + " " + shown, amount != defaults.*member}};
   };
   return row;
 }

@@ -253,7 +253,7 @@ void add_clients_and_memory(std::vector<Directive>& table) {
                                            {"noeviction", MaxmemoryPolicy::kNoeviction}}));
   table.push_back(number("maxmemory-samples", &V::maxmemory_samples, 1, 64));
   table.push_back(number("maxmemory-eviction-tenacity", &V::maxmemory_eviction_tenacity, 0, 100));
-  table.push_back(maxmemory_clients_directive());
+  table.push_back(bytes_or_percent_directive("maxmemory-clients", &V::maxmemory_clients));
   table.push_back(client_output_buffer_limit_directive());
   table.push_back(memory("client-query-buffer-limit", &V::client_query_buffer_limit, kOneMegabyte,
                          kMostSignedBytes));
@@ -316,6 +316,7 @@ void add_shutdown_and_scripts(std::vector<Directive>& table) {
   table.push_back(shutdown_directive("shutdown-on-sigterm", &V::shutdown_on_sigterm));
   table.push_back(
       number({"busy-reply-threshold", "lua-time-limit"}, &V::busy_reply_threshold, 0, kMaxInt64));
+  table.push_back(bytes_or_percent_directive("lua-memory-limit", &V::lua_memory_limit));
   table.push_back(
       boolean("lua-enable-deprecated-api", &V::lua_enable_deprecated_api, kImmutable | kHidden));
 }

@@ -102,6 +102,8 @@ bool MemoryLimit::make_room() {
     await_freeing();
     fits = !is_exceeded();
   }
+  // Before data goes that somebody may want, what nobody can want any more.
+  while (!fits && server_.free_script_garbage()) fits = !is_exceeded();
   if (fits) {
     note_excess(false);
     return true;

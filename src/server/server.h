@@ -305,6 +305,12 @@ class Server {
   void on_script_figures(std::function<ScriptFigures()> figures) {
     script_figures_ = std::move(figures);
   }
+  // Does some of the work of freeing what scripts have left behind; false when there is none. A few
+  // milliseconds at most.
+  bool free_script_garbage() { return free_script_garbage_ && free_script_garbage_(); }
+  void on_script_garbage(std::function<bool()> free_some) {
+    free_script_garbage_ = std::move(free_some);
+  }
   PersistenceFigures persistence_figures() const {
     return persistence_figures_ ? persistence_figures_() : PersistenceFigures();
   }
@@ -398,6 +404,7 @@ class Server {
   std::function<std::optional<StreamPlace>()> stream_place_;
   std::unique_ptr<InfoSections> info_;
   std::function<ScriptFigures()> script_figures_;
+  std::function<bool()> free_script_garbage_;
   std::function<PersistenceFigures()> persistence_figures_;
   std::function<ReplicationFigures()> replication_figures_;
   size_t good_replicas_ = 0;

@@ -162,3 +162,33 @@ TEST_CASE("What scripts leave behind goes although none comes any more", "[scrip
   }
   CHECK(scripts.engine->interpreter()->memory_usage() < before + (size_t{2} << 20));
 }
+
+TEST_CASE("lua-memory-limit says how much a script may have", "[script-host]") {
+  ScriptServer scripts("lua-memory-limit 20mb");
+  constexpr std::string_view kScript = "return #string.rep('x', 3e7)";
+  CHECK(scripts.client->run("CONFIG GET lua-memory-limit") ==
+        bulks({"lua-memory-limit", "20971520"}));
+  CHECK(scripts.error_of(kScript) == "-ERR " + std::string(kRefused));
+  CHECK(scripts.client->run("CONFIG SET lua-memory-limit 100mb") == kOk);
+  CHECK(scripts.eval(kScript) == integer(30'000'000));
+  CHECK(scripts.client->run("CONFIG SET lua-memory-limit 0") == kOk);
+  CHECK(scripts.eval(kScript) == integer(30'000'000));
+  CHECK(scripts.client->run("CONFIG SET lua-memory-limit 101%").starts_with("-ERR"));
+  CHECK(scripts.client->run("CONFIG SET lua-memory-limit 10%") == kOk);
+  CHECK(scripts.client->run("CONFIG GET lua-memory-limit") == bulks({"lua-memory-limit", "10%"}));
+}
+
+TEST_CASE("What scripts leave behind goes before keys are evicted", "[script-host]") {
+  ScriptServer scripts("maxmemory-policy allkeys-random");
+  const std::string value(1000, 'v');
+  for (int i = 0; i < 100; ++i)
+    scripts.client->run_words({"SET", "key" + std::to_string(i), value});
+  scripts.eval("return 1");
+  const size_t before = scripts.server.server.used_memory();
+  scripts.client->run_words(
+      {"CONFIG", "SET", "maxmemory", std::to_string(before + (size_t{20} << 20))});
+  CHECK(scripts.eval("collectgarbage('stop') local t = {} for i = 1, 500000 do t[i] = {i} end "
+                     "return 1") == integer(1));
+  CHECK(scripts.client->run("SET one more") == kOk);
+  CHECK(scripts.server.database().size() == 101);
+}
