@@ -46,7 +46,9 @@ TEST_CASE("Numbers reach as far as they can", "[lua-tokens]") {
         Texts{"1", "2.5", ".5", "1e5", "1e+5", "1E-5", "0x1F"});
   CHECK(texts("1+5") == Texts{"1", "+", "5"});
   CHECK(texts("1-e") == Texts{"1", "-", "e"});
+  CHECK(texts("0 9 .9 0.9") == Texts{"0", "9", ".9", "0.9"});
   CHECK(kind(".5") == Kind::kNumber);
+  CHECK(kind("9") == Kind::kNumber);
   CHECK(kind(".a") == Kind::kSymbol);
 }
 

@@ -78,7 +78,18 @@ TEST_CASE("A run behind a word begins where the word is, and is none where it is
   const KeySpecs backwards = keys_after("KEYS", -2, -1).ro();
   CHECK(positions(backwards, {"c", "h", "p", "KEYS", "a", "b"}) == Positions{4, 5});
   CHECK(positions(backwards, {"c", "h", "p", "KEYS", "KEYS", "b"}) == Positions{5});
+  CHECK(positions(backwards, {"c", "h", "KEYS", "a"}) == Positions{3});
   CHECK(positions(backwards, {"c", "h", "p", "0"}) == Positions{});
+  // The first word behind the name is never it, nor is the last one of all.
+  CHECK(positions(backwards, {"c", "KEYS", "a", "b"}) == Positions{});
+  CHECK(positions(backwards, {"c", "h", "a", "KEYS"}) == Positions{});
+  CHECK(positions(backwards, {"c"}) == Positions{});
+  CHECK(positions(keys_after("KEYS", 1, -1).ro(), {"c", "KEYS", "a"}) == Positions{2});
+}
+
+TEST_CASE("Keys that cannot be described are not found", "[key-spec]") {
+  CHECK_FALSE(positions(unknown_keys(), {"c", "a"}));
+  CHECK_FALSE(positions(keys(1).ro() + unknown_keys(), {"c", "a"}));
 }
 
 TEST_CASE("Several runs are found one after the other", "[key-spec]") {
