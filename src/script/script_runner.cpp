@@ -128,7 +128,8 @@ size_t ScriptRunner::lua_memory_limit() const {
 bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
   run_.started_ticks = base::CycleClock::ticks();
   world_->memory().set_limit(lua_memory_limit());
-  world_->set_stack_limit(server_.tasks().stack_end());
+  const void* stack_end = server_.tasks().stack_end();
+  if (stack_end != nullptr) world_->set_stack_limit(stack_end);
   if (debugger_ != nullptr) [[unlikely]]
     return run_debugged(function, arguments);
   const int interrupt_after = run_.is_library ? 0 : interrupt_after_;
@@ -136,6 +137,7 @@ bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
     lua_sethook(world_->lua(), on_interrupt, LUA_MASKCOUNT, interrupt_after);
   watchdog_.begin(limit_ms);
   const bool succeeded = world_->run(function, arguments);
+  if (stack_end != nullptr) world_->set_stack_limit(nullptr);
   if (watchdog_.end() || run_.killed || interrupt_after != 0) [[unlikely]]
     stop_interrupting();
   return succeeded;
