@@ -1,5 +1,6 @@
 // SAVE, BGSAVE, LASTSAVE, and DEBUG RELOAD.
 #include <limits>
+#include <vector>
 
 #include "persist/loading.h"
 #include "persist/persistence.h"
@@ -48,7 +49,13 @@ void debug_reload(CommandContext& ctx) {
   if (save_first && !persistence.snapshots().save()) return ctx.reply.error("ERR");
   if (empty_first) forget_dataset(server);
   const std::string& name = server.settings().dbfilename;
-  if (persistence.loading().load_snapshot(name, options) != Loading::Result::kDone)
+  std::vector<DroppedKey> dropped;
+  options.dropped = &dropped;
+  const Loading::Result result = persistence.loading().load_snapshot(name, options);
+  // Replicas, and the append-only file, still have what has expired meanwhile.
+  for (const auto& [database, key] : dropped)
+    server.propagation().add_removal(database, key, /*lazily=*/false);
+  if (result != Loading::Result::kDone)
     return ctx.reply.error("ERR Error trying to load the RDB dump, check server logs.");
   server.log().notice("DB reloaded by DEBUG RELOAD");
   ctx.reply.ok();

@@ -28,6 +28,8 @@ struct Life {
       : server({persist::aof_rows()},
                directory.setting() + "save \"\"\nappendonly yes\n" + settings),
         client(server) {
+    server.log.set_level(base::LogLevel::kNotice);
+    server.log.set_file(directory.path() / "log");
     commands::add_all(server.server.commands());
     persistence =
         std::make_shared<persist::Persistence>(server.server, persist::ChildProcessParts{});
@@ -94,6 +96,11 @@ TEST_CASE("Of what was loaded the base is counted by itself, and everything toge
   life.persistence->aof().describe(&figures);
   CHECK(figures.base_bytes == base.size());
   CHECK(figures.current_bytes == base.size() + first.size() + second.size());
+  using Catch::Contains;
+  const std::string log = directory.read("log");
+  CHECK_THAT(log, Contains("DB loaded from base file appendonly.aof.1.base.aof: "));
+  CHECK_THAT(log, Contains("DB loaded from incr file appendonly.aof.1.incr.aof: "));
+  CHECK_THAT(log, Contains("DB loaded from incr file appendonly.aof.2.incr.aof: "));
 }
 
 TEST_CASE("The single file of an older server becomes the base") {

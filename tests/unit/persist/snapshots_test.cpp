@@ -19,6 +19,7 @@
 #include "persist/snapshot_file.h"
 #include "server/info.h"
 #include "server/shutdown.h"
+#include "unit/effect_recorder.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::persist {
@@ -401,6 +402,19 @@ TEST_CASE("A directory that is gone is named as the reason") {
   CHECK(server.logged("# Failed opening the temp RDB file temp-" + std::to_string(getpid()) +
                       ".rdb (in server root dir "));
   CHECK(server.logged("for saving: No such file or directory"));
+}
+
+TEST_CASE("DEBUG RELOAD tells followers of keys that have expired when they are loaded") {
+  const Directory directory;
+  SnapshotServer server(directory);
+  TestClient client(server);
+  client.run("SET stays value");
+  client.run("SET goes value PX 100");
+  CHECK(client.run("SAVE") == kOk);
+  server.advance_ms(200);
+  tests::EffectRecorder stream(server);
+  CHECK(client.run("DEBUG RELOAD NOSAVE") == kOk);
+  CHECK(stream.take() == "SELECT 0; DEL goes");
 }
 
 TEST_CASE("DEBUG RELOAD brings everything back from disk") {
