@@ -200,8 +200,12 @@ void Following::failed(MasterConnection& which) {
 
 void Following::lose_stream() {
   server_.log().notice("Aborting rdb channel sync while loading the RDB");
-  if (installation_->file != nullptr)
+  if (installation_->file != nullptr) {
     server_.log().notice("After loading RDB, replica will try psync with master");
+  } else {
+    // Without the stream behind it what is still to come is of no use.
+    installation_->source->cut(ECONNRESET);
+  }
   retire(std::move(link_));
 }
 
