@@ -170,6 +170,8 @@ void MasterConnection::receive(std::string_view* rest) {
     case DatasetReceiver::Result::kWantsMore:
       return;
     case DatasetReceiver::Result::kDone:
+      // What follows is the stream's, and is kept until the dataset is in place.
+      stage_ = Stage::kStreams;
       return owner_.dataset_received(std::move(receiver_));
     case DatasetReceiver::Result::kFailed:
       return fail({});

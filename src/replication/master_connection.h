@@ -2,7 +2,8 @@
 // the handshake, the dataset. What follows is a client's business (MasterSession), to whom the
 // owner hands the connection on.
 //
-//     connecting -> handshake -> dataset is announced -> receives it, or it is loaded -> over
+//     connecting -> handshake -> dataset is announced -> receives it -> streams -> over
+//                                                     -> it is loaded -> over
 //                             -> streams -> over
 //
 // A partial resynchronisation leads from the handshake to the end at once. Where the dataset comes

@@ -230,6 +230,29 @@ TEST_CASE("The dataset may come by a connection of its own") {
   CHECK(user.run("GET key") == bulk("value"));
 }
 
+TEST_CASE("What comes of the stream before the dataset is in place is kept") {
+  Server source;
+  TestClient author(source);
+  author.run("SET name theirs");
+  Server replica;
+  Master master(replica);
+  TestClient user(replica);
+  user.run("REPLICAOF master 6379");
+  master.accept();
+  master.says("+FULLRESYNC " + kId + " 100\r\n");
+  const std::string dataset = source.dataset();
+  std::string transfer = "$" + std::to_string(dataset.size()) + "\r\n" + dataset;
+  replication::MasterConnection& link = *replica.following().link();
+  CHECK(link.on_input(transfer) == transfer.size());
+  std::string stream = bulks({"SET", "key", "value"});
+  CHECK(link.on_input(stream) == 0);
+  CHECK(user.run("ROLE").find("sync") != std::string::npos);
+  replica.server.tasks().resume_ready();
+  master.sends(stream);
+  CHECK(user.run("GET name") == bulk("theirs"));
+  CHECK(user.run("GET key") == bulk("value"));
+}
+
 TEST_CASE("A link or an RDB channel that breaks is begun anew, both of them") {
   Server replica;
   Master master(replica);
