@@ -100,7 +100,10 @@ struct Fiber::Context {
   }
 };
 
-Fiber::Fiber() : context_(std::make_unique<Context>()) {
+Fiber::Fiber()
+    : context_(std::make_unique<Context>()),
+      stack_end_(context_->bottom() +
+                 context::protected_fixedsize_stack::traits_type::page_size()) {
   Context& self = *context_;
 #ifdef LK_THREAD_SANITIZER
   self.thread_fiber = __tsan_create_fiber(0);
@@ -151,10 +154,6 @@ bool Fiber::enter() {
 
 void Fiber::suspend() {
   context_->go_out();
-}
-
-const void* Fiber::stack_end() const {
-  return context_->bottom() + context::protected_fixedsize_stack::traits_type::page_size();
 }
 
 }  // namespace latchkey::base

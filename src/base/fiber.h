@@ -41,7 +41,7 @@ class Fiber {
   // No body has begun that has not ended.
   bool idle() const { return idle_; }
   // The lowest address that the body may use.
-  const void* stack_end() const;
+  const void* stack_end() const { return stack_end_; }
 
  private:
   struct Context;
@@ -49,6 +49,7 @@ class Fiber {
   bool enter();
 
   std::unique_ptr<Context> context_;
+  const void* stack_end_;
   void (*body_)(void*) = nullptr;
   void* object_ = nullptr;
   bool idle_ = true;

@@ -89,7 +89,7 @@ void OutputBuffer::reuse_taken() {
   taken_ = 0;
 }
 
-void OutputBuffer::clear() {
+void OutputBuffer::release() {
   if (capacity_ == base::BufferPool::kBufferSize) {
     pool_->give_back(data_);
   } else {

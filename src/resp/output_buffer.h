@@ -97,7 +97,9 @@ class OutputBuffer {
   // Takes `count` bytes (at most size()) off the front; the memory goes back when nothing is left.
   void take(size_t count);
   // Drops everything and returns the memory.
-  void clear();
+  void clear() {
+    if (capacity_ != 0 || shared_.capacity() != 0) release();
+  }
 
  private:
   struct Shared {
@@ -105,6 +107,7 @@ class OutputBuffer {
     std::string_view bytes;
     base::BlobRef blob;
   };
+  void release();
   void grow(size_t size);
   void reuse_taken();
 

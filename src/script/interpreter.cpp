@@ -120,6 +120,10 @@ Interpreter::Interpreter(LuaRandom& random, const char* chunk_name)
   build_sandbox(*this);
   LK_ASSERT(lua_gettop(lua_) == kGlobals);
   lua_pushcfunction(lua_, describe_error);
+  for (const Global global : {kKeys, kArguments}) {
+    lua_pushstring(lua_, global == kKeys ? "KEYS" : "ARGV");
+    names_[global] = luaL_ref(lua_, LUA_REGISTRYINDEX);
+  }
   push_json_library(lua_);
   add_table("cjson");
   push_msgpack_library(lua_);
@@ -142,9 +146,14 @@ Interpreter& Interpreter::of(lua_State* lua) {
 
 void* Interpreter::allocate(void* self, void* block, size_t old_size, size_t new_size) {
   auto& interpreter = *static_cast<Interpreter*>(self);
-  if (interpreter.memory_.is_short()) [[unlikely]]
-    interpreter.hurry_collector();
-  return interpreter.memory_.allocate(block, old_size, new_size);
+  if (new_size == 0) return interpreter.memory_.release(block, old_size);
+  return interpreter.grant(block, old_size, new_size);
+}
+
+void* Interpreter::grant(void* block, size_t old_size, size_t new_size) {
+  if (memory_.is_short()) [[unlikely]]
+    hurry_collector();
+  return memory_.allocate(block, old_size, new_size);
 }
 
 void Interpreter::add_table(const char* name) {
@@ -171,7 +180,7 @@ int Interpreter::compile(std::string_view code, std::string* error) {
   if (translated != code && load(code)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
   *error = plain_compile_error(text_at(lua_, -1), chunk_name_);
   lua_pop(lua_, 1);
-  if (memory_.take_refused()) starved_ = true;
+  if (memory_.take_refused()) starve();
   collect_garbage();
   return kNoFunction;
 }
@@ -183,6 +192,14 @@ void Interpreter::forget(int function) {
 
 void Interpreter::set_global(const char* name) {
   lua_setfield(lua_, kGlobals, name);
+}
+
+void Interpreter::push_name(Global global) {
+  lua_rawgeti(lua_, LUA_REGISTRYINDEX, names_[global]);
+}
+
+void Interpreter::set_pushed_global() {
+  lua_rawset(lua_, kGlobals);
 }
 
 void Interpreter::seal() {
@@ -215,9 +232,10 @@ bool Interpreter::run(int function, int arguments) {
                      : static_cast<char*>(__builtin_frame_address(0)) - own_stack_ + kKeptStack;
   // What others have left behind is not to be refused to this one.
   if (memory_.left() < memory_.used() && memory_.handed_out() - collected_at_ > memory_.left() / 4)
+      [[unlikely]]
     collect_all();
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, function);
-  lua_insert(lua_, -1 - arguments);
+  if (arguments > 0) lua_insert(lua_, -1 - arguments);
   bool succeeded = false;
   {
     const LuaMemory::Enforcement limit(memory_);
@@ -230,7 +248,7 @@ bool Interpreter::run(int function, int arguments) {
     reset_collector();
   if (memory_.take_refused()) [[unlikely]] {
     doubt();
-    starved_ = true;
+    starve();
   }
   if (stopped_with_ == nullptr) [[likely]]
     return succeeded;
@@ -323,7 +341,12 @@ void Interpreter::collect_some(int kilobytes) {
   lua_gc(lua_, LUA_GCSTEP, kilobytes);
 }
 
-bool Interpreter::collect_garbage() {
+void Interpreter::starve() {
+  starved_ = true;
+  collect_from_ = 0;
+}
+
+bool Interpreter::collect_slice() {
   if (running_) return false;
   if (starved_) [[unlikely]] {
     starved_ = false;
@@ -331,21 +354,23 @@ bool Interpreter::collect_garbage() {
     return true;
   }
   if (cycles_left_ == 0) {
-    if (memory_.handed_out() - collected_at_ < std::max(kWorthCollecting, in_use_)) [[likely]]
-      return false;
     collected_at_ = memory_.handed_out();
+    collect_from_ = 0;
     cycles_left_ = 2;
   }
-  if (lua_gc(lua_, LUA_GCSTEP, kSliceKilobytes) != 0 && --cycles_left_ == 0)
-    in_use_ = memory_.used();
+  if (lua_gc(lua_, LUA_GCSTEP, kSliceKilobytes) != 0 && --cycles_left_ == 0) collected();
   return true;
 }
 
 void Interpreter::collect_all() {
   lua_gc(lua_, LUA_GCCOLLECT, 0);
   collected_at_ = memory_.handed_out();
-  in_use_ = memory_.used();
   cycles_left_ = 0;
+  collected();
+}
+
+void Interpreter::collected() {
+  collect_from_ = collected_at_ + std::max(kWorthCollecting, memory_.used());
 }
 
 void Interpreter::hurry_collector() {

@@ -62,6 +62,11 @@ class Interpreter {
 
   // Sets a global that scripts see, from the value on top of the stack, which it takes off.
   void set_global(const char* name);
+  // The same for those that every script has, without looking for the name: push_name(), then the
+  // value, then set_pushed_global().
+  enum Global : size_t { kKeys, kArguments };
+  void push_name(Global global);
+  void set_pushed_global();
   // Makes a read-only table out of the one on top of the stack, in which what is missing cannot be
   // asked for, in its place.
   void seal();
@@ -155,7 +160,7 @@ class Interpreter {
   // Does some of the collector's work, if what has run since the last time has allocated so much
   // that it is worth it. False when there is nothing to do. A few milliseconds mostly, but all of
   // it once when memory was refused; else a test.
-  bool collect_garbage();
+  bool collect_garbage() { return memory_.handed_out() >= collect_from_ && collect_slice(); }
   // What a script says to the collector with collectgarbage() holds until its end.
   void collector_was_tuned() { tuned_ = true; }
 
@@ -172,7 +177,12 @@ class Interpreter {
 
   // Has what is asked for in the table on top of the stack, and is not there, raise an error.
   void refuse_missing();
+  [[gnu::noinline]] void* grant(void* block, size_t old_size, size_t new_size);
   static void* allocate(void* self, void* block, size_t old_size, size_t new_size);
+  bool collect_slice();
+  void collected();
+  // All that can be freed is to be, for memory was refused.
+  void starve();
   void reset_collector();
   void collect_all();
   // Has the collector keep up with a script that comes near its limit.
@@ -212,12 +222,14 @@ class Interpreter {
   bool running_ = false;
   bool tuned_ = false;
   bool starved_ = false;  // was refused memory: all that can be freed is to be
-  // What memory_ had handed out, and what was in use, when the last collection began or ended.
+  // What memory_ had handed out when the last collection began, and what it must have handed out
+  // for collect_garbage() to have something to do.
   size_t collected_at_ = 0;
-  size_t in_use_ = 0;
+  size_t collect_from_ = kWorthCollecting;
   // Cycles of the collector that the collection going on has yet to finish: the one that may have
   // been under way already, and a whole one.
   int cycles_left_ = 0;
+  std::array<int, 2> names_{};  // registry references
   // The program of is_sound().
   int probe_ = kNoFunction;
 };

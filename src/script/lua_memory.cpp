@@ -1,38 +1,17 @@
 #include "script/lua_memory.h"
 
-#include <cstdint>
-#include <cstdlib>
-#include <utility>
-
 namespace latchkey::script {
 
 bool LuaMemory::refuses(size_t more) {
-  if (granted_ >= 0 && granted_-- == 0) {
-    granted_ = 0;
-    return true;
-  }
-  return limit_ != 0 && (more > limit_ || used_ > limit_ - more);
+  if (granted_ == 0) return true;
+  if (granted_ > 0) --granted_;
+  return limit_ != 0 && (more > limit_ || used_ > limit_);
 }
 
-void* LuaMemory::allocate(void* block, size_t old_size, size_t new_size) {
-  if (new_size == 0) {
-    std::free(block);
-    used_ -= old_size;
-    return nullptr;
-  }
-  const size_t more = new_size > old_size ? new_size - old_size : 0;
-  if (more > 0 && enforced_ && refuses(more)) [[unlikely]] {
-    refused_ = true;
-    return nullptr;
-  }
-  void* granted = std::realloc(block, new_size);
-  if (granted == nullptr) [[unlikely]] {
-    refused_ = true;
-    return nullptr;
-  }
-  used_ += new_size - old_size;
-  handed_out_ += more;
-  return granted;
+void* LuaMemory::refused(size_t old_size, size_t new_size) {
+  used_ -= new_size - old_size;
+  refused_ = true;
+  return nullptr;
 }
 
 size_t LuaMemory::left() const {

@@ -163,10 +163,14 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& world, const Program& p
   const bool slots_matter = (server_.state() & (kStateCluster | kStateClusterAudit)) != 0;
   if (slots_matter && key_count > 0) run_.slot = store::key_slot(ctx.args[kFirstKey]);
   const bool is_script = program.kind == Program::Kind::kScript;
+  if (is_script) world.push_name(Interpreter::kKeys);
   push_table(ctx.args.subspan(kFirstKey, key_count));
-  if (is_script) world.set_global("KEYS");
+  if (is_script) {
+    world.set_pushed_global();
+    world.push_name(Interpreter::kArguments);
+  }
   push_table(ctx.args.subspan(kFirstKey + key_count));
-  if (is_script) world.set_global("ARGV");
+  if (is_script) world.set_pushed_global();
 
   if (run_watched(program.function, is_script ? 0 : 2, server_.settings().busy_reply_threshold)) {
     const bool counted = write_reply(world.lua(), client_.reply.protocol(), ctx.reply);

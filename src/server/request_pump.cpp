@@ -56,7 +56,7 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
     return bytes.size();
   }
   const size_t consumed = run(client, bytes);
-  if (arguments_.capacity() > kMostKeptArguments) resp::Arguments().swap(arguments_);
+  if (batch_.words.capacity() > kMostKeptArguments) resp::Arguments().swap(batch_.words);
   if (client.has(kClientClosing)) return bytes.size();
   if (client.connection() != nullptr) {
     if (!client.has(kClientSuspended)) send(client);
@@ -79,8 +79,8 @@ size_t RequestPump::run(Client& client, std::span<char> bytes) {
   size_t consumed = 0;
   Status status = Status::kRequest;
   while (status == Status::kRequest && consumed < bytes.size() && !stopped(client)) {
-    arguments_.clear();
-    requests_.clear();
+    batch_.words.clear();
+    batch_.requests.clear();
     const resp::RequestParser::Limits limits{
         .max_bulk_size = client.has(kClientMaster)
                              ? kMostOfMaster
@@ -89,24 +89,24 @@ size_t RequestPump::run(Client& client, std::span<char> bytes) {
     };
     const size_t most = limits.authenticated ? kBatchSize : 1;
     size_t position = consumed;
-    while (requests_.size() < most && position < bytes.size()) {
-      const size_t first = arguments_.size();
+    while (batch_.requests.size() < most && position < bytes.size()) {
+      const size_t first = batch_.words.size();
       size_t used = 0;
-      status = client.parser.parse(bytes.subspan(position), limits, arguments_, &used);
+      status = client.parser.parse(bytes.subspan(position), limits, batch_.words, &used);
       if (status != Status::kRequest) break;
-      if (client.has(kClientMaster) && bytes[position] != '*' && arguments_.size() > first)
+      if (client.has(kClientMaster) && bytes[position] != '*' && batch_.words.size() > first)
           [[unlikely]] {
         status = Status::kError;
         break;
       }
       position += used;
-      const size_t count = arguments_.size() - first;
+      const size_t count = batch_.words.size() - first;
       if (count > 0) {
-        requests_.push_back({first, count, position, nullptr, nullptr, 0, nullptr, 0});
-      } else if (requests_.empty()) {
+        batch_.requests.push_back({first, count, position, nullptr, nullptr, 0, nullptr, 0});
+      } else if (batch_.requests.empty()) {
         advance(client, bytes, &consumed, position);
       } else {
-        requests_.back().end = position;
+        batch_.requests.back().end = position;
       }
     }
     prefetch(client);
@@ -123,8 +123,8 @@ size_t RequestPump::run(Client& client, std::span<char> bytes) {
 }
 
 void RequestPump::execute_all(Client& client, std::span<char> bytes, size_t* consumed) {
-  for (const Request& request : requests_) {
-    const Arguments args(arguments_.data() + request.first, request.count);
+  for (const Request& request : batch_.requests) {
+    const Arguments args = batch_.words_of(request);
     if (request.command == nullptr && is_cross_protocol_attack(client, args[0])) return;
     if (server_.dispatcher().execute(client, args, request.command) ==
         Dispatcher::Outcome::kPostponed)
@@ -139,70 +139,85 @@ void RequestPump::execute_all(Client& client, std::span<char> bytes, size_t* con
 
 // --- Requests that may take long -----------------------------------------------------------------
 
-void RequestPump::OwnRequest::assign(std::span<const char> came_as, Arguments args) {
-  const auto stands_in = [came_as](std::string_view word) {
-    return word.data() >= came_as.data() && word.data() < came_as.data() + came_as.size();
-  };
+void RequestPump::Batch::own(std::span<const char> came_as) {
   bytes.assign(came_as.data(), came_as.size());
-  for (const std::string_view word : args) {
-    if (!stands_in(word)) bytes.append(word);
+  const auto place_of = [came_as](std::string_view word) {
+    return reinterpret_cast<uintptr_t>(word.data()) - reinterpret_cast<uintptr_t>(came_as.data());
+  };
+  bool scattered = false;
+  for (const std::string_view word : words) scattered |= place_of(word) >= came_as.size();
+  if (scattered) [[unlikely]] {
+    for (const std::string_view word : words) {
+      if (place_of(word) >= came_as.size()) bytes.append(word);
+    }
   }
-  words.clear();
   size_t next = came_as.size();
-  for (const std::string_view word : args) {
-    const size_t place = stands_in(word) ? static_cast<size_t>(word.data() - came_as.data())
-                                         : std::exchange(next, next + word.size());
-    words.push_back(std::string_view(bytes).substr(place, word.size()));
+  for (std::string_view& word : words) {
+    const size_t place = place_of(word);
+    word =
+        place < came_as.size()
+            ? std::string_view(bytes.data() + place, word.size())
+            : std::string_view(bytes.data() + std::exchange(next, next + word.size()), word.size());
   }
 }
 
 bool RequestPump::may_take_long(const Client& client) const {
   // A transaction may take as long as what it holds.
   const uint32_t queued = client.transaction != nullptr ? client.transaction->command_flags : 0;
-  return std::any_of(requests_.begin(), requests_.end(), [queued](const Request& request) {
-    return request.command != nullptr && ((request.command->flags | queued) & kMayTakeLong) != 0;
-  });
+  return std::any_of(batch_.requests.begin(), batch_.requests.end(),
+                     [queued](const Request& request) {
+                       return request.command != nullptr &&
+                              ((request.command->flags | queued) & kMayTakeLong) != 0;
+                     });
 }
 
 void RequestPump::execute_in_task(Client& client, std::span<char> bytes, size_t* consumed) {
-  const bool ended = server_.tasks().run([this, &client, bytes, consumed] {
-    for (size_t i = 0; i < requests_.size(); ++i) {
-      if (!execute_own(client, requests_[i], bytes, consumed)) return;
-    }
-  });
+  if (spare_.empty()) spare_.push_back(std::make_unique<Batch>());
+  std::unique_ptr<Batch> own = std::move(spare_.back());
+  spare_.pop_back();
+  std::swap(*own, batch_);
+  own->own(bytes.subspan(*consumed, own->requests.back().end - *consumed));
+  const bool ended =
+      server_.tasks().run([this, &client, batch = std::move(own), consumed]() mutable {
+        execute_own(client, *batch, consumed);
+        if (batch->bytes.capacity() > kMostKeptArguments ||
+            batch->words.capacity() > kMostKeptArguments)
+          return;
+        spare_.push_back(std::move(batch));
+      });
   if (!ended) client.request_suspended();
 }
 
-bool RequestPump::execute_own(Client& client, const Request& request, std::span<char> bytes,
-                              size_t* consumed) {
-  const Arguments args(arguments_.data() + request.first, request.count);
-  if (request.command == nullptr && is_cross_protocol_attack(client, args[0])) return false;
-  if (spare_.empty()) spare_.push_back(std::make_unique<OwnRequest>());
-  std::unique_ptr<OwnRequest> own = std::move(spare_.back());
-  spare_.pop_back();
-  const size_t begin = *consumed;
-  const size_t end = request.end;
-  own->assign(bytes.subspan(begin, end - begin), args);
+void RequestPump::execute_own(Client& client, const Batch& batch, size_t* consumed) {
+  const size_t first = *consumed;
+  for (const Request& request : batch.requests) {
+    const Arguments args = batch.words_of(request);
+    if (request.command == nullptr && is_cross_protocol_attack(client, args[0])) return;
+    const auto bytes =
+        std::string_view(batch.bytes).substr(*consumed - first, request.end - *consumed);
+    if (!execute_suspendable(client, request, args, bytes, consumed)) return;
+  }
+}
+
+bool RequestPump::execute_suspendable(Client& client, const Request& request, Arguments args,
+                                      std::string_view bytes, size_t* consumed) {
   // Until the loop has the thread again nobody knows that this was suspended: it counts as
   // consumed.
-  *consumed = end;
-  Command* command = request.command;
-  const bool postponed =
-      server_.dispatcher().execute(client, own->words, command) == Dispatcher::Outcome::kPostponed;
+  const size_t begin = std::exchange(*consumed, request.end);
+  const bool postponed = server_.dispatcher().execute(client, args, request.command) ==
+                         Dispatcher::Outcome::kPostponed;
   const bool was_suspended = client.has(kClientSuspended);
   if (postponed) {
     // A pause is seen before anything can take long.
     LK_ASSERT(!was_suspended);
     *consumed = begin;
-  } else if (client.master != nullptr) {
-    client.master->applied({own->bytes.data(), end - begin});
+    return false;
   }
-  if (own->bytes.capacity() <= kMostKeptArguments) spare_.push_back(std::move(own));
+  if (client.master != nullptr) client.master->applied(bytes);
   if (was_suspended) {
     client.request_ended();
     return false;
   }
-  if (postponed) return false;
   if (client.out().size() > kMostUnsent) [[unlikely]] {
     send(client);
   }
@@ -255,19 +270,19 @@ bool RequestPump::is_cross_protocol_attack(Client& client, std::string_view word
 }
 
 void RequestPump::prefetch(Client& client) {
-  for (Request& request : requests_) {
-    const Arguments args(arguments_.data() + request.first, request.count);
+  for (Request& request : batch_.requests) {
+    const Arguments args = batch_.words_of(request);
     request.command = server_.dispatcher().lookup(args);
-    if (requests_.size() < 2 || request.command == nullptr) continue;
+    if (batch_.requests.size() < 2 || request.command == nullptr) continue;
     const auto key = static_cast<size_t>(request.command->first_key);
     if (key == 0 || key >= request.count) continue;
     request.keyspace = &server_.database(client.database);
     request.hash = request.keyspace->prefetch_bucket(args[key]);
   }
-  for (const Request& request : requests_) {
+  for (const Request& request : batch_.requests) {
     if (request.keyspace != nullptr) request.keyspace->prefetch_entry(request.hash);
   }
-  for (const Request& request : requests_) {
+  for (const Request& request : batch_.requests) {
     if (request.keyspace != nullptr) request.keyspace->prefetch_chained_entry(request.hash);
   }
   prefetch_elements();
@@ -275,10 +290,10 @@ void RequestPump::prefetch(Client& client) {
 
 void RequestPump::prefetch_elements() {
   const Request* before = nullptr;
-  for (Request& request : requests_) {
+  for (Request& request : batch_.requests) {
     if (request.keyspace == nullptr || request.command->element == 0) continue;
     const auto place = static_cast<size_t>(request.command->element);
-    const Arguments args(arguments_.data() + request.first, request.count);
+    const Arguments args = batch_.words_of(request);
     if (request.command->element > 0 && place >= args.size()) continue;
     // Pipelines often stay with one key.
     request.value = before != nullptr && before->hash == request.hash
@@ -293,7 +308,7 @@ void RequestPump::prefetch_elements() {
   if (before == nullptr) return;
   using enum store::LookupStep;
   for (const store::LookupStep step : {kBucket, kItem, kChainedItem}) {
-    for (const Request& request : requests_) {
+    for (const Request& request : batch_.requests) {
       if (request.value != nullptr) request.value->prefetch(request.element_hash, step);
     }
   }

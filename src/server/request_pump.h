@@ -43,13 +43,18 @@ class RequestPump {
     const store::Value* value;
     uint64_t element_hash;
   };
-  // A request that has outlived the buffer it came in.
-  struct OwnRequest {
-    std::string bytes;
-    std::vector<std::string_view> words;
-    // `came_as`: the bytes that the words came in. Most are views of them, but for what the parser
-    // had to put together.
-    void assign(std::span<const char> came_as, Arguments args);
+  // Requests that have been parsed, and are executed together.
+  struct Batch {
+    resp::Arguments words;
+    std::vector<Request> requests;
+    std::string bytes;  // empty until own() is called
+
+    Arguments words_of(const Request& request) const {
+      return {words.data() + request.first, request.count};
+    }
+    // Has the words stand in `bytes`, for a batch that may outlive the buffer it came in.
+    // `came_as`: where most of them stand, but for what the parser had to put together.
+    void own(std::span<const char> came_as);
   };
 
   size_t run(Client& client, std::span<char> bytes);
@@ -61,9 +66,12 @@ class RequestPump {
   bool may_take_long(const Client& client) const;
   // The same in a task.
   void execute_in_task(Client& client, std::span<char> bytes, size_t* consumed);
-  // False when the client has to wait, is gone, or was suspended on the way: then nothing of the
-  // batch is to be touched any more.
-  bool execute_own(Client& client, const Request& request, std::span<char> bytes, size_t* consumed);
+  // What that task does. `consumed` is the caller's, and stands until the task is suspended.
+  void execute_own(Client& client, const Batch& batch, size_t* consumed);
+  // False when the client has to wait, is gone, or was suspended on the way. `bytes`: what the
+  // request came as.
+  bool execute_suspendable(Client& client, const Request& request, Arguments args,
+                           std::string_view bytes, size_t* consumed);
   // Sends in the middle of a pipeline, and closes the client if it does not read what it asks for.
   void send(Client& client);
   // That the client's bytes have been dealt with from `*consumed` to `end`.
@@ -80,11 +88,9 @@ class RequestPump {
   void check_limits(Client& client, size_t kept_bytes);
 
   Server& server_;
-  // One batch.
-  resp::Arguments arguments_;
-  std::vector<Request> requests_;
-  // Free ones, so that requests that end in time are kept without allocating.
-  std::vector<std::unique_ptr<OwnRequest>> spare_;
+  Batch batch_;
+  // Free ones, for batches that go into tasks.
+  std::vector<std::unique_ptr<Batch>> spare_;
   int64_t last_attack_reported_ms_ = 0;
 };
 

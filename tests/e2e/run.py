@@ -33,6 +33,8 @@ def main() -> int:
     result = unittest.TextTestRunner(verbosity=2, resultclass=CountingResult).run(suite)
     for test, reason in result.skipped:
         print(f"skipped: {test}: {reason}")
+    for test, traceback in result.failures + result.errors:
+        print(f"FAILED: {test}: {traceback.strip().splitlines()[-1]}")
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     print(f"{result.passed} passed, {failed} failed")
     return 1 if failed else 0

@@ -656,10 +656,8 @@ class ClusterBus(Attack):
     def test_messages_cut_and_stretched(self):
         template = self.meet()
         chance = random.Random(21863)
-        with socket.create_connection(("127.0.0.1", self.bus_port), 10) as peer:
-            for kind in range(12):
-                for count in (0, 1, 2, 100, 65_535):
-                    peer.sendall(self.message(template, kind, gossip=count))
+        for kind in range(12):
+            self.send(*(self.message(template, kind, gossip=count) for count in (0, 1, 2, 100, 65_535)))
         for extension in self.extensions():
             for kind in (PING, PONG):
                 self.send(self.message(template, kind, extension=extension, extensions=chance.choice((1, 2, 65_535))))
@@ -672,11 +670,12 @@ class ClusterBus(Attack):
             self.send(template[:4] + struct.pack(">I", length) + template[8:])
         self.assertIn("cluster_known_nodes", self.ask("CLUSTER", "INFO"))
 
-    def send(self, raw):
-        """One a connection: a peer that talks nonsense is hung up on."""
+    def send(self, *messages):
+        """On a connection of their own: a peer that talks nonsense is hung up on, at any moment."""
         try:
             with socket.create_connection(("127.0.0.1", self.bus_port), 10) as peer:
-                peer.sendall(raw)
+                for raw in messages:
+                    peer.sendall(raw)
         except OSError:
             pass
 
