@@ -8,7 +8,7 @@
 
 namespace latchkey::base {
 
-// Asks a thread where it stands (server/stack_traces.h).
+// Asks a thread where it stands (server/process/stack_traces.h).
 inline constexpr int kTraceSignal = SIGUSR2;
 
 // Starts a thread that leaves every signal but kTraceSignal to the server's thread. `name` is what

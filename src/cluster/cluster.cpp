@@ -12,8 +12,8 @@
 #include "cluster/nodes_text.h"
 #include "replication/following.h"
 #include "replication/replication.h"
-#include "server/blocking.h"
-#include "server/config.h"
+#include "server/client/blocking.h"
+#include "server/config/config.h"
 #include "server/server.h"
 #include "server/tasks.h"
 

@@ -29,8 +29,8 @@
 #include "cluster/replica_migration.h"
 #include "cluster/slot_claims.h"
 #include "net/loop.h"
-#include "server/pubsub.h"
-#include "server/slot_gate.h"
+#include "server/client/pubsub.h"
+#include "server/command/slot_gate.h"
 
 namespace latchkey::base {
 class Logger;

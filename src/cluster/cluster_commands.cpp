@@ -4,9 +4,9 @@
 #include "cluster/rows.h"
 #include "cluster/slot_commands.h"
 #include "cluster/topology.h"
-#include "server/client.h"
-#include "server/command_context.h"
-#include "server/help.h"
+#include "server/client/client.h"
+#include "server/command/command_context.h"
+#include "server/command/help.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {

@@ -4,7 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/rows.h"
-#include "server/command_context.h"
+#include "server/command/command_context.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {

@@ -1,7 +1,7 @@
 #include "cluster/handover.h"
 
 #include "cluster/cluster.h"
-#include "server/pause.h"
+#include "server/client/pause.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {

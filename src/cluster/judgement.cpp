@@ -1,6 +1,6 @@
 // Cluster as the gate that decides which requests may run on this node.
 #include "cluster/cluster.h"
-#include "server/command_table.h"
+#include "server/command/command_table.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {

@@ -7,9 +7,9 @@
 #include "base/number.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_commands.h"
-#include "server/client_info.h"
-#include "server/command_context.h"
-#include "server/help.h"
+#include "server/client/client_info.h"
+#include "server/command/command_context.h"
+#include "server/command/help.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {

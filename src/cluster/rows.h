@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "server/command.h"
-#include "server/debug_subcommand.h"
+#include "server/command/command.h"
+#include "server/command/debug_subcommand.h"
 
 namespace latchkey::cluster {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
-#include "server/command_context.h"
+#include "server/command/command_context.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {

@@ -7,7 +7,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/nodes_text.h"
-#include "server/command_context.h"
+#include "server/command/command_context.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {

@@ -1,6 +1,6 @@
 #include "commands/groups.h"
 
-#include "server/command_table.h"
+#include "server/command/command_table.h"
 
 namespace latchkey::commands {
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "server/command.h"
+#include "server/command/command.h"
 
 namespace latchkey::server {
 class CommandTable;

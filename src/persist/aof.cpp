@@ -9,12 +9,12 @@
 #include <optional>
 #include <utility>
 
-#include "server/client.h"
-#include "server/command_context.h"
-#include "server/dispatcher.h"
-#include "server/process.h"
+#include "server/client/client.h"
+#include "server/command/command_context.h"
+#include "server/command/dispatcher.h"
+#include "server/process/process.h"
+#include "server/process/shutdown.h"
 #include "server/server.h"
-#include "server/shutdown.h"
 #include "server/stream_offset.h"
 
 namespace latchkey::persist {

@@ -5,7 +5,7 @@
 #include "persist/loading.h"
 #include "persist/persistence.h"
 #include "persist/rows.h"
-#include "server/command_context.h"
+#include "server/command/command_context.h"
 #include "server/server.h"
 
 namespace latchkey::persist {

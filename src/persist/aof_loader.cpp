@@ -12,12 +12,12 @@
 #include "base/number.h"
 #include "persist/loading.h"
 #include "persist/rdb_file.h"
-#include "server/client.h"
-#include "server/command_context.h"
-#include "server/dispatcher.h"
-#include "server/pubsub.h"
+#include "server/client/client.h"
+#include "server/client/pubsub.h"
+#include "server/command/command_context.h"
+#include "server/command/dispatcher.h"
+#include "server/command/transaction.h"
 #include "server/server.h"
-#include "server/transaction.h"
 
 namespace latchkey::persist {
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "server/config_parse.h"
+#include "server/config/config_parse.h"
 
 namespace latchkey::persist {
 

@@ -17,7 +17,7 @@
 #include "persist/aof_directory.h"
 #include "persist/append_only_file.h"
 #include "persist/background_child.h"
-#include "server/persistence_figures.h"
+#include "server/observe/persistence_figures.h"
 
 namespace latchkey::persist {
 

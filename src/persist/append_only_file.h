@@ -23,7 +23,7 @@
 
 #include "base/worker.h"
 #include "net/loop.h"
-#include "server/propagation.h"
+#include "server/command/propagation.h"
 
 namespace latchkey::server {
 class Server;

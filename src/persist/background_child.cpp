@@ -17,7 +17,7 @@
 
 #include "base/assert.h"
 #include "base/file.h"
-#include "server/process.h"
+#include "server/process/process.h"
 #include "server/server.h"
 
 namespace latchkey::persist {

@@ -23,7 +23,7 @@
 #include "persist/aof_manifest.h"
 #include "persist/byte_stream.h"
 #include "persist/check_rdb.h"
-#include "server/config_parse.h"
+#include "server/config/config_parse.h"
 
 namespace latchkey::persist {
 

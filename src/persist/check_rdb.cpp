@@ -12,7 +12,7 @@
 #include "persist/rdb_modules.h"
 #include "persist/rdb_primitives.h"
 #include "persist/rdb_values.h"
-#include "server/command_line.h"
+#include "server/config/command_line.h"
 #include "store/value/hash.h"
 
 namespace latchkey::persist {

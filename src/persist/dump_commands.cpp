@@ -7,7 +7,7 @@
 
 #include "persist/dump_payload.h"
 #include "persist/rows.h"
-#include "server/command_context.h"
+#include "server/command/command_context.h"
 #include "server/server.h"
 
 namespace latchkey::persist {

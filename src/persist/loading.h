@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/persistence_figures.h"
+#include "server/observe/persistence_figures.h"
 #include "server/replication_history.h"
 #include "store/keyspace.h"
 

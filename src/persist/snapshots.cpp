@@ -9,11 +9,11 @@
 #include "persist/background_child.h"
 #include "persist/persistence.h"
 #include "persist/snapshot_file.h"
-#include "server/client.h"
-#include "server/command_context.h"
-#include "server/dispatcher.h"
+#include "server/client/client.h"
+#include "server/command/command_context.h"
+#include "server/command/dispatcher.h"
+#include "server/process/shutdown.h"
 #include "server/server.h"
-#include "server/shutdown.h"
 
 namespace latchkey::persist {
 

@@ -12,7 +12,7 @@
 #include <functional>
 #include <string>
 
-#include "server/persistence_figures.h"
+#include "server/observe/persistence_figures.h"
 
 namespace latchkey::server {
 struct CommandContext;

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "persist/persistence.h"
 #include "replication/connection_source.h"
-#include "server/effects.h"
+#include "server/command/effects.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "server/tasks.h"

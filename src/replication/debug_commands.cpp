@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "server/command_context.h"
-#include "server/debug_settings.h"
+#include "server/command/command_context.h"
+#include "server/config/debug_settings.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

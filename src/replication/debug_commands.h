@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "server/debug_subcommand.h"
+#include "server/command/debug_subcommand.h"
 
 namespace latchkey::replication {
 

@@ -5,7 +5,7 @@
 
 #include "replication/following.h"
 #include "replication/replication.h"
-#include "server/pause.h"
+#include "server/client/pause.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

@@ -13,8 +13,8 @@
 #include "replication/pause_point.h"
 #include "replication/replication.h"
 #include "replication/stream_replay.h"
-#include "server/client.h"
-#include "server/flush_waits.h"
+#include "server/client/client.h"
+#include "server/client/flush_waits.h"
 #include "server/server.h"
 #include "server/tasks.h"
 

@@ -6,7 +6,7 @@
 #include "replication/following.h"
 #include "replication/master_session.h"
 #include "replication/replication.h"
-#include "server/info.h"
+#include "server/observe/info.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

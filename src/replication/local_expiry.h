@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/effects.h"
+#include "server/command/effects.h"
 
 namespace latchkey::server {
 class Server;

@@ -8,7 +8,7 @@
 #include "replication/replication.h"
 #include "replication/unexpected_errors.h"
 #include "resp/request_parser.h"
-#include "server/client.h"
+#include "server/client/client.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

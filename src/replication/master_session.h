@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/master_link.h"
+#include "server/client/master_link.h"
 
 namespace latchkey::server {
 class Client;

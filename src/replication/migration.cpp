@@ -8,7 +8,7 @@
 #include "persist/dump_payload.h"
 #include "replication/replication.h"
 #include "replication/rows.h"
-#include "server/command_context.h"
+#include "server/command/command_context.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

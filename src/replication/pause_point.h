@@ -2,7 +2,7 @@
 // that tests can look at it half done.
 #pragma once
 
-#include "server/debug_settings.h"
+#include "server/config/debug_settings.h"
 
 namespace latchkey::server {
 class Server;

@@ -20,8 +20,8 @@
 #include <string>
 
 #include "resp/output_buffer.h"
-#include "server/client.h"
-#include "server/replica_link.h"
+#include "server/client/client.h"
+#include "server/client/replica_link.h"
 
 namespace latchkey::replication {
 

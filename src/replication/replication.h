@@ -23,8 +23,8 @@
 #include "replication/replica.h"
 #include "replication/snapshot_maker.h"
 #include "replication/stream.h"
-#include "server/command_context.h"
-#include "server/replication_figures.h"
+#include "server/command/command_context.h"
+#include "server/observe/replication_figures.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

@@ -12,9 +12,9 @@
 #include "replication/replication.h"
 #include "replication/rows.h"
 #include "replication/waits.h"
-#include "server/client.h"
-#include "server/client_info.h"
-#include "server/command_context.h"
+#include "server/client/client.h"
+#include "server/client/client_info.h"
+#include "server/command/command_context.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "server/client.h"
-#include "server/config_parse.h"
-#include "server/dispatcher.h"
+#include "server/client/client.h"
+#include "server/command/dispatcher.h"
+#include "server/config/config_parse.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "replication/backlog.h"
-#include "server/propagation.h"
+#include "server/command/propagation.h"
 #include "server/replication_history.h"
 
 namespace latchkey::server {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "replication/pause_point.h"
-#include "server/client.h"
+#include "server/client/client.h"
 #include "server/server.h"
 #include "server/tasks.h"
 

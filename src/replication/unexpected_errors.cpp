@@ -1,8 +1,8 @@
 #include "replication/unexpected_errors.h"
 
 #include "replication/replication.h"
-#include "server/client.h"
-#include "server/command_table.h"
+#include "server/client/client.h"
+#include "server/command/command_table.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

@@ -1,7 +1,7 @@
 #include "replication/waits.h"
 
 #include "replication/replication.h"
-#include "server/client.h"
+#include "server/client/client.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

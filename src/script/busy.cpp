@@ -4,7 +4,7 @@
 #include <lua.hpp>
 
 #include "script/debugger.h"
-#include "script/interpreter.h"
+#include "script/lua/interpreter.h"
 #include "script/script_runner.h"
 #include "server/server.h"
 #include "server/tasks.h"

@@ -14,8 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "server/client.h"
-#include "server/command_context.h"
+#include "server/client/client.h"
+#include "server/command/command_context.h"
 
 namespace latchkey::script {
 

@@ -7,8 +7,8 @@
 
 #include "base/escape.h"
 #include "base/number.h"
-#include "script/lua_text.h"
-#include "script/table_order.h"
+#include "script/lua/lua_text.h"
+#include "script/lua/table_order.h"
 
 namespace latchkey::script {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/sha1.h"
-#include "script/interpreter.h"
+#include "script/lua/interpreter.h"
 #include "script/redis_api.h"
 #include "script/shebang.h"
 #include "server/server.h"

@@ -8,11 +8,11 @@
 
 #include "script/debug_sessions.h"
 #include "script/functions.h"
-#include "script/lua_random.h"
+#include "script/lua/lua_random.h"
 #include "script/script_cache.h"
 #include "script/script_runner.h"
-#include "server/command_context.h"
-#include "server/memory_report.h"
+#include "server/command/command_context.h"
+#include "server/observe/memory_report.h"
 
 namespace latchkey::script {
 

@@ -6,9 +6,9 @@
 #include "script/function_dump.h"
 #include "script/rows.h"
 #include "script/shebang.h"
-#include "server/client.h"
-#include "server/command_context.h"
-#include "server/help.h"
+#include "server/client/client.h"
+#include "server/command/command_context.h"
+#include "server/command/help.h"
 #include "server/server.h"
 
 namespace latchkey::script {

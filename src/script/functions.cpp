@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "script/function_dump.h"
-#include "script/interpreter.h"
 #include "script/library_header.h"
 #include "script/load_api.h"
+#include "script/lua/interpreter.h"
 #include "script/redis_api.h"
 #include "script/shebang.h"
 #include "server/server.h"

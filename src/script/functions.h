@@ -11,11 +11,11 @@
 #include <string_view>
 
 #include "script/function_store.h"
-#include "script/lua_random.h"
+#include "script/lua/lua_random.h"
 #include "script/script_runner.h"
-#include "server/command_context.h"
+#include "server/command/command_context.h"
 #include "server/function_libraries.h"
-#include "server/memory_report.h"
+#include "server/observe/memory_report.h"
 
 struct lua_State;
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "server/command_context.h"
-#include "server/config_parse.h"
+#include "server/command/command_context.h"
+#include "server/config/config_parse.h"
 
 namespace latchkey::script {
 

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "script/functions.h"
-#include "script/interpreter.h"
 #include "script/library_header.h"
-#include "script/lua_text.h"
+#include "script/lua/interpreter.h"
+#include "script/lua/lua_text.h"
 #include "script/redis_api.h"
 #include "script/shebang.h"
 

@@ -9,12 +9,12 @@
 #include "base/sha1.h"
 #include "base/version.h"
 #include "script/debugger.h"
-#include "script/interpreter.h"
-#include "script/lua_text.h"
+#include "script/lua/interpreter.h"
+#include "script/lua/lua_text.h"
 #include "script/reply_reader.h"
 #include "server/acl/user.h"
-#include "server/command_table.h"
-#include "server/dispatcher.h"
+#include "server/command/command_table.h"
+#include "server/command/dispatcher.h"
 #include "server/server.h"
 
 namespace latchkey::script {

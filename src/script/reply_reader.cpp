@@ -5,8 +5,8 @@
 
 #include "base/assert.h"
 #include "base/number.h"
-#include "script/interpreter.h"
-#include "script/lua_text.h"
+#include "script/lua/interpreter.h"
+#include "script/lua/lua_text.h"
 
 namespace latchkey::script {
 

@@ -5,8 +5,8 @@
 #include <lua.hpp>
 #include <string>
 
-#include "script/interpreter.h"
-#include "script/lua_text.h"
+#include "script/lua/interpreter.h"
+#include "script/lua/lua_text.h"
 
 namespace latchkey::script {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "server/command.h"
+#include "server/command/command.h"
 
 namespace latchkey::script {
 

@@ -4,17 +4,17 @@
 #include <lua.hpp>
 
 #include "script/debugger.h"
-#include "script/interpreter.h"
-#include "script/lua_text.h"
+#include "script/lua/interpreter.h"
+#include "script/lua/lua_text.h"
 #include "script/reply_writer.h"
 #include "script/shebang.h"
 #include "server/acl/access_control.h"
-#include "server/command_table.h"
-#include "server/dispatcher.h"
-#include "server/memory.h"
+#include "server/command/command_table.h"
+#include "server/command/dispatcher.h"
+#include "server/command/slot_gate.h"
 #include "server/memory_limit.h"
+#include "server/observe/memory.h"
 #include "server/server.h"
-#include "server/slot_gate.h"
 #include "server/tasks.h"
 #include "store/key_slot.h"
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "script/watchdog.h"
-#include "server/client.h"
-#include "server/command_context.h"
+#include "server/client/client.h"
+#include "server/command/command_context.h"
 
 struct lua_State;
 struct lua_Debug;

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "server/command.h"
-#include "server/config_parse.h"
+#include "server/command/command.h"
+#include "server/config/config_parse.h"
 
 namespace latchkey::script {
 

@@ -1,7 +1,7 @@
 #include "server/expiry.h"
 
-#include "server/effects.h"
-#include "server/propagation.h"
+#include "server/command/effects.h"
+#include "server/command/propagation.h"
 #include "server/server.h"
 
 namespace latchkey::server {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "server/effects.h"
-#include "server/propagation.h"
+#include "server/client/tracking.h"
+#include "server/command/effects.h"
+#include "server/command/propagation.h"
 #include "server/server.h"
-#include "server/tracking.h"
 
 namespace latchkey::server {
 

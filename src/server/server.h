@@ -18,23 +18,23 @@
 #include "base/cycle_clock.h"
 #include "base/log.h"
 #include "net/loop.h"
-#include "server/client_eviction.h"
-#include "server/client_registry.h"
-#include "server/cluster_audit.h"
-#include "server/command_table.h"
-#include "server/config.h"
-#include "server/debug_settings.h"
-#include "server/debug_subcommand.h"
-#include "server/effects.h"
-#include "server/latency_monitor.h"
-#include "server/memory.h"
-#include "server/memory_report.h"
-#include "server/persistence_figures.h"
-#include "server/propagation.h"
-#include "server/replication_figures.h"
+#include "server/client/client_eviction.h"
+#include "server/client/client_registry.h"
+#include "server/command/cluster_audit.h"
+#include "server/command/command_table.h"
+#include "server/command/debug_subcommand.h"
+#include "server/command/effects.h"
+#include "server/command/propagation.h"
+#include "server/config/config.h"
+#include "server/config/debug_settings.h"
+#include "server/observe/latency_monitor.h"
+#include "server/observe/memory.h"
+#include "server/observe/memory_report.h"
+#include "server/observe/persistence_figures.h"
+#include "server/observe/replication_figures.h"
+#include "server/observe/slow_log.h"
+#include "server/observe/stats.h"
 #include "server/replication_history.h"
-#include "server/slow_log.h"
-#include "server/stats.h"
 #include "store/keyspace.h"
 
 namespace latchkey::cluster {
@@ -84,16 +84,17 @@ enum ServerState : uint32_t {
   kStateMemoryLimit = 1u << 3,  // maxmemory is set
   kStateFewReplicas = 1u << 4,  // there are fewer replicas than min-replicas-to-write
   kStateDiskError = 1u << 5,    // what is written would not reach the disk
-  kStateMonitored = 1u << 6,    // somebody is shown every request (server/monitors.h)
+  kStateMonitored = 1u << 6,    // somebody is shown every request (server/client/monitors.h)
   kStateReplica = 1u << 7,      // it follows a master
   kStateReadOnly = 1u << 8,     // that, and only the master's requests may write
   kStateStale = 1u << 9,        // that, and without the link data is not to be shown
   kStateFollowing = 1u << 10,   // a request of the master's stream is being run
   // Another dataset is being loaded, to take the place of the one that is served.
   kStateLoadingBeside = 1u << 11,
-  kStateCluster = 1u << 13,       // it is a node of a cluster (Server::slot_gate)
-  kStateClusterAudit = 1u << 14,  // commands are looked at for a cluster (server/cluster_audit.h)
-  kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/tracking.h)
+  kStateCluster = 1u << 13,  // it is a node of a cluster (Server::slot_gate)
+  kStateClusterAudit =
+      1u << 14,  // commands are looked at for a cluster (server/command/cluster_audit.h)
+  kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/client/tracking.h)
 };
 
 // What of persistence fails when writes are refused, the first one that fails being told.

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "server/blocking.h"
-#include "server/dispatcher.h"
-#include "server/propagation.h"
+#include "server/client/blocking.h"
+#include "server/command/dispatcher.h"
+#include "server/command/propagation.h"
 
 namespace latchkey::server {
 

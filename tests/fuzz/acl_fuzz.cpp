@@ -11,7 +11,7 @@
 #include "input.h"
 #include "server/acl/acl_file.h"
 #include "server/acl/rules.h"
-#include "server/config_parse.h"
+#include "server/config/config_parse.h"
 
 namespace {
 

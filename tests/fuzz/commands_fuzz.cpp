@@ -25,9 +25,9 @@
 #include "persist/persistence.h"
 #include "reply_check.h"
 #include "script/engine.h"
-#include "server/blocking.h"
-#include "server/command_table.h"
-#include "server/pause.h"
+#include "server/client/blocking.h"
+#include "server/client/pause.h"
+#include "server/command/command_table.h"
 #include "unit/replication/replication_fixture.h"
 #include "unit/temporary_directory.h"
 

@@ -8,9 +8,9 @@
 
 #include "base/assert.h"
 #include "base/text.h"
-#include "server/config.h"
-#include "server/config_directive.h"
-#include "server/config_parse.h"
+#include "server/config/config.h"
+#include "server/config/config_directive.h"
+#include "server/config/config_parse.h"
 
 namespace {
 

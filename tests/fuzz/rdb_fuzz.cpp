@@ -6,7 +6,7 @@
 #include "input.h"
 #include "persist/check_rdb.h"
 #include "persist/rdb_file.h"
-#include "server/dataset_digest.h"
+#include "server/observe/dataset_digest.h"
 #include "unit/server_fixture.h"
 
 namespace {

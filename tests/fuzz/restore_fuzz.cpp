@@ -11,7 +11,7 @@
 #include "persist/rdb_format.h"
 #include "persist/rows.h"
 #include "reply_check.h"
-#include "server/dataset_digest.h"
+#include "server/observe/dataset_digest.h"
 #include "unit/server_fixture.h"
 
 namespace {

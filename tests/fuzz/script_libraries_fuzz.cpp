@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "input.h"
-#include "script/interpreter.h"
-#include "script/lua_random.h"
-#include "script/lua_text.h"
+#include "script/lua/interpreter.h"
+#include "script/lua/lua_random.h"
+#include "script/lua/lua_text.h"
 
 namespace {
 

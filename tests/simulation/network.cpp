@@ -5,8 +5,8 @@
 #include "replication/following.h"
 #include "replication/master_connection.h"
 #include "replication/master_session.h"
-#include "server/authentication.h"
-#include "server/client.h"
+#include "server/client/authentication.h"
+#include "server/client/client.h"
 #include "server/server.h"
 
 namespace latchkey::simulation {

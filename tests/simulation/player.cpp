@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/authentication.h"
-#include "server/client.h"
+#include "server/client/authentication.h"
+#include "server/client/client.h"
 #include "server/server.h"
 #include "simulation/steps.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "replication/following.h"
-#include "server/dataset_digest.h"
+#include "server/observe/dataset_digest.h"
 #include "server/server.h"
 #include "server/tasks.h"
 #include "simulation/world.h"

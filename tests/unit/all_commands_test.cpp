@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "server/command_docs.h"
+#include "server/command/command_docs.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/propagation.h"
+#include "server/command/propagation.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

@@ -24,12 +24,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/authentication.h"
-#include "server/client.h"
-#include "server/command.h"
-#include "server/config.h"
-#include "server/dispatcher.h"
-#include "server/effects.h"
+#include "server/client/authentication.h"
+#include "server/client/client.h"
+#include "server/command/command.h"
+#include "server/command/dispatcher.h"
+#include "server/command/effects.h"
+#include "server/config/config.h"
 #include "server/server.h"
 
 namespace latchkey::tests {

@@ -7,12 +7,12 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "server/acl/acl_file.h"
-#include "server/authentication.h"
-#include "server/client.h"
-#include "server/client_info.h"
-#include "server/config_parse.h"
-#include "server/dispatcher.h"
-#include "server/pubsub.h"
+#include "server/client/authentication.h"
+#include "server/client/client.h"
+#include "server/client/client_info.h"
+#include "server/client/pubsub.h"
+#include "server/command/dispatcher.h"
+#include "server/config/config_parse.h"
 #include "server/server.h"
 
 namespace latchkey::server::acl {

@@ -14,7 +14,7 @@
 
 #include "server/acl/denial_log.h"
 #include "server/acl/rules.h"
-#include "server/command_context.h"
+#include "server/command/command_context.h"
 
 namespace latchkey::server {
 class Client;

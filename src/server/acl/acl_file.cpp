@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <unordered_set>
 
-#include "server/config_parse.h"
+#include "server/config/config_parse.h"
 
 namespace latchkey::server::acl {
 

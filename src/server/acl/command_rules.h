@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/command_table.h"
+#include "server/command/command_table.h"
 
 namespace latchkey::server::acl {
 

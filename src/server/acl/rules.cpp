@@ -6,7 +6,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
-#include "server/command_context.h"
+#include "server/command/command_context.h"
 
 namespace latchkey::server::acl {
 

@@ -10,7 +10,7 @@
 #include "persist/aof_dataset.h"
 #include "persist/persistence.h"
 #include "persist/rows.h"
-#include "server/dataset_digest.h"
+#include "server/observe/dataset_digest.h"
 #include "unit/persist/aof_directory_fixture.h"
 
 namespace latchkey::tests {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "commands/groups.h"
-#include "server/dataset_digest.h"
+#include "server/observe/dataset_digest.h"
 #include "unit/persist/rdb_bytes.h"
 #include "unit/server_fixture.h"
 

@@ -17,8 +17,8 @@
 #include "persist/persistence.h"
 #include "persist/rows.h"
 #include "persist/snapshot_file.h"
-#include "server/info.h"
-#include "server/shutdown.h"
+#include "server/observe/info.h"
+#include "server/process/shutdown.h"
 #include "unit/effect_recorder.h"
 #include "unit/server_fixture.h"
 

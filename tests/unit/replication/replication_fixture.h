@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "replication/replication.h"
-#include "server/info.h"
+#include "server/observe/info.h"
 #include "unit/replication/fake_snapshots.h"
 #include "unit/server_fixture.h"
 

@@ -9,7 +9,7 @@
 
 #include "commands/groups.h"
 #include "script/engine.h"
-#include "script/interpreter.h"
+#include "script/lua/interpreter.h"
 #include "script/rows.h"
 #include "unit/server_fixture.h"
 

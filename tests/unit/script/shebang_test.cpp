@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "server/command.h"
+#include "server/command/command.h"
 
 using namespace latchkey::script;
 

@@ -9,7 +9,7 @@
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
-#include "server/propagation.h"
+#include "server/command/propagation.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

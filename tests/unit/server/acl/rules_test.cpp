@@ -7,7 +7,7 @@
 #include "commands/groups.h"
 #include "script/rows.h"
 #include "server/acl/acl_file.h"
-#include "server/config_parse.h"
+#include "server/config/config_parse.h"
 
 namespace latchkey::server::acl {
 

@@ -1,0 +1,507 @@
+// Deadlines of a hash's fields: HEXPIRE and its kin, HTTL and its kin, HPERSIST, HGETEX and HSETEX.
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/groups.h"
+#include "commands/hashes/hash_fields.h"
+#include "commands/keys/expiration.h"
+#include "commands/keys/typed_key.h"
+#include "store/value/hash.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::Hash;
+using store::KeyRef;
+
+namespace {
+
+// What replies tell of a field that is not there, and of one that has no deadline.
+constexpr int64_t kNoSuchField = -2;
+constexpr int64_t kLivesForEver = -1;
+
+void reply_integers(CommandContext& ctx, size_t count, int64_t value) {
+  for (; count > 0; --count) ctx.reply.integer(value);
+}
+
+// --- Times --------------------------------------------------------------------------------------
+
+// Reads a time argument; on failure sends the error.
+bool read_field_deadline(CommandContext& ctx, std::string_view text, TimeUnit unit, TimeBase base,
+                         int64_t* deadline_ms) {
+  int64_t time;
+  if (!ctx.read_int64(text, &time)) return false;
+  if (time < 0) {
+    ctx.reply.error("ERR invalid expire time, must be >= 0");
+    return false;
+  }
+  const std::optional<int64_t> deadline = deadline_of(time, unit, base, ctx.now_ms());
+  if (!deadline || *deadline > Hash::kMaxDeadline) {
+    reply_invalid_expire_time(ctx);
+    return false;
+  }
+  *deadline_ms = std::max<int64_t>(*deadline, 1);
+  return true;
+}
+
+struct TimeWord {
+  std::string_view name;
+  TimeUnit unit;
+  TimeBase base;
+};
+constexpr TimeWord kTimeWords[] = {{"EX", TimeUnit::kSeconds, TimeBase::kFromNow},
+                                   {"PX", TimeUnit::kMilliseconds, TimeBase::kFromNow},
+                                   {"EXAT", TimeUnit::kSeconds, TimeBase::kUnixTime},
+                                   {"PXAT", TimeUnit::kMilliseconds, TimeBase::kUnixTime}};
+
+// Steps over a word that names a time, and over the time, which *text becomes; null when there is
+// no such word.
+const TimeWord* read_time_word(ArgReader& options, std::string_view* text) {
+  for (const TimeWord& word : kTimeWords) {
+    if (options.word(word.name, text)) return &word;
+  }
+  return nullptr;
+}
+
+// --- Changing -----------------------------------------------------------------------------------
+
+// Tells that a command has set or dropped `count` deadlines of the hash at `ref`.
+void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
+                       std::string_view event) {
+  if (count == 0) return;
+  ctx.changed(ctx.args[1], EventClass::kHash, event);
+  ctx.effects.count(count - 1);
+  ctx.db.index_elements(ref);
+}
+
+// Gives fields of a hash a deadline. When it has passed already they go at once, and count as
+// expired.
+class DeadlineGiver {
+ public:
+  DeadlineGiver(CommandContext& ctx, Hash& hash, int64_t deadline_ms)
+      : ctx_(ctx), hash_(hash), deadline_ms_(deadline_ms), has_passed_(hash.is_due(deadline_ms)) {
+    hash_.prepare_deadlines();
+  }
+
+  bool deletes() const { return has_passed_; }
+  // Whether a field was given.
+  bool any() const { return fields_ != 0; }
+  // REQUIRES: the field is stored. One that goes is written so; what is written of the others is
+  // the caller's business.
+  void give(std::string_view field) {
+    ++fields_;
+    if (has_passed_) {
+      ctx_.propagate({"HDEL", ctx_.args[1], field});
+      hash_.erase(field);
+    } else {
+      hash_.set_deadline(field, deadline_ms_);
+    }
+  }
+  // To be called at the end; the key at `ref` goes with its last field.
+  void tell(KeyRef& ref) const {
+    if (!has_passed_) return deadlines_changed(ctx_, ref, fields_, "hexpire");
+    ctx_.db.environment().expired_elements += fields_;
+    fields_deleted(ctx_, ref, fields_);
+  }
+
+ private:
+  CommandContext& ctx_;
+  Hash& hash_;
+  int64_t deadline_ms_;
+  bool has_passed_;
+  uint64_t fields_ = 0;
+};
+
+// A request that gives fields of it a deadline, as a Unix time in milliseconds; `given` of the
+// fields it names have one now.
+void propagate_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base, int64_t deadline_ms,
+                         Arguments fields, const std::vector<std::string_view>& given) {
+  if (!ctx.propagation.wanted() || given.empty()) return;
+  const bool is_exact = unit == TimeUnit::kMilliseconds && base == TimeBase::kUnixTime;
+  if (is_exact && given.size() == fields.size()) return;
+  const std::string count = std::to_string(given.size());
+  // The condition, if there is one, and FIELDS.
+  const Arguments options = ctx.args.subspan(3, ctx.args.size() - fields.size() - 4);
+  std::vector<std::string_view> words(options.begin(), options.end());
+  words.push_back(count);
+  words.insert(words.end(), given.begin(), given.end());
+  ctx.propagate({is_exact ? ctx.args[0] : "HPEXPIREAT", ctx.args[1], deadline_ms}, words);
+}
+
+void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
+  constexpr int64_t kRefused = 0;
+  constexpr int64_t kSet = 1;
+  constexpr int64_t kDeleted = 2;
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  int64_t deadline_ms;
+  if (!ctx.is_type(ref, Hash::kType) ||
+      !read_field_deadline(ctx, ctx.args[2], unit, base, &deadline_ms)) {
+    return;
+  }
+  ArgReader reader(ctx.args, 3);
+  DeadlineCondition condition;
+  condition.read(reader);
+  Arguments fields;
+  if (!read_fields(ctx, reader, &fields, "ERR Parameter `numFields` should be greater than 0"))
+    return;
+  ctx.reply.array(fields.size());
+  if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
+  Hash& hash = value_of<Hash>(ref);
+  DeadlineGiver deadlines(ctx, hash, deadline_ms);
+  std::vector<std::string_view> given;
+  for (const std::string_view field : fields) {
+    const std::optional<int64_t> current_ms = hash.deadline_ms(field);
+    if (!current_ms) {
+      ctx.reply.integer(kNoSuchField);
+    } else if (!condition.holds(*current_ms, deadline_ms)) {
+      ctx.reply.integer(kRefused);
+    } else {
+      deadlines.give(field);
+      given.push_back(field);
+      ctx.reply.integer(deadlines.deletes() ? kDeleted : kSet);
+    }
+  }
+  if (!deadlines.deletes()) propagate_deadlines(ctx, unit, base, deadline_ms, fields, given);
+  deadlines.tell(ref);
+}
+
+void hexpire(CommandContext& ctx) {
+  set_deadlines(ctx, TimeUnit::kSeconds, TimeBase::kFromNow);
+}
+void hpexpire(CommandContext& ctx) {
+  set_deadlines(ctx, TimeUnit::kMilliseconds, TimeBase::kFromNow);
+}
+void hexpireat(CommandContext& ctx) {
+  set_deadlines(ctx, TimeUnit::kSeconds, TimeBase::kUnixTime);
+}
+void hpexpireat(CommandContext& ctx) {
+  set_deadlines(ctx, TimeUnit::kMilliseconds, TimeBase::kUnixTime);
+}
+
+// The deadline of a field as replies tell it: a Unix time in milliseconds, kNoSuchField or
+// kLivesForEver.
+int64_t shown_deadline(const Hash& hash, std::string_view field) {
+  const std::optional<int64_t> deadline_ms = hash.deadline_ms(field);
+  if (!deadline_ms || hash.is_due(*deadline_ms)) return kNoSuchField;
+  return *deadline_ms == Hash::kNoDeadline ? kLivesForEver : *deadline_ms;
+}
+
+void hpersist(CommandContext& ctx) {
+  constexpr int64_t kDropped = 1;
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  if (!ctx.is_type(ref, Hash::kType)) return;
+  ArgReader reader(ctx.args, 2);
+  Arguments fields;
+  if (!read_fields(ctx, reader, &fields)) return;
+  ctx.reply.array(fields.size());
+  if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
+  Hash& hash = value_of<Hash>(ref);
+  bool any_dropped = false;
+  for (const std::string_view field : fields) {
+    const int64_t shown = shown_deadline(hash, field);
+    if (shown < 0) {
+      ctx.reply.integer(shown);
+      continue;
+    }
+    hash.set_deadline(field, Hash::kNoDeadline);
+    any_dropped = true;
+    ctx.reply.integer(kDropped);
+  }
+  // One change however many fields, as the reference counts them.
+  if (any_dropped) deadlines_changed(ctx, ref, 1, "hpersist");
+}
+
+// --- Asking -------------------------------------------------------------------------------------
+
+// Seconds, a part of one counting as a whole.
+int64_t to_seconds(int64_t ms) {
+  return (ms + 999) / 1000;
+}
+
+template <typename Show>
+void reply_deadlines(CommandContext& ctx, Show&& show) {
+  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  if (!ctx.is_type(ref, Hash::kType)) return;
+  ArgReader reader(ctx.args, 2);
+  Arguments fields;
+  if (!read_fields(ctx, reader, &fields)) return;
+  ctx.reply.array(fields.size());
+  if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
+  for (const std::string_view field : fields) {
+    const int64_t shown = shown_deadline(value_of<Hash>(ref), field);
+    ctx.reply.integer(shown < 0 ? shown : show(shown));
+  }
+}
+
+void httl(CommandContext& ctx) {
+  reply_deadlines(ctx, [&](int64_t deadline_ms) { return to_seconds(deadline_ms - ctx.now_ms()); });
+}
+void hpttl(CommandContext& ctx) {
+  reply_deadlines(ctx, [&](int64_t deadline_ms) { return deadline_ms - ctx.now_ms(); });
+}
+void hexpiretime(CommandContext& ctx) {
+  reply_deadlines(ctx, [](int64_t deadline_ms) { return to_seconds(deadline_ms); });
+}
+void hpexpiretime(CommandContext& ctx) {
+  reply_deadlines(ctx, [](int64_t deadline_ms) { return deadline_ms; });
+}
+
+// --- Reading and setting ------------------------------------------------------------------------
+
+// The one word that may stand before HGETEX's fields.
+struct GetOption {
+  bool persists = false;
+  int64_t deadline_ms = Hash::kKeepDeadline;
+
+  // False, with an error sent, when its time is none.
+  bool read(CommandContext& ctx, ArgReader& reader) {
+    std::string_view time;
+    if (const TimeWord* word = read_time_word(reader, &time))
+      return read_field_deadline(ctx, time, word->unit, word->base, &deadline_ms);
+    persists = reader.word("PERSIST");
+    return true;
+  }
+  bool gives_deadline() const { return deadline_ms != Hash::kKeepDeadline; }
+};
+
+// Replies the values, and calls change(field) after each field that is there.
+template <typename Change>
+void reply_values(CommandContext& ctx, Hash& hash, Arguments fields, Change&& change) {
+  char scratch[Hash::kScratch];
+  for (const std::string_view field : fields) {
+    const auto value = hash.get(field, scratch);
+    reply_text_or_null(ctx, value);
+    if (value) change(field);
+  }
+}
+
+void hgetex(CommandContext& ctx) {
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  if (!ctx.is_type(ref, Hash::kType)) return;
+  ArgReader reader(ctx.args, 2);
+  GetOption option;
+  Arguments fields;
+  if (!option.read(ctx, reader)) return;
+  const Arguments fields_clause = reader.rest();
+  if (!read_fields(ctx, reader, &fields)) return;
+  if (ref) expire_fields(ctx, ref, fields);
+  ctx.reply.array(fields.size());
+  if (!ref) return reply_nulls(ctx, fields.size());
+  Hash& hash = value_of<Hash>(ref);
+  if (option.gives_deadline()) {
+    DeadlineGiver deadlines(ctx, hash, option.deadline_ms);
+    reply_values(ctx, hash, fields, [&](std::string_view field) { deadlines.give(field); });
+    if (deadlines.any() && !deadlines.deletes())
+      ctx.propagate({"HPEXPIREAT", ctx.args[1], option.deadline_ms}, fields_clause);
+    return deadlines.tell(ref);
+  }
+  uint64_t dropped = 0;
+  if (option.persists) hash.prepare_deadlines();
+  reply_values(ctx, hash, fields, [&](std::string_view field) {
+    if (!option.persists || hash.deadline_ms(field) == Hash::kNoDeadline) return;
+    hash.set_deadline(field, Hash::kNoDeadline);
+    ++dropped;
+  });
+  if (dropped > 0) ctx.propagate({"HPERSIST", ctx.args[1]}, fields_clause);
+  deadlines_changed(ctx, ref, dropped, "hpersist");
+}
+
+// What HSETEX was asked to do.
+struct SetRequest {
+  enum class If : uint8_t { kAlways, kNoneIsThere, kAllAreThere } condition = If::kAlways;
+  int64_t deadline_ms = Hash::kNoDeadline;
+  size_t time_word = 0;  // where the word that names the time stands
+  Arguments pairs;
+
+  // False, with the error sent, when the words make no sense.
+  bool read(CommandContext& ctx) {
+    bool has_time = false;
+    for (ArgReader reader(ctx.args, 2); reader.more();) {
+      if (reader.word("FIELDS")) return read_pairs(ctx, reader);
+      const bool is_condition = is_word(reader.peek(), "FNX") || is_word(reader.peek(), "FXX");
+      if (!(is_condition ? read_condition(ctx, reader) : read_time(ctx, reader, &has_time)))
+        return false;
+    }
+    ctx.wrong_arity();
+    return false;
+  }
+  bool gives_deadline() const { return deadline_ms >= 0; }
+
+ private:
+  bool read_condition(CommandContext& ctx, ArgReader& reader) {
+    if (condition != If::kAlways) {
+      ctx.reply.error("ERR Only one of FXX or FNX arguments can be specified");
+      return false;
+    }
+    condition = is_word(reader.next(), "FNX") ? If::kNoneIsThere : If::kAllAreThere;
+    return true;
+  }
+  bool read_time(CommandContext& ctx, ArgReader& reader, bool* has_time) {
+    const std::string_view name = reader.peek();
+    const size_t position = reader.position();
+    std::string_view time;
+    const TimeWord* word = read_time_word(reader, &time);
+    if (word == nullptr && !reader.word("KEEPTTL")) {
+      // As the reference prints it: up to a zero byte.
+      ctx.reply.error("ERR unknown argument: " + std::string(name.substr(0, name.find('\0'))));
+      return false;
+    }
+    if (*has_time) {
+      ctx.reply.error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified");
+      return false;
+    }
+    *has_time = true;
+    time_word = position;
+    if (word != nullptr)
+      return read_field_deadline(ctx, time, word->unit, word->base, &deadline_ms);
+    deadline_ms = Hash::kKeepDeadline;
+    return true;
+  }
+  bool read_pairs(CommandContext& ctx, ArgReader& reader) {
+    constexpr size_t kFewestWords = 3;  // the number and a pair
+    int64_t count = 0;
+    if (reader.left() >= kFewestWords &&
+        !ctx.read_int64_in(reader.next(), 1, INT_MAX, &count, "ERR invalid number of fields")) {
+      return false;
+    }
+    pairs = reader.rest();
+    if (count > 0 && pairs.size() == static_cast<uint64_t>(count) * 2) return true;
+    ctx.wrong_arity();
+    return false;
+  }
+};
+
+// Whether the fields are there, or not, as the request wants it. Those past their deadline are not,
+// and go, up to the first one that is not as wanted.
+bool condition_holds(CommandContext& ctx, KeyRef& ref, const SetRequest& request) {
+  if (request.condition == SetRequest::If::kAlways) return true;
+  const bool wanted = request.condition == SetRequest::If::kAllAreThere;
+  for (size_t i = 0; i < request.pairs.size(); i += 2) {
+    if (ref) expire_fields(ctx, ref, request.pairs.subspan(i, 1));
+    if ((ref && value_of<Hash>(ref).contains(request.pairs[i])) != wanted) return false;
+  }
+  return true;
+}
+
+// With the time as a Unix time in milliseconds.
+void propagate_set_request(CommandContext& ctx, const SetRequest& request) {
+  if (!ctx.propagation.wanted()) return;
+  const std::string time = std::to_string(request.deadline_ms);
+  std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
+  words[request.time_word] = "PXAT";
+  words[request.time_word + 1] = time;
+  ctx.propagate({}, words);
+}
+
+void hsetex(CommandContext& ctx) {
+  SetRequest request;
+  if (!request.read(ctx)) return;
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  if (!ctx.is_type(ref, Hash::kType)) return;
+  if (!condition_holds(ctx, ref, request)) return ctx.reply.integer(0);
+  Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
+  const uint64_t count = request.pairs.size() / 2;
+  hash->expect(count);
+  ctx.reply.integer(1);
+  if (!request.gives_deadline()) {
+    const bool keeps = request.deadline_ms == Hash::kKeepDeadline;
+    for (size_t i = 0; i < request.pairs.size(); i += 2) {
+      hash->set(request.pairs[i], request.pairs[i + 1],
+                keeps ? Hash::kKeepDeadline : Hash::kNoDeadline);
+    }
+    ctx.changed(ctx.args[1], EventClass::kHash, "hset");
+    ctx.effects.count(count - 1);
+    return index_deadlines(ctx, ref, *hash);
+  }
+  // Setting a field and its deadline is one change, which is counted with the latter.
+  ctx.effects.happened(ctx.db, ctx.args[1], EventClass::kHash, "hset");
+  DeadlineGiver deadlines(ctx, *hash, request.deadline_ms);
+  // Field by field: those whose time is up do not make the hash a table on their way.
+  for (size_t i = 0; i < request.pairs.size(); i += 2) {
+    hash->set(request.pairs[i], request.pairs[i + 1], Hash::kNoDeadline);
+    deadlines.give(request.pairs[i]);
+  }
+  if (!deadlines.deletes()) propagate_set_request(ctx, request);
+  deadlines.tell(ref);
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+constexpr const char* kCostByFields = "O(N) where N is the number of specified fields";
+
+constexpr CommandRow kHashDeadlineRows[] = {
+    {"HEXPIRE", hexpire, "key seconds [condition=NX|XX|GT|LT] {FIELDS fields=numfields field...}",
+     kWrite | kFast, keys(1).rw().update(), kAclHash, Group::kHash, "7.4.0", kCostByFields,
+     "Set expiry for hash field using relative time to expire (seconds)"},
+    {"HEXPIREAT", hexpireat,
+     "key unix-time-seconds [condition=NX|XX|GT|LT] {FIELDS fields=numfields field...}",
+     kWrite | kFast, keys(1).rw().update(), kAclHash, Group::kHash, "7.4.0", kCostByFields,
+     "Set expiry for hash field using an absolute Unix timestamp (seconds)"},
+    {"HEXPIRETIME", hexpiretime, "key {FIELDS fields=numfields field...}", kReadOnly | kFast,
+     keys(1).ro().access(), kAclHash, Group::kHash, "7.4.0", kCostByFields,
+     "Returns the expiration time of a hash field as a Unix timestamp, in seconds."},
+    {"HGETEX", hgetex,
+     "key [expiration=EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT "
+     "unix-time-milliseconds|PERSIST] {FIELDS fields=numfields field...}",
+     kWrite | kFast,
+     keys(1).rw().access().update().note("RW and UPDATE because it changes the TTL"), kAclHash,
+     Group::kHash, "8.0.0", kCostByFields,
+     "Get the value of one or more fields of a given hash key, and optionally set their "
+     "expiration."},
+    {"HPERSIST", hpersist, "key {FIELDS fields=numfields field...}", kWrite | kFast,
+     keys(1).rw().update(), kAclHash, Group::kHash, "7.4.0", kCostByFields,
+     "Removes the expiration time for each specified field"},
+    {"HPEXPIRE", hpexpire,
+     "key milliseconds [condition=NX|XX|GT|LT] {FIELDS fields=numfields field...}", kWrite | kFast,
+     keys(1).rw().update(), kAclHash, Group::kHash, "7.4.0", kCostByFields,
+     "Set expiry for hash field using relative time to expire (milliseconds)"},
+    {"HPEXPIREAT", hpexpireat,
+     "key unix-time-milliseconds [condition=NX|XX|GT|LT] {FIELDS fields=numfields field...}",
+     kWrite | kFast, keys(1).rw().update(), kAclHash, Group::kHash, "7.4.0", kCostByFields,
+     "Set expiry for hash field using an absolute Unix timestamp (milliseconds)"},
+    {"HPEXPIRETIME", hpexpiretime, "key {FIELDS fields=numfields field...}", kReadOnly | kFast,
+     keys(1).ro().access(), kAclHash, Group::kHash, "7.4.0", kCostByFields,
+     "Returns the expiration time of a hash field as a Unix timestamp, in msec."},
+    {"HPTTL",
+     hpttl,
+     "key {FIELDS fields=numfields field...}",
+     kReadOnly | kFast,
+     keys(1).ro().access(),
+     kAclHash,
+     Group::kHash,
+     "7.4.0",
+     kCostByFields,
+     "Returns the TTL in milliseconds of a hash field.",
+     {.tips = "nondeterministic_output"}},
+    {"HSETEX", hsetex,
+     "key [condition=FNX|FXX] [expiration=EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT "
+     "unix-time-milliseconds|KEEPTTL] {FIELDS fields=numfields {data=field value}...}",
+     kWrite | kDenyOom | kFast, keys(1).rw().update(), kAclHash, Group::kHash, "8.0.0",
+     "O(N) where N is the number of fields being set.",
+     "Set the value of one or more fields of a given hash key, and optionally set their "
+     "expiration."},
+    {"HTTL",
+     httl,
+     "key {FIELDS fields=numfields field...}",
+     kReadOnly | kFast,
+     keys(1).ro().access(),
+     kAclHash,
+     Group::kHash,
+     "7.4.0",
+     kCostByFields,
+     "Returns the TTL in seconds of a hash field.",
+     {.tips = "nondeterministic_output"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> hash_deadline_rows() {
+  return kHashDeadlineRows;
+}
+
+}  // namespace latchkey::commands

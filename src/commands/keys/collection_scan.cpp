@@ -1,0 +1,27 @@
+#include "commands/keys/collection_scan.h"
+
+namespace latchkey::commands {
+
+bool CollectionScanOptions::read(server::CommandContext& ctx, store::Type type) {
+  constexpr size_t kFirstOption = 3;
+  for (server::ArgReader reader(ctx.args, kFirstOption); reader.more();) {
+    std::string_view text;
+    if (reader.word("MATCH", &pattern)) continue;
+    if (reader.word("COUNT", &text)) {
+      if (!ctx.read_int64(text, &count)) return false;
+      if (count >= 1) continue;
+    } else if (reader.word("NOVALUES")) {
+      if (type == store::Type::kHash) {
+        no_values = true;
+        continue;
+      }
+      ctx.reply.error("ERR NOVALUES option can only be used in HSCAN");
+      return false;
+    }
+    ctx.syntax_error();
+    return false;
+  }
+  return true;
+}
+
+}  // namespace latchkey::commands

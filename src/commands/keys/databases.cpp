@@ -1,0 +1,178 @@
+// Databases as wholes: SELECT, SWAPDB, DBSIZE, FLUSHDB, FLUSHALL.
+#include "commands/groups.h"
+#include "commands/keys/database_index.h"
+#include "server/client/client.h"
+#include "server/client/flush_waits.h"
+#include "server/command/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+
+bool read_database_index(CommandContext& ctx, std::string_view text, int* index) {
+  int64_t value;
+  if (!ctx.read_int64(text, &value)) return false;
+  if (value < INT32_MIN || value > INT32_MAX)
+    return ctx.read_int64_in(text, INT32_MIN, INT32_MAX, &value);
+  if (value < 0 || value >= ctx.server.database_count()) {
+    ctx.reply.error("ERR DB index is out of range");
+    return false;
+  }
+  *index = static_cast<int>(value);
+  return true;
+}
+
+namespace {
+
+void select(CommandContext& ctx) {
+  int64_t number;
+  if (!ctx.read_int64(ctx.args[1], &number)) return;
+  if (ctx.server.in_cluster() && number != 0)
+    return ctx.reply.error("ERR SELECT is not allowed in cluster mode");
+  int index;
+  if (!read_database_index(ctx, ctx.args[1], &index)) return;
+  if (index != 0) ctx.server.cluster_audit().unfit();
+  ctx.client.database = index;
+  ctx.reply.ok();
+}
+
+void swapdb(CommandContext& ctx) {
+  if (ctx.server.in_cluster()) return ctx.reply.error("ERR SWAPDB is not allowed in cluster mode");
+  int64_t first;
+  int64_t second;
+  if (!ctx.read_int64_in(ctx.args[1], INT32_MIN, INT32_MAX, &first, "ERR invalid first DB index"))
+    return;
+  if (!ctx.read_int64_in(ctx.args[2], INT32_MIN, INT32_MAX, &second, "ERR invalid second DB index"))
+    return;
+  const int64_t count = ctx.server.database_count();
+  if (first < 0 || first >= count || second < 0 || second >= count) {
+    return ctx.reply.error("ERR DB index is out of range");
+  }
+  ctx.server.cluster_audit().unfit();
+  if (first == second) {
+    ctx.effects.count(1);
+    return ctx.reply.ok();
+  }
+  store::Keyspace& one = ctx.server.database(static_cast<int>(first));
+  store::Keyspace& other = ctx.server.database(static_cast<int>(second));
+  ctx.effects.swapping(one, other);
+  one.swap(other);
+  ctx.reply.ok();
+}
+
+void dbsize(CommandContext& ctx) {
+  ctx.reply.integer(static_cast<int64_t>(ctx.db.size()));
+}
+
+// The option of the two flushing commands. False, with an error sent, when it is none.
+bool read_flush_type(CommandContext& ctx, bool* lazily) {
+  *lazily = ctx.server.settings().lazyfree_lazy_user_flush;
+  if (ctx.args.size() == 1) return true;
+  *lazily = is_word(ctx.args[1], "ASYNC");
+  if (ctx.args.size() == 2 && (*lazily || is_word(ctx.args[1], "SYNC"))) return true;
+  ctx.syntax_error();
+  return false;
+}
+
+void flush(CommandContext& ctx, store::Keyspace& keyspace, bool lazily) {
+  if (keyspace.empty()) return;
+  ctx.effects.clearing(keyspace);
+  ctx.effects.count(keyspace.size());
+  keyspace.clear(lazily);
+}
+
+enum class Flushed : uint8_t { kDatabase, kDataset };
+
+// Flushes databases `first` to `last`. A client that may wait is answered when all is freed,
+// which need not stop the server.
+void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
+  bool lazily;
+  if (!read_flush_type(ctx, &lazily)) return;
+  FlushWaits* waits = ctx.server.flush_waits();
+  const bool may_wait = waits != nullptr && !ctx.client.has(kClientDenyBlocking);
+  for (int i = first; i <= last; ++i) flush(ctx, ctx.server.database(i), lazily || may_wait);
+  ctx.effects.flushed();
+  if (flushed == Flushed::kDataset) ctx.server.dataset_flushed();
+  // Written also where there was nothing here.
+  ctx.propagate({}, ctx.args);
+  if (lazily || !may_wait || ctx.db.environment().reclaimer.pending_objects() == 0)
+    return ctx.reply.ok();
+  waits->wait(ctx.client);
+}
+
+void flushdb(CommandContext& ctx) {
+  flush_range(ctx, ctx.db.index(), ctx.db.index(), Flushed::kDatabase);
+}
+
+void flushall(CommandContext& ctx) {
+  flush_range(ctx, 0, ctx.server.database_count() - 1, Flushed::kDataset);
+}
+
+constexpr CommandRow kDatabaseRows[] = {
+    {"DBSIZE",
+     dbsize,
+     "",
+     kReadOnly | kFast,
+     {},
+     kAclKeyspace,
+     Group::kServer,
+     "1.0.0",
+     "O(1)",
+     "Returns the number of keys in the database.",
+     {.tips = "request_policy:all_shards response_policy:agg_sum"}},
+    {"FLUSHALL",
+     flushall,
+     "[flush-type=ASYNC@4.0.0|SYNC@6.2.0]",
+     kWrite,
+     {},
+     kAclKeyspace | kAclDangerous,
+     Group::kServer,
+     "1.0.0",
+     "O(N) where N is the total number of keys in all databases",
+     "Removes all keys from all databases.",
+     {.tips = "request_policy:all_shards response_policy:all_succeeded",
+      .history = "4.0.0 Added the `ASYNC` flushing mode modifier.\n6.2.0 Added the `SYNC` flushing "
+                 "mode modifier."}},
+    {"FLUSHDB",
+     flushdb,
+     "[flush-type=ASYNC@4.0.0|SYNC@6.2.0]",
+     kWrite,
+     {},
+     kAclKeyspace | kAclDangerous,
+     Group::kServer,
+     "1.0.0",
+     "O(N) where N is the number of keys in the selected database",
+     "Remove all keys from the current database.",
+     {.tips = "request_policy:all_shards response_policy:all_succeeded",
+      .history = "4.0.0 Added the `ASYNC` flushing mode modifier.\n6.2.0 Added the `SYNC` flushing "
+                 "mode modifier."}},
+    {"SELECT",
+     select,
+     "index",
+     kLoading | kStale | kFast,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "1.0.0",
+     "O(1)",
+     "Changes the selected database."},
+    {"SWAPDB",
+     swapdb,
+     "index1 index2",
+     kWrite | kFast,
+     {},
+     kAclKeyspace | kAclDangerous,
+     Group::kServer,
+     "4.0.0",
+     "O(N) where N is the count of clients watching or blocking on keys from both databases.",
+     "Swaps two Redis databases."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> database_rows() {
+  return kDatabaseRows;
+}
+
+}  // namespace latchkey::commands

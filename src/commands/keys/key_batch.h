@@ -1,0 +1,35 @@
+// Looking up many keys of one command with their cache misses overlapped.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "server/command/command_context.h"
+#include "store/keyspace.h"
+
+namespace latchkey::commands {
+
+// Calls fn(position, hash) for each key at `first`, `first` + `step`, ... of `args`, in order,
+// until fn returns false; the hash is for Keyspace::find_hashed. Keys are dealt with in groups: the
+// buckets of a group are asked for, then its entries, then the group is handed out. fn may change
+// the keyspace. Returns whether fn was called for all.
+template <typename Fn>
+bool for_each_key_of_batch(store::Keyspace& db, server::Arguments args, size_t first, size_t step,
+                           Fn&& fn) {
+  constexpr size_t kGroup = 16;
+  uint64_t hashes[kGroup];
+  while (first < args.size()) {
+    const size_t count = std::min(kGroup, (args.size() - first + step - 1) / step);
+    for (size_t i = 0; i < count; ++i) hashes[i] = db.prefetch_bucket(args[first + i * step]);
+    for (size_t i = 0; i < count; ++i) db.prefetch_entry(hashes[i]);
+    for (size_t i = 0; i < count; ++i) db.prefetch_chained_entry(hashes[i]);
+    for (size_t i = 0; i < count; ++i) {
+      if (!fn(first + i * step, hashes[i])) return false;
+    }
+    first += count * step;
+  }
+  return true;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,249 @@
+// Keys, whatever they hold: EXISTS, TYPE, DEL, UNLINK, TOUCH, RENAME, RENAMENX, MOVE, COPY,
+// RANDOMKEY.
+#include <utility>
+
+#include "commands/groups.h"
+#include "commands/keys/database_index.h"
+#include "server/command/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::Keyspace;
+
+namespace {
+
+// --- Asking -------------------------------------------------------------------------------------
+
+int64_t count_existing(CommandContext& ctx, Keyspace::Find how) {
+  int64_t count = 0;
+  for (const std::string_view key : ctx.args.subspan(1)) count += ctx.db.find(key, how) ? 1 : 0;
+  return count;
+}
+
+void exists(CommandContext& ctx) {
+  ctx.reply.integer(count_existing(ctx, Keyspace::kNoTouch));
+}
+
+void touch(CommandContext& ctx) {
+  ctx.reply.integer(count_existing(ctx, Keyspace::kTouch));
+}
+
+void type(CommandContext& ctx) {
+  const KeyRef ref = ctx.db.find(ctx.args[1], Keyspace::kNoTouch);
+  ctx.reply.status(ref ? store::type_name(ref->type()) : "none");
+}
+
+void randomkey(CommandContext& ctx) {
+  const store::Entry* entry = ctx.db.random_entry();
+  if (entry == nullptr) return ctx.reply.null();
+  ctx.reply.bulk(entry->key());
+}
+
+// --- Removing -----------------------------------------------------------------------------------
+
+void remove_keys(CommandContext& ctx, bool lazily) {
+  int64_t count = 0;
+  for (const std::string_view key : ctx.args.subspan(1)) {
+    KeyRef ref = ctx.db.find(key, Keyspace::kPeek);
+    if (!ref) continue;
+    ctx.db.erase(ref, lazily);
+    ctx.removed(key);
+    ++count;
+  }
+  ctx.reply.integer(count);
+}
+
+void del(CommandContext& ctx) {
+  remove_keys(ctx, ctx.server.settings().lazyfree_lazy_user_del);
+}
+
+void unlink(CommandContext& ctx) {
+  remove_keys(ctx, true);
+}
+
+// --- Moving and copying -------------------------------------------------------------------------
+
+// Puts `entry` under `key`, which is free, as if it were new: its access clock starts anew.
+void put(Keyspace& keyspace, std::string_view key, store::DetachedEntry entry) {
+  KeyRef place = keyspace.find(key, Keyspace::kPeek);
+  keyspace.attach(place, std::move(entry));
+  keyspace.set_access(place, store::initial_access(keyspace.environment()));
+}
+
+// False when the name is taken and may not be overwritten; otherwise it is free afterwards. KeyRefs
+// of the keyspace are not valid any more.
+bool make_way(CommandContext& ctx, Keyspace& keyspace, std::string_view key, bool overwrite) {
+  KeyRef ref = keyspace.find_for_write(key);
+  if (!ref) return true;
+  if (!overwrite) return false;
+  keyspace.erase(ref, ctx.server.settings().lazyfree_lazy_server_del);
+  return true;
+}
+
+enum class Renamed { kNoSource, kTaken, kSame, kDone };
+
+Renamed rename_key(CommandContext& ctx, bool overwrite) {
+  const std::string_view from = ctx.args[1];
+  const std::string_view to = ctx.args[2];
+  if (!ctx.db.find_for_write(from)) return Renamed::kNoSource;
+  if (from == to) return Renamed::kSame;
+  if (!make_way(ctx, ctx.db, to, overwrite)) return Renamed::kTaken;
+  KeyRef source = ctx.db.find(from, Keyspace::kPeek);
+  put(ctx.db, to, ctx.db.detach(source));
+  ctx.changed(from, EventClass::kGeneric, "rename_from");
+  ctx.effects.happened(ctx.db, to, EventClass::kGeneric, "rename_to");
+  return Renamed::kDone;
+}
+
+void rename(CommandContext& ctx) {
+  if (rename_key(ctx, true) == Renamed::kNoSource) return ctx.reply.error("ERR no such key");
+  ctx.reply.ok();
+}
+
+void renamenx(CommandContext& ctx) {
+  const Renamed outcome = rename_key(ctx, false);
+  if (outcome == Renamed::kNoSource) return ctx.reply.error("ERR no such key");
+  ctx.reply.integer(outcome == Renamed::kDone ? 1 : 0);
+}
+
+constexpr std::string_view kSamePlace = "ERR source and destination objects are the same";
+
+void move(CommandContext& ctx) {
+  const std::string_view key = ctx.args[1];
+  if (ctx.server.in_cluster()) return ctx.reply.error("ERR MOVE is not allowed in cluster mode");
+  int index;
+  if (!read_database_index(ctx, ctx.args[2], &index)) return;
+  if (index == ctx.db.index()) return ctx.reply.error(kSamePlace);
+  ctx.server.cluster_audit().unfit();
+  Keyspace& target = ctx.server.database(index);
+  KeyRef source = ctx.db.find_for_write(key);
+  if (!source || target.find_for_write(key)) return ctx.reply.integer(0);
+  put(target, key, ctx.db.detach(source));
+  ctx.changed(key, EventClass::kGeneric, "move_from");
+  ctx.effects.happened(target, key, EventClass::kGeneric, "move_to");
+  ctx.reply.integer(1);
+}
+
+void copy(CommandContext& ctx) {
+  const std::string_view from = ctx.args[1];
+  const std::string_view to = ctx.args[2];
+  int index = ctx.db.index();
+  bool replace = false;
+  for (ArgReader options(ctx.args, 3); options.more();) {
+    std::string_view text;
+    if (options.word("REPLACE")) {
+      replace = true;
+    } else if (options.word("DB", &text)) {
+      if (!read_database_index(ctx, text, &index)) return;
+    } else {
+      return ctx.syntax_error();
+    }
+  }
+  if (index == ctx.db.index() && from == to) return ctx.reply.error(kSamePlace);
+  if (index != ctx.db.index()) ctx.server.cluster_audit().unfit();
+  Keyspace& target = ctx.server.database(index);
+  if (!ctx.db.find(from) || !make_way(ctx, target, to, replace)) return ctx.reply.integer(0);
+  put(target, to, ctx.db.copy(ctx.db.find(from, Keyspace::kPeek)));
+  ctx.effects.changed(target, to, EventClass::kGeneric, "copy_to");
+  ctx.reply.integer(1);
+}
+
+constexpr CommandRow kKeyRows[] = {
+    {"COPY", copy, "source destination [DB destination-db] [REPLACE]", kWrite | kDenyOom,
+     keys(1).ro().access() + keys(2).ow().update(), kAclKeyspace, Group::kGeneric, "6.2.0",
+     "O(N) worst case for collections, where N is the number of nested items. O(1) for string "
+     "values.",
+     "Copies the value of a key to a new key."},
+    {"DEL",
+     del,
+     "key...",
+     kWrite,
+     keys(1, -1).rm().remove(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "1.0.0",
+     "O(N) where N is the number of keys that will be removed. When a key to remove holds a value "
+     "other than a string, the individual complexity for this key is O(M) where M is the number of "
+     "elements in the list, set, sorted set or hash. Removing a single key that holds a string "
+     "value is O(1).",
+     "Deletes one or more keys.",
+     {.tips = "request_policy:multi_shard response_policy:agg_sum"}},
+    {"EXISTS",
+     exists,
+     "key...",
+     kReadOnly | kFast,
+     keys(1, -1).ro(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "1.0.0",
+     "O(N) where N is the number of keys to check.",
+     "Determines whether one or more keys exist.",
+     {.tips = "request_policy:multi_shard response_policy:agg_sum",
+      .history = "3.0.3 Accepts multiple `key` arguments."}},
+    {"MOVE", move, "key db", kWrite | kFast, keys(1).rw().access().update(), kAclKeyspace,
+     Group::kGeneric, "1.0.0", "O(1)", "Moves a key to another database."},
+    {"RANDOMKEY",
+     randomkey,
+     "",
+     kReadOnly,
+     {},
+     kAclKeyspace,
+     Group::kGeneric,
+     "1.0.0",
+     "O(1)",
+     "Returns a random key name from the database.",
+     {.tips = "request_policy:all_shards response_policy:special nondeterministic_output"}},
+    {"RENAME", rename, "key newkey", kWrite, keys(1).rw().access().remove() + keys(2).ow().update(),
+     kAclKeyspace, Group::kGeneric, "1.0.0", "O(1)",
+     "Renames a key and overwrites the destination."},
+    {"RENAMENX",
+     renamenx,
+     "key newkey",
+     kWrite | kFast,
+     keys(1).rw().access().remove() + keys(2).ow().insert(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "1.0.0",
+     "O(1)",
+     "Renames a key only when the target key name doesn't exist.",
+     {.history = "3.2.0 The command no longer returns an error when source and destination names "
+                 "are the same."}},
+    {"TOUCH",
+     touch,
+     "key...",
+     kReadOnly | kFast,
+     keys(1, -1).ro(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "3.2.1",
+     "O(N) where N is the number of keys that will be touched.",
+     "Returns the number of existing keys out of those specified after updating the time they were "
+     "last accessed.",
+     {.tips = "request_policy:multi_shard response_policy:agg_sum"}},
+    {"TYPE", type, "key", kReadOnly | kFast, keys(1).ro(), kAclKeyspace, Group::kGeneric, "1.0.0",
+     "O(1)", "Determines the type of value stored at a key."},
+    {"UNLINK",
+     unlink,
+     "key...",
+     kWrite | kFast,
+     keys(1, -1).rm().remove(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "4.0.0",
+     "O(1) for each key removed regardless of its size. Then the command does O(N) work in a "
+     "different thread in order to reclaim memory, where N is the number of allocations the "
+     "deleted objects where composed of.",
+     "Asynchronously deletes one or more keys.",
+     {.tips = "request_policy:multi_shard response_policy:agg_sum"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> key_rows() {
+  return kKeyRows;
+}
+
+}  // namespace latchkey::commands

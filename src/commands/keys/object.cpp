@@ -1,0 +1,160 @@
+// OBJECT: how a value is kept, and how it is used.
+#include "commands/groups.h"
+#include "server/command/command_context.h"
+#include "server/command/help.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::Keyspace;
+
+namespace {
+
+// The key that the command is about, not marked as used. Sends a null when there is none.
+KeyRef find_object(CommandContext& ctx) {
+  const KeyRef ref = ctx.db.find(ctx.args[2], Keyspace::kNoTouch);
+  if (!ref) ctx.reply.null();
+  return ref;
+}
+
+void object_encoding(CommandContext& ctx) {
+  const KeyRef ref = find_object(ctx);
+  if (ref) ctx.reply.bulk(ref->encoding_name());
+}
+
+void object_freq(CommandContext& ctx) {
+  const KeyRef ref = find_object(ctx);
+  if (!ref) return;
+  const store::Environment& environment = ctx.db.environment();
+  if (!environment.use_lfu) {
+    return ctx.reply.error(
+        "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note "
+        "that when switching between "
+        "policies at runtime LRU and LFU data will take some time to adjust.");
+  }
+  ctx.reply.integer(store::lfu_counter(environment, ref->access()));
+}
+
+void object_idletime(CommandContext& ctx) {
+  const KeyRef ref = find_object(ctx);
+  if (!ref) return;
+  const store::Environment& environment = ctx.db.environment();
+  if (environment.use_lfu) {
+    return ctx.reply.error(
+        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when "
+        "switching between policies at "
+        "runtime LRU and LFU data will take some time to adjust.");
+  }
+  // The clock wraps around after half a year.
+  ctx.reply.integer((environment.access_clock - ref->access()) & store::Entry::kMaxAccess);
+}
+
+// The reference keeps the integers below 10,000 once for everybody, unless it has to know of each
+// key when it was last used, and shows them with a count of this many.
+bool is_shared_integer(CommandContext& ctx, const store::Entry& entry) {
+  constexpr int64_t kSharedIntegers = 10'000;
+  if (!entry.is_string() || !entry.is_integer()) return false;
+  if (entry.integer() < 0 || entry.integer() >= kSharedIntegers) return false;
+  const ConfigValues& settings = ctx.server.settings();
+  if (settings.maxmemory == 0) return true;
+  switch (settings.maxmemory_policy) {
+    case MaxmemoryPolicy::kVolatileLru:
+    case MaxmemoryPolicy::kAllkeysLru:
+    case MaxmemoryPolicy::kVolatileLfu:
+    case MaxmemoryPolicy::kAllkeysLfu:
+      return false;
+    default:
+      return true;
+  }
+}
+
+void object_refcount(CommandContext& ctx) {
+  const KeyRef ref = find_object(ctx);
+  if (!ref) return;
+  ctx.reply.integer(is_shared_integer(ctx, *ref) ? INT32_MAX : 1);
+}
+
+void object_help(CommandContext& ctx) {
+  reply_help(ctx, {
+                      "ENCODING <key>",
+                      "    Name the form in which the value is kept.",
+                      "FREQ <key>",
+                      "    Tell how often the key is used, on a logarithmic scale.",
+                      "IDLETIME <key>",
+                      "    Tell for how many seconds the key has not been used.",
+                      "REFCOUNT <key>",
+                      "    Count the references to the value.",
+                  });
+}
+
+constexpr CommandRow kObjectSubcommands[] = {
+    {"ENCODING",
+     object_encoding,
+     "key",
+     kReadOnly,
+     keys(2).ro(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "2.2.3",
+     "O(1)",
+     "Returns the internal encoding of a Redis object.",
+     {.tips = "nondeterministic_output"}},
+    {"FREQ",
+     object_freq,
+     "key",
+     kReadOnly,
+     keys(2).ro(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "4.0.0",
+     "O(1)",
+     "Returns the logarithmic access frequency counter of a Redis object.",
+     {.tips = "nondeterministic_output"}},
+    help_row(object_help, kAclKeyspace, Group::kGeneric, "6.2.0"),
+    {"IDLETIME",
+     object_idletime,
+     "key",
+     kReadOnly,
+     keys(2).ro(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "2.2.3",
+     "O(1)",
+     "Returns the time since the last access to a Redis object.",
+     {.tips = "nondeterministic_output"}},
+    {"REFCOUNT",
+     object_refcount,
+     "key",
+     kReadOnly,
+     keys(2).ro(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "2.2.3",
+     "O(1)",
+     "Returns the reference count of a value of a key.",
+     {.tips = "nondeterministic_output"}},
+};
+
+constexpr CommandRow kObjectRows[] = {
+    {"OBJECT",
+     nullptr,
+     "",
+     0,
+     {},
+     0,
+     Group::kGeneric,
+     "2.2.3",
+     "Depends on subcommand.",
+     "A container for object introspection commands.",
+     {.subcommands = kObjectSubcommands}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> object_rows() {
+  return kObjectRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,154 @@
+// Elements that move from list to list, and pops from the first of many: LMOVE, RPOPLPUSH, LMPOP.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "commands/groups.h"
+#include "commands/lists/list_steps.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::List;
+
+namespace {
+
+std::string text_of(const List::Element& element) {
+  return element.is_integer ? std::to_string(element.integer) : std::string(element.bytes);
+}
+
+}  // namespace
+
+bool read_end(CommandContext& ctx, std::string_view text, End* end) {
+  if (is_word(text, "LEFT")) {
+    *end = End::kLeft;
+  } else if (is_word(text, "RIGHT")) {
+    *end = End::kRight;
+  } else {
+    ctx.syntax_error();
+    return false;
+  }
+  return true;
+}
+
+Moved move_element(CommandContext& ctx, std::string_view source_key, std::string_view target_key,
+                   End from, End to) {
+  KeyRef source = ctx.db.find_for_write(source_key);
+  if (!source) return Moved::kNoSource;
+  List* list = value_at<List>(ctx, source);
+  if (list == nullptr) return Moved::kRefused;
+  KeyRef target = ctx.db.find_for_write(target_key);
+  List* target_list = value_or_new<List>(ctx, target);
+  if (target_list == nullptr) return Moved::kRefused;
+
+  const List::Cursor cursor = end_of(*list, from);
+  const std::string element = text_of(list->get(cursor));
+  list->erase(cursor);
+  target_list->will_grow(element.size(), 1, limits(ctx));
+  to == End::kLeft ? target_list->push_front(element, limits(ctx))
+                   : target_list->push_back(element, limits(ctx));
+  target_list->settle();
+  ctx.reply.bulk(element);
+  // A move is one change, which the pop counts.
+  ctx.effects.happened(ctx.db, target_key, EventClass::kList, to == End::kLeft ? "lpush" : "rpush");
+  // A new target may have moved the keys.
+  source = ctx.db.find(source_key, store::Keyspace::kPeek);
+  removed_elements(ctx, source, source_key, from == End::kLeft ? "lpop" : "rpop", 1);
+  return Moved::kDone;
+}
+
+bool read_pop_request(CommandContext& ctx, size_t first, PopRequest* request) {
+  int64_t key_count = 0;
+  if (!ctx.read_int64_in(ctx.args[first], 1, INT64_MAX, &key_count,
+                         "ERR numkeys should be greater than 0"))
+    return false;
+  const size_t keys_at = first + 1;
+  if (static_cast<uint64_t>(key_count) >= ctx.args.size() - keys_at) {
+    ctx.syntax_error();
+    return false;
+  }
+  request->keys = ctx.args.subspan(keys_at, static_cast<size_t>(key_count));
+  ArgReader reader(ctx.args, keys_at + request->keys.size());
+  if (!read_end(ctx, reader.next(), &request->end)) return false;
+  int64_t count = 1;
+  if (std::string_view text;
+      reader.word("COUNT", &text) &&
+      !ctx.read_int64_in(text, 1, INT64_MAX, &count, "ERR count should be greater than 0"))
+    return false;
+  request->count = static_cast<size_t>(count);
+  if (!reader.more()) return true;
+  ctx.syntax_error();
+  return false;
+}
+
+bool pop_from_first(CommandContext& ctx, const PopRequest& request) {
+  for (const std::string_view key : request.keys) {
+    KeyRef ref = ctx.db.find_for_write(key);
+    if (!ref) continue;
+    const List* list = value_at<List>(ctx, ref);
+    if (list == nullptr) return true;
+    const size_t count = std::min(request.count, list->size());
+    ctx.reply.array(2);
+    ctx.reply.bulk(key);
+    ctx.reply.array(count);
+    pop_elements(ctx, ref, key, request.end, count);
+    ctx.propagate({request.end == End::kLeft ? "LPOP" : "RPOP", key, count});
+    return true;
+  }
+  return false;
+}
+
+namespace {
+
+void lmove(CommandContext& ctx) {
+  End from;
+  End to;
+  if (!read_end(ctx, ctx.args[3], &from) || !read_end(ctx, ctx.args[4], &to)) return;
+  if (move_element(ctx, ctx.args[1], ctx.args[2], from, to) == Moved::kNoSource) ctx.reply.null();
+}
+
+void rpoplpush(CommandContext& ctx) {
+  if (move_element(ctx, ctx.args[1], ctx.args[2], End::kRight, End::kLeft) == Moved::kNoSource)
+    ctx.reply.null();
+}
+
+void lmpop(CommandContext& ctx) {
+  PopRequest request;
+  if (!read_pop_request(ctx, 1, &request)) return;
+  if (!pop_from_first(ctx, request)) ctx.reply.null_array();
+}
+
+constexpr CommandRow kListMoveRows[] = {
+    {"LMOVE", lmove, "source destination {wherefrom=LEFT|RIGHT} {whereto=LEFT|RIGHT}",
+     kWrite | kDenyOom, keys(1).rw().access().remove() + keys(2).rw().insert(), kAclList,
+     Group::kList, "6.2.0", "O(1)",
+     "Returns an element after popping it from one list and pushing it to another. Deletes the "
+     "list if the last element was moved."},
+    {"LMPOP", lmpop, "numkeys key... {where=LEFT|RIGHT} [COUNT count]", kWrite,
+     counted_keys(1).rw().access().remove(), kAclList, Group::kList, "7.0.0",
+     "O(N+M) where N is the number of provided keys and M is the number of elements returned.",
+     "Returns multiple elements from a list after removing them. Deletes the list if the last "
+     "element was popped."},
+    {"RPOPLPUSH",
+     rpoplpush,
+     "source destination",
+     kWrite | kDenyOom,
+     keys(1).rw().access().remove() + keys(2).rw().insert(),
+     kAclList,
+     Group::kList,
+     "1.2.0",
+     "O(1)",
+     "Returns the last element of a list after removing and pushing it to another list. Deletes "
+     "the list if the last element was popped.",
+     {.deprecated_since = "6.2.0", .replaced_by = "`LMOVE` with the `RIGHT` and `LEFT` arguments"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> list_move_rows() {
+  return kListMoveRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,79 @@
+// Steps that the handlers of lists share: the ends of a list, popping from one, and moving an
+// element from list to list.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "commands/keys/typed_key.h"
+#include "server/command/command_context.h"
+#include "store/value/list.h"
+
+namespace latchkey::commands {
+
+enum class End : uint8_t { kLeft, kRight };
+
+inline const store::ValueLimits& limits(server::CommandContext& ctx) {
+  return ctx.db.environment().limits;
+}
+
+inline void reply_element(server::CommandContext& ctx, const store::List::Element& element) {
+  element.is_integer ? ctx.reply.bulk(element.integer) : ctx.reply.bulk(element.bytes);
+}
+
+inline store::List::Cursor end_of(const store::List& list, End end) {
+  return list.at(end == End::kLeft ? 0 : -1);
+}
+
+// Tells of `count` elements gone from the ends or from within, and lets the list shrink.
+inline void removed_elements(server::CommandContext& ctx, store::KeyRef& ref, std::string_view key,
+                             std::string_view event, size_t count) {
+  ctx.effects.count(count);
+  ctx.effects.happened(ctx.db, key, server::EventClass::kList, event);
+  if (!erase_if_empty<store::List>(ctx, ref, key)) {
+    value_of<store::List>(ref).has_shrunk(limits(ctx));
+  }
+}
+
+// Sends `count` elements from that end, one reply each, and removes them.
+// REQUIRES: a list of at least so many at `ref`; count is not 0.
+inline void pop_elements(server::CommandContext& ctx, store::KeyRef& ref, std::string_view key,
+                         End end, size_t count) {
+  store::List& list = value_of<store::List>(ref);
+  store::List::Cursor cursor = end_of(list, end);
+  for (size_t i = 0; i < count; ++i) {
+    reply_element(ctx, list.get(cursor));
+    if (i + 1 < count) cursor = end == End::kLeft ? list.next(cursor) : list.previous(cursor);
+  }
+  list.erase_range(end == End::kLeft ? 0 : list.size() - count, count);
+  removed_elements(ctx, ref, key, end == End::kLeft ? "lpop" : "rpop", count);
+}
+
+// --- In list_moves.cpp --------------------------------------------------------------------------
+
+// Reads LEFT or RIGHT; false, with a syntax error sent, when it is neither.
+bool read_end(server::CommandContext& ctx, std::string_view text, End* end);
+
+// Moves an element between the ends of two lists, which may be one, and sends it, or an error where
+// that is refused. Nothing is sent where there is no source.
+enum class Moved : uint8_t { kDone, kRefused, kNoSource };
+Moved move_element(server::CommandContext& ctx, std::string_view source_key,
+                   std::string_view target_key, End from, End to);
+
+// What LMPOP and BLMPOP are asked for.
+struct PopRequest {
+  server::Arguments keys;
+  End end = End::kLeft;
+  size_t count = 1;
+};
+
+// Reads `numkeys key [key ...] LEFT|RIGHT [COUNT count]` from the argument at `first` on; false,
+// with the error sent, when it is something else.
+bool read_pop_request(server::CommandContext& ctx, size_t first, PopRequest* request);
+
+// Pops from the first key that there is, and sends its name and an array of elements, or an error.
+// False, with nothing sent, when there is none.
+bool pop_from_first(server::CommandContext& ctx, const PopRequest& request);
+
+}  // namespace latchkey::commands

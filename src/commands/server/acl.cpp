@@ -1,0 +1,439 @@
+// ACL: users and what they may do. The language of their rules is in server/acl/rules.h.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "commands/groups.h"
+#include "server/acl/access_control.h"
+#include "server/acl/acl_file.h"
+#include "server/client/client.h"
+#include "server/command/command_context.h"
+#include "server/command/command_table.h"
+#include "server/command/help.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using acl::Denial;
+using acl::Selector;
+using acl::User;
+
+namespace {
+
+// --- Users --------------------------------------------------------------------------------------
+
+void acl_whoami(CommandContext& ctx) {
+  ctx.client.user != nullptr ? ctx.reply.bulk(ctx.client.user->name) : ctx.reply.null();
+}
+
+void acl_users(CommandContext& ctx) {
+  const auto& users = ctx.server.access().users();
+  ctx.reply.array(users.size());
+  for (const auto& [name, user] : users) ctx.reply.bulk(name);
+}
+
+void acl_list(CommandContext& ctx) {
+  const auto& users = ctx.server.access().users();
+  ctx.reply.array(users.size());
+  for (const auto& [name, user] : users) ctx.reply.bulk(acl::acl_line(*user));
+}
+
+void reply_selector(resp::ReplyBuilder& reply, const Selector& selector) {
+  reply.bulk("commands");
+  reply.bulk(selector.commands.text());
+  reply.bulk("keys");
+  reply.bulk(selector.keys_text());
+  reply.bulk("channels");
+  reply.bulk(selector.channels_text());
+}
+
+void acl_getuser(CommandContext& ctx) {
+  const auto user = ctx.server.access().find(ctx.args[2]);
+  if (user == nullptr) return ctx.reply.null();
+  ctx.reply.map(6);
+  ctx.reply.bulk("flags");
+  ctx.reply.set(user->needs_no_password ? 3 : 2);
+  ctx.reply.bulk(user->enabled ? "on" : "off");
+  if (user->needs_no_password) ctx.reply.bulk("nopass");
+  ctx.reply.bulk(user->sanitizes_payloads ? "sanitize-payload" : "skip-sanitize-payload");
+  ctx.reply.bulk("passwords");
+  ctx.reply.array(user->passwords.size());
+  for (const std::string& digest : user->passwords) ctx.reply.bulk(digest);
+  reply_selector(ctx.reply, user->own);
+  ctx.reply.bulk("selectors");
+  ctx.reply.array(user->selectors.size());
+  for (const Selector& selector : user->selectors) {
+    ctx.reply.map(3);
+    reply_selector(ctx.reply, selector);
+  }
+}
+
+void acl_setuser(CommandContext& ctx) {
+  const std::string_view name = ctx.args[2];
+  if (!acl::is_user_name(name))
+    return ctx.reply.error("ERR Usernames can't contain spaces or null characters");
+  if (const auto error = ctx.server.access().set_user(name, ctx.args.subspan(3)))
+    return ctx.reply.error("ERR " + *error);
+  ctx.reply.ok();
+}
+
+void acl_deluser(CommandContext& ctx) {
+  const Arguments names = ctx.args.subspan(2);
+  if (std::find(names.begin(), names.end(), acl::kDefaultUser) != names.end())
+    return ctx.reply.error("ERR The 'default' user cannot be removed");
+  int64_t deleted = 0;
+  for (const std::string_view name : names) {
+    if (ctx.server.access().delete_user(name)) ++deleted;
+  }
+  ctx.reply.integer(deleted);
+}
+
+// Names, rules and passwords of users.
+void find_user_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+  for (size_t i = 2; i < words.size(); ++i) positions->push_back(i);
+}
+
+// --- The file -----------------------------------------------------------------------------------
+
+// False, with the error sent, when there is none.
+bool has_file(CommandContext& ctx) {
+  if (!ctx.server.settings().aclfile.empty()) return true;
+  ctx.reply.error(
+      "ERR This Redis instance is not configured to use an ACL file. You may want to specify users "
+      "via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis "
+      "configuration file set) in order to store users in the Redis configuration.");
+  return false;
+}
+
+void acl_load(CommandContext& ctx) {
+  if (!has_file(ctx)) return;
+  if (const auto error = ctx.server.access().load_file()) return ctx.reply.error("ERR " + *error);
+  ctx.reply.ok();
+}
+
+void acl_save(CommandContext& ctx) {
+  if (!has_file(ctx)) return;
+  if (const auto error = ctx.server.access().save_file()) return ctx.reply.error("ERR " + *error);
+  ctx.reply.ok();
+}
+
+// --- Permissions --------------------------------------------------------------------------------
+
+void reply_categories(CommandContext& ctx) {
+  const auto categories = acl_category_names();
+  ctx.reply.array(categories.size());
+  for (const BitName& category : categories) ctx.reply.bulk(category.name);
+}
+
+void acl_cat(CommandContext& ctx) {
+  if (ctx.args.size() > 3) return wrong_subcommand(ctx);
+  if (ctx.args.size() == 2) return reply_categories(ctx);
+  const uint32_t category = acl_category_named(ctx.args[2]);
+  if (category == 0)
+    return ctx.reply.error("ERR Unknown category '" + std::string(acl::shown(ctx.args[2])) + "'");
+  const auto size = ctx.reply.later();
+  size_t count = 0;
+  for (const auto& command : ctx.server.commands().all()) {
+    if ((command->acl & category) == 0) continue;
+    ctx.reply.bulk(command->full_name);
+    ++count;
+  }
+  ctx.reply.array_later(size, count);
+}
+
+void acl_dryrun(CommandContext& ctx) {
+  const auto user = ctx.server.access().find(ctx.args[2]);
+  if (user == nullptr) {
+    return ctx.reply.error("ERR User '" + std::string(acl::shown(ctx.args[2])) + "' not found");
+  }
+  const Arguments request = ctx.args.subspan(3);
+  const Command* const command = ctx.server.commands().find_request(request);
+  if (command == nullptr) {
+    return ctx.reply.error("ERR Command '" + std::string(acl::shown(request[0])) + "' not found");
+  }
+  if (!command->accepts_word_count(request.size())) {
+    return ctx.reply.error("ERR wrong number of arguments for '" + command->full_name +
+                           "' command");
+  }
+  const auto refusal = user->check(*command, request);
+  if (!refusal) return ctx.reply.ok();
+  ctx.reply.bulk(acl::refusal_text(*user, *command, request, *refusal, /*shows_names=*/true));
+}
+
+// --- The log ------------------------------------------------------------------------------------
+
+std::string_view name_of(Denial::Reason reason) {
+  switch (reason) {
+    case Denial::Reason::kCommand:
+      return "command";
+    case Denial::Reason::kKey:
+      return "key";
+    case Denial::Reason::kChannel:
+      return "channel";
+    case Denial::Reason::kAuth:
+      break;
+  }
+  return "auth";
+}
+
+std::string_view name_of(Denial::Context context) {
+  switch (context) {
+    case Denial::Context::kToplevel:
+      return "toplevel";
+    case Denial::Context::kMulti:
+      return "multi";
+    case Denial::Context::kScript:
+      break;
+  }
+  return "lua";
+}
+
+void reply_entry(CommandContext& ctx, const acl::DenialLog::Entry& entry) {
+  constexpr double kMsPerSecond = 1000;
+  resp::ReplyBuilder& reply = ctx.reply;
+  reply.map(10);
+  reply.bulk("count");
+  reply.integer(static_cast<int64_t>(entry.count));
+  reply.bulk("reason");
+  reply.bulk(name_of(entry.denial.reason));
+  reply.bulk("context");
+  reply.bulk(name_of(entry.denial.context));
+  reply.bulk("object");
+  reply.bulk(entry.denial.object);
+  reply.bulk("username");
+  reply.bulk(entry.denial.user);
+  reply.bulk("age-seconds");
+  reply.number(static_cast<double>(ctx.now_ms() - entry.updated_ms) / kMsPerSecond);
+  reply.bulk("client-info");
+  reply.bulk(entry.denial.client);
+  reply.bulk("entry-id");
+  reply.integer(static_cast<int64_t>(entry.id));
+  reply.bulk("timestamp-created");
+  reply.integer(entry.created_ms);
+  reply.bulk("timestamp-last-updated");
+  reply.integer(entry.updated_ms);
+}
+
+void acl_log(CommandContext& ctx) {
+  if (ctx.args.size() > 3) return wrong_subcommand(ctx);
+  acl::DenialLog& log = ctx.server.access().log();
+  int64_t count = 10;
+  if (ctx.args.size() == 3) {
+    if (is_word(ctx.args[2], "RESET")) {
+      log.clear();
+      return ctx.reply.ok();
+    }
+    if (!ctx.read_int64(ctx.args[2], &count)) return;
+  }
+  const size_t most = static_cast<size_t>(std::max<int64_t>(count, 0));
+  const size_t shown = std::min(most, log.entries().size());
+  ctx.reply.array(shown);
+  auto entry = log.entries().begin();
+  for (size_t i = 0; i < shown; ++i, ++entry) reply_entry(ctx, *entry);
+}
+
+// --- Passwords ----------------------------------------------------------------------------------
+
+void acl_genpass(CommandContext& ctx) {
+  constexpr int64_t kMostBits = 4096;
+  constexpr int64_t kBitsPerDigit = 4;
+  if (ctx.args.size() > 3) return wrong_subcommand(ctx);
+  int64_t bits = 256;
+  if (ctx.args.size() == 3 && !ctx.read_int64(ctx.args[2], &bits)) return;
+  if (bits <= 0 || bits > kMostBits) {
+    return ctx.reply.error(
+        "ERR ACL GENPASS argument must be the number of bits for the output password, a positive "
+        "number up to 4096");
+  }
+  const auto digits = static_cast<size_t>((bits + kBitsPerDigit - 1) / kBitsPerDigit);
+  ctx.reply.bulk(base::random_hex(digits));
+}
+
+void acl_help(CommandContext& ctx) {
+  reply_help(ctx, {
+                      "CAT [<category>]",
+                      "    Name the categories of commands, or the commands of one.",
+                      "DELUSER <username> [<username> ...]",
+                      "    Delete users, and close the connections that have logged in as them.",
+                      "DRYRUN <username> <command> [<arg> ...]",
+                      "    Tell whether a user may send this request, without running it.",
+                      "GENPASS [<bits>]",
+                      "    Make a password that nobody can guess, of 256 bits or so many.",
+                      "GETUSER <username>",
+                      "    Describe a user.",
+                      "LIST",
+                      "    Show all users as lines of an ACL file.",
+                      "LOAD",
+                      "    Take the users that the ACL file holds now.",
+                      "LOG [<count> | RESET]",
+                      "    Show the latest requests and logins that were refused, or forget them.",
+                      "SAVE",
+                      "    Write the users to the ACL file.",
+                      "SETUSER <username> [<rule> ...]",
+                      "    Change a user by these rules; one that is not there is made first.",
+                      "USERS",
+                      "    Name all users.",
+                      "WHOAMI",
+                      "    Name the user of this connection.",
+                  });
+}
+
+constexpr CommandRow kAclSubcommands[] = {
+    {"CAT",
+     acl_cat,
+     "[category]",
+     kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(1) since the categories and commands are a fixed set.",
+     "Lists the ACL categories, or the commands inside a category."},
+    {"DELUSER",
+     acl_deluser,
+     "username...",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(1) amortized time considering the typical user.",
+     "Deletes ACL users, and terminates their connections.",
+     {.tips = "request_policy:all_nodes response_policy:all_succeeded",
+      .find_secrets = find_user_secrets}},
+    {"DRYRUN",
+     acl_dryrun,
+     "username command [arg...]",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "7.0.0",
+     "O(1).",
+     "Simulates the execution of a command by a user, without executing the command."},
+    {"GENPASS",
+     acl_genpass,
+     "[bits:integer]",
+     kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(1)",
+     "Generates a pseudorandom, secure password that can be used to identify ACL users."},
+    {"GETUSER",
+     acl_getuser,
+     "username",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(N). Where N is the number of password, command and pattern rules that the user has.",
+     "Lists the ACL rules of a user.",
+     {.history = "6.2.0 Added Pub/Sub channel patterns.\n7.0.0 Added selectors and changed the "
+                 "format of key and channel patterns from a list to their rule representation.",
+      .find_secrets = find_user_secrets}},
+    help_row(acl_help, 0, Group::kServer, "6.0.0"),
+    {"LIST",
+     acl_list,
+     "",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(N). Where N is the number of configured users.",
+     "Dumps the effective rules in ACL file format."},
+    {"LOAD",
+     acl_load,
+     "",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(N). Where N is the number of configured users.",
+     "Reloads the rules from the configured ACL file."},
+    {"LOG",
+     acl_log,
+     "[operation=count|RESET]",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(N) with N being the number of entries shown.",
+     "Lists recent security events generated due to ACL rules.",
+     {.history = "7.2.0 Added entry ID, timestamp created, and timestamp last updated."}},
+    {"SAVE",
+     acl_save,
+     "",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(N). Where N is the number of configured users.",
+     "Saves the effective ACL rules in the configured ACL file.",
+     {.tips = "request_policy:all_nodes response_policy:all_succeeded"}},
+    {"SETUSER",
+     acl_setuser,
+     "username [rule...]",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(N). Where N is the number of rules provided.",
+     "Creates and modifies an ACL user and its rules.",
+     {.tips = "request_policy:all_nodes response_policy:all_succeeded",
+      .history = "6.2.0 Added Pub/Sub channel patterns.\n7.0.0 Added selectors and key based "
+                 "permissions.",
+      .find_secrets = find_user_secrets}},
+    {"USERS",
+     acl_users,
+     "",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(N). Where N is the number of configured users.",
+     "Lists all ACL users."},
+    {"WHOAMI",
+     acl_whoami,
+     "",
+     kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "O(1)",
+     "Returns the authenticated username of the current connection."},
+};
+
+constexpr CommandRow kAclRows[] = {
+    {"ACL",
+     nullptr,
+     "",
+     0,
+     {},
+     0,
+     Group::kServer,
+     "6.0.0",
+     "Depends on subcommand.",
+     "A container for Access List Control commands.",
+     {.subcommands = kAclSubcommands}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> acl_rows() {
+  return kAclRows;
+}
+
+}  // namespace latchkey::commands

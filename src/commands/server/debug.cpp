@@ -1,0 +1,332 @@
+// DEBUG: what tests of servers and clients need, and users should not.
+#include "commands/server/debug.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/number.h"
+#include "commands/groups.h"
+#include "server/command/help.h"
+#include "server/config/config_parse.h"
+#include "server/expiry.h"
+#include "server/observe/memory.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+
+namespace {
+
+constexpr size_t kFirstArgument = 2;
+
+void debug_sleep(CommandContext& ctx) {
+  const double seconds = std::strtod(std::string(ctx.args[kFirstArgument]).c_str(), nullptr);
+  if (seconds > 0) {
+    timespec pause{};
+    pause.tv_sec = static_cast<time_t>(seconds);
+    pause.tv_nsec = static_cast<long>((seconds - static_cast<double>(pause.tv_sec)) * 1e9);
+    nanosleep(&pause, nullptr);
+  }
+  ctx.reply.ok();
+}
+
+void debug_set_active_expire(CommandContext& ctx) {
+  ctx.server.expiry().enable(is_on(ctx.args[kFirstArgument]));
+  ctx.reply.ok();
+}
+
+void debug_pause_cron(CommandContext& ctx) {
+  if (is_on(ctx.args[kFirstArgument])) {
+    ctx.server.pause_ticking();
+  } else {
+    ctx.server.start_ticking();
+  }
+  ctx.reply.ok();
+}
+
+void debug_log(CommandContext& ctx) {
+  ctx.server.log().warning("DEBUG LOG: " + std::string(ctx.args[kFirstArgument]));
+  ctx.reply.ok();
+}
+
+void debug_error(CommandContext& ctx) {
+  const std::string_view text = ctx.args[kFirstArgument];
+  // A dash of the text's own is kept behind the one that makes it an error.
+  ctx.reply.error(text.starts_with('-') ? "-" + std::string(text) : std::string(text));
+}
+
+void debug_structsize(CommandContext& ctx) {
+  const auto part = [](std::string_view name, size_t bytes) {
+    return std::string(name) + ":" + std::to_string(bytes) + " ";
+  };
+  ctx.reply.bulk(part("bits", sizeof(void*) * 8) + part("entry", sizeof(store::Entry)) +
+                 part("deadline", sizeof(store::DeadlineNode)) + part("blob", sizeof(base::Blob)) +
+                 part("keyspace", sizeof(store::Keyspace)) + part("client", sizeof(Client)));
+}
+
+void debug_quicklist_packed_threshold(CommandContext& ctx) {
+  constexpr uint64_t kMost = (uint64_t{1} << 32) - (1 << 20);
+  const auto bytes = parse_memory(ctx.args[kFirstArgument]);
+  if (!bytes || *bytes > kMost) {
+    return ctx.reply.error(
+        "ERR argument must be a memory value bigger than 1 and smaller than 4gb");
+  }
+  ctx.server.debug_settings().quicklist_packed_threshold = *bytes;
+  ctx.server.apply_settings();
+  ctx.reply.ok();
+}
+
+void debug_set_disable_deny_scripts(CommandContext& ctx) {
+  ctx.server.debug_settings().scripts_may_call_denied = is_on(ctx.args[kFirstArgument]);
+  ctx.reply.ok();
+}
+
+void debug_config_rewrite_force_all(CommandContext& ctx) {
+  std::string error;
+  if (!ctx.server.config().rewrite(&error, true)) {
+    return ctx.reply.error("ERR CONFIG-REWRITE-FORCE-ALL failed: " + error);
+  }
+  ctx.reply.ok();
+}
+
+// A connection's reply buffer is there while there is something in it, and nobody resizes it behind
+// its client's back: what RESIZING 0 asks for holds always, and there is no peak to forget.
+void debug_replybuffer(CommandContext& ctx) {
+  if (is_word(ctx.args[kFirstArgument], "RESIZING")) return ctx.reply.ok();
+  ctx.reply.error("ERR reply buffers of this server have neither a fixed size nor a peak to reset");
+}
+
+void debug_mallctl(CommandContext& ctx) {
+  const std::string name(ctx.args[kFirstArgument]);
+  std::optional<uint64_t> wanted;
+  if (ctx.args.size() > kFirstArgument + 1) {
+    int64_t number = 0;
+    if (!ctx.read_int64(ctx.args[kFirstArgument + 1], &number)) return;
+    wanted = static_cast<uint64_t>(number);
+  }
+  uint64_t value = 0;
+  const int error = allocator_number(name, wanted, &value);
+  if (error != 0) return ctx.reply.error("ERR " + std::string(std::strerror(error)));
+  ctx.reply.integer(static_cast<int64_t>(value));
+}
+
+void debug_mallctl_string(CommandContext& ctx) {
+  if (!is_word(ctx.args[kFirstArgument + 1], "VOID"))
+    return ctx.reply.error(
+        "ERR only VOID is possible, for names that stand for something to be done");
+  uint64_t none = 0;
+  const int error = allocator_number(std::string(ctx.args[kFirstArgument]), {}, &none);
+  if (error != 0) return ctx.reply.error("ERR " + std::string(std::strerror(error)));
+  ctx.reply.ok();
+}
+
+// Tables grow and shrink a bucket at a time with each key; that is not to be stopped.
+void debug_dict_resizing(CommandContext& ctx) {
+  if (is_on(ctx.args[kFirstArgument])) return ctx.reply.ok();
+  ctx.reply.error("ERR hash tables of this server cannot be kept from resizing");
+}
+
+// --- Ways to die --------------------------------------------------------------------------------
+
+void debug_assert(CommandContext&) {
+  base::assertion_failed("1 == 2", __FILE__, __LINE__);
+}
+
+void debug_panic(CommandContext& ctx) {
+  ctx.server.panic(
+      "Panic called at Unixtime " + std::to_string(ctx.server.clock().wall_us() / 1'000'000),
+      __FILE__, __LINE__);
+}
+
+void debug_segfault(CommandContext& ctx) {
+  void* page = mmap(nullptr, static_cast<size_t>(sysconf(_SC_PAGESIZE)), PROT_READ,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *static_cast<volatile char*>(page) = 'x';
+  ctx.reply.ok();
+}
+
+void debug_oom(CommandContext& ctx) {
+  constexpr size_t kTooMuch = std::numeric_limits<size_t>::max() / 4;
+  const std::string text =
+      "Redis aborting for OUT OF MEMORY. Allocating " + std::to_string(kTooMuch) + " bytes!";
+  ctx.server.log().warning("Out Of Memory allocating " + std::to_string(kTooMuch) + " bytes!");
+  ctx.server.panic(text, __FILE__, __LINE__);
+}
+
+void debug_leak(CommandContext& ctx) {
+  // The pointer is forgotten on purpose; volatile, so that the allocation is not optimized away
+  // with it.
+  std::string* volatile leaked = new std::string(ctx.args[kFirstArgument]);
+  static_cast<void>(leaked);
+  ctx.reply.ok();
+}
+
+constexpr std::string_view kHelp[] = {
+    "ASSERT",
+    "    Die of a failed assertion.",
+    "CHANGE-REPL-ID",
+    "    Give the server another replication id.",
+    "CONFIG-REWRITE-FORCE-ALL",
+    "    Like CONFIG REWRITE, and settings that are as by default are written too.",
+    "DIGEST",
+    "    Hash the whole dataset; equal datasets have equal digests.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    Hash the value of each key.",
+    "DICT-RESIZING <0|1>",
+    "    Let hash tables resize; they cannot be kept from it here.",
+    "ERROR <string>",
+    "    Reply with an error of this text.",
+    "HTSTATS <dbid> [full]",
+    "    Describe the hash table of a database.",
+    "HTSTATS-KEY <key> [full]",
+    "    Describe the hash table of a value.",
+    "LEAK <string>",
+    "    Allocate a copy of the string and forget it.",
+    "LISTPACK <key>",
+    "    Print the listpack that a value is kept in to standard output.",
+    "LOG <message>",
+    "    Write a line to the log.",
+    "MALLCTL <name> [<value>]",
+    "    Tell a number that the allocator knows by that name, and set it.",
+    "MALLCTL-STR <name> VOID",
+    "    Have the allocator do what it knows by that name.",
+    "OBJECT <key>",
+    "    Tell how a key is stored.",
+    "OOM",
+    "    Die as if memory had run out.",
+    "PANIC",
+    "    Die of a panic.",
+    "PAUSE-CRON <0|1>",
+    "    Stop the server's periodic work, or go on with it.",
+    "POPULATE <count> [<prefix>] [<size>]",
+    "    Make <count> keys named <prefix>:<number> ('key' without a prefix) that",
+    "    hold value:<number>, cut or filled up with zeros to <size> bytes.",
+    "PROTOCOL <type>",
+    "    Reply with a value of a type: string, integer, double, bignum, null,",
+    "    array, set, map, attrib, push, verbatim, true, false.",
+    "QUICKLIST <key> [<0|1>]",
+    "    Print the nodes of a list to standard output, and its elements with 1.",
+    "QUICKLIST-PACKED-THRESHOLD <size>",
+    "    From what size on a list element gets a node of its own; 0: as usual.",
+    "REPLYBUFFER PEAK-RESET-TIME <NEVER||RESET|time>",
+    "    Refused: reply buffers hold what is to be sent and no more.",
+    "REPLYBUFFER RESIZING <0|1>",
+    "    Let idle clients' reply buffers be resized; they never are here.",
+    "SDSLEN <key>",
+    "    Tell the bytes that a key and its string value take.",
+    "SEGFAULT",
+    "    Die of a write to memory that cannot be written.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Whether keys whose time has come go before anybody asks for them.",
+    "SET-DISABLE-DENY-SCRIPTS <0|1>",
+    "    Whether scripts may call commands that are denied to scripts.",
+    "SLEEP <seconds>",
+    "    Do nothing at all for a while.",
+    "STRUCTSIZE",
+    "    Tell the sizes of the server's main structures.",
+};
+
+void debug_help(CommandContext& ctx) {
+  std::vector<std::string> summaries;
+  for (const DebugSubcommand& more : ctx.server.debug_subcommands())
+    summaries.push_back("    " + std::string(more.summary));
+  std::vector<std::string_view> lines(std::begin(kHelp), std::end(kHelp));
+  for (size_t i = 0; i < summaries.size(); ++i) {
+    lines.push_back(ctx.server.debug_subcommands()[i].usage);
+    lines.push_back(summaries[i]);
+  }
+  reply_help(ctx, lines);
+}
+
+constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
+
+constexpr DebugSubcommand kSubcommands[] = {
+    {"ASSERT", 0, 0, debug_assert},
+    {"CHANGE-REPL-ID", 0, 0, debug_change_replication_id},
+    {"CONFIG-REWRITE-FORCE-ALL", 0, 0, debug_config_rewrite_force_all},
+    {"DICT-RESIZING", 1, 1, debug_dict_resizing},
+    {"DIGEST", 0, 0, debug_digest},
+    {"DIGEST-VALUE", 0, kAnyNumber, debug_digest_value},
+    {"ERROR", 1, 1, debug_error},
+    {"HELP", 0, 0, debug_help},
+    {"HTSTATS", 1, 2, debug_htstats},
+    {"HTSTATS-KEY", 1, 2, debug_htstats_key},
+    {"LEAK", 1, 1, debug_leak},
+    {"LISTPACK", 1, 1, debug_listpack},
+    {"LOG", 1, 1, debug_log},
+    {"MALLCTL", 1, 2, debug_mallctl},
+    {"MALLCTL-STR", 2, 2, debug_mallctl_string},
+    {"OBJECT", 1, 1, debug_object},
+    {"OOM", 0, 0, debug_oom},
+    {"PANIC", 0, 0, debug_panic},
+    {"PAUSE-CRON", 1, 1, debug_pause_cron},
+    {"POPULATE", 1, 3, debug_populate},
+    {"PROTOCOL", 1, 1, debug_protocol},
+    {"QUICKLIST", 1, 2, debug_quicklist},
+    {"QUICKLIST-PACKED-THRESHOLD", 1, 1, debug_quicklist_packed_threshold},
+    {"REPLYBUFFER", 2, 2, debug_replybuffer},
+    {"SDSLEN", 1, 1, debug_sdslen},
+    {"SEGFAULT", 0, 0, debug_segfault},
+    {"SET-ACTIVE-EXPIRE", 1, 1, debug_set_active_expire},
+    {"SET-DISABLE-DENY-SCRIPTS", 1, 1, debug_set_disable_deny_scripts},
+    {"SLEEP", 1, 1, debug_sleep},
+    {"STRUCTSIZE", 0, 0, debug_structsize},
+};
+
+// The handler of the subcommand of that name that takes so many words; null when there is none.
+Handler find_subcommand(std::span<const DebugSubcommand> subcommands, std::string_view name,
+                        size_t words) {
+  for (const DebugSubcommand& subcommand : subcommands) {
+    if (!is_word(name, subcommand.name)) continue;
+    return words < subcommand.least || words > subcommand.most ? nullptr : subcommand.handler;
+  }
+  return nullptr;
+}
+
+void debug(CommandContext& ctx) {
+  const size_t words = ctx.args.size() - kFirstArgument;
+  Handler handler = find_subcommand(kSubcommands, ctx.args[1], words);
+  if (handler == nullptr)
+    handler = find_subcommand(ctx.server.debug_subcommands(), ctx.args[1], words);
+  if (handler != nullptr) return handler(ctx);
+  wrong_subcommand(ctx);
+}
+
+constexpr CommandRow kDebugRows[] = {
+    {"DEBUG",
+     debug,
+     "_...",
+     kAdmin | kNoScript | kLoading | kStale | kProtected | kMayTakeLong,
+     {},
+     0,
+     Group::kServer,
+     "1.0.0",
+     "Depends on subcommand.",
+     "A container for debugging commands.",
+     {.system = true}},
+};
+
+}  // namespace
+
+bool is_on(std::string_view argument) {
+  return std::atoi(std::string(argument).c_str()) != 0;
+}
+
+std::span<const CommandRow> debug_rows() {
+  return kDebugRows;
+}
+
+}  // namespace latchkey::commands

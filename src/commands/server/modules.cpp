@@ -1,0 +1,108 @@
+// MODULE LIST, LOAD, LOADEX, UNLOAD, HELP. This server runs no modules: it says so, and has none to
+// list.
+#include <string>
+
+#include "commands/groups.h"
+#include "server/command/command_context.h"
+#include "server/command/help.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+
+namespace {
+
+void module_list(CommandContext& ctx) {
+  ctx.reply.empty_array();
+}
+
+void module_load(CommandContext& ctx) {
+  ctx.server.log().warning("Module " + std::string(ctx.args[2]) +
+                           " failed to load: this server runs no modules");
+  ctx.reply.error("ERR Error loading the extension. Please check the server logs.");
+}
+
+void module_unload(CommandContext& ctx) {
+  ctx.reply.error("ERR Error unloading module: no such module with that name");
+}
+
+void module_help(CommandContext& ctx) {
+  reply_help(ctx, {
+                      "LIST",
+                      "    List the modules that are loaded: none, here.",
+                      "LOAD <path> [<arg> ...]",
+                      "    Refused: this server runs no modules.",
+                      "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
+                      "    Refused as well.",
+                      "UNLOAD <name>",
+                      "    Refused, since there is none to unload.",
+                  });
+}
+
+constexpr CommandRow kModuleSubcommands[] = {
+    help_row(module_help, 0, Group::kServer, "5.0.0"),
+    {"LIST",
+     module_list,
+     "",
+     kAdmin | kNoScript,
+     {},
+     0,
+     Group::kServer,
+     "4.0.0",
+     "O(N) where N is the number of loaded modules.",
+     "Returns all loaded modules.",
+     {.tips = "nondeterministic_output_order"}},
+    {"LOAD",
+     module_load,
+     "path [arg...]",
+     kAdmin | kNoScript | kNoAsyncLoading | kProtected,
+     {},
+     0,
+     Group::kServer,
+     "4.0.0",
+     "O(1)",
+     "Loads a module."},
+    {"LOADEX",
+     module_load,
+     "path [CONFIG configs=name value]... [ARGS args...]",
+     kAdmin | kNoScript | kNoAsyncLoading | kProtected,
+     {},
+     0,
+     Group::kServer,
+     "7.0.0",
+     "O(1)",
+     "Loads a module using extended parameters."},
+    {"UNLOAD",
+     module_unload,
+     "name",
+     kAdmin | kNoScript | kNoAsyncLoading | kProtected,
+     {},
+     0,
+     Group::kServer,
+     "4.0.0",
+     "O(1)",
+     "Unloads a module."},
+};
+
+constexpr CommandRow kModuleRows[] = {
+    {"MODULE",
+     nullptr,
+     "",
+     0,
+     {},
+     0,
+     Group::kServer,
+     "4.0.0",
+     "Depends on subcommand.",
+     "A container for module commands.",
+     {.subcommands = kModuleSubcommands}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> module_rows() {
+  return kModuleRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,43 @@
+// MONITOR: every request that is executed, as it happens.
+#include "server/client/monitors.h"
+
+#include "commands/groups.h"
+#include "server/client/client.h"
+#include "server/command/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+
+namespace {
+
+void monitor(CommandContext& ctx) {
+  if (ctx.client.has(kClientDenyBlocking))
+    return ctx.reply.error("ERR MONITOR isn't allowed for DENY BLOCKING client");
+  // Whoever listens already, to requests or to the stream of effects, is sent nothing between them.
+  if (ctx.client.has(kClientMonitor | kClientReplica)) return;
+  ctx.server.monitors().add(ctx.client);
+  ctx.reply.ok();
+}
+
+constexpr CommandRow kMonitorRows[] = {
+    {"MONITOR",
+     monitor,
+     "",
+     kAdmin | kNoScript | kLoading | kStale,
+     {},
+     0,
+     Group::kServer,
+     "1.0.0",
+     nullptr,
+     "Listens for all requests received by the server in real-time."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> monitor_rows() {
+  return kMonitorRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,94 @@
+// SHUTDOWN, TIME.
+#include "server/server.h"
+#include "server/command/dispatcher.h"
+
+#include <string>
+
+#include "commands/groups.h"
+#include "server/command/command_context.h"
+#include "server/process/shutdown.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+
+namespace {
+
+void shutdown(CommandContext& ctx) {
+  unsigned flags = 0;
+  bool abort = false;
+  for (ArgReader options(ctx.args, 1); options.more();) {
+    if (options.word("NOSAVE")) {
+      flags |= kShutdownNosave;
+    } else if (options.word("SAVE")) {
+      flags |= kShutdownSave;
+    } else if (options.word("NOW")) {
+      flags |= kShutdownNow;
+    } else if (options.word("FORCE")) {
+      flags |= kShutdownForce;
+    } else if (options.word("ABORT")) {
+      abort = true;
+    } else {
+      return ctx.syntax_error();
+    }
+  }
+  const bool contradictory = (flags & kShutdownSave) != 0 && (flags & kShutdownNosave) != 0;
+  if (contradictory || (abort && flags != 0)) return ctx.syntax_error();
+  if (abort) {
+    if (!ctx.server.shutdown().abort()) return ctx.reply.error("ERR No shutdown in progress.");
+    return ctx.reply.ok();
+  }
+  std::string error;
+  switch (ctx.server.shutdown().request(flags, &error)) {
+    case Shutdown::Outcome::kEnds:
+      return ctx.client.close_after_reply();
+    case Shutdown::Outcome::kWaits:
+      return ctx.server.shutdown().wait(ctx.client);
+    case Shutdown::Outcome::kRefused:
+      return ctx.reply.error(error);
+  }
+}
+
+void time(CommandContext& ctx) {
+  constexpr int64_t kMicroseconds = 1'000'000;
+  // Within a transaction or a script time stands still.
+  if (!ctx.server.dispatcher().in_nested_call()) ctx.server.refresh_clock();
+  const int64_t now_us = ctx.server.now_us();
+  ctx.reply.array(2);
+  ctx.reply.bulk(now_us / kMicroseconds);
+  ctx.reply.bulk(now_us % kMicroseconds);
+}
+
+constexpr CommandRow kServerRows[] = {
+    {"SHUTDOWN",
+     shutdown,
+     "[save-selector=NOSAVE|SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0",
+     kAdmin | kNoScript | kLoading | kStale | kNoMulti | kAllowBusy,
+     {},
+     0,
+     Group::kServer,
+     "1.0.0",
+     "O(N) when saving, where N is the total number of keys in all databases when saving data, "
+     "otherwise O(1)",
+     "Synchronously saves the database(s) to disk and shuts down the Redis server.",
+     {.history = "7.0.0 Added the `NOW`, `FORCE` and `ABORT` modifiers."}},
+    {"TIME",
+     time,
+     "",
+     kLoading | kStale | kFast,
+     {},
+     0,
+     Group::kServer,
+     "2.6.0",
+     "O(1)",
+     "Returns the server time.",
+     {.tips = "nondeterministic_output"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> server_rows() {
+  return kServerRows;
+}
+
+}  // namespace latchkey::commands

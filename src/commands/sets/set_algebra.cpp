@@ -1,0 +1,229 @@
+// Several sets together: their intersection, union and difference.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "commands/groups.h"
+#include "commands/keys/store_result.h"
+#include "commands/keys/typed_key.h"
+#include "store/value/set.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::Set;
+
+namespace {
+
+// The sets of these keys in order, null where there is none. False, with an error sent, when a key
+// holds another type.
+bool find_sets(CommandContext& ctx, Arguments keys, std::vector<const Set*>* sets) {
+  for (const std::string_view key : keys) {
+    const KeyRef ref = ctx.db.find(key);
+    if (!ctx.is_type(ref, Set::kType)) return false;
+    sets->push_back(ref ? &value_of<Set>(ref) : nullptr);
+  }
+  return true;
+}
+
+// Null stands for an empty set.
+bool is_smaller(const Set* left, const Set* right) {
+  const auto size = [](const Set* set) { return set != nullptr ? set->size() : 0; };
+  return size(left) < size(right);
+}
+
+// Calls fn(member) for each member that is in all sets, until fn returns false. The smallest set is
+// gone through: O(its size * sets).
+template <typename Fn>
+void for_each_in_all(std::vector<const Set*> sets, Fn&& fn) {
+  if (std::find(sets.begin(), sets.end(), nullptr) != sets.end()) return;
+  std::sort(sets.begin(), sets.end(), is_smaller);
+  bool goes_on = true;
+  sets.front()->for_each([&](std::string_view member) {
+    const auto has_member = [&](const Set* set) {
+      return set == sets.front() || set->contains(member);
+    };
+    if (goes_on && std::all_of(sets.begin() + 1, sets.end(), has_member)) goes_on = fn(member);
+  });
+}
+
+using Operation = std::unique_ptr<Set> (*)(CommandContext&, const std::vector<const Set*>&);
+
+std::unique_ptr<Set> intersection(CommandContext& ctx, const std::vector<const Set*>& sets) {
+  auto result = std::make_unique<Set>(ctx.db.environment());
+  for_each_in_all(sets, [&](std::string_view member) {
+    result->add(member);
+    return true;
+  });
+  // As in the reference, only what comes of an intset becomes a table for being too many integers.
+  const auto smallest = std::min_element(sets.begin(), sets.end(), is_smaller);
+  if (*smallest != nullptr && !(*smallest)->is_intset()) result->compact();
+  return result;
+}
+
+std::unique_ptr<Set> union_of(CommandContext& ctx, const std::vector<const Set*>& sets) {
+  auto result = std::make_unique<Set>(ctx.db.environment());
+  for (const Set* set : sets) {
+    if (set != nullptr) set->for_each([&](std::string_view member) { result->add(member); });
+  }
+  return result;
+}
+
+// What the first set has and no other. Either each of its members is looked for in the others, or
+// the others' members are taken out of a copy, whichever is less work.
+std::unique_ptr<Set> difference(CommandContext& ctx, const std::vector<const Set*>& sets) {
+  auto result = std::make_unique<Set>(ctx.db.environment());
+  const Set* first = sets.front();
+  if (first == nullptr) return result;
+  std::vector<const Set*> others;
+  size_t all_others = 0;
+  for (const Set* set : std::span(sets).subspan(1)) {
+    if (set == nullptr) continue;
+    if (set == first) return result;
+    others.push_back(set);
+    all_others += set->size();
+  }
+  if (first->size() * others.size() <= 2 * (first->size() + all_others)) {
+    first->for_each([&](std::string_view member) {
+      const auto has_member = [&](const Set* set) { return set->contains(member); };
+      if (std::none_of(others.begin(), others.end(), has_member)) result->add(member);
+    });
+    return result;
+  }
+  first->for_each([&](std::string_view member) { result->add(member); });
+  for (const Set* set : others)
+    set->for_each([&](std::string_view member) { result->erase(member); });
+  return result;
+}
+
+void reply_members(CommandContext& ctx, Operation operation) {
+  std::vector<const Set*> sets;
+  if (!find_sets(ctx, ctx.args.subspan(1), &sets)) return;
+  const auto result = operation(ctx, sets);
+  ctx.reply.set(result->size());
+  result->for_each([&](std::string_view member) { ctx.reply.bulk(member); });
+}
+
+void store_members(CommandContext& ctx, Operation operation, std::string_view event) {
+  std::vector<const Set*> sets;
+  if (!find_sets(ctx, ctx.args.subspan(2), &sets)) return;
+  store_result(ctx, ctx.args[1], operation(ctx, sets), EventClass::kSet, event);
+}
+
+void sinter(CommandContext& ctx) {
+  std::vector<const Set*> sets;
+  if (!find_sets(ctx, ctx.args.subspan(1), &sets)) return;
+  const auto size = ctx.reply.later();
+  size_t count = 0;
+  for_each_in_all(sets, [&](std::string_view member) {
+    ctx.reply.bulk(member);
+    ++count;
+    return true;
+  });
+  ctx.reply.set_later(size, count);
+}
+
+void sinterstore(CommandContext& ctx) {
+  store_members(ctx, intersection, "sinterstore");
+}
+
+void sunion(CommandContext& ctx) {
+  reply_members(ctx, union_of);
+}
+
+void sunionstore(CommandContext& ctx) {
+  store_members(ctx, union_of, "sunionstore");
+}
+
+void sdiff(CommandContext& ctx) {
+  reply_members(ctx, difference);
+}
+
+void sdiffstore(CommandContext& ctx) {
+  store_members(ctx, difference, "sdiffstore");
+}
+
+void sintercard(CommandContext& ctx) {
+  int64_t key_count;
+  if (!ctx.read_int64_in(ctx.args[1], 1, INT64_MAX, &key_count,
+                         "ERR numkeys should be greater than 0")) {
+    return;
+  }
+  if (static_cast<uint64_t>(key_count) > ctx.args.size() - 2)
+    return ctx.reply.error("ERR Number of keys can't be greater than number of args");
+  const auto keys = ctx.args.subspan(2, static_cast<size_t>(key_count));
+  int64_t limit = 0;  // none
+  std::string_view text;
+  for (ArgReader options(ctx.args, 2 + keys.size()); options.more();) {
+    if (!options.word("LIMIT", &text)) return ctx.syntax_error();
+    if (!ctx.read_int64_in(text, 0, INT64_MAX, &limit, "ERR LIMIT can't be negative")) return;
+  }
+  std::vector<const Set*> sets;
+  if (!find_sets(ctx, keys, &sets)) return;
+  int64_t count = 0;
+  for_each_in_all(sets, [&](std::string_view) { return ++count != limit; });
+  ctx.reply.integer(count);
+}
+
+constexpr char kIntersectionCost[] =
+    "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
+constexpr char kAllMembersCost[] =
+    "O(N) where N is the total number of elements in all given sets.";
+
+constexpr CommandRow kSetAlgebraRows[] = {
+    {"SDIFF",
+     sdiff,
+     "key...",
+     kReadOnly,
+     keys(1, -1).ro().access(),
+     kAclSet,
+     Group::kSet,
+     "1.0.0",
+     kAllMembersCost,
+     "Returns the difference of multiple sets.",
+     {.tips = "nondeterministic_output_order"}},
+    {"SDIFFSTORE", sdiffstore, "destination key...", kWrite | kDenyOom,
+     keys(1).ow().update() + keys(2, -1).ro().access(), kAclSet, Group::kSet, "1.0.0",
+     kAllMembersCost, "Stores the difference of multiple sets in a key."},
+    {"SINTER",
+     sinter,
+     "key...",
+     kReadOnly,
+     keys(1, -1).ro().access(),
+     kAclSet,
+     Group::kSet,
+     "1.0.0",
+     kIntersectionCost,
+     "Returns the intersect of multiple sets.",
+     {.tips = "nondeterministic_output_order"}},
+    {"SINTERCARD", sintercard, "numkeys key... [LIMIT limit]", kReadOnly,
+     counted_keys(1).ro().access(), kAclSet, Group::kSet, "7.0.0", kIntersectionCost,
+     "Returns the number of members of the intersect of multiple sets."},
+    {"SINTERSTORE", sinterstore, "destination key...", kWrite | kDenyOom,
+     keys(1).ow().update() + keys(2, -1).ro().access(), kAclSet, Group::kSet, "1.0.0",
+     kIntersectionCost, "Stores the intersect of multiple sets in a key."},
+    {"SUNION",
+     sunion,
+     "key...",
+     kReadOnly,
+     keys(1, -1).ro().access(),
+     kAclSet,
+     Group::kSet,
+     "1.0.0",
+     kAllMembersCost,
+     "Returns the union of multiple sets.",
+     {.tips = "nondeterministic_output_order"}},
+    {"SUNIONSTORE", sunionstore, "destination key...", kWrite | kDenyOom,
+     keys(1).ow().update() + keys(2, -1).ro().access(), kAclSet, Group::kSet, "1.0.0",
+     kAllMembersCost, "Stores the union of multiple sets in a key."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> set_algebra_rows() {
+  return kSetAlgebraRows;
+}
+
+}  // namespace latchkey::commands

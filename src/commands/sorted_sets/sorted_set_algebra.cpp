@@ -1,0 +1,339 @@
+// Unions, intersections and differences of sorted sets: ZUNION, ZINTER, ZDIFF, their STORE forms,
+// ZINTERCARD. Plain sets take part too, as if each of their members had the score 1.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "commands/groups.h"
+#include "commands/keys/store_result.h"
+#include "commands/keys/typed_key.h"
+#include "server/command/command_context.h"
+#include "store/value/set.h"
+#include "store/value/sorted_set.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::Set;
+using store::SortedSet;
+
+namespace {
+
+enum class Operation : uint8_t { kUnion, kIntersection, kDifference };
+enum class Aggregate : uint8_t { kSum, kMinimum, kMaximum };
+
+// What a key holds: a sorted set, a plain one, or nothing.
+struct Operand {
+  const SortedSet* sorted = nullptr;
+  const Set* plain = nullptr;
+  double weight = 1;
+
+  size_t size() const {
+    if (sorted != nullptr) return sorted->size();
+    return plain == nullptr ? 0 : plain->size();
+  }
+
+  std::optional<double> score(std::string_view member) const {
+    if (sorted != nullptr) return sorted->score(member);
+    if (plain != nullptr && plain->contains(member)) return kPlainScore;
+    return std::nullopt;
+  }
+
+  // Calls fn(member, score) for every member.
+  template <typename Fn>
+  void for_each(Fn&& fn) const {
+    if (sorted != nullptr) return sorted->for_each(fn);
+    if (plain != nullptr)
+      plain->for_each([&](std::string_view member) { fn(member, kPlainScore); });
+  }
+
+  static constexpr double kPlainScore = 1;
+};
+
+struct AlgebraRequest {
+  Operation operation;
+  bool store = false;
+  bool only_count = false;
+  std::vector<Operand> operands = {};
+  Aggregate aggregate = Aggregate::kSum;
+  bool with_scores = false;
+  size_t limit = 0;  // of what is counted; 0: none
+};
+
+// --- Reading the request ------------------------------------------------------------------------
+
+// Looks the operands up; false, with an error sent, when one is of another type.
+bool read_operands(CommandContext& ctx, Arguments keys, AlgebraRequest* request) {
+  for (const std::string_view key : keys) {
+    const KeyRef ref = ctx.db.find(key);
+    Operand& operand = request->operands.emplace_back();
+    if (ref && ref->type() == Set::kType) {
+      operand.plain = &value_of<Set>(ref);
+    } else if (!ctx.is_type(ref, SortedSet::kType)) {
+      return false;
+    } else if (ref) {
+      operand.sorted = &value_of<SortedSet>(ref);
+    }
+  }
+  return true;
+}
+
+bool read_aggregate(CommandContext& ctx, std::string_view word, Aggregate* aggregate) {
+  if (is_word(word, "SUM")) {
+    *aggregate = Aggregate::kSum;
+  } else if (is_word(word, "MIN")) {
+    *aggregate = Aggregate::kMinimum;
+  } else if (is_word(word, "MAX")) {
+    *aggregate = Aggregate::kMaximum;
+  } else {
+    ctx.syntax_error();
+    return false;
+  }
+  return true;
+}
+
+bool read_limit(CommandContext& ctx, std::string_view text, size_t* limit) {
+  int64_t value;
+  if (!ctx.read_int64_in(text, 0, INT64_MAX, &value, "ERR LIMIT can't be negative")) return false;
+  *limit = static_cast<size_t>(value);
+  return true;
+}
+
+bool read_algebra_options(CommandContext& ctx, ArgReader reader, AlgebraRequest* request) {
+  const bool weighted = request->operation != Operation::kDifference && !request->only_count;
+  std::string_view text;
+  while (reader.more()) {
+    if (weighted && reader.left() > request->operands.size() && reader.word("WEIGHTS")) {
+      for (Operand& operand : request->operands) {
+        if (!ctx.read_double(reader.next(), &operand.weight, "ERR weight value is not a float"))
+          return false;
+      }
+    } else if (weighted && reader.word("AGGREGATE", &text)) {
+      if (!read_aggregate(ctx, text, &request->aggregate)) return false;
+    } else if (!request->store && !request->only_count && reader.word("WITHSCORES")) {
+      request->with_scores = true;
+    } else if (request->only_count && reader.word("LIMIT", &text)) {
+      if (!read_limit(ctx, text, &request->limit)) return false;
+    } else {
+      ctx.syntax_error();
+      return false;
+    }
+  }
+  return true;
+}
+
+// `count`: the argument with the number of keys.
+bool read_algebra(CommandContext& ctx, size_t count, AlgebraRequest* request) {
+  int64_t keys;
+  if (!ctx.read_int64(ctx.args[count], &keys)) return false;
+  if (keys < 1) {
+    ctx.reply.error("ERR at least 1 input key is needed for '" + base::lower_case(ctx.args[0]) +
+                    "' command");
+    return false;
+  }
+  if (static_cast<uint64_t>(keys) > ctx.args.size() - count - 1) {
+    ctx.syntax_error();
+    return false;
+  }
+  const auto key_count = static_cast<size_t>(keys);
+  return read_operands(ctx, ctx.args.subspan(count + 1, key_count), request) &&
+         read_algebra_options(ctx, ArgReader(ctx.args, count + 1 + key_count), request);
+}
+
+// --- Working it out -----------------------------------------------------------------------------
+
+double weighted(double score, double weight) {
+  const double product = score * weight;
+  return std::isnan(product) ? 0 : product;
+}
+
+double joined(double left, double right, Aggregate aggregate) {
+  switch (aggregate) {
+    case Aggregate::kMinimum:
+      return std::min(left, right);
+    case Aggregate::kMaximum:
+      return std::max(left, right);
+    case Aggregate::kSum:
+      break;
+  }
+  // Of opposite infinities.
+  const double sum = left + right;
+  return std::isnan(sum) ? 0 : sum;
+}
+
+void unite(const AlgebraRequest& request, SortedSet& result) {
+  for (const Operand& operand : request.operands) {
+    operand.for_each([&](std::string_view member, double score) {
+      score = weighted(score, operand.weight);
+      if (const auto present = result.score(member)) {
+        result.change(member, joined(*present, score, request.aggregate));
+      } else {
+        result.add(member, score);
+      }
+    });
+  }
+}
+
+// Calls fn(member, score) for what all operands have, until it gives false.
+template <typename Fn>
+void intersect(AlgebraRequest& request, Fn&& fn) {
+  std::stable_sort(request.operands.begin(), request.operands.end(),
+                   [](const Operand& a, const Operand& b) { return a.size() < b.size(); });
+  const Operand& smallest = request.operands[0];
+  bool wanted = true;
+  smallest.for_each([&](std::string_view member, double score) {
+    if (!wanted) return;
+    score = weighted(score, smallest.weight);
+    for (size_t i = 1; i < request.operands.size(); ++i) {
+      const Operand& operand = request.operands[i];
+      const auto other = operand.score(member);
+      if (!other) return;
+      score = joined(score, weighted(*other, operand.weight), request.aggregate);
+    }
+    wanted = fn(member, score);
+  });
+}
+
+void subtract(const AlgebraRequest& request, SortedSet& result) {
+  const Operand& first = request.operands[0];
+  first.for_each([&](std::string_view member, double score) {
+    for (size_t i = 1; i < request.operands.size(); ++i) {
+      if (request.operands[i].score(member)) return;
+    }
+    result.add(member, score);
+  });
+}
+
+std::unique_ptr<SortedSet> work_out(CommandContext& ctx, AlgebraRequest& request) {
+  // Made large, since members are looked up; a small result becomes a listpack where it is stored.
+  auto result = std::make_unique<SortedSet>(ctx.db.environment(), SIZE_MAX, 0);
+  switch (request.operation) {
+    case Operation::kUnion:
+      unite(request, *result);
+      break;
+    case Operation::kIntersection:
+      intersect(request, [&](std::string_view member, double score) {
+        result->add(member, score);
+        return true;
+      });
+      break;
+    case Operation::kDifference:
+      subtract(request, *result);
+      break;
+  }
+  return result;
+}
+
+// --- Answering ----------------------------------------------------------------------------------
+
+void answer(CommandContext& ctx, Operation operation) {
+  AlgebraRequest request{.operation = operation};
+  if (!read_algebra(ctx, 1, &request)) return;
+  const auto result = work_out(ctx, request);
+  const bool pairs = request.with_scores && ctx.reply.is_resp3();
+  ctx.reply.array(request.with_scores && !pairs ? result->size() * 2 : result->size());
+  result->for_each([&](std::string_view member, double score) {
+    if (pairs) ctx.reply.array(2);
+    ctx.reply.bulk(member);
+    if (request.with_scores) ctx.reply.number(score);
+  });
+}
+
+void store(CommandContext& ctx, Operation operation, std::string_view event) {
+  AlgebraRequest request{.operation = operation, .store = true};
+  if (!read_algebra(ctx, 2, &request)) return;
+  auto result = work_out(ctx, request);
+  result->compact();
+  store_result(ctx, ctx.args[1], std::move(result), EventClass::kSortedSet, event);
+}
+
+void zunion(CommandContext& ctx) {
+  answer(ctx, Operation::kUnion);
+}
+
+void zinter(CommandContext& ctx) {
+  answer(ctx, Operation::kIntersection);
+}
+
+void zdiff(CommandContext& ctx) {
+  answer(ctx, Operation::kDifference);
+}
+
+void zunionstore(CommandContext& ctx) {
+  store(ctx, Operation::kUnion, "zunionstore");
+}
+
+void zinterstore(CommandContext& ctx) {
+  store(ctx, Operation::kIntersection, "zinterstore");
+}
+
+void zdiffstore(CommandContext& ctx) {
+  store(ctx, Operation::kDifference, "zdiffstore");
+}
+
+void zintercard(CommandContext& ctx) {
+  AlgebraRequest request{.operation = Operation::kIntersection, .only_count = true};
+  if (!read_algebra(ctx, 1, &request)) return;
+  size_t count = 0;
+  intersect(request, [&](std::string_view, double) { return ++count != request.limit; });
+  ctx.reply.integer(static_cast<int64_t>(count));
+}
+
+constexpr CommandRow kSortedSetAlgebraRows[] = {
+    {"ZDIFF", zdiff, "numkeys key... [WITHSCORES]", kReadOnly, counted_keys(1).ro().access(),
+     kAclSortedSet, Group::kSortedSet, "6.2.0",
+     "O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is "
+     "the size of the first set, and K is the size of the result set.",
+     "Returns the difference between multiple sorted sets."},
+    {"ZDIFFSTORE", zdiffstore, "destination numkeys key...", kWrite | kDenyOom,
+     keys(1).ow().update() + counted_keys(2).ro().access(), kAclSortedSet, Group::kSortedSet,
+     "6.2.0",
+     "O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is "
+     "the size of the first set, and K is the size of the result set.",
+     "Stores the difference of multiple sorted sets in a key."},
+    {"ZINTER", zinter,
+     "numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX] [WITHSCORES]", kReadOnly,
+     counted_keys(1).ro().access(), kAclSortedSet, Group::kSortedSet, "6.2.0",
+     "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number "
+     "of input sorted sets and M being the number of elements in the resulting sorted set.",
+     "Returns the intersect of multiple sorted sets."},
+    {"ZINTERCARD", zintercard, "numkeys key... [LIMIT limit]", kReadOnly,
+     counted_keys(1).ro().access(), kAclSortedSet, Group::kSortedSet, "7.0.0",
+     "O(N*K) worst case with N being the smallest input sorted set, K being the number of input "
+     "sorted sets.",
+     "Returns the number of members of the intersect of multiple sorted sets."},
+    {"ZINTERSTORE", zinterstore,
+     "destination numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX]",
+     kWrite | kDenyOom, keys(1).ow().update() + counted_keys(2).ro().access(), kAclSortedSet,
+     Group::kSortedSet, "2.0.0",
+     "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number "
+     "of input sorted sets and M being the number of elements in the resulting sorted set.",
+     "Stores the intersect of multiple sorted sets in a key."},
+    {"ZUNION", zunion,
+     "numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX] [WITHSCORES]", kReadOnly,
+     counted_keys(1).ro().access(), kAclSortedSet, Group::kSortedSet, "6.2.0",
+     "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the "
+     "number of elements in the resulting sorted set.",
+     "Returns the union of multiple sorted sets."},
+    {"ZUNIONSTORE", zunionstore,
+     "destination numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX]",
+     kWrite | kDenyOom, keys(1).ow().update() + counted_keys(2).ro().access(), kAclSortedSet,
+     Group::kSortedSet, "2.0.0",
+     "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M being the "
+     "number of elements in the resulting sorted set.",
+     "Stores the union of multiple sorted sets in a key."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> sorted_set_algebra_rows() {
+  return kSortedSetAlgebraRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,78 @@
+// Steps that the commands on consumer groups share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "commands/keys/typed_key.h"
+#include "commands/streams/stream_steps.h"
+#include "server/command/command_context.h"
+#include "store/value/stream.h"
+
+namespace latchkey::commands {
+
+// Refuses a request about a group that is not there, or whose key is not.
+inline void no_such_group(server::CommandContext& ctx, std::string_view key, std::string_view group,
+                          std::string_view where = {}) {
+  std::string error = "NOGROUP No such key '";
+  error.append(key).append("' or consumer group '").append(group).append("'").append(where);
+  ctx.reply.error(error);
+}
+
+// As above where the key is there.
+inline void no_such_group_of(server::CommandContext& ctx, std::string_view key,
+                             std::string_view group) {
+  std::string error = "NOGROUP No such consumer group '";
+  error.append(group).append("' for key name '").append(key).append("'");
+  ctx.reply.error(error);
+}
+
+struct GroupAtKey {
+  store::Stream* stream = nullptr;
+  store::StreamGroup* group = nullptr;
+  explicit operator bool() const { return group != nullptr; }
+};
+
+// The group of that name at `ref`; empty, with the error sent, when there is none.
+inline GroupAtKey group_at(server::CommandContext& ctx, const store::KeyRef& ref,
+                           std::string_view key, std::string_view name) {
+  store::Stream* stream = value_at<store::Stream>(ctx, ref);
+  if (ref && stream == nullptr) return {};
+  store::StreamGroup* group = stream == nullptr ? nullptr : stream->find_group(name);
+  if (group == nullptr) no_such_group(ctx, key, name);
+  return {stream, group};
+}
+
+// The group's consumer of that name, who is seen now, and made where there is none.
+inline store::StreamConsumer& consumer_or_new(server::CommandContext& ctx, std::string_view key,
+                                              store::StreamGroup& group, std::string_view name) {
+  store::StreamConsumer* consumer = group.find_consumer(name);
+  if (consumer == nullptr) {
+    consumer = &group.add_consumer(name, ctx.now_ms());
+    ctx.changed(key, server::EventClass::kStream, "xgroup-createconsumer");
+  }
+  consumer->seen_ms = ctx.now_ms();
+  return *consumer;
+}
+
+// --- What others repeat -------------------------------------------------------------------------
+
+// A pending entry as it is now: who has it, since when and how many times it was delivered.
+inline void propagate_pending(server::CommandContext& ctx, std::string_view key,
+                              const store::StreamGroup& group, std::string_view group_name,
+                              const store::PendingEntry& entry) {
+  if (!ctx.propagation.wanted()) return;
+  ctx.propagate({"XCLAIM", key, group_name, entry.consumer->name, "0", stream_id_text(entry.id),
+                 "TIME", entry.delivered_ms, "RETRYCOUNT", entry.deliveries, "FORCE", "JUSTID",
+                 "LASTID", stream_id_text(group.last_delivered)});
+}
+
+// How far the group has read.
+inline void propagate_place(server::CommandContext& ctx, std::string_view key,
+                            const store::StreamGroup& group, std::string_view group_name) {
+  if (!ctx.propagation.wanted()) return;
+  ctx.propagate({"XGROUP", "SETID", key, group_name, stream_id_text(group.last_delivered),
+                 "ENTRIESREAD", group.entries_read});
+}
+
+}  // namespace latchkey::commands

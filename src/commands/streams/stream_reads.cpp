@@ -1,0 +1,330 @@
+// Reading what is new in streams, and waiting for it: XREAD, and XREADGROUP for consumer groups.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/groups.h"
+#include "commands/keys/typed_key.h"
+#include "commands/streams/stream_group_steps.h"
+#include "commands/streams/stream_steps.h"
+#include "server/client/blocking.h"
+#include "server/command/command_context.h"
+#include "server/server.h"
+#include "store/value/stream.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::PendingEntry;
+using store::Stream;
+using store::StreamConsumer;
+using store::StreamEntry;
+using store::StreamGroup;
+using store::StreamId;
+
+namespace {
+
+struct ReadRequest {
+  bool for_group = false;
+  std::string_view group;
+  std::string_view consumer;
+  bool no_ack = false;
+  size_t count = 0;  // 0: all
+  bool may_wait = false;
+  int64_t deadline_ms = 0;
+  size_t first_key = 0;  // word of the request
+  Arguments keys;
+  Arguments ids;
+};
+
+bool refuse(CommandContext& ctx, std::string_view error) {
+  ctx.reply.error(error);
+  return false;
+}
+
+// Takes the keys and ids that end the request.
+bool read_streams(CommandContext& ctx, const ArgReader& words, ReadRequest* request) {
+  const Arguments rest = words.rest();
+  if (rest.size() % 2 != 0) {
+    return refuse(ctx, request->for_group
+                           ? "ERR Unbalanced 'xreadgroup' list of streams: for each stream key an "
+                             "ID or '>' must be specified."
+                           : "ERR Unbalanced 'xread' list of streams: for each stream key an ID, "
+                             "'+', or '$' must be specified.");
+  }
+  request->first_key = words.position();
+  request->keys = rest.first(rest.size() / 2);
+  request->ids = rest.last(rest.size() / 2);
+  return true;
+}
+
+bool read_block_time(CommandContext& ctx, std::string_view text, ReadRequest* request) {
+  if (!ctx.read_timeout_ms(text, &request->deadline_ms)) return false;
+  // A timeout of nothing is none.
+  if (request->deadline_ms == ctx.now_ms()) request->deadline_ms = 0;
+  request->may_wait = true;
+  return true;
+}
+
+bool read_count(CommandContext& ctx, std::string_view text, ReadRequest* request) {
+  int64_t count = 0;
+  if (!ctx.read_int64(text, &count)) return false;
+  request->count = static_cast<size_t>(std::max<int64_t>(count, 0));
+  return true;
+}
+
+bool read_request(CommandContext& ctx, ReadRequest* request) {
+  for (ArgReader words(ctx.args, 1); words.more();) {
+    std::string_view text;
+    if (words.word("BLOCK", &text)) {
+      if (!read_block_time(ctx, text, request)) return false;
+    } else if (words.word("COUNT", &text)) {
+      if (!read_count(ctx, text, request)) return false;
+    } else if (words.left() > 1 && words.word("STREAMS")) {
+      if (!read_streams(ctx, words, request)) return false;
+      break;
+    } else if (words.left() > 2 && words.word("GROUP")) {
+      if (!request->for_group)
+        return refuse(ctx,
+                      "ERR The GROUP option is only supported by XREADGROUP. You called XREAD "
+                      "instead.");
+      request->group = words.next();
+      request->consumer = words.next();
+    } else if (words.word("NOACK")) {
+      if (!request->for_group)
+        return refuse(ctx,
+                      "ERR The NOACK option is only supported by XREADGROUP. You called XREAD "
+                      "instead.");
+      request->no_ack = true;
+    } else {
+      ctx.syntax_error();
+      return false;
+    }
+  }
+  if (request->keys.empty()) {
+    ctx.syntax_error();
+    return false;
+  }
+  if (request->for_group && request->group.data() == nullptr)
+    return refuse(ctx, "ERR Missing GROUP option for XREADGROUP");
+  return true;
+}
+
+// What is read from one of the streams.
+struct Source {
+  std::string_view key;
+  Stream* stream = nullptr;      // null: there is none
+  StreamGroup* group = nullptr;  // null in XREAD
+  bool is_new = false;           // what the group has not been given yet
+  StreamId after;
+};
+
+bool meaningless_id(CommandContext& ctx, char symbol) {
+  const std::string name(1, symbol);
+  return refuse(ctx, "ERR The " + name +
+                         " ID is meaningless in the context of XREADGROUP: you want to read the "
+                         "history of this consumer by specifying a proper ID, or use the > ID to "
+                         "get new messages. The " +
+                         name + " ID would just return an empty result set.");
+}
+
+// Sets what an id of the request stands for.
+bool read_place(CommandContext& ctx, std::string_view id, Source* source) {
+  const Stream* stream = source->stream;
+  if (id == "$" || id == "+") {
+    if (source->group != nullptr) return meaningless_id(ctx, id.front());
+    if (stream == nullptr) return true;
+    source->after =
+        id == "+" && stream->size() > 0 ? stream->last_entry_id().previous() : stream->last_id();
+    return true;
+  }
+  if (id == ">") {
+    if (source->group == nullptr)
+      return refuse(ctx,
+                    "ERR The > ID can be specified only when calling XREADGROUP using the GROUP "
+                    "<group> <consumer> option.");
+    source->is_new = true;
+  } else {
+    if (!read_stream_id(ctx, id, 0, &source->after)) return false;
+    source->is_new = source->group != nullptr && source->after == StreamId::max();
+  }
+  if (source->is_new) source->after = source->group->last_delivered;
+  return true;
+}
+
+bool find_source(CommandContext& ctx, const ReadRequest& request, size_t index, Source* source) {
+  source->key = request.keys[index];
+  const KeyRef ref = ctx.db.find(source->key);
+  if (!ctx.is_type(ref, Stream::kType)) return false;
+  if (ref) source->stream = &value_of<Stream>(ref);
+  if (request.for_group) {
+    if (ref) source->group = source->stream->find_group(request.group);
+    if (source->group == nullptr) {
+      no_such_group(ctx, source->key, request.group, " in XREADGROUP with GROUP option");
+      return false;
+    }
+  }
+  return read_place(ctx, request.ids[index], source);
+}
+
+// Whether there is something to send: what a consumer was given before is sent even if there is
+// nothing of it.
+bool has_something(const Source& source) {
+  if (source.group != nullptr && !source.is_new) return true;
+  return source.stream != nullptr && source.stream->size() > 0 &&
+         source.stream->last_entry_id() > source.after;
+}
+
+// --- For groups ---------------------------------------------------------------------------------
+
+// Sends entries that the group has not been given, which are pending from then on.
+void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Source& source,
+                      StreamConsumer& consumer) {
+  StreamGroup& group = *source.group;
+  const resp::ReplyBuilder::Later later = ctx.reply.later();
+  size_t sent = 0;
+  source.stream->for_each({source.after.next()}, false, [&](const StreamEntry& entry) {
+    reply_stream_entry(ctx.reply, entry);
+    source.stream->advance(group, entry.id());
+    if (!request.no_ack) {
+      // The group may have been set back to before what it had been given.
+      if (PendingEntry* pending = group.pending().find(entry.id())) {
+        group.move_pending(*pending, consumer);
+        pending->delivered_ms = ctx.now_ms();
+        pending->deliveries = 1;
+      } else {
+        group.add_pending(entry.id(), consumer, ctx.now_ms(), 1);
+      }
+      propagate_pending(ctx, source.key, group, request.group, *group.pending().find(entry.id()));
+    }
+    return ++sent != request.count;
+  });
+  ctx.reply.array_later(later, sent);
+  if (!request.no_ack) consumer.active_ms = ctx.now_ms();
+  propagate_place(ctx, source.key, group, request.group);
+  ctx.effects.count(1);
+}
+
+// Sends again what the consumer was given and has not acknowledged.
+void send_history(CommandContext& ctx, const ReadRequest& request, const Source& source,
+                  StreamConsumer& consumer) {
+  const resp::ReplyBuilder::Later later = ctx.reply.later();
+  size_t sent = 0;
+  for (auto position = consumer.pending.not_before(source.after.next()); position;
+       position.forward()) {
+    PendingEntry& pending = **position;
+    if (reply_stream_entry_at(ctx.reply, *source.stream, pending.id)) {
+      pending.delivered_ms = ctx.now_ms();
+      ++pending.deliveries;
+    } else {
+      ctx.reply.array(2);
+      reply_stream_id(ctx.reply, pending.id);
+      ctx.reply.null_array();
+    }
+    if (++sent == request.count) break;
+  }
+  ctx.reply.array_later(later, sent);
+}
+
+// --- The commands -------------------------------------------------------------------------------
+
+void send_source(CommandContext& ctx, const ReadRequest& request, const Source& source) {
+  if (!ctx.reply.is_resp3()) ctx.reply.array(2);
+  ctx.reply.bulk(source.key);
+  if (source.group == nullptr)
+    return reply_stream_entries(ctx.reply, *source.stream, {source.after.next()}, false,
+                                request.count);
+  StreamConsumer& consumer = *source.group->find_consumer(request.consumer);
+  source.is_new ? send_new_entries(ctx, request, source, consumer)
+                : send_history(ctx, request, source, consumer);
+}
+
+// Waits with ids in place of the symbols, which stand for what the streams hold now.
+void wait_for_entries(CommandContext& ctx, const ReadRequest& request,
+                      const std::vector<Source>& sources) {
+  std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
+  std::vector<std::string> ids(sources.size());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].group != nullptr) continue;
+    ids[i] = stream_id_text(sources[i].after);
+    words[request.first_key + sources.size() + i] = ids[i];
+  }
+  CommandContext resolved{ctx.server, ctx.client, ctx.command, words,
+                          ctx.db,     ctx.reply,  ctx.effects, ctx.propagation};
+  ctx.server.blocking().wait(resolved,
+                             {.keys = Arguments(words).subspan(request.first_key, sources.size()),
+                              .type = Stream::kType,
+                              .deadline_ms = request.deadline_ms,
+                              .also_without_key = request.for_group});
+}
+
+void read_or_wait(CommandContext& ctx, bool for_group) {
+  ReadRequest request;
+  request.for_group = for_group;
+  if (!read_request(ctx, &request)) return;
+  std::vector<Source> sources(request.keys.size());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (!find_source(ctx, request, i, &sources[i])) return;
+  }
+  if (for_group) {
+    // What is read is written, not the reading.
+    ctx.propagate_nothing();
+    for (Source& source : sources) {
+      const bool is_new = source.group->find_consumer(request.consumer) == nullptr;
+      consumer_or_new(ctx, source.key, *source.group, request.consumer);
+      // Pending entries name their consumer; without them it is made by itself.
+      if (request.no_ack && is_new)
+        ctx.propagate({"XGROUP", "CREATECONSUMER", source.key, request.group, request.consumer});
+    }
+  }
+  if (std::none_of(sources.begin(), sources.end(), has_something))
+    return request.may_wait ? wait_for_entries(ctx, request, sources) : ctx.reply.null_array();
+  const resp::ReplyBuilder::Later later = ctx.reply.later();
+  size_t sent = 0;
+  for (Source& source : sources) {
+    // A stream that is named twice has nothing new the second time.
+    if (source.is_new) source.after = source.group->last_delivered;
+    if (!has_something(source)) continue;
+    send_source(ctx, request, source);
+    ++sent;
+  }
+  ctx.reply.is_resp3() ? ctx.reply.map_later(later, sent) : ctx.reply.array_later(later, sent);
+}
+
+void xread(CommandContext& ctx) {
+  read_or_wait(ctx, false);
+}
+
+void xreadgroup(CommandContext& ctx) {
+  read_or_wait(ctx, true);
+}
+
+constexpr CommandRow kStreamReadRows[] = {
+    {"XREAD", xread, "[COUNT count] [BLOCK milliseconds] {STREAMS streams=key... id...}",
+     kReadOnly | kBlocking, keys_after("STREAMS", 1, -1).limit(2).ro().access(), kAclStream,
+     Group::kStream, "5.0.0", nullptr,
+     "Returns messages from multiple streams with IDs greater than the ones requested. Blocks "
+     "until a message is available otherwise."},
+    {"XREADGROUP", xreadgroup,
+     "{GROUP group-block=group consumer} [COUNT count] [BLOCK milliseconds] [NOACK] {STREAMS "
+     "streams=key... id...}",
+     kWrite | kBlocking, keys_after("STREAMS", 4, -1).limit(2).ro().access(), kAclStream,
+     Group::kStream, "5.0.0",
+     "For each stream mentioned: O(M) with M being the number of elements returned. If M is "
+     "constant (e.g. always asking for the first 10 elements with COUNT), you can consider it "
+     "O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to "
+     "serve the N clients blocked on the stream getting new data.",
+     "Returns new or historical messages from a stream for a consumer in a group. Blocks until a "
+     "message is available otherwise."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> stream_read_rows() {
+  return kStreamReadRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,161 @@
+// Deleting entries with regard to the groups that refer to them: XDELEX, XACKDEL.
+//
+// A group refers to an entry that is pending in it, or that it has not been given yet. Replies have
+// a number for each id: what became of it.
+#include <cstdint>
+#include <string_view>
+
+#include "commands/groups.h"
+#include "commands/keys/typed_key.h"
+#include "commands/streams/stream_steps.h"
+#include "server/command/command_context.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::Stream;
+using store::StreamGroup;
+using store::StreamId;
+using store::StreamReferences;
+
+namespace {
+
+enum Outcome : int64_t { kNotThere = -1, kGone = 1, kReferred = 2 };
+
+struct DeleteRequest {
+  StreamReferences references = StreamReferences::kKeep;
+  Arguments ids;
+};
+
+// Takes "IDS numids id ..." up to the last of the ids.
+bool read_ids(CommandContext& ctx, ArgReader& words, Arguments* ids) {
+  if (!words.more()) {
+    ctx.syntax_error();
+    return false;
+  }
+  constexpr std::string_view kNotPositive = "ERR Number of IDs must be a positive integer";
+  int64_t count = 0;
+  if (!ctx.read_int64_in(words.next(), 1, INT64_MAX, &count, kNotPositive)) return false;
+  if (static_cast<uint64_t>(count) > words.left()) {
+    ctx.reply.error("ERR The `numids` parameter must match the number of arguments");
+    return false;
+  }
+  *ids = words.rest().first(static_cast<size_t>(count));
+  for (size_t i = 0; i < ids->size(); ++i) words.next();
+  return true;
+}
+
+bool read_request(CommandContext& ctx, size_t first, DeleteRequest* request) {
+  bool told = false;
+  for (ArgReader words(ctx.args, first); words.more();) {
+    const bool repeated = told;
+    if (!read_stream_references(words, &request->references, &told)) {
+      if (request->ids.empty() && words.word("IDS")) {
+        if (!read_ids(ctx, words, &request->ids)) return false;
+        continue;
+      }
+      ctx.syntax_error();
+      return false;
+    }
+    if (repeated) {
+      ctx.syntax_error();
+      return false;
+    }
+  }
+  if (request->ids.empty()) {
+    ctx.syntax_error();
+    return false;
+  }
+  // All are read before the first is deleted.
+  StreamId id;
+  for (const std::string_view text : request->ids) {
+    if (!read_stream_id(ctx, text, 0, &id)) return false;
+  }
+  return true;
+}
+
+// Replies with what fn(StreamId) makes of each id.
+template <typename Fn>
+void for_each_id(CommandContext& ctx, const DeleteRequest& request, Fn&& fn) {
+  ctx.reply.array(request.ids.size());
+  for (const std::string_view text : request.ids) {
+    StreamId id;
+    parse_stream_id(text, 0, &id);
+    ctx.reply.integer(fn(id));
+  }
+}
+
+void tell_deleted(CommandContext& ctx, std::string_view key, size_t deleted) {
+  if (deleted == 0) return;
+  ctx.changed(key, EventClass::kStream, "xdel");
+  ctx.effects.count(deleted - 1);
+}
+
+void xdelex(CommandContext& ctx) {
+  DeleteRequest request;
+  if (!read_request(ctx, 2, &request)) return;
+  const std::string_view key = ctx.args[1];
+  const KeyRef ref = ctx.db.find_for_write(key);
+  if (!ctx.is_type(ref, Stream::kType)) return;
+  Stream* stream = ref ? &value_of<Stream>(ref) : nullptr;
+  size_t deleted = 0;
+  for_each_id(ctx, request, [&](StreamId id) {
+    if (stream == nullptr) return kNotThere;
+    if (request.references == StreamReferences::kDelete)
+      ctx.effects.count(stream->erase_references(id));
+    if (!stream->contains(id)) return kNotThere;
+    // Where nobody reads, nobody has acknowledged.
+    if (request.references == StreamReferences::kAcknowledged &&
+        (stream->group_count() == 0 || stream->is_referenced(id)))
+      return kReferred;
+    stream->erase(id);
+    ++deleted;
+    return kGone;
+  });
+  tell_deleted(ctx, key, deleted);
+}
+
+void xackdel(CommandContext& ctx) {
+  DeleteRequest request;
+  if (!read_request(ctx, 3, &request)) return;
+  const std::string_view key = ctx.args[1];
+  const KeyRef ref = ctx.db.find_for_write(key);
+  if (!ctx.is_type(ref, Stream::kType)) return;
+  Stream* stream = ref ? &value_of<Stream>(ref) : nullptr;
+  StreamGroup* group = stream == nullptr ? nullptr : stream->find_group(ctx.args[2]);
+  size_t deleted = 0;
+  for_each_id(ctx, request, [&](StreamId id) {
+    if (group == nullptr) return kNotThere;
+    const bool acknowledged = group->erase_pending(id);
+    ctx.effects.count(acknowledged ? 1 : 0);
+    if (request.references == StreamReferences::kDelete)
+      ctx.effects.count(stream->erase_references(id));
+    if (!acknowledged) return kNotThere;
+    if (request.references == StreamReferences::kAcknowledged && stream->is_referenced(id))
+      return kReferred;
+    if (stream->erase(id)) ++deleted;
+    return kGone;
+  });
+  tell_deleted(ctx, key, deleted);
+}
+
+constexpr CommandRow kStreamReferenceRows[] = {
+    {"XACKDEL", xackdel,
+     "key group [condition=KEEPREF|DELREF|ACKED] {IDS ids=numids:integer id...}", kWrite | kFast,
+     keys(1).rw().update().remove(), kAclStream, Group::kStream, "8.2.0",
+     "O(1) for each entry ID processed.",
+     "Acknowledges and conditionally deletes one or multiple entries for a stream consumer group."},
+    {"XDELEX", xdelex, "key [condition=KEEPREF|DELREF|ACKED] {IDS ids=numids:integer id...}",
+     kWrite | kFast, keys(1).rw().remove(), kAclStream, Group::kStream, "8.2.0",
+     "O(1) for each single item to delete in the stream, regardless of the stream size.",
+     "Deletes one or multiple entries from the stream."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> stream_reference_rows() {
+  return kStreamReferenceRows;
+}
+
+}  // namespace latchkey::commands

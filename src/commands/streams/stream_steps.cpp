@@ -1,0 +1,285 @@
+#include "commands/streams/stream_steps.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "base/number.h"
+#include "server/client/client.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::Stream;
+using store::StreamEntry;
+using store::StreamId;
+using store::StreamRange;
+using store::StreamReferences;
+using store::StreamTrim;
+
+namespace {
+
+constexpr uint64_t kMostSequence = std::numeric_limits<uint64_t>::max();
+constexpr std::string_view kInvalidId =
+    "ERR Invalid stream ID specified as stream command argument";
+
+// Numbers of ids are read as the C library reads them where they are not plain: "007" and "+7" are
+// seven.
+bool parse_part(std::string_view text, uint64_t* value) {
+  if (base::parse_uint64(text, value)) return true;
+  int64_t negative = 0;
+  if (text.empty() || base::parse_int64(text, &negative)) return false;
+  const std::string terminated(text);
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long number = std::strtoull(terminated.c_str(), &end, 10);
+  if (errno != 0 || *end != '\0') return false;
+  *value = number;
+  return true;
+}
+
+// The text up to a zero byte, where the reference ends.
+std::string_view as_c_string(std::string_view text) {
+  return text.substr(0, text.find('\0'));
+}
+
+bool is_too_long(std::string_view text) {
+  constexpr size_t kLongestId = 127;
+  return text.size() > kLongestId;
+}
+
+// Reads one end of a range; `excluded` when "(" stands before it.
+bool read_bound(CommandContext& ctx, std::string_view text, uint64_t without_sequence, StreamId* id,
+                bool* excluded) {
+  *excluded = text.size() > 1 && text.front() == '(';
+  if (*excluded) return read_stream_id(ctx, text.substr(1), without_sequence, id);
+  if (text == "-" || text == "+") {
+    *id = text == "-" ? StreamId() : StreamId::max();
+    return true;
+  }
+  return read_stream_id(ctx, text, without_sequence, id);
+}
+
+}  // namespace
+
+bool parse_stream_id(std::string_view text, uint64_t without_sequence, StreamId* id) {
+  if (is_too_long(text)) return false;
+  text = as_c_string(text);
+  const size_t dash = text.find('-');
+  if (!parse_part(text.substr(0, dash), &id->ms)) return false;
+  id->sequence = without_sequence;
+  return dash == std::string_view::npos || parse_part(text.substr(dash + 1), &id->sequence);
+}
+
+bool read_stream_id(CommandContext& ctx, std::string_view text, uint64_t without_sequence,
+                    StreamId* id) {
+  if (parse_stream_id(text, without_sequence, id)) return true;
+  ctx.reply.error(kInvalidId);
+  return false;
+}
+
+bool read_new_stream_id(CommandContext& ctx, std::string_view text, StreamId* id, IdForm* form) {
+  const std::string_view told = as_c_string(text);
+  constexpr std::string_view kAnySequence = "-*";
+  if (!is_too_long(text) && told.ends_with(kAnySequence)) {
+    *form = IdForm::kMilliseconds;
+    if (parse_part(told.substr(0, told.size() - kAnySequence.size()), &id->ms)) return true;
+    ctx.reply.error(kInvalidId);
+    return false;
+  }
+  *form = IdForm::kWhole;
+  return read_stream_id(ctx, text, 0, id);
+}
+
+bool read_stream_range(CommandContext& ctx, std::string_view first, std::string_view last,
+                       StreamRange* range) {
+  bool excluded = false;
+  if (!read_bound(ctx, first, 0, &range->first, &excluded)) return false;
+  if (excluded) {
+    if (range->first == StreamId::max()) {
+      ctx.reply.error("ERR invalid start ID for the interval");
+      return false;
+    }
+    range->first = range->first.next();
+  }
+  if (!read_bound(ctx, last, kMostSequence, &range->last, &excluded)) return false;
+  if (excluded) {
+    if (range->last.is_zero()) {
+      ctx.reply.error("ERR invalid end ID for the interval");
+      return false;
+    }
+    range->last = range->last.previous();
+  }
+  return true;
+}
+
+bool read_stream_references(ArgReader& words, StreamReferences* references, bool* told) {
+  if (words.word("KEEPREF")) {
+    *references = StreamReferences::kKeep;
+  } else if (words.word("DELREF")) {
+    *references = StreamReferences::kDelete;
+  } else if (words.word("ACKED")) {
+    *references = StreamReferences::kAcknowledged;
+  } else {
+    return false;
+  }
+  *told = true;
+  return true;
+}
+
+// --- Trimming -----------------------------------------------------------------------------------
+
+StreamTrimReader::Step StreamTrimReader::take_threshold(ArgReader& words, StreamTrim::By by) {
+  words.next();
+  if (options_.given) {
+    ctx_.reply.error(
+        "ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
+    return Step::kFailed;
+  }
+  options_.given = true;
+  StreamTrim& trim = options_.trim;
+  trim.by = by;
+  if (words.left() > 1) {
+    trim.approximate = words.word("~");
+    if (!trim.approximate) words.word("=");
+  }
+  options_.threshold_word = words.position();
+  const std::string_view threshold = words.next();
+  if (by == StreamTrim::By::kMinId)
+    return read_stream_id(ctx_, threshold, 0, &trim.min_id) ? Step::kTaken : Step::kFailed;
+  int64_t length = 0;
+  if (!ctx_.read_int64(threshold, &length)) return Step::kFailed;
+  if (length < 0) {
+    ctx_.reply.error("ERR The MAXLEN argument must be >= 0.");
+    return Step::kFailed;
+  }
+  trim.max_length = static_cast<uint64_t>(length);
+  return Step::kTaken;
+}
+
+StreamTrimReader::Step StreamTrimReader::take(ArgReader& words) {
+  const bool repeated = references_told_;
+  if (read_stream_references(words, &options_.trim.references, &references_told_)) {
+    if (!repeated) return Step::kTaken;
+    ctx_.syntax_error();
+    return Step::kFailed;
+  }
+  if (words.left() < 2) return Step::kNotMine;
+  if (is_word(words.peek(), "MAXLEN")) return take_threshold(words, StreamTrim::By::kMaxLength);
+  if (is_word(words.peek(), "MINID")) return take_threshold(words, StreamTrim::By::kMinId);
+  std::string_view text;
+  if (!words.word("LIMIT", &text)) return Step::kNotMine;
+  int64_t limit = 0;
+  if (!ctx_.read_int64(text, &limit)) return Step::kFailed;
+  if (limit < 0) {
+    ctx_.reply.error("ERR The LIMIT argument must be >= 0.");
+    return Step::kFailed;
+  }
+  options_.trim.limit = static_cast<uint64_t>(limit);
+  limited_ = true;
+  return Step::kTaken;
+}
+
+bool StreamTrimReader::finish(StreamTrimOptions* options, bool must_trim) {
+  StreamTrim& trim = options_.trim;
+  if (limited_ && !options_.given && trim.limit != 0) {
+    ctx_.reply.error(
+        "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
+    return false;
+  }
+  if (must_trim && !options_.given) {
+    ctx_.reply.error("ERR syntax error, XTRIM must be called with a trimming strategy");
+    return false;
+  }
+  // The stream of effects has the limit of a trimming that it tells exactly.
+  if (limited_ && !trim.approximate && !ctx_.client.has(kClientInternal | kClientMaster)) {
+    ctx_.reply.error("ERR syntax error, LIMIT cannot be used without the special ~ option");
+    return false;
+  }
+  if (trim.approximate && !limited_) {
+    // A hundred full nodes, within reason.
+    constexpr uint64_t kNodes = 100;
+    constexpr uint64_t kUnlimitedNodes = 10'000;
+    constexpr uint64_t kMost = 1'000'000;
+    const uint64_t entries = ctx_.db.environment().limits.stream_node_max_entries;
+    trim.limit = entries == 0 ? kUnlimitedNodes : std::min(entries, kMost / kNodes) * kNodes;
+  }
+  *options = options_;
+  return true;
+}
+
+void make_trim_exact(const StreamTrimOptions& options, const Stream& stream,
+                     std::vector<std::string_view>* words, std::string* scratch) {
+  if (!options.given || !options.trim.approximate) return;
+  if (options.trim.by == StreamTrim::By::kMaxLength) {
+    *scratch = std::to_string(stream.size());
+  } else {
+    // With nothing left, what is below the greatest id goes.
+    *scratch = stream_id_text(stream.size() == 0 ? StreamId::max() : stream.first_id());
+  }
+  (*words)[options.threshold_word - 1] = "=";
+  (*words)[options.threshold_word] = *scratch;
+}
+
+// --- Replying -----------------------------------------------------------------------------------
+
+namespace {
+
+constexpr size_t kMostIdText = 2 * base::kMaxInt64Text + 1;
+
+size_t format_id(StreamId id, char* out) {
+  size_t size = base::format_uint64(id.ms, out);
+  out[size++] = '-';
+  return size + base::format_uint64(id.sequence, out + size);
+}
+
+void reply_element(resp::ReplyBuilder& reply, const store::Listpack::Element& element) {
+  element.is_integer ? reply.bulk(element.integer) : reply.bulk(element.bytes);
+}
+
+}  // namespace
+
+std::string stream_id_text(StreamId id) {
+  char text[kMostIdText];
+  return std::string(text, format_id(id, text));
+}
+
+void reply_stream_id(resp::ReplyBuilder& reply, StreamId id) {
+  char text[kMostIdText];
+  reply.bulk(std::string_view(text, format_id(id, text)));
+}
+
+void reply_stream_entry(resp::ReplyBuilder& reply, const StreamEntry& entry) {
+  reply.array(2);
+  reply_stream_id(reply, entry.id());
+  reply.array(entry.fields() * 2);
+  entry.for_each_field([&](const auto& field, const auto& value) {
+    reply_element(reply, field);
+    reply_element(reply, value);
+  });
+}
+
+bool reply_stream_entry_at(resp::ReplyBuilder& reply, const Stream& stream, StreamId id) {
+  bool found = false;
+  stream.for_each({id, id}, false, [&](const StreamEntry& entry) {
+    reply_stream_entry(reply, entry);
+    found = true;
+    return false;
+  });
+  return found;
+}
+
+void reply_stream_entries(resp::ReplyBuilder& reply, const Stream& stream, const StreamRange& range,
+                          bool reverse, size_t count) {
+  const resp::ReplyBuilder::Later later = reply.later();
+  size_t sent = 0;
+  stream.for_each(range, reverse, [&](const StreamEntry& entry) {
+    reply_stream_entry(reply, entry);
+    return ++sent != count;
+  });
+  reply.array_later(later, sent);
+}
+
+}  // namespace latchkey::commands

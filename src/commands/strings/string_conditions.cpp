@@ -1,0 +1,94 @@
+// Compare and delete, and the digests that stand for long values: DELEX, DELIFEQ, DIGEST.
+#include "base/number.h"
+#include "commands/groups.h"
+#include "commands/strings/value_condition.h"
+#include "server/command/command_context.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+
+namespace {
+
+void erase(CommandContext& ctx, KeyRef& ref) {
+  ctx.db.erase(ref);
+  ctx.removed(ctx.args[1]);
+  ctx.propagate({"DEL", ctx.args[1]});
+  ctx.reply.integer(1);
+}
+
+void delex(CommandContext& ctx) {
+  const bool conditional = ctx.args.size() > 2;
+  if (conditional && ctx.args.size() != 4) return ctx.wrong_arity();
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  if (!ref) return ctx.reply.integer(0);
+  if (!conditional) return erase(ctx, ref);
+
+  if (!ref->is_string())
+    return ctx.reply.error("ERR Key should be of string type if conditions are specified");
+  ArgReader options(ctx.args, 2);
+  ValueCondition condition;
+  if (!condition.read(options))
+    return ctx.reply.error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE");
+  bool holds;
+  if (!condition.check(ctx, *ref, &holds)) return;
+  if (!holds) return ctx.reply.integer(0);
+  erase(ctx, ref);
+}
+
+void delifeq(CommandContext& ctx) {
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  if (!ref) return ctx.reply.integer(0);
+  if (!ctx.is_string(ref)) return;
+  char scratch[base::kMaxInt64Text];
+  if (ref->string(scratch) != ctx.args[2]) return ctx.reply.integer(0);
+  erase(ctx, ref);
+}
+
+void digest(CommandContext& ctx) {
+  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  if (!ref) return ctx.reply.null();
+  if (!ctx.is_string(ref)) return;
+  char scratch[base::kMaxInt64Text];
+  char text[kDigestDigits];
+  write_digest(ref->string(scratch), text);
+  ctx.reply.bulk(std::string_view(text, kDigestDigits));
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+// Without a condition the value is not looked at.
+bool find_delex_keys(Words words, std::vector<KeyReference>* out) {
+  const uint32_t flags = words.size() > 2 ? kKeyReadWrite | kKeyDelete : kKeyRemove | kKeyDelete;
+  out->push_back({1, flags});
+  return true;
+}
+
+constexpr CommandRow kStringConditionRows[] = {
+    {"DELEX",
+     delex,
+     "key [condition=IFEQ ifeq-value|IFNE ifne-value|IFDEQ ifdeq-digest:integer|IFDNE "
+     "ifdne-digest:integer]",
+     kWrite | kFast,
+     keys(1).rw().remove().variable_flags(),
+     kAclString,
+     Group::kString,
+     "8.4.0",
+     "O(1) for IFEQ/IFNE, O(N) for IFDEQ/IFDNE where N is the length of the string value.",
+     "Conditionally removes the specified key based on value or hash digest comparison.",
+     {.find_keys = find_delex_keys}},
+    {"DELIFEQ", delifeq, "key value", kWrite | kFast, keys(1).rm().remove(), kAclString,
+     Group::kString, "9.0.0", "O(1)", "Delete key if value matches string."},
+    {"DIGEST", digest, "key", kReadOnly | kFast, keys(1).ro().access(), kAclString, Group::kString,
+     "8.4.0", "O(N) where N is the length of the string value.",
+     "Returns the hash digest of a string value as a hexadecimal string."},
+};
+
+}  // namespace
+
+std::span<const CommandRow> string_condition_rows() {
+  return kStringConditionRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,309 @@
+// Strings, one at a time: GET and SET and their kin.
+#include <string_view>
+#include <vector>
+
+#include "commands/groups.h"
+#include "commands/keys/expiration.h"
+#include "commands/strings/value_condition.h"
+#include "server/command/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::Keyspace;
+
+namespace {
+
+void reply_value_or_null(CommandContext& ctx, const KeyRef& ref) {
+  if (ref) {
+    reply_string(ctx.reply, *ref);
+  } else {
+    ctx.reply.null();
+  }
+}
+
+// Stores args[1] = `value` and tells of it.
+void put(CommandContext& ctx, KeyRef& ref, std::string_view value,
+         int64_t deadline_ms = Keyspace::kNoDeadline) {
+  ctx.db.set_string(ref, value, deadline_ms);
+  ctx.changed(ctx.args[1], EventClass::kString, "set");
+  if (deadline_ms >= 0) ctx.effects.happened(ctx.db, ctx.args[1], EventClass::kGeneric, "expire");
+}
+
+void get(CommandContext& ctx) {
+  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  if (!ref) return ctx.reply.null();
+  if (!ctx.is_string(ref)) return;
+  reply_string(ctx.reply, *ref);
+}
+
+// --- SET ----------------------------------------------------------------------------------------
+
+class SetOptions {
+ public:
+  // False when the options make no sense.
+  bool read(ArgReader options) {
+    while (options.more()) {
+      if (!conditional() && value_condition.read(options)) continue;
+      if (may_be(Existence::kAbsent) && options.word("NX")) {
+        existence_ = Existence::kAbsent;
+      } else if (may_be(Existence::kPresent) && options.word("XX")) {
+        existence_ = Existence::kPresent;
+      } else if (options.word("GET")) {
+        get = true;
+      } else if (!expiration.read(options)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether the value is to be set over what `ref` holds. False, with the error sent, when that
+  // cannot be said.
+  bool check(CommandContext& ctx, const KeyRef& ref, bool* holds) const {
+    if (value_condition.given()) {
+      if (!ref) {
+        *holds = value_condition.holds_without_key();
+        return true;
+      }
+      return ctx.is_string(ref) && value_condition.check(ctx, *ref, holds);
+    }
+    *holds = existence_ == Existence::kAny ||
+             (existence_ == Existence::kPresent) == static_cast<bool>(ref);
+    return true;
+  }
+
+  bool get = false;
+  ExpirationOption expiration{ExpirationOption::kMayKeep};
+  ValueCondition value_condition;
+
+ private:
+  enum class Existence : uint8_t { kAny, kAbsent, kPresent };
+
+  bool conditional() const { return existence_ != Existence::kAny || value_condition.given(); }
+  bool may_be(Existence existence) const {
+    return !value_condition.given() && (existence_ == Existence::kAny || existence_ == existence);
+  }
+
+  Existence existence_ = Existence::kAny;
+};
+
+// A time is written as the Unix time it stands for, and nobody asks there for the old value.
+void propagate_set(CommandContext& ctx, const SetOptions& options, int64_t deadline_ms) {
+  if (!ctx.propagation.wanted() || options.expiration.names_deadline()) return;
+  if (deadline_ms >= 0)
+    return ctx.propagate({"SET", ctx.args[1], ctx.args[2], "PXAT", deadline_ms});
+  if (!options.get) return;
+  std::vector<std::string_view> options_left;
+  for (ArgReader reader(ctx.args, 3); reader.more();) {
+    if (!reader.word("GET")) options_left.push_back(reader.next());
+  }
+  ctx.propagate({ctx.args[0], ctx.args[1], ctx.args[2]}, options_left);
+}
+
+void set_with_options(CommandContext& ctx) {
+  SetOptions options;
+  if (!options.read(ArgReader(ctx.args, 3))) return ctx.syntax_error();
+  int64_t deadline_ms;
+  if (!options.expiration.resolve(ctx, &deadline_ms)) return;
+
+  // With GET the command reads, and counts as a hit or a miss.
+  KeyRef ref = options.get ? ctx.db.find(ctx.args[1]) : ctx.db.find_for_write(ctx.args[1]);
+  if (options.get && !ctx.is_string(ref)) return;
+  bool holds;
+  if (!options.check(ctx, ref, &holds)) return;
+
+  if (options.get) reply_value_or_null(ctx, ref);
+  if (holds) {
+    put(ctx, ref, ctx.args[2], deadline_ms);
+    propagate_set(ctx, options, deadline_ms);
+  }
+  if (options.get) return;
+  if (holds) {
+    ctx.reply.ok();
+  } else {
+    ctx.reply.null();
+  }
+}
+
+void set(CommandContext& ctx) {
+  if (ctx.args.size() > 3) return set_with_options(ctx);
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  put(ctx, ref, ctx.args[2]);
+  ctx.reply.ok();
+}
+
+// --- Its kin ------------------------------------------------------------------------------------
+
+void setnx(CommandContext& ctx) {
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  if (ref) return ctx.reply.integer(0);
+  put(ctx, ref, ctx.args[2]);
+  ctx.reply.integer(1);
+}
+
+void set_with_time(CommandContext& ctx, TimeUnit unit) {
+  int64_t deadline_ms;
+  if (!read_deadline(ctx, ctx.args[2], unit, TimeBase::kFromNow, &deadline_ms)) return;
+  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  put(ctx, ref, ctx.args[3], deadline_ms);
+  ctx.propagate({"SET", ctx.args[1], ctx.args[3], "PXAT", deadline_ms});
+  ctx.reply.ok();
+}
+
+void setex(CommandContext& ctx) {
+  set_with_time(ctx, TimeUnit::kSeconds);
+}
+
+void psetex(CommandContext& ctx) {
+  set_with_time(ctx, TimeUnit::kMilliseconds);
+}
+
+void getset(CommandContext& ctx) {
+  KeyRef ref = ctx.db.find(ctx.args[1]);
+  if (!ctx.is_string(ref)) return;
+  reply_value_or_null(ctx, ref);
+  put(ctx, ref, ctx.args[2]);
+  ctx.propagate({"SET", ctx.args[1], ctx.args[2]});
+}
+
+void getdel(CommandContext& ctx) {
+  KeyRef ref = ctx.db.find(ctx.args[1]);
+  if (!ref) return ctx.reply.null();
+  if (!ctx.is_string(ref)) return;
+  reply_string(ctx.reply, *ref);
+  ctx.db.erase(ref);
+  ctx.removed(ctx.args[1]);
+  ctx.propagate({"DEL", ctx.args[1]});
+}
+
+void getex(CommandContext& ctx) {
+  ExpirationOption expiration(ExpirationOption::kMayPersist);
+  for (ArgReader options(ctx.args, 2); options.more();) {
+    if (!expiration.read(options)) return ctx.syntax_error();
+  }
+  const std::string_view key = ctx.args[1];
+  KeyRef ref = ctx.db.find(key);
+  if (!ref) return ctx.reply.null();
+  if (!ctx.is_string(ref)) return;
+  int64_t deadline_ms;
+  if (!expiration.resolve(ctx, &deadline_ms)) return;
+
+  reply_string(ctx.reply, *ref);
+  if (expiration.names_unix_time() && deadline_ms <= ctx.now_ms()) {
+    ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
+    ctx.removed(key);
+    propagate_removal(ctx, key);
+  } else if (deadline_ms >= 0) {
+    ctx.db.set_deadline(ref, deadline_ms);
+    ctx.changed(key, EventClass::kGeneric, "expire");
+    ctx.propagate({"PEXPIREAT", key, deadline_ms});
+  } else if (expiration.persists() && ref->has_deadline()) {
+    ctx.db.set_deadline(ref, Keyspace::kNoDeadline);
+    ctx.changed(key, EventClass::kGeneric, "persist");
+    ctx.propagate({"PERSIST", key});
+  }
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+// Without GET, nothing of the old value is seen; the compare-and-set conditions do see it.
+bool find_set_keys(Words words, std::vector<KeyReference>* out) {
+  uint32_t flags = kKeyOverwrite | kKeyUpdate;
+  for (const std::string_view word : words.subspan(3)) {
+    if (is_word(word, "GET") || is_word(word, "IFEQ") || is_word(word, "IFNE") ||
+        is_word(word, "IFDEQ") || is_word(word, "IFDNE")) {
+      flags = kKeyReadWrite | kKeyAccess | kKeyUpdate;
+    }
+  }
+  out->push_back({1, flags});
+  return true;
+}
+
+constexpr CommandRow kStringRows[] = {
+    {"GET", get, "key", kReadOnly | kFast, keys(1).ro().access(), kAclString, Group::kString,
+     "1.0.0", "O(1)", "Returns the string value of a key."},
+    {"GETDEL", getdel, "key", kWrite | kFast, keys(1).rw().access().remove(), kAclString,
+     Group::kString, "6.2.0", "O(1)", "Returns the string value of a key after deleting the key."},
+    {"GETEX", getex,
+     "key [expiration=EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT "
+     "unix-time-milliseconds|PERSIST]",
+     kWrite | kFast,
+     keys(1).rw().access().update().note("RW and UPDATE because it changes the TTL"), kAclString,
+     Group::kString, "6.2.0", "O(1)",
+     "Returns the string value of a key after setting its expiration time."},
+    {"GETSET",
+     getset,
+     "key value",
+     kWrite | kDenyOom | kFast,
+     keys(1).rw().access().update(),
+     kAclString,
+     Group::kString,
+     "1.0.0",
+     "O(1)",
+     "Returns the previous string value of a key after setting it to a new value.",
+     {.deprecated_since = "6.2.0", .replaced_by = "`SET` with the `!GET` argument"}},
+    {"PSETEX",
+     psetex,
+     "key milliseconds value",
+     kWrite | kDenyOom,
+     keys(1).ow().update(),
+     kAclString,
+     Group::kString,
+     "2.6.0",
+     "O(1)",
+     "Sets both string value and expiration time in milliseconds of a key. The key is created if "
+     "it doesn't exist.",
+     {.deprecated_since = "2.6.12", .replaced_by = "`SET` with the `PX` argument"}},
+    {"SET",
+     set,
+     "key value [condition=NX|XX|IFEQ ifeq-value@8.4.0|IFNE ifne-value@8.4.0|IFDEQ "
+     "ifdeq-digest:integer@8.4.0|IFDNE ifdne-digest:integer@8.4.0]@2.6.12 [GET]@6.2.0 "
+     "[expiration=EX seconds@2.6.12|PX milliseconds@2.6.12|EXAT unix-time-seconds@6.2.0|PXAT "
+     "unix-time-milliseconds@6.2.0|KEEPTTL@6.0.0]",
+     kWrite | kDenyOom,
+     keys(1).rw().access().update().variable_flags().note(
+         "RW and ACCESS due to the optional `GET` argument"),
+     kAclString,
+     Group::kString,
+     "1.0.0",
+     "O(1)",
+     "Sets the string value of a key, ignoring its type. The key is created if it doesn't exist.",
+     {.history = "2.6.12 Added the `EX`, `PX`, `NX` and `XX` options.\n6.0.0 Added the `KEEPTTL` "
+                 "option.\n6.2.0 Added the `GET`, `EXAT` and `PXAT` option.\n7.0.0 Allowed the "
+                 "`NX` and `GET` options to be used together.\n8.4.0 Added 'IFEQ', 'IFNE', "
+                 "'IFDEQ', 'IFDNE' options.",
+      .find_keys = find_set_keys}},
+    {"SETEX",
+     setex,
+     "key seconds value",
+     kWrite | kDenyOom,
+     keys(1).ow().update(),
+     kAclString,
+     Group::kString,
+     "2.0.0",
+     "O(1)",
+     "Sets the string value and expiration time of a key. Creates the key if it doesn't exist.",
+     {.deprecated_since = "2.6.12", .replaced_by = "`SET` with the `EX` argument"}},
+    {"SETNX",
+     setnx,
+     "key value",
+     kWrite | kDenyOom | kFast,
+     keys(1).ow().insert(),
+     kAclString,
+     Group::kString,
+     "1.0.0",
+     "O(1)",
+     "Set the string value of a key only when the key doesn't exist.",
+     {.deprecated_since = "2.6.12", .replaced_by = "`SET` with the `NX` argument"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> string_rows() {
+  return kStringRows;
+}
+
+}  // namespace latchkey::commands

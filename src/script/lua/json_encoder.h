@@ -1,0 +1,52 @@
+// Lua values as JSON text.
+//
+//     nil, null      null                     table with keys 1..n only    [...]
+//     boolean        true, false              any other table              {...}, an empty one too
+//     number         as %.14g                 other values                 an error
+//     string         quoted, '/' and all control characters escaped, other bytes as they are
+//
+// Metatables are not asked. Linear in the size of the text.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "script/lua/json_options.h"
+
+struct lua_State;
+
+namespace latchkey::script {
+
+class JsonEncoder {
+ public:
+  // All must outlive the encoder.
+  JsonEncoder(lua_State* lua, const JsonOptions& options) : lua_(lua), options_(options) {}
+
+  // Writes the value on top of the stack. False, with the reason in error(), when it cannot be
+  // written or when the script is being stopped. Raises no errors of Lua's, while memory is not
+  // limited; leaves the stack as it was only when it succeeds.
+  bool encode() { return value(0); }
+
+  const std::string& text() const { return text_; }
+  const char* error() const { return error_; }
+
+ private:
+  bool value(int depth);
+  bool number();
+  bool table(int depth);
+  bool array(int depth, int length);
+  bool object(int depth);
+  bool key();
+  void string();
+  // The number of places of the table on top of the stack as an array, 0 when it is an object.
+  bool measure_array(int* length);
+  bool fail_value(int index, const char* reason);
+
+  lua_State* lua_;
+  const JsonOptions& options_;
+  std::string text_;
+  unsigned values_ = 0;
+  char error_[128] = "";
+};
+
+}  // namespace latchkey::script

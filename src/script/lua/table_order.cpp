@@ -1,0 +1,139 @@
+#include "script/lua/table_order.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <lua.hpp>
+#include <span>
+#include <tuple>
+
+#include "script/lua/lua_text.h"
+
+namespace latchkey::script {
+
+namespace {
+
+// Of long texts only some 32 characters count.
+uint32_t hash_of(std::string_view text) {
+  auto hash = static_cast<uint32_t>(text.size());
+  const size_t step = (text.size() >> 5) + 1;
+  for (size_t i = text.size(); i >= step; i -= step)
+    hash ^= (hash << 5) + (hash >> 2) + static_cast<unsigned char>(text[i - 1]);
+  return hash;
+}
+
+uint32_t hash_of(double number) {
+  const auto bits = std::bit_cast<uint64_t>(number == 0 ? 0.0 : number);
+  return static_cast<uint32_t>(bits) + static_cast<uint32_t>(bits >> 32);
+}
+
+// The place in an array part that a number would have, from 1 on; 0: none.
+uint32_t array_place(double number) {
+  constexpr double kLast = 1 << 26;
+  return number >= 1 && number <= kLast && number == std::floor(number)
+             ? static_cast<uint32_t>(number)
+             : 0;
+}
+
+}  // namespace
+
+TableOrder::TableOrder(lua_State* lua) {
+  for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) {
+    switch (lua_type(lua, -2)) {
+      case LUA_TSTRING:
+        keys_.push_back({.kind = Key::Kind::kString, .text = text_at(lua, -2)});
+        break;
+      case LUA_TNUMBER:
+        keys_.push_back({.kind = Key::Kind::kNumber, .number = lua_tonumber(lua, -2)});
+        break;
+      case LUA_TBOOLEAN:
+        keys_.push_back(
+            {.kind = lua_toboolean(lua, -2) != 0 ? Key::Kind::kTrue : Key::Kind::kFalse});
+        break;
+      default:
+        is_known_ = false;
+    }
+  }
+  std::sort(keys_.begin(), keys_.end());
+  order_by_place(array_part());
+}
+
+bool TableOrder::Key::operator<(const Key& other) const {
+  return std::tie(kind, number, text) < std::tie(other.kind, other.number, other.text);
+}
+
+size_t TableOrder::array_part() {
+  // Its size is the greatest power of two of which more than half would be used.
+  uint32_t used = 0;
+  uint32_t size = 0;
+  uint32_t limit = 1;
+  for (const Key& key : keys_) {
+    const uint32_t place = key.kind == Key::Kind::kNumber ? array_place(key.number) : 0;
+    if (place == 0) continue;
+    while (place > limit) limit *= 2;
+    if (++used > limit / 2) size = limit;
+  }
+  const auto end = std::stable_partition(keys_.begin(), keys_.end(), [size](const Key& key) {
+    const uint32_t place = key.kind == Key::Kind::kNumber ? array_place(key.number) : 0;
+    return place != 0 && place <= size;
+  });
+  return static_cast<size_t>(end - keys_.begin());
+}
+
+size_t TableOrder::place_of(const Key& key, size_t places) {
+  switch (key.kind) {
+    case Key::Kind::kString:
+      return hash_of(key.text) & (places - 1);
+    case Key::Kind::kNumber:
+      return hash_of(key.number) % ((places - 1) | 1);
+    default:
+      return (key.kind == Key::Kind::kTrue ? 1 : 0) & (places - 1);
+  }
+}
+
+void TableOrder::order_by_place(size_t first) {
+  const size_t count = keys_.size() - first;
+  if (count < 2) return;
+  const size_t places = std::bit_ceil(count);
+  std::vector<const Key*> table(places, nullptr);
+  size_t free = places;
+  for (const Key& key : std::span(keys_).subspan(first)) {
+    size_t place = place_of(key, places);
+    if (const Key* other = table[place]; other != nullptr) {
+      do --free;
+      while (table[free] != nullptr);
+      // Who is not in the place of its own makes room; otherwise the newcomer goes elsewhere.
+      if (place_of(*other, places) != place) {
+        table[free] = other;
+      } else {
+        place = free;
+      }
+    }
+    table[place] = &key;
+  }
+  std::vector<Key> ordered;
+  ordered.reserve(count);
+  for (const Key* key : table) {
+    if (key != nullptr) ordered.push_back(*key);
+  }
+  std::copy(ordered.begin(), ordered.end(), keys_.begin() + static_cast<ptrdiff_t>(first));
+}
+
+void TableOrder::push_pair(lua_State* lua, size_t i) const {
+  const Key& key = keys_[i];
+  switch (key.kind) {
+    case Key::Kind::kString:
+      push_text(lua, key.text);
+      break;
+    case Key::Kind::kNumber:
+      lua_pushnumber(lua, key.number);
+      break;
+    default:
+      lua_pushboolean(lua, key.kind == Key::Kind::kTrue ? 1 : 0);
+  }
+  lua_pushvalue(lua, -1);
+  lua_rawget(lua, -3);
+}
+
+}  // namespace latchkey::script

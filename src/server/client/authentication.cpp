@@ -1,0 +1,40 @@
+#include "server/client/authentication.h"
+
+#include "server/acl/access_control.h"
+#include "server/client/client.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+void assume_default_user(Client& client) {
+  client.user = client.server.access().default_user();
+  client.authenticated = client.server.access().admits_everybody();
+  settle_rights(client);
+}
+
+bool authenticate(Client& client, std::string_view name, std::string_view password,
+                  std::string_view command) {
+  const auto user = client.server.access().find(name);
+  if (user == nullptr || !user->accepts(password)) {
+    client.server.access().login_failed(client, name, command);
+    return false;
+  }
+  client.user = user;
+  client.authenticated = true;
+  settle_rights(client);
+  return true;
+}
+
+void become_stranger(Client& client) {
+  client.user = client.server.access().default_user();
+  client.authenticated = false;
+  settle_rights(client);
+}
+
+void settle_rights(Client& client) {
+  if (client.user == nullptr) return;
+  client.set(kClientNeedsAuth, !client.authenticated && !client.server.access().admits_everybody());
+  client.set(kClientRestricted, !client.user->may_do_everything());
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,257 @@
+#include "server/client/blocking.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/number.h"
+#include "server/client/client.h"
+#include "server/client/pause.h"
+#include "server/command/dispatcher.h"
+#include "server/command/slot_gate.h"
+#include "server/command/transaction.h"
+#include "server/server.h"
+#include "store/keyspace.h"
+
+namespace latchkey::server {
+
+struct Blocking::Waiter {
+  struct Position {
+    Queues::value_type* queue;
+    Line::iterator at;
+  };
+
+  Client& client;
+  StoredRequest request;
+  store::Type type;
+  bool also_without_key;
+  uint64_t ticks = 0;  // that the request took before it began to wait
+  std::vector<Position> positions = {};
+};
+
+Blocking::Blocking(Server& server) : server_(server) {}
+
+Blocking::~Blocking() = default;
+
+uint64_t Blocking::id_of(const Client& client) {
+  return client.id;
+}
+
+void Blocking::wait(CommandContext& ctx, const KeyWait& wanted) {
+  Client& client = ctx.client;
+  if (client.has(kClientDenyBlocking))
+    return wanted.single_null_at_once ? ctx.reply.null() : ctx.reply.null_array();
+  if (again_ == &client) {
+    keeps_waiting_ = true;
+    client.set(kClientBlocked);
+    return;
+  }
+  if (waiters_.empty()) server_.effects().add(*this);
+  Command& command = *server_.dispatcher().lookup(ctx.args);
+  auto& waiter = waiters_[client.id];
+  waiter.reset(
+      new Waiter{client, StoredRequest(command, ctx.args), wanted.type, wanted.also_without_key});
+  for (const std::string_view key : wanted.keys) join(*waiter, client.database, key);
+
+  client.wait({.deadline_ms = wanted.deadline_ms,
+               .may_unblock = true,
+               .ended = [this, &client](BlockEnd end) {
+                 const auto over = take(client);
+                 if (end == BlockEnd::kClosed) return;
+                 server_.dispatcher().count_call(client, over->request.command(),
+                                                 over->request.words(), over->ticks);
+                 if (end == BlockEnd::kTimeout || end == BlockEnd::kUnblocked)
+                   client.reply.null_array();
+               }});
+}
+
+void Blocking::began_after(const Client& client, uint64_t ticks) {
+  waiters_.at(id_of(client))->ticks += ticks;
+}
+
+void Blocking::join(Waiter& waiter, int database, std::string_view key) {
+  auto it = queues_.find(PlaceView{database, key});
+  if (it == queues_.end()) it = queues_.emplace(Place{database, std::string(key)}, Queue{}).first;
+  Queue& queue = it->second;
+  // Only this one has joined since it began.
+  if (!queue.line.empty() && queue.line.back() == &waiter) return;
+  if (waiter.also_without_key && queue.also_without_key++ == 0) ++queues_heard_without_;
+  queue.line.push_back(&waiter);
+  waiter.positions.push_back({&*it, std::prev(queue.line.end())});
+}
+
+void Blocking::leave_queues(Waiter& waiter) {
+  for (const Waiter::Position& position : waiter.positions) {
+    Queue& queue = position.queue->second;
+    queue.line.erase(position.at);
+    if (waiter.also_without_key && --queue.also_without_key == 0) --queues_heard_without_;
+    if (queue.line.empty()) queues_.erase(position.queue->first);
+  }
+  waiter.positions.clear();
+}
+
+std::unique_ptr<Blocking::Waiter> Blocking::take(const Client& client) {
+  const auto it = waiters_.find(client.id);
+  if (it == waiters_.end()) return nullptr;
+  std::unique_ptr<Waiter> waiter = std::move(it->second);
+  leave_queues(*waiter);
+  waiters_.erase(it);
+  if (waiters_.empty()) server_.effects().remove(*this);
+  return waiter;
+}
+
+void Blocking::mark_ready(Queues::value_type& queue) {
+  if (std::exchange(queue.second.ready, true)) return;
+  ready_.push_back(queue.first);
+}
+
+void Blocking::mark_all_ready(int database) {
+  for (auto& queue : queues_) {
+    if (queue.first.database == database) mark_ready(queue);
+  }
+}
+
+void Blocking::key_changed(store::Keyspace& keyspace, std::string_view key, EventClass,
+                           std::string_view) {
+  const auto it = queues_.find(PlaceView{keyspace.index(), key});
+  if (it != queues_.end()) mark_ready(*it);
+}
+
+void Blocking::keyspace_clearing(store::Keyspace& keyspace) {
+  if (queues_heard_without_ != 0) mark_all_ready(keyspace.index());
+}
+
+void Blocking::keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) {
+  mark_all_ready(first.index());
+  mark_all_ready(second.index());
+}
+
+void Blocking::serve() {
+  if (std::exchange(serving_, true)) return;
+  server_.refresh_clock();
+  server_.dispatcher().begin_batch();
+  while (any_ready()) {
+    for (const uint64_t id : std::exchange(due_, {})) go_on_after_pause(id);
+    for (const Place& place : std::exchange(ready_, {})) serve_key(place);
+  }
+  serving_ = false;
+}
+
+bool Blocking::may_serve(const Waiter& waiter, const store::KeyRef& ref) {
+  return waiter.also_without_key || (ref && ref->type() == waiter.type);
+}
+
+void Blocking::serve_key(const Place& place) {
+  const auto found = queues_.find(place);
+  if (found == queues_.end()) return;
+  store::Keyspace& database = server_.database(place.database);
+  Queue& queue = found->second;
+  queue.ready = false;
+  for (auto it = queue.line.begin(); it != queue.line.end();) {
+    Waiter& waiter = **it;
+    ++it;
+    const bool last = it == queue.line.end();
+    const store::KeyRef ref =
+        database.find(place.key, store::Keyspace::kPeek | store::Keyspace::kEvenExpired);
+    // What is past its deadline serves nobody, and goes when somebody asks for it.
+    if (ref && database.is_expired(*ref)) return;
+    if (may_serve(waiter, ref)) is_paused_for(waiter) ? hold(waiter) : run_again(waiter);
+    // The queue goes with the last who waited in it.
+    if (last || (!ref && queue.also_without_key == 0)) return;
+  }
+}
+
+void Blocking::run_again(Waiter& waiter) {
+  Client& client = waiter.client;
+  again_ = &client;
+  keeps_waiting_ = false;
+  // The handler runs as that of any client, and its figures are counted if this one is served.
+  client.set(kClientBlocked, false);
+  server_.dispatcher().call_again(client, waiter.request.command(), waiter.request.words());
+  client.set(kClientBlocked);
+  again_ = nullptr;
+  if (keeps_waiting_) return;
+  const auto ended = take(client);
+  client.unblock(BlockEnd::kUnblocked, true);
+}
+
+// --- Pauses --------------------------------------------------------------------------------------
+
+bool Blocking::is_paused_for(const Waiter& waiter) const {
+  return server_.pauses().holds(waiter.request.command().flags);
+}
+
+void Blocking::hold(Waiter& waiter) {
+  leave_queues(waiter);
+  Client& client = waiter.client;
+  client.unblock(BlockEnd::kUnblocked, true);
+  client.wait({.deadline_ms = 0,
+               .may_unblock = false,
+               .outlives_role = true,
+               .ended = [this, &client](BlockEnd) { take(client); }});
+  held_.push_back(client.id);
+}
+
+void Blocking::pause_ended() {
+  due_.insert(due_.end(), held_.begin(), held_.end());
+  held_.clear();
+}
+
+void Blocking::go_on_after_pause(uint64_t client_id) {
+  const auto found = waiters_.find(client_id);
+  if (found == waiters_.end()) return;
+  // What ended the pause may have begun another.
+  if (is_paused_for(*found->second)) return held_.push_back(client_id);
+  Client& client = found->second->client;
+  // From here on it is a request like any, that may wait anew.
+  const auto waiter = take(client);
+  client.unblock(BlockEnd::kUnblocked, true);
+  server_.dispatcher().call_again(client, waiter->request.command(), waiter->request.words());
+}
+
+// --- Clusters ------------------------------------------------------------------------------------
+
+void Blocking::refuse_unserved(SlotGate& gate) {
+  std::vector<std::pair<uint64_t, std::string>> refused;
+  for (const auto& [id, waiter] : waiters_) {
+    const SlotGate::Request request{waiter->request.command(), waiter->request.words()};
+    SlotGate::Caller caller = caller_of(waiter->client);
+    caller.waits = true;
+    std::string error = refusal_of(gate.judge({&request, 1}, caller));
+    if (!error.empty()) refused.emplace_back(id, std::move(error));
+  }
+  for (const auto& [id, error] : refused) {
+    Client& client = waiters_.at(id)->client;
+    const auto over = take(client);
+    client.unblock(BlockEnd::kUnblocked, true);
+    server_.dispatcher().reject(client, &over->request.command(), error);
+    client.flush_soon();
+  }
+}
+
+bool read_wait_timeout(CommandContext& ctx, std::string_view text, int64_t* deadline_ms) {
+  long double seconds = 0;
+  if (!base::parse_long_double(text, &seconds)) {
+    ctx.reply.error("ERR timeout is not a float or out of range");
+    return false;
+  }
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const long double milliseconds = std::ceil(seconds * 1000);
+  if (milliseconds >= static_cast<long double>(kMost)) {
+    ctx.reply.error("ERR timeout is out of range");
+    return false;
+  }
+  if (milliseconds < 0) {
+    ctx.reply.error("ERR timeout is negative");
+    return false;
+  }
+  const auto timeout_ms = static_cast<int64_t>(milliseconds);
+  if (timeout_ms > kMost - ctx.now_ms()) {
+    ctx.reply.error("ERR timeout is out of range");
+    return false;
+  }
+  *deadline_ms = timeout_ms == 0 ? 0 : ctx.now_ms() + timeout_ms;
+  return true;
+}
+
+}  // namespace latchkey::server

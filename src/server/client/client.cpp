@@ -1,0 +1,142 @@
+#include "server/client/client.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "server/client/master_link.h"
+#include "server/client/monitors.h"
+#include "server/client/pubsub.h"
+#include "server/client/replica_link.h"
+#include "server/client/request_pump.h"
+#include "server/client/tracking.h"
+#include "server/command/dispatcher.h"
+#include "server/command/transaction.h"
+#include "server/command/watch.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+Client::Client(Server& owner, uint64_t client_id, net::Connection* connection)
+    : id(client_id),
+      server(owner),
+      created_ms(owner.now_ms()),
+      last_interaction_ms(owner.now_ms()),
+      reply(connection != nullptr ? connection->out() : local_out_),
+      connection_(connection),
+      local_out_(owner.buffer_pool()) {}
+
+Client::~Client() {
+  LK_ASSERT(connection_ == nullptr && !has(kClientSuspended));
+}
+
+std::string Client::peer_address() const {
+  return connection_ != nullptr ? connection_->peer_address() : std::string("?:0");
+}
+
+std::string Client::local_address() const {
+  return connection_ != nullptr ? connection_->local_address() : std::string("?:0");
+}
+
+resp::OutputBuffer& Client::push_out() {
+  return server.dispatcher().push_out(*this);
+}
+
+void Client::flush_soon() {
+  if (has(kClientClosing)) return;
+  server.client_eviction().touch(*this);
+  if (connection_ == nullptr || flush_scheduled_ || has(kClientSuspended)) return;
+  flush_scheduled_ = true;
+  server.clients().schedule_flush(*this);
+}
+
+void Client::close() {
+  if (has(kClientClosing)) return;
+  set(kClientClosing);
+  if (has(kClientBlocked)) unblock(BlockEnd::kClosed);
+  server.watches().unwatch_all(*this);
+  server.pubsub().unsubscribe_all(*this);
+  server.monitors().remove(*this);
+  server.tracking().stop(*this);
+  transaction.reset();
+  if (replica != nullptr) replica->closing();
+  // A request of the master's that has begun is applied to its end.
+  if (master != nullptr && !has(kClientSuspended)) master->closing();
+  if (connection_ != nullptr) disconnect();
+  server.clients().remove(*this);
+}
+
+void Client::disconnect() {
+  // Marks that callers up the stack hold stay good.
+  local_out_.swap(connection_->out());
+  reply.set_out(local_out_);
+  std::exchange(connection_, nullptr)->close();
+}
+
+void Client::request_suspended() {
+  set(kClientSuspended);
+  if (connection_ != nullptr) connection_->pause();
+}
+
+void Client::request_ended() {
+  set(kClientSuspended, false);
+  if (has(kClientClosing)) {
+    if (master != nullptr) master->closing();
+    return;
+  }
+  if (connection_ == nullptr) return;
+  connection_->resume();
+  flush_soon();
+  resume_soon();
+}
+
+void Client::wait(Block reason) {
+  LK_ASSERT(!has(kClientBlocked));
+  set(kClientBlocked);
+  block = std::make_unique<Block>(std::move(reason));
+  server.clients().started_waiting(*this);
+}
+
+void Client::unblock(BlockEnd end, bool served) {
+  LK_ASSERT(has(kClientBlocked));
+  set(kClientBlocked | kClientPostponed, false);
+  server.clients().stopped_waiting(*this);
+  const auto ended = std::exchange(block, nullptr);
+  const size_t mark = out().mark();
+  if (end == BlockEnd::kUnblockedWithError || end == BlockEnd::kRoleChanged) {
+    reply.error(end == BlockEnd::kRoleChanged
+                    ? "UNBLOCKED force unblock from blocking operation, instance state changed "
+                      "(master -> replica?)"
+                    : "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    server.dispatcher().count_error(*this, reply.last_error_mark());
+    ++last_command->stats.failed_calls;
+  }
+  if (!served && ended->ended) ended->ended(end);
+  if (end == BlockEnd::kClosed) return;
+  if (!served && has(kClientReplyOff | kClientReplySkip)) out().truncate(mark);
+  resume_soon();
+}
+
+void Client::resume_soon() {
+  if (connection_ == nullptr || resume_scheduled_) return;
+  resume_scheduled_ = true;
+  server.clients().schedule_resume(*this);
+}
+
+size_t Client::on_input(std::span<char> bytes) {
+  server.client_eviction().touch(*this);
+  return server.pump().process(*this, bytes);
+}
+
+void Client::on_end_of_input() {
+  // Nobody waits for what a blocked client would get; what others have asked for they may still be
+  // reading.
+  if (has(kClientBlocked | kClientSuspended) || pending_output() == 0) return close();
+  close_after_reply();
+}
+
+void Client::on_flushed() {
+  server.client_eviction().touch(*this);
+  if (has(kClientCloseAfterReply)) close();
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,73 @@
+#include "server/client/client_eviction.h"
+
+#include "server/client/client.h"
+#include "server/client/client_info.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+void ClientEviction::note(Client& client) {
+  if (client.memory_touched) return;
+  client.memory_touched = true;
+  touched_.push_back(client.id);
+}
+
+void ClientEviction::forget(Client& client) {
+  by_size_.erase({client.measured_memory, client.id});
+  total_ -= client.measured_memory;
+  client.measured_memory = 0;
+}
+
+size_t ClientEviction::limit() const {
+  const ConfigValues& values = server_.settings();
+  if (values.maxmemory_clients >= 0) return static_cast<size_t>(values.maxmemory_clients);
+  constexpr double kWhole = 100;
+  const double share = static_cast<double>(-values.maxmemory_clients) / kWhole;
+  return static_cast<size_t>(static_cast<double>(values.maxmemory) * share);
+}
+
+void ClientEviction::start() {
+  active_ = true;
+  server_.clients().for_each([this](Client& client) { note(client); });
+}
+
+void ClientEviction::stop() {
+  active_ = false;
+  server_.clients().for_each([this](Client& client) {
+    forget(client);
+    client.memory_touched = false;
+  });
+  touched_.clear();
+}
+
+void ClientEviction::measure(Client& client) {
+  client.memory_touched = false;
+  forget(client);
+  client.measured_memory = memory_usage(client);
+  total_ += client.measured_memory;
+  const bool may_go =
+      !client.has(kClientNoEvict | kClientReplica) && client.measured_memory >= kLeastToClose;
+  if (may_go) by_size_.emplace(client.measured_memory, client.id);
+}
+
+void ClientEviction::close(Client& client) {
+  server_.log().notice("Evicting client: " + describe(client));
+  ++server_.stats().evicted_clients;
+  client.close();
+}
+
+void ClientEviction::enforce() {
+  const size_t most = limit();
+  if (most == 0) {
+    if (active_) stop();
+    return;
+  }
+  if (!active_) start();
+  for (const uint64_t id : std::exchange(touched_, {})) {
+    if (Client* client = server_.clients().find(id); client != nullptr) measure(*client);
+  }
+  while (total_ > most && !by_size_.empty())
+    close(*server_.clients().find(by_size_.rbegin()->second));
+}
+
+}  // namespace latchkey::server

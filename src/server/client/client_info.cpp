@@ -1,0 +1,175 @@
+#include "server/client/client_info.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/text.h"
+#include "server/acl/user.h"
+#include "server/client/client.h"
+#include "server/client/pubsub.h"
+#include "server/client/replica_link.h"
+#include "server/client/tracking.h"
+#include "server/command/command_table.h"
+#include "server/command/transaction.h"
+#include "server/command/watch.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+namespace {
+
+class Fields {
+ public:
+  Fields& add(std::string_view name, std::string_view value) {
+    if (!text_.empty()) text_ += ' ';
+    text_.append(name).append("=").append(value);
+    return *this;
+  }
+  Fields& add(std::string_view name, uint64_t value) {
+    return add(name, std::string_view(std::to_string(value)));
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string flag_letters(const Client& client) {
+  std::string letters;
+  if (client.has(kClientReplica)) letters += 'S';
+  if (client.has(kClientMaster)) letters += 'M';
+  if (client.has(kClientMonitor)) letters += 'O';
+  if (client.has(kClientSubscribed)) letters += 'P';
+  if (client.has(kClientInMulti)) letters += 'x';
+  if (client.has(kClientBlocked)) letters += 'b';
+  if (client.tracking != nullptr) {
+    letters += 't';
+    if (client.tracking->redirect_broken) letters += 'R';
+    if (client.tracking->options.broadcast) letters += 'B';
+  }
+  if (client.watched_key_changed) letters += 'd';
+  if (client.has(kClientCloseAfterReply)) letters += 'c';
+  if (client.has(kClientClosing)) letters += 'A';
+  if (client.has(kClientUnixSocket)) letters += 'U';
+  if (client.has(kClientReadsAnywhere)) letters += 'r';
+  if (client.has(kClientNoEvict)) letters += 'e';
+  if (client.has(kClientNoTouch)) letters += 'T';
+  if (client.has(kClientReplica) && client.replica->is_rdb_channel()) letters += 'C';
+  return letters.empty() ? "N" : letters;
+}
+
+// What a client's output occupies, told as the reference tells it: a first buffer, and a list
+// behind it.
+struct OutputFigures {
+  size_t buffer_size = 0;  // memory of the first buffer
+  size_t buffer_used = 0;  // bytes in it
+  size_t list_length = 0;  // whatever does not fit into it
+  size_t list_memory = 0;
+};
+
+OutputFigures output_figures(Client& client) {
+  const net::Connection* connection = client.connection();
+  const size_t memory =
+      connection != nullptr ? connection->output_memory() : client.out().memory_usage();
+  OutputFigures figures;
+  if (memory <= base::BufferPool::kBufferSize) {
+    figures.buffer_size = memory;
+    figures.buffer_used = client.pending_output();
+  } else {
+    figures.list_length = connection != nullptr && connection->waits_to_write() ? 2 : 1;
+    figures.list_memory = memory;
+  }
+  return figures;
+}
+
+}  // namespace
+
+ClientType client_type(const Client& client) {
+  if (client.has(kClientMaster)) return ClientType::kMaster;
+  if (client.has(kClientReplica)) return ClientType::kReplica;
+  return client.has(kClientSubscribed) ? ClientType::kPubsub : ClientType::kNormal;
+}
+
+std::optional<ClientType> find_client_type(std::string_view name) {
+  if (base::equal_ignoring_case(name, "normal")) return ClientType::kNormal;
+  if (base::equal_ignoring_case(name, "pubsub")) return ClientType::kPubsub;
+  if (base::equal_ignoring_case(name, "replica") || base::equal_ignoring_case(name, "slave"))
+    return ClientType::kReplica;
+  if (base::equal_ignoring_case(name, "master")) return ClientType::kMaster;
+  return std::nullopt;
+}
+
+bool is_one_printable_word(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char byte) { return byte >= '!' && byte <= '~'; });
+}
+
+bool check_client_name(CommandContext& ctx, std::string_view name) {
+  if (is_one_printable_word(name)) return true;
+  ctx.reply.error("ERR Client names cannot contain spaces, newlines or special characters.");
+  return false;
+}
+
+size_t memory_usage(Client& client) {
+  size_t bytes = sizeof(Client) + client.name.capacity() + client.library_name.capacity() +
+                 client.library_version.capacity();
+  if (client.transaction != nullptr) bytes += client.transaction->memory_usage;
+  bytes += client.server.watches().memory_of(client) + PubSub::memory_of(client) +
+           Tracking::memory_of(client);
+  const net::Connection* connection = client.connection();
+  if (connection == nullptr) return bytes + client.out().memory_usage();
+  return bytes + net::Connection::own_memory() + connection->input_memory() +
+         connection->output_memory();
+}
+
+std::string describe(Client& client) {
+  const net::Connection* connection = client.connection();
+  const int64_t now_ms = client.server.now_ms();
+  const size_t input = connection != nullptr ? connection->input_size() : 0;
+  const size_t input_capacity = connection != nullptr ? connection->input_capacity() : 0;
+  const OutputFigures output = output_figures(client);
+  const bool waits_to_write = connection != nullptr && connection->waits_to_write();
+  Fields fields;
+  fields.add("id", client.id)
+      .add("addr", client.peer_address())
+      .add("laddr", client.local_address())
+      .add("fd", connection != nullptr ? std::to_string(connection->descriptor()) : "-1")
+      .add("name", client.name)
+      .add("age", static_cast<uint64_t>((now_ms - client.created_ms) / 1000))
+      .add("idle", static_cast<uint64_t>((now_ms - client.last_interaction_ms) / 1000))
+      .add("flags", flag_letters(client))
+      .add("db", static_cast<uint64_t>(client.database))
+      .add("sub", PubSub::count(client, TopicKind::kChannel))
+      .add("psub", PubSub::count(client, TopicKind::kPattern))
+      .add("ssub", PubSub::count(client, TopicKind::kShardChannel))
+      .add("multi", client.transaction != nullptr
+                        ? std::to_string(client.transaction->requests.size())
+                        : "-1")
+      .add("watch", client.server.watches().watched_by(client))
+      .add("qbuf", input - client.parser.understood_bytes())
+      .add("qbuf-free", input_capacity - input)
+      .add("argv-mem", client.parser.partial_bytes())
+      .add("multi-mem", client.transaction != nullptr ? client.transaction->memory_usage : 0)
+      .add("rbs", output.buffer_size)
+      .add("rbp", output.buffer_used)
+      .add("obl", output.buffer_used)
+      .add("oll", output.list_length)
+      .add("omem", output.list_memory)
+      .add("tot-mem", memory_usage(client))
+      .add("events", waits_to_write ? "rw" : "r")
+      .add("cmd", client.last_command != nullptr ? std::string_view(client.last_command->full_name)
+                                                 : "NULL")
+      .add("user", client.user != nullptr ? std::string_view(client.user->name) : "(superuser)")
+      .add("redir",
+           client.tracking != nullptr ? std::to_string(client.tracking->options.redirect) : "-1")
+      .add("resp", static_cast<uint64_t>(client.reply.protocol()))
+      .add("lib-name", client.library_name)
+      .add("lib-ver", client.library_version)
+      .add("io-thread", "0")
+      .add("tot-net-in", connection != nullptr ? connection->bytes_received() : 0)
+      .add("tot-net-out", connection != nullptr ? connection->bytes_sent() : 0)
+      .add("tot-cmds", client.total_commands);
+  return fields.take();
+}
+
+}  // namespace latchkey::server

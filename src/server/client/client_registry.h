@@ -1,0 +1,84 @@
+// All clients, by id and in the order in which they came.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "server/client/client.h"
+
+namespace latchkey::server {
+
+class ClientRegistry {
+ public:
+  explicit ClientRegistry(Server& server) : server_(server) {}
+
+  // A new client; `connection` may be null for one without.
+  Client& add(net::Connection* connection);
+  // A client that no person sees and nobody can close: the one that scripts run as. It has no id,
+  // is not counted and lives as long as the registry.
+  Client& add_internal();
+  // Called by Client::close(): forgets it and frees it at the end of the turn.
+  void remove(Client& client);
+  // Frees what has been removed; to be called when no client's code is on the stack.
+  void free_removed();
+
+  // Null when there is none (any more).
+  Client* find(uint64_t id) const;
+  // Connected clients, oldest first. New ones may come and old ones go while fn(Client&) runs.
+  template <typename Fn>
+  void for_each(Fn&& fn) {
+    std::vector<uint64_t> ids;
+    ids.reserve(clients_.size());
+    for (const auto& [id, client] : clients_) ids.push_back(id);
+    for (const uint64_t id : ids) {
+      if (Client* client = find(id); client != nullptr) fn(*client);
+    }
+  }
+  size_t size() const { return clients_.size(); }
+  uint64_t next_id() const { return next_id_; }
+
+  // Clients with replies to send, or with requests to go on with, before the loop waits again.
+  void schedule_flush(Client& client) { to_flush_.push_back(client.id); }
+  void schedule_resume(Client& client) { to_resume_.push_back(client.id); }
+  void run_scheduled();
+  bool any_scheduled() const { return !to_flush_.empty() || !to_resume_.empty(); }
+
+  // Called by Client::wait() and unblock().
+  void started_waiting(Client& client);
+  void stopped_waiting(Client& client);
+  size_t blocked() const { return blocked_; }
+  // Ends the waits of those who wait for what comes no more when the server's role changes, and
+  // lets these clients go.
+  void end_waits_for_role();
+  // Ends the waits whose time has come. They end within a millisecond of it: the server is asked to
+  // call at the next deadline.
+  void end_waits();
+
+  // Looks after a share of the clients, so that all have their turn within a second (`hz`), and at
+  // least kFewest: closes the idle (`timeout`) and those that do not read their replies
+  // (client-output-buffer-limit), and takes back room that their input does not need. Called at
+  // every tick.
+  void look_after_some();
+
+ private:
+  static constexpr size_t kFewest = 5;
+  void look_after(Client& client);
+
+  Server& server_;
+  uint64_t next_id_ = 1;
+  size_t blocked_ = 0;
+  uint64_t last_looked_after_ = 0;  // client id
+  std::map<uint64_t, std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<Client>> internal_;
+  std::vector<std::unique_ptr<Client>> removed_;
+  std::vector<uint64_t> to_flush_;
+  std::vector<uint64_t> to_resume_;
+  std::set<std::pair<int64_t, uint64_t>>
+      deadlines_;  // of waits: Unix time in milliseconds, client id
+};
+
+}  // namespace latchkey::server

@@ -1,0 +1,43 @@
+#include "server/client/flush_waits.h"
+
+#include "server/client/client.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+FlushWaits::FlushWaits(Server& server)
+    : server_(server), waker_(*server.loop(), [this] { answer(); }) {}
+
+FlushWaits::~FlushWaits() {
+  server_.environment().reclaimer.drain();
+}
+
+void FlushWaits::wait(Client& client) {
+  const uint64_t turn = ++last_turn_;
+  waiting_.push_back({turn, client.id});
+  client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
+  // Jobs are done in order: when it is this one's turn, all before it are done.
+  server_.environment().reclaimer.free_later(0, [this, turn] {
+    freed_turn_.store(turn, std::memory_order_release);
+    waker_.wake();
+  });
+}
+
+void FlushWaits::answer() {
+  answer_up_to(freed_turn_.load(std::memory_order_acquire));
+}
+
+void FlushWaits::answer_all() {
+  answer_up_to(last_turn_);
+}
+
+void FlushWaits::answer_up_to(uint64_t freed) {
+  for (; !waiting_.empty() && waiting_.front().turn <= freed; waiting_.pop_front()) {
+    Client* client = server_.clients().find(waiting_.front().client_id);
+    if (client == nullptr) continue;
+    if (!client->has(kClientReplyOff | kClientReplySkip)) client->reply.ok();
+    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+  }
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,79 @@
+#include "server/client/output_limits.h"
+
+#include <algorithm>
+
+#include "server/client/client.h"
+#include "server/client/client_info.h"
+#include "server/client/replica_link.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+namespace {
+
+// A first buffer's worth of replies is never too much.
+constexpr size_t kFirstBuffer = base::BufferPool::kBufferSize;
+constexpr size_t kMostUnauthenticated = kFirstBuffer + 1024;
+
+const ClientBufferLimit& limit_of(const Client& client) {
+  auto which = client.has(kClientSubscribed) ? kBufferPubsub : kBufferNormal;
+  if (client.has(kClientReplica)) which = kBufferReplica;
+  return client.server.settings().client_output_buffer_limit[which];
+}
+
+size_t pending_bytes(const Client& client) {
+  return client.pending_output() + (client.replica != nullptr ? client.replica->held_bytes() : 0);
+}
+
+// What is never too much: a first buffer's worth; for a replica the backlog besides, which it may
+// be sent at once.
+size_t always_allowed(const Client& client) {
+  if (!client.has(kClientReplica)) return kFirstBuffer;
+  return kFirstBuffer + static_cast<size_t>(client.server.settings().repl_backlog_size);
+}
+
+}  // namespace
+
+bool exceeds_hard_limit(const Client& client) {
+  const ClientBufferLimit& limit = limit_of(client);
+  return limit.hard_limit_bytes != 0 &&
+         pending_bytes(client) > std::max<size_t>(limit.hard_limit_bytes, always_allowed(client));
+}
+
+bool may_be_sent_more(Client& client) {
+  if (!exceeds_hard_limit(client)) return true;
+  client.set(kClientOverLimit);
+  return false;
+}
+
+bool reply_is_lost(const Client& client) {
+  // What a script's command replies is the script's, not a client's.
+  return !client.has(kClientScript) && exceeds_hard_limit(client);
+}
+
+void enforce_output_limit(Client& client) {
+  const size_t pending = pending_bytes(client);
+  if (pending <= kFirstBuffer && !client.has(kClientOverLimit)) {
+    client.soft_limit_since_ms = 0;
+    return;
+  }
+  Server& server = client.server;
+  const ClientBufferLimit& limit = limit_of(client);
+  bool exceeded = exceeds_hard_limit(client) || client.has(kClientOverLimit);
+  if (limit.soft_limit_bytes == 0 || pending <= limit.soft_limit_bytes) {
+    client.soft_limit_since_ms = 0;
+  } else if (client.soft_limit_since_ms == 0) {
+    client.soft_limit_since_ms = server.now_ms();
+  } else if (server.now_ms() - client.soft_limit_since_ms > limit.soft_limit_seconds * 1000) {
+    exceeded = true;
+  }
+  // Who has not logged in gets no more than a first buffer's worth and an error.
+  if (client.has(kClientNeedsAuth) && pending > kMostUnauthenticated) exceeded = true;
+  if (!exceeded) return;
+  server.log().warning("Client " + describe(client) +
+                       " scheduled to be closed ASAP for overcoming of output buffer limits.");
+  ++server.stats().output_buffer_limit_disconnections;
+  client.close();
+}
+
+}  // namespace latchkey::server

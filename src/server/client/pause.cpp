@@ -1,0 +1,64 @@
+#include "server/client/pause.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/client/blocking.h"
+#include "server/client/client.h"
+#include "server/command/command.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+void PauseControl::pause(Reason reason, Kind kind, int64_t until_ms) {
+  Pause& pause = pauses_[static_cast<size_t>(reason)];
+  pause.kind = std::max(pause.kind, kind);
+  pause.until_ms = std::max(pause.until_ms, until_ms);
+  kind_ = std::max(kind_, kind);
+  server_.set_state(kStatePaused, true);
+  if (pause.until_ms != kForEver) server_.wake_at(pause.until_ms);
+}
+
+void PauseControl::unpause(Reason reason) {
+  pauses_[static_cast<size_t>(reason)] = {};
+  settle();
+}
+
+void PauseControl::settle() {
+  Kind strongest = Kind::kNone;
+  for (const Pause& pause : pauses_) strongest = std::max(strongest, pause.kind);
+  if (std::exchange(kind_, strongest) == strongest) return;
+  server_.set_state(kStatePaused, kind_ != Kind::kNone);
+  for (const uint64_t id : std::exchange(waiting_, {})) {
+    Client* client = server_.clients().find(id);
+    if (client != nullptr && client->has(kClientPostponed))
+      client->unblock(BlockEnd::kTimeout, /*served=*/true);
+  }
+  server_.blocking().pause_ended();
+}
+
+void PauseControl::tick() {
+  if (kind_ == Kind::kNone) return;
+  for (Pause& pause : pauses_) {
+    if (pause.kind == Kind::kNone || pause.until_ms == kForEver) continue;
+    if (server_.now_ms() < pause.until_ms) {
+      server_.wake_at(pause.until_ms);
+    } else {
+      pause = {};
+    }
+  }
+  settle();
+}
+
+bool PauseControl::holds(uint32_t flags) const {
+  if (kind_ == Kind::kNone) return false;
+  return kind_ == Kind::kAll || (flags & (kWrite | kMayReplicate)) != 0;
+}
+
+void PauseControl::postpone(Client& client) {
+  waiting_.push_back(client.id);
+  client.set(kClientPostponed);
+  client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
+}
+
+}  // namespace latchkey::server

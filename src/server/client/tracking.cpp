@@ -1,0 +1,290 @@
+#include "server/client/tracking.h"
+
+#include <algorithm>
+
+#include "resp/reply_builder.h"
+#include "server/client/client.h"
+#include "server/client/output_limits.h"
+#include "server/command/command_table.h"
+#include "server/command/dispatcher.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+namespace {
+
+constexpr std::string_view kPushHeader = ">2\r\n$10\r\ninvalidate\r\n";
+constexpr std::string_view kMessageHeader =
+    "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n";
+
+// Keys given up at the first attempt.
+constexpr size_t kFewestGivenUp = 100;
+
+// What keys do by themselves is done by nobody.
+bool happens_by_itself(EventClass event_class, std::string_view event) {
+  return event_class == EventClass::kExpired || event_class == EventClass::kEvicted ||
+         event == "hexpired";
+}
+
+}  // namespace
+
+// The keys that have changed, encoded once for all who are told; or that all have gone.
+class Tracking::Message {
+ public:
+  explicit Message(Server& server) : keys_(server.buffer_pool()), builder_(keys_) {}
+  void add_count(size_t count) { builder_.array(count); }
+  void add_key(std::string_view key) { builder_.bulk(key); }
+
+  void write(resp::OutputBuffer& out, bool resp3) const {
+    out.append(resp3 ? kPushHeader : kMessageHeader);
+    if (keys_.empty()) {
+      out.append(resp3 ? "_\r\n" : "$-1\r\n");
+    } else {
+      out.append(keys_);
+    }
+  }
+
+ private:
+  resp::OutputBuffer keys_;  // none: all
+  resp::ReplyBuilder builder_;
+};
+
+Tracking::Tracking(Server& server)
+    : server_(server), readers_(0, Hash{&server.environment().secret}) {
+  server_.config().on_change({"tracking-table-max-keys"}, [this](std::string*) {
+    settle_limit();
+    return true;
+  });
+}
+
+// --- Who tracks ----------------------------------------------------------------------------------
+
+void Tracking::start(Client& client, const TrackingOptions& options,
+                     std::span<const std::string_view> prefixes) {
+  if (client.tracking == nullptr) {
+    client.tracking = std::make_unique<TrackingState>();
+    client.set(kClientTracking);
+    if (clients_++ == 0) server_.effects().add(*this);
+  }
+  client.tracking->options = options;
+  client.tracking->redirect_broken = false;
+  if (!options.broadcast) return;
+  for (const std::string_view prefix : prefixes) add_prefix(client, prefix);
+  if (prefixes.empty()) add_prefix(client, "");
+}
+
+void Tracking::stop(Client& client) {
+  if (client.tracking == nullptr) return;
+  for (const std::string& prefix : client.tracking->prefixes) remove_prefix(client, prefix);
+  client.tracking.reset();
+  client.set(kClientTracking | kClientCaching, false);
+  if (--clients_ != 0) return;
+  server_.effects().remove(*this);
+  forget_table();
+}
+
+void Tracking::add_prefix(Client& client, std::string_view name) {
+  client.tracking->prefixes.emplace(name);
+  auto it = prefixes_.find(name);
+  if (it == prefixes_.end()) {
+    it = prefixes_.emplace(std::string(name), Prefix()).first;
+    ++prefix_lengths_[name.size()];
+  }
+  it->second.listeners.insert(client.id);
+}
+
+void Tracking::remove_prefix(Client& client, const std::string& name) {
+  const auto it = prefixes_.find(name);
+  it->second.listeners.erase(client.id);
+  if (!it->second.listeners.empty()) return;
+  std::erase(touched_, it);
+  prefixes_.erase(it);
+  const auto length = prefix_lengths_.find(name.size());
+  if (--length->second == 0) prefix_lengths_.erase(length);
+}
+
+size_t Tracking::memory_of(const Client& client) {
+  if (client.tracking == nullptr) return 0;
+  // A name stands in the client's set, and with the client among its listeners.
+  constexpr size_t kNode = 4 * sizeof(void*) + sizeof(std::string) + 2 * sizeof(uint64_t);
+  size_t bytes = sizeof(TrackingState);
+  for (const std::string& prefix : client.tracking->prefixes) bytes += kNode + prefix.size();
+  return bytes;
+}
+
+// --- Keys that were read -------------------------------------------------------------------------
+
+void Tracking::remember(Client& reader, const Command& command, Arguments args) {
+  const TrackingOptions& options = reader.tracking->options;
+  if (options.broadcast) return;
+  const bool is_exception = reader.has(kClientCaching);
+  if (options.opt_in ? !is_exception : options.opt_out && is_exception) return;
+  found_.clear();
+  if (!get_keys(command, args, &found_)) return;
+  for (const KeyReference& reference : found_) add_reader(args[reference.position], reader.id);
+  settle_limit();
+}
+
+void Tracking::add_reader(std::string_view key, uint64_t client_id) {
+  auto it = readers_.find(key);
+  if (it == readers_.end()) it = readers_.emplace(std::string(key), ClientIds()).first;
+  ClientIds& ids = it->second;
+  const auto place = std::lower_bound(ids.begin(), ids.end(), client_id);
+  if (place != ids.end() && *place == client_id) return;
+  ids.insert(place, client_id);
+  ++items_;
+}
+
+void Tracking::forget_table() {
+  const size_t count = readers_.size();
+  Readers gone(0, readers_.hash_function());
+  gone.swap(readers_);
+  items_ = 0;
+  settle_limit();
+  constexpr size_t kMostFreedAtOnce = 64;
+  if (count <= kMostFreedAtOnce) return;
+  server_.environment().reclaimer.free_later(
+      count, [table = std::make_shared<Readers>(std::move(gone))] { table->clear(); });
+}
+
+bool Tracking::is_full() const {
+  const auto most = static_cast<size_t>(server_.settings().tracking_table_max_keys);
+  return most != 0 && readers_.size() > most;
+}
+
+void Tracking::settle_limit() {
+  const bool full = is_full();
+  if (full != ((server_.state() & kStateTrackingFull) != 0))
+    server_.set_state(kStateTrackingFull, full);
+  if (!full) attempts_ = 0;
+}
+
+void Tracking::give_up_some() {
+  const size_t most = kFewestGivenUp * static_cast<size_t>(++attempts_);
+  for (size_t given_up = 0; given_up < most && is_full(); ++given_up)
+    invalidate(random_key(), nullptr);
+  settle_limit();
+}
+
+Tracking::Readers::iterator Tracking::random_key() {
+  const size_t buckets = readers_.bucket_count();
+  size_t bucket = server_.environment().random.below(buckets);
+  while (readers_.bucket_size(bucket) == 0) bucket = (bucket + 1) % buckets;
+  return readers_.find(readers_.begin(bucket)->first);
+}
+
+void Tracking::invalidate(Readers::iterator key, const Client* spared) {
+  const auto taken = readers_.extract(key);
+  items_ -= taken.mapped().size();
+  Message message(server_);
+  message.add_count(1);
+  message.add_key(taken.key());
+  for (const uint64_t id : taken.mapped()) {
+    Client* client = server_.clients().find(id);
+    if (client == nullptr || client->tracking == nullptr) continue;
+    const TrackingOptions& options = client->tracking->options;
+    if (options.broadcast || (options.no_loop && client == spared)) continue;
+    tell(*client, message);
+  }
+}
+
+// --- Changes -------------------------------------------------------------------------------------
+
+void Tracking::key_changed(store::Keyspace&, std::string_view key, EventClass event_class,
+                           std::string_view event) {
+  if (is_beside_value(event_class, event)) return;
+  if (event_class != EventClass::kEvicted) return tell_of_change(key, event_class, event);
+  const size_t before = server_.used_memory();
+  tell_of_change(key, event_class, event);
+  const size_t after = server_.used_memory();
+  memory_taken_by_evictions_ += after - std::min(after, before);
+}
+
+void Tracking::tell_of_change(std::string_view key, EventClass event_class,
+                              std::string_view event) {
+  const Dispatcher& dispatcher = server_.dispatcher();
+  const Client* client = dispatcher.serving();
+  if (const auto it = readers_.find(key); it != readers_.end()) {
+    invalidate(it, client);
+    settle_limit();
+  }
+  if (prefixes_.empty()) return;
+  // Who runs a script is told of the keys it writes, which others than its author may not know.
+  const bool is_own = client != nullptr && !dispatcher.in_script();
+  note_for_broadcast(key, is_own && !happens_by_itself(event_class, event) ? client->id : 0);
+}
+
+void Tracking::dataset_flushed() {
+  const Message all(server_);
+  server_.clients().for_each([&](Client& client) {
+    if (client.tracking != nullptr) tell(client, all);
+  });
+  forget_table();
+}
+
+void Tracking::note_for_broadcast(std::string_view key, uint64_t changed_by) {
+  for (const auto& [length, count] : prefix_lengths_) {
+    if (length > key.size()) return;
+    const auto it = prefixes_.find(key.substr(0, length));
+    if (it == prefixes_.end()) continue;
+    ChangedKeys& changed = it->second.changed;
+    if (changed.empty()) touched_.push_back(it);
+    changed.insert_or_assign(std::string(key), changed_by);
+  }
+}
+
+void Tracking::broadcast() {
+  std::sort(touched_.begin(), touched_.end(),
+            [](const auto& one, const auto& other) { return one->first < other->first; });
+  for (const auto& prefix : std::exchange(touched_, {})) {
+    const ChangedKeys changed = std::exchange(prefix->second.changed, {});
+    Message all(server_);
+    all.add_count(changed.size());
+    for (const auto& [key, changed_by] : changed) all.add_key(key);
+    for (const uint64_t id : prefix->second.listeners)
+      broadcast_to(*server_.clients().find(id), changed, all);
+  }
+}
+
+void Tracking::broadcast_to(Client& listener, const ChangedKeys& changed, const Message& all) {
+  const auto is_own = [&](const auto& each) { return each.second == listener.id; };
+  const bool spare_own = listener.tracking->options.no_loop;
+  const auto own =
+      static_cast<size_t>(spare_own ? std::count_if(changed.begin(), changed.end(), is_own) : 0);
+  if (own == 0) return tell(listener, all);
+  if (own == changed.size()) return;
+  Message others(server_);
+  others.add_count(changed.size() - own);
+  for (const auto& each : changed) {
+    if (!is_own(each)) others.add_key(each.first);
+  }
+  tell(listener, others);
+}
+
+// --- Messages ------------------------------------------------------------------------------------
+
+void Tracking::tell(Client& reader, const Message& message) {
+  const uint64_t redirect = reader.tracking->options.redirect;
+  Client* to = redirect != 0 ? server_.clients().find(redirect) : &reader;
+  if (to == nullptr) return tell_redirect_broken(reader);
+  // RESP2 knows no messages but those of channels.
+  if (!to->reply.is_resp3() && (redirect == 0 || !to->has(kClientSubscribed))) return;
+  if (resp::OutputBuffer* out = way_to(*to); out != nullptr)
+    message.write(*out, to->reply.is_resp3());
+}
+
+void Tracking::tell_redirect_broken(Client& reader) {
+  reader.tracking->redirect_broken = true;
+  if (!reader.reply.is_resp3()) return;
+  resp::OutputBuffer* out = way_to(reader);
+  if (out == nullptr) return;
+  out->append(">2\r\n$21\r\ntracking-redir-broken\r\n");
+  resp::ReplyBuilder(*out).integer(static_cast<int64_t>(reader.tracking->options.redirect));
+}
+
+resp::OutputBuffer* Tracking::way_to(Client& client) {
+  client.flush_soon();
+  return may_be_sent_more(client) ? &server_.dispatcher().last_push_out(client) : nullptr;
+}
+
+}  // namespace latchkey::server

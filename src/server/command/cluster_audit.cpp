@@ -1,0 +1,20 @@
+#include "server/command/cluster_audit.h"
+
+#include "server/server.h"
+
+namespace latchkey::server {
+
+void ClusterAudit::begin(std::span<const SlotGate::Request> requests) {
+  constexpr uint64_t kWhole = 100;
+  const auto ratio = static_cast<uint64_t>(server_.settings().cluster_compatibility_sample_ratio);
+  looking_ = server_.environment().random.below(kWhole) < ratio;
+  if (looking_ && common_slot(requests) == kSeveralSlots) unfit();
+}
+
+void ClusterAudit::unfit() {
+  if (!looking_) return;
+  looking_ = false;
+  ++count_;
+}
+
+}  // namespace latchkey::server

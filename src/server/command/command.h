@@ -1,0 +1,164 @@
+// A command is a row of data: name, handler, syntax, flags, keys, ACL categories, group, and what
+// its documentation says. Whatever else is said of a command (arity, COMMAND INFO and DOCS, the
+// keys of a request) is derived from its row; server/command/command_table.h does so. Rows are
+// constants that live as long as the program:
+//
+//     constexpr CommandRow kRows[] = {
+//         {"SETNX", setnx, "key value", kWrite | kDenyOom | kFast, keys(1).ow().insert(),
+//         kAclString, Group::kString,
+//          "1.0.0", "O(1)", "Set the string value of a key only when the key doesn't exist."},
+//     };
+//
+// The syntax line is described in server/command/command_syntax.h, keys in
+// server/command/key_spec.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "server/command/key_spec.h"
+
+namespace latchkey::server {
+
+class Config;
+class Server;
+struct CommandContext;
+struct CommandRow;
+using Handler = void (*)(CommandContext&);
+
+// In the order in which COMMAND INFO lists them; the last ones are not listed.
+enum CommandFlag : uint32_t {
+  kWrite = 1 << 0,             // changes the dataset
+  kReadOnly = 1 << 1,          // reads the dataset
+  kDenyOom = 1 << 2,           // may need memory; refused when it is used up
+  kModule = 1 << 3,            // reserved for the reference's modules; no row has it
+  kAdmin = 1 << 4,             // for operators
+  kPubSub = 1 << 5,            // of the publish/subscribe family
+  kNoScript = 1 << 6,          // not in scripts
+  kBlocking = 1 << 7,          // may make the client wait
+  kLoading = 1 << 8,           // also while the dataset is being loaded
+  kStale = 1 << 9,             // also on a replica with stale data
+  kSkipMonitor = 1 << 10,      // not shown to MONITOR
+  kSkipSlowlog = 1 << 11,      // not entered in the slow log
+  kAsking = 1 << 12,           // acts as if ASKING came before it
+  kFast = 1 << 13,             // constant or logarithmic time
+  kNoAuth = 1 << 14,           // before authentication
+  kNoMandatoryKeys = 1 << 15,  // may come without any key
+  kNoAsyncLoading = 1 << 16,   // not while a replica loads a dataset beside the old one
+  kNoMulti = 1 << 17,          // not in a transaction
+  kMovableKeys = 1 << 18,      // keys not at fixed positions; the table finds out, rows do not say
+  kAllowBusy = 1 << 19,        // also while a script runs too long
+  kMayReplicate = 1 << 20,     // may be propagated though it is no write
+  kProtected = 1 << 21,        // only when the configuration enables it
+  kMayTakeLong = 1 << 22,      // runs in a task (server/tasks.h), so that others can be served
+};
+
+// In the order in which COMMAND INFO lists them. Read, write, admin, pubsub, fast, slow, blocking
+// and, for admin commands, dangerous follow from the flags; rows do not repeat them.
+enum AclCategory : uint32_t {
+  kAclKeyspace = 1 << 0,
+  kAclRead = 1 << 1,
+  kAclWrite = 1 << 2,
+  kAclSet = 1 << 3,
+  kAclSortedSet = 1 << 4,
+  kAclList = 1 << 5,
+  kAclHash = 1 << 6,
+  kAclString = 1 << 7,
+  kAclBitmap = 1 << 8,
+  kAclHyperLogLog = 1 << 9,
+  kAclGeo = 1 << 10,
+  kAclStream = 1 << 11,
+  kAclPubSub = 1 << 12,
+  kAclAdmin = 1 << 13,
+  kAclFast = 1 << 14,
+  kAclSlow = 1 << 15,
+  kAclBlocking = 1 << 16,
+  kAclDangerous = 1 << 17,
+  kAclConnection = 1 << 18,
+  kAclTransaction = 1 << 19,
+  kAclScripting = 1 << 20,
+};
+
+enum class Group : uint8_t {
+  kGeneric,
+  kString,
+  kList,
+  kSet,
+  kSortedSet,
+  kHash,
+  kPubSub,
+  kTransactions,
+  kConnection,
+  kServer,
+  kScripting,
+  kHyperLogLog,
+  kCluster,
+  kGeo,
+  kStream,
+  kBitmap,
+};
+
+// Appends the keys of a request and what happens to each, where the specifications do not tell it
+// all (see KeySpec::variable_flags and incomplete). False when the request is malformed.
+using KeyFinder = bool (*)(Words words, std::vector<KeyReference>* out);
+
+// Appends the positions of words that nobody but the server should see, such as passwords. Called
+// for requests as they came, whether they make sense or not.
+using SecretFinder = void (*)(const Config& config, Words words, std::vector<size_t>* positions);
+
+// The CommandFlag bits of a request whose words tell more than the row does, such as the name of a
+// script that declares what it will do. `flags`: the row's.
+using FlagFinder = uint32_t (*)(Server& server, Words words, uint32_t flags);
+
+// Which words of a request name channels, for those who may use some only: all from one on, or that
+// one alone.
+struct ChannelWords {
+  uint8_t first = 0;  // 0: none does
+  bool only_one = false;
+  bool patterns = false;  // they are patterns of channels
+};
+
+// What only some commands have. Rows name the fields: {.tips = "nondeterministic_output"}.
+struct CommandExtras {
+  // Command tips, separated by spaces.
+  const char* tips = "";
+  // One line a change: "6.2.0 Added the `GET` option.", separated by newlines.
+  const char* history = "";
+  const char* deprecated_since = nullptr;
+  const char* replaced_by = nullptr;
+  // Meant for other servers, not for people.
+  bool system = false;
+  KeyFinder find_keys = nullptr;
+  FlagFinder find_flags = nullptr;
+  ChannelWords channels = {};
+  // Which word of a request is an element of the first key's value (-1: the last), so that batches
+  // can look several up together; 0: none.
+  int8_t element = 0;
+  // Null: MONITOR and the slow log show the request as it is.
+  SecretFinder find_secrets = nullptr;
+  // Makes the row a container, whose first argument names a subcommand. Of static storage.
+  std::span<const CommandRow> subcommands = {};
+};
+
+struct CommandRow {
+  // Upper case; a subcommand's own word.
+  const char* name;
+  // Of a container: what runs without a subcommand, or null if one must be given.
+  Handler handler;
+  const char* syntax;
+  // CommandFlag bits.
+  uint32_t flags;
+  KeySpecs keys;
+  // AclCategory bits.
+  uint32_t acl;
+  Group group;
+  const char* since;
+  // Null where documentation gives none.
+  const char* complexity;
+  const char* summary;
+  CommandExtras extras = {};
+};
+
+}  // namespace latchkey::server

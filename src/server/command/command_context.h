@@ -1,0 +1,135 @@
+// What a command handler has in its hands: its arguments, the database, the reply, and the server
+// for the few that need it.
+//
+// A handler reads top to bottom as its documentation does:
+//
+//     void setnx(CommandContext& ctx) {
+//       KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+//       if (ref) return ctx.reply.integer(0);
+//       ctx.db.set_string(ref, ctx.args[2]);
+//       ctx.changed(ctx.args[1], EventClass::kString, "set");
+//       ctx.reply.integer(1);
+//     }
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "resp/reply_builder.h"
+#include "server/command/effects.h"
+#include "server/command/propagation.h"
+#include "store/keyspace.h"
+
+namespace latchkey::server {
+
+class Client;
+class Server;
+struct Command;
+
+using Arguments = std::span<const std::string_view>;
+
+struct CommandContext {
+  Server& server;
+  // Who runs the command: a connection's client, or the one that scripts and the like run as.
+  Client& client;
+  const Command& command;
+  // Words of the request, the command's name first (and the subcommand's second). Views that last
+  // as long as the handler runs.
+  Arguments args;
+  store::Keyspace& db;
+  resp::ReplyBuilder& reply;
+  Effects& effects;
+  Propagation& propagation;
+
+  int64_t now_ms() const { return db.environment().now_ms; }
+
+  // --- Shared steps of handlers -----------------------------------------------------------------
+
+  void changed(std::string_view key, EventClass event_class, std::string_view event) {
+    effects.changed(db, key, event_class, event);
+  }
+  void removed(std::string_view key) { effects.removed(db, key); }
+
+  // What stands in the stream of effects in place of this request, which would stand there as it
+  // came; several calls give several requests.
+  void propagate(EffectWords first, Arguments rest = {}, uint8_t readers = kEffectForAll) {
+    propagation.set_replaced(true);
+    propagation.add(db.index(), first, rest, readers);
+  }
+  // Nothing stands for this request itself.
+  void propagate_nothing() { propagation.set_replaced(true); }
+
+  // False, with a WRONGTYPE error sent, when the key holds another type. A missing key has any
+  // type.
+  bool is_type(const store::KeyRef& ref, store::Type type) {
+    if (!ref || ref->type() == type) return true;
+    wrong_type();
+    return false;
+  }
+  bool is_string(const store::KeyRef& ref) { return is_type(ref, store::Type::kString); }
+
+  void wrong_type() {
+    reply.error("WRONGTYPE Operation against a key holding the wrong kind of value");
+  }
+  void syntax_error() { reply.error("ERR syntax error"); }
+  // "ERR wrong number of arguments for 'get' command".
+  void wrong_arity();
+
+  // Reads an argument as an integer; on failure sends `error` ("ERR value is not an integer or out
+  // of range" when empty).
+  bool read_int64(std::string_view text, int64_t* value, std::string_view error = {});
+  // As above and between `low` and `high`; out of range gives `error`, or the reference's text for
+  // ranges when it is empty.
+  bool read_int64_in(std::string_view text, int64_t low, int64_t high, int64_t* value,
+                     std::string_view error = {});
+  // Reads a timeout in milliseconds, and sets the Unix time in milliseconds at which it ends;
+  // errors speak of a timeout.
+  bool read_timeout_ms(std::string_view text, int64_t* deadline_ms);
+  // "ERR value is not a valid float" when empty.
+  bool read_double(std::string_view text, double* value, std::string_view error = {});
+};
+
+// Sends a string entry's value as a bulk string; large ones by reference.
+void reply_string(resp::ReplyBuilder& reply, const store::Entry& entry);
+
+// Case-insensitive comparison of an argument with an option's upper-case name.
+bool is_word(std::string_view argument, std::string_view upper_case_name);
+
+// Steps through a request's arguments from a given one on.
+//
+//     for (ArgReader options(ctx.args, 3); options.more();) {
+//       if (options.word("NX")) { ... }
+//       else if (options.word("EX", &text)) { ... }       // the option takes a value
+//       else return ctx.syntax_error();
+//     }
+class ArgReader {
+ public:
+  ArgReader(Arguments args, size_t first) : args_(args), next_(first) {}
+  bool more() const { return next_ < args_.size(); }
+  size_t left() const { return args_.size() - next_; }
+  size_t position() const { return next_; }
+  std::string_view peek() const { return args_[next_]; }
+  // REQUIRES: more().
+  std::string_view next() { return args_[next_++]; }
+  // Steps over the next argument when it is this word.
+  bool word(std::string_view upper_case_name) {
+    if (!more() || !is_word(args_[next_], upper_case_name)) return false;
+    ++next_;
+    return true;
+  }
+  // Steps over the word and the value behind it; not when there is no value.
+  bool word(std::string_view upper_case_name, std::string_view* value) {
+    if (left() < 2 || !is_word(args_[next_], upper_case_name)) return false;
+    *value = args_[next_ + 1];
+    next_ += 2;
+    return true;
+  }
+  Arguments rest() const { return args_.subspan(next_); }
+
+ private:
+  Arguments args_;
+  size_t next_;
+};
+
+}  // namespace latchkey::server

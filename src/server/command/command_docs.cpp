@@ -1,0 +1,210 @@
+#include "server/command/command_docs.h"
+
+#include <algorithm>
+#include <string>
+
+#include "server/command/command_syntax.h"
+
+namespace latchkey::server {
+
+namespace {
+
+// The parts of `text` between separators; none of an empty text.
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+void write_text_field(std::string_view name, std::string_view value, resp::ReplyBuilder& reply) {
+  reply.bulk(name);
+  reply.bulk(value);
+}
+
+void write_integer_field(std::string_view name, int64_t value, resp::ReplyBuilder& reply) {
+  reply.bulk(name);
+  reply.integer(value);
+}
+
+void write_typed_spec(std::string_view type, size_t fields, resp::ReplyBuilder& reply) {
+  reply.map(2);
+  write_text_field("type", type, reply);
+  reply.bulk("spec");
+  reply.map(fields);
+}
+
+void write_begin_search(const KeySpec& spec, resp::ReplyBuilder& reply) {
+  switch (spec.begin) {
+    case KeySpec::Begin::kIndex:
+      write_typed_spec("index", 1, reply);
+      write_integer_field("index", spec.position, reply);
+      return;
+    case KeySpec::Begin::kKeyword:
+      write_typed_spec("keyword", 2, reply);
+      write_text_field("keyword", spec.keyword, reply);
+      write_integer_field("startfrom", spec.position, reply);
+      return;
+    case KeySpec::Begin::kUnknown:
+      write_typed_spec("unknown", 0, reply);
+  }
+}
+
+void write_find_keys(const KeySpec& spec, resp::ReplyBuilder& reply) {
+  switch (spec.find) {
+    case KeySpec::Find::kRange:
+      write_typed_spec("range", 3, reply);
+      write_integer_field("lastkey", spec.last, reply);
+      write_integer_field("keystep", spec.step, reply);
+      write_integer_field("limit", spec.range_limit, reply);
+      return;
+    case KeySpec::Find::kCounted:
+      write_typed_spec("keynum", 3, reply);
+      write_integer_field("keynumidx", spec.count_at, reply);
+      write_integer_field("firstkey", spec.first_at, reply);
+      write_integer_field("keystep", spec.step, reply);
+      return;
+    case KeySpec::Find::kUnknown:
+      write_typed_spec("unknown", 0, reply);
+  }
+}
+
+void write_key_spec(const KeySpec& spec, resp::ReplyBuilder& reply) {
+  reply.map(spec.remark != nullptr ? 4 : 3);
+  if (spec.remark != nullptr) write_text_field("notes", spec.remark, reply);
+  reply.bulk("flags");
+  write_bit_names(spec.flags, key_flag_names(), "", reply);
+  reply.bulk("begin_search");
+  write_begin_search(spec, reply);
+  reply.bulk("find_keys");
+  write_find_keys(spec, reply);
+}
+
+void write_arguments(const std::vector<Argument>& arguments, resp::ReplyBuilder& reply);
+
+void write_argument(const Argument& argument, resp::ReplyBuilder& reply) {
+  const size_t flags =
+      size_t{argument.optional} + size_t{argument.multiple} + size_t{argument.multiple_token};
+  reply.map(2 + size_t{!argument.display_text.empty()} + size_t{argument.key_spec_index >= 0} +
+            size_t{argument.has_token} + size_t{!argument.since.empty()} +
+            size_t{!argument.deprecated_since.empty()} + size_t{flags > 0} +
+            size_t{!argument.arguments.empty()});
+  write_text_field("name", argument.name, reply);
+  write_text_field("type", argument_type_name(argument.type), reply);
+  if (!argument.display_text.empty())
+    write_text_field("display_text", argument.display_text, reply);
+  if (argument.key_spec_index >= 0) {
+    write_integer_field("key_spec_index", argument.key_spec_index, reply);
+  }
+  if (argument.has_token) write_text_field("token", argument.token, reply);
+  if (!argument.since.empty()) write_text_field("since", argument.since, reply);
+  if (!argument.deprecated_since.empty()) {
+    write_text_field("deprecated_since", argument.deprecated_since, reply);
+  }
+  if (flags > 0) {
+    reply.bulk("flags");
+    reply.set(flags);
+    if (argument.optional) reply.status("optional");
+    if (argument.multiple) reply.status("multiple");
+    if (argument.multiple_token) reply.status("multiple_token");
+  }
+  if (!argument.arguments.empty()) {
+    reply.bulk("arguments");
+    write_arguments(argument.arguments, reply);
+  }
+}
+
+void write_arguments(const std::vector<Argument>& arguments, resp::ReplyBuilder& reply) {
+  reply.array(arguments.size());
+  for (const Argument& argument : arguments) write_argument(argument, reply);
+}
+
+void write_history(std::string_view history, resp::ReplyBuilder& reply) {
+  const std::vector<std::string_view> changes = split(history, '\n');
+  reply.bulk("history");
+  reply.set(changes.size());
+  for (const std::string_view change : changes) {
+    const size_t space = change.find(' ');
+    reply.array(2);
+    reply.bulk(change.substr(0, space));
+    reply.bulk(change.substr(space + 1));
+  }
+}
+
+}  // namespace
+
+void write_bit_names(uint32_t bits, std::span<const BitName> names, std::string_view prefix,
+                     resp::ReplyBuilder& reply) {
+  const auto listed = [bits](const BitName& name) { return (bits & name.bit) != 0; };
+  reply.set(static_cast<size_t>(std::count_if(names.begin(), names.end(), listed)));
+  std::string text;
+  for (const BitName& name : names) {
+    if (!listed(name)) continue;
+    text.assign(prefix).append(name.name);
+    reply.status(text);
+  }
+}
+
+void write_command_info(const Command& command, resp::ReplyBuilder& reply) {
+  const CommandRow& row = *command.row;
+  const std::vector<std::string_view> tips = split(row.extras.tips, ' ');
+  reply.array(10);
+  reply.bulk(command.full_name);
+  reply.integer(command.arity);
+  write_bit_names(command.flags, command_flag_names(), "", reply);
+  reply.integer(command.first_key);
+  reply.integer(command.last_key);
+  reply.integer(command.key_step);
+  write_bit_names(command.acl, acl_category_names(), "@", reply);
+  reply.set(tips.size());
+  for (const std::string_view tip : tips) reply.bulk(tip);
+  reply.set(row.keys.size());
+  for (const KeySpec& spec : row.keys) write_key_spec(spec, reply);
+  // The one list that is not a set, unless it is empty: so the reference has it.
+  command.is_container() ? reply.array(command.subcommands.size()) : reply.set(0);
+  for (const Command* subcommand : command.subcommands) write_command_info(*subcommand, reply);
+}
+
+void write_command_docs(const Command& command, resp::ReplyBuilder& reply) {
+  const CommandRow& row = *command.row;
+  const CommandExtras& extras = row.extras;
+  Syntax syntax = parse_syntax(row.syntax, 1, row.keys.size());
+  std::erase_if(syntax.arguments, [](const Argument& argument) { return argument.hidden; });
+  const std::string_view history = extras.history;
+  const bool deprecated = extras.deprecated_since != nullptr;
+  const bool has_doc_flags = deprecated || extras.system;
+
+  reply.map(3 + size_t{row.complexity != nullptr} + size_t{has_doc_flags} + (deprecated ? 1 : 0) +
+            size_t{extras.replaced_by != nullptr} + size_t{!history.empty()} +
+            size_t{!syntax.arguments.empty()} + size_t{command.is_container()});
+  write_text_field("summary", row.summary, reply);
+  write_text_field("since", row.since, reply);
+  write_text_field("group", group_name(row.group), reply);
+  if (row.complexity != nullptr) write_text_field("complexity", row.complexity, reply);
+  if (has_doc_flags) {
+    reply.bulk("doc_flags");
+    reply.set(size_t{deprecated} + size_t{extras.system});
+    if (deprecated) reply.status("deprecated");
+    if (extras.system) reply.status("syscmd");
+  }
+  if (deprecated) write_text_field("deprecated_since", extras.deprecated_since, reply);
+  if (extras.replaced_by != nullptr) write_text_field("replaced_by", extras.replaced_by, reply);
+  if (!history.empty()) write_history(history, reply);
+  if (!syntax.arguments.empty()) {
+    reply.bulk("arguments");
+    write_arguments(syntax.arguments, reply);
+  }
+  if (command.is_container()) {
+    reply.bulk("subcommands");
+    reply.map(command.subcommands.size());
+    for (const Command* subcommand : command.subcommands) {
+      reply.bulk(subcommand->full_name);
+      write_command_docs(*subcommand, reply);
+    }
+  }
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,20 @@
+// What clients are told of a command: the elements of COMMAND INFO and COMMAND DOCS, written from
+// its row.
+#pragma once
+
+#include "resp/reply_builder.h"
+#include "server/command/command_table.h"
+
+namespace latchkey::server {
+
+// One element of COMMAND INFO: an array of ten, subcommands nested.
+void write_command_info(const Command& command, resp::ReplyBuilder& reply);
+
+// One value of COMMAND DOCS: a map.
+void write_command_docs(const Command& command, resp::ReplyBuilder& reply);
+
+// A set with the names of `bits`, each after `prefix`, as statuses.
+void write_bit_names(uint32_t bits, std::span<const BitName> names, std::string_view prefix,
+                     resp::ReplyBuilder& reply);
+
+}  // namespace latchkey::server

@@ -1,0 +1,303 @@
+#include "server/command/command_table.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/assert.h"
+#include "base/text.h"
+#include "server/command/command_syntax.h"
+#include "server/config/config.h"
+
+namespace latchkey::server {
+
+namespace {
+
+constexpr size_t kFewestSlots = 64;
+// Slots per command, so that a probe seldom meets another command.
+constexpr size_t kSlotsPerCommand = 4;
+
+constexpr BitName kCommandFlagNames[] = {
+    {kWrite, "write"},
+    {kReadOnly, "readonly"},
+    {kDenyOom, "denyoom"},
+    {kModule, "module"},
+    {kAdmin, "admin"},
+    {kPubSub, "pubsub"},
+    {kNoScript, "noscript"},
+    {kBlocking, "blocking"},
+    {kLoading, "loading"},
+    {kStale, "stale"},
+    {kSkipMonitor, "skip_monitor"},
+    {kSkipSlowlog, "skip_slowlog"},
+    {kAsking, "asking"},
+    {kFast, "fast"},
+    {kNoAuth, "no_auth"},
+    {kNoMandatoryKeys, "no_mandatory_keys"},
+    {kNoAsyncLoading, "no_async_loading"},
+    {kNoMulti, "no_multi"},
+    {kMovableKeys, "movablekeys"},
+    {kAllowBusy, "allow_busy"},
+};
+
+constexpr BitName kAclCategoryNames[] = {
+    {kAclKeyspace, "keyspace"},
+    {kAclRead, "read"},
+    {kAclWrite, "write"},
+    {kAclSet, "set"},
+    {kAclSortedSet, "sortedset"},
+    {kAclList, "list"},
+    {kAclHash, "hash"},
+    {kAclString, "string"},
+    {kAclBitmap, "bitmap"},
+    {kAclHyperLogLog, "hyperloglog"},
+    {kAclGeo, "geo"},
+    {kAclStream, "stream"},
+    {kAclPubSub, "pubsub"},
+    {kAclAdmin, "admin"},
+    {kAclFast, "fast"},
+    {kAclSlow, "slow"},
+    {kAclBlocking, "blocking"},
+    {kAclDangerous, "dangerous"},
+    {kAclConnection, "connection"},
+    {kAclTransaction, "transaction"},
+    {kAclScripting, "scripting"},
+};
+
+constexpr BitName kKeyFlagNames[] = {
+    {kKeyReadOnly, "RO"},
+    {kKeyReadWrite, "RW"},
+    {kKeyOverwrite, "OW"},
+    {kKeyRemove, "RM"},
+    {kKeyAccess, "access"},
+    {kKeyUpdate, "update"},
+    {kKeyInsert, "insert"},
+    {kKeyDelete, "delete"},
+    {kKeyNotKey, "not_key"},
+    {kKeyIncomplete, "incomplete"},
+    {kKeyVariableFlags, "variable_flags"},
+};
+
+constexpr std::string_view kGroupNames[] = {
+    "generic", "string",       "list",       "set",    "sorted-set", "hash",
+    "pubsub",  "transactions", "connection", "server", "scripting",  "hyperloglog",
+    "cluster", "geo",          "stream",     "bitmap",
+};
+
+uint32_t acl_of(const CommandRow& row) {
+  uint32_t acl = row.acl;
+  if ((row.flags & kWrite) != 0) acl |= kAclWrite;
+  // Scripts read, but the categories count them as neither.
+  if ((row.flags & kReadOnly) != 0 && (acl & kAclScripting) == 0) acl |= kAclRead;
+  if ((row.flags & kAdmin) != 0) acl |= kAclAdmin | kAclDangerous;
+  if ((row.flags & kPubSub) != 0) acl |= kAclPubSub;
+  if ((row.flags & kBlocking) != 0) acl |= kAclBlocking;
+  acl |= (row.flags & kFast) != 0 ? kAclFast : kAclSlow;
+  return acl;
+}
+
+bool is_fixed_run(const KeySpec& spec) {
+  return spec.begin == KeySpec::Begin::kIndex && spec.find == KeySpec::Find::kRange;
+}
+
+// Runs at fixed places that follow one another are one run to clients that know only first, last
+// and step; whatever does not fit makes the keys movable.
+void derive_fixed_keys(Command* command) {
+  bool complete = true;
+  for (const KeySpec& spec : command->row->keys) {
+    if (!is_fixed_run(spec)) {
+      complete = false;
+      continue;
+    }
+    const int32_t last = spec.last >= 0 ? spec.position + spec.last : spec.last;
+    if (command->first_key == 0) {
+      command->first_key = spec.position;
+      command->last_key = last;
+      command->key_step = spec.step;
+    } else if (command->last_key > 0 && command->last_key + 1 == spec.position &&
+               command->key_step == 1 && spec.step == 1) {
+      command->last_key = last;
+    } else {
+      complete = false;
+    }
+  }
+  if (!complete) command->flags |= kMovableKeys;
+}
+
+bool is_letter(char byte) {
+  const char lower = base::lower_case(byte);
+  return lower >= 'a' && lower <= 'z';
+}
+
+}  // namespace
+
+bool Command::has_keys() const {
+  if (row->extras.find_keys != nullptr) return true;
+  return std::any_of(row->keys.begin(), row->keys.end(),
+                     [](const KeySpec& spec) { return (spec.flags & kKeyNotKey) == 0; });
+}
+
+CommandTable::CommandTable() {
+  rebuild_slots();
+}
+
+void CommandTable::add(std::span<const CommandRow> rows) {
+  for (const CommandRow& row : rows) {
+    LK_ASSERT(find(row.name) == nullptr);
+    Command* const command = add_command(row, nullptr);
+    for (const CommandRow& subcommand : row.extras.subcommands) add_command(subcommand, command);
+    commands_.push_back(command);
+    if (commands_.size() * kSlotsPerCommand > slots_.size()) {
+      rebuild_slots();
+    } else {
+      insert_slot(command);
+    }
+  }
+}
+
+Command* CommandTable::add_command(const CommandRow& row, Command* parent) {
+  auto command = std::make_unique<Command>();
+  command->row = &row;
+  command->handler = row.handler;
+  command->flags = row.flags;
+  command->element = row.extras.element;
+  command->acl = acl_of(row);
+  command->id = static_cast<uint32_t>(all_.size());
+  command->name = base::lower_case(row.name);
+  command->called = command->name;
+  command->full_name = command->name;
+  if (parent != nullptr) {
+    LK_ASSERT(find_subcommand(*parent, row.name) == nullptr);
+    command->parent = parent;
+    command->full_name = parent->name + '|' + command->name;
+    parent->subcommands.push_back(command.get());
+  }
+  LK_ASSERT(row.handler != nullptr || !row.extras.subcommands.empty());
+  command->arity = row.handler == nullptr
+                       ? -2
+                       : parse_syntax(row.syntax, parent == nullptr ? 1 : 2, row.keys.size()).arity;
+  derive_fixed_keys(command.get());
+  all_.push_back(std::move(command));
+  return all_.back().get();
+}
+
+void CommandTable::insert_slot(Command* command) {
+  constexpr Word kCaseBit = 0x20;
+  constexpr Word kWholeByte = 0xFF;
+  const std::string& name = command->called;
+  Slot slot;
+  slot.size = name.size();
+  slot.command = command;
+  const size_t head_size = std::min(name.size(), sizeof(Word));
+  std::string head_mask(sizeof(Word), static_cast<char>(kWholeByte));
+  std::string tail_mask(sizeof(Word),
+                        name.size() > sizeof(Word) ? static_cast<char>(kWholeByte) : '\0');
+  for (size_t i = 0; i < head_size; ++i) {
+    if (is_letter(name[i])) head_mask[i] = static_cast<char>(kWholeByte & ~kCaseBit);
+  }
+  for (size_t i = 0; i < sizeof(Word) && name.size() > sizeof(Word); ++i) {
+    if (is_letter(name[name.size() - sizeof(Word) + i]))
+      tail_mask[i] = static_cast<char>(kWholeByte & ~kCaseBit);
+  }
+  slot.head_mask = load<Word>(head_mask.data());
+  slot.tail_mask = load<Word>(tail_mask.data());
+  slot.head = head_of(name) & slot.head_mask;
+  slot.tail = tail_of(name) & slot.tail_mask;
+
+  size_t at = slot_of(head_of(name), tail_of(name), name.size());
+  while (slots_[at].command != nullptr) at = (at + 1) & (slots_.size() - 1);
+  slots_[at] = slot;
+}
+
+void CommandTable::rebuild_slots() {
+  const size_t count = std::bit_ceil(std::max(kFewestSlots, commands_.size() * kSlotsPerCommand));
+  slots_.assign(count, Slot());
+  slot_shift_ = static_cast<unsigned>(64 - std::countr_zero(count));
+  for (Command* command : commands_) insert_slot(command);
+}
+
+bool CommandTable::is_named(const Slot& slot, std::string_view name) {
+  return base::equal_ignoring_case(slot.command->called, name);
+}
+
+Command* CommandTable::find_subcommand(const Command& container, std::string_view name) {
+  for (Command* subcommand : container.subcommands) {
+    if (base::equal_ignoring_case(subcommand->name, name)) return subcommand;
+  }
+  return nullptr;
+}
+
+Command* CommandTable::find_request(Words words) const {
+  if (words.empty()) return nullptr;
+  Command* const command = find(words[0]);
+  if (command == nullptr || !command->is_container() || words.size() == 1) return command;
+  return find_subcommand(*command, words[1]);
+}
+
+Command* CommandTable::find_full_name(std::string_view full_name) const {
+  const size_t bar = full_name.find('|');
+  Command* const command = find(full_name.substr(0, bar));
+  if (command == nullptr || bar == std::string_view::npos) return command;
+  return find_subcommand(*command, full_name.substr(bar + 1));
+}
+
+bool CommandTable::rename(std::string_view name, std::string_view new_name) {
+  Command* const command = find(name);
+  if (command == nullptr) return false;
+  const Command* const holder = find(new_name);
+  if (holder != nullptr && holder != command) return false;
+  command->called = base::lower_case(new_name);
+  if (new_name.empty()) std::erase(commands_, command);
+  rebuild_slots();
+  return true;
+}
+
+bool CommandTable::rename(const std::vector<DeferredDirective>& directives, ConfigError* error) {
+  for (const DeferredDirective& directive : directives) {
+    const std::string& from = directive.arguments.at(0);
+    const std::string& to = directive.arguments.at(1);
+    if (rename(from, to)) continue;
+    *error =
+        ConfigError::at(directive, find(from) == nullptr ? "No such command in rename-command"
+                                                         : "Target command name already exists");
+    return false;
+  }
+  return true;
+}
+
+void CommandTable::reset_stats() {
+  for (const auto& command : all_) command->stats = CommandStats();
+}
+
+bool get_keys(const Command& command, Words words, std::vector<KeyReference>* out) {
+  out->clear();
+  const CommandRow& row = *command.row;
+  const bool found = row.extras.find_keys != nullptr ? row.extras.find_keys(words, out)
+                                                     : find_keys(row.keys, words, out);
+  if (!found) out->clear();
+  return !out->empty() || command.has(kNoMandatoryKeys);
+}
+
+std::span<const BitName> command_flag_names() {
+  return kCommandFlagNames;
+}
+
+std::span<const BitName> acl_category_names() {
+  return kAclCategoryNames;
+}
+
+std::span<const BitName> key_flag_names() {
+  return kKeyFlagNames;
+}
+
+std::string_view group_name(Group group) {
+  return kGroupNames[static_cast<size_t>(group)];
+}
+
+uint32_t acl_category_named(std::string_view name) {
+  for (const BitName& category : kAclCategoryNames) {
+    if (base::equal_ignoring_case(category.name, name)) return category.bit;
+  }
+  return 0;
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,200 @@
+// All commands of one server. Subsystems add their rows when the server is composed; the dispatcher
+// looks commands up.
+//
+// Commands live as long as the table and do not move. Looking one up costs a few nanoseconds and
+// allocates nothing: one multiplication, one probe of an open-addressing table (loaded to an
+// eighth), one comparison of at most two words.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/latency_histogram.h"
+#include "server/command/command.h"
+
+namespace latchkey::server {
+
+struct ConfigError;
+struct DeferredDirective;
+
+// What INFO commandstats tells; reset by CONFIG RESETSTAT.
+struct CommandStats {
+  uint64_t calls = 0;
+  uint64_t total_ticks = 0;  // of base::CycleClock
+  uint64_t rejected_calls = 0;
+  uint64_t failed_calls = 0;
+  // How long calls took; null until one was measured (latency-tracking).
+  std::unique_ptr<base::LatencyHistogram> latency;
+};
+
+// A row as it works in one server. What the dispatcher reads comes first.
+struct Command {
+  Handler handler = nullptr;
+  // CommandFlag bits, kMovableKeys included.
+  uint32_t flags = 0;
+  // AclCategory bits, those that follow from the flags included.
+  uint32_t acl = 0;
+  // Number of words of a request, this command's own included; the least number if negative.
+  int32_t arity = 0;
+  // Dense from 0, subcommands included: an index for bit maps.
+  uint32_t id = 0;
+  CommandStats stats;
+  const CommandRow* row = nullptr;
+  // The container of a subcommand, or null.
+  Command* parent = nullptr;
+  std::vector<Command*> subcommands;
+  // Lower case; "client|list" for a subcommand.
+  std::string full_name;
+  // Lower case, the command's own word.
+  std::string name;
+  // Lower case, the word it answers to: its name, unless it was renamed.
+  std::string called;
+  // The positions of keys at fixed places, as COMMAND INFO shows: 0 0 0 without such.
+  int32_t first_key = 0;
+  int32_t last_key = 0;
+  int32_t key_step = 0;
+  // CommandExtras::element.
+  int32_t element = 0;
+
+  bool has(uint32_t flag) const { return (flags & flag) != 0; }
+  bool is_container() const { return !subcommands.empty(); }
+  bool accepts_word_count(size_t words) const {
+    const auto count = static_cast<int64_t>(words);
+    return arity >= 0 ? count == arity : count >= -static_cast<int64_t>(arity);
+  }
+  // Whether a request may name keys at all.
+  bool has_keys() const;
+};
+
+class CommandTable {
+ public:
+  CommandTable();
+  CommandTable(const CommandTable&) = delete;
+  CommandTable& operator=(const CommandTable&) = delete;
+
+  // Adds commands and their subcommands. The rows must outlive the table. Two rows of one name, or
+  // a malformed syntax line, are a programmer's mistake.
+  void add(std::span<const CommandRow> rows);
+
+  // The command of that name, in any case, or null.
+  Command* find(std::string_view name) const {
+    const Word head = head_of(name);
+    const Word tail = tail_of(name);
+    for (size_t at = slot_of(head, tail, name.size());; at = (at + 1) & (slots_.size() - 1)) {
+      const Slot& slot = slots_[at];
+      if (slot.command == nullptr) return nullptr;
+      if ((head & slot.head_mask) == slot.head && (tail & slot.tail_mask) == slot.tail &&
+          slot.size == name.size() && (name.size() <= 2 * sizeof(Word) || is_named(slot, name))) {
+        return slot.command;
+      }
+    }
+  }
+
+  // The container's subcommand of that name, in any case, or null. Linear in the number of
+  // subcommands.
+  static Command* find_subcommand(const Command& container, std::string_view name);
+
+  // The command that the request's first words name: the subcommand if there is one, the container
+  // if its subcommand is not given, null if either name is unknown.
+  Command* find_request(Words words) const;
+
+  // The command of a full name, "get" or "client|list", or null.
+  Command* find_full_name(std::string_view full_name) const;
+
+  // Makes a command answer to another name only, or to none if `new_name` is empty (the directive
+  // rename-command). False when there is no command `name` or `new_name` is taken. Linear in the
+  // number of commands.
+  bool rename(std::string_view name, std::string_view new_name);
+
+  // Renames as the directives rename-command say. False with the error of the first that cannot be
+  // followed.
+  bool rename(const std::vector<DeferredDirective>& directives, ConfigError* error);
+
+  // Commands in the order they were added, without subcommands; those renamed to nothing are left
+  // out.
+  const std::vector<Command*>& commands() const { return commands_; }
+
+  // Every command and subcommand, by id.
+  const std::vector<std::unique_ptr<Command>>& all() const { return all_; }
+
+  void reset_stats();
+
+ private:
+  using Word = uint64_t;
+
+  // A name's first and last eight bytes, with the case bit of letters masked out; all bytes of
+  // names up to sixteen.
+  struct Slot {
+    Word head = 0;
+    Word head_mask = 0;
+    Word tail = 0;
+    Word tail_mask = 0;
+    size_t size = 0;
+    Command* command = nullptr;
+  };
+
+  // The first eight bytes, fewer with zeros after them.
+  static Word head_of(std::string_view name) {
+    const char* const bytes = name.data();
+    const size_t size = name.size();
+    if (size >= sizeof(Word)) return load<Word>(bytes);
+    if (size >= sizeof(uint32_t)) {
+      return load<uint32_t>(bytes) | Word{load<uint32_t>(bytes + size - 4)} << (8 * (size - 4));
+    }
+    if (size == 0) return 0;
+    return Word{load<uint8_t>(bytes)} | Word{load<uint8_t>(bytes + size / 2)} << (8 * (size / 2)) |
+           Word{load<uint8_t>(bytes + size - 1)} << (8 * (size - 1));
+  }
+  // The last eight bytes of names that are longer than that, else zero.
+  static Word tail_of(std::string_view name) {
+    return name.size() > sizeof(Word) ? load<Word>(name.data() + name.size() - sizeof(Word)) : 0;
+  }
+  template <typename Unsigned>
+  static Unsigned load(const char* bytes) {
+    Unsigned value;
+    std::memcpy(&value, bytes, sizeof value);
+    return value;
+  }
+  size_t slot_of(Word head, Word tail, size_t size) const {
+    constexpr Word kCaseBits = 0x2020202020202020;
+    constexpr Word kMultiplier = 0x9E3779B97F4A7C15;
+    const Word mixed = ((head | kCaseBits) ^ ((tail | kCaseBits) << 7) ^ size) * kMultiplier;
+    return static_cast<size_t>(mixed >> slot_shift_);
+  }
+  // For names longer than the two words.
+  static bool is_named(const Slot& slot, std::string_view name);
+
+  Command* add_command(const CommandRow& row, Command* parent);
+  void insert_slot(Command* command);
+  void rebuild_slots();
+
+  // A power of two of them.
+  std::vector<Slot> slots_;
+  unsigned slot_shift_ = 0;
+  std::vector<Command*> commands_;
+  std::vector<std::unique_ptr<Command>> all_;
+};
+
+// Fills `out` with the keys of a request of `command`, which must have its arity, and what happens
+// to each. False when the request is malformed, or names no key though the command needs one.
+bool get_keys(const Command& command, Words words, std::vector<KeyReference>* out);
+
+// Names as replies show them, in the order in which they are listed; each is a single bit.
+struct BitName {
+  uint32_t bit;
+  std::string_view name;
+};
+std::span<const BitName> command_flag_names();
+std::span<const BitName> acl_category_names();
+std::span<const BitName> key_flag_names();
+std::string_view group_name(Group group);
+
+// The category of that name, in any case and without '@', or 0.
+uint32_t acl_category_named(std::string_view name);
+
+}  // namespace latchkey::server

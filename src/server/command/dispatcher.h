@@ -1,0 +1,144 @@
+// The one gate through which every command passes, whoever sends it: a client, EXEC, a script.
+//
+// In order: look up, arity, authentication, where the command may run (transactions, scripts,
+// subscribers), the server's state (loading, busy, out of memory, paused), queueing by MULTI, call,
+// statistics. Refusals are the reference's errors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "resp/output_buffer.h"
+#include "server/command/command_context.h"
+#include "server/command/command_table.h"
+#include "server/command/slot_gate.h"
+
+namespace latchkey::server {
+
+// Refuses writes while there are fewer replicas than min-replicas-to-write.
+inline constexpr std::string_view kFewReplicas = "NOREPLICAS Not enough good replicas to write.";
+// What a replica refuses: writes, and everything that needs data when there is no link.
+inline constexpr std::string_view kReadOnlyReplica =
+    "READONLY You can't write against a read only replica.";
+inline constexpr std::string_view kStaleReplica =
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+
+class Dispatcher {
+ public:
+  enum class Outcome : uint8_t {
+    kDone,       // called, queued or refused; there is a reply
+    kPostponed,  // not begun: the client waits for a pause to end; the same request comes again
+  };
+
+  explicit Dispatcher(Server& server);
+
+  // Runs one request of a client. `command`: what lookup() found for it, or null when that was not
+  // asked.
+  Outcome execute(Client& client, Arguments args, Command* command = nullptr);
+
+  // The command (or subcommand) that a request names, or null. Containers with an unknown
+  // subcommand give null too.
+  Command* lookup(Arguments args) const { return server_commands().find_request(args); }
+
+  // Whose request is being served just now, or null.
+  Client* serving() const { return calls_.serving; }
+  // Whether the command being run is one of a script.
+  bool in_script() const { return calls_.in_script; }
+  // Whether the command being run is one of a transaction or script.
+  bool in_nested_call() const { return calls_.depth > 1; }
+
+  // Runs a command whose right to run has been checked: by execute(), by EXEC for queued ones, by a
+  // script's own gate. Who monitors the server is shown it.
+  void call(Client& client, Command& command, Arguments args);
+
+  // Runs a command whose client has waited since execute() let it pass: it needs memory anew, and
+  // its user's permission.
+  void call_again(Client& client, Command& command, Arguments args);
+
+  // Counts a call that is over, and notes it if it took long (base::CycleClock). Called for those
+  // that end outside of the dispatcher: when they have waited in vain.
+  void count_call(Client& client, Command& command, Arguments args, uint64_t ticks);
+
+  // Where messages to the client go that are no replies: what is written there while a request of
+  // its is being served is sent behind the reply.
+  resp::OutputBuffer& push_out(Client& client);
+  // The same for what is sent behind all other messages.
+  resp::OutputBuffer& last_push_out(Client& client);
+
+  // Takes from the settings how long a call must last to be noted (server/observe/slow_log.h,
+  // server/observe/latency_monitor.h).
+  void choose_noted_calls();
+
+  // Starts a batch: the time from here on counts for the first command.
+  void begin_batch();
+
+  // The calls that are being made, as a task takes them with it when it is suspended
+  // (server/tasks.h).
+  struct Calls {
+    explicit Calls(base::BufferPool& pool) : pushes(pool), last_pushes(pool) {}
+    void swap(Calls& other) noexcept;
+    uint64_t last_ticks = 0;
+    int depth = 0;
+    Client* serving = nullptr;  // whose request all calls are part of
+    bool in_script = false;
+    bool has_pushes = false;         // in either of these
+    resp::OutputBuffer pushes;       // to that client, for behind its reply
+    resp::OutputBuffer last_pushes;  // behind those
+  };
+  // Messages to the client of these calls go on waiting for the end of its request.
+  std::unique_ptr<Calls> put_aside();
+  // REQUIRES: no call is being made.
+  void put_back(std::unique_ptr<Calls> calls);
+
+  // Refuses a request: sends the error, counts it, and aborts the transaction that it would have
+  // been part of.
+  void reject(Client& client, Command* command, std::string_view error);
+  // The text for a request whose command lookup() did not find.
+  std::string unknown_command_error(Arguments args) const;
+  // Records an error reply that begins at `mark` of the client's output.
+  void count_error(Client& client, size_t mark);
+
+ private:
+  const CommandTable& server_commands() const;
+  void perform(Client& client, Command& command, Arguments args);
+  // Enters a call that lasted long in the slow log and with the latency monitor.
+  void note_call(Client& client, const Command& command, Arguments args, uint64_t ticks);
+  Outcome execute_anyhow(Client& client, Arguments args, Command* command);
+  // CLIENT CACHING holds for one command that is none of CLIENT's, or for a whole transaction.
+  Outcome execute_said_of_caching(Client& client, Arguments args, Command* command);
+  // A replica is sent the stream and no replies: a request that has one ends the connection.
+  Outcome execute_for_replica(Client& client, Arguments args, Command* command);
+  // A request of the master's stream: nobody reads a reply.
+  Outcome execute_for_master(Client& client, Arguments args, Command* command);
+  // When what the master has written would not reach the disk here.
+  void go_on_without_disk();
+  // The slow way round, for clients and servers in any unusual state. kDone with *call_it false
+  // when the request has been dealt with.
+  Outcome gate(Client& client, Command& command, Arguments args, bool* call_it);
+  // Refuses what the client's user may not do.
+  bool forbids(Client& client, Command& command, Arguments args);
+  bool may_run_while_subscribed(const Command& command) const;
+  // `flags`: those of the request (CommandFlag).
+  bool refuse_out_of_memory(Client& client, Command& command, uint32_t flags);
+  // What is judged of a request: itself, or for EXEC all that is queued.
+  static std::vector<SlotGate::Request> judged_of(Client& client, Command& command, Arguments args);
+  // In cluster mode, by the slots of these.
+  bool refuse_by_slot(Client& client, Command& command, Arguments args);
+  void send_pushes(Client& client);
+  // Has a client that tracks (server/client/tracking.h) remembered as a reader of a command's keys.
+  void remember_reads(Client& client, const Command& command, Arguments args);
+
+  Server& server_;
+  // The calls that the client's request is part of, those that are put aside among them; null when
+  // no request of its is being served.
+  Calls* calls_for(const Client& client);
+
+  uint64_t noted_ticks_ = UINT64_MAX;  // from how long on a call is noted
+  int64_t disk_warned_ms_ = 0;
+  Calls calls_;
+  std::vector<Calls*> aside_;
+};
+
+}  // namespace latchkey::server

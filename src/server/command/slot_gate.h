@@ -1,0 +1,75 @@
+// What decides in cluster mode whether a request may run on this node: by the slots of its keys
+// (store/key_slot.h) and of its shard channels. Asked by the dispatcher and by scripts only while
+// the server is a node (kStateCluster).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/command/command_context.h"
+#include "server/command/key_spec.h"
+
+namespace latchkey::server {
+
+class Client;
+
+class SlotGate {
+ public:
+  enum class Verdict : uint8_t {
+    kServed,
+    kCrossSlot,      // the keys are in several slots
+    kTryAgain,       // the slot is being moved, and some of the keys are here
+    kNotServed,      // nobody serves the slot
+    kDown,           // slots are missing, and so nothing is served
+    kDownForWrites,  // nor are writes
+    kElsewhere,      // another node serves the slot
+    kAskElsewhere,   // another node, to which it is being moved, is to be asked this once
+  };
+  struct Answer {
+    Verdict verdict = Verdict::kServed;
+    // Of all keys; -1 when there are none.
+    int slot = -1;
+    // "host:port" of the other node.
+    std::string where = {};
+  };
+  struct Request {
+    const Command& command;
+    Arguments words;
+  };
+  // What matters of the client.
+  struct Caller {
+    bool reads_anywhere = false;  // READONLY
+    bool asking = false;          // ASKING
+    bool waits = false;           // keys that are being moved are no matter: it waits for them
+  };
+  // Of the connections between the nodes.
+  struct LinkFigures {
+    size_t links = 0;
+    size_t bytes = 0;
+  };
+
+  virtual ~SlotGate() = default;
+  // Judges requests that run as one: one, or those of a transaction. Linear in their words.
+  virtual Answer judge(std::span<const Request> requests, const Caller& caller) = 0;
+  virtual LinkFigures link_figures() const = 0;
+};
+
+// The client, as the gate sees it.
+SlotGate::Caller caller_of(const Client& client);
+
+// Appends the words of the request that have slots: keys and shard channels.
+void find_slotted_words(const SlotGate::Request& request, std::vector<KeyReference>* found);
+
+inline constexpr int kNoSlot = -1;
+inline constexpr int kSeveralSlots = -2;
+// The slot of all that the requests name, or one of these.
+int common_slot(std::span<const SlotGate::Request> requests);
+
+// What a client is told; empty for kServed.
+std::string refusal_of(const SlotGate::Answer& answer);
+
+}  // namespace latchkey::server

@@ -1,0 +1,113 @@
+#include "server/command/watch.h"
+
+#include <algorithm>
+
+#include "server/client/client.h"
+#include "server/server.h"
+#include "store/keyspace.h"
+
+namespace latchkey::server {
+
+namespace {
+
+// Whether the key is there and past its deadline, without removing it.
+bool is_past_deadline(store::Keyspace& keyspace, std::string_view key) {
+  const store::Entry* entry = keyspace.table().find_item(key);
+  return entry != nullptr && keyspace.is_expired(*entry);
+}
+
+}  // namespace
+
+void WatchRegistry::watch(Client& client, std::string_view key) {
+  Place place{client.database, std::string(key)};
+  auto& watchers = by_key_[place];
+  for (const Watcher& watcher : watchers) {
+    if (watcher.client == &client) return;
+  }
+  watchers.push_back({&client, is_past_deadline(server_.database(client.database), key)});
+  if (by_client_.empty()) server_.effects().add(*this);
+  Watched& mine = by_client_[client.id];
+  // The key stands in both tables.
+  mine.bytes += 2 * (sizeof(Place) + key.size()) + sizeof(Watcher);
+  mine.places.push_back(std::move(place));
+}
+
+void WatchRegistry::unwatch_all(Client& client) {
+  client.watched_key_changed = false;
+  const auto mine = by_client_.find(client.id);
+  if (mine == by_client_.end()) return;
+  for (const Place& place : mine->second.places) {
+    const auto it = by_key_.find(place);
+    std::erase_if(it->second, [&](const Watcher& watcher) { return watcher.client == &client; });
+    if (it->second.empty()) by_key_.erase(it);
+  }
+  by_client_.erase(mine);
+  if (by_client_.empty()) server_.effects().remove(*this);
+}
+
+size_t WatchRegistry::watched_by(const Client& client) const {
+  const auto mine = by_client_.find(client.id);
+  return mine == by_client_.end() ? 0 : mine->second.places.size();
+}
+
+size_t WatchRegistry::memory_of(const Client& client) const {
+  const auto mine = by_client_.find(client.id);
+  return mine == by_client_.end() ? 0 : mine->second.bytes;
+}
+
+bool WatchRegistry::any_expired(const Client& client) const {
+  const auto mine = by_client_.find(client.id);
+  if (mine == by_client_.end()) return false;
+  const std::vector<Place>& places = mine->second.places;
+  return std::any_of(places.begin(), places.end(), [&](const Place& place) {
+    if (!is_past_deadline(server_.database(place.database), place.key)) return false;
+    const auto& watchers = by_key_.at(place);
+    return std::none_of(watchers.begin(), watchers.end(), [&](const Watcher& watcher) {
+      return watcher.client == &client && watcher.was_expired;
+    });
+  });
+}
+
+void WatchRegistry::key_changed(store::Keyspace& keyspace, std::string_view key,
+                                EventClass event_class, std::string_view event) {
+  if (is_beside_value(event_class, event)) return;
+  const auto it = by_key_.find(Place{keyspace.index(), std::string(key)});
+  if (it == by_key_.end()) return;
+  for (Watcher& watcher : it->second) {
+    if (event_class == EventClass::kExpired && watcher.was_expired) {
+      watcher.was_expired = false;
+    } else {
+      watcher.client->watched_key_changed = true;
+    }
+  }
+}
+
+void WatchRegistry::keyspace_clearing(store::Keyspace& keyspace) {
+  for (auto& [place, watchers] : by_key_) {
+    if (place.database != keyspace.index() || keyspace.table().find_item(place.key) == nullptr)
+      continue;
+    for (Watcher& watcher : watchers) {
+      if (!watcher.was_expired) watcher.client->watched_key_changed = true;
+      watcher.was_expired = false;
+    }
+  }
+}
+
+void WatchRegistry::keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) {
+  for (auto& [place, watchers] : by_key_) {
+    if (place.database != first.index() && place.database != second.index()) continue;
+    store::Keyspace& after = place.database == first.index() ? second : first;
+    const bool existed = server_.database(place.database).table().find_item(place.key) != nullptr;
+    const bool will_exist = after.table().find_item(place.key) != nullptr;
+    const bool will_be_expired = will_exist && is_past_deadline(after, place.key);
+    for (Watcher& watcher : watchers) {
+      // A key that is past its deadline counts as none, before and after.
+      if ((existed && !watcher.was_expired) || (will_exist && !will_be_expired)) {
+        watcher.client->watched_key_changed = true;
+      }
+      watcher.was_expired = will_be_expired;
+    }
+  }
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,68 @@
+// WATCH: which clients want to know whether which keys change before their EXEC.
+//
+// Listens to effects only while somebody watches. Costs O(watchers of the key) per change.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "server/command/effects.h"
+
+namespace latchkey::server {
+
+class Client;
+class Server;
+
+class WatchRegistry final : public ChangeListener {
+ public:
+  explicit WatchRegistry(Server& server) : server_(server) {}
+
+  // The client's transaction fails if the key changes from now on. Watching twice is watching once.
+  void watch(Client& client, std::string_view key);
+  void unwatch_all(Client& client);
+  // Keys that the client watches.
+  size_t watched_by(const Client& client) const;
+  // Bytes that these take, about.
+  size_t memory_of(const Client& client) const;
+  size_t watching_clients() const { return by_client_.size(); }
+  size_t watched_keys() const { return by_key_.size(); }
+  // True when a watched key's time has come since it was watched, even if nobody has looked at it.
+  bool any_expired(const Client& client) const;
+
+  // ChangeListener
+  void key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+                   std::string_view event) override;
+  void keyspace_clearing(store::Keyspace& keyspace) override;
+  void keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) override;
+
+ private:
+  struct Place {
+    int database;
+    std::string key;
+    bool operator==(const Place&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Place& place) const {
+      return std::hash<std::string>()(place.key) * 31 + static_cast<size_t>(place.database);
+    }
+  };
+  struct Watcher {
+    Client* client;
+    bool was_expired;  // past its deadline already when it was watched: its removal is no change
+  };
+
+  struct Watched {
+    std::vector<Place> places;
+    size_t bytes = 0;
+  };
+
+  Server& server_;
+  std::unordered_map<Place, std::vector<Watcher>, Hash> by_key_;
+  std::unordered_map<uint64_t, Watched> by_client_;
+};
+
+}  // namespace latchkey::server

@@ -1,0 +1,174 @@
+#include "server/config/command_line.h"
+
+#include "base/text.h"
+#include "base/version.h"
+#include "server/config/config_parse.h"
+
+namespace latchkey::server {
+
+namespace {
+
+std::string_view last_part(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+CommandLine leave(int status, std::string output, std::string errors) {
+  CommandLine line;
+  line.action = CommandLine::Action::kExit;
+  line.exit_status = status;
+  line.output = std::move(output);
+  line.errors = std::move(errors);
+  return line;
+}
+
+CommandLine act(CommandLine::Action action) {
+  CommandLine line;
+  line.action = action;
+  return line;
+}
+
+std::string usage(std::string_view program) {
+  struct Example {
+    std::string_view arguments;
+    std::string_view meaning;
+  };
+  constexpr Example kForms[] = {
+      {"[/path/to/latchkey.conf] [options] [-]", ""},
+      {"-", "(the configuration comes from standard input)"},
+      {"-v or --version", ""},
+      {"-h or --help", ""},
+      {"--check-system", "(what the system could do better)"},
+  };
+  constexpr Example kExamples[] = {
+      {"", "(every directive at its default)"},
+      {"/etc/latchkey/6379.conf", ""},
+      {"--port 7777", ""},
+      {"--port 7777 --save ''", "(on port 7777, never saving by itself)"},
+      {"/etc/latchkey.conf --loglevel verbose", "(options win over the file)"},
+      {"/etc/latchkey.conf --loglevel verbose -", "(and standard input over the file)"},
+  };
+  std::string text;
+  const auto add = [&](std::string_view indent, const Example& example) {
+    text.append(indent).append(program);
+    if (!example.arguments.empty()) text.append(" ").append(example.arguments);
+    if (!example.meaning.empty()) text.append(" ").append(example.meaning);
+    text.append("\n");
+  };
+  std::string_view indent = "Usage: ";
+  for (const auto& form : kForms) {
+    add(indent, form);
+    indent = "       ";
+  }
+  text.append("\nExamples:\n");
+  for (const auto& example : kExamples) add(indent, example);
+  return text;
+}
+
+// Turns arguments into directives, one a line.
+class OptionWriter {
+ public:
+  void add(const std::string& argument, const std::string* next) {
+    const bool option = argument.starts_with("--") && !value_expected_;
+    if (!option) {
+      text_.append(quote_argument(argument)).append(" ");
+      value_expected_ = false;
+      return;
+    }
+    const std::string_view directive = std::string_view(argument).substr(2);
+    if (!text_.empty()) text_.push_back('\n');
+    text_.append(directive).append(" ");
+    const auto words = split_arguments(directive);
+    value_expected_ = words && words->size() <= 1;
+    const bool alone = next == nullptr || next->starts_with("--");
+    if (alone && base::equal_ignoring_case(directive, "save")) {
+      text_.append("\"\" ");
+      value_expected_ = false;
+    }
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  bool value_expected_ = false;
+};
+
+constexpr std::string_view kSentinelMessage = "Sentinel is not part of this release of Latchkey.\n";
+
+}  // namespace
+
+Program program_of(std::string_view path) {
+  const auto name = last_part(path);
+  const auto is = [&](std::string_view suffix) {
+    return name.ends_with(suffix) && (name == std::string("redis-").append(suffix) ||
+                                      name == std::string("latchkey-").append(suffix));
+  };
+  if (is("sentinel")) return Program::kSentinel;
+  if (is("check-rdb")) return Program::kCheckRdb;
+  if (is("check-aof")) return Program::kCheckAof;
+  return Program::kServer;
+}
+
+std::string version_line() {
+  return std::string("Redis server v=") + base::kReferenceVersion +
+         " sha=00000000:0 malloc=" + base::allocator_name() +
+         " bits=" + std::to_string(sizeof(void*) * 8) + " build=" + base::build_id();
+}
+
+std::string CommandLine::configuration(std::string_view standard_input) const {
+  std::string text(standard_input);
+  if (!options.empty()) text.append("\n").append(options);
+  return text;
+}
+
+CommandLine parse_command_line(std::span<const std::string> arguments) {
+  const std::string program = arguments.empty() ? "latchkey-server" : arguments[0];
+  switch (program_of(program)) {
+    case Program::kSentinel:
+      return leave(1, {}, std::string(kSentinelMessage));
+    case Program::kCheckRdb:
+      return act(CommandLine::Action::kCheckRdb);
+    case Program::kCheckAof:
+      return act(CommandLine::Action::kCheckAof);
+    case Program::kServer:
+      break;
+  }
+  if (arguments.size() < 2) return {};
+
+  const std::string& first = arguments[1];
+  if (first == "-v" || first == "--version") return leave(0, version_line() + "\n", {});
+  if (first == "-h" || first == "--help") return leave(1, {}, usage(program));
+  if (first == "--test-memory") {
+    return leave(1, {}, "Testing memory is not supported: use memtester or memtest86+.\n");
+  }
+  CommandLine line;
+  if (first == "--check-system") {
+    line.action = CommandLine::Action::kCheckSystem;
+    return line;
+  }
+  for (const auto& argument : arguments.subspan(1)) {
+    if (argument == "--sentinel") return leave(1, {}, std::string(kSentinelMessage));
+  }
+
+  auto rest = arguments.subspan(1);
+  if (!first.starts_with('-')) {
+    line.config_path = first;
+    rest = rest.subspan(1);
+  } else if (first == "-") {
+    line.read_stdin = true;
+    rest = rest.subspan(1);
+  }
+  if (!rest.empty() && rest.back() == "-") {
+    line.read_stdin = true;
+    rest = rest.first(rest.size() - 1);
+  }
+  OptionWriter writer;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    writer.add(rest[i], i + 1 < rest.size() ? &rest[i + 1] : nullptr);
+  }
+  line.options = writer.take();
+  return line;
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,478 @@
+#include "server/config/config.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <unordered_set>
+
+#include "base/assert.h"
+#include "base/file.h"
+#include "base/glob.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "server/config/config_directive.h"
+#include "server/config/config_parse.h"
+#include "server/config/config_rewrite.h"
+
+namespace latchkey::server {
+
+namespace {
+
+constexpr int kDeepestInclude = 32;
+
+// Directives of old releases that a configuration may still hold; they set nothing.
+constexpr std::array<std::string_view, 3> kIgnoredDirectives = {
+    "list-max-ziplist-entries",
+    "list-max-ziplist-value",
+    "lua-replicate-commands",
+};
+
+bool wrong_count(const Directive& directive, size_t count) {
+  return !directive.has(kManyValues) && count != 1;
+}
+
+ConfigError cannot_open(const std::string& path) {
+  return {ConfigError::Kind::kFile,
+          0,
+          {},
+          "Fatal error, can't open config file '" + path + "': " + strerror(errno)};
+}
+
+bool has_wildcard(std::string_view text) {
+  return text.find_first_of("*?[") != std::string_view::npos;
+}
+
+std::string set_failure(std::string_view name, std::string_view reason) {
+  std::string message = "CONFIG SET failed (possibly related to argument '";
+  message.append(name).append("') - ").append(reason);
+  return message;
+}
+
+}  // namespace
+
+ConfigError ConfigError::at(const DeferredDirective& place, std::string message) {
+  return {Kind::kLine, place.line, place.line_text, std::move(message)};
+}
+
+std::string ConfigError::report() const {
+  std::string text = "\n*** FATAL CONFIG FILE ERROR (Redis ";
+  text.append(base::kReferenceVersion).append(") ***\n");
+  if (kind == Kind::kLine) {
+    text.append("Reading the configuration file, at line ").append(std::to_string(line));
+    text.append("\n>>> '").append(line_text).append("'\n");
+  }
+  return text.append(message).append("\n");
+}
+
+bool ProcessDirectory::change(const std::string& path, std::string* error) {
+  if (chdir(path.c_str()) == 0) return true;
+  *error = strerror(errno);
+  return false;
+}
+
+std::string ProcessDirectory::current() const {
+  std::array<char, PATH_MAX> path{};
+  return getcwd(path.data(), path.size()) != nullptr ? path.data() : "";
+}
+
+PrivateDirectory::PrivateDirectory() : current_(ProcessDirectory().current()) {}
+
+bool PrivateDirectory::change(const std::string& path, std::string* error) {
+  const auto wanted = path.starts_with('/') ? path : current_ + '/' + path;
+  std::array<char, PATH_MAX> resolved{};
+  struct stat status {};
+  if (path.empty()) {
+    errno = ENOENT;
+  } else if (realpath(wanted.c_str(), resolved.data()) != nullptr &&
+             stat(resolved.data(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) {
+      current_ = resolved.data();
+      return true;
+    }
+    errno = ENOTDIR;
+  }
+  *error = strerror(errno);
+  return false;
+}
+
+Config::Config(std::unique_ptr<WorkingDirectory> directory)
+    : directives_(make_directive_table()), directory_(std::move(directory)) {
+  if (!directory_) directory_ = std::make_unique<ProcessDirectory>();
+  values_.dir = directory_->current();
+  for (const Directive& directive : directives_) {
+    by_name_.emplace(directive.name, &directive);
+    if (!directive.alias.empty()) by_name_.emplace(directive.alias, &directive);
+  }
+}
+
+Config::~Config() = default;
+
+const Directive* Config::find(std::string_view name) const {
+  const auto found = by_name_.find(base::lower_case(name));
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+bool Config::is_sensitive(std::string_view name) const {
+  const Directive* directive = find(name);
+  return directive != nullptr && directive->has(kSensitive);
+}
+
+bool Config::waits_for_loading(std::string_view name) const {
+  const Directive* directive = find(name);
+  return directive != nullptr && directive->has(kDenyLoading);
+}
+
+// ---- Loading
+
+bool Config::load(const std::string& path, std::string_view more, ConfigError* error) {
+  std::string text;
+  if (!path.empty()) {
+    auto contents = base::read_file(path);
+    if (!contents) {
+      *error = cannot_open(path);
+      return false;
+    }
+    text = std::move(*contents);
+    file_ = path.starts_with('/') ? path : directory_->current() + "/" + path;
+  }
+  text.append(more);
+  return load_text(text, error) && check_whole(error);
+}
+
+bool Config::load_text(std::string_view text, ConfigError* error) {
+  loaded_directives_.clear();
+  return load_lines(text, 0, error);
+}
+
+bool Config::load_lines(std::string_view text, int depth, ConfigError* error) {
+  DeferredDirective place;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const auto line = trim_line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++place.line;
+    if (line.empty() || line.front() == '#') continue;
+    place.line_text = line;
+    auto words = split_arguments(line);
+    if (!words) {
+      *error = ConfigError::at(place, "Unbalanced quotes in configuration line");
+      return false;
+    }
+    if (words->empty()) continue;
+    const std::string name = base::lower_case(words->front());
+    words->erase(words->begin());
+    place.arguments = std::move(*words);
+    if (!load_line(name, place, depth, error)) return false;
+  }
+  return true;
+}
+
+bool Config::load_line(const std::string& name, const DeferredDirective& place, int depth,
+                       ConfigError* error) {
+  const auto& arguments = place.arguments;
+  const auto refuse = [&](std::string message) {
+    *error = ConfigError::at(place, std::move(message));
+    return false;
+  };
+  if (const Directive* directive = find(name)) {
+    std::string message;
+    return load_directive(*directive, arguments, &message) || refuse(std::move(message));
+  }
+  if (name == "sentinel" && arguments.empty()) return true;
+  if (arguments.empty()) return refuse("Bad directive or wrong number of arguments");
+  const bool one = arguments.size() == 1;
+  if (name == "include" && one) return include(place, depth, error);
+  if (name == "sentinel") return refuse("sentinel directive while not in sentinel mode");
+  if (name == "loadmodule") {
+    return refuse("Modules are not supported: nothing was loaded from " +
+                  quote_argument(arguments[0]));
+  }
+  if (name == "rename-command" && arguments.size() == 2) {
+    values_.rename_commands.push_back(place);
+    return true;
+  }
+  if (name == "user") {
+    for (const auto& user : values_.users) {
+      if (user.arguments[0] != arguments[0]) continue;
+      return refuse("Error in user declaration '" + arguments[0] +
+                    "': Duplicate user found. A user can only be defined once in config files");
+    }
+    values_.users.push_back(place);
+    return true;
+  }
+  const bool ignored = std::find(kIgnoredDirectives.begin(), kIgnoredDirectives.end(), name) !=
+                       kIgnoredDirectives.end();
+  if (ignored && one) return true;
+  values_.unknown_directives.push_back(place);
+  values_.unknown_directives.back().arguments.insert(
+      values_.unknown_directives.back().arguments.begin(), name);
+  return true;
+}
+
+bool Config::load_directive(const Directive& directive, const std::vector<std::string>& arguments,
+                            std::string* error) {
+  DirectiveContext context{values_, *directory_, true,
+                           loaded_directives_.insert(&directive).second};
+  if (wrong_count(directive, arguments.size())) {
+    *error = "wrong number of arguments";
+    return false;
+  }
+  if (directive.has(kManyValues) && arguments.size() == 1) {
+    const auto words = split_arguments(arguments[0]);
+    if (words) return directive.parse(*words, context, error);
+  }
+  return directive.parse(arguments, context, error);
+}
+
+bool Config::include(const DeferredDirective& place, int depth, ConfigError* error) {
+  if (depth == kDeepestInclude) {
+    *error = ConfigError::at(place, "include is nested too deeply");
+    return false;
+  }
+  const auto absolute = [&](const std::string& path) {
+    return path.starts_with('/') ? path : directory_->current() + '/' + path;
+  };
+  const std::string& pattern = place.arguments[0];
+  std::vector<std::string> paths;
+  if (has_wildcard(pattern)) {
+    glob_t found{};
+    if (::glob(absolute(pattern).c_str(), 0, nullptr, &found) == 0) {
+      paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    }
+    globfree(&found);
+  } else {
+    paths.push_back(pattern);
+  }
+  for (const auto& path : paths) {
+    const auto text = base::read_file(absolute(path));
+    if (!text) {
+      *error = cannot_open(path);
+      return false;
+    }
+    if (!load_lines(*text, depth + 1, error)) return false;
+  }
+  return true;
+}
+
+bool Config::check_whole(ConfigError* error) const {
+  const auto refuse = [&](std::string message) {
+    *error = {ConfigError::Kind::kWhole, 0, {}, std::move(message)};
+    return false;
+  };
+  if (!values_.logfile.empty()) {
+    const auto path =
+        values_.logfile.starts_with('/') ? values_.logfile : values_.dir + '/' + values_.logfile;
+    const int descriptor = open(path.c_str(), O_APPEND | O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    if (descriptor < 0) return refuse(std::string("Can't open the log file: ") + strerror(errno));
+    close(descriptor);
+  }
+  if (values_.cluster_enabled && !values_.replicaof_host.empty()) {
+    return refuse("replicaof directive not allowed in cluster mode");
+  }
+  // Whoever asks for TLS must not be left with plain text, or with no port at all.
+  if (values_.tls_port != 0) {
+    return refuse("This server has no TLS: tls-port must be 0, and is " +
+                  std::to_string(values_.tls_port));
+  }
+  if (values_.tls_replication) return refuse("This server has no TLS: tls-replication must be no");
+  if (values_.tls_cluster) return refuse("This server has no TLS: tls-cluster must be no");
+  return true;
+}
+
+std::vector<std::string> Config::startup_problems() const {
+  std::vector<std::string> lines;
+  if (values_.unknown_directives.empty()) return lines;
+  lines.emplace_back("Unresolved Configuration(s) Detected:");
+  for (const auto& unknown : values_.unknown_directives) {
+    std::string line = ">>> '";
+    for (size_t i = 0; i < unknown.arguments.size(); ++i) {
+      line.append(i == 0 ? "" : " ").append(unknown.arguments[i]);
+    }
+    lines.push_back(line + "'");
+  }
+  lines.emplace_back(
+      "Module Configuration detected without loadmodule directive or no ApplyConfig call: "
+      "aborting");
+  return lines;
+}
+
+// ---- CONFIG GET
+
+std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> patterns) const {
+  std::vector<NameAndValue> found;
+  std::unordered_set<std::string> shown;
+  const auto show = [&](std::string_view name, const Directive& directive) {
+    if (shown.insert(base::lower_case(name)).second)
+      found.emplace_back(name, directive.format(values_));
+  };
+  for (const auto pattern : patterns) {
+    if (!has_wildcard(pattern)) {
+      if (const Directive* directive = find(pattern)) show(pattern, *directive);
+      continue;
+    }
+    for (const Directive& directive : directives_) {
+      if (directive.has(kHidden)) continue;
+      for (const auto name : {directive.name, directive.alias}) {
+        if (!name.empty() && base::glob_match(pattern, name, true)) show(name, directive);
+      }
+    }
+  }
+  return found;
+}
+
+// ---- CONFIG SET
+
+const Directive* Config::settable(const NameAndValue& pair, const SetRequest& request,
+                                  std::string* error) const {
+  const Directive* directive = find(pair.first);
+  const auto refuse = [&](std::string_view reason) {
+    *error = set_failure(pair.first, reason);
+    return nullptr;
+  };
+  if (directive == nullptr) {
+    *error = "Unknown option or number of arguments for CONFIG SET - '" + pair.first + "'";
+    return nullptr;
+  }
+  if (directive->has(kImmutable)) return refuse("can't set immutable config");
+  if (directive->has(kProtected)) {
+    const auto action = values_.enable_protected_configs;
+    const bool allowed = action == ProtectedAction::kYes ||
+                         (action == ProtectedAction::kLocal && request.from_local_client);
+    if (!allowed) return refuse("can't set protected config");
+  }
+  if (directive->has(kDenyLoading) && request.loading) {
+    return refuse("can't set this config while loading data");
+  }
+  return directive;
+}
+
+bool Config::set_value(const Directive& directive, const std::string& value, std::string* error) {
+  DirectiveContext context{values_, *directory_, false, true};
+  if (directive.has(kManyValues)) return directive.parse(split_at_spaces(value), context, error);
+  return directive.parse(std::span(&value, 1), context, error);
+}
+
+bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
+                 std::string* error) {
+  std::vector<const Directive*> directives;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const Directive* directive = settable(pairs[i], request, error);
+    if (directive == nullptr) return false;
+    for (size_t earlier = 0; earlier < i; ++earlier) {
+      if (!base::equal_ignoring_case(pairs[earlier].first, pairs[i].first)) continue;
+      *error = set_failure(pairs[i].first, "duplicate parameter");
+      return false;
+    }
+    directives.push_back(directive);
+  }
+
+  // From here on errors name the directive as it is documented, in lower case.
+  const auto known_as = [&](size_t i) {
+    const Directive& directive = *directives[i];
+    return base::equal_ignoring_case(pairs[i].first, directive.name) ? directive.name
+                                                                     : directive.alias;
+  };
+  const ConfigValues before = values_;
+  std::vector<size_t> changed;
+  std::string reason;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const std::string old_value = directives[i]->format(values_);
+    if (!set_value(*directives[i], pairs[i].second, &reason)) {
+      *error = set_failure(known_as(i), reason);
+      restore(before);
+      return false;
+    }
+    if (directives[i]->format(values_) != old_value) changed.push_back(i);
+  }
+
+  std::vector<const RegisteredHook*> called;
+  for (const size_t i : changed) {
+    if (run_hooks(*directives[i], &called, &reason)) continue;
+    *error = set_failure(known_as(i), reason);
+    restore(before);
+    for (const RegisteredHook* hook : called) hook->act(&reason);
+    return false;
+  }
+  return true;
+}
+
+bool Config::run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called,
+                       std::string* error) {
+  for (const RegisteredHook& hook : hooks_) {
+    const bool concerned = std::find(hook.directives.begin(), hook.directives.end(), &directive) !=
+                           hook.directives.end();
+    if (!concerned || std::find(called->begin(), called->end(), &hook) != called->end()) continue;
+    called->push_back(&hook);
+    if (!hook.act(error)) return false;
+  }
+  return true;
+}
+
+void Config::restore(const ConfigValues& before) {
+  std::string ignored;
+  if (values_.dir != before.dir) directory_->change(before.dir, &ignored);
+  values_ = before;
+}
+
+void Config::on_change(std::initializer_list<std::string_view> names, Hook hook) {
+  RegisteredHook registered;
+  for (const auto name : names) {
+    const Directive* directive = find(name);
+    LK_ASSERT(directive != nullptr);
+    registered.directives.push_back(directive);
+  }
+  registered.act = std::move(hook);
+  hooks_.push_back(std::move(registered));
+}
+
+// ---- CONFIG REWRITE
+
+bool Config::rewrite(std::string* error, bool everything) const {
+  if (file_.empty()) {
+    *error = "The server is running without a config file";
+    return false;
+  }
+  const auto text = base::read_file(file_);
+  if (!text && errno != ENOENT) {
+    *error = std::string("Rewriting config file: ") + strerror(errno);
+    return false;
+  }
+  if (base::replace_file(file_, rewritten(text.value_or(""), everything))) return true;
+  *error = std::string("Rewriting config file: ") + strerror(errno);
+  return false;
+}
+
+std::string Config::rewritten(std::string_view text, bool everything) const {
+  const ConfigValues defaults;
+  std::vector<DirectiveLines> all;
+  for (const Directive& directive : directives_) {
+    DirectiveLines lines{std::string(directive.name), directive.rewrite(values_, defaults)};
+    for (RewriteLine& line : lines.lines) line.forced = line.forced || everything;
+    all.push_back(std::move(lines));
+  }
+  for (const auto& [name, source] : rewrite_sources_) {
+    DirectiveLines lines{name, {}};
+    for (auto& line : source()) lines.lines.push_back({std::move(line), true});
+    all.push_back(std::move(lines));
+  }
+  return rewrite_configuration(text, all, [this](std::string_view name) -> std::string {
+    if (const Directive* directive = find(name)) return std::string(directive->name);
+    const bool kept = name == "include" || name == "rename-command" || name == "user";
+    return kept ? std::string(name) : std::string();
+  });
+}
+
+void Config::on_rewrite(std::string name, LinesSource source) {
+  rewrite_sources_.emplace_back(std::move(name), std::move(source));
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,198 @@
+// Config: the directives of one server, from the configuration file, the command line and CONFIG
+// SET.
+//
+// All directives stand in one table (config_table.cpp). From it come parsing, CONFIG GET, CONFIG
+// SET and CONFIG REWRITE, so that they cannot disagree. The values themselves are a plain struct
+// (config_values.h).
+//
+// Nothing here knows clients or replies. A subsystem that must act on a change registers a hook
+// with on_change(); a subsystem whose settings live elsewhere (the users of the ACL) gives the
+// lines to rewrite with on_rewrite(). Not thread safe: one server, one thread.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "server/config/config_values.h"
+
+namespace latchkey::server {
+
+struct Directive;
+
+// Why a configuration could not be loaded.
+struct ConfigError {
+  enum class Kind {
+    kLine,   // a line is wrong: `line`, `line_text` and `message` tell which and why
+    kWhole,  // the lines are right one by one, but not together: `message`
+    kFile,   // a file could not be read: `message` is what the log says
+  };
+  Kind kind = Kind::kLine;
+  int line = 0;
+  std::string line_text;
+  std::string message;
+
+  // The error of a line that a subsystem refused after loading (rename-command, user).
+  static ConfigError at(const DeferredDirective& place, std::string message);
+
+  // What the reference prints on standard error before it exits with status 1. A kFile error
+  // belongs in the log at warning level instead, as `message` stands.
+  std::string report() const;
+};
+
+// The directory that relative paths are meant against; `dir` changes it.
+class WorkingDirectory {
+ public:
+  virtual ~WorkingDirectory() = default;
+  // False with the system's words in `error` when there is no such directory.
+  virtual bool change(const std::string& path, std::string* error) = 0;
+  // Absolute; empty when it is gone.
+  virtual std::string current() const = 0;
+  // How to open a file that is named relative to it.
+  virtual std::string path_of(const std::string& name) const = 0;
+};
+
+// The working directory of the process.
+class ProcessDirectory final : public WorkingDirectory {
+ public:
+  bool change(const std::string& path, std::string* error) override;
+  std::string current() const override;
+  // The name as it is, so that it is found even where the directory has been moved.
+  std::string path_of(const std::string& name) const override { return name; }
+};
+
+// A directory of one server among several in a process: checked, remembered, and the process left
+// where it is.
+class PrivateDirectory final : public WorkingDirectory {
+ public:
+  PrivateDirectory();
+  bool change(const std::string& path, std::string* error) override;
+  std::string current() const override { return current_; }
+  std::string path_of(const std::string& name) const override {
+    return name.starts_with('/') ? name : current_ + "/" + name;
+  }
+
+ private:
+  std::string current_;
+};
+
+class Config {
+ public:
+  using NameAndValue = std::pair<std::string, std::string>;
+  // Acts on a change that values() already show. False with a reason in `error` undoes the whole
+  // CONFIG SET.
+  using Hook = std::function<bool(std::string* error)>;
+  // The lines that stand for a directive in a rewritten file, each complete, in order.
+  using LinesSource = std::function<std::vector<std::string>()>;
+
+  // Without a directory the process's own is used.
+  explicit Config(std::unique_ptr<WorkingDirectory> directory = nullptr);
+  ~Config();
+  Config(const Config&) = delete;
+  Config& operator=(const Config&) = delete;
+
+  const ConfigValues& values() const { return values_; }
+  // Where files without a path are.
+  const WorkingDirectory& directory() const { return *directory_; }
+  // For subsystems that own a setting (REPLICAOF, a port chosen by the system). No hook is called.
+  ConfigValues& mutable_values() { return values_; }
+
+  // Reads directives from text, one a line. Called while composing a server, before hooks matter;
+  // none is called. Line numbers count from 1 within `text`, and within the file for the files it
+  // includes. On error what was read before the wrong line stays applied.
+  bool load_text(std::string_view text, ConfigError* error);
+
+  // Reads the file, if `path` is not empty, followed by `more` (standard input, command line
+  // options), as one text. Remembers the file for CONFIG REWRITE. Checks also what concerns several
+  // directives at once.
+  bool load(const std::string& path, std::string_view more, ConfigError* error);
+
+  // Absolute path of the configuration file; empty when there is none.
+  const std::string& file() const { return file_; }
+
+  // What stops a server that loaded this configuration: directives that nothing knows, modules.
+  // Lines for the log at warning level, empty when all is well.
+  std::vector<std::string> startup_problems() const;
+
+  // CONFIG GET: names and values, in the order of the table for each pattern, each name once. A
+  // name without `*`,
+  // `?` or `[` is looked up as it is, which also finds hidden directives, and is given back as it
+  // was spelt.
+  std::vector<NameAndValue> get(std::span<const std::string_view> patterns) const;
+
+  struct SetRequest {
+    bool from_local_client = true;  // loopback or unix socket; protected directives may ask for it
+    bool loading = false;           // a dataset is being loaded; refuses what waits_for_loading()
+  };
+  // CONFIG SET: all or nothing. Every value is checked, then all are stored, then the hooks of
+  // changed directives are called, each once; a hook that refuses brings every value back and calls
+  // those hooks again. On failure `error` holds the reply's text after "ERR ".
+  bool set(std::span<const NameAndValue> pairs, const SetRequest& request, std::string* error);
+
+  // True for a directive that cannot be set while a dataset is being loaded: CONFIG SET then
+  // answers the LOADING error. Any spelling.
+  bool waits_for_loading(std::string_view name) const;
+
+  // `hook` is called once after a CONFIG SET that changed at least one of `names`. Hooks run in the
+  // order of their directives in the command, then of registration. REQUIRES: the names are in the
+  // table, and all hooks are registered before the first CONFIG SET.
+  void on_change(std::initializer_list<std::string_view> names, Hook hook);
+
+  // `source` gives the lines of directive `name`, which is not in the table ("user"), when the file
+  // is rewritten.
+  void on_rewrite(std::string name, LinesSource source);
+
+  // CONFIG REWRITE: writes the settings back into file(), keeping comments and order.
+  // The file is replaced in one step. On failure `error` holds the reply's text after "ERR ".
+  // `everything`: also the settings that are as they would be without the file.
+  bool rewrite(std::string* error, bool everything = false) const;
+
+  // The text that rewrite() makes of a file that holds `text`.
+  std::string rewritten(std::string_view text, bool everything = false) const;
+
+  // True when the directive's value must not be shown in logs. Any spelling.
+  bool is_sensitive(std::string_view name) const;
+
+  const std::vector<Directive>& directives() const { return directives_; }
+  // By name or alias, any case; null when unknown.
+  const Directive* find(std::string_view name) const;
+
+ private:
+  struct RegisteredHook {
+    std::vector<const Directive*> directives;
+    Hook act;
+  };
+
+  bool load_lines(std::string_view text, int depth, ConfigError* error);
+  bool load_line(const std::string& name, const DeferredDirective& place, int depth,
+                 ConfigError* error);
+  bool load_directive(const Directive& directive, const std::vector<std::string>& arguments,
+                      std::string* error);
+  bool include(const DeferredDirective& place, int depth, ConfigError* error);
+  bool check_whole(ConfigError* error) const;
+
+  const Directive* settable(const NameAndValue& pair, const SetRequest& request,
+                            std::string* error) const;
+  bool set_value(const Directive& directive, const std::string& value, std::string* error);
+  bool run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called,
+                 std::string* error);
+  void restore(const ConfigValues& before);
+
+  const std::vector<Directive> directives_;
+  std::unordered_map<std::string, const Directive*> by_name_;  // lower case, names and aliases
+  std::unique_ptr<WorkingDirectory> directory_;
+  ConfigValues values_;
+  std::unordered_set<const Directive*> loaded_directives_;  // by the configuration being loaded
+  std::vector<RegisteredHook> hooks_;
+  std::vector<std::pair<std::string, LinesSource>> rewrite_sources_;
+  std::string file_;
+};
+
+}  // namespace latchkey::server

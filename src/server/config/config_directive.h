@@ -1,0 +1,63 @@
+// Directive: one row of the configuration table, and what its parser is given.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/config/config_values.h"
+
+namespace latchkey::server {
+
+class WorkingDirectory;
+
+// What a directive may be asked, beyond being set.
+enum DirectiveFlag : unsigned {
+  kImmutable = 1u << 0,    // from the file or command line only
+  kHidden = 1u << 1,       // CONFIG GET shows it by its exact name only
+  kSensitive = 1u << 2,    // never shown in logs
+  kProtected = 1u << 3,    // CONFIG SET needs enable-protected-configs
+  kDenyLoading = 1u << 4,  // not while a dataset is being loaded
+  kManyValues = 1u << 5,   // several values; a single one is split at spaces
+};
+
+struct DirectiveContext {
+  ConfigValues& values;
+  WorkingDirectory& directory;
+  bool from_file = false;   // a configuration is being loaded
+  bool first_line = false;  // the directive's first line in that configuration
+};
+
+// A line that CONFIG REWRITE puts in the file. One that is not forced takes the place of an
+// existing line of the same directive but is not added where there was none: it says what holds
+// anyway.
+struct RewriteLine {
+  std::string text;
+  bool forced = false;
+};
+
+struct Directive {
+  std::string_view name;
+  std::string_view alias;  // empty when there is none
+  unsigned flags = 0;
+
+  // Checks and stores. False with a message in `error` when a value is refused; values may then be
+  // half stored, and the caller brings them back.
+  std::function<bool(std::span<const std::string> arguments, DirectiveContext& context,
+                     std::string* error)>
+      parse;
+  // As CONFIG GET shows it.
+  std::function<std::string(const ConfigValues& values)> format;
+  // No lines: existing lines of the directive are removed.
+  std::function<std::vector<RewriteLine>(const ConfigValues& values, const ConfigValues& defaults)>
+      rewrite;
+
+  bool has(DirectiveFlag flag) const { return (flags & flag) != 0; }
+};
+
+// Every directive, sorted by theme.
+std::vector<Directive> make_directive_table();
+
+}  // namespace latchkey::server

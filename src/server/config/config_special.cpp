@@ -1,0 +1,530 @@
+// Directives with a shape of their own.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/number.h"
+#include "base/text.h"
+#include "server/config/config.h"
+#include "server/config/config_kinds.h"
+#include "server/config/config_parse.h"
+
+namespace latchkey::server {
+
+namespace {
+
+constexpr size_t kMostBindAddresses = 16;
+constexpr int64_t kMostOomScore = 2000;
+constexpr int kSlowestHz = 1;
+constexpr int kFastestHz = 500;
+constexpr int64_t kSmallestBacklogBytes = 16 * 1024;
+constexpr unsigned kMostPermissions = 0777;
+
+std::string join(const std::vector<std::string>& words) {
+  std::string joined;
+  for (const auto& word : words) joined.append(joined.empty() ? "" : " ").append(word);
+  return joined;
+}
+
+std::string or_empty_quotes(std::string value) {
+  return value.empty() ? "\"\"" : value;
+}
+
+bool refuse(std::string* error, std::string_view message) {
+  *error = message;
+  return false;
+}
+
+// A row whose line in the file shows "" for an empty value.
+Directive list_row(Names names, unsigned flags, decltype(Directive::parse) parse,
+                   decltype(Directive::format) format, bool always_written = false) {
+  Directive row = special(names, flags | kManyValues, std::move(parse), std::move(format));
+  row.rewrite = [name = names.name, show = row.format, always_written](
+                    const ConfigValues& values, const ConfigValues& defaults) {
+    const std::string value = show(values);
+    return std::vector<RewriteLine>{{std::string(name) + ' ' + or_empty_quotes(value),
+                                     always_written || value != show(defaults)}};
+  };
+  return row;
+}
+
+}  // namespace
+
+Directive bind_directive() {
+  Directive row = special(
+      "bind", kManyValues,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        if (arguments.size() > kMostBindAddresses) {
+          return refuse(error, "Too many bind addresses specified.");
+        }
+        context.values.bind.assign(arguments.begin(), arguments.end());
+        // A lone empty address asks for none at all.
+        if (arguments.size() == 1 && arguments[0].empty()) context.values.bind.clear();
+        return true;
+      },
+      [](const ConfigValues& values) { return join(values.bind); });
+  row.rewrite = [](const ConfigValues& values, const ConfigValues& defaults) {
+    std::string line = values.bind.empty() ? "bind \"\"" : "bind";
+    for (const auto& address : values.bind) line.append(" ").append(quote_if_needed(address));
+    return std::vector<RewriteLine>{{std::move(line), values.bind != defaults.bind}};
+  };
+  return row;
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kBufferClasses = {"normal", "slave", "pubsub"};
+constexpr std::array<std::string_view, 3> kBufferClassesInFile = {"normal", "replica", "pubsub"};
+
+int buffer_class(std::string_view word) {
+  for (size_t i = 0; i < kBufferClasses.size(); ++i) {
+    if (base::equal_ignoring_case(word, kBufferClasses[i]) ||
+        base::equal_ignoring_case(word, kBufferClassesInFile[i])) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+bool parse_buffer_limits(Arguments arguments, DirectiveContext& context, std::string* error) {
+  constexpr size_t kWords = 4;
+  if (arguments.size() % kWords != 0) {
+    return refuse(error, "Wrong number of arguments in buffer limit configuration.");
+  }
+  for (size_t at = 0; at < arguments.size(); at += kWords) {
+    const int index = buffer_class(arguments[at]);
+    if (index < 0) {
+      return refuse(error, "Invalid client class specified in buffer limit configuration.");
+    }
+    const auto hard = parse_memory(arguments[at + 1]);
+    const auto soft = parse_memory(arguments[at + 2]);
+    int64_t seconds = 0;
+    if (!hard || !soft || !base::parse_int64(arguments[at + 3], &seconds) || seconds < 0) {
+      return refuse(error,
+                    "Error in hard, soft or soft_seconds setting in buffer limit configuration.");
+    }
+    context.values.client_output_buffer_limit[static_cast<size_t>(index)] = {*hard, *soft, seconds};
+  }
+  return true;
+}
+
+std::vector<RewriteLine> buffer_limit_lines(const ConfigValues& values,
+                                            const ConfigValues& defaults) {
+  std::vector<RewriteLine> lines;
+  for (size_t i = 0; i < kBufferClasses.size(); ++i) {
+    const auto& limit = values.client_output_buffer_limit[i];
+    std::string line = "client-output-buffer-limit ";
+    line.append(kBufferClassesInFile[i]).append(" ");
+    line.append(format_memory(limit.hard_limit_bytes)).append(" ");
+    line.append(format_memory(limit.soft_limit_bytes)).append(" ");
+    line.append(std::to_string(limit.soft_limit_seconds));
+    lines.push_back({std::move(line), limit != defaults.client_output_buffer_limit[i]});
+  }
+  return lines;
+}
+
+}  // namespace
+
+Directive client_output_buffer_limit_directive() {
+  Directive row = special("client-output-buffer-limit", kManyValues, parse_buffer_limits,
+                          [](const ConfigValues& values) {
+                            std::string shown;
+                            for (size_t i = 0; i < kBufferClasses.size(); ++i) {
+                              const auto& limit = values.client_output_buffer_limit[i];
+                              shown.append(shown.empty() ? "" : " ").append(kBufferClasses[i]);
+                              shown.append(" ").append(std::to_string(limit.hard_limit_bytes));
+                              shown.append(" ").append(std::to_string(limit.soft_limit_bytes));
+                              shown.append(" ").append(std::to_string(limit.soft_limit_seconds));
+                            }
+                            return shown;
+                          });
+  row.rewrite = buffer_limit_lines;
+  return row;
+}
+
+Directive dir_directive() {
+  Directive row = special(
+      "dir", kProtected | kDenyLoading,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        if (!context.directory.change(arguments[0], error)) return false;
+        context.values.dir = context.directory.current();
+        return true;
+      },
+      [](const ConfigValues& values) { return values.dir; });
+  row.rewrite = [](const ConfigValues& values, const ConfigValues&) {
+    return std::vector<RewriteLine>{{"dir " + quote_argument(values.dir), true}};
+  };
+  return row;
+}
+
+Directive hz_directive() {
+  return special(
+      "hz", 0,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        int64_t hz = 0;
+        if (!parse_whole(arguments[0], 0, kMaxInt, &hz, error)) return false;
+        context.values.hz = static_cast<int>(std::clamp<int64_t>(hz, kSlowestHz, kFastestHz));
+        return true;
+      },
+      [](const ConfigValues& values) { return std::to_string(values.hz); });
+}
+
+namespace {
+
+bool parse_percentiles(Arguments arguments, DirectiveContext& context, std::string* error) {
+  std::vector<double> percentiles;
+  for (const auto& word : arguments) {
+    double percentile = 0;
+    if (!base::parse_double(word, &percentile)) {
+      return refuse(error, "Invalid latency-tracking-info-percentiles parameters");
+    }
+    if (percentile < 0.0 || percentile > 100.0) {
+      return refuse(error,
+                    "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]");
+    }
+    percentiles.push_back(percentile);
+  }
+  context.values.latency_tracking_info_percentiles = std::move(percentiles);
+  return true;
+}
+
+std::string format_percentiles(const ConfigValues& values) {
+  std::vector<std::string> words;
+  for (const double percentile : values.latency_tracking_info_percentiles) {
+    std::array<char, 32> text{};
+    snprintf(text.data(), text.size(), "%g", percentile);
+    words.emplace_back(text.data());
+  }
+  return join(words);
+}
+
+}  // namespace
+
+Directive latency_percentiles_directive() {
+  return list_row("latency-tracking-info-percentiles", 0, parse_percentiles, format_percentiles,
+                  true);
+}
+
+Directive bytes_or_percent_directive(const char* name, int64_t ConfigValues::*member) {
+  Directive row = special(
+      name, 0,
+      [member](Arguments arguments, DirectiveContext& context, std::string* error) {
+        constexpr uint64_t kWhole = 100;
+        std::string_view amount = arguments[0];
+        if (!amount.ends_with('%')) {
+          const auto bytes = parse_memory(amount);
+          if (!bytes) return refuse(error, "argument must be a memory or percent value");
+          context.values.*member =
+              static_cast<int64_t>(std::min(*bytes, static_cast<uint64_t>(kMaxInt64)));
+          return true;
+        }
+        amount.remove_suffix(1);
+        uint64_t percent = 0;
+        if (!base::parse_uint64(amount, &percent)) {
+          return refuse(error, "argument must be a memory or percent value");
+        }
+        if (percent > kWhole) {
+          return refuse(error, "percentage argument must be less or equal to 100");
+        }
+        context.values.*member = -static_cast<int64_t>(percent);
+        return true;
+      },
+      [member](const ConfigValues& values) {
+        const int64_t amount = values.*member;
+        return amount < 0 ? std::to_string(-amount) + '%' : std::to_string(amount);
+      });
+  row.rewrite = [name = std::string(name), member](const ConfigValues& values,
+                                                   const ConfigValues& defaults) {
+    const int64_t amount = values.*member;
+    std::string shown =
+        amount < 0 ? std::to_string(-amount) + '%' : format_memory(static_cast<uint64_t>(amount));
+    return std::vector<RewriteLine>{{name + " " + shown, amount != defaults.*member}};
+  };
+  return row;
+}
+
+namespace {
+
+struct EventClass {
+  char letter;
+  unsigned bit;
+};
+
+// In the order in which CONFIG GET shows them.
+constexpr std::array<EventClass, 12> kEventClasses = {{
+    {'g', kNotifyGeneric},
+    {'$', kNotifyString},
+    {'l', kNotifyList},
+    {'s', kNotifySet},
+    {'h', kNotifyHash},
+    {'z', kNotifySortedSet},
+    {'x', kNotifyExpired},
+    {'e', kNotifyEvicted},
+    {'t', kNotifyStream},
+    {'d', kNotifyModule},
+    {'n', kNotifyNewKey},
+    {'A', kNotifyAll},
+}};
+
+// Shown after those above, whether these are spelt out or summed up as A.
+constexpr std::array<EventClass, 3> kLastEventClasses = {{
+    {'K', kNotifyKeyspace},
+    {'E', kNotifyKeyevent},
+    {'m', kNotifyKeyMiss},
+}};
+
+unsigned event_bit(char letter) {
+  for (const auto& event : kEventClasses) {
+    if (event.letter == letter) return event.bit;
+  }
+  for (const auto& event : kLastEventClasses) {
+    if (event.letter == letter) return event.bit;
+  }
+  return 0;
+}
+
+std::string format_events(unsigned events) {
+  std::string letters;
+  if ((events & kNotifyAll) == kNotifyAll) {
+    letters.push_back('A');
+  } else {
+    for (const auto& event : kEventClasses) {
+      if (event.bit != kNotifyAll && (events & event.bit) != 0) letters.push_back(event.letter);
+    }
+  }
+  for (const auto& event : kLastEventClasses) {
+    if ((events & event.bit) != 0) letters.push_back(event.letter);
+  }
+  return letters;
+}
+
+}  // namespace
+
+Directive notify_keyspace_events_directive() {
+  Directive row = special(
+      "notify-keyspace-events", 0,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        unsigned events = 0;
+        for (const char letter : arguments[0]) {
+          const unsigned bit = event_bit(letter);
+          if (bit == 0) {
+            return refuse(error, "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+          }
+          events |= bit;
+        }
+        context.values.notify_keyspace_events = events;
+        return true;
+      },
+      [](const ConfigValues& values) { return format_events(values.notify_keyspace_events); });
+  row.rewrite = [](const ConfigValues& values, const ConfigValues& defaults) {
+    const unsigned events = values.notify_keyspace_events;
+    return std::vector<RewriteLine>{
+        {"notify-keyspace-events " + quote_argument(format_events(events)),
+         events != defaults.notify_keyspace_events}};
+  };
+  return row;
+}
+
+Directive oom_score_adj_values_directive() {
+  return list_row(
+      "oom-score-adj-values", 0,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        auto& scores = context.values.oom_score_adj_values;
+        if (arguments.size() != scores.size()) return refuse(error, "wrong number of arguments");
+        for (size_t i = 0; i < scores.size(); ++i) {
+          int64_t score = 0;
+          if (!base::parse_int64(arguments[i], &score) || score < -kMostOomScore ||
+              score > kMostOomScore) {
+            return refuse(error,
+                          "Invalid oom-score-adj-values, elements must be between -2000 and 2000.");
+          }
+          scores[i] = static_cast<int>(score);
+        }
+        return true;
+      },
+      [](const ConfigValues& values) {
+        std::vector<std::string> words;
+        for (const int score : values.oom_score_adj_values) words.push_back(std::to_string(score));
+        return join(words);
+      });
+}
+
+Directive repl_backlog_size_directive() {
+  Directive row = memory("repl-backlog-size", &ConfigValues::repl_backlog_size, 1,
+                         static_cast<uint64_t>(kMaxInt64));
+  row.parse = [parse = std::move(row.parse)](Arguments arguments, DirectiveContext& context,
+                                             std::string* error) {
+    if (!parse(arguments, context, error)) return false;
+    auto& bytes = context.values.repl_backlog_size;
+    if (!context.from_file) bytes = std::max(bytes, kSmallestBacklogBytes);
+    return true;
+  };
+  return row;
+}
+
+Directive replicaof_directive() {
+  Directive row = special(
+      {"replicaof", "slaveof"}, kImmutable | kManyValues,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        constexpr int64_t kLastPort = 65535;
+        if (arguments.size() != 2) return refuse(error, "wrong number of arguments");
+        int64_t port = 0;
+        std::string host;
+        if (!base::equal_ignoring_case(arguments[0], "no") ||
+            !base::equal_ignoring_case(arguments[1], "one")) {
+          if (!base::parse_int64(arguments[1], &port) || port < 0 || port > kLastPort) {
+            return refuse(error, "Invalid master port");
+          }
+          host = arguments[0];
+        }
+        context.values.replicaof_host = std::move(host);
+        context.values.replicaof_port = static_cast<int>(port);
+        return true;
+      },
+      [](const ConfigValues& values) {
+        if (values.replicaof_host.empty()) return std::string();
+        return values.replicaof_host + ' ' + std::to_string(values.replicaof_port);
+      });
+  row.rewrite = [](const ConfigValues& values, const ConfigValues&) {
+    std::vector<RewriteLine> lines;
+    // The master of a cluster's replica stands in the cluster's own file.
+    if (!values.replicaof_host.empty() && !values.cluster_enabled) {
+      lines.push_back({"replicaof " + quote_if_needed(values.replicaof_host) + ' ' +
+                           std::to_string(values.replicaof_port),
+                       true});
+    }
+    return lines;
+  };
+  return row;
+}
+
+namespace {
+
+// More lenient than numbers elsewhere, as the reference is: spaces and zeros in front, a plus sign,
+// and nothing for 0.
+bool parse_save_number(const std::string& word, int64_t* value) {
+  char* end = nullptr;
+  errno = 0;
+  *value = strtoll(word.c_str(), &end, 10);
+  return *end == '\0' && errno == 0;
+}
+
+bool parse_save(Arguments arguments, DirectiveContext& context, std::string* error) {
+  std::vector<SavePoint> points;
+  const bool none = arguments.empty() || (arguments.size() == 1 && arguments[0].empty());
+  if (!none) {
+    if (arguments.size() % 2 != 0) return refuse(error, "Invalid save parameters");
+    for (size_t at = 0; at < arguments.size(); at += 2) {
+      SavePoint point;
+      if (!parse_save_number(arguments[at], &point.seconds) || point.seconds < 1 ||
+          !parse_save_number(arguments[at + 1], &point.changes) || point.changes < 0) {
+        return refuse(error, "Invalid save parameters");
+      }
+      points.push_back(point);
+    }
+  }
+  auto& save = context.values.save;
+  // Lines of one configuration add up, but for `save ""`, which forgets those before it.
+  const bool adds = context.from_file && !context.first_line && !none;
+  if (!adds) save.clear();
+  save.insert(save.end(), points.begin(), points.end());
+  return true;
+}
+
+std::string format_save(const ConfigValues& values) {
+  std::vector<std::string> words;
+  for (const auto& point : values.save) {
+    words.push_back(std::to_string(point.seconds) + ' ' + std::to_string(point.changes));
+  }
+  return join(words);
+}
+
+}  // namespace
+
+Directive save_directive() {
+  Directive row = special("save", kManyValues, parse_save, format_save);
+  row.rewrite = [](const ConfigValues& values, const ConfigValues&) {
+    std::vector<RewriteLine> lines;
+    for (const auto& point : values.save) {
+      lines.push_back(
+          {"save " + std::to_string(point.seconds) + ' ' + std::to_string(point.changes), true});
+    }
+    if (lines.empty()) lines.push_back({"save \"\"", true});
+    return lines;
+  };
+  return row;
+}
+
+namespace {
+
+struct ShutdownWord {
+  std::string_view word;
+  unsigned bit;
+};
+
+constexpr std::array<ShutdownWord, 5> kShutdownWords = {{
+    {"default", 0},
+    {"save", kShutdownSave},
+    {"nosave", kShutdownNosave},
+    {"now", kShutdownNow},
+    {"force", kShutdownForce},
+}};
+
+bool parse_shutdown_word(std::string_view word, unsigned* bits) {
+  for (const auto& known : kShutdownWords) {
+    if (!base::equal_ignoring_case(word, known.word)) continue;
+    *bits |= known.bit;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Directive shutdown_directive(Names names, unsigned ConfigValues::*member) {
+  return special(
+      names, kManyValues,
+      [=](Arguments arguments, DirectiveContext& context, std::string* error) {
+        unsigned bits = 0;
+        bool known = !arguments.empty();
+        for (const auto& word : arguments) known = known && parse_shutdown_word(word, &bits);
+        if (!known) return refuse(error, not_one_of("default, save, nosave, now, force"));
+        if ((bits & kShutdownSave) != 0 && (bits & kShutdownNosave) != 0) {
+          return refuse(error, "shutdown options SAVE and NOSAVE can't be used simultaneously");
+        }
+        context.values.*member = bits;
+        return true;
+      },
+      [=](const ConfigValues& values) {
+        std::vector<std::string> words;
+        for (const auto& known : kShutdownWords) {
+          if ((values.*member & known.bit) != 0) words.emplace_back(known.word);
+        }
+        return words.empty() ? "default" : join(words);
+      });
+}
+
+Directive unixsocketperm_directive() {
+  return special(
+      "unixsocketperm", kImmutable,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        char* end = nullptr;
+        const std::string& word = arguments[0];
+        const long permissions = strtol(word.c_str(), &end, 8);
+        if (*end != '\0') return refuse(error, "argument couldn't be parsed as an octal number");
+        if (permissions < 0 || permissions > static_cast<long>(kMostPermissions)) {
+          return refuse(error, out_of_range("0", "777"));
+        }
+        context.values.unixsocketperm = static_cast<unsigned>(permissions);
+        return true;
+      },
+      [](const ConfigValues& values) {
+        std::array<char, 16> octal{};
+        snprintf(octal.data(), octal.size(), "%o", values.unixsocketperm);
+        return std::string(octal.data());
+      });
+}
+
+}  // namespace latchkey::server

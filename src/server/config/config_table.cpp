@@ -1,0 +1,432 @@
+// The table of directives. Defaults stand in ConfigValues; the order here is the order of CONFIG
+// GET.
+#include <syslog.h>
+
+#include <limits>
+
+#include "server/config/config_kinds.h"
+#include "server/process/proc_title.h"
+
+namespace latchkey::server {
+
+namespace {
+
+using V = ConfigValues;
+
+constexpr uint64_t kMostSignedBytes = static_cast<uint64_t>(kMaxInt64);
+constexpr uint64_t kMostBytes = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kOneMegabyte = 1024 * 1024;
+constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
+constexpr int64_t kLastPort = 65535;
+
+bool is_plain_name(const std::string& name, std::string* error, const char* message) {
+  if (name.find('/') == std::string::npos) return true;
+  *error = message;
+  return false;
+}
+
+TextCheck file_name(bool may_be_empty, const char* empty_message, const char* path_message) {
+  return [=](const std::string& name, const ConfigValues&, std::string* error) {
+    if (name.empty() && !may_be_empty) {
+      *error = empty_message;
+      return false;
+    }
+    return is_plain_name(name, error, path_message);
+  };
+}
+
+bool check_proc_title(const std::string& pattern, const ConfigValues& values, std::string* error) {
+  // An empty title of a process is useless. The file's name is not known here, but is not empty
+  // either.
+  const auto title = expand_proc_title(pattern, values, "", "file");
+  if (title && !title->empty()) return true;
+  *error = "template format is invalid or contains unknown variables";
+  return false;
+}
+
+bool check_hostname(const std::string& name, const ConfigValues&, std::string* error) {
+  constexpr size_t kMostHostname = 256;
+  if (name.size() >= kMostHostname) {
+    *error = "Hostnames must be less than 256 characters";
+    return false;
+  }
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool digit = c >= '0' && c <= '9';
+    if (!letter && !digit && c != '-' && c != '.') {
+      *error = "Hostnames may only contain alphanumeric characters, hyphens or dots";
+      return false;
+    }
+  }
+  return true;
+}
+
+bool check_human_name(const std::string& name, const ConfigValues&, std::string* error) {
+  constexpr std::string_view kForbidden("\0!#$%&()*+:;<>?@[]^{|}~", 22);
+  if (name.find_first_of(kForbidden) == std::string::npos) return true;
+  *error = "Announced human node name contained invalid character";
+  return false;
+}
+
+void add_network(std::vector<Directive>& table) {
+  table.push_back(bind_directive());
+  table.push_back(text("bind-source-addr", &V::bind_source_addr));
+  table.push_back(number("port", &V::port, 0, kLastPort));
+  table.push_back(number("tls-port", &V::tls_port, 0, kLastPort));
+  table.push_back(number("tcp-backlog", &V::tcp_backlog, 0, kMaxInt, kImmutable));
+  table.push_back(text("unixsocket", &V::unixsocket, kImmutable));
+  table.push_back(unixsocketperm_directive());
+  table.push_back(number("timeout", &V::timeout, 0, kMaxInt));
+  table.push_back(number("tcp-keepalive", &V::tcp_keepalive, 0, kMaxInt));
+  table.push_back(number("socket-mark-id", &V::socket_mark_id, 0, kMaxUint32, kImmutable));
+  table.push_back(boolean("protected-mode", &V::protected_mode));
+  table.push_back(
+      number("max-new-connections-per-cycle", &V::max_new_connections_per_cycle, 1, 1000));
+  table.push_back(
+      number("max-new-tls-connections-per-cycle", &V::max_new_tls_connections_per_cycle, 1, 1000));
+  const std::initializer_list<Word<ProtectedAction>> actions = {{"no", ProtectedAction::kNo},
+                                                                {"yes", ProtectedAction::kYes},
+                                                                {"local", ProtectedAction::kLocal}};
+  table.push_back(
+      choice("enable-protected-configs", &V::enable_protected_configs, actions, kImmutable));
+  table.push_back(choice("enable-debug-command", &V::enable_debug_command, actions, kImmutable));
+  table.push_back(choice("enable-module-command", &V::enable_module_command, actions, kImmutable));
+}
+
+void add_tls(std::vector<Directive>& table) {
+  table.push_back(text("tls-cert-file", &V::tls_cert_file));
+  table.push_back(text("tls-key-file", &V::tls_key_file));
+  table.push_back(text("tls-key-file-pass", &V::tls_key_file_pass, kSensitive));
+  table.push_back(text("tls-client-cert-file", &V::tls_client_cert_file));
+  table.push_back(text("tls-client-key-file", &V::tls_client_key_file));
+  table.push_back(text("tls-client-key-file-pass", &V::tls_client_key_file_pass, kSensitive));
+  table.push_back(text("tls-dh-params-file", &V::tls_dh_params_file));
+  table.push_back(text("tls-ca-cert-file", &V::tls_ca_cert_file));
+  table.push_back(text("tls-ca-cert-dir", &V::tls_ca_cert_dir));
+  table.push_back(choice<TlsAuthClients>("tls-auth-clients", &V::tls_auth_clients,
+                                         {{"no", TlsAuthClients::kNo},
+                                          {"yes", TlsAuthClients::kYes},
+                                          {"optional", TlsAuthClients::kOptional}}));
+  table.push_back(boolean("tls-replication", &V::tls_replication));
+  table.push_back(boolean("tls-cluster", &V::tls_cluster));
+  table.push_back(text("tls-protocols", &V::tls_protocols));
+  table.push_back(text("tls-ciphers", &V::tls_ciphers));
+  table.push_back(text("tls-ciphersuites", &V::tls_ciphersuites));
+  table.push_back(boolean("tls-prefer-server-ciphers", &V::tls_prefer_server_ciphers));
+  table.push_back(boolean("tls-session-caching", &V::tls_session_caching));
+  table.push_back(number("tls-session-cache-size", &V::tls_session_cache_size, 0, kMaxInt));
+  table.push_back(number("tls-session-cache-timeout", &V::tls_session_cache_timeout, 0, kMaxInt));
+}
+
+void add_general(std::vector<Directive>& table) {
+  table.push_back(boolean("daemonize", &V::daemonize, kImmutable));
+  table.push_back(choice<Supervised>("supervised", &V::supervised,
+                                     {{"upstart", Supervised::kUpstart},
+                                      {"systemd", Supervised::kSystemd},
+                                      {"auto", Supervised::kAuto},
+                                      {"no", Supervised::kNo}},
+                                     kImmutable));
+  table.push_back(text("pidfile", &V::pidfile, kImmutable));
+  table.push_back(choice<base::LogLevel>("loglevel", &V::loglevel,
+                                         {{"debug", base::LogLevel::kDebug},
+                                          {"verbose", base::LogLevel::kVerbose},
+                                          {"notice", base::LogLevel::kNotice},
+                                          {"warning", base::LogLevel::kWarning},
+                                          {"nothing", base::LogLevel::kNothing}}));
+  table.push_back(text("logfile", &V::logfile, kImmutable, {.empty_is_a_value = true}));
+  table.push_back(boolean("syslog-enabled", &V::syslog_enabled, kImmutable));
+  table.push_back(text("syslog-ident", &V::syslog_ident, kImmutable, {.empty_is_a_value = true}));
+  table.push_back(choice<int>("syslog-facility", &V::syslog_facility,
+                              {{"user", LOG_USER},
+                               {"local0", LOG_LOCAL0},
+                               {"local1", LOG_LOCAL1},
+                               {"local2", LOG_LOCAL2},
+                               {"local3", LOG_LOCAL3},
+                               {"local4", LOG_LOCAL4},
+                               {"local5", LOG_LOCAL5},
+                               {"local6", LOG_LOCAL6},
+                               {"local7", LOG_LOCAL7}},
+                              kImmutable));
+  table.push_back(boolean("crash-log-enabled", &V::crash_log_enabled));
+  table.push_back(boolean("crash-memcheck-enabled", &V::crash_memcheck_enabled));
+  table.push_back(boolean("use-exit-on-panic", &V::use_exit_on_panic, kHidden));
+  table.push_back(number("databases", &V::databases, 1, kMaxInt, kImmutable));
+  table.push_back(boolean("always-show-logo", &V::always_show_logo, kImmutable));
+  table.push_back(boolean("hide-user-data-from-log", &V::hide_user_data_from_log));
+  table.push_back(boolean("set-proc-title", &V::set_proc_title, kImmutable));
+  table.push_back(text("proc-title-template", &V::proc_title_template, 0,
+                       {.empty_is_a_value = true, .check = check_proc_title}));
+  table.push_back(text("locale-collate", &V::locale_collate, 0, {.empty_is_a_value = true}));
+  table.push_back(dir_directive());
+  table.push_back(text("ignore-warnings", &V::ignore_warnings, 0, {.empty_is_a_value = true}));
+  table.push_back(number("watchdog-period", &V::watchdog_period, 0, kMaxInt, kHidden));
+}
+
+void add_snapshots(std::vector<Directive>& table) {
+  table.push_back(save_directive());
+  table.push_back(boolean("stop-writes-on-bgsave-error", &V::stop_writes_on_bgsave_error));
+  table.push_back(boolean("rdbcompression", &V::rdbcompression));
+  table.push_back(boolean("rdbchecksum", &V::rdbchecksum, kImmutable));
+  table.push_back(choice<SanitizeDumpPayload>("sanitize-dump-payload", &V::sanitize_dump_payload,
+                                              {{"no", SanitizeDumpPayload::kNo},
+                                               {"yes", SanitizeDumpPayload::kYes},
+                                               {"clients", SanitizeDumpPayload::kClients}}));
+  table.push_back(
+      text("dbfilename", &V::dbfilename, kProtected,
+           {.empty_is_a_value = true,
+            .check = file_name(true, "", "dbfilename can't be a path, just a filename")}));
+  table.push_back(boolean("rdb-del-sync-files", &V::rdb_del_sync_files));
+  table.push_back(boolean("rdb-save-incremental-fsync", &V::rdb_save_incremental_fsync));
+  table.push_back(number("rdb-key-save-delay", &V::rdb_key_save_delay, kMinInt, kMaxInt, kHidden));
+  table.push_back(number("key-load-delay", &V::key_load_delay, kMinInt, kMaxInt, kHidden));
+  table.push_back(number("loading-process-events-interval-bytes",
+                         &V::loading_process_events_interval_bytes, 1024, kMaxInt, kHidden));
+}
+
+void add_replication(std::vector<Directive>& table) {
+  table.push_back(replicaof_directive());
+  table.push_back(text("masterauth", &V::masterauth, kSensitive));
+  table.push_back(text("masteruser", &V::masteruser, kSensitive));
+  table.push_back(boolean({"replica-serve-stale-data", "slave-serve-stale-data"},
+                          &V::replica_serve_stale_data));
+  table.push_back(boolean({"replica-read-only", "slave-read-only"}, &V::replica_read_only));
+  table.push_back(
+      boolean("replica-ignore-disk-write-errors", &V::replica_ignore_disk_write_errors));
+  table.push_back(boolean("repl-diskless-sync", &V::repl_diskless_sync));
+  table.push_back(number("repl-diskless-sync-delay", &V::repl_diskless_sync_delay, 0, kMaxInt));
+  table.push_back(
+      number("repl-diskless-sync-max-replicas", &V::repl_diskless_sync_max_replicas, 0, kMaxInt));
+  table.push_back(choice<ReplDisklessLoad>("repl-diskless-load", &V::repl_diskless_load,
+                                           {{"disabled", ReplDisklessLoad::kDisabled},
+                                            {"on-empty-db", ReplDisklessLoad::kOnEmptyDb},
+                                            {"swapdb", ReplDisklessLoad::kSwapdb}},
+                                           kDenyLoading));
+  table.push_back(boolean("repl-rdb-channel", &V::repl_rdb_channel, kHidden));
+  table.push_back(number({"repl-ping-replica-period", "repl-ping-slave-period"},
+                         &V::repl_ping_replica_period, 1, kMaxInt));
+  table.push_back(number("repl-timeout", &V::repl_timeout, 1, kMaxInt));
+  table.push_back(boolean("repl-disable-tcp-nodelay", &V::repl_disable_tcp_nodelay));
+  table.push_back(repl_backlog_size_directive());
+  table.push_back(number("repl-backlog-ttl", &V::repl_backlog_ttl, 0, kMaxInt64));
+  table.push_back(memory("replica-full-sync-buffer-limit", &V::replica_full_sync_buffer_limit, 0,
+                         kMostSignedBytes));
+  table.push_back(number({"replica-priority", "slave-priority"}, &V::replica_priority, 0, kMaxInt));
+  table.push_back(boolean("replica-announced", &V::replica_announced));
+  table.push_back(choice<PropagationErrorBehavior>(
+      "propagation-error-behavior", &V::propagation_error_behavior,
+      {{"ignore", PropagationErrorBehavior::kIgnore},
+       {"panic", PropagationErrorBehavior::kPanic},
+       {"panic-on-replicas", PropagationErrorBehavior::kPanicOnReplicas}}));
+  table.push_back(boolean({"replica-ignore-maxmemory", "slave-ignore-maxmemory"},
+                          &V::replica_ignore_maxmemory));
+  table.push_back(boolean({"replica-lazy-flush", "slave-lazy-flush"}, &V::replica_lazy_flush));
+  table.push_back(number({"min-replicas-to-write", "min-slaves-to-write"},
+                         &V::min_replicas_to_write, 0, kMaxInt));
+  table.push_back(
+      number({"min-replicas-max-lag", "min-slaves-max-lag"}, &V::min_replicas_max_lag, 0, kMaxInt));
+  table.push_back(text({"replica-announce-ip", "slave-announce-ip"}, &V::replica_announce_ip));
+  table.push_back(number({"replica-announce-port", "slave-announce-port"},
+                         &V::replica_announce_port, 0, kLastPort));
+}
+
+void add_access(std::vector<Directive>& table) {
+  table.push_back(text("requirepass", &V::requirepass, kSensitive));
+  table.push_back(text("aclfile", &V::aclfile, kImmutable, {.empty_is_a_value = true}));
+  table.push_back(number("acllog-max-len", &V::acllog_max_len, 0, kMaxInt64));
+  table.push_back(choice<AclPubsubDefault>("acl-pubsub-default", &V::acl_pubsub_default,
+                                           {{"allchannels", AclPubsubDefault::kAllChannels},
+                                            {"resetchannels", AclPubsubDefault::kResetChannels}}));
+  table.push_back(number("tracking-table-max-keys", &V::tracking_table_max_keys, 0, kMaxInt64));
+}
+
+void add_clients_and_memory(std::vector<Directive>& table) {
+  table.push_back(number("maxclients", &V::maxclients, 1, kMaxUint32));
+  table.push_back(memory("maxmemory", &V::maxmemory, 0, kMostBytes));
+  table.push_back(choice<MaxmemoryPolicy>("maxmemory-policy", &V::maxmemory_policy,
+                                          {{"volatile-lru", MaxmemoryPolicy::kVolatileLru},
+                                           {"volatile-lfu", MaxmemoryPolicy::kVolatileLfu},
+                                           {"volatile-random", MaxmemoryPolicy::kVolatileRandom},
+                                           {"volatile-ttl", MaxmemoryPolicy::kVolatileTtl},
+                                           {"allkeys-lru", MaxmemoryPolicy::kAllkeysLru},
+                                           {"allkeys-lfu", MaxmemoryPolicy::kAllkeysLfu},
+                                           {"allkeys-random", MaxmemoryPolicy::kAllkeysRandom},
+                                           {"noeviction", MaxmemoryPolicy::kNoeviction}}));
+  table.push_back(number("maxmemory-samples", &V::maxmemory_samples, 1, 64));
+  table.push_back(number("maxmemory-eviction-tenacity", &V::maxmemory_eviction_tenacity, 0, 100));
+  table.push_back(bytes_or_percent_directive("maxmemory-clients", &V::maxmemory_clients));
+  table.push_back(client_output_buffer_limit_directive());
+  table.push_back(memory("client-query-buffer-limit", &V::client_query_buffer_limit, kOneMegabyte,
+                         kMostSignedBytes));
+  table.push_back(
+      memory("proto-max-bulk-len", &V::proto_max_bulk_len, kOneMegabyte, kMostSignedBytes));
+  table.push_back(number("active-expire-effort", &V::active_expire_effort, 1, 10));
+  table.push_back(boolean("lazyfree-lazy-eviction", &V::lazyfree_lazy_eviction));
+  table.push_back(boolean("lazyfree-lazy-expire", &V::lazyfree_lazy_expire));
+  table.push_back(boolean("lazyfree-lazy-server-del", &V::lazyfree_lazy_server_del));
+  table.push_back(boolean("lazyfree-lazy-user-del", &V::lazyfree_lazy_user_del));
+  table.push_back(boolean("lazyfree-lazy-user-flush", &V::lazyfree_lazy_user_flush));
+}
+
+void add_threads_and_kernel(std::vector<Directive>& table) {
+  table.push_back(number("io-threads", &V::io_threads, 1, 128, kImmutable));
+  table.push_back(choice<OomScoreAdj>("oom-score-adj", &V::oom_score_adj,
+                                      {{"no", OomScoreAdj::kNo},
+                                       {"yes", OomScoreAdj::kRelative},
+                                       {"relative", OomScoreAdj::kRelative},
+                                       {"absolute", OomScoreAdj::kAbsolute}}));
+  table.push_back(oom_score_adj_values_directive());
+  table.push_back(boolean("disable-thp", &V::disable_thp, kImmutable));
+  table.push_back(boolean("jemalloc-bg-thread", &V::jemalloc_bg_thread));
+  table.push_back(text({"server-cpulist", "server_cpulist"}, &V::server_cpulist, kImmutable));
+  table.push_back(text({"bio-cpulist", "bio_cpulist"}, &V::bio_cpulist, kImmutable));
+  table.push_back(
+      text({"aof-rewrite-cpulist", "aof_rewrite_cpulist"}, &V::aof_rewrite_cpulist, kImmutable));
+  table.push_back(text({"bgsave-cpulist", "bgsave_cpulist"}, &V::bgsave_cpulist, kImmutable));
+}
+
+void add_append_only_file(std::vector<Directive>& table) {
+  table.push_back(boolean("appendonly", &V::appendonly));
+  table.push_back(text("appendfilename", &V::appendfilename, kImmutable,
+                       {.empty_is_a_value = true,
+                        .check = file_name(false, "appendfilename can't be empty",
+                                           "appendfilename can't be a path, just a filename")}));
+  table.push_back(text("appenddirname", &V::appenddirname, kImmutable,
+                       {.empty_is_a_value = true,
+                        .check = file_name(false, "appenddirname can't be empty",
+                                           "appenddirname can't be a path, just a dirname")}));
+  table.push_back(choice<AppendFsync>("appendfsync", &V::appendfsync,
+                                      {{"everysec", AppendFsync::kEverysec},
+                                       {"always", AppendFsync::kAlways},
+                                       {"no", AppendFsync::kNo}}));
+  table.push_back(boolean("no-appendfsync-on-rewrite", &V::no_appendfsync_on_rewrite));
+  table.push_back(
+      number("auto-aof-rewrite-percentage", &V::auto_aof_rewrite_percentage, 0, kMaxInt));
+  table.push_back(
+      memory("auto-aof-rewrite-min-size", &V::auto_aof_rewrite_min_size, 0, kMostSignedBytes));
+  table.push_back(boolean("aof-load-truncated", &V::aof_load_truncated));
+  table.push_back(boolean("aof-use-rdb-preamble", &V::aof_use_rdb_preamble));
+  table.push_back(boolean("aof-timestamp-enabled", &V::aof_timestamp_enabled));
+  table.push_back(boolean("aof-rewrite-incremental-fsync", &V::aof_rewrite_incremental_fsync));
+  table.push_back(boolean("aof-disable-auto-gc", &V::aof_disable_auto_gc, kHidden));
+}
+
+void add_shutdown_and_scripts(std::vector<Directive>& table) {
+  table.push_back(number("shutdown-timeout", &V::shutdown_timeout, 0, kMaxInt));
+  table.push_back(shutdown_directive("shutdown-on-sigint", &V::shutdown_on_sigint));
+  table.push_back(shutdown_directive("shutdown-on-sigterm", &V::shutdown_on_sigterm));
+  table.push_back(
+      number({"busy-reply-threshold", "lua-time-limit"}, &V::busy_reply_threshold, 0, kMaxInt64));
+  table.push_back(bytes_or_percent_directive("lua-memory-limit", &V::lua_memory_limit));
+  table.push_back(
+      boolean("lua-enable-deprecated-api", &V::lua_enable_deprecated_api, kImmutable | kHidden));
+}
+
+void add_cluster(std::vector<Directive>& table) {
+  table.push_back(boolean("cluster-enabled", &V::cluster_enabled, kImmutable));
+  table.push_back(
+      text("cluster-config-file", &V::cluster_config_file, kImmutable, {.empty_is_a_value = true}));
+  table.push_back(number("cluster-node-timeout", &V::cluster_node_timeout, 0, kMaxInt64));
+  table.push_back(
+      number("cluster-ping-interval", &V::cluster_ping_interval, 0, kMaxInt64, kHidden));
+  table.push_back(number("cluster-port", &V::cluster_port, 0, kLastPort, kImmutable));
+  table.push_back(number({"cluster-replica-validity-factor", "cluster-slave-validity-factor"},
+                         &V::cluster_replica_validity_factor, 0, kMaxInt));
+  table.push_back(number("cluster-migration-barrier", &V::cluster_migration_barrier, 0, kMaxInt));
+  table.push_back(boolean("cluster-allow-replica-migration", &V::cluster_allow_replica_migration));
+  table.push_back(boolean("cluster-require-full-coverage", &V::cluster_require_full_coverage));
+  table.push_back(boolean({"cluster-replica-no-failover", "cluster-slave-no-failover"},
+                          &V::cluster_replica_no_failover));
+  table.push_back(boolean("cluster-allow-reads-when-down", &V::cluster_allow_reads_when_down));
+  table.push_back(
+      boolean("cluster-allow-pubsubshard-when-down", &V::cluster_allow_pubsubshard_when_down));
+  table.push_back(
+      memory("cluster-link-sendbuf-limit", &V::cluster_link_sendbuf_limit, 0, kMostBytes));
+  table.push_back(text("cluster-announce-hostname", &V::cluster_announce_hostname, 0,
+                       {.check = check_hostname}));
+  table.push_back(text("cluster-announce-human-nodename", &V::cluster_announce_human_nodename, 0,
+                       {.check = check_human_name}));
+  table.push_back(choice<ClusterEndpointType>(
+      "cluster-preferred-endpoint-type", &V::cluster_preferred_endpoint_type,
+      {{"ip", ClusterEndpointType::kIp},
+       {"hostname", ClusterEndpointType::kHostname},
+       {"unknown-endpoint", ClusterEndpointType::kUnknownEndpoint}}));
+  table.push_back(
+      number("cluster-compatibility-sample-ratio", &V::cluster_compatibility_sample_ratio, 0, 100));
+  table.push_back(text("cluster-announce-ip", &V::cluster_announce_ip));
+  table.push_back(number("cluster-announce-port", &V::cluster_announce_port, 0, kLastPort));
+  table.push_back(number("cluster-announce-tls-port", &V::cluster_announce_tls_port, 0, kLastPort));
+  table.push_back(number("cluster-announce-bus-port", &V::cluster_announce_bus_port, 0, kLastPort));
+}
+
+void add_observation(std::vector<Directive>& table) {
+  table.push_back(number("slowlog-log-slower-than", &V::slowlog_log_slower_than, -1, kMaxInt64));
+  table.push_back(number("slowlog-max-len", &V::slowlog_max_len, 0, kMaxInt64));
+  table.push_back(number("latency-monitor-threshold", &V::latency_monitor_threshold, 0, kMaxInt64));
+  table.push_back(boolean("latency-tracking", &V::latency_tracking));
+  table.push_back(latency_percentiles_directive());
+  table.push_back(notify_keyspace_events_directive());
+}
+
+void add_encodings(std::vector<Directive>& table) {
+  table.push_back(number({"hash-max-listpack-entries", "hash-max-ziplist-entries"},
+                         &V::hash_max_listpack_entries, 0, kMaxInt64));
+  table.push_back(memory({"hash-max-listpack-value", "hash-max-ziplist-value"},
+                         &V::hash_max_listpack_value, 0, kMostSignedBytes));
+  table.push_back(number({"list-max-listpack-size", "list-max-ziplist-size"},
+                         &V::list_max_listpack_size, kMinInt, kMaxInt));
+  table.push_back(number("list-compress-depth", &V::list_compress_depth, 0, kMaxInt));
+  table.push_back(number("set-max-intset-entries", &V::set_max_intset_entries, 0, kMaxInt64));
+  table.push_back(number("set-max-listpack-entries", &V::set_max_listpack_entries, 0, kMaxInt64));
+  table.push_back(number("set-max-listpack-value", &V::set_max_listpack_value, 0, kMaxInt64));
+  table.push_back(number({"zset-max-listpack-entries", "zset-max-ziplist-entries"},
+                         &V::zset_max_listpack_entries, 0, kMaxInt64));
+  table.push_back(memory({"zset-max-listpack-value", "zset-max-ziplist-value"},
+                         &V::zset_max_listpack_value, 0, kMostSignedBytes));
+  table.push_back(memory("hll-sparse-max-bytes", &V::hll_sparse_max_bytes, 0, kMostSignedBytes));
+  table.push_back(memory("stream-node-max-bytes", &V::stream_node_max_bytes, 0, kMostSignedBytes));
+  table.push_back(number("stream-node-max-entries", &V::stream_node_max_entries, 0, kMaxInt64));
+}
+
+void add_cron(std::vector<Directive>& table) {
+  table.push_back(hz_directive());
+  table.push_back(boolean("dynamic-hz", &V::dynamic_hz));
+  table.push_back(boolean("activerehashing", &V::activerehashing));
+  table.push_back(boolean("activedefrag", &V::activedefrag));
+  table.push_back(
+      memory("active-defrag-ignore-bytes", &V::active_defrag_ignore_bytes, 1, kMostSignedBytes));
+  table.push_back(
+      number("active-defrag-threshold-lower", &V::active_defrag_threshold_lower, 0, 1000));
+  table.push_back(
+      number("active-defrag-threshold-upper", &V::active_defrag_threshold_upper, 0, 1000));
+  table.push_back(number("active-defrag-cycle-min", &V::active_defrag_cycle_min, 1, 99));
+  table.push_back(number("active-defrag-cycle-max", &V::active_defrag_cycle_max, 1, 99));
+  table.push_back(
+      number("active-defrag-max-scan-fields", &V::active_defrag_max_scan_fields, 1, kMaxInt64));
+  table.push_back(number("lfu-log-factor", &V::lfu_log_factor, 0, kMaxInt));
+  table.push_back(number("lfu-decay-time", &V::lfu_decay_time, 0, kMaxInt));
+}
+
+}  // namespace
+
+std::vector<Directive> make_directive_table() {
+  constexpr size_t kRoughSize = 256;
+  std::vector<Directive> table;
+  table.reserve(kRoughSize);
+  add_network(table);
+  add_tls(table);
+  add_general(table);
+  add_snapshots(table);
+  add_replication(table);
+  add_access(table);
+  add_clients_and_memory(table);
+  add_threads_and_kernel(table);
+  add_append_only_file(table);
+  add_shutdown_and_scripts(table);
+  add_cluster(table);
+  add_observation(table);
+  add_encodings(table);
+  add_cron(table);
+  return table;
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,150 @@
+#include "server/observe/dataset_digest.h"
+
+#include <string_view>
+
+#include "base/number.h"
+#include "base/sha1.h"
+#include "server/server.h"
+#include "store/entry.h"
+#include "store/keyspace.h"
+#include "store/value/hash.h"
+#include "store/value/list.h"
+#include "store/value/set.h"
+#include "store/value/sorted_set.h"
+#include "store/value/stream.h"
+
+namespace latchkey::server {
+
+namespace {
+
+constexpr std::string_view kDeadlineMark = "!!expire!!";
+constexpr std::string_view kFieldDeadlineMark = "!!hexpire!!";
+
+void join(Digest& digest, std::string_view bytes) {
+  const Digest other = base::sha1(bytes);
+  for (size_t i = 0; i < digest.size(); ++i) digest[i] ^= other[i];
+}
+
+std::string_view view(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+void take_in(Digest& digest, std::string_view part) {
+  join(digest, part);
+  digest = base::sha1(view(digest));
+}
+
+// As four bytes, the highest first.
+void take_in(Digest& digest, uint32_t number) {
+  const char bytes[] = {static_cast<char>(number >> 24), static_cast<char>(number >> 16),
+                        static_cast<char>(number >> 8), static_cast<char>(number)};
+  take_in(digest, std::string_view(bytes, sizeof(bytes)));
+}
+
+// --- Elements: in order for lists, whatever the order for the rest ------------------------------
+
+void take_in_elements(Digest& digest, const store::List& list) {
+  char scratch[store::Listpack::kScratch];
+  for (auto cursor = list.at(0); cursor; cursor = list.next(cursor))
+    take_in(digest, list.get(cursor).text(scratch));
+  list.settle();
+}
+
+void take_in_elements(Digest& digest, const store::Set& set) {
+  set.for_each([&](std::string_view member) { join(digest, member); });
+}
+
+void take_in_elements(Digest& digest, const store::Hash& hash) {
+  hash.for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
+    Digest pair{};
+    take_in(pair, field);
+    take_in(pair, value);
+    if (deadline_ms >= 0) join(pair, kFieldDeadlineMark);
+    join(digest, view(pair));
+  });
+}
+
+void take_in_elements(Digest& digest, const store::SortedSet& set) {
+  set.for_each([&](std::string_view member, double score) {
+    char text[base::kMaxDoubleText];
+    Digest element{};
+    take_in(element, member);
+    take_in(element, std::string_view(text, base::format_shortest_double(score, text)));
+    join(digest, view(element));
+  });
+}
+
+void take_in_elements(Digest& digest, const store::Stream& stream) {
+  stream.for_each({}, false, [&](const store::StreamEntry& entry) {
+    take_in(digest, std::to_string(entry.id().ms) + "." + std::to_string(entry.id().sequence));
+    entry.for_each_field([&](const auto& field, const auto& value) {
+      char scratch[store::Listpack::kScratch];
+      take_in(digest, field.text(scratch));
+      take_in(digest, value.text(scratch));
+    });
+    return true;
+  });
+}
+
+template <typename V>
+void take_in_elements_of(Digest& digest, const store::Entry& entry) {
+  take_in_elements(digest, static_cast<const V&>(*entry.value()));
+}
+
+// The reference counts the types of modules before streams.
+uint32_t type_number(store::Type type) {
+  constexpr uint32_t kStreamNumber = 6;
+  return type == store::Type::kStream ? kStreamNumber : static_cast<uint32_t>(type);
+}
+
+void take_in_value(Digest& digest, const store::Entry& entry) {
+  char scratch[32];
+  take_in(digest, type_number(entry.type()));
+  switch (entry.type()) {
+    case store::Type::kString:
+      take_in(digest, entry.string(scratch));
+      break;
+    case store::Type::kList:
+      take_in_elements_of<store::List>(digest, entry);
+      break;
+    case store::Type::kSet:
+      take_in_elements_of<store::Set>(digest, entry);
+      break;
+    case store::Type::kSortedSet:
+      take_in_elements_of<store::SortedSet>(digest, entry);
+      break;
+    case store::Type::kHash:
+      take_in_elements_of<store::Hash>(digest, entry);
+      break;
+    case store::Type::kStream:
+      take_in_elements_of<store::Stream>(digest, entry);
+      break;
+  }
+  if (entry.has_deadline()) join(digest, kDeadlineMark);
+}
+
+}  // namespace
+
+Digest value_digest(const store::Entry& entry) {
+  Digest digest{};
+  take_in_value(digest, entry);
+  return digest;
+}
+
+Digest dataset_digest(Server& server) {
+  Digest all{};
+  for (int i = 0; i < server.database_count(); ++i) {
+    const store::Keyspace& database = server.database(i);
+    if (database.empty()) continue;
+    take_in(all, static_cast<uint32_t>(i));
+    database.for_each([&](const store::Entry& entry) {
+      Digest digest{};
+      take_in(digest, entry.key());
+      take_in_value(digest, entry);
+      join(all, view(digest));
+    });
+  }
+  return all;
+}
+
+}  // namespace latchkey::server

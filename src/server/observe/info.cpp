@@ -1,0 +1,90 @@
+#include "server/observe/info.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/text.h"
+
+namespace latchkey::server {
+
+namespace {
+
+std::string fixed(double value, int decimals) {
+  char text[64];
+  const int size = std::snprintf(text, sizeof(text), "%.*f", decimals, value);
+  return {text, static_cast<size_t>(size)};
+}
+
+}  // namespace
+
+void InfoText::title(std::string_view title) {
+  if (!text_.empty()) text_ += "\r\n";
+  text_.append("# ").append(title).append("\r\n");
+}
+
+void InfoText::field(std::string_view name, std::string_view value) {
+  text_.append(name).append(":").append(value).append("\r\n");
+}
+
+void InfoText::field(std::string_view name, double value, int decimals) {
+  field(name, fixed(value, decimals));
+}
+
+void InfoText::percent(std::string_view name, double value) {
+  field(name, fixed(value, 2) + "%");
+}
+
+void InfoText::bytes(std::string_view name, uint64_t bytes) {
+  field(name, bytes);
+  field(std::string(name) + "_human", human_bytes(bytes));
+}
+
+std::string human_bytes(uint64_t bytes) {
+  if (bytes < 1024) return std::to_string(bytes) + "B";
+  constexpr std::string_view kUnits = "KMGTP";
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fixed(value, 2) + kUnits[unit];
+}
+
+void InfoSections::add(std::string title, Shown shown, Writer writer) {
+  sections_.push_back({std::move(title), shown, {std::move(writer)}});
+}
+
+void InfoSections::extend(std::string_view section, Writer writer) {
+  const auto found =
+      std::find_if(sections_.begin(), sections_.end(), [&](const Section& candidate) {
+        return base::equal_ignoring_case(candidate.title, section);
+      });
+  LK_ASSERT(found != sections_.end());
+  found->writers.push_back(std::move(writer));
+}
+
+bool InfoSections::wanted(const Section& section, std::span<const std::string_view> words) {
+  if (words.empty()) return section.shown == Shown::kDefault;
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    if (base::equal_ignoring_case(word, "all") || base::equal_ignoring_case(word, "everything")) {
+      return section.shown != Shown::kNamed;
+    }
+    if (base::equal_ignoring_case(word, "default")) return section.shown == Shown::kDefault;
+    return base::equal_ignoring_case(word, section.title);
+  });
+}
+
+std::string InfoSections::text(std::span<const std::string_view> words) const {
+  InfoText text;
+  for (const Section& section : sections_) {
+    if (!wanted(section, words)) continue;
+    text.title(section.title);
+    for (const Writer& writer : section.writers) writer(text);
+  }
+  return text.take();
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,492 @@
+// The sections of INFO that every server has, in the reference's order.
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/number.h"
+#include "base/version.h"
+#include "server/acl/denial_log.h"
+#include "server/client/blocking.h"
+#include "server/client/client.h"
+#include "server/client/pubsub.h"
+#include "server/client/tracking.h"
+#include "server/command/slot_gate.h"
+#include "server/command/watch.h"
+#include "server/memory_limit.h"
+#include "server/observe/info.h"
+#include "server/observe/memory_report.h"
+#include "server/process/shutdown.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+namespace {
+
+// Of the connections between nodes of a cluster.
+SlotGate::LinkFigures link_figures(Server& server) {
+  const SlotGate* const node = server.slot_gate();
+  return node != nullptr ? node->link_figures() : SlotGate::LinkFigures();
+}
+
+std::string system_description() {
+  utsname name{};
+  uname(&name);
+  return std::string(name.sysname) + " " + name.release + " " + name.machine;
+}
+
+std::string executable_path() {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
+  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+}
+
+std::string_view supervisor_name(Supervised supervised) {
+  switch (supervised) {
+    case Supervised::kUpstart:
+      return "upstart";
+    case Supervised::kSystemd:
+      return "systemd";
+    case Supervised::kAuto:
+    case Supervised::kNo:
+      break;
+  }
+  return "no";
+}
+
+void describe_listeners(InfoText& text, const ConfigValues& settings) {
+  int number = 0;
+  const auto listener = [&](const std::string& value) {
+    text.field("listener" + std::to_string(number++), value);
+  };
+  if (settings.port != 0) {
+    std::string value = "name=tcp";
+    for (const std::string& address : settings.bind) value += ",bind=" + address;
+    listener(value + ",port=" + std::to_string(settings.port));
+  }
+  if (!settings.unixsocket.empty()) listener("name=unix,bind=" + settings.unixsocket);
+}
+
+void server_section(InfoText& text, Server& server) {
+  const ConfigValues& settings = server.settings();
+  text.field("redis_version", base::kReferenceVersion);
+  text.field("server_name", "latchkey");
+  text.field("latchkey_version", base::kLatchkeyVersion);
+  text.field("redis_git_sha1", "00000000");
+  text.field("redis_git_dirty", 0);
+  text.field("redis_build_id", base::build_id());
+  text.field("redis_mode", server.in_cluster() ? "cluster" : "standalone");
+  text.field("os", system_description());
+  text.field("arch_bits", sizeof(void*) * 8);
+  text.field("monotonic_clock", "POSIX clock_gettime");
+  text.field("multiplexing_api", "epoll");
+  text.field("gcc_version", std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__) + "." +
+                                std::to_string(__GNUC_PATCHLEVEL__));
+  text.field("process_id", getpid());
+  text.field("process_supervised", supervisor_name(settings.supervised));
+  text.field("run_id", server.run_id());
+  text.field("tcp_port", settings.port);
+  text.field("server_time_usec", server.clock().wall_us());
+  text.field("uptime_in_seconds", server.uptime_seconds());
+  text.field("uptime_in_days", server.uptime_seconds() / (24 * 3600));
+  text.field("hz", settings.hz);
+  text.field("configured_hz", settings.hz);
+  text.field("lru_clock", static_cast<uint32_t>(server.now_ms() / 1000) & store::Entry::kMaxAccess);
+  text.field("executable", executable_path());
+  text.field("config_file", server.config().file());
+  text.field("io_threads_active", 0);
+  describe_listeners(text, settings);
+  if (const int64_t until_ms = server.shutdown().deadline_ms(); until_ms != 0)
+    text.field("shutdown_in_milliseconds", std::max<int64_t>(until_ms - server.now_ms(), 0));
+}
+
+void clients_section(InfoText& text, Server& server) {
+  size_t largest_input = 0;
+  size_t largest_output = 0;
+  size_t subscribers = 0;
+  size_t waiting_with_timeout = 0;
+  server.clients().for_each([&](Client& client) {
+    if (client.connection() != nullptr) {
+      largest_input = std::max(largest_input, client.connection()->input_capacity());
+    }
+    largest_output = std::max(largest_output, client.out().memory_usage());
+    if (client.has(kClientSubscribed)) ++subscribers;
+    if (client.block != nullptr && client.block->deadline_ms != 0) ++waiting_with_timeout;
+  });
+  text.field("connected_clients", server.clients().size() - server.replication_figures().replicas);
+  text.field("cluster_connections", link_figures(server).links);
+  text.field("maxclients", server.settings().maxclients);
+  text.field("client_recent_max_input_buffer", largest_input);
+  text.field("client_recent_max_output_buffer", largest_output);
+  text.field("blocked_clients", server.clients().blocked());
+  text.field("tracking_clients", server.tracking().clients());
+  text.field("pubsub_clients", subscribers);
+  text.field("watching_clients", server.watches().watching_clients());
+  text.field("clients_in_timeout_table", waiting_with_timeout);
+  text.field("total_watched_keys", server.watches().watched_keys());
+  text.field("total_blocking_keys", server.blocking().keys());
+  text.field("total_blocking_keys_on_nokey", server.blocking().keys_heard_without());
+}
+
+double ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+int64_t difference(size_t left, size_t right) {
+  return static_cast<int64_t>(left) - static_cast<int64_t>(right);
+}
+
+void script_memory(InfoText& text, const ScriptFigures& scripts) {
+  text.field("used_memory_lua", scripts.interpreter_bytes);
+  text.field("used_memory_vm_eval", scripts.interpreter_bytes);
+  text.field("used_memory_lua_human", human_bytes(scripts.interpreter_bytes));
+  text.field("used_memory_scripts_eval", scripts.scripts_bytes);
+  text.field("number_of_cached_scripts", scripts.cached_scripts);
+  text.field("number_of_functions", scripts.functions);
+  text.field("number_of_libraries", scripts.libraries);
+  text.field("used_memory_vm_functions", scripts.function_interpreter_bytes);
+  text.bytes("used_memory_vm_total", scripts.all_interpreter_bytes());
+  text.field("used_memory_functions", scripts.functions_bytes);
+  text.bytes("used_memory_scripts", scripts.all_sources_bytes());
+}
+
+void memory_section(InfoText& text, Server& server) {
+  const MemoryReport memory = measure_memory(server);
+  const ConfigValues& settings = server.settings();
+  text.bytes("used_memory", memory.used);
+  text.bytes("used_memory_rss", memory.resident);
+  text.bytes("used_memory_peak", memory.peak);
+  text.percent("used_memory_peak_perc", memory.peak_percent());
+  text.field("used_memory_overhead", memory.overhead());
+  text.field("used_memory_startup", memory.startup);
+  text.field("used_memory_dataset", memory.dataset());
+  text.percent("used_memory_dataset_perc", memory.dataset_percent());
+  text.field("allocator_allocated", memory.allocator.allocated);
+  text.field("allocator_active", memory.allocator.active);
+  text.field("allocator_resident", memory.allocator.resident);
+  text.field("allocator_muzzy", memory.allocator.muzzy);
+  text.bytes("total_system_memory", system_memory());
+  script_memory(text, memory.scripts);
+  text.bytes("maxmemory", settings.maxmemory);
+  const std::string_view policy = "maxmemory-policy";
+  text.field("maxmemory_policy", server.config().get(std::span(&policy, 1)).at(0).second);
+  text.field("allocator_frag_ratio", memory.allocator_fragmentation(), 2);
+  text.field("allocator_frag_bytes",
+             difference(memory.allocator.active, memory.allocator.allocated));
+  text.field("allocator_rss_ratio", memory.allocator_resident_ratio(), 2);
+  text.field("allocator_rss_bytes", difference(memory.allocator.resident, memory.allocator.active));
+  text.field("rss_overhead_ratio", memory.resident_overhead_ratio(), 2);
+  text.field("rss_overhead_bytes", difference(memory.resident, memory.allocator.resident));
+  text.field("mem_fragmentation_ratio", memory.fragmentation(), 2);
+  text.field("mem_fragmentation_bytes", difference(memory.resident, memory.used));
+  text.field("mem_not_counted_for_evict", server.memory_limit().not_counted());
+  const ReplicationFigures replication = server.replication_figures();
+  text.field("mem_replication_backlog", replication.backlog_memory);
+  text.field("mem_total_replication_buffers", replication.buffers_memory);
+  text.field("mem_replica_full_sync_buffer", replication.full_sync_buffer);
+  text.field("mem_clients_slaves", replication.clients_memory);
+  text.field("mem_clients_normal", memory.clients - replication.clients_memory);
+  text.field("mem_cluster_links", link_figures(server).bytes);
+  text.field("mem_aof_buffer", server.persistence_figures().aof.buffer_memory);
+  text.field("mem_allocator", base::allocator_name());
+  text.field("mem_overhead_db_hashtable_rehashing", 0);
+  text.field("active_defrag_running", 0);
+  text.field("lazyfree_pending_objects", server.environment().reclaimer.pending_objects());
+  text.field("lazyfreed_objects", server.environment().reclaimer.freed_objects());
+}
+
+void loading_figures(InfoText& text, const PersistenceFigures& figures) {
+  text.field("loading_start_time", figures.loading_since_s);
+  text.field("loading_total_bytes", figures.loading_total_bytes);
+  text.field("loading_rdb_used_mem", figures.loading_dataset_memory);
+  text.field("loading_loaded_bytes", figures.loading_done_bytes);
+  text.field("loading_loaded_perc",
+             100 * ratio(figures.loading_done_bytes, figures.loading_total_bytes), 2);
+  text.field("loading_eta_seconds", figures.loading_left_s);
+}
+
+void append_only_figures(InfoText& text, const AofFigures& figures) {
+  text.field("aof_current_size", figures.current_bytes);
+  text.field("aof_base_size", figures.base_bytes);
+  text.field("aof_pending_rewrite", figures.rewrite_scheduled ? 1 : 0);
+  text.field("aof_buffer_length", figures.buffered_bytes);
+  text.field("aof_pending_bio_fsync", figures.pending_syncs);
+  text.field("aof_delayed_fsync", figures.delayed_syncs);
+}
+
+void persistence_section(InfoText& text, Server& server) {
+  const PersistenceFigures figures = server.persistence_figures();
+  const bool loading = (server.state() & kStateLoading) != 0;
+  text.field("loading", loading ? 1 : 0);
+  const bool loading_beside = (server.state() & kStateLoadingBeside) != 0;
+  text.field("async_loading", loading_beside ? 1 : 0);
+  text.field("current_cow_peak", figures.most_copied_bytes);
+  text.field("current_cow_size", figures.copied_bytes);
+  text.field("current_cow_size_age", figures.copied_bytes_age_s);
+  text.field("current_fork_perc", 100 * ratio(figures.keys_written, figures.keys_total), 2);
+  text.field("current_save_keys_processed", figures.keys_written);
+  text.field("current_save_keys_total", figures.keys_total);
+  text.field("rdb_changes_since_last_save", figures.changes_since_save);
+  text.field("rdb_bgsave_in_progress", figures.saving ? 1 : 0);
+  text.field("rdb_last_save_time", figures.last_save_s);
+  text.field("rdb_last_bgsave_status", figures.last_save_ok ? "ok" : "err");
+  text.field("rdb_last_bgsave_time_sec", figures.last_save_duration_s);
+  text.field("rdb_current_bgsave_time_sec", figures.save_duration_s);
+  text.field("rdb_saves", figures.saves);
+  text.field("rdb_last_cow_size", figures.last_save_copied_bytes);
+  text.field("rdb_last_load_keys_expired", figures.keys_expired);
+  text.field("rdb_last_load_keys_loaded", figures.keys_loaded);
+  const AofFigures& aof = figures.aof;
+  text.field("aof_enabled", aof.enabled ? 1 : 0);
+  text.field("aof_rewrite_in_progress", aof.rewriting ? 1 : 0);
+  text.field("aof_rewrite_scheduled", aof.rewrite_scheduled ? 1 : 0);
+  text.field("aof_last_rewrite_time_sec", aof.last_rewrite_duration_s);
+  text.field("aof_current_rewrite_time_sec", aof.rewrite_duration_s);
+  text.field("aof_last_bgrewrite_status", aof.last_rewrite_ok ? "ok" : "err");
+  text.field("aof_rewrites", aof.rewrites);
+  text.field("aof_rewrites_consecutive_failures", aof.rewrite_failures_in_a_row);
+  text.field("aof_last_write_status", aof.last_write_ok ? "ok" : "err");
+  text.field("aof_last_cow_size", aof.last_rewrite_copied_bytes);
+  text.field("module_fork_in_progress", 0);
+  text.field("module_fork_last_cow_size", 0);
+  if (aof.enabled) append_only_figures(text, aof);
+  if (loading || loading_beside) loading_figures(text, figures);
+}
+
+net::Loop::Counters loop_counters(Server& server) {
+  return server.loop() != nullptr ? server.loop()->counters() : net::Loop::Counters();
+}
+
+void threads_section(InfoText& text, Server& server) {
+  const net::Loop::Counters counters = loop_counters(server);
+  text.field("io_thread_0", "clients=" + std::to_string(server.clients().size()) +
+                                ",reads=" + std::to_string(counters.reads) +
+                                ",writes=" + std::to_string(counters.writes));
+}
+
+void stats_section(InfoText& text, Server& server) {
+  const Stats& stats = server.stats();
+  const store::Environment& environment = server.environment();
+  const net::Loop::Counters counters = loop_counters(server);
+  const base::CycleClock& cycles = server.cycle_clock();
+  text.field("total_connections_received", stats.connections_received);
+  text.field("total_commands_processed", stats.commands_processed);
+  text.field("instantaneous_ops_per_sec", stats.commands_rate.rate());
+  text.field("total_net_input_bytes", counters.bytes_read);
+  text.field("total_net_output_bytes", counters.bytes_written);
+  const ReplicationFigures replication = server.replication_figures();
+  text.field("total_net_repl_input_bytes", replication.bytes_received);
+  text.field("total_net_repl_output_bytes", replication.bytes_sent);
+  text.field("instantaneous_input_kbps", static_cast<double>(stats.input_rate.rate()) / 1024, 2);
+  text.field("instantaneous_output_kbps", static_cast<double>(stats.output_rate.rate()) / 1024, 2);
+  text.field("instantaneous_input_repl_kbps", 0, 2);
+  text.field("instantaneous_output_repl_kbps", 0, 2);
+  text.field("rejected_connections", stats.connections_rejected);
+  text.field("sync_full", replication.full_syncs);
+  text.field("sync_partial_ok", replication.partial_syncs);
+  text.field("sync_partial_err", replication.refused_partial_syncs);
+  text.field("expired_subkeys", environment.expired_elements);
+  text.field("expired_keys", environment.expired_keys);
+  text.field("expired_stale_perc", 0, 2);
+  text.field("expired_time_cap_reached_count", stats.expiry_cap_reached);
+  text.field("expire_cycle_cpu_milliseconds", cycles.to_us(stats.expiry_ticks) / 1000);
+  text.field("evicted_keys", stats.evicted_keys);
+  text.field("evicted_clients", stats.evicted_clients);
+  text.field("evicted_scripts", server.script_figures().evicted_scripts);
+  text.field("total_eviction_exceeded_time", stats.eviction_exceeded_us / 1000);
+  text.field("current_eviction_exceeded_time", server.memory_limit().current_excess_us() / 1000);
+  text.field("keyspace_hits", environment.hits);
+  text.field("keyspace_misses", environment.misses);
+  text.field("pubsub_channels", server.pubsub().topics(TopicKind::kChannel));
+  text.field("pubsub_patterns", server.pubsub().topics(TopicKind::kPattern));
+  text.field("pubsubshard_channels", server.pubsub().topics(TopicKind::kShardChannel));
+  const PersistenceFigures persistence = server.persistence_figures();
+  text.field("latest_fork_usec", persistence.latest_fork_us);
+  text.field("total_forks", persistence.forks);
+  text.field("migrate_cached_sockets", replication.migration_sockets);
+  text.field("slave_expires_tracked_keys", replication.locally_expiring_keys);
+  text.field("active_defrag_hits", 0);
+  text.field("active_defrag_misses", 0);
+  text.field("active_defrag_key_hits", 0);
+  text.field("active_defrag_key_misses", 0);
+  text.field("total_active_defrag_time", 0);
+  text.field("current_active_defrag_time", 0);
+  text.field("tracking_total_keys", server.tracking().keys());
+  text.field("tracking_total_items", server.tracking().items());
+  text.field("tracking_total_prefixes", server.tracking().prefixes());
+  text.field("unexpected_error_replies", stats.unexpected_error_replies);
+  text.field("total_error_replies", stats.error_replies);
+  text.field("dump_payload_sanitizations", 0);
+  text.field("total_reads_processed", counters.reads);
+  text.field("total_writes_processed", counters.writes);
+  text.field("io_threaded_reads_processed", 0);
+  text.field("io_threaded_writes_processed", 0);
+  text.field("client_query_buffer_limit_disconnections", stats.query_buffer_limit_disconnections);
+  text.field("client_output_buffer_limit_disconnections", stats.output_buffer_limit_disconnections);
+  text.field("reply_buffer_shrinks", 0);
+  text.field("reply_buffer_expands", 0);
+  text.field("eventloop_cycles", counters.cycles);
+  text.field("eventloop_duration_sum", cycles.to_us(counters.busy_ticks));
+  text.field("eventloop_duration_cmd_sum", cycles.to_us(stats.command_ticks));
+  text.field("instantaneous_eventloop_cycles_per_sec", stats.turns_rate.rate());
+  text.field("instantaneous_eventloop_duration_usec", stats.turn_duration.mean());
+  const auto denied = [&](acl::Denial::Reason reason) {
+    return stats.denied[static_cast<size_t>(reason)];
+  };
+  text.field("acl_access_denied_auth", denied(acl::Denial::Reason::kAuth));
+  text.field("acl_access_denied_cmd", denied(acl::Denial::Reason::kCommand));
+  text.field("acl_access_denied_key", denied(acl::Denial::Reason::kKey));
+  text.field("acl_access_denied_channel", denied(acl::Denial::Reason::kChannel));
+  if ((server.state() & kStateClusterAudit) != 0)
+    text.field("cluster_incompatible_ops", server.cluster_audit().count());
+}
+
+void cpu_section(InfoText& text) {
+  const auto usage = [&](std::string_view suffix, decltype(RUSAGE_SELF) who) {
+    rusage used{};
+    getrusage(who, &used);
+    const auto time = [&](std::string_view name, const timeval& value) {
+      std::string text_value = std::to_string(value.tv_usec);
+      text_value.insert(0, 6 - text_value.size(), '0');
+      text.field(std::string(name) + std::string(suffix),
+                 std::to_string(value.tv_sec) + "." + text_value);
+    };
+    time("used_cpu_sys", used.ru_stime);
+    time("used_cpu_user", used.ru_utime);
+  };
+  usage("", RUSAGE_SELF);
+  usage("_children", RUSAGE_CHILDREN);
+  usage("_main_thread", static_cast<decltype(RUSAGE_SELF)>(RUSAGE_THREAD));
+}
+
+void commandstats_section(InfoText& text, Server& server) {
+  for (const auto& command : server.commands().all()) {
+    const CommandStats& stats = command->stats;
+    if (stats.calls == 0 && stats.rejected_calls == 0 && stats.failed_calls == 0) continue;
+    const int64_t usec = server.cycle_clock().to_us(stats.total_ticks);
+    const double per_call =
+        stats.calls == 0 ? 0 : static_cast<double>(usec) / static_cast<double>(stats.calls);
+    char mean[64];
+    std::snprintf(mean, sizeof(mean), "%.2f", per_call);
+    text.field("cmdstat_" + command->full_name,
+               "calls=" + std::to_string(stats.calls) + ",usec=" + std::to_string(usec) +
+                   ",usec_per_call=" + mean +
+                   ",rejected_calls=" + std::to_string(stats.rejected_calls) +
+                   ",failed_calls=" + std::to_string(stats.failed_calls));
+  }
+}
+
+void errorstats_section(InfoText& text, Server& server) {
+  for (const auto& [code, count] : server.stats().errors) {
+    text.field("errorstat_" + code, "count=" + std::to_string(count));
+  }
+}
+
+void latencystats_section(InfoText& text, Server& server) {
+  if (!server.settings().latency_tracking) return;
+  for (const auto& command : server.commands().all()) {
+    if (command->stats.latency == nullptr) continue;
+    std::string value;
+    for (const double percentile : server.settings().latency_tracking_info_percentiles) {
+      char number[base::kMaxDoubleText];
+      const size_t size = base::format_double(percentile, number);
+      char usec[64];
+      std::snprintf(usec, sizeof(usec), "=%.3f",
+                    static_cast<double>(command->stats.latency->value_at(percentile)) / 1000);
+      if (!value.empty()) value += ',';
+      value.append("p").append(number, size).append(usec);
+    }
+    text.field("latency_percentiles_usec_" + command->full_name, value);
+  }
+}
+
+void keyspace_section(InfoText& text, Server& server) {
+  for (int i = 0; i < server.database_count(); ++i) {
+    const store::Keyspace& database = server.database(i);
+    if (database.empty()) continue;
+    text.field("db" + std::to_string(i),
+               "keys=" + std::to_string(database.size()) +
+                   ",expires=" + std::to_string(database.volatile_size()) +
+                   ",avg_ttl=" + std::to_string(database.mean_ttl_ms()) +
+                   ",subexpiry=" + std::to_string(database.volatile_elements_size()));
+  }
+}
+
+// "0", "1", "2", ... "512", "1K", ...
+std::string size_label(size_t bin) {
+  constexpr size_t kBitsPerUnit = 10;
+  constexpr std::string_view kUnits[] = {"", "K", "M", "G", "T", "P", "E"};
+  if (bin == 0) return "0";
+  const size_t power = bin - 1;
+  return std::to_string(size_t{1} << (power % kBitsPerUnit)).append(kUnits[power / kBitsPerUnit]);
+}
+
+void keysizes_section(InfoText& text, Server& server) {
+  struct Shown {
+    store::Type type;
+    std::string_view name;
+  };
+  constexpr Shown kShown[] = {{store::Type::kString, "strings_sizes"},
+                              {store::Type::kList, "lists_items"},
+                              {store::Type::kSet, "sets_items"},
+                              {store::Type::kSortedSet, "zsets_items"},
+                              {store::Type::kHash, "hashes_items"}};
+  server.database(0).settle_sizes();
+  for (int i = 0; i < server.database_count(); ++i) {
+    const store::KeySizes* sizes = server.database(i).sizes();
+    if (sizes == nullptr) continue;
+    for (const auto& [type, name] : kShown) {
+      std::string value;
+      for (size_t bin = 0; bin < store::KeySizes::kBins; ++bin) {
+        const uint64_t count = sizes->count(type, bin);
+        if (count == 0) continue;
+        if (!value.empty()) value += ',';
+        value.append(size_label(bin)).append("=").append(std::to_string(count));
+      }
+      if (!value.empty())
+        text.field("db" + std::to_string(i) + "_distrib_" + std::string(name), value);
+    }
+  }
+}
+
+void debug_section(InfoText& text, Server& server) {
+  const Stats& stats = server.stats();
+  const base::CycleClock& cycles = server.cycle_clock();
+  text.field("eventloop_duration_aof_sum", server.persistence_figures().aof.flush_us);
+  text.field("eventloop_duration_cron_sum", cycles.to_us(stats.cron_ticks));
+  text.field("eventloop_duration_max", cycles.to_us(loop_counters(server).longest_turn_ticks));
+  text.field("eventloop_cmd_per_cycle_max", stats.most_commands_in_turn);
+}
+
+}  // namespace
+
+void add_standard_sections(InfoSections& sections, Server& server) {
+  using Shown = InfoSections::Shown;
+  const auto add = [&](std::string title, Shown shown, void (*write)(InfoText&, Server&)) {
+    sections.add(std::move(title), shown,
+                 [write, &server](InfoText& text) { write(text, server); });
+  };
+  add("Server", Shown::kDefault, server_section);
+  add("Clients", Shown::kDefault, clients_section);
+  add("Memory", Shown::kDefault, memory_section);
+  add("Persistence", Shown::kDefault, persistence_section);
+  add("Threads", Shown::kDefault, threads_section);
+  add("Stats", Shown::kDefault, stats_section);
+  // Told by replication, a layer above.
+  sections.add("Replication", Shown::kDefault, [](InfoText&) {});
+  sections.add("CPU", Shown::kDefault, cpu_section);
+  sections.add("Modules", Shown::kDefault, [](InfoText&) {});
+  add("Commandstats", Shown::kAll, commandstats_section);
+  add("Errorstats", Shown::kDefault, errorstats_section);
+  add("Latencystats", Shown::kAll, latencystats_section);
+  sections.add("Cluster", Shown::kDefault, [&server](InfoText& text) {
+    text.field("cluster_enabled", server.in_cluster() ? 1 : 0);
+  });
+  add("Keyspace", Shown::kDefault, keyspace_section);
+  add("Keysizes", Shown::kDefault, keysizes_section);
+  add("Debug", Shown::kNamed, debug_section);
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,162 @@
+#include "server/process/listeners.h"
+
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "server/acl/access_control.h"
+#include "server/client/authentication.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+namespace {
+
+constexpr std::string_view kTooManyClients = "-ERR max number of clients reached\r\n";
+
+constexpr std::string_view kDenied =
+    "-DENIED Redis is running in protected mode because protected mode is enabled and no password "
+    "is set for the default "
+    "user. In this mode connections are only accepted from the loopback interface. If you want to "
+    "connect from external "
+    "computers to Redis you may adopt one of the following solutions: 1) Just disable protected "
+    "mode sending the command "
+    "'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the "
+    "same host the server is "
+    "running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use "
+    "CONFIG REWRITE to make this "
+    "change permanent. 2) Alternatively you can just disable the protected mode by editing the "
+    "Redis configuration file, "
+    "and setting the protected mode option to 'no', and then restarting the server. 3) If you "
+    "started the server manually "
+    "just for testing, restart it with the '--protected-mode no' option. 4) Set up an "
+    "authentication password for the "
+    "default user. NOTE: You only need to do one of the above things in order for the server to "
+    "start accepting "
+    "connections from the outside.\r\n";
+
+// What an address that need not be there ("-::1") may fail for.
+bool is_missing_address(int code) {
+  return code == EADDRNOTAVAIL || code == EAFNOSUPPORT || code == EPROTONOSUPPORT ||
+         code == ENOPROTOOPT;
+}
+
+}  // namespace
+
+Listeners::Listeners(Server& server) : server_(server) {
+  server.config().on_change({"port"}, [this](std::string* error) {
+    if (move_tcp()) return true;
+    *error = "Unable to listen on this port. Check server logs.";
+    return false;
+  });
+  server.config().on_change({"bind"}, [this](std::string* error) {
+    if (move_tcp()) return true;
+    *error = "Failed to bind to specified addresses.";
+    return false;
+  });
+}
+
+bool Listeners::open() {
+  const ConfigValues& settings = server_.settings();
+  port_ = settings.port;
+  addresses_ = settings.bind;
+  if (!open_tcp(port_, addresses_, &tcp_) || !open_unix_socket()) return false;
+  opened_ = true;
+  if (!tcp_.empty() || unix_socket_ != nullptr) return true;
+  server_.log().warning("Configured to not listen anywhere, exiting.");
+  return false;
+}
+
+void Listeners::close() {
+  tcp_.clear();
+  unix_socket_.reset();
+}
+
+bool Listeners::open_tcp(int port, const std::vector<std::string>& addresses, Sockets* sockets) {
+  if (port == 0 || addresses.empty()) return true;
+  base::Logger& log = server_.log();
+  bool failed = false;
+  for (const std::string& entry : addresses) {
+    const bool optional = entry.starts_with('-');
+    const std::string address = entry.substr(optional ? 1 : 0);
+    std::string error;
+    int code = 0;
+    auto socket = net::Listener::tcp(
+        *server_.loop(), address, port, server_.settings().tcp_backlog,
+        [this](net::Connection* connection) { admit(connection); }, &error, &code);
+    if (socket != nullptr) {
+      sockets->push_back(std::move(socket));
+      continue;
+    }
+    log.logf(base::LogLevel::kWarning,
+             "Warning: Could not create server TCP listening socket %s:%d: %s", address.c_str(),
+             port, error.c_str());
+    failed = failed || !optional || !is_missing_address(code);
+    if (failed) break;
+  }
+  if (!failed && !sockets->empty()) return true;
+  log.logf(base::LogLevel::kWarning, "Failed listening on port %d (tcp), aborting.", port);
+  sockets->clear();
+  return false;
+}
+
+bool Listeners::open_unix_socket() {
+  const ConfigValues& settings = server_.settings();
+  if (settings.unixsocket.empty()) return true;
+  std::string error;
+  unix_socket_ = net::Listener::unix_socket(
+      *server_.loop(), settings.unixsocket, settings.unixsocketperm, settings.tcp_backlog,
+      [this](net::Connection* connection) { admit(connection); }, &error);
+  if (unix_socket_ != nullptr) return true;
+  server_.log().warning("Failed opening Unix socket: bind: " + error);
+  return false;
+}
+
+bool Listeners::move_tcp() {
+  const ConfigValues& settings = server_.settings();
+  if (!opened_ || (settings.port == port_ && settings.bind == addresses_)) return true;
+  // At the same port the old sockets would be in the way of the new ones.
+  const bool same_port = settings.port == port_;
+  Sockets old = std::exchange(tcp_, {});
+  if (same_port) old.clear();
+  if (open_tcp(settings.port, settings.bind, &tcp_)) {
+    port_ = settings.port;
+    addresses_ = settings.bind;
+    return true;
+  }
+  if (same_port) {
+    open_tcp(port_, addresses_, &tcp_);
+  } else {
+    tcp_ = std::move(old);
+  }
+  return false;
+}
+
+bool Listeners::is_protected_from(net::Connection& connection) const {
+  return server_.settings().protected_mode && server_.access().default_user()->needs_no_password &&
+         !connection.peer_is_local();
+}
+
+void Listeners::admit(net::Connection* connection) {
+  Stats& stats = server_.stats();
+  std::string_view refusal;
+  if (server_.clients().size() >= server_.settings().maxclients) {
+    refusal = kTooManyClients;
+  } else if (is_protected_from(*connection)) {
+    refusal = kDenied;
+  }
+  if (!refusal.empty()) {
+    connection->out().append(refusal);
+    connection->flush_and_close();
+    ++stats.connections_rejected;
+    return;
+  }
+  server_.refresh_clock();
+  ++stats.connections_received;
+  Client& client = server_.clients().add(connection);
+  client.set(kClientUnixSocket, connection->kind() == net::Connection::Kind::kUnix);
+  assume_default_user(client);
+  connection->start(client, server_.settings().tcp_keepalive);
+}
+
+}  // namespace latchkey::server

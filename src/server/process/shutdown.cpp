@@ -1,0 +1,188 @@
+#include "server/process/shutdown.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include "server/client/client.h"
+#include "server/client/pause.h"
+#include "server/server.h"
+#include "server/tasks.h"
+
+namespace latchkey::server {
+
+namespace {
+
+constexpr char kFailed[] = "ERR Errors trying to SHUTDOWN. Check logs.";
+
+// What a signal handler can reach: there is one disposition of a signal per process.
+struct Watched {
+  std::atomic<base::Logger*> logger{nullptr};
+  std::atomic<net::Waker*> waker{nullptr};
+  std::atomic<int> received{0};
+  std::atomic<const uint32_t*> state{nullptr};  // ServerState bits
+  // The file to be removed, for as long as it has one.
+  std::atomic<bool> has_file{false};
+  std::array<char, PATH_MAX> file{};
+};
+Watched watched;
+
+void on_signal(int number) {
+  const int earlier = watched.received.load();
+  base::Logger* logger = watched.logger.load();
+  const auto say = [&](std::string_view line) {
+    if (logger != nullptr) logger->signal_line(line);
+  };
+  if (number == SIGINT && earlier == SIGINT) {
+    say("You insist... exiting now.");
+    if (watched.has_file.load()) unlink(watched.file.data());
+    _exit(1);
+  }
+  const uint32_t* state = watched.state.load();
+  if (state != nullptr && (*state & kStateLoading) != 0) {
+    say("Received shutdown signal during loading, scheduling shutdown.");
+  } else {
+    say(number == SIGINT ? "Received SIGINT scheduling shutdown..."
+                         : "Received SIGTERM scheduling shutdown...");
+  }
+  watched.received = number;
+  if (net::Waker* waker = watched.waker.load(); waker != nullptr) waker->wake();
+}
+
+void handle(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  sigaction(number, &action, nullptr);
+}
+
+}  // namespace
+
+Shutdown::Shutdown(Server& server) : server_(server) {}
+
+Shutdown::~Shutdown() {
+  if (waker_ == nullptr || watched.waker.load() != waker_.get()) return;
+  handle(SIGTERM, SIG_DFL);
+  handle(SIGINT, SIG_DFL);
+  watched.waker = nullptr;
+  watched.logger = nullptr;
+  watched.state = nullptr;
+  watched.has_file = false;
+}
+
+void Shutdown::watch_signals() {
+  waker_ = std::make_unique<net::Waker>(*server_.loop(), [this] { serve_signal(); });
+  watched.logger = &server_.log();
+  watched.waker = waker_.get();
+  watched.state = server_.state_bits();
+  watched.received = 0;
+  handle(SIGTERM, on_signal);
+  handle(SIGINT, on_signal);
+  std::signal(SIGHUP, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  // One that could not be served when it came.
+  server_.on_tick([this] { serve_signal(); });
+}
+
+void Shutdown::serve_signal() {
+  const int number = watched.received.load();
+  // A script is waited for, a dataset that is being loaded is not.
+  const bool loads = (server_.state() & (kStateLoading | kStateLoadingBeside)) != 0;
+  if (number == 0 || (server_.tasks().any() && !loads) || server_.ticking_paused()) return;
+  const ConfigValues& settings = server_.settings();
+  std::string error;
+  // Until it is served the signal stands, so that another one like it ends the process.
+  request(number == SIGINT ? settings.shutdown_on_sigint : settings.shutdown_on_sigterm, &error);
+  watched.received = 0;
+}
+
+bool Shutdown::abort() {
+  if (deadline_ms_ != 0) {
+    server_.log().notice("Shutdown manually aborted.");
+    stop_waiting();
+    return true;
+  }
+  if (waker_ == nullptr || watched.waker.load() != waker_.get()) return false;
+  if (watched.received.exchange(0) == 0) return false;
+  server_.log().notice("Shutdown manually aborted.");
+  return true;
+}
+
+void Shutdown::remove_when_interrupted(const std::string& path) {
+  if (waker_ == nullptr || watched.waker.load() != waker_.get()) return;
+  watched.has_file = false;
+  if (path.empty() || path.size() >= watched.file.size()) return;
+  *std::copy(path.begin(), path.end(), watched.file.begin()) = '\0';
+  watched.has_file = true;
+}
+
+bool Shutdown::prepare(unsigned flags) {
+  return std::all_of(preparations_.begin(), preparations_.end(),
+                     [&](const Preparation& preparation) { return preparation(flags); });
+}
+
+Shutdown::Outcome Shutdown::request(unsigned flags, std::string* error) {
+  const bool at_once = (flags & kShutdownNow) != 0;
+  if (deadline_ms_ != 0 && !at_once) return Outcome::kWaits;
+  server_.log().notice("User requested shutdown...");
+  const int timeout_s = server_.settings().shutdown_timeout;
+  if (at_once || timeout_s == 0 || !replicas_lag_ || !replicas_lag_()) return end(flags, error);
+  constexpr int64_t kSecondMs = 1000;
+  waiting_flags_ = flags;
+  deadline_ms_ = server_.now_ms() + timeout_s * kSecondMs;
+  // What is written from here on would be lost.
+  server_.pauses().pause(PauseControl::Reason::kShutdown, PauseControl::Kind::kWrites,
+                         deadline_ms_ + kSecondMs);
+  server_.log().notice("Waiting for replicas before shutting down.");
+  return Outcome::kWaits;
+}
+
+void Shutdown::wait(Client& client) {
+  waiting_clients_.push_back(client.id);
+  const auto ended = [this, id = client.id](BlockEnd) { std::erase(waiting_clients_, id); };
+  client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = ended});
+}
+
+void Shutdown::look() {
+  if (deadline_ms_ == 0 || (server_.now_ms() < deadline_ms_ && replicas_lag_())) return;
+  std::string error;
+  if (end(waiting_flags_, &error) == Outcome::kRefused) stop_waiting();
+}
+
+void Shutdown::stop_waiting() {
+  deadline_ms_ = 0;
+  server_.pauses().unpause(PauseControl::Reason::kShutdown);
+  for (const uint64_t id : std::exchange(waiting_clients_, {})) {
+    Client* client = server_.clients().find(id);
+    if (client == nullptr) continue;
+    client->reply.error(kFailed);
+    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+  }
+}
+
+Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
+  base::Logger& log = server_.log();
+  // Half a dataset must not replace the whole one.
+  if ((server_.state() & kStateLoading) != 0) flags = (flags & ~kShutdownSave) | kShutdownNosave;
+  for (const auto& step : first_steps_) step();
+  if (!prepare(flags) && (flags & kShutdownForce) == 0) {
+    log.warning("Errors trying to shut down the server. Check the logs for more information.");
+    *error = kFailed;
+    return Outcome::kRefused;
+  }
+  for (const auto& step : steps_) step();
+  if (!server_.settings().unixsocket.empty()) log.notice("Removing the unix socket file.");
+  server_.stop_listening();
+  log.warning("Redis is now ready to exit, bye bye...");
+  server_.request_stop(0);
+  return Outcome::kEnds;
+}
+
+}  // namespace latchkey::server

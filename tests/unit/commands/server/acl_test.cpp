@@ -1,0 +1,318 @@
+// Users of a whole server: logging in, being refused, and what becomes of those whose rules change.
+#include <catch2/catch.hpp>
+
+#include "commands/groups.h"
+#include "script/engine.h"
+#include "script/rows.h"
+#include "server/acl/access_control.h"
+#include "server/command/command_table.h"
+#include "unit/server_fixture.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+struct GuardedServer : ServerFixture {
+  explicit GuardedServer(std::string_view settings = {}) : ServerFixture({}, settings) {
+    commands::add_all(server.commands());
+    server.commands().add(script::script_rows());
+    server.set_scripts(std::make_shared<script::Engine>(server));
+  }
+};
+
+// A client that has logged in as anna, who has these rules.
+struct Anna : TestClient {
+  explicit Anna(GuardedServer& server, std::string_view rules) : TestClient(server) {
+    TestClient operator_(server);
+    REQUIRE(operator_.run("ACL SETUSER anna reset on nopass " + std::string(rules)) == kOk);
+    REQUIRE(run("AUTH anna secret") == kOk);
+  }
+};
+
+const std::string kWrongPassword =
+    error("WRONGPASS invalid username-password pair or user is disabled.");
+const std::string kNoKey = error("NOPERM No permissions to access a key");
+const std::string kNoChannel = error("NOPERM No permissions to access a channel");
+
+std::string no_command(std::string_view name) {
+  return error("NOPERM User anna has no permissions to run the '" + std::string(name) +
+               "' command");
+}
+
+}  // namespace
+
+TEST_CASE("A user is made, logs in and goes", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  TestClient client(server);
+  CHECK(root.run("ACL WHOAMI") == bulk("default"));
+  CHECK(root.run("ACL SETUSER anna >secret +acl|whoami") == kOk);
+  CHECK(root.run("ACL USERS") == bulks({"anna", "default"}));
+  CHECK(client.run("AUTH anna secret") == kWrongPassword);
+  root.run("ACL SETUSER anna on");
+  CHECK(client.run("AUTH anna wrong") == kWrongPassword);
+  CHECK(client.run("AUTH anna secret") == kOk);
+  CHECK(client.run("ACL WHOAMI") == bulk("anna"));
+  CHECK(client.run("GET a") == no_command("get"));
+  CHECK(root.run("ACL DELUSER anna nobody") == integer(1));
+  CHECK(client->has(server::kClientClosing));
+  CHECK(root.run("ACL GETUSER anna") == kNull);
+}
+
+TEST_CASE("ACL DELUSER with the default user among the names deletes nobody", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  root.run("ACL SETUSER anna");
+  CHECK(root.run("ACL DELUSER anna default") == error("ERR The 'default' user cannot be removed"));
+  CHECK(root.run("ACL USERS") == bulks({"anna", "default"}));
+}
+
+TEST_CASE("Rules are obeyed all or not at all", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  CHECK(
+      root.run("ACL SETUSER anna on +zebra") ==
+      error("ERR Error in ACL SETUSER modifier '+zebra': Unknown command or category name in ACL"));
+  CHECK(root.run("ACL USERS") == bulks({"default"}));
+  CHECK(root.run("ACL SETUSER anna (+get") ==
+        error("ERR Unmatched parenthesis in acl selector starting at '(+get'."));
+  CHECK(root.run_words({"ACL", "SETUSER", "an na"}) ==
+        error("ERR Usernames can't contain spaces or null characters"));
+}
+
+TEST_CASE("A client is refused what its user may not do, from the next request on", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  Anna anna(server, "+@all ~mine:* resetchannels &news");
+  CHECK(anna.run("SET mine:a 1") == kOk);
+  CHECK(anna.run("SET yours 1") == kNoKey);
+  CHECK(anna.run("PUBLISH news a") == integer(0));
+  CHECK(anna.run("PUBLISH gossip a") == kNoChannel);
+  root.run("ACL SETUSER anna -set");
+  CHECK(anna.run("SET mine:a 1") == no_command("set"));
+  root.run("ACL SETUSER anna allkeys allchannels allcommands");
+  CHECK(anna.run("SET yours 1") == kOk);
+  CHECK_FALSE(anna->has(server::kClientRestricted));
+}
+
+TEST_CASE("A transaction is refused when it is queued, and again when rules have changed",
+          "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  Anna anna(server, "+@all ~mine:* resetchannels");
+  anna.run("MULTI");
+  CHECK(anna.run("SET yours 1") == kNoKey);
+  CHECK(anna.run("EXEC") == error("EXECABORT Transaction discarded because of previous errors."));
+
+  anna.run("MULTI");
+  CHECK(anna.run("SET mine:a 1") == kQueued);
+  CHECK(anna.run("PING") == kQueued);
+  root.run("ACL SETUSER anna -set");
+  const std::string changed =
+      "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
+      "call. This command is no longer allowed for the following reason: ";
+  CHECK(anna.run("EXEC") ==
+        array({error(changed + "no permission to execute the command or subcommand"),
+               status("PONG")}));
+  root.run("ACL SETUSER anna +set");
+  anna.run("MULTI");
+  anna.run("SET mine:a 1");
+  root.run("ACL SETUSER anna resetkeys");
+  CHECK(anna.run("EXEC") == array({error(changed + "no permission to touch the specified keys")}));
+  CHECK(root.run("EXISTS mine:a") == integer(0));
+
+  root.run("ACL SETUSER anna -exec");
+  anna.run("MULTI");
+  CHECK(anna.run("EXEC") ==
+        error("EXECABORT Transaction discarded because of: NOPERM User anna has no permissions to "
+              "run the 'exec' command"));
+  CHECK(server.server.stats().errors["NOPERM"] == 3);
+}
+
+TEST_CASE("A script may do what its caller may", "[acl]") {
+  GuardedServer server;
+  Anna anna(server, "+@all -del ~mine:*");
+  const auto run = [&](std::string_view code) { return anna.run_words({"EVAL", code, "0"}); };
+  CHECK(run("return redis.pcall('set', 'mine:a', 1)") == kOk);
+  CHECK(run("return redis.pcall('set', 'yours', 1)") ==
+        error("ERR ACL failure in script: No permissions to access a key"));
+  CHECK(run("return redis.pcall('del', 'mine:a')") ==
+        error("ERR ACL failure in script: User anna has no permissions to run the 'del' command"));
+  CHECK(run("return redis.acl_check_cmd('set', 'mine:a', 1)") == integer(1));
+  CHECK(run("return redis.acl_check_cmd('set', 'yours', 1)") == kNull);
+  TestClient root(server);
+  CHECK(root.run_words({"EVAL", "return redis.pcall('set', 'yours', 1)", "0"}) == kOk);
+}
+
+TEST_CASE("Whoever waits for a key needs the permission when it comes", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  Anna anna(server, "+@all ~*");
+  anna.run("BLPOP list 0");
+  root.run("ACL SETUSER anna resetkeys");
+  root.run("RPUSH list a");
+  CHECK(anna.take_output() == kNoKey);
+  CHECK(root.run("LLEN list") == integer(1));
+}
+
+TEST_CASE("SORT looks up other keys only for those who may read them all", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  root.run("RPUSH list 2 1");
+  Anna anna(server, "+sort ~list");
+  CHECK(anna.run("SORT list") == bulks({"1", "2"}));
+  CHECK(anna.run("SORT list BY weight_*") ==
+        error("ERR BY option of SORT denied due to insufficient ACL permissions."));
+  CHECK(anna.run("SORT list GET value_*") ==
+        error("ERR GET option of SORT denied due to insufficient ACL permissions."));
+  root.run("ACL SETUSER anna %R~*");
+  CHECK(anna.run("SORT list BY weight_*") == bulks({"1", "2"}));
+}
+
+TEST_CASE("Those who listen to what they may no longer hear are closed", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  Anna reader(server, "+@all resetchannels &news &log.*");
+  TestClient idle(server);
+  idle.run("AUTH anna secret");
+  reader.run("SUBSCRIBE news");
+  root.run("ACL SETUSER anna resetchannels &news &more");
+  CHECK_FALSE(reader->has(server::kClientClosing));
+  root.run("ACL SETUSER anna allchannels");
+  CHECK_FALSE(reader->has(server::kClientClosing));
+  root.run("ACL SETUSER anna resetchannels &more");
+  CHECK(reader->has(server::kClientClosing));
+  CHECK_FALSE(idle->has(server::kClientClosing));
+}
+
+TEST_CASE("The log tells who was refused what and where", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  Anna anna(server, "+@all -get ~mine:* resetchannels");
+  anna.run("GET a");
+  anna.run("GET a");
+  anna.run("AUTH nobody x");
+  anna.run_words({"EVAL", "redis.call('set', 'yours', 1)", "0"});
+  anna.run("MULTI");
+  anna.run("PUBLISH gossip a");
+  using Reason = server::acl::Denial::Reason;
+  using Context = server::acl::Denial::Context;
+  const auto& entries = server.server.access().log().entries();
+  REQUIRE(entries.size() == 4);
+  auto entry = entries.begin();
+  const auto is = [&](Reason reason, Context context, std::string_view object,
+                      std::string_view user, uint64_t count) {
+    const auto& denial = entry->denial;
+    const bool right = denial.reason == reason && denial.context == context &&
+                       denial.object == object && denial.user == user && entry->count == count;
+    ++entry;
+    return right;
+  };
+  CHECK(entry->denial.client.find("cmd=publish user=anna") != std::string::npos);
+  CHECK(is(Reason::kChannel, Context::kMulti, "gossip", "anna", 1));
+  CHECK(entry->denial.client.find("cmd=eval user=anna") != std::string::npos);
+  CHECK(is(Reason::kKey, Context::kScript, "yours", "anna", 1));
+  CHECK(is(Reason::kAuth, Context::kToplevel, "AUTH", "nobody", 1));
+  CHECK(is(Reason::kCommand, Context::kToplevel, "get", "anna", 2));
+  const std::string stats = root.run("INFO stats");
+  CHECK(stats.find("acl_access_denied_auth:1\r\nacl_access_denied_cmd:2\r\nacl_access_denied_key:1"
+                   "\r\nacl_access_denied_channel:1\r\n") != std::string::npos);
+  CHECK(root.run("ACL LOG RESET") == kOk);
+  CHECK(root.run("ACL LOG") == "*0\r\n");
+}
+
+TEST_CASE("The password of the configuration is the default user's", "[acl]") {
+  GuardedServer server("requirepass secret");
+  TestClient client(server);
+  CHECK(client.run("PING") == error("NOAUTH Authentication required."));
+  CHECK(client.run("AUTH wrong") == kWrongPassword);
+  CHECK(client.run("AUTH secret") == kOk);
+  CHECK(client.run("ACL SETUSER default >other") == kOk);
+  TestClient second(server);
+  CHECK(second.run("AUTH other") == kOk);
+  client.run("CONFIG SET requirepass third");
+  TestClient stranger(server);
+  CHECK(stranger.run("AUTH other") == kWrongPassword);
+  CHECK(second.run("PING") == status("PONG"));
+  CHECK(client.run_words({"CONFIG", "SET", "requirepass", ""}) == kOk);
+  CHECK(stranger.run("PING") == status("PONG"));
+  client.run("ACL SETUSER default off");
+  CHECK(stranger.run("PING") == error("NOAUTH Authentication required."));
+}
+
+TEST_CASE("Users of the configuration are there from the start", "[acl]") {
+  GuardedServer server(
+      "user anna on nopass +@all -flushdb ~a* (+get ~b*)\nuser default on >x +@all");
+  server::ConfigError error;
+  REQUIRE(server.server.access().configure(&error));
+  TestClient client(server);
+  CHECK(client.run("AUTH anna x") == kOk);
+  CHECK(client.run("FLUSHDB") == no_command("flushdb"));
+  CHECK(client.run("GET b") == kNull);
+  CHECK(client.run("SET b 1") == kNoKey);
+  CHECK(server.config.rewritten("").find(
+            "user anna on nopass sanitize-payload ~a* resetchannels +@all -flushdb (~b* "
+            "resetchannels -@all +get)\n") != std::string::npos);
+}
+
+TEST_CASE("A configuration with a wrong user is refused", "[acl]") {
+  server::ConfigError error;
+  GuardedServer unknown("user anna on +zebra");
+  CHECK_FALSE(unknown.server.access().configure(&error));
+  CHECK(error.message == "Critical error while loading ACLs. Exiting.");
+  GuardedServer malformed("user anna zz");
+  CHECK_FALSE(malformed.server.access().configure(&error));
+  CHECK(error.message == "Error in user declaration 'user': Syntax error");
+  CHECK(error.line == 1);
+  GuardedServer both("user anna on\naclfile users.acl");
+  CHECK_FALSE(both.server.access().configure(&error));
+  GuardedServer missing("aclfile /nonexistent/users.acl");
+  CHECK_FALSE(missing.server.access().configure(&error));
+  CHECK(error.message ==
+        "Aborting Redis startup because of ACL errors: Error loading ACLs, opening file "
+        "'/nonexistent/users.acl': No such file or directory");
+}
+
+TEST_CASE("ACL DRYRUN tells what a user may do without doing it", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  Anna anna(server, "+@all -get ~mine:* resetchannels");
+  CHECK(root.run("ACL DRYRUN anna SET mine:a 1") == kOk);
+  CHECK(root.run("ACL DRYRUN anna GET mine:a") ==
+        bulk("User anna has no permissions to run the 'get' command"));
+  CHECK(root.run("ACL DRYRUN anna SET yours 1") ==
+        bulk("User anna has no permissions to access the 'yours' key"));
+  CHECK(root.run_words({"ACL", "DRYRUN", "anna", "SET", std::string_view("a\0b", 3), "1"}) ==
+        bulk(std::string_view("User anna has no permissions to access the 'a\0b' key", 52)));
+  CHECK(root.run("ACL DRYRUN anna PUBLISH gossip 1") ==
+        bulk("User anna has no permissions to access the 'gossip' channel"));
+  CHECK(root.run("ACL DRYRUN nobody GET a") == error("ERR User 'nobody' not found"));
+  CHECK(root.run("ACL DRYRUN anna ZEBRA a") == error("ERR Command 'ZEBRA' not found"));
+  CHECK(root.run("ACL DRYRUN anna SET a") ==
+        error("ERR wrong number of arguments for 'set' command"));
+  CHECK(root.run("DBSIZE") == integer(0));
+  CHECK(root.run("ACL LOG") == "*0\r\n");
+}
+
+TEST_CASE("ACL GETUSER describes a user", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  root.run("ACL SETUSER anna on nopass +get %R~a resetchannels &c (+set ~b)");
+  CHECK(root.run("ACL GETUSER anna") ==
+        array({bulk("flags"), bulks({"on", "nopass", "sanitize-payload"}), bulk("passwords"),
+               array({}), bulk("commands"), bulk("-@all +get"), bulk("keys"), bulk("%R~a"),
+               bulk("channels"), bulk("&c"), bulk("selectors"),
+               array({bulks({"commands", "-@all +set", "keys", "~b", "channels", ""})})}));
+}
+
+TEST_CASE("ACL GENPASS gives as many digits as bits need", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  CHECK(root.run("ACL GENPASS").starts_with("$64\r\n"));
+  CHECK(root.run("ACL GENPASS 5").starts_with("$2\r\n"));
+  CHECK(root.run("ACL GENPASS") != root.run("ACL GENPASS"));
+  CHECK(root.run("ACL GENPASS 0").starts_with("-ERR ACL GENPASS argument must be the number"));
+  CHECK(root.run("ACL GENPASS 4097").starts_with("-ERR ACL GENPASS argument must be the number"));
+}
+
+}  // namespace latchkey::tests

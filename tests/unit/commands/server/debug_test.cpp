@@ -1,0 +1,382 @@
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "commands/groups.h"
+#include "server/process/shutdown.h"
+#include "unit/server_fixture.h"
+
+using namespace latchkey;
+using tests::ServerFixture;
+using tests::TestClient;
+
+namespace {
+
+// DEBUG is for servers that say so.
+struct DebugServer : ServerFixture {
+  DebugServer()
+      : ServerFixture({commands::debug_rows(), commands::string_rows(), commands::key_rows(),
+                       commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
+                       commands::memory_rows(), commands::list_rows(), commands::set_rows(),
+                       commands::hash_rows(), commands::hash_deadline_rows(),
+                       commands::sorted_set_rows(), commands::config_rows()},
+                      "enable-debug-command yes\nsave \"\"\n") {}
+};
+
+}  // namespace
+
+TEST_CASE("DEBUG is refused unless the configuration allows it") {
+  ServerFixture server({commands::debug_rows()});
+  TestClient client(server);
+  CHECK(client.run("DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed."));
+}
+
+TEST_CASE("MODULE lists none and loads none, whether that is allowed or not") {
+  constexpr std::string_view kRefused =
+      "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
+      "you "
+      "can run it from a local connection, otherwise you need to set this option in the "
+      "configuration file, and then restart the server.";
+  ServerFixture careful({commands::module_rows()});
+  TestClient stranger(careful);
+  CHECK(stranger.run("MODULE LIST") == tests::array({}));
+  CHECK(stranger.run("MODULE LOAD /a.so") == tests::error(kRefused));
+  ServerFixture open({commands::module_rows()}, "enable-module-command yes\n");
+  TestClient client(open);
+  CHECK(client.run("MODULE LOADEX /a.so ARGS a") ==
+        tests::error("ERR Error loading the extension. Please check the server logs."));
+  CHECK(client.run("MODULE UNLOAD a") ==
+        tests::error("ERR Error unloading module: no such module with that name"));
+}
+
+TEST_CASE("DEBUG REPLYBUFFER says that there is no peak to forget, and nothing that resizes") {
+  DebugServer server;
+  TestClient client(server);
+  const std::string refused = tests::error(
+      "ERR reply buffers of this server have neither a fixed size nor a peak to reset");
+  CHECK(client.run("DEBUG REPLYBUFFER RESIZING 0") == tests::kOk);
+  CHECK(client.run("DEBUG REPLYBUFFER PEAK-RESET-TIME 100") == refused);
+}
+
+TEST_CASE("DEBUG DIGEST-VALUE gives what the reference gives for the same value") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET number 1");
+  client.run("SET text foobar");
+  client.run("SET volatile foobar PX 1000");
+  CHECK(client.run("DEBUG DIGEST-VALUE number text volatile missing") ==
+        tests::array({tests::status("b4fc66738120fba0b5aa500ab5c2bf89cea1c5da"),
+                      tests::status("ca50da18efb08f00eeb6e2c4e91141b80a6d3473"),
+                      tests::status("2cd524e7338965542fa0093cac7b8e2310c375f0"),
+                      tests::status("0000000000000000000000000000000000000000")}));
+}
+
+TEST_CASE("DEBUG DIGEST-VALUE marks fields with a deadline, past or not, as the reference does") {
+  DebugServer server;
+  TestClient client(server);
+  const auto digest = [&] { return client.run("DEBUG DIGEST-VALUE h"); };
+  client.run("HSET h a 1 b 2");
+  CHECK(digest() == "*1\r\n+6c8f22b3bf510fdcfd6122dd0f908a80e88243bf\r\n");
+  client.run("HEXPIRE h 100 FIELDS 1 a");
+  CHECK(digest() == "*1\r\n+c07db73128914a41e685572f9d83e5ec946f598d\r\n");
+  server.advance_ms(100'000);
+  CHECK(digest() == "*1\r\n+c07db73128914a41e685572f9d83e5ec946f598d\r\n");
+  client.run("HGET h a");
+  CHECK(digest() == "*1\r\n+ad0cab148f2e31ee9d53b9211c2641768c3f7e67\r\n");
+}
+
+TEST_CASE("DEBUG LISTPACK prints values that are kept in one, and no others") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("HSET h a 1");
+  client.run("SADD integers 1");
+  client.run("SET text t");
+  CHECK(client.run("DEBUG LISTPACK h") == tests::status("Listpack structure printed on stdout"));
+  for (const char* const key : {"integers", "text"}) {
+    CHECK(client.run(std::string("DEBUG LISTPACK ") + key) ==
+          tests::error("ERR Not a listpack encoded object."));
+  }
+  CHECK(client.run("DEBUG LISTPACK none") == tests::error("ERR no such key"));
+}
+
+TEST_CASE("DEBUG DIGEST tells datasets apart, whatever the order of their keys") {
+  DebugServer first;
+  DebugServer second;
+  TestClient one(first);
+  TestClient other(second);
+  CHECK(one.run("DEBUG DIGEST") == tests::status("0000000000000000000000000000000000000000"));
+  for (const char* request : {"SET a 1", "SET b 2"}) one.run(request);
+  for (const char* request : {"SET b 2", "SET a 1"}) other.run(request);
+  CHECK(one.run("DEBUG DIGEST") == other.run("DEBUG DIGEST"));
+  one.run("PERSIST a");
+  other.run("SET a 1 PX 1000");
+  CHECK(one.run("DEBUG DIGEST") != other.run("DEBUG DIGEST"));
+}
+
+TEST_CASE("DEBUG POPULATE makes keys without counting changes, and leaves those that are there") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET key:1 mine");
+  server.changes();
+  CHECK(client.run("DEBUG POPULATE 3") == tests::kOk);
+  CHECK(client.run("DEBUG POPULATE 2 sized 10") == tests::kOk);
+  CHECK(client.run("DBSIZE") == tests::integer(5));
+  CHECK(client.run("GET key:1") == tests::bulk("mine"));
+  CHECK(client.run("GET key:2") == tests::bulk("value:2"));
+  CHECK(client.run("GET sized:0") == tests::bulk(std::string_view("value:0\0\0\0", 10)));
+  CHECK(server.changes() == 0);
+}
+
+TEST_CASE("DEBUG OBJECT tells how a key is stored") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET name value");
+  server.advance_ms(3000);
+  const std::string told = client.run("DEBUG OBJECT name");
+  CHECK(told.starts_with("+Value at:0x"));
+  CHECK(told.find(" refcount:1 encoding:embstr serializedlength:6 lru:") != std::string::npos);
+  CHECK(told.ends_with(" lru_seconds_idle:3\r\n"));
+  CHECK(client.run("DEBUG OBJECT missing") == tests::error("ERR no such key"));
+  client.run("DEBUG SET-ACTIVE-EXPIRE 0");
+  client.run("SET name value PX 1");
+  server.advance_ms(2);
+  CHECK(client.run("DEBUG OBJECT name").starts_with("+Value at:0x"));
+  CHECK(client.run("GET name") == tests::kNull);
+}
+
+TEST_CASE("DEBUG HTSTATS describes the tables of a database") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("DEBUG HTSTATS 0") == tests::bulk("[Dictionary HT]\n[Expires HT]\n"));
+  client.run("SET name value");
+  const std::string told = client.run("DEBUG HTSTATS 0 full");
+  CHECK(told.find(" number of elements: 1\n") != std::string::npos);
+  CHECK(told.find(" max chain length: 1\n") != std::string::npos);
+  CHECK(client.run("DEBUG HTSTATS 99") == tests::error("ERR Out of range database"));
+}
+
+TEST_CASE("DEBUG SET-ACTIVE-EXPIRE leaves expired keys to those who ask for them") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("DEBUG SET-ACTIVE-EXPIRE 0");
+  client.run("SET name value PX 10");
+  server.advance_ms(100);
+  server.tick();
+  CHECK(client.run("DBSIZE") == tests::integer(1));
+  client.run("DEBUG SET-ACTIVE-EXPIRE 1");
+  server.tick();
+  CHECK(client.run("DBSIZE") == tests::integer(0));
+}
+
+TEST_CASE("DEBUG answers a wrong subcommand or number of words with one error") {
+  DebugServer server;
+  TestClient client(server);
+  for (const char* request : {"DEBUG nonsense", "DEBUG nonsense 1 2"}) {
+    CHECK(
+        client.run(request) ==
+        tests::error(
+            "ERR unknown subcommand or wrong number of arguments for 'nonsense'. Try DEBUG HELP."));
+  }
+}
+
+TEST_CASE("Of a long wrong subcommand 128 bytes are shown, of any what stands before a NUL") {
+  DebugServer server;
+  TestClient client(server);
+  const std::string before = "ERR unknown subcommand or wrong number of arguments for '";
+  const std::string behind = "'. Try DEBUG HELP.";
+  CHECK(client.run("DEBUG " + std::string(200, 'x')) ==
+        tests::error(before + std::string(128, 'x') + behind));
+  CHECK(client.run_words({"DEBUG", std::string_view("a\0b", 3)}) ==
+        tests::error(before + "a" + behind));
+}
+
+TEST_CASE("SHUTDOWN takes the steps of those who asked, and replies nothing") {
+  DebugServer server;
+  int steps = 0;
+  server.server.shutdown().on_exit([&] { ++steps; });
+  TestClient client(server);
+  CHECK(client.run("SHUTDOWN NOSAVE NOW").empty());
+  CHECK(steps == 1);
+  CHECK(client->has(server::kClientCloseAfterReply));
+}
+
+TEST_CASE("SHUTDOWN refuses what contradicts itself and what it cannot do") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("SHUTDOWN SAVE NOSAVE") == tests::error("ERR syntax error"));
+  CHECK(client.run("SHUTDOWN ABORT NOW") == tests::error("ERR syntax error"));
+  CHECK(client.run("SHUTDOWN ABORT") == tests::error("ERR No shutdown in progress."));
+}
+
+TEST_CASE("SHUTDOWN goes no further than a preparation that fails, unless by force") {
+  DebugServer server;
+  std::vector<unsigned> asked;
+  int steps = 0;
+  server.server.shutdown().before_exit([&](unsigned flags) {
+    asked.push_back(flags);
+    return false;
+  });
+  server.server.shutdown().on_exit([&] { ++steps; });
+  TestClient client(server);
+  CHECK(client.run("SHUTDOWN SAVE") == tests::error("ERR Errors trying to SHUTDOWN. Check logs."));
+  CHECK(steps == 0);
+  CHECK_FALSE(server.server.stop_requested());
+  CHECK(client.run("SHUTDOWN FORCE").empty());
+  CHECK(steps == 1);
+  CHECK(asked == std::vector<unsigned>{server::kShutdownSave, server::kShutdownForce});
+}
+
+TEST_CASE("SHUTDOWN saves nothing while the dataset is being loaded") {
+  DebugServer server;
+  std::vector<unsigned> asked;
+  server.server.shutdown().before_exit([&](unsigned flags) {
+    asked.push_back(flags);
+    return true;
+  });
+  server.server.set_state(server::kStateLoading, true);
+  TestClient client(server);
+  client.run("SHUTDOWN SAVE");
+  CHECK(asked == std::vector<unsigned>{server::kShutdownNosave});
+}
+
+TEST_CASE("TIME tells the clock's seconds and microseconds") {
+  DebugServer server;
+  server.clock.advance_us(1'000'042 - server.clock.wall_us() % 1'000'000);
+  TestClient client(server);
+  const int64_t seconds = server.clock.wall_us() / 1'000'000;
+  CHECK(client.run("TIME") == tests::bulks({std::to_string(seconds), "42"}));
+}
+
+TEST_CASE("LOLWUT ends with the version, whatever it draws") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("LOLWUT").ends_with("\nRedis ver. 8.0.2\n\r\n"));
+  CHECK(client.run("LOLWUT VERSION 5 10 2").ends_with("\nRedis ver. 8.0.2\n\r\n"));
+  CHECK(client.run("LOLWUT VERSION x") ==
+        tests::error("ERR value is not an integer or out of range"));
+}
+
+TEST_CASE("MEMORY USAGE counts the bytes of a key and its value") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET name value");
+  CHECK(client.run("MEMORY USAGE missing") == tests::kNull);
+  CHECK(client.run("MEMORY USAGE name").starts_with(":"));
+  CHECK(client.run("MEMORY USAGE name SAMPLES -1") == tests::error("ERR syntax error"));
+}
+
+TEST_CASE("MEMORY STATS tells of each database that holds keys") {
+  DebugServer server;
+  TestClient client(server, 3);
+  client.run("SET name value");
+  const std::string told = client.run("MEMORY STATS");
+  CHECK(told.starts_with("%"));
+  CHECK(told.find("$4\r\ndb.0\r\n%2\r\n") != std::string::npos);
+  CHECK(told.find("$10\r\nkeys.count\r\n:1\r\n") != std::string::npos);
+}
+
+TEST_CASE("DEBUG HTSTATS-KEY tells of the table of a large set, hash or sorted set") {
+  DebugServer server;
+  server.database().environment().limits = {.hash_max_listpack_entries = 0,
+                                            .set_max_listpack_entries = 0,
+                                            .zset_max_listpack_entries = 0};
+  TestClient client(server);
+  client.run("SADD set a b c");
+  client.run("HSET hash a 1 b 2 c 3");
+  client.run("ZADD sorted 1 a 2 b 3 c");
+  client.run("RPUSH list a b c");
+  for (const char* key : {"set", "hash", "sorted"}) {
+    const std::string told = client.run("DEBUG HTSTATS-KEY " + std::string(key) + " full");
+    CHECK(told.find("Hash table 0 stats (main hash table):\n table size: ") != std::string::npos);
+    CHECK(told.find(" number of elements: 3\n") != std::string::npos);
+    CHECK(told.find(" max chain length: ") != std::string::npos);
+    CHECK(client.run("DEBUG HTSTATS-KEY " + std::string(key)).find("chain") == std::string::npos);
+  }
+  CHECK(client.run("DEBUG HTSTATS-KEY list") ==
+        tests::error(
+            "ERR The value stored at the specified key is not represented using an hash table"));
+}
+
+TEST_CASE("DEBUG OBJECT tells of the nodes of a quicklist") {
+  DebugServer server;
+  server.database().environment().limits.list_max_listpack_size = 2;
+  TestClient client(server);
+  client.run("RPUSH list 1 2 3 4 5");
+  CHECK(client.run("DEBUG OBJECT list")
+            .ends_with(" ql_nodes:3 ql_avg_node:1.67 ql_listpack_max:2 ql_compressed:0 "
+                       "ql_uncompressed_size:31\r\n"));
+  client.run("RPUSH short 1 2");
+  CHECK(client.run("DEBUG OBJECT short").find("ql_") == std::string::npos);
+}
+
+TEST_CASE("A quicklist keeps the size of nodes that held when it became one") {
+  DebugServer server;
+  TestClient client(server);
+  const auto figures = [&](const std::string& key) {
+    const std::string text = client.run("DEBUG OBJECT " + key);
+    const auto field = [&](const std::string& name) {
+      const size_t at = text.find(name);
+      return at == text.npos ? 0 : std::stoi(text.substr(at + name.size()));
+    };
+    return std::pair(field("ql_nodes:"), field("ql_listpack_max:"));
+  };
+  client.run("CONFIG SET list-max-listpack-size 3");
+  client.run("RPUSH list 1 2 3 4 5 6");
+  client.run("CONFIG SET list-max-listpack-size 2");
+  client.run("RPUSH list 7 8 9");
+  CHECK(figures("list") == std::pair(3, 3));
+  client.run("COPY list copy");
+  client.run("RPUSH copy 10 11 12");
+  CHECK(figures("copy") == std::pair(4, 3));
+  client.run("RPUSH other 1 2 3 4 5 6");
+  CHECK(figures("other") == std::pair(3, 2));
+  // Whether it is small again, the setting of the moment says.
+  client.run("CONFIG SET list-max-listpack-size 100");
+  client.run("LTRIM list 0 2");
+  CHECK(client.run("DEBUG OBJECT list").find(" encoding:listpack ") != std::string::npos);
+  client.run("CONFIG SET list-max-listpack-size 2");
+  client.run("LTRIM other 0 1");
+  CHECK(client.run("DEBUG OBJECT other").find(" encoding:quicklist ") != std::string::npos);
+}
+
+TEST_CASE("DEBUG QUICKLIST prints lists of several nodes, and nothing else") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("CONFIG SET list-max-listpack-size 2 list-compress-depth 1");
+  client.run("RPUSH chain a b c d e f 7");
+  client.run("RPUSH small a");
+  client.run("SET text t");
+  const std::string printed = tests::status("Quicklist structure printed on stdout");
+  CHECK(client.run("DEBUG QUICKLIST chain") == printed);
+  CHECK(client.run("DEBUG QUICKLIST chain 1") == printed);
+  for (const char* const key : {"small", "text"}) {
+    CHECK(client.run(std::string("DEBUG QUICKLIST ") + key) ==
+          tests::error("ERR Not a quicklist encoded object."));
+  }
+  CHECK(client.run("DEBUG QUICKLIST none") == tests::error("ERR no such key"));
+}
+
+TEST_CASE("DEBUG QUICKLIST-PACKED-THRESHOLD gives elements of that size nodes of their own") {
+  DebugServer server;
+  TestClient client(server);
+  const auto nodes = [&](const std::string& key) {
+    const std::string text = client.run("DEBUG OBJECT " + key);
+    const size_t at = text.find("ql_nodes:");
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + 9));
+  };
+  client.run("CONFIG SET list-max-listpack-size 2");
+  client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 5b");
+  client.run("RPUSH list abcde b abcd c d");
+  CHECK(nodes("list") == 3);
+  client.run("CONFIG SET list-max-listpack-size 3");
+  client.run("RPUSH other abcde b abcd c d");
+  CHECK(nodes("other") == 3);
+  client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 0");
+  client.run("RPUSH third abcde b abcd c d");
+  CHECK(nodes("third") == 2);
+  CHECK(client.run("LRANGE list 0 -1") == client.run("LRANGE third 0 -1"));
+  const std::string refused =
+      tests::error("ERR argument must be a memory value bigger than 1 and smaller than 4gb");
+  CHECK(client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 4293918720") == tests::status("OK"));
+  CHECK(client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 4293918721") == refused);
+  CHECK(client.run("DEBUG QUICKLIST-PACKED-THRESHOLD -1") == refused);
+}

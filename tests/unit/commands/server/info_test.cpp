@@ -1,0 +1,173 @@
+#include "server/observe/info.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "commands/groups.h"
+#include "unit/server_fixture.h"
+
+using namespace latchkey;
+using tests::ServerFixture;
+using tests::TestClient;
+
+namespace {
+
+class InfoServer {
+ public:
+  explicit InfoServer(std::string_view settings = {})
+      : server({commands::info_rows(), commands::config_rows(), commands::string_rows(),
+                commands::string_range_rows(), commands::key_rows(), commands::list_rows(),
+                commands::hash_rows(), commands::set_rows(), commands::sorted_set_rows(),
+                commands::database_rows()},
+               settings),
+        client(server) {}
+
+  std::string info(std::string_view sections = {}) {
+    return client.run(sections.empty() ? "INFO" : "INFO " + std::string(sections));
+  }
+  // The value of a field; empty when it is not told.
+  std::string field(std::string_view name, std::string_view sections = "everything") {
+    const std::string text = info(sections);
+    const std::string start = "\r\n" + std::string(name) + ":";
+    const size_t found = text.find(start);
+    if (found == std::string::npos) return {};
+    const size_t value = found + start.size();
+    return text.substr(value, text.find("\r\n", value) - value);
+  }
+  bool tells(std::string_view sections, std::string_view what) {
+    return info(sections).find(what) != std::string::npos;
+  }
+
+  ServerFixture server;
+  TestClient client;
+};
+
+}  // namespace
+
+TEST_CASE("INFO names the reference's version and its own") {
+  InfoServer server;
+  CHECK(server.field("redis_version") == "8.0.2");
+  CHECK(server.field("server_name") == "latchkey");
+}
+
+TEST_CASE("INFO tells command statistics only when asked for more than the default") {
+  InfoServer server;
+  server.client.run("SET name value");
+  CHECK_FALSE(server.tells("", "# Commandstats"));
+  CHECK_FALSE(server.tells("default", "# Commandstats"));
+  CHECK(server.tells("all", "cmdstat_set:calls=1"));
+  CHECK(server.tells("COMMANDstats", "cmdstat_set:calls=1"));
+  CHECK_FALSE(server.tells("everything", "# Debug"));
+  CHECK(server.tells("debug", "# Debug"));
+}
+
+TEST_CASE("INFO tells each of several sections once, in its own order") {
+  InfoServer server;
+  const std::string text = server.info("cpu Memory cpu nonsense");
+  const size_t memory = text.find("# Memory");
+  const size_t cpu = text.find("# CPU");
+  CHECK(memory < cpu);
+  CHECK(text.find("# CPU", cpu + 1) == std::string::npos);
+  CHECK(server.info("nonsense") == tests::bulk(""));
+}
+
+TEST_CASE("INFO counts keys, deadlines, hits and misses") {
+  InfoServer server;
+  server.client.run("SET one 1");
+  store::KeyRef two = server.server.database().find_for_write("two");
+  server.server.database().set_string(two, "2", server.server.now_ms() + 5000);
+  server.client.run("GET one");
+  server.client.run("GET missing");
+  CHECK(server.field("db0") == "keys=2,expires=1,avg_ttl=5000,subexpiry=0");
+  CHECK(server.field("keyspace_hits") == "1");
+  CHECK(server.field("keyspace_misses") == "1");
+  server.server.advance_ms(5000);
+  CHECK(server.client.run("GET two") == tests::kNull);
+  CHECK(server.field("expired_keys") == "1");
+}
+
+TEST_CASE("CONFIG RESETSTAT starts the counters anew") {
+  InfoServer server;
+  server.client.run("SET one 1");
+  server.client.run("GET missing");
+  server.client.run("NOSUCH");
+  CHECK(server.field("errorstat_ERR") == "count=1");
+  CHECK(server.client.run("CONFIG RESETSTAT") == tests::kOk);
+  CHECK(server.field("errorstat_ERR").empty());
+  CHECK(server.field("total_error_replies") == "0");
+  CHECK(server.field("keyspace_misses") == "0");
+  CHECK(server.field("cmdstat_set").empty());
+  CHECK(server.field("db0") == "keys=1,expires=0,avg_ttl=0,subexpiry=0");
+}
+
+TEST_CASE("INFO keysizes counts values by their sizes") {
+  InfoServer server;
+  TestClient& client = server.client;
+  const auto sizes = [&](std::string_view name) { return server.field(name, "keysizes"); };
+  CHECK(server.info("keysizes") == tests::bulk("# Keysizes\r\n"));
+  client.run_words({"SET", "empty", ""});
+  client.run("SET three abc");
+  client.run("SET number 1234");
+  client.run_words({"SET", "long", std::string(1024, 'x')});
+  CHECK(sizes("db0_distrib_strings_sizes") == "0=1,2=1,4=1,1K=1");
+  client.run("APPEND three defgh");
+  client.run("SET number 12");
+  client.run("DEL long");
+  CHECK(sizes("db0_distrib_strings_sizes") == "0=1,2=1,8=1");
+
+  client.run("RPUSH list a b c d e");
+  client.run("HSET hash a 1 b 2");
+  client.run("SADD set a");
+  client.run("ZADD zset 1 a 2 b 3 c");
+  CHECK(sizes("db0_distrib_lists_items") == "4=1");
+  CHECK(sizes("db0_distrib_hashes_items") == "2=1");
+  CHECK(sizes("db0_distrib_sets_items") == "1=1");
+  CHECK(sizes("db0_distrib_zsets_items") == "2=1");
+  client.run("RPUSH list f g h");
+  client.run("SREM set a");
+  client.run("RENAME zset other");
+  client.run("ZADD other 4 d");
+  client.run("COPY list copied");
+  CHECK(sizes("db0_distrib_lists_items") == "8=2");
+  CHECK(sizes("db0_distrib_sets_items").empty());
+  CHECK(sizes("db0_distrib_zsets_items") == "4=1");
+  client.run("SWAPDB 0 3");
+  CHECK(sizes("db0_distrib_lists_items").empty());
+  CHECK(sizes("db3_distrib_lists_items") == "8=2");
+  client.run("FLUSHALL");
+  CHECK(server.info("keysizes") == tests::bulk("# Keysizes\r\n"));
+}
+
+TEST_CASE("latencies are told per command while they are tracked") {
+  InfoServer server;
+  server.client.run("CONFIG SET latency-tracking no");
+  server.client.run("SET one 1");
+  CHECK(server.field("latency_percentiles_usec_set").empty());
+  server.client.run("CONFIG SET latency-tracking yes");
+  server.client.run_words({"CONFIG", "SET", "latency-tracking-info-percentiles", "50 99.9"});
+  server.client.run("SET one 1");
+  const std::string told = server.field("latency_percentiles_usec_set");
+  CHECK(told.starts_with("p50="));
+  CHECK(told.find(",p99.9=") != std::string::npos);
+}
+
+TEST_CASE("a server that meets too many error codes stops telling them apart") {
+  server::Stats stats;
+  size_t gone = 0;
+  stats.on_errors_overflow = [&](server::Stats::ErrorCounts errors) { gone = errors.size(); };
+  for (size_t i = 0; i <= server::Stats::kMostErrorCodes; ++i)
+    stats.count_error("E" + std::to_string(i) + " text");
+  CHECK(gone == server::Stats::kMostErrorCodes);
+  CHECK(stats.errors.size() == 1);
+  CHECK(stats.errors.begin()->first == "ERRORSTATS_DISABLED");
+  stats.reset();
+  stats.count_error("ERR text");
+  CHECK(stats.errors.begin()->first == "ERR");
+}
+
+TEST_CASE("bytes are told to people in the largest fitting unit") {
+  CHECK(server::human_bytes(0) == "0B");
+  CHECK(server::human_bytes(1023) == "1023B");
+  CHECK(server::human_bytes(1536) == "1.50K");
+  CHECK(server::human_bytes(3ull << 30) == "3.00G");
+}

@@ -1,0 +1,442 @@
+#include "server/config/config.h"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "server/config/config_directive.h"
+#include "server/config/config_parse.h"
+
+using latchkey::server::Config;
+using latchkey::server::ConfigError;
+using latchkey::server::ConfigValues;
+using latchkey::server::PrivateDirectory;
+
+namespace {
+
+using Pairs = std::vector<Config::NameAndValue>;
+
+// A configuration in a directory of its own, which goes away with it.
+struct Fixture {
+  Fixture() : config(std::make_unique<PrivateDirectory>()) {
+    std::string pattern = std::filesystem::temp_directory_path() / "latchkey-config-XXXXXX";
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    directory = std::filesystem::canonical(pattern);
+    REQUIRE(load("dir " + directory.string()) == "");
+  }
+  ~Fixture() { std::filesystem::remove_all(directory); }
+
+  // The message of the error, or nothing.
+  std::string load(std::string_view text) {
+    error = {};
+    return config.load_text(text, &error) ? "" : error.message;
+  }
+
+  std::string set(const Pairs& pairs, Config::SetRequest request = {}) {
+    std::string message;
+    return config.set(pairs, request, &message) ? "" : message;
+  }
+
+  std::string get(std::string_view name) const {
+    const auto found = config.get(std::span(&name, 1));
+    return found.size() == 1 ? found[0].second : "(" + std::to_string(found.size()) + " values)";
+  }
+
+  void write(const std::string& name, std::string_view text) const {
+    std::ofstream(directory / name) << text;
+  }
+
+  Config config;
+  ConfigError error;
+  std::filesystem::path directory;
+};
+
+std::string failed(const std::string& name, const std::string& reason) {
+  return "CONFIG SET failed (possibly related to argument '" + name + "') - " + reason;
+}
+
+}  // namespace
+
+TEST_CASE("A line of the configuration splits into words as a shell's would", "[config]") {
+  using latchkey::server::split_arguments;
+  using Words = std::vector<std::string>;
+  CHECK(split_arguments("port 6379") == Words{"port", "6379"});
+  CHECK(split_arguments("  a\t b ") == Words{"a", "b"});
+  CHECK(split_arguments(R"("a b" 'c d')") == Words{"a b", "c d"});
+  CHECK(split_arguments(R"("\x41\n\"\q" 'it\'s \n')") == Words{"A\n\"q", "it's \\n"});
+  CHECK(split_arguments(R"("" '')") == Words{"", ""});
+  CHECK(split_arguments("") == Words{});
+  CHECK_FALSE(split_arguments(R"("open)"));
+  CHECK_FALSE(split_arguments("'open"));
+  CHECK_FALSE(split_arguments(R"("a"b)"));
+}
+
+TEST_CASE("A quoted argument reads back as it was", "[config]") {
+  std::string all;
+  for (int byte = 1; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
+  const auto words = latchkey::server::split_arguments(latchkey::server::quote_argument(all));
+  REQUIRE(words);
+  CHECK(*words == std::vector<std::string>{all});
+}
+
+TEST_CASE("Memory has units of a thousand and of 1024", "[config]") {
+  using latchkey::server::format_memory;
+  using latchkey::server::parse_memory;
+  CHECK(parse_memory("100") == 100);
+  CHECK(parse_memory("1k") == 1000);
+  CHECK(parse_memory("1Kb") == 1024);
+  CHECK(parse_memory("2M") == 2000000);
+  CHECK(parse_memory("2mb") == 2097152);
+  CHECK(parse_memory("1gB") == 1073741824);
+  CHECK(parse_memory("99999999999999999999") == UINT64_MAX);
+  CHECK_FALSE(parse_memory("1t"));
+  CHECK_FALSE(parse_memory("-1"));
+  CHECK_FALSE(parse_memory("1.5gb"));
+  CHECK_FALSE(parse_memory("5 "));
+  CHECK(format_memory(3ULL << 30) == "3gb");
+  CHECK(format_memory(1100 * 1024) == "1100kb");
+  CHECK(format_memory(1000) == "1000");
+  CHECK(format_memory(0) == "0");
+}
+
+TEST_CASE("Directives load into typed values", "[config]") {
+  Fixture f;
+  REQUIRE(f.load("# a comment\n\n  PORT 7000\r\nmaxmemory 100mb\nappendonly YES\n"
+                 "maxmemory-policy AllKeys-LRU\nrequirepass \"a b\"\nslave-priority 7\n"
+                 "client-output-buffer-limit replica 1mb 2k 3\nbind 127.0.0.1 -::1\n"
+                 "shutdown-on-sigterm nosave now\noom-score-adj-values 1 2 3\n"
+                 "replicaof 10.0.0.1 6380\nunixsocketperm 755\nmaxmemory-clients 5%\n") == "");
+  const ConfigValues& values = f.config.values();
+  CHECK(values.port == 7000);
+  CHECK(values.maxmemory == 104857600);
+  CHECK(values.appendonly);
+  CHECK(values.maxmemory_policy == latchkey::server::MaxmemoryPolicy::kAllkeysLru);
+  CHECK(values.requirepass == "a b");
+  CHECK(values.replica_priority == 7);
+  CHECK(values.client_output_buffer_limit[latchkey::server::kBufferReplica].soft_limit_bytes ==
+        2000);
+  CHECK(values.bind == std::vector<std::string>{"127.0.0.1", "-::1"});
+  CHECK(values.shutdown_on_sigterm ==
+        (latchkey::server::kShutdownNosave | latchkey::server::kShutdownNow));
+  CHECK(values.oom_score_adj_values == std::array<int, 3>{1, 2, 3});
+  CHECK(values.replicaof_host == "10.0.0.1");
+  CHECK(values.replicaof_port == 6380);
+  CHECK(values.unixsocketperm == 0755);
+  CHECK(values.maxmemory_clients == -5);
+}
+
+TEST_CASE("A wrong line is reported with its number, its text and the reason", "[config]") {
+  Fixture f;
+  CHECK(f.load("# one\n\n   port   abc  \n") == "argument couldn't be parsed into an integer");
+  CHECK(f.error.report() ==
+        "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.2) ***\n"
+        "Reading the configuration file, at line 3\n"
+        ">>> 'port   abc'\n"
+        "argument couldn't be parsed into an integer\n");
+}
+
+TEST_CASE("Every way to get a line wrong has the reference's message", "[config]") {
+  Fixture f;
+  CHECK(f.load("port 1 2") == "wrong number of arguments");
+  CHECK(f.load("port") == "wrong number of arguments");
+  CHECK(f.load("port 70000") == "argument must be between 0 and 65535 inclusive");
+  CHECK(f.load("port \"7") == "Unbalanced quotes in configuration line");
+  CHECK(f.load("nosuch") == "Bad directive or wrong number of arguments");
+  CHECK(f.load("appendonly maybe") == "argument must be 'yes' or 'no'");
+  CHECK(f.load("maxmemory lots") == "argument must be a memory value");
+  CHECK(f.load("proto-max-bulk-len 1k") ==
+        "argument must be between 1048576 and 9223372036854775807 inclusive");
+  CHECK(f.load("appendfsync never") ==
+        "argument(s) must be one of the following: everysec, always, no");
+  CHECK(f.load("unixsocketperm 8") == "argument couldn't be parsed as an octal number");
+  CHECK(f.load("unixsocketperm 1777") == "argument must be between 0 and 777 inclusive");
+  CHECK(f.load("save 1") == "Invalid save parameters");
+  CHECK(f.load("replicaof here there") == "Invalid master port");
+  CHECK(f.load("dir /nonexistent") == "No such file or directory");
+  CHECK(f.load("dbfilename a/b") == "dbfilename can't be a path, just a filename");
+  CHECK(f.load("appenddirname \"\"") == "appenddirname can't be empty");
+  CHECK(f.load("cluster-announce-hostname a_b") ==
+        "Hostnames may only contain alphanumeric characters, hyphens or dots");
+  CHECK(f.load("proc-title-template {foo}") ==
+        "template format is invalid or contains unknown variables");
+  CHECK(f.load("oom-score-adj-values 1 2 3000") ==
+        "Invalid oom-score-adj-values, elements must be between -2000 and 2000.");
+  CHECK(f.load("client-output-buffer-limit master 1 2 3") ==
+        "Invalid client class specified in buffer limit configuration.");
+  CHECK(f.load("notify-keyspace-events q") ==
+        "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+  CHECK(f.load("latency-tracking-info-percentiles 101") ==
+        "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]");
+  CHECK(f.load("shutdown-on-sigint save nosave") ==
+        "shutdown options SAVE and NOSAVE can't be used simultaneously");
+  CHECK(f.load("sentinel monitor x") == "sentinel directive while not in sentinel mode");
+  CHECK(f.load("user a on\nuser a off") ==
+        "Error in user declaration 'a': Duplicate user found. A user can only be defined once in "
+        "config files");
+  CHECK_THAT(f.load("loadmodule /x.so"), Catch::Contains("Modules are not supported"));
+}
+
+TEST_CASE("Directives of old releases are read and forgotten", "[config]") {
+  Fixture f;
+  CHECK(f.load("list-max-ziplist-entries 5\nlua-replicate-commands yes\n") == "");
+  CHECK(f.config.startup_problems().empty());
+}
+
+TEST_CASE("An unknown directive with a value is a problem at start", "[config]") {
+  Fixture f;
+  REQUIRE(f.load("foo.bar a 'b c'\n") == "");
+  CHECK(f.config.startup_problems() ==
+        std::vector<std::string>{"Unresolved Configuration(s) Detected:", ">>> 'foo.bar a b c'",
+                                 "Module Configuration detected without loadmodule directive or "
+                                 "no ApplyConfig call: aborting"});
+}
+
+TEST_CASE("Save points add up within a configuration and take the default's place", "[config]") {
+  Fixture f;
+  CHECK(f.get("save") == "3600 1 300 100 60 10000");
+  REQUIRE(f.load("save 900 1\nsave 300 10\n") == "");
+  CHECK(f.get("save") == "900 1 300 10");
+  REQUIRE(f.load("save 1 1\nsave \"\"\nsave 2 2\n") == "");
+  CHECK(f.get("save") == "2 2");
+  CHECK(f.set({{"save", ""}}) == "");
+  CHECK(f.get("save") == "");
+  CHECK(f.set({{"save", "1 2  3"}}) == failed("save", "Invalid save parameters"));
+}
+
+TEST_CASE("include reads other files, with wildcards, and counts their own lines", "[config]") {
+  Fixture f;
+  f.write("one.conf", "timeout 1\n");
+  f.write("two.conf", "hz 20\n");
+  CHECK(f.load("include *.conf\n") == "");
+  CHECK(f.config.values().timeout == 1);
+  CHECK(f.config.values().hz == 20);
+  CHECK(f.load("include nothing*.conf\n") == "");
+
+  f.write("bad.conf", "#\n#\nport x\n");
+  CHECK_FALSE(f.load("# here\ninclude bad.conf\n").empty());
+  CHECK(f.error.line == 3);
+  CHECK(f.error.line_text == "port x");
+
+  CHECK(f.load("include missing.conf\n") ==
+        "Fatal error, can't open config file 'missing.conf': No such file or directory");
+  CHECK(f.error.kind == ConfigError::Kind::kFile);
+
+  f.write("loop.conf", "include loop.conf\n");
+  CHECK(f.load("include loop.conf\n") == "include is nested too deeply");
+}
+
+TEST_CASE("A replica cannot be a cluster node", "[config]") {
+  Fixture f;
+  CHECK_FALSE(f.config.load("", "replicaof 1.2.3.4 6379\ncluster-enabled yes\n", &f.error));
+  CHECK(f.error.report() ==
+        "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.2) ***\n"
+        "replicaof directive not allowed in cluster mode\n");
+}
+
+TEST_CASE("A server that is to have TLS does not start without it", "[config]") {
+  const auto message = [](std::string_view text) {
+    Fixture f;
+    return f.config.load("", text, &f.error) ? "" : f.error.report();
+  };
+  const std::string title = "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.2) ***\n";
+  CHECK(message("tls-port 6380\n") ==
+        title + "This server has no TLS: tls-port must be 0, and is 6380\n");
+  CHECK(message("tls-replication yes\n") ==
+        title + "This server has no TLS: tls-replication must be no\n");
+  CHECK(message("tls-cluster yes\n") == title + "This server has no TLS: tls-cluster must be no\n");
+  CHECK(message("tls-port 0\ntls-replication no\ntls-cluster no\ntls-auth-clients no\n") == "");
+  // The last of two counts.
+  CHECK(message("tls-port 6380\ntls-port 0\n") == "");
+}
+
+TEST_CASE("CONFIG GET takes names and patterns and shows each name once", "[config]") {
+  Fixture f;
+  const auto names = [&](std::vector<std::string_view> patterns) {
+    std::set<std::string> found;
+    for (const auto& [name, value] : f.config.get(patterns)) CHECK(found.insert(name).second);
+    return found;
+  };
+  using Set = std::set<std::string>;
+  CHECK(names({"timeout", "time*", "TIMEOUT", "nosuch"}) == Set{"timeout"});
+  CHECK(names({"*-priority"}) == Set{"replica-priority", "slave-priority"});
+  CHECK(names({"slave-pri*"}) == Set{"slave-priority"});
+  CHECK(names({"key-load-dela?"}).empty());
+  CHECK(names({"KEY-load-delay"}) == Set{"KEY-load-delay"});
+  CHECK(names({"*"}).size() == 204);
+}
+
+TEST_CASE("CONFIG SET stores all pairs or none", "[config]") {
+  Fixture f;
+  CHECK(f.set({{"maxclients", "50"}, {"TIMEOUT", "5"}}) == "");
+  CHECK(f.get("maxclients") == "50");
+  CHECK(f.set({{"maxclients", "60"}, {"hz", "x"}}) ==
+        failed("hz", "argument couldn't be parsed into an integer"));
+  CHECK(f.get("maxclients") == "50");
+}
+
+TEST_CASE("CONFIG SET says what is wrong with an argument", "[config]") {
+  Fixture f;
+  CHECK(f.set({{"nope", "1"}}) == "Unknown option or number of arguments for CONFIG SET - 'nope'");
+  CHECK(f.set({{"databases", "1"}, {"nope", "2"}}) ==
+        failed("databases", "can't set immutable config"));
+  CHECK(f.set({{"maxmemory", "x"}, {"MAXMEMORY", "2"}}) ==
+        failed("MAXMEMORY", "duplicate parameter"));
+  CHECK(f.set({{"slave-priority", "1"}, {"replica-priority", "2"}}) == "");
+  CHECK(f.set({{"Slave-Priority", "x"}}) ==
+        failed("slave-priority", "argument couldn't be parsed into an integer"));
+  CHECK(f.set({{"maxmemory-clients", "101%"}}) ==
+        failed("maxmemory-clients", "percentage argument must be less or equal to 100"));
+  CHECK(f.set({{"maxmemory-clients", "5.5%"}}) ==
+        failed("maxmemory-clients", "argument must be a memory or percent value"));
+}
+
+TEST_CASE("Protected directives open by enable-protected-configs", "[config]") {
+  Fixture f;
+  const std::string refused = failed("dbfilename", "can't set protected config");
+  CHECK(f.set({{"dbfilename", "x.rdb"}}) == refused);
+  REQUIRE(f.load("enable-protected-configs local") == "");
+  CHECK(f.set({{"dbfilename", "x.rdb"}}, {.from_local_client = false}) == refused);
+  CHECK(f.set({{"dbfilename", "x.rdb"}}, {.from_local_client = true}) == "");
+  REQUIRE(f.load("enable-protected-configs yes") == "");
+  CHECK(f.set({{"dbfilename", "y.rdb"}}, {.from_local_client = false}) == "");
+}
+
+TEST_CASE("dir follows the directory and comes back when CONFIG SET fails", "[config]") {
+  Fixture f;
+  REQUIRE(f.load("enable-protected-configs yes") == "");
+  std::filesystem::create_directory(f.directory / "sub");
+  CHECK(f.set({{"dir", "sub"}}) == "");
+  CHECK(f.get("dir") == (f.directory / "sub").string());
+  CHECK(f.set({{"dir", ".."}, {"hz", "x"}}) != "");
+  CHECK(f.get("dir") == (f.directory / "sub").string());
+  CHECK(f.set({{"dir", ".."}}) == "");
+  CHECK(f.get("dir") == f.directory.string());
+  CHECK(f.set({{"dir", "/etc/passwd"}}) == failed("dir", "Not a directory"));
+}
+
+TEST_CASE("A hook is called once for what changed and can refuse it", "[config]") {
+  Fixture f;
+  int calls = 0;
+  f.config.on_change({"port", "bind"}, [&](std::string*) { return ++calls > 0; });
+  std::vector<uint32_t> seen;
+  f.config.on_change({"maxclients"}, [&](std::string* error) {
+    seen.push_back(f.config.values().maxclients);
+    if (f.config.values().maxclients < 1000) return true;
+    *error = "too many";
+    return false;
+  });
+
+  CHECK(f.set({{"port", "7"}, {"bind", "::1"}}) == "");
+  CHECK(calls == 1);
+  CHECK(f.set({{"port", "7"}}) == "");
+  CHECK(calls == 1);
+
+  REQUIRE(f.set({{"maxclients", "10"}}) == "");
+  seen.clear();
+  CHECK(f.set({{"port", "8"}, {"maxclients", "2000"}}) == failed("maxclients", "too many"));
+  CHECK(f.get("port") == "7");
+  CHECK(f.get("maxclients") == "10");
+  CHECK(calls == 3);
+  CHECK(seen == std::vector<uint32_t>{2000, 10});
+}
+
+TEST_CASE("Key space events are shown in one order whatever order they were given in", "[config]") {
+  Fixture f;
+  const auto shown = [&](const std::string& events) {
+    CHECK(f.set({{"notify-keyspace-events", events}}) == "");
+    return f.get("notify-keyspace-events");
+  };
+  CHECK(shown("KEA") == "AKE");
+  CHECK(shown("Kx") == "xK");
+  CHECK(shown("$lshzxetdmn") == "$lshzxetdnm");
+  CHECK(shown("KEg$lshzxetd") == "AKE");
+  CHECK(shown("AKEmn") == "AKEm");
+  CHECK(shown("ng") == "gn");
+  CHECK(shown("") == "");
+}
+
+TEST_CASE("Values are shown as the reference shows them", "[config]") {
+  Fixture f;
+  const auto shown = [&](const std::string& name, const std::string& value) {
+    CHECK(f.set({{name, value}}) == "");
+    return f.get(name);
+  };
+  CHECK(shown("latency-tracking-info-percentiles", "99.99 1e1 100.0 0x10") == "99.99 10 100 16");
+  CHECK(shown("oom-score-adj", "relative") == "yes");
+  CHECK(shown("shutdown-on-sigterm", "NOW nosave") == "nosave now");
+  CHECK(shown("shutdown-on-sigterm", "default") == "default");
+  CHECK(shown("client-output-buffer-limit", "NORMAL 1mb 2k 3 replica 4 5 6") ==
+        "normal 1048576 2000 3 slave 4 5 6 pubsub 33554432 8388608 60");
+  CHECK(shown("hz", "1000") == "500");
+  CHECK(shown("hz", "0") == "1");
+  CHECK(shown("maxmemory-clients", "5%") == "5%");
+  CHECK(shown("bind", "127.0.0.1 -::1") == "127.0.0.1 -::1");
+  CHECK(shown("bind", "") == "");
+}
+
+TEST_CASE("Passwords are known to be secrets, port numbers are not", "[config]") {
+  Fixture f;
+  CHECK(f.config.is_sensitive("RequirePass"));
+  CHECK(f.config.is_sensitive("tls-key-file-pass"));
+  CHECK_FALSE(f.config.is_sensitive("port"));
+  CHECK_FALSE(f.config.is_sensitive("nosuch"));
+}
+
+TEST_CASE("Where the data is loaded from stays as it is while they load", "[config]") {
+  Fixture f;
+  CHECK(f.config.waits_for_loading("DIR"));
+  CHECK(f.config.waits_for_loading("repl-diskless-load"));
+  CHECK_FALSE(f.config.waits_for_loading("appendonly"));
+}
+
+TEST_CASE("What later subsystems check is kept with its place", "[config]") {
+  Fixture f;
+  REQUIRE(f.load("rename-command GET \"\"\nuser alice on >x ~*\n") == "");
+  REQUIRE(f.config.values().rename_commands.size() == 1);
+  CHECK(f.config.values().rename_commands[0].arguments == std::vector<std::string>{"GET", ""});
+  REQUIRE(f.config.values().users.size() == 1);
+  const auto error = ConfigError::at(f.config.values().users[0], "no good");
+  CHECK(error.line == 2);
+  CHECK(error.line_text == "user alice on >x ~*");
+}
+
+TEST_CASE("The configuration file of the distribution shows every directive at its default",
+          "[config]") {
+  std::ifstream file(LATCHKEY_SOURCE_ROOT "/conf/latchkey.conf");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  REQUIRE_FALSE(text.empty());
+  Fixture f;
+  REQUIRE(f.load(text) == "");
+
+  std::set<std::string> shown;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#")) line.erase(0, 1);
+    shown.insert(line.substr(0, line.find(' ')));
+  }
+  const ConfigValues defaults;
+  for (const auto& directive : f.config.directives()) {
+    INFO(directive.name);
+    CHECK(
+        (directive.has(latchkey::server::kHidden) || shown.contains(std::string(directive.name))));
+    if (directive.name == "dir") continue;
+    CHECK(directive.format(f.config.values()) == directive.format(defaults));
+  }
+  CHECK(f.get("dir") == f.directory.string());
+}
+
+TEST_CASE("Examples in the configuration file of the distribution are valid", "[config]") {
+  std::ifstream file(LATCHKEY_SOURCE_ROOT "/conf/latchkey.conf");
+  Fixture f;
+  for (std::string line; std::getline(file, line);) {
+    const bool example = line.size() > 1 && line[0] == '#' && line[1] >= 'a' && line[1] <= 'z';
+    if (!example || line.starts_with("#include")) continue;
+    INFO(line);
+    CHECK(f.load(line.substr(1)) == "");
+  }
+  CHECK(f.config.startup_problems().empty());
+}
