@@ -394,7 +394,7 @@ void Cluster::delete_lost_keys() {
     store::KeyRef ref = db.find_for_write(key);
     if (!ref) continue;
     db.erase(ref);
-    server_.effects().removed(db, key);
+    server_.events().removed(db, key);
     server_.propagation().add(db.index(), {"DEL", key});
   }
 }

@@ -35,11 +35,11 @@ void log_request(CommandContext& ctx, const std::string& what) {
 
 void flush_dataset(CommandContext& ctx) {
   if (!ctx.db.empty()) {
-    ctx.effects.clearing(ctx.db);
-    ctx.effects.count(ctx.db.size());
+    ctx.events.clearing(ctx.db);
+    ctx.events.count(ctx.db.size());
     ctx.db.clear(/*lazily=*/true);
   }
-  ctx.effects.flushed();
+  ctx.events.flushed();
   ctx.server.dataset_flushed();
   ctx.propagate({"FLUSHALL"});
 }

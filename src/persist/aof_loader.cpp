@@ -301,7 +301,7 @@ bool AofLoader::run(std::span<const std::string_view> words) {
                              words,
                              server_.database(client_.database),
                              client_.reply,
-                             server_.effects(),
+                             server_.events(),
                              server_.propagation()};
   client_.last_command = command;
   command->handler(ctx);

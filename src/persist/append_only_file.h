@@ -1,11 +1,12 @@
 // Writes the stream of effects to the file that is being appended to, and syncs it as appendfsync
 // says.
 //
-// Effects are gathered while a turn of the loop runs its requests and written at its end, before
-// the replies leave (the loop holds them from the first effect of the turn on). With `always` they
-// are synced before that too, once for all clients of the turn. With `everysec` a worker syncs what
-// was written, about once a second; while it does, the loop does not write, since the system would
-// make it wait, but for no longer than two seconds. With `no` the system syncs when it likes.
+// KeyspaceEvents are gathered while a turn of the loop runs its requests and written at its end,
+// before the replies leave (the loop holds them from the first effect of the turn on). With
+// `always` they are synced before that too, once for all clients of the turn. With `everysec` a
+// worker syncs what was written, about once a second; while it does, the loop does not write, since
+// the system would make it wait, but for no longer than two seconds. With `no` the system syncs
+// when it likes.
 //
 // A write that fails is taken back and tried again at the next turn; until it succeeds
 // commands that write are to be refused (on_problem_changed). With `always` there is no way back

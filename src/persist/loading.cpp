@@ -113,7 +113,7 @@ bool refuses_reload(CommandContext& ctx) {
 
 void forget_dataset(Server& server) {
   for (int i = 0; i < server.database_count(); ++i) server.database(i).clear(/*lazily=*/false);
-  server.effects().flushed();
+  server.events().flushed();
   if (server.functions() != nullptr) server.functions()->clear();
 }
 

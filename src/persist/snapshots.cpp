@@ -54,7 +54,7 @@ int64_t Snapshots::now_s() const {
 }
 
 uint64_t Snapshots::changes() const {
-  return server_.effects().total() - saved_total_;
+  return server_.events().total() - saved_total_;
 }
 
 bool Snapshots::running() const {
@@ -68,14 +68,14 @@ bool Snapshots::save() {
   server_.shutdown().remove_when_interrupted(temporary);
   const bool done = write_snapshot(server_, server_.settings().dbfilename, nullptr);
   server_.shutdown().remove_when_interrupted({});
-  if (done) saved(server_.effects().total(), now_s());
+  if (done) saved(server_.events().total(), now_s());
   return done;
 }
 
 bool Snapshots::start(std::function<void(bool saved)> done) {
   ++saves_;
   last_try_s_ = now_s();
-  const uint64_t changes_total = server_.effects().total();
+  const uint64_t changes_total = server_.events().total();
   std::string error;
   const bool started =
       child_.start({.kind = ChildKind::kRdbToDisk,
@@ -137,7 +137,7 @@ void Snapshots::update_refusal() {
 }
 
 void Snapshots::forget_changes() {
-  saved_total_ = server_.effects().total();
+  saved_total_ = server_.events().total();
 }
 
 void Snapshots::abandon() {

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "persist/persistence.h"
 #include "replication/connection_source.h"
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "server/tasks.h"
@@ -70,10 +70,10 @@ void DatasetInstaller::empty() {
   for (int i = 0; i < server_.database_count(); ++i) {
     store::Keyspace& keyspace = server_.database(i);
     if (keyspace.empty()) continue;
-    server_.effects().clearing(keyspace);
+    server_.events().clearing(keyspace);
     keyspace.clear(server_.settings().replica_lazy_flush);
   }
-  server_.effects().flushed();
+  server_.events().flushed();
   if (server_.functions() != nullptr) server_.functions()->clear();
 }
 
@@ -186,10 +186,10 @@ void DatasetInstaller::swap_in(std::vector<std::unique_ptr<store::Keyspace>>& lo
   server_.log().notice("MASTER <-> REPLICA sync: Swapping active DB with loaded DB");
   for (const auto& keyspace : loaded) {
     store::Keyspace& own = server_.database(keyspace->index());
-    server_.effects().swapping(own, *keyspace);
+    server_.events().swapping(own, *keyspace);
     own.swap(*keyspace);
   }
-  server_.effects().flushed();
+  server_.events().flushed();
   server_.log().notice("MASTER <-> REPLICA sync: Discarding old DB in background");
 }
 

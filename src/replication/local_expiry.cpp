@@ -19,7 +19,7 @@ LocalExpiry::LocalExpiry(server::Server& server) : server_(server) {
 }
 
 LocalExpiry::~LocalExpiry() {
-  if (listens_) server_.effects().remove(*this);
+  if (listens_) server_.events().remove(*this);
 }
 
 bool LocalExpiry::is_wanted() const {
@@ -30,7 +30,7 @@ void LocalExpiry::tick() {
   const bool wanted = is_wanted();
   if (wanted != listens_) {
     listens_ = wanted;
-    wanted ? server_.effects().add(*this) : server_.effects().remove(*this);
+    wanted ? server_.events().add(*this) : server_.events().remove(*this);
   }
   if (!server_.is_replica()) keys_.clear();
   if (!keys_.empty()) expire();

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 
 namespace latchkey::server {
 class Server;
@@ -19,7 +19,7 @@ class Server;
 
 namespace latchkey::replication {
 
-class LocalExpiry final : public server::ChangeListener {
+class LocalExpiry final : public server::KeyspaceEventListener {
  public:
   explicit LocalExpiry(server::Server& server);
   ~LocalExpiry() override;
@@ -30,7 +30,7 @@ class LocalExpiry final : public server::ChangeListener {
   void tick();
   size_t keys() const { return keys_.size(); }
 
-  // server::ChangeListener
+  // server::KeyspaceEventListener
   void key_changed(store::Keyspace& keyspace, std::string_view key, server::EventClass event_class,
                    std::string_view event) override;
   void keyspace_clearing(store::Keyspace& keyspace) override;

@@ -52,13 +52,13 @@ void function_load(CommandContext& ctx) {
   std::string error;
   const std::string* name = functions_of(ctx).add(args.next(), replace, patience_for(ctx), &error);
   if (name == nullptr) return ctx.reply.error(error);
-  ctx.effects.count(1);
+  ctx.events.count(1);
   ctx.reply.bulk(*name);
 }
 
 void function_delete(CommandContext& ctx) {
   if (!functions_of(ctx).remove(ctx.args[2])) return ctx.reply.error("ERR Library not found");
-  ctx.effects.count(1);
+  ctx.events.count(1);
   ctx.reply.ok();
 }
 
@@ -73,7 +73,7 @@ void function_flush(CommandContext& ctx) {
   }
   if (args.more()) return ctx.reply.error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
   functions_of(ctx).flush(in_background);
-  ctx.effects.count(1);
+  ctx.events.count(1);
   ctx.reply.ok();
 }
 
@@ -98,7 +98,7 @@ void function_restore(CommandContext& ctx) {
   std::string error;
   if (!functions_of(ctx).restore(dump, policy, patience_for(ctx), &error))
     return ctx.reply.error(error);
-  ctx.effects.count(1);
+  ctx.events.count(1);
   ctx.reply.ok();
 }
 

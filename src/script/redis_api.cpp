@@ -221,7 +221,7 @@ struct RedisApi {
     return 0;
   }
 
-  // Effects are replicated, one command at a time: there is nothing to switch to.
+  // KeyspaceEvents are replicated, one command at a time: there is nothing to switch to.
   static int replicate_commands(lua_State* lua) {
     lua_pushboolean(lua, 1);
     return 1;

@@ -1,6 +1,6 @@
 #include "server/expiry.h"
 
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 #include "server/command/propagation.h"
 #include "server/server.h"
 
@@ -28,7 +28,7 @@ Expiry::Expiry(Server& server) : server_(server) {
 
 void Expiry::key_expiring(store::Keyspace& keyspace, std::string_view key) {
   server_.propagation().add_removal(keyspace.index(), key, server_.settings().lazyfree_lazy_expire);
-  server_.effects().happened(keyspace, key, EventClass::kExpired, "expired");
+  server_.events().happened(keyspace, key, EventClass::kExpired, "expired");
 }
 
 // Only hashes have elements with deadlines.
@@ -36,8 +36,8 @@ void Expiry::elements_expired(store::Keyspace& keyspace, std::string_view key,
                               std::span<const std::string> names, bool last) {
   for (const std::string& field : names)
     server_.propagation().add(keyspace.index(), {"HDEL", key, field});
-  server_.effects().happened(keyspace, key, EventClass::kHash, "hexpired");
-  if (last) server_.effects().happened(keyspace, key, EventClass::kGeneric, "del");
+  server_.events().happened(keyspace, key, EventClass::kHash, "hexpired");
+  if (last) server_.events().happened(keyspace, key, EventClass::kGeneric, "del");
 }
 
 bool Expiry::any_deadlines() const {
@@ -48,8 +48,8 @@ bool Expiry::any_deadlines() const {
 }
 
 void Expiry::turn_ended() {
-  if (timer_runs_ || timer_ == nullptr || effects_seen_ == server_.effects().total()) return;
-  effects_seen_ = server_.effects().total();
+  if (timer_runs_ || timer_ == nullptr || effects_seen_ == server_.events().total()) return;
+  effects_seen_ = server_.events().total();
   if (!any_deadlines()) return;
   timer_runs_ = true;
   timer_->start(kIntervalMs);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/client/tracking.h"
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 #include "server/command/propagation.h"
 #include "server/server.h"
 
@@ -154,7 +154,7 @@ bool MemoryLimit::evict_one() {
   ++server_.stats().evicted_keys;
   server_.propagation().add_removal(victim.keyspace->index(), victim.key,
                                     values.lazyfree_lazy_eviction);
-  server_.effects().happened(*victim.keyspace, victim.key, EventClass::kEvicted, "evicted");
+  server_.events().happened(*victim.keyspace, victim.key, EventClass::kEvicted, "evicted");
   return true;
 }
 

@@ -23,7 +23,7 @@
 #include "server/command/cluster_audit.h"
 #include "server/command/command_table.h"
 #include "server/command/debug_subcommand.h"
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 #include "server/command/propagation.h"
 #include "server/config/config.h"
 #include "server/config/debug_settings.h"
@@ -128,7 +128,7 @@ class Server {
   Tasks& tasks() { return *tasks_; }
   ClientRegistry& clients() { return clients_; }
   ClientEviction& client_eviction() { return client_eviction_; }
-  Effects& effects() { return effects_; }
+  KeyspaceEvents& events() { return events_; }
   Propagation& propagation() { return propagation_; }
   WatchRegistry& watches() { return *watches_; }
   PauseControl& pauses() { return *pauses_; }
@@ -352,7 +352,7 @@ class Server {
   std::vector<std::unique_ptr<store::Keyspace>> databases_;
   CommandTable commands_;
   std::unique_ptr<acl::AccessControl> access_;
-  Effects effects_;
+  KeyspaceEvents events_;
   Stats stats_;
   MemoryMeter memory_;
   ClientEviction client_eviction_;

@@ -9,7 +9,8 @@
 // key's place, found once and used for whatever follows. A KeyRef is valid until another key of the
 // same keyspace is inserted or erased. Operations that move the entry keep the KeyRef they were
 // given up to date. Nothing here tells anyone that a key changed; handlers do that once, through
-// server::Effects. The exception is expiry, which no command asked for: the observer hears of it.
+// server::KeyspaceEvents. The exception is expiry, which no command asked for: the observer hears
+// of it.
 //
 // Not thread-safe. All costs O(1) expected unless stated.
 #pragma once

@@ -28,7 +28,7 @@
 #include "server/client/client.h"
 #include "server/command/command.h"
 #include "server/command/dispatcher.h"
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 #include "server/config/config.h"
 #include "server/server.h"
 
@@ -78,9 +78,9 @@ class ServerFixture {
       : config(std::make_unique<server::PrivateDirectory>()),
         server(clock, quiet_config(settings), log, nullptr) {
     for (const auto& rows : groups) server.commands().add(rows);
-    server.effects().add(recorder_);
+    server.events().add(recorder_);
   }
-  ~ServerFixture() { server.effects().remove(recorder_); }
+  ~ServerFixture() { server.events().remove(recorder_); }
 
   // Moves the time that the next command sees; nothing happens by itself until tick().
   void advance_ms(int64_t delta_ms) {
@@ -95,7 +95,7 @@ class ServerFixture {
   std::string events() { return std::exchange(recorder_.text, {}); }
   // Changes counted since the last call.
   uint64_t changes() {
-    const uint64_t before = std::exchange(counted_, server.effects().total());
+    const uint64_t before = std::exchange(counted_, server.events().total());
     return counted_ - before;
   }
 
@@ -105,7 +105,7 @@ class ServerFixture {
   server::Server server;
 
  private:
-  struct Recorder final : server::ChangeListener {
+  struct Recorder final : server::KeyspaceEventListener {
     void key_changed(store::Keyspace&, std::string_view key, server::EventClass,
                      std::string_view event) override {
       if (!text.empty()) text += ", ";

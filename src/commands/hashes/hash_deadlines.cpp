@@ -75,7 +75,7 @@ void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
                        std::string_view event) {
   if (count == 0) return;
   ctx.changed(ctx.args[1], EventClass::kHash, event);
-  ctx.effects.count(count - 1);
+  ctx.events.count(count - 1);
   ctx.db.index_elements(ref);
 }
 
@@ -415,11 +415,11 @@ void hsetex(CommandContext& ctx) {
                 keeps ? Hash::kKeepDeadline : Hash::kNoDeadline);
     }
     ctx.changed(ctx.args[1], EventClass::kHash, "hset");
-    ctx.effects.count(count - 1);
+    ctx.events.count(count - 1);
     return index_deadlines(ctx, ref, *hash);
   }
   // Setting a field and its deadline is one change, which is counted with the latter.
-  ctx.effects.happened(ctx.db, ctx.args[1], EventClass::kHash, "hset");
+  ctx.events.happened(ctx.db, ctx.args[1], EventClass::kHash, "hset");
   DeadlineGiver deadlines(ctx, *hash, request.deadline_ms);
   // Field by field: those whose time is up do not make the hash a table on their way.
   for (size_t i = 0; i < request.pairs.size(); i += 2) {

@@ -38,7 +38,7 @@ Hash* hash_to_write(CommandContext& ctx, KeyRef& ref, const std::string_view& fi
 void fields_deleted(CommandContext& ctx, KeyRef& ref, uint64_t count) {
   if (count == 0) return;
   ctx.changed(ctx.args[1], EventClass::kHash, "hdel");
-  ctx.effects.count(count - 1);
+  ctx.events.count(count - 1);
   if (!erase_if_empty<Hash>(ctx, ref, ctx.args[1])) index_deadlines(ctx, ref, value_of<Hash>(ref));
 }
 

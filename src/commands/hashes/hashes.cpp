@@ -52,7 +52,7 @@ bool set_pairs(CommandContext& ctx, int64_t* created) {
   for (size_t i = 0; i < pairs.size(); i += 2) *created += hash->set(pairs[i], pairs[i + 1]);
   index_deadlines(ctx, ref, *hash);
   ctx.changed(ctx.args[1], EventClass::kHash, "hset");
-  ctx.effects.count(pairs.size() / 2 - 1);
+  ctx.events.count(pairs.size() / 2 - 1);
   return true;
 }
 

@@ -51,12 +51,12 @@ void swapdb(CommandContext& ctx) {
   }
   ctx.server.cluster_audit().unfit();
   if (first == second) {
-    ctx.effects.count(1);
+    ctx.events.count(1);
     return ctx.reply.ok();
   }
   store::Keyspace& one = ctx.server.database(static_cast<int>(first));
   store::Keyspace& other = ctx.server.database(static_cast<int>(second));
-  ctx.effects.swapping(one, other);
+  ctx.events.swapping(one, other);
   one.swap(other);
   ctx.reply.ok();
 }
@@ -77,8 +77,8 @@ bool read_flush_type(CommandContext& ctx, bool* lazily) {
 
 void flush(CommandContext& ctx, store::Keyspace& keyspace, bool lazily) {
   if (keyspace.empty()) return;
-  ctx.effects.clearing(keyspace);
-  ctx.effects.count(keyspace.size());
+  ctx.events.clearing(keyspace);
+  ctx.events.count(keyspace.size());
   keyspace.clear(lazily);
 }
 
@@ -92,7 +92,7 @@ void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
   FlushWaits* waits = ctx.server.flush_waits();
   const bool may_wait = waits != nullptr && !ctx.client.has(kClientDenyBlocking);
   for (int i = first; i <= last; ++i) flush(ctx, ctx.server.database(i), lazily || may_wait);
-  ctx.effects.flushed();
+  ctx.events.flushed();
   if (flushed == Flushed::kDataset) ctx.server.dataset_flushed();
   // Written also where there was nothing here.
   ctx.propagate({}, ctx.args);

@@ -94,7 +94,7 @@ Renamed rename_key(CommandContext& ctx, bool overwrite) {
   KeyRef source = ctx.db.find(from, Keyspace::kPeek);
   put(ctx.db, to, ctx.db.detach(source));
   ctx.changed(from, EventClass::kGeneric, "rename_from");
-  ctx.effects.happened(ctx.db, to, EventClass::kGeneric, "rename_to");
+  ctx.events.happened(ctx.db, to, EventClass::kGeneric, "rename_to");
   return Renamed::kDone;
 }
 
@@ -123,7 +123,7 @@ void move(CommandContext& ctx) {
   if (!source || target.find_for_write(key)) return ctx.reply.integer(0);
   put(target, key, ctx.db.detach(source));
   ctx.changed(key, EventClass::kGeneric, "move_from");
-  ctx.effects.happened(target, key, EventClass::kGeneric, "move_to");
+  ctx.events.happened(target, key, EventClass::kGeneric, "move_to");
   ctx.reply.integer(1);
 }
 
@@ -147,7 +147,7 @@ void copy(CommandContext& ctx) {
   Keyspace& target = ctx.server.database(index);
   if (!ctx.db.find(from) || !make_way(ctx, target, to, replace)) return ctx.reply.integer(0);
   put(target, to, ctx.db.copy(ctx.db.find(from, Keyspace::kPeek)));
-  ctx.effects.changed(target, to, EventClass::kGeneric, "copy_to");
+  ctx.events.changed(target, to, EventClass::kGeneric, "copy_to");
   ctx.reply.integer(1);
 }
 

@@ -361,7 +361,7 @@ void store_values(CommandContext& ctx, SortRequest& request, const Elements& ele
   if (count != 0) {
     ctx.db.set_value(target, List::kType, std::move(list));
     ctx.changed(request.target, EventClass::kList, "sortstore");
-    ctx.effects.count(count - 1);
+    ctx.events.count(count - 1);
   } else if (target) {
     ctx.db.erase(target);
     ctx.removed(request.target);

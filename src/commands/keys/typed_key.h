@@ -42,7 +42,7 @@ bool erase_if_empty(server::CommandContext& ctx, store::KeyRef& ref, std::string
   if (value_of<V>(ref).size() != 0) return false;
   ctx.db.erase(ref);
   // What emptied it has been counted.
-  ctx.effects.happened(ctx.db, key, server::EventClass::kGeneric, "del");
+  ctx.events.happened(ctx.db, key, server::EventClass::kGeneric, "del");
   return true;
 }
 

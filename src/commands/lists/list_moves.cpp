@@ -52,7 +52,7 @@ Moved move_element(CommandContext& ctx, std::string_view source_key, std::string
   target_list->settle();
   ctx.reply.bulk(element);
   // A move is one change, which the pop counts.
-  ctx.effects.happened(ctx.db, target_key, EventClass::kList, to == End::kLeft ? "lpush" : "rpush");
+  ctx.events.happened(ctx.db, target_key, EventClass::kList, to == End::kLeft ? "lpush" : "rpush");
   // A new target may have moved the keys.
   source = ctx.db.find(source_key, store::Keyspace::kPeek);
   removed_elements(ctx, source, source_key, from == End::kLeft ? "lpop" : "rpop", 1);

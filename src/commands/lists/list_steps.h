@@ -29,8 +29,8 @@ inline store::List::Cursor end_of(const store::List& list, End end) {
 // Tells of `count` elements gone from the ends or from within, and lets the list shrink.
 inline void removed_elements(server::CommandContext& ctx, store::KeyRef& ref, std::string_view key,
                              std::string_view event, size_t count) {
-  ctx.effects.count(count);
-  ctx.effects.happened(ctx.db, key, server::EventClass::kList, event);
+  ctx.events.count(count);
+  ctx.events.happened(ctx.db, key, server::EventClass::kList, event);
   if (!erase_if_empty<store::List>(ctx, ref, key)) {
     value_of<store::List>(ref).has_shrunk(limits(ctx));
   }

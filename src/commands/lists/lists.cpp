@@ -49,7 +49,7 @@ void push(CommandContext& ctx, End end, bool only_existing) {
   }
   list->settle();
   ctx.changed(key, EventClass::kList, end == End::kLeft ? "lpush" : "rpush");
-  ctx.effects.count(elements.size() - 1);
+  ctx.events.count(elements.size() - 1);
   ctx.reply.integer(static_cast<int64_t>(list->size()));
 }
 

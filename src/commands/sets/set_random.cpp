@@ -94,9 +94,9 @@ void spop(CommandContext& ctx) {
     set->for_each([&](std::string_view member) { ctx.reply.bulk(member); });
     ctx.db.erase(ref);
     ctx.changed(ctx.args[1], EventClass::kSet, "spop");
-    ctx.effects.count(size - 1);
+    ctx.events.count(size - 1);
     ctx.propagate({ctx.server.settings().lazyfree_lazy_server_del ? "UNLINK" : "DEL", ctx.args[1]});
-    return ctx.effects.happened(ctx.db, ctx.args[1], EventClass::kGeneric, "del");
+    return ctx.events.happened(ctx.db, ctx.args[1], EventClass::kGeneric, "del");
   }
   const std::vector<std::string> chosen =
       choose(*set, static_cast<uint64_t>(count), ctx.db.environment().random);
@@ -106,7 +106,7 @@ void spop(CommandContext& ctx) {
     ctx.reply.bulk(std::string_view(member));
   }
   ctx.changed(ctx.args[1], EventClass::kSet, "spop");
-  ctx.effects.count(chosen.size() - 1);
+  ctx.events.count(chosen.size() - 1);
   propagate_removal(ctx, {chosen.begin(), chosen.end()});
 }
 

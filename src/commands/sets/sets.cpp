@@ -22,7 +22,7 @@ void sadd(CommandContext& ctx) {
   for (const std::string_view member : members) added += set->add(member);
   if (added > 0) {
     ctx.changed(ctx.args[1], EventClass::kSet, "sadd");
-    ctx.effects.count(added - 1);
+    ctx.events.count(added - 1);
   }
   ctx.reply.integer(static_cast<int64_t>(added));
 }
@@ -36,7 +36,7 @@ void srem(CommandContext& ctx) {
   for (const std::string_view member : ctx.args.subspan(2)) removed += set->erase(member);
   if (removed > 0) {
     ctx.changed(ctx.args[1], EventClass::kSet, "srem");
-    ctx.effects.count(removed - 1);
+    ctx.events.count(removed - 1);
     erase_if_empty<Set>(ctx, ref, ctx.args[1]);
   }
   ctx.reply.integer(static_cast<int64_t>(removed));

@@ -65,9 +65,9 @@ void geoadd(CommandContext& ctx) {
     scores.push_back(static_cast<int64_t>(base::geo_score(point)));
     members.push_back({static_cast<double>(scores.back()), reader.next()});
   }
-  const uint64_t changes = ctx.effects.total();
+  const uint64_t changes = ctx.events.total();
   add_members(ctx, options, members);
-  if (ctx.effects.total() != changes) propagate_scores(ctx, option_words, scores);
+  if (ctx.events.total() != changes) propagate_scores(ctx, option_words, scores);
 }
 
 void geodist(CommandContext& ctx) {

@@ -308,7 +308,7 @@ void store_matches(CommandContext& ctx, const std::vector<Match>& found,
       made->set(match.member,
                 request.store_distance ? match.distance_m / request.unit_m : match.score);
     }
-    ctx.effects.count(chosen.size() - 1);
+    ctx.events.count(chosen.size() - 1);
   }
   store_result(ctx, request.destination, std::move(made), EventClass::kSortedSet,
                request.store_to == Store::kFirstKey ? "geosearchstore" : "georadiusstore");

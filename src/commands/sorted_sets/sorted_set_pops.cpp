@@ -36,7 +36,7 @@ void send_and_remove(CommandContext& ctx, KeyRef& ref, std::string_view key, boo
   });
   set.erase(ranks);
   ctx.changed(key, EventClass::kSortedSet, highest ? "zpopmax" : "zpopmin");
-  ctx.effects.count(ranks.count - 1);
+  ctx.events.count(ranks.count - 1);
   erase_if_empty<SortedSet>(ctx, ref, key);
 }
 

@@ -120,7 +120,7 @@ void remove_range(CommandContext& ctx, std::string_view event) {
   if (ranks.count > 0) {
     set->erase(ranks);
     ctx.changed(ctx.args[1], EventClass::kSortedSet, event);
-    ctx.effects.count(ranks.count - 1);
+    ctx.events.count(ranks.count - 1);
     erase_if_empty<SortedSet>(ctx, ref, ctx.args[1]);
   }
   ctx.reply.integer(static_cast<int64_t>(ranks.count));

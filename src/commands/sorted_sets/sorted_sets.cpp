@@ -124,7 +124,7 @@ void zrem(CommandContext& ctx) {
   for (const std::string_view member : ctx.args.subspan(2)) removed += set->erase(member) ? 1 : 0;
   if (removed > 0) {
     ctx.changed(ctx.args[1], EventClass::kSortedSet, "zrem");
-    ctx.effects.count(removed - 1);
+    ctx.events.count(removed - 1);
     erase_if_empty<SortedSet>(ctx, ref, ctx.args[1]);
   }
   ctx.reply.integer(static_cast<int64_t>(removed));
@@ -313,7 +313,7 @@ void add_members(CommandContext& ctx, const AddOptions& options, std::span<Score
   }
   if (added + changed > 0) {
     ctx.changed(ctx.args[1], EventClass::kSortedSet, options.increment ? "zincr" : "zadd");
-    ctx.effects.count(added + changed - 1);
+    ctx.events.count(added + changed - 1);
   }
   if (outcome == Outcome::kNotANumber)
     return ctx.reply.error("ERR resulting score is not a number (NaN)");

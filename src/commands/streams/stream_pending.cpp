@@ -43,7 +43,7 @@ void xack(CommandContext& ctx) {
   for (const std::string_view text : ids) {
     if (parse_stream_id(text, 0, &id) && group->erase_pending(id)) ++acknowledged;
   }
-  ctx.effects.count(acknowledged);
+  ctx.events.count(acknowledged);
   ctx.reply.integer(static_cast<int64_t>(acknowledged));
 }
 
@@ -227,7 +227,7 @@ bool claim(CommandContext& ctx, const ClaimRequest& request, const GroupAtKey& a
     // What is gone can be given to nobody; whoever claims it finds that out.
     propagate_pending(ctx, ctx.args[1], group, ctx.args[2], *entry);
     group.erase_pending(id);
-    ctx.effects.count(1);
+    ctx.events.count(1);
     return false;
   }
   if (entry == nullptr) {
@@ -246,7 +246,7 @@ bool claim(CommandContext& ctx, const ClaimRequest& request, const GroupAtKey& a
   reply_claimed(ctx, *at.stream, id, request.just_ids);
   propagate_pending(ctx, ctx.args[1], group, ctx.args[2], *entry);
   consumer.active_ms = ctx.now_ms();
-  ctx.effects.count(1);
+  ctx.events.count(1);
   return true;
 }
 
@@ -262,18 +262,18 @@ void xclaim(CommandContext& ctx) {
   const bool place_moves = request.last_delivered > found.group->last_delivered;
   if (place_moves) {
     found.group->last_delivered = request.last_delivered;
-    ctx.effects.count(1);
+    ctx.events.count(1);
   }
 
   StreamConsumer& consumer = consumer_or_new(ctx, key, *found.group, ctx.args[3]);
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t claimed = 0;
-  const uint64_t changes = ctx.effects.total();
+  const uint64_t changes = ctx.events.total();
   for (const std::string_view text : request.ids) {
     StreamId id;
     if (parse_stream_id(text, 0, &id) && claim(ctx, request, found, consumer, id)) ++claimed;
   }
-  if (place_moves && ctx.effects.total() == changes)
+  if (place_moves && ctx.events.total() == changes)
     propagate_place(ctx, key, *found.group, ctx.args[2]);
   ctx.reply.array_later(later, claimed);
 }
@@ -347,7 +347,7 @@ void xautoclaim(CommandContext& ctx) {
     --left;
   }
   if (!claimed.empty()) consumer.active_ms = ctx.now_ms();
-  ctx.effects.count(claimed.size() + gone.size());
+  ctx.events.count(claimed.size() + gone.size());
 
   ctx.reply.array(3);
   reply_stream_id(ctx.reply, position ? (*position)->id : StreamId());

@@ -205,7 +205,7 @@ void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Sou
   ctx.reply.array_later(later, sent);
   if (!request.no_ack) consumer.active_ms = ctx.now_ms();
   propagate_place(ctx, source.key, group, request.group);
-  ctx.effects.count(1);
+  ctx.events.count(1);
 }
 
 // Sends again what the consumer was given and has not acknowledged.
@@ -253,7 +253,7 @@ void wait_for_entries(CommandContext& ctx, const ReadRequest& request,
     words[request.first_key + sources.size() + i] = ids[i];
   }
   CommandContext resolved{ctx.server, ctx.client, ctx.command, words,
-                          ctx.db,     ctx.reply,  ctx.effects, ctx.propagation};
+                          ctx.db,     ctx.reply,  ctx.events,  ctx.propagation};
   ctx.server.blocking().wait(resolved,
                              {.keys = Arguments(words).subspan(request.first_key, sources.size()),
                               .type = Stream::kType,

@@ -89,7 +89,7 @@ void for_each_id(CommandContext& ctx, const DeleteRequest& request, Fn&& fn) {
 void tell_deleted(CommandContext& ctx, std::string_view key, size_t deleted) {
   if (deleted == 0) return;
   ctx.changed(key, EventClass::kStream, "xdel");
-  ctx.effects.count(deleted - 1);
+  ctx.events.count(deleted - 1);
 }
 
 void xdelex(CommandContext& ctx) {
@@ -103,7 +103,7 @@ void xdelex(CommandContext& ctx) {
   for_each_id(ctx, request, [&](StreamId id) {
     if (stream == nullptr) return kNotThere;
     if (request.references == StreamReferences::kDelete)
-      ctx.effects.count(stream->erase_references(id));
+      ctx.events.count(stream->erase_references(id));
     if (!stream->contains(id)) return kNotThere;
     // Where nobody reads, nobody has acknowledged.
     if (request.references == StreamReferences::kAcknowledged &&
@@ -128,9 +128,9 @@ void xackdel(CommandContext& ctx) {
   for_each_id(ctx, request, [&](StreamId id) {
     if (group == nullptr) return kNotThere;
     const bool acknowledged = group->erase_pending(id);
-    ctx.effects.count(acknowledged ? 1 : 0);
+    ctx.events.count(acknowledged ? 1 : 0);
     if (request.references == StreamReferences::kDelete)
-      ctx.effects.count(stream->erase_references(id));
+      ctx.events.count(stream->erase_references(id));
     if (!acknowledged) return kNotThere;
     if (request.references == StreamReferences::kAcknowledged && stream->is_referenced(id))
       return kReferred;

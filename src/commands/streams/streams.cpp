@@ -117,7 +117,7 @@ void xadd(CommandContext& ctx) {
   reply_stream_id(ctx.reply, *id);
   ctx.changed(key, EventClass::kStream, "xadd");
   if (request.trim.given && stream->trim(request.trim.trim) != 0)
-    ctx.effects.happened(ctx.db, key, EventClass::kStream, "xtrim");
+    ctx.events.happened(ctx.db, key, EventClass::kStream, "xtrim");
   propagate_add(ctx, request, *stream, *id);
 }
 
@@ -138,7 +138,7 @@ void xtrim(CommandContext& ctx) {
   const size_t removed = stream->trim(options.trim);
   if (removed != 0) {
     ctx.changed(key, EventClass::kStream, "xtrim");
-    ctx.effects.count(removed - 1);
+    ctx.events.count(removed - 1);
     std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
     std::string threshold;
     make_trim_exact(options, *stream, &words, &threshold);
@@ -198,7 +198,7 @@ void xdel(CommandContext& ctx) {
   }
   if (deleted != 0) {
     ctx.changed(key, EventClass::kStream, "xdel");
-    ctx.effects.count(deleted - 1);
+    ctx.events.count(deleted - 1);
   }
   ctx.reply.integer(static_cast<int64_t>(deleted));
 }

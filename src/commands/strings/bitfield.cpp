@@ -172,7 +172,7 @@ void bitfield(CommandContext& ctx) {
   }
   if (changes == 0) return;
   ctx.changed(key, EventClass::kString, "setbit");
-  ctx.effects.count(changes - 1);
+  ctx.events.count(changes - 1);
 }
 
 void bitfield_ro(CommandContext& ctx) {

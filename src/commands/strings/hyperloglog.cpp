@@ -113,7 +113,7 @@ void pfadd(CommandContext& ctx) {
   if (!changes) return;
   if (*changes > 0) {
     ctx.changed(ctx.args[1], EventClass::kString, "pfadd");
-    ctx.effects.count(*changes - 1);
+    ctx.events.count(*changes - 1);
   }
   ctx.reply.integer(*changes > 0 ? 1 : 0);
 }
@@ -160,7 +160,7 @@ void pfcount(CommandContext& ctx) {
     // There is no event; but who watches or tracks the key is told.
     ctx.server.watches().key_changed(ctx.db, ctx.args[1], EventClass::kString, {});
     ctx.server.tracking().key_changed(ctx.db, ctx.args[1], EventClass::kString, {});
-    ctx.effects.count(1);
+    ctx.events.count(1);
   }
   ctx.reply.integer(static_cast<int64_t>(*count));
 }
@@ -193,7 +193,7 @@ bool make_dense(CommandContext& ctx, KeyRef& ref, std::string_view bytes, bool* 
     return false;
   }
   put(ctx, ref, sketch.bytes());
-  ctx.effects.count(1);
+  ctx.events.count(1);
   return true;
 }
 

@@ -36,7 +36,7 @@ void store_pairs(CommandContext& ctx, Arguments pairs,
     KeyRef ref = ctx.db.find_hashed(key, hash, Keyspace::kNoStats);
     ctx.db.set_string(ref, pairs[position + 1], deadline_ms);
     ctx.changed(key, EventClass::kString, "set");
-    if (deadline_ms >= 0) ctx.effects.happened(ctx.db, key, EventClass::kGeneric, "expire");
+    if (deadline_ms >= 0) ctx.events.happened(ctx.db, key, EventClass::kGeneric, "expire");
     return true;
   });
 }

@@ -29,7 +29,7 @@ void put(CommandContext& ctx, KeyRef& ref, std::string_view value,
          int64_t deadline_ms = Keyspace::kNoDeadline) {
   ctx.db.set_string(ref, value, deadline_ms);
   ctx.changed(ctx.args[1], EventClass::kString, "set");
-  if (deadline_ms >= 0) ctx.effects.happened(ctx.db, ctx.args[1], EventClass::kGeneric, "expire");
+  if (deadline_ms >= 0) ctx.events.happened(ctx.db, ctx.args[1], EventClass::kGeneric, "expire");
 }
 
 void get(CommandContext& ctx) {

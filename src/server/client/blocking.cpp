@@ -46,7 +46,7 @@ void Blocking::wait(CommandContext& ctx, const KeyWait& wanted) {
     client.set(kClientBlocked);
     return;
   }
-  if (waiters_.empty()) server_.effects().add(*this);
+  if (waiters_.empty()) server_.events().add(*this);
   Command& command = *server_.dispatcher().lookup(ctx.args);
   auto& waiter = waiters_[client.id];
   waiter.reset(
@@ -96,7 +96,7 @@ std::unique_ptr<Blocking::Waiter> Blocking::take(const Client& client) {
   std::unique_ptr<Waiter> waiter = std::move(it->second);
   leave_queues(*waiter);
   waiters_.erase(it);
-  if (waiters_.empty()) server_.effects().remove(*this);
+  if (waiters_.empty()) server_.events().remove(*this);
   return waiter;
 }
 

@@ -38,7 +38,7 @@
 
 #include "resp/reply_builder.h"
 #include "server/command/command_context.h"
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 #include "store/entry.h"
 
 namespace latchkey::server {
@@ -61,7 +61,7 @@ struct KeyWait {
   bool single_null_at_once = false;
 };
 
-class Blocking final : public ChangeListener {
+class Blocking final : public KeyspaceEventListener {
  public:
   explicit Blocking(Server& server);
   ~Blocking() override;
@@ -107,7 +107,7 @@ class Blocking final : public ChangeListener {
   size_t keys() const { return queues_.size(); }
   size_t keys_heard_without() const { return queues_heard_without_; }
 
-  // ChangeListener
+  // KeyspaceEventListener
   void key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
                    std::string_view event) override;
   void keyspace_clearing(store::Keyspace& keyspace) override;

@@ -16,8 +16,8 @@ Notifications::Notifications(Server& server) : server_(server) {
 void Notifications::apply_settings() {
   const unsigned wanted = server_.settings().notify_keyspace_events;
   const bool anywhere = (wanted & (kNotifyKeyspace | kNotifyKeyevent)) != 0;
-  server_.effects().remove(*this);
-  if (anywhere) server_.effects().add(*this);
+  server_.events().remove(*this);
+  if (anywhere) server_.events().add(*this);
   const bool lookups = anywhere && (wanted & (kNotifyNewKey | kNotifyKeyMiss)) != 0;
   server_.environment().key_observer = lookups ? this : nullptr;
 }

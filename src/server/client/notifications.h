@@ -10,19 +10,19 @@
 #include <string>
 #include <string_view>
 
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 #include "store/keyspace.h"
 
 namespace latchkey::server {
 
 class Server;
 
-class Notifications final : public ChangeListener, public store::KeyObserver {
+class Notifications final : public KeyspaceEventListener, public store::KeyObserver {
  public:
   // From now on follows the setting.
   explicit Notifications(Server& server);
 
-  // ChangeListener
+  // KeyspaceEventListener
   void key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
                    std::string_view event) override;
   void keyspace_clearing(store::Keyspace&) override {}

@@ -64,7 +64,7 @@ void Tracking::start(Client& client, const TrackingOptions& options,
   if (client.tracking == nullptr) {
     client.tracking = std::make_unique<TrackingState>();
     client.set(kClientTracking);
-    if (clients_++ == 0) server_.effects().add(*this);
+    if (clients_++ == 0) server_.events().add(*this);
   }
   client.tracking->options = options;
   client.tracking->redirect_broken = false;
@@ -79,7 +79,7 @@ void Tracking::stop(Client& client) {
   client.tracking.reset();
   client.set(kClientTracking | kClientCaching, false);
   if (--clients_ != 0) return;
-  server_.effects().remove(*this);
+  server_.events().remove(*this);
   forget_table();
 }
 

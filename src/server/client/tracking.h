@@ -34,8 +34,8 @@
 #include "base/hash.h"
 #include "resp/output_buffer.h"
 #include "server/command/command_context.h"
-#include "server/command/effects.h"
 #include "server/command/key_spec.h"
+#include "server/command/keyspace_events.h"
 
 namespace latchkey::server {
 
@@ -62,7 +62,7 @@ struct TrackingState {
   std::set<std::string> prefixes;
 };
 
-class Tracking final : public ChangeListener {
+class Tracking final : public KeyspaceEventListener {
  public:
   explicit Tracking(Server& server);
 
@@ -98,7 +98,7 @@ class Tracking final : public ChangeListener {
   // Bytes that the client's prefixes take, about.
   static size_t memory_of(const Client& client);
 
-  // ChangeListener
+  // KeyspaceEventListener
   void key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
                    std::string_view event) override;
   void keyspace_clearing(store::Keyspace&) override {}

@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "resp/reply_builder.h"
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 #include "server/command/propagation.h"
 #include "store/keyspace.h"
 
@@ -39,7 +39,7 @@ struct CommandContext {
   Arguments args;
   store::Keyspace& db;
   resp::ReplyBuilder& reply;
-  Effects& effects;
+  KeyspaceEvents& events;
   Propagation& propagation;
 
   int64_t now_ms() const { return db.environment().now_ms; }
@@ -47,9 +47,9 @@ struct CommandContext {
   // --- Shared steps of handlers -----------------------------------------------------------------
 
   void changed(std::string_view key, EventClass event_class, std::string_view event) {
-    effects.changed(db, key, event_class, event);
+    events.changed(db, key, event_class, event);
   }
-  void removed(std::string_view key) { effects.removed(db, key); }
+  void removed(std::string_view key) { events.removed(db, key); }
 
   // What stands in the stream of effects in place of this request, which would stand there as it
   // came; several calls give several requests.

@@ -235,7 +235,7 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
                      args,
                      server_.database(client.database),
                      client.reply,
-                     server_.effects(),
+                     server_.events(),
                      server_.propagation()};
   // Commands of a batch follow one another: the end of one is the start of the next. Nested ones
   // are timed by themselves.
@@ -245,7 +245,7 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   const size_t mark = client.out().mark();
   const uint32_t flags = client.flags;
   Propagation& propagation = server_.propagation();
-  const uint64_t changes = server_.effects().total();
+  const uint64_t changes = server_.events().total();
   if (!nested) calls_.serving = &client;
   if ((flags & kClientNoTouch) != 0) [[unlikely]] {
     server_.environment().freeze_access = command.full_name != "touch";
@@ -254,7 +254,7 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   propagation.begin_unit();
   const bool outer_replaced = propagation.set_replaced(false);
   command.handler(ctx);
-  if (propagation.wanted() && server_.effects().total() != changes && !propagation.replaced())
+  if (propagation.wanted() && server_.events().total() != changes && !propagation.replaced())
     propagation.add(ctx.db.index(), args);
   propagation.set_replaced(outer_replaced);
   propagation.end_unit();

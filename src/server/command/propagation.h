@@ -1,8 +1,8 @@
 // The stream of effects: the requests that another server has to run, one after the other, to come
 // to the dataset that is here. The append-only file keeps it, replicas follow it.
 //
-// Effects are written, not requests. What chance, time or waiting has decided is decided in the
-// stream: SPOP is written as the SREM of what it drew, a deadline as a Unix time, a blocking
+// KeyspaceEvents are written, not requests. What chance, time or waiting has decided is decided in
+// the stream: SPOP is written as the SREM of what it drew, a deadline as a Unix time, a blocking
 // command as what it did when it was served, a script as what its commands did. A request that
 // changed something stands in the stream as it came, unless its handler says otherwise
 // (CommandContext::propagate and propagate_nothing); one that changed nothing does not. Keys that
@@ -52,8 +52,8 @@ inline constexpr int kAnyDatabase = -1;
 class EffectReader {
  public:
   virtual ~EffectReader() = default;
-  // Effects that belong together, at least one, some of which may be for other readers. The views
-  // last as long as the call. Must not change the dataset.
+  // KeyspaceEvents that belong together, at least one, some of which may be for other readers. The
+  // views last as long as the call. Must not change the dataset.
   virtual void effects_happened(std::span<const Effect> unit) = 0;
 };
 

@@ -25,7 +25,7 @@ void WatchRegistry::watch(Client& client, std::string_view key) {
     if (watcher.client == &client) return;
   }
   watchers.push_back({&client, is_past_deadline(server_.database(client.database), key)});
-  if (by_client_.empty()) server_.effects().add(*this);
+  if (by_client_.empty()) server_.events().add(*this);
   Watched& mine = by_client_[client.id];
   // The key stands in both tables.
   mine.bytes += 2 * (sizeof(Place) + key.size()) + sizeof(Watcher);
@@ -42,7 +42,7 @@ void WatchRegistry::unwatch_all(Client& client) {
     if (it->second.empty()) by_key_.erase(it);
   }
   by_client_.erase(mine);
-  if (by_client_.empty()) server_.effects().remove(*this);
+  if (by_client_.empty()) server_.events().remove(*this);
 }
 
 size_t WatchRegistry::watched_by(const Client& client) const {

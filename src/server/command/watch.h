@@ -10,14 +10,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "server/command/effects.h"
+#include "server/command/keyspace_events.h"
 
 namespace latchkey::server {
 
 class Client;
 class Server;
 
-class WatchRegistry final : public ChangeListener {
+class WatchRegistry final : public KeyspaceEventListener {
  public:
   explicit WatchRegistry(Server& server) : server_(server) {}
 
@@ -33,7 +33,7 @@ class WatchRegistry final : public ChangeListener {
   // True when a watched key's time has come since it was watched, even if nobody has looked at it.
   bool any_expired(const Client& client) const;
 
-  // ChangeListener
+  // KeyspaceEventListener
   void key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
                    std::string_view event) override;
   void keyspace_clearing(store::Keyspace& keyspace) override;

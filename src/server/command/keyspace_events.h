@@ -32,9 +32,9 @@ enum class EventClass : uint32_t {
   kNewKey = 1u << 13,
 };
 
-class ChangeListener {
+class KeyspaceEventListener {
  public:
-  virtual ~ChangeListener() = default;
+  virtual ~KeyspaceEventListener() = default;
   // `key` of `keyspace` has been changed, made or removed; `event` is the event's name ("set",
   // "expired").
   virtual void key_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
@@ -52,7 +52,7 @@ class ChangeListener {
 // is no change to those who watch or have read the key.
 bool is_beside_value(EventClass event_class, std::string_view event);
 
-class Effects {
+class KeyspaceEvents {
  public:
   // Changes since the server started; grows by one for every change a command made. What "dirty" is
   // in INFO follows from it.
@@ -82,15 +82,15 @@ class Effects {
 
   // Listeners hear of changes in the order in which they were added. One that has nothing to listen
   // for should leave.
-  void add(ChangeListener& listener) { listeners_.push_back(&listener); }
-  void remove(ChangeListener& listener) { std::erase(listeners_, &listener); }
+  void add(KeyspaceEventListener& listener) { listeners_.push_back(&listener); }
+  void remove(KeyspaceEventListener& listener) { std::erase(listeners_, &listener); }
 
  private:
   void tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
             std::string_view event);
 
   uint64_t total_ = 0;
-  std::vector<ChangeListener*> listeners_;
+  std::vector<KeyspaceEventListener*> listeners_;
 };
 
 }  // namespace latchkey::server
