@@ -106,7 +106,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // --- Messages ---------------------------------------------------------------------------------
   // One of this node, with its header filled in.
   Message message(MessageType type);
-  // How far the stream of effects has come here.
+  // How far the replication stream has come here.
   uint64_t offset() const;
 
   // To be called ten times a second, where there is no loop.

@@ -27,7 +27,7 @@ struct AofFile {
   std::string name;
   int64_t sequence = 0;
   AofFileType type = AofFileType::kIncrement;
-  // Where in the stream of effects an increment begins, and where it ends when it was closed in
+  // Where in the replication stream an increment begins, and where it ends when it was closed in
   // good order; -1: not known.
   int64_t start_offset = -1;
   int64_t end_offset = -1;

@@ -59,7 +59,10 @@ std::string aof_timestamp(int64_t unix_time_s) {
 
 AppendOnlyFile::AppendOnlyFile(server::Server& server, base::Worker& worker,
                                std::function<void()> fatal)
-    : server_(server), worker_(worker), fatal_(std::move(fatal)), encoder_(server::kEffectForFile) {
+    : server_(server),
+      worker_(worker),
+      fatal_(std::move(fatal)),
+      encoder_(server::kPropagateToFile) {
   if (!fatal_) fatal_ = [] { std::_Exit(1); };
   if (server.loop() != nullptr)
     waker_ = std::make_unique<net::Waker>(*server.loop(), [this] { look_at_worker(); });
@@ -74,13 +77,13 @@ AppendOnlyFile::~AppendOnlyFile() {
 void AppendOnlyFile::start() {
   if (started_) return;
   started_ = true;
-  server_.propagation().add_reader(*this);
+  server_.propagation().add_sink(*this);
 }
 
 void AppendOnlyFile::stop() {
   if (!started_) return;
   started_ = false;
-  server_.propagation().remove_reader(*this);
+  server_.propagation().remove_sink(*this);
   buffer_.clear();
 }
 
@@ -115,7 +118,7 @@ bool AppendOnlyFile::sync_now() {
   return true;
 }
 
-void AppendOnlyFile::effects_happened(std::span<const server::Effect> unit) {
+void AppendOnlyFile::on_propagated(std::span<const server::PropagatedCommand> unit) {
   if (counts_offset_) {
     server_.set_replication_offset(server_.replication_offset() +
                                    static_cast<int64_t>(unit.size()));

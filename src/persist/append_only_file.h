@@ -1,4 +1,4 @@
-// Writes the stream of effects to the file that is being appended to, and syncs it as appendfsync
+// Writes the replication stream to the file that is being appended to, and syncs it as appendfsync
 // says.
 //
 // KeyspaceEvents are gathered while a turn of the loop runs its requests and written at its end,
@@ -35,7 +35,7 @@ namespace latchkey::persist {
 // A line that tells the time of what follows it: "#TS:1795287444\r\n".
 std::string aof_timestamp(int64_t unix_time_s);
 
-class AppendOnlyFile final : public server::EffectReader {
+class AppendOnlyFile final : public server::PropagationSink {
  public:
   // `fatal` is called when the process must end; by default it ends it with status 1.
   AppendOnlyFile(server::Server& server, base::Worker& worker, std::function<void()> fatal = {});
@@ -62,7 +62,7 @@ class AppendOnlyFile final : public server::EffectReader {
   // False, with errno: what was written is on disk.
   bool sync_now();
 
-  void effects_happened(std::span<const server::Effect> unit) override;
+  void on_propagated(std::span<const server::PropagatedCommand> unit) override;
 
   enum class Wait : uint8_t {
     kNever,    // leave writing for later while a sync is going on
@@ -148,7 +148,7 @@ class AppendOnlyFile final : public server::EffectReader {
   bool counts_offset_ = true;
   bool confirming_ = true;
   int descriptor_ = -1;
-  server::EffectEncoder encoder_;
+  server::PropagationEncoder encoder_;
   std::string buffer_;
   uint64_t file_bytes_ = 0;         // of the open file
   uint64_t synced_file_bytes_ = 0;  // for which a sync has at least been ordered

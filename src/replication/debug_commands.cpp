@@ -32,7 +32,7 @@ void repl_pause(CommandContext& ctx) {
 
 // The words go into the stream as they are, whether they are a command or not.
 void replicate(CommandContext& ctx) {
-  ctx.server.propagation().add(kAnyDatabase, ctx.args.subspan(2), kEffectForReplicas);
+  ctx.server.propagation().add(kAnyDatabase, ctx.args.subspan(2), kPropagateToReplicas);
   ctx.reply.ok();
 }
 

@@ -357,7 +357,7 @@ void Replication::put_loaded_online() {
 void Replication::end_turn() {
   if (std::exchange(ask_, false))
     server_.propagation().add(server::kAnyDatabase, {"REPLCONF", "GETACK", "*"}, {},
-                              server::kEffectForReplicas);
+                              server::kPropagateToReplicas);
   hand_on();
   if (std::exchange(held_is_due_, false)) {
     for (Replica* replica : replicas_) {
@@ -416,7 +416,7 @@ void Replication::ping_replicas() {
   if (replicas.empty() || ending || stream_.relays() || server_.now_ms() - pinged_ms_ < period_ms)
     return;
   pinged_ms_ = server_.now_ms();
-  server_.propagation().add(server::kAnyDatabase, {"ping"}, {}, server::kEffectForReplicas);
+  server_.propagation().add(server::kAnyDatabase, {"ping"}, {}, server::kPropagateToReplicas);
 }
 
 int64_t Replication::silent_seconds(Replica& replica) const {

@@ -1,4 +1,4 @@
-// Serving replicas: who follows the stream of effects, and how far each is.
+// Serving replicas: who follows the replication stream, and how far each is.
 //
 // The stream (Stream) comes with the first replica and goes repl-backlog-ttl after the last one has
 // left. What has happened in a turn goes to every replica at its end. A replica that comes anew

@@ -17,7 +17,7 @@ constexpr size_t kMostKept = 64 * 1024;
 }  // namespace
 
 Stream::~Stream() {
-  if (is_open() && !relays_) server_.propagation().remove_reader(*this);
+  if (is_open() && !relays_) server_.propagation().remove_sink(*this);
 }
 
 uint64_t Stream::offset() const {
@@ -28,7 +28,7 @@ void Stream::count(size_t bytes) {
   server_.set_replication_offset(server_.replication_offset() + static_cast<int64_t>(bytes));
 }
 
-void Stream::effects_happened(std::span<const server::Effect> unit) {
+void Stream::on_propagated(std::span<const server::PropagatedCommand> unit) {
   const size_t before = turn_.size();
   encoder_.append(unit, &turn_);
   count(turn_.size() - before);
@@ -66,7 +66,7 @@ void Stream::open() {
   backlog_ = std::make_unique<Backlog>(backlog_size(), offset());
   encoder_.forget_database();
   if (counting_) counting_(true);
-  if (!relays_) server_.propagation().add_reader(*this);
+  if (!relays_) server_.propagation().add_sink(*this);
 }
 
 void Stream::begin() {
@@ -78,7 +78,7 @@ void Stream::begin() {
 
 void Stream::close() {
   if (!is_open()) return;
-  if (!relays_) server_.propagation().remove_reader(*this);
+  if (!relays_) server_.propagation().remove_sink(*this);
   if (counting_) counting_(false);
   backlog_.reset();
 }
@@ -89,11 +89,11 @@ void Stream::resume(const server::StreamPlace& place,
   server_.history().remember(place.id, place.offset);
   open();
   for (const auto& [database, key] : dropped)
-    server_.propagation().add(database, {"DEL", key}, server::kEffectForReplicas);
+    server_.propagation().add(database, {"DEL", key}, server::kPropagateToReplicas);
 }
 
 void Stream::begin_relaying() {
-  if (is_open()) server_.propagation().remove_reader(*this);
+  if (is_open()) server_.propagation().remove_sink(*this);
   relays_ = true;
   if (!is_open()) open();
 }
@@ -106,7 +106,7 @@ void Stream::end_relaying() {
                        ". New replication ID is " + history.id());
   relays_ = false;
   encoder_.forget_database();
-  if (is_open()) server_.propagation().add_reader(*this);
+  if (is_open()) server_.propagation().add_sink(*this);
 }
 
 void Stream::begin_at(std::string_view id, int64_t offset) {

@@ -1,4 +1,4 @@
-// The stream of effects as bytes with numbers and a name: what replicas follow.
+// The replication stream as bytes with numbers and a name: what replicas follow.
 //
 // It is this server's own, or a master's (relays()): then its bytes are handed on as they came,
 // under the master's numbers and name, and what happens here besides is nobody else's business. The
@@ -30,7 +30,7 @@ class Server;
 
 namespace latchkey::replication {
 
-class Stream final : public server::EffectReader {
+class Stream final : public server::PropagationSink {
  public:
   // `relays`: it is a master's from the beginning.
   Stream(server::Server& server, bool relays) : server_(server), relays_(relays) {}
@@ -83,15 +83,15 @@ class Stream final : public server::EffectReader {
   // Shows in the log what it ends with.
   void log_latest() const;
 
-  // server::EffectReader
-  void effects_happened(std::span<const server::Effect> unit) override;
+  // server::PropagationSink
+  void on_propagated(std::span<const server::PropagatedCommand> unit) override;
 
  private:
   void count(size_t bytes);
   size_t backlog_size() const;
 
   server::Server& server_;
-  server::EffectEncoder encoder_{server::kEffectForReplicas};
+  server::PropagationEncoder encoder_{server::kPropagateToReplicas};
   std::function<void(bool)> counting_;
   std::string turn_;  // what has happened and is not handed on yet
   std::unique_ptr<Backlog> backlog_;

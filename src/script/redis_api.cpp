@@ -36,10 +36,10 @@ constexpr Constant kLogConstants[] = {
 };
 constexpr Constant kReplicationConstants[] = {
     {"REPL_NONE", 0},
-    {"REPL_AOF", server::kEffectForFile},
-    {"REPL_SLAVE", server::kEffectForReplicas},
-    {"REPL_REPLICA", server::kEffectForReplicas},
-    {"REPL_ALL", server::kEffectForAll},
+    {"REPL_AOF", server::kPropagateToFile},
+    {"REPL_SLAVE", server::kPropagateToReplicas},
+    {"REPL_REPLICA", server::kPropagateToReplicas},
+    {"REPL_ALL", server::kPropagateToAll},
 };
 constexpr base::LogLevel kLogLevels[] = {base::LogLevel::kDebug, base::LogLevel::kVerbose,
                                          base::LogLevel::kNotice, base::LogLevel::kWarning};
@@ -231,11 +231,11 @@ struct RedisApi {
     if (lua_gettop(lua) != 1)
       return raise_error(lua, "ERR redis.set_repl() requires one argument.");
     const auto targets = static_cast<int>(lua_tonumber(lua, 1));
-    if ((targets & ~server::kEffectForAll) != 0) {
+    if ((targets & ~server::kPropagateToAll) != 0) {
       return raise_error(
           lua, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
     }
-    runner(lua).server_.propagation().restrict_readers(static_cast<uint8_t>(targets));
+    runner(lua).server_.propagation().restrict_targets(static_cast<uint8_t>(targets));
     return 0;
   }
 

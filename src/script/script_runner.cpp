@@ -182,7 +182,7 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& world, const Program& p
   client_.out().clear();
   world.collect_garbage();
   run_.program = nullptr;
-  server_.propagation().restrict_readers(kEffectForAll);
+  server_.propagation().restrict_targets(kPropagateToAll);
 }
 
 bool ScriptRunner::run_library(Interpreter& world, int function, int64_t limit_ms) {

@@ -48,8 +48,8 @@ bool Expiry::any_deadlines() const {
 }
 
 void Expiry::turn_ended() {
-  if (timer_runs_ || timer_ == nullptr || effects_seen_ == server_.events().total()) return;
-  effects_seen_ = server_.events().total();
+  if (timer_runs_ || timer_ == nullptr || propagated_seen_ == server_.events().total()) return;
+  propagated_seen_ = server_.events().total();
   if (!any_deadlines()) return;
   timer_runs_ = true;
   timer_->start(kIntervalMs);

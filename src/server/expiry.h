@@ -35,7 +35,7 @@ class Expiry final : public store::ExpiryObserver {
   // comparison when nothing has changed.
   void turn_ended();
   // Deadlines may have come by other ways than effects: a dataset was loaded.
-  void look_again() { effects_seen_ = kNothingSeen; }
+  void look_again() { propagated_seen_ = kNothingSeen; }
 
   // store::ExpiryObserver
   void key_expiring(store::Keyspace& keyspace, std::string_view key) override;
@@ -53,7 +53,7 @@ class Expiry final : public store::ExpiryObserver {
   std::unique_ptr<net::Timer> timer_;  // null without a loop
   bool enabled_ = true;
   bool timer_runs_ = false;
-  uint64_t effects_seen_ = 0;
+  uint64_t propagated_seen_ = 0;
   int next_database_ = 0;
   int64_t caught_up_us_ = 0;  // monotonic, when nothing was left to do
 };

@@ -260,7 +260,7 @@ class Server {
   // Names the history of this server's dataset to its replicas.
   ReplicationHistory& history() { return history_; }
   const std::string& replication_id() const { return history_.id(); }
-  // Where the stream of effects has come to: replicas count it in bytes, and as long as there is
+  // Where the replication stream has come to: replicas count it in bytes, and as long as there is
   // nothing for replicas the append-only file counts it in requests. What was synced to disk is
   // told by it.
   int64_t replication_offset() const { return replication_offset_; }

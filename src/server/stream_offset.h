@@ -1,4 +1,4 @@
-// Offsets of a stream of effects that others name: a master, a file.
+// Offsets of a replication stream that others name: a master, a file.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,8 @@ namespace {
 void monitor(CommandContext& ctx) {
   if (ctx.client.has(kClientDenyBlocking))
     return ctx.reply.error("ERR MONITOR isn't allowed for DENY BLOCKING client");
-  // Whoever listens already, to requests or to the stream of effects, is sent nothing between them.
+  // Whoever listens already, to requests or to the replication stream, is sent nothing between
+  // them.
   if (ctx.client.has(kClientMonitor | kClientReplica)) return;
   ctx.server.monitors().add(ctx.client);
   ctx.reply.ok();

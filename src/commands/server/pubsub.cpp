@@ -117,7 +117,7 @@ void send_on(CommandContext& ctx, TopicKind kind) {
   if (PubSubRelay* const relay = ctx.server.pubsub().relay(); relay != nullptr)
     return relay->relay(kind, ctx.args[1], ctx.args[2]);
   // It changes nothing that a file keeps.
-  ctx.propagate({}, ctx.args, kEffectForReplicas);
+  ctx.propagate({}, ctx.args, kPropagateToReplicas);
 }
 
 void publish(CommandContext& ctx) {

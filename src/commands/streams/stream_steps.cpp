@@ -193,7 +193,7 @@ bool StreamTrimReader::finish(StreamTrimOptions* options, bool must_trim) {
     ctx_.reply.error("ERR syntax error, XTRIM must be called with a trimming strategy");
     return false;
   }
-  // The stream of effects has the limit of a trimming that it tells exactly.
+  // The replication stream has the limit of a trimming that it tells exactly.
   if (limited_ && !trim.approximate && !ctx_.client.has(kClientInternal | kClientMaster)) {
     ctx_.reply.error("ERR syntax error, LIMIT cannot be used without the special ~ option");
     return false;

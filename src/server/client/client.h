@@ -55,7 +55,7 @@ enum ClientFlag : uint32_t {
   kClientMonitor = 1u << 17,         // is shown requests (server/client/monitors.h)
   kClientErrorCounted = 1u << 18,    // the error it is being sent was counted where it arose
   kClientOverLimit = 1u << 19,       // was to be sent more than it may have; closed soon
-  kClientReplica = 1u << 20,     // follows the stream of effects, or will when it has the dataset
+  kClientReplica = 1u << 20,     // follows the replication stream, or will when it has the dataset
   kClientMaster = 1u << 21,      // the master whose stream this server follows
   kClientTracking = 1u << 22,    // is told of changes to what it reads (server/client/tracking.h)
   kClientCaching = 1u << 23,     // CLIENT CACHING was said of the next command
@@ -120,7 +120,7 @@ class Client final : public net::ConnectionHandler {
   std::unique_ptr<ReplicaLink> replica;
   // Of the client that stands for the master; null for others.
   std::unique_ptr<MasterLink> master;
-  // How far the stream of effects had come when the client last wrote (WAIT).
+  // How far the replication stream had come when the client last wrote (WAIT).
   uint64_t written_offset = 0;
 
   // --- Figures for CLIENT LIST ------------------------------------------------------------------

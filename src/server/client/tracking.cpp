@@ -121,11 +121,11 @@ void Tracking::remember(Client& reader, const Command& command, Arguments args) 
   if (options.opt_in ? !is_exception : options.opt_out && is_exception) return;
   found_.clear();
   if (!get_keys(command, args, &found_)) return;
-  for (const KeyReference& reference : found_) add_reader(args[reference.position], reader.id);
+  for (const KeyReference& reference : found_) add_sink(args[reference.position], reader.id);
   settle_limit();
 }
 
-void Tracking::add_reader(std::string_view key, uint64_t client_id) {
+void Tracking::add_sink(std::string_view key, uint64_t client_id) {
   auto it = readers_.find(key);
   if (it == readers_.end()) it = readers_.emplace(std::string(key), ClientIds()).first;
   ClientIds& ids = it->second;

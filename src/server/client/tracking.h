@@ -134,7 +134,7 @@ class Tracking final : public KeyspaceEventListener {
   using Prefixes = std::map<std::string, Prefix, std::less<>>;
   class Message;
 
-  void add_reader(std::string_view key, uint64_t client_id);
+  void add_sink(std::string_view key, uint64_t client_id);
   void add_prefix(Client& client, std::string_view name);
   void remove_prefix(Client& client, const std::string& name);
   void forget_table();

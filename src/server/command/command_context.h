@@ -51,9 +51,9 @@ struct CommandContext {
   }
   void removed(std::string_view key) { events.removed(db, key); }
 
-  // What stands in the stream of effects in place of this request, which would stand there as it
+  // What stands in the replication stream in place of this request, which would stand there as it
   // came; several calls give several requests.
-  void propagate(EffectWords first, Arguments rest = {}, uint8_t readers = kEffectForAll) {
+  void propagate(CommandWords first, Arguments rest = {}, uint8_t readers = kPropagateToAll) {
     propagation.set_replaced(true);
     propagation.add(db.index(), first, rest, readers);
   }

@@ -61,14 +61,16 @@ char* put_word(char* to, std::string_view word) {
 
 }  // namespace
 
-void EffectEncoder::append(std::span<const Effect> unit, std::string* out) {
-  const auto is_mine = [this](const Effect& effect) { return (effect.readers & reader_) != 0; };
+void PropagationEncoder::append(std::span<const PropagatedCommand> unit, std::string* out) {
+  const auto is_mine = [this](const PropagatedCommand& effect) {
+    return (effect.targets & target_) != 0;
+  };
   const bool several = std::count_if(unit.begin(), unit.end(), is_mine) > 1 &&
-                       std::any_of(unit.begin(), unit.end(), [&](const Effect& effect) {
-                         return is_mine(effect) && !effect.stands_alone();
+                       std::any_of(unit.begin(), unit.end(), [&](const PropagatedCommand& effect) {
+                         return is_mine(effect) && !effect.outside_multi();
                        });
   if (several) out->append(kMulti);
-  for (const Effect& effect : unit) {
+  for (const PropagatedCommand& effect : unit) {
     if (!is_mine(effect)) continue;
     if (effect.database != kAnyDatabase && effect.database != database_) {
       database_ = effect.database;
@@ -81,13 +83,13 @@ void EffectEncoder::append(std::span<const Effect> unit, std::string* out) {
   if (several) out->append(kExec);
 }
 
-void Propagation::add_reader(EffectReader& reader) {
-  readers_.push_back(&reader);
+void Propagation::add_sink(PropagationSink& reader) {
+  sinks_.push_back(&reader);
   update_wanted();
 }
 
-void Propagation::remove_reader(EffectReader& reader) {
-  std::erase(readers_, &reader);
+void Propagation::remove_sink(PropagationSink& reader) {
+  std::erase(sinks_, &reader);
   update_wanted();
 }
 
@@ -97,40 +99,40 @@ void Propagation::set_muted(bool muted) {
 }
 
 void Propagation::update_wanted() {
-  const bool wanted = !readers_.empty() && !muted_;
+  const bool wanted = !sinks_.empty() && !muted_;
   if (wanted == wanted_) return;
   wanted_ = wanted;
   on_wanted_(wanted);
 }
 
-void Propagation::add(int database, EffectWords first, std::span<const std::string_view> rest,
-                      uint8_t readers) {
-  readers &= unit_.allowed | kEffectStandsAlone;
-  if (!wanted_ || (readers & kEffectForAll) == 0) return;
+void Propagation::add(int database, CommandWords first, std::span<const std::string_view> rest,
+                      uint8_t targets) {
+  targets &= unit_.allowed | kPropagateOutsideMulti;
+  if (!wanted_ || (targets & kPropagateToAll) == 0) return;
   size_t room = kHeaderRoom;
-  for (const EffectWord& word : first) room += room_for(word.text());
+  for (const CommandWord& word : first) room += room_for(word.text());
   for (const std::string_view word : rest) room += room_for(word);
   // Requests as they come are most of the stream, and short: room is asked for once.
-  const size_t begin = unit_.effects.empty() ? 0 : unit_.effects.back().end;
+  const size_t begin = unit_.commands.empty() ? 0 : unit_.commands.back().end;
   if (unit_.bytes.size() - begin < room)
     unit_.bytes.resize(std::max(begin + room, 2 * unit_.bytes.size()));
   char* to = put_header(unit_.bytes.data() + begin, '*', first.size() + rest.size());
-  for (const EffectWord& word : first) to = put_word(to, word.text());
+  for (const CommandWord& word : first) to = put_word(to, word.text());
   for (const std::string_view word : rest) to = put_word(to, word);
-  unit_.effects.push_back({database, readers, static_cast<size_t>(to - unit_.bytes.data())});
-  if (unit_.depth == 0) hand_on();
+  unit_.commands.push_back({database, targets, static_cast<size_t>(to - unit_.bytes.data())});
+  if (unit_.depth == 0) flush_unit();
 }
 
-void Propagation::hand_on() {
+void Propagation::flush_unit() {
   size_t begin = 0;
-  for (const Pending& effect : unit_.effects) {
-    handed_on_.push_back({effect.database, effect.readers,
-                          std::string_view(unit_.bytes).substr(begin, effect.end - begin)});
+  for (const Pending& effect : unit_.commands) {
+    flushed_unit_.push_back({effect.database, effect.targets,
+                             std::string_view(unit_.bytes).substr(begin, effect.end - begin)});
     begin = effect.end;
   }
-  for (EffectReader* reader : readers_) reader->effects_happened(handed_on_);
-  handed_on_.clear();
-  unit_.effects.clear();
+  for (PropagationSink* reader : sinks_) reader->on_propagated(flushed_unit_);
+  flushed_unit_.clear();
+  unit_.commands.clear();
   if (unit_.bytes.size() > kMostKeptBytes) std::string().swap(unit_.bytes);
 }
 

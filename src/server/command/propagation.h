@@ -1,4 +1,4 @@
-// The stream of effects: the requests that another server has to run, one after the other, to come
+// The replication stream: the requests that another server has to run, one after the other, to come
 // to the dataset that is here. The append-only file keeps it, replicas follow it.
 //
 // KeyspaceEvents are written, not requests. What chance, time or waiting has decided is decided in
@@ -9,8 +9,8 @@
 // go by themselves (expired, evicted) are written as DEL or UNLINK.
 //
 // What belongs together (a transaction, a script, a request and the expired keys it met) is one
-// unit: readers get it whole, when it has ended, between MULTI and EXEC if it is more than one
-// request. Each reader keeps in mind which database it has selected (EffectEncoder).
+// unit: targets get it whole, when it has ended, between MULTI and EXEC if it is more than one
+// request. Each reader keeps in mind which database it has selected (PropagationEncoder).
 //
 // Costs nothing while nobody reads. Else each request is encoded once, whoever reads.
 #pragma once
@@ -31,68 +31,68 @@
 namespace latchkey::server {
 
 // Who gets an effect.
-enum EffectReaders : uint8_t {
-  kEffectForFile = 1u << 0,
-  kEffectForReplicas = 1u << 1,
-  kEffectForAll = kEffectForFile | kEffectForReplicas,
-  // Beside readers: the effect needs no MULTI around it and others of its kind.
-  kEffectStandsAlone = 1u << 7,
+enum PropagationTargets : uint8_t {
+  kPropagateToFile = 1u << 0,
+  kPropagateToReplicas = 1u << 1,
+  kPropagateToAll = kPropagateToFile | kPropagateToReplicas,
+  // Beside targets: the effect needs no MULTI around it and others of its kind.
+  kPropagateOutsideMulti = 1u << 7,
 };
 
 // One request of the stream, encoded as a RESP array of bulk strings.
-struct Effect {
+struct PropagatedCommand {
   int database;     // that it concerns; kAnyDatabase: it does not matter which is selected
-  uint8_t readers;  // EffectReaders
+  uint8_t targets;  // PropagationTargets
   std::string_view request;
 
-  bool stands_alone() const { return (readers & kEffectStandsAlone) != 0; }
+  bool outside_multi() const { return (targets & kPropagateOutsideMulti) != 0; }
 };
 inline constexpr int kAnyDatabase = -1;
 
-class EffectReader {
+class PropagationSink {
  public:
-  virtual ~EffectReader() = default;
-  // KeyspaceEvents that belong together, at least one, some of which may be for other readers. The
+  virtual ~PropagationSink() = default;
+  // KeyspaceEvents that belong together, at least one, some of which may be for other targets. The
   // views last as long as the call. Must not change the dataset.
-  virtual void effects_happened(std::span<const Effect> unit) = 0;
+  virtual void on_propagated(std::span<const PropagatedCommand> unit) = 0;
 };
 
 // Writes units for one reader: leaves out what is for others, puts SELECT before what concerns
 // another database than the last one, and MULTI and EXEC around several, unless all stand alone.
-class EffectEncoder {
+class PropagationEncoder {
  public:
-  // `reader`: one of EffectReaders.
-  explicit EffectEncoder(uint8_t reader) : reader_(reader) {}
+  // `reader`: one of PropagationTargets.
+  explicit PropagationEncoder(uint8_t reader) : target_(reader) {}
 
   // Appends the unit to `out`; nothing when no part of it is for this reader.
-  void append(std::span<const Effect> unit, std::string* out);
+  void append(std::span<const PropagatedCommand> unit, std::string* out);
   // The next request is preceded by a SELECT, whatever was selected: for whoever begins to read in
   // the middle.
   void forget_database() { database_ = kAnyDatabase; }
   int database() const { return database_; }
 
  private:
-  uint8_t reader_;
+  uint8_t target_;
   int database_ = kAnyDatabase;
 };
 
 // A word of a request: text, or a number as its decimal text. Lives as long as the statement.
-class EffectWord {
+class CommandWord {
  public:
-  EffectWord(std::string_view text) : text_(text) {}
-  EffectWord(const char* text) : text_(text) {}
-  EffectWord(const std::string& text) : text_(text) {}
+  CommandWord(std::string_view text) : text_(text) {}
+  CommandWord(const char* text) : text_(text) {}
+  CommandWord(const std::string& text) : text_(text) {}
   template <typename Integer>
-  requires std::is_integral_v<Integer> EffectWord(Integer value)
+  requires std::is_integral_v<Integer> CommandWord(Integer value)
       : text_(digits_, base::format_int64(static_cast<int64_t>(value), digits_)) {}
-  EffectWord(const EffectWord&) = delete;
+  CommandWord(const CommandWord&) = delete;
   std::string_view text() const { return text_; }
 
  private:
   char digits_[base::kMaxInt64Text];
   std::string_view text_;
 };
-using EffectWords = std::initializer_list<EffectWord>;
+using CommandWords = std::initializer_list<CommandWord>;
 
 class Propagation {
  public:
@@ -102,30 +102,31 @@ class Propagation {
   // Whether anybody reads. What would be written may be left out when nobody does.
   bool wanted() const { return wanted_; }
   // Readers get units in the order in which they were added.
-  void add_reader(EffectReader& reader);
-  void remove_reader(EffectReader& reader);
+  void add_sink(PropagationSink& reader);
+  void remove_sink(PropagationSink& reader);
   // While muted nothing is written: the dataset is being loaded from what was.
   void set_muted(bool muted);
 
   // Writes a request into the unit of whatever is going on, or as a unit of its own. `database`:
   // an index or kAnyDatabase.
-  void add(int database, EffectWords words, uint8_t readers = kEffectForAll) {
-    add(database, words, {}, readers);
+  void add(int database, CommandWords words, uint8_t targets = kPropagateToAll) {
+    add(database, words, {}, targets);
   }
-  void add(int database, std::span<const std::string_view> words, uint8_t readers = kEffectForAll) {
-    add(database, {}, words, readers);
+  void add(int database, std::span<const std::string_view> words,
+           uint8_t targets = kPropagateToAll) {
+    add(database, {}, words, targets);
   }
   // As above; the words of `rest` follow the first ones.
-  void add(int database, EffectWords first, std::span<const std::string_view> rest,
-           uint8_t readers = kEffectForAll);
+  void add(int database, CommandWords first, std::span<const std::string_view> rest,
+           uint8_t targets = kPropagateToAll);
 
   // Writes that a key has gone that no request removed; `lazily`: as UNLINK.
   void add_removal(int database, std::string_view key, bool lazily) {
-    add(database, {lazily ? "UNLINK" : "DEL", key}, kEffectForAll | kEffectStandsAlone);
+    add(database, {lazily ? "UNLINK" : "DEL", key}, kPropagateToAll | kPropagateOutsideMulti);
   }
 
-  // Only these get what is added from now on (EffectReaders); gives who did.
-  uint8_t restrict_readers(uint8_t allowed) { return std::exchange(unit_.allowed, allowed); }
+  // Only these get what is added from now on (PropagationTargets); gives who did.
+  uint8_t restrict_targets(uint8_t allowed) { return std::exchange(unit_.allowed, allowed); }
 
   // --- For the dispatcher ------------------------------------------------------------------------
 
@@ -133,8 +134,8 @@ class Propagation {
   void begin_unit() { ++unit_.depth; }
   // Hands the unit on when it is the outermost.
   void end_unit() {
-    if (--unit_.depth == 0 && !unit_.effects.empty()) [[unlikely]]
-      hand_on();
+    if (--unit_.depth == 0 && !unit_.commands.empty()) [[unlikely]]
+      flush_unit();
   }
   // Whether the handler that runs has said what stands for its request. Kept for the outer handler
   // while a nested one runs: set_replaced() gives back the former.
@@ -143,7 +144,7 @@ class Propagation {
 
   struct Pending {
     int database;
-    uint8_t readers;
+    uint8_t targets;
     size_t end;  // in bytes; it begins where the one before it ends
   };
   // The unit that is open, as a task takes it along when it is suspended (server/tasks.h): what
@@ -151,23 +152,23 @@ class Propagation {
   struct Unit {
     int depth = 0;  // calls that are part of it
     bool replaced = false;
-    uint8_t allowed = kEffectForAll;
-    std::vector<Pending> effects;
+    uint8_t allowed = kPropagateToAll;
+    std::vector<Pending> commands;
     std::string bytes;  // those of all pending requests, and room for more
   };
   Unit put_aside() { return std::exchange(unit_, {}); }
   void put_back(Unit unit) { unit_ = std::move(unit); }
 
  private:
-  void hand_on();
+  void flush_unit();
   void update_wanted();
 
   std::function<void(bool)> on_wanted_;
   bool wanted_ = false;
   bool muted_ = false;
-  std::vector<EffectReader*> readers_;
+  std::vector<PropagationSink*> sinks_;
   Unit unit_;
-  std::vector<Effect> handed_on_;  // a unit, while readers are told of it
+  std::vector<PropagatedCommand> flushed_unit_;  // a unit, while targets are told of it
 };
 
 }  // namespace latchkey::server

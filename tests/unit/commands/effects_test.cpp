@@ -1,4 +1,4 @@
-// What the commands have written to the stream of effects. Requests that stand there as they came
+// What the commands have written to the replication stream. Requests that stand there as they came
 // are not shown: those whose handlers say something else are.
 #include <catch2/catch.hpp>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
-#include "unit/effect_recorder.h"
+#include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -20,7 +20,8 @@ using namespace commands;
 
 struct Case {
   std::string_view request;
-  // As EffectRecorder shows it; <in N> stands for the Unix time N seconds from now in milliseconds.
+  // As PropagationRecorder shows it; <in N> stands for the Unix time N seconds from now in
+  // milliseconds.
   std::string_view effects;
 };
 
@@ -50,7 +51,7 @@ void check(std::span<const Case> cases) {
        pubsub_rows(),     config_rows(),       script::script_rows()});
   server.server.set_scripts(std::make_shared<script::Engine>(server.server));
   TestClient client(server);
-  EffectRecorder stream(server);
+  PropagationRecorder stream(server);
   client.run("SET first 1");
   stream.take();
   for (const Case& step : cases) {
@@ -142,7 +143,7 @@ TEST_CASE("Pops are written as what was popped, and moves as moves that do not w
 TEST_CASE("Members popped by the thousand are written as several requests") {
   ServerFixture server({set_rows(), set_random_rows()});
   TestClient client(server);
-  EffectRecorder stream(server);
+  PropagationRecorder stream(server);
   std::string add = "SADD s";
   for (int i = 0; i < 3000; ++i) add += " " + std::to_string(i);
   client.run(add);
@@ -242,8 +243,8 @@ TEST_CASE("What a group's consumers are given is written as claims and as the gr
 TEST_CASE("Messages are for replicas only") {
   ServerFixture server({pubsub_rows()});
   TestClient client(server);
-  EffectRecorder file(server);
-  EffectRecorder replica(server, server::kEffectForReplicas);
+  PropagationRecorder file(server);
+  PropagationRecorder replica(server, server::kPropagateToReplicas);
   client.run("PUBLISH channel message");
   CHECK(file.take().empty());
   CHECK(replica.take() == "SELECT 0; PUBLISH channel message");

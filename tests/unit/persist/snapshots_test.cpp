@@ -19,7 +19,7 @@
 #include "persist/snapshot_file.h"
 #include "server/observe/info.h"
 #include "server/process/shutdown.h"
-#include "unit/effect_recorder.h"
+#include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::persist {
@@ -412,7 +412,7 @@ TEST_CASE("DEBUG RELOAD tells followers of keys that have expired when they are 
   client.run("SET goes value PX 100");
   CHECK(client.run("SAVE") == kOk);
   server.advance_ms(200);
-  tests::EffectRecorder stream(server);
+  tests::PropagationRecorder stream(server);
   CHECK(client.run("DEBUG RELOAD NOSAVE") == kOk);
   CHECK(stream.take() == "SELECT 0; DEL goes");
 }

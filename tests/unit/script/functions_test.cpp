@@ -9,7 +9,7 @@
 #include "script/function_store.h"
 #include "script/library_header.h"
 #include "script/rows.h"
-#include "unit/effect_recorder.h"
+#include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;
@@ -287,7 +287,7 @@ TEST_CASE("A dump that is none is refused") {
 
 TEST_CASE("What is done to libraries is written, and what functions do") {
   FunctionServer server;
-  EffectRecorder effects(server.server);
+  PropagationRecorder effects(server.server);
   server.load(kHello);
   CHECK(effects.take() == "SELECT 0; FUNCTION LOAD " + std::string(kHello));
   server.run("FCALL greet 0 x");

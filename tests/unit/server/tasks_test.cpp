@@ -80,12 +80,12 @@ struct Server : ServerFixture {
   void next_turn() { server.tasks().resume_ready(); }
 };
 
-// Keeps the stream of effects as text, a line each unit.
-struct StreamReader final : EffectReader {
-  explicit StreamReader(server::Server& of) : server(of) { server.propagation().add_reader(*this); }
-  ~StreamReader() override { server.propagation().remove_reader(*this); }
-  void effects_happened(std::span<const Effect> unit) override {
-    for (const Effect& effect : unit) {
+// Keeps the replication stream as text, a line each unit.
+struct StreamReader final : PropagationSink {
+  explicit StreamReader(server::Server& of) : server(of) { server.propagation().add_sink(*this); }
+  ~StreamReader() override { server.propagation().remove_sink(*this); }
+  void on_propagated(std::span<const PropagatedCommand> unit) override {
+    for (const PropagatedCommand& effect : unit) {
       // "*3\r\n$5\r\nRPUSH\r\n...": the words alone.
       bool is_word = false;
       for (size_t at = effect.request.find('$'); at != std::string_view::npos;) {

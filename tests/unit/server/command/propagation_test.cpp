@@ -5,7 +5,7 @@
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
-#include "unit/effect_recorder.h"
+#include "unit/propagation_recorder.h"
 
 namespace latchkey::tests {
 
@@ -22,7 +22,7 @@ struct Streaming {
   }
   ServerFixture server;
   TestClient client;
-  EffectRecorder stream;
+  PropagationRecorder stream;
 };
 
 }  // namespace
@@ -75,7 +75,7 @@ TEST_CASE("A script is written as what its commands did") {
 
 TEST_CASE("A script may keep what it does from readers") {
   Streaming s;
-  EffectRecorder replica(s.server, server::kEffectForReplicas);
+  PropagationRecorder replica(s.server, server::kPropagateToReplicas);
   s.client.run_words({"EVAL",
                       "redis.set_repl(redis.REPL_AOF) redis.call('SET','a',1) "
                       "redis.set_repl(redis.REPL_REPLICA) redis.call('SET','b',1) "
@@ -125,11 +125,11 @@ TEST_CASE("Fields that expire are written as removed") {
 
 TEST_CASE("Each reader gets what is meant for it") {
   Streaming s;
-  EffectRecorder replica(s.server, server::kEffectForReplicas);
+  PropagationRecorder replica(s.server, server::kPropagateToReplicas);
   server::Propagation& propagation = s.server.server.propagation();
   propagation.begin_unit();
-  propagation.add(0, {"A"}, server::kEffectForFile);
-  propagation.add(server::kAnyDatabase, {"B", 12}, server::kEffectForReplicas);
+  propagation.add(0, {"A"}, server::kPropagateToFile);
+  propagation.add(server::kAnyDatabase, {"B", 12}, server::kPropagateToReplicas);
   propagation.end_unit();
   CHECK(s.stream.take() == "SELECT 0; A");
   CHECK(replica.take() == "B 12");

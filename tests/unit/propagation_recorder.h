@@ -1,6 +1,6 @@
-// Reads the stream of effects, as the append-only file would, and shows it one request a line.
+// Reads the replication stream, as the append-only file would, and shows it one request a line.
 //
-//     EffectRecorder stream(server);
+//     PropagationRecorder stream(server);
 //     client.run("SETEX name 10 value");
 //     CHECK(stream.take() == "SELECT 0; SET name value PXAT 1000010000");
 #pragma once
@@ -16,17 +16,17 @@
 
 namespace latchkey::tests {
 
-class EffectRecorder final : public server::EffectReader {
+class PropagationRecorder final : public server::PropagationSink {
  public:
-  explicit EffectRecorder(ServerFixture& fixture, uint8_t reader = server::kEffectForFile)
+  explicit PropagationRecorder(ServerFixture& fixture, uint8_t reader = server::kPropagateToFile)
       : propagation_(fixture.server.propagation()), encoder_(reader) {
-    propagation_.add_reader(*this);
+    propagation_.add_sink(*this);
   }
-  ~EffectRecorder() override { propagation_.remove_reader(*this); }
-  EffectRecorder(const EffectRecorder&) = delete;
-  EffectRecorder& operator=(const EffectRecorder&) = delete;
+  ~PropagationRecorder() override { propagation_.remove_sink(*this); }
+  PropagationRecorder(const PropagationRecorder&) = delete;
+  PropagationRecorder& operator=(const PropagationRecorder&) = delete;
 
-  void effects_happened(std::span<const server::Effect> unit) override {
+  void on_propagated(std::span<const server::PropagatedCommand> unit) override {
     encoder_.append(unit, &bytes_);
   }
 
@@ -56,7 +56,7 @@ class EffectRecorder final : public server::EffectReader {
   }
 
   server::Propagation& propagation_;
-  server::EffectEncoder encoder_;
+  server::PropagationEncoder encoder_;
   std::string bytes_;
 };
 
