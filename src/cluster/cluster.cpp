@@ -67,7 +67,7 @@ Cluster::Cluster(Server& server)
   server_.database(0).count_slots();
   const auto announce = [this](std::string*) {
     update_myself();
-    settle();
+    reconcile();
     return true;
   };
   server_.config().on_change(
@@ -221,10 +221,10 @@ bool Cluster::is_occupied() const {
   return server_.tasks().any() || (server_.state() & kOccupied) != 0;
 }
 
-void Cluster::settle() {
-  unsettled_ = true;
+void Cluster::reconcile() {
+  unreconciled_ = true;
   if (is_occupied()) return;
-  unsettled_ = false;
+  unreconciled_ = false;
   align_role();
   update_state();
   delete_lost_keys();
@@ -238,7 +238,7 @@ bool Cluster::save() {
 }
 
 bool Cluster::commit() {
-  settle();
+  reconcile();
   return save();
 }
 
@@ -318,7 +318,7 @@ void Cluster::take_over() {
   handover_.reset();
   election_.reset();
   changed();
-  settle();
+  reconcile();
   gossip_.broadcast_pong();
 }
 
@@ -427,7 +427,7 @@ void Cluster::tick() {
 }
 
 void Cluster::end_turn() {
-  if (unsettled_) settle();
+  if (unreconciled_) reconcile();
   if (unsaved_ && nodes_.has_myself() && !save()) {
     server_.log().warning("Fatal: can't update cluster config file: " +
                           std::string(strerror(errno)));
@@ -456,7 +456,7 @@ void Cluster::received(Link& link, const Message& message) {
   if (link.node != nullptr) link.node->data_received_ms = server_.now_ms();
   if (sender != nullptr && sender != &myself()) note_sender(*sender, link, message);
   dispatch(link, sender, message);
-  if (unsaved_ || !lost_.empty()) settle();
+  if (unsaved_ || !lost_.empty()) reconcile();
 }
 
 void Cluster::note_sender(Node& sender, Link& link, const Message& message) {

@@ -1,8 +1,8 @@
 // A server as a node of a cluster (cluster-enabled): what it knows of the others, what it and they
 // tell each other, and what follows from it for its clients.
 //
-// What happens in the cluster changes the table of nodes; settle() then brings the server in line
-// with it: the role, who may be served, keys that are not this node's any more, the file. Of a
+// What happens in the cluster changes the table of nodes; reconcile() then brings the server in
+// line with it: the role, who may be served, keys that are not this node's any more, the file. Of a
 // command the change is on disk before it is answered, and what came by the bus before anything is
 // sent by it.
 //
@@ -88,7 +88,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // Keys of these slots are not this node's any more.
   void lost(const std::vector<int>& slots);
   // Brings the server in line. To be called when something has been done to the nodes.
-  void settle();
+  void reconcile();
   // That, and writes everything down. False, with errno set, when it cannot be written.
   bool commit();
   // Takes an epoch that nobody else has, without asking anybody.
@@ -159,7 +159,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   std::string secret_;
   bool up_ = false;
   bool unsaved_ = false;
-  bool unsettled_ = false;
+  bool unreconciled_ = false;
   SlotSet lost_;
   int64_t minority_ms_ = 0;     // when this node was last in a minority
   int64_t serves_from_ms_ = 0;  // a master that comes back waits to hear the others first

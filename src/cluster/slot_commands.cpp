@@ -131,7 +131,7 @@ void end_move(CommandContext& ctx, Cluster& cluster, int slot) {
 }
 
 // The slot is that node's from now on.
-void settle_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_view id) {
+void update_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_view id) {
   NodeTable& nodes = cluster.nodes();
   Node& myself = cluster.myself();
   Node* const owner = find_partner(ctx, cluster, id, "ERR Unknown node ");
@@ -206,7 +206,7 @@ void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
     return begin_migrating(ctx, cluster, slot, node);
   if (ctx.args.size() == 5 && is_word(action, "IMPORTING"))
     return begin_importing(ctx, cluster, slot, node);
-  if (ctx.args.size() == 5 && is_word(action, "NODE")) return settle_slot(ctx, cluster, slot, node);
+  if (ctx.args.size() == 5 && is_word(action, "NODE")) return update_slot(ctx, cluster, slot, node);
   ctx.reply.error("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
 }
 

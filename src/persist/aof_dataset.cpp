@@ -102,7 +102,7 @@ void write_list(RequestWriter& writer, std::string_view key, const store::List& 
     batches.next();
     writer.word(list.get(at).text(scratch));
   }
-  list.settle();
+  list.recompress();
 }
 
 void write_set(RequestWriter& writer, std::string_view key, const store::Set& set) {

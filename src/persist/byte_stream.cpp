@@ -22,7 +22,7 @@ uint64_t ByteSink::checksum() {
   return checksum_;
 }
 
-bool ByteSink::hand_on(std::string_view bytes) {
+bool ByteSink::write_through(std::string_view bytes) {
   if (error_ != 0) return false;
   if (bytes.empty()) return true;
   error_ = put(bytes);
@@ -34,14 +34,14 @@ bool ByteSink::flush() {
   sum_buffer();
   const size_t size = std::exchange(used_, 0);
   summed_ = 0;
-  return hand_on({buffer_.get(), size});
+  return write_through({buffer_.get(), size});
 }
 
 bool ByteSink::write_slowly(std::string_view bytes) {
   if (!flush()) return false;
   if (bytes.size() <= capacity_) return write(bytes);
   if (summing_) checksum_ = base::crc64(checksum_, bytes);
-  return hand_on(bytes);
+  return write_through(bytes);
 }
 
 int DescriptorSink::put(std::string_view bytes) {

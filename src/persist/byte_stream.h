@@ -70,7 +70,7 @@ class ByteSink {
 
  private:
   bool write_slowly(std::string_view bytes);
-  bool hand_on(std::string_view bytes);
+  bool write_through(std::string_view bytes);
   void sum_buffer();
 
   size_t capacity_;

@@ -64,7 +64,7 @@ bool read_ziplist(RdbReader& reader, Listpack* pack, std::string_view what) {
 
 ReadResult finish_list(std::unique_ptr<List> list, LoadedValue* loaded) {
   if (list->size() == 0) return kEmpty;
-  list->settle();
+  list->recompress();
   return done(std::move(list), loaded);
 }
 

@@ -253,7 +253,7 @@ void Following::continues(const std::string& id) {
 }
 
 void Following::attach(int database, bool has_kept) {
-  net::Connection* connection = link_->hand_on();
+  net::Connection* connection = link_->release();
   drop_link();
   Client& client = server_.clients().add(connection);
   client.set(server::kClientMaster | server::kClientDenyBlocking);

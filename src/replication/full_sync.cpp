@@ -86,7 +86,7 @@ bool FullSync::join_file(Replica& replica) {
     return candidate->wants_same(replica) && !candidate->rdb_only;
   });
   if (other == others.end()) return false;
-  replication_.hand_on();
+  replication_.feed_replicas();
   replica.hold_as(**other);
   begin_following(replica, (*other)->start_offset);
   return true;
@@ -118,7 +118,7 @@ void FullSync::begin_for(const Replica& first) {
   server_.log().logf(LogLevel::kNotice, "Starting BGSAVE for SYNC with target: %s",
                      use_pipe ? by_pipe : "disk");
   // What has happened so far is in the snapshot; what follows comes with a SELECT in front.
-  replication_.hand_on();
+  replication_.feed_replicas();
   const SnapshotPlace place{
       .replication_id = server_.replication_id(),
       .offset = replication_.offset(),

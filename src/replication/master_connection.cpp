@@ -62,7 +62,7 @@ void MasterConnection::connected(net::Connection* connection) {
   send(handshake_->begin());
 }
 
-net::Connection* MasterConnection::hand_on() {
+net::Connection* MasterConnection::release() {
   stage_ = Stage::kOver;
   return std::exchange(connection_, nullptr);
 }

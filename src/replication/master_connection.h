@@ -98,7 +98,7 @@ class MasterConnection final : public net::ConnectionHandler {
   net::Connection* connection() const { return connection_; }
   resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : local_out_; }
   // Gives the connection to somebody else, who hears of it from now on. Null in tests.
-  net::Connection* hand_on();
+  net::Connection* release();
   // Closes it without a word; nothing is called any more.
   void abandon();
   // Lets the master see that the replica is alive.

@@ -162,7 +162,7 @@ bool Replication::can_continue(const Replica& replica, std::string_view id, int6
 }
 
 bool Replication::continue_from(Replica& replica, std::string_view id, int64_t offset) {
-  hand_on();
+  feed_replicas();
   if (!can_continue(replica, id, offset)) return false;
   const auto from = static_cast<uint64_t>(offset);
   join(replica);
@@ -223,7 +223,7 @@ void Replication::delivered(Replica& channel) {
 }
 
 void Replication::put_online(Replica& replica, bool waits_for_ack) {
-  hand_on();
+  feed_replicas();
   replica.state = ReplicaState::kOnline;
   replica.acked_ms = server_.now_ms();
   replica.waits_for_ack = waits_for_ack;
@@ -279,7 +279,7 @@ std::optional<server::StreamPlace> Replication::place() const {
 }
 
 void Replication::free_backlog() {
-  hand_on();
+  feed_replicas();
   stream_.close();
   server_.history().begin();
   server_.log().logf(LogLevel::kNotice,
@@ -288,12 +288,12 @@ void Replication::free_backlog() {
 }
 
 void Replication::stop_own_stream() {
-  hand_on();
+  feed_replicas();
   stream_.begin_relaying();
 }
 
 void Replication::resume_own_stream() {
-  hand_on();
+  feed_replicas();
   disconnect_replicas();
   stream_.end_relaying();
   alone_since_ms_ = server_.now_ms();
@@ -301,12 +301,12 @@ void Replication::resume_own_stream() {
 
 void Replication::begin_at(std::string_view id, int64_t offset) {
   disconnect_replicas();
-  hand_on();
+  feed_replicas();
   stream_.begin_at(id, offset);
 }
 
 void Replication::rename(std::string_view id) {
-  hand_on();
+  feed_replicas();
   server_.history().adopt_branch(id, server_.replication_offset());
   disconnect_replicas();
 }
@@ -329,8 +329,8 @@ void Replication::resume_from(const server::StreamPlace& place,
   alone_since_ms_ = server_.now_ms();
 }
 
-void Replication::hand_on() {
-  stream_.hand_on([this](uint64_t first) {
+void Replication::feed_replicas() {
+  stream_.flush([this](uint64_t first) {
     // A replica over its limit leaves.
     const std::vector<Replica*> replicas = replicas_;
     for (Replica* replica : replicas) {
@@ -358,7 +358,7 @@ void Replication::end_turn() {
   if (std::exchange(ask_, false))
     server_.propagation().add(server::kAnyDatabase, {"REPLCONF", "GETACK", "*"}, {},
                               server::kPropagateToReplicas);
-  hand_on();
+  feed_replicas();
   if (std::exchange(held_is_due_, false)) {
     for (Replica* replica : replicas_) {
       if (!replica->gets_stream() || replica->held_bytes() == 0) continue;

@@ -80,7 +80,7 @@ class Replication {
   // The database that whoever follows has selected by now, or -1.
   int selected_database() const;
   // Gives to the backlog and the replicas what has happened in this turn so far.
-  void hand_on();
+  void feed_replicas();
 
   // `fn` is called when replicas have said how far they are.
   void on_acknowledged(std::function<void()> fn) { acknowledged_ = std::move(fn); }

@@ -41,7 +41,7 @@ void Stream::relay(std::string_view bytes) {
   count(bytes.size());
 }
 
-void Stream::hand_on(const std::function<void(uint64_t first)>& give) {
+void Stream::flush(const std::function<void(uint64_t first)>& give) {
   if (turn_.empty()) return;
   const uint64_t first = backlog_->last() + 1;
   backlog_->append(turn_);

@@ -6,7 +6,7 @@
 // others ask for as well.
 //
 // It is written while it is open, that is, while there is a backlog. Until the end of the turn what
-// happens is collected; then hand_on() gives it to the backlog and to whoever follows. Costs
+// happens is collected; then flush() gives it to the backlog and to whoever follows. Costs
 // nothing while it is not open; else a copy of each effect.
 #pragma once
 
@@ -51,7 +51,7 @@ class Stream final : public server::PropagationSink {
 
   // Puts what has happened since the last time into the backlog, if that is anything, and has it
   // given on from there: `give` is called with the number of its first byte.
-  void hand_on(const std::function<void(uint64_t first)>& give);
+  void flush(const std::function<void(uint64_t first)>& give);
   // Lets the backlog forget what nobody needs any more, as repl-backlog-size says now.
   void trim();
 

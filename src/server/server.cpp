@@ -147,7 +147,7 @@ void Server::apply_settings() {
             values.cluster_compatibility_sample_ratio > 0 && !values.cluster_enabled);
   cluster_audit_.end();
   dispatcher_->choose_noted_calls();
-  settle_role();
+  update_role();
 }
 
 store::Environment::Expired Server::treatment_of_expired() const {
@@ -161,12 +161,12 @@ void Server::set_role(bool replica, bool link_up) {
   const bool changed = replica != is_replica();
   link_up_ = link_up;
   set_state(kStateReplica, replica);
-  settle_role();
+  update_role();
   if (!changed) return;
   for (const auto& task : role_tasks_) task();
 }
 
-void Server::settle_role() {
+void Server::update_role() {
   const ConfigValues& values = settings();
   set_state(kStateReadOnly, is_replica() && values.replica_read_only);
   set_state(kStateStale, is_replica() && !link_up_ && !values.replica_serve_stale_data);

@@ -331,7 +331,7 @@ class Server {
 
  private:
   store::Environment::Expired treatment_of_expired() const;
-  void settle_role();
+  void update_role();
   void before_wait();
   void wake();
   void sample_rates();

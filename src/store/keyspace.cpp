@@ -385,7 +385,7 @@ void Keyspace::clear(bool lazily) {
   // The wheels hold no memory of their own per entry; they just forget them all.
   deadlines_.reset();
   element_deadlines_.reset();
-  settle_sizes();
+  update_sizes();
   sizes_.reset();
   if (slot_counts_ != nullptr) count_slots();
   const size_t count = table->size();
@@ -438,7 +438,7 @@ void Keyspace::attach(KeyRef& ref, DetachedEntry detached) {
 }
 
 void Keyspace::swap(Keyspace& other) {
-  settle_sizes();
+  update_sizes();
   std::swap(sizes_, other.sizes_);
   std::swap(slot_counts_, other.slot_counts_);
   std::swap(table_, other.table_);
@@ -497,7 +497,7 @@ void Keyspace::will_resize(Entry& entry) {
   constexpr size_t kMostResized = 4096;
   Value& value = *entry.value();
   if (value.resized_at_ != 0) return;
-  if (environment_.resized.size() == kMostResized) settle_sizes();
+  if (environment_.resized.size() == kMostResized) update_sizes();
   environment_.resized.push_back({this, entry.type(), &value});
   value.resized_at_ = static_cast<uint32_t>(environment_.resized.size());
 }
@@ -510,7 +510,7 @@ void Keyspace::recount(Value& value, Type type) {
   value.size_bin_ = bin;
 }
 
-void Keyspace::settle_sizes() {
+void Keyspace::update_sizes() {
   for (const ResizedValue& resized : environment_.resized) {
     if (resized.value == nullptr) continue;
     resized.keyspace->recount(*resized.value, resized.type);

@@ -311,8 +311,8 @@ class Keyspace {
   // --- Figures ----------------------------------------------------------------------------------
 
   // Sizes of the values of all databases that share the environment are counted up to date by
-  // settle_sizes(). Null when there never was a key.
-  void settle_sizes();
+  // update_sizes(). Null when there never was a key.
+  void update_sizes();
   const KeySizes* sizes() const { return sizes_.get(); }
 
   // Counts keys by their slots from now on. REQUIRES: empty().

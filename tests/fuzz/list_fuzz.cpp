@@ -99,7 +99,7 @@ class Session {
         choose_limits();
         break;
       case 9:
-        list_->settle();
+        list_->recompress();
         break;
       case 10: {
         if (model_.empty()) break;
@@ -153,7 +153,7 @@ class Session {
     }
     require(!cursor);
     require(list_->memory_usage() > 0);
-    list_->settle();
+    list_->recompress();
     check_nodes();
   }
 

@@ -212,7 +212,7 @@ void add_list(const List& list, Range range, bool from_behind, Elements& element
     elements.add(list.get(cursor).text(scratch));
     cursor = from_behind ? list.previous(cursor) : list.next(cursor);
   }
-  list.settle();
+  list.recompress();
 }
 
 // Adds the elements in their own order, of which those of a set have none: of lists and sorted sets
@@ -356,7 +356,7 @@ void store_values(CommandContext& ctx, SortRequest& request, const Elements& ele
     list->will_grow(text.size(), 1, limits);
     list->push_back(text, limits);
   });
-  list->settle();
+  list->recompress();
   KeyRef target = ctx.db.find_for_write(request.target);
   if (count != 0) {
     ctx.db.set_value(target, List::kType, std::move(list));

@@ -49,7 +49,7 @@ Moved move_element(CommandContext& ctx, std::string_view source_key, std::string
   target_list->will_grow(element.size(), 1, limits(ctx));
   to == End::kLeft ? target_list->push_front(element, limits(ctx))
                    : target_list->push_back(element, limits(ctx));
-  target_list->settle();
+  target_list->recompress();
   ctx.reply.bulk(element);
   // A move is one change, which the pop counts.
   ctx.events.happened(ctx.db, target_key, EventClass::kList, to == End::kLeft ? "lpush" : "rpush");

@@ -76,7 +76,7 @@ void lpos(CommandContext& ctx) {
     return search.counted ? ctx.reply.empty_array() : ctx.reply.null();
   }
   const std::vector<int64_t> found = matches(*list, ctx.args[2], search);
-  list->settle();
+  list->recompress();
   if (!search.counted) return found.empty() ? ctx.reply.null() : ctx.reply.integer(found[0]);
   ctx.reply.array(found.size());
   for (const int64_t index : found) ctx.reply.integer(index);

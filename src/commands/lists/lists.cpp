@@ -47,7 +47,7 @@ void push(CommandContext& ctx, End end, bool only_existing) {
     end == End::kLeft ? list->push_front(element, limits(ctx))
                       : list->push_back(element, limits(ctx));
   }
-  list->settle();
+  list->recompress();
   ctx.changed(key, EventClass::kList, end == End::kLeft ? "lpush" : "rpush");
   ctx.events.count(elements.size() - 1);
   ctx.reply.integer(static_cast<int64_t>(list->size()));
@@ -111,7 +111,7 @@ void lindex(CommandContext& ctx) {
   if (!ctx.read_int64(ctx.args[2], &index)) return;
   const List::Cursor cursor = list->at(index);
   cursor ? reply_element(ctx, list->get(cursor)) : ctx.reply.null();
-  list->settle();
+  list->recompress();
 }
 
 void lset(CommandContext& ctx) {
@@ -141,12 +141,12 @@ void linsert(CommandContext& ctx) {
   List::Cursor cursor = list->at(0);
   while (cursor && !list->get(cursor).equals(ctx.args[3])) cursor = list->next(cursor);
   if (!cursor) {
-    list->settle();
+    list->recompress();
     return ctx.reply.integer(-1);
   }
   before ? list->insert_before(cursor, ctx.args[4], limits(ctx))
          : list->insert_after(cursor, ctx.args[4], limits(ctx));
-  list->settle();
+  list->recompress();
   ctx.changed(key, EventClass::kList, "linsert");
   ctx.reply.integer(static_cast<int64_t>(list->size()));
 }
@@ -163,7 +163,7 @@ void lrange(CommandContext& ctx) {
   List::Cursor cursor = list->at(static_cast<int64_t>(range.start));
   for (size_t i = 0; i < range.length; ++i, cursor = list->next(cursor))
     reply_element(ctx, list->get(cursor));
-  list->settle();
+  list->recompress();
 }
 
 void ltrim(CommandContext& ctx) {
@@ -202,7 +202,7 @@ void lrem(CommandContext& ctx) {
     cursor = list->erase(cursor);
     if (wanted < 0) cursor = cursor ? list->previous(cursor) : list->at(-1);
   }
-  gone != 0 ? removed_elements(ctx, ref, key, "lrem", gone) : list->settle();
+  gone != 0 ? removed_elements(ctx, ref, key, "lrem", gone) : list->recompress();
   ctx.reply.integer(static_cast<int64_t>(gone));
 }
 

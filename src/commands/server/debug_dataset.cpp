@@ -144,7 +144,7 @@ void describe_elements(const store::Quicklist& chain, std::string& text) {
     append_line(text, "%8zu %s ", index++, element.is_integer ? "integer" : "string ");
     text.append(element.text(scratch)).append("\n");
   }
-  chain.settle();
+  chain.recompress();
 }
 
 void print(const std::string& text) {

@@ -107,7 +107,7 @@ std::optional<std::string> AccessControl::set_user(std::string_view name, Argume
            "': " + std::string(rule_error_text(error));
   }
   put(std::move(user));
-  settle_clients();
+  update_clients();
   return std::nullopt;
 }
 
@@ -139,11 +139,11 @@ bool AccessControl::delete_user(std::string_view name) {
 
 void AccessControl::password_changed() {
   take_password(server_.settings().requirepass, default_.get());
-  settle_clients();
+  update_clients();
 }
 
-void AccessControl::settle_clients() {
-  server_.clients().for_each([](Client& client) { settle_rights(client); });
+void AccessControl::update_clients() {
+  server_.clients().for_each([](Client& client) { update_rights(client); });
 }
 
 void AccessControl::close_eavesdroppers(const User& user) {
@@ -234,7 +234,7 @@ std::optional<std::string> AccessControl::load_file() {
   }
   for (const std::string& user : gone) delete_user(user);
   for (auto& [known, user] : loaded) put(std::move(user));
-  settle_clients();
+  update_clients();
   return std::nullopt;
 }
 

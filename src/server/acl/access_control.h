@@ -76,7 +76,7 @@ class AccessControl {
   // Puts this in the place of the user of that name, if there is one, and lets its clients know.
   void put(User user);
   // What follows from a change of users' rules for those who are logged in.
-  void settle_clients();
+  void update_clients();
   // Closes clients that listen to what their user may no longer hear.
   void close_eavesdroppers(const User& user);
   void close(Client& client);

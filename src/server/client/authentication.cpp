@@ -9,7 +9,7 @@ namespace latchkey::server {
 void assume_default_user(Client& client) {
   client.user = client.server.access().default_user();
   client.authenticated = client.server.access().admits_everybody();
-  settle_rights(client);
+  update_rights(client);
 }
 
 bool authenticate(Client& client, std::string_view name, std::string_view password,
@@ -21,17 +21,17 @@ bool authenticate(Client& client, std::string_view name, std::string_view passwo
   }
   client.user = user;
   client.authenticated = true;
-  settle_rights(client);
+  update_rights(client);
   return true;
 }
 
 void become_stranger(Client& client) {
   client.user = client.server.access().default_user();
   client.authenticated = false;
-  settle_rights(client);
+  update_rights(client);
 }
 
-void settle_rights(Client& client) {
+void update_rights(Client& client) {
   if (client.user == nullptr) return;
   client.set(kClientNeedsAuth, !client.authenticated && !client.server.access().admits_everybody());
   client.set(kClientRestricted, !client.user->may_do_everything());

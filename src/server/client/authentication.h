@@ -22,6 +22,6 @@ void become_stranger(Client& client);
 
 // Sets kClientNeedsAuth and kClientRestricted as the rules of users, which have changed, now say.
 // Whoever has proved itself, or never had to, goes on.
-void settle_rights(Client& client);
+void update_rights(Client& client);
 
 }  // namespace latchkey::server

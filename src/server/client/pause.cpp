@@ -21,10 +21,10 @@ void PauseControl::pause(Reason reason, Kind kind, int64_t until_ms) {
 
 void PauseControl::unpause(Reason reason) {
   pauses_[static_cast<size_t>(reason)] = {};
-  settle();
+  recompute();
 }
 
-void PauseControl::settle() {
+void PauseControl::recompute() {
   Kind strongest = Kind::kNone;
   for (const Pause& pause : pauses_) strongest = std::max(strongest, pause.kind);
   if (std::exchange(kind_, strongest) == strongest) return;
@@ -47,7 +47,7 @@ void PauseControl::tick() {
       pause = {};
     }
   }
-  settle();
+  recompute();
 }
 
 bool PauseControl::holds(uint32_t flags) const {

@@ -47,7 +47,7 @@ class PauseControl {
     int64_t until_ms = 0;
   };
   // Sees what is left when a pause has ended.
-  void settle();
+  void recompute();
 
   Server& server_;
   std::array<Pause, 3> pauses_;    // by Reason

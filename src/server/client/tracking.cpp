@@ -52,7 +52,7 @@ class Tracking::Message {
 Tracking::Tracking(Server& server)
     : server_(server), readers_(0, Hash{&server.environment().secret}) {
   server_.config().on_change({"tracking-table-max-keys"}, [this](std::string*) {
-    settle_limit();
+    update_limit();
     return true;
   });
 }
@@ -122,7 +122,7 @@ void Tracking::remember(Client& reader, const Command& command, Arguments args) 
   found_.clear();
   if (!get_keys(command, args, &found_)) return;
   for (const KeyReference& reference : found_) add_sink(args[reference.position], reader.id);
-  settle_limit();
+  update_limit();
 }
 
 void Tracking::add_sink(std::string_view key, uint64_t client_id) {
@@ -140,7 +140,7 @@ void Tracking::forget_table() {
   Readers gone(0, readers_.hash_function());
   gone.swap(readers_);
   items_ = 0;
-  settle_limit();
+  update_limit();
   constexpr size_t kMostFreedAtOnce = 64;
   if (count <= kMostFreedAtOnce) return;
   server_.environment().reclaimer.free_later(
@@ -152,7 +152,7 @@ bool Tracking::is_full() const {
   return most != 0 && readers_.size() > most;
 }
 
-void Tracking::settle_limit() {
+void Tracking::update_limit() {
   const bool full = is_full();
   if (full != ((server_.state() & kStateTrackingFull) != 0))
     server_.set_state(kStateTrackingFull, full);
@@ -163,7 +163,7 @@ void Tracking::give_up_some() {
   const size_t most = kFewestGivenUp * static_cast<size_t>(++attempts_);
   for (size_t given_up = 0; given_up < most && is_full(); ++given_up)
     invalidate(random_key(), nullptr);
-  settle_limit();
+  update_limit();
 }
 
 Tracking::Readers::iterator Tracking::random_key() {
@@ -206,7 +206,7 @@ void Tracking::tell_of_change(std::string_view key, EventClass event_class,
   const Client* client = dispatcher.serving();
   if (const auto it = readers_.find(key); it != readers_.end()) {
     invalidate(it, client);
-    settle_limit();
+    update_limit();
   }
   if (prefixes_.empty()) return;
   // Who runs a script is told of the keys it writes, which others than its author may not know.

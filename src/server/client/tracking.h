@@ -140,7 +140,7 @@ class Tracking final : public KeyspaceEventListener {
   void forget_table();
   bool is_full() const;
   // Sets kStateTrackingFull as it is.
-  void settle_limit();
+  void update_limit();
   Readers::iterator random_key();
   void tell_of_change(std::string_view key, EventClass event_class, std::string_view event);
   // Takes the key out of the table and tells its readers; but not `spared` if it wants no loop.

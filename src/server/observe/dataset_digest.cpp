@@ -47,7 +47,7 @@ void take_in_elements(Digest& digest, const store::List& list) {
   char scratch[store::Listpack::kScratch];
   for (auto cursor = list.at(0); cursor; cursor = list.next(cursor))
     take_in(digest, list.get(cursor).text(scratch));
-  list.settle();
+  list.recompress();
 }
 
 void take_in_elements(Digest& digest, const store::Set& set) {

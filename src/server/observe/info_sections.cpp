@@ -433,7 +433,7 @@ void keysizes_section(InfoText& text, Server& server) {
                               {store::Type::kSet, "sets_items"},
                               {store::Type::kSortedSet, "zsets_items"},
                               {store::Type::kHash, "hashes_items"}};
-  server.database(0).settle_sizes();
+  server.database(0).update_sizes();
   for (int i = 0; i < server.database_count(); ++i) {
     const store::KeySizes* sizes = server.database(i).sizes();
     if (sizes == nullptr) continue;

@@ -173,7 +173,7 @@ void Quicklist::compress(Node* node) const {
 }
 
 void Quicklist::leave(Node* node) const {
-  // The nodes that settle() leaves open have the first places among the touched.
+  // The nodes that recompress() leaves open have the first places among the touched.
   if (nodes_ / 2 < depth_ || node->touched_at <= 2 * depth_) return;
   untouch(node);
   compress(node);
@@ -189,7 +189,7 @@ void Quicklist::for_each_end(Fn&& fn) const {
   }
 }
 
-void Quicklist::settle() const {
+void Quicklist::recompress() const {
   if (depth_ == 0) return;
   if (nodes_ / 2 < depth_) {
     // Every node is near an end.

@@ -11,15 +11,15 @@
 //     node <-> node <-> lzf <-> lzf <-> node <-> node          depth 2
 //
 // A node is opened when a cursor comes to it, and compressed again when the cursor steps to
-// another, so that a walk has one or two of them open. Others stay open until settle(), which is to
-// be called when one is done with the list.
+// another, so that a walk has one or two of them open. Others stay open until recompress(), which
+// is to be called when one is done with the list.
 //
 // How much a node holds (its fill) and the depth are told once, when the list is new. From how many
 // bytes on an element has a node of its own is told with each change (`plain_from`); 0: when it is
 // larger than a node.
 //
 // Costs: O(1) at the ends and for a step; at() O(nodes + elements of a node); a change within
-// O(bytes of a node); settle() O(depth + nodes opened or made since).
+// O(bytes of a node); recompress() O(depth + nodes opened or made since).
 #pragma once
 
 #include <cstddef>
@@ -73,7 +73,7 @@ class Quicklist {
     explicit operator bool() const { return node != nullptr; }
   };
 
-  // `depth`: nodes at each end that settle() leaves open; 0: none is compressed.
+  // `depth`: nodes at each end that recompress() leaves open; 0: none is compressed.
   explicit Quicklist(int fill, size_t depth = 0) : fill_(fill), depth_(depth) {}
   ~Quicklist() { clear(); }
   Quicklist(const Quicklist& other);
@@ -98,7 +98,7 @@ class Quicklist {
   int fill() const { return fill_; }
   size_t depth() const { return depth_; }
   // Compresses the nodes that are open and need not be. Ends the life of cursors and elements.
-  void settle() const;
+  void recompress() const;
   size_t compressed_nodes() const { return compressed_; }
 
   // Texts must not lie within the list.
@@ -133,8 +133,8 @@ class Quicklist {
   bool fits(Node* node, std::string_view text, size_t plain_from) const;
   void open(Node* node) const;
   void compress(Node* node) const;
-  // Has settle() look at the node, or not. Of a list with a depth, every node that is not settled
-  // has been touched.
+  // Has recompress() look at the node, or not. Of a list with a depth, every node that is not
+  // settled has been touched.
   void touch(Node* node) const;
   void untouch(Node* node) const;
   // Opens a node that is to stay so.

@@ -66,13 +66,13 @@ void List::has_shrunk(const ValueLimits& limits) {
   const Quicklist::Node* node = chain_->nodes() == 1 ? chain_->first_node() : nullptr;
   if (node == nullptr || node->is_plain ||
       exceeds_half_of_fill(limits.list_max_listpack_size, node->byte_size(), node->count))
-    return chain_->settle();
+    return chain_->recompress();
   pack_ = chain_->release();
   chain_.reset();
 }
 
-void List::settle() const {
-  if (chain_ != nullptr) chain_->settle();
+void List::recompress() const {
+  if (chain_ != nullptr) chain_->recompress();
 }
 
 void List::push_front(std::string_view text, const ValueLimits& limits) {

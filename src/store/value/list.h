@@ -62,7 +62,7 @@ class List final : public Value {
   void has_shrunk(const ValueLimits& limits);
   // To be called when one is done with reading the list or with adding to it: what was opened for
   // that is compressed again. Ends the life of cursors and elements.
-  void settle() const;
+  void recompress() const;
 
   void push_front(std::string_view text, const ValueLimits& limits);
   void push_back(std::string_view text, const ValueLimits& limits);

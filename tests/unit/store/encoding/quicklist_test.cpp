@@ -46,7 +46,7 @@ TEST_CASE("Nodes far from the ends are compressed when a quicklist settles", "[q
     Quicklist list(kFill, depth);
     fill(list);
     const size_t open_bytes = list.memory_usage();
-    list.settle();
+    list.recompress();
     CHECK(list.nodes() == 100);
     CHECK(list.compressed_nodes() == 100 - 2 * depth);
     CHECK(list.memory_usage() < open_bytes);
@@ -58,7 +58,7 @@ TEST_CASE("A quicklist without depth, or no longer than its ends, is not compres
   for (const size_t depth : {0, 50, 51, 1000}) {
     Quicklist list(kFill, depth);
     fill(list);
-    list.settle();
+    list.recompress();
     CHECK(list.compressed_nodes() == 0);
   }
 }
@@ -66,17 +66,17 @@ TEST_CASE("A quicklist without depth, or no longer than its ends, is not compres
 TEST_CASE("Reading opens nodes until the quicklist settles again", "[quicklist]") {
   Quicklist list(kFill, 1);
   fill(list);
-  list.settle();
+  list.recompress();
   CHECK(text_at(list, 200) == std::string(40, 'x') + "200");
   CHECK(list.compressed_nodes() == 97);
-  list.settle();
+  list.recompress();
   CHECK(list.compressed_nodes() == 98);
 }
 
 TEST_CASE("A walk compresses the nodes that it leaves", "[quicklist]") {
   Quicklist list(kFill, 1);
   fill(list);
-  list.settle();
+  list.recompress();
   int index = 0;
   for (auto cursor = list.first(); cursor; cursor = list.next(cursor), ++index)
     REQUIRE(list.compressed_nodes() >= 97);
@@ -90,14 +90,14 @@ TEST_CASE("A walk compresses the nodes that it leaves", "[quicklist]") {
 TEST_CASE("A node that gets to an end is opened, one that leaves it compressed", "[quicklist]") {
   Quicklist list(kFill, 1);
   fill(list);
-  list.settle();
+  list.recompress();
   list.erase_range(0, 4);
-  list.settle();
+  list.recompress();
   CHECK(list.nodes() == 99);
   CHECK(list.compressed_nodes() == 97);
   CHECK_FALSE(list.first_node()->is_compressed());
   for (int i = 0; i < 5; ++i) list.push_front(std::string(40, 'y'));
-  list.settle();
+  list.recompress();
   CHECK(list.nodes() == 101);
   CHECK(list.compressed_nodes() == 99);
 }
@@ -129,11 +129,11 @@ TEST_CASE("Replacing an element leaves the nodes as they are, unless it needs on
 TEST_CASE("A copy of a compressed quicklist holds the same and is compressed too", "[quicklist]") {
   Quicklist list(kFill, 2);
   fill(list);
-  list.settle();
+  list.recompress();
   const Quicklist copy(list);
   CHECK(copy.compressed_nodes() == 96);
   CHECK(text_at(copy, 123) == std::string(40, 'x') + "123");
-  copy.settle();
+  copy.recompress();
   CHECK(copy.compressed_nodes() == 96);
 }
 
@@ -171,10 +171,10 @@ TEST_CASE("A quicklist keeps what a std::deque keeps, compressed at any depth", 
       } else {
         REQUIRE(text_at(list, index) == model[static_cast<size_t>(index)]);
       }
-      if (random.below(3) == 0) list.settle();
+      if (random.below(3) == 0) list.recompress();
       if (round % 50 == 0) REQUIRE(equals(list, model));
     }
-    list.settle();
+    list.recompress();
     CHECK((list.compressed_nodes() > 0) == (depth > 0 && list.nodes() > 2 * depth));
     CHECK(equals(list, model));
   }
