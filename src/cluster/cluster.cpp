@@ -10,8 +10,8 @@
 #include "base/crc16.h"
 #include "base/random.h"
 #include "cluster/nodes_text.h"
-#include "replication/following.h"
 #include "replication/replication.h"
+#include "replication/role.h"
 #include "server/client/blocking.h"
 #include "server/config/config.h"
 #include "server/server.h"
@@ -301,7 +301,7 @@ bool Cluster::meet(const NodeAddress& address) {
   return true;
 }
 
-void Cluster::follow(Node& master) {
+void Cluster::replicate_from(Node& master) {
   nodes_.make_replica(myself(), &master);
   nodes_.end_moves();
   handover_.reset();
@@ -328,15 +328,14 @@ void Cluster::take_over() {
 void Cluster::align_role() {
   const Node& node = myself();
   if (node.is_master()) {
-    if (server_.is_replica()) server_.replication().following().lead();
+    if (server_.is_replica()) server_.replication().replica_role().promote();
     return;
   }
   if (node.master == nullptr || node.master->address.ip.empty()) return;
   const NodeAddress& master = node.master->address;
-  replication::Following& following = server_.replication().following();
-  if (following.active() && following.host() == master.ip && following.port() == master.port)
-    return;
-  following.follow(master.ip, master.port);
+  replication::ReplicaRole& role = server_.replication().replica_role();
+  if (role.active() && role.host() == master.ip && role.port() == master.port) return;
+  role.replicate_from(master.ip, master.port);
 }
 
 bool Cluster::finds_itself_up() {
@@ -419,7 +418,7 @@ void Cluster::tick() {
     // The replica of a replica follows that one's master.
     Node* const master = myself().master;
     if (master != nullptr && master->master != nullptr && master->master != &myself())
-      follow(*master->master);
+      replicate_from(*master->master);
     align_role();
     update_state();
   }

@@ -100,7 +100,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // Begins to meet whoever listens there. False when the address is none.
   bool meet(const NodeAddress& address);
   // Becomes a replica of that master, or a master with the slots that its own one had.
-  void follow(Node& master);
+  void replicate_from(Node& master);
   void take_over();
 
   // --- Messages ---------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cluster/cluster.h"
-#include "replication/following.h"
 #include "replication/replication.h"
+#include "replication/role.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {
@@ -45,7 +45,7 @@ bool Election::data_is_too_old() const {
   server::Server& server = cluster_.server();
   const auto& settings = server.settings();
   if (settings.cluster_replica_validity_factor == 0) return false;
-  const int64_t silent_ms = server.replication().following().silent_ms();
+  const int64_t silent_ms = server.replication().replica_role().silent_ms();
   // While the master was not failing yet, nobody could have taken its place.
   const int64_t age_ms = silent_ms - std::min(silent_ms, cluster_.timeout_ms());
   const int64_t ping_period_ms = settings.repl_ping_replica_period * kSecondMs;

@@ -91,7 +91,7 @@ void cluster_replicate(CommandContext& ctx, Cluster& cluster) {
     return ctx.reply.error(
         "ERR To set a master the node must be empty and without assigned slots.");
   }
-  cluster.follow(*node);
+  cluster.replicate_from(*node);
   commit_and_confirm(ctx, cluster);
 }
 

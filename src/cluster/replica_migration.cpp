@@ -58,7 +58,7 @@ void ReplicaMigration::tick() {
   for (Node* node : cluster_.nodes().all()) {
     if (node->orphaned_since_ms == 0 || now_ms - node->orphaned_since_ms <= kPatienceMs) continue;
     cluster_.server().log().notice("Migrating to orphaned master " + title(*node));
-    return cluster_.follow(*node);
+    return cluster_.replicate_from(*node);
   }
 }
 

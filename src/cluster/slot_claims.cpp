@@ -39,7 +39,7 @@ void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
   if (left_with_none && may_move) {
     cluster_.server().log().notice(
         "Configuration change detected. Reconfiguring myself as a replica of " + title(claimant));
-    return cluster_.follow(claimant);
+    return cluster_.replicate_from(claimant);
   }
   cluster_.lost(lost);
 }

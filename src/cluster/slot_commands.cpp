@@ -154,7 +154,7 @@ void update_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_vi
   if (left_with_none && ctx.server.settings().cluster_allow_replica_migration) {
     ctx.server.log().notice("Configuration change detected. Reconfiguring myself as a replica of " +
                             title(*owner));
-    cluster.follow(*owner);
+    cluster.replicate_from(*owner);
   }
   if (!commit(ctx, cluster)) return;
   if (arrived) cluster.gossip().broadcast_pong();

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "replication/following.h"
 #include "replication/replication.h"
+#include "replication/role.h"
 #include "server/client/pause.h"
 #include "server/server.h"
 
@@ -67,7 +67,7 @@ void Failover::look() {
 void Failover::hand_over(const Target& target) {
   state_ = State::kInProgress;
   order_.target = target;
-  replication_.following().follow(target.host, target.port);
+  replication_.replica_role().replicate_from(target.host, target.port);
 }
 
 void Failover::accepted() {
@@ -79,7 +79,7 @@ void Failover::abort(std::string_view reason) {
   replication_.server().log().notice("FAILOVER" + direction() + " aborted: " + std::string(reason));
   const bool follows = in_progress();
   state_ = State::kNone;
-  if (follows) replication_.following().lead();
+  if (follows) replication_.replica_role().promote();
   end();
 }
 

@@ -88,7 +88,7 @@ bool FullSync::join_file(Replica& replica) {
   if (other == others.end()) return false;
   replication_.feed_replicas();
   replica.hold_as(**other);
-  begin_following(replica, (*other)->start_offset);
+  begin_replicating(replica, (*other)->start_offset);
   return true;
 }
 
@@ -135,7 +135,7 @@ void FullSync::begin_for(const Replica& first) {
   }
 }
 
-void FullSync::begin_following(Replica& replica, uint64_t offset) {
+void FullSync::begin_replicating(Replica& replica, uint64_t offset) {
   if (replica.rdb_channel && !replication_.begin_streaming(replica, offset))
     return replica.client.close();
   replica.state = ReplicaState::kWaitsForEnd;
@@ -162,7 +162,7 @@ void FullSync::forget(Replica& replica) {
 bool FullSync::begin_file(const std::vector<Replica*>& group, const SnapshotPlace& place) {
   if (!snapshots_->begin_file(place, [this](bool ok) { file_done(ok); })) return false;
   file_begun_ = true;
-  for (Replica* replica : group) begin_following(*replica, place.offset);
+  for (Replica* replica : group) begin_replicating(*replica, place.offset);
   return true;
 }
 
@@ -278,7 +278,7 @@ bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlac
   mark_ = base::random_hex(kMarkSize);
   for (Replica* replica : group) {
     replica->through_pipe = true;
-    begin_following(*replica, place.offset);
+    begin_replicating(*replica, place.offset);
     if (replica->client.has(server::kClientClosing)) continue;
     send(*replica, "$EOF:" + mark_ + "\r\n");
   }

@@ -67,7 +67,7 @@ class FullSync {
   void begin_for(const Replica& first);
   bool begin_file(const std::vector<Replica*>& group, const SnapshotPlace& place);
   bool begin_pipe(const std::vector<Replica*>& group, const SnapshotPlace& place);
-  void begin_following(Replica& replica, uint64_t offset);
+  void begin_replicating(Replica& replica, uint64_t offset);
   // Makes the replica one of those of the file that is being written, if there is one for it.
   bool join_file(Replica& replica);
   void file_done(bool ok);

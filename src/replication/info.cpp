@@ -3,9 +3,9 @@
 #include <string>
 
 #include "replication/failover.h"
-#include "replication/following.h"
 #include "replication/master_session.h"
 #include "replication/replication.h"
+#include "replication/role.h"
 #include "server/observe/info.h"
 #include "server/server.h"
 
@@ -23,8 +23,8 @@ std::string describe(const Replica& replica, int64_t now_ms) {
 }
 
 // A dataset that is on its way here.
-void describe_sync(const Following& following, int64_t now_ms, server::InfoText& text) {
-  const MasterConnection* carrier = following.carrier();
+void describe_sync(const ReplicaRole& role, int64_t now_ms, server::InfoText& text) {
+  const MasterConnection* carrier = role.carrier();
   const DatasetReceiver* receiver = carrier != nullptr ? carrier->receiver() : nullptr;
   const bool known = receiver != nullptr && !receiver->shape().has_mark();
   const int64_t total = known ? static_cast<int64_t>(receiver->shape().size) : -1;
@@ -39,25 +39,25 @@ void describe_sync(const Following& following, int64_t now_ms, server::InfoText&
 }
 
 // What a replica says of its master.
-void describe(const Following& following, const server::Server& server, server::InfoText& text) {
+void describe(const ReplicaRole& role, const server::Server& server, server::InfoText& text) {
   const int64_t now_ms = server.now_ms();
   const server::ConfigValues& settings = server.settings();
-  const MasterSession* session = following.session();
-  const int64_t offset = following.knows_place() ? server.replication_offset() : 1;
-  text.field("master_host", following.host());
-  text.field("master_port", following.port());
+  const MasterSession* session = role.session();
+  const int64_t offset = role.knows_place() ? server.replication_offset() : 1;
+  text.field("master_host", role.host());
+  text.field("master_port", role.port());
   text.field("master_link_status", session != nullptr ? "up" : "down");
   text.field("master_last_io_seconds_ago",
              session != nullptr ? (now_ms - session->last_io_ms()) / kSecondMs : -1);
-  const bool syncs = following.state() == Following::State::kSync;
+  const bool syncs = role.state() == ReplicaRole::State::kSync;
   text.field("master_sync_in_progress", syncs ? 1 : 0);
   text.field("slave_read_repl_offset", session != nullptr ? session->read_offset() : offset);
   text.field("slave_repl_offset", offset);
-  text.field("replica_full_sync_buffer_size", following.full_sync_buffer());
-  text.field("replica_full_sync_buffer_peak", following.full_sync_buffer_peak());
+  text.field("replica_full_sync_buffer_size", role.full_sync_buffer());
+  text.field("replica_full_sync_buffer_peak", role.full_sync_buffer_peak());
   if (syncs) describe_sync(following, now_ms, text);
   if (session == nullptr) {
-    const int64_t since_ms = following.down_since_ms();
+    const int64_t since_ms = role.down_since_ms();
     text.field("master_link_down_since_seconds",
                since_ms != 0 ? (now_ms - since_ms) / kSecondMs : -1);
   }
@@ -71,12 +71,11 @@ void describe(const Following& following, const server::Server& server, server::
 void describe(const Replication& replication, server::InfoText& text) {
   server::Server& server = replication.server();
   const server::ConfigValues& settings = server.settings();
-  const Following& following = replication.following();
-  text.field("role", following.active() ? "slave" : "master");
-  if (following.active()) describe(following, server, text);
+  const ReplicaRole& role = replication.replica_role();
+  text.field("role", role.active() ? "slave" : "master");
+  if (role.active()) describe(following, server, text);
   text.field("connected_slaves", replication.count_connected());
-  if (!following.active() && settings.min_replicas_to_write > 0 &&
-      settings.min_replicas_max_lag > 0)
+  if (!role.active() && settings.min_replicas_to_write > 0 && settings.min_replicas_max_lag > 0)
     text.field("min_slaves_good_slaves", server.good_replicas());
   size_t number = 0;
   for (const Replica* replica : replication.replicas()) {

@@ -52,7 +52,7 @@ void LocalExpiry::key_changed(Keyspace& keyspace, std::string_view key, server::
                               std::string_view) {
   std::pair<int, std::string> place(keyspace.index(), key);
   // The master's word counts again when it has written there.
-  if ((server_.state() & server::kStateFollowing) != 0) {
+  if ((server_.state() & server::kStateApplyingMaster) != 0) {
     keys_.erase(place);
     return;
   }

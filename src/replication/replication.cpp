@@ -6,11 +6,11 @@
 #include "base/text.h"
 #include "replication/debug_commands.h"
 #include "replication/failover.h"
-#include "replication/following.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
 #include "replication/lags.h"
 #include "replication/migration.h"
+#include "replication/role.h"
 #include "replication/unexpected_errors.h"
 #include "replication/waits.h"
 #include "server/client/client.h"
@@ -41,7 +41,7 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
       waits_(std::make_unique<ReplicaWaits>(*this)),
       migration_(std::make_unique<Migration>()),
       failover_(std::make_unique<Failover>(*this)),
-      following_(std::make_unique<Following>(server, *this)) {
+      replica_role_(std::make_unique<ReplicaRole>(server, *this)) {
   server_.on_turn_end([this] { end_turn(); });
   server_.on_tick([this] { tick(); });
   server_.shutdown().on_lag_question([this] { return any_lags(*this); });
@@ -268,11 +268,12 @@ size_t Replication::count_fsynced(uint64_t offset) const {
 }
 
 int Replication::selected_database() const {
-  return stream_.relays() ? following_->stream_database() : stream_.selected_database();
+  return stream_.relays() ? replica_role_->stream_database() : stream_.selected_database();
 }
 
 std::optional<server::StreamPlace> Replication::place() const {
-  if (!stream_.is_open() || (stream_.relays() && !following_->knows_place())) return std::nullopt;
+  if (!stream_.is_open() || (stream_.relays() && !replica_role_->knows_place()))
+    return std::nullopt;
   return server::StreamPlace{.id = server_.replication_id(),
                              .offset = server_.replication_offset(),
                              .database = std::max(selected_database(), 0)};
@@ -320,9 +321,9 @@ void Replication::resume_from(const server::StreamPlace& place,
                               const std::vector<std::pair<int, std::string>>& dropped) {
   // A file may say anything.
   if (!server::is_stream_offset(place.offset)) return;
-  if (following_->active()) {
+  if (replica_role_->active()) {
     stream_.begin_at(place.id, place.offset);
-    following_->resume_at(place.database);
+    replica_role_->resume_at(place.database);
     return;
   }
   stream_.resume(place, dropped);
@@ -379,10 +380,10 @@ void Replication::end_turn() {
 
 void Replication::tick() {
   // A script that runs, or half a dataset, is no state to bring others to.
-  if (server_.tasks().any()) return following_->keep_alive();
+  if (server_.tasks().any()) return replica_role_->keep_alive();
   stream_.trim();
   full_sync_->begin_due();
-  following_->tick();
+  replica_role_->tick();
   server_.shutdown().look();
   if (server_.now_ms() - second_began_ms_ < kSecondMs) return;
   second_began_ms_ = server_.now_ms();
@@ -457,11 +458,11 @@ server::ReplicationFigures Replication::figures() const {
       .full_syncs = full_syncs_,
       .partial_syncs = partial_syncs_,
       .refused_partial_syncs = refused_partial_syncs_,
-      .bytes_received = following_->bytes_received(),
+      .bytes_received = replica_role_->bytes_received(),
       .bytes_sent = bytes_sent_to_former_,
-      .locally_expiring_keys = following_->locally_expiring_keys(),
+      .locally_expiring_keys = replica_role_->locally_expiring_keys(),
       .migration_sockets = migration_->kept_connections(),
-      .full_sync_buffer = following_->full_sync_buffer(),
+      .full_sync_buffer = replica_role_->full_sync_buffer(),
   };
   if (const Backlog* backlog = stream_.backlog(); backlog != nullptr) {
     figures.buffers_memory = backlog->memory_usage();

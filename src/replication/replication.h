@@ -6,7 +6,7 @@
 // still holds them. A replica that has the dataset come by an RDB channel (Replica) gets the stream
 // meanwhile, so that nothing is held for it here.
 //
-// A server that follows a master itself (Following) hands the master's stream on to its own
+// A server that follows a master itself (ReplicaRole) hands the master's stream on to its own
 // replicas.
 #pragma once
 
@@ -31,7 +31,7 @@ namespace latchkey::replication {
 
 class Failover;
 class FullSync;
-class Following;
+class ReplicaRole;
 class Migration;
 class ReplicaWaits;
 
@@ -97,8 +97,9 @@ class Replication {
   Failover& failover() { return *failover_; }
   const Failover& failover() const { return *failover_; }
 
-  // --- For Following ----------------------------------------------------------------------------
-  // From here on the stream is a master's. Where this one has come to is where the other may go on.
+  // --- For ReplicaRole
+  // ---------------------------------------------------------------------------- From here on the
+  // stream is a master's. Where this one has come to is where the other may go on.
   void stop_own_stream();
   // Those who follow have the master's bytes up to here, and go on with what happens here, under
   // another name: they have to ask anew.
@@ -109,8 +110,8 @@ class Replication {
   // The master's history has taken another name. Replicas have to ask anew.
   void rename(std::string_view id);
   void disconnect_replicas();
-  Following& following() { return *following_; }
-  const Following& following() const { return *following_; }
+  ReplicaRole& replica_role() { return *replica_role_; }
+  const ReplicaRole& replica_role() const { return *replica_role_; }
 
   // A dataset loaded at start was saved at that place, without what was `dropped` (Stream::resume).
   void resume_from(const server::StreamPlace& place,
@@ -158,7 +159,7 @@ class Replication {
   std::unique_ptr<ReplicaWaits> waits_;
   std::unique_ptr<Migration> migration_;
   std::unique_ptr<Failover> failover_;
-  std::unique_ptr<Following> following_;
+  std::unique_ptr<ReplicaRole> replica_role_;
   bool ask_ = false;
   bool acks_came_ = false;
   bool loaded_came_ = false;

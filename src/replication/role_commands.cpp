@@ -8,8 +8,8 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "replication/failover.h"
-#include "replication/following.h"
 #include "replication/replication.h"
+#include "replication/role.h"
 #include "replication/rows.h"
 #include "replication/waits.h"
 #include "server/client/client.h"
@@ -25,18 +25,18 @@ namespace {
 
 constexpr int64_t kLastPort = 65535;
 
-void role_of_replica(CommandContext& ctx, const Following& following) {
+void role_of_replica(CommandContext& ctx, const ReplicaRole& role) {
   ctx.reply.array(5);
   ctx.reply.bulk("slave");
-  ctx.reply.bulk(following.host());
-  ctx.reply.integer(following.port());
-  ctx.reply.bulk(name_of(following.state()));
-  ctx.reply.integer(following.connected() ? ctx.server.replication_offset() : -1);
+  ctx.reply.bulk(role.host());
+  ctx.reply.integer(role.port());
+  ctx.reply.bulk(name_of(role.state()));
+  ctx.reply.integer(role.connected() ? ctx.server.replication_offset() : -1);
 }
 
 void role(CommandContext& ctx) {
   const Replication& replication = ctx.server.replication();
-  if (replication.following().active()) return role_of_replica(ctx, replication.following());
+  if (replication.replica_role().active()) return role_of_replica(ctx, replication.replica_role());
   const std::vector<Replica*>& replicas = replication.replicas();
   const auto is_online = [](const Replica* replica) {
     return replica->state == ReplicaState::kOnline;
@@ -54,9 +54,9 @@ void role(CommandContext& ctx) {
   }
 }
 
-void lead(CommandContext& ctx, Following& following) {
-  if (following.active()) {
-    following.lead();
+void promote(CommandContext& ctx, ReplicaRole& role) {
+  if (role.active()) {
+    role.promote();
     ctx.server.log().notice("MASTER MODE enabled (user request from '" + describe(ctx.client) +
                             "')");
   }
@@ -67,8 +67,8 @@ void replicaof(CommandContext& ctx) {
   if (ctx.server.in_cluster()) return ctx.reply.error("ERR REPLICAOF not allowed in cluster mode.");
   if (ctx.server.replication().failover().active())
     return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
-  Following& following = ctx.server.replication().following();
-  if (is_word(ctx.args[1], "NO") && is_word(ctx.args[2], "ONE")) return lead(ctx, following);
+  ReplicaRole& role = ctx.server.replication().replica_role();
+  if (is_word(ctx.args[1], "NO") && is_word(ctx.args[2], "ONE")) return promote(ctx, following);
   if (ctx.client.has(kClientReplica)) {
     return ctx.reply.error("ERR Command is not valid when client is a replica.");
   }
@@ -76,14 +76,13 @@ void replicaof(CommandContext& ctx) {
   if (!base::parse_int64(ctx.args[2], &port) || port < 0 || port > kLastPort)
     return ctx.reply.error("ERR Invalid master port");
   const std::string host(ctx.args[1]);
-  if (following.active() && base::equal_ignoring_case(following.host(), host) &&
-      following.port() == port) {
+  if (role.active() && base::equal_ignoring_case(role.host(), host) && role.port() == port) {
     ctx.server.log().notice(
         "REPLICAOF would result into synchronization with the master we are already connected "
         "with. No operation performed.");
     return ctx.reply.status("OK Already connected to specified master");
   }
-  following.follow(host, static_cast<int>(port));
+  role.replicate_from(host, static_cast<int>(port));
   ctx.server.log().notice("REPLICAOF " + host + ":" + std::to_string(port) +
                           " enabled (user request from '" + describe(ctx.client) + "')");
   ctx.reply.ok();

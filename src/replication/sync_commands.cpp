@@ -5,9 +5,9 @@
 
 #include "base/number.h"
 #include "base/text.h"
-#include "replication/following.h"
 #include "replication/master_session.h"
 #include "replication/replication.h"
+#include "replication/role.h"
 #include "replication/rows.h"
 #include "server/client/client.h"
 #include "server/client/client_info.h"
@@ -26,8 +26,8 @@ constexpr size_t kMostIpBytes = 46;
 // done for it.
 bool may_synchronize(CommandContext& ctx, const Replica& replica) {
   if (ctx.client.has(kClientReplica)) return false;
-  const Following& following = ctx.server.replication().following();
-  if (following.active() && !following.connected()) {
+  const ReplicaRole& role = ctx.server.replication().replica_role();
+  if (role.active() && !role.connected()) {
     ctx.reply.error("NOMASTERLINK Can't SYNC while not connected with my master");
     return false;
   }
@@ -54,8 +54,8 @@ void sync(CommandContext& ctx) {
 // The master asks this replica to lead in its place. False when it does not.
 bool take_over(CommandContext& ctx, std::string_view id) {
   ctx.server.log().notice("Failover request received for replid " + std::string(id) + ".");
-  Following& following = ctx.server.replication().following();
-  if (!following.active()) {
+  ReplicaRole& role = ctx.server.replication().replica_role();
+  if (!role.active()) {
     ctx.reply.error("ERR PSYNC FAILOVER can't be sent to a master.");
     return false;
   }
@@ -63,7 +63,7 @@ bool take_over(CommandContext& ctx, std::string_view id) {
     ctx.reply.error("ERR PSYNC FAILOVER replid must match my replid.");
     return false;
   }
-  following.lead();
+  role.promote();
   ctx.server.log().notice("MASTER MODE enabled (failover request from '" + describe(ctx.client) +
                           "')");
   return true;
@@ -177,7 +177,7 @@ void replconf(CommandContext& ctx) {
     } else if (is_word(name, "ACK")) {
       return acknowledge(ctx, replica);
     } else if (is_word(name, "GETACK")) {
-      MasterSession* session = ctx.server.replication().following().session();
+      MasterSession* session = ctx.server.replication().replica_role().session();
       if (session != nullptr && &session->client() == &ctx.client) session->acknowledge_soon();
       return;
     } else {

@@ -153,7 +153,7 @@ void Server::apply_settings() {
 store::Environment::Expired Server::treatment_of_expired() const {
   using Expired = store::Environment::Expired;
   // The master says when keys go; its requests find what has expired here but not yet there.
-  if ((state_ & (kStateLoading | kStateFollowing)) != 0) return Expired::kShow;
+  if ((state_ & (kStateLoading | kStateApplyingMaster)) != 0) return Expired::kShow;
   return (state_ & (kStatePaused | kStateReplica)) != 0 ? Expired::kHide : Expired::kRemove;
 }
 

@@ -78,17 +78,17 @@ class WatchRegistry;
 // Conditions under which not every command may run; the dispatcher asks closer questions only when
 // one is set.
 enum ServerState : uint32_t {
-  kStatePaused = 1u << 0,       // CLIENT PAUSE
-  kStateBusy = 1u << 1,         // a script runs longer than it should
-  kStateLoading = 1u << 2,      // the dataset is being loaded
-  kStateMemoryLimit = 1u << 3,  // maxmemory is set
-  kStateFewReplicas = 1u << 4,  // there are fewer replicas than min-replicas-to-write
-  kStateDiskError = 1u << 5,    // what is written would not reach the disk
-  kStateMonitored = 1u << 6,    // somebody is shown every request (server/client/monitors.h)
-  kStateReplica = 1u << 7,      // it follows a master
-  kStateReadOnly = 1u << 8,     // that, and only the master's requests may write
-  kStateStale = 1u << 9,        // that, and without the link data is not to be shown
-  kStateFollowing = 1u << 10,   // a request of the master's stream is being run
+  kStatePaused = 1u << 0,           // CLIENT PAUSE
+  kStateBusy = 1u << 1,             // a script runs longer than it should
+  kStateLoading = 1u << 2,          // the dataset is being loaded
+  kStateMemoryLimit = 1u << 3,      // maxmemory is set
+  kStateFewReplicas = 1u << 4,      // there are fewer replicas than min-replicas-to-write
+  kStateDiskError = 1u << 5,        // what is written would not reach the disk
+  kStateMonitored = 1u << 6,        // somebody is shown every request (server/client/monitors.h)
+  kStateReplica = 1u << 7,          // it follows a master
+  kStateReadOnly = 1u << 8,         // that, and only the master's requests may write
+  kStateStale = 1u << 9,            // that, and without the link data is not to be shown
+  kStateApplyingMaster = 1u << 10,  // a request of the master's stream is being run
   // Another dataset is being loaded, to take the place of the one that is served.
   kStateLoadingBeside = 1u << 11,
   kStateCluster = 1u << 13,  // it is a node of a cluster (Server::slot_gate)

@@ -15,10 +15,10 @@ TaskFrame put_aside(Server& server) {
       .now_ms = environment.now_ms,
       .access_clock = environment.access_clock,
       .freeze_access = std::exchange(environment.freeze_access, false),
-      .follows = (server.state() & kStateFollowing) != 0,
+      .follows = (server.state() & kStateApplyingMaster) != 0,
       .is_audited = server.cluster_audit().looking(),
   };
-  server.set_state(kStateFollowing, false);
+  server.set_state(kStateApplyingMaster, false);
   server.cluster_audit().end();
   return frame;
 }
@@ -31,7 +31,7 @@ void put_back(Server& server, TaskFrame frame) {
   environment.now_ms = frame.now_ms;
   environment.access_clock = frame.access_clock;
   environment.freeze_access = frame.freeze_access;
-  server.set_state(kStateFollowing, frame.follows);
+  server.set_state(kStateApplyingMaster, frame.follows);
   if (frame.is_audited) server.cluster_audit().go_on();
 }
 

@@ -22,7 +22,7 @@ struct TaskFrame {
   int64_t now_ms = 0;
   uint32_t access_clock = 0;
   bool freeze_access = false;
-  bool follows = false;     // kStateFollowing
+  bool follows = false;     // kStateApplyingMaster
   bool is_audited = false;  // ClusterAudit::looking()
 };
 

@@ -15,8 +15,8 @@
 #include "persist/persistence.h"
 #include "persist/rdb_file.h"
 #include "persist/rows.h"
-#include "replication/following.h"
 #include "replication/master_session.h"
+#include "replication/role.h"
 #include "replication/rows.h"
 #include "reply_check.h"
 #include "script/engine.h"
@@ -29,8 +29,8 @@ namespace {
 using namespace latchkey;
 using fuzz::Input;
 using fuzz::require;
-using replication::Following;
 using replication::MasterConnection;
+using replication::ReplicaRole;
 
 constexpr std::string_view kMark = "0123456789012345678901234567890123456789";
 constexpr std::string_view kId = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -138,7 +138,7 @@ struct Replica : tests::TemporaryDirectory, tests::ReplicationFixture {
     server.set_persistence(persistence);
     server.set_scripts(std::make_shared<script::Engine>(server));
   }
-  Following& following() { return replication->following(); }
+  ReplicaRole& replica_role() { return replication->replica_role(); }
 
   std::shared_ptr<persist::Persistence> persistence;
 };
@@ -180,14 +180,14 @@ class World {
       return replica_.tick();
     }
     MasterConnection* which = (choice & 1) != 0 ? link() : channel();
-    if (choice < 240 && replica_.following().session() != nullptr)
-      return replica_.following().session()->client().on_end_of_input();
+    if (choice < 240 && replica_.replica_role().session() != nullptr)
+      return replica_.replica_role().session()->client().on_end_of_input();
     if (which == nullptr || which->stage() == MasterConnection::Stage::kConnecting) return;
     (choice & 2) != 0 ? which->on_end_of_input() : which->on_disconnect();
   }
 
-  MasterConnection* link() { return replica_.following().link(); }
-  MasterConnection* channel() { return replica_.following().channel(); }
+  MasterConnection* link() { return replica_.replica_role().link(); }
+  MasterConnection* channel() { return replica_.replica_role().channel(); }
 
   void speak(MasterConnection* to) {
     if (to == nullptr) return;
@@ -199,7 +199,7 @@ class World {
     require(consumed <= kept.size());
     kept.erase(0, consumed);
     // What has come behind a dataset is the stream's.
-    if (replica_.following().session() != nullptr) {
+    if (replica_.replica_role().session() != nullptr) {
       if (&kept == &kept_by_link_) stream_ = std::exchange(kept_by_link_, {});
       flow();
     }
@@ -212,10 +212,10 @@ class World {
     flow();
   }
   void flow() {
-    if (replica_.following().session() == nullptr) return stream_.clear();
+    if (replica_.replica_role().session() == nullptr) return stream_.clear();
     const auto bytes = copy(stream_);
     const size_t consumed =
-        replica_.following().session()->client().on_input({bytes.get(), stream_.size()});
+        replica_.replica_role().session()->client().on_input({bytes.get(), stream_.size()});
     require(consumed <= stream_.size());
     stream_.erase(0, consumed);
   }
@@ -291,7 +291,7 @@ class World {
     require(last.run("REPLICAOF NO ONE") == tests::kOk);
     replica_.tick();
     require(link() == nullptr && channel() == nullptr);
-    require(replica_.following().session() == nullptr);
+    require(replica_.replica_role().session() == nullptr);
     require((replica_.server.state() & server::kStateLoading) == 0);
     last.run("CONFIG SET min-replicas-to-write 0");
     last.run("FLUSHALL");

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "replication/following.h"
 #include "replication/master_connection.h"
 #include "replication/master_session.h"
+#include "replication/role.h"
 #include "server/client/authentication.h"
 #include "server/client/client.h"
 #include "server/server.h"
@@ -47,9 +47,9 @@ server::Client* Network::client_of(const Link& link) {
 
 bool Network::replica_has_left(Node& replica, const Link& link) {
   if (!replica.up() || replica.generation() != link.replica_generation) return true;
-  const replication::MasterConnection* connection = replica.following().link();
+  const replication::MasterConnection* connection = replica.replica_role().link();
   if (connection != nullptr) return connection->stage() == Stage::kConnecting;
-  return replica.following().session() == nullptr;
+  return replica.replica_role().session() == nullptr;
 }
 
 void Network::carry() {
@@ -66,7 +66,7 @@ void Network::look_after(Node& replica, Link& link) {
   carry_to_master(link);
   carry_to_replica(replica, link);
   if (!link.open || !link.master_gone) return;
-  const replication::MasterConnection* connection = replica.following().link();
+  const replication::MasterConnection* connection = replica.replica_role().link();
   if (connection != nullptr && is_paused(*connection)) return;
   // What the master has sent before comes first, unless it is lost.
   if (!healed_ && dice_.percent(20)) link.to_replica.clear();
@@ -76,7 +76,7 @@ void Network::look_after(Node& replica, Link& link) {
 }
 
 void Network::begin(Node& replica, Link& link) {
-  replication::MasterConnection* connection = replica.following().link();
+  replication::MasterConnection* connection = replica.replica_role().link();
   if (connection == nullptr || connection->stage() != Stage::kConnecting) return;
   const int master = replica.master();
   if (master < 0 || !nodes_[static_cast<size_t>(master)]->up()) return;
@@ -104,13 +104,13 @@ void Network::end(Node& replica, Link& link, const char* why) {
 
 void Network::tell_replica(Node& replica) {
   const bool orderly = dice_.percent(50);
-  if (replication::MasterConnection* connection = replica.following().link();
+  if (replication::MasterConnection* connection = replica.replica_role().link();
       connection != nullptr) {
     orderly ? connection->on_end_of_input() : connection->on_disconnect();
-  } else if (replication::MasterSession* session = replica.following().session();
+  } else if (replication::MasterSession* session = replica.replica_role().session();
              session != nullptr) {
     orderly ? session->client().on_end_of_input() : session->client().on_disconnect();
-    if (replica.following().session() == session) session->client().close();
+    if (replica.replica_role().session() == session) session->client().close();
   }
 }
 
@@ -132,7 +132,7 @@ void Network::carry_to_master(Link& link) {
 }
 
 void Network::carry_to_replica(Node& replica, Link& link) {
-  replication::MasterConnection* connection = replica.following().link();
+  replication::MasterConnection* connection = replica.replica_role().link();
   if (connection != nullptr && is_paused(*connection)) return;
   const size_t size = some(link.to_replica.size());
   link.at_replica += link.to_replica.substr(0, size);
@@ -144,7 +144,7 @@ void Network::carry_to_replica(Node& replica, Link& link) {
     collect_from_replica(replica, link);
   }
   // The handshake may have ended in these bytes.
-  replication::MasterSession* session = replica.following().session();
+  replication::MasterSession* session = replica.replica_role().session();
   if (session != nullptr) offer(session->client(), link.at_replica);
 }
 
@@ -159,10 +159,10 @@ void Network::collect(Node& node) {
 }
 
 void Network::collect_from_replica(Node& replica, Link& link) {
-  if (replication::MasterConnection* connection = replica.following().link();
+  if (replication::MasterConnection* connection = replica.replica_role().link();
       connection != nullptr) {
     link.to_master += take_all(connection->out());
-  } else if (replication::MasterSession* session = replica.following().session();
+  } else if (replication::MasterSession* session = replica.replica_role().session();
              session != nullptr && !session->client().has(server::kClientSuspended)) {
     link.to_master += take_all(session->client().out());
   }

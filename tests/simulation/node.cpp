@@ -5,8 +5,8 @@
 #include "all_commands.h"
 #include "base/log.h"
 #include "persist/persistence.h"
-#include "replication/following.h"
 #include "replication/replication.h"
+#include "replication/role.h"
 #include "script/engine.h"
 #include "server/acl/access_control.h"
 #include "server/client/authentication.h"
@@ -102,8 +102,8 @@ server::Server& Node::server() {
   return parts_->server;
 }
 
-replication::Following& Node::following() {
-  return parts_->server.replication().following();
+replication::ReplicaRole& Node::replica_role() {
+  return parts_->server.replication().replica_role();
 }
 
 SimulatedSnapshots& Node::snapshots() {
@@ -130,7 +130,7 @@ std::string Node::run(const Words& words, int database) {
 }
 
 int Node::master() {
-  return following().active() ? following().port() - kFirstPort : -1;
+  return replica_role().active() ? replica_role().port() - kFirstPort : -1;
 }
 
 }  // namespace latchkey::simulation

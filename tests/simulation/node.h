@@ -18,7 +18,7 @@ class Client;
 class Server;
 }  // namespace latchkey::server
 namespace latchkey::replication {
-class Following;
+class ReplicaRole;
 }
 
 namespace latchkey::simulation {
@@ -56,7 +56,7 @@ class Node {
 
   // --- While it is up ---------------------------------------------------------------------------
   server::Server& server();
-  replication::Following& following();
+  replication::ReplicaRole& replica_role();
   SimulatedSnapshots& snapshots();
   // ServerState bits.
   uint32_t state();

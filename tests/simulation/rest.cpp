@@ -1,7 +1,7 @@
 // The end of a run: everything comes to rest, and is compared.
 #include <algorithm>
 
-#include "replication/following.h"
+#include "replication/role.h"
 #include "server/observe/dataset_digest.h"
 #include "server/server.h"
 #include "server/tasks.h"
@@ -97,9 +97,9 @@ std::string World::unrest() {
     if (server.clients().blocked() != 0) return node->name() + " has clients that wait";
     if (node->snapshots().is_busy()) return node->name() + " writes a snapshot";
     if (node.get() == &master()) continue;
-    if (node->following().session() == nullptr)
+    if (node->replica_role().session() == nullptr)
       return node->name() + " is not connected, but " +
-             std::string(replication::name_of(node->following().state()));
+             std::string(replication::name_of(node->replica_role().state()));
     if (server.replication_offset() != master().server().replication_offset())
       return node->name() + " is at " + std::to_string(server.replication_offset()) + " of " +
              std::to_string(master().server().replication_offset());
@@ -114,7 +114,7 @@ std::string World::unrest() {
 }
 
 void World::check_counters(Node& node) {
-  size_t expected = node.following().active() ? 1 : 0;
+  size_t expected = node.replica_role().active() ? 1 : 0;
   for (const auto& other : nodes_) expected += other->master() == node.index() ? 1 : 0;
   const size_t found = node.server().clients().size();
   if (found != expected) {

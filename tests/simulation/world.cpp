@@ -6,7 +6,7 @@
 #include <csignal>
 #include <utility>
 
-#include "replication/following.h"
+#include "replication/role.h"
 #include "server/server.h"
 #include "server/tasks.h"
 

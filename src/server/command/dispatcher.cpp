@@ -178,9 +178,9 @@ Dispatcher::Outcome Dispatcher::execute_for_master(Client& client, Arguments arg
                                                    Command* command) {
   const size_t mark = client.out().mark();
   client.last_command = nullptr;
-  server_.set_state(kStateFollowing, true);
+  server_.set_state(kStateApplyingMaster, true);
   const Outcome outcome = execute_anyhow(client, args, command);
-  server_.set_state(kStateFollowing, false);
+  server_.set_state(kStateApplyingMaster, false);
   client.out().truncate(mark);
   return outcome;
 }

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "replication/following.h"
+#include "replication/role.h"
 #include "unit/replication/master_fixture.h"
 
 namespace latchkey::tests {
@@ -24,12 +24,12 @@ struct Pair : Master {
     replica.run("REPLCONF ACK " + std::to_string(replication->offset()));
     tick();
   }
-  replication::MasterConnection& link() { return *replication->following().link(); }
+  replication::MasterConnection& link() { return *replication->replica_role().link(); }
   // What the server says as a replica when the other has answered so.
   std::string says(std::string answer) {
     link().out().clear();
     link().on_input(answer);
-    replication::MasterConnection* still = replication->following().link();
+    replication::MasterConnection* still = replication->replica_role().link();
     return still != nullptr ? std::string(still->out().since(0)) : std::string();
   }
   // To the point where the other is asked to lead; gives what it was asked.

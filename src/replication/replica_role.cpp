@@ -1,4 +1,4 @@
-#include "replication/following.h"
+#include "replication/role.h"
 
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ constexpr char kReconnecting[] = "Reconnecting to MASTER ";
 }  // namespace
 
 // A dataset on its way into the place of the server's own.
-struct Following::Installation {
+struct ReplicaRole::Installation {
   // What the master has said of it.
   std::string id;
   int64_t offset;
@@ -43,24 +43,24 @@ struct Following::Installation {
   bool cancelled = false;
 };
 
-Following::Following(server::Server& server, Replication& replication)
+ReplicaRole::ReplicaRole(server::Server& server, Replication& replication)
     : server_(server), replication_(replication), installer_(server), local_expiry_(server) {
   if (!active()) return;
   server_.set_role(/*replica=*/true, /*link_up=*/false);
   server_.log().set_role('S');
 }
 
-Following::~Following() = default;
+ReplicaRole::~ReplicaRole() = default;
 
-const std::string& Following::host() const {
+const std::string& ReplicaRole::host() const {
   return server_.settings().replicaof_host;
 }
 
-int Following::port() const {
+int ReplicaRole::port() const {
   return server_.settings().replicaof_port;
 }
 
-Following::State Following::state() const {
+ReplicaRole::State ReplicaRole::state() const {
   if (!active()) return State::kNone;
   if (session_ != nullptr) return State::kConnected;
   if (carrier() == nullptr) return installation_ != nullptr ? State::kSync : State::kConnect;
@@ -79,33 +79,33 @@ Following::State Following::state() const {
   return State::kSync;
 }
 
-std::string_view name_of(Following::State state) {
+std::string_view name_of(ReplicaRole::State state) {
   switch (state) {
-    case Following::State::kNone:
+    case ReplicaRole::State::kNone:
       return "none";
-    case Following::State::kConnect:
+    case ReplicaRole::State::kConnect:
       return "connect";
-    case Following::State::kConnecting:
+    case ReplicaRole::State::kConnecting:
       return "connecting";
-    case Following::State::kHandshake:
+    case ReplicaRole::State::kHandshake:
       return "handshake";
-    case Following::State::kSync:
+    case ReplicaRole::State::kSync:
       return "sync";
-    case Following::State::kConnected:
+    case ReplicaRole::State::kConnected:
       break;
   }
   return "connected";
 }
 
-int64_t Following::silent_ms() const {
+int64_t ReplicaRole::silent_ms() const {
   return server_.now_ms() - (session_ != nullptr ? session_->last_io_ms() : down_since_ms_);
 }
 
-int Following::stream_database() const {
+int ReplicaRole::stream_database() const {
   return session_ != nullptr ? session_->client().database : stream_database_;
 }
 
-void Following::follow(const std::string& host, int port) {
+void ReplicaRole::replicate_from(const std::string& host, int port) {
   const bool was_master = !active();
   end_session();
   drop_link();
@@ -118,7 +118,7 @@ void Following::follow(const std::string& host, int port) {
   connect(kConnecting);
 }
 
-void Following::become_replica() {
+void ReplicaRole::become_replica() {
   server_.log().set_role('S');
   server_.log().notice(
       "Before turning into a replica, using my own master parameters to synthesize a cached "
@@ -130,7 +130,7 @@ void Following::become_replica() {
   server_.set_role(/*replica=*/true, /*link_up=*/false);
 }
 
-void Following::lead() {
+void ReplicaRole::promote() {
   end_session();
   if (std::exchange(may_resume_, false))
     server_.log().notice("Discarding previously cached master state.");
@@ -143,12 +143,12 @@ void Following::lead() {
   server_.set_role(/*replica=*/false, /*link_up=*/false);
 }
 
-void Following::resume_at(int database) {
+void ReplicaRole::resume_at(int database) {
   may_resume_ = true;
   stream_database_ = database;
 }
 
-void Following::connect(const char* how) {
+void ReplicaRole::connect(const char* how) {
   base::Logger& log = server_.log();
   log.notice(how + host() + ":" + std::to_string(port()));
   log.notice("MASTER <-> REPLICA sync started");
@@ -156,14 +156,14 @@ void Following::connect(const char* how) {
   link_.reset(new MasterConnection(server_, *this, host(), port(), introduction()));
 }
 
-void Following::retire(std::unique_ptr<MasterConnection> connection) {
+void ReplicaRole::retire(std::unique_ptr<MasterConnection> connection) {
   if (connection == nullptr) return;
   received_by_former_ += connection->bytes_received();
   connection->abandon();
   retired_.push_back(std::move(connection));
 }
 
-void Following::drop_link() {
+void ReplicaRole::drop_link() {
   if (installation_ != nullptr) {
     installation_->cancelled = true;
     if (installation_->source != nullptr) installation_->source->cut(ECONNRESET);
@@ -172,7 +172,7 @@ void Following::drop_link() {
   retire(std::move(link_));
 }
 
-Introduction Following::introduction() const {
+Introduction ReplicaRole::introduction() const {
   const server::ConfigValues& settings = server_.settings();
   Introduction introduction{
       .user = settings.masteruser,
@@ -189,7 +189,7 @@ Introduction Following::introduction() const {
   return introduction;
 }
 
-void Following::failed(MasterConnection& which) {
+void ReplicaRole::failed(MasterConnection& which) {
   if (installation_ == nullptr) return drop_link();
   if (installation_->by_channel && &which == link_.get()) return lose_stream();
   // The dataset is here; only the connection has gone.
@@ -198,7 +198,7 @@ void Following::failed(MasterConnection& which) {
   drop_link();
 }
 
-void Following::lose_stream() {
+void ReplicaRole::lose_stream() {
   server_.log().notice("Aborting rdb channel sync while loading the RDB");
   if (installation_->file != nullptr) {
     server_.log().notice("After loading RDB, replica will try psync with master");
@@ -209,12 +209,12 @@ void Following::lose_stream() {
   retire(std::move(link_));
 }
 
-void Following::declined() {
+void ReplicaRole::declined() {
   drop_link();
   replication_.failover().abort("Failover target rejected psync request");
 }
 
-void Following::rdb_channel_offered(const std::string& main_client_id) {
+void ReplicaRole::rdb_channel_offered(const std::string& main_client_id) {
   replication_.failover().accepted();
   pause_if_asked(server_, server::ReplicationPause::kBeforeRdbChannel);
   Introduction channel = introduction();
@@ -227,12 +227,12 @@ void Following::rdb_channel_offered(const std::string& main_client_id) {
   channel_.reset(new MasterConnection(server_, *this, host(), port(), std::move(channel)));
 }
 
-size_t Following::full_sync_buffer() const {
+size_t ReplicaRole::full_sync_buffer() const {
   if (replay_ != nullptr) return replay_->bytes_left();
   return link_ != nullptr ? link_->kept_bytes() : 0;
 }
 
-void Following::stream_kept() {
+void ReplicaRole::stream_kept() {
   const server::ConfigValues& settings = server_.settings();
   buffer_peak_ = std::max(buffer_peak_, full_sync_buffer());
   auto limit = static_cast<uint64_t>(settings.replica_full_sync_buffer_limit);
@@ -245,14 +245,14 @@ void Following::stream_kept() {
                        " bytes): what follows waits with the master.");
 }
 
-void Following::continues(const std::string& id) {
+void ReplicaRole::continues(const std::string& id) {
   replication_.failover().accepted();
   if (id != server_.replication_id()) replication_.rename(id);
   server_.log().notice("MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
   attach(stream_database_, /*has_kept=*/false);
 }
 
-void Following::attach(int database, bool has_kept) {
+void ReplicaRole::attach(int database, bool has_kept) {
   net::Connection* connection = link_->release();
   drop_link();
   Client& client = server_.clients().add(connection);
@@ -272,19 +272,19 @@ void Following::attach(int database, bool has_kept) {
   server_.clients().schedule_resume(client);
 }
 
-void Following::begin_replay(Client& client) {
+void ReplicaRole::begin_replay(Client& client) {
   replay_ = std::make_unique<StreamReplay>(
       server_, client, [this] { retired_replays_.push_back(std::move(replay_)); });
 }
 
-void Following::end_session() {
+void ReplicaRole::end_session() {
   if (session_ == nullptr) return;
   leaving_ = true;
   session_->client().close();
   leaving_ = false;
 }
 
-void Following::session_closed(MasterSession& session) {
+void ReplicaRole::session_closed(MasterSession& session) {
   base::Logger& log = server_.log();
   log.notice("Connection with master lost.");
   received_by_former_ += session.bytes_received();
@@ -302,7 +302,7 @@ void Following::session_closed(MasterSession& session) {
   connect(kReconnecting);
 }
 
-void Following::begin_dataset(const DatasetShape& shape, bool to_disk) {
+void ReplicaRole::begin_dataset(const DatasetShape& shape, bool to_disk) {
   const std::string where = to_disk ? "to disk" : "to parser";
   server_.log().notice("MASTER <-> REPLICA sync: receiving " +
                        (shape.has_mark() ? "streamed RDB from master with EOF "
@@ -310,8 +310,8 @@ void Following::begin_dataset(const DatasetShape& shape, bool to_disk) {
                        where);
 }
 
-MasterConnection::Reception Following::dataset_announced(MasterConnection& which,
-                                                         const DatasetShape& shape) {
+MasterConnection::Reception ReplicaRole::dataset_announced(MasterConnection& which,
+                                                           const DatasetShape& shape) {
   replication_.failover().accepted();
   const bool to_disk = which.connection() == nullptr || !installer_.wants_socket();
   begin_dataset(shape, to_disk);
@@ -328,7 +328,7 @@ MasterConnection::Reception Following::dataset_announced(MasterConnection& which
       DatasetReceiver::create(shape, server_.config().directory().path_of(name), server_.log())};
 }
 
-void Following::dataset_received(std::unique_ptr<DatasetReceiver> receiver) {
+void ReplicaRole::dataset_received(std::unique_ptr<DatasetReceiver> receiver) {
   if (carrier()->connection() != nullptr) carrier()->connection()->pause_reading();
   const DatasetShape shape = receiver->shape();
   begin_installation(std::make_shared<Installation>(
@@ -336,11 +336,11 @@ void Following::dataset_received(std::unique_ptr<DatasetReceiver> receiver) {
                    std::move(receiver), nullptr}));
 }
 
-void Following::dataset_came() {
+void ReplicaRole::dataset_came() {
   if (installation_ != nullptr && installation_->source != nullptr) installation_->source->came();
 }
 
-void Following::begin_installation(std::shared_ptr<Installation> installation) {
+void ReplicaRole::begin_installation(std::shared_ptr<Installation> installation) {
   LK_ASSERT(installation_ == nullptr);
   installation_ = installation;
   server_.tasks().start([this, installation] {
@@ -353,7 +353,7 @@ void Following::begin_installation(std::shared_ptr<Installation> installation) {
   });
 }
 
-DatasetInstaller::Result Following::install(Installation& installation) {
+DatasetInstaller::Result ReplicaRole::install(Installation& installation) {
   server_.refresh_clock();
   // What they have is no longer what there is here.
   if (installation.file != nullptr ||
@@ -364,8 +364,8 @@ DatasetInstaller::Result Following::install(Installation& installation) {
                             server_.history().covers(installation.id, installation.offset));
 }
 
-void Following::installed(const Installation& installation,
-                          const DatasetInstaller::Result& result) {
+void ReplicaRole::installed(const Installation& installation,
+                            const DatasetInstaller::Result& result) {
   if (result.dataset_lost) {
     may_resume_ = false;
     replication_.begin_at({}, server_.replication_offset());
@@ -387,7 +387,7 @@ void Following::installed(const Installation& installation,
   if (counts) session_->acknowledge();
 }
 
-void Following::tick() {
+void ReplicaRole::tick() {
   retired_.clear();
   retired_replays_.clear();
   local_expiry_.tick();
@@ -398,14 +398,14 @@ void Following::tick() {
   every_second();
 }
 
-void Following::go_on_after_script() {
+void ReplicaRole::go_on_after_script() {
   if (session_ == nullptr || replay_ != nullptr) return;
   Client& client = session_->client();
   if (client.connection() != nullptr && client.connection()->input_size() > 0)
     server_.clients().schedule_resume(client);
 }
 
-void Following::keep_alive() {
+void ReplicaRole::keep_alive() {
   if (installation_ != nullptr && installation_->source != nullptr) {
     const int64_t since_ms = installation_->source->waiting_since_ms();
     if (since_ms != 0 && timed_out(since_ms)) installation_->source->cut(ETIMEDOUT);
@@ -415,11 +415,11 @@ void Following::keep_alive() {
   carrier()->send_newline();
 }
 
-bool Following::timed_out(int64_t since_ms) const {
+bool ReplicaRole::timed_out(int64_t since_ms) const {
   return server_.now_ms() - since_ms > server_.settings().repl_timeout * kSecondMs;
 }
 
-void Following::every_second() {
+void ReplicaRole::every_second() {
   base::Logger& log = server_.log();
   if (session_ != nullptr && timed_out(session_->last_io_ms())) {
     log.warning("MASTER timeout: no data nor PING received...");
@@ -438,7 +438,7 @@ void Following::every_second() {
   if (session_ == nullptr && link_ == nullptr && installation_ == nullptr) connect(kConnecting);
 }
 
-uint64_t Following::bytes_received() const {
+uint64_t ReplicaRole::bytes_received() const {
   return received_by_former_ + (link_ != nullptr ? link_->bytes_received() : 0) +
          (channel_ != nullptr ? channel_->bytes_received() : 0) +
          (session_ != nullptr ? session_->bytes_received() : 0);

@@ -39,13 +39,13 @@ class MasterSession;
 class Replication;
 class StreamReplay;
 
-class Following final : private MasterConnection::Owner {
+class ReplicaRole final : private MasterConnection::Owner {
  public:
   // Follows from the start whom the directive `replicaof` names.
-  Following(server::Server& server, Replication& replication);
-  ~Following() override;
-  Following(const Following&) = delete;
-  Following& operator=(const Following&) = delete;
+  ReplicaRole(server::Server& server, Replication& replication);
+  ~ReplicaRole() override;
+  ReplicaRole(const ReplicaRole&) = delete;
+  ReplicaRole& operator=(const ReplicaRole&) = delete;
 
   enum class State : uint8_t { kNone, kConnect, kConnecting, kHandshake, kSync, kConnected };
   State state() const;
@@ -56,9 +56,9 @@ class Following final : private MasterConnection::Owner {
   int port() const;
 
   // Begins to follow that server, instead of whom it may have followed.
-  void follow(const std::string& host, int port);
+  void replicate_from(const std::string& host, int port);
   // Becomes a master. REQUIRES: active().
-  void lead();
+  void promote();
   // The dataset that was loaded is what the stream was at its present place.
   void resume_at(int database);
 
@@ -155,6 +155,6 @@ class Following final : private MasterConnection::Owner {
 };
 
 // "connect", "connecting", "handshake", "sync", "connected".
-std::string_view name_of(Following::State state);
+std::string_view name_of(ReplicaRole::State state);
 
 }  // namespace latchkey::replication

@@ -1,6 +1,6 @@
 // A server that follows a master, which the test plays: it reads what the replica says and writes
 // what a master would.
-#include "replication/following.h"
+#include "replication/role.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -26,7 +26,7 @@ namespace latchkey::tests {
 namespace {
 
 namespace fs = std::filesystem;
-using replication::Following;
+using replication::ReplicaRole;
 
 const std::string kId(40, 'a');
 const std::string kOtherId(40, 'b');
@@ -50,7 +50,7 @@ struct Server : TemporaryDirectory, ReplicationFixture {
     server.set_scripts(std::make_shared<script::Engine>(server));
   }
 
-  Following& following() { return replication->following(); }
+  ReplicaRole& replica_role() { return replication->replica_role(); }
   bool logged(std::string_view text) const {
     return base::read_file(log_file).value_or("").find(text) != std::string::npos;
   }
@@ -91,7 +91,7 @@ class Master {
 
   // Before the stream flows.
   std::string says(std::string bytes) {
-    replication::MasterConnection& link = *replica_.following().link();
+    replication::MasterConnection& link = *replica_.replica_role().link();
     std::string rest = std::move(bytes);
     const size_t consumed = link.on_input(rest);
     left_ = rest.substr(consumed);
@@ -100,14 +100,14 @@ class Master {
     return heard();
   }
   std::string heard() {
-    if (replica_.following().session() != nullptr)
-      return text_of(replica_.following().session()->client().out());
-    replication::MasterConnection* link = replica_.following().link();
+    if (replica_.replica_role().session() != nullptr)
+      return text_of(replica_.replica_role().session()->client().out());
+    replication::MasterConnection* link = replica_.replica_role().link();
     return link != nullptr ? text_of(link->out()) : std::string();
   }
   // Comes to the point where PSYNC is answered, and gives what the replica has asked.
   std::string accept() {
-    replica_.following().link()->connected(nullptr);
+    replica_.replica_role().link()->connected(nullptr);
     says("+PONG\r\n");
     says("+OK\r\n");
     return says("+OK\r\n");
@@ -120,14 +120,14 @@ class Master {
   }
   // Bytes of the stream.
   void sends(std::string bytes) {
-    server::Client& client = replica_.following().session()->client();
+    server::Client& client = replica_.replica_role().session()->client();
     bytes = std::exchange(left_, {}) + bytes;
     const size_t consumed = client.on_input(bytes);
     left_ = bytes.substr(consumed);
   }
   void hangs_up() {
     left_.clear();
-    replica_.following().session()->client().close();
+    replica_.replica_role().session()->client().close();
   }
 
  private:
@@ -208,9 +208,9 @@ TEST_CASE("The dataset may come by a connection of its own") {
   user.run("REPLICAOF master 6379");
   master.accept();
   master.says("+RDBCHANNELSYNC 17\r\n");
-  REQUIRE(replica.following().channel() != nullptr);
+  REQUIRE(replica.replica_role().channel() != nullptr);
   CHECK(user.run("ROLE").find("connecting") != std::string::npos);
-  replication::MasterConnection& channel = *replica.following().channel();
+  replication::MasterConnection& channel = *replica.replica_role().channel();
   const auto on_channel = [&](std::string bytes) {
     channel.on_input(bytes);
     replica.server.tasks().resume_ready();
@@ -222,7 +222,7 @@ TEST_CASE("The dataset may come by a connection of its own") {
   CHECK(user.run("ROLE").find("sync") != std::string::npos);
   const std::string dataset = source.dataset();
   on_channel("$" + std::to_string(dataset.size()) + "\r\n" + dataset);
-  CHECK(replica.following().channel() == nullptr);
+  CHECK(replica.replica_role().channel() == nullptr);
   CHECK(replica.info("master_link_status") == "up");
   CHECK(master.heard() == bulks({"REPLCONF", "ACK", "100"}));
   master.sends(bulks({"SET", "key", "value"}));
@@ -242,7 +242,7 @@ TEST_CASE("What comes of the stream before the dataset is in place is kept") {
   master.says("+FULLRESYNC " + kId + " 100\r\n");
   const std::string dataset = source.dataset();
   std::string transfer = "$" + std::to_string(dataset.size()) + "\r\n" + dataset;
-  replication::MasterConnection& link = *replica.following().link();
+  replication::MasterConnection& link = *replica.replica_role().link();
   CHECK(link.on_input(transfer) == transfer.size());
   std::string stream = bulks({"SET", "key", "value"});
   CHECK(link.on_input(stream) == 0);
@@ -259,15 +259,15 @@ TEST_CASE("A link or an RDB channel that breaks is begun anew, both of them") {
   TestClient user(replica);
   user.run("REPLICAOF master 6379");
   for (const bool link_breaks : {false, true}) {
-    REQUIRE(replica.following().link() != nullptr);
+    REQUIRE(replica.replica_role().link() != nullptr);
     master.accept();
     master.says("+RDBCHANNELSYNC 17\r\n");
-    REQUIRE(replica.following().channel() != nullptr);
+    REQUIRE(replica.replica_role().channel() != nullptr);
     replication::MasterConnection* broken =
-        link_breaks ? replica.following().link() : replica.following().channel();
+        link_breaks ? replica.replica_role().link() : replica.replica_role().channel();
     broken->on_end_of_input();
-    CHECK(replica.following().link() == nullptr);
-    CHECK(replica.following().channel() == nullptr);
+    CHECK(replica.replica_role().link() == nullptr);
+    CHECK(replica.replica_role().channel() == nullptr);
     replica.advance_seconds(2);
   }
 }
@@ -528,7 +528,7 @@ TEST_CASE("A master that is silent for too long is left, and tried again") {
   f.advance_seconds(2);
   CHECK(f.logged("MASTER timeout: no data nor PING received..."));
   CHECK(f.info("master_link_status") == "down");
-  REQUIRE(f.following().link() != nullptr);
+  REQUIRE(f.replica_role().link() != nullptr);
   f.advance_seconds(7);
   CHECK(f.logged("Timeout connecting to the MASTER..."));
 }
@@ -556,10 +556,10 @@ TEST_CASE("A master that announces nonsense in the place of a dataset is left") 
   master.accept();
   master.says("+FULLRESYNC " + kId + " 100\r\n");
   master.says(announced);
-  CHECK(replica.following().link() == nullptr);
+  CHECK(replica.replica_role().link() == nullptr);
   CHECK(replica.info("master_link_status") == "down");
   replica.advance_seconds(2);
-  CHECK(replica.following().link() != nullptr);
+  CHECK(replica.replica_role().link() != nullptr);
 }
 
 TEST_CASE("What a replica has saved tells its place, and it goes on from there when it is back") {
