@@ -217,7 +217,7 @@ void Cluster::lost(const std::vector<int>& slots) {
 }
 
 bool Cluster::is_occupied() const {
-  constexpr uint32_t kOccupied = kStateLoading | kStateLoadingBeside | kStateBusy;
+  constexpr uint32_t kOccupied = kStateLoading | kStateAsyncLoading | kStateBusy;
   return server_.tasks().any() || (server_.state() & kOccupied) != 0;
 }
 
@@ -228,7 +228,7 @@ void Cluster::reconcile() {
   align_role();
   update_state();
   delete_lost_keys();
-  dismiss_the_unserved();
+  disconnect_unserved_clients();
 }
 
 bool Cluster::save() {
@@ -365,7 +365,7 @@ void Cluster::update_state() {
   if (up == up_) return;
   up_ = up;
   server_.log().notice(std::string("Cluster state changed: ") + (up ? "ok" : "fail"));
-  if (!up) dismiss_the_unserved();
+  if (!up) disconnect_unserved_clients();
 }
 
 std::vector<std::string> Cluster::keys_in(const SlotSet& slots) const {
@@ -398,7 +398,7 @@ void Cluster::delete_lost_keys() {
   }
 }
 
-void Cluster::dismiss_the_unserved() {
+void Cluster::disconnect_unserved_clients() {
   const Node* const master = shard_master();
   server_.pubsub().close_shard_channels([&](std::string_view channel) {
     const int slot = store::key_slot(channel);

@@ -137,7 +137,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void update_state();
   bool finds_itself_up();
   void delete_lost_keys();
-  void dismiss_the_unserved();
+  void disconnect_unserved_clients();
   std::vector<std::string> keys_in(const SlotSet& slots) const;
   std::optional<Answer> judge_moving(std::span<const server::SlotGate::Request> requests,
                                      const Caller& caller, int slot, const Node& owner);

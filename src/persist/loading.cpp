@@ -65,7 +65,7 @@ void LoadingFigures::describe(int64_t now_us, PersistenceFigures* figures) const
 
 LoadingScope::LoadingScope(Server& server, LoadingFigures& figures, uint64_t total_bytes,
                            bool beside)
-    : server_(server), figures_(figures), state_(beside ? kStateLoadingBeside : kStateLoading) {
+    : server_(server), figures_(figures), state_(beside ? kStateAsyncLoading : kStateLoading) {
   figures_ = {};
   figures_.since_us = server.clock().wall_us();
   figures_.total_bytes = total_bytes;
@@ -102,7 +102,7 @@ void LoadingScope::pause_for_tests(uint64_t count) {
 }
 
 bool refuses_reload(CommandContext& ctx) {
-  if ((ctx.server.state() & (kStateLoading | kStateLoadingBeside)) != 0) {
+  if ((ctx.server.state() & (kStateLoading | kStateAsyncLoading)) != 0) {
     ctx.reply.error("LOADING Redis is loading the dataset in memory");
     return true;
   }

@@ -38,28 +38,28 @@ std::string_view busy_error(Program::Kind kind) {
                "NOSAVE.";
 }
 
-void ScriptRunner::adopt(Interpreter& world) {
-  lua_State* lua = world.lua();
+void ScriptRunner::adopt(Interpreter& vm) {
+  lua_State* lua = vm.lua();
   lua_pushlightuserdata(lua, runner_key());
   lua_pushlightuserdata(lua, this);
   lua_rawset(lua, LUA_REGISTRYINDEX);
-  world.memory().set_limit(lua_memory_limit());
+  vm.memory().set_limit(lua_memory_limit());
 }
 
-void ScriptRunner::abandon(Interpreter& world) {
+void ScriptRunner::abandon(Interpreter& vm) {
   const std::lock_guard no_interrupt(watchdog_.lock());
-  if (world_ == &world) world_ = nullptr;
+  if (vm_ == &vm) vm_ = nullptr;
 }
 
 void ScriptRunner::interrupt() {
-  if (world_ != nullptr) lua_sethook(world_->lua(), on_interrupt, LUA_MASKCOUNT, kInstructions);
+  if (vm_ != nullptr) lua_sethook(vm_->lua(), on_interrupt, LUA_MASKCOUNT, kInstructions);
 }
 
 void ScriptRunner::stop_interrupting() {
-  world_->doubt();
+  vm_->doubt();
   {
     const std::lock_guard lock(watchdog_.lock());
-    lua_sethook(world_->lua(), nullptr, 0, 0);
+    lua_sethook(vm_->lua(), nullptr, 0, 0);
   }
   if (run_.busy) server_.set_busy({});
 }

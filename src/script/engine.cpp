@@ -12,7 +12,7 @@ namespace latchkey::script {
 
 using namespace server;
 
-Interpreter& Engine::world() {
+Interpreter& Engine::vm() {
   if (interpreter_ != nullptr && !interpreter_->is_sound()) [[unlikely]]
     renew();
   if (interpreter_ == nullptr) [[unlikely]] {
@@ -81,7 +81,7 @@ void Engine::eval_sha(CommandContext& ctx, bool read_only) {
 
 void Engine::run(CommandContext& ctx, Script& script, bool read_only, size_t key_count) {
   cache_.used(script);
-  Interpreter& lua = world();
+  Interpreter& lua = vm();
   if (script.function == Interpreter::kNoFunction) [[unlikely]] {
     std::string error;
     if (!compile(script, &error)) return ctx.reply.error(error);
@@ -110,7 +110,7 @@ bool Engine::compile(Script& script, std::string* error) {
   if (!parse_shebang(script.body, &shebang, error)) return false;
   std::string message;
   script.flags = shebang.flags;
-  script.function = world().compile(shebang.code, &message);
+  script.function = vm().compile(shebang.code, &message);
   if (script.function != Interpreter::kNoFunction) return true;
   *error = "ERR Error compiling script (new function): " + message;
   return false;

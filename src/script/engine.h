@@ -38,7 +38,7 @@ class Engine {
   // SCRIPT LOAD. The digest, or null with an error in *error.
   const std::string* load(std::string_view body, std::string* error);
   bool exists(std::string_view sha) const { return cache_.find_sha(sha) != nullptr; }
-  // Forgets all scripts and their Lua world. With `in_background` it is freed on another thread.
+  // Forgets all scripts and their Lua vm. With `in_background` it is freed on another thread.
   void flush(bool in_background);
 
   Functions& functions() { return functions_; }
@@ -52,8 +52,8 @@ class Engine {
   server::ScriptFigures figures() const;
 
  private:
-  // The Lua world, made when the first script comes: an idle server does without it.
-  Interpreter& world();
+  // The Lua VM, made when the first script comes: an idle server does without it.
+  Interpreter& vm();
   // Throws away a world that is not sound. Scripts are compiled again when they are run.
   void renew();
   // Compiles a script from its body. False with an error in *error.
@@ -70,7 +70,7 @@ class Engine {
   LuaRandom random_;
   ScriptCache cache_;
   ScriptRunner runner_;
-  // Null until world() is asked for.
+  // Null until vm() is asked for.
   std::unique_ptr<Interpreter> interpreter_;
   Functions functions_;
   DebugSessions debug_sessions_;

@@ -42,7 +42,7 @@ Functions::~Functions() {
   flush(/*in_background=*/false);
 }
 
-Interpreter& Functions::world() {
+Interpreter& Functions::vm() {
   if (interpreter_ != nullptr && !interpreter_->is_sound()) [[unlikely]]
     renew();
   if (interpreter_ == nullptr) [[unlikely]] {
@@ -67,7 +67,7 @@ void Functions::renew() {
 }
 
 void Functions::call(CommandContext& ctx, bool read_only) {
-  if (!store_.libraries().empty()) world();
+  if (!store_.libraries().empty()) vm();
   const Function* function = store_.find_function(ctx.args[1]);
   if (function == nullptr) return ctx.reply.error("ERR Function not found");
   size_t key_count = 0;
@@ -88,7 +88,7 @@ uint32_t Functions::declared_by(std::string_view function) const {
 
 bool Functions::run_code(FunctionLibrary& library, std::string_view code, Patience patience,
                          std::string* error) {
-  Interpreter& lua = world();
+  Interpreter& lua = vm();
   std::string message;
   const int chunk = lua.compile(code, &message);
   if (chunk == Interpreter::kNoFunction) {
@@ -162,7 +162,7 @@ bool Functions::remove(std::string_view library) {
 }
 
 void Functions::flush(bool in_background) {
-  // The world counts for one.
+  // The VM counts for one.
   const size_t objects = store_.function_count() + 1;
   auto libraries = std::make_shared<FunctionStore>(std::exchange(store_, {}));
   if (interpreter_ == nullptr) return;

@@ -1,4 +1,4 @@
-// The function libraries and the Lua world that they live in, which is not that of scripts.
+// The function libraries and the Lua VM that they live in, which is not that of scripts.
 //
 // Code of libraries is run once, when it is loaded: it sees little more than
 // redis.register_function, and what it registers can be called from then on. Whatever is done to
@@ -53,7 +53,7 @@ class Functions final : public server::FunctionLibraries {
                          std::string* error);
   // FUNCTION DELETE. False when there is no such library.
   bool remove(std::string_view library);
-  // Forgets all libraries and their Lua world. With `in_background` they are freed on another
+  // Forgets all libraries and their Lua vm. With `in_background` they are freed on another
   // thread.
   void flush(bool in_background);
 
@@ -72,8 +72,8 @@ class Functions final : public server::FunctionLibraries {
  private:
   friend struct LoadApi;
 
-  // The Lua world, made when the first library comes.
-  Interpreter& world();
+  // The Lua VM, made when the first library comes.
+  Interpreter& vm();
   // Throws away a world that is not sound, and loads the libraries into a new one.
   void renew();
   // Compiles a library and runs its code. Null with the error in *error.
@@ -85,7 +85,7 @@ class Functions final : public server::FunctionLibraries {
   server::Server& server_;
   ScriptRunner& runner_;
   LuaRandom& random_;
-  // Null until world() is asked for. Shared with the libraries, which free what is theirs there.
+  // Null until vm() is asked for. Shared with the libraries, which free what is theirs there.
   std::shared_ptr<Interpreter> interpreter_;
   // What the code of libraries sees as globals.
   int load_globals_ = 0;

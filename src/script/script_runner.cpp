@@ -92,7 +92,7 @@ bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool rea
 }
 
 void ScriptRunner::push_table(Arguments values) {
-  lua_State* lua = world_->lua();
+  lua_State* lua = vm_->lua();
   lua_createtable(lua, static_cast<int>(values.size()), 0);
   for (size_t i = 0; i < values.size(); ++i) {
     push_text(lua, values[i]);
@@ -127,75 +127,75 @@ size_t ScriptRunner::lua_memory_limit() const {
 
 bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
   run_.started_ticks = base::CycleClock::ticks();
-  world_->memory().set_limit(lua_memory_limit());
+  vm_->memory().set_limit(lua_memory_limit());
   const void* stack_end = server_.tasks().stack_end();
-  if (stack_end != nullptr) world_->set_stack_limit(stack_end);
+  if (stack_end != nullptr) vm_->set_stack_limit(stack_end);
   if (debugger_ != nullptr) [[unlikely]]
     return run_debugged(function, arguments);
   const int interrupt_after = run_.is_library ? 0 : interrupt_after_;
   if (interrupt_after != 0) [[unlikely]]
-    lua_sethook(world_->lua(), on_interrupt, LUA_MASKCOUNT, interrupt_after);
+    lua_sethook(vm_->lua(), on_interrupt, LUA_MASKCOUNT, interrupt_after);
   watchdog_.begin(limit_ms);
-  const bool succeeded = world_->run(function, arguments);
-  if (stack_end != nullptr) world_->set_stack_limit(nullptr);
+  const bool succeeded = vm_->run(function, arguments);
+  if (stack_end != nullptr) vm_->set_stack_limit(nullptr);
   if (watchdog_.end() || run_.killed || interrupt_after != 0) [[unlikely]]
     stop_interrupting();
   return succeeded;
 }
 
 bool ScriptRunner::run_debugged(int function, int arguments) {
-  lua_sethook(world_->lua(), on_debugger_hook, Debugger::hook_mask(), Debugger::hook_interval());
-  const bool succeeded = world_->run(function, arguments);
-  lua_sethook(world_->lua(), nullptr, 0, 0);
+  lua_sethook(vm_->lua(), on_debugger_hook, Debugger::hook_mask(), Debugger::hook_interval());
+  const bool succeeded = vm_->run(function, arguments);
+  lua_sethook(vm_->lua(), nullptr, 0, 0);
   return succeeded;
 }
 
-void ScriptRunner::run(CommandContext& ctx, Interpreter& world, const Program& program,
-                       bool read_only, size_t key_count) {
+void ScriptRunner::run(CommandContext& ctx, Interpreter& vm, const Program& program, bool read_only,
+                       size_t key_count) {
   run_ = {};
   run_.out_of_memory =
       (server_.state() & kStateMemoryLimit) != 0 && server_.memory_limit().is_exceeded();
   if (!may_run(ctx, program, read_only)) return;
   // What its commands do is written.
   ctx.propagate_nothing();
-  world_ = &world;
+  vm_ = &vm;
   begin(ctx, program, read_only);
   const bool slots_matter = (server_.state() & (kStateCluster | kStateClusterAudit)) != 0;
   if (slots_matter && key_count > 0) run_.slot = store::key_slot(ctx.args[kFirstKey]);
   const bool is_script = program.kind == Program::Kind::kScript;
-  if (is_script) world.push_name(Interpreter::kKeys);
+  if (is_script) vm.push_name(Interpreter::kKeys);
   push_table(ctx.args.subspan(kFirstKey, key_count));
   if (is_script) {
-    world.set_pushed_global();
-    world.push_name(Interpreter::kArguments);
+    vm.set_pushed_global();
+    vm.push_name(Interpreter::kArguments);
   }
   push_table(ctx.args.subspan(kFirstKey + key_count));
-  if (is_script) world.set_pushed_global();
+  if (is_script) vm.set_pushed_global();
 
   if (run_watched(program.function, is_script ? 0 : 2, server_.settings().busy_reply_threshold)) {
-    const bool counted = write_reply(world.lua(), client_.reply.protocol(), ctx.reply);
+    const bool counted = write_reply(vm.lua(), client_.reply.protocol(), ctx.reply);
     ctx.client.set(kClientErrorCounted, counted);
   } else {
     reply_error(ctx, program);
   }
-  world.clear_stack();
+  vm.clear_stack();
   client_.out().clear();
-  world.collect_garbage();
+  vm.collect_garbage();
   run_.program = nullptr;
   server_.propagation().restrict_targets(kPropagateToAll);
 }
 
-bool ScriptRunner::run_library(Interpreter& world, int function, int64_t limit_ms) {
+bool ScriptRunner::run_library(Interpreter& vm, int function, int64_t limit_ms) {
   run_ = {};
   run_.is_library = true;
-  world_ = &world;
+  vm_ = &vm;
   const bool succeeded = run_watched(function, 0, limit_ms);
   run_.is_library = false;
   return succeeded;
 }
 
 void ScriptRunner::reply_error(CommandContext& ctx, const Program& program) {
-  ScriptError error = world_->take_error();
+  ScriptError error = vm_->take_error();
   error.text.append(" script: ").append(program.name);
   if (!error.place.empty()) error.text.append(", on ").append(error.place).append(".");
   ctx.client.set(kClientErrorCounted, error.counted);

@@ -2,7 +2,7 @@
 // commands, turns what they return into replies, and keeps the server answering while one takes too
 // long.
 //
-// One runs at a time, on the server's thread, whatever Lua world it belongs to. Its commands pass
+// One runs at a time, on the server's thread, whatever Lua VM it belongs to. Its commands pass
 // through the server's dispatcher as a client of the runner's own, after the checks that are
 // particular to scripts.
 #pragma once
@@ -39,7 +39,7 @@ struct Program {
   std::string_view name;
   // ScriptFlag bits.
   uint32_t flags;
-  // The compiled function, in the registry of its world.
+  // The compiled function, in the registry of its vm.
   int function;
 };
 
@@ -50,19 +50,19 @@ class ScriptRunner {
   ScriptRunner& operator=(const ScriptRunner&) = delete;
 
   // To be called for a new world before anything of it is run, and before it goes.
-  void adopt(Interpreter& world);
-  void abandon(Interpreter& world);
+  void adopt(Interpreter& vm);
+  void abandon(Interpreter& vm);
 
   // The request's number of keys, which stands third in it, its keys and its arguments. False with
   // an error sent; `not_a_number` when it is no integer.
   static bool read_key_count(server::CommandContext& ctx, size_t* count,
                              std::string_view not_a_number = {});
   // Runs a program for the request that names it, and replies.
-  void run(server::CommandContext& ctx, Interpreter& world, const Program& program, bool read_only,
+  void run(server::CommandContext& ctx, Interpreter& vm, const Program& program, bool read_only,
            size_t key_count);
   // Runs the code of a library, which calls no commands. It is stopped when it takes longer than
   // this; 0: never. As Interpreter::run.
-  bool run_library(Interpreter& world, int function, int64_t limit_ms);
+  bool run_library(Interpreter& vm, int function, int64_t limit_ms);
 
   // SCRIPT KILL and FUNCTION KILL, which come while what runs lets other clients be served: it
   // stops at its next instruction, if it is of that kind and has not written. Replies.
@@ -146,8 +146,8 @@ class ScriptRunner {
   server::Server& server_;
   server::Client& client_;
   const size_t system_memory_;  // bytes
-  // The world of what runs, or ran last.
-  Interpreter* world_ = nullptr;
+  // The VM of what runs, or ran last.
+  Interpreter* vm_ = nullptr;
   Run run_;
   Debugger* debugger_ = nullptr;
   // Space for the words of a command, kept from one to the next.

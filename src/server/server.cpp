@@ -150,7 +150,7 @@ void Server::apply_settings() {
   update_role();
 }
 
-store::Environment::Expired Server::treatment_of_expired() const {
+store::Environment::Expired Server::expired_key_policy() const {
   using Expired = store::Environment::Expired;
   // The master says when keys go; its requests find what has expired here but not yet there.
   if ((state_ & (kStateLoading | kStateApplyingMaster)) != 0) return Expired::kShow;

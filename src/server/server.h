@@ -90,7 +90,7 @@ enum ServerState : uint32_t {
   kStateStale = 1u << 9,            // that, and without the link data is not to be shown
   kStateApplyingMaster = 1u << 10,  // a request of the master's stream is being run
   // Another dataset is being loaded, to take the place of the one that is served.
-  kStateLoadingBeside = 1u << 11,
+  kStateAsyncLoading = 1u << 11,
   kStateCluster = 1u << 13,  // it is a node of a cluster (Server::slot_gate)
   kStateClusterAudit =
       1u << 14,  // commands are looked at for a cluster (server/command/cluster_audit.h)
@@ -201,7 +201,7 @@ class Server {
   // What happens to expired keys follows from it.
   void set_state(uint32_t bit, bool on) {
     state_ = on ? state_ | bit : state_ & ~bit;
-    environment_.expired = treatment_of_expired();
+    environment_.expired = expired_key_policy();
   }
 
   // Said by replication: whether this server follows a master, and the link to it is up.
@@ -330,7 +330,7 @@ class Server {
   void on_reset_stats(std::function<void()> task) { reset_tasks_.push_back(std::move(task)); }
 
  private:
-  store::Environment::Expired treatment_of_expired() const;
+  store::Environment::Expired expired_key_policy() const;
   void update_role();
   void before_wait();
   void wake();

@@ -5,8 +5,8 @@
 //
 // Structure: linear hashing (W. Litwin, "Linear Hashing: A New Tool for File and Table Addressing",
 // VLDB 1980). The table has N = 2^level + split buckets; bucket i with i < split has already been
-// divided into i and i + 2^level. An insertion that brings the load above kMaxLoad divides the next
-// bucket, an erasure that brings it below kMinLoad joins the last one back. So there is never a
+// split into i and i + 2^level. An insertion that brings the load above kMaxLoad splits the next
+// bucket, an erasure that brings it below kMinLoad merges the last one back. So there is never a
 // second table, no step does more than one bucket's work, and the load, and with it the memory per
 // key, stays the same at every size.
 //
@@ -28,7 +28,7 @@
 // Scanning: scan() takes a cursor and returns the next one; it keeps no state in the table. Every
 // item present from the first call to the last is seen at least once, whatever is inserted or
 // erased meanwhile. The cursor counts in reversed-binary order over the low `level` bits, as P.
-// Noordhuis' dictScan does for tables of powers of two; a divided bucket is visited together with
+// Noordhuis' dictScan does for tables of powers of two; a split bucket is visited together with
 // its other half.
 //
 // No item may be inserted or erased inside a callback of for_each or scan. Not thread-safe.
@@ -143,7 +143,7 @@ class HashTable {
   Item** insert(Item* item, uint64_t hash) {
     if (bucket_count_ == 0) allocate_first_bucket();
     ++size_;
-    if (size_ * kLoadScale > bucket_count_ * kMaxLoad) divide_one_bucket();
+    if (size_ * kLoadScale > bucket_count_ * kMaxLoad) split_one_bucket();
     return place(bucket_at(index_of(hash)), item, tag_of(hash));
   }
 
@@ -152,7 +152,7 @@ class HashTable {
     Item* item = *slot;
     remove_from_chain(bucket_at(index_of(hash)), slot);
     --size_;
-    if (bucket_count_ > 1 && size_ * kLoadScale < bucket_count_ * kMinLoad) join_last_bucket();
+    if (bucket_count_ > 1 && size_ * kLoadScale < bucket_count_ * kMinLoad) merge_last_bucket();
     if (size_ == 0) release();
     return item;
   }
@@ -180,7 +180,7 @@ class HashTable {
     for (size_t i = 0; i < bucket_count_; ++i) visit_chain(bucket_at(i), fn);
   }
 
-  // One step of a scan: calls fn(Item*) for the items of one bucket (or of both halves of a divided
+  // One step of a scan: calls fn(Item*) for the items of one bucket (or of both halves of a split
   // one) and returns the next cursor; 0 starts and 0 ends.
   template <typename Fn>
   uint64_t scan(uint64_t cursor, Fn&& fn) const {
@@ -205,7 +205,7 @@ class HashTable {
 
  private:
   static constexpr size_t kSlots = 7;
-  // Loads in items per ten buckets: divide above 5.6 items a bucket, join below 1.4.
+  // Loads in items per ten buckets: split above 5.6 items a bucket, merge below 1.4.
   static constexpr size_t kLoadScale = 10;
   static constexpr size_t kMaxLoad = 56;
   static constexpr size_t kMinLoad = 14;
@@ -301,7 +301,7 @@ class HashTable {
     ++bucket_count_;
   }
 
-  void divide_one_bucket() {
+  void split_one_bucket() {
     const uint64_t high_bit = uint64_t{1} << level_;
     append_bucket();
     Bucket& low = bucket_at(split_);
@@ -338,7 +338,7 @@ class HashTable {
     }
   }
 
-  void join_last_bucket() {
+  void merge_last_bucket() {
     if (split_ == 0) {
       --level_;
       split_ = size_t{1} << level_;

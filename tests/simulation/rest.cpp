@@ -16,7 +16,7 @@ constexpr int64_t kRoundMs = 260;
 // Longer than anything is to live.
 constexpr int64_t kAllHasExpiredMs = 40'000;
 constexpr uint32_t kUnrest = server::kStateBusy | server::kStateLoading |
-                             server::kStateLoadingBeside | server::kStateDiskError;
+                             server::kStateAsyncLoading | server::kStateDiskError;
 
 Value value_at(Node& node, const std::string& key, const std::string& type, int database) {
   Value value;

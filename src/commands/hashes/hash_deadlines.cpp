@@ -81,9 +81,9 @@ void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
 
 // Gives fields of a hash a deadline. When it has passed already they go at once, and count as
 // expired.
-class DeadlineGiver {
+class FieldExpirySetter {
  public:
-  DeadlineGiver(CommandContext& ctx, Hash& hash, int64_t deadline_ms)
+  FieldExpirySetter(CommandContext& ctx, Hash& hash, int64_t deadline_ms)
       : ctx_(ctx), hash_(hash), deadline_ms_(deadline_ms), has_passed_(hash.is_due(deadline_ms)) {
     hash_.prepare_deadlines();
   }
@@ -93,7 +93,7 @@ class DeadlineGiver {
   bool any() const { return fields_ != 0; }
   // REQUIRES: the field is stored. One that goes is written so; what is written of the others is
   // the caller's business.
-  void give(std::string_view field) {
+  void apply(std::string_view field) {
     ++fields_;
     if (has_passed_) {
       ctx_.propagate({"HDEL", ctx_.args[1], field});
@@ -103,7 +103,7 @@ class DeadlineGiver {
     }
   }
   // To be called at the end; the key at `ref` goes with its last field.
-  void tell(KeyRef& ref) const {
+  void notify(KeyRef& ref) const {
     if (!has_passed_) return deadlines_changed(ctx_, ref, fields_, "hexpire");
     ctx_.db.environment().expired_elements += fields_;
     fields_deleted(ctx_, ref, fields_);
@@ -152,7 +152,7 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   ctx.reply.array(fields.size());
   if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
   Hash& hash = value_of<Hash>(ref);
-  DeadlineGiver deadlines(ctx, hash, deadline_ms);
+  FieldExpirySetter deadlines(ctx, hash, deadline_ms);
   std::vector<std::string_view> given;
   for (const std::string_view field : fields) {
     const std::optional<int64_t> current_ms = hash.deadline_ms(field);
@@ -161,13 +161,13 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
     } else if (!condition.holds(*current_ms, deadline_ms)) {
       ctx.reply.integer(kRefused);
     } else {
-      deadlines.give(field);
+      deadlines.apply(field);
       given.push_back(field);
       ctx.reply.integer(deadlines.deletes() ? kDeleted : kSet);
     }
   }
   if (!deadlines.deletes()) propagate_deadlines(ctx, unit, base, deadline_ms, fields, given);
-  deadlines.tell(ref);
+  deadlines.notify(ref);
 }
 
 void hexpire(CommandContext& ctx) {
@@ -294,11 +294,11 @@ void hgetex(CommandContext& ctx) {
   if (!ref) return reply_nulls(ctx, fields.size());
   Hash& hash = value_of<Hash>(ref);
   if (option.gives_deadline()) {
-    DeadlineGiver deadlines(ctx, hash, option.deadline_ms);
-    reply_values(ctx, hash, fields, [&](std::string_view field) { deadlines.give(field); });
+    FieldExpirySetter deadlines(ctx, hash, option.deadline_ms);
+    reply_values(ctx, hash, fields, [&](std::string_view field) { deadlines.apply(field); });
     if (deadlines.any() && !deadlines.deletes())
       ctx.propagate({"HPEXPIREAT", ctx.args[1], option.deadline_ms}, fields_clause);
-    return deadlines.tell(ref);
+    return deadlines.notify(ref);
   }
   uint64_t dropped = 0;
   if (option.persists) hash.prepare_deadlines();
@@ -420,14 +420,14 @@ void hsetex(CommandContext& ctx) {
   }
   // Setting a field and its deadline is one change, which is counted with the latter.
   ctx.events.happened(ctx.db, ctx.args[1], EventClass::kHash, "hset");
-  DeadlineGiver deadlines(ctx, *hash, request.deadline_ms);
+  FieldExpirySetter deadlines(ctx, *hash, request.deadline_ms);
   // Field by field: those whose time is up do not make the hash a table on their way.
   for (size_t i = 0; i < request.pairs.size(); i += 2) {
     hash->set(request.pairs[i], request.pairs[i + 1], Hash::kNoDeadline);
-    deadlines.give(request.pairs[i]);
+    deadlines.apply(request.pairs[i]);
   }
   if (!deadlines.deletes()) propagate_set_request(ctx, request);
-  deadlines.tell(ref);
+  deadlines.notify(ref);
 }
 
 // --- Rows ---------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ void config_set(CommandContext& ctx) {
   net::Connection* connection = ctx.client.connection();
   const Config::SetRequest request{
       .from_local_client = connection == nullptr || connection->peer_is_local(),
-      .loading = (ctx.server.state() & (kStateLoading | kStateLoadingBeside)) != 0,
+      .loading = (ctx.server.state() & (kStateLoading | kStateAsyncLoading)) != 0,
   };
   if (request.loading && must_wait(ctx.server.config(), pairs))
     return ctx.reply.error("LOADING Redis is loading the dataset in memory");

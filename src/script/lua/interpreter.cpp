@@ -27,7 +27,7 @@ namespace latchkey::script {
 
 namespace {
 
-// What lies at the bottom of the main stack for as long as the world lasts.
+// What lies at the bottom of the main stack for as long as the VM lasts.
 constexpr int kGlobals = 1;
 constexpr int kErrorHandler = 2;
 constexpr int kBottom = 2;

@@ -1,4 +1,4 @@
-// One Lua world: LuaJIT in interpreter mode with the reference's sandbox around it. Its memory
+// One Lua VM: LuaJIT in interpreter mode with the reference's sandbox around it. Its memory
 // comes from the process's allocator, so that it is counted.
 //
 // Scripts share globals that they can read and not change: the tables of the sandbox are empty
@@ -39,10 +39,10 @@ class Interpreter {
  public:
   // No function, as registry references go.
   static constexpr int kNoFunction = 0;
-  // No table, as those go: the whole world.
+  // No table, as those go: the whole vm.
   static constexpr int kAllGlobals = 0;
 
-  // `random` outlives the world: math.random goes on where it was after SCRIPT FLUSH. Errors call
+  // `random` outlives the VM: math.random goes on where it was after SCRIPT FLUSH. Errors call
   // code by `chunk_name`, which must outlive it as well.
   Interpreter(LuaRandom& random, const char* chunk_name);
   ~Interpreter();

@@ -1,4 +1,4 @@
-// The memory of one Lua world: where it comes from, how much it is, and how much it may be while a
+// The memory of one Lua VM: where it comes from, how much it is, and how much it may be while a
 // script runs.
 //
 // It comes from the process's allocator, so that it is counted there as well. What is refused is an

@@ -405,7 +405,7 @@ Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments
   if ((state & kStateStale) != 0 && !unquestioned && (flags.missing & kStale) != 0)
     return refuse(kStaleReplica);
   const bool needs_dataset = (state & kStateLoading) != 0 && !command.has(kLoading);
-  if (needs_dataset || ((state & kStateLoadingBeside) != 0 && command.has(kNoAsyncLoading))) {
+  if (needs_dataset || ((state & kStateAsyncLoading) != 0 && command.has(kNoAsyncLoading))) {
     return refuse("LOADING Redis is loading the dataset in memory");
   }
   if ((state & kStateBusy) != 0 && !from_script && !may_run_while_busy(command, args)) {

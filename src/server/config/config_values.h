@@ -208,7 +208,7 @@ struct ConfigValues {
   int maxmemory_samples = 5;
   int maxmemory_eviction_tenacity = 10;
   int64_t maxmemory_clients = 0;  // bytes; when negative, that many percent of maxmemory
-  // What the Lua world of scripts may take, and that of functions: bytes, 0 for as much as there
+  // What the Lua VM of scripts may take, and that of functions: bytes, 0 for as much as there
   // is; when negative, that many percent of maxmemory, or of the machine's memory without it.
   int64_t lua_memory_limit = -50;
   std::array<ClientBufferLimit, 3> client_output_buffer_limit = {{

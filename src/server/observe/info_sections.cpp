@@ -220,7 +220,7 @@ void persistence_section(InfoText& text, Server& server) {
   const PersistenceFigures figures = server.persistence_figures();
   const bool loading = (server.state() & kStateLoading) != 0;
   text.field("loading", loading ? 1 : 0);
-  const bool loading_beside = (server.state() & kStateLoadingBeside) != 0;
+  const bool loading_beside = (server.state() & kStateAsyncLoading) != 0;
   text.field("async_loading", loading_beside ? 1 : 0);
   text.field("current_cow_peak", figures.most_copied_bytes);
   text.field("current_cow_size", figures.copied_bytes);

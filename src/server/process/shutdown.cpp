@@ -94,7 +94,7 @@ void Shutdown::watch_signals() {
 void Shutdown::serve_signal() {
   const int number = watched.received.load();
   // A script is waited for, a dataset that is being loaded is not.
-  const bool loads = (server_.state() & (kStateLoading | kStateLoadingBeside)) != 0;
+  const bool loads = (server_.state() & (kStateLoading | kStateAsyncLoading)) != 0;
   if (number == 0 || (server_.tasks().any() && !loads) || server_.ticking_paused()) return;
   const ConfigValues& settings = server_.settings();
   std::string error;

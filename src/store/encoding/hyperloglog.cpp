@@ -386,13 +386,13 @@ HyperLogLog::Change HyperLogLog::raise_sparse(size_t index, uint8_t rank, size_t
   if (runs.size() > run.size && bytes_.size() + runs.size() - run.size > sparse_limit)
     return raise_dense();
   bytes_.replace(at, run.size, runs);
-  join_runs(before);
+  merge_runs(before);
   return Change::kMade;
 }
 
 // Joins runs of the same rank that stand side by side, looking at the next five; no more, because
 // the stored bytes are to be the reference's.
-void HyperLogLog::join_runs(size_t from) {
+void HyperLogLog::merge_runs(size_t from) {
   Run run;
   Run next;
   size_t at = from;

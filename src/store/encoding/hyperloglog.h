@@ -85,7 +85,7 @@ class HyperLogLog {
  private:
   Change raise(size_t index, uint8_t rank, size_t sparse_limit);
   Change raise_sparse(size_t index, uint8_t rank, size_t sparse_limit);
-  void join_runs(size_t from);
+  void merge_runs(size_t from);
 
   std::string bytes_;
 };

@@ -262,7 +262,7 @@ Quicklist::Node* Quicklist::split_before(Cursor cursor) {
   return node;
 }
 
-void Quicklist::join_with_next(Node* node) {
+void Quicklist::merge_with_next(Node* node) {
   if (node == nullptr || node->next == nullptr) return;
   Node* behind = node->next;
   if (node->is_plain || behind->is_plain) return;
@@ -315,7 +315,7 @@ void Quicklist::insert_before(Cursor cursor, std::string_view text, size_t plain
   }
   Node* before = split_before(cursor);
   insert_between(before, text, plain_from);
-  join_with_next(before);
+  merge_with_next(before);
 }
 
 void Quicklist::insert_after(Cursor cursor, std::string_view text, size_t plain_from) {

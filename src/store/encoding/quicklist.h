@@ -153,7 +153,7 @@ class Quicklist {
   // Puts an element between `before` and what follows it.
   void insert_between(Node* before, std::string_view text, size_t plain_from);
   // Joins the node with the one behind it when both fit in one.
-  void join_with_next(Node* node);
+  void merge_with_next(Node* node);
 
   int fill_;
   Node* first_ = nullptr;

@@ -147,7 +147,7 @@ RankedTree::Position RankedTree::at(size_t rank) const {
 
 // --- Upkeep of inner nodes ----------------------------------------------------------------------
 
-void RankedTree::describe(Inner* parent, size_t index, size_t child_level) {
+void RankedTree::update_child(Inner* parent, size_t index, size_t child_level) {
   if (child_level == 1) {
     const auto* leaf = static_cast<const Leaf*>(parent->children[index]);
     parent->firsts[index] = leaf->slots[0].member();
@@ -164,7 +164,7 @@ void RankedTree::describe(Inner* parent, size_t index, size_t child_level) {
 
 void RankedTree::refresh(const Path& path, size_t depth) {
   for (size_t i = depth; i-- > 0;)
-    describe(path.steps[i].node, path.steps[i].index, path.depth - i);
+    update_child(path.steps[i].node, path.steps[i].index, path.depth - i);
 }
 
 void RankedTree::move_children(Leaf* to, size_t at, const Leaf* from, size_t first, size_t count) {
@@ -214,11 +214,11 @@ void RankedTree::insert(ScoredMember* member) {
     const size_t index = place_in(path.leaf, member);
     // Members that come in order leave full leaves behind.
     if (index == kLeafCapacity && path.leaf->next == nullptr) {
-      divide_leaf(path, kLeafCapacity - 1);
+      split_leaf(path, kLeafCapacity - 1);
     } else if (index == 0 && path.leaf->previous == nullptr) {
-      divide_leaf(path, 1);
+      split_leaf(path, 1);
     } else if (!give_to_neighbour(path)) {
-      divide_leaf(path, kLeafCapacity / 2);
+      split_leaf(path, kLeafCapacity / 2);
     }
     path = path_to(member->score, member);
   }
@@ -244,16 +244,16 @@ bool RankedTree::give_to_neighbour(const Path& path) {
     return child < parent->count && count_of(parent->children[child]) <= kWorthwhile;
   };
   if (has_room(index + 1)) {
-    join_children(parent, index, 1);
+    merge_children(parent, index, 1);
   } else if (index > 0 && has_room(index - 1)) {
-    join_children(parent, index - 1, 1);
+    merge_children(parent, index - 1, 1);
   } else {
     return false;
   }
   return true;
 }
 
-void RankedTree::divide_leaf(const Path& path, size_t at) {
+void RankedTree::split_leaf(const Path& path, size_t at) {
   Leaf* left = path.leaf;
   auto* right = new Leaf;
   ++leaf_count_;
@@ -278,8 +278,8 @@ void RankedTree::add_child(const Path& path, size_t depth, void* child) {
     root->count = 2;
     root->children[0] = root_;
     root->children[1] = child;
-    describe(root, 0, child_level);
-    describe(root, 1, child_level);
+    update_child(root, 0, child_level);
+    update_child(root, 1, child_level);
     root_ = root;
     ++height_;
     LK_ASSERT(height_ < kMaxHeight);
@@ -287,7 +287,7 @@ void RankedTree::add_child(const Path& path, size_t depth, void* child) {
   }
   Inner* parent = path.steps[depth - 1].node;
   size_t index = path.steps[depth - 1].index;
-  describe(parent, index, child_level);
+  update_child(parent, index, child_level);
   ++index;
   if (parent->count < kInnerCapacity) {
     place_child(parent, index, child, child_level);
@@ -312,7 +312,7 @@ void RankedTree::place_child(Inner* parent, size_t index, void* child, size_t ch
   move_children(parent, index + 1, parent, index, parent->count - index);
   ++parent->count;
   parent->children[index] = child;
-  describe(parent, index, child_level);
+  update_child(parent, index, child_level);
 }
 
 // --- Erasing ------------------------------------------------------------------------------------
@@ -357,12 +357,12 @@ void RankedTree::shrink(const Path& path) {
     const size_t count = count_of(parent->children[index]);
     const size_t few = level == 1 ? kFewInLeaf : kInnerCapacity / 4;
     if (count < few && parent->count > 1) {
-      join_children(parent, index > 0 ? index - 1 : 0, level);
+      merge_children(parent, index > 0 ? index - 1 : 0, level);
     } else if (count == 0) {
       free_node(parent->children[index], level);
       remove_child(parent, index);
     } else {
-      describe(parent, index, level);
+      update_child(parent, index, level);
     }
   }
   while (height_ > 1 && count_of(root_) == 1) {
@@ -394,27 +394,27 @@ void RankedTree::remove_child(Inner* parent, size_t index) {
   --parent->count;
 }
 
-void RankedTree::join_children(Inner* parent, size_t index, size_t level) {
+void RankedTree::merge_children(Inner* parent, size_t index, size_t level) {
   void* left = parent->children[index];
   void* right = parent->children[index + 1];
   const size_t total = count_of(left) + count_of(right);
   const size_t capacity = level == 1 ? kLeafCapacity : kInnerCapacity;
   const size_t to_left = total <= capacity ? total : total / 2;
   if (level == 1) {
-    share_out(static_cast<Leaf*>(left), static_cast<Leaf*>(right), to_left);
+    redistribute(static_cast<Leaf*>(left), static_cast<Leaf*>(right), to_left);
     hint_anew(static_cast<Leaf*>(left));
     hint_anew(static_cast<Leaf*>(right));
   } else {
-    share_out(static_cast<Inner*>(left), static_cast<Inner*>(right), to_left);
+    redistribute(static_cast<Inner*>(left), static_cast<Inner*>(right), to_left);
   }
-  describe(parent, index, level);
-  if (to_left < total) return describe(parent, index + 1, level);
+  update_child(parent, index, level);
+  if (to_left < total) return update_child(parent, index + 1, level);
   free_node(right, level);
   remove_child(parent, index + 1);
 }
 
 template <typename Node>
-void RankedTree::share_out(Node* left, Node* right, size_t to_left) {
+void RankedTree::redistribute(Node* left, Node* right, size_t to_left) {
   const size_t total = left->count + right->count;
   if (to_left >= left->count) {
     const size_t moved = to_left - left->count;

@@ -207,21 +207,21 @@ class RankedTree {
   // Chooses base and shift for the members in a leaf, and gives them their hints.
   static void hint_anew(Leaf* leaf);
   // Writes what a parent knows of a child.
-  static void describe(Inner* parent, size_t index, size_t child_level);
+  static void update_child(Inner* parent, size_t index, size_t child_level);
   // Corrects sizes and first members above, from that depth of the path on.
   static void refresh(const Path& path, size_t depth);
   bool give_to_neighbour(const Path& path);
-  void divide_leaf(const Path& path, size_t at);
+  void split_leaf(const Path& path, size_t at);
   // Adds a child behind the one that the path takes at that depth.
   void add_child(const Path& path, size_t depth, void* child);
   static void place_child(Inner* parent, size_t index, void* child, size_t child_level);
   // Makes good what an erasure at the path's end has left: too small nodes, sizes, first members.
   void shrink(const Path& path);
   // Joins or balances children `index` and `index + 1`, which stand at that level.
-  void join_children(Inner* parent, size_t index, size_t level);
+  void merge_children(Inner* parent, size_t index, size_t level);
   // Moves what two neighbours hold so that the left one has that many.
   template <typename Node>
-  static void share_out(Node* left, Node* right, size_t to_left);
+  static void redistribute(Node* left, Node* right, size_t to_left);
   void free_node(void* node, size_t level);
   static void remove_child(Inner* parent, size_t index);
   static size_t count_of(const void* node) { return *static_cast<const uint32_t*>(node); }

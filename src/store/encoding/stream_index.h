@@ -95,7 +95,7 @@ class StreamIndex {
       return;
     }
     if (chunks_[chunk].size() == kChunkCapacity) {
-      divide(chunk);
+      split(chunk);
       std::tie(chunk, place) = bound(record->id);
     }
     Chunk& within = chunks_[chunk];
@@ -111,7 +111,7 @@ class StreamIndex {
       chunks_.erase(iterator(chunk));
       return at(chunk, 0);
     }
-    if (records.size() <= kChunkCapacity / 4 && chunk + 1 < chunks_.size()) join_with_next(chunk);
+    if (records.size() <= kChunkCapacity / 4 && chunk + 1 < chunks_.size()) merge_with_next(chunk);
     return place < chunks_[chunk].size() ? at(chunk, place) : at(chunk + 1, 0);
   }
   // REQUIRES: it is there.
@@ -158,7 +158,7 @@ class StreamIndex {
   typename std::vector<std::vector<T*>>::iterator iterator(size_t chunk) {
     return chunks_.begin() + static_cast<std::ptrdiff_t>(chunk);
   }
-  void divide(size_t chunk) {
+  void split(size_t chunk) {
     chunks_.emplace(iterator(chunk + 1));
     Chunk& full = chunks_[chunk];
     const auto middle = full.begin() + static_cast<std::ptrdiff_t>(full.size() / 2);
@@ -167,7 +167,7 @@ class StreamIndex {
   }
 
   // So that what is left of many chunks does not take the memory of all.
-  void join_with_next(size_t chunk) {
+  void merge_with_next(size_t chunk) {
     Chunk& left = chunks_[chunk];
     const Chunk& right = chunks_[chunk + 1];
     if (left.size() + right.size() > kChunkCapacity * 3 / 4) return;

@@ -49,7 +49,7 @@ struct ScriptServer {
     const std::string reply = eval(script);
     return reply.substr(0, reply.find(" script: "));
   }
-  // Whether scripts run as they should and can be stopped, in the world that is there now.
+  // Whether scripts run as they should and can be stopped, in the VM that is there now.
   bool works() {
     return eval("local n = 0 for i = 1, 100 do n = n + i end return n") == integer(5050) &&
            error_of("redis.call('stopme') while true do end") == kStopped &&
