@@ -24,9 +24,9 @@ void Blob::destroy() {
 }
 
 Blob* Blob::create_extended(std::string_view bytes, size_t size) {
-  constexpr size_t kMostSpare = 1024 * 1024;
+  constexpr size_t kMaxSpare = 1024 * 1024;
   LK_ASSERT(bytes.size() <= size);
-  Blob* blob = create(size, size + std::min(size, kMostSpare));
+  Blob* blob = create(size, size + std::min(size, kMaxSpare));
   char* rest = std::copy(bytes.begin(), bytes.end(), blob->data());
   std::memset(rest, 0, size - bytes.size());
   return blob;

@@ -32,7 +32,7 @@ class BufferPool {
     return buffer;
   }
   void give_back(char* buffer) {
-    if (free_.size() < kMostKept) {
+    if (free_.size() < kMaxKept) {
       free_.push_back(buffer);
     } else {
       std::free(buffer);
@@ -40,7 +40,7 @@ class BufferPool {
   }
 
  private:
-  static constexpr size_t kMostKept = 16;
+  static constexpr size_t kMaxKept = 16;
   std::vector<char*> free_;
 };
 

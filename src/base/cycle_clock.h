@@ -20,14 +20,14 @@ class CycleClock {
   // The other way; what is more than can be told is the largest number.
   uint64_t to_ticks(int64_t us) const {
     const double ticks = static_cast<double>(us) / us_per_tick_;
-    return ticks < kMostTicks ? static_cast<uint64_t>(ticks) : UINT64_MAX;
+    return ticks < kMaxTicks ? static_cast<uint64_t>(ticks) : UINT64_MAX;
   }
   int64_t to_ns(uint64_t span) const {
     return static_cast<int64_t>(static_cast<double>(span) * us_per_tick_ * 1000.0);
   }
 
  private:
-  static constexpr double kMostTicks = 1e18;
+  static constexpr double kMaxTicks = 1e18;
   double us_per_tick_;
 };
 

@@ -7,7 +7,7 @@ namespace latchkey::base {
 namespace {
 
 // A pattern with more stars than this before its end matches nothing.
-constexpr int kMostStars = 1000;
+constexpr int kMaxStars = 1000;
 
 unsigned char folded(char byte, bool ignore_case) {
   const auto plain = static_cast<unsigned char>(byte);
@@ -102,7 +102,7 @@ bool glob_match(std::string_view pattern, std::string_view text, bool ignore_cas
     if (!pattern.empty() && pattern[0] == '*') {
       skip_stars(&pattern);
       if (pattern.empty()) return true;
-      if (++stars > kMostStars) return false;
+      if (++stars > kMaxStars) return false;
       after_star = pattern;
       widened = text;
       continue;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kLongestStamp = 96;
 constexpr size_t kLongestSyslogMessage = 1024;
-constexpr size_t kMostFormatted = 1024;
+constexpr size_t kMaxFormatted = 1024;
 
 char level_mark(LogLevel level) {
   switch (level) {
@@ -89,7 +89,7 @@ void Logger::log(LogLevel level, std::string_view message) {
 
 void Logger::logf(LogLevel level, const char* format, ...) {
   if (!enabled(level)) return;
-  std::array<char, kMostFormatted> text{};
+  std::array<char, kMaxFormatted> text{};
   va_list arguments;
   va_start(arguments, format);
   const int size = vsnprintf(text.data(), text.size(), format, arguments);

@@ -101,19 +101,19 @@ char* write_text(char* out, const char* text, size_t length) {
 // digits * 10^exponent as an integer when few zeros follow, as a plain fraction when few digits
 // precede or follow the point, and in scientific notation otherwise.
 char* write_shaped(char* out, const char* digits, ShortestDigits shape) {
-  constexpr int kMostZerosAfter = 7;
-  constexpr int kMostDecimals = 6;
+  constexpr int kMaxZerosAfter = 7;
+  constexpr int kMaxDecimals = 6;
   constexpr int kLeastScientificExponent = 4;
   const auto length = static_cast<size_t>(shape.length);
   const int scientific = shape.exponent + shape.length - 1;
 
-  if (shape.exponent >= 0 && scientific < shape.length + kMostZerosAfter) {
+  if (shape.exponent >= 0 && scientific < shape.length + kMaxZerosAfter) {
     out = write_text(out, digits, length);
     std::memset(out, '0', static_cast<size_t>(shape.exponent));
     return out + shape.exponent;
   }
   if (shape.exponent < 0 &&
-      (shape.exponent >= -kMostDecimals || std::abs(scientific) < kLeastScientificExponent)) {
+      (shape.exponent >= -kMaxDecimals || std::abs(scientific) < kLeastScientificExponent)) {
     const int before_point = shape.length + shape.exponent;
     if (before_point <= 0) {
       out = write_text(out, "0.", 2);

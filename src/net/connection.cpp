@@ -30,17 +30,17 @@ struct Connection::Stream {
 namespace {
 
 // Pieces of one write call.
-constexpr size_t kMostPieces = 64;
+constexpr size_t kMaxPieces = 64;
 
 // Kept input up to this size is put in front of what comes next, in the buffer that all connections
 // share, so that reads stay large and the connection's own buffer small.
-constexpr size_t kMostMoved = 4 * 1024;
+constexpr size_t kMaxMoved = 4 * 1024;
 // The smallest buffer of a connection's own, and the least room that a read into it finds.
 constexpr size_t kLeastKept = 16 * 1024;
 // A buffer of a connection's own up to this size is left as it is while the connection is in use.
 constexpr size_t kLeastTrimmed = 32 * 1024;
 // An empty buffer larger than this is given back at once.
-constexpr size_t kMostRetained = 1024 * 1024;
+constexpr size_t kMaxRetained = 1024 * 1024;
 // A large argument is read straight into its place, in a buffer of the size that is known to be
 // needed; whether the peer means it shows as bytes arrive, so memory is reserved a step ahead of
 // them only.
@@ -168,8 +168,7 @@ void Connection::resume() {
 
 void Connection::provide_buffer(char** base, size_t* size) {
   loop_.begin_work();
-  if (kept_size_ == 0 ||
-      (kept_size_ <= kMostMoved && handler_->wanted_input() <= Loop::kReadSize)) {
+  if (kept_size_ == 0 || (kept_size_ <= kMaxMoved && handler_->wanted_input() <= Loop::kReadSize)) {
     if (kept_size_ > 0) std::memcpy(loop_.read_buffer(), kept_ + kept_start_, kept_size_);
     *base = loop_.read_buffer() + kept_size_;
     *size = Loop::kReadSize - kept_size_;
@@ -262,7 +261,7 @@ void Connection::drop_input(size_t size) {
   kept_size_ -= size;
   if (kept_size_ > 0) return;
   kept_start_ = 0;
-  if (kept_capacity_ > kMostRetained) resize_input(0);
+  if (kept_capacity_ > kMaxRetained) resize_input(0);
 }
 
 void Connection::trim_input(bool idle) {
@@ -307,8 +306,8 @@ void Connection::flush_held() {
 // failed and the connection was closed.
 bool Connection::drain(resp::OutputBuffer& buffer) {
   while (!buffer.empty()) {
-    uv_buf_t pieces[kMostPieces];
-    const size_t count = buffer.gather(pieces, kMostPieces);
+    uv_buf_t pieces[kMaxPieces];
+    const size_t count = buffer.gather(pieces, kMaxPieces);
     const ssize_t written = send_pieces(descriptor(), pieces, count);
     if (written == -EAGAIN) return false;
     if (written < 0) {
@@ -325,8 +324,8 @@ bool Connection::drain(resp::OutputBuffer& buffer) {
 
 // Leaves the front of in_flight_ to the loop, which sends it when the socket is ready.
 void Connection::wait_to_write() {
-  uv_buf_t pieces[kMostPieces];
-  const size_t count = in_flight_.gather(pieces, kMostPieces);
+  uv_buf_t pieces[kMaxPieces];
+  const size_t count = in_flight_.gather(pieces, kMaxPieces);
   offered_ = 0;
   for (size_t i = 0; i < count; ++i) offered_ += pieces[i].len;
   writing_ = true;
@@ -355,8 +354,8 @@ size_t Connection::pending_output() const {
 }
 
 void Connection::flush_and_close() {
-  uv_buf_t pieces[kMostPieces];
-  const size_t count = out_.gather(pieces, kMostPieces);
+  uv_buf_t pieces[kMaxPieces];
+  const size_t count = out_.gather(pieces, kMaxPieces);
   uv_try_write(&stream_->stream, pieces, static_cast<unsigned>(count));
   close();
 }

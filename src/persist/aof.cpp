@@ -23,7 +23,7 @@ using namespace server;
 
 namespace {
 
-constexpr int kMostTries = 10;
+constexpr int kMaxTries = 10;
 constexpr int64_t kTryAgainMs = 1000;
 constexpr double kMicroseconds = 1'000'000;
 constexpr char kNeedsAof[] =
@@ -265,7 +265,7 @@ void Aof::begin_replacement() {
 
 void Aof::end_replacement() {
   dataset_changes_ = false;
-  tries_left_ = kMostTries;
+  tries_left_ = kMaxTries;
   try_to_switch_on();
 }
 

@@ -23,7 +23,7 @@ namespace {
 using store::Entry;
 using store::StreamId;
 
-constexpr size_t kMostElements = 64;
+constexpr size_t kMaxElements = 64;
 
 template <typename T>
 const T& value_of(const Entry& entry) {
@@ -77,7 +77,7 @@ class Batches {
   // To be called before each element's words.
   void next() {
     if (in_batch_ == 0) {
-      in_batch_ = std::min(left_, kMostElements);
+      in_batch_ = std::min(left_, kMaxElements);
       left_ -= in_batch_;
       writer_.begin(2 + in_batch_ * words_each_);
       writer_.word(command_);

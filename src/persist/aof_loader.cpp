@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::string_view kRdbMagic = "REDIS";
 // Replies are dropped when they have come to so many bytes, and at the end.
-constexpr size_t kMostReplies = 64 * 1024;
+constexpr size_t kMaxReplies = 64 * 1024;
 
 bool begins_with_rdb(int descriptor) {
   char magic[kRdbMagic.size()];
@@ -305,7 +305,7 @@ bool AofLoader::run(std::span<const std::string_view> words) {
                              server_.propagation()};
   client_.last_command = command;
   command->handler(ctx);
-  if (client_.out().size() > kMostReplies) client_.out().clear();
+  if (client_.out().size() > kMaxReplies) client_.out().clear();
   return true;
 }
 

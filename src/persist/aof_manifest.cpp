@@ -69,9 +69,9 @@ bool AofManifest::parse(std::string_view text, AofManifestError* error) {
     return false;
   }
   for (int number = 1; !text.empty(); ++number) {
-    const std::string_view piece = text.substr(0, std::min(kMostLine, text.find('\n') + 1));
+    const std::string_view piece = text.substr(0, std::min(kMaxLine, text.find('\n') + 1));
     const bool whole = !piece.empty() && piece.back() == '\n';
-    const std::string_view line = whole ? piece : text.substr(0, kMostLine);
+    const std::string_view line = whole ? piece : text.substr(0, kMaxLine);
     text.remove_prefix(line.size());
     if (line.front() == '#') continue;
     if (!whole) {

@@ -44,7 +44,7 @@ struct AofManifestError {
 class AofManifest {
  public:
   // Longest line, its end included.
-  static constexpr size_t kMostLine = 1024;
+  static constexpr size_t kMaxLine = 1024;
 
   // `file_name`: appendfilename, which the names of new files begin with.
   explicit AofManifest(std::string file_name) : file_name_(std::move(file_name)) {}

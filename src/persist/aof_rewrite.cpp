@@ -21,7 +21,7 @@ namespace {
 
 constexpr mode_t kFileMode = 0644;
 constexpr uint64_t kFailuresBeforeDelay = 3;
-constexpr int64_t kMostDelayMinutes = 60;
+constexpr int64_t kMaxDelayMinutes = 60;
 constexpr int64_t kMicroseconds = 1'000'000;
 
 // rdb-key-save-delay: microseconds; a negative one means a short pause after one key in so many.
@@ -324,7 +324,7 @@ bool AofRewrite::is_limited() {
     return false;
   }
   constexpr int64_t kSecondsPerMinute = 60;
-  delay_minutes_ = delay_minutes_ == 0 ? 1 : std::min(delay_minutes_ * 2, kMostDelayMinutes);
+  delay_minutes_ = delay_minutes_ == 0 ? 1 : std::min(delay_minutes_ * 2, kMaxDelayMinutes);
   next_try_s_ = now_s() + delay_minutes_ * kSecondsPerMinute;
   server_.log().warning(
       "Background AOF rewrite has repeatedly failed and triggered the limit, will retry in " +

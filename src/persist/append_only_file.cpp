@@ -19,9 +19,9 @@ namespace {
 using server::AppendFsync;
 
 // A buffer that a large turn has left behind is not kept.
-constexpr size_t kMostKeptBytes = 256 * 1024;
+constexpr size_t kMaxKeptBytes = 256 * 1024;
 // How long writes may wait for a sync to end.
-constexpr int64_t kMostPostponedMs = 2000;
+constexpr int64_t kMaxPostponedMs = 2000;
 constexpr int64_t kErrorLogIntervalS = 30;
 constexpr int64_t kMsPerSecond = 1000;
 constexpr int64_t kUsPerMs = 1000;
@@ -160,7 +160,7 @@ bool AppendOnlyFile::must_wait(Wait wait) {
     postponed_since_ms_ = now_ms();
     return true;
   }
-  if (now_ms() - postponed_since_ms_ < kMostPostponedMs) return true;
+  if (now_ms() - postponed_since_ms_ < kMaxPostponedMs) return true;
   postponed_since_ms_ = 0;
   ++delayed_syncs_;
   server_.log().notice(
@@ -187,7 +187,7 @@ bool AppendOnlyFile::write_buffer() {
   }
   count_written(buffer_.size());
   buffer_.clear();
-  if (buffer_.capacity() > kMostKeptBytes) std::string().swap(buffer_);
+  if (buffer_.capacity() > kMaxKeptBytes) std::string().swap(buffer_);
   return true;
 }
 

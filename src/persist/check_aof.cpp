@@ -32,7 +32,7 @@ namespace {
 constexpr std::string_view kRdbMagic = "REDIS";
 constexpr std::string_view kTimestamp = "#TS:";
 // Longest line that is looked at as one.
-constexpr size_t kMostLine = 127;
+constexpr size_t kMaxLine = 127;
 
 enum class Outcome : uint8_t { kValid, kEmpty, kTruncated, kRefused };
 
@@ -125,7 +125,7 @@ class RequestReader {
   }
   bool read_number(char prefix, long* number) {
     token_ = offset();
-    const std::string text = read_line(kMostLine);
+    const std::string text = read_line(kMaxLine);
     if (text.empty()) return false;
     if (text[0] != prefix) {
       fail(std::string("Expected prefix '") + prefix + "', got: '" + text[0] + "'");
@@ -419,7 +419,7 @@ bool is_manifest(const std::string& path) {
   RequestReader reader(source, 0, 0, line);
   // A line that is longer than any of a manifest ends the search.
   for (;;) {
-    const std::string text = reader.read_line(AofManifest::kMostLine);
+    const std::string text = reader.read_line(AofManifest::kMaxLine);
     if (text.empty()) return false;
     if (text[0] != '#') return text.starts_with("file");
   }

@@ -224,8 +224,8 @@ bool DatasetReader::keep(std::string_view key, LoadedValue& value) {
 }
 
 void DatasetReader::note_empty(std::string_view key) {
-  constexpr uint64_t kMostNamed = 10;
-  if (report_.empty_keys_skipped++ < kMostNamed)
+  constexpr uint64_t kMaxNamed = 10;
+  if (report_.empty_keys_skipped++ < kMaxNamed)
     server_.log().notice("rdbLoadObject skipping empty key: " + std::string(key));
 }
 

@@ -25,7 +25,7 @@ constexpr size_t kShortestCompressed = 21;
 constexpr size_t kLeastSaved = 4;
 // The most that a byte of compressed text can stand for: three bytes are the longest reference,
 // which is to 264 bytes.
-constexpr uint64_t kMostExpansion = 88;
+constexpr uint64_t kMaxExpansion = 88;
 
 template <typename T>
 T byte_swapped(T value) {
@@ -169,7 +169,7 @@ bool RdbReader::compressed_string(std::string_view* text) {
   if (!length(&compressed_size) || !length(&full_size)) return false;
   std::string_view compressed;
   if (!source_.read_view(compressed_size, room_, &compressed)) return short_read();
-  if (compressed.empty() || full_size / kMostExpansion > compressed_size)
+  if (compressed.empty() || full_size / kMaxExpansion > compressed_size)
     return fail("Invalid LZF compressed string");
   full_.resize(full_size);
   if (!store::lzf_decompress(compressed, full_)) return fail("Invalid LZF compressed string");

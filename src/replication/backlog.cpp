@@ -9,7 +9,7 @@ namespace latchkey::replication {
 namespace {
 
 // 64 MiB.
-constexpr size_t kMostTrimmedAtOnce = 4096;
+constexpr size_t kMaxTrimmedAtOnce = 4096;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void Backlog::add_block() {
 }
 
 void Backlog::trim() {
-  for (size_t trimmed = 0; trimmed < kMostTrimmedAtOnce && !blocks_.empty(); ++trimmed) {
+  for (size_t trimmed = 0; trimmed < kMaxTrimmedAtOnce && !blocks_.empty(); ++trimmed) {
     const Block& oldest = blocks_.front();
     if (size() < capacity_ + oldest.size || oldest.blob.get()->shared()) return;
     blocks_.pop_front();

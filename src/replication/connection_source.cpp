@@ -18,7 +18,7 @@ ConnectionSource::ConnectionSource(server::Server& server, MasterConnection& fro
       buffer_(std::make_unique_for_overwrite<char[]>(kBuffer)) {}
 
 void ConnectionSource::came() {
-  if (from_ != nullptr && from_->connection()->input_size() >= kMostKept)
+  if (from_ != nullptr && from_->connection()->input_size() >= kMaxKept)
     from_->connection()->pause_reading();
   if (waiting_ != nullptr) server_.tasks().wake(*waiting_);
 }
@@ -51,7 +51,7 @@ std::optional<std::string_view> ConnectionSource::fetch() {
       const size_t size = static_cast<size_t>(std::min<uint64_t>(most, kept.size()));
       std::copy_n(kept.begin(), size, buffer_.get());
       connection.drop_input(size);
-      if (!from_->ended() && kept.size() - size < kMostKept) connection.resume_reading();
+      if (!from_->ended() && kept.size() - size < kMaxKept) connection.resume_reading();
       received_ += size;
       return std::string_view(buffer_.get(), size);
     }

@@ -1,7 +1,7 @@
 // A dataset read from the master's connection while it is loaded.
 //
 // The loop goes on receiving: what has come stands with the connection (MasterConnection's stage
-// kLoads) until it is wanted, up to kMostKept bytes; then nothing more is read from the socket. The
+// kLoads) until it is wanted, up to kMaxKept bytes; then nothing more is read from the socket. The
 // task that loads waits while there is nothing. What stands behind the dataset stays with the
 // connection.
 #pragma once
@@ -24,7 +24,7 @@ class MasterConnection;
 
 class ConnectionSource final : public persist::ByteSource {
  public:
-  static constexpr size_t kMostKept = 1 << 20;
+  static constexpr size_t kMaxKept = 1 << 20;
 
   // `from` is in stage kLoads, and lives until the source has gone or cut() was called.
   ConnectionSource(server::Server& server, MasterConnection& from, DatasetShape shape);

@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMarkSize = 40;
 constexpr size_t kReadSize = 64 * 1024;
 // Of one turn of the loop: then others have theirs.
-constexpr size_t kMostPerTurn = 8 * 1024 * 1024;
+constexpr size_t kMaxPerTurn = 8 * 1024 * 1024;
 constexpr std::string_view kFailed = "-BGSAVE failed, replication can't continue\r\n";
 
 }  // namespace
@@ -192,7 +192,7 @@ void FullSync::file_done(bool ok) {
 
 void FullSync::send_file(Replica& replica) {
   for (size_t sent = 0; send_some(replica); sent += kReadSize) {
-    if (sent < kMostPerTurn) continue;
+    if (sent < kMaxPerTurn) continue;
     go_on_soon();
     return;
   }
@@ -203,7 +203,7 @@ void FullSync::send_file(Replica& replica) {
 bool FullSync::send_some(Replica& replica) {
   File& file = files_[&replica];
   server::Client& client = replica.client;
-  if (client.pending_output() > kMostPending) return false;
+  if (client.pending_output() > kMaxPending) return false;
   const auto wanted = static_cast<size_t>(std::min<uint64_t>(kReadSize, file.left));
   resp::OutputBuffer& out = client.out();
   const ssize_t count = read(file.descriptor, out.reserve(kReadSize), wanted);
@@ -243,7 +243,7 @@ void FullSync::move_on() {
     }
   }
   for (size_t taken = 0; pipe_ >= 0 && take_from_pipe(); taken += kReadSize) {
-    if (taken < kMostPerTurn) continue;
+    if (taken < kMaxPerTurn) continue;
     go_on_soon();
     break;
   }
@@ -288,7 +288,7 @@ bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlac
 bool FullSync::take_from_pipe() {
   std::vector<Replica*> receivers = in_state(ReplicaState::kWaitsForEnd, true);
   const bool full = std::any_of(receivers.begin(), receivers.end(), [](const Replica* replica) {
-    return replica->client.pending_output() > kMostPending;
+    return replica->client.pending_output() > kMaxPending;
   });
   if (full) {
     // The connection calls when the slowest has taken some.

@@ -11,7 +11,7 @@
 // To RDB channels the dataset always goes through a pipe, and nothing is held: their replicas get
 // the stream by their other connections.
 //
-// At most kMostPending bytes of the dataset wait in a replica's output.
+// At most kMaxPending bytes of the dataset wait in a replica's output.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ class FullSync {
   void move_on();
 
  private:
-  static constexpr size_t kMostPending = 256 * 1024;
+  static constexpr size_t kMaxPending = 256 * 1024;
 
   // A file on its way to one replica.
   struct File {

@@ -11,7 +11,7 @@ namespace latchkey::replication {
 namespace {
 
 // Of an answer of the master's.
-constexpr size_t kMostLine = 64 * 1024;
+constexpr size_t kMaxLine = 64 * 1024;
 constexpr size_t kMarkSize = 40;
 constexpr std::string_view kMarkAnnounced = "$EOF:";
 
@@ -98,7 +98,7 @@ size_t MasterConnection::on_input(std::span<char> bytes) {
   while (stage_ == Stage::kHandshake || stage_ == Stage::kAwaitsDataset) {
     const size_t end = rest.find('\n');
     if (end == std::string_view::npos) {
-      if (rest.size() > kMostLine) fail("The master's answer is no line of any sensible length");
+      if (rest.size() > kMaxLine) fail("The master's answer is no line of any sensible length");
       break;
     }
     const std::string_view line = without_return(rest.substr(0, end));

@@ -178,7 +178,7 @@ Migration::Peer* Migration::peer_for(CommandContext& ctx, const MigrationOrder& 
     ctx.reply.error("IOERR error or timeout connecting to the client");
     return nullptr;
   }
-  if (peers_.size() == kMostKept) {
+  if (peers_.size() == kMaxKept) {
     peers_.erase(std::min_element(peers_.begin(), peers_.end(), [](const auto& a, const auto& b) {
       return a.second.used_ms < b.second.used_ms;
     }));

@@ -30,7 +30,7 @@ class Migration {
 
  private:
   static constexpr int64_t kKeptMs = 10'000;
-  static constexpr size_t kMostKept = 64;
+  static constexpr size_t kMaxKept = 64;
 
   struct Peer {
     std::unique_ptr<PeerSocket> socket;

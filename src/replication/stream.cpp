@@ -12,7 +12,7 @@ namespace latchkey::replication {
 namespace {
 
 // A buffer that a large turn has left behind is not kept.
-constexpr size_t kMostKept = 64 * 1024;
+constexpr size_t kMaxKept = 64 * 1024;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void Stream::flush(const std::function<void(uint64_t first)>& give) {
   const uint64_t first = backlog_->last() + 1;
   backlog_->append(turn_);
   give(first);
-  if (turn_.capacity() > kMostKept) std::string().swap(turn_);
+  if (turn_.capacity() > kMaxKept) std::string().swap(turn_);
   turn_.clear();
   trim();
 }
@@ -121,11 +121,11 @@ void Stream::begin_at(std::string_view id, int64_t offset) {
 }
 
 void Stream::log_latest() const {
-  constexpr size_t kMostShown = 256;
+  constexpr size_t kMaxShown = 256;
   if (!is_open()) return;
-  std::string latest = backlog_->latest(kMostShown);
-  latest.append(turn_, turn_.size() - std::min(turn_.size(), kMostShown));
-  latest.erase(0, latest.size() - std::min(latest.size(), kMostShown));
+  std::string latest = backlog_->latest(kMaxShown);
+  latest.append(turn_, turn_.size() - std::min(turn_.size(), kMaxShown));
+  latest.erase(0, latest.size() - std::min(latest.size(), kMaxShown));
   server_.log().notice("Latest backlog is: '" + server::quote_argument(latest) + "'");
 }
 

@@ -20,7 +20,7 @@ using namespace server;
 
 namespace {
 
-constexpr size_t kMostIpBytes = 46;
+constexpr size_t kMaxIpBytes = 46;
 
 // The steps both have before it is decided what the replica gets. False when there is nothing to be
 // done for it.
@@ -91,7 +91,7 @@ void psync(CommandContext& ctx) {
 }
 
 bool announce_ip(CommandContext& ctx, Replica& replica, std::string_view ip) {
-  if (ip.size() > kMostIpBytes) {
+  if (ip.size() > kMaxIpBytes) {
     ctx.reply.error("ERR REPLCONF ip-address provided by replica instance is too long: " +
                     std::to_string(ip.size()) + " bytes");
     return false;

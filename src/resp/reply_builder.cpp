@@ -10,7 +10,7 @@ namespace latchkey::resp {
 namespace {
 
 // Type byte, digits, line break.
-constexpr size_t kMostHeader = 1 + base::kMaxInt64Text + 2;
+constexpr size_t kMaxHeader = 1 + base::kMaxInt64Text + 2;
 
 char* write_header(char* out, char type, uint64_t value) {
   *out++ = type;
@@ -50,7 +50,7 @@ void ReplyBuilder::error(std::string_view text) {
 }
 
 void ReplyBuilder::integer(int64_t value) {
-  char* start = out_->reserve(kMostHeader);
+  char* start = out_->reserve(kMaxHeader);
   char* out = start;
   *out++ = ':';
   out += base::format_int64(value, out);
@@ -90,7 +90,7 @@ void ReplyBuilder::big_number(std::string_view digits) {
 }
 
 void ReplyBuilder::bulk(std::string_view bytes) {
-  char* start = out_->reserve(kMostHeader + bytes.size() + 2);
+  char* start = out_->reserve(kMaxHeader + bytes.size() + 2);
   char* out = write_header(start, '$', bytes.size());
   out = std::copy(bytes.begin(), bytes.end(), out);
   *out++ = '\r';
@@ -134,7 +134,7 @@ void ReplyBuilder::null_array() {
 }
 
 void ReplyBuilder::header(char type, size_t size) {
-  char* start = out_->reserve(kMostHeader);
+  char* start = out_->reserve(kMaxHeader);
   out_->commit(static_cast<size_t>(write_header(start, type, size) - start));
 }
 
@@ -146,7 +146,7 @@ ReplyBuilder::Later ReplyBuilder::later() {
 }
 
 void ReplyBuilder::header_later(Later later, char type, size_t size) {
-  char text[kMostHeader];
+  char text[kMaxHeader];
   const auto length = static_cast<size_t>(write_header(text, type, size) - text);
   out_->patch(later.mark, kLaterSize, {text, length});
 }

@@ -12,9 +12,9 @@ namespace latchkey::resp {
 
 namespace {
 
-constexpr size_t kMostLine = 64 * 1024;
-constexpr int64_t kMostUnauthenticatedArguments = 10;
-constexpr int64_t kMostUnauthenticatedBulk = 16 * 1024;
+constexpr size_t kMaxLine = 64 * 1024;
+constexpr int64_t kMaxUnauthenticatedArguments = 10;
+constexpr int64_t kMaxUnauthenticatedBulk = 16 * 1024;
 
 enum class Line : uint8_t { kComplete, kIncomplete };
 
@@ -132,13 +132,13 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
     int64_t count = short_header(at, end, &next);
     if (count < 0) {
       if (take_line(at + 1, end, &line, &next) == Line::kIncomplete) {
-        if (input.size() > kMostLine) return fail("too big mbulk count string");
+        if (input.size() > kMaxLine) return fail("too big mbulk count string");
         return Status::kIncomplete;
       }
       if (!base::parse_int64(line, &count) || count > INT_MAX)
         return fail("invalid multibulk length");
     }
-    if (count > kMostUnauthenticatedArguments && !limits.authenticated)
+    if (count > kMaxUnauthenticatedArguments && !limits.authenticated)
       return fail("unauthenticated multibulk length");
     if (count <= 0) {
       *consumed = static_cast<size_t>(next - base);
@@ -154,7 +154,7 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
       int64_t size = at < end && *at == '$' ? short_header(at, end, &next) : -1;
       if (size < 0) {
         if (take_line(at, end, &line, &next) == Line::kIncomplete) {
-          if (static_cast<size_t>(end - at) > kMostLine) return fail("too big bulk count string");
+          if (static_cast<size_t>(end - at) > kMaxLine) return fail("too big bulk count string");
           break;
         }
         if (*at != '$') return fail(std::string("expected '$', got '") + *at + "'");
@@ -163,7 +163,7 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
           return fail("invalid bulk length");
         }
       }
-      if (size > kMostUnauthenticatedBulk && !limits.authenticated)
+      if (size > kMaxUnauthenticatedBulk && !limits.authenticated)
         return fail("unauthenticated bulk length");
       bulk_size_ = size;
       at = next;
@@ -204,7 +204,7 @@ RequestParser::Status RequestParser::parse_inline(std::span<char> input, Argumen
                                                   size_t* consumed) {
   const char* newline = find_in_line(input.data(), input.data() + input.size(), '\n');
   if (newline == nullptr) {
-    if (input.size() > kMostLine) return fail("too big inline request");
+    if (input.size() > kMaxLine) return fail("too big inline request");
     return Status::kIncomplete;
   }
   auto size = static_cast<size_t>(newline - input.data());

@@ -26,7 +26,7 @@ constexpr char kMalformed[] = "ERR protocol error";
 // Instructions between two looks at the clock, for scripts that do not come to another line.
 constexpr int kInstructions = 100'000;
 constexpr int64_t kContextLines = 5;
-constexpr size_t kMostBreakpoints = 64;
+constexpr size_t kMaxBreakpoints = 64;
 constexpr size_t kShortestLimit = 60;
 
 std::vector<std::string_view> split_lines(std::string_view text) {
@@ -181,14 +181,14 @@ void Debugger::show_source_around(int64_t line, int64_t context) {
 }
 
 Debugger::Next Debugger::list(lua_State*, Words words) {
-  constexpr int64_t kMost = 1'000'000;
+  constexpr int64_t kMax = 1'000'000;
   int64_t line = line_;
   int64_t context = kContextLines;
   int64_t number = 0;
   if (words.size() > 1 && base::parse_int64(words[1], &number) && number > 0)
-    line = std::min(number, kMost);
+    line = std::min(number, kMax);
   if (words.size() > 2 && base::parse_int64(words[2], &number))
-    context = std::clamp<int64_t>(number, 0, kMost);
+    context = std::clamp<int64_t>(number, 0, kMax);
   show_source_around(line, context);
   return Next::kAsk;
 }
@@ -223,7 +223,7 @@ void Debugger::change_breakpoint(std::string_view word) {
     const bool removed = number >= -last && std::erase(breakpoints_, static_cast<int>(-number)) > 0;
     return console_.say(removed ? "Breakpoint removed." : "No breakpoint in the specified line.");
   }
-  if (breakpoints_.size() == kMostBreakpoints) return console_.say("Too many breakpoints set.");
+  if (breakpoints_.size() == kMaxBreakpoints) return console_.say("Too many breakpoints set.");
   if (number > last) return console_.say("Wrong line number.");
   const int line = static_cast<int>(number);
   if (!has_breakpoint(line)) breakpoints_.push_back(line);

@@ -2,7 +2,7 @@
 //
 // EVAL finds its script by the body: one XXH3 of it and one comparison, no SHA-1. The digest is
 // computed once, when a script is first seen. Scripts that only EVAL brought are kept in order of
-// use, and the least recently used one goes when there are more than kMostEvalScripts of them;
+// use, and the least recently used one goes when there are more than kMaxEvalScripts of them;
 // those of SCRIPT LOAD stay until they are flushed.
 #pragma once
 
@@ -38,7 +38,7 @@ struct Script {
 
 class ScriptCache {
  public:
-  static constexpr size_t kMostEvalScripts = 500;
+  static constexpr size_t kMaxEvalScripts = 500;
 
   explicit ScriptCache(const base::HashSecret& secret) : by_body_(0, BodyHash{&secret}) {}
   ScriptCache(const ScriptCache&) = delete;
@@ -56,7 +56,7 @@ class ScriptCache {
   // SCRIPT LOAD named it: it is not evicted any more.
   void keep(Script& script);
   // The script to evict before another of EVAL is added, or null while there is room.
-  Script* to_evict() const { return queue_.size() < kMostEvalScripts ? nullptr : queue_.front(); }
+  Script* to_evict() const { return queue_.size() < kMaxEvalScripts ? nullptr : queue_.front(); }
   void remove(Script& script);
   void clear();
   // The interpreter that compiled them has gone: scripts stay without their functions.

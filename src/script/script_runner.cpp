@@ -313,10 +313,10 @@ std::string_view ScriptRunner::reply_bytes() {
     char* data;
     size_t size;
   };
-  constexpr size_t kMostPieces = 16;
-  Piece pieces[kMostPieces];
+  constexpr size_t kMaxPieces = 16;
+  Piece pieces[kMaxPieces];
   resp::OutputBuffer& out = client_.out();
-  size_t count = out.gather(pieces, kMostPieces);
+  size_t count = out.gather(pieces, kMaxPieces);
   if (count == 1) return {pieces[0].data, pieces[0].size};
   joined_reply_.clear();
   while (!out.empty()) {
@@ -326,7 +326,7 @@ std::string_view ScriptRunner::reply_bytes() {
       size += piece.size;
     }
     out.take(size);
-    count = out.gather(pieces, kMostPieces);
+    count = out.gather(pieces, kMaxPieces);
   }
   return joined_reply_;
 }

@@ -20,10 +20,10 @@ constexpr size_t kEvictionsPerGlance = 16;
 // done.
 int64_t budget_us(int tenacity) {
   constexpr int kLinear = 10;
-  constexpr int kMost = 100;
+  constexpr int kMax = 100;
   constexpr int64_t kStepUs = 50;
   constexpr double kGrowth = 1.15;
-  if (tenacity >= kMost) return INT64_MAX;
+  if (tenacity >= kMax) return INT64_MAX;
   if (tenacity <= kLinear) return kStepUs * tenacity;
   return static_cast<int64_t>(static_cast<double>(kStepUs * kLinear) *
                               std::pow(kGrowth, tenacity - kLinear));

@@ -31,7 +31,7 @@ constexpr size_t kIdDigits = 40;  // of the run id
 // Rates are sampled about ten times a second; timers may come a little early.
 constexpr int64_t kSampleIntervalUs = 95'000;
 // More of them are freed in the background.
-constexpr size_t kMostErrorCodesFreedAtOnce = 64;
+constexpr size_t kMaxErrorCodesFreedAtOnce = 64;
 uint64_t seed_from_system() {
   uint64_t seed;
   base::random_secret(&seed, sizeof(seed));
@@ -307,7 +307,7 @@ void Server::drop_error_counts(Stats::ErrorCounts errors) {
 
 void Server::free_error_counts(Stats::ErrorCounts errors) {
   const size_t count = errors.size();
-  if (count <= kMostErrorCodesFreedAtOnce) return;
+  if (count <= kMaxErrorCodesFreedAtOnce) return;
   environment_.reclaimer.free_later(
       count, [gone = std::make_shared<Stats::ErrorCounts>(std::move(errors))] { gone->clear(); });
 }

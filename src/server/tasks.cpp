@@ -49,7 +49,7 @@ bool Tasks::left(Task& task, bool ended) {
                                [&task](const auto& each) { return each.get() == &task; });
   std::unique_ptr<Task> done = std::move(*it);
   tasks_.erase(std::next(it).base());
-  if (spare_.size() < kMostSpare) spare_.push_back(std::move(done));
+  if (spare_.size() < kMaxSpare) spare_.push_back(std::move(done));
   return true;
 }
 

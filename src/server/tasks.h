@@ -87,7 +87,7 @@ class Tasks {
 
  private:
   // Tasks that have ended are kept for the next ones, so many of them.
-  static constexpr size_t kMostSpare = 2;
+  static constexpr size_t kMaxSpare = 2;
 
   // A task that is idle, and its fiber.
   Task& begin();

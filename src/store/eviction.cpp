@@ -14,12 +14,12 @@ bool has_candidates(const Keyspace& keyspace, bool volatile_only) {
 }
 
 uint64_t score_of(const Environment& environment, const Entry& entry, EvictionOrder order) {
-  constexpr uint64_t kMostFrequent = 255;
+  constexpr uint64_t kHighestFrequency = 255;
   switch (order) {
     case EvictionOrder::kIdlest:
       return (environment.access_clock - entry.access()) & Entry::kMaxAccess;
     case EvictionOrder::kLeastFrequent:
-      return kMostFrequent - lfu_counter(environment, entry.access());
+      return kHighestFrequency - lfu_counter(environment, entry.access());
     case EvictionOrder::kNearestDeadline:
       return UINT64_MAX - static_cast<uint64_t>(entry.deadline_ms());
     case EvictionOrder::kRandom:

@@ -179,14 +179,14 @@ void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
 }
 
 const Entry* Keyspace::random_entry() {
-  constexpr int kMostHidden = 100;
+  constexpr int kMaxHidden = 100;
   int hidden = 0;
   while (!table_.empty()) {
     Entry* entry = table_.random(environment_.random);
     if (!is_expired(*entry)) return entry;
     if (environment_.expired != Environment::Expired::kHide) {
       find(entry->key(), kPeek);
-    } else if (++hidden >= kMostHidden && volatile_size() == size()) {
+    } else if (++hidden >= kMaxHidden && volatile_size() == size()) {
       // There may be nothing else.
       return entry;
     }
@@ -494,10 +494,10 @@ void Keyspace::count_resized(size_t old_size, size_t new_size) {
 }
 
 void Keyspace::will_resize(Entry& entry) {
-  constexpr size_t kMostResized = 4096;
+  constexpr size_t kMaxResized = 4096;
   Value& value = *entry.value();
   if (value.resized_at_ != 0) return;
-  if (environment_.resized.size() == kMostResized) update_sizes();
+  if (environment_.resized.size() == kMaxResized) update_sizes();
   environment_.resized.push_back({this, entry.type(), &value});
   value.resized_at_ = static_cast<uint32_t>(environment_.resized.size());
 }

@@ -38,7 +38,7 @@ void check_manifest(std::string_view text) {
     }
     return most;
   }();
-  if (longest > persist::AofManifest::kMostLine) return;
+  if (longest > persist::AofManifest::kMaxLine) return;
   persist::AofManifest again("appendonly.aof");
   require(again.parse(written, &error));
   require(again.format() == written);

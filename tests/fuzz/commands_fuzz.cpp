@@ -395,8 +395,8 @@ class World {
 
   void run(Input input) {
     begin(input);
-    constexpr int kMostRequests = 300;
-    for (int i = 0; i < kMostRequests && !input.empty(); ++i) {
+    constexpr int kMaxRequests = 300;
+    for (int i = 0; i < kMaxRequests && !input.empty(); ++i) {
       auto& end = ends_[input.byte() % ends_.size()];
       if (end == nullptr || !end->is_there())
         end = std::make_unique<End>(server_, (input.byte() & 1) != 0 ? 3 : 2);

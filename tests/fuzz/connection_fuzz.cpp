@@ -24,7 +24,7 @@ using namespace latchkey;
 using fuzz::Input;
 using fuzz::require;
 
-constexpr size_t kMostClients = 4;
+constexpr size_t kMaxClients = 4;
 
 // "<key>" and "<channel>" are the client's own.
 constexpr std::string_view kRequests[] = {
@@ -74,17 +74,17 @@ struct Stream {
 class Streams {
  public:
   explicit Streams(Input& input) {
-    streams_.resize(1 + input.byte() % kMostClients);
+    streams_.resize(1 + input.byte() % kMaxClients);
     for (size_t i = 0; i < streams_.size(); ++i) streams_[i] = make(input, i);
   }
   const std::vector<Stream>& all() const { return streams_; }
 
  private:
-  static constexpr size_t kMostRequests = 48;
+  static constexpr size_t kMaxRequests = 48;
 
   Stream make(Input& input, size_t client) const {
     Stream stream;
-    const size_t count = input.byte() % kMostRequests;
+    const size_t count = input.byte() % kMaxRequests;
     for (size_t i = 0; i < count; ++i) add_request(input, client, &stream.bytes);
     const uint8_t choice = input.byte();
     if (choice >= 128) stream.end = static_cast<Stream::End>(choice % 3);
@@ -121,8 +121,8 @@ class Streams {
   }
 
   static void add_raw(Input& input, std::string* bytes) {
-    constexpr size_t kMostBytes = 32;
-    for (size_t left = input.byte() % kMostBytes; left > 0; --left)
+    constexpr size_t kMaxBytes = 32;
+    for (size_t left = input.byte() % kMaxBytes; left > 0; --left)
       *bytes += static_cast<char>(input.byte());
   }
 

@@ -48,9 +48,9 @@ class Session {
   }
 
   void step() {
-    constexpr size_t kMost = 600;
+    constexpr size_t kMax = 600;
     const uint8_t choice = input_.byte() % 13;
-    if (model_.size() > kMost && choice < 4) return;
+    if (model_.size() > kMax && choice < 4) return;
     switch (choice) {
       case 0:
         model_.push_back(grow());

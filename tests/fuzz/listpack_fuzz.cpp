@@ -56,9 +56,9 @@ class Session {
   Listpack::Position place(size_t index) const { return pack_.at(static_cast<int64_t>(index)); }
 
   void step() {
-    constexpr size_t kMost = 400;
+    constexpr size_t kMax = 400;
     const uint8_t choice = input_.byte() % 12;
-    if (model_.size() > kMost && choice < 4) return;
+    if (model_.size() > kMax && choice < 4) return;
     switch (choice) {
       case 0:
         model_.push_back(input_.text());

@@ -163,8 +163,8 @@ class World {
   explicit World(Input& input) : input_(input) { new_user(); }
 
   void run() {
-    constexpr int kMostSteps = 200;
-    for (int step = 0; step < kMostSteps && !input_.empty(); ++step) take_step();
+    constexpr int kMaxSteps = 200;
+    for (int step = 0; step < kMaxSteps && !input_.empty(); ++step) take_step();
     finish();
   }
 
@@ -277,9 +277,9 @@ class World {
       return damaged.substr(0, damaged.size() - input_.byte() % damaged.size());
     }
     if (what == "<raw>") {
-      constexpr size_t kMostBytes = 16;
+      constexpr size_t kMaxBytes = 16;
       std::string raw;
-      for (size_t left = input_.byte() % kMostBytes; left > 0; --left)
+      for (size_t left = input_.byte() % kMaxBytes; left > 0; --left)
         raw += static_cast<char>(input_.byte());
       return raw;
     }

@@ -146,8 +146,8 @@ class World {
   }
 
   void run() {
-    constexpr int kMostSteps = 400;
-    for (int step = 0; step < kMostSteps && !input_.empty(); ++step) take_step();
+    constexpr int kMaxSteps = 400;
+    for (int step = 0; step < kMaxSteps && !input_.empty(); ++step) take_step();
     finish();
   }
 

@@ -37,11 +37,11 @@ class Session {
   }
 
   void step() {
-    constexpr size_t kMost = 800;
+    constexpr size_t kMax = 800;
     const uint8_t choice = input_.byte() % 12;
     const std::string member = input_.text();
     if (choice < 5) {
-      if (model_.size() < kMost) require(set_->add(member) == model_.insert(member).second);
+      if (model_.size() < kMax) require(set_->add(member) == model_.insert(member).second);
     } else if (choice < 7) {
       require(set_->erase(member) == (model_.erase(member) == 1));
     } else if (choice == 7) {

@@ -63,7 +63,7 @@ class Session {
   }
 
   void step() {
-    constexpr size_t kMost = 2'000;
+    constexpr size_t kMax = 2'000;
     const uint8_t choice = input_.byte() % 16;
     switch (choice) {
       case 0: {
@@ -72,7 +72,7 @@ class Session {
         const double base = score();
         const double step = static_cast<int8_t>(input_.byte()) / 4.0;
         const std::string prefix = input_.text().substr(0, 30);
-        if (scores_.size() > kMost) break;
+        if (scores_.size() > kMax) break;
         for (size_t i = 0; i < count; ++i) {
           const double value = base + step * static_cast<double>(i);
           if (!std::isnan(value)) set(prefix + std::to_string(i), value);
@@ -84,7 +84,7 @@ class Session {
       case 3:
       case 4: {
         const std::string member = input_.text();
-        if (scores_.size() <= kMost) set(member, score());
+        if (scores_.size() <= kMax) set(member, score());
         break;
       }
       case 5:

@@ -126,9 +126,9 @@ class Session {
   }
 
   void add() {
-    constexpr size_t kMost = 300;
+    constexpr size_t kMax = 300;
     const StreamId last = stream_->last_id();
-    if (model_.size() > kMost || last.ms >= UINT64_MAX - 256) return;
+    if (model_.size() > kMax || last.ms >= UINT64_MAX - 256) return;
     const uint8_t choice = input_.byte();
     const StreamId id = choice < 128 ? last.next() : StreamId{last.ms + choice, input_.byte()};
     if (id <= last) return;

@@ -14,7 +14,7 @@ using Kind = Request::Kind;
 
 constexpr std::string_view kKilled = "-ERR Script killed by user";
 // Datasets that are possible: more come about only by a mistake.
-constexpr size_t kMostPossible = 4096;
+constexpr size_t kMaxPossible = 4096;
 
 }  // namespace
 
@@ -212,7 +212,7 @@ void Conversation::unite(std::vector<Model> more) {
     if (std::find(possible_.begin(), possible_.end(), model) == possible_.end())
       possible_.push_back(std::move(model));
   }
-  if (possible_.size() > kMostPossible) throw CheckFailed("too many datasets are possible");
+  if (possible_.size() > kMaxPossible) throw CheckFailed("too many datasets are possible");
 }
 
 void Conversation::ended(bool crashed) {

@@ -31,7 +31,7 @@ namespace latchkey::simulation {
 
 namespace {
 
-constexpr unsigned kMostSecondsPerSeed = 60;
+constexpr unsigned kMaxSecondsPerSeed = 60;
 
 // For reports of death.
 uint64_t current_seed = 0;
@@ -77,7 +77,7 @@ bool run_seed(uint64_t seed, bool aloud, const std::string& logs) {
   Steps steps(aloud);
   current_seed = seed;
   current_steps = &steps;
-  alarm(kMostSecondsPerSeed);
+  alarm(kMaxSecondsPerSeed);
   bool passed = true;
   try {
     World world(seed, directory, steps, logs);

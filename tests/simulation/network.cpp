@@ -33,10 +33,10 @@ Network::Network(std::span<const std::unique_ptr<Node>> nodes, Dice& dice, Steps
     : nodes_(nodes), dice_(dice), steps_(steps), links_(nodes.size()) {}
 
 size_t Network::some(size_t size) {
-  constexpr size_t kMost = 4096;
+  constexpr size_t kMax = 4096;
   if (healed_) return size;
   if (dice_.percent(30)) return 0;
-  return dice_.percent(60) ? size : dice_.between(0, std::min(size, kMost));
+  return dice_.percent(60) ? size : dice_.between(0, std::min(size, kMax));
 }
 
 server::Client* Network::client_of(const Link& link) {

@@ -11,7 +11,7 @@ namespace latchkey::simulation {
 
 namespace {
 
-constexpr int kMostRounds = 600;
+constexpr int kMaxRounds = 600;
 constexpr int64_t kRoundMs = 260;
 // Longer than anything is to live.
 constexpr int64_t kAllHasExpiredMs = 40'000;
@@ -80,7 +80,7 @@ void World::go_on_quietly() {
 
 void World::go_on_until_rest() {
   std::string why;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     go_on_quietly();
     why = unrest();
     if (why.empty()) return;

@@ -70,7 +70,7 @@ void SimulatedSnapshots::work(bool may_fail) {
 }
 
 void SimulatedSnapshots::write_piece() {
-  const size_t size = dice_.between(1, std::min(dataset_.size(), kMostPiece));
+  const size_t size = dice_.between(1, std::min(dataset_.size(), kMaxPiece));
   if (pipe_ < 0) {
     file_.append(dataset_, 0, size);
     dataset_.erase(0, size);

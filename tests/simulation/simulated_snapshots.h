@@ -30,7 +30,7 @@ class SimulatedSnapshots final : public replication::SnapshotMaker {
 
  private:
   // The socket's buffer takes this much at any time.
-  static constexpr size_t kMostPiece = 8192;
+  static constexpr size_t kMaxPiece = 8192;
 
   void begin(const replication::SnapshotPlace& place, Done done);
   void write_piece();

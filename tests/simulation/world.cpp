@@ -15,7 +15,7 @@ namespace latchkey::simulation {
 namespace {
 
 constexpr int kDatabases = 3;
-constexpr size_t kMostWaiting = 10;  // requests of a client
+constexpr size_t kMaxWaiting = 10;  // requests of a client
 
 // How far files of this process may grow; RLIM_INFINITY: as they like.
 void limit_files(rlim_t bytes) {
@@ -100,7 +100,7 @@ void World::clients_ask() {
     workload_.ask_silently(player);
     return player.arrive(static_cast<size_t>(-1));
   }
-  if (player.conversation().waiting() < kMostWaiting) {
+  if (player.conversation().waiting() < kMaxWaiting) {
     for (size_t i = dice_.below(5); i > 0; --i)
       is_masters ? workload_.ask(player) : workload_.ask_replica(player);
   }

@@ -238,12 +238,12 @@ void acl_log(CommandContext& ctx) {
 // --- Passwords ----------------------------------------------------------------------------------
 
 void acl_genpass(CommandContext& ctx) {
-  constexpr int64_t kMostBits = 4096;
+  constexpr int64_t kMaxBits = 4096;
   constexpr int64_t kBitsPerDigit = 4;
   if (ctx.args.size() > 3) return wrong_subcommand(ctx);
   int64_t bits = 256;
   if (ctx.args.size() == 3 && !ctx.read_int64(ctx.args[2], &bits)) return;
-  if (bits <= 0 || bits > kMostBits) {
+  if (bits <= 0 || bits > kMaxBits) {
     return ctx.reply.error(
         "ERR ACL GENPASS argument must be the number of bits for the output password, a positive "
         "number up to 4096");

@@ -78,9 +78,9 @@ void debug_structsize(CommandContext& ctx) {
 }
 
 void debug_quicklist_packed_threshold(CommandContext& ctx) {
-  constexpr uint64_t kMost = (uint64_t{1} << 32) - (1 << 20);
+  constexpr uint64_t kMax = (uint64_t{1} << 32) - (1 << 20);
   const auto bytes = parse_memory(ctx.args[kFirstArgument]);
-  if (!bytes || *bytes > kMost) {
+  if (!bytes || *bytes > kMax) {
     return ctx.reply.error(
         "ERR argument must be a memory value bigger than 1 and smaller than 4gb");
   }

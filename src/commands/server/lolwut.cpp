@@ -46,8 +46,8 @@ std::string draw_wall(base::Random& random, size_t columns, size_t rows) {
 }
 
 void lolwut(CommandContext& ctx) {
-  constexpr int64_t kMostColumns = 1000;
-  constexpr int64_t kMostRows = 1000;
+  constexpr int64_t kMaxColumns = 1000;
+  constexpr int64_t kMaxRows = 1000;
   int64_t columns = 64;
   int64_t rows = 16;
   std::string_view word;
@@ -58,8 +58,8 @@ void lolwut(CommandContext& ctx) {
     if (options.more() && !ctx.read_int64(options.next(), &columns)) return;
     if (options.more() && !ctx.read_int64(options.next(), &rows)) return;
   }
-  columns = std::clamp<int64_t>(columns, 1, kMostColumns);
-  rows = std::clamp<int64_t>(rows, 1, kMostRows);
+  columns = std::clamp<int64_t>(columns, 1, kMaxColumns);
+  rows = std::clamp<int64_t>(rows, 1, kMaxRows);
   ctx.reply.verbatim("txt", draw_wall(ctx.server.environment().random, static_cast<size_t>(columns),
                                       static_cast<size_t>(rows)) +
                                 "\nRedis ver. " + base::kReferenceVersion + "\n");

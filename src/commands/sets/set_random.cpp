@@ -67,9 +67,9 @@ void spop_one(CommandContext& ctx) {
 
 // In requests of sensible length.
 void propagate_removal(CommandContext& ctx, const std::vector<std::string_view>& members) {
-  constexpr size_t kMostOfRequest = 1024;
-  for (size_t first = 0; first < members.size(); first += kMostOfRequest) {
-    const size_t count = std::min(kMostOfRequest, members.size() - first);
+  constexpr size_t kMaxOfRequest = 1024;
+  for (size_t first = 0; first < members.size(); first += kMaxOfRequest) {
+    const size_t count = std::min(kMaxOfRequest, members.size() - first);
     ctx.propagate({"SREM", ctx.args[1]}, Arguments(members).subspan(first, count));
   }
 }

@@ -49,8 +49,8 @@ bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* re
 // Whether there are no more words than when each option is given once. The same one again is
 // refused by that alone, after all else has been looked at.
 bool has_few_enough_words(CommandContext& ctx, bool may_make_key) {
-  constexpr size_t kMostWords = 7;
-  if (ctx.args.size() <= kMostWords + (may_make_key ? 1 : 0)) return true;
+  constexpr size_t kMaxWords = 7;
+  if (ctx.args.size() <= kMaxWords + (may_make_key ? 1 : 0)) return true;
   wrong_subcommand(ctx);
   return false;
 }

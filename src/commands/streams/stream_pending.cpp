@@ -82,12 +82,12 @@ struct PendingRequest {
 };
 
 bool read_pending_request(CommandContext& ctx, PendingRequest* request) {
-  constexpr size_t kMostWords = 9;
+  constexpr size_t kMaxWords = 9;
   constexpr size_t kRangeWords = 3;
   ArgReader words(ctx.args, 3);
   request->summary = !words.more();
   if (request->summary) return true;
-  if (words.left() < kRangeWords || ctx.args.size() > kMostWords) {
+  if (words.left() < kRangeWords || ctx.args.size() > kMaxWords) {
     ctx.syntax_error();
     return false;
   }
@@ -292,12 +292,11 @@ bool read_auto_claim_request(CommandContext& ctx, AutoClaimRequest* request) {
   if (!read_least_idle(ctx, ctx.args[4], "XAUTOCLAIM", &request->least_idle_ms)) return false;
   if (!read_stream_range(ctx, ctx.args[5], "+", &request->range)) return false;
   for (ArgReader options(ctx.args, 6); options.more();) {
-    constexpr int64_t kMost =
+    constexpr int64_t kMax =
         std::numeric_limits<int64_t>::max() / static_cast<int64_t>(sizeof(StreamId));
     std::string_view text;
     if (options.word("COUNT", &text)) {
-      if (!ctx.read_int64_in(text, 1, kMost, &request->count, "ERR COUNT must be > 0"))
-        return false;
+      if (!ctx.read_int64_in(text, 1, kMax, &request->count, "ERR COUNT must be > 0")) return false;
     } else if (options.word("JUSTID")) {
       request->just_ids = true;
     } else {

@@ -21,7 +21,7 @@ using store::StreamTrim;
 
 namespace {
 
-constexpr uint64_t kMostSequence = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMaxSequence = std::numeric_limits<uint64_t>::max();
 constexpr std::string_view kInvalidId =
     "ERR Invalid stream ID specified as stream command argument";
 
@@ -104,7 +104,7 @@ bool read_stream_range(CommandContext& ctx, std::string_view first, std::string_
     }
     range->first = range->first.next();
   }
-  if (!read_bound(ctx, last, kMostSequence, &range->last, &excluded)) return false;
+  if (!read_bound(ctx, last, kMaxSequence, &range->last, &excluded)) return false;
   if (excluded) {
     if (range->last.is_zero()) {
       ctx.reply.error("ERR invalid end ID for the interval");
@@ -202,9 +202,9 @@ bool StreamTrimReader::finish(StreamTrimOptions* options, bool must_trim) {
     // A hundred full nodes, within reason.
     constexpr uint64_t kNodes = 100;
     constexpr uint64_t kUnlimitedNodes = 10'000;
-    constexpr uint64_t kMost = 1'000'000;
+    constexpr uint64_t kMax = 1'000'000;
     const uint64_t entries = ctx_.db.environment().limits.stream_node_max_entries;
-    trim.limit = entries == 0 ? kUnlimitedNodes : std::min(entries, kMost / kNodes) * kNodes;
+    trim.limit = entries == 0 ? kUnlimitedNodes : std::min(entries, kMax / kNodes) * kNodes;
   }
   *options = options_;
   return true;
@@ -227,7 +227,7 @@ void make_trim_exact(const StreamTrimOptions& options, const Stream& stream,
 
 namespace {
 
-constexpr size_t kMostIdText = 2 * base::kMaxInt64Text + 1;
+constexpr size_t kMaxIdText = 2 * base::kMaxInt64Text + 1;
 
 size_t format_id(StreamId id, char* out) {
   size_t size = base::format_uint64(id.ms, out);
@@ -242,12 +242,12 @@ void reply_element(resp::ReplyBuilder& reply, const store::Listpack::Element& el
 }  // namespace
 
 std::string stream_id_text(StreamId id) {
-  char text[kMostIdText];
+  char text[kMaxIdText];
   return std::string(text, format_id(id, text));
 }
 
 void reply_stream_id(resp::ReplyBuilder& reply, StreamId id) {
-  char text[kMostIdText];
+  char text[kMaxIdText];
   reply.bulk(std::string_view(text, format_id(id, text)));
 }
 

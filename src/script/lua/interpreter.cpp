@@ -37,11 +37,11 @@ constexpr char kStackOverflow[] = "stack overflow";
 
 // Bytes.
 size_t half_of_first_stack() {
-  constexpr size_t kMost = size_t{64} << 20;
+  constexpr size_t kMax = size_t{64} << 20;
   constexpr size_t kLeast = size_t{2} << 20;
   rlimit limit{};
   if (::getrlimit(RLIMIT_STACK, &limit) != 0) return kLeast / 2;
-  return std::clamp(static_cast<size_t>(limit.rlim_cur), kLeast, kMost) / 2;
+  return std::clamp(static_cast<size_t>(limit.rlim_cur), kLeast, kMax) / 2;
 }
 
 // Runs some thousand instructions.

@@ -100,7 +100,7 @@ class Interpreter {
   }
 
   // Counts, in each function of the sandbox that calls back into Lua, for LuaJIT itself does not:
-  // such calls may be nested kMostCalls deep, as in the reference, and only while there is stack.
+  // such calls may be nested kMaxCalls deep, as in the reference, and only while there is stack.
   // Beyond that the constructor raises "C stack overflow". An error passes by end(), so whoever
   // catches errors calls it afterwards; there is no destructor, for Lua's errors need not run any.
   class CallBack {
@@ -116,7 +116,7 @@ class Interpreter {
     Interpreter& self_;
     const int before_;
   };
-  bool may_call_back() const { return calls_ < kMostCalls && has_stack(); }
+  bool may_call_back() const { return calls_ < kMaxCalls && has_stack(); }
 
   // --- Stopping --------------------------------------------------------------------------------
 
@@ -166,10 +166,10 @@ class Interpreter {
 
  private:
   friend struct Sandbox;
-  static constexpr size_t kMostProtected = 24;
+  static constexpr size_t kMaxProtected = 24;
   // Of C's stack: what is kept free for what is called without a look at it.
   static constexpr size_t kKeptStack = size_t{512} << 10;
-  static constexpr int kMostCalls = 200;
+  static constexpr int kMaxCalls = 200;
   struct Protected {
     const void* stand_in;
     int real;  // registry reference
@@ -208,7 +208,7 @@ class Interpreter {
   const char* chunk_name_;
   LuaMemory memory_;
   lua_State* lua_ = nullptr;
-  std::array<Protected, kMostProtected> protected_{};
+  std::array<Protected, kMaxProtected> protected_{};
   size_t protected_count_ = 0;
   const void* stack_end_ = nullptr;
   // Bytes that a run may take when nobody has said where the stack ends.

@@ -18,7 +18,7 @@ constexpr std::string_view kFlags = "-+ #0";
 // Strings of so many bytes are taken as they are unless a precision cuts them.
 constexpr size_t kLongString = 100;
 // What a number of 99 digits before the point and 99 behind takes, and more.
-constexpr size_t kMostNumberText = 512;
+constexpr size_t kMaxNumberText = 512;
 
 // One conversion, from the percent sign on.
 struct Conversion {
@@ -35,8 +35,8 @@ bool is_digit(char byte) {
 Conversion read_conversion(lua_State* lua, std::string_view format, size_t* at) {
   size_t end = *at;
   const auto skip_digits = [&] {
-    constexpr size_t kMost = 2;
-    for (size_t i = 0; i < kMost && end < format.size() && is_digit(format[end]); ++i) ++end;
+    constexpr size_t kMax = 2;
+    for (size_t i = 0; i < kMax && end < format.size() && is_digit(format[end]); ++i) ++end;
   };
   while (end < format.size() && kFlags.find(format[end]) != std::string_view::npos) ++end;
   if (end - *at > kFlags.size()) luaL_error(lua, "invalid format (repeated flags)");
@@ -62,7 +62,7 @@ void add_printed(luaL_Buffer* out, const Conversion& conversion, const char* len
   // Nothing with a destructor, for Lua's errors run none.
   char text[sizeof(conversion.text) + 4];
   std::snprintf(text, sizeof(text), "%s%s%c", conversion.text, length, conversion.letter);
-  char printed[kMostNumberText];
+  char printed[kMaxNumberText];
   std::snprintf(printed, sizeof(printed), text, value);
   luaL_addstring(out, printed);
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kEscape = '%';
 constexpr std::string_view kSpecial = "^$*+?.([%-";
-constexpr int kMostCaptures = LUA_MAXCAPTURES;
+constexpr int kMaxCaptures = LUA_MAXCAPTURES;
 
 // --- Classes of characters ----------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class Matcher {
   const char* pattern_end_;
   int64_t left_ = kPollInterval;
   int levels_ = 0;
-  std::array<Capture, kMostCaptures> captures_;
+  std::array<Capture, kMaxCaptures> captures_;
 };
 
 const char* Matcher::end_of_single(const char* pattern) const {
@@ -374,7 +374,7 @@ const char* Matcher::match_again(const char* place, char digit) const {
 }
 
 const char* Matcher::open_capture(const char* place, const char* pattern, ptrdiff_t kind) {
-  if (levels_ >= kMostCaptures) luaL_error(lua_, "too many captures");
+  if (levels_ >= kMaxCaptures) luaL_error(lua_, "too many captures");
   captures_[static_cast<size_t>(levels_++)] = {place, kind};
   const char* found = match(place, pattern);
   if (found == nullptr) --levels_;

@@ -296,12 +296,12 @@ struct Sandbox {
 
   // Upvalue 2: bit.tohex, which takes numbers of digits beyond what a number has for others.
   static int tohex(lua_State* lua) {
-    constexpr double kMostDigits = 8;
+    constexpr double kMaxDigits = 8;
     if (lua_isnumber(lua, 2) != 0) {
       const double digits = lua_tonumber(lua, 2);
       // What is no 32-bit number counts as the smallest.
       const bool fits = digits > INT32_MIN - 1.0 && digits < INT32_MAX + 1.0;
-      lua_pushnumber(lua, fits ? std::clamp(digits, -kMostDigits, kMostDigits) : -kMostDigits);
+      lua_pushnumber(lua, fits ? std::clamp(digits, -kMaxDigits, kMaxDigits) : -kMaxDigits);
       lua_replace(lua, 2);
     }
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
@@ -531,7 +531,7 @@ void Interpreter::refuse_missing() {
 }
 
 void Interpreter::protect() {
-  LK_ASSERT(protected_count_ < kMostProtected);
+  LK_ASSERT(protected_count_ < kMaxProtected);
   lua_newtable(lua_);
   lua_newtable(lua_);
   lua_pushvalue(lua_, -3);

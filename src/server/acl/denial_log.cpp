@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kLongestGroupMs = 60'000;
 // Entries that are looked at for one that is alike.
-constexpr size_t kMostLookedAt = 10;
+constexpr size_t kMaxLookedAt = 10;
 
 bool alike(const Denial& left, const Denial& right) {
   return left.reason == right.reason && left.context == right.context &&
@@ -23,7 +23,7 @@ bool alike(const Denial& left, const Denial& right) {
 void DenialLog::add(Denial denial, int64_t now_ms, size_t most) {
   if (most == 0) return entries_.clear();
   const auto end =
-      std::next(entries_.begin(), static_cast<ptrdiff_t>(std::min(kMostLookedAt, entries_.size())));
+      std::next(entries_.begin(), static_cast<ptrdiff_t>(std::min(kMaxLookedAt, entries_.size())));
   const auto known = std::find_if(entries_.begin(), end, [&](const Entry& entry) {
     return std::abs(now_ms - entry.updated_ms) <= kLongestGroupMs && alike(entry.denial, denial);
   });

@@ -235,9 +235,9 @@ bool read_wait_timeout(CommandContext& ctx, std::string_view text, int64_t* dead
     ctx.reply.error("ERR timeout is not a float or out of range");
     return false;
   }
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   const long double milliseconds = std::ceil(seconds * 1000);
-  if (milliseconds >= static_cast<long double>(kMost)) {
+  if (milliseconds >= static_cast<long double>(kMax)) {
     ctx.reply.error("ERR timeout is out of range");
     return false;
   }
@@ -246,7 +246,7 @@ bool read_wait_timeout(CommandContext& ctx, std::string_view text, int64_t* dead
     return false;
   }
   const auto timeout_ms = static_cast<int64_t>(milliseconds);
-  if (timeout_ms > kMost - ctx.now_ms()) {
+  if (timeout_ms > kMax - ctx.now_ms()) {
     ctx.reply.error("ERR timeout is out of range");
     return false;
   }

@@ -13,7 +13,7 @@ namespace {
 
 // A first buffer's worth of replies is never too much.
 constexpr size_t kFirstBuffer = base::BufferPool::kBufferSize;
-constexpr size_t kMostUnauthenticated = kFirstBuffer + 1024;
+constexpr size_t kMaxUnauthenticated = kFirstBuffer + 1024;
 
 const ClientBufferLimit& limit_of(const Client& client) {
   auto which = client.has(kClientSubscribed) ? kBufferPubsub : kBufferNormal;
@@ -68,7 +68,7 @@ void enforce_output_limit(Client& client) {
     exceeded = true;
   }
   // Who has not logged in gets no more than a first buffer's worth and an error.
-  if (client.has(kClientNeedsAuth) && pending > kMostUnauthenticated) exceeded = true;
+  if (client.has(kClientNeedsAuth) && pending > kMaxUnauthenticated) exceeded = true;
   if (!exceeded) return;
   server.log().warning("Client " + describe(client) +
                        " scheduled to be closed ASAP for overcoming of output buffer limits.");

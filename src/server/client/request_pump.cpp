@@ -18,7 +18,7 @@ namespace latchkey::server {
 namespace {
 
 // Of one argument in the master's stream.
-constexpr size_t kMostOfMaster = size_t{1} << 40;
+constexpr size_t kMaxOfMaster = size_t{1} << 40;
 
 char printable(char byte) {
   return byte >= ' ' && byte <= '~' ? byte : '.';
@@ -26,12 +26,12 @@ char printable(char byte) {
 
 // The start and the end of bytes for the log, with dots for what cannot be printed.
 std::string excerpt(std::span<const char> bytes) {
-  constexpr size_t kMostShown = 128;
+  constexpr size_t kMaxShown = 128;
   std::string text = "'";
   for (size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes.size() > kMostShown && i == kMostShown / 2) {
-      text += "' (... more " + std::to_string(bytes.size() - kMostShown) + " bytes ...) '";
-      i = bytes.size() - kMostShown / 2;
+    if (bytes.size() > kMaxShown && i == kMaxShown / 2) {
+      text += "' (... more " + std::to_string(bytes.size() - kMaxShown) + " bytes ...) '";
+      i = bytes.size() - kMaxShown / 2;
     }
     text += printable(bytes[i]);
   }
@@ -56,7 +56,7 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
     return bytes.size();
   }
   const size_t consumed = run(client, bytes);
-  if (batch_.words.capacity() > kMostKeptArguments) resp::Arguments().swap(batch_.words);
+  if (batch_.words.capacity() > kMaxKeptArguments) resp::Arguments().swap(batch_.words);
   if (client.has(kClientClosing)) return bytes.size();
   if (client.connection() != nullptr) {
     if (!client.has(kClientSuspended)) send(client);
@@ -83,7 +83,7 @@ size_t RequestPump::run(Client& client, std::span<char> bytes) {
     batch_.requests.clear();
     const resp::RequestParser::Limits limits{
         .max_bulk_size = client.has(kClientMaster)
-                             ? kMostOfMaster
+                             ? kMaxOfMaster
                              : static_cast<size_t>(server_.settings().proto_max_bulk_len),
         .authenticated = !client.has(kClientNeedsAuth),
     };
@@ -130,7 +130,7 @@ void RequestPump::execute_all(Client& client, std::span<char> bytes, size_t* con
         Dispatcher::Outcome::kPostponed)
       return;
     advance(client, bytes, consumed, request.end);
-    if (client.out().size() > kMostUnsent) [[unlikely]] {
+    if (client.out().size() > kMaxUnsent) [[unlikely]] {
       send(client);
     }
     if (stopped(client)) return;
@@ -177,14 +177,13 @@ void RequestPump::execute_in_task(Client& client, std::span<char> bytes, size_t*
   spare_.pop_back();
   std::swap(*own, batch_);
   own->own(bytes.subspan(*consumed, own->requests.back().end - *consumed));
-  const bool ended =
-      server_.tasks().run([this, &client, batch = std::move(own), consumed]() mutable {
-        execute_own(client, *batch, consumed);
-        if (batch->bytes.capacity() > kMostKeptArguments ||
-            batch->words.capacity() > kMostKeptArguments)
-          return;
-        spare_.push_back(std::move(batch));
-      });
+  const bool ended = server_.tasks().run([this, &client, batch = std::move(own),
+                                          consumed]() mutable {
+    execute_own(client, *batch, consumed);
+    if (batch->bytes.capacity() > kMaxKeptArguments || batch->words.capacity() > kMaxKeptArguments)
+      return;
+    spare_.push_back(std::move(batch));
+  });
   if (!ended) client.request_suspended();
 }
 
@@ -218,7 +217,7 @@ bool RequestPump::execute_suspendable(Client& client, const Request& request, Ar
     client.request_ended();
     return false;
   }
-  if (client.out().size() > kMostUnsent) [[unlikely]] {
+  if (client.out().size() > kMaxUnsent) [[unlikely]] {
     send(client);
   }
   return !stopped(client);

@@ -29,9 +29,9 @@ class RequestPump {
  private:
   static constexpr size_t kBatchSize = 32;
   // Replies of a pipeline leave together, but not more than this at a time.
-  static constexpr size_t kMostUnsent = 1024 * 1024;
+  static constexpr size_t kMaxUnsent = 1024 * 1024;
   // Room for arguments that is kept from one batch to the next.
-  static constexpr size_t kMostKeptArguments = 64 * 1024;
+  static constexpr size_t kMaxKeptArguments = 64 * 1024;
 
   struct Request {
     size_t first;  // argument

@@ -141,8 +141,8 @@ void Tracking::forget_table() {
   gone.swap(readers_);
   items_ = 0;
   update_limit();
-  constexpr size_t kMostFreedAtOnce = 64;
-  if (count <= kMostFreedAtOnce) return;
+  constexpr size_t kMaxFreedAtOnce = 64;
+  if (count <= kMaxFreedAtOnce) return;
   server_.environment().reclaimer.free_later(
       count, [table = std::make_shared<Readers>(std::move(gone))] { table->clear(); });
 }

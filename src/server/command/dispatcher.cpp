@@ -26,7 +26,7 @@ namespace latchkey::server {
 namespace {
 
 // What the client of an unknown command is shown of its arguments.
-constexpr size_t kMostShownBytes = 128;
+constexpr size_t kMaxShownBytes = 128;
 
 // Commands that act on the transaction itself and are not queued.
 bool runs_at_once_in_multi(const Command& command) {
@@ -67,7 +67,7 @@ std::string quote(std::string_view text, size_t most) {
 
 // For the log.
 std::string excerpt(std::string_view word) {
-  return std::string(word.substr(0, kMostShownBytes));
+  return std::string(word.substr(0, kMaxShownBytes));
 }
 
 }  // namespace
@@ -509,13 +509,13 @@ std::string Dispatcher::unknown_command_error(Arguments args) const {
     std::string name(container->full_name);
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return std::toupper(c); });
-    return "ERR unknown subcommand " + quote(args[1], kMostShownBytes) + ". Try " + name + " HELP.";
+    return "ERR unknown subcommand " + quote(args[1], kMaxShownBytes) + ". Try " + name + " HELP.";
   }
   std::string shown;
-  for (size_t i = 1; i < args.size() && shown.size() < kMostShownBytes; ++i) {
-    shown += quote(args[i], kMostShownBytes - shown.size()) + " ";
+  for (size_t i = 1; i < args.size() && shown.size() < kMaxShownBytes; ++i) {
+    shown += quote(args[i], kMaxShownBytes - shown.size()) + " ";
   }
-  return "ERR unknown command " + quote(args[0], kMostShownBytes) +
+  return "ERR unknown command " + quote(args[0], kMaxShownBytes) +
          ", with args beginning with: " + shown;
 }
 

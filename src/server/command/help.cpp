@@ -29,10 +29,10 @@ void reply_help(CommandContext& ctx, std::span<const std::string_view> lines) {
 
 void wrong_subcommand(CommandContext& ctx) {
   // As the reference's, what is shown ends at a NUL.
-  constexpr size_t kMostShownBytes = 128;
+  constexpr size_t kMaxShownBytes = 128;
   const std::string_view word = ctx.args[1];
   std::string error = "ERR unknown subcommand or wrong number of arguments for '";
-  error.append(word.substr(0, std::min(kMostShownBytes, word.find('\0'))));
+  error.append(word.substr(0, std::min(kMaxShownBytes, word.find('\0'))));
   error.append("'. Try ").append(container_name(ctx)).append(" HELP.");
   ctx.reply.error(error);
 }

@@ -142,7 +142,7 @@ constexpr KeySpec unknown_keys() {
 // The specifications of one command, in order.
 class KeySpecs {
  public:
-  static constexpr size_t kMost = 3;
+  static constexpr size_t kMax = 3;
 
   constexpr KeySpecs() = default;
   // Implicit, so that a row may name a single specification.
@@ -155,14 +155,14 @@ class KeySpecs {
   constexpr const KeySpec* end() const { return specs_.data() + size_; }
   constexpr const KeySpec& operator[](size_t index) const { return specs_[index]; }
 
-  // Fails to compile in a row when there are more than kMost.
+  // Fails to compile in a row when there are more than kMax.
   friend constexpr KeySpecs operator+(KeySpecs left, const KeySpec& right) {
     left.specs_[left.size_++] = right;
     return left;
   }
 
  private:
-  std::array<KeySpec, kMost> specs_{};
+  std::array<KeySpec, kMax> specs_{};
   size_t size_ = 0;
 };
 

@@ -8,7 +8,7 @@ namespace latchkey::server {
 namespace {
 
 // A buffer that a large unit has left behind is not kept.
-constexpr size_t kMostKeptBytes = 64 * 1024;
+constexpr size_t kMaxKeptBytes = 64 * 1024;
 
 constexpr std::string_view kMulti = "*1\r\n$5\r\nMULTI\r\n";
 constexpr std::string_view kExec = "*1\r\n$4\r\nEXEC\r\n";
@@ -133,7 +133,7 @@ void Propagation::flush_unit() {
   for (PropagationSink* reader : sinks_) reader->on_propagated(flushed_unit_);
   flushed_unit_.clear();
   unit_.commands.clear();
-  if (unit_.bytes.size() > kMostKeptBytes) std::string().swap(unit_.bytes);
+  if (unit_.bytes.size() > kMaxKeptBytes) std::string().swap(unit_.bytes);
 }
 
 }  // namespace latchkey::server

@@ -125,17 +125,17 @@ std::vector<std::string> split_at_spaces(std::string_view text) {
 }
 
 std::optional<uint64_t> parse_memory(std::string_view text) {
-  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
   uint64_t number = 0;
   size_t at = 0;
   for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) {
     const auto digit = static_cast<uint64_t>(text[at] - '0');
-    number = number > (kMost - digit) / 10 ? kMost : number * 10 + digit;
+    number = number > (kMax - digit) / 10 ? kMax : number * 10 + digit;
   }
   const auto suffix = text.substr(at);
   for (const Unit& unit : kUnits) {
     if (!base::equal_ignoring_case(suffix, unit.name)) continue;
-    return number > kMost / unit.bytes ? kMost : number * unit.bytes;
+    return number > kMax / unit.bytes ? kMax : number * unit.bytes;
   }
   return std::nullopt;
 }

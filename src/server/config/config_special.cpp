@@ -15,12 +15,12 @@ namespace latchkey::server {
 
 namespace {
 
-constexpr size_t kMostBindAddresses = 16;
-constexpr int64_t kMostOomScore = 2000;
+constexpr size_t kMaxBindAddresses = 16;
+constexpr int64_t kMaxOomScore = 2000;
 constexpr int kSlowestHz = 1;
 constexpr int kFastestHz = 500;
 constexpr int64_t kSmallestBacklogBytes = 16 * 1024;
-constexpr unsigned kMostPermissions = 0777;
+constexpr unsigned kMaxPermissions = 0777;
 
 std::string join(const std::vector<std::string>& words) {
   std::string joined;
@@ -56,7 +56,7 @@ Directive bind_directive() {
   Directive row = special(
       "bind", kManyValues,
       [](Arguments arguments, DirectiveContext& context, std::string* error) {
-        if (arguments.size() > kMostBindAddresses) {
+        if (arguments.size() > kMaxBindAddresses) {
           return refuse(error, "Too many bind addresses specified.");
         }
         context.values.bind.assign(arguments.begin(), arguments.end());
@@ -335,8 +335,8 @@ Directive oom_score_adj_values_directive() {
         if (arguments.size() != scores.size()) return refuse(error, "wrong number of arguments");
         for (size_t i = 0; i < scores.size(); ++i) {
           int64_t score = 0;
-          if (!base::parse_int64(arguments[i], &score) || score < -kMostOomScore ||
-              score > kMostOomScore) {
+          if (!base::parse_int64(arguments[i], &score) || score < -kMaxOomScore ||
+              score > kMaxOomScore) {
             return refuse(error,
                           "Invalid oom-score-adj-values, elements must be between -2000 and 2000.");
           }
@@ -514,7 +514,7 @@ Directive unixsocketperm_directive() {
         const std::string& word = arguments[0];
         const long permissions = strtol(word.c_str(), &end, 8);
         if (*end != '\0') return refuse(error, "argument couldn't be parsed as an octal number");
-        if (permissions < 0 || permissions > static_cast<long>(kMostPermissions)) {
+        if (permissions < 0 || permissions > static_cast<long>(kMaxPermissions)) {
           return refuse(error, out_of_range("0", "777"));
         }
         context.values.unixsocketperm = static_cast<unsigned>(permissions);

@@ -13,8 +13,8 @@ namespace {
 
 using V = ConfigValues;
 
-constexpr uint64_t kMostSignedBytes = static_cast<uint64_t>(kMaxInt64);
-constexpr uint64_t kMostBytes = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMaxSignedBytes = static_cast<uint64_t>(kMaxInt64);
+constexpr uint64_t kMaxBytes = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kOneMegabyte = 1024 * 1024;
 constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kLastPort = 65535;
@@ -45,8 +45,8 @@ bool check_proc_title(const std::string& pattern, const ConfigValues& values, st
 }
 
 bool check_hostname(const std::string& name, const ConfigValues&, std::string* error) {
-  constexpr size_t kMostHostname = 256;
-  if (name.size() >= kMostHostname) {
+  constexpr size_t kMaxHostname = 256;
+  if (name.size() >= kMaxHostname) {
     *error = "Hostnames must be less than 256 characters";
     return false;
   }
@@ -209,7 +209,7 @@ void add_replication(std::vector<Directive>& table) {
   table.push_back(repl_backlog_size_directive());
   table.push_back(number("repl-backlog-ttl", &V::repl_backlog_ttl, 0, kMaxInt64));
   table.push_back(memory("replica-full-sync-buffer-limit", &V::replica_full_sync_buffer_limit, 0,
-                         kMostSignedBytes));
+                         kMaxSignedBytes));
   table.push_back(number({"replica-priority", "slave-priority"}, &V::replica_priority, 0, kMaxInt));
   table.push_back(boolean("replica-announced", &V::replica_announced));
   table.push_back(choice<PropagationErrorBehavior>(
@@ -241,7 +241,7 @@ void add_access(std::vector<Directive>& table) {
 
 void add_clients_and_memory(std::vector<Directive>& table) {
   table.push_back(number("maxclients", &V::maxclients, 1, kMaxUint32));
-  table.push_back(memory("maxmemory", &V::maxmemory, 0, kMostBytes));
+  table.push_back(memory("maxmemory", &V::maxmemory, 0, kMaxBytes));
   table.push_back(choice<MaxmemoryPolicy>("maxmemory-policy", &V::maxmemory_policy,
                                           {{"volatile-lru", MaxmemoryPolicy::kVolatileLru},
                                            {"volatile-lfu", MaxmemoryPolicy::kVolatileLfu},
@@ -256,9 +256,9 @@ void add_clients_and_memory(std::vector<Directive>& table) {
   table.push_back(bytes_or_percent_directive("maxmemory-clients", &V::maxmemory_clients));
   table.push_back(client_output_buffer_limit_directive());
   table.push_back(memory("client-query-buffer-limit", &V::client_query_buffer_limit, kOneMegabyte,
-                         kMostSignedBytes));
+                         kMaxSignedBytes));
   table.push_back(
-      memory("proto-max-bulk-len", &V::proto_max_bulk_len, kOneMegabyte, kMostSignedBytes));
+      memory("proto-max-bulk-len", &V::proto_max_bulk_len, kOneMegabyte, kMaxSignedBytes));
   table.push_back(number("active-expire-effort", &V::active_expire_effort, 1, 10));
   table.push_back(boolean("lazyfree-lazy-eviction", &V::lazyfree_lazy_eviction));
   table.push_back(boolean("lazyfree-lazy-expire", &V::lazyfree_lazy_expire));
@@ -302,7 +302,7 @@ void add_append_only_file(std::vector<Directive>& table) {
   table.push_back(
       number("auto-aof-rewrite-percentage", &V::auto_aof_rewrite_percentage, 0, kMaxInt));
   table.push_back(
-      memory("auto-aof-rewrite-min-size", &V::auto_aof_rewrite_min_size, 0, kMostSignedBytes));
+      memory("auto-aof-rewrite-min-size", &V::auto_aof_rewrite_min_size, 0, kMaxSignedBytes));
   table.push_back(boolean("aof-load-truncated", &V::aof_load_truncated));
   table.push_back(boolean("aof-use-rdb-preamble", &V::aof_use_rdb_preamble));
   table.push_back(boolean("aof-timestamp-enabled", &V::aof_timestamp_enabled));
@@ -340,7 +340,7 @@ void add_cluster(std::vector<Directive>& table) {
   table.push_back(
       boolean("cluster-allow-pubsubshard-when-down", &V::cluster_allow_pubsubshard_when_down));
   table.push_back(
-      memory("cluster-link-sendbuf-limit", &V::cluster_link_sendbuf_limit, 0, kMostBytes));
+      memory("cluster-link-sendbuf-limit", &V::cluster_link_sendbuf_limit, 0, kMaxBytes));
   table.push_back(text("cluster-announce-hostname", &V::cluster_announce_hostname, 0,
                        {.check = check_hostname}));
   table.push_back(text("cluster-announce-human-nodename", &V::cluster_announce_human_nodename, 0,
@@ -371,7 +371,7 @@ void add_encodings(std::vector<Directive>& table) {
   table.push_back(number({"hash-max-listpack-entries", "hash-max-ziplist-entries"},
                          &V::hash_max_listpack_entries, 0, kMaxInt64));
   table.push_back(memory({"hash-max-listpack-value", "hash-max-ziplist-value"},
-                         &V::hash_max_listpack_value, 0, kMostSignedBytes));
+                         &V::hash_max_listpack_value, 0, kMaxSignedBytes));
   table.push_back(number({"list-max-listpack-size", "list-max-ziplist-size"},
                          &V::list_max_listpack_size, kMinInt, kMaxInt));
   table.push_back(number("list-compress-depth", &V::list_compress_depth, 0, kMaxInt));
@@ -381,9 +381,9 @@ void add_encodings(std::vector<Directive>& table) {
   table.push_back(number({"zset-max-listpack-entries", "zset-max-ziplist-entries"},
                          &V::zset_max_listpack_entries, 0, kMaxInt64));
   table.push_back(memory({"zset-max-listpack-value", "zset-max-ziplist-value"},
-                         &V::zset_max_listpack_value, 0, kMostSignedBytes));
-  table.push_back(memory("hll-sparse-max-bytes", &V::hll_sparse_max_bytes, 0, kMostSignedBytes));
-  table.push_back(memory("stream-node-max-bytes", &V::stream_node_max_bytes, 0, kMostSignedBytes));
+                         &V::zset_max_listpack_value, 0, kMaxSignedBytes));
+  table.push_back(memory("hll-sparse-max-bytes", &V::hll_sparse_max_bytes, 0, kMaxSignedBytes));
+  table.push_back(memory("stream-node-max-bytes", &V::stream_node_max_bytes, 0, kMaxSignedBytes));
   table.push_back(number("stream-node-max-entries", &V::stream_node_max_entries, 0, kMaxInt64));
 }
 
@@ -393,7 +393,7 @@ void add_cron(std::vector<Directive>& table) {
   table.push_back(boolean("activerehashing", &V::activerehashing));
   table.push_back(boolean("activedefrag", &V::activedefrag));
   table.push_back(
-      memory("active-defrag-ignore-bytes", &V::active_defrag_ignore_bytes, 1, kMostSignedBytes));
+      memory("active-defrag-ignore-bytes", &V::active_defrag_ignore_bytes, 1, kMaxSignedBytes));
   table.push_back(
       number("active-defrag-threshold-lower", &V::active_defrag_threshold_lower, 0, 1000));
   table.push_back(

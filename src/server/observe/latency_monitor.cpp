@@ -16,7 +16,7 @@ void LatencyMonitor::add(std::string_view event, int64_t latency_ms, int64_t now
     return;
   }
   samples.push_back({now_s, latency_ms});
-  if (samples.size() > kMostSamples) samples.pop_front();
+  if (samples.size() > kMaxSamples) samples.pop_front();
 }
 
 const LatencyEvent* LatencyMonitor::find(std::string_view event) const {

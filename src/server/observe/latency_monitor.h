@@ -37,7 +37,7 @@ struct LatencyEvent {
 
 class LatencyMonitor {
  public:
-  static constexpr size_t kMostSamples = 160;
+  static constexpr size_t kMaxSamples = 160;
   // By name.
   using Events = std::map<std::string_view, LatencyEvent>;
 

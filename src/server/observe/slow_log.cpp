@@ -6,19 +6,19 @@ namespace latchkey::server {
 
 namespace {
 
-constexpr size_t kMostWords = 32;
-constexpr size_t kMostBytes = 128;
+constexpr size_t kMaxWords = 32;
+constexpr size_t kMaxBytes = 128;
 
 std::string cut(std::string_view word) {
-  if (word.size() <= kMostBytes) return std::string(word);
-  return std::string(word.substr(0, kMostBytes)) + "... (" +
-         std::to_string(word.size() - kMostBytes) + " more bytes)";
+  if (word.size() <= kMaxBytes) return std::string(word);
+  return std::string(word.substr(0, kMaxBytes)) + "... (" +
+         std::to_string(word.size() - kMaxBytes) + " more bytes)";
 }
 
 // The last of the words that are kept tells how many are not.
 std::vector<std::string> cut(std::span<const std::string_view> words) {
   std::vector<std::string> kept;
-  const size_t whole = words.size() <= kMostWords ? words.size() : kMostWords - 1;
+  const size_t whole = words.size() <= kMaxWords ? words.size() : kMaxWords - 1;
   for (const std::string_view word : words.first(whole)) kept.push_back(cut(word));
   if (whole < words.size())
     kept.push_back("... (" + std::to_string(words.size() - whole) + " more arguments)");

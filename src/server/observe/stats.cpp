@@ -41,7 +41,7 @@ void Stats::count_error(std::string_view text) {
   const std::string_view code = text.substr(0, text.find_first_of(" \r"));
   if (const auto it = errors.find(code); it != errors.end()) {
     ++it->second;
-  } else if (errors.size() < kMostErrorCodes) {
+  } else if (errors.size() < kMaxErrorCodes) {
     errors.emplace(code, 1);
   } else {
     // Someone makes up error codes (scripts can): stop telling them apart.

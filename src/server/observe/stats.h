@@ -48,7 +48,7 @@ struct Stats {
   uint64_t connections_received = 0;
   uint64_t connections_rejected = 0;
   uint64_t error_replies = 0;
-  // By error code ("ERR", "WRONGTYPE"), at most kMostErrorCodes of them.
+  // By error code ("ERR", "WRONGTYPE"), at most kMaxErrorCodes of them.
   ErrorCounts errors;
   bool errors_overflowed = false;
   // Called with all the codes seen when there is one too many of them, before they are forgotten.
@@ -75,7 +75,7 @@ struct Stats {
   MeanMeter turn_duration;  // microseconds of work per turn of the loop
   uint64_t peak_memory = 0;
 
-  static constexpr size_t kMostErrorCodes = 128;
+  static constexpr size_t kMaxErrorCodes = 128;
   // `text`: an error reply without its dash; its first word is the code.
   void count_error(std::string_view text);
   // CONFIG RESETSTAT; peak_memory stays. Gives back the error counts that went.

@@ -28,7 +28,7 @@ using base::LogLevel;
 
 constexpr const char* kDefaultPidfile = "/var/run/redis.pid";
 constexpr const char* kOomScoreFile = "/proc/self/oom_score_adj";
-constexpr int kMostOomScore = 1000;
+constexpr int kMaxOomScore = 1000;
 
 // The first line of a small file of the kernel; empty when it cannot be read.
 std::string first_line(const char* path) {
@@ -228,7 +228,7 @@ bool OomScore::apply(const ConfigValues& values, Role role, base::Logger& logger
   } else {
     const int configured = values.oom_score_adj_values[static_cast<size_t>(role)];
     score = values.oom_score_adj == OomScoreAdj::kRelative ? inherited_ + configured : configured;
-    score = std::clamp(score, -kMostOomScore, kMostOomScore);
+    score = std::clamp(score, -kMaxOomScore, kMaxOomScore);
   }
   if (!base::write_file(kOomScoreFile, std::to_string(score))) {
     logger.logf(LogLevel::kWarning, "Unable to write oom_score_adj: %s", strerror(errno));

@@ -26,7 +26,7 @@ namespace latchkey::server {
 namespace {
 
 constexpr int kDeepestTrace = 100;
-constexpr size_t kMostThreads = 64;
+constexpr size_t kMaxThreads = 64;
 constexpr int kPatienceMs = 1000;
 constexpr size_t kMessageBytes = 128;
 
@@ -66,7 +66,7 @@ struct Question {
 };
 
 // A handler of signals has nothing else to find them by.
-std::array<Question, kMostThreads> questions;
+std::array<Question, kMaxThreads> questions;
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
 pid_t this_thread() {

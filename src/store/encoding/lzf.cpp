@@ -9,8 +9,8 @@ namespace latchkey::store {
 
 namespace {
 
-constexpr size_t kMostBytes = std::numeric_limits<unsigned>::max();
-constexpr size_t kMostLiterals = 32;
+constexpr size_t kMaxBytes = std::numeric_limits<unsigned>::max();
+constexpr size_t kMaxLiterals = 32;
 // Of a reference's control byte; the length that says that another byte adds to it.
 constexpr unsigned kLengthShift = 5;
 constexpr unsigned kLongLength = 7;
@@ -31,14 +31,14 @@ void repeat(char* to, size_t distance, size_t length, size_t room) {
 }  // namespace
 
 size_t lzf_compress_into(std::string_view bytes, std::span<char> room) {
-  if (bytes.empty() || bytes.size() > kMostBytes || room.empty() || room.size() > kMostBytes)
+  if (bytes.empty() || bytes.size() > kMaxBytes || room.empty() || room.size() > kMaxBytes)
     return 0;
   return ::lzf_compress(bytes.data(), static_cast<unsigned>(bytes.size()), room.data(),
                         static_cast<unsigned>(room.size()));
 }
 
 std::optional<std::string> lzf_compress(std::string_view bytes, size_t most) {
-  if (most > kMostBytes) return std::nullopt;
+  if (most > kMaxBytes) return std::nullopt;
   std::string compressed(most, '\0');
   const size_t size = lzf_compress_into(bytes, compressed);
   if (size == 0) return std::nullopt;
@@ -57,13 +57,13 @@ bool lzf_decompress(std::string_view compressed, std::span<char> bytes) {
   while (in < in_end) {
     const size_t control = next();
     const auto room = static_cast<size_t>(out_end - out);
-    if (control < kMostLiterals) {
+    if (control < kMaxLiterals) {
       const size_t count = control + 1;
       const auto left = static_cast<size_t>(in_end - in);
       if (left < count || room < count) return false;
       // So many bytes are one instruction; what is too much is overwritten.
-      if (left >= kMostLiterals && room >= kMostLiterals) {
-        std::memcpy(out, in, kMostLiterals);
+      if (left >= kMaxLiterals && room >= kMaxLiterals) {
+        std::memcpy(out, in, kMaxLiterals);
       } else {
         std::memcpy(out, in, count);
       }

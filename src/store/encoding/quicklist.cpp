@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kFillBytes[] = {4096, 8192, 16384, 32768, 65536};
 // What a node counted in elements may hold in bytes.
-constexpr size_t kMostBytesByCount = 8192;
+constexpr size_t kMaxBytesByCount = 8192;
 // A guess at what an element takes besides its bytes.
 constexpr size_t kOverhead = 8;
 // Smaller nodes are not worth compressing, nor is it worth less than this.
@@ -22,7 +22,7 @@ constexpr size_t kLeastToCompress = 48;
 constexpr size_t kLeastGain = 8;
 
 size_t most_bytes(int fill) {
-  if (fill >= 0) return kMostBytesByCount;
+  if (fill >= 0) return kMaxBytesByCount;
   return kFillBytes[std::min<size_t>(static_cast<size_t>(-fill), std::size(kFillBytes)) - 1];
 }
 

@@ -5,7 +5,7 @@ namespace latchkey::store {
 namespace {
 
 // Of what stands beside fields and values in an entry, or in the master.
-constexpr size_t kMostEntryOverhead = 64;
+constexpr size_t kMaxEntryOverhead = 64;
 
 // Steps over the elements of an untrusted listpack, which may end anywhere.
 class Reader {
@@ -121,9 +121,9 @@ size_t StreamNode::text_size(StreamFields fields) {
 
 bool StreamNode::can_hold(StreamFields fields, size_t bytes) {
   // On the safe side: fields that the master has are counted here too.
-  constexpr size_t kMostPerElement = 16;
-  bytes += 2 * kMostEntryOverhead;
-  for (const std::string_view text : fields) bytes += text.size() + kMostPerElement;
+  constexpr size_t kMaxPerElement = 16;
+  bytes += 2 * kMaxEntryOverhead;
+  for (const std::string_view text : fields) bytes += text.size() + kMaxPerElement;
   return bytes <= Listpack::kMaxBytes;
 }
 

@@ -94,8 +94,8 @@ bool Set::add_to_intset(std::string_view member) {
   int64_t value;
   if (is_integer(member, &value)) {
     if (!integers.add(value)) return false;
-    constexpr size_t kMostIntegers = size_t{1} << 30;
-    if (integers.size() > std::min(limits().set_max_intset_entries, kMostIntegers))
+    constexpr size_t kMaxIntegers = size_t{1} << 30;
+    if (integers.size() > std::min(limits().set_max_intset_entries, kMaxIntegers))
       convert_to_table();
     return true;
   }

@@ -5,7 +5,7 @@
 using namespace latchkey::net;
 
 TEST_CASE("Who starts a timer without delay again and again lets others be served in between") {
-  constexpr int kMost = 1000;
+  constexpr int kMax = 1000;
   Loop loop;
   int calls = 0;
   int calls_before_wake = 0;
@@ -13,7 +13,7 @@ TEST_CASE("Who starts a timer without delay again and again lets others be serve
   Timer* again = nullptr;
   Timer timer(loop, [&] {
     if (calls == 0) waker.wake();
-    if (++calls == kMost) {
+    if (++calls == kMax) {
       loop.stop();
     } else {
       again->start(0);
@@ -22,9 +22,9 @@ TEST_CASE("Who starts a timer without delay again and again lets others be serve
   again = &timer;
   timer.start(0);
   loop.run();
-  CHECK(calls == kMost);
+  CHECK(calls == kMax);
   CHECK(calls_before_wake >= 1);
-  CHECK(calls_before_wake < kMost);
+  CHECK(calls_before_wake < kMax);
 }
 
 TEST_CASE("A timer that was stopped is not called") {

@@ -38,7 +38,7 @@ TEST_CASE("The script to evict is the one used longest ago, and never one that w
   const base::HashSecret secret(1);
   ScriptCache cache(secret);
   add(cache, "loaded", false);
-  for (size_t i = 0; i < ScriptCache::kMostEvalScripts; ++i)
+  for (size_t i = 0; i < ScriptCache::kMaxEvalScripts; ++i)
     add(cache, "script " + std::to_string(i), true);
   Script& first = *cache.find_body("script 0");
   Script& second = *cache.find_body("script 1");

@@ -308,9 +308,9 @@ TEST_CASE("A script is kept by its digest until the cache is flushed") {
 TEST_CASE("Scripts that only EVAL brought are evicted, the oldest first") {
   Scripts scripts;
   scripts.client->run_words({"SCRIPT", "LOAD", "return 'loaded'"});
-  for (size_t i = 0; i <= script::ScriptCache::kMostEvalScripts; ++i)
+  for (size_t i = 0; i <= script::ScriptCache::kMaxEvalScripts; ++i)
     scripts.eval("return " + std::to_string(i));
-  CHECK(scripts.figures().cached_scripts == script::ScriptCache::kMostEvalScripts + 1);
+  CHECK(scripts.figures().cached_scripts == script::ScriptCache::kMaxEvalScripts + 1);
   CHECK(scripts.figures().evicted_scripts == 1);
 }
 

@@ -155,9 +155,9 @@ TEST_CASE("a server that meets too many error codes stops telling them apart") {
   server::Stats stats;
   size_t gone = 0;
   stats.on_errors_overflow = [&](server::Stats::ErrorCounts errors) { gone = errors.size(); };
-  for (size_t i = 0; i <= server::Stats::kMostErrorCodes; ++i)
+  for (size_t i = 0; i <= server::Stats::kMaxErrorCodes; ++i)
     stats.count_error("E" + std::to_string(i) + " text");
-  CHECK(gone == server::Stats::kMostErrorCodes);
+  CHECK(gone == server::Stats::kMaxErrorCodes);
   CHECK(stats.errors.size() == 1);
   CHECK(stats.errors.begin()->first == "ERRORSTATS_DISABLED");
   stats.reset();

@@ -39,7 +39,7 @@ TEST_CASE("The latency monitor keeps the worst sample of a second, from the thre
   CHECK(event.samples[1].latency_ms == 15);
   CHECK(event.worst_ms == 30);
   for (int64_t second = 3; second < 300; ++second) monitor.add("command", 11, second);
-  CHECK(event.samples.size() == LatencyMonitor::kMostSamples);
+  CHECK(event.samples.size() == LatencyMonitor::kMaxSamples);
   CHECK(event.samples.back().time_s == 299);
   CHECK(event.worst_ms == 30);
 }

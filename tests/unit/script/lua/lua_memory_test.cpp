@@ -69,9 +69,9 @@ TEST_CASE("Wherever Lua has no memory for a reply, the next reply is the right o
       "'b') if ok and reply ~= 'second' then return 'wrong' end end return 'right'";
   scripts.client->run("MSET a first b second c third n 0");
   CHECK(scripts.eval(kCalls) == bulk("right"));
-  constexpr long kMost = 400;
+  constexpr long kMax = 400;
   bool went_through = false;
-  for (long granted = 0; granted < kMost; ++granted) {
+  for (long granted = 0; granted < kMax; ++granted) {
     CAPTURE(granted);
     script::LuaMemory& memory = scripts.engine->interpreter()->memory();
     memory.grant_only(granted);
