@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cluster/cluster.h"
+#include "replication/replica_role.h"
 #include "replication/replication.h"
-#include "replication/role.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "replication/replica_role.h"
 #include "replication/replication.h"
-#include "replication/role.h"
 #include "server/client/pause.h"
 #include "server/server.h"
 

@@ -4,8 +4,8 @@
 
 #include "replication/failover.h"
 #include "replication/master_session.h"
+#include "replication/replica_role.h"
 #include "replication/replication.h"
-#include "replication/role.h"
 #include "server/observe/info.h"
 #include "server/server.h"
 
@@ -55,7 +55,7 @@ void describe(const ReplicaRole& role, const server::Server& server, server::Inf
   text.field("slave_repl_offset", offset);
   text.field("replica_full_sync_buffer_size", role.full_sync_buffer());
   text.field("replica_full_sync_buffer_peak", role.full_sync_buffer_peak());
-  if (syncs) describe_sync(following, now_ms, text);
+  if (syncs) describe_sync(role, now_ms, text);
   if (session == nullptr) {
     const int64_t since_ms = role.down_since_ms();
     text.field("master_link_down_since_seconds",
@@ -73,7 +73,7 @@ void describe(const Replication& replication, server::InfoText& text) {
   const server::ConfigValues& settings = server.settings();
   const ReplicaRole& role = replication.replica_role();
   text.field("role", role.active() ? "slave" : "master");
-  if (role.active()) describe(following, server, text);
+  if (role.active()) describe(role, server, text);
   text.field("connected_slaves", replication.count_connected());
   if (!role.active() && settings.min_replicas_to_write > 0 && settings.min_replicas_max_lag > 0)
     text.field("min_slaves_good_slaves", server.good_replicas());

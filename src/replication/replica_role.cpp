@@ -1,4 +1,4 @@
-#include "replication/role.h"
+#include "replication/replica_role.h"
 
 #include <unistd.h>
 

@@ -10,7 +10,7 @@
 #include "replication/info.h"
 #include "replication/lags.h"
 #include "replication/migration.h"
-#include "replication/role.h"
+#include "replication/replica_role.h"
 #include "replication/unexpected_errors.h"
 #include "replication/waits.h"
 #include "server/client/client.h"

@@ -8,8 +8,8 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "replication/failover.h"
+#include "replication/replica_role.h"
 #include "replication/replication.h"
-#include "replication/role.h"
 #include "replication/rows.h"
 #include "replication/waits.h"
 #include "server/client/client.h"
@@ -68,7 +68,7 @@ void replicaof(CommandContext& ctx) {
   if (ctx.server.replication().failover().active())
     return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
   ReplicaRole& role = ctx.server.replication().replica_role();
-  if (is_word(ctx.args[1], "NO") && is_word(ctx.args[2], "ONE")) return promote(ctx, following);
+  if (is_word(ctx.args[1], "NO") && is_word(ctx.args[2], "ONE")) return promote(ctx, role);
   if (ctx.client.has(kClientReplica)) {
     return ctx.reply.error("ERR Command is not valid when client is a replica.");
   }

@@ -38,7 +38,7 @@ class Engine {
   // SCRIPT LOAD. The digest, or null with an error in *error.
   const std::string* load(std::string_view body, std::string* error);
   bool exists(std::string_view sha) const { return cache_.find_sha(sha) != nullptr; }
-  // Forgets all scripts and their Lua vm. With `in_background` it is freed on another thread.
+  // Forgets all scripts and their Lua VM. With `in_background` it is freed on another thread.
   void flush(bool in_background);
 
   Functions& functions() { return functions_; }

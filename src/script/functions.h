@@ -53,7 +53,7 @@ class Functions final : public server::FunctionLibraries {
                          std::string* error);
   // FUNCTION DELETE. False when there is no such library.
   bool remove(std::string_view library);
-  // Forgets all libraries and their Lua vm. With `in_background` they are freed on another
+  // Forgets all libraries and their Lua VM. With `in_background` they are freed on another
   // thread.
   void flush(bool in_background);
 

@@ -9,7 +9,7 @@ class Interpreter;
 class ScriptRunner;
 
 // Makes the globals for loading. Returns what Interpreter::show_globals takes. All outlive the
-// vm.
+// VM.
 int add_load_globals(Interpreter& interpreter, Functions& functions, ScriptRunner& runner);
 
 }  // namespace latchkey::script

@@ -9,7 +9,7 @@ namespace latchkey::script {
 
 class Interpreter;
 
-// Adds the library to a new vm. The runner outlives it.
+// Adds the library to a new VM. The runner outlives it.
 void add_redis_library(Interpreter& interpreter, ScriptRunner& runner, Program::Kind kind);
 
 // Pushes a table of what is of it while a function library is loaded.

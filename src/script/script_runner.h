@@ -39,7 +39,7 @@ struct Program {
   std::string_view name;
   // ScriptFlag bits.
   uint32_t flags;
-  // The compiled function, in the registry of its vm.
+  // The compiled function, in the registry of its VM.
   int function;
 };
 

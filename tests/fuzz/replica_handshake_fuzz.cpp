@@ -16,7 +16,7 @@
 #include "persist/rdb_file.h"
 #include "persist/rows.h"
 #include "replication/master_session.h"
-#include "replication/role.h"
+#include "replication/replica_role.h"
 #include "replication/rows.h"
 #include "reply_check.h"
 #include "script/engine.h"

@@ -4,7 +4,7 @@
 
 #include "replication/master_connection.h"
 #include "replication/master_session.h"
-#include "replication/role.h"
+#include "replication/replica_role.h"
 #include "server/client/authentication.h"
 #include "server/client/client.h"
 #include "server/server.h"

@@ -1,7 +1,7 @@
 // The end of a run: everything comes to rest, and is compared.
 #include <algorithm>
 
-#include "replication/role.h"
+#include "replication/replica_role.h"
 #include "server/observe/dataset_digest.h"
 #include "server/server.h"
 #include "server/tasks.h"

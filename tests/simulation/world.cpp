@@ -6,7 +6,7 @@
 #include <csignal>
 #include <utility>
 
-#include "replication/role.h"
+#include "replication/replica_role.h"
 #include "server/server.h"
 #include "server/tasks.h"
 

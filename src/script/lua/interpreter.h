@@ -39,7 +39,7 @@ class Interpreter {
  public:
   // No function, as registry references go.
   static constexpr int kNoFunction = 0;
-  // No table, as those go: the whole vm.
+  // No table, as those go: the whole VM.
   static constexpr int kAllGlobals = 0;
 
   // `random` outlives the VM: math.random goes on where it was after SCRIPT FLUSH. Errors call

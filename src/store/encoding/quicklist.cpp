@@ -81,7 +81,7 @@ Quicklist::Cursor Quicklist::behind(Cursor cursor) const {
 
 Quicklist::Cursor Quicklist::next(Cursor cursor) const {
   const Cursor following = behind(cursor);
-  if (role.node != cursor.node) leave(cursor.node);
+  if (following.node != cursor.node) leave(cursor.node);
   return following;
 }
 
@@ -322,7 +322,7 @@ void Quicklist::insert_after(Cursor cursor, std::string_view text, size_t plain_
   const Cursor following = behind(cursor);
   if (!following) return push_back(text, plain_from);
   // Within the node where the element stands, if it has room.
-  if (role.node != cursor.node && fits(cursor.node, text, plain_from)) {
+  if (following.node != cursor.node && fits(cursor.node, text, plain_from)) {
     cursor.node->pack.append(text);
     ++cursor.node->count;
     ++size_;

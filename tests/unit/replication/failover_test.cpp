@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "replication/role.h"
+#include "replication/replica_role.h"
 #include "unit/replication/master_fixture.h"
 
 namespace latchkey::tests {

@@ -1,6 +1,6 @@
 // A server that follows a master, which the test plays: it reads what the replica says and writes
 // what a master would.
-#include "replication/role.h"
+#include "replication/replica_role.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -157,7 +157,7 @@ TEST_CASE("A library sees little while it is loaded, and registers nothing later
         error("ERR redis.register_function can only be called on FUNCTION LOAD command script: "
               "late, on @user_function:3."));
   CHECK(server.run("FCALL globals 0") == bulk("functionnil"));
-  // Scripts live in another vm.
+  // Scripts live in another VM.
   CHECK(server.client->run_words({"EVAL", "return redis.register_function", "0"}) == kNull);
 }
 
