@@ -295,16 +295,7 @@ bool AofLoader::run(std::span<const std::string_view> words) {
     return false;
   }
   if (!command->accepts_word_count(words.size())) return false;
-  server::CommandContext ctx{server_,
-                             client_,
-                             *command,
-                             words,
-                             server_.database(client_.database),
-                             client_.reply,
-                             server_.events(),
-                             server_.propagation()};
-  client_.last_command = command;
-  command->handler(ctx);
+  server_.dispatcher().replay(client_, *command, words);
   if (client_.out().size() > kMaxReplies) client_.out().clear();
   return true;
 }

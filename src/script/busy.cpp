@@ -109,7 +109,7 @@ void ScriptRunner::serve_others() {
   if (!run_.busy) become_busy();
   tasks.yield();
   // Its caller has not gone idle.
-  run_.caller->last_interaction_ms = server_.now_ms();
+  run_.call.caller->last_interaction_ms = server_.now_ms();
   // A server that is to end does not wait for its script.
   run_.killed |= tasks.finishing();
 }
@@ -121,7 +121,7 @@ int64_t ScriptRunner::running_ms() const {
 
 void ScriptRunner::kill(CommandContext& ctx, Program::Kind kind) {
   if (run_.program == nullptr) return ctx.reply.error("NOTBUSY No scripts in execution right now.");
-  if (run_.has_written) {
+  if (run_.call.has_written) {
     return ctx.reply.error(
         "UNKILLABLE Sorry the script already executed write commands against the dataset. You can "
         "either wait the script termination or kill the server in a hard way using the SHUTDOWN "

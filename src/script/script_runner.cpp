@@ -9,9 +9,9 @@
 #include "script/reply_writer.h"
 #include "script/shebang.h"
 #include "server/acl/access_control.h"
+#include "server/command/admission.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"
-#include "server/command/slot_gate.h"
 #include "server/memory_limit.h"
 #include "server/observe/memory.h"
 #include "server/server.h"
@@ -24,11 +24,15 @@ using namespace server;
 
 namespace {
 
-constexpr char kOutOfMemory[] = "OOM command not allowed when used memory > 'maxmemory'.";
 // Words of a request before the keys.
 constexpr size_t kFirstKey = 3;
-// What the master and the append-only file tell has happened.
-constexpr uint32_t kObeyedClients = kClientMaster | kClientInternal;
+
+// The CommandFlag bits of a program that starts. One that declares nothing is only kept from stale
+// data: its commands are judged one by one.
+uint32_t flags_to_start(const Program& program, uint32_t command_flags) {
+  if ((program.flags & kDeclared) != 0) return command_flags_of(program.flags, command_flags);
+  return (program.flags & kAllowStale) != 0 ? uint32_t{kStale} : 0;
+}
 
 }  // namespace
 
@@ -56,39 +60,26 @@ bool ScriptRunner::read_key_count(CommandContext& ctx, size_t* count,
   return true;
 }
 
-bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool read_only) const {
-  const bool is_obeyed = ctx.client.has(kObeyedClients);
-  if ((program.flags & kNoCluster) != 0) server_.cluster_audit().unfit();
-  if (server_.in_cluster() && (program.flags & kNoCluster) != 0) {
-    ctx.reply.error("ERR Can not run script on cluster, 'no-cluster' flag is set.");
-    return false;
+bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool read_only) {
+  if ((program.flags & kNoCluster) != 0) {
+    server_.cluster_audit().unfit();
+    if (server_.in_cluster()) {
+      ctx.reply.error("ERR Can not run script on cluster, 'no-cluster' flag is set.");
+      return false;
+    }
   }
-  if ((server_.state() & kStateStale) != 0 && !is_obeyed && (program.flags & kAllowStale) == 0) {
-    ctx.reply.error(kStaleReplica);
-    return false;
-  }
-  if ((program.flags & kDeclared) == 0 || (program.flags & kNoWrites) != 0) return true;
-  if (read_only) {
-    ctx.reply.error("ERR Can not execute a script with write flag using *_ro command.");
-    return false;
-  }
-  if ((server_.state() & kStateReadOnly) != 0 && !is_obeyed) {
-    ctx.reply.error(kReadOnlyReplica);
-    return false;
-  }
-  if ((server_.state() & kStateDiskError) != 0 && !is_obeyed) {
-    ctx.reply.error(server_.disk_error());
-    return false;
-  }
-  if ((server_.state() & kStateFewReplicas) != 0 && !is_obeyed) {
-    ctx.reply.error(kFewReplicas);
-    return false;
-  }
-  if (run_.out_of_memory && (program.flags & kAllowOom) == 0) {
-    ctx.reply.error(kOutOfMemory);
-    return false;
-  }
-  return true;
+  const bool is_declared = (program.flags & kDeclared) != 0;
+  if (!is_declared && (server_.state() & kStateStale) == 0) [[likely]]
+    return true;
+  ScriptCall script{.caller = &ctx.client,
+                    .flags = flags_to_start(program, ctx.command.flags),
+                    .read_only = read_only,
+                    .out_of_memory = run_.call.out_of_memory};
+  const Admission answer =
+      admit(server_, {Origin::kScriptStart, ctx.client, ctx.command, ctx.args, &script});
+  if (answer.verdict == Admission::Verdict::kRun) return true;
+  ctx.reply.error(answer.error);
+  return false;
 }
 
 void ScriptRunner::push_table(Arguments values) {
@@ -102,13 +93,14 @@ void ScriptRunner::push_table(Arguments values) {
 
 void ScriptRunner::begin(CommandContext& ctx, const Program& program, bool read_only) {
   run_.program = &program;
-  run_.caller = &ctx.client;
+  run_.call.caller = &ctx.client;
   run_.request = ctx.args;
-  run_.read_only = read_only || (program.flags & kNoWrites) != 0;
-  run_.allow_oom = (program.flags & kAllowOom) != 0;
-  run_.any_slot = (program.flags & kDeclared) == 0 || (program.flags & kAllowCrossSlotKeys) != 0;
+  run_.call.read_only = read_only || (program.flags & kNoWrites) != 0;
+  run_.call.allow_oom = (program.flags & kAllowOom) != 0;
+  run_.call.any_slot =
+      (program.flags & kDeclared) == 0 || (program.flags & kAllowCrossSlotKeys) != 0;
   client_.database = ctx.client.database;
-  client_.set(kClientReadOnlyScript, run_.read_only);
+  client_.set(kClientReadOnlyScript, run_.call.read_only);
   client_.set(kClientNoTouch, ctx.client.has(kClientNoTouch));
   client_.user = ctx.client.user;
   client_.set(kClientRestricted, ctx.client.has(kClientRestricted));
@@ -153,7 +145,7 @@ bool ScriptRunner::run_debugged(int function, int arguments) {
 void ScriptRunner::run(CommandContext& ctx, Interpreter& vm, const Program& program, bool read_only,
                        size_t key_count) {
   run_ = {};
-  run_.out_of_memory =
+  run_.call.out_of_memory =
       (server_.state() & kStateMemoryLimit) != 0 && server_.memory_limit().is_exceeded();
   if (!may_run(ctx, program, read_only)) return;
   // What its commands do is written.
@@ -161,7 +153,7 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& vm, const Program& prog
   vm_ = &vm;
   begin(ctx, program, read_only);
   const bool slots_matter = (server_.state() & (kStateCluster | kStateClusterAudit)) != 0;
-  if (slots_matter && key_count > 0) run_.slot = store::key_slot(ctx.args[kFirstKey]);
+  if (slots_matter && key_count > 0) run_.call.slot = store::key_slot(ctx.args[kFirstKey]);
   const bool is_script = program.kind == Program::Kind::kScript;
   if (is_script) vm.push_name(Interpreter::kKeys);
   push_table(ctx.args.subspan(kFirstKey, key_count));
@@ -204,65 +196,6 @@ void ScriptRunner::reply_error(CommandContext& ctx, const Program& program) {
 
 // --- Their commands -----------------------------------------------------------------------------
 
-std::string_view ScriptRunner::refusal(const Command& command) const {
-  if (command.has(kNoScript) && !server_.debug_settings().scripts_may_call_denied)
-    return "ERR This Redis command is not allowed from script";
-  if (command.has(kWrite | kMayReplicate) && run_.read_only) {
-    return "ERR Write commands are not allowed from read-only scripts.";
-  }
-  const uint32_t state = run_.caller->has(kObeyedClients) ? 0 : server_.state();
-  if (!command.has(kStale) && (state & kStateStale) != 0)
-    return "ERR Can not execute the command on a stale replica";
-  // A script that has begun to write goes on, so that it does not end half done.
-  if (command.has(kWrite) && !run_.has_written) {
-    if ((state & kStateReadOnly) != 0) return kReadOnlyReplica;
-    if ((state & kStateDiskError) != 0) return server_.disk_error();
-    if ((state & kStateFewReplicas) != 0) return kFewReplicas;
-  }
-  if (run_.out_of_memory && command.has(kDenyOom) && !run_.allow_oom && !run_.has_written)
-    return kOutOfMemory;
-  return {};
-}
-
-std::string ScriptRunner::slot_refusal(const Command& command, Arguments words) {
-  using enum SlotGate::Verdict;
-  const SlotGate::Request request{command, words};
-  const SlotGate::Answer answer =
-      server_.slot_gate()->judge({&request, 1}, caller_of(*run_.caller));
-  switch (answer.verdict) {
-    case kCrossSlot:
-      return "ERR Command '" + command.full_name +
-             "' in script attempted to access keys that don't hash to the same slot";
-    case kNotServed:
-      return "ERR Script attempted to access a slot not served";
-    case kDown:
-      return "ERR Script attempted to execute a command while the cluster is down";
-    case kDownForWrites:
-      return "ERR Script attempted to execute a write command while the cluster is down and "
-             "readonly";
-    case kTryAgain:
-    case kElsewhere:
-    case kAskElsewhere:
-      return "ERR Script attempted to access a non local key in a cluster node";
-    case kServed:
-      break;
-  }
-  if (!leaves_its_slot(answer.slot)) return {};
-  return "ERR Script attempted to access keys that do not hash to the same slot";
-}
-
-bool ScriptRunner::leaves_its_slot(int slot) {
-  if (slot == kNoSlot || run_.any_slot) return false;
-  if (run_.slot == kNoSlot) run_.slot = slot;
-  return run_.slot != slot;
-}
-
-void ScriptRunner::audit_slots(const Command& command, Arguments words) {
-  const SlotGate::Request request{command, words};
-  const int slot = common_slot({&request, 1});
-  if (slot == kSeveralSlots || leaves_its_slot(slot)) server_.cluster_audit().unfit();
-}
-
 void ScriptRunner::run_command(Arguments words) {
   Dispatcher& dispatcher = server_.dispatcher();
   Command* command = dispatcher.lookup(words);
@@ -272,26 +205,7 @@ void ScriptRunner::run_command(Arguments words) {
     return dispatcher.reject(client_, command,
                              "ERR Wrong number of args calling Redis command from script");
   }
-  if (const std::string_view error = refusal(*command); !error.empty()) {
-    return dispatcher.reject(client_, command, error);
-  }
-  if (client_.has(kClientRestricted)) {
-    const auto refusal =
-        server_.access().check(*run_.caller, *command, words, acl::Denial::Context::kScript);
-    if (refusal) {
-      return dispatcher.reject(
-          client_, command,
-          "ERR ACL failure in script: " +
-              acl::refusal_text(*run_.caller->user, *command, words, *refusal));
-    }
-  }
-  if (server_.in_cluster() && !run_.caller->has(kObeyedClients)) {
-    const std::string error = slot_refusal(*command, words);
-    if (!error.empty()) return dispatcher.reject(client_, command, error);
-  }
-  if (server_.cluster_audit().looking()) audit_slots(*command, words);
-  run_.has_written |= command->has(kWrite);
-  dispatcher.call(client_, *command, words);
+  dispatcher.run_for_script(client_, *command, words, run_.call);
 }
 
 void ScriptRunner::run_shown_command(Arguments words) {

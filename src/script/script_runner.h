@@ -14,6 +14,7 @@
 
 #include "script/watchdog.h"
 #include "server/client/client.h"
+#include "server/command/admission.h"
 #include "server/command/command_context.h"
 
 struct lua_State;
@@ -92,22 +93,16 @@ class ScriptRunner {
 
   struct Run {
     const Program* program = nullptr;
-    server::Client* caller = nullptr;
+    server::ScriptCall call;
     server::Arguments request;
     bool is_library = false;
-    bool read_only = false;
-    bool allow_oom = false;
-    bool out_of_memory = false;  // when it began
-    bool has_written = false;
-    bool any_slot = true;  // may use keys of several slots of a cluster
-    int slot = -1;         // otherwise: the one of its keys
     bool killed = false;
     bool busy = false;           // has been running for too long; other clients are served
     uint64_t started_ticks = 0;  // of base::CycleClock
   };
 
   // The last checks before a program runs; false with an error sent.
-  bool may_run(server::CommandContext& ctx, const Program& program, bool read_only) const;
+  bool may_run(server::CommandContext& ctx, const Program& program, bool read_only);
   void begin(server::CommandContext& ctx, const Program& program, bool read_only);
   void push_table(server::Arguments values);
   // Bytes, from `lua-memory-limit`; 0: any number.
@@ -121,13 +116,6 @@ class ScriptRunner {
   void run_command(server::Arguments words);
   // The same, before the eyes of the debugger if there is one.
   void run_shown_command(server::Arguments words);
-  // The text of the error that keeps a script from running the command, or empty.
-  std::string_view refusal(const server::Command& command) const;
-  // The same for a node of a cluster, by the slots of the command's keys.
-  std::string slot_refusal(const server::Command& command, server::Arguments words);
-  // Whether that slot is not the one that the script keeps to, if it keeps to one.
-  bool leaves_its_slot(int slot);
-  void audit_slots(const server::Command& command, server::Arguments words);
   // The reply in the script client's output, as one piece. Valid until the output is cleared.
   std::string_view reply_bytes();
 

@@ -27,38 +27,6 @@ void discard(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// Why a queued request may not be run any more.
-std::string_view reason_text(acl::Forbidden what) {
-  switch (what) {
-    case acl::Forbidden::kCommand:
-      return "no permission to execute the command or subcommand";
-    case acl::Forbidden::kKey:
-      return "no permission to touch the specified keys";
-    case acl::Forbidden::kChannel:
-      break;
-  }
-  return "no permission to access one of the channels used as arguments to the command";
-}
-
-// Runs a queued request, if its user still may. False when an error has been sent and counted.
-bool run_queued(CommandContext& ctx, const StoredRequest& request) {
-  Client& client = ctx.client;
-  if (client.has(kClientRestricted)) {
-    const auto refusal = ctx.server.access().check(client, request.command(), request.words(),
-                                                   acl::Denial::Context::kMulti);
-    if (refusal) {
-      ctx.reply.error(
-          "NOPERM ACLs rules changed between the moment the transaction was accumulated and the "
-          "EXEC call. This command is no longer allowed for the following reason: " +
-          std::string(reason_text(refusal->what)));
-      ctx.server.dispatcher().count_error(client, ctx.reply.last_error_mark());
-      return false;
-    }
-  }
-  ctx.server.dispatcher().call(client, request.command(), request.words());
-  return true;
-}
-
 void exec(CommandContext& ctx) {
   Client& client = ctx.client;
   if (!client.has(kClientInMulti)) return ctx.reply.error("ERR EXEC without MULTI");
@@ -82,7 +50,7 @@ void exec(CommandContext& ctx) {
   ctx.reply.array(transaction->requests.size());
   bool all_permitted = true;
   for (const StoredRequest& request : transaction->requests)
-    all_permitted &= run_queued(ctx, request);
+    all_permitted &= ctx.server.dispatcher().run_queued(client, request.command(), request.words());
   if (!all_permitted) client.set(kClientErrorCounted);
   if (could_block) client.set(kClientDenyBlocking, false);
   // CLIENT CACHING among them held until here.

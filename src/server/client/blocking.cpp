@@ -167,7 +167,7 @@ void Blocking::run_again(Waiter& waiter) {
   keeps_waiting_ = false;
   // The handler runs as that of any client, and its figures are counted if this one is served.
   client.set(kClientBlocked, false);
-  server_.dispatcher().call_again(client, waiter.request.command(), waiter.request.words());
+  server_.dispatcher().retry(client, waiter.request.command(), waiter.request.words());
   client.set(kClientBlocked);
   again_ = nullptr;
   if (keeps_waiting_) return;
@@ -206,7 +206,7 @@ void Blocking::go_on_after_pause(uint64_t client_id) {
   // From here on it is a request like any, that may wait anew.
   const auto waiter = take(client);
   client.unblock(BlockEnd::kUnblocked, true);
-  server_.dispatcher().call_again(client, waiter->request.command(), waiter->request.words());
+  server_.dispatcher().retry(client, waiter->request.command(), waiter->request.words());
 }
 
 // --- Clusters ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "server/command/admission.h"
 #include "server/command/command_syntax.h"
 #include "server/config/config.h"
 
@@ -176,6 +177,9 @@ Command* CommandTable::add_command(const CommandRow& row, Command* parent) {
                        ? -2
                        : parse_syntax(row.syntax, parent == nullptr ? 1 : 2, row.keys.size()).arity;
   derive_fixed_keys(command.get());
+  // EXEC is judged by what is queued.
+  const bool flags_vary = row.extras.find_flags != nullptr || command->full_name == "exec";
+  command->gating_states = gating_states(command->flags, flags_vary);
   all_.push_back(std::move(command));
   return all_.back().get();
 }

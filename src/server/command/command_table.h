@@ -37,6 +37,8 @@ struct Command {
   Handler handler = nullptr;
   // CommandFlag bits, kMovableKeys included.
   uint32_t flags = 0;
+  // The ServerState bits under which the gate is to be asked (server/command/admission.h).
+  uint32_t gating_states = 0;
   // AclCategory bits, those that follow from the flags included.
   uint32_t acl = 0;
   // Number of words of a request, this command's own included; the least number if negative.

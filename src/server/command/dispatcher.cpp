@@ -28,38 +28,6 @@ namespace {
 // What the client of an unknown command is shown of its arguments.
 constexpr size_t kMaxShownBytes = 128;
 
-// Commands that act on the transaction itself and are not queued.
-bool runs_at_once_in_multi(const Command& command) {
-  static constexpr std::string_view kNames[] = {"exec",  "discard", "multi",
-                                                "watch", "quit",    "reset"};
-  return std::find(std::begin(kNames), std::end(kNames), command.full_name) != std::end(kNames);
-}
-
-// Of SHUTDOWN only the form that gives the dataset up.
-bool may_run_while_busy(const Command& command, Arguments args) {
-  if (command.full_name != "shutdown") return command.has(kAllowBusy);
-  return args.size() == 2 && is_word(args[1], "NOSAVE");
-}
-
-// Flags that a request has and those that it lacks. EXEC has what any queued one has, and lacks
-// what any of them lacks.
-struct RequestFlags {
-  uint32_t present;
-  uint32_t missing;
-};
-
-RequestFlags flags_of(const Client& client, const Command& command, Arguments args) {
-  uint32_t flags = command.flags;
-  if (const FlagFinder find = command.row->extras.find_flags; find != nullptr)
-    flags = find(client.server, args, flags);
-  RequestFlags result{.present = flags, .missing = ~flags};
-  if (client.transaction != nullptr && command.full_name == "exec") {
-    result.present |= client.transaction->command_flags;
-    result.missing |= client.transaction->missing_flags;
-  }
-  return result;
-}
-
 // A word as it is shown to a client: as the reference's, it ends at a NUL.
 std::string quote(std::string_view text, size_t most) {
   return "'" + std::string(text.substr(0, std::min(most, text.find('\0')))) + "'";
@@ -139,19 +107,19 @@ void Dispatcher::begin_batch() {
 Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command* command) {
   if (client.has(kClientReplySkip | kClientReplySkipNext | kClientReplica | kClientMaster |
                  kClientCaching)) [[unlikely]] {
-    if (client.has(kClientMaster)) return execute_for_master(client, args, command);
-    if (client.has(kClientReplica)) return execute_for_replica(client, args, command);
+    if (client.has(kClientMaster)) return dispatch_for_master(client, args, command);
+    if (client.has(kClientReplica)) return dispatch_for_replica(client, args, command);
     client.set(kClientReplySkip, client.has(kClientReplySkipNext));
     client.set(kClientReplySkipNext, false);
-    if (client.has(kClientCaching)) return execute_said_of_caching(client, args, command);
+    if (client.has(kClientCaching)) return dispatch_with_caching_flag(client, args, command);
   }
-  return execute_anyhow(client, args, command);
+  return dispatch(client, args, command);
 }
 
-Dispatcher::Outcome Dispatcher::execute_said_of_caching(Client& client, Arguments args,
-                                                        Command* command) {
+Dispatcher::Outcome Dispatcher::dispatch_with_caching_flag(Client& client, Arguments args,
+                                                           Command* command) {
   if (command == nullptr) command = lookup(args);
-  const Outcome outcome = execute_anyhow(client, args, command);
+  const Outcome outcome = dispatch(client, args, command);
   const bool is_of_client =
       command != nullptr && command->parent != nullptr && command->parent->full_name == "client";
   if (outcome == Outcome::kDone && !is_of_client && !client.has(kClientInMulti | kClientBlocked))
@@ -159,11 +127,11 @@ Dispatcher::Outcome Dispatcher::execute_said_of_caching(Client& client, Argument
   return outcome;
 }
 
-Dispatcher::Outcome Dispatcher::execute_for_replica(Client& client, Arguments args,
-                                                    Command* command) {
+Dispatcher::Outcome Dispatcher::dispatch_for_replica(Client& client, Arguments args,
+                                                     Command* command) {
   const size_t before = client.out().size();
   client.last_command = nullptr;
-  const Outcome outcome = execute_anyhow(client, args, command);
+  const Outcome outcome = dispatch(client, args, command);
   if (client.out().size() <= before || client.has(kClientClosing)) return outcome;
   // A reply would stand in the middle of the stream.
   const std::string name =
@@ -174,18 +142,18 @@ Dispatcher::Outcome Dispatcher::execute_for_replica(Client& client, Arguments ar
   return outcome;
 }
 
-Dispatcher::Outcome Dispatcher::execute_for_master(Client& client, Arguments args,
-                                                   Command* command) {
+Dispatcher::Outcome Dispatcher::dispatch_for_master(Client& client, Arguments args,
+                                                    Command* command) {
   const size_t mark = client.out().mark();
   client.last_command = nullptr;
   server_.set_state(kStateApplyingMaster, true);
-  const Outcome outcome = execute_anyhow(client, args, command);
+  const Outcome outcome = dispatch(client, args, command);
   server_.set_state(kStateApplyingMaster, false);
   client.out().truncate(mark);
   return outcome;
 }
 
-void Dispatcher::go_on_without_disk() {
+void Dispatcher::apply_despite_disk_error() {
   if (!server_.settings().replica_ignore_disk_write_errors)
     server_.panic("Replica was unable to write command to disk.", __FILE__, __LINE__);
   constexpr int64_t kIntervalMs = 10'000;
@@ -194,7 +162,7 @@ void Dispatcher::go_on_without_disk() {
   server_.log().warning("Replica is applying a command even though it is unable to write to disk.");
 }
 
-Dispatcher::Outcome Dispatcher::execute_anyhow(Client& client, Arguments args, Command* command) {
+Dispatcher::Outcome Dispatcher::dispatch(Client& client, Arguments args, Command* command) {
   if (command == nullptr && (command = lookup(args)) == nullptr) {
     reject(client, nullptr, unknown_command_error(args));
     return Outcome::kDone;
@@ -205,15 +173,95 @@ Dispatcher::Outcome Dispatcher::execute_anyhow(Client& client, Arguments args, C
            "ERR wrong number of arguments for '" + command->full_name + "' command");
     return Outcome::kDone;
   }
-  if (((client.flags & kGatedClientFlags) | server_.state() | (command->flags & kProtected)) != 0)
-      [[unlikely]] {
-    bool call_it = false;
-    const Outcome outcome = gate(client, *command, args, &call_it);
-    if (call_it) call(client, *command, args);
-    return outcome;
-  }
+  if (((client.flags & kGatedClientFlags) | (server_.state() & command->gating_states) |
+       (command->flags & kProtected)) != 0) [[unlikely]]
+    return dispatch_gated(client, *command, args);
   perform(client, *command, args);
   return Outcome::kDone;
+}
+
+Dispatcher::Outcome Dispatcher::dispatch_gated(Client& client, Command& command, Arguments args) {
+  const Origin origin = client.has(kClientMaster) ? Origin::kMaster : Origin::kClient;
+  const Admission answer = admit(server_, {origin, client, command, args});
+  switch (answer.verdict) {
+    case Admission::Verdict::kRun:
+      call(client, command, args);
+      break;
+    case Admission::Verdict::kQueue:
+      enqueue(client, command, args);
+      break;
+    case Admission::Verdict::kRefuse:
+      refuse(client, command, answer);
+      break;
+    case Admission::Verdict::kPostpone:
+      server_.pauses().postpone(client);
+      return Outcome::kPostponed;
+  }
+  return Outcome::kDone;
+}
+
+void Dispatcher::refuse(Client& client, Command& command, const Admission& answer) {
+  if (!answer.plain_error) return reject(client, &command, answer.error);
+  ++command.stats.rejected_calls;
+  end_transaction(server_, client);
+  reject(client, nullptr, answer.error);
+}
+
+void Dispatcher::enqueue(Client& client, Command& command, Arguments args) {
+  Transaction& transaction = *client.transaction;
+  StoredRequest& request = transaction.requests.emplace_back(command, args);
+  const FlagFinder find = command.row->extras.find_flags;
+  const uint32_t flags = find != nullptr ? find(server_, args, command.flags) : command.flags;
+  transaction.command_flags |= flags;
+  transaction.missing_flags |= ~flags;
+  transaction.memory_usage += request.memory_usage();
+  if (!client.has(kClientReplyOff | kClientReplySkip)) client.reply.status("QUEUED");
+}
+
+bool Dispatcher::run_queued(Client& client, Command& command, Arguments args) {
+  if (client.has(kClientRestricted)) {
+    const Admission answer = admit(server_, {Origin::kExec, client, command, args});
+    if (answer.verdict == Admission::Verdict::kRefuse) {
+      client.reply.error(answer.error);
+      count_error(client, client.reply.last_error_mark());
+      return false;
+    }
+  }
+  call(client, command, args);
+  return true;
+}
+
+void Dispatcher::run_for_script(Client& client, Command& command, Arguments args,
+                                ScriptCall& script) {
+  if (!is_free_for_scripts(command, server_.state(), script)) {
+    const Admission answer =
+        admit(server_, {Origin::kScript, *script.caller, command, args, &script});
+    if (answer.verdict == Admission::Verdict::kRefuse)
+      return reject(client, &command, answer.error);
+  }
+  script.has_written |= command.has(kWrite);
+  call(client, command, args);
+}
+
+void Dispatcher::retry(Client& client, Command& command, Arguments args) {
+  const Admission answer = admit(server_, {Origin::kRetry, client, command, args});
+  if (answer.verdict == Admission::Verdict::kRefuse) return reject(client, &command, answer.error);
+  perform(client, command, args);
+  remember_reads(client, command, args);
+  if (!client.has(kClientBlocked)) client.set(kClientCaching, false);
+}
+
+void Dispatcher::replay(Client& client, Command& command, Arguments args) {
+  CommandContext ctx{server_,
+                     client,
+                     command,
+                     args,
+                     server_.database(client.database),
+                     client.reply,
+                     server_.events(),
+                     server_.propagation()};
+  client.last_command = &command;
+  command.handler(ctx);
 }
 
 void Dispatcher::call(Client& client, Command& command, Arguments args) {
@@ -290,15 +338,6 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
     server_.blocking().serve();
 }
 
-void Dispatcher::call_again(Client& client, Command& command, Arguments args) {
-  if (client.has(kClientRestricted) && forbids(client, command, args)) return;
-  const bool short_of_memory = (server_.state() & kStateMemoryLimit) != 0;
-  if (short_of_memory && refuse_out_of_memory(client, command, command.flags)) return;
-  perform(client, command, args);
-  remember_reads(client, command, args);
-  if (!client.has(kClientBlocked)) client.set(kClientCaching, false);
-}
-
 void Dispatcher::remember_reads(Client& client, const Command& command, Arguments args) {
   // Within another command it is whoever runs that one who reads.
   Client& reader = calls_.serving != nullptr ? *calls_.serving : client;
@@ -345,147 +384,6 @@ void Dispatcher::count_call(Client& client, Command& command, Arguments args, ui
   ++client.total_commands;
   if (ticks >= noted_ticks_) [[unlikely]]
     note_call(client, command, args, ticks);
-}
-
-Dispatcher::Outcome Dispatcher::gate(Client& client, Command& command, Arguments args,
-                                     bool* call_it) {
-  const ConfigValues& settings = server_.settings();
-  const uint32_t state = server_.state();
-  const bool from_script = client.has(kClientScript);
-  const bool from_master = client.has(kClientMaster);
-  const bool unquestioned = from_script || from_master;
-  const RequestFlags flags = flags_of(client, command, args);
-  const bool writes = (flags.present & kWrite) != 0;
-  *call_it = false;
-  const auto refuse = [&](std::string_view error) {
-    reject(client, &command, error);
-    return Outcome::kDone;
-  };
-
-  if (client.has(kClientNeedsAuth) && !command.has(kNoAuth))
-    return refuse("NOAUTH Authentication required.");
-  if (command.has(kProtected)) {
-    const Command& named = command.parent != nullptr ? *command.parent : command;
-    const ProtectedAction allowed =
-        named.name == "module" ? settings.enable_module_command : settings.enable_debug_command;
-    const bool local = client.connection() == nullptr || client.connection()->peer_is_local();
-    if (allowed == ProtectedAction::kNo || (allowed == ProtectedAction::kLocal && !local)) {
-      return refuse("ERR " + std::string(named.row->name) + " command not allowed. If the enable-" +
-                    named.name +
-                    "-command option is set to \"local\", you can run it from a local connection, "
-                    "otherwise you need to set this option in the configuration file, and then "
-                    "restart the server.");
-    }
-  }
-  if (client.has(kClientInMulti) && command.has(kNoMulti)) {
-    return refuse("ERR Command not allowed inside a transaction");
-  }
-  if (client.has(kClientRestricted) && !from_script && forbids(client, command, args))
-    return Outcome::kDone;
-  if ((state & kStateCluster) != 0 && !unquestioned && refuse_by_slot(client, command, args))
-    return Outcome::kDone;
-  if (client.has(kClientReplica | kClientMonitor) &&
-      command.has(kWrite | kReadOnly | kMayReplicate))
-    return refuse("ERR Replica can't interact with the keyspace");
-  if ((state & kStateMemoryLimit) != 0 && refuse_out_of_memory(client, command, flags.present))
-    return Outcome::kDone;
-  if ((state & kStateTrackingFull) != 0) server_.tracking().give_up_some();
-  if ((state & kStateDiskError) != 0 && !from_script && (writes || command.full_name == "ping")) {
-    if (!from_master) return refuse(server_.disk_error());
-    if (writes) go_on_without_disk();
-  }
-  if ((state & kStateFewReplicas) != 0 && !unquestioned && writes) return refuse(kFewReplicas);
-  if ((state & kStateReadOnly) != 0 && !unquestioned && writes) return refuse(kReadOnlyReplica);
-  if (client.has(kClientSubscribed) && !client.reply.is_resp3() &&
-      !may_run_while_subscribed(command)) {
-    return refuse("ERR Can't execute '" + command.full_name +
-                  "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in "
-                  "this context");
-  }
-  if ((state & kStateStale) != 0 && !unquestioned && (flags.missing & kStale) != 0)
-    return refuse(kStaleReplica);
-  const bool needs_dataset = (state & kStateLoading) != 0 && !command.has(kLoading);
-  if (needs_dataset || ((state & kStateAsyncLoading) != 0 && command.has(kNoAsyncLoading))) {
-    return refuse("LOADING Redis is loading the dataset in memory");
-  }
-  if ((state & kStateBusy) != 0 && !from_script && !may_run_while_busy(command, args)) {
-    return refuse(server_.busy_error());
-  }
-  if ((state & kStatePaused) != 0 && !from_script && server_.pauses().holds(flags.present)) {
-    server_.pauses().postpone(client);
-    return Outcome::kPostponed;
-  }
-  if (client.has(kClientInMulti) && !from_script && !runs_at_once_in_multi(command)) {
-    Transaction& transaction = *client.transaction;
-    StoredRequest& request = transaction.requests.emplace_back(command, args);
-    transaction.command_flags |= flags.present;
-    transaction.missing_flags |= flags.missing;
-    transaction.memory_usage += request.memory_usage();
-    if (!client.has(kClientReplyOff | kClientReplySkip)) client.reply.status("QUEUED");
-    return Outcome::kDone;
-  }
-  if ((state & kStateClusterAudit) != 0) {
-    ClusterAudit& audit = server_.cluster_audit();
-    unquestioned ? audit.end() : audit.begin(judged_of(client, command, args));
-  }
-  *call_it = true;
-  return Outcome::kDone;
-}
-
-bool Dispatcher::forbids(Client& client, Command& command, Arguments args) {
-  using Context = acl::Denial::Context;
-  const auto context = client.has(kClientInMulti) ? Context::kMulti : Context::kToplevel;
-  const auto refusal = server_.access().check(client, command, args, context);
-  if (!refusal) return false;
-  reject(client, &command, "NOPERM " + acl::refusal_text(*client.user, command, args, *refusal));
-  return true;
-}
-
-bool Dispatcher::may_run_while_subscribed(const Command& command) const {
-  static constexpr std::string_view kNames[] = {"ping",         "subscribe",   "ssubscribe",
-                                                "psubscribe",   "unsubscribe", "sunsubscribe",
-                                                "punsubscribe", "quit",        "reset"};
-  return std::find(std::begin(kNames), std::end(kNames), command.full_name) != std::end(kNames);
-}
-
-bool Dispatcher::refuse_out_of_memory(Client& client, Command& command, uint32_t flags) {
-  // Room is made before any command; a script's commands find what there was when it began.
-  const bool enough = client.has(kClientScript)
-                          ? (flags & kDenyOom) == 0 || !server_.memory_limit().is_exceeded()
-                          : server_.memory_limit().make_room();
-  if (enough || (flags & kDenyOom) == 0) return false;
-  reject(client, &command, "OOM command not allowed when used memory > 'maxmemory'.");
-  return true;
-}
-
-std::vector<SlotGate::Request> Dispatcher::judged_of(Client& client, Command& command,
-                                                     Arguments args) {
-  if (command.full_name != "exec" || client.transaction == nullptr) return {{command, args}};
-  std::vector<SlotGate::Request> requests;
-  for (const StoredRequest& request : client.transaction->requests)
-    requests.push_back({request.command(), request.words()});
-  return requests;
-}
-
-bool Dispatcher::refuse_by_slot(Client& client, Command& command, Arguments args) {
-  // ASKING is said of the next request, or of a whole transaction.
-  if (!client.has(kClientInMulti)) {
-    client.set(kClientAsking, client.has(kClientAskingNext));
-    client.set(kClientAskingNext, false);
-  }
-  if (client.has(kClientInternal)) return false;
-  const std::string error =
-      refusal_of(server_.slot_gate()->judge(judged_of(client, command, args), caller_of(client)));
-  if (error.empty()) return false;
-  if (command.full_name == "exec") {
-    // The error is told as it is, not as the reason of an aborted transaction.
-    ++command.stats.rejected_calls;
-    end_transaction(server_, client);
-    reject(client, nullptr, error);
-  } else {
-    reject(client, &command, error);
-  }
-  return true;
 }
 
 void Dispatcher::reject(Client& client, Command* command, std::string_view error) {

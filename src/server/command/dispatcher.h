@@ -1,8 +1,12 @@
-// The one gate through which every command passes, whoever sends it: a client, EXEC, a script.
+// Runs requests: looks the command up, checks its number of words, asks the gate whether it may run
+// (server/command/admission.h), calls its handler, propagates, and counts.
 //
-// In order: look up, arity, authentication, where the command may run (transactions, scripts,
-// subscribers), the server's state (loading, busy, out of memory, paused), queueing by MULTI, call,
-// statistics. Refusals are the reference's errors.
+//     whose request               entry
+//     a client's, the master's    execute()
+//     one that EXEC runs          run_queued()
+//     a script's                  run_for_script()
+//     of a client that waited     retry()
+//     the append-only file's      replay()
 #pragma once
 
 #include <cstdint>
@@ -11,19 +15,11 @@
 #include <vector>
 
 #include "resp/output_buffer.h"
+#include "server/command/admission.h"
 #include "server/command/command_context.h"
 #include "server/command/command_table.h"
-#include "server/command/slot_gate.h"
 
 namespace latchkey::server {
-
-// Refuses writes while there are fewer replicas than min-replicas-to-write.
-inline constexpr std::string_view kFewReplicas = "NOREPLICAS Not enough good replicas to write.";
-// What a replica refuses: writes, and everything that needs data when there is no link.
-inline constexpr std::string_view kReadOnlyReplica =
-    "READONLY You can't write against a read only replica.";
-inline constexpr std::string_view kStaleReplica =
-    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
 
 class Dispatcher {
  public:
@@ -49,13 +45,21 @@ class Dispatcher {
   // Whether the command being run is one of a transaction or script.
   bool in_nested_call() const { return calls_.depth > 1; }
 
-  // Runs a command whose right to run has been checked: by execute(), by EXEC for queued ones, by a
-  // script's own gate. Who monitors the server is shown it.
-  void call(Client& client, Command& command, Arguments args);
+  // Runs a request that was queued, for EXEC. False when it was refused.
+  bool run_queued(Client& client, Command& command, Arguments args);
 
-  // Runs a command whose client has waited since execute() let it pass: it needs memory anew, and
-  // its user's permission.
-  void call_again(Client& client, Command& command, Arguments args);
+  // Runs a command that a script calls, or replies why not. `client`: the script's own.
+  void run_for_script(Client& client, Command& command, Arguments args, ScriptCall& script);
+
+  // Runs the request of a client whose wait is over.
+  void retry(Client& client, Command& command, Arguments args);
+
+  // Runs a command of the append-only file: it is not counted, propagated or shown.
+  void replay(Client& client, Command& command, Arguments args);
+
+  // Warns, now and then, that the master's writes do not reach the disk here; ends the process when
+  // `replica-ignore-disk-write-errors` says so.
+  void apply_despite_disk_error();
 
   // Counts a call that is over, and notes it if it took long (base::CycleClock). Called for those
   // that end outside of the dispatcher: when they have waited in vain.
@@ -105,27 +109,19 @@ class Dispatcher {
   void perform(Client& client, Command& command, Arguments args);
   // Enters a call that lasted long in the slow log and with the latency monitor.
   void note_call(Client& client, const Command& command, Arguments args, uint64_t ticks);
-  Outcome execute_anyhow(Client& client, Arguments args, Command* command);
+  Outcome dispatch(Client& client, Arguments args, Command* command);
   // CLIENT CACHING holds for one command that is none of CLIENT's, or for a whole transaction.
-  Outcome execute_said_of_caching(Client& client, Arguments args, Command* command);
+  Outcome dispatch_with_caching_flag(Client& client, Arguments args, Command* command);
   // A replica is sent the stream and no replies: a request that has one ends the connection.
-  Outcome execute_for_replica(Client& client, Arguments args, Command* command);
+  Outcome dispatch_for_replica(Client& client, Arguments args, Command* command);
   // A request of the master's stream: nobody reads a reply.
-  Outcome execute_for_master(Client& client, Arguments args, Command* command);
-  // When what the master has written would not reach the disk here.
-  void go_on_without_disk();
-  // The slow way round, for clients and servers in any unusual state. kDone with *call_it false
-  // when the request has been dealt with.
-  Outcome gate(Client& client, Command& command, Arguments args, bool* call_it);
-  // Refuses what the client's user may not do.
-  bool forbids(Client& client, Command& command, Arguments args);
-  bool may_run_while_subscribed(const Command& command) const;
-  // `flags`: those of the request (CommandFlag).
-  bool refuse_out_of_memory(Client& client, Command& command, uint32_t flags);
-  // What is judged of a request: itself, or for EXEC all that is queued.
-  static std::vector<SlotGate::Request> judged_of(Client& client, Command& command, Arguments args);
-  // In cluster mode, by the slots of these.
-  bool refuse_by_slot(Client& client, Command& command, Arguments args);
+  Outcome dispatch_for_master(Client& client, Arguments args, Command* command);
+  // Asks the gate, and does what it answers.
+  Outcome dispatch_gated(Client& client, Command& command, Arguments args);
+  // Runs an admitted command. MONITOR clients see it.
+  void call(Client& client, Command& command, Arguments args);
+  void refuse(Client& client, Command& command, const Admission& answer);
+  void enqueue(Client& client, Command& command, Arguments args);
   void send_pushes(Client& client);
   // Has a client that tracks (server/client/tracking.h) remembered as a reader of a command's keys.
   void remember_reads(Client& client, const Command& command, Arguments args);

@@ -30,7 +30,7 @@ void steps(CommandContext& ctx) {
 // SLOWPUSH key element: RPUSH, and is suspended behind it.
 void slow_push(CommandContext& ctx) {
   const std::string_view words[] = {"RPUSH", ctx.args[1], ctx.args[2]};
-  ctx.server.dispatcher().call(ctx.client, *ctx.server.dispatcher().lookup(words), words);
+  ctx.server.dispatcher().run_queued(ctx.client, *ctx.server.dispatcher().lookup(words), words);
   ctx.propagate_nothing();
   ctx.server.tasks().yield();
 }

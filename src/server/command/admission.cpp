@@ -1,0 +1,456 @@
+#include "server/command/admission.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "server/acl/access_control.h"
+#include "server/client/client.h"
+#include "server/client/pause.h"
+#include "server/client/tracking.h"
+#include "server/command/cluster_audit.h"
+#include "server/command/command_table.h"
+#include "server/command/dispatcher.h"
+#include "server/command/transaction.h"
+#include "server/memory_limit.h"
+#include "server/server.h"
+
+namespace latchkey::server {
+
+namespace {
+
+using Verdict = Admission::Verdict;
+
+// A request while it is judged.
+struct Judged {
+  Server& server;
+  const AdmissionRequest& request;
+  uint32_t state;  // ServerState bits that count for it
+  // CommandFlag bits that the request has, and those that it lacks. EXEC has what any queued
+  // request has, and lacks what any of them lacks.
+  uint32_t present;
+  uint32_t missing;
+  Admission result{};
+
+  Client& client() const { return request.client; }
+  const Command& command() const { return request.command; }
+  bool is_from_script() const { return request.origin == Origin::kScript; }
+  bool writes() const { return (present & kWrite) != 0; }
+
+  // Each decides, and says so.
+  bool refuse(std::string_view error) {
+    result.verdict = Verdict::kRefuse;
+    result.error = error;
+    return true;
+  }
+  bool end_with(Verdict verdict) {
+    result.verdict = verdict;
+    return true;
+  }
+};
+
+// --- Rules: true when the rule decides -----------------------------------------------------------
+
+bool protected_command(Judged& judged) {
+  const Command& command = judged.command();
+  const Command& named = command.parent != nullptr ? *command.parent : command;
+  const ConfigValues& settings = judged.server.settings();
+  const ProtectedAction allowed =
+      named.name == "module" ? settings.enable_module_command : settings.enable_debug_command;
+  const bool local =
+      judged.client().connection() == nullptr || judged.client().connection()->peer_is_local();
+  if (allowed == ProtectedAction::kYes || (allowed == ProtectedAction::kLocal && local))
+    return false;
+  return judged.refuse("ERR " + std::string(named.row->name) +
+                       " command not allowed. If the enable-" + named.name +
+                       "-command option is set to \"local\", you can run it from a local "
+                       "connection, otherwise you need to set this option in the configuration "
+                       "file, and then restart the server.");
+}
+
+bool authentication(Judged& judged) {
+  return judged.refuse("NOAUTH Authentication required.");
+}
+
+bool not_in_multi(Judged& judged) {
+  return judged.refuse("ERR Command not allowed inside a transaction");
+}
+
+bool not_from_scripts(Judged& judged) {
+  if (judged.server.debug_settings().scripts_may_call_denied) return false;
+  return judged.refuse("ERR This Redis command is not allowed from script");
+}
+
+// Why EXEC does not run a queued request.
+std::string_view text_of(acl::Forbidden what) {
+  switch (what) {
+    case acl::Forbidden::kCommand:
+      return "no permission to execute the command or subcommand";
+    case acl::Forbidden::kKey:
+      return "no permission to touch the specified keys";
+    case acl::Forbidden::kChannel:
+      break;
+  }
+  return "no permission to access one of the channels used as arguments to the command";
+}
+
+bool permission(Judged& judged) {
+  using Context = acl::Denial::Context;
+  const AdmissionRequest& request = judged.request;
+  Client& client = judged.client();
+  Context context = client.has(kClientInMulti) ? Context::kMulti : Context::kToplevel;
+  if (request.origin == Origin::kExec) context = Context::kMulti;
+  if (request.origin == Origin::kScript) context = Context::kScript;
+  const auto refusal = judged.server.access().check(client, request.command, request.args, context);
+  if (!refusal) return false;
+  if (request.origin == Origin::kExec) {
+    return judged.refuse(
+        "NOPERM ACLs rules changed between the moment the transaction was accumulated and the "
+        "EXEC call. This command is no longer allowed for the following reason: " +
+        std::string(text_of(refusal->what)));
+  }
+  const std::string text = acl::refusal_text(*client.user, request.command, request.args, *refusal);
+  return judged.refuse((judged.is_from_script() ? "ERR ACL failure in script: " : "NOPERM ") +
+                       text);
+}
+
+// What is judged by its slots: the request itself, or for EXEC all that is queued.
+std::vector<SlotGate::Request> judged_by_slot(const AdmissionRequest& request) {
+  const Transaction* transaction = request.client.transaction.get();
+  if (request.command.full_name != "exec" || transaction == nullptr)
+    return {{request.command, request.args}};
+  std::vector<SlotGate::Request> requests;
+  for (const StoredRequest& queued : transaction->requests)
+    requests.push_back({queued.command(), queued.words()});
+  return requests;
+}
+
+bool slot(Judged& judged) {
+  Client& client = judged.client();
+  // ASKING is said of the next request, or of a whole transaction.
+  if (!client.has(kClientInMulti)) {
+    client.set(kClientAsking, client.has(kClientAskingNext));
+    client.set(kClientAskingNext, false);
+  }
+  if (client.has(kClientInternal)) return false;
+  const std::string error = refusal_of(
+      judged.server.slot_gate()->judge(judged_by_slot(judged.request), caller_of(client)));
+  if (error.empty()) return false;
+  judged.result.plain_error = judged.command().full_name == "exec";
+  return judged.refuse(error);
+}
+
+// Whether the slot is not the one that the script keeps to, if it keeps to one.
+bool leaves_its_slot(ScriptCall& script, int slot) {
+  if (slot == kNoSlot || script.any_slot) return false;
+  if (script.slot == kNoSlot) script.slot = slot;
+  return script.slot != slot;
+}
+
+bool slot_of_script(Judged& judged) {
+  using enum SlotGate::Verdict;
+  const SlotGate::Request request{judged.command(), judged.request.args};
+  const SlotGate::Answer answer =
+      judged.server.slot_gate()->judge({&request, 1}, caller_of(judged.client()));
+  switch (answer.verdict) {
+    case kCrossSlot:
+      return judged.refuse("ERR Command '" + judged.command().full_name +
+                           "' in script attempted to access keys that don't hash to the same slot");
+    case kNotServed:
+      return judged.refuse("ERR Script attempted to access a slot not served");
+    case kDown:
+      return judged.refuse("ERR Script attempted to execute a command while the cluster is down");
+    case kDownForWrites:
+      return judged.refuse(
+          "ERR Script attempted to execute a write command while the cluster is down and readonly");
+    case kTryAgain:
+    case kElsewhere:
+    case kAskElsewhere:
+      return judged.refuse("ERR Script attempted to access a non local key in a cluster node");
+    case kServed:
+      break;
+  }
+  return leaves_its_slot(*judged.request.script, answer.slot) &&
+         judged.refuse("ERR Script attempted to access keys that do not hash to the same slot");
+}
+
+// Makes room first, for any request that may need or free memory.
+bool memory(Judged& judged) {
+  const bool enough = judged.server.memory_limit().make_room();
+  return !enough && (judged.present & kDenyOom) != 0 && judged.refuse(kOutOfMemory);
+}
+
+// A script's commands find what there was when it began.
+bool memory_of_script(Judged& judged) {
+  const ScriptCall& script = *judged.request.script;
+  return script.out_of_memory && !script.allow_oom && !script.has_written &&
+         judged.refuse(kOutOfMemory);
+}
+
+bool tracking_room(Judged& judged) {
+  judged.server.tracking().give_up_some();
+  return false;
+}
+
+bool disk_error(Judged& judged) {
+  if (!judged.writes() && judged.command().full_name != "ping") return false;
+  return judged.refuse(judged.server.disk_error());
+}
+
+bool disk_error_of_master(Judged& judged) {
+  judged.server.dispatcher().apply_despite_disk_error();
+  return false;
+}
+
+bool few_replicas(Judged& judged) {
+  return judged.refuse(kFewReplicas);
+}
+
+bool read_only_replica(Judged& judged) {
+  return judged.refuse(kReadOnlyReplica);
+}
+
+bool read_only_script(Judged& judged) {
+  return judged.request.script->read_only &&
+         judged.refuse("ERR Write commands are not allowed from read-only scripts.");
+}
+
+bool read_only_call(Judged& judged) {
+  return judged.request.script->read_only &&
+         judged.refuse("ERR Can not execute a script with write flag using *_ro command.");
+}
+
+bool subscriber(Judged& judged) {
+  static constexpr std::string_view kAllowed[] = {"ping",         "subscribe",   "ssubscribe",
+                                                  "psubscribe",   "unsubscribe", "sunsubscribe",
+                                                  "punsubscribe", "quit",        "reset"};
+  const std::string& name = judged.command().full_name;
+  if (judged.client().reply.is_resp3() ||
+      std::find(std::begin(kAllowed), std::end(kAllowed), name) != std::end(kAllowed))
+    return false;
+  return judged.refuse("ERR Can't execute '" + name +
+                       "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+                       "allowed in this context");
+}
+
+bool stale(Judged& judged) {
+  return judged.refuse(judged.is_from_script()
+                           ? "ERR Can not execute the command on a stale replica"
+                           : kStaleReplica);
+}
+
+bool loading(Judged& judged) {
+  return judged.refuse("LOADING Redis is loading the dataset in memory");
+}
+
+bool busy(Judged& judged) {
+  // Of SHUTDOWN only the form that gives the dataset up.
+  const Arguments args = judged.request.args;
+  const Command& command = judged.command();
+  const bool allowed = command.full_name == "shutdown"
+                           ? args.size() == 2 && is_word(args[1], "NOSAVE")
+                           : command.has(kAllowBusy);
+  return !allowed && judged.refuse(judged.server.busy_error());
+}
+
+bool replica_or_monitor(Judged& judged) {
+  return judged.refuse("ERR Replica can't interact with the keyspace");
+}
+
+bool paused(Judged& judged) {
+  return judged.server.pauses().holds(judged.present) && judged.end_with(Verdict::kPostpone);
+}
+
+bool queued(Judged& judged) {
+  static constexpr std::string_view kRunAtOnce[] = {"exec",  "discard", "multi",
+                                                    "watch", "quit",    "reset"};
+  const std::string& name = judged.command().full_name;
+  return std::find(std::begin(kRunAtOnce), std::end(kRunAtOnce), name) == std::end(kRunAtOnce) &&
+         judged.end_with(Verdict::kQueue);
+}
+
+bool cluster_audit(Judged& judged) {
+  ClusterAudit& audit = judged.server.cluster_audit();
+  judged.request.origin == Origin::kMaster ? audit.end()
+                                           : audit.begin(judged_by_slot(judged.request));
+  return false;
+}
+
+bool cluster_audit_of_script(Judged& judged) {
+  ClusterAudit& audit = judged.server.cluster_audit();
+  if (!audit.looking()) return false;
+  const SlotGate::Request request{judged.command(), judged.request.args};
+  const int slot = common_slot({&request, 1});
+  if (slot == kSeveralSlots || leaves_its_slot(*judged.request.script, slot)) audit.unfit();
+  return false;
+}
+
+// --- Which rules there are for whom, and when they are asked -------------------------------------
+
+struct Rule {
+  bool (*decides)(Judged&);
+  // The rule is asked while one of these ServerState bits is set, of clients with one of these
+  // ClientFlag bits, and for commands with one of these CommandFlag bits ...
+  uint32_t states = 0;
+  uint32_t client_flags = 0;
+  uint32_t command_flags = 0;
+  // ... and then only for requests that have one of these CommandFlag bits, or lack one of those;
+  // for all requests when both are 0.
+  uint32_t if_present = 0;
+  uint32_t if_missing = 0;
+
+  constexpr bool concerns(uint32_t present, uint32_t missing) const {
+    return (if_present | if_missing) == 0 || (present & if_present) != 0 ||
+           (missing & if_missing) != 0;
+  }
+};
+
+constexpr uint32_t kUsesMemory = kDenyOom | kWrite | kMayTakeLong;
+constexpr uint32_t kUsesKeys = kWrite | kReadOnly | kMayReplicate;
+
+// clang-format off
+constexpr Rule kForClients[] = {
+    {protected_command,  0, 0, kProtected},
+    {authentication,     0, kClientNeedsAuth, 0, 0, kNoAuth},
+    {not_in_multi,       0, kClientInMulti, 0, kNoMulti},
+    {permission,         0, kClientRestricted},
+    {slot,               kStateCluster},
+    {memory,             kStateMemoryLimit, 0, 0, kUsesMemory},
+    {tracking_room,      kStateTrackingFull},
+    {disk_error,         kStateDiskError},
+    {few_replicas,       kStateFewReplicas, 0, 0, kWrite},
+    {read_only_replica,  kStateReadOnly, 0, 0, kWrite},
+    {subscriber,         0, kClientSubscribed},
+    {stale,              kStateStale, 0, 0, 0, kStale},
+    {loading,            kStateLoading, 0, 0, 0, kLoading},
+    {loading,            kStateAsyncLoading, 0, 0, kNoAsyncLoading},
+    {busy,               kStateBusy},
+    {replica_or_monitor, 0, kClientReplica | kClientMonitor, 0, kUsesKeys},
+    {paused,             kStatePaused},
+    {queued,             0, kClientInMulti},
+    {cluster_audit,      kStateClusterAudit},
+};
+constexpr Rule kForExec[] = {
+    {permission,         0, kClientRestricted},
+};
+constexpr Rule kForScriptStart[] = {
+    {stale,              kStateStale, 0, 0, 0, kStale},
+    {read_only_call,     0, 0, kWrite},
+    {read_only_replica,  kStateReadOnly, 0, 0, kWrite},
+    {disk_error,         kStateDiskError, 0, 0, kWrite},
+    {few_replicas,       kStateFewReplicas, 0, 0, kWrite},
+    {memory_of_script,   0, 0, kDenyOom},
+};
+constexpr Rule kForScripts[] = {
+    {not_from_scripts,   0, 0, kNoScript},
+    {stale,              kStateStale, 0, 0, 0, kStale},
+    {permission,         0, kClientRestricted},
+    {read_only_script,   0, 0, kWrite | kMayReplicate},
+    {read_only_replica,  kStateReadOnly, 0, 0, kWrite},
+    {disk_error,         kStateDiskError, 0, 0, kWrite},
+    {few_replicas,       kStateFewReplicas, 0, 0, kWrite},
+    {memory_of_script,   0, 0, kDenyOom},
+    {slot_of_script,     kStateCluster},
+    {cluster_audit_of_script, kStateClusterAudit},
+};
+constexpr Rule kForMaster[] = {
+    {protected_command,  0, 0, kProtected},
+    {not_in_multi,       0, kClientInMulti, 0, kNoMulti},
+    {memory,             kStateMemoryLimit, 0, 0, kUsesMemory},
+    {tracking_room,      kStateTrackingFull},
+    {disk_error_of_master, kStateDiskError, 0, 0, kWrite},
+    {loading,            kStateLoading, 0, 0, 0, kLoading},
+    {busy,               kStateBusy},
+    {paused,             kStatePaused},
+    {queued,             0, kClientInMulti},
+    {cluster_audit,      kStateClusterAudit},
+};
+constexpr Rule kForRetry[] = {
+    {permission,         0, kClientRestricted},
+    {memory,             kStateMemoryLimit, 0, 0, kDenyOom},
+};
+// clang-format on
+
+std::span<const Rule> rules_for(Origin origin) {
+  switch (origin) {
+    case Origin::kClient:
+      return kForClients;
+    case Origin::kExec:
+      return kForExec;
+    case Origin::kScriptStart:
+      return kForScriptStart;
+    case Origin::kScript:
+      return kForScripts;
+    case Origin::kMaster:
+      return kForMaster;
+    case Origin::kRetry:
+      return kForRetry;
+    case Origin::kFile:
+      break;
+  }
+  return {};
+}
+
+// Of what the master and the append-only file tell nothing is questioned, nor of a script that has
+// begun to write.
+uint32_t states_for(Server& server, const AdmissionRequest& request) {
+  const uint32_t state = server.state();
+  const ScriptCall* script = request.script;
+  if (script == nullptr) return state;
+  if (script->caller->has(kClientMaster | kClientInternal)) return state & kStateClusterAudit;
+  constexpr uint32_t kOfWrites = kStateReadOnly | kStateDiskError | kStateFewReplicas;
+  return script->has_written ? state & ~kOfWrites : state;
+}
+
+Judged judged_of(Server& server, const AdmissionRequest& request) {
+  Judged judged{server, request, states_for(server, request), request.command.flags, 0};
+  if (request.origin == Origin::kScriptStart) {
+    judged.present = request.script->flags;
+  } else if (const FlagFinder find = request.command.row->extras.find_flags;
+             find != nullptr &&
+             (request.origin == Origin::kClient || request.origin == Origin::kMaster)) {
+    judged.present = find(server, request.args, request.command.flags);
+  }
+  judged.missing = ~judged.present;
+  const Transaction* transaction = request.client.transaction.get();
+  if (transaction != nullptr && request.command.full_name == "exec") {
+    judged.present |= transaction->command_flags;
+    judged.missing |= transaction->missing_flags;
+  }
+  return judged;
+}
+
+}  // namespace
+
+Admission admit(Server& server, const AdmissionRequest& request) {
+  Judged judged = judged_of(server, request);
+  for (const Rule& rule : rules_for(request.origin)) {
+    const uint32_t applies = (judged.state & rule.states) |
+                             (request.client.flags & rule.client_flags) |
+                             (judged.present & rule.command_flags);
+    if (applies != 0 && rule.concerns(judged.present, judged.missing) && rule.decides(judged))
+      break;
+  }
+  return std::move(judged.result);
+}
+
+uint32_t gating_states(uint32_t flags, bool flags_vary) {
+  // Whom MONITOR shows requests sees all of them.
+  uint32_t states = kStateMonitored;
+  for (const Rule& rule : kForClients) {
+    if (flags_vary || rule.concerns(flags, ~flags)) states |= rule.states;
+  }
+  return states;
+}
+
+bool is_free_for_scripts(const Command& command, uint32_t state, const ScriptCall& script) {
+  constexpr uint32_t kStates = [] {
+    uint32_t states = 0;
+    for (const Rule& rule : kForScripts) states |= rule.states;
+    return states;
+  }();
+  return (state & kStates) == 0 && !command.has(kNoScript) && !script.read_only &&
+         !script.out_of_memory && !script.caller->has(kClientRestricted);
+}
+
+}  // namespace latchkey::server
