@@ -1,5 +1,5 @@
-// A digest of a dataset, equal for equal datasets however they came about: what DEBUG DIGEST tells,
-// by which datasets of two servers are compared. Computed as the reference does, so that its
+// A digest of a dataset, equal for equal datasets however they were built: the result of DEBUG
+// DIGEST, used to compare the datasets of two servers. Computed as the reference does, so that its
 // datasets can be compared too.
 //
 // A value's digest begins at zero and takes in parts in order: d = sha1(d ^ sha1(part)), the parts
@@ -24,9 +24,9 @@ class Server;
 
 using Digest = std::array<uint8_t, 20>;
 
-// Of the value alone.
+// Digest of the value alone.
 Digest value_digest(const store::Entry& entry);
-// Of all databases. Linear in the bytes of the dataset.
+// Digest of all databases. Linear in the bytes of the dataset.
 Digest dataset_digest(Server& server);
 
 }  // namespace latchkey::server

@@ -1,6 +1,6 @@
-// LATENCY: what held the server up, and for how long. Whatever may take long is an event with a
-// name; of each event the last samples that reached latency-monitor-threshold are kept, the worst
-// one of a second standing for that second.
+// LATENCY: operations that blocked the server, and for how long. Each kind of operation is an event
+// with a name; of each event the last samples that reached latency-monitor-threshold are kept, at
+// most one a second: the worst.
 //
 // Events, and who measures them:
 //
@@ -12,7 +12,7 @@
 //     aof-write-active-child, aof-write-alone                                   append-only file
 //     aof-fsync-always              syncing with appendfsync always             append-only file
 //
-// While the threshold is 0 nothing is measured, and asking costs a test.
+// While the threshold is 0 nothing is measured, and the check costs one comparison.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ class LatencyMonitor {
   const Events& events() const { return events_; }
   // Null when there are no samples.
   const LatencyEvent* find(std::string_view event) const;
-  // Forgets an event's samples, or all. Tells how many events had any.
+  // Removes an event's samples, or all. Returns how many events had samples.
   size_t reset(std::string_view event) { return events_.erase(event); }
   size_t reset();
 
@@ -61,7 +61,7 @@ class LatencyMonitor {
   Events events_;
 };
 
-// Measures from here to the end of the scope.
+// Measures its own lifetime as a sample of the event.
 class LatencyTimer {
  public:
   LatencyTimer(Server& server, std::string_view event);

@@ -1,4 +1,4 @@
-// What the process has allocated, as the allocator counts it.
+// Memory of the process, as the allocator counts it.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,15 @@ struct AllocatorFigures {
 // Costs some microseconds: the allocator brings its figures up to date.
 AllocatorFigures allocator_figures();
 
-// Gives pages that hold nothing back to the kernel. False when the allocator cannot.
+// Gives free pages back to the kernel. False when the allocator cannot.
 bool purge_allocator();
-// The allocator's own report, for people; empty when it has none.
+// The allocator's own report, as text; empty when it has none.
 std::string allocator_report();
-// Whether the allocator gives pages back from a thread of its own. False when it cannot.
+// Has the allocator give pages back from a thread of its own, or not. False when it cannot.
 bool set_allocator_background_thread(bool on);
-// The number that the allocator knows by that name ("arenas.page"), set to `wanted` first; or does
-// what has that name, whose number is 0. Returns 0 or an errno: ENOENT when there is no such name.
+// Reads the number that mallctl() knows by that name ("arenas.page"), after setting it to `wanted`;
+// or runs the action of that name, whose number is 0. Returns 0 or an errno: ENOENT when there is
+// no such name.
 int allocator_number(const std::string& name, std::optional<uint64_t> wanted, uint64_t* value);
 
 // Resident set of the process in bytes, as the kernel counts it.
