@@ -47,15 +47,15 @@ struct ConfigError {
   std::string report() const;
 };
 
-// The directory that relative paths are meant against; `dir` changes it.
+// The directory that relative paths refer to; `dir` changes it.
 class WorkingDirectory {
  public:
   virtual ~WorkingDirectory() = default;
-  // False with the system's words in `error` when there is no such directory.
+  // False with strerror's text in `error` when there is no such directory.
   virtual bool change(const std::string& path, std::string* error) = 0;
-  // Absolute; empty when it is gone.
+  // Absolute; empty when it has been removed.
   virtual std::string current() const = 0;
-  // How to open a file that is named relative to it.
+  // The path with which to open a file that is named relative to it.
   virtual std::string path_of(const std::string& name) const = 0;
 };
 
@@ -64,12 +64,12 @@ class ProcessDirectory final : public WorkingDirectory {
  public:
   bool change(const std::string& path, std::string* error) override;
   std::string current() const override;
-  // The name as it is, so that it is found even where the directory has been moved.
+  // The name as it is, so that the file is found even after the directory was renamed.
   std::string path_of(const std::string& name) const override { return name; }
 };
 
-// A directory of one server among several in a process: checked, remembered, and the process left
-// where it is.
+// The directory of one server among several in a process: checked and remembered, without changing
+// the working directory of the process.
 class PrivateDirectory final : public WorkingDirectory {
  public:
   PrivateDirectory();
@@ -99,7 +99,7 @@ class Config {
   Config& operator=(const Config&) = delete;
 
   const ConfigValues& values() const { return values_; }
-  // Where files without a path are.
+  // The directory of files without a path.
   const WorkingDirectory& directory() const { return *directory_; }
   // For subsystems that own a setting (REPLICAOF, a port chosen by the system). No hook is called.
   ConfigValues& mutable_values() { return values_; }
@@ -110,21 +110,20 @@ class Config {
   bool load_text(std::string_view text, ConfigError* error);
 
   // Reads the file, if `path` is not empty, followed by `more` (standard input, command line
-  // options), as one text. Remembers the file for CONFIG REWRITE. Checks also what concerns several
-  // directives at once.
+  // options), as one text. Remembers the file for CONFIG REWRITE. Also checks rules that concern
+  // several directives at once.
   bool load(const std::string& path, std::string_view more, ConfigError* error);
 
   // Absolute path of the configuration file; empty when there is none.
   const std::string& file() const { return file_; }
 
-  // What stops a server that loaded this configuration: directives that nothing knows, modules.
-  // Lines for the log at warning level, empty when all is well.
+  // Why a server with this configuration cannot start: unknown directives, modules. Lines for the
+  // log at warning level; empty when there is no problem.
   std::vector<std::string> startup_problems() const;
 
   // CONFIG GET: names and values, in the order of the table for each pattern, each name once. A
-  // name without `*`,
-  // `?` or `[` is looked up as it is, which also finds hidden directives, and is given back as it
-  // was spelt.
+  // name without `*`, `?` or `[` is looked up as it is, which also finds hidden directives, and is
+  // returned as it was spelt.
   std::vector<NameAndValue> get(std::span<const std::string_view> patterns) const;
 
   struct SetRequest {
@@ -157,7 +156,7 @@ class Config {
   // The text that rewrite() makes of a file that holds `text`.
   std::string rewritten(std::string_view text, bool everything = false) const;
 
-  // True when the directive's value must not be shown in logs. Any spelling.
+  // True when the directive's value must not be logged. Any spelling.
   bool is_sensitive(std::string_view name) const;
 
   const std::vector<Directive>& directives() const { return directives_; }
@@ -189,7 +188,7 @@ class Config {
   std::unordered_map<std::string, const Directive*> by_name_;  // lower case, names and aliases
   std::unique_ptr<WorkingDirectory> directory_;
   ConfigValues values_;
-  std::unordered_set<const Directive*> loaded_directives_;  // by the configuration being loaded
+  std::unordered_set<const Directive*> loaded_directives_;  // set by the configuration being loaded
   std::vector<RegisteredHook> hooks_;
   std::vector<std::pair<std::string, LinesSource>> rewrite_sources_;
   std::string file_;

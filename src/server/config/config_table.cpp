@@ -36,7 +36,7 @@ TextCheck file_name(bool may_be_empty, const char* empty_message, const char* pa
 }
 
 bool check_proc_title(const std::string& pattern, const ConfigValues& values, std::string* error) {
-  // An empty title of a process is useless. The file's name is not known here, but is not empty
+  // The title of a process must not be empty. The file's name is not known here, but is not empty
   // either.
   const auto title = expand_proc_title(pattern, values, "", "file");
   if (title && !title->empty()) return true;
