@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::string_view kEverything = "*";
 
-// What a command does to a key, as permissions tell it apart. Commands that only ask whether there
-// is something do neither.
+// The access that a command needs to a key. Commands that only test for existence need none.
 uint8_t access_of(uint32_t key_flags) {
   uint8_t access = 0;
   if ((key_flags & kKeyAccess) != 0) access |= kMayRead;

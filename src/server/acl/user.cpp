@@ -16,7 +16,7 @@ bool equal_digests(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
-// Of two refusals the one of a request that was looked through further.
+// Whether `left` was refused in a later check than `right`, or at a later word of the same check.
 bool comes_further(const Refusal& left, const Refusal& right) {
   return left.what != right.what ? left.what > right.what : left.position > right.position;
 }
