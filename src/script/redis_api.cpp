@@ -142,7 +142,7 @@ struct RedisApi {
       push_error(lua, error);
       return raise ? lua_error(lua) : 1;
     }
-    // A reply stays behind where Lua had no memory for it.
+    // A reply is left here when Lua had no memory for it.
     self.client_.out().clear();
     self.run_shown_command(self.words_);
     const std::string_view reply = self.reply_bytes();
@@ -184,7 +184,7 @@ struct RedisApi {
 
   static int sha1hex(lua_State* lua) {
     if (lua_gettop(lua) != 1) return raise_error(lua, "ERR wrong number of arguments");
-    // What is no string counts as an empty one.
+    // A value that is not a string counts as an empty one.
     const std::string_view text = lua_isstring(lua, 1) != 0 ? text_at(lua, 1) : std::string_view();
     char digest[kDigestSize];
     base::sha1_hex(text).copy(digest, kDigestSize);
@@ -201,7 +201,7 @@ struct RedisApi {
     if (level < 0 || level >= static_cast<int>(std::size(kLogLevels))) {
       return raise_error(lua, "ERR Invalid log level.");
     }
-    // What has no text is left out.
+    // Values without a text are left out.
     lua_pushliteral(lua, "");
     for (int i = 2; i <= count; ++i) {
       if (lua_isstring(lua, i) == 0) continue;
@@ -221,7 +221,7 @@ struct RedisApi {
     return 0;
   }
 
-  // KeyspaceEvents are replicated, one command at a time: there is nothing to switch to.
+  // Scripts are always replicated by their effects: there is nothing to switch to.
   static int replicate_commands(lua_State* lua) {
     lua_pushboolean(lua, 1);
     return 1;
@@ -252,7 +252,7 @@ struct RedisApi {
     return 0;
   }
 
-  // Whether the user on whose behalf the script runs may run that command.
+  // Whether the user that runs the script may run that command.
   static int acl_check_cmd(lua_State* lua) {
     ScriptRunner& self = runner(lua);
     if (const char* error = read_words(lua, self); error != nullptr) return raise_error(lua, error);
@@ -271,7 +271,7 @@ struct RedisApi {
 
 namespace {
 
-// What functions have too.
+// The part of the library that functions have too.
 constexpr luaL_Reg kSharedFunctions[] = {
     {"call", RedisApi::call},
     {"pcall", RedisApi::pcall},

@@ -1,4 +1,4 @@
-// string.format as Lua 5.1 has it: LuaJIT's takes more and rounds by itself.
+// string.format of Lua 5.1: LuaJIT's accepts more and rounds differently.
 #pragma once
 
 struct lua_State;
