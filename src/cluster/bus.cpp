@@ -127,7 +127,7 @@ void Bus::send_to(const std::vector<Node*>& nodes, const Message& message) {
 }
 
 void Bus::flush() {
-  // One that fails meanwhile is dropped.
+  // A link that fails meanwhile is dropped from the list.
   for (auto next = links_.begin(); next != links_.end();) (*next++)->flush();
 }
 
