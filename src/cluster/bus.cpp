@@ -51,7 +51,7 @@ bool Bus::listen() {
 }
 
 void Bus::connect(Node& node) {
-  // make_unique() may not see the private base.
+  // make_unique() cannot access the private base.
   links_.emplace_back(new Link(*this, server_.now_ms(), node));
   Link& link = *links_.back();
   node.link = &link;

@@ -51,7 +51,7 @@ class Writer {
 class ExtensionWriter {
  public:
   void text(ExtensionKind kind, const std::optional<std::string>& value) {
-    // Texts end with a zero.
+    // Texts are ended by a zero.
     if (value) add(kind, *value + '\0');
   }
   void fixed(ExtensionKind kind, const std::optional<std::string>& value) {

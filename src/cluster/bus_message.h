@@ -7,12 +7,12 @@
 //     2      entries of gossip
 //     8 8 8  current epoch, configuration epoch, offset of the stream
 //     40     the sender's id
-//     2048   the slots it serves, or its master does
+//     2048   slots of the sender, or of its master if it is a replica
 //     40     its master's id; zeros: it is a master
-//     46     its ip as text, ended by a zero; empty: where the message comes from
+//     46     its ip as text, ended by a zero; empty: the connection's address
 //     2 30   number of extensions, unused
 //     2 2 2  port beside TLS, bus port, flags (NodeFlag)
-//     1 3    1: it takes the cluster for down; message flags
+//     1 3    1: the cluster is down for the sender; message flags
 //
 // After this header of 2256 bytes follows the content of the type.
 //
@@ -20,7 +20,7 @@
 //                      and pong received, 46 ip, 2 2 2 port, bus port, flags, 4 unused; then
 //                      extensions: 4 length (a multiple of 8, with these 8), 2 kind, 2 unused,
 //                      value
-//     FAIL             40 id of who has failed
+//     FAIL             40 id of the failed node
 //     UPDATE           8 configuration epoch, 40 id, 2048 slots of another node
 //     PUBLISH ...      4 4 lengths of channel and message, both
 //

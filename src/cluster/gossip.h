@@ -1,7 +1,7 @@
 // PING, PONG and MEET: with them nodes exchange their own state, the state of some other nodes and
 // their addresses; and how a node becomes known.
 //
-//     CLUSTER MEET -> a node in handshake, of an invented id -> link -> MEET -> PONG: its real id
+//     CLUSTER MEET -> a node in handshake, of a random id -> link -> MEET -> PONG: its real id
 //     MEET from a stranger -> a node in handshake -> link -> PING -> PONG: its real id
 //
 // Known nodes are trusted: a node in their gossip is added with its id and address.

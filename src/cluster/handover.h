@@ -1,6 +1,6 @@
 // CLUSTER FAILOVER: a manual failover, in which a replica replaces its master.
 //
-//     replica: MFSTART -> master: pauses writes, says how far its stream has come
+//     replica: MFSTART -> master: pauses writes, sends its replication offset
 //     replica: has that offset -> election -> becomes the master
 //
 // With FORCE the master is not asked, with TAKEOVER no node is. A handover that exceeds its timeout

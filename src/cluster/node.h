@@ -20,7 +20,7 @@ enum NodeFlag : uint16_t {
   kReplica = 1u << 1,
   kSuspect = 1u << 2,      // this node cannot reach it ("fail?")
   kFailing = 1u << 3,      // most masters cannot
-  kMyself = 1u << 4,       // it is this node
+  kMyself = 1u << 4,       // this node
   kHandshake = 1u << 5,    // its id is not known yet
   kNoAddress = 1u << 6,    // its address is not known
   kMeet = 1u << 7,         // to be sent MEET, so that it adds this node

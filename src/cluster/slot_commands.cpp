@@ -63,7 +63,7 @@ bool read_slot_ranges(CommandContext& ctx, std::vector<int>* slots) {
   return true;
 }
 
-// --- Giving and taking ---------------------------------------------------------------------------
+// --- Assigning slots -----------------------------------------------------------------------------
 
 // Assigns the slots to this node, or removes their owners; all or none.
 void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>& slots, bool add) {
@@ -90,7 +90,7 @@ void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>&
   commit_and_confirm(ctx, cluster);
 }
 
-// --- Moving --------------------------------------------------------------------------------------
+// --- Migrating slots -----------------------------------------------------------------------------
 
 // The other node of a migration. Null when an error has been sent.
 Node* find_partner(CommandContext& ctx, Cluster& cluster, std::string_view id,

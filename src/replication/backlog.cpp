@@ -8,7 +8,7 @@ namespace latchkey::replication {
 
 namespace {
 
-// 64 MiB.
+// Blocks: 64 MiB.
 constexpr size_t kMaxTrimmedAtOnce = 4096;
 
 }  // namespace

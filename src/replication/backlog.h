@@ -22,7 +22,7 @@ namespace latchkey::replication {
 
 class Backlog {
  public:
-  // A block and its bookkeeping are one allocation of this size.
+  // Bytes of a block. With its Blob header it is one allocation of 16 KiB.
   static constexpr size_t kBlockSize = 16 * 1024 - sizeof(base::Blob);
 
   // Empty; the first byte it will hold is number `last` + 1.

@@ -22,7 +22,7 @@ using server::ReplDisklessLoad;
 
 namespace {
 
-// Closes the append-only file during its lifetime: loading a dataset produces no effects to log.
+// Closes the append-only file during its lifetime: a load has no effects to be recorded there.
 class ClosedFile {
  public:
   explicit ClosedFile(persist::Aof& aof) : aof_(aof) { aof_.begin_replacement(); }

@@ -48,9 +48,9 @@ class DatasetReceiver {
   std::string path_;
   int descriptor_;
   base::Logger& log_;
-  uint64_t received_ = 0;  // of the dataset and its mark
+  uint64_t received_ = 0;  // bytes of the dataset and its mark
   uint64_t synced_ = 0;
-  std::string tail_;  // the last bytes, as many as the mark has
+  std::string tail_;  // the last bytes, at most as many as the mark has
 };
 
 }  // namespace latchkey::replication

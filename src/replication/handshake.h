@@ -33,7 +33,7 @@ struct Introduction {
     int64_t offset;
   };
   std::optional<Place> resume;
-  // Offers to fetch the dataset by an RDB channel.
+  // Offers the master to fetch the dataset by an RDB channel.
   bool offers_rdb_channel = false;
   // Not empty: this is an RDB channel, and this is the id that the master has given the replica's
   // main connection.

@@ -22,7 +22,7 @@ struct MigrationOrder;
 
 class Migration {
  public:
-  // The command's handler.
+  // The handler of MIGRATE.
   void migrate(server::CommandContext& ctx);
   // Closes connections not used for kKeptMs (now_ms: Unix time). To be called now and then.
   void close_idle(int64_t now_ms);

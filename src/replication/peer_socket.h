@@ -22,7 +22,7 @@ class PeerSocket {
   // Each waits up to `timeout_ms` at a time for the peer. False on failure; timed_out() tells
   // whether that was the timeout.
   bool write(std::string_view bytes, int64_t timeout_ms);
-  // Without the line's end.
+  // The line is without its end.
   bool read_line(std::string* line, int64_t timeout_ms);
   bool timed_out() const { return timed_out_; }
 

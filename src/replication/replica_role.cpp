@@ -152,7 +152,7 @@ void ReplicaRole::connect(const char* how) {
   base::Logger& log = server_.log();
   log.notice(how + host() + ":" + std::to_string(port()));
   log.notice("MASTER <-> REPLICA sync started");
-  // make_unique() may not see the private base.
+  // make_unique() cannot access the private base.
   link_.reset(new MasterConnection(server_, *this, host(), port(), introduction()));
 }
 

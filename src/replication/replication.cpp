@@ -95,7 +95,8 @@ void Replication::leave(Replica& replica) {
                        std::string(replica.rdb_channel ? "(rdbchannel) " : "") + replica.name() +
                        " lost.");
   bytes_sent_to_former_ += replica.bytes_sent();
-  // Frees its output at once; the client itself is freed at the end of the turn.
+  // Frees its output at once, because from here on eviction counts it; the client itself is freed
+  // at the end of the turn.
   if (server_.dispatcher().serving() != &replica.client) replica.drop_output();
   full_sync_->forget(replica);
   stream_.trim();

@@ -25,8 +25,8 @@ class SnapshotMaker {
   virtual ~SnapshotMaker() = default;
   // Whether any child is running, for any purpose. Only one can.
   virtual bool is_busy() const = 0;
-  // Both begin to write the dataset as it is now, and return false, with the reason logged, when
-  // they cannot; `done` is not called then. REQUIRES: !is_busy().
+  // Both begin to write the present dataset, and return false, with the reason logged, when they
+  // cannot; `done` is not called then. REQUIRES: !is_busy().
   //
   // begin_file(): into a file, which is at path() when it is done.
   virtual bool begin_file(const SnapshotPlace& place, Done done) = 0;

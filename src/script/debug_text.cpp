@@ -20,7 +20,7 @@ class ValueWriter {
  public:
   explicit ValueWriter(lua_State* lua) : lua_(lua) {}
 
-  // Writes the value on top of the stack, which stays.
+  // Writes the value on top of the stack, and leaves it there.
   void write(int depth = 0);
   std::string take() { return std::move(text_); }
 

@@ -38,7 +38,7 @@ class Debugger {
 
   // redis.breakpoint(): stops before the next line.
   void stop_at_next_line() { stop_asked_ = true; }
-  // redis.debug(): shows all that is on the stack.
+  // redis.debug(): shows all values on the stack.
   void show_values(lua_State* lua);
 
  private:

@@ -39,7 +39,7 @@ void keep_callback(lua_State* lua, const char* error) {
   lua_replace(lua, kCallback);
 }
 
-// Reads the list of flags on top of the stack and takes it off.
+// Pops a list of flags.
 uint32_t read_flags(lua_State* lua) {
   if (!lua_istable(lua, -1)) {
     refuse(lua,

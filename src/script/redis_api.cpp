@@ -57,7 +57,7 @@ int raise_error(lua_State* lua, const char* text) {
   return lua_error(lua);
 }
 
-// A number as a command's argument: integers without a point, others as short as they can be.
+// Formats a number as a command's argument: integers without a point, others as short as possible.
 size_t format_number(double value, char* out) {
   constexpr double kLimit = 4611686018427387904.0;  // 2^62
   if (value > -kLimit && value < kLimit && value == std::trunc(value)) {
@@ -102,14 +102,14 @@ void add_version(lua_State* lua) {
 
 }  // namespace
 
-// Functions called from Lua, whose errors leave them without running destructors: none of them
-// keeps anything that has one where an error may be raised.
+// Functions called from Lua. Errors leave them without running destructors: none holds an object
+// with a destructor where an error may be raised.
 struct RedisApi {
   static ScriptRunner& runner(lua_State* lua) {
     return *static_cast<ScriptRunner*>(lua_touserdata(lua, lua_upvalueindex(1)));
   }
 
-  // Reads the arguments on the stack as words of a command. The error, or null.
+  // Reads the arguments on the stack as words of a command. Returns the error, or null.
   static const char* read_words(lua_State* lua, ScriptRunner& self) {
     const int count = lua_gettop(lua);
     if (count == 0) return kNoArguments;
@@ -121,7 +121,7 @@ struct RedisApi {
           self.words_[static_cast<size_t>(i - 1)] = text_at(lua, i);
           break;
         case LUA_TNUMBER: {
-          // Room for all at once: words are views of it.
+          // Resized once for all numbers: words are views of it.
           if (self.number_texts_.empty())
             self.number_texts_.resize(static_cast<size_t>(count) * kNumberSize);
           char* text = self.number_texts_.data() + static_cast<size_t>(i - 1) * kNumberSize;
@@ -147,7 +147,7 @@ struct RedisApi {
     self.run_shown_command(self.words_);
     const std::string_view reply = self.reply_bytes();
     const bool failed = reply.front() == '-';
-    // Lua's stack is bounded; the arguments may have filled it.
+    // Lua's stack is bounded, and the arguments may fill it.
     lua_settop(lua, 0);
     push_reply(lua, reply);
     self.client_.out().clear();
@@ -162,7 +162,7 @@ struct RedisApi {
     }
     std::string_view text = text_at(lua, 1);
     if (text.starts_with('-')) text.remove_prefix(1);
-    // An error is a code and a message.
+    // An error text begins with a code.
     const bool has_code = text.find(' ') != text.npos;
     lua_createtable(lua, 0, 1);
     if (!has_code) lua_pushliteral(lua, "ERR ");

@@ -102,7 +102,7 @@ class Translator {
 
   static bool is_access(const LuaToken& token) { return token.is(".") || token.is(":"); }
 
-  // 64-bit integers, imaginary numbers and binary ones.
+  // Numbers that only LuaJIT knows: 64-bit integers, imaginary and binary ones.
   static bool is_foreign_number(std::string_view text) {
     if (text.size() > 1 && text[0] == '0' && (text[1] | 0x20) == 'b') return true;
     const char last = static_cast<char>(text.back() | 0x20);

@@ -44,7 +44,7 @@ size_t half_of_first_stack() {
   return std::clamp(static_cast<size_t>(limit.rlim_cur), kLeast, kMax) / 2;
 }
 
-// Runs some thousand instructions.
+// A program of some thousand instructions.
 constexpr std::string_view kProbe = "local n = 0 for i = 1, 1000 do n = n + i end return n";
 constexpr int kProbeResult = 500'500;
 
@@ -252,7 +252,7 @@ bool Interpreter::run(int function, int arguments) {
   }
   if (stopped_with_ == nullptr) [[likely]]
     return succeeded;
-  // The value may be anything by now: the script may have caught the error and raised another.
+  // Replaces the result or error of the run: the script may have caught the error that stops it.
   lua_pop(lua_, 1);
   push_error_table(lua_, stopped_with_);
   return false;

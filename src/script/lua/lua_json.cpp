@@ -16,7 +16,7 @@ namespace {
 constexpr char kNoMemory[] = "not enough memory";
 constexpr int kHighestPrecision = 14;
 
-// The first upvalue of all functions of the library.
+// The settings: the first upvalue of all functions of the library.
 JsonOptions& options(lua_State* lua) {
   return *static_cast<JsonOptions*>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
@@ -76,7 +76,7 @@ int integer_setting(lua_State* lua, int argument, int low, int high, int* settin
   return 1;
 }
 
-// One of the words, or a boolean for the first two.
+// A setting that is one of the words, or a boolean for the first two.
 int word_setting(lua_State* lua, int argument, const char* const* words, int* setting) {
   if (lua_isboolean(lua, argument)) {
     *setting = lua_toboolean(lua, argument);

@@ -403,7 +403,7 @@ void Sandbox::open_libraries(lua_State* lua) {
   }
 }
 
-// Expects the original globals on top.
+// REQUIRES: the original globals on top of the stack.
 void Sandbox::trim_libraries(Interpreter& interpreter) {
   lua_State* lua = interpreter.lua_;
   lua_getfield(lua, -1, "math");

@@ -1,4 +1,4 @@
-// The order in which libraries write the pairs of a table.
+// The order in which libraries and the debugger write the pairs of a table.
 //
 // LuaJIT walks through a table in an order that differs between starts of the server, PUC Lua 5.1
 // in one that is always the same, and users compare the resulting texts. So pairs are written in

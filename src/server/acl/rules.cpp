@@ -185,7 +185,7 @@ RuleError apply_to_selector(const RuleContext& context, std::string_view rule, S
   }
 }
 
-// Takes a word off the front of the text, and the blanks before it.
+// Removes the first word of the text, and the blanks before it.
 std::string_view take_word(std::string_view* text) {
   const auto begin = std::find_if_not(text->begin(), text->end(), is_blank);
   const auto end = std::find_if(begin, text->end(), is_blank);

@@ -37,7 +37,7 @@ const std::vector<KeyReference>& CheckedRequest::keys() {
   return keys_;
 }
 
-// --- Saying what is permitted -------------------------------------------------------------------
+// --- Changing permissions ----------------------------------------------------------------------
 
 void Selector::allow_all_keys() {
   all_keys_ = true;
@@ -71,7 +71,7 @@ void Selector::allow_channels(std::string_view glob) {
     channels_.emplace_back(glob);
 }
 
-// --- Asking -------------------------------------------------------------------------------------
+// --- Checks ------------------------------------------------------------------------------------
 
 bool Selector::allows_key(std::string_view key, uint32_t flags) const {
   const uint8_t access = access_of(flags);
@@ -113,7 +113,7 @@ std::optional<Refusal> Selector::check(CheckedRequest& request) const {
   return std::nullopt;
 }
 
-// --- Telling ------------------------------------------------------------------------------------
+// --- Permissions as rules ----------------------------------------------------------------------
 
 std::string Selector::keys_text() const {
   std::string text;

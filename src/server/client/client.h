@@ -57,7 +57,7 @@ enum ClientFlag : uint32_t {
   kClientErrorCounted = 1u << 18,    // the error in its reply is already counted
   kClientOverLimit = 1u << 19,       // its output exceeds the limit; closed soon
   kClientReplica = 1u << 20,     // receives the replication stream, or will once it has the dataset
-  kClientMaster = 1u << 21,      // the master whose stream this server follows
+  kClientMaster = 1u << 21,      // the client that executes the master's replication stream
   kClientTracking = 1u << 22,    // receives invalidations of keys it has read (tracking.h)
   kClientCaching = 1u << 23,     // CLIENT CACHING was called for the next command
   kClientRestricted = 1u << 24,  // its user may not call everything (server/acl)
@@ -67,7 +67,7 @@ enum ClientFlag : uint32_t {
   kClientSuspended = 1u << 28,      // a suspended task is running its request
 };
 
-// Any of these keeps the dispatcher off its fast path.
+// Any of these flags keeps the dispatcher off its fast path.
 inline constexpr uint32_t kGatedClientFlags =
     kClientInMulti | kClientNeedsAuth | kClientReplyOff | kClientReplySkip | kClientReplySkipNext |
     kClientNoTouch | kClientScript | kClientSubscribed | kClientMonitor | kClientReplica |
@@ -152,12 +152,12 @@ class Client final : public net::ConnectionHandler {
     return connection_ != nullptr ? connection_->pending_output() : local_out_.size();
   }
 
-  // Sends what has been replied, at the latest before the loop waits again. For replies to clients
-  // other than the one whose request is being served.
+  // Sends the replies, at the latest before the loop waits again. For clients other than the one
+  // whose request is being served.
   void flush_soon();
-  // No further request is read; what has been replied is sent, then the connection is closed.
+  // No further request is read; the replies are sent, then the connection is closed.
   void close_after_reply() { set(kClientCloseAfterReply); }
-  // Closes now (freed at the end of the turn), without sending what is left.
+  // Closes now (freed at the end of the turn), without sending pending output.
   void close();
 
   // Suspends the reading of requests until unblock(). REQUIRES: not blocked.

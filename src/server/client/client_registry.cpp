@@ -40,7 +40,7 @@ Client* ClientRegistry::find(uint64_t id) const {
 }
 
 void ClientRegistry::run_scheduled() {
-  // Sending may close clients, resuming may make others ready: go on until nothing is left.
+  // Sending may close clients, resuming may schedule others: loops until nothing is scheduled.
   while (!to_flush_.empty() || !to_resume_.empty()) {
     for (const uint64_t id : std::exchange(to_resume_, {})) {
       Client* client = find(id);

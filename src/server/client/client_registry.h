@@ -16,14 +16,14 @@ class ClientRegistry {
  public:
   explicit ClientRegistry(Server& server) : server_(server) {}
 
-  // A new client; `connection` may be null for one without.
+  // Adds a client; `connection` may be null.
   Client& add(net::Connection* connection);
   // A client that no command lists or can close: the one that scripts run as. It has no id, is not
   // counted and lives as long as the registry.
   Client& add_internal();
   // Called by Client::close(): removes the client and frees it at the end of the turn.
   void remove(Client& client);
-  // Frees what has been removed; to be called when no client's code is on the stack.
+  // Frees removed clients; to be called when no client's code is on the stack.
   void free_removed();
 
   // Null when there is no such client, or it has been removed.

@@ -28,7 +28,7 @@ namespace latchkey::server {
 class Client;
 class Server;
 
-// What a subscription names.
+// The kinds of subscriptions.
 enum class TopicKind : uint8_t { kChannel, kPattern, kShardChannel };
 inline constexpr size_t kTopicKinds = 3;
 

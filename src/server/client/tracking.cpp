@@ -58,7 +58,7 @@ Tracking::Tracking(Server& server)
   });
 }
 
-// --- Who tracks ----------------------------------------------------------------------------------
+// --- Clients that track --------------------------------------------------------------------------
 
 void Tracking::start(Client& client, const TrackingOptions& options,
                      std::span<const std::string_view> prefixes) {

@@ -146,7 +146,8 @@ class Tracking final : public KeyspaceEventListener {
   void update_limit();
   Readers::iterator random_key();
   void tell_of_change(std::string_view key, EventClass event_class, std::string_view event);
-  // Takes the key out of the table and tells its readers, except `spared` if it has no_loop.
+  // Takes the key out of the table and sends its readers an invalidation, except `spared` if it has
+  // no_loop.
   void invalidate(Readers::iterator key, const Client* spared);
   void note_for_broadcast(std::string_view key, uint64_t changed_by);
   void broadcast_to(Client& listener, const ChangedKeys& changed, const Message& all);

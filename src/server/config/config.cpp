@@ -375,7 +375,7 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
     directives.push_back(directive);
   }
 
-  // From here on errors name the directive as it is documented, in lower case.
+  // From here on errors show the directive's documented name, in lower case.
   const auto known_as = [&](size_t i) {
     const Directive& directive = *directives[i];
     return base::equal_ignoring_case(pairs[i].first, directive.name) ? directive.name

@@ -1,12 +1,12 @@
 // Config: the directives of one server, from the configuration file, the command line and CONFIG
 // SET.
 //
-// All directives stand in one table (config_table.cpp). From it come parsing, CONFIG GET, CONFIG
-// SET and CONFIG REWRITE, so that they cannot disagree. The values themselves are a plain struct
+// All directives are in one table (config_table.cpp). It defines parsing, CONFIG GET, CONFIG SET
+// and CONFIG REWRITE, so that they cannot disagree. The values themselves are a plain struct
 // (config_values.h).
 //
-// Nothing here knows clients or replies. A subsystem that must act on a change registers a hook
-// with on_change(); a subsystem whose settings live elsewhere (the users of the ACL) gives the
+// Independent of clients and replies. A subsystem that must act on a change registers a hook with
+// on_change(); a subsystem whose settings are stored elsewhere (the users of the ACL) gives the
 // lines to rewrite with on_rewrite(). Not thread safe: one server, one thread.
 #pragma once
 
@@ -31,8 +31,8 @@ struct Directive;
 struct ConfigError {
   enum class Kind {
     kLine,   // a line is wrong: `line`, `line_text` and `message` tell which and why
-    kWhole,  // the lines are right one by one, but not together: `message`
-    kFile,   // a file could not be read: `message` is what the log says
+    kWhole,  // each line is valid, but not all together: `message`
+    kFile,   // a file could not be read: `message` is for the log
   };
   Kind kind = Kind::kLine;
   int line = 0;
@@ -42,8 +42,8 @@ struct ConfigError {
   // The error of a line that a subsystem refused after loading (rename-command, user).
   static ConfigError at(const DeferredDirective& place, std::string message);
 
-  // What the reference prints on standard error before it exits with status 1. A kFile error
-  // belongs in the log at warning level instead, as `message` stands.
+  // The reference's text on standard error before it exits with status 1. A kFile error is logged
+  // at warning level instead, with `message` as its text.
   std::string report() const;
 };
 
@@ -86,10 +86,10 @@ class PrivateDirectory final : public WorkingDirectory {
 class Config {
  public:
   using NameAndValue = std::pair<std::string, std::string>;
-  // Acts on a change that values() already show. False with a reason in `error` undoes the whole
+  // Acts on a change; values() are the new ones. False with a reason in `error` undoes the whole
   // CONFIG SET.
   using Hook = std::function<bool(std::string* error)>;
-  // The lines that stand for a directive in a rewritten file, each complete, in order.
+  // The complete lines of a directive in a rewritten file, in order.
   using LinesSource = std::function<std::vector<std::string>()>;
 
   // Without a directory the process's own is used.
@@ -104,9 +104,9 @@ class Config {
   // For subsystems that own a setting (REPLICAOF, a port chosen by the system). No hook is called.
   ConfigValues& mutable_values() { return values_; }
 
-  // Reads directives from text, one a line. Called while composing a server, before hooks matter;
-  // none is called. Line numbers count from 1 within `text`, and within the file for the files it
-  // includes. On error what was read before the wrong line stays applied.
+  // Reads directives from text, one a line. Called while composing a server; no hook is called.
+  // Line numbers count from 1 within `text`, and within the file for the files it includes. On
+  // error the lines before the wrong one stay applied.
   bool load_text(std::string_view text, ConfigError* error);
 
   // Reads the file, if `path` is not empty, followed by `more` (standard input, command line

@@ -42,14 +42,14 @@ struct Directive {
   std::string_view alias;  // empty when there is none
   unsigned flags = 0;
 
-  // Checks and stores. False with a message in `error` when a value is refused; values may then be
-  // half stored, and the caller brings them back.
+  // Checks and stores the value. False with a message in `error` when it is refused; it may then be
+  // half stored, and the caller restores the old one.
   std::function<bool(std::span<const std::string> arguments, DirectiveContext& context,
                      std::string* error)>
       parse;
-  // As CONFIG GET shows it.
+  // The text for CONFIG GET.
   std::function<std::string(const ConfigValues& values)> format;
-  // No lines: existing lines of the directive are removed.
+  // The lines for CONFIG REWRITE. None: existing lines of the directive are removed.
   std::function<std::vector<RewriteLine>(const ConfigValues& values, const ConfigValues& defaults)>
       rewrite;
 

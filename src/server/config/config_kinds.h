@@ -1,5 +1,5 @@
-// The kinds of directive: each function makes the row of one directive of its kind. The messages
-// are the reference's.
+// The kinds of directives: each function makes the row of one directive. The messages are the
+// reference's.
 #pragma once
 
 #include <cstdint>

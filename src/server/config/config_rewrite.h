@@ -25,7 +25,7 @@ struct DirectiveLines {
 using CanonicalName = std::function<std::string(std::string_view name)>;
 
 // The new text of the file. Directives that `canonical` knows but `directives` does not list keep
-// their lines. Linear in the text but for the lookups.
+// their lines. Linear in the text, without the lookups.
 std::string rewrite_configuration(std::string_view text,
                                   const std::vector<DirectiveLines>& directives,
                                   const CanonicalName& canonical);

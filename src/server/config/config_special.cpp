@@ -37,7 +37,7 @@ bool refuse(std::string* error, std::string_view message) {
   return false;
 }
 
-// A row whose line in the file shows "" for an empty value.
+// A row whose line in the file is `""` for an empty value.
 Directive list_row(Names names, unsigned flags, decltype(Directive::parse) parse,
                    decltype(Directive::format) format, bool always_written = false) {
   Directive row = special(names, flags | kManyValues, std::move(parse), std::move(format));
@@ -252,7 +252,7 @@ struct EventClass {
   unsigned bit;
 };
 
-// In the order in which CONFIG GET shows them.
+// The classes in the order of CONFIG GET.
 constexpr std::array<EventClass, 12> kEventClasses = {{
     {'g', kNotifyGeneric},
     {'$', kNotifyString},

@@ -1,5 +1,4 @@
-// The table of directives. Defaults stand in ConfigValues; the order here is the order of CONFIG
-// GET.
+// The table of directives. Defaults are in ConfigValues; the order is that of CONFIG GET.
 #include <syslog.h>
 
 #include <limits>

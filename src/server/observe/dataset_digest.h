@@ -2,13 +2,14 @@
 // DIGEST, used to compare the datasets of two servers. Computed as the reference does, so that its
 // datasets can be compared too.
 //
-// A value's digest begins at zero and takes in parts in order: d = sha1(d ^ sha1(part)), the parts
-// being the type's number and the string. Of a stream these are each
-// entry's id ("12.0"), fields and values. A hash joins for each field the digest that takes in the
-// field and its value, so that their order does not matter; a deadline, whichever, adds d ^=
-// sha1("!!expire!!"), that of a field sha1("!!hexpire!!") to the field's. A key's digest takes in
-// the key first. A dataset's takes in the number of each database that is not empty, and joins the
-// keys by d ^= sha1(key's digest), so that their order does not matter.
+// A value's digest begins at zero and takes in parts in order, d = sha1(d ^ sha1(part)): the type's
+// number, then the string, the elements of a list, or for each entry of a stream its id ("12.0"),
+// fields and values. A set joins its members, d ^= sha1(member), so that their order does not
+// matter; a hash joins for each field a digest of the field and its value, a sorted set of the
+// member and its score. A deadline, whatever its time, joins "!!expire!!", that of a field
+// "!!hexpire!!" to the field's digest. A key's digest takes in the key before the value. A
+// dataset's takes in the number of each database that is not empty, and joins the digests of its
+// keys.
 #pragma once
 
 #include <array>

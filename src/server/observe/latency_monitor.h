@@ -2,13 +2,13 @@
 // with a name; of each event the last samples that reached latency-monitor-threshold are kept, at
 // most one a second: the worst.
 //
-// Events, and who measures them:
+// Events, what they measure, and the subsystem that does:
 //
-//     command, fast-command         calls, by what COMMAND INFO says of them    dispatcher
+//     command, fast-command         calls, by their flags in COMMAND INFO       dispatcher
 //     expire-cycle                  a round of active expiry                    server
-//     eviction-cycle, eviction-del  making room; freeing one key for it         server
+//     eviction-cycle, eviction-del  an eviction cycle; freeing one of its keys  server
 //     fork                          the fork of a child that writes             persistence
-//     aof-write, and the circumstances: aof-write-pending-fsync,
+//     aof-write, and by circumstance: aof-write-pending-fsync,
 //     aof-write-active-child, aof-write-alone                                   append-only file
 //     aof-fsync-always              syncing with appendfsync always             append-only file
 //
@@ -32,7 +32,7 @@ struct LatencySample {
 
 struct LatencyEvent {
   std::deque<LatencySample> samples;  // oldest first; never empty
-  int64_t worst_ms = 0;               // of all times
+  int64_t worst_ms = 0;               // since the last reset
 };
 
 class LatencyMonitor {

@@ -12,14 +12,14 @@ extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void
                        size_t new_size) __attribute__((weak));
 extern "C" void malloc_stats_print(void (*write)(void*, const char*), void* argument,
                                    const char* options) __attribute__((weak));
-// AddressSanitizer's allocator, which knows nothing of mallinfo2().
+// AddressSanitizer's allocator, which mallinfo2() does not count.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 
 namespace latchkey::server {
 
 namespace {
 
-// 4096 stands for all arenas together (MALLCTL_ARENAS_ALL).
+// 4096 is MALLCTL_ARENAS_ALL: all arenas together.
 constexpr const char* kAllArenasMuzzyPages = "stats.arenas.4096.pmuzzy";
 constexpr const char* kAllArenasCachedBytes = "stats.arenas.4096.tcache_bytes";
 

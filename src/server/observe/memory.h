@@ -9,8 +9,8 @@
 namespace latchkey::server {
 
 // Bytes in use by the process. refresh() asks the allocator for the total, which costs
-// microseconds; used() adds what the thread that constructed the meter has allocated and freed
-// since, which costs a few loads.
+// microseconds; used() adds the bytes allocated and freed since by the thread that constructed the
+// meter, which costs a few loads.
 class MemoryMeter {
  public:
   MemoryMeter();
@@ -30,7 +30,7 @@ struct AllocatorFigures {
   size_t resident = 0;   // bytes of those pages, and the allocator's own, in memory
   size_t muzzy = 0;      // bytes of pages that the kernel may take back
 };
-// Costs some microseconds: the allocator brings its figures up to date.
+// Costs some microseconds: the allocator updates its figures.
 AllocatorFigures allocator_figures();
 
 // Gives free pages back to the kernel. False when the allocator cannot.

@@ -1,4 +1,4 @@
-// What the server's memory is spent on, for INFO memory and MEMORY STATS.
+// The use of the server's memory, for INFO memory and MEMORY STATS.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ struct MemoryReport {
   size_t resident = 0;  // of the process
   size_t clients = 0;
   size_t keys = 0;
-  std::vector<DatabaseMemory> databases;  // those that hold keys
+  std::vector<DatabaseMemory> databases;  // databases with keys
   ScriptFigures scripts;
   AllocatorFigures allocator;
 

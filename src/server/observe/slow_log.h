@@ -18,7 +18,7 @@ namespace latchkey::server {
 class SlowLog {
  public:
   struct Settings {
-    int64_t slower_than_us = -1;  // calls of this duration and more; negative: none
+    int64_t slower_than_us = -1;  // calls at least this long; negative: none
     size_t most_entries = 0;
   };
   // A call without its words. Calls made by scripts have no address.

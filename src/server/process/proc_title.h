@@ -1,4 +1,4 @@
-// The title that `ps` shows for a server: proc-title-template with its variables filled in.
+// The title of a server in `ps`: proc-title-template with its variables filled in.
 #pragma once
 
 #include <optional>

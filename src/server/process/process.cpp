@@ -30,7 +30,7 @@ constexpr const char* kDefaultPidfile = "/var/run/redis.pid";
 constexpr const char* kOomScoreFile = "/proc/self/oom_score_adj";
 constexpr int kMaxOomScore = 1000;
 
-// The first line of a small file of the kernel; empty when it cannot be read.
+// The first line of a kernel file; empty when it cannot be read.
 std::string first_line(const char* path) {
   const std::string text = base::read_file(path).value_or("");
   return text.substr(0, text.find('\n'));

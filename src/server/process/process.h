@@ -1,7 +1,6 @@
 // The server as a process: detaching, the pid file, supervision, limits, kernel settings.
 //
-// Everything here belongs to the process, not to a server in it, and is called from main. Log lines
-// are the reference's.
+// Everything here belongs to the process, not to a server in it. Log lines are the reference's.
 #pragma once
 
 #include <cstdint>
@@ -104,7 +103,7 @@ struct SystemCheck {
   std::optional<std::string> advice;  // none: the check passed
 };
 std::vector<SystemCheck> check_system();
-// "[name]...OK", or "[name]...WARNING:" and the advice, one after the other.
+// Formats the checks as "[name]...OK", or "[name]...WARNING:" and the advice.
 std::string format_checks(const std::vector<SystemCheck>& checks);
 
 }  // namespace latchkey::server
