@@ -51,7 +51,7 @@ bool Bus::listen() {
 }
 
 void Bus::connect(Node& node) {
-  // make_unique() may not see the private base.
+  // make_unique() cannot access the private base.
   links_.emplace_back(new Link(*this, server_.now_ms(), node));
   Link& link = *links_.back();
   node.link = &link;
@@ -127,7 +127,7 @@ void Bus::send_to(const std::vector<Node*>& nodes, const Message& message) {
 }
 
 void Bus::flush() {
-  // One that fails meanwhile is dropped.
+  // A link that fails meanwhile is dropped from the list.
   for (auto next = links_.begin(); next != links_.end();) (*next++)->flush();
 }
 

@@ -1,7 +1,8 @@
-// The cluster's bus: this node's links to the others and theirs to it, and the counts of what went
-// by them. Knows how messages travel, not what they say.
+// The cluster bus: the links of this node to the others and from them, and counters of their
+// messages. Transports messages, without interpreting them.
 //
-// A link that is dropped is freed later (collect), so that whoever stands in one may drop it.
+// A dropped link is freed later (collect()), so that it may be dropped while one of its functions
+// runs.
 #pragma once
 
 #include <array>
@@ -28,47 +29,47 @@ class Bus final : private Link::Owner {
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    // A link that this node has made stands.
+    // A link that this node opened is connected.
     virtual void link_ready(Link& link) = 0;
     virtual void received(Link& link, const Message& message) = 0;
-    // A link of this node could not be made, or is lost.
+    // A link of this node could not be connected, or has failed.
     virtual void link_lost(Node& node) = 0;
   };
   struct Counts {
     std::array<uint64_t, kMessageTypes> sent{};
     std::array<uint64_t, kMessageTypes> received{};
-    uint64_t over_limit = 0;  // links that were dropped because too much waited to leave
+    uint64_t over_limit = 0;  // links that were dropped because they had too much to send
   };
 
   Bus(server::Server& server, Receiver& receiver) : server_(server), receiver_(receiver) {}
 
-  // Waits for other nodes at the configuration's addresses. False, with the reasons logged.
+  // Listens for other nodes at the configured addresses. False, with the reasons logged.
   bool listen();
-  // Where it does or would.
+  // The port of the bus, also while it is not listening.
   int port() const;
 
-  // Begins to make a link. REQUIRES: node.link == nullptr.
+  // Opens a link. REQUIRES: node.link == nullptr.
   void connect(Node& node);
-  // In tests, who comes without a socket.
+  // An incoming link. `connection` is null in tests.
   Link& accept(net::Connection* connection);
   void drop(Link& link);
-  // All links from and to it.
+  // Drops the links from and to the node.
   void drop_links(Node& node);
-  // The link came from that node; one that it had before goes.
+  // `link` turned out to come from that node; an older one from it is dropped.
   void came_from(Link& link, Node& node);
-  // Drops links with more to send than `most` bytes.
+  // Drops links with more than `most` bytes to send.
   void drop_over_limit(uint64_t most);
 
   void send(Link& link, const Message& message);
-  // To those who have told their ids and have a link.
+  // Sends to those nodes whose id is known and that have a link.
   void send_to(const std::vector<Node*>& nodes, const Message& message);
 
   void flush();
-  // Frees what was dropped. REQUIRES: nobody is in a link.
+  // Frees dropped links. REQUIRES: no function of a link is running.
   void collect() { dropped_.clear(); }
 
   const Counts& counts() const { return counts_; }
-  // Messages of this type are thrown away; -1: none.
+  // Discards incoming messages of this type; -1: none.
   void throw_away(int type) { thrown_away_ = type; }
   size_t size() const { return links_.size(); }
   size_t memory() const;

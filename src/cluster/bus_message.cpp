@@ -38,7 +38,7 @@ class Writer {
   }
   void port(int value) { number(static_cast<uint16_t>(value)); }
   void bytes(std::string_view text) { out_ += text; }
-  // In a field of `size` bytes, as much of it as fits, the rest zeros.
+  // Writes a field of `size` bytes: the text, cut if it is too long, and zeros.
   void field(std::string_view text, size_t size) {
     text = text.substr(0, size);
     out_.append(text).append(size - text.size(), '\0');
@@ -51,7 +51,7 @@ class Writer {
 class ExtensionWriter {
  public:
   void text(ExtensionKind kind, const std::optional<std::string>& value) {
-    // Texts end with a zero.
+    // Texts are ended by a zero.
     if (value) add(kind, *value + '\0');
   }
   void fixed(ExtensionKind kind, const std::optional<std::string>& value) {
@@ -123,7 +123,7 @@ std::string body_of(const Message& message) {
 
 // --- Reading ------------------------------------------------------------------------------------
 
-// Reads past the end give zeros and are remembered.
+// A read past the end returns zeros and sets failed().
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -147,7 +147,7 @@ class Reader {
     return static_cast<Integer>(value);
   }
   void skip(size_t size) { bytes(size); }
-  // Up to the first zero of a field.
+  // Reads a field up to its first zero.
   std::string text(size_t size) {
     const std::string_view field = bytes(size);
     return std::string(field.substr(0, field.find('\0')));
@@ -171,7 +171,7 @@ bool is_of(std::string_view text, std::string_view others) {
   });
 }
 
-// What is announced may be a name.
+// An announced ip may be a host name.
 bool is_ip(std::string_view text) {
   return text.size() < kIpBytes && is_of(text, ".:%-_");
 }
@@ -180,7 +180,7 @@ bool is_hostname(std::string_view text) {
   return text.size() <= kLongestHostname && is_of(text, ".-");
 }
 
-// Printable, and nothing that would end it in the file of nodes.
+// Printable, and without the characters that would end it in the node file.
 bool is_human_name(std::string_view text) {
   return text.size() <= kLongestHostname && std::all_of(text.begin(), text.end(), [](char c) {
            return c > ' ' && c <= '~' && c != ',' && c != '=' && c != '"';
@@ -234,7 +234,7 @@ void read_extension(Reader& reader, Extensions* extensions) {
     case kSecret:
       extensions->secret = value.id();
       break;
-    default:  // of a newer version
+    default:  // of a newer version of the protocol
       break;
   }
   if (value.failed()) reader.fail();
@@ -274,7 +274,7 @@ std::string encode(const Message& message) {
   writer.number(kVersion);
   writer.port(message.address.port);
   writer.number(static_cast<uint16_t>(message.type));
-  // Messages of one subject count it.
+  // For messages with one subject the count is 1.
   const bool has_subject = !has_gossip(message.type) && !body.empty();
   writer.number(static_cast<uint16_t>(has_subject ? 1 : message.gossip.size()));
   writer.number(message.current_epoch);

@@ -1,4 +1,4 @@
-// What nodes of a cluster say to each other, as bytes: the reference's format. All numbers are big
+// The messages between nodes of a cluster as bytes, in the reference's format. All numbers are big
 // endian.
 //
 //     4      "RCmb"
@@ -7,24 +7,25 @@
 //     2      entries of gossip
 //     8 8 8  current epoch, configuration epoch, offset of the stream
 //     40     the sender's id
-//     2048   the slots it serves, or its master does
+//     2048   slots of the sender, or of its master if it is a replica
 //     40     its master's id; zeros: it is a master
-//     46     its ip as text, ended by a zero; empty: where the message comes from
+//     46     its ip as text, ended by a zero; empty: the connection's address
 //     2 30   number of extensions, unused
 //     2 2 2  port beside TLS, bus port, flags (NodeFlag)
-//     1 3    1: it takes the cluster for down; message flags
+//     1 3    1: the cluster is down for the sender; message flags
 //
-// Behind this header of 2256 bytes stands what the type is about.
+// After this header of 2256 bytes follows the content of the type.
 //
 //     PING PONG MEET   entries of gossip, 104 bytes each: 40 id, 4 4 seconds of the last ping sent
 //                      and pong received, 46 ip, 2 2 2 port, bus port, flags, 4 unused; then
 //                      extensions: 4 length (a multiple of 8, with these 8), 2 kind, 2 unused,
 //                      value
-//     FAIL             40 id of who has failed
+//     FAIL             40 id of the failed node
 //     UPDATE           8 configuration epoch, 40 id, 2048 slots of another node
 //     PUBLISH ...      4 4 lengths of channel and message, both
 //
-// Reading checks everything: what is given out is consistent, and texts are of sensible characters.
+// Decoding checks everything: a decoded message is consistent, and its texts have only valid
+// characters.
 #pragma once
 
 #include <array>
@@ -54,12 +55,13 @@ enum class MessageType : uint16_t {
   kPublishToShard,
 };
 inline constexpr size_t kMessageTypes = 11;
-// As CLUSTER INFO calls it: "ping".
+// The name in CLUSTER INFO: "ping".
 std::string_view name_of(MessageType type);
 
 enum MessageFlag : uint8_t {
-  kWritesPaused = 1u << 0,     // the sender hands over, and its offset stays
-  kVoteThoughUp = 1u << 1,     // vote even if the master is not failing
+  kWritesPaused = 1u << 0,  // the sender has paused writes for a manual failover; its offset does
+                            // not change
+  kVoteThoughUp = 1u << 1,  // vote even if the master is not failing
   kKnowsExtensions = 1u << 2,  // the sender understands extensions
 };
 
@@ -73,7 +75,7 @@ struct GossipEntry {
 
 struct ForgottenNode {
   std::string id;
-  uint64_t seconds = 0;  // for which it shall stay forgotten
+  uint64_t seconds = 0;  // how long the node stays forgotten
 };
 
 struct Extensions {
@@ -98,7 +100,7 @@ struct Message {
   uint8_t message_flags = 0;
 
   std::vector<GossipEntry> gossip;  // kPing, kPong, kMeet
-  Extensions extensions;            // the same
+  Extensions extensions;            // kPing, kPong, kMeet
   std::string subject;              // kFail, kUpdate: the id of the node it is about
   uint64_t subject_epoch = 0;       // kUpdate
   SlotSet subject_slots;            // kUpdate
@@ -109,14 +111,14 @@ struct Message {
 };
 
 inline constexpr size_t kHeaderBytes = 2256;
-// What must be there to tell a message's length.
+// Bytes that are needed to read a message's length.
 inline constexpr size_t kLengthPrefix = 8;
 
 std::string encode(const Message& message);
 
-// The length that the first kLengthPrefix bytes announce; nothing when no message begins so.
+// The length in the first kLengthPrefix bytes; nothing when they do not begin a message.
 std::optional<size_t> announced_length(std::string_view bytes);
-// REQUIRES: bytes are as many as announced. Nothing when they are no message.
+// Nothing when the message is malformed. REQUIRES: bytes.size() is the announced length.
 std::optional<Message> decode(std::string_view bytes);
 
 }  // namespace latchkey::cluster

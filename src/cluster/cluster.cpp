@@ -24,9 +24,9 @@ using namespace server;
 namespace {
 
 constexpr uint64_t kTickMs = 100;
-// A master that starts with what it knew may have been replaced meanwhile.
+// A master that restarts may have been replaced meanwhile: it does not serve for this long.
 constexpr int64_t kSilenceAtStartMs = 2000;
-// One that was cut off from most others waits so long before it serves again.
+// A node that was cut off from the majority waits for a time in this range before it serves again.
 constexpr int64_t kShortestRejoinMs = 500;
 constexpr int64_t kLongestRejoinMs = 5000;
 
@@ -163,7 +163,7 @@ void Cluster::update_myself() {
   changed();
 }
 
-// --- What it is ---------------------------------------------------------------------------------
+// --- Properties ---------------------------------------------------------------------------------
 
 int64_t Cluster::timeout_ms() const {
   return server_.settings().cluster_node_timeout;
@@ -201,7 +201,7 @@ Message Cluster::message(MessageType type) {
   message.slots = served.slots;
   if (node.master != nullptr) message.master = node.master->id;
   message.address = node.address;
-  // Where it is not announced, others see better where it comes from.
+  // Without an announced ip the receivers use the address from which the message comes.
   message.address.ip = server_.settings().cluster_announce_ip;
   message.flags = node.flags;
   message.down = !up_;
@@ -322,8 +322,7 @@ void Cluster::take_over() {
   gossip_.broadcast_pong();
 }
 
-// --- Bringing the server in line
-// ------------------------------------------------------------------
+// --- Updating the server ---------------------------------------------------------------------
 
 void Cluster::align_role() {
   const Node& node = myself();
@@ -386,7 +385,7 @@ std::vector<std::string> Cluster::keys_in(const SlotSet& slots) const {
 void Cluster::delete_lost_keys() {
   if (lost_.empty()) return;
   const SlotSet slots = std::exchange(lost_, {});
-  // A replica's are its master's business.
+  // A replica receives deletions from its master.
   if (myself().is_replica()) return;
   store::Keyspace& db = server_.database(0);
   for (const std::string& key : keys_in(slots)) {
@@ -407,7 +406,7 @@ void Cluster::disconnect_unserved_clients() {
   server_.blocking().refuse_unserved(*this);
 }
 
-// --- By itself ----------------------------------------------------------------------------------
+// --- Periodic work ------------------------------------------------------------------------------
 
 void Cluster::tick() {
   heartbeat_.tick();
@@ -415,7 +414,7 @@ void Cluster::tick() {
   if (!is_occupied()) {
     election_.tick();
     migration_.tick();
-    // The replica of a replica follows that one's master.
+    // A replica of a replica becomes a replica of that one's master.
     Node* const master = myself().master;
     if (master != nullptr && master->master != nullptr && master->master != &myself())
       replicate_from(*master->master);
@@ -441,7 +440,7 @@ void Cluster::end_turn() {
 void Cluster::link_ready(Link& link) {
   Node& node = *link.node;
   gossip_.send(link, node.has(kMeet) ? MessageType::kMeet : MessageType::kPing);
-  // From here on it is asked as any other.
+  // Later messages are pings.
   node.set(kMeet, false);
 }
 

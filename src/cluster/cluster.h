@@ -1,14 +1,13 @@
-// A server as a node of a cluster (cluster-enabled): what it knows of the others, what it and they
-// tell each other, and what follows from it for its clients.
+// A server as a node of a cluster (cluster-enabled): its knowledge of the other nodes, its messages
+// to and from them, and the effects on its role and its clients.
 //
-// What happens in the cluster changes the table of nodes; reconcile() then brings the server in
-// line with it: the role, who may be served, keys that are not this node's any more, the file. Of a
-// command the change is on disk before it is answered, and what came by the bus before anything is
-// sent by it.
+// Events of the cluster change the node table; reconcile() then updates the server by it: the role,
+// which requests are served, removal of keys in lost slots, the node file. A change by a command is
+// on disk before the reply, and one by the bus before the next message is sent.
 //
-// Parts: Gossip (heartbeats and what comes with them), FailureDetector, SlotClaims, Election
-// and Handover (failover by itself and on request), ReplicaMigration, Heartbeat (what happens by
-// itself). They share this class, and know of each other by it alone.
+// Parts: Gossip (heartbeats and their content), FailureDetector, SlotClaims, Election and Handover
+// (automatic and manual failover), ReplicaMigration, Heartbeat (periodic work). They share this
+// class and reach each other only through it.
 #pragma once
 
 #include <memory>
@@ -42,7 +41,7 @@ class Server;
 
 namespace latchkey::cluster {
 
-// A node has one database. To be called before the server is made.
+// Sets `databases` to 1 in a cluster. To be called before the server is made.
 void adapt_configuration(server::Config& config, base::Logger& log);
 
 class Cluster final : public server::SlotGate, public server::PubSubRelay, private Bus::Receiver {
@@ -51,19 +50,20 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   explicit Cluster(server::Server& server);
   ~Cluster() override;
 
-  // Takes what the node knows from its file, or becomes a new node. False, with the reason logged,
-  // when the file cannot be used. To be called before anything is loaded.
+  // Loads the node file, or becomes a new node. False, with the reason logged, when the file cannot
+  // be used. To be called before anything is loaded.
   bool start();
-  // Opens the bus, and begins to do what a node does by itself. False as above.
+  // Opens the bus and starts the timer of tick(). False, with the reason logged.
   bool listen();
-  // Takes slots that nobody serves though keys of theirs were loaded. False as above.
+  // Takes slots that have no owner although keys of them were loaded. False, with the reason
+  // logged.
   bool claim_loaded_slots();
 
   server::Server& server() { return server_; }
   NodeTable& nodes() { return nodes_; }
   const NodeTable& nodes() const { return nodes_; }
   Node& myself() const { return nodes_.myself(); }
-  // The master of this node's shard: itself, or its master. Null when that is not known.
+  // The master of this node's shard: this node, or its master. Null when that is unknown.
   Node* shard_master() const;
   std::vector<Node*> shard() const;
 
@@ -75,41 +75,41 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   Handover& handover() { return handover_; }
   int64_t timeout_ms() const;
 
-  // Whether requests are served.
+  // Whether the cluster is up for this node, so that requests are served.
   bool is_up() const { return up_; }
-  // Hashes what the nodes of the cluster share.
+  // A hash of the secret that the nodes of the cluster share.
   int secret_hash() const;
   const std::string& secret() const { return secret_; }
   void adopt_secret(const std::string& secret) { secret_ = secret; }
 
   // --- Changes ----------------------------------------------------------------------------------
-  // What is written down has changed.
+  // The node file is out of date.
   void changed() { unsaved_ = true; }
-  // Keys of these slots are not this node's any more.
+  // This node does not own these slots any more: their keys are to be deleted.
   void lost(const std::vector<int>& slots);
-  // Brings the server in line. To be called when something has been done to the nodes.
+  // Updates the server by the node table. To be called after any change of it.
   void reconcile();
-  // That, and writes everything down. False, with errno set, when it cannot be written.
+  // Calls reconcile() and writes the node file. False, with errno set, when it cannot be written.
   bool commit();
-  // Takes an epoch that nobody else has, without asking anybody.
+  // Takes a configuration epoch above all known ones, without an election.
   void bump_epoch();
   // Removes a node with its links. REQUIRES: not myself.
   void remove(Node& node);
-  // Becomes a node that knows no other; with another id if `hard`.
+  // Becomes a master that knows no other node; with a new id if `hard`.
   void reset(bool hard);
-  // Begins to meet whoever listens there. False when the address is none.
+  // Starts a handshake with the node at that address. False when the address is invalid.
   bool meet(const NodeAddress& address);
-  // Becomes a replica of that master, or a master with the slots that its own one had.
+  // Becomes a replica of that master / a master with the slots of its own one.
   void replicate_from(Node& master);
   void take_over();
 
   // --- Messages ---------------------------------------------------------------------------------
-  // One of this node, with its header filled in.
+  // A message of this node with its header filled in.
   Message message(MessageType type);
-  // How far the replication stream has come here.
+  // The replication offset of this node.
   uint64_t offset() const;
 
-  // To be called ten times a second, where there is no loop.
+  // To be called ten times a second where there is no loop.
   void tick();
   void end_turn();
 
@@ -130,9 +130,9 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void take_published(const Message& message);
   void update_myself();
   bool save();
-  // Whether something goes on in which the server's role and keys cannot be changed.
+  // Whether loading, a script or a task keeps the role and the keys from being changed.
   bool is_occupied() const;
-  // Has the server follow whom the table says, or nobody.
+  // Makes the server a replica of the node's master, or a master.
   void align_role();
   void update_state();
   bool finds_itself_up();
@@ -161,12 +161,13 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   bool unsaved_ = false;
   bool unreconciled_ = false;
   SlotSet lost_;
-  int64_t minority_ms_ = 0;     // when this node was last in a minority
-  int64_t serves_from_ms_ = 0;  // a master that comes back waits to hear the others first
-  std::vector<server::KeyReference> found_;  // kept from one request to the next
+  int64_t minority_ms_ = 0;     // the last time this node was in a minority
+  int64_t serves_from_ms_ = 0;  // a master that restarts serves from then on, after it has heard
+                                // the others
+  std::vector<server::KeyReference> found_;  // reused from one request to the next
 };
 
-// What clients are told to call the node: as cluster-preferred-endpoint-type says.
+// The endpoint that clients are given for the node: as cluster-preferred-endpoint-type says.
 std::string preferred_endpoint(const server::Server& server, const Node& node);
 
 }  // namespace latchkey::cluster

@@ -15,7 +15,7 @@ using namespace server;
 
 namespace {
 
-// The handler of a command that a node has, refused where the server is none.
+// The handler of a command that needs a cluster node: replies an error without cluster support.
 template <void (*Handle)(CommandContext&, Cluster&)>
 void of_node(CommandContext& ctx) {
   Cluster* const cluster = ctx.server.cluster();
@@ -23,8 +23,7 @@ void of_node(CommandContext& ctx) {
   Handle(ctx, *cluster);
 }
 
-// --- How a connection uses the cluster
-// ------------------------------------------------------------
+// --- How a connection uses the cluster -----------------------------------------------------------
 
 void readonly(CommandContext& ctx, Cluster&) {
   ctx.client.set(kClientReadsAnywhere);
@@ -36,7 +35,7 @@ void readwrite(CommandContext& ctx, Cluster&) {
   ctx.reply.ok();
 }
 
-// Says that the next request is for a slot that is being moved here.
+// Announces that the next request is for a slot that is being imported here.
 void asking(CommandContext& ctx, Cluster&) {
   ctx.client.set(kClientAskingNext);
   ctx.reply.ok();

@@ -1,4 +1,4 @@
-// What DEBUG says of a cluster and does to one.
+// The DEBUG subcommands of the cluster.
 #include <string>
 #include <string_view>
 

@@ -12,13 +12,13 @@ namespace latchkey::cluster {
 namespace {
 
 constexpr int64_t kSecondMs = 1000;
-// The news that the master is failing shall be everywhere before the election begins, and not all
-// replicas shall begin at once.
+// Delays of an election: the failing state should have reached all nodes, and the replicas should
+// not all begin at once.
 constexpr int64_t kDelayMs = 500;
 constexpr uint64_t kRandomDelayMs = 500;
 constexpr int64_t kDelayPerRankMs = 1000;
 constexpr int64_t kShortestTimeoutMs = 2000;
-// Timeouts for which a master votes for one replica only of the same master.
+// A master votes for only one replica of the same master within this many timeouts.
 constexpr int64_t kVoteTimeouts = 2;
 
 }  // namespace
@@ -46,7 +46,7 @@ bool Election::data_is_too_old() const {
   const auto& settings = server.settings();
   if (settings.cluster_replica_validity_factor == 0) return false;
   const int64_t silent_ms = server.replication().replica_role().silent_ms();
-  // While the master was not failing yet, nobody could have taken its place.
+  // Up to the node timeout the master was not failing, and nobody could have replaced it.
   const int64_t age_ms = silent_ms - std::min(silent_ms, cluster_.timeout_ms());
   const int64_t ping_period_ms = settings.repl_ping_replica_period * kSecondMs;
   return age_ms > ping_period_ms + cluster_.timeout_ms() * settings.cluster_replica_validity_factor;
@@ -76,7 +76,7 @@ void Election::tick() {
 
 void Election::schedule(int64_t now_ms) {
   reset();
-  // It was chosen already, and shall not wait.
+  // In a handover this replica is already chosen: it does not wait.
   if (cluster_.handover().active()) {
     begins_ms_ = now_ms;
     return ask_for_votes();
@@ -89,7 +89,7 @@ void Election::schedule(int64_t now_ms) {
   cluster_.server().log().notice("Start of election delayed for " + std::to_string(delay_ms) +
                                  " milliseconds (rank #" + std::to_string(rank_) + ", offset " +
                                  std::to_string(cluster_.offset()) + ").");
-  // So that the others know how far this one is.
+  // Sends the offset of this replica to the others, for their ranks.
   cluster_.gossip().broadcast_pong_to_shard();
 }
 
@@ -150,7 +150,7 @@ void Election::asked(Node& candidate, const Message& message) {
   }
   nodes.last_vote_epoch = nodes.current_epoch;
   candidate.master->voted_ms = cluster_.server().now_ms();
-  // It is on disk before the vote leaves.
+  // The node file is written before the vote is sent.
   cluster_.changed();
   cluster_.bus().send(*candidate.link, cluster_.message(MessageType::kVote));
   log.notice("Failover auth granted to " + title(candidate) + " for epoch " +

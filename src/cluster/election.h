@@ -1,7 +1,7 @@
-// How a replica takes the place of its master: it asks the masters with slots for their votes, one
-// vote of each an epoch, and has won with those of most. It begins when the master is failing, and
-// its data is not too old; those with more of the stream begin earlier. A Handover uses the same
-// votes without waiting.
+// How a replica replaces its failing master: it asks for the votes of the masters with slots, each
+// of which has one vote an epoch, and wins with a majority. It stands only if its data is not too
+// old; replicas with more of the stream begin earlier. A Handover uses the same votes without
+// waiting.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ class Election {
  public:
   explicit Election(Cluster& cluster) : cluster_(cluster) {}
 
-  // Goes on with what is due. To be called at every tick.
+  // Starts or continues an election. To be called at every tick.
   void tick();
-  // Ends the election that goes on; the next may begin at once.
+  // Ends the current election; the next may begin at once.
   void reset();
 
   // A replica asks for this node's vote.
@@ -32,16 +32,16 @@ class Election {
  private:
   bool may_stand() const;
   bool data_is_too_old() const;
-  // Replicas of the same master that have more of the stream.
+  // Number of replicas of the same master with a higher offset.
   int rank() const;
   void schedule(int64_t now_ms);
   void ask_for_votes();
   void win();
-  // Why the vote is refused; empty when it is not.
+  // Why the vote is refused; empty when it is granted.
   std::string_view refusal_for(const Node& candidate, const Message& message) const;
 
   Cluster& cluster_;
-  int64_t begins_ms_ = 0;  // 0: none
+  int64_t begins_ms_ = 0;  // 0: no election
   int rank_ = 0;
   bool asked_ = false;
   size_t votes_ = 0;

@@ -7,7 +7,7 @@ namespace latchkey::cluster {
 
 namespace {
 
-// Reports count for so many timeouts, and so long a master that is back waits to be replaced.
+// In node timeouts: the validity of reports, and how long a master that is back stays failing.
 constexpr int64_t kReportTimeouts = 2;
 
 }  // namespace

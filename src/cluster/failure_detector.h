@@ -1,6 +1,6 @@
-// Finds out which nodes have failed. A node that does not answer in cluster-node-timeout is
-// suspected by whoever asked; it is failing when most masters with slots say that they suspect it,
-// and whoever finds that out tells all.
+// Detects failed nodes. A node that does not answer within cluster-node-timeout is suspected by the
+// node that asked; it is failing when a majority of the masters with slots suspects it, and a
+// master that finds this out sends FAIL to all nodes.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,16 @@ class FailureDetector {
  public:
   explicit FailureDetector(Cluster& cluster) : cluster_(cluster) {}
 
-  // It has not answered in time.
+  // Called when a node has not answered in time.
   void suspect(Node& node);
-  // Makes a node failing that is suspected here and by enough others.
+  // Makes a suspected node failing if enough masters have reported it.
   void mark_if_agreed(Node& node);
-  // FAIL: another node has made it so.
+  // FAIL: another node has marked a node as failing.
   void told_failing(const Node& by, const Message& message);
-  // A failing node has answered: it fails no more, unless it is a master whose slots others are
-  // about to take.
+  // Called when a failing node has answered: clears its failing state, unless it is a master whose
+  // slots a replica may be about to take over.
   void forgive_if_back(Node& node);
-  // Masters that suspect it, this one not counted.
+  // Number of masters that suspect the node, without this one.
   size_t count_reports(Node& node);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kSecondMs = 1000;
 constexpr size_t kFewestEntries = 3;
-// Clocks of others may be so much ahead.
+// Tolerated difference of other nodes' clocks.
 constexpr int64_t kClockSlackMs = 500;
 constexpr int kBusPortDistance = 10000;
 
@@ -26,7 +26,7 @@ GossipEntry entry_of(const Node& node) {
 
 }  // namespace
 
-// --- What this node says ------------------------------------------------------------------------
+// --- Messages to others -------------------------------------------------------------------------
 
 void Gossip::send(Link& link, MessageType type) {
   Message message = cluster_.message(type);
@@ -80,7 +80,7 @@ void Gossip::add_extensions(Message& message) {
   extensions.secret = cluster_.secret();
 }
 
-// --- What others say ----------------------------------------------------------------------------
+// --- Messages from others -----------------------------------------------------------------------
 
 void Gossip::receive(Link& link, Node* sender, const Message& message) {
   const bool asks = message.type != MessageType::kPong;
@@ -95,7 +95,7 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
     if (link.node->has(kHandshake)) {
       sender = finish_handshake(link, sender, message);
     } else if (link.node->id != message.sender) {
-      // Somebody else is there by now.
+      // Another node uses this address.
       Node& lost = *link.node;
       lost.set(kNoAddress);
       lost.address = {};
@@ -150,7 +150,7 @@ Node* Gossip::finish_handshake(Link& link, Node* sender, const Message& message)
     cluster_.changed();
     return nullptr;
   }
-  // Another handshake with it may be under way.
+  // An earlier handshake may have completed with the same node.
   if (cluster_.nodes().find(message.sender) != nullptr) {
     cluster_.remove(node);
     return nullptr;
@@ -205,8 +205,8 @@ void Gossip::note_role(Node& sender, const Message& message) {
   cluster_.changed();
 }
 
-// A master has become the replica of what was its own one: what it had is the other's by now, as
-// that one will say itself.
+// A master has become a replica of its own replica, which has taken over: moves its slots to that
+// one before it says so itself.
 void Gossip::hand_slots_on(Node& former, Node& master, const Message& message) {
   if (&master == &cluster_.myself()) return;
   NodeTable& nodes = cluster_.nodes();
@@ -216,7 +216,7 @@ void Gossip::hand_slots_on(Node& former, Node& master, const Message& message) {
   slots.for_each([&](int slot) { nodes.assign(slot, master); });
 }
 
-// --- Of third ones ------------------------------------------------------------------------------
+// --- Gossip about other nodes -------------------------------------------------------------------
 
 void Gossip::hear(Node& sender, const Message& message) {
   for (const GossipEntry& entry : message.gossip) {
@@ -244,14 +244,14 @@ void Gossip::hear_of_known(Node& sender, Node& node, const GossipEntry& entry) {
   }
   if (found_dead) return;
   if (!node.has(kSuspect | kFailing)) {
-    // What others have heard of it need not be asked again.
+    // A pong that another node received saves a ping from here.
     const int64_t pong_ms = int64_t{entry.pong_received_s} * kSecondMs;
     if (node.ping_sent_ms == 0 && node.reports.empty() && pong_ms <= now_ms + kClockSlackMs)
       node.pong_received_ms = std::max(node.pong_received_ms, pong_ms);
     return;
   }
   if ((entry.flags & kNoAddress) != 0 || entry.address == node.address) return;
-  // It may be dead only where it was.
+  // The node may have failed only at its old address.
   if (node.link != nullptr) cluster_.bus().drop(*node.link);
   node.address = entry.address;
   node.set(kNoAddress, false);
@@ -270,10 +270,10 @@ void Gossip::hear_of_stranger(const GossipEntry& entry) {
   cluster_.changed();
 }
 
-// --- What stands behind the gossip --------------------------------------------------------------
+// --- Extensions ---------------------------------------------------------------------------------
 
 void Gossip::take_extensions(Node& sender, const Extensions& extensions) {
-  // A node that does not know yet that it is understood says nothing of these.
+  // A node that does not know yet that this one understands extensions sends none.
   if (!extensions.shard_id) return;
   const std::string hostname = extensions.hostname.value_or("");
   const std::string human_name = extensions.human_name.value_or("");
@@ -283,7 +283,7 @@ void Gossip::take_extensions(Node& sender, const Extensions& extensions) {
     cluster_.changed();
   }
   take_shard_id(sender, *extensions.shard_id);
-  // The least of all secrets is that of the cluster.
+  // The cluster's secret is the smallest of the nodes' secrets.
   if (extensions.secret && *extensions.secret < cluster_.secret())
     cluster_.adopt_secret(*extensions.secret);
   for (const ForgottenNode& forgotten : extensions.forgotten) take_forgotten(forgotten);

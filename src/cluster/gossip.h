@@ -1,10 +1,10 @@
-// What nodes tell each other all the time, by PING, PONG and MEET: themselves, some other nodes,
-// and how they find them; and how a node comes to be known.
+// PING, PONG and MEET: with them nodes exchange their own state, the state of some other nodes and
+// their addresses; and how a node becomes known.
 //
-//     CLUSTER MEET -> a node in handshake, of an invented id -> link -> MEET -> PONG: its real id
+//     CLUSTER MEET -> a node in handshake, of a random id -> link -> MEET -> PONG: its real id
 //     MEET from a stranger -> a node in handshake -> link -> PING -> PONG: its real id
 //
-// Who is known vouches for others: nodes that it tells of are taken over by id and address.
+// Known nodes are trusted: a node in their gossip is added with its id and address.
 #pragma once
 
 #include <string>
@@ -21,23 +21,23 @@ class Gossip {
  public:
   explicit Gossip(Cluster& cluster) : cluster_(cluster) {}
 
-  // A PING, PONG or MEET.
+  // Sends a PING, PONG or MEET.
   void send(Link& link, MessageType type);
-  // Tells others at once what has changed.
+  // Sends the state of this node at once to all nodes / to those of its shard.
   void broadcast_pong();
   void broadcast_pong_to_shard();
 
-  // Such a message. `sender`: null when it is not known.
+  // Handles a PING, PONG or MEET. `sender`: null when it is unknown.
   void receive(Link& link, Node* sender, const Message& message);
 
  private:
-  // Some nodes picked by chance, and all that are suspected.
+  // Adds some random nodes, and all suspected ones.
   void add_gossip(Message& message, const Node* receiver);
   void add_extensions(Message& message);
   void learn_own_address(const Link& link, const Message& message);
   void greet_stranger(const Link& link, const Message& message);
-  // Who answers by a link in handshake. Null when the node is known already, and the handshake
-  // over.
+  // Ends the handshake of the link's node, which has answered with its real id. Null when that node
+  // was known already.
   Node* finish_handshake(Link& link, Node* sender, const Message& message);
   NodeAddress address_of(const Link& link, const Message& message) const;
   void update_address(Node& node, const Link& link, const Message& message);

@@ -11,7 +11,7 @@ using server::PauseControl;
 namespace {
 
 constexpr int64_t kTimeoutMs = 5000;
-// Writes stay paused until it is clear who leads.
+// Writes stay paused until the new master is known.
 constexpr int64_t kPauseMs = 2 * kTimeoutMs;
 
 }  // namespace

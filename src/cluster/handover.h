@@ -1,10 +1,10 @@
-// CLUSTER FAILOVER: a replica takes its master's place because somebody asked it to.
+// CLUSTER FAILOVER: a manual failover, in which a replica replaces its master.
 //
-//     replica: MFSTART -> master: pauses writes, says how far its stream has come
-//     replica: has come as far -> election -> leads
+//     replica: MFSTART -> master: pauses writes, sends its replication offset
+//     replica: has that offset -> election -> becomes the master
 //
-// With FORCE the master is not asked, with TAKEOVER nobody is. What is not done in time is given
-// up.
+// With FORCE the master is not asked, with TAKEOVER no node is. A handover that exceeds its timeout
+// is given up.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,29 @@ class Handover {
  public:
   explicit Handover(Cluster& cluster) : cluster_(cluster) {}
 
-  // The replica. REQUIRES: its master is known, and unless `force` linked.
+  // Called on the replica. REQUIRES: its master is known and, unless `force`, linked.
   void begin(bool force);
-  // Whether one goes on, on either side.
+  // Whether a handover is going on, on the replica or the master.
   bool active() const { return deadline_ms_ != 0; }
-  // Whether the replica may ask for votes though its master is up.
+  // Whether the replica may start an election although its master is up.
   bool may_begin() const { return may_begin_; }
-  // The master has said where its stream stands.
+  // The master has sent the offset at which it paused writes.
   void told_offset(const Node& sender, const Message& message);
 
-  // The master. A replica of it asks.
+  // Called on the master: one of its replicas asks for the handover.
   void asked(Node& sender);
-  // Whether its writes are paused for a replica, and which.
+  // The replica for which writes are paused; null when there is none.
   Node* successor() const { return successor_; }
 
   void tick();
-  // Whatever goes on is over.
+  // Ends the handover.
   void reset();
-  // The node is removed.
+  // Called when the node is removed.
   void forget(const Node& node);
 
  private:
   Cluster& cluster_;
-  int64_t deadline_ms_ = 0;  // 0: nothing goes on
+  int64_t deadline_ms_ = 0;  // 0: no handover
   Node* successor_ = nullptr;
   std::optional<uint64_t> wanted_offset_;
   bool may_begin_ = false;

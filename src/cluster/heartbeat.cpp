@@ -55,7 +55,7 @@ void Heartbeat::ping_one_of_some() {
   if (longest_silent != nullptr) cluster_.gossip().send(*longest_silent->link, MessageType::kPing);
 }
 
-// Asked long ago, and nothing has come since, by a link that is not new: another one may do better.
+// An old ping has no answer, and the link is not new: a new link may work better.
 bool Heartbeat::is_stuck(const Node& node) const {
   const int64_t now_ms = cluster_.server().now_ms();
   const int64_t timeout_ms = cluster_.timeout_ms();
@@ -70,7 +70,7 @@ void Heartbeat::look_after(Node& node) {
   if (is_stuck(node)) cluster_.bus().drop(*node.link);
   if (node.link != nullptr && node.link->is_connected()) {
     const bool silent = node.ping_sent_ms == 0 && now_ms - node.pong_received_ms > timeout_ms / 2;
-    // Who waits to take over needs to know how far the stream has come.
+    // The successor of a handover needs the current offset.
     if (silent || cluster_.handover().successor() == &node)
       cluster_.gossip().send(*node.link, MessageType::kPing);
   }

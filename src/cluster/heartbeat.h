@@ -1,5 +1,5 @@
-// What a node does by itself, ten times a second: keeps links to the others, asks those that have
-// been silent, and sees who does not answer.
+// The periodic work of a node, ten times a second: keeps links to the others, pings those that have
+// been silent, and detects those that do not answer.
 #pragma once
 
 #include <cstdint>

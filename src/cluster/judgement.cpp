@@ -1,4 +1,4 @@
-// Cluster as the gate that decides which requests may run on this node.
+// Cluster as the SlotGate: decides which requests may run on this node.
 #include "cluster/cluster.h"
 #include "server/command/command_table.h"
 #include "server/server.h"
@@ -43,7 +43,7 @@ SlotGate::Answer Cluster::judge(std::span<const SlotGate::Request> requests, con
     if (const auto moving = judge_moving(requests, caller, answer.slot, owner)) return *moving;
   }
   if (&owner == &myself()) return answer;
-  // A replica has what its master has.
+  // A replica has its master's keys.
   if ((caller.reads_anywhere || has_channels) && !any_writes && myself().master == &owner) {
     answer.verdict = Verdict::kServed;
     return answer;
@@ -63,7 +63,7 @@ SlotGate::Answer Cluster::judge_down(Answer answer, bool has_channels, bool any_
   return answer;
 }
 
-// The answer where some slots are on their way; nothing when that makes no difference to this one.
+// The answer for a slot that is being migrated or imported; nothing when the usual one applies.
 std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::Request> requests,
                                                       const Caller& caller, int slot,
                                                       const Node& owner) {
@@ -75,7 +75,7 @@ std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::
   size_t missing = 0;
   bool asking = caller.asking;
   for (const SlotGate::Request& request : requests) {
-    // MIGRATE looks after missing keys itself.
+    // MIGRATE handles missing keys itself.
     if (request.command.full_name == "migrate") return served;
     asking |= request.command.has(kAsking);
     if (request.command.has(kPubSub)) continue;
@@ -87,7 +87,7 @@ std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::
         ++missing;
     }
   }
-  // Who waits for a key waits on until the slot has gone.
+  // A client that is blocked on a key keeps waiting until the slot has moved.
   if (caller.waits) return served;
   if (to != nullptr && missing > 0) {
     if (missing < keys) return Answer{.verdict = Verdict::kTryAgain, .slot = slot};

@@ -8,7 +8,7 @@ namespace latchkey::cluster {
 
 namespace {
 
-// Without the port, and without what stands around an address of the sixth version.
+// The ip of "ip:port" or "[ipv6]:port".
 std::string ip_of(const std::string& address) {
   std::string ip = address.substr(0, address.rfind(':'));
   if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);

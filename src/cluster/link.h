@@ -1,10 +1,10 @@
-// A link of the cluster's bus: a connection between two nodes, by which messages come and go whole.
+// A link of the cluster bus: a connection between two nodes that carries whole messages.
 //
-// Each node keeps a link to each other one, and has one from it. What is to be sent is queued, and
-// leaves at the end of the turn (flush), so that one write takes it all.
+// Each node has a link to each other one, and one from it. Messages are queued, and sent at the end
+// of the turn (flush()) in one write.
 //
-// A link without a connection is one that is being made; what is sent meanwhile is dropped. In
-// tests that run without sockets, connected() makes it one whose bytes are taken by hand.
+// A link without a connection is still being opened; messages sent meanwhile are dropped. Tests
+// without sockets call connected(nullptr), and take the queued bytes with take_output().
 #pragma once
 
 #include <cstddef>
@@ -27,17 +27,17 @@ class Link final : public net::ConnectionHandler {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // It has been made.
+    // The link is connected.
     virtual void link_connected(Link& link) = 0;
-    // Bytes that announce to be a message, whole.
+    // A whole message, not yet decoded.
     virtual void link_received(Link& link, std::string_view bytes) = 0;
-    // It has failed, or could not be made, or what came by it was no message.
+    // The link has failed, could not be opened, or received bytes that are not a message.
     virtual void link_failed(Link& link) = 0;
   };
 
-  // Who came to this node.
+  // An incoming link.
   Link(Owner& owner, int64_t now_ms) : created_ms(now_ms), incoming(true), owner_(owner) {}
-  // One to be made to that node.
+  // A link to be opened to that node.
   Link(Owner& owner, int64_t now_ms, Node& to)
       : created_ms(now_ms), incoming(false), node(&to), owner_(owner) {}
   ~Link() override { close(); }
@@ -46,7 +46,7 @@ class Link final : public net::ConnectionHandler {
 
   const int64_t created_ms;
   const bool incoming;
-  // At the other end; null until that is known.
+  // The node at the other end; null until it is known.
   Node* node = nullptr;
 
   void dial(net::Loop& loop, net::Dialer::Target target);
@@ -58,13 +58,13 @@ class Link final : public net::ConnectionHandler {
   // Queues a message.
   void send(std::string_view bytes);
   void flush();
-  // Nothing comes or goes from here on.
+  // No bytes are received or sent from here on.
   void close();
 
-  // Bytes that wait to leave, and what is held for them, with the link itself.
+  // Bytes to send; memory of the link with its buffers.
   size_t queued() const;
   size_t memory() const;
-  // The address at the other end, and the one of this end; empty when they are not known.
+  // The addresses of the other end and of this one; empty when unknown.
   std::string peer_ip() const;
   std::string own_ip() const;
   // For tests.

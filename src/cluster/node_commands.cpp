@@ -19,10 +19,10 @@ using namespace server;
 namespace {
 
 constexpr int64_t kBusPortDistance = 10000;
-// For how long a forgotten node is not brought back by what others tell of it.
+// How long gossip cannot bring a forgotten node back.
 constexpr int64_t kForgottenMs = 60'000;
 
-// The node that the third word names. Null when an error has been sent.
+// The node named by the third word. Null when an error has been sent.
 Node* read_node(CommandContext& ctx, Cluster& cluster) {
   Node* const node = cluster.nodes().find(ctx.args[2]);
   if (node == nullptr) ctx.reply.error("ERR Unknown node " + std::string(ctx.args[2]));
@@ -56,7 +56,7 @@ void cluster_meet(CommandContext& ctx, Cluster& cluster) {
   } else if (!base::parse_int64(ctx.args[4], &bus_port)) {
     return ctx.reply.error("ERR Invalid bus port specified: " + std::string(ctx.args[4]));
   }
-  // What is no port is none in any size.
+  // Keeps invalid ports invalid when they are narrowed to int.
   const auto narrow = [](int64_t number) {
     return static_cast<int>(std::clamp<int64_t>(number, -1, 1 << 16));
   };
@@ -69,7 +69,7 @@ void cluster_meet(CommandContext& ctx, Cluster& cluster) {
 void cluster_forget(CommandContext& ctx, Cluster& cluster) {
   const std::string id(ctx.args[2]);
   Node* const node = cluster.nodes().find(id);
-  // Others may have been told before.
+  // Another node's gossip may have forgotten it here before.
   if (node == nullptr && cluster.nodes().is_forgotten(id, ctx.now_ms())) return ctx.reply.ok();
   if (read_node(ctx, cluster) == nullptr) return;
   if (node->is_myself()) return ctx.reply.error("ERR I tried hard but I can't forget myself...");
@@ -165,7 +165,7 @@ void cluster_reset(CommandContext& ctx, Cluster& cluster) {
   }
   cluster.reset(hard);
   if (!commit(ctx, cluster)) return;
-  // What it has is its former master's.
+  // A replica's dataset is its former master's.
   if (was_replica) flush_dataset(ctx);
   ctx.reply.ok();
 }

@@ -1,5 +1,5 @@
-// The commands of CLUSTER that are about nodes: meeting and forgetting them, following and
-// replacing them, and this node's own state. Their rows stand in cluster_commands.cpp.
+// The CLUSTER commands about nodes: meeting, forgetting, replicating and failing over, and this
+// node's own state. Their rows are in cluster_commands.cpp.
 #pragma once
 
 namespace latchkey::server {

@@ -49,7 +49,7 @@ bool NodeFile::replace(std::string_view text) {
   const std::string temporary = path_ + ".tmp-" + std::to_string(getpid());
   auto file = std::make_unique<base::Descriptor>(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
-  // The lock goes over to the new file before it takes the old one's place.
+  // Locks the new file before it replaces the old one.
   const bool done = file->is_open() && lock(file->number()) &&
                     base::write_all(file->number(), text) && fsync(file->number()) == 0 &&
                     rename(temporary.c_str(), path_.c_str()) == 0;

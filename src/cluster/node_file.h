@@ -1,5 +1,5 @@
-// The file in which a node keeps its state (cluster/node_state.h). It is locked as long as this
-// lives, so that two nodes do not share it, and takes a new text whole or not at all.
+// The file of a node's state (cluster/nodes_text.h). It is locked during this object's lifetime, so
+// that two nodes cannot share it, and is replaced atomically.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ class NodeFile {
   explicit NodeFile(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  // Opens the file, making it if need be, locks it and reads it. False, with the reason in *error.
+  // Opens the file, creating it if needed, locks it and reads it. False, with the reason in *error.
   bool open(std::string* text, std::string* error);
-  // Puts the text in place of what is there, on disk. False with errno set; the old text stays.
+  // Replaces the content, and syncs it to disk. False with errno set; the old content stays.
   bool replace(std::string_view text);
 
  private:

@@ -99,7 +99,7 @@ size_t NodeTable::voters() const {
 void NodeTable::assign(int slot, Node& owner) {
   LK_ASSERT(owner.is_master());
   unassign(slot);
-  // Where other masters have replicas, this one is to get some too.
+  // When other masters have replicas, replicas may migrate to this one too.
   if (owner.slots.empty() && any_replicas()) owner.set(kMigrateTo);
   owner.slots.add(slot);
   owners_[static_cast<size_t>(slot)] = &owner;

@@ -1,8 +1,8 @@
-// The nodes that this one knows, which of them serves which slot, and the epochs by which they
-// decide whose word is newer: all that a node remembers of its cluster, kept consistent.
+// The nodes that this one knows, the owner of each slot, and the epochs that decide which
+// information is newer: everything a node remembers of its cluster, kept consistent.
 //
 // Every node is a master or a replica; a slot has at most one owner, which is a master. This node
-// is always there. Looking a node up by its id is O(log nodes), a slot's owner O(1).
+// is always in the table. Finding a node by id is O(log nodes), a slot's owner O(1).
 #pragma once
 
 #include <array>
@@ -33,11 +33,11 @@ class NodeTable {
   Node* find(std::string_view id) const;
   // REQUIRES: there is none of this id.
   Node& add(std::string id, uint16_t flags, int64_t now_ms);
-  // With all that points to it. REQUIRES: not myself, and it has no links.
+  // Removes the node and all references to it. REQUIRES: not myself, and it has no links.
   void remove(Node& node);
   // REQUIRES: there is no node of the new id.
   void rename(Node& node, std::string id);
-  // In an order of their own; may be changed while it is gone through.
+  // In arbitrary order; a copy, so the table may change during a loop over it.
   std::vector<Node*> all() const { return list_; }
   // `index` < size().
   Node& at(size_t index) const { return *list_[index]; }
@@ -45,22 +45,23 @@ class NodeTable {
   void clear();
 
   // --- Roles ------------------------------------------------------------------------------------
-  // Makes it a replica, of that master if it is known, and so of its shard. What slots it had have
-  // no owner.
+  // Makes it a replica: of that master and its shard, if the master is known. The slots that it had
+  // lose their owner.
   void make_replica(Node& node, Node* master);
   void make_master(Node& node);
   // Masters that serve slots.
   size_t voters() const;
-  // Voters that must agree.
+  // Number of voters that make a majority.
   size_t quorum() const { return voters() / 2 + 1; }
 
   // --- Slots ------------------------------------------------------------------------------------
   Node* owner(int slot) const { return owners_[static_cast<size_t>(slot)]; }
-  // Takes it from whoever had it. REQUIRES: the owner is a master.
+  // Takes the slot from its owner, if any. REQUIRES: the new owner is a master.
   void assign(int slot, Node& owner);
   void unassign(int slot);
   size_t assigned() const;
-  // Where a slot of this node is being moved to, and where one comes from; null: it stays.
+  // The node to which a slot of this node is migrating, and the one from which a slot is imported;
+  // null: neither.
   Node* migrating_to(int slot) const { return find_move(migrating_, slot); }
   Node* importing_from(int slot) const { return find_move(importing_, slot); }
   void set_migrating(int slot, Node* to) { set_move(migrating_, slot, to); }
@@ -74,22 +75,21 @@ class NodeTable {
   // --- Epochs -----------------------------------------------------------------------------------
   uint64_t current_epoch = 0;
   uint64_t last_vote_epoch = 0;
-  // The highest that any node has or knows of.
+  // The highest epoch of any node, including current_epoch.
   uint64_t highest_epoch() const;
 
   // --- Failures ---------------------------------------------------------------------------------
-  // Of reports that are not older than max_age_ms; the older go.
+  // Number of reports not older than max_age_ms; removes older ones.
   static size_t count_reports(Node& node, int64_t now_ms, int64_t max_age_ms);
-  // True when `by` had not reported it.
+  // True when `by` had not reported the node before.
   static bool add_report(Node& node, const Node& by, int64_t now_ms);
-  // True when `by` had.
+  // True when `by` had reported it.
   static bool remove_report(Node& node, const Node& by);
 
-  // --- Forgotten nodes, which nobody shall bring back for a while
-  // ---------------------------------
+  // --- Forgotten nodes, which gossip must not bring back for a while ----------------------------
   void forget(const std::string& id, int64_t until_ms) { forgotten_[id] = until_ms; }
   bool is_forgotten(const std::string& id, int64_t now_ms);
-  // By id, until when.
+  // By id, with the Unix time in milliseconds until which they stay forgotten.
   const std::map<std::string, int64_t>& forgotten(int64_t now_ms);
   void remember(const std::string& id) { forgotten_.erase(id); }
 

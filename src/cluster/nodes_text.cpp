@@ -98,7 +98,7 @@ bool parse_port(std::string_view text, int* port) {
   return true;
 }
 
-// "ip:port@bus port"; an address of the sixth version has colons of its own.
+// "ip:port@bus port"; an IPv6 address contains colons.
 bool parse_place(std::string_view text, NodeAddress* address) {
   const size_t at = text.rfind('@');
   const size_t colon = text.substr(0, at).rfind(':');
@@ -108,7 +108,7 @@ bool parse_place(std::string_view text, NodeAddress* address) {
          parse_port(text.substr(at + 1), &address->bus_port);
 }
 
-// The place, the hostname, then names with values.
+// The address, the hostname, then names with values.
 bool parse_address(std::string_view text, Node* node) {
   const size_t comma = std::min(text.find(','), text.size());
   if (!parse_place(text.substr(0, comma), &node->address)) return false;
@@ -128,7 +128,7 @@ bool add_node(const Words& words, int64_t now_ms, NodeTable* nodes) {
     return false;
   if (!parse_flags(words[kFlagsWord], &flags)) return false;
   if ((flags & kMyself) != 0 && nodes->has_myself()) return false;
-  // Whoever is neither is none that slots can be given to, and yet a node.
+  // A node that is neither master nor replica is kept as a master.
   if ((flags & kReplica) == 0) flags |= kMaster;
   Node& node = nodes->add(std::string(words[kIdWord]), flags, now_ms);
   if (node.has(kFailing)) node.failing_since_ms = now_ms;
@@ -163,7 +163,7 @@ bool parse_slots(const Words& words, Node& node, NodeTable* nodes) {
   return true;
 }
 
-// What a line says of other nodes, all of which are known by now.
+// Sets the master and slots of a line's node; all nodes are in the table before.
 bool relate_node(const Words& words, NodeTable* nodes) {
   Node& node = *nodes->find(words[kIdWord]);
   if (node.is_replica() && words[kMasterWord] != "-") {

@@ -1,12 +1,12 @@
-// The nodes of a cluster as text: lines of CLUSTER NODES, and the file in which a node remembers
-// them (cluster-config-file), which is the reference's:
+// The nodes of a cluster as text: the lines of CLUSTER NODES, and the file of a node's state
+// (cluster-config-file), in the reference's format:
 //
 //     <id> <ip>:<port>@<bus port>,<hostname>,tls-port=0[,nodename=<name>],shard-id=<id> <flags>
 //         <master or -> <ping sent> <pong received> <epoch> <link> <slots and moves>
 //     vars currentEpoch <epoch> lastVoteEpoch <epoch>
 //
-// CLUSTER NODES leaves out what follows the hostname, and the comma before it if there is none. A
-// slot on its way stands as "[slot->-id]", one that comes as "[slot-<-id]".
+// CLUSTER NODES leaves out everything after the hostname, and the comma before an empty hostname. A
+// migrating slot is shown as "[slot->-id]", an imported one as "[slot-<-id]".
 #pragma once
 
 #include <string>
@@ -19,15 +19,15 @@ namespace latchkey::cluster {
 // "myself,master"; "noflags" when there are none.
 std::string flags_text(uint16_t flags);
 
-// A line of CLUSTER NODES, without its end.
+// A line of CLUSTER NODES, without its line end.
 std::string describe(const NodeTable& nodes, const Node& node);
-// All of them, each with its end.
+// All lines, each with its line end.
 std::string describe_all(const NodeTable& nodes);
 
-// What is to be written down. Nodes in handshake are left out.
+// The content of the file. Nodes in handshake are left out.
 std::string file_text(const NodeTable& nodes);
-// Fills a table that is empty. False, with what is wrong in *error, when the text is damaged; the
-// table is of no use then.
+// Fills an empty table. False, with the error in *error, when the text is damaged; the table must
+// not be used then.
 bool parse_file(std::string_view text, int64_t now_ms, NodeTable* nodes, std::string* error);
 
 }  // namespace latchkey::cluster

@@ -9,7 +9,7 @@ namespace latchkey::cluster {
 
 namespace {
 
-// A failover may just be going on; it comes first.
+// An orphaned master may be in a failover, which comes first.
 constexpr int64_t kPatienceMs = 5000;
 
 }  // namespace
@@ -37,7 +37,8 @@ bool ReplicaMigration::is_chosen() const {
     if (node->is_master()) most = std::max(most, node->working_replicas());
   }
   if (myself.master->working_replicas() != most || most < 2) return false;
-  // Of all masters with so many replicas, the working one with the least id.
+  // The candidate is the working replica with the smallest id among all masters with that many
+  // replicas.
   for (const Node* node : cluster_.nodes().all()) {
     if (!node->is_replica() || node->has(kFailing) || node->master == nullptr) continue;
     if (node->master->working_replicas() == most && node->id < myself.id) return false;

@@ -1,6 +1,6 @@
-// Replicas go where they are needed: one of the master with the most working replicas becomes the
-// replica of a master that has lost all of its own (cluster-allow-replica-migration), if
-// cluster-migration-barrier stay behind.
+// Replica migration: a replica of the master with the most working replicas becomes the replica of
+// a master that has lost all of its own (cluster-allow-replica-migration), if
+// cluster-migration-barrier replicas remain.
 #pragma once
 
 #include "cluster/node.h"
@@ -19,7 +19,7 @@ class ReplicaMigration {
  private:
   bool is_orphan(const Node& master) const;
   void note_orphans();
-  // Whether this replica is the one to go, of all that might.
+  // Whether this replica is the one that migrates, among all candidates.
   bool is_chosen() const;
 
   Cluster& cluster_;

@@ -24,7 +24,7 @@ void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
   size_t taken_from_shard = 0;
   slots.for_each([&](int slot) {
     Node* const owner = nodes.owner(slot);
-    // A slot that is coming here is given by CLUSTER SETSLOT alone.
+    // Only CLUSTER SETSLOT gives this node a slot that it imports.
     if (owner == &claimant || nodes.importing_from(slot) != nullptr) return;
     if (owner != nullptr && owner->config_epoch >= epoch) return;
     if (owner == &myself) lost.push_back(slot);
@@ -79,7 +79,7 @@ void SlotClaims::told(const Message& message) {
   Node* const node = cluster_.nodes().find(message.subject);
   if (node == nullptr || node->has(kHandshake) || node->config_epoch >= message.subject_epoch)
     return;
-  // What this node has itself nobody else knows better.
+  // This node knows its own slots best.
   if (node == &cluster_.myself()) return;
   cluster_.nodes().make_master(*node);
   node->config_epoch = message.subject_epoch;

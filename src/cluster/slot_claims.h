@@ -1,7 +1,7 @@
-// Who serves which slot, where nodes say different things: the claim with the higher configuration
-// epoch is the newer one. A master whose last slot has gone to another becomes a replica of that
-// one, and so do its replicas. Whoever claims what has gone to a newer owner is told (UPDATE), and
-// masters that have the same epoch by chance part.
+// Resolves conflicting claims to slots: the claim with the higher configuration epoch wins. A
+// master whose last slot has gone to another becomes a replica of that one, and so do its replicas.
+// A node that claims slots of a newer owner is sent an UPDATE, and of two masters with the same
+// epoch the one with the smaller id takes a new one.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class SlotClaims {
  public:
   explicit SlotClaims(Cluster& cluster) : cluster_(cluster) {}
 
-  // What a heartbeat says of its sender's slots, or those of its master.
+  // A heartbeat with the slots of its sender, or of the sender's master.
   void hear(Node& sender, const Message& message);
-  // UPDATE: what somebody knows of another node's slots.
+  // UPDATE: another node's slots.
   void told(const Message& message);
 
  private:

@@ -33,7 +33,7 @@ bool read_slot(CommandContext& ctx, std::string_view text, int* slot) {
   return false;
 }
 
-// Each argument is a slot. False when an error has been sent.
+// Reads a slot from each argument. False when an error has been sent.
 bool read_slots(CommandContext& ctx, std::vector<int>* slots) {
   for (const std::string_view text : ctx.args.subspan(2)) {
     if (!read_slot(ctx, text, &slots->emplace_back())) return false;
@@ -41,7 +41,8 @@ bool read_slots(CommandContext& ctx, std::vector<int>* slots) {
   return true;
 }
 
-// Each two arguments are the first and the last slot of a range. As above.
+// Reads pairs of arguments: the first and the last slot of a range. False when an error has been
+// sent.
 bool read_slot_ranges(CommandContext& ctx, std::vector<int>* slots) {
   const Arguments words = ctx.args.subspan(2);
   if (words.size() % 2 != 0) {
@@ -62,10 +63,9 @@ bool read_slot_ranges(CommandContext& ctx, std::vector<int>* slots) {
   return true;
 }
 
-// --- Giving and taking
-// ----------------------------------------------------------------------------
+// --- Assigning slots -----------------------------------------------------------------------------
 
-// Gives the node these slots or takes them from whoever has them, all or none.
+// Assigns the slots to this node, or removes their owners; all or none.
 void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>& slots, bool add) {
   NodeTable& nodes = cluster.nodes();
   SlotSet seen;
@@ -80,7 +80,7 @@ void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>&
     return ctx.reply.error("ERR A replica is not given slots");
   for (const int slot : slots) {
     if (add) {
-      // A slot that is served here comes from nowhere.
+      // A slot that is served here is not imported.
       nodes.set_importing(slot, nullptr);
       nodes.assign(slot, cluster.myself());
     } else {
@@ -90,10 +90,9 @@ void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>&
   commit_and_confirm(ctx, cluster);
 }
 
-// --- Moving
-// ---------------------------------------------------------------------------------------
+// --- Migrating slots -----------------------------------------------------------------------------
 
-// The other node of a move. Null when an error has been sent.
+// The other node of a migration. Null when an error has been sent.
 Node* find_partner(CommandContext& ctx, Cluster& cluster, std::string_view id,
                    const std::string& unknown) {
   Node* const node = cluster.nodes().find(id);
@@ -130,7 +129,7 @@ void end_move(CommandContext& ctx, Cluster& cluster, int slot) {
   commit_and_confirm(ctx, cluster);
 }
 
-// The slot is that node's from now on.
+// Assigns the slot to that node.
 void update_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_view id) {
   NodeTable& nodes = cluster.nodes();
   Node& myself = cluster.myself();
@@ -146,7 +145,7 @@ void update_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_vi
   nodes.assign(slot, *owner);
   const bool arrived = owner == &myself && nodes.importing_from(slot) != nullptr;
   if (arrived) {
-    // With an epoch that is newer than the former owner's the others believe it.
+    // The other nodes believe the claim with the newer epoch.
     cluster.bump_epoch();
     nodes.set_importing(slot, nullptr);
   }
@@ -163,8 +162,7 @@ void update_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_vi
 
 }  // namespace
 
-// --- Commands
-// -------------------------------------------------------------------------------------
+// --- Commands ------------------------------------------------------------------------------------
 
 void cluster_addslots(CommandContext& ctx, Cluster& cluster) {
   std::vector<int> slots;
@@ -221,7 +219,7 @@ void cluster_countkeysinslot(CommandContext& ctx, Cluster&) {
   ctx.reply.integer(static_cast<int64_t>(ctx.db.slot_counts()->in(static_cast<int>(slot))));
 }
 
-// Looks through the keys until all of the slot that are wanted are found.
+// Scans the keys until as many of the slot as wanted are found.
 void cluster_getkeysinslot(CommandContext& ctx, Cluster&) {
   int64_t slot = 0;
   int64_t most = 0;

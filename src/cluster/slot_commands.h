@@ -1,5 +1,5 @@
-// The commands of CLUSTER that give, take and move slots, and tell of their keys. Their rows stand
-// in cluster_commands.cpp.
+// The CLUSTER commands that assign, migrate and count slots, and list their keys. Their rows are in
+// cluster_commands.cpp.
 #pragma once
 
 namespace latchkey::server {
@@ -20,7 +20,7 @@ void cluster_keyslot(server::CommandContext& ctx, Cluster& cluster);
 void cluster_countkeysinslot(server::CommandContext& ctx, Cluster& cluster);
 void cluster_getkeysinslot(server::CommandContext& ctx, Cluster& cluster);
 
-// Writes down what has been changed. False when an error has been sent.
+// Writes the node file. False when an error has been sent.
 bool commit(server::CommandContext& ctx, Cluster& cluster);
 void commit_and_confirm(server::CommandContext& ctx, Cluster& cluster);
 

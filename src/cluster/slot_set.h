@@ -1,5 +1,5 @@
-// A set of slots: as bits, in the order in which nodes send them to each other, and its runs as
-// text: "0-100 200 300-400".
+// A set of slots: as bits in the order of cluster messages, and as text of its runs: "0-100 200
+// 300-400".
 #pragma once
 
 #include <array>
@@ -62,9 +62,9 @@ class SlotSet {
   // REQUIRES: bytes.size() == kBytes.
   static SlotSet of_bytes(std::string_view bytes);
 
-  // With a blank before each run.
+  // Each run is preceded by a blank.
   std::string text() const;
-  // Adds "7" or "7-9". False when it is neither.
+  // Adds the run "7" or "7-9". False when the text is neither.
   bool add_run(std::string_view text);
 
  private:
@@ -74,7 +74,7 @@ class SlotSet {
   std::array<uint8_t, kBytes> bytes_{};
 };
 
-// Reads a slot's number. False when there is no such slot.
+// Parses a slot's number. False when there is no such slot.
 bool parse_slot(std::string_view text, int* slot);
 
 }  // namespace latchkey::cluster

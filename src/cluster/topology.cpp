@@ -20,13 +20,12 @@ uint64_t offset_of(Cluster& cluster, const Node& node) {
   return node.is_myself() ? cluster.offset() : node.offset;
 }
 
-// Whether clients may read from the replica: it works, and has its master's data.
+// Whether clients may read from the replica: it is up, and has received its master's dataset.
 bool is_available(Cluster& cluster, const Node& node) {
   return !node.has(kFailing) && offset_of(cluster, node) != 0;
 }
 
-// --- CLUSTER INFO
-// ---------------------------------------------------------------------------------
+// --- CLUSTER INFO --------------------------------------------------------------------------------
 
 struct SlotFigures {
   size_t assigned = 0;
@@ -53,7 +52,7 @@ class InfoLines {
     text_.append(name).append(":").append(value).append("\r\n");
   }
   void field(std::string_view name, uint64_t value) { field(name, std::to_string(value)); }
-  // Those that have happened, and their sum.
+  // The counts above zero, and their sum.
   void messages(std::string_view direction, const std::array<uint64_t, kMessageTypes>& counts) {
     const std::string prefix = "cluster_stats_messages_";
     uint64_t all = 0;
@@ -72,8 +71,7 @@ class InfoLines {
   std::string text_;
 };
 
-// --- Nodes for clients
-// ----------------------------------------------------------------------------
+// --- Nodes for clients ---------------------------------------------------------------------------
 
 void reply_endpoint(CommandContext& ctx, const Node& node) {
   const auto preferred = ctx.server.settings().cluster_preferred_endpoint_type;
@@ -128,7 +126,7 @@ void reply_slots(CommandContext& ctx, const SlotSet& slots) {
   });
 }
 
-// Slots that follow each other and have the same owner.
+// Consecutive slots with the same owner.
 struct SlotRange {
   int first;
   int last;
@@ -168,8 +166,7 @@ void reply_link(CommandContext& ctx, const Node& node, const Link& link) {
 
 }  // namespace
 
-// --- Commands
-// -------------------------------------------------------------------------------------
+// --- Commands ------------------------------------------------------------------------------------
 
 void cluster_info(CommandContext& ctx, Cluster& cluster) {
   const NodeTable& nodes = cluster.nodes();

@@ -1,5 +1,5 @@
-// The commands by which clients learn which nodes there are and who serves which slots. Their rows
-// stand with those of CLUSTER.
+// The commands by which clients learn the nodes and the owners of slots. Their rows are in
+// cluster_commands.cpp.
 #pragma once
 
 namespace latchkey::server {

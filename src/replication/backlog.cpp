@@ -8,7 +8,7 @@ namespace latchkey::replication {
 
 namespace {
 
-// 64 MiB.
+// Blocks: 64 MiB.
 constexpr size_t kMaxTrimmedAtOnce = 4096;
 
 }  // namespace
@@ -18,7 +18,7 @@ void Backlog::append(std::string_view bytes) {
     if (blocks_.empty() || blocks_.back().size == kBlockSize) add_block();
     Block& block = blocks_.back();
     const std::string_view piece = bytes.substr(0, kBlockSize - block.size);
-    // Whoever shares the block has what stands before this.
+    // Outputs that share the block refer only to bytes before these.
     std::copy(piece.begin(), piece.end(), block.blob.get()->data() + block.size);
     block.size += piece.size();
     last_ += piece.size();

@@ -1,10 +1,10 @@
-// The stream as bytes: its last ones, kept so that a replica whose connection broke can go on where
-// it was, and whatever is still to be sent to replicas that are slow.
+// The stored bytes of the replication stream: the last ones, so that a replica whose connection
+// broke can continue, and all bytes that slow replicas have not been sent yet.
 //
-// The bytes of the stream are numbered from 1. They stand in blocks that replicas' outputs refer to
-// instead of copying them, so that a slow replica costs what is behind the backlog once, however
-// many are as slow. A block goes when the rest is enough and nobody else refers to it: the backlog
-// may hold more than its capacity, and what it holds is of use to whoever comes back.
+// The bytes of the stream are numbered from 1. They are stored in blocks that the replicas' output
+// buffers share, so that bytes beyond the backlog cost memory once, however many replicas are slow.
+// A block is freed when the remaining ones are enough and no replica refers to it: the backlog may
+// hold more than its capacity, and all of it serves partial resynchronizations.
 //
 // O(bytes) to append, O(log blocks + blocks shared) to share.
 #pragma once
@@ -22,25 +22,24 @@ namespace latchkey::replication {
 
 class Backlog {
  public:
-  // A block and its bookkeeping are one allocation of this size.
+  // Bytes of a block. With its Blob header it is one allocation of 16 KiB.
   static constexpr size_t kBlockSize = 16 * 1024 - sizeof(base::Blob);
 
-  // Holds nothing; the first byte it will hold comes behind byte `last`.
+  // Empty; the first byte it will hold is number `last` + 1.
   Backlog(size_t capacity, uint64_t last) : capacity_(capacity), last_(last) {}
 
   void append(std::string_view bytes);
-  // Forgets blocks that are not needed, from the oldest on; a bounded number of them, so that
-  // nobody waits. To be called when bytes have been appended and shared, and now and then.
+  // Frees surplus blocks, from the oldest on; a bounded number of them, so that no call takes long.
+  // To be called after bytes were appended and shared, and now and then.
   void trim();
   void set_capacity(size_t capacity) { capacity_ = capacity; }
 
-  // Numbers of the oldest byte that is held and of the newest; first() is behind last() when there
-  // are none.
+  // Numbers of the oldest and the newest byte held; first() is last() + 1 when there are none.
   uint64_t first() const { return blocks_.empty() ? last_ + 1 : blocks_.front().first; }
   uint64_t last() const { return last_; }
   size_t size() const { return last_ - first() + 1; }
-  // What it holds, the bytes that only replicas need included, and what of it is beyond the
-  // capacity: without replicas that are slow that is two blocks at most.
+  // Memory of all blocks, including those that only slow replicas need, and the part of it beyond
+  // the capacity: without slow replicas that is at most two blocks.
   size_t memory_usage() const;
   size_t excess_memory() const;
 
@@ -48,7 +47,7 @@ class Backlog {
   bool reaches(uint64_t number) const { return number >= first() && number <= last_ + 1; }
   // Appends the bytes from `number` on, by reference. REQUIRES: reaches(number).
   void share_from(uint64_t number, resp::OutputBuffer& out) const;
-  // The last bytes, at most that many.
+  // The last `most` bytes, or fewer.
   std::string latest(size_t most) const;
 
  private:
@@ -58,13 +57,13 @@ class Backlog {
     base::BlobRef blob;
   };
   void add_block();
-  // `fn(block, bytes)` for each block that holds bytes from `number` on, with these.
+  // Calls `fn(block, bytes)` for each block with bytes from `number` on; `bytes` are those bytes.
   template <typename Fn>
   void for_each_from(uint64_t number, Fn&& fn) const;
 
   size_t capacity_;
   uint64_t last_;
-  std::deque<Block> blocks_;  // all full but the last
+  std::deque<Block> blocks_;  // all but the last are full
 };
 
 }  // namespace latchkey::replication

@@ -31,7 +31,7 @@ void add_place(const SnapshotPlace& place, persist::WriteOptions* options) {
   options->with_functions = !place.without_functions;
 }
 
-// Tells the server that this is all, and waits until it has read it.
+// In the child: signals the end of the data, and waits until the server has read it.
 void end_pipe(int pipe) {
   shutdown(pipe, SHUT_WR);
   char byte;

@@ -1,5 +1,5 @@
-// Snapshots for replicas as this server makes them: by the child that persistence forks. Those on
-// disk are snapshots like any other: the dump file, counted and reported as BGSAVE's.
+// Snapshots for replicas, made by the child that persistence forks. A snapshot in a file is the
+// dump file, counted and reported as that of BGSAVE.
 #pragma once
 
 #include "replication/snapshot_maker.h"
@@ -15,7 +15,7 @@ namespace latchkey::replication {
 
 class ChildSnapshots final : public SnapshotMaker {
  public:
-  // Both must outlive it.
+  // Both must outlive the object.
   ChildSnapshots(server::Server& server, persist::Persistence& persistence)
       : server_(server), persistence_(persistence) {}
 

@@ -64,7 +64,7 @@ std::optional<std::string_view> ConnectionSource::fetch() {
 
 bool ConnectionSource::ends_well() {
   if (!shape_.has_mark()) {
-    // What the file holds besides is not wanted, but stands before the stream.
+    // Skips trailing bytes of the dataset: the stream begins after them.
     uint8_t byte;
     while (offset() < shape_.size && read_byte(&byte)) {
     }

@@ -1,9 +1,8 @@
-// A dataset read from the master's connection while it is loaded.
+// A dataset that is read from the master's connection while it is loaded.
 //
-// The loop goes on receiving: what has come stands with the connection (MasterConnection's stage
-// kLoads) until it is wanted, up to kMaxKept bytes; then nothing more is read from the socket. The
-// task that loads waits while there is nothing. What stands behind the dataset stays with the
-// connection.
+// The loop continues to receive: bytes stay with the connection (MasterConnection's stage kLoads)
+// until they are needed, up to kMaxKept bytes; beyond that the socket is not read. The task that
+// loads waits while there are none. Bytes after the dataset stay with the connection.
 #pragma once
 
 #include <cstdint>
@@ -26,24 +25,24 @@ class ConnectionSource final : public persist::ByteSource {
  public:
   static constexpr size_t kMaxKept = 1 << 20;
 
-  // `from` is in stage kLoads, and lives until the source has gone or cut() was called.
+  // REQUIRES: `from` is in stage kLoads, and lives until this is destroyed or cut() is called.
   ConnectionSource(server::Server& server, MasterConnection& from, DatasetShape shape);
 
-  // More has come, or no more will: the task goes on.
+  // More bytes have come, or no more will: resumes the task.
   void came();
-  // Nothing is to be read any more. `error`: what errno is to say of it.
+  // Makes all further reads fail with `error` as errno.
   void cut(int error);
-  // Since when the task has been waiting for bytes, in Unix time; 0: it does not.
+  // Since when the task has been waiting for bytes (Unix time); 0: it is not waiting.
   int64_t waiting_since_ms() const { return waiting_since_ms_; }
 
-  // When the dataset has been read: that it ends where the master said it would. Nothing is left
-  // in the source then.
+  // To be called after the dataset was read: whether it ends where the master said. Leaves nothing
+  // in the source.
   bool ends_well();
 
  private:
   static constexpr size_t kBuffer = 64 << 10;
   std::optional<std::string_view> fetch() override;
-  // False when there is no use in waiting.
+  // False when no more bytes can come.
   bool wait();
 
   server::Server& server_;

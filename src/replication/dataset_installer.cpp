@@ -22,7 +22,7 @@ using server::ReplDisklessLoad;
 
 namespace {
 
-// The append-only file is closed for as long as this lives: it would keep what is no effect.
+// Closes the append-only file during its lifetime: a load has no effects to be recorded there.
 class ClosedFile {
  public:
   explicit ClosedFile(persist::Aof& aof) : aof_(aof) { aof_.begin_replacement(); }

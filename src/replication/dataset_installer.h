@@ -1,10 +1,10 @@
-// Puts a dataset that a master has sent into the place of the server's own.
+// Replaces the server's dataset by one that a master has sent.
 //
-// A file becomes the dump file and is loaded from there, the old dataset being gone. From the
-// socket the old one goes first too, unless repl-diskless-load is swapdb: then the new one is
-// loaded beside it, clients are served from the old one meanwhile if both are of the same history,
-// and it stays if the new one cannot be had. The append-only file begins anew with what there is in
-// the end.
+// A file becomes the dump file and is loaded from there, after the old dataset was emptied. From
+// the socket the old one is emptied first too, unless repl-diskless-load is swapdb: then the new
+// one is loaded beside it, clients are served from the old one meanwhile if both have the same
+// history, and the old one stays if loading fails. In the end the append-only file is rewritten
+// with the resulting dataset.
 #pragma once
 
 #include <memory>
@@ -33,17 +33,17 @@ class DatasetInstaller {
 
   struct Result {
     bool ok = false;
-    bool dataset_lost = false;  // the old one is gone, and the new one could not be had
-    // What the dataset tells of itself.
+    bool dataset_lost = false;  // the old one was emptied, and the new one failed to load
+    // The replication id, offset and database in the dataset.
     std::optional<server::StreamPlace> place;
   };
-  // Both are to be called by a task, which others are served beside.
+  // Both are to be called in a task; other clients are served meanwhile.
   Result install(DatasetReceiver& received);
-  // `same_history`: the old dataset may be served meanwhile. It goes when nobody is in the middle
-  // of a command that works on it.
+  // `same_history`: clients may read the old dataset meanwhile. It is replaced when no other task
+  // is in the middle of a command on it.
   Result install(ConnectionSource& source, uint64_t size, bool same_history);
 
-  // Whether a dataset is to be read from the socket, as settings and keys say now.
+  // Whether a dataset is to be read from the socket, by the current settings and keys.
   bool wants_socket() const;
 
  private:

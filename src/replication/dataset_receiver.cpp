@@ -14,7 +14,7 @@ namespace latchkey::replication {
 
 namespace {
 
-// So that the last sync does not have all to do.
+// Syncs now and then, so that the last sync is short.
 constexpr uint64_t kSyncEvery = uint64_t{8} << 20;
 
 }  // namespace
@@ -63,7 +63,7 @@ void DatasetReceiver::note_end(std::string_view bytes) {
 
 DatasetReceiver::Result DatasetReceiver::take(std::string_view* bytes) {
   size_t mine = bytes->size();
-  // Behind the mark nothing follows before it is answered.
+  // After a mark the master sends nothing until it is acknowledged.
   if (!shape_.has_mark())
     mine = static_cast<size_t>(std::min<uint64_t>(mine, shape_.size - received_));
   const std::string_view taken = bytes->substr(0, mine);

@@ -1,7 +1,7 @@
-// A dataset on its way from a master into a temporary file beside the dump file.
+// Receives a dataset from a master into a temporary file beside the dump file.
 //
-// Nothing that the master has said of it is believed further than it shows: memory is not reserved
-// for it, and it ends where it was said to end or not at all.
+// The master's announcement is not trusted: no memory is reserved by it, and the dataset ends
+// exactly where it was announced to end, or it fails.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace latchkey::replication {
 
 class DatasetReceiver {
  public:
-  // Null, with the reason in the log, when there can be no file at `path`.
+  // Null, with the reason logged, when the file cannot be created.
   static std::unique_ptr<DatasetReceiver> create(DatasetShape shape, std::string path,
                                                  base::Logger& log);
   // Removes the file, unless keep() was called.
@@ -26,13 +26,13 @@ class DatasetReceiver {
 
   enum class Result : uint8_t {
     kWantsMore,
-    kDone,    // the file is whole
-    kFailed,  // it cannot be written; the log says why
+    kDone,    // the file is complete
+    kFailed,  // the file cannot be written; the reason is logged
   };
-  // Takes what belongs to the dataset off the front of `bytes`.
+  // Takes the bytes of the dataset off the front of `bytes`.
   Result take(std::string_view* bytes);
 
-  // Closes the file and leaves it to the caller. False when that fails.
+  // Closes the file, which the caller then owns. False when that fails.
   bool keep();
   const std::string& path() const { return path_; }
   const DatasetShape& shape() const { return shape_; }
@@ -48,9 +48,9 @@ class DatasetReceiver {
   std::string path_;
   int descriptor_;
   base::Logger& log_;
-  uint64_t received_ = 0;  // of the dataset and its mark
+  uint64_t received_ = 0;  // bytes of the dataset and its mark
   uint64_t synced_ = 0;
-  std::string tail_;  // the last bytes, as many as the mark has
+  std::string tail_;  // the last bytes, at most as many as the mark has
 };
 
 }  // namespace latchkey::replication

@@ -1,4 +1,4 @@
-// How the end of a dataset that a master sends is known: by its size, or by a mark behind it.
+// How the end of a dataset from a master is recognized: by its size, or by a mark after it.
 //
 //     $178\r\n<178 bytes>           $EOF:<40 characters>\r\n<bytes><the 40 characters>
 #pragma once

@@ -30,7 +30,7 @@ void repl_pause(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// The words go into the stream as they are, whether they are a command or not.
+// Adds the words to the stream, whether they are a command or not.
 void replicate(CommandContext& ctx) {
   ctx.server.propagation().add(kAnyDatabase, ctx.args.subspan(2), kPropagateToReplicas);
   ctx.reply.ok();

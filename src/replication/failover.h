@@ -1,13 +1,13 @@
-// FAILOVER: a master hands over to one of its replicas.
+// FAILOVER: a master hands its role over to one of its replicas.
 //
 //     none -> waiting for sync -> in progress -> none
 //                   |                  |
 //                   +---- aborted <----+     the server is, or becomes again, a master
 //
-// Writes are paused until a replica, or the one that was named, has acknowledged all there is. Then
-// this server follows that one, and asks it by PSYNC ... FAILOVER to lead. When it has, or has said
-// no, those who waited to write go on. With FORCE the one that was named leads when the timeout is
-// over, whether it has everything or not; without, that ends the attempt.
+// Writes are paused until a replica (or the named one) has acknowledged the whole stream. Then this
+// server becomes its replica, and asks it by PSYNC ... FAILOVER to become the master. When it has
+// accepted or refused, the paused clients go on. When the timeout passes first, the attempt ends,
+// or with FORCE the named replica becomes the master even if it lags.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Failover {
     int port = 0;
   };
   struct Order {
-    std::optional<Target> target;  // none: whoever is first to have everything
+    std::optional<Target> target;  // none: the first replica that has acknowledged everything
     int64_t timeout_ms = 0;        // 0: none
     bool force = false;            // REQUIRES: a target and a timeout
   };
@@ -41,12 +41,13 @@ class Failover {
 
   // REQUIRES: !active(), and that the server is a master.
   void begin(Order order);
-  // Ends the attempt: the server is a master as before. Nothing when there is none. The reason goes
-  // to the log.
+  // Ends the attempt: the server is a master as before. No effect without an attempt. The reason is
+  // logged.
   void abort(std::string_view reason);
-  // Hands over when it is time to, or gives up. To be called when a turn has ended.
+  // Hands over if a replica has caught up, or handles the timeout. To be called at the end of a
+  // turn.
   void look();
-  // The other leads now, as this server finds out when it is answered as a replica.
+  // The target has become the master: it has answered this server as a replica.
   void accepted();
 
  private:

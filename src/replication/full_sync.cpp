@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMarkSize = 40;
 constexpr size_t kReadSize = 64 * 1024;
-// Of one turn of the loop: then others have theirs.
+// Bytes sent in one turn of the loop; after that others are served.
 constexpr size_t kMaxPerTurn = 8 * 1024 * 1024;
 constexpr std::string_view kFailed = "-BGSAVE failed, replication can't continue\r\n";
 
@@ -74,7 +74,7 @@ void FullSync::ask(Replica& replica) {
 }
 
 bool FullSync::wants_pipe(const Replica& replica) const {
-  // The dump file is not for what is only a part of the dataset.
+  // The dump file must not contain only a part of the dataset.
   return replica.rdb_channel ||
          ((server_.settings().repl_diskless_sync || replica.wants_no_keys) && replica.knows_eof);
 }
@@ -117,7 +117,7 @@ void FullSync::begin_for(const Replica& first) {
   const char* by_pipe = first.rdb_channel ? "replicas sockets (rdb-channel)" : "replicas sockets";
   server_.log().logf(LogLevel::kNotice, "Starting BGSAVE for SYNC with target: %s",
                      use_pipe ? by_pipe : "disk");
-  // What has happened so far is in the snapshot; what follows comes with a SELECT in front.
+  // Effects so far are in the snapshot; later ones are preceded by a SELECT.
   replication_.feed_replicas();
   const SnapshotPlace place{
       .replication_id = server_.replication_id(),
@@ -150,7 +150,7 @@ void FullSync::forget(Replica& replica) {
   const bool through_pipe = replica.through_pipe;
   if (!(through_pipe ? pipe_begun_ : file_begun_)) return;
   if (!in_state(ReplicaState::kWaitsForEnd, through_pipe).empty()) return;
-  // A file is of use where there are save points.
+  // A dump file is useful when there are save points.
   if (!through_pipe && !server_.settings().save.empty()) return;
   if (through_pipe)
     server_.log().notice("Diskless rdb transfer, last replica dropped, killing fork child.");
@@ -196,7 +196,7 @@ void FullSync::send_file(Replica& replica) {
     go_on_soon();
     return;
   }
-  // What the loop holds leaves behind this, and nobody would call.
+  // The loop sends the held output later, without calling this object.
   if (server_.loop() != nullptr && server_.loop()->holds_output()) go_on_soon();
 }
 
@@ -219,7 +219,7 @@ bool FullSync::send_some(Replica& replica) {
     finish_file(replica);
     return false;
   }
-  // A failed connection closes the client, which takes the file away.
+  // A failed connection closes the client, which removes the file from files_.
   if (client.connection() != nullptr) client.connection()->flush();
   return files_.contains(&replica);
 }
@@ -270,7 +270,7 @@ bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlac
   pipe_ = ends[0];
   pipe_begun_ = true;
   if (server_.loop() != nullptr) {
-    // What is read is moved at the end of the turn.
+    // The pipe is read at the end of the turn.
     pipe_watcher_ = std::make_unique<net::DescriptorWatcher>(*server_.loop(), pipe_, [] {});
     pipe_watcher_->start();
   }
@@ -291,7 +291,7 @@ bool FullSync::take_from_pipe() {
     return replica->client.pending_output() > kMaxPending;
   });
   if (full) {
-    // The connection calls when the slowest has taken some.
+    // The connections call when the slowest has sent some output.
     if (pipe_watcher_ != nullptr) pipe_watcher_->stop();
     if (server_.loop() != nullptr && server_.loop()->holds_output()) go_on_soon();
     return false;

@@ -1,15 +1,15 @@
-// Full resynchronisations: the dataset as it is at a moment, sent to every replica that waits for
-// it, while what happens from that moment on is held for them.
+// Full resynchronisations: a snapshot of the dataset, sent to all replicas that wait for one. The
+// stream from the snapshot on is held for them.
 //
-// Through a pipe (repl-diskless-sync, to replicas that can read a dataset of unknown size): a child
-// writes, the server copies to all connections as fast as the slowest takes it, and a mark follows
-// when it has read all and the child has ended well.
-// Snapshots of this kind begin repl-diskless-sync-delay after the first has asked, so that others
-// may come; later ones wait for the next. On disk: the child writes the dump file, whoever comes
-// meanwhile shares it, and each replica reads it at its own pace.
+// Through a pipe (repl-diskless-sync, to replicas that know the EOF mark): a child writes, the
+// server copies to all connections as fast as the slowest takes it, and the mark follows when all
+// was read and the child has succeeded. Such a snapshot begins repl-diskless-sync-delay after the
+// first replica has asked, so that more replicas can share it; later ones wait for the next. On
+// disk: the child writes the dump file, replicas that come meanwhile share it, and each reads it at
+// its own pace.
 //
-// To RDB channels the dataset always goes through a pipe, and nothing is held: their replicas get
-// the stream by their other connections.
+// RDB channels always get the dataset through a pipe, and nothing is held: their replicas get the
+// stream by their main connections.
 //
 // At most kMaxPending bytes of the dataset wait in a replica's output.
 #pragma once
@@ -42,20 +42,20 @@ class FullSync {
   FullSync(const FullSync&) = delete;
   FullSync& operator=(const FullSync&) = delete;
 
-  // The replica, one of those of `replication`, is to get the dataset.
+  // Queues one of the replicas of `replication` for a full resynchronisation.
   void ask(Replica& replica);
-  // It has gone, or will have when this returns.
+  // The replica has left, or is about to.
   void forget(Replica& replica);
-  // Begins what is due. To be called at every tick, but not while a script runs: it has done half
-  // of what the stream will tell.
+  // Begins snapshots that are due. To be called at every tick, but not while a script runs: the
+  // dataset then has half of its effects, which the stream sends as a whole.
   void begin_due();
-  // Moves on what can be sent. To be called at the end of each turn.
+  // Sends what can be sent. To be called at the end of each turn.
   void move_on();
 
  private:
   static constexpr size_t kMaxPending = 256 * 1024;
 
-  // A file on its way to one replica.
+  // A file that is being sent to one replica.
   struct File {
     int descriptor;
     uint64_t left;
@@ -63,20 +63,20 @@ class FullSync {
 
   std::vector<Replica*> in_state(ReplicaState state, bool through_pipe) const;
   bool wants_pipe(const Replica& replica) const;
-  // A replica that waits, and those that may share its snapshot.
+  // Begins a snapshot for a replica that waits, and for those that can share it.
   void begin_for(const Replica& first);
   bool begin_file(const std::vector<Replica*>& group, const SnapshotPlace& place);
   bool begin_pipe(const std::vector<Replica*>& group, const SnapshotPlace& place);
   void begin_replicating(Replica& replica, uint64_t offset);
-  // Makes the replica one of those of the file that is being written, if there is one for it.
+  // Lets the replica share the file that is being written, if there is one for it.
   bool join_file(Replica& replica);
   void file_done(bool ok);
   void send_file(Replica& replica);
-  // False when it is finished, or the connection has gone.
+  // False when the file is finished, or the connection is closed.
   bool send_some(Replica& replica);
   void finish_file(Replica& replica);
   void drop_file(const Replica& replica);
-  // False when there is nothing to be taken now, or no room for it.
+  // False when the pipe has no data now, or a replica's output is full.
   bool take_from_pipe();
   void pipe_done(bool ok);
   void close_pipe();
@@ -87,14 +87,14 @@ class FullSync {
   server::Server& server_;
   Replication& replication_;
   std::unique_ptr<SnapshotMaker> snapshots_;
-  // What keeps the loop from waiting while there is more to send than fits into one turn.
+  // Keeps the loop from waiting while there is more to send than fits into one turn.
   std::unique_ptr<net::Timer> again_;
   std::unordered_map<const Replica*, File> files_;
-  bool file_begun_ = false;  // by this, and not done yet
+  bool file_begun_ = false;  // by this object, and not done yet
 
-  int pipe_ = -1;  // its reading end, until all has been read
+  int pipe_ = -1;  // its reading end, until all was read
   std::unique_ptr<net::DescriptorWatcher> pipe_watcher_;
-  bool pipe_begun_ = false;  // and the child not ended yet
+  bool pipe_begun_ = false;  // the child has not ended yet
   std::string mark_;
 };
 

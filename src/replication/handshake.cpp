@@ -27,7 +27,7 @@ bool is_id(std::string_view text) {
          });
 }
 
-// The word up to the next blank, which is taken off the text together with it.
+// Removes a word and the blank after it from the text.
 std::string_view take_word(std::string_view* text) {
   const size_t end = std::min(text->find(' '), text->size());
   const std::string_view word = text->substr(0, end);
@@ -68,7 +68,7 @@ Handshake::Result Handshake::read(std::string_view line, std::string* out) {
 }
 
 Handshake::Result Handshake::read_ping(std::string_view line, std::string* out) {
-  // A master that wants a password first is alive too.
+  // A master that requires a password is alive too.
   const bool answers = line.starts_with('+') || line.starts_with("-NOAUTH") ||
                        line.starts_with("-NOPERM") ||
                        line.starts_with("-ERR operation not permitted");
@@ -173,7 +173,7 @@ Handshake::Result Handshake::read_psync(std::string_view line, std::string* out)
 }
 
 Handshake::Result Handshake::refused(std::string_view line, std::string* out) {
-  // A script that is busy ends. Who takes the dataset by SYNC because of it would never count.
+  // -BUSY ends with the script; falling back to SYNC because of it would lose the offsets for good.
   if (line.starts_with("-NOMASTERLINK") || line.starts_with("-LOADING") ||
       line.starts_with("-BUSY")) {
     log_.notice("Master is currently unable to PSYNC but should be in the future: " +

@@ -1,15 +1,15 @@
-// What a replica says to its master before data flows, and what it makes of the answers: PING,
-// AUTH, REPLCONF, PSYNC. Knows nothing of sockets.
+// The replica's side of the replication handshake: PING, AUTH, REPLCONF, PSYNC and the master's
+// replies. Independent of sockets.
 //
 //     PING -> [AUTH] -> REPLCONF listening-port [, ip-address], capa -> PSYNC -> an answer
 //
-// The answer may be that the dataset is to be fetched by a connection of its own, the RDB channel,
-// while the stream comes by this one. There the talk is shorter:
+// The reply may be that the dataset is to be fetched by another connection, the RDB channel, while
+// the stream comes by this one. The channel's handshake is shorter:
 //
 //     [AUTH] -> REPLCONF rdb-channel, main-ch-client-id, ... -> PSYNC ? -1 -> +FULLRESYNC
 //
-// A master that does not know REPLCONF is no worse a master, one that does not know PSYNC is asked
-// by SYNC. Empty lines tell that the master is alive.
+// A master without REPLCONF is accepted, one without PSYNC is sent SYNC. Empty lines only show that
+// the master is alive.
 #pragma once
 
 #include <cstdint>
@@ -21,25 +21,25 @@
 
 namespace latchkey::replication {
 
-// How the replica introduces itself.
+// What the replica tells the master about itself.
 struct Introduction {
   std::string user;      // empty: the default user
   std::string password;  // empty: no AUTH
   int port = 0;
-  std::string ip;  // announced instead of what the master sees; empty: not
-  // Where it would go on: the history's name and the first byte that it lacks.
+  std::string ip;  // announced instead of the connection's address; empty: none
+  // Where to continue: the replication id and the number of the first missing byte.
   struct Place {
     std::string id;
     int64_t offset;
   };
   std::optional<Place> resume;
-  // Offers to fetch the dataset by an RDB channel.
+  // Offers the master to fetch the dataset by an RDB channel.
   bool offers_rdb_channel = false;
-  // Not empty: this is the RDB channel, and that is how the master calls the replica's other
-  // connection.
+  // Not empty: this is an RDB channel, and this is the id that the master has given the replica's
+  // main connection.
   std::string main_client_id = {};
-  // The other is a replica of this server, and is to become the master in its place. REQUIRES:
-  // resume.
+  // The other server is a replica of this one, and is asked to become the master (FAILOVER).
+  // REQUIRES: resume.
   bool hands_over = false;
 };
 
@@ -47,26 +47,26 @@ class Handshake {
  public:
   enum class Result : uint8_t {
     kGoesOn,
-    kContinue,    // the stream goes on where it was; id() names it if the name has changed
-    kFullResync,  // the dataset follows, which is id()'s at offset()
-    kSync,        // the dataset follows, and the master counts nothing
-    kRdbChannel,  // the stream follows, and the dataset by an RDB channel for main_client_id()
-    kDeclined,    // the other does not take over; the log says why
-    kFailed,      // the log says why
+    kContinue,  // the stream continues at its offset; id() is the replication id, if it has changed
+    kFullResync,  // the dataset follows, of id() at offset()
+    kSync,        // the dataset follows, and the master has no offsets
+    kRdbChannel,  // the stream follows; an RDB channel for main_client_id() brings the dataset
+    kDeclined,    // the other server refuses to take over; the reason is logged
+    kFailed,      // the reason is logged
   };
 
   Handshake(Introduction introduction, base::Logger& log);
 
-  // The first thing to be said.
+  // The first request.
   std::string begin();
-  // Reads an answer, a line without its end; what is to be said next is appended to `out`.
+  // Reads a line of the reply, without its end; appends the next requests to `out`.
   Result read(std::string_view line, std::string* out);
 
   const std::string& id() const { return id_; }
   int64_t offset() const { return offset_; }
   const std::string& main_client_id() const { return main_client_id_; }
   bool is_rdb_channel() const { return !introduction_.main_client_id.empty(); }
-  // Has PSYNC been said, or what comes in its place.
+  // Whether PSYNC, or SYNC instead, was sent.
   bool has_asked() const { return waits_for_ >= Step::kPsync; }
 
  private:

@@ -22,7 +22,7 @@ std::string describe(const Replica& replica, int64_t now_ms) {
          ",offset=" + std::to_string(replica.acked_offset) + ",lag=" + std::to_string(lag);
 }
 
-// A dataset that is on its way here.
+// Fields of a full resynchronisation in progress.
 void describe_sync(const ReplicaRole& role, int64_t now_ms, server::InfoText& text) {
   const MasterConnection* carrier = role.carrier();
   const DatasetReceiver* receiver = carrier != nullptr ? carrier->receiver() : nullptr;
@@ -38,7 +38,7 @@ void describe_sync(const ReplicaRole& role, int64_t now_ms, server::InfoText& te
              carrier != nullptr ? (now_ms - carrier->last_io_ms()) / kSecondMs : -1);
 }
 
-// What a replica says of its master.
+// Fields of a replica.
 void describe(const ReplicaRole& role, const server::Server& server, server::InfoText& text) {
   const int64_t now_ms = server.now_ms();
   const server::ConfigValues& settings = server.settings();

@@ -1,13 +1,13 @@
-// How far behind replicas are, as a server that is about to end wants to know.
+// The lag of replicas, for a server that is about to shut down.
 #pragma once
 
 namespace latchkey::replication {
 
 class Replication;
 
-// Whether one that is online has not acknowledged all that was written.
+// Whether an online replica has not acknowledged all of the stream.
 bool any_lags(const Replication& replication);
-// Tells in the log which ones do, and how many do not.
+// Logs the replicas that lag, and how many do not.
 void log_lags(const Replication& replication);
 
 }  // namespace latchkey::replication

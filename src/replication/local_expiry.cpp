@@ -51,7 +51,7 @@ void LocalExpiry::expire() {
 void LocalExpiry::key_changed(Keyspace& keyspace, std::string_view key, server::EventClass,
                               std::string_view) {
   std::pair<int, std::string> place(keyspace.index(), key);
-  // The master's word counts again when it has written there.
+  // A write of the master replaces the local deadline.
   if ((server_.state() & server::kStateApplyingMaster) != 0) {
     keys_.erase(place);
     return;

@@ -1,8 +1,8 @@
-// Keys of a writable replica to which its own clients have given deadlines.
+// Keys of a writable replica whose deadlines were set by its own clients.
 //
-// A replica leaves expired keys to its master, which does not know of these: so they are kept in
-// mind here, and removed when their time has come. Listens only while the server is a replica that
-// may be written to; O(keys kept in mind) ten times a second.
+// A replica leaves expiry to its master, which does not know these deadlines: so the keys are
+// remembered here and deleted when they expire. Registered for keyspace events only while the
+// server is a writable replica. Costs O(remembered keys) ten times a second.
 #pragma once
 
 #include <cstddef>

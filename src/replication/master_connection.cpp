@@ -10,7 +10,7 @@ namespace latchkey::replication {
 
 namespace {
 
-// Of an answer of the master's.
+// Maximum length of a line of the master's reply.
 constexpr size_t kMaxLine = 64 * 1024;
 constexpr size_t kMarkSize = 40;
 constexpr std::string_view kMarkAnnounced = "$EOF:";
@@ -170,7 +170,7 @@ void MasterConnection::receive(std::string_view* rest) {
     case DatasetReceiver::Result::kWantsMore:
       return;
     case DatasetReceiver::Result::kDone:
-      // What follows is the stream's, and is kept until the dataset is in place.
+      // The bytes after the dataset belong to the stream, and are kept until it is installed.
       stage_ = Stage::kStreams;
       return owner_.dataset_received(std::move(receiver_));
     case DatasetReceiver::Result::kFailed:
@@ -189,7 +189,7 @@ void MasterConnection::on_disconnect() {
 void MasterConnection::lost(const char* how) {
   if (stage_ != Stage::kLoads)
     return fail(syncs() ? "I/O error trying to sync with MASTER: connection lost" : how);
-  // What has come before is read to its end.
+  // Bytes received before are still loaded.
   ended_ = true;
   connection_->pause_reading();
   owner_.dataset_came();

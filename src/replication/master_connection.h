@@ -1,15 +1,14 @@
-// A connection to the master from its beginning to the point where the stream flows: connecting,
-// the handshake, the dataset. What follows is a client's business (MasterSession), to whom the
-// owner hands the connection on.
+// A connection to the master up to the point where the stream flows: connecting, the handshake, the
+// dataset. After that the owner gives the connection to a client with a MasterSession.
 //
 //     connecting -> handshake -> dataset is announced -> receives it -> streams -> over
 //                                                     -> it is loaded -> over
 //                             -> streams -> over
 //
-// A partial resynchronisation leads from the handshake to the end at once. Where the dataset comes
-// by a connection of its own, the RDB channel, this one keeps what comes of the stream meanwhile,
-// and the channel is one of these too. In tests there is no loop and no connection: they call
-// connected() and on_input(), and read out().
+// A partial resynchronisation goes from the handshake directly to the end. When an RDB channel
+// brings the dataset, this connection keeps the stream that arrives meanwhile; the channel is a
+// MasterConnection too. Tests without a loop and a connection call connected() and on_input(), and
+// read out().
 #pragma once
 
 #include <cstddef>
@@ -33,32 +32,32 @@ namespace latchkey::replication {
 
 class MasterConnection final : public net::ConnectionHandler {
  public:
-  // What becomes of the dataset that was announced.
+  // How the announced dataset is received.
   struct Reception {
-    // Takes it; or null.
+    // Receives it; may be null.
     std::unique_ptr<DatasetReceiver> receiver;
-    // It stays with the connection, for somebody who reads it from there.
+    // It stays with the connection, for a ConnectionSource that reads it from there.
     bool stays = false;
   };
-  // Each call but dataset_announced() comes last in what this does. An owner must not destroy this
-  // within one: it calls abandon(), and lets go of it later.
+  // This object calls each function but dataset_announced() as its last action. The owner must not
+  // destroy it within a call: it calls abandon(), and destroys it later.
   class Owner {
    public:
     virtual ~Owner() = default;
-    // The stream goes on, from the history of that name.
+    // The stream continues, from the history `id`.
     virtual void continues(const std::string& id) = 0;
-    // The dataset is to be fetched by an RDB channel, in the name of that client of the master's.
+    // The dataset is to be fetched by an RDB channel, which names `main_client_id` to the master.
     virtual void rdb_channel_offered(const std::string& main_client_id) = 0;
-    // More of the stream has come and is kept.
+    // More of the stream has arrived and is kept.
     virtual void stream_kept() = 0;
-    // The other does not take over; the log says why.
+    // The other server refuses to take over; the reason is logged.
     virtual void declined() = 0;
-    // A dataset follows. Nothing of a Reception: it cannot be taken.
+    // A dataset follows. An empty Reception: it cannot be received.
     virtual Reception dataset_announced(MasterConnection& which, const DatasetShape& shape) = 0;
     virtual void dataset_received(std::unique_ptr<DatasetReceiver> receiver) = 0;
-    // In stage kLoads: more of it stands with the connection, or no more will come.
+    // In stage kLoads: more of it has arrived at the connection, or no more will.
     virtual void dataset_came() = 0;
-    // The log says why.
+    // The reason is logged.
     virtual void failed(MasterConnection& which) = 0;
   };
   enum class Stage : uint8_t {
@@ -73,35 +72,35 @@ class MasterConnection final : public net::ConnectionHandler {
 
   MasterConnection(server::Server& server, Owner& owner, const std::string& host, int port,
                    Introduction introduction);
-  // Closes the connection if it was not handed on.
+  // Closes the connection unless it was released.
   ~MasterConnection() override;
   MasterConnection(const MasterConnection&) = delete;
   MasterConnection& operator=(const MasterConnection&) = delete;
 
   Stage stage() const { return stage_; }
-  // Whether a full resynchronisation goes on.
+  // Whether a full resynchronisation is in progress.
   bool syncs() const {
     return stage_ == Stage::kAwaitsDataset || stage_ == Stage::kReceives || stage_ == Stage::kLoads;
   }
-  // In stage kLoads: the master will send no more. What has come is still there.
+  // In stage kLoads: the master has closed the connection. The bytes received are still there.
   bool ended() const { return ended_; }
-  // Of the history whose dataset comes; empty when the master does not say.
+  // The replication id and offset of the dataset; empty and -1 when the master does not send them.
   const std::string& id() const { return handshake_->id(); }
   int64_t offset() const { return handshake_->offset(); }
-  // Of the dataset that is being received, or null.
+  // Receives the dataset to a file; null otherwise.
   const DatasetReceiver* receiver() const { return receiver_.get(); }
   int64_t last_io_ms() const { return last_io_ms_; }  // Unix time
   uint64_t bytes_received() const;
-  // Bytes of the stream that are kept.
+  // Bytes of the stream that were received and not applied.
   size_t kept_bytes() const;
 
   net::Connection* connection() const { return connection_; }
   resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : local_out_; }
-  // Gives the connection to somebody else, who hears of it from now on. Null in tests.
+  // Gives up the connection; the caller sets its handler. Null in tests.
   net::Connection* release();
-  // Closes it without a word; nothing is called any more.
+  // Closes the connection; the owner is not called any more.
   void abandon();
-  // Lets the master see that the replica is alive.
+  // Shows the master that the replica is alive.
   void send_newline();
 
   // `connection` may be null, in tests.

@@ -50,7 +50,7 @@ void MasterSession::acknowledge() {
 }
 
 void MasterSession::applied(std::string_view bytes) {
-  // What was being run when the link broke counts as well.
+  // A suspended request that ends after the link broke counts as applied too.
   if (client_.has(server::kClientClosing) && !client_.has(server::kClientSuspended)) return;
   if (std::exchange(acknowledge_soon_, false)) acknowledge();
   if (client_.has(server::kClientInMulti)) {
@@ -65,7 +65,7 @@ void MasterSession::failed(std::string_view text) {
   server::Server& server = client_.server;
   const std::string behind =
       note_unexpected_error(replication_, client_, text, "replica", "master");
-  // What clients write to a replica may well be in the master's way.
+  // Writes of clients to a writable replica may conflict with the master's.
   const server::ConfigValues& settings = server.settings();
   if (settings.replica_read_only &&
       settings.propagation_error_behavior != server::PropagationErrorBehavior::kIgnore)
@@ -82,7 +82,7 @@ void MasterSession::desynchronized(std::string_view reason) {
 }
 
 void MasterSession::closing() {
-  // A transaction that has begun will come anew.
+  // The master sends an incomplete transaction again.
   transaction_.clear();
   on_closing_(*this);
 }

@@ -1,9 +1,8 @@
-// The stream of the master that this server follows: what is kept with the client that its requests
-// come from.
+// The state of the master's stream, owned by the client that executes its requests.
 //
-// What has been applied is handed on to the stream's own followers, whole transactions at a time,
-// so that nobody ends in the middle of one when the link breaks. The master is told every second
-// how far this has come, and at once when it asks.
+// Applied requests are relayed to this server's own replicas, whole transactions at a time, so that
+// no replica is left within one when the link breaks. The master is sent the offset every second,
+// and at once when it asks.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +23,24 @@ class Replication;
 
 class MasterSession final : public server::MasterLink {
  public:
-  // `on_closing` is told when the client closes. All must outlive it.
+  // `on_closing` is called when the client closes. All must outlive the session.
   MasterSession(server::Client& client, Replication& replication,
                 std::function<void(MasterSession&)> on_closing);
 
   server::Client& client() { return client_; }
-  // Whether what has been applied is what the master has sent: nothing was lost.
+  // Whether everything that the master sent was applied: nothing was lost.
   bool in_step() const { return in_step_; }
-  // Whether the master counts what it sends.
+  // Whether the master has offsets.
   bool counts() const { return counts_; }
   void set_counts(bool counts) { counts_ = counts; }
-  // What has come of the stream, applied or not.
+  // The offset received, applied or not.
   int64_t read_offset() const;
   int64_t last_io_ms() const;
   uint64_t bytes_received() const;
 
   // REPLCONF ACK.
   void acknowledge();
-  // The same behind the request that is being run, which asks for it.
+  // Sends REPLCONF ACK after the current request, which asks for it.
   void acknowledge_soon() { acknowledge_soon_ = true; }
 
   // server::MasterLink
@@ -54,7 +53,7 @@ class MasterSession final : public server::MasterLink {
   server::Client& client_;
   Replication& replication_;
   std::function<void(MasterSession&)> on_closing_;
-  std::string transaction_;  // bytes of the one that has begun
+  std::string transaction_;  // bytes of an incomplete transaction
   bool in_step_ = true;
   bool counts_ = true;
   bool acknowledge_soon_ = false;

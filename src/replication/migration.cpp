@@ -16,16 +16,16 @@ namespace latchkey::replication {
 using namespace server;
 using store::KeyRef;
 
-// What the arguments ask for.
+// The parsed arguments.
 struct MigrationOrder {
   std::string host;
   std::string port;
-  std::vector<std::string_view> keys;  // that are there
+  std::vector<std::string_view> keys;  // existing ones
   int64_t database = 0;
   int64_t timeout_ms = 0;
   bool copy = false;
   bool replace = false;
-  std::vector<std::string_view> login;  // words behind AUTH; none: no AUTH
+  std::vector<std::string_view> login;  // words after AUTH; none: no AUTH
 
   std::string place() const { return host + ":" + port; }
 };
@@ -42,8 +42,7 @@ void append_request(std::string* out, std::span<const std::string_view> words) {
     out->append("$" + std::to_string(word.size()) + "\r\n").append(word).append("\r\n");
 }
 
-// What the options say; keys are those of the arguments, whether there or not. False with the error
-// sent.
+// Reads the options; order->keys are all keys of the arguments. False when an error has been sent.
 bool read_options(CommandContext& ctx, MigrationOrder* order) {
   order->host = ctx.args[1];
   order->port = ctx.args[2];
@@ -79,21 +78,21 @@ bool read_options(CommandContext& ctx, MigrationOrder* order) {
   return true;
 }
 
-// A key's value and what is left of its time as a RESTORE.
+// Appends a RESTORE of the key's value with its remaining time to live.
 void append_restore(CommandContext& ctx, const MigrationOrder& order, std::string_view key,
                     const KeyRef& ref, std::string* out) {
   const int64_t left_ms =
       ref->has_deadline() ? std::max<int64_t>(ref->deadline_ms() - ctx.now_ms(), 1) : 0;
   const std::string ttl = std::to_string(left_ms);
   const std::string dump = persist::make_dump(*ref, ctx.server.settings().rdbcompression);
-  // A slot that is being moved is not the other node's yet.
+  // The other node only imports the slot; it does not own it.
   const std::string_view name = ctx.server.in_cluster() ? "RESTORE-ASKING" : "RESTORE";
   std::vector<std::string_view> words = {name, key, ttl, dump};
   if (order.replace) words.push_back("REPLACE");
   append_request(out, words);
 }
 
-// The keys that have arrived go here.
+// Deletes the keys that have arrived.
 void remove_keys(CommandContext& ctx, const std::vector<std::string_view>& keys) {
   std::vector<std::string_view> gone;
   for (const std::string_view key : keys) {
@@ -113,7 +112,7 @@ void Migration::migrate(CommandContext& ctx) {
   if (!read_options(ctx, &order)) return;
   std::erase_if(order.keys, [&](std::string_view key) { return !ctx.db.find(key); });
   if (order.keys.empty()) return ctx.reply.status("NOKEY");
-  // A connection that was kept may have been closed by the other server.
+  // A kept connection may have been closed by the other server: tries once more.
   if (attempt(ctx, order) == Outcome::kTryAnew) attempt(ctx, order);
 }
 
@@ -142,13 +141,13 @@ Migration::Outcome Migration::attempt(CommandContext& ctx, const MigrationOrder&
   if (!peer->socket->write(requests, order.timeout_ms)) return fail("writing");
 
   std::string problem;
-  bool misplaced = false;  // no key comes to where it should
+  bool misplaced = false;  // AUTH or SELECT failed: keys are not restored, or in another database
   std::vector<std::string_view> arrived;
   const size_t before_keys = (order.login.empty() ? 0 : 1) + (must_select ? 1 : 0);
   for (size_t i = 0; i < before_keys + order.keys.size(); ++i) {
     std::string line;
     if (!peer->socket->read_line(&line, order.timeout_ms)) {
-      // What has arrived is not sent again.
+      // Does not send the arrived keys again.
       if (!arrived.empty()) peer->is_fresh = true;
       if (!order.copy) remove_keys(ctx, arrived);
       return fail("reading");
@@ -199,7 +198,7 @@ void migrate(CommandContext& ctx) {
   ctx.server.replication().migration().migrate(ctx);
 }
 
-// The key, or when that is empty those behind KEYS.
+// The key, or if it is empty the keys after KEYS.
 bool find_migrate_keys(Words words, std::vector<KeyReference>* out) {
   constexpr uint32_t kFlags = kKeyReadWrite | kKeyAccess | kKeyDelete;
   for (ArgReader options(words, kFirstOption); options.more();) {

@@ -1,8 +1,8 @@
-// MIGRATE: keys that move to another server, which restores them before they go here.
+// MIGRATE: moves keys to another server, and deletes them here after it has restored them.
 //
-// The server waits for the other one, each step up to the command's timeout. A connection that
-// worked is kept for ten seconds, for whoever moves keys to the same place next, and tried anew
-// when it turns out to have been closed meanwhile.
+// The server blocks on the other one, each step up to the command's timeout. A connection is kept
+// for ten seconds for the next MIGRATE to the same place, and opened again if it turns out to be
+// closed.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct MigrationOrder;
 
 class Migration {
  public:
-  // The command's handler.
+  // The handler of MIGRATE.
   void migrate(server::CommandContext& ctx);
-  // Closes what was not used for too long by now (Unix time). To be called now and then.
+  // Closes connections not used for kKeptMs (now_ms: Unix time). To be called now and then.
   void close_idle(int64_t now_ms);
   size_t kept_connections() const { return peers_.size(); }
 
@@ -35,12 +35,12 @@ class Migration {
   struct Peer {
     std::unique_ptr<PeerSocket> socket;
     int64_t used_ms = 0;    // Unix time
-    int64_t database = -1;  // that is selected there; -1: not known
-    bool is_fresh = true;   // not proven yet: a failure has other reasons than age
+    int64_t database = -1;  // selected there; -1: unknown
+    bool is_fresh = true;   // new: a failure is not due to its age
   };
   enum class Outcome : uint8_t { kDone, kTryAnew };
 
-  // Null with the error sent.
+  // Null when an error has been sent.
   Peer* peer_for(server::CommandContext& ctx, const MigrationOrder& order);
   Outcome attempt(server::CommandContext& ctx, const MigrationOrder& order);
 

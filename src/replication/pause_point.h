@@ -1,5 +1,5 @@
-// Places in a synchronization where the process stops itself if DEBUG REPL-PAUSE has told it to, so
-// that tests can look at it half done.
+// Points in a synchronization where the process stops itself if DEBUG REPL-PAUSE says so, so that
+// tests can inspect the state.
 #pragma once
 
 #include "server/config/debug_settings.h"
@@ -10,7 +10,7 @@ class Server;
 
 namespace latchkey::replication {
 
-// Stops the process here until it is told to go on (SIGCONT), if that place was asked for.
+// Stops the process until SIGCONT if DEBUG REPL-PAUSE has chosen `place`.
 void pause_if_asked(server::Server& server, server::ReplicationPause place);
 
 }  // namespace latchkey::replication

@@ -1,5 +1,5 @@
-// A connection to another server that the server waits on, with a limit of time on each step: what
-// MIGRATE sends keys through.
+// A blocking connection to another server, with a timeout for each step: MIGRATE sends keys through
+// it.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace latchkey::replication {
 
 class PeerSocket {
  public:
-  // Waits up to `timeout_ms` for the connection. Null when there is no such host, or when the time
-  // is over; a peer that refuses shows when it is written to.
+  // Waits up to `timeout_ms` for the connection. Null when the host is unknown or the time is over;
+  // a refused connection is found by the first write.
   static std::unique_ptr<PeerSocket> connect(const std::string& host, const std::string& port,
                                              int64_t timeout_ms);
   ~PeerSocket();
   PeerSocket(const PeerSocket&) = delete;
   PeerSocket& operator=(const PeerSocket&) = delete;
 
-  // Each waits up to `timeout_ms` at a time for the peer to take or give something. False on
-  // failure; timed_out() tells why.
+  // Each waits up to `timeout_ms` at a time for the peer. False on failure; timed_out() tells
+  // whether that was the timeout.
   bool write(std::string_view bytes, int64_t timeout_ms);
-  // Without the line's end.
+  // The line is without its end.
   bool read_line(std::string* line, int64_t timeout_ms);
   bool timed_out() const { return timed_out_; }
 

@@ -14,7 +14,7 @@ Replica::Replica(server::Client& owner, OnClosing on_closing, OnError on_error)
       held_(owner.server.buffer_pool()) {}
 
 void Replica::add_to_stream(const Backlog& backlog, uint64_t first) {
-  // Behind what is held, also when that is about to be sent.
+  // Appends after held bytes, also when these are about to be sent.
   backlog.share_from(first, gets_stream() && held_.empty() ? client.out() : held_);
 }
 

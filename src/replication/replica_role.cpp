@@ -30,14 +30,14 @@ constexpr char kReconnecting[] = "Reconnecting to MASTER ";
 
 }  // namespace
 
-// A dataset on its way into the place of the server's own.
+// A dataset that is being installed.
 struct ReplicaRole::Installation {
-  // What the master has said of it.
+  // From the master's announcement.
   std::string id;
   int64_t offset;
   DatasetShape shape;
   bool by_channel;
-  // Where it is: in a file, or on its way by the connection.
+  // Where the dataset is: in a file, or read from the connection.
   std::unique_ptr<DatasetReceiver> file;
   std::unique_ptr<ConnectionSource> source;
   bool cancelled = false;
@@ -152,7 +152,7 @@ void ReplicaRole::connect(const char* how) {
   base::Logger& log = server_.log();
   log.notice(how + host() + ":" + std::to_string(port()));
   log.notice("MASTER <-> REPLICA sync started");
-  // make_unique() may not see the private base.
+  // make_unique() cannot access the private base.
   link_.reset(new MasterConnection(server_, *this, host(), port(), introduction()));
 }
 
@@ -192,7 +192,7 @@ Introduction ReplicaRole::introduction() const {
 void ReplicaRole::failed(MasterConnection& which) {
   if (installation_ == nullptr) return drop_link();
   if (installation_->by_channel && &which == link_.get()) return lose_stream();
-  // The dataset is here; only the connection has gone.
+  // The dataset is complete; only the connection is lost.
   if (installation_->file != nullptr)
     return retire(std::move(&which == link_.get() ? link_ : channel_));
   drop_link();
@@ -203,7 +203,7 @@ void ReplicaRole::lose_stream() {
   if (installation_->file != nullptr) {
     server_.log().notice("After loading RDB, replica will try psync with master");
   } else {
-    // Without the stream behind it what is still to come is of no use.
+    // Without the stream after it the rest of the dataset is useless.
     installation_->source->cut(ECONNRESET);
   }
   retire(std::move(link_));
@@ -355,7 +355,7 @@ void ReplicaRole::begin_installation(std::shared_ptr<Installation> installation)
 
 DatasetInstaller::Result ReplicaRole::install(Installation& installation) {
   server_.refresh_clock();
-  // What they have is no longer what there is here.
+  // The replicas' datasets will differ from the new one.
   if (installation.file != nullptr ||
       server_.settings().repl_diskless_load != server::ReplDisklessLoad::kSwapdb)
     replication_.disconnect_replicas();
@@ -370,7 +370,7 @@ void ReplicaRole::installed(const Installation& installation,
     may_resume_ = false;
     replication_.begin_at({}, server_.replication_offset());
   }
-  // Somebody has ended this, and may have begun something else.
+  // The installation was cancelled, and another one may have begun.
   if (installation.cancelled) return;
   if (!result.ok) return drop_link();
   const bool counts = installation.offset >= 0;

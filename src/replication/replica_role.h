@@ -1,20 +1,20 @@
-// The master that this server follows, if there is one: the replica's side of replication.
+// The replica's side of replication: the master that this server follows, if there is one.
 //
-// Says which server that is, keeps a link to it, brings the dataset over where going on is not
-// possible, and tells Replication what becomes of the stream's name and numbers.
+// Stores the master's address, keeps a link to it, fetches the dataset when a partial
+// resynchronization is not possible, and updates Replication's id and offset.
 //
 //     none <-> connect -> connecting -> handshake [-> sync] -> connected
 //                 ^______________________________________________|  whenever the link breaks
 //
-// The dataset comes by the link itself, or by an RDB channel beside it: then what the link brings
-// meanwhile is kept, up to replica-full-sync-buffer-limit, and applied piece by piece afterwards
-// (StreamReplay). It is put in place by a task (server/tasks.h), which waits until no other is in
+// The dataset comes by the link, or by an RDB channel beside it: then the stream that the link
+// receives meanwhile is kept, up to replica-full-sync-buffer-limit, and applied piece by piece
+// afterwards (StreamReplay). A task (server/tasks.h) installs the dataset, once no other task is in
 // the middle of a command. If the link breaks while the dataset is loaded from a file, the stream
-// is asked for anew from there on.
+// is requested again from there on.
 //
-// A link that broke is begun anew at once, and when that fails once a second. As long as the
-// dataset is what the stream had come to, the stream is asked for from there on; otherwise the
-// dataset comes.
+// A broken link is opened again at once, and if that fails once a second. As long as the dataset
+// matches an offset of the stream, the stream is requested from there on; otherwise a full
+// resynchronization follows.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class StreamReplay;
 
 class ReplicaRole final : private MasterConnection::Owner {
  public:
-  // Follows from the start whom the directive `replicaof` names.
+  // Follows the master that the directive `replicaof` names, from the start.
   ReplicaRole(server::Server& server, Replication& replication);
   ~ReplicaRole() override;
   ReplicaRole(const ReplicaRole&) = delete;
@@ -55,41 +55,41 @@ class ReplicaRole final : private MasterConnection::Owner {
   const std::string& host() const;
   int port() const;
 
-  // Begins to follow that server, instead of whom it may have followed.
+  // Becomes a replica of that server, and leaves its present master.
   void replicate_from(const std::string& host, int port);
   // Becomes a master. REQUIRES: active().
   void promote();
-  // The dataset that was loaded is what the stream was at its present place.
+  // The dataset was loaded from disk and matches the current offset; `database` is selected there.
   void resume_at(int database);
 
-  // For how long nothing has come from the master, in milliseconds; since ever when it never did.
+  // Milliseconds since the master last sent something; since the epoch if it never did.
   int64_t silent_ms() const;
 
-  // Where the stream is, as far as it has been applied: whether that is known, and the database it
-  // has selected.
+  // The position in the stream up to which it was applied: whether it is known, and the selected
+  // database.
   bool knows_place() const { return may_resume_ || connected(); }
   int stream_database() const;
-  // Of the requests that come from the master; null while there is no link.
+  // The session of the master's client; null while there is no link.
   MasterSession* session() const { return session_; }
 
-  // To be called at every tick, but not while something is loaded.
+  // To be called at every tick, except during loading.
   void tick();
-  // To be called instead while something is loaded.
+  // To be called instead of tick() during loading.
   void keep_alive();
 
-  // The connection by which the dataset comes: the RDB channel, or else the link. Null without one.
+  // The connection that brings the dataset: the RDB channel, or else the link. Null without one.
   MasterConnection* carrier() const { return channel_ != nullptr ? channel_.get() : link_.get(); }
-  // When the link broke, in Unix time; 0: there was none.
+  // When the link broke (Unix time); 0: it is up, or never was.
   int64_t down_since_ms() const { return down_since_ms_; }
   uint64_t bytes_received() const;
   size_t locally_expiring_keys() const { return local_expiry_.keys(); }
-  // Bytes of the stream that are kept until they can be applied, and the most there were in the
-  // last synchronization.
+  // Bytes of the stream that are kept until they can be applied, and the maximum during the last
+  // synchronization.
   size_t full_sync_buffer() const;
   size_t full_sync_buffer_peak() const { return buffer_peak_; }
 
-  // For tests, which play the master: the connection that has not been handed on yet, and the RDB
-  // channel; null when there is none.
+  // For tests, which play the master: the link up to the handover to a client, and the RDB channel;
+  // null when there is none.
   MasterConnection* link() { return link_.get(); }
   MasterConnection* channel() { return channel_.get(); }
 
@@ -108,25 +108,25 @@ class ReplicaRole final : private MasterConnection::Owner {
   Introduction introduction() const;
   void become_replica();
   void connect(const char* how);
-  // The link, and the channel beside it.
+  // Drops the link, and the channel beside it.
   void drop_link();
   void retire(std::unique_ptr<MasterConnection> connection);
-  // The link broke while the dataset that has come by the channel is being loaded.
+  // Handles a break of the link while the dataset from the RDB channel is loaded.
   void lose_stream();
-  // Has the client come to be that the stream is applied by. `has_kept`: the link has kept what
-  // came of it beside the dataset.
+  // Makes the client that applies the stream. `has_kept`: the link has kept a part of the stream
+  // during the full sync.
   void attach(int database, bool has_kept);
   void session_closed(MasterSession& session);
   void end_session();
   void begin_replay(server::Client& client);
   void begin_dataset(const DatasetShape& shape, bool to_disk);
-  // Has a task put the dataset in place of which the carrier has told.
+  // Starts a task that installs the dataset.
   struct Installation;
   void begin_installation(std::shared_ptr<Installation> installation);
   DatasetInstaller::Result install(Installation& installation);
-  // The dataset is there, or is not.
+  // Called when the installation has ended.
   void installed(const Installation& installation, const DatasetInstaller::Result& result);
-  // What has come of the stream while a script was busy has been left where it was.
+  // Processes the master's input that arrived while a script was busy.
   void go_on_after_script();
   void every_second();
   bool timed_out(int64_t since_ms) const;
@@ -138,14 +138,14 @@ class ReplicaRole final : private MasterConnection::Owner {
   std::unique_ptr<MasterConnection> link_;
   std::unique_ptr<MasterConnection> channel_;
   std::unique_ptr<StreamReplay> replay_;
-  // Somebody may still be in them.
+  // Kept until the next tick: their functions may be on the stack.
   std::vector<std::unique_ptr<MasterConnection>> retired_;
   std::vector<std::unique_ptr<StreamReplay>> retired_replays_;
   MasterSession* session_ = nullptr;  // its client owns it
   bool may_resume_ = false;
   int stream_database_ = 0;                     // while there is no session
-  bool leaving_ = false;                        // the session ends because it was told to
-  std::shared_ptr<Installation> installation_;  // that goes on, or null
+  bool leaving_ = false;                        // the session is being ended by this server
+  std::shared_ptr<Installation> installation_;  // the current one, or null
   bool buffer_full_ = false;
   size_t buffer_peak_ = 0;
   int64_t down_since_ms_ = 0;

@@ -95,7 +95,8 @@ void Replication::leave(Replica& replica) {
                        std::string(replica.rdb_channel ? "(rdbchannel) " : "") + replica.name() +
                        " lost.");
   bytes_sent_to_former_ += replica.bytes_sent();
-  // It counts as memory from here on, though the client goes at the end of the turn only.
+  // Frees its output at once, because from here on eviction counts it; the client itself is freed
+  // at the end of the turn.
   if (server_.dispatcher().serving() != &replica.client) replica.drop_output();
   full_sync_->forget(replica);
   stream_.trim();
@@ -216,7 +217,7 @@ bool Replication::begin_streaming(const Replica& channel, uint64_t offset) {
 }
 
 void Replication::delivered(Replica& channel) {
-  // The replica closes it, so that nothing of what is under way is lost.
+  // The replica closes the channel, so that no bytes on their way are lost.
   channel.state = ReplicaState::kDelivered;
   if (main_of(channel) == nullptr) channel.client.close_after_reply();
   channel.client.flush_soon();
@@ -248,7 +249,7 @@ void Replication::acknowledge(Replica& replica, uint64_t offset, uint64_t fsynce
   if ((server_.state() & server::kStateFewReplicas) != 0) count_good_replicas();
   if (replica.state == ReplicaState::kStreams) replica.has_loaded = loaded_came_ = true;
   if (replica.state != ReplicaState::kOnline || !replica.waits_for_ack) return;
-  // What is held is no reply: it is sent when the request is done with.
+  // The held stream is not part of the reply: it is sent after the request.
   replica.waits_for_ack = false;
   held_is_due_ = true;
 }
@@ -319,7 +320,7 @@ void Replication::disconnect_replicas() {
 
 void Replication::resume_from(const server::StreamPlace& place,
                               const std::vector<std::pair<int, std::string>>& dropped) {
-  // A file may say anything.
+  // The file's offset may be invalid.
   if (!server::is_stream_offset(place.offset)) return;
   if (replica_role_->active()) {
     stream_.begin_at(place.id, place.offset);
@@ -332,7 +333,7 @@ void Replication::resume_from(const server::StreamPlace& place,
 
 void Replication::feed_replicas() {
   stream_.flush([this](uint64_t first) {
-    // A replica over its limit leaves.
+    // A replica that exceeds its output limit is removed from replicas_.
     const std::vector<Replica*> replicas = replicas_;
     for (Replica* replica : replicas) {
       if (!replica->follows_stream()) continue;
@@ -369,7 +370,7 @@ void Replication::end_turn() {
   }
   if (std::exchange(loaded_came_, false)) put_loaded_online();
   full_sync_->move_on();
-  // The role does not change in the middle of a script.
+  // The role cannot change while a script runs.
   if (!server_.tasks().any()) failover_->look();
   if (std::exchange(acks_came_, false)) {
     waits_->serve();
@@ -379,7 +380,7 @@ void Replication::end_turn() {
 }
 
 void Replication::tick() {
-  // A script that runs, or half a dataset, is no state to bring others to.
+  // A running script or a dataset being loaded is not a state to replicate.
   if (server_.tasks().any()) return replica_role_->keep_alive();
   stream_.trim();
   full_sync_->begin_due();
@@ -403,7 +404,7 @@ void Replication::every_second() {
 
 void Replication::ping_replicas() {
   const std::vector<Replica*>& replicas = replicas_;
-  // So that those who wait for their dataset see that the master is alive.
+  // Replicas that wait for their dataset see by newlines that the master is alive.
   for (Replica* replica : replicas) {
     const bool waits = replica->state == ReplicaState::kWaitsForStart ||
                        (replica->state == ReplicaState::kWaitsForEnd && !replica->through_pipe);
@@ -412,7 +413,7 @@ void Replication::ping_replicas() {
     replica->client.flush_soon();
   }
   const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
-  // Who waits for replicas to catch up gives them nothing more to catch up with.
+  // While replicas should catch up, a ping would extend the stream.
   const bool ending = server_.shutdown().deadline_ms() != 0 || failover_->active();
   if (replicas.empty() || ending || stream_.relays() || server_.now_ms() - pinged_ms_ < period_ms)
     return;

@@ -1,13 +1,12 @@
-// Serving replicas: who follows the replication stream, and how far each is.
+// The master's side of replication: the replicas of this server, and how far each is.
 //
-// The stream (Stream) comes with the first replica and goes repl-backlog-ttl after the last one has
-// left. What has happened in a turn goes to every replica at its end. A replica that comes anew
-// gets the dataset first (FullSync), one that comes back the bytes it has missed, if the backlog
-// still holds them. A replica that has the dataset come by an RDB channel (Replica) gets the stream
-// meanwhile, so that nothing is held for it here.
+// The stream (Stream) is opened for the first replica and closed repl-backlog-ttl after the last
+// one has left. At the end of each turn its new bytes are sent to every replica. A new replica gets
+// the dataset first (FullSync), a returning one the bytes it has missed, if the backlog still has
+// them. A replica with an RDB channel (Replica) gets the stream meanwhile, so that nothing is held
+// for it here.
 //
-// A server that follows a master itself (ReplicaRole) hands the master's stream on to its own
-// replicas.
+// A server that is a replica itself (ReplicaRole) relays its master's stream to its own replicas.
 #pragma once
 
 #include <cstddef>
@@ -45,31 +44,31 @@ class Replication {
   server::Server& server() const { return server_; }
 
   // --- Replicas ---------------------------------------------------------------------------------
-  // What is known of a client as a replica; made when it is asked for first.
+  // The Replica of a client; created by the first call.
   Replica& replica_of(server::Client& client);
-  // Those that have asked for synchronization, in the order in which they came.
+  // Replicas that have asked for synchronization, in the order in which they came.
   const std::vector<Replica*>& replicas() const { return replicas_; }
-  // The client follows from now on. Its reply and what it is to be sent are in its output, or come
-  // later.
-  // From the bytes behind `offset` of the history `id`, if they are there. False when the whole
-  // dataset is needed; nothing has happened then.
+  // Both make the client a replica; what it is sent is in its output, or follows later.
+  // Partial resynchronization with the bytes from number `offset` on of the history `id`. False,
+  // with nothing done, when a full resynchronization is needed.
   bool continue_from(Replica& replica, std::string_view id, int64_t offset);
+  // Full resynchronization.
   void synchronize(Replica& replica);
-  // Whether that is to be done by an RDB channel, and the beginning of it.
+  // Whether a full resynchronization may use an RDB channel; starts one that does.
   bool may_use_rdb_channel(const Replica& replica) const;
   void await_rdb_channel(Replica& replica);
-  // The two connections of one replica, by each other; null when there is none.
+  // The other connection of a replica with an RDB channel; null when there is none.
   Replica* main_of(const Replica& channel) const;
   Replica* channel_of(const Replica& main) const;
-  // Without counting a replica that has two connections twice.
+  // Counts a replica with two connections once.
   size_t count_connected() const;
   // REPLCONF ACK.
   void acknowledge(Replica& replica, uint64_t offset, uint64_t fsynced_offset);
-  // Online replicas that have acknowledged this much.
+  // Number of online replicas that have acknowledged `offset`.
   size_t count_acknowledged(uint64_t offset) const;
-  // And have it in their append-only files.
+  // Number of those that have synced it in their append-only files.
   size_t count_fsynced(uint64_t offset) const;
-  // Asks all replicas how far they are, at the end of the turn.
+  // Asks all replicas for acknowledgements, at the end of the turn.
   void ask_for_acknowledgements() { ask_ = true; }
 
   // --- The stream -------------------------------------------------------------------------------
@@ -77,15 +76,15 @@ class Replication {
   uint64_t offset() const { return stream_.offset(); }
   Stream& stream() { return stream_; }
   const Stream& stream() const { return stream_; }
-  // The database that whoever follows has selected by now, or -1.
+  // The database that is selected in the stream, or -1.
   int selected_database() const;
-  // Gives to the backlog and the replicas what has happened in this turn so far.
+  // Sends the stream of this turn so far to the backlog and the replicas.
   void feed_replicas();
 
-  // `fn` is called when replicas have said how far they are.
+  // `fn` is called when replicas have acknowledged offsets.
   void on_acknowledged(std::function<void()> fn) { acknowledged_ = std::move(fn); }
 
-  // How far the append-only file is safe on disk, told by `fn`; -1 when there is none.
+  // `fn` returns the offset that is synced in the append-only file; -1 without one.
   void on_synced_offset(std::function<int64_t()> fn) { synced_offset_ = std::move(fn); }
   int64_t synced_offset() const { return synced_offset_ ? synced_offset_() : -1; }
 
@@ -97,33 +96,33 @@ class Replication {
   Failover& failover() { return *failover_; }
   const Failover& failover() const { return *failover_; }
 
-  // --- For ReplicaRole
-  // ---------------------------------------------------------------------------- From here on the
-  // stream is a master's. Where this one has come to is where the other may go on.
+  // --- For ReplicaRole --------------------------------------------------------------------------
+  // From here on the stream is a master's, which may continue it from the present offset.
   void stop_own_stream();
-  // Those who follow have the master's bytes up to here, and go on with what happens here, under
-  // another name: they have to ask anew.
+  // The stream is this server's own again, with a new id from the present offset on. Disconnects
+  // the replicas: they must ask for it anew.
   void resume_own_stream();
-  // The dataset is the master's at this place, and replicas need it too. Without a name nobody can
-  // go on from there.
+  // The dataset is the master's at this offset; the replicas need it too. With an empty id no
+  // replica can continue from there.
   void begin_at(std::string_view id, int64_t offset);
-  // The master's history has taken another name. Replicas have to ask anew.
+  // The master's history has a new id. The replicas must ask for it anew.
   void rename(std::string_view id);
   void disconnect_replicas();
   ReplicaRole& replica_role() { return *replica_role_; }
   const ReplicaRole& replica_role() const { return *replica_role_; }
 
-  // A dataset loaded at start was saved at that place, without what was `dropped` (Stream::resume).
+  // Continues the stream of a dataset that was saved at `place` and loaded at start without the
+  // keys in `dropped` (Stream::resume).
   void resume_from(const server::StreamPlace& place,
                    const std::vector<std::pair<int, std::string>>& dropped = {});
 
   // --- For FullSync -----------------------------------------------------------------------------
-  // It has the dataset, up to a mark at its end if `waits_for_ack`.
+  // The replica has the dataset; `waits_for_ack`: up to a mark at its end.
   void put_online(Replica& replica, bool waits_for_ack);
-  // A snapshot at `offset` begins for the RDB channel: the stream goes to its other connection.
-  // False when that has gone.
+  // A snapshot at `offset` begins for the RDB channel: starts the stream on the replica's main
+  // connection. False when that is closed.
   bool begin_streaming(const Replica& channel, uint64_t offset);
-  // The dataset has been sent by the RDB channel.
+  // The dataset was sent to the RDB channel.
   void delivered(Replica& channel);
 
   // --- Figures ----------------------------------------------------------------------------------
@@ -132,7 +131,7 @@ class Replication {
   void count_refused_partial_sync() { ++refused_partial_syncs_; }
 
  private:
-  // False with the reason in the log.
+  // False with the reason logged.
   bool can_continue(const Replica& replica, std::string_view id, int64_t offset) const;
   void join(Replica& replica);
   void leave(Replica& replica);
@@ -141,10 +140,9 @@ class Replication {
   void free_backlog();
   std::optional<server::StreamPlace> place() const;
   void end_turn();
-  // Replicas that have loaded what came by their RDB channels.
+  // Makes those replicas online that have loaded the dataset from their RDB channels.
   void put_loaded_online();
   void tick();
-  // While a script that takes long runs.
   void every_second();
   void ping_replicas();
   void drop_silent_replicas();
@@ -163,7 +161,7 @@ class Replication {
   bool ask_ = false;
   bool acks_came_ = false;
   bool loaded_came_ = false;
-  bool held_is_due_ = false;  // for a replica that has acknowledged the end of its dataset
+  bool held_is_due_ = false;  // of a replica that has acknowledged the end of its dataset
   int64_t second_began_ms_ = 0;
   int64_t pinged_ms_ = 0;
   int64_t alone_since_ms_ = 0;

@@ -1,5 +1,4 @@
-// What a server is in replication, and whether its replicas have what was written: ROLE, REPLICAOF,
-// FAILOVER, WAIT.
+// The replication role, and acknowledgements of replicas: ROLE, REPLICAOF, FAILOVER, WAIT.
 #include <algorithm>
 #include <climits>
 #include <string>
@@ -93,7 +92,7 @@ struct FailoverRequest {
   Failover::Order order;
 };
 
-// Each option once, and ABORT alone.
+// Accepts each option once, and ABORT only alone.
 bool read_failover_request(CommandContext& ctx, FailoverRequest* request) {
   Failover::Order& order = request->order;
   std::string_view value;
@@ -176,7 +175,7 @@ void wait(CommandContext& ctx) {
   Replication& replication = ctx.server.replication();
   const auto have = static_cast<int64_t>(replication.count_acknowledged(ctx.client.written_offset));
   if (have >= wanted || ctx.client.has(kClientDenyBlocking)) return ctx.reply.integer(have);
-  // A timeout of zero is none.
+  // A timeout of zero means no deadline.
   if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
   replication.waits().wait(ctx.client, wanted, deadline_ms);
 }

@@ -7,9 +7,9 @@
 
 namespace latchkey::replication {
 
-// What replicas send: SYNC, PSYNC, REPLCONF.
+// Sent by replicas: SYNC, PSYNC, REPLCONF.
 std::span<const server::CommandRow> sync_rows();
-// What people ask: ROLE, REPLICAOF, FAILOVER, WAIT.
+// Sent by users: ROLE, REPLICAOF, FAILOVER, WAIT.
 std::span<const server::CommandRow> role_rows();
 
 std::span<const server::CommandRow> migrate_rows();

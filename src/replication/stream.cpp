@@ -11,7 +11,7 @@ namespace latchkey::replication {
 
 namespace {
 
-// A buffer that a large turn has left behind is not kept.
+// A buffer larger than this is freed after a large turn.
 constexpr size_t kMaxKept = 64 * 1024;
 
 }  // namespace
@@ -56,7 +56,7 @@ size_t Stream::backlog_size() const {
 }
 
 void Stream::trim() {
-  // What is being handed on has to be there for all who follow, though some may leave meanwhile.
+  // The backlog must keep all bytes that flush() has not given to the replicas yet.
   if (!is_open() || !turn_.empty()) return;
   backlog_->set_capacity(backlog_size());
   backlog_->trim();

@@ -1,13 +1,12 @@
-// The replication stream as bytes with numbers and a name: what replicas follow.
+// The replication stream: numbered bytes with a replication id, which replicas receive.
 //
-// It is this server's own, or a master's (relays()): then its bytes are handed on as they came,
-// under the master's numbers and name, and what happens here besides is nobody else's business. The
-// numbers and names themselves are the server's (Server::replication_offset and history), which
-// others ask for as well.
+// It is this server's own, or a master's (relays()): then the master's bytes are relayed unchanged,
+// with its numbers and id, and effects of this server itself are not part of it. The offset and the
+// ids belong to Server (replication_offset() and history()), because others need them as well.
 //
-// It is written while it is open, that is, while there is a backlog. Until the end of the turn what
-// happens is collected; then flush() gives it to the backlog and to whoever follows. Costs
-// nothing while it is not open; else a copy of each effect.
+// It is written while it is open, which means while there is a backlog. Effects are collected until
+// the end of the turn; then flush() gives them to the backlog and to the replicas. Costs nothing
+// while it is closed; else a copy of each effect.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +31,7 @@ namespace latchkey::replication {
 
 class Stream final : public server::PropagationSink {
  public:
-  // `relays`: it is a master's from the beginning.
+  // `relays`: it is a master's from the start.
   Stream(server::Server& server, bool relays) : server_(server), relays_(relays) {}
   ~Stream() override;
   Stream(const Stream&) = delete;
@@ -44,43 +43,45 @@ class Stream final : public server::PropagationSink {
   const Backlog* backlog() const { return backlog_.get(); }
   // The number of its last byte.
   uint64_t offset() const;
-  // Of its own: the database that whoever follows has selected by now, or -1.
+  // Of its own stream: the selected database, or -1.
   int selected_database() const { return encoder_.database(); }
-  // The next effect is preceded by a SELECT, for whoever begins here.
+  // The next effect is preceded by a SELECT, for a replica that begins here.
   void select_anew() { encoder_.forget_database(); }
 
-  // Puts what has happened since the last time into the backlog, if that is anything, and has it
-  // given on from there: `give` is called with the number of its first byte.
+  // Appends the effects since the last call to the backlog, if there are any, and calls `give` with
+  // the number of their first byte.
   void flush(const std::function<void(uint64_t first)>& give);
-  // Lets the backlog forget what nobody needs any more, as repl-backlog-size says now.
+  // Trims the backlog to the current repl-backlog-size.
   void trim();
 
-  // `fn(true)` is called when it begins to count bytes (Server::replication_offset), `fn(false)`
-  // when it ends to, so that others may.
+  // `fn(true)` is called when the stream begins to count bytes (Server::replication_offset),
+  // `fn(false)` when it stops, so that another counter can take over.
   void on_counting(std::function<void(bool)> fn) { counting_ = std::move(fn); }
 
-  // Opens it where the numbers have come to. REQUIRES: !is_open().
+  // Opens it at the current offset. REQUIRES: !is_open().
   void open();
-  // The same under a new name, for its first replica: nobody can go on from what was before.
+  // The same with a new replication id, for its first replica: earlier offsets are not valid.
   void begin();
-  // Closes it: bytes are no longer counted here. REQUIRES: all is handed on.
+  // Closes it: it does not count bytes any more. REQUIRES: flush() was called after the last
+  // effect.
   void close();
-  // For those who were replicas of the server as it was when the dataset was saved at that place.
-  // `dropped`: keys of it, with their databases, that had expired by now and were left out, which
-  // is the first thing that has happened since.
+  // Opens it for replicas that the server had when the dataset was saved at `place`. `dropped`:
+  // keys (with their databases) that had expired and were not loaded; their deletion is the first
+  // effect.
   void resume(const server::StreamPlace& place,
               const std::vector<std::pair<int, std::string>>& dropped);
 
-  // From here on it is a master's. REQUIRES: all is handed on.
+  // The stream is a master's from here on. REQUIRES: flush() was called after the last effect.
   void begin_relaying();
-  // And is this server's own again, under another name.
+  // The stream is this server's own again, with a new id.
   void end_relaying();
-  // The dataset is the master's at that place. Without a name nobody can go on from there.
+  // The dataset is the master's at that offset. With an empty id no replica can continue from
+  // there.
   void begin_at(std::string_view id, int64_t offset);
-  // Whole requests of the master's, as they came.
+  // Appends whole requests of the master, unchanged.
   void relay(std::string_view bytes);
 
-  // Shows in the log what it ends with.
+  // Logs the last bytes of the stream.
   void log_latest() const;
 
   // server::PropagationSink
@@ -93,7 +94,7 @@ class Stream final : public server::PropagationSink {
   server::Server& server_;
   server::PropagationEncoder encoder_{server::kPropagateToReplicas};
   std::function<void(bool)> counting_;
-  std::string turn_;  // what has happened and is not handed on yet
+  std::string turn_;  // effects since the last flush()
   std::unique_ptr<Backlog> backlog_;
   bool relays_;
 };

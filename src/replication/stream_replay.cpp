@@ -13,7 +13,7 @@ namespace latchkey::replication {
 
 namespace {
 
-// Until the next piece, when the client waits for the end of a pause or of a script.
+// Milliseconds until the next attempt, when the client waits for a pause or a script to end.
 constexpr uint64_t kPatienceMs = 10;
 
 }  // namespace
@@ -45,7 +45,7 @@ void StreamReplay::apply_piece() {
   if (server_.tasks().any()) return timer_.start(kPatienceMs);
   if (!std::exchange(begun_, true)) {
     pause_if_asked(server_, server::ReplicationPause::kOnStreaming);
-    // Clients that have waited for this are heard first.
+    // Serves other clients that have waited for this first.
     return timer_.start(0);
   }
   net::Connection* connection = client_.connection();
@@ -65,7 +65,7 @@ size_t StreamReplay::on_input(std::span<char> bytes) {
   const size_t used = client_.on_input(bytes.first(size));
   if (client_.has(server::kClientBlocked | server::kClientSuspended)) return used;
   if (used == 0 && size < bytes.size()) piece_ *= 2;
-  // What is left is the start of a request whose end is still to come.
+  // The rest is the start of an incomplete request.
   reached_end_ = size == bytes.size();
   return used;
 }

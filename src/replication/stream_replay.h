@@ -1,9 +1,9 @@
-// Applies what has come of the master's stream while the dataset came by an RDB channel.
+// Applies the part of the master's stream that arrived while an RDB channel brought the dataset.
 //
-// That may be much: it is applied in pieces of loading-process-events-interval-bytes, one a turn of
-// the loop, so that other clients are served between them. Nothing more is read from the master
-// until all is applied; then the client goes on by itself. O(1) memory besides what the connection
-// keeps.
+// It may be large: it is applied in pieces of loading-process-events-interval-bytes, one each turn
+// of the loop, so that other clients are served in between. Nothing more is read from the master
+// until all is applied; then the client continues as usual. O(1) memory besides the bytes kept by
+// the connection.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ namespace latchkey::replication {
 
 class StreamReplay final : public net::ConnectionHandler {
  public:
-  // Of what the client's connection keeps. All must outlive it. `done` is called once, last of all,
-  // when all is applied; not when the client has been closed before.
+  // Applies the kept bytes of the client's connection. All must outlive it. `done` is called once,
+  // as the last action, when all is applied; not when the client is closed before.
   StreamReplay(server::Server& server, server::Client& client, std::function<void()> done);
   StreamReplay(const StreamReplay&) = delete;
   StreamReplay& operator=(const StreamReplay&) = delete;
@@ -46,7 +46,7 @@ class StreamReplay final : public net::ConnectionHandler {
   std::function<void()> done_;
   net::Timer timer_;
   size_t total_;
-  // Grows while a request is larger.
+  // Doubled while a request is larger.
   size_t piece_;
   bool begun_ = false;
   bool reached_end_ = false;

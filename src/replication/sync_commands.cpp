@@ -1,4 +1,4 @@
-// What replicas say to their master: SYNC, PSYNC, REPLCONF.
+// The commands of replicas to their master: SYNC, PSYNC, REPLCONF.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t kMaxIpBytes = 46;
 
-// The steps both have before it is decided what the replica gets. False when there is nothing to be
-// done for it.
+// The first steps of SYNC and PSYNC. False when the command needs no synchronization, or an error
+// has been sent.
 bool may_synchronize(CommandContext& ctx, const Replica& replica) {
   if (ctx.client.has(kClientReplica)) return false;
   const ReplicaRole& role = ctx.server.replication().replica_role();
@@ -51,7 +51,7 @@ void sync(CommandContext& ctx) {
   replication.synchronize(replica);
 }
 
-// The master asks this replica to lead in its place. False when it does not.
+// PSYNC FAILOVER: the master asks this replica to replace it. False when it cannot.
 bool take_over(CommandContext& ctx, std::string_view id) {
   ctx.server.log().notice("Failover request received for replid " + std::string(id) + ".");
   ReplicaRole& role = ctx.server.replication().replica_role();
@@ -101,7 +101,7 @@ bool announce_ip(CommandContext& ctx, Replica& replica, std::string_view ip) {
 }
 
 bool announce_filter(CommandContext& ctx, Replica& replica, std::string_view filter) {
-  // Functions, or nothing at all.
+  // The filter is "functions" or empty.
   bool with_functions = false;
   while (!filter.empty()) {
     const size_t end = std::min(filter.find(' '), filter.size());
@@ -146,7 +146,7 @@ void acknowledge(CommandContext& ctx, Replica& replica) {
   ctx.server.replication().acknowledge(replica, offset, fsynced);
 }
 
-// Options come in pairs with their values, several at a time. ACK and GETACK have no reply.
+// Reads pairs of option and value. ACK and GETACK have no reply.
 void replconf(CommandContext& ctx) {
   if (ctx.args.size() % 2 == 0) return ctx.syntax_error();
   Replica& replica = ctx.server.replication().replica_of(ctx.client);
@@ -160,7 +160,7 @@ void replconf(CommandContext& ctx) {
     } else if (is_word(name, "IP-ADDRESS")) {
       if (!announce_ip(ctx, replica, value)) return;
     } else if (is_word(name, "CAPA")) {
-      // Others are of servers to come.
+      // Unknown capabilities are those of newer servers.
       if (is_word(value, "EOF")) replica.knows_eof = true;
       if (is_word(value, "PSYNC2")) replica.knows_psync2 = true;
       if (is_word(value, "RDB-CHANNEL-REPL")) replica.knows_rdb_channel = true;

@@ -12,7 +12,7 @@ std::string note_unexpected_error(const Replication& replication, const server::
                                   std::string_view peer) {
   server::Server& server = replication.server();
   ++server.stats().unexpected_error_replies;
-  // Other codes are shown as they stand in the reply.
+  // Other error codes are shown with the dash.
   constexpr std::string_view kPlain = "ERR ";
   const std::string shown =
       text.starts_with(kPlain) ? std::string(text.substr(kPlain.size())) : "-" + std::string(text);

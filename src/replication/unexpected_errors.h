@@ -1,5 +1,5 @@
-// Errors that nobody reads: what a server answers to its master, or to a replica, stands for a
-// dataset that may no longer be the same at both ends.
+// Error replies to the master or to a replica. Nobody reads them; they mean that the datasets of
+// the two servers may differ.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace latchkey::replication {
 
 class Replication;
 
-// Counts it, and tells it in the log together with what the stream ends with. `text`: the error
-// without its dash; `self` and `peer`: "master" and "replica", as they stand to each other. Returns
-// which command it was, in words for a log line.
+// Counts the error, and logs it with the last bytes of the stream. `text`: the error without its
+// dash; `self` and `peer`: "master" and "replica" or the reverse. Returns the command as words for
+// a log line.
 std::string note_unexpected_error(const Replication& replication, const server::Client& client,
                                   std::string_view text, std::string_view self,
                                   std::string_view peer);

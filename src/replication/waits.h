@@ -1,5 +1,4 @@
-// Clients that wait until replicas have what they wrote (WAIT), or have it in their append-only
-// files.
+// Clients that wait for replicas to acknowledge their writes (WAIT).
 #pragma once
 
 #include <cstddef>
@@ -18,11 +17,11 @@ class ReplicaWaits {
  public:
   explicit ReplicaWaits(Replication& replication) : replication_(replication) {}
 
-  // Suspends the client until `replicas` of them have acknowledged what it wrote last, or the
-  // deadline (Unix time; 0: none) is over; the reply is how many have. To be called last by a
-  // handler that has replied nothing.
+  // Blocks the client until `replicas` replicas have acknowledged its last write, or until the
+  // deadline (Unix time in milliseconds; 0: none); the reply is the number that have. To be called
+  // last by a handler that has replied nothing.
   void wait(server::Client& client, int64_t replicas, int64_t deadline_ms);
-  // Serves those who have waited enough; to be called when acknowledgements have come.
+  // Replies to clients whose wait is over; to be called when acknowledgements have come.
   void serve();
 
  private:

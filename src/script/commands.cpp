@@ -66,7 +66,7 @@ void script_kill(CommandContext& ctx) {
 
 void script_debug(CommandContext& ctx) {
   using Kind = DebugSessions::Kind;
-  // What is said in a session follows what has been replied.
+  // The session's lines would be mixed with replies that wait to be sent.
   if (ctx.client.pending_output() != 0)
     return ctx.reply.error("ERR SCRIPT DEBUG must be called outside a pipeline");
   DebugSessions& sessions = ctx.server.scripts().debug_sessions();

@@ -65,7 +65,7 @@ void DebugConsole::send() {
   std::string text = "*" + std::to_string(lines_.size()) + "\r\n";
   for (const std::string& line : lines_) text.append("+").append(line).append("\r\n");
   lines_.clear();
-  // When nobody listens any more, the next read() finds out.
+  // A lost connection is found by the next read().
   base::write_all(socket_, text);
 }
 

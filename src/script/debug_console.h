@@ -1,7 +1,8 @@
-// A debugger's line to its user: the socket of the client whose script is debugged.
+// The connection of a script debugger to its user: the socket of the client whose script is
+// debugged.
 //
-// The user sends commands as RESP arrays, and gets lines as arrays of status replies. While there
-// is a console its owner waits for the user, whatever happens to others; so the socket blocks.
+// The user sends commands as RESP arrays and receives lines as arrays of status replies. The socket
+// is blocking: the process waits for the user.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ namespace latchkey::script {
 
 class DebugConsole {
  public:
-  // Makes the socket wait, until the console goes.
+  // Makes the socket blocking until the console is destroyed.
   explicit DebugConsole(int socket);
   ~DebugConsole();
   DebugConsole(const DebugConsole&) = delete;
@@ -24,15 +25,15 @@ class DebugConsole {
 
   enum class Input : uint8_t {
     kCommand,
-    kMalformed,  // what came is no command
-    kGone,       // the user has left
+    kMalformed,  // the input is not a command
+    kGone,       // the user has disconnected
   };
   // Waits for the next command. Its words are valid until the next call.
   Input read(std::vector<std::string_view>* words);
 
-  // Lines go when send() is called. Line ends within become spaces.
+  // Queues a line until send(). Line ends within become spaces.
   void say(std::string line);
-  // The same for a line of any length, which is cut short when it has more bytes than longest().
+  // The same for a line of any length, which is cut after longest() bytes.
   void say_at_length(std::string line);
   void send();
 
@@ -44,10 +45,10 @@ class DebugConsole {
   static constexpr size_t kLongest = 256;
 
   int socket_;
-  int flags_;  // of the socket before
+  int flags_;  // the socket's flags before
   resp::RequestParser parser_;
   std::vector<char> input_;
-  size_t consumed_ = 0;  // of input_, by the command that was read last
+  size_t consumed_ = 0;  // bytes of input_ taken by the last command
   std::vector<std::string> lines_;
   size_t longest_ = kLongest;
   bool hint_given_ = false;

@@ -21,7 +21,8 @@ using namespace server;
 
 namespace {
 
-// A signal that came to the child before it has its own handlers would run the server's.
+// Blocks signals around fork(): a signal that reached the child before it has its own handlers
+// would run the server's.
 pid_t fork_quietly() {
   sigset_t all;
   sigset_t before;
@@ -35,7 +36,7 @@ pid_t fork_quietly() {
   return child;
 }
 
-// In the child: what belongs to the server, and to other clients, is none of its business.
+// In the child: lets go of what belongs to the server and to other clients.
 void leave_server(Server& server, Client& client) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   base::close_all_but({client.connection()->descriptor()});
@@ -74,7 +75,7 @@ void DebugSessions::reap() {
 }
 
 void DebugSessions::want(const Client& client, Kind kind) {
-  // Who has gone without an EVAL wants nothing any more.
+  // Drops clients that have disconnected without an EVAL.
   std::erase_if(wanted_,
                 [this](const auto& each) { return server_.clients().find(each.first) == nullptr; });
   wanted_[client.id] = kind;

@@ -1,9 +1,10 @@
-// SCRIPT DEBUG: whose next EVAL is debugged, and the session that becomes of it.
+// SCRIPT DEBUG: the clients whose next EVAL is debugged, and their sessions.
 //
-// A session has the client's socket for itself. In the forked kind a child of the server runs the
-// script, on a dataset that goes with it, while the server closes its own end and goes on; in the
-// synchronous kind the server itself runs it, serves nobody else meanwhile, and keeps what the
-// script writes. Either way the connection is closed when the script has replied.
+// A session owns the client's socket. In a forked session a child of the server runs the script, on
+// a copy of the dataset that is dropped with it, while the server closes its end of the socket and
+// goes on. In a synchronous session the server itself runs the script, serves nobody else
+// meanwhile, and keeps what the script writes. Either way the connection is closed after the
+// script's reply.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +28,7 @@ class DebugSessions {
   enum class Kind : uint8_t { kForked, kSynchronous };
 
   DebugSessions(server::Server& server, ScriptRunner& runner);
-  // Ends the children there still are.
+  // Kills the remaining children.
   ~DebugSessions();
   DebugSessions(const DebugSessions&) = delete;
   DebugSessions& operator=(const DebugSessions&) = delete;
@@ -39,7 +40,7 @@ class DebugSessions {
     return !wanted_.empty() && wanted_.contains(client.id);
   }
 
-  // Debugs `evaluate`, which runs the script for the request and replies.
+  // Runs `evaluate`, which runs the script of the request and replies, under the debugger.
   // REQUIRES: wanted_by() the client, which has a connection.
   void run(server::CommandContext& ctx, std::string_view source,
            const std::function<void()>& evaluate);

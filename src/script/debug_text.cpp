@@ -20,7 +20,7 @@ class ValueWriter {
  public:
   explicit ValueWriter(lua_State* lua) : lua_(lua) {}
 
-  // Writes the value on top of the stack, which stays.
+  // Writes the value on top of the stack, and leaves it there.
   void write(int depth = 0);
   std::string take() { return std::move(text_); }
 
@@ -28,7 +28,7 @@ class ValueWriter {
   void number();
   void table(int depth);
   bool is_array();
-  // What has no text of its own, by its kind and address.
+  // Writes a value without a text form by its kind and address.
   void other();
 
   lua_State* lua_;
@@ -110,12 +110,12 @@ class ReplyWriter {
 
  private:
   std::string_view line();
-  // What the header says of elements or bytes; -1 where there are none.
+  // The number of elements or bytes in the header; -1 for null.
   int64_t count(std::string_view header);
   void string(int64_t size);
   void elements(int64_t count, std::string_view open, std::string_view close);
   void pairs(int64_t count);
-  // A map of attributes stands before what it is about.
+  // Skips a map of attributes, which precedes the value it belongs to.
   void skip_attributes(int64_t count);
 
   std::string_view left_;

@@ -23,7 +23,7 @@ constexpr char kEvalChunk[] = "ldb_eval";
 constexpr char kAborted[] = "ERR script aborted for user request";
 constexpr char kMalformed[] = "ERR protocol error";
 
-// Instructions between two looks at the clock, for scripts that do not come to another line.
+// Instructions between two checks of the clock, for scripts that do not reach another line.
 constexpr int kInstructions = 100'000;
 constexpr int64_t kContextLines = 5;
 constexpr size_t kMaxBreakpoints = 64;
@@ -48,7 +48,7 @@ std::string join(std::span<const std::string_view> words) {
   return text;
 }
 
-// What an error is about: errors are texts, or tables with one.
+// Pops an error, a text or a table with one, and returns its text.
 std::string error_text(lua_State* lua) {
   if (lua_istable(lua, -1)) {
     push_raw_field(lua, -1, kErrorText);
@@ -119,7 +119,7 @@ const char* Debugger::converse(lua_State* lua) {
   for (;;) {
     switch (console_.read(&words)) {
       case DebugConsole::Input::kGone:
-        // The script goes on by itself.
+        // The script continues without a debugger.
         user_gone_ = true;
         return nullptr;
       case DebugConsole::Input::kMalformed:
@@ -322,7 +322,7 @@ Debugger::Next Debugger::evaluate(lua_State* lua, Words words) {
     return luaL_loadbufferx(lua, read.data(), read.size(), chunk.c_str(), "t") == 0;
   };
   const int top = lua_gettop(lua);
-  // An expression, or else a statement.
+  // Compiles the code as an expression, or else as a statement.
   if (!load("return " + code)) {
     lua_settop(lua, top);
     if (!load(code)) {
@@ -354,7 +354,7 @@ void Debugger::command_called(Words words) {
 void Debugger::command_replied(std::string_view reply, bool refused) {
   if (!stepping_ || user_gone_) return;
   if (refused) {
-    // Without its code.
+    // Leaves out the error's code.
     const std::string_view error = reply.substr(0, reply.find('\r'));
     return console_.say("<error> " + std::string(error.substr(error.find(' ') + 1)));
   }

@@ -1,6 +1,6 @@
-// Takes a script through its lines, as its user tells it to: stops before a line, shows variables,
-// runs code and commands, goes on. The commands and what they say are the reference's
-// (redis.io, "Debugging Lua scripts in Redis").
+// The Lua debugger: stops before a line, shows variables, runs code and commands, continues, as its
+// user tells it. The commands and their output are the reference's (redis.io, "Debugging Lua
+// scripts in Redis").
 //
 // Everything happens inside the hook that Lua calls before each line of the script.
 #pragma once
@@ -25,20 +25,20 @@ class Debugger {
   // All must outlive it. Stops before the first line.
   Debugger(ScriptRunner& runner, DebugConsole& console, std::string_view source);
 
-  // Of what Lua's hook is called for (LUA_MASK*), and after how many instructions.
+  // The events for lua_sethook (LUA_MASK*), and its instruction count.
   static int hook_mask();
   static int hook_interval();
 
-  // What the runner tells, on the way: a line or some instructions have been reached; what is to be
-  // raised as an error then, or null.
+  // Called by ScriptRunner. reached(): the hook was called for a line or a number of instructions;
+  // returns the error to raise then, or null.
   [[nodiscard]] const char* reached(lua_State* lua, lua_Debug* where);
   void command_called(std::span<const std::string_view> words);
-  // Refused: it was not run.
+  // `refused`: the command was not run.
   void command_replied(std::string_view reply, bool refused);
 
   // redis.breakpoint(): stops before the next line.
   void stop_at_next_line() { stop_asked_ = true; }
-  // redis.debug(): shows all that is on the stack.
+  // redis.debug(): shows all values on the stack.
   void show_values(lua_State* lua);
 
  private:
@@ -52,9 +52,9 @@ class Debugger {
   };
   static const Command kCommands[];
 
-  // The text of the reason to stop here, or empty.
+  // Why the script stops here; empty when it does not.
   std::string_view reason_to_stop(bool at_line);
-  // Obeys the user until the script is to go on.
+  // Executes the user's commands until the script continues. Returns the error to raise, or null.
   const char* converse(lua_State* lua);
   Next obey(lua_State* lua, Words words);
 
@@ -83,9 +83,9 @@ class Debugger {
   DebugConsole& console_;
   std::vector<std::string_view> lines_;
   std::vector<int> breakpoints_;
-  int line_ = 0;             // which the script is about to run
+  int line_ = 0;             // the line that is run next
   bool stepping_ = true;     // stops before each line
-  bool stop_asked_ = false;  // by the script itself
+  bool stop_asked_ = false;  // redis.breakpoint() was called
   bool user_gone_ = false;
   int64_t running_since_us_;
 };

@@ -1,5 +1,5 @@
-// Scripts: finds or compiles those of EVAL, keeps them, and has them run. Composes what scripts and
-// functions are made of; belongs to its server (Server::set_scripts).
+// The script engine: compiles the scripts of EVAL, caches them and runs them, and owns the other
+// parts of scripts and functions. Owned by the server (Server::set_scripts).
 #pragma once
 
 #include <memory>
@@ -30,15 +30,15 @@ class Engine {
   void eval(server::CommandContext& ctx, bool read_only);
   void eval_sha(server::CommandContext& ctx, bool read_only);
 
-  // What the script of a request declares (ScriptFlag bits), whether it is known or not; 0 when
-  // that cannot be told.
+  // The flags that a script declares (ScriptFlag bits). A script that is not cached is parsed; 0
+  // for an unknown digest or a malformed first line.
   uint32_t declared_by(std::string_view body) const;
   uint32_t declared_by_sha(std::string_view sha) const;
 
   // SCRIPT LOAD. The digest, or null with an error in *error.
   const std::string* load(std::string_view body, std::string* error);
   bool exists(std::string_view sha) const { return cache_.find_sha(sha) != nullptr; }
-  // Forgets all scripts and their Lua VM. With `in_background` it is freed on another thread.
+  // Drops all scripts and their Lua VM. With `in_background` another thread frees them.
   void flush(bool in_background);
 
   Functions& functions() { return functions_; }
@@ -47,14 +47,14 @@ class Engine {
   // Null before the first script and after a flush.
   Interpreter* interpreter() { return interpreter_.get(); }
 
-  // For INFO memory and INFO stats. There is no interpreter to count before the first script and
-  // after a flush.
+  // For INFO memory and INFO stats. The VM counts as 0 bytes before the first script and after a
+  // flush.
   server::ScriptFigures figures() const;
 
  private:
-  // The Lua VM, made when the first script comes: an idle server does without it.
+  // The Lua VM, created for the first script: an idle server does without it.
   Interpreter& vm();
-  // Throws away a world that is not sound. Scripts are compiled again when they are run.
+  // Drops a VM that is not sound. Scripts are compiled again when they are run.
   void renew();
   // Compiles a script from its body. False with an error in *error.
   bool compile(Script& script, std::string* error);
@@ -62,7 +62,7 @@ class Engine {
   Script* find_or_add(std::string_view body, bool evictable, std::string* error);
   void eval_at_once(server::CommandContext& ctx, bool read_only);
   void evict();
-  // Interpreter::collect_garbage() of one of the worlds.
+  // Calls Interpreter::collect_garbage() for one of the two VMs; false when neither has garbage.
   bool free_garbage();
   void run(server::CommandContext& ctx, Script& script, bool read_only, size_t key_count);
 
@@ -70,7 +70,7 @@ class Engine {
   LuaRandom random_;
   ScriptCache cache_;
   ScriptRunner runner_;
-  // Null until vm() is asked for.
+  // Null until the first call of vm().
   std::unique_ptr<Interpreter> interpreter_;
   Functions functions_;
   DebugSessions debug_sessions_;

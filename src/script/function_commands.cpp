@@ -21,7 +21,8 @@ Functions& functions_of(CommandContext& ctx) {
   return ctx.server.scripts().functions();
 }
 
-// What a master's or a file's libraries took elsewhere they may take here.
+// Libraries from a file or the master were loaded elsewhere before: their code may run as long as
+// it needs.
 Functions::Patience patience_for(CommandContext& ctx) {
   const bool is_loading = (ctx.server.state() & kStateLoading) != 0;
   return is_loading || ctx.client.has(kClientMaster) ? Functions::Patience::kEndless
@@ -102,7 +103,7 @@ void function_restore(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// --- Asking about them --------------------------------------------------------------------------
+// --- Queries ------------------------------------------------------------------------------------
 
 void reply_function(resp::ReplyBuilder& reply, const Function& function) {
   reply.map(3);
@@ -173,7 +174,7 @@ void reply_running(resp::ReplyBuilder& reply, const ScriptRunner& runner) {
   reply.integer(runner.running_ms());
 }
 
-// May come while a function runs for too long.
+// May be called while a function exceeds its time limit.
 void function_stats(CommandContext& ctx) {
   const ScriptRunner& runner = ctx.server.scripts().runner();
   const Program* running = runner.running();

@@ -1,5 +1,5 @@
-// What FUNCTION DUMP gives and FUNCTION RESTORE takes: libraries as in an RDB file, and what they
-// are good for (persist/dump_payload.h).
+// The payload of FUNCTION DUMP and FUNCTION RESTORE: libraries as in an RDB file, with version and
+// checksum (persist/dump_payload.h).
 //
 //     +--------+------+     +-------------+----------+
 //     | opcode | code | ... | RDB version | checksum |
@@ -16,7 +16,7 @@ namespace latchkey::script {
 
 std::string dump_functions(const server::FunctionLibraries& libraries, bool compress);
 
-// False with the error in *error when it is no such dump. Nothing of the codes is looked at.
+// False with the error in *error when `dump` is malformed. The codes are not checked.
 bool read_function_dump(std::string_view dump, bool skip_checksum, std::vector<std::string>* codes,
                         std::string* error);
 

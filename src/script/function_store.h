@@ -1,11 +1,10 @@
-// The function libraries that the server knows, by name, and their functions. Knows nothing of Lua:
-// what a library's code was compiled to hangs on it by a pointer.
+// The function libraries of the server, by name, and their functions. Independent of Lua: a library
+// refers to its compiled code only by a pointer.
 //
-// Libraries are shared by stores and never change once they are in one, so that a copy of a store
-// is cheap: what may fail half way with several libraries is done to a copy, which then takes the
-// store's place.
+// Stores share libraries, and a library in a store never changes, so a store is cheap to copy: an
+// operation that may fail halfway works on a copy, which then replaces the store.
 //
-// Names of functions are the same in any case, names of libraries are not.
+// Function names are case-insensitive, library names are not.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +31,10 @@ struct Function {
 
 struct FunctionLibrary {
   std::string name;
-  // As it was loaded, the first line included.
+  // As it was loaded, including the first line.
   std::string code;
   std::vector<Function> functions;
-  // Frees what the code was compiled to.
+  // Its destructor frees the compiled code.
   std::shared_ptr<const void> compiled;
 
   // The function of that name in any case, or null. Linear.
@@ -51,18 +50,17 @@ class FunctionStore {
   const Function* find_function(std::string_view name) const;
   const FunctionLibrary* find_library(std::string_view name) const;
 
-  // Adds a library. False, with nothing changed, when one of its name is there, or a function named
-  // as one of its own, whose name then is in *taken.
+  // Adds a library. False, with nothing changed, when a library of that name exists, or a function
+  // with the name of one of its own, which is then in *taken.
   bool add(Library library, std::string* taken);
-  // Takes a library out and returns it, or null when there is none.
+  // Removes a library and returns it, or null when there is none.
   Library remove(std::string_view name);
 
-  // By name.
+  // Sorted by name.
   const std::map<std::string, Library, std::less<>>& libraries() const { return libraries_; }
   size_t library_count() const { return libraries_.size(); }
   size_t function_count() const { return functions_.size(); }
-  // Bytes of the libraries and of what finds them, without the compiled code. Linear in their
-  // number.
+  // Bytes of the libraries and their index, without the compiled code. Linear in their number.
   size_t memory_usage() const;
 
  private:
@@ -72,7 +70,7 @@ class FunctionStore {
   };
 
   std::map<std::string, Library, std::less<>> libraries_;
-  // By their names in lower case.
+  // By function name in lower case.
   std::unordered_map<std::string, const Function*, TextHash, std::equal_to<>> functions_;
 };
 

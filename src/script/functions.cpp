@@ -104,7 +104,7 @@ bool Functions::run_code(FunctionLibrary& library, std::string_view code, Patien
   loading_ = nullptr;
   lua.clear_stack();
   lua.forget(chunk);
-  // Most of what loading takes is garbage now.
+  // Most of the memory that loading takes is garbage afterwards.
   lua.collect_some(kCollectedKilobytes);
   lua.collect_garbage();
   return succeeded;
@@ -143,7 +143,7 @@ const std::string* Functions::add(std::string_view code, bool replace, Patience 
   }
   const std::shared_ptr<FunctionLibrary> library = compile(code, patience, error);
   if (library == nullptr) return nullptr;
-  // In place, for a copy of the store would cost as much as there are libraries.
+  // Changes the store itself: a copy would cost O(libraries).
   const FunctionStore::Library old = store_.remove(library->name);
   if (!add_to(store_, library, error)) {
     std::string ignored;
@@ -162,7 +162,7 @@ bool Functions::remove(std::string_view library) {
 }
 
 void Functions::flush(bool in_background) {
-  // The VM counts for one.
+  // The VM counts as one object.
   const size_t objects = store_.function_count() + 1;
   auto libraries = std::make_shared<FunctionStore>(std::exchange(store_, {}));
   if (interpreter_ == nullptr) return;

@@ -1,8 +1,8 @@
-// The function libraries and the Lua VM that they live in, which is not that of scripts.
+// The function libraries and their Lua VM, which is not that of scripts.
 //
-// Code of libraries is run once, when it is loaded: it sees little more than
-// redis.register_function, and what it registers can be called from then on. Whatever is done to
-// the libraries is done as a whole or not at all.
+// The code of a library is run once, when it is loaded: it sees little more than
+// redis.register_function, and the functions that it registers can be called then. A change of
+// libraries is done completely or not at all.
 #pragma once
 
 #include <cstdint>
@@ -39,13 +39,13 @@ class Functions final : public server::FunctionLibraries {
   // FCALL and FCALL_RO: args are name, function, number of keys, keys, arguments. Replies.
   void call(server::CommandContext& ctx, bool read_only);
 
-  // What a function declares (ScriptFlag bits), or 0 when there is none of that name.
+  // The flags of a function (ScriptFlag bits), or 0 when there is none of that name.
   uint32_t declared_by(std::string_view function) const;
 
   // How long the code of a library may run.
   enum class Patience : uint8_t {
     kHalfASecond,
-    kEndless,  // for what has been loaded elsewhere before: a file's, a master's
+    kEndless,  // for libraries loaded elsewhere before: from a file, by the master
   };
 
   // FUNCTION LOAD. The library's name, or null with the error in *error.
@@ -53,8 +53,7 @@ class Functions final : public server::FunctionLibraries {
                          std::string* error);
   // FUNCTION DELETE. False when there is no such library.
   bool remove(std::string_view library);
-  // Forgets all libraries and their Lua VM. With `in_background` they are freed on another
-  // thread.
+  // Drops all libraries and their Lua VM. With `in_background` another thread frees them.
   void flush(bool in_background);
 
   enum class RestorePolicy : uint8_t { kFlush, kAppend, kReplace };
@@ -72,9 +71,9 @@ class Functions final : public server::FunctionLibraries {
  private:
   friend struct LoadApi;
 
-  // The Lua VM, made when the first library comes.
+  // The Lua VM, created for the first library.
   Interpreter& vm();
-  // Throws away a world that is not sound, and loads the libraries into a new one.
+  // Drops a VM that is not sound, and loads the libraries into a new one.
   void renew();
   // Compiles a library and runs its code. Null with the error in *error.
   std::shared_ptr<FunctionLibrary> compile(std::string_view text, Patience patience,
@@ -85,12 +84,13 @@ class Functions final : public server::FunctionLibraries {
   server::Server& server_;
   ScriptRunner& runner_;
   LuaRandom& random_;
-  // Null until vm() is asked for. Shared with the libraries, which free what is theirs there.
+  // Null until the first call of vm(). Shared with the libraries: freeing one releases its
+  // functions in the VM.
   std::shared_ptr<Interpreter> interpreter_;
-  // What the code of libraries sees as globals.
+  // The globals of library code (Interpreter::add_globals()).
   int load_globals_ = 0;
   FunctionStore store_;
-  // The library whose code runs, or null.
+  // The library whose code is running, or null.
   FunctionLibrary* loading_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// The first line of a function library: which engine its code is for, and its name.
+// The first line of a function library: the engine of its code, and its name.
 //
 //     #!lua name=mylib
 #pragma once
@@ -10,15 +10,15 @@ namespace latchkey::script {
 
 struct LibraryHeader {
   std::string name;
-  // What is to be compiled: from the end of the first line on, that line break included, so that
-  // line numbers stay right. A view of the library's text.
+  // The code to compile: from the end of the first line on, that line break included, so that line
+  // numbers stay right. A view of the library's text.
   std::string_view code;
 };
 
-// False, with the reference's error in *error, when the line cannot be accepted.
+// False, with the reference's error in *error, when the line is malformed.
 bool parse_library_header(std::string_view text, LibraryHeader* header, std::string* error);
 
-// Whether libraries and functions may be called so.
+// Whether `name` is valid for libraries and functions.
 bool is_function_name(std::string_view name);
 inline constexpr char kBadFunctionName[] =
     "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least "

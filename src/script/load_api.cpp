@@ -14,7 +14,7 @@ namespace latchkey::script {
 
 namespace {
 
-// Where register_function puts what it was given.
+// Stack slots for the arguments of register_function.
 constexpr int kArguments = 2;
 constexpr int kName = 3;
 constexpr int kCallback = 4;
@@ -39,7 +39,7 @@ void keep_callback(lua_State* lua, const char* error) {
   lua_replace(lua, kCallback);
 }
 
-// Reads the list of flags on top of the stack and takes it off.
+// Pops a list of flags.
 uint32_t read_flags(lua_State* lua) {
   if (!lua_istable(lua, -1)) {
     refuse(lua,
@@ -59,7 +59,7 @@ uint32_t read_flags(lua_State* lua) {
   return flags;
 }
 
-// Both leave name, callback and description, which may be nil, in their places.
+// Both leave name, callback and description, which may be nil, in their slots.
 
 void read_positional(lua_State* lua) {
   lua_pushvalue(lua, 1);
@@ -100,8 +100,8 @@ uint32_t read_named(lua_State* lua) {
 
 }  // namespace
 
-// Called from Lua: errors leave it without running destructors, so that nothing that has one is
-// made before all is well.
+// Called from Lua: errors leave these functions without running destructors, so objects that have
+// one are created only after all checks.
 struct LoadApi {
   static int register_function(lua_State* lua) {
     auto& self = *static_cast<Functions*>(lua_touserdata(lua, lua_upvalueindex(1)));

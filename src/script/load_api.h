@@ -1,4 +1,4 @@
-// What the code of a function library sees while it is loaded: `redis` alone, with
+// The globals of a function library's code while it is loaded: `redis` alone, with
 // register_function, log and some constants.
 #pragma once
 
@@ -8,8 +8,8 @@ class Functions;
 class Interpreter;
 class ScriptRunner;
 
-// Makes the globals for loading. Returns what Interpreter::show_globals takes. All outlive the
-// VM.
+// Makes the globals for loading. Returns the table for Interpreter::show_globals. All arguments
+// outlive the VM.
 int add_load_globals(Interpreter& interpreter, Functions& functions, ScriptRunner& runner);
 
 }  // namespace latchkey::script

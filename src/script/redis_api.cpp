@@ -57,7 +57,7 @@ int raise_error(lua_State* lua, const char* text) {
   return lua_error(lua);
 }
 
-// A number as a command's argument: integers without a point, others as short as they can be.
+// Formats a number as a command's argument: integers without a point, others as short as possible.
 size_t format_number(double value, char* out) {
   constexpr double kLimit = 4611686018427387904.0;  // 2^62
   if (value > -kLimit && value < kLimit && value == std::trunc(value)) {
@@ -102,14 +102,14 @@ void add_version(lua_State* lua) {
 
 }  // namespace
 
-// Functions called from Lua, whose errors leave them without running destructors: none of them
-// keeps anything that has one where an error may be raised.
+// Functions called from Lua. Errors leave them without running destructors: none holds an object
+// with a destructor where an error may be raised.
 struct RedisApi {
   static ScriptRunner& runner(lua_State* lua) {
     return *static_cast<ScriptRunner*>(lua_touserdata(lua, lua_upvalueindex(1)));
   }
 
-  // Reads the arguments on the stack as words of a command. The error, or null.
+  // Reads the arguments on the stack as words of a command. Returns the error, or null.
   static const char* read_words(lua_State* lua, ScriptRunner& self) {
     const int count = lua_gettop(lua);
     if (count == 0) return kNoArguments;
@@ -121,7 +121,7 @@ struct RedisApi {
           self.words_[static_cast<size_t>(i - 1)] = text_at(lua, i);
           break;
         case LUA_TNUMBER: {
-          // Room for all at once: words are views of it.
+          // Resized once for all numbers: words are views of it.
           if (self.number_texts_.empty())
             self.number_texts_.resize(static_cast<size_t>(count) * kNumberSize);
           char* text = self.number_texts_.data() + static_cast<size_t>(i - 1) * kNumberSize;
@@ -142,12 +142,12 @@ struct RedisApi {
       push_error(lua, error);
       return raise ? lua_error(lua) : 1;
     }
-    // A reply stays behind where Lua had no memory for it.
+    // A reply is left here when Lua had no memory for it.
     self.client_.out().clear();
     self.run_shown_command(self.words_);
     const std::string_view reply = self.reply_bytes();
     const bool failed = reply.front() == '-';
-    // Lua's stack is bounded; the arguments may have filled it.
+    // Lua's stack is bounded, and the arguments may fill it.
     lua_settop(lua, 0);
     push_reply(lua, reply);
     self.client_.out().clear();
@@ -162,7 +162,7 @@ struct RedisApi {
     }
     std::string_view text = text_at(lua, 1);
     if (text.starts_with('-')) text.remove_prefix(1);
-    // An error is a code and a message.
+    // An error text begins with a code.
     const bool has_code = text.find(' ') != text.npos;
     lua_createtable(lua, 0, 1);
     if (!has_code) lua_pushliteral(lua, "ERR ");
@@ -184,7 +184,7 @@ struct RedisApi {
 
   static int sha1hex(lua_State* lua) {
     if (lua_gettop(lua) != 1) return raise_error(lua, "ERR wrong number of arguments");
-    // What is no string counts as an empty one.
+    // A value that is not a string counts as an empty one.
     const std::string_view text = lua_isstring(lua, 1) != 0 ? text_at(lua, 1) : std::string_view();
     char digest[kDigestSize];
     base::sha1_hex(text).copy(digest, kDigestSize);
@@ -201,7 +201,7 @@ struct RedisApi {
     if (level < 0 || level >= static_cast<int>(std::size(kLogLevels))) {
       return raise_error(lua, "ERR Invalid log level.");
     }
-    // What has no text is left out.
+    // Values without a text are left out.
     lua_pushliteral(lua, "");
     for (int i = 2; i <= count; ++i) {
       if (lua_isstring(lua, i) == 0) continue;
@@ -221,7 +221,7 @@ struct RedisApi {
     return 0;
   }
 
-  // KeyspaceEvents are replicated, one command at a time: there is nothing to switch to.
+  // Scripts are always replicated by their effects: there is nothing to switch to.
   static int replicate_commands(lua_State* lua) {
     lua_pushboolean(lua, 1);
     return 1;
@@ -252,7 +252,7 @@ struct RedisApi {
     return 0;
   }
 
-  // Whether the user on whose behalf the script runs may run that command.
+  // Whether the user that runs the script may run that command.
   static int acl_check_cmd(lua_State* lua) {
     ScriptRunner& self = runner(lua);
     if (const char* error = read_words(lua, self); error != nullptr) return raise_error(lua, error);
@@ -271,7 +271,7 @@ struct RedisApi {
 
 namespace {
 
-// What functions have too.
+// The part of the library that functions have too.
 constexpr luaL_Reg kSharedFunctions[] = {
     {"call", RedisApi::call},
     {"pcall", RedisApi::pcall},

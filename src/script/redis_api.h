@@ -1,4 +1,4 @@
-// The library that scripts and functions know as `redis`.
+// The library `redis` of scripts and functions.
 #pragma once
 
 #include "script/script_runner.h"
@@ -12,7 +12,7 @@ class Interpreter;
 // Adds the library to a new VM. The runner outlives it.
 void add_redis_library(Interpreter& interpreter, ScriptRunner& runner, Program::Kind kind);
 
-// Pushes a table of what is of it while a function library is loaded.
+// Pushes a table of the parts that function libraries see while they are loaded.
 void push_load_library(lua_State* lua, ScriptRunner& runner);
 
 }  // namespace latchkey::script

@@ -12,7 +12,7 @@ namespace latchkey::script {
 
 namespace {
 
-// Stack slots that one level of nesting takes.
+// Stack slots of one level of nesting.
 constexpr int kSlots = 4;
 
 class Reader {
@@ -95,7 +95,7 @@ class Reader {
 
   void push_error() {
     push_field(kErrorText, read_line());
-    // It was counted when the command failed.
+    // The error was counted when the command failed.
     lua_pushboolean(lua_, 1);
     lua_setfield(lua_, -2, kErrorCounted);
   }
@@ -132,7 +132,7 @@ class Reader {
     lua_setfield(lua_, -2, "verbatim_string");
   }
 
-  // Sets table[key] = value where a key can be one.
+  // Sets table[key] = value unless the key is nil.
   void set_pair() {
     if (lua_isnil(lua_, -2)) {
       lua_pop(lua_, 2);

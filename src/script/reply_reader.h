@@ -1,4 +1,4 @@
-// Turns the reply of a command that a script called into a Lua value.
+// Converts the reply of a command called by a script to a Lua value.
 //
 //     +text      {ok = text}                $bytes     string
 //     -text      {err = text, ...}          $-1, *-1   false
@@ -8,7 +8,7 @@
 //     %, map     {map = {key = value}}      ~, set     {set = {member = true}}
 //     =7 txt:abc {verbatim_string = {format = "txt", string = "abc"}}
 //
-// Costs are those of making the Lua values.
+// Costs no more than creating the Lua values.
 #pragma once
 
 #include <string_view>
@@ -17,9 +17,9 @@ struct lua_State;
 
 namespace latchkey::script {
 
-// Pushes the value of the one complete reply that `bytes` holds. Raises a Lua error when the reply
-// nests deeper than the Lua stack goes. The reply is the server's own: anything malformed is a
-// programmer's mistake.
+// Pushes the value of the one complete reply in `bytes`. Raises a Lua error when the reply nests
+// deeper than the Lua stack allows. The reply is the server's own: a malformed one is a programming
+// error.
 void push_reply(lua_State* lua, std::string_view bytes);
 
 }  // namespace latchkey::script

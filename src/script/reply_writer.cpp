@@ -12,12 +12,12 @@ namespace latchkey::script {
 
 namespace {
 
-// Stack slots that one level of nesting takes.
+// Stack slots of one level of nesting.
 constexpr int kSlots = 3;
 constexpr size_t kVerbatimFormatSize = 3;
 
 int64_t truncated(double value) {
-  // As the machine's own conversion does on x86-64: what does not fit becomes the smallest integer.
+  // As the conversion of x86-64: numbers out of range become the smallest integer.
   constexpr double kLimit = 9223372036854775808.0;
   if (!(value >= -kLimit && value < kLimit)) return INT64_MIN;
   return static_cast<int64_t>(value);
@@ -38,7 +38,7 @@ class Writer {
   // Whether the last error written was counted already.
   bool counted() const { return counted_; }
 
-  // Writes the value on top of the stack and takes it off.
+  // Pops the value on top of the stack and writes it.
   void write() {
     if (lua_checkstack(lua_, kSlots) == 0 || !Interpreter::of(lua_).has_stack()) {
       reply_.error("ERR reached lua stack limit");
@@ -118,7 +118,7 @@ class Writer {
     }
   }
 
-  // Elements before the first nil.
+  // Number of elements before the first nil.
   int array_size() {
     for (int size = 0;; ++size) {
       lua_rawgeti(lua_, -1, size + 1);

@@ -57,8 +57,7 @@ void ScriptCache::forget_functions() {
 }
 
 size_t ScriptCache::memory_usage() const {
-  // A node of a map holds its pair, a link and the hash; a node of the queue its pointer and two
-  // links.
+  // A map's node holds its pair, a link and the hash; a list's node its pointer and two links.
   constexpr size_t kBodyNode = sizeof(*by_body_.begin()) + 2 * sizeof(void*);
   constexpr size_t kShaNode = sizeof(*by_sha_.begin()) + 2 * sizeof(void*);
   constexpr size_t kQueueNode = 3 * sizeof(void*);

@@ -1,9 +1,9 @@
 // The scripts that the server knows, by body and by SHA-1.
 //
 // EVAL finds its script by the body: one XXH3 of it and one comparison, no SHA-1. The digest is
-// computed once, when a script is first seen. Scripts that only EVAL brought are kept in order of
-// use, and the least recently used one goes when there are more than kMaxEvalScripts of them;
-// those of SCRIPT LOAD stay until they are flushed.
+// computed once, when a script is added. Scripts that came by EVAL only are kept in order of use,
+// and the least recently used one is evicted when there are more than kMaxEvalScripts of them;
+// those of SCRIPT LOAD stay until SCRIPT FLUSH.
 #pragma once
 
 #include <array>
@@ -27,9 +27,9 @@ struct Script {
   std::string sha;
   // ScriptFlag bits.
   uint32_t flags = 0;
-  // The compiled function, in the interpreter's registry; 0 when it is to be compiled again.
+  // The compiled function, in the interpreter's registry; 0: not compiled.
   int function = 0;
-  // Brought by EVAL only: may be evicted.
+  // Came by EVAL only: may be evicted.
   bool evictable = false;
   std::list<Script*>::iterator place = {};
 
@@ -49,21 +49,21 @@ class ScriptCache {
   // `sha` in any case.
   Script* find_sha(std::string_view sha) const;
 
-  // Adds a script that is not there yet.
+  // Adds a script. REQUIRES: it is not in the cache.
   Script& add(std::unique_ptr<Script> script);
-  // A script was run: moves it to the end of the queue of those to evict.
+  // Called when a script is run: moves it to the end of the eviction queue.
   void used(Script& script);
-  // SCRIPT LOAD named it: it is not evicted any more.
+  // Called for SCRIPT LOAD: the script is never evicted.
   void keep(Script& script);
-  // The script to evict before another of EVAL is added, or null while there is room.
+  // The script to evict before EVAL adds another, or null while there is room.
   Script* to_evict() const { return queue_.size() < kMaxEvalScripts ? nullptr : queue_.front(); }
   void remove(Script& script);
   void clear();
-  // The interpreter that compiled them has gone: scripts stay without their functions.
+  // Called when their interpreter is destroyed: marks all scripts as not compiled.
   void forget_functions();
 
   size_t size() const { return by_body_.size(); }
-  // Bytes of the scripts and of what finds them, without the compiled code.
+  // Bytes of the scripts and their index, without the compiled code.
   size_t memory_usage() const;
 
  private:

@@ -1,9 +1,9 @@
-// The first line of a script, when it begins with "#!": which engine it is for and what it
-// promises.
+// The first line of a script, if it begins with "#!": the engine, and the flags that it declares.
 //
 //     #!lua flags=no-writes,allow-oom
 //
-// A script without it may do what scripts of old could; one with it is held to what it declares.
+// A script without that line keeps the permissions of scripts before flags existed; one with it is
+// held to its flags.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace latchkey::script {
 
 enum ScriptFlag : uint32_t {
-  kDeclared = 1u << 0,  // there is a first line
+  kDeclared = 1u << 0,  // the script has such a line
   kNoWrites = 1u << 1,
   kAllowOom = 1u << 2,
   kAllowStale = 1u << 3,
@@ -24,8 +24,8 @@ enum ScriptFlag : uint32_t {
 struct Shebang {
   // ScriptFlag bits.
   uint32_t flags = 0;
-  // What is to be compiled: the script from the end of its first line on (that line break included,
-  // so that line numbers stay right), or all of it. A view into the script.
+  // The code to compile: the script from the end of its first line on (that line break included, so
+  // that line numbers stay right), or all of it. A view into the script.
   std::string_view code;
 };
 
@@ -33,7 +33,7 @@ struct NamedScriptFlag {
   std::string_view name;
   ScriptFlag flag;
 };
-// Those that scripts and functions can declare.
+// The flags that scripts and functions can declare.
 inline constexpr NamedScriptFlag kNamedScriptFlags[] = {
     {"no-writes", kNoWrites},
     {"allow-oom", kAllowOom},
@@ -43,11 +43,11 @@ inline constexpr NamedScriptFlag kNamedScriptFlags[] = {
 // 0 when there is no such flag.
 uint32_t script_flag(std::string_view name);
 
-// The CommandFlag bits of a command that runs a script with these ScriptFlag bits: `command_flags`
-// are those of the command itself, which hold for a script that declares nothing.
+// The CommandFlag bits of a call of a script with these ScriptFlag bits. `command_flags` are those
+// of the command itself, which apply when the script declares nothing.
 uint32_t command_flags_of(uint32_t script_flags, uint32_t command_flags);
 
-// False, with the reference's error in *error, when the line cannot be accepted.
+// False, with the reference's error in *error, when the line is malformed.
 bool parse_shebang(std::string_view script, Shebang* result, std::string* error);
 
 }  // namespace latchkey::script

@@ -12,11 +12,11 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-// Between two looks: fine enough for short limits, rare enough for long ones.
+// Pauses between two checks of the clock: a fraction of the limit, within these bounds.
 constexpr milliseconds kShortestPause{1};
 constexpr milliseconds kLongestPause{50};
 constexpr int kLooksPerLimit = 20;
-// Without a script for this long the thread goes to sleep.
+// The thread goes to sleep after this long without a script.
 constexpr milliseconds kPatience{1000};
 
 }  // namespace
@@ -37,8 +37,8 @@ Watchdog::~Watchdog() {
 void Watchdog::begin(int64_t limit_ms) {
   if (limit_ms_.load(std::memory_order_relaxed) != limit_ms)
     limit_ms_.store(limit_ms, std::memory_order_relaxed);
-  // Ordered with the look at asleep_: either the thread sees the script before it sleeps or it is
-  // woken.
+  // Sequentially consistent with the check of asleep_: either the thread sees the script before it
+  // sleeps, or it is woken.
   sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_seq_cst)) sequence_.notify_one();
   if (!thread_.joinable()) [[unlikely]]
@@ -49,8 +49,7 @@ bool Watchdog::end() {
   sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   if (!overran_.load(std::memory_order_seq_cst)) return false;
   overran_ = false;
-  // Another script may begin at once: the thread must not think that it is still this one it waits
-  // for.
+  // Another script may begin at once: the thread must see that this one has ended.
   { const std::lock_guard lock(mutex_); }
   wake_.notify_all();
   return true;

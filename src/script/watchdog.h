@@ -1,9 +1,8 @@
-// Looks after the running script from a thread of its own: when one runs longer than it should, it
-// says so.
+// Watches the running script from a thread of its own, and reports when it exceeds its time limit.
 //
-// A script that ends in time pays one atomic exchange at its start and one store at its end. The
-// thread starts with the first script, looks every few milliseconds while scripts come, and sleeps
-// when there have been none for a second.
+// A script that ends in time costs one atomic exchange at its start and one store at its end. The
+// thread starts with the first script, checks every few milliseconds while scripts run, and sleeps
+// after a second without any.
 #pragma once
 
 #include <atomic>
@@ -24,12 +23,12 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // A script begins that may take this long; 0 or less: as long as it likes.
+  // Called when a script begins; it may take this long. 0 or less: no limit.
   void begin(int64_t limit_ms);
-  // It has ended. True when `overrun` was called for it.
+  // Called when it has ended. True when `overrun` was called for it.
   bool end();
 
-  // Held, it keeps `overrun` from being called.
+  // While it is held, `overrun` is not called.
   std::mutex& lock() { return mutex_; }
 
  private:

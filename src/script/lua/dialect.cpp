@@ -15,14 +15,14 @@ namespace {
 
 using Tokens = std::span<const LuaToken>;
 
-// Functions that return one value or none: parentheses around their call change nothing but its
+// Functions that return at most one value: parentheses around a call of them only keep it from
 // being a tail call.
 constexpr std::string_view kFunctions[] = {"collectgarbage", "error",  "getmetatable", "rawequal",
                                            "rawget",         "rawset", "setmetatable", "tonumber",
                                            "tostring",       "type"};
 struct Library {
   std::string_view name;
-  // Those of its functions that return several values, between spaces.
+  // The functions that return several values, separated by spaces.
   std::string_view several;
 };
 constexpr Library kLibraries[] = {{"redis", ""},
@@ -45,7 +45,7 @@ class Translator {
   // Tokens looked at so far.
   size_t looks() const { return looks_; }
 
-  // The message for what Lua 5.1 does not know, or nothing.
+  // The error for syntax that Lua 5.1 does not know, or nothing.
   std::optional<std::string> find_error() const {
     for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
       const LuaToken& token = tokens_[i];
@@ -71,7 +71,7 @@ class Translator {
   }
 
  private:
-  // The token of that index; behind the last, which is the text's end, that one again.
+  // The token of that index, or kEnd behind the last one.
   const LuaToken& at(size_t index) const {
     ++looks_;
     return tokens_[std::min(index, tokens_.size() - 1)];
@@ -102,7 +102,7 @@ class Translator {
 
   static bool is_access(const LuaToken& token) { return token.is(".") || token.is(":"); }
 
-  // 64-bit integers, imaginary numbers and binary ones.
+  // Numbers that only LuaJIT knows: 64-bit integers, imaginary and binary ones.
   static bool is_foreign_number(std::string_view text) {
     if (text.size() > 1 && text[0] == '0' && (text[1] | 0x20) == 'b') return true;
     const char last = static_cast<char>(text.back() | 0x20);
@@ -119,8 +119,8 @@ class Translator {
     }
   }
 
-  // Puts parentheses around the call that begins at token `first`, if it is all that is returned
-  // and calls a function of ours.
+  // Puts parentheses around the call that begins at token `first`, if it is the whole expression of
+  // a `return` and calls a known C function.
   void enclose_call(size_t first) {
     const size_t arguments = end_of_callee(first);
     if (arguments == 0) return;
@@ -130,7 +130,7 @@ class Translator {
     edits_.push_back({at(last).offset + at(last).text.size(), 0, ")"});
   }
 
-  // The token behind the name of a known function, or 0.
+  // The token after the name of a known function, or 0.
   size_t end_of_callee(size_t first) {
     const LuaToken& name = at(first);
     if (name.kind != LuaToken::Kind::kName) return 0;
@@ -159,7 +159,7 @@ class Translator {
            token.is("elseif") || token.is("until") || token.is(";");
   }
 
-  // Whether every use of the name fits `fits(index)`; asked once for each name.
+  // Whether `fits(index)` is true for every use of the name; evaluated once for each name.
   template <typename Fn>
   bool all_uses(std::string_view name, Fn&& fits) {
     const auto [known, is_new] = trusted_.try_emplace(name, true);
@@ -223,7 +223,7 @@ class Translator {
   Tokens tokens_;
   // For each "(" the index of the ")" that closes it, or 0.
   std::vector<size_t> closing_;
-  // Where names stand that are no fields of something.
+  // Indexes of the uses of each name that is not a field of something.
   std::map<std::string_view, std::vector<size_t>> uses_;
   std::map<std::string_view, bool> trusted_;
   mutable size_t looks_ = 0;

@@ -1,14 +1,14 @@
-// Makes LuaJIT take a script as Lua 5.1 does, where the two read the same text differently:
+// Translates a script for LuaJIT where Lua 5.1 reads the same text differently:
 //
-// * A function of ours that a `return` ends with (return redis.call(...)) is called, not jumped to,
-//   so that its errors know the line they came from. Lua 5.1 does so for all functions written in
-//   C; here it is done where the text alone shows that the callee is one: its name, not used for
-//   anything else in the script, or a local that holds redis.call or redis.pcall.
+// * A `return` of a call to one of our C functions (return redis.call(...)) is made a normal call
+//   instead of a tail call, so that errors know their line. Lua 5.1 does so for all C functions;
+//   here it is done where the text alone shows that the callee is one: its name, if the script uses
+//   that for nothing else, or a local that holds redis.call or redis.pcall.
 // * Escapes that Lua 5.1 does not know ("\x41") stand for the letter itself.
 // * 64-bit number literals (1LL), goto and a first line that begins with '#' are errors.
 //
-// Linear in the size of the script (times the logarithm of the number of its names), whatever it
-// says; done once, when it is compiled.
+// Linear in the size of the script (times the logarithm of the number of its names) for any text.
+// Done once, when the script is compiled.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,10 @@
 
 namespace latchkey::script {
 
-// True with the code for LuaJIT in *translated; lines keep their numbers. False with the compiler's
-// message ("1: ...", to be put behind the chunk's name) in *error. Text that cannot be taken apart
-// is left as it is, for LuaJIT to complain. What looking at tokens it took is added to *looks.
+// True with the code for LuaJIT in *translated; line numbers are kept. False with the compiler's
+// message ("1: ...", to be appended to the chunk's name) in *error. Text that cannot be split into
+// tokens is left unchanged: LuaJIT reports its error. *looks is increased by the number of tokens
+// looked at.
 bool translate_dialect(std::string_view code, std::string* translated, std::string* error,
                        size_t* looks = nullptr);
 

@@ -27,15 +27,15 @@ namespace latchkey::script {
 
 namespace {
 
-// What lies at the bottom of the main stack for as long as the VM lasts.
+// Slots at the bottom of the main stack, in use for the lifetime of the VM.
 constexpr int kGlobals = 1;
 constexpr int kErrorHandler = 2;
 constexpr int kBottom = 2;
 
-// What LuaJIT raises without a place.
+// LuaJIT raises this error without a place.
 constexpr char kStackOverflow[] = "stack overflow";
 
-// Bytes.
+// Half of the stack limit of a process's first thread, in bytes.
 size_t half_of_first_stack() {
   constexpr size_t kMax = size_t{64} << 20;
   constexpr size_t kLeast = size_t{2} << 20;
@@ -44,7 +44,7 @@ size_t half_of_first_stack() {
   return std::clamp(static_cast<size_t>(limit.rlim_cur), kLeast, kMax) / 2;
 }
 
-// Runs some thousand instructions.
+// A program of some thousand instructions.
 constexpr std::string_view kProbe = "local n = 0 for i = 1, 1000 do n = n + i end return n";
 constexpr int kProbeResult = 500'500;
 
@@ -60,7 +60,7 @@ void push_error_table(lua_State* lua, const char* text) {
   lua_setfield(lua, -2, kErrorText);
 }
 
-// The text that stands for an error value that is not a table.
+// Pushes the text for an error value that is not a table.
 void push_error_text(lua_State* lua, int index) {
   switch (lua_type(lua, index)) {
     case LUA_TSTRING:
@@ -78,7 +78,7 @@ void push_error_text(lua_State* lua, int index) {
   }
 }
 
-// Called where an error is raised that nobody catches: makes the table that run() leaves.
+// The error handler of run(): makes the table that run() leaves.
 int describe_error(lua_State* lua) {
   lua_Debug place;
   bool known = lua_getstack(lua, 1, &place) != 0 && lua_getinfo(lua, "nSl", &place) != 0;
@@ -87,7 +87,7 @@ int describe_error(lua_State* lua) {
   }
   lua_createtable(lua, 0, 4);
   if (lua_istable(lua, 1)) {
-    // A new table, for the script's own may be one of those that nobody may change.
+    // A new table, because the script's own may be read-only.
     for (const char* field : {kErrorText, kErrorCounted}) {
       push_raw_field(lua, 1, field);
       lua_setfield(lua, -2, field);
@@ -114,7 +114,7 @@ int describe_error(lua_State* lua) {
 Interpreter::Interpreter(LuaRandom& random, const char* chunk_name)
     : random_(random), chunk_name_(chunk_name), own_stack_(half_of_first_stack()) {
   lua_ = lua_newstate(allocate, this);
-  // A LuaJIT for 32-bit addresses insists on its own allocator, and will not do.
+  // LuaJIT with 32-bit addresses accepts only its own allocator, and cannot be used.
   LK_ASSERT(lua_ != nullptr);
   luaJIT_setmode(lua_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
   build_sandbox(*this);
@@ -175,7 +175,7 @@ int Interpreter::compile(std::string_view code, std::string* error) {
     return kNoFunction;
   }
   if (load(translated)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
-  // The message is to speak of what was written.
+  // Compiles the original text for the error message.
   if (translated != code) lua_pop(lua_, 1);
   if (translated != code && load(code)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
   *error = plain_compile_error(text_at(lua_, -1), chunk_name_);
@@ -230,7 +230,7 @@ bool Interpreter::run(int function, int arguments) {
   stack_floor_ = stack_end_ != nullptr
                      ? static_cast<const char*>(stack_end_) + kKeptStack
                      : static_cast<char*>(__builtin_frame_address(0)) - own_stack_ + kKeptStack;
-  // What others have left behind is not to be refused to this one.
+  // Garbage of earlier scripts must not count against the limit of this one.
   if (memory_.left() < memory_.used() && memory_.handed_out() - collected_at_ > memory_.left() / 4)
       [[unlikely]]
     collect_all();
@@ -252,7 +252,7 @@ bool Interpreter::run(int function, int arguments) {
   }
   if (stopped_with_ == nullptr) [[likely]]
     return succeeded;
-  // Whatever has become of the error on its way.
+  // Replaces the result or error of the run: the script may have caught the error that stops it.
   lua_pop(lua_, 1);
   push_error_table(lua_, stopped_with_);
   return false;
@@ -266,7 +266,7 @@ void Interpreter::forget_dead_frames() const {
 #endif
 }
 
-// --- What bounds what runs -----------------------------------------------------------------------
+// --- Limits of a run -----------------------------------------------------------------------------
 
 void Interpreter::raise_stack_overflow(lua_State* lua) {
   lua_pushliteral(lua, "C stack overflow");
@@ -284,7 +284,7 @@ void Interpreter::stop(lua_State* lua, const char* error) {
 
 void Interpreter::poll(lua_State* lua) {
   const lua_Hook hook = lua_gethook(lua);
-  // The debugger's is about lines as well, and there are none here.
+  // The debugger's hook also handles lines, and there are none here.
   if (hook != nullptr && lua_gethookmask(lua) == LUA_MASKCOUNT) hook(lua, nullptr);
 }
 
@@ -387,7 +387,7 @@ void Interpreter::reset_collector() {
   tuned_ = false;
   lua_gc(lua_, LUA_GCSETPAUSE, kUsual);
   lua_gc(lua_, LUA_GCSETSTEPMUL, kUsual);
-  // Where it would pause now, as after a cycle.
+  // Restarts the collector with the pause it has after a cycle.
   lua_gc(lua_, LUA_GCRESTART, -1);
 }
 

@@ -18,7 +18,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// A number that JSON does not know although strtod may.
+// Whether strtod accepts the number although JSON does not.
 bool is_beyond_json(const char* text) {
   if (*text == '+') return true;
   if (*text == '-') ++text;
@@ -202,8 +202,8 @@ bool JsonDecoder::read_escape() {
 }
 
 bool JsonDecoder::read_unicode_escape() {
-  // "\uXXXX", two of them for what lies beyond the first 65536 codes. Reading stops at the null
-  // character behind the text at the latest.
+  // "\uXXXX", two of them for codes beyond 65535. Reading stops at the null character after the
+  // text at the latest.
   constexpr size_t kSize = 6;
   const char* escape = text_.data() + next_;
   int32_t code = hex4(escape + 2);
@@ -273,7 +273,7 @@ bool JsonDecoder::value(int depth) {
 }
 
 bool JsonDecoder::array(int depth) {
-  // The table and a value.
+  // Stack slots for the table and a value.
   if (!enter(depth, 2)) return false;
   lua_newtable(lua_);
   advance();
@@ -289,7 +289,7 @@ bool JsonDecoder::array(int depth) {
 }
 
 bool JsonDecoder::object(int depth) {
-  // The table, a key and a value.
+  // Stack slots for the table, a key and a value.
   if (!enter(depth, 3)) return false;
   lua_newtable(lua_);
   advance();

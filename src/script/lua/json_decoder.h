@@ -1,8 +1,8 @@
 // JSON text as Lua values: arrays and objects as tables, null as a light userdata of null.
 //
-// The text comes from scripts and whoever they got it from: nothing of it is trusted. What is
-// accepted is JSON, and what strtod(3) reads beyond it as numbers ("0x10", "nan", "+1") if
-// decode_invalid_numbers says so. A null character ends the text. Linear in its size.
+// The text comes from scripts and is not trusted. Accepts JSON, and further numbers of strtod(3)
+// ("0x10", "nan", "+1") if decode_invalid_numbers is set. A null character ends the text. Linear in
+// its size.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ namespace latchkey::script {
 
 class JsonDecoder {
  public:
-  // REQUIRES: a null character behind the text, as Lua's strings have it. All must outlive the
-  // decoder.
+  // REQUIRES: a null character after the text, as Lua's strings have it. All arguments must outlive
+  // the decoder.
   JsonDecoder(lua_State* lua, std::string_view text, const JsonOptions& options)
       : lua_(lua), text_(text), options_(options) {}
 
   // Pushes the value. False, with the reason in error() and an unknown number of values pushed,
-  // when the text cannot be read or has taken all memory there is. Raises no errors of Lua's, while
-  // memory is not limited.
+  // when the text is malformed or takes too much memory. Raises no Lua errors as long as memory is
+  // not limited.
   bool decode();
 
   const char* error() const { return error_; }
@@ -60,7 +60,7 @@ class JsonDecoder {
   void advance();
   bool starts_with(std::string_view word) const { return text_.substr(next_).starts_with(word); }
   void read_string();
-  // Reads what stands behind a backslash at next_. False with the error as token_.
+  // Reads the escape after a backslash at next_. False with the error as token_.
   bool read_escape();
   bool read_unicode_escape();
   void read_number();
@@ -68,12 +68,12 @@ class JsonDecoder {
   void take(Kind kind, size_t size);
   void fail_token(size_t offset, const char* problem);
 
-  // The value that token_ begins, up to its last token.
+  // Reads the value that token_ begins, up to its last token.
   bool value(int depth);
   bool array(int depth);
   bool object(int depth);
   bool enter(int depth, int slots);
-  // That something else should have stood where token_ is.
+  // Sets error(): `what` was expected where token_ is. False.
   bool expected(const char* what);
 
   lua_State* lua_;

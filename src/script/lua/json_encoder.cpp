@@ -15,10 +15,10 @@ namespace latchkey::script {
 
 namespace {
 
-// No Lua string is longer.
+// The maximum size of a Lua string.
 constexpr size_t kLongestText = 0x7fff'0000;
 
-// The letter behind the backslash that stands for a character, 'u' for a code, 0 for none.
+// The letter after the backslash in a character's escape, 'u' for a code, 0 for no escape.
 char escape_letter(unsigned char c) {
   switch (c) {
     case '"':
@@ -130,7 +130,7 @@ bool JsonEncoder::number() {
 }
 
 bool JsonEncoder::table(int depth) {
-  // A key, a value and what is looked at.
+  // A key, a value and a temporary.
   constexpr int kSlots = 3;
   if (depth > options_.encode_max_depth || lua_checkstack(lua_, kSlots) == 0 ||
       !Interpreter::of(lua_).has_stack()) {

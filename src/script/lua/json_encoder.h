@@ -5,7 +5,7 @@
 //     number         as %.14g                 other values                 an error
 //     string         quoted, '/' and all control characters escaped, other bytes as they are
 //
-// Metatables are not asked. Linear in the size of the text.
+// Ignores metatables. Linear in the size of the text.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ namespace latchkey::script {
 
 class JsonEncoder {
  public:
-  // All must outlive the encoder.
+  // All arguments must outlive the encoder.
   JsonEncoder(lua_State* lua, const JsonOptions& options) : lua_(lua), options_(options) {}
 
-  // Writes the value on top of the stack. False, with the reason in error(), when it cannot be
-  // written or when the script is being stopped. Raises no errors of Lua's, while memory is not
-  // limited; leaves the stack as it was only when it succeeds.
+  // Appends the value on top of the stack. False, with the reason in error(), when it cannot be
+  // encoded or when the script is being stopped. Raises no Lua errors as long as memory is not
+  // limited; restores the stack only on success.
   bool encode() { return value(0); }
 
   const std::string& text() const { return text_; }
@@ -38,7 +38,8 @@ class JsonEncoder {
   bool object(int depth);
   bool key();
   void string();
-  // The number of places of the table on top of the stack as an array, 0 when it is an object.
+  // Gives the length of the table on top of the stack as an array, 0 for an object. False, with
+  // error() set, when it is too sparse.
   bool measure_array(int* length);
   bool fail_value(int index, const char* reason);
 

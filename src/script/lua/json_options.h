@@ -1,4 +1,4 @@
-// What scripts can set of their JSON library: see the manual of lua-cjson
+// Settings that scripts can change in their JSON library: see the manual of lua-cjson
 // (https://www.kyne.com.au/~mark/software/lua-cjson-manual.html), whose names and defaults these
 // are.
 #pragma once
@@ -8,7 +8,7 @@
 namespace latchkey::script {
 
 struct JsonOptions {
-  // What becomes of NaN and infinities when they are written.
+  // How NaN and infinities are encoded.
   enum InvalidNumbers : int { kRefuse, kAccept, kNull };
 
   int encode_max_depth = 1000;
@@ -16,16 +16,17 @@ struct JsonOptions {
   int encode_number_precision = 14;  // significant digits
   int encode_invalid_numbers = kRefuse;
   bool decode_invalid_numbers = true;
-  // Remembered for whoever asks; where texts are put together is not up to scripts.
+  // Stored and returned to scripts only: it has no effect here.
   bool encode_keep_buffer = true;
-  // A table with more than `sparse_ratio` times as many places as values, and a place beyond
-  // `sparse_safe`, is no array: it is an object if `sparse_convert`, else an error. Ratio 0: never.
+  // A table is sparse when its highest index is above `sparse_safe` and above `sparse_ratio` times
+  // the number of its values. It is encoded as an object if `sparse_convert`, else it is an error.
+  // Ratio 0: never.
   bool sparse_convert = false;
   int sparse_ratio = 2;
   int sparse_safe = 10;
 };
 
-// They lie in memory that Lua frees without asking.
+// Lua frees their memory without calling a destructor.
 static_assert(std::is_trivially_destructible_v<JsonOptions>);
 
 }  // namespace latchkey::script

@@ -8,7 +8,7 @@ namespace latchkey::script {
 
 namespace {
 
-// Why a coroutine cannot be resumed, or null.
+// The reason why a coroutine cannot be resumed, or null.
 const char* why_not(lua_State* lua, lua_State* coroutine) {
   if (coroutine == lua) return "cannot resume running coroutine";
   lua_Debug place;
@@ -24,8 +24,8 @@ int fail(lua_State* lua, const char* error) {
   return -1;
 }
 
-// Resumes a coroutine with the arguments on top of the stack, in place of which it leaves what the
-// coroutine gives. Returns their number, or -1 with the error on top.
+// Resumes a coroutine with the arguments on top of the stack, and replaces them by its results.
+// Returns their number, or -1 with the error on top.
 int resume(lua_State* lua, lua_State* coroutine, int arguments) {
   const Interpreter::CallBack call(lua);
   Interpreter& interpreter = Interpreter::of(lua);
@@ -34,7 +34,7 @@ int resume(lua_State* lua, lua_State* coroutine, int arguments) {
     return fail(lua, error);
   }
   {
-    // An error about memory would be raised in the coroutine, where nobody can catch it yet.
+    // A memory error would be raised in the coroutine, where nothing can catch it yet.
     const LuaMemory::Exemption no_limit(interpreter.memory());
     if (lua_checkstack(coroutine, arguments) == 0) {
       call.end();

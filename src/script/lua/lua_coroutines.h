@@ -1,5 +1,5 @@
-// coroutine.resume and coroutine.wrap: LuaJIT's own look neither at C's stack, of which each
-// coroutine that is resumed takes some, nor at a script's being stopped.
+// coroutine.resume and coroutine.wrap. LuaJIT's own check neither the C stack, of which each
+// resumed coroutine takes some, nor whether the script is being stopped.
 #pragma once
 
 struct lua_State;

@@ -15,12 +15,12 @@ namespace latchkey::script {
 namespace {
 
 constexpr std::string_view kFlags = "-+ #0";
-// Strings of so many bytes are taken as they are unless a precision cuts them.
+// Strings of at least this many bytes are copied as they are unless a precision cuts them.
 constexpr size_t kLongString = 100;
-// What a number of 99 digits before the point and 99 behind takes, and more.
+// Larger than a number with 99 digits before the point and 99 after it.
 constexpr size_t kMaxNumberText = 512;
 
-// One conversion, from the percent sign on.
+// One conversion, from the percent sign to the letter.
 struct Conversion {
   char text[16];  // for the C library, without the letter
   bool has_precision = false;
@@ -31,7 +31,7 @@ bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';
 }
 
-// Reads what stands behind a percent sign; raises Lua's errors.
+// Reads the conversion after a percent sign; raises Lua errors.
 Conversion read_conversion(lua_State* lua, std::string_view format, size_t* at) {
   size_t end = *at;
   const auto skip_digits = [&] {
@@ -59,7 +59,7 @@ Conversion read_conversion(lua_State* lua, std::string_view format, size_t* at) 
 
 template <typename Value>
 void add_printed(luaL_Buffer* out, const Conversion& conversion, const char* length, Value value) {
-  // Nothing with a destructor, for Lua's errors run none.
+  // No objects with destructors: Lua's errors do not run any.
   char text[sizeof(conversion.text) + 4];
   std::snprintf(text, sizeof(text), "%s%s%c", conversion.text, length, conversion.letter);
   char printed[kMaxNumberText];

@@ -16,7 +16,7 @@ namespace {
 constexpr char kNoMemory[] = "not enough memory";
 constexpr int kHighestPrecision = 14;
 
-// The first upvalue of all functions of the library.
+// The settings: the first upvalue of all functions of the library.
 JsonOptions& options(lua_State* lua) {
   return *static_cast<JsonOptions*>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
@@ -25,7 +25,8 @@ int encode(lua_State* lua) {
   luaL_argcheck(lua, lua_gettop(lua) == 1, 1, "expected 1 argument");
   Interpreter& interpreter = Interpreter::of(lua);
   {
-    // Errors leave functions without running destructors, so that here there are none about memory.
+    // Errors do not run destructors: the limit is suspended so that memory errors cannot occur
+    // here.
     const LuaMemory::Exemption no_limit(interpreter.memory());
     JsonEncoder encoder(lua, options(lua));
     const bool encoded = encoder.encode();
@@ -55,7 +56,7 @@ int decode(lua_State* lua) {
 
 // --- Settings -----------------------------------------------------------------------------------
 
-// Each takes the new values, or none (nil) to leave one as it is, and returns what holds.
+// Each takes the new values, or none (nil) to leave one unchanged, and returns the current values.
 
 void take_arguments(lua_State* lua, int most) {
   luaL_argcheck(lua, lua_gettop(lua) <= most, most + 1, "found too many arguments");
@@ -75,7 +76,7 @@ int integer_setting(lua_State* lua, int argument, int low, int high, int* settin
   return 1;
 }
 
-// One of the words, or a boolean for the first two.
+// A setting that is one of the words, or a boolean for the first two.
 int word_setting(lua_State* lua, int argument, const char* const* words, int* setting) {
   if (lua_isboolean(lua, argument)) {
     *setting = lua_toboolean(lua, argument);

@@ -1,9 +1,8 @@
-// The memory of one Lua VM: where it comes from, how much it is, and how much it may be while a
-// script runs.
+// The memory of one Lua VM: allocates it, counts it, and limits it while a script runs.
 //
-// It comes from the process's allocator, so that it is counted there as well. What is refused is an
-// error ("not enough memory") to the script that asked; outside of scripts, where nobody could take
-// such an error, nothing is refused.
+// Memory comes from the process's allocator, so that it is counted there as well. A refused
+// allocation is an error ("not enough memory") in the script; outside of scripts nobody could catch
+// that error, and nothing is refused.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@ namespace latchkey::script {
 
 class LuaMemory {
  public:
-  // As lua_Alloc. Null when `new_size` is not to be had.
+  // As lua_Alloc. Null when `new_size` is refused or not available.
   void* allocate(void* block, size_t old_size, size_t new_size) {
     if (new_size == 0) return release(block, old_size);
     used_ += new_size - old_size;
@@ -37,7 +36,7 @@ class LuaMemory {
 
   // Bytes held.
   size_t used() const { return used_; }
-  // Bytes handed out since the beginning, whether they are still held or not.
+  // Bytes allocated since the beginning, including those freed again.
   size_t handed_out() const { return handed_out_; }
 
   // Bytes that may be held while the limit is enforced; 0: any number.
@@ -45,14 +44,14 @@ class LuaMemory {
     limit_ = bytes;
     look_from_here();
   }
-  // How much of what it may have is left, for what is kept outside of Lua on a script's behalf.
+  // Bytes left within the limit, for memory outside of Lua that is used on a script's behalf.
   size_t left() const;
-  // Whether so much is held that collecting is to be done sooner than usual.
+  // Whether the collector should run sooner than usual because of the limit.
   bool is_short() const { return used_ > unlimited_up_to_; }
-  // Whether anything has been refused since this was asked last.
+  // Whether an allocation was refused since the last call.
   bool take_refused();
 
-  // The limit holds while it lives.
+  // Enforces the limit during its lifetime.
   class Enforcement {
    public:
     explicit Enforcement(LuaMemory& memory) : memory_(memory), before_(memory.enforce(true)) {}
@@ -64,7 +63,7 @@ class LuaMemory {
     LuaMemory& memory_;
     bool before_;
   };
-  // The limit does not hold while it lives, where refusing would be fatal.
+  // Suspends the limit during its lifetime, where a refusal would be fatal.
   class Exemption {
    public:
     explicit Exemption(LuaMemory& memory) : memory_(memory), before_(memory.enforce(false)) {}
@@ -77,18 +76,18 @@ class LuaMemory {
     bool before_;
   };
 
-  // For tests: of what is asked for while the limit is enforced, so much is still granted, and then
-  // nothing, up to the next call. Negative: all.
+  // For tests: grants so many more requests for memory while the limit is enforced, then none,
+  // until the next call. Negative: all.
   void grant_only(long requests) {
     granted_ = requests;
     look_from_here();
   }
 
  private:
-  // Of what is counted as used already.
+  // `more` is already counted in used_.
   bool refuses(size_t more);
   void* refused(size_t old_size, size_t new_size);
-  // Whether the limit is enforced from now on. Returns whether it was.
+  // Switches enforcement of the limit. Returns whether it was on.
   bool enforce(bool on) {
     unlimited_up_to_ = on ? enforced_from_ : SIZE_MAX;
     return std::exchange(enforced_, on);
@@ -99,7 +98,7 @@ class LuaMemory {
     enforce(enforced_);
   }
 
-  // What may be held without a look at the limit: half of it, but any number while it is not
+  // Bytes that may be held without checking the limit: half of it, or SIZE_MAX while it is not
   // enforced.
   size_t unlimited_up_to_ = SIZE_MAX;
   size_t enforced_from_ = SIZE_MAX;

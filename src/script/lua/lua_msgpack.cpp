@@ -16,7 +16,7 @@ namespace latchkey::script {
 
 namespace {
 
-// First bytes. Those of the fix family hold a value or a size in their low bits.
+// First bytes. Those of the fix family contain a value or a size in their low bits.
 enum Lead : uint8_t {
   kFixMap = 0x80,
   kFixArray = 0x90,
@@ -46,22 +46,22 @@ constexpr double kTwoTo63 = 9223372036854775808.0;
 
 class Packer {
  public:
-  // Tables in tables beyond this depth become nil.
+  // Tables nested more deeply become nil.
   static constexpr int kDeepest = 16;
-  // Free places of the stack that a value may need.
+  // Stack slots that a value may need.
   static constexpr int kSlots = kDeepest * 3 + 3;
 
   explicit Packer(lua_State* lua) : lua_(lua) {}
 
-  // Appends the value on top of the stack, which stays. Raises no errors. False when there is
-  // more than a string of Lua's, or its memory, can hold, or when the script is being stopped.
+  // Appends the value on top of the stack, and leaves it there. Raises no errors. False when the
+  // result exceeds a Lua string's size or the memory limit, or when the script is being stopped.
   bool pack(int depth = 0);
   const std::string& bytes() const { return bytes_; }
 
  private:
   static constexpr size_t kLongest = 0x7fff'0000;
 
-  // `size` low bytes of a number, the highest first.
+  // Appends the `size` low bytes of a number, the highest first.
   void big_endian(uint64_t value, int size) {
     for (int shift = (size - 1) * 8; shift >= 0; shift -= 8)
       bytes_ += static_cast<char>(value >> shift);
@@ -73,7 +73,7 @@ class Packer {
   void string(std::string_view text);
   void number(double value);
   void integer(int64_t value);
-  // The head of an array or a map.
+  // Appends the head of an array or a map.
   void collection(int fix, int lead16, size_t size);
   bool table(int depth);
   bool array(int depth, size_t size);
@@ -103,7 +103,7 @@ void Packer::integer(int64_t value) {
   const auto bits = static_cast<uint64_t>(value);
   if (value >= -32 && value < 128) return lead(static_cast<int>(bits & 0xff));
   const int first = value >= 0 ? kUnsigned8 : kSigned8;
-  // The bits that a number takes, without its sign.
+  // The width in bits, without the sign.
   const auto magnitude = static_cast<uint64_t>(value >= 0 ? value : ~value);
   const int width = static_cast<int>(std::bit_width(magnitude)) + (value >= 0 ? 0 : 1);
   const int power = width <= 8 ? 0 : width <= 16 ? 1 : width <= 32 ? 2 : 3;
@@ -141,7 +141,7 @@ size_t Packer::count_pairs(bool* is_array) {
     highest = std::max(highest, key);
     ++count;
   }
-  // As many keys as the highest says are all there are up to it.
+  // The keys are 1..n when their number equals the highest.
   *is_array = *is_array && highest == static_cast<double>(count);
   return count;
 }
@@ -208,7 +208,8 @@ int pack(lua_State* lua) {
   luaL_checkstack(lua, Packer::kSlots, "in function pack");
   Interpreter& interpreter = Interpreter::of(lua);
   {
-    // Errors leave functions without running destructors, so that here there are none about memory.
+    // Errors do not run destructors: the limit is suspended so that memory errors cannot occur
+    // here.
     const LuaMemory::Exemption no_limit(interpreter.memory());
     Packer packer(lua);
     bool fits = true;
@@ -228,7 +229,7 @@ int pack(lua_State* lua) {
 
 // --- Unpacking ----------------------------------------------------------------------------------
 
-// Holds nothing that has a destructor: it raises errors where it finds them.
+// Has no members with a destructor: it raises Lua errors.
 class Unpacker {
  public:
   Unpacker(lua_State* lua, std::string_view bytes) : lua_(lua), left_(bytes) {}
@@ -326,7 +327,7 @@ void Unpacker::unpack() {
     case kFloat64:
       return lua_pushnumber(lua_, std::bit_cast<double>(big_endian(8)));
     case kUnsigned64:
-      // As an integer of 64 bits with a sign, which is what scripts have always got.
+      // Converted through int64_t, as the reference always did.
       return lua_pushnumber(lua_, static_cast<double>(static_cast<int64_t>(big_endian(8))));
     case kString8:
       return string(big_endian(1));
@@ -347,8 +348,8 @@ void Unpacker::unpack() {
   }
 }
 
-// Pushes up to `limit` values from `offset` on, behind the offset of what is left, or -1 when that
-// is nothing.
+// Pushes up to `limit` values from `offset` on, below them the offset of the rest, or -1 when
+// nothing is left.
 int unpack_some(lua_State* lua, int64_t limit, int64_t offset) {
   const std::string_view bytes = text_at(lua, 1);
   const auto size = static_cast<int64_t>(bytes.size());

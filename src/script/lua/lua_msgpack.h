@@ -1,13 +1,12 @@
-// The library that scripts know as `cmsgpack`: Lua values as MessagePack
+// The library `cmsgpack` of scripts: Lua values as MessagePack
 // (https://github.com/msgpack/msgpack/blob/master/spec.md) and back.
 //
-// Tables whose keys are 1..n become arrays, others maps. Numbers without a fraction become integers
-// in their shortest form, others 32-bit floats when nothing is lost. What MessagePack cannot say
-// (functions, tables in tables in ... more than 16 deep) becomes nil. Read are the types that
-// existed before `bin` and `ext`.
+// Tables with keys 1..n become arrays, others maps. Numbers without a fraction become integers in
+// their shortest form, others 32-bit floats when that loses nothing, else 64-bit ones. Values
+// without a MessagePack form (functions, tables nested more than 16 deep) become nil. Unpacking
+// reads the types that existed before `bin` and `ext`.
 //
-// What is unpacked comes from anywhere: every size is checked against what is there before it is
-// used.
+// Unpacked bytes are not trusted: every size is checked against the bytes left before it is used.
 #pragma once
 
 struct lua_State;

@@ -62,7 +62,7 @@ constexpr auto kClassesOfCharacters = [] {
   return table;
 }();
 
-// The classes that a letter behind a percent sign stands for, or 0.
+// The classes of the letter after a percent sign, or 0.
 constexpr uint16_t classes_of_letter(char lower) {
   switch (lower) {
     case 'a':
@@ -90,7 +90,7 @@ constexpr uint16_t classes_of_letter(char lower) {
   }
 }
 
-// For each letter: the classes, and whether the letter asks for what is not in them.
+// For each letter: its classes, and whether it matches the characters outside of them.
 struct LetterMeaning {
   uint16_t classes = 0;
   bool negated = false;
@@ -117,8 +117,8 @@ bool is_digit(char c) {
 
 // --- Matching -----------------------------------------------------------------------------------
 
-// Matches one pattern against one subject, from one place after the other. Errors are Lua's and
-// leave it without its destructor, so that it has none.
+// Matches one pattern against one subject, at one position after the other. It has no destructor,
+// because Lua's errors would not run it.
 class Matcher {
  public:
   Matcher(lua_State* lua, std::string_view subject, std::string_view pattern)
@@ -128,8 +128,8 @@ class Matcher {
         end_(subject.data() + subject.size()),
         pattern_end_(pattern.data() + pattern.size()) {}
 
-  // The end of what matches `pattern`, which ends where the whole one does, at `place`; null when
-  // it does not match. The captures are those of this match.
+  // Returns the end of the match of `pattern`, a suffix of the whole pattern, at `place`; null when
+  // there is none. The captures are those of this match.
   const char* match_at(const char* place, const char* pattern) {
     levels_ = 0;
     return match(place, pattern);
@@ -138,7 +138,8 @@ class Matcher {
   const char* begin() const { return begin_; }
   const char* end() const { return end_; }
 
-  // Pushes capture i of the match from `from` to `to`; without captures the first is all of it.
+  // Pushes capture i of the match from `from` to `to`; without captures capture 0 is the whole
+  // match.
   void push_capture(int i, const char* from, const char* to) {
     if (i >= levels_) {
       if (i != 0) luaL_error(lua_, "invalid capture index");
@@ -149,7 +150,7 @@ class Matcher {
     if (capture.size == kPosition) return lua_pushinteger(lua_, capture.begin - begin_ + 1);
     push_text(lua_, {capture.begin, static_cast<size_t>(capture.size)});
   }
-  // Pushes all captures, and returns how many; `whole`: what matched counts when there are none.
+  // Pushes all captures, and returns how many; `whole`: the whole match if there are none.
   int push_captures(const char* from, const char* to, bool whole) {
     const int count = levels_ == 0 && whole ? 1 : levels_;
     if (count > 1) luaL_checkstack(lua_, count, "too many captures");
@@ -158,10 +159,10 @@ class Matcher {
   }
 
  private:
-  // Sizes of captures that are none.
+  // Special values of Capture::size.
   static constexpr ptrdiff_t kOpen = -1;
   static constexpr ptrdiff_t kPosition = -2;
-  // Characters looked at between two looks at whoever watches the script.
+  // Characters matched between two calls of Interpreter::poll().
   static constexpr int64_t kPollInterval = 1 << 15;
 
   struct Capture {
@@ -169,7 +170,7 @@ class Matcher {
     ptrdiff_t size;
   };
 
-  // Accounts for so many characters looked at.
+  // Counts matched characters, and polls.
   void spend(int64_t characters) {
     left_ -= characters;
     if (left_ > 0) [[likely]]
@@ -188,11 +189,11 @@ class Matcher {
   const char* open_capture(const char* place, const char* pattern, ptrdiff_t kind);
   const char* close_capture(const char* place, const char* pattern);
 
-  // Behind the single character, class or set that begins at `pattern`.
+  // The end of the single character, class or set that begins at `pattern`.
   const char* end_of_single(const char* pattern) const;
   // Whether the character is in the set between '[' and its ']', which is at `last`.
   static bool is_in_set(unsigned char c, const char* set, const char* last);
-  // Whether there is a character and it fits the single item up to `next`.
+  // Whether there is a character at `place` and it matches the single item up to `next`.
   bool fits(const char* place, const char* pattern, const char* next) const {
     if (place >= end_) return false;
     const auto c = static_cast<unsigned char>(*place);
@@ -226,7 +227,7 @@ const char* Matcher::end_of_single(const char* pattern) const {
   }
   if (first != '[') return pattern;
   if (pattern < pattern_end_ && *pattern == '^') ++pattern;
-  // A bracket that comes first stands for itself.
+  // A closing bracket right at the start is an ordinary character.
   for (bool is_first = true; is_first || pattern >= pattern_end_ || *pattern != ']';) {
     if (pattern >= pattern_end_) luaL_error(lua_, "malformed pattern (missing ']')");
     pattern += *pattern == kEscape && pattern + 1 < pattern_end_ ? 2 : 1;
@@ -301,7 +302,7 @@ const char* Matcher::match(const char* place, const char* pattern) {
   }
 }
 
-// %bxy, %f[set] and %1: what each matches has one length only.
+// %bxy, %f[set] and %1: each has only one possible match at a position, without backtracking.
 const char* Matcher::match_special(const char* place, const char** pattern) {
   const char letter = (*pattern)[1];
   const char* operand = *pattern + 2;
@@ -394,14 +395,14 @@ const char* Matcher::close_capture(const char* place, const char* pattern) {
 
 // --- find and match -----------------------------------------------------------------------------
 
-// The subject and the pattern.
+// The subject or the pattern.
 std::string_view text_argument(lua_State* lua, int argument) {
   size_t size = 0;
   const char* text = luaL_checklstring(lua, argument, &size);
   return {text, size};
 }
 
-// Where the search begins: a place counted from 1, or from the end if it is negative.
+// Start of the search, from 0: `init` counts from 1, or from the end if it is negative.
 size_t first_place(lua_State* lua, int argument, size_t size) {
   const auto place = static_cast<int64_t>(luaL_optinteger(lua, argument, 1));
   const auto last = static_cast<int64_t>(size);
@@ -416,8 +417,8 @@ int push_place(lua_State* lua, size_t begin, size_t end) {
   return 2;
 }
 
-// Where `text` stands first in what lies between, or null. By its first character, which is what is
-// quick for most texts; by memmem(3), which is linear, once that has looked at too much.
+// The first occurrence of `text` in the range, or null. Searches by the first character, which is
+// fast for most texts; after too much work, by memmem(3), which is linear.
 const char* find_between(const char* begin, const char* end, std::string_view text) {
   const auto left = [&] { return static_cast<size_t>(end - begin); };
   if (text.empty()) return begin;
@@ -446,7 +447,7 @@ int find_text(lua_State* lua, std::string_view subject, std::string_view text, s
   return push_place(lua, begin, begin + text.size());
 }
 
-// Whether a pattern is more than a text.
+// Whether a pattern contains special characters.
 bool is_special(std::string_view pattern) {
   static constexpr auto kTable = [] {
     std::array<bool, 256> table{};
@@ -485,7 +486,7 @@ int search(lua_State* lua, bool wants_place) {
 
 // --- gmatch -------------------------------------------------------------------------------------
 
-// What a loop over matches keeps; the texts are upvalues too, which keeps them alive.
+// State of a loop over matches; the texts are upvalues too, which keeps them alive.
 struct Matches {
   std::string_view subject;
   std::string_view pattern;
@@ -509,7 +510,7 @@ int match_next(lua_State* lua) {
 
 constexpr int kReplacement = 3;
 
-// Adds the replacement string, with what its percent signs stand for.
+// Adds the replacement string, with its captures filled in.
 void add_replacement(lua_State* lua, luaL_Buffer* out, Matcher& matcher, const char* from,
                      const char* to) {
   const std::string_view replacement = text_at(lua, kReplacement);
@@ -518,7 +519,7 @@ void add_replacement(lua_State* lua, luaL_Buffer* out, Matcher& matcher, const c
       luaL_addchar(out, replacement[i]);
       continue;
     }
-    // At the end that is the null character behind the string, as it always was.
+    // At the end of the string this is its null character, as in Lua 5.1.
     const char next = replacement.data()[++i];
     if (!is_digit(next)) {
       luaL_addchar(out, next);
@@ -531,7 +532,7 @@ void add_replacement(lua_State* lua, luaL_Buffer* out, Matcher& matcher, const c
   }
 }
 
-// Adds what the replacement says for a match.
+// Adds the replacement of a match.
 void add_value(lua_State* lua, luaL_Buffer* out, Matcher& matcher, const char* from,
                const char* to) {
   switch (lua_type(lua, kReplacement)) {

@@ -1,11 +1,10 @@
 // string.find, match, gmatch and gsub, as the manual of Lua 5.1 describes them (section 5.4.1).
 //
-// They are our own because LuaJIT's cannot be interrupted, and a pattern may take longer than
-// anybody lives: ("a?"):rep(50) .. ("a"):rep(50). These look every now and then whether whoever
-// watches the script wants something (Interpreter::poll), and end with an error where the pattern
-// is nested too deeply for C's stack.
+// LuaJIT's own cannot be interrupted, and a pattern may take forever: ("a?"):rep(50) ..
+// ("a"):rep(50). These call Interpreter::poll every now and then, and raise an error where the
+// pattern is nested too deeply for the C stack.
 //
-// Beyond the manual: a null character stands for itself in patterns too.
+// Beyond the manual: a null character in a pattern stands for itself too.
 #pragma once
 
 struct lua_State;

@@ -1,6 +1,6 @@
-// The generator behind math.random in scripts: the 48-bit linear congruential one of lrand48(3), so
-// that scripts see the sequence that they see on the reference, from the start of the server and
-// after math.randomseed alike.
+// The generator of math.random in scripts: the 48-bit linear congruential one of lrand48(3), so
+// that scripts get the reference's sequence, both from the start of the server and after
+// math.randomseed.
 #pragma once
 
 #include <cstdint>

@@ -13,10 +13,10 @@ namespace latchkey::script {
 
 namespace {
 
-// Tables that are sorted before anybody waits, however it is done.
+// Tables up to this size are sorted fast by any algorithm.
 constexpr size_t kSmall = 4096;
 
-// Sorts by merging, and polls meanwhile. `spare` has room for as many.
+// Merge sort that polls. `spare` has room for `count` values.
 template <typename Value>
 Value* merge_sort(lua_State* lua, Value* values, Value* spare, size_t count) {
   constexpr size_t kRun = size_t{1} << 16;
@@ -37,13 +37,13 @@ Value* merge_sort(lua_State* lua, Value* values, Value* spare, size_t count) {
   return values;
 }
 
-// Room for twice as many values, kept on the stack: errors leave functions without destructors.
+// Room for twice as many values, as userdata on the stack: errors do not run destructors.
 template <typename Value>
 Value* new_values(lua_State* lua, size_t count) {
   return static_cast<Value*>(lua_newuserdata(lua, 2 * count * sizeof(Value)));
 }
 
-// All elements are of that type, and none of them NaN, which has no place in an order.
+// Whether all elements are of that type, and none is NaN, which has no place in an order.
 bool are_all(lua_State* lua, int type, int count) {
   for (int i = 1; i <= count; ++i) {
     lua_rawgeti(lua, 1, i);
@@ -71,7 +71,7 @@ void sort_numbers(lua_State* lua, int count) {
 
 void sort_strings(lua_State* lua, int count) {
   const auto size = static_cast<size_t>(count);
-  // A copy of the table keeps the strings while they change places.
+  // A copy of the table keeps the strings alive while they move.
   lua_createtable(lua, count, 0);
   auto* values = new_values<std::string_view>(lua, size);
   for (int i = 1; i <= count; ++i) {
@@ -86,7 +86,7 @@ void sort_strings(lua_State* lua, int count) {
   }
 }
 
-// Upvalue 1: what compares, or nil for the operator.
+// Upvalue 1: the comparison function, or nil for the operator.
 int compare(lua_State* lua) {
   Interpreter::of(lua).poll(lua);
   if (lua_isnil(lua, lua_upvalueindex(1))) {
@@ -106,11 +106,12 @@ int lua_sort(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   const size_t size = lua_objlen(lua, 1);
   const bool by_operator = lua_isnoneornil(lua, 2);
-  // What Lua code compares can be interrupted.
+  // A comparison in Lua code can be interrupted.
   if (size > kSmall && (by_operator || lua_iscfunction(lua, 2) != 0)) {
     const auto count = static_cast<int>(size);
     lua_settop(lua, 2);
-    // Equal numbers and equal strings are the same, so that any way of sorting gives one result.
+    // Equal numbers and equal strings are indistinguishable, so every sorting algorithm gives the
+    // same result.
     const bool are_numbers = by_operator && are_all(lua, LUA_TNUMBER, count);
     if (are_numbers || (by_operator && are_all(lua, LUA_TSTRING, count))) {
       if (are_numbers) {

@@ -1,5 +1,5 @@
-// table.sort that ends in time or can be interrupted: LuaJIT's, like Lua 5.1's, takes quadratic
-// time for tables that are made for it, and hears nothing meanwhile unless Lua code compares.
+// table.sort that can be interrupted. LuaJIT's, like Lua 5.1's, takes quadratic time for
+// adversarial tables, and cannot be interrupted unless the comparison is Lua code.
 #pragma once
 
 struct lua_State;

@@ -18,8 +18,8 @@ constexpr int kLargestInteger = 32;
 constexpr int kNumberBytes = 8;
 constexpr size_t kNaturalAlignment = 8;
 
-// A letter of a format, with what applies to it. Holds nothing that has a destructor, like all
-// here: errors leave functions without running those.
+// A letter of a format, with its size. Like everything here it has no destructor: errors would not
+// run it.
 struct Item {
   char letter;
   size_t size;
@@ -32,10 +32,10 @@ class Format {
  public:
   Format(lua_State* lua, const char* text) : lua_(lua), next_(text) {}
 
-  // The next item when `total` bytes lie before it. False at the end.
+  // Reads the item after `total` packed bytes. False at the end.
   bool next(size_t total, Item* item);
   bool is_little() const { return little_; }
-  // Takes a letter that says how the following ones are to be read. False when it is none.
+  // Applies a letter that changes how the following ones are read. False when it is none.
   bool set(char letter);
 
  private:
@@ -139,7 +139,7 @@ int bad_letter(lua_State* lua, char letter) {
 
 // --- Packing ------------------------------------------------------------------------------------
 
-// A number's 64 bits; what lies outside gives what a processor's conversion does.
+// A number's 64 bits; one out of range converts as the processor does it.
 uint64_t integer_bits(double value) {
   constexpr double kTwoTo63 = 9223372036854775808.0;
   constexpr uint64_t kHighest = uint64_t{1} << 63;
@@ -148,7 +148,7 @@ uint64_t integer_bits(double value) {
   return value < 2 * kTwoTo63 ? static_cast<uint64_t>(value) : 0;
 }
 
-// The place of byte i of a number's `size`, the lowest being the first.
+// The index of byte i of a number of `size` bytes; byte 0 is the lowest.
 size_t place(size_t i, size_t size, bool little) {
   return little ? i : size - 1 - i;
 }
@@ -160,7 +160,7 @@ void add_integer(luaL_Buffer* buffer, uint64_t bits, size_t size, bool little) {
   luaL_addlstring(buffer, bytes, size);
 }
 
-// Adds the argument for an item; the bytes it took besides item.size go to *extra.
+// Appends the argument for an item; *extra: bytes appended besides item.size.
 void pack_item(lua_State* lua, luaL_Buffer* buffer, const Item& item, bool little, int argument,
                size_t* extra) {
   switch (item.letter) {
@@ -193,7 +193,7 @@ bool is_value(char letter) {
 
 int pack(lua_State* lua) {
   Format format(lua, luaL_checkstring(lua, 1));
-  // What stands for a missing argument; the buffer keeps its pieces above it.
+  // Nil stands for a missing argument; the buffer keeps its pieces above it.
   lua_pushnil(lua);
   luaL_Buffer buffer;
   luaL_buffinit(lua, &buffer);
@@ -230,7 +230,7 @@ double signed_number(uint64_t bits, size_t size) {
   return static_cast<double>(static_cast<int64_t>(bits << unused) >> unused);
 }
 
-// The number before a string that tells its length, taken off the stack.
+// Pops the number before a string, which is its length.
 size_t previous_size(lua_State* lua, int results) {
   if (results == 0 || lua_isnumber(lua, -1) == 0)
     luaL_error(lua, "format 'c0' needs a previous size");
@@ -307,7 +307,7 @@ int size(lua_State* lua) {
     total += item.padding + item.size;
     luaL_argcheck(lua, item.letter != 's', 1, "option 's' has no fixed size");
     luaL_argcheck(lua, item.letter != 'c' || item.size > 0, 1, "option 'c0' has no fixed size");
-    // Letters that mean nothing take no room; only other characters are errors here.
+    // Unknown letters have size 0; only other characters are errors here.
     if (!format.set(item.letter) && !is_alphanumeric(item.letter))
       return bad_letter(lua, item.letter);
   }

@@ -1,4 +1,4 @@
-// Strings across the border to Lua.
+// Strings passed to and from Lua.
 #pragma once
 
 #include <lua.hpp>
@@ -17,7 +17,7 @@ inline std::string_view text_at(lua_State* lua, int index) {
   return {text, size};
 }
 
-// Pushes the table's own field, past its metatable.
+// Pushes a field of the table without its metatable.
 inline void push_raw_field(lua_State* lua, int table, std::string_view name) {
   push_text(lua, name);
   lua_rawget(lua, table > 0 ? table : table - 1);

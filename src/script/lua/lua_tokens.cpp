@@ -22,7 +22,7 @@ class Scanner {
  public:
   explicit Scanner(std::string_view code) : code_(code) {}
 
-  // False at the end and where the text cannot be taken apart; complete() tells which.
+  // False at the end and at text that is malformed; complete() tells which.
   bool next(LuaToken* token) {
     if (!skip_blanks() || at_ == code_.size()) return false;
     const size_t start = at_;
@@ -53,7 +53,7 @@ class Scanner {
       return LuaToken::Kind::kLongString;
     }
     ++at_;
-    // Symbols of several characters, as far as their parts mean something else.
+    // Reads symbols of several characters where a part of them would mean something else.
     if (c == '.') {
       while (peek() == '.') ++at_;
     } else if ((c == '=' || c == '~' || c == '<' || c == '>') && peek() == '=') {
@@ -103,7 +103,7 @@ class Scanner {
     return true;
   }
 
-  // Blanks and comments. False in a comment that does not end.
+  // Skips blanks and comments. False in a comment that does not end.
   bool skip_blanks() {
     while (at_ < code_.size()) {
       if (is_space(code_[at_])) {

@@ -1,4 +1,4 @@
-// The words of a Lua 5.1 program, as far as script/lua/dialect.h looks at them.
+// The tokens of a Lua 5.1 program, in the detail that script/lua/dialect.h needs.
 #pragma once
 
 #include <cstddef>

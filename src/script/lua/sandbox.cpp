@@ -24,7 +24,7 @@ int raise_read_only(lua_State* lua) {
   return luaL_error(lua, kReadOnly);
 }
 
-// As the reference's own functions raise it, without a place.
+// Raises the error without a place, as the reference's own functions do.
 int raise_read_only_plainly(lua_State* lua) {
   lua_pushstring(lua, kReadOnly);
   return lua_error(lua);
@@ -40,8 +40,7 @@ int raise_missing_global(lua_State* lua) {
 
 }  // namespace
 
-// The functions of the sandbox that look past metatables, with the interpreter as their first
-// upvalue.
+// The functions of the sandbox that bypass metatables, with the interpreter as their first upvalue.
 struct Sandbox {
   static Interpreter& self(lua_State* lua) {
     return *static_cast<Interpreter*>(lua_touserdata(lua, lua_upvalueindex(1)));
@@ -49,7 +48,7 @@ struct Sandbox {
   static int real_of(lua_State* lua, int index) {
     return self(lua).real_of(lua_topointer(lua, index));
   }
-  // Puts the real table in the place of a stand-in at `index`.
+  // Replaces a proxy at `index` by its real table.
   static bool unveil(lua_State* lua, int index) {
     const int real = real_of(lua, index);
     if (real == 0) return false;
@@ -90,7 +89,7 @@ struct Sandbox {
     return 1;
   }
 
-  // Upvalues: the interpreter, LuaJIT's own next (which its loops know), the one above.
+  // Upvalues: the interpreter, LuaJIT's own next (which its loops recognize), the next() above.
   static int pairs(lua_State* lua) {
     luaL_checktype(lua, 1, LUA_TTABLE);
     lua_pushvalue(lua, lua_upvalueindex(real_of(lua, 1) == 0 ? 2 : 3));
@@ -111,7 +110,7 @@ struct Sandbox {
     return 1;
   }
 
-  // Upvalues: the interpreter, the stand-ins for the metatables of strings and of the globals.
+  // Upvalues: the interpreter, the proxies for the metatables of strings and of the globals.
   static int getmetatable(lua_State* lua) {
     luaL_checkany(lua, 1);
     if (lua_type(lua, 1) == LUA_TSTRING) {
@@ -131,7 +130,7 @@ struct Sandbox {
     return 1;
   }
 
-  // Errors that scripts raise as tables are strings to those who catch them.
+  // Errors that scripts raise as tables are strings when they are caught.
   static int pcall(lua_State* lua) {
     if (lua_gettop(lua) == 0) {
       lua_pushboolean(lua, 0);
@@ -155,8 +154,8 @@ struct Sandbox {
     return lua_gettop(lua);
   }
 
-  // Stands before a script's error handler: what stops the script is no error to handle, and comes
-  // from a hook, under which nothing can be interrupted.
+  // Wraps a script's error handler, which must not see the error that stops the script: that comes
+  // from a hook, in which nothing can be interrupted.
   static int handle_error(lua_State* lua) {
     if (self(lua).stopped_with() != nullptr || !self(lua).may_call_back()) return 1;
     const Interpreter::CallBack call(lua);
@@ -167,7 +166,7 @@ struct Sandbox {
     return 1;
   }
 
-  // LuaJIT's would hand further arguments to the function.
+  // Drops further arguments, which LuaJIT's xpcall would pass to the function.
   static int xpcall(lua_State* lua) {
     luaL_checkany(lua, 2);
     lua_settop(lua, 2);
@@ -189,7 +188,7 @@ struct Sandbox {
     const char* text = luaL_checklstring(lua, 1, &size);
     const char* name = luaL_optstring(lua, 2, text);
     if (size > 0 && *text == LUA_SIGNATURE[0]) {
-      // Compiled code could do anything to the process.
+      // Bytecode could do anything to the process.
       lua_pushnil(lua);
       lua_pushfstring(lua, "[string \"%s\"]:1: unexpected symbol near 'char(27)'", name);
       return 2;
@@ -200,13 +199,13 @@ struct Sandbox {
     return 2;
   }
 
-  // Where load() keeps its arguments, and what its reader gave last: a piece or its error.
+  // Stack slots of load(): its arguments, and the last result of its reader, a piece or an error.
   static constexpr int kReader = 1;
   static constexpr int kChunkName = 2;
   static constexpr int kPiece = 3;
 
-  // Calls the script's reader for another piece of code. Its errors stay here, for the compiler,
-  // which calls this, forgets to leave the hook that they may come from.
+  // Calls the script's reader for the next piece of code. Catches its errors: if they come from a
+  // hook, the compiler, which calls this, would not leave the hook.
   static const char* read_piece(lua_State* lua, void* has_failed, size_t* size) {
     luaL_checkstack(lua, 2, "too many nested functions");
     lua_pushvalue(lua, kReader);
@@ -244,7 +243,7 @@ struct Sandbox {
     return 2;
   }
 
-  // Upvalue 2: LuaJIT's, which has an option more.
+  // Upvalue 2: LuaJIT's collectgarbage, which has an extra option.
   static int collectgarbage(lua_State* lua) {
     static constexpr const char* kOptions[] = {"collect", "stop",     "restart",    "count",
                                                "step",    "setpause", "setstepmul", nullptr};
@@ -294,12 +293,12 @@ struct Sandbox {
     return luaL_error(lua, "'setn' is obsolete");
   }
 
-  // Upvalue 2: bit.tohex, which takes numbers of digits beyond what a number has for others.
+  // Upvalue 2: bit.tohex, which treats out-of-range digit counts differently.
   static int tohex(lua_State* lua) {
     constexpr double kMaxDigits = 8;
     if (lua_isnumber(lua, 2) != 0) {
       const double digits = lua_tonumber(lua, 2);
-      // What is no 32-bit number counts as the smallest.
+      // A number outside of 32 bits counts as the smallest.
       const bool fits = digits > INT32_MIN - 1.0 && digits < INT32_MAX + 1.0;
       lua_pushnumber(lua, fits ? std::clamp(digits, -kMaxDigits, kMaxDigits) : -kMaxDigits);
       lua_replace(lua, 2);
@@ -320,7 +319,7 @@ struct Sandbox {
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
   }
 
-  // The same where many elements, or places without one, make room.
+  // Inserts where many elements, or indexes without one, must move.
   static int insert_far(lua_State* lua, int place, int size) {
     constexpr int kPollInterval = 4096;
     for (int i = size + 1; i > place; --i) {
@@ -333,13 +332,13 @@ struct Sandbox {
     return 0;
   }
 
-  // Upvalue 2: string.rep, which would take a separator.
+  // Upvalue 2: string.rep, which would accept a separator.
   static int rep(lua_State* lua) {
     if (lua_gettop(lua) > 2) lua_settop(lua, 2);
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
   }
 
-  // Upvalue 2: tostring, which tells no sign of NaN and has a name of its own for null.
+  // Upvalue 2: tostring, which drops the sign of NaN and names null differently.
   static int to_string(lua_State* lua) {
     if (lua_type(lua, 1) == LUA_TNUMBER) return lua_number_to_string(lua);
     if (lua_type(lua, 1) == LUA_TLIGHTUSERDATA && lua_touserdata(lua, 1) == nullptr) {
@@ -357,13 +356,13 @@ struct Sandbox {
   static void build(Interpreter& interpreter);
 
  private:
-  // The table on top gets a function with the interpreter and the values below it as upvalues.
+  // Sets a function in the table on top, with the interpreter as its upvalue.
   static void set_function(Interpreter& interpreter, const char* name, lua_CFunction function) {
     lua_pushlightuserdata(interpreter.lua_, &interpreter);
     lua_pushcclosure(interpreter.lua_, function, 1);
     lua_setfield(interpreter.lua_, -2, name);
   }
-  // As above, with the function of that name that is already there as the second upvalue.
+  // The same, with the present function of that name as the second upvalue.
   static void wrap_function(Interpreter& interpreter, const char* name, lua_CFunction function) {
     lua_State* lua = interpreter.lua_;
     lua_pushlightuserdata(lua, &interpreter);
@@ -371,7 +370,7 @@ struct Sandbox {
     lua_pushcclosure(lua, function, 2);
     lua_setfield(lua, -2, name);
   }
-  // As above, for wrappers that call the C function itself; some of LuaJIT's functions have none.
+  // The same, for wrappers that call the C function itself; some of LuaJIT's functions have none.
   static void wrap_c_function(Interpreter& interpreter, const char* name, lua_CFunction function) {
     lua_getfield(interpreter.lua_, -1, name);
     const bool callable = lua_tocfunction(interpreter.lua_, -1) != nullptr;
@@ -404,7 +403,7 @@ void Sandbox::open_libraries(lua_State* lua) {
   }
 }
 
-// Expects the original globals on top.
+// REQUIRES: the original globals on top of the stack.
 void Sandbox::trim_libraries(Interpreter& interpreter) {
   lua_State* lua = interpreter.lua_;
   lua_getfield(lua, -1, "math");
@@ -441,7 +440,7 @@ void Sandbox::trim_libraries(Interpreter& interpreter) {
   set_function(interpreter, "wrap", lua_coroutine_wrap);
   lua_pop(lua, 1);
 
-  // Of the operating system there is the processor's clock only.
+  // `os` has clock() only.
   lua_getfield(lua, -1, "os");
   lua_newtable(lua);
   lua_getfield(lua, -2, "clock");
@@ -456,7 +455,7 @@ void Sandbox::build(Interpreter& interpreter) {
   lua_newtable(lua);
   lua_pushvalue(lua, LUA_GLOBALSINDEX);
   trim_libraries(interpreter);
-  // Stack: the real globals to be, the original ones.
+  // Stack: the new real globals, the original ones.
   constexpr const char* kKept[] = {
       "_VERSION", "assert",   "collectgarbage", "error", "gcinfo", "ipairs", "rawequal",
       "select",   "tonumber", "tostring",       "type",  "unpack", "load"};

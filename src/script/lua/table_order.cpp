@@ -14,7 +14,7 @@ namespace latchkey::script {
 
 namespace {
 
-// Of long texts only some 32 characters count.
+// PUC Lua's string hash: of long texts only about 32 characters count.
 uint32_t hash_of(std::string_view text) {
   auto hash = static_cast<uint32_t>(text.size());
   const size_t step = (text.size() >> 5) + 1;
@@ -28,7 +28,7 @@ uint32_t hash_of(double number) {
   return static_cast<uint32_t>(bits) + static_cast<uint32_t>(bits >> 32);
 }
 
-// The place in an array part that a number would have, from 1 on; 0: none.
+// The index in the array part that a number would have, from 1 on; 0: none.
 uint32_t array_place(double number) {
   constexpr double kLast = 1 << 26;
   return number >= 1 && number <= kLast && number == std::floor(number)
@@ -64,7 +64,7 @@ bool TableOrder::Key::operator<(const Key& other) const {
 }
 
 size_t TableOrder::array_part() {
-  // Its size is the greatest power of two of which more than half would be used.
+  // The size is the greatest power of two of which more than half would be used.
   uint32_t used = 0;
   uint32_t size = 0;
   uint32_t limit = 1;
@@ -103,7 +103,7 @@ void TableOrder::order_by_place(size_t first) {
     if (const Key* other = table[place]; other != nullptr) {
       do --free;
       while (table[free] != nullptr);
-      // Who is not in the place of its own makes room; otherwise the newcomer goes elsewhere.
+      // A key that is not in its main slot moves away; otherwise the new key takes the free slot.
       if (place_of(*other, places) != place) {
         table[free] = other;
       } else {

@@ -1,10 +1,10 @@
-// The order in which libraries write the pairs of a table.
+// The order in which libraries and the debugger write the pairs of a table.
 //
-// LuaJIT walks through a table in an order that changes from one start of the server to the next,
-// PUC Lua 5.1 in one that is always the same, and people compare the texts that come of it. So
-// pairs are written as PUC Lua 5.1 would meet them: whole numbers that it keeps in its array part,
-// then the places of its hash part. Where two keys fall on one place its order tells which came
-// first, which cannot be known here: they are taken to have come in ascending order.
+// LuaJIT walks through a table in an order that differs between starts of the server, PUC Lua 5.1
+// in one that is always the same, and users compare the resulting texts. So pairs are written in
+// the order of PUC Lua 5.1: first the integers in its array part, then the slots of its hash part.
+// Where two keys collide, that order depends on which was inserted first, which is unknown here:
+// they are taken to be inserted in ascending order.
 //
 // The layout of such tables is described in "The Implementation of Lua 5.0" (Ierusalimschy, de
 // Figueiredo, Celes; Journal of Universal Computer Science 11, 2005), section 4.
@@ -22,7 +22,7 @@ class TableOrder {
   // Reads the keys of the table on top of the stack. O(n log n) of their number.
   explicit TableOrder(lua_State* lua);
 
-  // False when there are keys that have no place of their own from start to start, such as tables.
+  // False when a key's slot differs between starts of the server, as for keys that are tables.
   bool is_known() const { return is_known_; }
   size_t size() const { return keys_.size(); }
   // Pushes a key and its value. REQUIRES: the table on top of the stack, unchanged.
@@ -37,9 +37,9 @@ class TableOrder {
     bool operator<(const Key& other) const;
   };
 
-  // Moves what an array part would hold to the front; returns how many.
+  // Moves the keys of the array part to the front; returns how many.
   size_t array_part();
-  // Puts the keys from `first` on into the order of their places.
+  // Sorts the keys from `first` on by their slots in the hash part.
   void order_by_place(size_t first);
   static size_t place_of(const Key& key, size_t places);
 
@@ -48,8 +48,8 @@ class TableOrder {
 };
 
 // Calls `visit` for each pair of the table on top of the stack, with the value on top and the key
-// below, in the order above or, where that is not known, in LuaJIT's. Stops when it returns false,
-// and returns false then, with the pair left where it is.
+// below, in PUC Lua's order or, if that is not known, in LuaJIT's. Stops when `visit` returns
+// false, and then returns false with the pair left on the stack.
 template <typename Visit>
 bool for_each_pair(lua_State* lua, Visit visit) {
   const TableOrder order(lua);

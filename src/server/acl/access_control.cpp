@@ -29,7 +29,7 @@ Denial::Reason reason_for(Forbidden what) {
   return what == Forbidden::kKey ? Denial::Reason::kKey : Denial::Reason::kChannel;
 }
 
-// The requirements of `requirepass`, which are those of the default user.
+// Gives the default user the password of `requirepass`.
 void take_password(const std::string& password, User* user) {
   user->passwords.clear();
   user->needs_no_password = password.empty();
@@ -158,7 +158,7 @@ void AccessControl::close_eavesdroppers(const User& user) {
 }
 
 void AccessControl::close(Client& client) {
-  // Who asked for it gets its reply first.
+  // The client whose request causes this gets its reply first.
   if (server_.dispatcher().serving() == &client) return client.close_after_reply();
   client.close();
 }
@@ -247,7 +247,7 @@ std::optional<std::string> AccessControl::save_file() const {
          "information";
 }
 
-// Words are quoted as those of any directive.
+// Words are quoted as in any directive.
 std::vector<std::string> AccessControl::configuration_lines() const {
   std::vector<std::string> lines;
   if (!server_.settings().aclfile.empty()) return lines;

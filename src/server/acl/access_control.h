@@ -1,8 +1,8 @@
-// Who may do what on one server: its users, what they were refused, and what becomes of clients
-// when users change.
+// Access control of one server: its users, the log of refusals, and the effects of changed users on
+// connected clients.
 //
-// Clients whose user may do everything carry no kClientRestricted and never come here. A client
-// without a user (the master, the append-only file) may do everything too.
+// A client whose user may do everything does not have kClientRestricted and is never checked here.
+// A client without a user (the master, the append-only file) may do everything too.
 #pragma once
 
 #include <map>
@@ -29,12 +29,11 @@ class AccessControl {
  public:
   using Users = std::map<std::string, std::shared_ptr<User>, std::less<>>;
 
-  // There is the default user alone, whose password is `requirepass`.
+  // Starts with the default user alone, whose password is `requirepass`.
   explicit AccessControl(Server& server);
 
-  // Takes the users of the configuration or of the ACL file. To be called when all commands are
-  // there. False with the reason when they cannot be had; what the log is to tell besides has been
-  // logged.
+  // Adds the users of the configuration or of the ACL file. To be called when all commands are
+  // registered. False with the reason when a user is wrong; further messages have been logged.
   bool configure(ConfigError* error);
 
   // --- Users ------------------------------------------------------------------------------------
@@ -43,26 +42,26 @@ class AccessControl {
   // Null when there is none.
   std::shared_ptr<const User> find(std::string_view name) const;
   const std::shared_ptr<User>& default_user() const { return default_; }
-  // Whether those who connect are the default user without being asked.
+  // Whether new connections are the default user without a password.
   bool admits_everybody() const { return default_->enabled && default_->needs_no_password; }
 
-  // ACL SETUSER: obeys the rules, or changes nothing; then the reason is given back.
+  // ACL SETUSER: applies all rules, or none; then the reason is returned.
   std::optional<std::string> set_user(std::string_view name, Arguments rules);
-  // Its clients are closed. False when there is no such user. REQUIRES: not the default user.
+  // Closes the user's clients. False when there is no such user. REQUIRES: not the default user.
   bool delete_user(std::string_view name);
-  // What `requirepass` says has changed.
+  // Called when `requirepass` has changed.
   void password_changed();
 
-  // ACL LOAD and ACL SAVE, which need a file (aclfile). The reason when that failed.
+  // ACL LOAD and ACL SAVE, which need `aclfile`. Return the reason of a failure.
   std::optional<std::string> load_file();
   std::optional<std::string> save_file() const;
 
   // --- Refusals ---------------------------------------------------------------------------------
   DenialLog& log() { return log_; }
-  // What the client's user may not do of the request; that is counted and logged as the client's.
+  // Why the client's user may not run the request, or nothing. Counts and logs a refusal.
   std::optional<Refusal> check(Client& client, const Command& command, Arguments words,
                                Denial::Context context);
-  // Counts and logs a login that failed. `object`: the command that tried it.
+  // Counts and logs a failed login. `object`: the command that tried it.
   void login_failed(Client& client, std::string_view user, std::string_view object);
 
  private:
@@ -70,14 +69,15 @@ class AccessControl {
   std::string file_path() const;
   bool add_configured(ConfigError* error);
   bool add_configured_user(const DeferredDirective& place, ConfigError* error);
-  // Obeys the words; on error *rule is the one that could not be obeyed.
+  // Applies the rules; on error *rule is the one that failed.
   RuleError apply_all(const std::vector<std::string>& rules, User* user, std::string* rule) const;
 
-  // Puts this in the place of the user of that name, if there is one, and lets its clients know.
+  // Adds the user, or replaces the one of that name and closes the clients whose subscriptions the
+  // new rules forbid.
   void put(User user);
-  // What follows from a change of users' rules for those who are logged in.
+  // Updates the rights of all connected clients after users have changed.
   void update_clients();
-  // Closes clients that listen to what their user may no longer hear.
+  // Closes the user's clients that have a subscription its rules forbid.
   void close_eavesdroppers(const User& user);
   void close(Client& client);
   void record(Client& client, Denial denial);
@@ -89,8 +89,8 @@ class AccessControl {
   DenialLog log_;
 };
 
-// Why a request was refused, without the error's code. `shows_names`: also tells whose request and
-// which key, to those who ask about other users.
+// Why a request was refused, without the error's code. `shows_names`: with the user and the key,
+// for ACL DRYRUN.
 std::string refusal_text(const User& user, const Command& command, Arguments words,
                          const Refusal& refusal, bool shows_names = false);
 

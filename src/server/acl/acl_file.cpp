@@ -10,7 +10,7 @@ namespace latchkey::server::acl {
 
 namespace {
 
-// Reads line by line and collects what is wrong.
+// Reads line by line and collects the errors.
 class Reader {
  public:
   Reader(const RuleContext& context, std::string_view name) : context_(context), name_(name) {}
@@ -51,7 +51,7 @@ class Reader {
     size_t open_at = 0;
     if (!join_selectors(words, &rules, &open_at))
       return report(": Unmatched parenthesis in selector definition.");
-    // Every unknown name is told, of other mistakes the first.
+    // Reports every unknown name, but of other errors only the first.
     bool told = false;
     for (const std::string& rule : rules) {
       const RuleError error = apply_rule(context_, trim_line(rule), user);

@@ -9,16 +9,16 @@
 
 namespace latchkey::server::acl {
 
-// The users of a file that holds `text`. When any line is wrong nothing but the reasons, line by
-// line, which begin with `name`, is given back. Linear in the text; a rule for a command or a
-// category looks at all commands.
+// The users of a file that holds `text`; when any line is wrong, only the errors, a line each,
+// which begin with `name`. Linear in the text; a rule for a command or a category looks at all
+// commands.
 struct AclFile {
   std::vector<User> users;
-  std::string errors;  // empty: all is well
+  std::string errors;  // empty: no error
 };
 AclFile read_acl_file(const RuleContext& context, std::string_view name, std::string_view text);
 
-// The line that stands for a user.
+// The line of a user in the file.
 std::string acl_line(const User& user);
 
 }  // namespace latchkey::server::acl

@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kBitsOfWord = 64;
 constexpr uint64_t kAllBits = ~uint64_t{0};
 
-// Whether a rule for `subject` also covers the earlier one: itself, and what is within it.
+// Whether a rule for `subject` also covers `earlier`: the same command, or a subcommand of it.
 bool covers(std::string_view subject, std::string_view earlier) {
   if (!earlier.starts_with(subject)) return false;
   return earlier.size() == subject.size() || earlier[subject.size()] == '|';

@@ -1,9 +1,8 @@
-// Which commands may be run: a bit for each command and subcommand, first words that are allowed of
-// commands that are not, and the rules that led there, as people gave them.
+// The commands that a selector allows: a bit for each command and subcommand, first words that are
+// allowed for commands without that bit, and the rules as the operator gave them.
 //
-// A rule holds for what follows from it: one for a command also for its subcommands, one for a
-// category for all that are in it. Later rules go before earlier ones. Asking costs a test of a bit
-// where the command is allowed.
+// A rule for a command also covers its subcommands, one for a category all commands in it. Later
+// rules override earlier ones. A check costs a test of a bit when the command is allowed.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +16,22 @@ namespace latchkey::server::acl {
 
 class CommandRules {
  public:
-  // The request must have the command's arity; its words are looked at only where the command as
-  // such is not allowed.
+  // REQUIRES: the request has the command's arity. Its words are looked at only when the command's
+  // bit is not set.
   bool allows(const Command& command, Words words) const;
   // Whether no request of any command can be refused.
   bool allows_everything() const;
 
-  // "+@all" and "-@all": forgets whatever was said before.
+  // "+@all" and "-@all": drops all earlier rules.
   void set_all(bool allowed);
   void set_command(const Command& command, bool allowed);
-  // `name` as the category is known, in lower case.
+  // `name`: the category's, in lower case.
   void set_category(const CommandTable& table, const BitName& category, bool allowed);
-  // "+select|0": allows requests of the command whose word behind its name is this one, in any
-  // case. REQUIRES: no container.
+  // "+select|0": allows requests of the command whose first word after its name is `word`, in any
+  // case. REQUIRES: the command has no subcommands.
   void allow_first_word(const Command& command, std::string_view word);
 
-  // "-@all +get -@string", which says the same when it is read.
+  // "-@all +get -@string": rules that give the same permissions.
   std::string text() const;
 
  private:
@@ -48,10 +47,10 @@ class CommandRules {
   bool allows_as_such(uint32_t id) const;
   void set_bit(uint32_t id, bool allowed);
   void set_bits(const Command& command, bool allowed);
-  // Drops the rules that the new one makes meaningless and adds it.
+  // Drops the rules that the new one overrides and adds it.
   void note(std::string subject, bool allowed);
 
-  // Of commands beyond the last word of bits, too.
+  // The bit of all commands beyond bits_.
   bool others_allowed_ = false;
   std::vector<uint64_t> bits_;
   std::vector<FirstWord> first_words_;

@@ -10,7 +10,7 @@ namespace latchkey::server::acl {
 namespace {
 
 constexpr int64_t kLongestGroupMs = 60'000;
-// Entries that are looked at for one that is alike.
+// Number of entries that are searched for one like the new refusal.
 constexpr size_t kMaxLookedAt = 10;
 
 bool alike(const Denial& left, const Denial& right) {

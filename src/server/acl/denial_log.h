@@ -1,5 +1,5 @@
-// What ACL LOG shows: requests and logins that were refused, the latest first. Refusals that are
-// alike and follow one another within a minute are one entry.
+// ACL LOG: refused requests and logins, the latest first. Equal refusals that follow one another
+// within a minute share an entry.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,25 @@ struct Denial {
   enum class Context : uint8_t { kToplevel, kMulti, kScript };
   Reason reason;
   Context context;
-  // The command, key or channel; of a login the command that tried it.
+  // The command, key or channel; for a login the command that tried it.
   std::string object;
   std::string user;
-  // As CLIENT INFO describes the client.
+  // As in CLIENT INFO.
   std::string client;
 };
 
 class DenialLog {
  public:
   struct Entry {
-    Denial denial;  // the latest of them
+    Denial denial;  // the latest of the group
     uint64_t id;
     uint64_t count;
     int64_t created_ms;  // Unix time
     int64_t updated_ms;
   };
 
-  // Enters a refusal and drops the oldest entries beyond `most`. Constant, but for what is dropped.
+  // Adds a refusal and drops the oldest entries beyond `most`. Constant, except for the entries
+  // dropped.
   void add(Denial denial, int64_t now_ms, size_t most);
   void clear() { entries_.clear(); }
   const std::list<Entry>& entries() const { return entries_; }

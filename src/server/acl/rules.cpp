@@ -18,13 +18,13 @@ bool is_blank(char byte) {
   return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-// Of what stands in rules, which are separated by blanks.
+// True for text without blanks: rules are separated by blanks.
 bool is_one_word(std::string_view text) {
   return std::none_of(text.begin(), text.end(),
                       [](char byte) { return is_blank(byte) || byte == '\0'; });
 }
 
-// By the name that the command came with: renaming it does not change who may run it.
+// Finds a command by its original name: renaming it does not change who may run it.
 const Command* find_command(const CommandTable& table, std::string_view full_name) {
   const auto& all = table.all();
   const auto found = std::find_if(all.begin(), all.end(), [&](const auto& command) {
@@ -43,7 +43,7 @@ const BitName* find_category(std::string_view name) {
 
 // --- Commands -----------------------------------------------------------------------------------
 
-// "select|0" where there is no such subcommand.
+// "select|0", where `0` is not a subcommand.
 RuleError allow_first_word(const RuleContext& context, std::string_view text, Selector* selector) {
   const size_t bar = text.rfind('|');
   if (bar == text.npos) return RuleError::kUnknownName;
@@ -69,7 +69,7 @@ RuleError apply_category(const RuleContext& context, std::string_view name, bool
   return RuleError::kNone;
 }
 
-// "+get", "-config|set", "+@read": without the sign.
+// "+get", "-config|set", "+@read"; `text` is without the sign.
 RuleError apply_command(const RuleContext& context, std::string_view text, bool allowed,
                         Selector* selector) {
   if (text.starts_with('@')) return apply_category(context, text.substr(1), allowed, selector);
@@ -82,7 +82,7 @@ RuleError apply_command(const RuleContext& context, std::string_view text, bool 
 
 // --- Keys and channels --------------------------------------------------------------------------
 
-// "%RW~pattern". Whoever leaves the pattern out means the empty one.
+// "%RW~pattern". Without a pattern it is the empty one.
 RuleError apply_keys(std::string_view rule, Selector* selector) {
   if (selector->allows_all_keys()) return RuleError::kKeysAfterAll;
   uint8_t access = 0;
@@ -185,7 +185,7 @@ RuleError apply_to_selector(const RuleContext& context, std::string_view rule, S
   }
 }
 
-// Takes a word off the front of the text, and the blanks before it.
+// Removes the first word of the text, and the blanks before it.
 std::string_view take_word(std::string_view* text) {
   const auto begin = std::find_if_not(text->begin(), text->end(), is_blank);
   const auto end = std::find_if(begin, text->end(), is_blank);
@@ -194,8 +194,8 @@ std::string_view take_word(std::string_view* text) {
   return word;
 }
 
-// What stands between parentheses. A rule in there that ends with one could not be told from the
-// selector's end when it is read again.
+// Adds the selector "(text)". A rule in `text` that ends with ')' is refused: read again, it would
+// look like the selector's end.
 RuleError add_selector(const RuleContext& context, std::string_view text, User* user) {
   Selector selector(context.all_channels);
   for (std::string_view word = take_word(&text); !word.empty(); word = take_word(&text)) {

@@ -1,6 +1,5 @@
-// The language in which operators say what users may do: "on", ">password", "~key:*", "+@read",
-// "(+set %W~log:*)". It comes from requests, from the configuration and from the ACL file, and is
-// checked word by word.
+// The language of user permissions: "on", ">password", "~key:*", "+@read", "(+set %W~log:*)". Rules
+// come from requests, the configuration and the ACL file, and are checked word by word.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +16,36 @@ namespace latchkey::server::acl {
 enum class RuleError : uint8_t {
   kNone,
   kSyntax,
-  kUnknownName,     // of a command or category
-  kFirstWordOfSub,  // a subcommand's first argument cannot be told apart
-  kKeysAfterAll,    // a pattern behind `~*` would say nothing
+  kUnknownName,     // an unknown command or category
+  kFirstWordOfSub,  // a subcommand's first argument cannot be permitted
+  kKeysAfterAll,    // a pattern after `~*` would have no effect
   kChannelsAfterAll,
-  kUnknownPassword,  // to be removed
+  kUnknownPassword,  // the password to remove does not exist
   kMalformedDigest,
 };
 
-// The reference's words.
+// The reference's error text.
 std::string_view rule_error_text(RuleError error);
 
-// What rules refer to.
+// The context in which rules are applied.
 struct RuleContext {
   const CommandTable& commands;
-  // Whether those who have been told of no channels may use all of them (acl-pubsub-default).
+  // Whether new selectors allow all channels (acl-pubsub-default).
   bool all_channels;
 };
 
-// Obeys one rule. On error the user is as it was.
+// Applies one rule. On error the user is unchanged.
 RuleError apply_rule(const RuleContext& context, std::string_view rule, User* user);
 
-// Joins words that belong to one selector, "(+get" "~a)", to one rule. False when the last selector
-// has no end; *open_at is then the word that begins it. Linear.
+// Joins the words of each selector, "(+get" "~a)", to one rule. False when the last selector is not
+// closed; *open_at is then the index of its first word. Linear.
 bool join_selectors(std::span<const std::string_view> words, std::vector<std::string>* rules,
                     size_t* open_at);
 
-// Users are named by text without spaces, line ends and NULs.
+// True for text without spaces, line ends and NULs.
 bool is_user_name(std::string_view name);
 
-// Text as it is shown in errors: up to a NUL, as the reference's.
+// The rule as errors show it: up to a NUL, as the reference does.
 std::string_view shown(std::string_view rule);
 
 }  // namespace latchkey::server::acl

@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::string_view kEverything = "*";
 
-// What a command does to a key, as permissions tell it apart. Commands that only ask whether there
-// is something do neither.
+// The access that a command needs to a key. Commands that only test for existence need none.
 uint8_t access_of(uint32_t key_flags) {
   uint8_t access = 0;
   if ((key_flags & kKeyAccess) != 0) access |= kMayRead;
@@ -38,7 +37,7 @@ const std::vector<KeyReference>& CheckedRequest::keys() {
   return keys_;
 }
 
-// --- Saying what is permitted -------------------------------------------------------------------
+// --- Changing permissions ----------------------------------------------------------------------
 
 void Selector::allow_all_keys() {
   all_keys_ = true;
@@ -72,7 +71,7 @@ void Selector::allow_channels(std::string_view glob) {
     channels_.emplace_back(glob);
 }
 
-// --- Asking -------------------------------------------------------------------------------------
+// --- Checks ------------------------------------------------------------------------------------
 
 bool Selector::allows_key(std::string_view key, uint32_t flags) const {
   const uint8_t access = access_of(flags);
@@ -114,7 +113,7 @@ std::optional<Refusal> Selector::check(CheckedRequest& request) const {
   return std::nullopt;
 }
 
-// --- Telling ------------------------------------------------------------------------------------
+// --- Permissions as rules ----------------------------------------------------------------------
 
 std::string Selector::keys_text() const {
   std::string text;

@@ -1,5 +1,5 @@
-// A set of permissions: commands, keys and channels that go together. A user has one of its own,
-// and any number of further ones, each of which may permit a request by itself.
+// A set of permissions: commands, keys and channels. A user has one of its own and any number of
+// further ones; a request is allowed if one of them allows all of it.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace latchkey::server::acl {
 
-// What of a request is not permitted. In the order in which requests are looked through.
+// The part of a request that is not permitted, in the order of the checks.
 enum class Forbidden : uint8_t { kCommand, kKey, kChannel };
 
 struct Refusal {
   Forbidden what;
-  // The word of the request that names the key or channel; 0 for a command.
+  // Index of the word that names the key or channel; 0 for a command.
   size_t position = 0;
 };
 
-// A request as permissions see it. Its keys are found once, when somebody asks for them.
+// A request to be checked. Its keys are found at most once, when they are needed.
 class CheckedRequest {
  public:
-  // Both must outlive it. A request without the command's arity has no keys.
+  // Command and words must outlive it. A request without the command's arity has no keys.
   CheckedRequest(const Command& command, Words words) : command_(command), words_(words) {}
   const Command& command() const { return command_; }
   Words words() const { return words_; }
@@ -47,7 +47,7 @@ struct KeyPattern {
 
 class Selector {
  public:
-  // Permits nothing, but for channels if it is said so.
+  // Allows nothing, or only all channels.
   explicit Selector(bool all_channels = false) : all_channels_(all_channels) {}
 
   CommandRules commands;
@@ -55,7 +55,7 @@ class Selector {
   void allow_all_keys();
   void forbid_all_keys();
   bool allows_all_keys() const { return all_keys_; }
-  // REQUIRES: not allows_all_keys(). A pattern that is there already is given the access as well.
+  // REQUIRES: not allows_all_keys(). For a known pattern the access is added to its own.
   void allow_keys(std::string_view glob, uint8_t access);
 
   void allow_all_channels();
@@ -67,8 +67,8 @@ class Selector {
 
   // Nothing when the request is permitted.
   std::optional<Refusal> check(CheckedRequest& request) const;
-  // Whether a channel may be published and listened to. A pattern of channels may be listened to if
-  // it is itself a permission.
+  // Whether a channel may be published and subscribed to. A pattern may be subscribed to if it is
+  // equal to a permitted one.
   bool allows_channel(std::string_view channel, bool is_pattern) const;
   // Whether any key may be read.
   bool reads_all_keys() const;
@@ -76,7 +76,7 @@ class Selector {
     return all_keys_ && all_channels_ && commands.allows_everything();
   }
 
-  // "~a %R~b", "&news.*": as rules that say the same.
+  // "~a %R~b", "&news.*": rules that give the same permissions.
   std::string keys_text() const;
   std::string channels_text() const;
   // All of it: "~a resetchannels &news.* -@all +get".

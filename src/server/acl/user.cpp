@@ -8,7 +8,7 @@ namespace latchkey::server::acl {
 
 namespace {
 
-// Looks at every digit, so that the time taken does not tell how many were right.
+// Compares every digit, so that the time does not tell how many are equal.
 bool equal_digests(std::string_view left, std::string_view right) {
   unsigned difference = left.size() == right.size() ? 0 : 1;
   for (size_t i = 0; i < std::min(left.size(), right.size()); ++i)
@@ -16,7 +16,7 @@ bool equal_digests(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
-// Of two refusals the one of a request that was looked through further.
+// Whether `left` was refused in a later check than `right`, or at a later word of the same check.
 bool comes_further(const Refusal& left, const Refusal& right) {
   return left.what != right.what ? left.what > right.what : left.position > right.position;
 }

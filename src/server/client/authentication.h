@@ -1,4 +1,4 @@
-// Who a client is (server/acl has the users), and whether it has proved it.
+// Authentication of clients: the user of each (users are in server/acl), and whether it logged in.
 #pragma once
 
 #include <string_view>
@@ -7,21 +7,21 @@ namespace latchkey::server {
 
 class Client;
 
-// Makes the client the default user: authenticated if that one is let in without a password. New
-// clients, and those that RESET.
+// Makes the client the default user; it is authenticated if that user needs no password. Called for
+// new clients and by RESET.
 void assume_default_user(Client& client);
 
-// True when there is such a user with this password; the client is that user from now on. A failure
-// is counted and logged as one of `command`, as the client spelt it. Takes the same time wherever
+// True when there is such a user with this password; the client becomes that user. A failure is
+// counted and logged as one of `command`, as the client spelt it. The time does not depend on where
 // passwords differ.
 bool authenticate(Client& client, std::string_view user, std::string_view password,
                   std::string_view command);
 
-// Makes the client the default user without its having proved it.
+// Makes the client the default user, not authenticated.
 void become_stranger(Client& client);
 
-// Sets kClientNeedsAuth and kClientRestricted as the rules of users, which have changed, now say.
-// Whoever has proved itself, or never had to, goes on.
+// Sets kClientNeedsAuth and kClientRestricted after the ACL rules have changed. A client that has
+// logged in, or never had to, is not logged out.
 void update_rights(Client& client);
 
 }  // namespace latchkey::server

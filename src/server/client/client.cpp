@@ -59,14 +59,14 @@ void Client::close() {
   server.tracking().stop(*this);
   transaction.reset();
   if (replica != nullptr) replica->closing();
-  // A request of the master's that has begun is applied to its end.
+  // If a suspended request of the master is still running, request_ended() calls closing().
   if (master != nullptr && !has(kClientSuspended)) master->closing();
   if (connection_ != nullptr) disconnect();
   server.clients().remove(*this);
 }
 
 void Client::disconnect() {
-  // Marks that callers up the stack hold stay good.
+  // Marks that callers hold remain valid in local_out_.
   local_out_.swap(connection_->out());
   reply.set_out(local_out_);
   std::exchange(connection_, nullptr)->close();
@@ -128,8 +128,7 @@ size_t Client::on_input(std::span<char> bytes) {
 }
 
 void Client::on_end_of_input() {
-  // Nobody waits for what a blocked client would get; what others have asked for they may still be
-  // reading.
+  // A blocked client has no reply to wait for; others may still read the replies they asked for.
   if (has(kClientBlocked | kClientSuspended) || pending_output() == 0) return close();
   close_after_reply();
 }

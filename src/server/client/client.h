@@ -1,9 +1,10 @@
-// A session: who is at the other end, what it has selected and promised, and its way in and out.
+// A session: a client's user, its state (database, transaction, subscriptions), and its input and
+// output.
 //
-// Most clients stand on a connection. Some have none: the one that scripts run as, and those of
-// tests, which read replies from out(). A client is made and freed by ClientRegistry. Its
-// connection is its own, and goes with close(): a client that outlives that, because a task still
-// runs its request, writes into a buffer that nobody reads.
+// Most clients have a connection. Some have none: the one that scripts run as, and those of tests,
+// which read replies from out(). ClientRegistry makes and frees clients. A client owns its
+// connection, and close() ends it: a client that lives on, because a task still runs its request,
+// writes into a buffer that nobody reads.
 #pragma once
 
 #include <cstdint>
@@ -39,52 +40,51 @@ enum ClientFlag : uint32_t {
   kClientNeedsAuth = 1u << 1,        // has not authenticated, and must
   kClientReplyOff = 1u << 2,         // CLIENT REPLY OFF
   kClientReplySkip = 1u << 3,        // the reply of the current command is dropped
-  kClientReplySkipNext = 1u << 4,    // that of the next one
+  kClientReplySkipNext = 1u << 4,    // the reply of the next command is dropped
   kClientNoTouch = 1u << 5,          // CLIENT NO-TOUCH
   kClientNoEvict = 1u << 6,          // CLIENT NO-EVICT
-  kClientBlocked = 1u << 7,          // waits; its input stays where it is
+  kClientBlocked = 1u << 7,          // waits; its input is left in the buffer
   kClientCloseAfterReply = 1u << 8,  // no further request is read; closed when all is sent
-  kClientClosing = 1u << 9,  // gone as far as everybody is concerned; freed at the end of the turn
-  kClientScript = 1u << 10,  // runs the commands of a script
-  kClientDenyBlocking = 1u << 11,  // in a script or transaction: commands that would wait do not
+  kClientClosing = 1u << 9,          // closed; freed at the end of the turn
+  kClientScript = 1u << 10,          // runs the commands of a script
+  kClientDenyBlocking = 1u << 11,    // in a script or transaction: blocking commands do not block
   kClientUnixSocket = 1u << 12,
   kClientPostponed = 1u << 13,       // blocked by CLIENT PAUSE
   kClientReadOnlyScript = 1u << 14,  // a script that may not write
-  kClientInternal = 1u << 15,        // may do what is hidden from users (the server itself)
+  kClientInternal = 1u << 15,        // may call commands hidden from users (the server itself)
   kClientSubscribed = 1u << 16,      // has subscriptions
-  kClientMonitor = 1u << 17,         // is shown requests (server/client/monitors.h)
-  kClientErrorCounted = 1u << 18,    // the error it is being sent was counted where it arose
-  kClientOverLimit = 1u << 19,       // was to be sent more than it may have; closed soon
-  kClientReplica = 1u << 20,     // follows the replication stream, or will when it has the dataset
-  kClientMaster = 1u << 21,      // the master whose stream this server follows
-  kClientTracking = 1u << 22,    // is told of changes to what it reads (server/client/tracking.h)
-  kClientCaching = 1u << 23,     // CLIENT CACHING was said of the next command
-  kClientRestricted = 1u << 24,  // its user may not do everything (server/acl)
-  kClientReadsAnywhere = 1u << 25,  // READONLY: would read from a replica of a cluster's node
-  kClientAsking = 1u << 26,         // was sent here for a slot that is being moved (ASKING)
-  kClientAskingNext = 1u << 27,     // is so for its next request
-  kClientSuspended = 1u << 28,      // its request is being run by a task that was suspended
+  kClientMonitor = 1u << 17,         // receives every request that is executed (monitors.h)
+  kClientErrorCounted = 1u << 18,    // the error in its reply is already counted
+  kClientOverLimit = 1u << 19,       // its output exceeds the limit; closed soon
+  kClientReplica = 1u << 20,     // receives the replication stream, or will once it has the dataset
+  kClientMaster = 1u << 21,      // the client that executes the master's replication stream
+  kClientTracking = 1u << 22,    // receives invalidations of keys it has read (tracking.h)
+  kClientCaching = 1u << 23,     // CLIENT CACHING was called for the next command
+  kClientRestricted = 1u << 24,  // its user may not call everything (server/acl)
+  kClientReadsAnywhere = 1u << 25,  // READONLY: accepts reads from a replica in a cluster
+  kClientAsking = 1u << 26,         // ASKING was called for the current request
+  kClientAskingNext = 1u << 27,     // ASKING was called for the next request
+  kClientSuspended = 1u << 28,      // a suspended task is running its request
 };
 
-// Any of these keeps the dispatcher off its fast path.
+// Any of these flags keeps the dispatcher off its fast path.
 inline constexpr uint32_t kGatedClientFlags =
     kClientInMulti | kClientNeedsAuth | kClientReplyOff | kClientReplySkip | kClientReplySkipNext |
     kClientNoTouch | kClientScript | kClientSubscribed | kClientMonitor | kClientReplica |
     kClientMaster | kClientTracking | kClientRestricted;
 
-// Why a client waits. `done` is called once: with the reason it ended. A client that closes while
-// blocked ends with kClosed.
+// Why a client's wait ended. A client that closes while blocked ends with kClosed.
 enum class BlockEnd : uint8_t { kTimeout, kUnblocked, kUnblockedWithError, kRoleChanged, kClosed };
 struct Block {
   // Unix time in milliseconds, 0: for ever.
   int64_t deadline_ms = 0;
   // False: CLIENT UNBLOCK does not reach it (paused clients).
   bool may_unblock = true;
-  // Whether it goes on when the server becomes a replica.
+  // The client keeps waiting when the server becomes a replica.
   bool outlives_role = false;
-  // Called when the wait ends without the client having been served: sends the reply of one whose
-  // time is over (kTimeout, kUnblocked). The error of kUnblockedWithError and kRoleChanged has been
-  // sent already, and with kClosed there is nobody to reply to.
+  // Called once when the wait ends without the client having been served: sends the reply after
+  // kTimeout and kUnblocked. The error of kUnblockedWithError and kRoleChanged has been sent
+  // already, and with kClosed there is nobody to reply to.
   std::function<void(BlockEnd)> ended;
 };
 
@@ -103,37 +103,37 @@ class Client final : public net::ConnectionHandler {
   std::string name;
   std::string library_name;
   std::string library_version;
-  // Null for those who stand for the server itself or its master, and may do everything. Set by
-  // server/client/authentication.h alone.
+  // Null for clients that stand for the server itself or its master, and may do everything. Set
+  // only by server/client/authentication.h.
   std::shared_ptr<const acl::User> user;
   // Has logged in, or never had to.
   bool authenticated = true;
-  // What MULTI has queued; null outside of it. WATCH keeps its keys in server/command/watch.h.
+  // Commands queued since MULTI; null outside of it. server/command/watch.h keeps the watched keys.
   std::unique_ptr<Transaction> transaction;
   bool watched_key_changed = false;
   std::unique_ptr<Block> block;
-  // What it listens to; null when that is nothing (server/client/pubsub.h).
+  // Null when the client has none (server/client/pubsub.h).
   std::unique_ptr<Subscriptions> subscriptions;
-  // How it is told of changes to keys; null when it is not.
+  // Null when the client does not track.
   std::unique_ptr<TrackingState> tracking;
-  // What it has said of itself as a replica; null when that is nothing.
+  // Null until the client announces itself as a replica.
   std::unique_ptr<ReplicaLink> replica;
-  // Of the client that stands for the master; null for others.
+  // Null unless the client stands for the master.
   std::unique_ptr<MasterLink> master;
-  // How far the replication stream had come when the client last wrote (WAIT).
+  // Replication offset at the client's last write (WAIT).
   uint64_t written_offset = 0;
 
   // --- Figures for CLIENT LIST ------------------------------------------------------------------
   int64_t created_ms = 0;           // Unix time
-  int64_t last_interaction_ms = 0;  // Unix time of the last bytes received or seen to leave
+  int64_t last_interaction_ms = 0;  // Unix time of the last bytes received or sent
   Command* last_command = nullptr;
   uint64_t total_commands = 0;
   int64_t soft_limit_since_ms = 0;  // when output passed the soft limit, or 0
-  // Kept by ClientEviction: bytes as last measured, and whether they may have changed since.
+  // Set by ClientEviction: bytes as last measured, and whether they may have changed since.
   size_t measured_memory = 0;
   bool memory_touched = false;
 
-  // --- The way in and out -----------------------------------------------------------------------
+  // --- Input and output --------------------------------------------------------------------------
   resp::ReplyBuilder reply;
   resp::RequestParser parser;
 
@@ -145,30 +145,30 @@ class Client final : public net::ConnectionHandler {
   std::string peer_address() const;
   std::string local_address() const;
   resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : local_out_; }
-  // Where messages go that are no replies: behind the reply of the request that the client is being
-  // served. To be followed by flush_soon().
+  // Buffer for messages that are not replies; they follow the reply of the request that the client
+  // is being served. To be followed by flush_soon().
   resp::OutputBuffer& push_out();
   size_t pending_output() const {
     return connection_ != nullptr ? connection_->pending_output() : local_out_.size();
   }
 
-  // Sends what has been replied, at the latest before the loop waits again. For replies to clients
-  // other than the one whose request is being served.
+  // Sends the replies, at the latest before the loop waits again. For clients other than the one
+  // whose request is being served.
   void flush_soon();
-  // No further request is read; what has been replied is sent, then the connection is closed.
+  // No further request is read; the replies are sent, then the connection is closed.
   void close_after_reply() { set(kClientCloseAfterReply); }
-  // Closes now (freed at the end of the turn), without sending what is left.
+  // Closes now (freed at the end of the turn), without sending pending output.
   void close();
 
   // Suspends the reading of requests until unblock(). REQUIRES: not blocked.
   void wait(Block reason);
-  // Its request is run by a task that has been suspended: nothing is read from it, nor sent to it,
-  // until request_ended().
+  // Called when the task that runs the client's request is suspended: nothing is read from the
+  // client or sent to it until request_ended().
   void request_suspended();
   void request_ended();
 
-  // Ends the wait. `end` is passed on to the block's callback, unless the client was served
-  // (`served`): then it is not called.
+  // Ends the wait and calls the block's `ended` with `end`, unless the client was served
+  // (`served`).
   void unblock(BlockEnd end, bool served = false);
 
   // net::ConnectionHandler
@@ -185,7 +185,7 @@ class Client final : public net::ConnectionHandler {
   void resume_soon();
   void disconnect();
 
-  uint64_t seen_bytes_sent_ = 0;  // when the registry looked last
+  uint64_t seen_bytes_sent_ = 0;  // at the registry's last check
   bool flush_scheduled_ = false;
   bool resume_scheduled_ = false;
 };

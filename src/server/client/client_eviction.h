@@ -1,10 +1,10 @@
 // maxmemory-clients: how much memory all clients together may take. When it is more, the largest
 // clients are closed until it is not.
 //
-// Without a limit this costs a glance at a flag for each batch of requests. With one, a client is
-// measured again when it has read, written or been sent to, at a cost of O(log clients). A client
-// that asked not to be closed (CLIENT NO-EVICT) is counted all the same, as is one too small for
-// its closing to help much.
+// Without a limit this costs a test of a flag for each batch of requests. With one, a client is
+// measured again when it has read, written or been sent to, at a cost of O(log clients). Clients
+// that are never closed still count: those with CLIENT NO-EVICT, replicas, and those smaller than
+// kLeastToClose.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +20,19 @@ class Server;
 
 class ClientEviction {
  public:
-  // Bytes that a client takes at least that may be closed.
+  // Clients that take less memory (bytes) are not closed: it would help little.
   static constexpr size_t kLeastToClose = 32 * 1024;
 
   explicit ClientEviction(Server& server) : server_(server) {}
 
-  // The client may take more or less memory than before.
+  // Called when the client's memory may have changed.
   void touch(Client& client) {
     if (active_) note(client);
   }
-  // The client goes.
+  // Called when the client closes.
   void forget(Client& client);
-  // Measures who was touched, and closes the largest while all together take too much. To be called
-  // before the loop waits, with no client's code on the stack.
+  // Measures the touched clients, then closes the largest while all together exceed the limit. To
+  // be called before the loop waits, with no client's code on the stack.
   void enforce();
 
  private:
@@ -48,7 +48,7 @@ class ClientEviction {
   bool active_ = false;
   size_t total_ = 0;               // bytes of all clients as last measured
   std::vector<uint64_t> touched_;  // client ids
-  // Bytes and ids of those that may be closed.
+  // Bytes and ids of the clients that may be closed.
   std::set<std::pair<size_t, uint64_t>> by_size_;
 };
 

@@ -58,12 +58,11 @@ std::string flag_letters(const Client& client) {
   return letters.empty() ? "N" : letters;
 }
 
-// What a client's output occupies, told as the reference tells it: a first buffer, and a list
-// behind it.
+// The memory of a client's output, in the reference's terms: a first buffer, and a list after it.
 struct OutputFigures {
   size_t buffer_size = 0;  // memory of the first buffer
   size_t buffer_used = 0;  // bytes in it
-  size_t list_length = 0;  // whatever does not fit into it
+  size_t list_length = 0;  // nodes that do not fit into it
   size_t list_memory = 0;
 };
 

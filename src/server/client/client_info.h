@@ -1,4 +1,4 @@
-// What CLIENT LIST, CLIENT INFO and the log say of a client.
+// The description of a client that CLIENT LIST, CLIENT INFO and the log show.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace latchkey::server {
 class Client;
 struct CommandContext;
 
-// What a connection is used for; output limits and CLIENT LIST tell these apart.
+// What a connection is used for; client-output-buffer-limit and CLIENT LIST distinguish these.
 enum class ClientType : uint8_t { kNormal, kPubsub, kReplica, kMaster };
 ClientType client_type(const Client& client);
 // "normal", "pubsub", "replica" or "slave", "master", in any case.
@@ -24,8 +24,8 @@ std::string describe(Client& client);
 // Bytes of memory held for the client: itself, buffers in both directions, what MULTI queued.
 size_t memory_usage(Client& client);
 
-// True for text without blanks and control characters, which cannot break a line of CLIENT LIST
-// apart. Empty text is.
+// True for text without blanks and control characters, so that it cannot break a line of CLIENT
+// LIST. Empty text qualifies.
 bool is_one_printable_word(std::string_view text);
 // False, with an error sent, when the text cannot be a client's name.
 bool check_client_name(CommandContext& ctx, std::string_view name);

@@ -30,7 +30,7 @@ void ClientRegistry::remove(Client& client) {
 }
 
 void ClientRegistry::free_removed() {
-  // What a task runs for a client may be in the middle of it.
+  // A suspended task may still be running a request of the client.
   std::erase_if(removed_, [](const auto& client) { return !client->has(kClientSuspended); });
 }
 
@@ -40,7 +40,7 @@ Client* ClientRegistry::find(uint64_t id) const {
 }
 
 void ClientRegistry::run_scheduled() {
-  // Sending may close clients, resuming may make others ready: go on until nothing is left.
+  // Sending may close clients, resuming may schedule others: loops until nothing is scheduled.
   while (!to_flush_.empty() || !to_resume_.empty()) {
     for (const uint64_t id : std::exchange(to_resume_, {})) {
       Client* client = find(id);
@@ -110,7 +110,7 @@ void ClientRegistry::look_after(Client& client) {
   constexpr int64_t kIdleMs = 2000;
   net::Connection& connection = *client.connection();
   const uint64_t seen = std::exchange(client.seen_bytes_sent_, connection.bytes_sent());
-  // A replica acknowledges every second, whether its master lives or not.
+  // A replica acknowledges every second, so sent bytes do not prove that the master is alive.
   if (seen != connection.bytes_sent() && !client.has(kClientMaster)) {
     client.last_interaction_ms = server_.now_ms();
   }

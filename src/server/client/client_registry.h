@@ -1,4 +1,4 @@
-// All clients, by id and in the order in which they came.
+// All clients, by id and in order of connection.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ class ClientRegistry {
  public:
   explicit ClientRegistry(Server& server) : server_(server) {}
 
-  // A new client; `connection` may be null for one without.
+  // Adds a client; `connection` may be null.
   Client& add(net::Connection* connection);
-  // A client that no person sees and nobody can close: the one that scripts run as. It has no id,
-  // is not counted and lives as long as the registry.
+  // A client that no command lists or can close: the one that scripts run as. It has no id, is not
+  // counted and lives as long as the registry.
   Client& add_internal();
-  // Called by Client::close(): forgets it and frees it at the end of the turn.
+  // Called by Client::close(): removes the client and frees it at the end of the turn.
   void remove(Client& client);
-  // Frees what has been removed; to be called when no client's code is on the stack.
+  // Frees removed clients; to be called when no client's code is on the stack.
   void free_removed();
 
-  // Null when there is none (any more).
+  // Null when there is no such client, or it has been removed.
   Client* find(uint64_t id) const;
-  // Connected clients, oldest first. New ones may come and old ones go while fn(Client&) runs.
+  // Connected clients, oldest first. fn(Client&) may add and remove clients.
   template <typename Fn>
   void for_each(Fn&& fn) {
     std::vector<uint64_t> ids;
@@ -41,7 +41,7 @@ class ClientRegistry {
   size_t size() const { return clients_.size(); }
   uint64_t next_id() const { return next_id_; }
 
-  // Clients with replies to send, or with requests to go on with, before the loop waits again.
+  // Clients with replies to send, or with input to process, before the loop waits again.
   void schedule_flush(Client& client) { to_flush_.push_back(client.id); }
   void schedule_resume(Client& client) { to_resume_.push_back(client.id); }
   void run_scheduled();
@@ -51,17 +51,16 @@ class ClientRegistry {
   void started_waiting(Client& client);
   void stopped_waiting(Client& client);
   size_t blocked() const { return blocked_; }
-  // Ends the waits of those who wait for what comes no more when the server's role changes, and
-  // lets these clients go.
+  // Ends the waits that cannot go on when the server's role changes (Block::outlives_role is
+  // false), and closes those clients after the error is sent.
   void end_waits_for_role();
-  // Ends the waits whose time has come. They end within a millisecond of it: the server is asked to
-  // call at the next deadline.
+  // Ends the waits whose deadline has passed, within a millisecond of it: asks the server to call
+  // again at the next deadline.
   void end_waits();
 
-  // Looks after a share of the clients, so that all have their turn within a second (`hz`), and at
-  // least kFewest: closes the idle (`timeout`) and those that do not read their replies
-  // (client-output-buffer-limit), and takes back room that their input does not need. Called at
-  // every tick.
+  // Checks a share of the clients, at least kFewest, so that each is checked once a second (`hz`):
+  // closes idle ones (`timeout`) and those that do not read their replies
+  // (client-output-buffer-limit), and frees unused input buffers. Called at every tick.
   void look_after_some();
 
  private:

@@ -16,7 +16,7 @@ void FlushWaits::wait(Client& client) {
   const uint64_t turn = ++last_turn_;
   waiting_.push_back({turn, client.id});
   client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
-  // Jobs are done in order: when it is this one's turn, all before it are done.
+  // The background thread runs jobs in order: when this one runs, all before it are done.
   server_.environment().reclaimer.free_later(0, [this, turn] {
     freed_turn_.store(turn, std::memory_order_release);
     waker_.wake();

@@ -1,5 +1,5 @@
-// Clients whose FLUSHALL or FLUSHDB waits until the background thread has freed what was flushed:
-// the command ends with that, and others are served meanwhile.
+// Clients whose FLUSHALL or FLUSHDB waits until the background thread has freed the flushed
+// dataset. Other clients are served meanwhile.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,15 @@ class FlushWaits {
  public:
   // REQUIRES: the server has a loop.
   explicit FlushWaits(Server& server);
-  // Waits for what is being freed.
+  // Blocks until the background thread has freed everything.
   ~FlushWaits();
   FlushWaits(const FlushWaits&) = delete;
   FlushWaits& operator=(const FlushWaits&) = delete;
 
-  // Suspends the client, and replies OK to it when all that has been handed to the background
-  // thread so far is freed. To be called last by a handler that has replied nothing.
+  // Blocks the client, and replies OK to it when all that has been handed to the background thread
+  // so far is freed. To be called last by a handler that has replied nothing.
   void wait(Client& client);
-  // Replies to all who wait, whether or not it is freed.
+  // Replies to all waiting clients, whether or not the memory is freed.
   void answer_all();
 
  private:

@@ -1,5 +1,5 @@
-// What replication, a layer above, keeps with the client that stands for the master this server
-// follows. The client owns it.
+// Interface through which replication, a layer above, follows the client that stands for this
+// server's master. The client owns it.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@ namespace latchkey::server {
 class MasterLink {
  public:
   virtual ~MasterLink() = default;
-  // Those bytes of the master's stream have been run; they end where a request ends.
+  // `bytes` of the master's stream have been executed; they end at the end of a request.
   virtual void applied(std::string_view bytes) = 0;
-  // A request of the stream has been answered with an error, `text` without its dash. Nobody reads
-  // the answer, and the dataset may no longer be the master's.
+  // A request of the stream was answered with an error, `text` without its dash. Nobody reads the
+  // reply, and the dataset may differ from the master's.
   virtual void failed(std::string_view text) = 0;
-  // What the master sent is no request, and `reason` tells why: nothing that follows can be made
-  // sense of. The client is closed next.
+  // The master sent something that is not a request; `reason` says what. The rest of the stream
+  // cannot be parsed. The client is closed next.
   virtual void desynchronized(std::string_view reason) = 0;
   // The client is being closed; its connection is still there.
   virtual void closing() = 0;

@@ -57,7 +57,7 @@ void Monitors::show(const Client& client, const Command& command, Arguments args
   }
   line += "\r\n";
   for (Client* listener : listeners_) {
-    // What a monitor is shown counts as the reply to MONITOR.
+    // What a monitor receives counts as the reply to MONITOR.
     if (listener->has(kClientReplyOff)) continue;
     if (may_be_sent_more(*listener)) listener->push_out().append(line);
     listener->flush_soon();

@@ -1,9 +1,9 @@
-// MONITOR: clients that are told of every request that is executed.
+// MONITOR: clients that are sent every request that is executed.
 //
-// A request is shown when it has run, so that those of a transaction stand before its EXEC; what
-// runs a script is shown before the script's own. Requests that are refused are not shown, and
-// neither are those for operators. While nobody listens the server's state does not have
-// kStateMonitored, and nothing here is called.
+// A request is sent to them when it has run, so that the requests of a transaction come before its
+// EXEC; EVAL and the like come before the commands of their script. Requests that are refused are
+// left out, and so are administrative commands. Without a monitor kStateMonitored is not set, and
+// nothing here is called.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ class Monitors {
  public:
   explicit Monitors(Server& server) : server_(server) {}
 
-  // Shows requests to the client from now on. Nothing happens when it has been added before.
+  // Adds the client to the monitors. No effect when it is one already.
   void add(Client& client);
-  // Of no effect on others.
+  // No effect on clients that are not monitors.
   void remove(Client& client);
 
-  // Shows a request. O(its bytes and the listeners).
+  // Sends a request to the monitors. O(its bytes and the monitors).
   void show(const Client& client, const Command& command, Arguments args);
 
  private:

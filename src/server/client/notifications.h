@@ -1,10 +1,11 @@
-// Keyspace notifications: what happens to keys, published to the channels
+// Keyspace notifications: events of keys, published to the channels
 //
 //     __keyspace@<database>__:<key>    the event
 //     __keyevent@<database>__:<event>  the key
 //
-// as far as notify-keyspace-events asks for. Listens to effects, and to keys that are added or
-// missed, only while it does; an event that is asked for costs two messages, whoever receives them.
+// as far as notify-keyspace-events asks for. Registered for keyspace events, and for added and
+// missed keys, only while the setting needs them. An event costs two messages, whether or not
+// anybody has subscribed.
 #pragma once
 
 #include <string>
@@ -19,7 +20,7 @@ class Server;
 
 class Notifications final : public KeyspaceEventListener, public store::KeyObserver {
  public:
-  // From now on follows the setting.
+  // Follows notify-keyspace-events as it changes.
   explicit Notifications(Server& server);
 
   // KeyspaceEventListener

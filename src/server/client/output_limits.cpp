@@ -11,7 +11,7 @@ namespace latchkey::server {
 
 namespace {
 
-// A first buffer's worth of replies is never too much.
+// Pending output within the first buffer never exceeds a limit.
 constexpr size_t kFirstBuffer = base::BufferPool::kBufferSize;
 constexpr size_t kMaxUnauthenticated = kFirstBuffer + 1024;
 
@@ -25,8 +25,8 @@ size_t pending_bytes(const Client& client) {
   return client.pending_output() + (client.replica != nullptr ? client.replica->held_bytes() : 0);
 }
 
-// What is never too much: a first buffer's worth; for a replica the backlog besides, which it may
-// be sent at once.
+// Output that never exceeds a limit: a first buffer; for a replica also the backlog, which may be
+// sent to it at once.
 size_t always_allowed(const Client& client) {
   if (!client.has(kClientReplica)) return kFirstBuffer;
   return kFirstBuffer + static_cast<size_t>(client.server.settings().repl_backlog_size);
@@ -47,7 +47,7 @@ bool may_be_sent_more(Client& client) {
 }
 
 bool reply_is_lost(const Client& client) {
-  // What a script's command replies is the script's, not a client's.
+  // The reply of a script's command goes to the script, not to a client.
   return !client.has(kClientScript) && exceeds_hard_limit(client);
 }
 
@@ -67,7 +67,7 @@ void enforce_output_limit(Client& client) {
   } else if (server.now_ms() - client.soft_limit_since_ms > limit.soft_limit_seconds * 1000) {
     exceeded = true;
   }
-  // Who has not logged in gets no more than a first buffer's worth and an error.
+  // A client that has not logged in gets at most a first buffer and an error.
   if (client.has(kClientNeedsAuth) && pending > kMaxUnauthenticated) exceeded = true;
   if (!exceeded) return;
   server.log().warning("Client " + describe(client) +

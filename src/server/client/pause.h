@@ -1,8 +1,7 @@
 // Pauses: for a while, commands (or only those that write) wait until the pause ends.
 //
-// Clients ask for one by CLIENT PAUSE, and the server itself has its reasons; each has a pause of
-// its own, and what lasts is the strongest of them. While any pause lasts keys do not expire
-// either, so that the dataset stands still.
+// CLIENT PAUSE, shutdown and failover each have a pause of their own; the strongest of them holds.
+// During any pause keys do not expire either, so that the dataset does not change.
 #pragma once
 
 #include <array>
@@ -24,18 +23,18 @@ class PauseControl {
 
   explicit PauseControl(Server& server) : server_(server) {}
 
-  // Pauses until `until_ms` (Unix time, or kForEver). A pause for that reason that lasts already is
-  // never made shorter or weaker.
+  // Pauses until `until_ms` (Unix time, or kForEver). Never makes an existing pause for that reason
+  // shorter or weaker.
   void pause(Reason reason, Kind kind, int64_t until_ms);
-  // Ends the pause for that reason. When it was the last, or those that last are weaker, the
-  // waiting clients go on, or wait anew.
+  // Ends the pause for that reason. When the strongest kind changes by it, the waiting clients go
+  // on, or wait again.
   void unpause(Reason reason);
-  // Ends what has lasted long enough.
+  // Ends the pauses whose time is over.
   void tick();
 
   Kind kind() const { return kind_; }
 
-  // Whether a request with these flags (CommandFlag) must wait: any, or one that may write.
+  // Whether a request with these flags (CommandFlag) must wait: any request, or one that may write.
   bool holds(uint32_t flags) const;
   // Makes the client wait for the end of the pause.
   void postpone(Client& client);
@@ -46,7 +45,7 @@ class PauseControl {
     Kind kind = Kind::kNone;
     int64_t until_ms = 0;
   };
-  // Sees what is left when a pause has ended.
+  // Determines the strongest pause again after one has changed.
   void recompute();
 
   Server& server_;

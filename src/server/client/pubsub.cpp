@@ -12,7 +12,7 @@
 
 namespace latchkey::server {
 
-// What is published, made a blob when it is long and somebody listens.
+// A published message. It is turned into a blob only when it is long and somebody receives it.
 class PubSub::Message {
  public:
   explicit Message(std::string_view bytes) : bytes_(bytes) {}
@@ -39,7 +39,7 @@ bool Subscriptions::empty() const {
 
 namespace {
 
-// What a subscription takes: the topic's name, the place in its list, and the place's own place.
+// Memory of a subscription: the topic's name, the entry in Listeners and the one in `places`.
 size_t bytes_of_subscription(std::string_view name) {
   constexpr size_t kNode = 4 * sizeof(void*);
   return name.size() + sizeof(Client*) + kNode;
@@ -112,7 +112,7 @@ void PubSub::leave(Client& client, TopicKind kind, Topic& topic) {
   auto& places = client.subscriptions->places[of_kind];
   const auto mine = places.find(&topic);
   Listeners& listeners = topic.second;
-  // The last of the listeners takes the free place.
+  // The last listener moves to the free index.
   listeners[mine->second] = listeners.back();
   listeners.back()->subscriptions->places[of_kind][&topic] = mine->second;
   listeners.pop_back();

@@ -1,13 +1,13 @@
-// Publish and subscribe: who listens to which channel, to which pattern of channels and to which
-// shard channel, and the way of a message to them.
+// Publish and subscribe: the subscribers of channels, patterns and shard channels, and the delivery
+// of messages to them.
 //
-// A message is encoded once for all who listen to the same channel or pattern, and a long one is
-// sent by reference. It goes behind the reply of a client that is being served just now
-// (Client::push_out), otherwise at once. A client that has been sent more than its output may hold
-// gets no more, and is closed when it is its turn to be sent to.
+// A message is encoded once for all subscribers of the same channel or pattern, and a long one is
+// sent by reference. A client that is being served receives it after its reply (Client::push_out),
+// others at once. A client whose output exceeds its limit receives no more, and is closed at its
+// next flush.
 //
-// Costs: publishing, O(those who receive it + patterns that anybody listens to); subscribing and
-// unsubscribing, O(1) expected; a client that leaves, O(its subscriptions).
+// Costs: publishing, O(receivers + patterns with a subscriber); subscribing and unsubscribing, O(1)
+// expected; a client that leaves, O(its subscriptions).
 #pragma once
 
 #include <array>
@@ -28,11 +28,11 @@ namespace latchkey::server {
 class Client;
 class Server;
 
-// What a subscription names.
+// The kinds of subscriptions.
 enum class TopicKind : uint8_t { kChannel, kPattern, kShardChannel };
 inline constexpr size_t kTopicKinds = 3;
 
-// Takes messages to those who listen at other servers: the nodes of a cluster.
+// Takes messages to the subscribers at other nodes of a cluster.
 class PubSubRelay {
  public:
   virtual ~PubSubRelay() = default;
@@ -43,35 +43,36 @@ class PubSub {
  public:
   explicit PubSub(Server& server) : server_(server) {}
 
-  // From now on the client hears of the topic. Of no effect when it does already.
+  // No effect when the client has that subscription already.
   void subscribe(Client& client, TopicKind kind, std::string_view name);
   void unsubscribe(Client& client, TopicKind kind, std::string_view name);
-  // Ends the subscriptions to shard channels that closes(name) says are no more, and tells their
-  // listeners.
+  // Ends the subscriptions to the shard channels for which closes(name) is true, and sends their
+  // subscribers `sunsubscribe`.
   void close_shard_channels(const std::function<bool(std::string_view)>& closes);
-  // Ends all subscriptions of a client that leaves or starts anew.
+  // Ends all subscriptions of a client that closes or calls RESET.
   void unsubscribe_all(Client& client);
 
-  // What the client listens to; how much of it.
+  // The names of the client's subscriptions, and their number.
   std::vector<std::string> subscriptions(const Client& client, TopicKind kind) const;
   static size_t count(const Client& client, TopicKind kind);
-  // Bytes that its subscriptions take, about; a name counts for each who listens to it.
+  // Bytes that its subscriptions take, approximately; a name counts for each of its subscribers.
   static size_t memory_of(const Client& client);
 
-  // Sends the message to those who listen to the channel, then for each pattern that matches it to
-  // those who listen to that. Returns how many were sent: a client counts once for each of its
-  // subscriptions.
+  // Sends the message to the subscribers of the channel, then for each pattern that matches it to
+  // the subscribers of that. Returns how many messages were sent: a client counts once for each of
+  // its subscriptions.
   size_t publish(std::string_view channel, std::string_view message);
   size_t publish_to_shard(std::string_view channel, std::string_view message);
 
-  // Null where messages go to replicas with the stream. What is set must live as long as this.
+  // Null without a cluster, where messages reach replicas by the replication stream. The relay must
+  // outlive this object.
   PubSubRelay* relay() const { return relay_; }
   void set_relay(PubSubRelay& relay) { relay_ = &relay; }
 
-  // Topics of a kind that anybody listens to, and how many listen to one.
+  // Number of topics with subscribers, and of the subscribers of one topic.
   size_t topics(TopicKind kind) const { return topics_of(kind).size(); }
   size_t listeners(TopicKind kind, std::string_view name) const;
-  // Calls fn(std::string_view name) for each of them.
+  // Calls fn(std::string_view name) for each topic of the kind.
   template <typename Fn>
   void for_each_topic(TopicKind kind, Fn&& fn) const {
     for (const auto& topic : topics_of(kind)) fn(std::string_view(topic.first));
@@ -103,8 +104,8 @@ class PubSub {
   std::array<Topics, kTopicKinds> topics_{make_topics(), make_topics(), make_topics()};
 };
 
-// A client's subscriptions: the topics of each kind, with the client's place among those who listen
-// to them.
+// A client's subscriptions: the topics of each kind, with the client's index in the topic's
+// Listeners.
 struct Subscriptions {
   std::array<std::unordered_map<PubSub::Topic*, size_t>, kTopicKinds> places;
   size_t bytes = 0;

@@ -17,10 +17,10 @@ constexpr std::string_view kPushHeader = ">2\r\n$10\r\ninvalidate\r\n";
 constexpr std::string_view kMessageHeader =
     "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n";
 
-// Keys given up at the first attempt.
+// Keys dropped by the first call of give_up_some().
 constexpr size_t kFewestGivenUp = 100;
 
-// What keys do by themselves is done by nobody.
+// Expiry and eviction are not a client's own writes: NOLOOP does not suppress them.
 bool happens_by_itself(EventClass event_class, std::string_view event) {
   return event_class == EventClass::kExpired || event_class == EventClass::kEvicted ||
          event == "hexpired";
@@ -28,7 +28,8 @@ bool happens_by_itself(EventClass event_class, std::string_view event) {
 
 }  // namespace
 
-// The keys that have changed, encoded once for all who are told; or that all have gone.
+// An invalidation, encoded once for all its receivers: of the keys that have changed, or of all
+// keys.
 class Tracking::Message {
  public:
   explicit Message(Server& server) : keys_(server.buffer_pool()), builder_(keys_) {}
@@ -45,7 +46,7 @@ class Tracking::Message {
   }
 
  private:
-  resp::OutputBuffer keys_;  // none: all
+  resp::OutputBuffer keys_;  // empty: all keys are invalid
   resp::ReplyBuilder builder_;
 };
 
@@ -57,7 +58,7 @@ Tracking::Tracking(Server& server)
   });
 }
 
-// --- Who tracks ----------------------------------------------------------------------------------
+// --- Clients that track --------------------------------------------------------------------------
 
 void Tracking::start(Client& client, const TrackingOptions& options,
                      std::span<const std::string_view> prefixes) {
@@ -105,7 +106,7 @@ void Tracking::remove_prefix(Client& client, const std::string& name) {
 
 size_t Tracking::memory_of(const Client& client) {
   if (client.tracking == nullptr) return 0;
-  // A name stands in the client's set, and with the client among its listeners.
+  // A prefix is stored in the client's set and, with the client's id, in `prefixes_`.
   constexpr size_t kNode = 4 * sizeof(void*) + sizeof(std::string) + 2 * sizeof(uint64_t);
   size_t bytes = sizeof(TrackingState);
   for (const std::string& prefix : client.tracking->prefixes) bytes += kNode + prefix.size();
@@ -209,7 +210,7 @@ void Tracking::tell_of_change(std::string_view key, EventClass event_class,
     update_limit();
   }
   if (prefixes_.empty()) return;
-  // Who runs a script is told of the keys it writes, which others than its author may not know.
+  // The caller of a script is sent the keys that the script writes: it may not know them.
   const bool is_own = client != nullptr && !dispatcher.in_script();
   note_for_broadcast(key, is_own && !happens_by_itself(event_class, event) ? client->id : 0);
 }
@@ -267,7 +268,7 @@ void Tracking::tell(Client& reader, const Message& message) {
   const uint64_t redirect = reader.tracking->options.redirect;
   Client* to = redirect != 0 ? server_.clients().find(redirect) : &reader;
   if (to == nullptr) return tell_redirect_broken(reader);
-  // RESP2 knows no messages but those of channels.
+  // RESP2 has no messages besides those of channels.
   if (!to->reply.is_resp3() && (redirect == 0 || !to->has(kClientSubscribed))) return;
   if (resp::OutputBuffer* out = way_to(*to); out != nullptr)
     message.write(*out, to->reply.is_resp3());

@@ -1,22 +1,23 @@
-// Client-side caching: tells clients that something they have read, or any key with a prefix that
-// they named, has changed, so that they forget what they remember of it.
+// Client-side caching: sends clients invalidations of keys that they have read, or of keys with
+// prefixes that they named, so that they drop their cached copies.
 //
-// A client is told in one of two ways. By default the keys of the read-only commands it runs are
-// remembered, and the first change of each is told, once, to all who have read it; with OPTIN and
-// OPTOUT the client says which commands count. In broadcast mode nothing is remembered: the client
-// is told at the end of each turn of the loop of all keys with its prefixes that have changed in
-// it. Keys are names, whatever the database. A message goes behind the reply (and behind whatever
-// else there is to say) of a client that is being served just now.
+// There are two modes. By default the keys of a client's read-only commands are remembered in a
+// table, and the first change of a key is sent, once, to all clients that have read it; with OPTIN
+// and OPTOUT the client says which commands count. In broadcast mode nothing is remembered: at the
+// end of each turn of the loop the client is sent all keys with its prefixes that have changed in
+// it. Keys are names, whatever the database. A client that is being served receives the message
+// after its reply and its other messages.
 //
-// Who speaks RESP2 hears of it through another connection: one that speaks RESP3, or one that has
-// subscribed to anything, which receives a message of the channel __redis__:invalidate.
+// A RESP2 client receives the messages on another connection (REDIRECT): one that speaks RESP3, or
+// one that has any subscription, which receives them as messages of the channel
+// __redis__:invalidate.
 //
-// The table of keys that were read holds at most tracking-table-max-keys; when it holds more, keys
-// chosen by chance are given up between commands: their readers are told that they have changed.
+// The table holds at most tracking-table-max-keys keys; when it holds more, random keys are dropped
+// between commands, and their readers are sent invalidations.
 //
-// Listens to effects only while a client tracks; with the last of them the table goes. Costs for
-// each change a hash lookup, and one for each length of prefixes that anybody named; O(keys)
-// for a command that is remembered.
+// Registered for keyspace events only while a client tracks; the table is freed with the last of
+// them. A change costs a hash lookup, and one more for each distinct length of prefixes; a command
+// that is remembered costs O(keys).
 #pragma once
 
 #include <cstddef>
@@ -43,22 +44,24 @@ class Client;
 class Server;
 
 struct TrackingOptions {
-  // Of the client that is told in place of this one; 0: this one is told itself.
+  // Id of the client that receives the messages instead of this one; 0: this one.
   uint64_t redirect = 0;
   bool broadcast = false;
-  // Commands count that follow CLIENT CACHING YES / those that do not follow CLIENT CACHING NO.
+  // opt_in: only commands after CLIENT CACHING YES count. opt_out: those after CLIENT CACHING NO do
+  // not.
   bool opt_in = false;
   bool opt_out = false;
-  // Not told of what it changes itself.
+  // The client receives no invalidations of its own writes.
   bool no_loop = false;
 };
 
-// Of a client that tracks.
+// State of a client that tracks.
 struct TrackingState {
   TrackingOptions options;
-  // The client that was to be told was gone when there was something to tell.
+  // The redirect client was gone when a message was to be sent.
   bool redirect_broken = false;
-  // Of broadcast mode; no one begins another, but the empty one may stand with others.
+  // Prefixes of broadcast mode; none is a prefix of another, except that the empty one may be in
+  // the set besides others.
   std::set<std::string> prefixes;
 };
 
@@ -66,36 +69,36 @@ class Tracking final : public KeyspaceEventListener {
  public:
   explicit Tracking(Server& server);
 
-  // The client is told from now on, with these options in place of those it had; prefixes are added
-  // to those it has. In broadcast mode no prefix means every key. Whether options and prefixes make
-  // sense together has been checked.
+  // Starts tracking; the options replace the client's previous ones, the prefixes are added to its
+  // previous ones. In broadcast mode no prefix means every key. REQUIRES: the combination of
+  // options and prefixes has been checked.
   void start(Client& client, const TrackingOptions& options,
              std::span<const std::string_view> prefixes);
-  // Of no effect on a client that does not track.
+  // No effect on a client that does not track.
   void stop(Client& client);
 
-  // The client has read what a command names, be it by a script or a transaction.
-  // REQUIRES: the client tracks.
+  // Remembers the keys of a command that the client has run, directly or in a script or
+  // transaction. REQUIRES: the client tracks.
   void remember(Client& reader, const Command& command, Arguments args);
 
-  // When the table holds too much (kStateTrackingFull): gives up a hundred keys, and more each time
-  // until that is enough.
+  // Called when the table is too large (kStateTrackingFull): drops a hundred keys, and more with
+  // each call until the table is within the limit.
   void give_up_some();
 
-  // Whether keys have changed that clients in broadcast mode have not been told of; tells them.
+  // Whether there are changed keys to broadcast; broadcasts them.
   bool any_to_broadcast() const { return !touched_.empty(); }
   void broadcast();
 
   // --- Figures ----------------------------------------------------------------------------------
   size_t clients() const { return clients_; }
-  // Keys in the table, and how many readers all of them have together.
+  // Number of keys in the table, and the sum of their readers.
   size_t keys() const { return readers_.size(); }
   size_t items() const { return items_; }
   size_t prefixes() const { return prefixes_.size(); }
-  // Bytes of memory that the eviction cycle under way has taken to tell of its keys. To evict for
-  // these would bring more to tell, without an end.
+  // Bytes of memory that the messages about evicted keys have taken in the current eviction cycle.
+  // Eviction does not count them: evicting more keys would send more messages, without end.
   size_t memory_taken_by_evictions() const { return memory_taken_by_evictions_; }
-  // Bytes that the client's prefixes take, about.
+  // Bytes that the client's tracking state takes, approximately.
   static size_t memory_of(const Client& client);
 
   // KeyspaceEventListener
@@ -105,7 +108,7 @@ class Tracking final : public KeyspaceEventListener {
   void keyspaces_swapping(store::Keyspace&, store::Keyspace&) override {}
   void dataset_flushed() override;
 
-  // As long as it lives keys are evicted in one cycle.
+  // The scope of one eviction cycle.
   class EvictionCycle {
    public:
     explicit EvictionCycle(Tracking& tracking) : tracking_(tracking) {}
@@ -125,7 +128,7 @@ class Tracking final : public KeyspaceEventListener {
     size_t operator()(std::string_view name) const { return secret->hash(name); }
   };
   using Readers = std::unordered_map<std::string, ClientIds, Hash, std::equal_to<>>;
-  // Keys that have changed, with the client that changed it last, or 0.
+  // Keys that have changed, with the id of the client that changed them last, or 0.
   using ChangedKeys = std::map<std::string, uint64_t, std::less<>>;
   struct Prefix {
     std::set<uint64_t> listeners;  // client ids
@@ -139,29 +142,31 @@ class Tracking final : public KeyspaceEventListener {
   void remove_prefix(Client& client, const std::string& name);
   void forget_table();
   bool is_full() const;
-  // Sets kStateTrackingFull as it is.
+  // Sets kStateTrackingFull from is_full().
   void update_limit();
   Readers::iterator random_key();
   void tell_of_change(std::string_view key, EventClass event_class, std::string_view event);
-  // Takes the key out of the table and tells its readers; but not `spared` if it wants no loop.
+  // Takes the key out of the table and sends its readers an invalidation, except `spared` if it has
+  // no_loop.
   void invalidate(Readers::iterator key, const Client* spared);
   void note_for_broadcast(std::string_view key, uint64_t changed_by);
   void broadcast_to(Client& listener, const ChangedKeys& changed, const Message& all);
   void tell(Client& reader, const Message& message);
   void tell_redirect_broken(Client& reader);
-  // Where messages to the client go that come behind all others; null when it may get no more.
+  // The buffer for messages that follow all others to the client; null when its output limit is
+  // reached.
   resp::OutputBuffer* way_to(Client& client);
 
   Server& server_;
   size_t clients_ = 0;
   Readers readers_;
   size_t items_ = 0;
-  int attempts_ = 0;  // to get within the limit
+  int attempts_ = 0;  // calls of give_up_some() since the table was last within the limit
   size_t memory_taken_by_evictions_ = 0;
   Prefixes prefixes_;
   std::map<size_t, size_t> prefix_lengths_;  // how many prefixes there are of each length
-  std::vector<Prefixes::iterator> touched_;  // those with changed keys
-  std::vector<KeyReference> found_;          // kept from one command to the next
+  std::vector<Prefixes::iterator> touched_;  // prefixes with changed keys
+  std::vector<KeyReference> found_;          // reused from one command to the next
 };
 
 }  // namespace latchkey::server

@@ -65,7 +65,7 @@ std::string usage(std::string_view program) {
   return text;
 }
 
-// Turns arguments into directives, one a line.
+// Writes arguments as directives, one a line.
 class OptionWriter {
  public:
   void add(const std::string& argument, const std::string* next) {

@@ -7,14 +7,14 @@
 
 namespace latchkey::server {
 
-// Which program a binary of this name acts as.
+// The program that a binary acts as, by its name.
 enum class Program { kServer, kSentinel, kCheckRdb, kCheckAof };
 
 // By the last part of argv[0]: `redis-` or `latchkey-` followed by `server`, `sentinel`,
 // `check-rdb` or `check-aof`. Anything else is the server.
 Program program_of(std::string_view path);
 
-// What a command line asks for.
+// A parsed command line.
 //
 //   latchkey-server [FILE] [--directive VALUE...]... [-]
 //
@@ -39,7 +39,7 @@ struct CommandLine {
   bool read_stdin = false;
   std::string options;  // directives, one a line; follows the file and standard input
 
-  // What Config::load is given besides the file: standard input as it was read, then the options.
+  // The text for Config::load besides the file: standard input as it was read, then the options.
   std::string configuration(std::string_view standard_input) const;
 };
 

@@ -278,7 +278,7 @@ bool Config::check_whole(ConfigError* error) const {
   if (values_.cluster_enabled && !values_.replicaof_host.empty()) {
     return refuse("replicaof directive not allowed in cluster mode");
   }
-  // Whoever asks for TLS must not be left with plain text, or with no port at all.
+  // Plain text, or no port at all, must not replace TLS silently.
   if (values_.tls_port != 0) {
     return refuse("This server has no TLS: tls-port must be 0, and is " +
                   std::to_string(values_.tls_port));
@@ -375,7 +375,7 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
     directives.push_back(directive);
   }
 
-  // From here on errors name the directive as it is documented, in lower case.
+  // From here on errors show the directive's documented name, in lower case.
   const auto known_as = [&](size_t i) {
     const Directive& directive = *directives[i];
     return base::equal_ignoring_case(pairs[i].first, directive.name) ? directive.name

@@ -1,12 +1,12 @@
 // Config: the directives of one server, from the configuration file, the command line and CONFIG
 // SET.
 //
-// All directives stand in one table (config_table.cpp). From it come parsing, CONFIG GET, CONFIG
-// SET and CONFIG REWRITE, so that they cannot disagree. The values themselves are a plain struct
+// All directives are in one table (config_table.cpp). It defines parsing, CONFIG GET, CONFIG SET
+// and CONFIG REWRITE, so that they cannot disagree. The values themselves are a plain struct
 // (config_values.h).
 //
-// Nothing here knows clients or replies. A subsystem that must act on a change registers a hook
-// with on_change(); a subsystem whose settings live elsewhere (the users of the ACL) gives the
+// Independent of clients and replies. A subsystem that must act on a change registers a hook with
+// on_change(); a subsystem whose settings are stored elsewhere (the users of the ACL) gives the
 // lines to rewrite with on_rewrite(). Not thread safe: one server, one thread.
 #pragma once
 
@@ -31,8 +31,8 @@ struct Directive;
 struct ConfigError {
   enum class Kind {
     kLine,   // a line is wrong: `line`, `line_text` and `message` tell which and why
-    kWhole,  // the lines are right one by one, but not together: `message`
-    kFile,   // a file could not be read: `message` is what the log says
+    kWhole,  // each line is valid, but not all together: `message`
+    kFile,   // a file could not be read: `message` is for the log
   };
   Kind kind = Kind::kLine;
   int line = 0;
@@ -42,20 +42,20 @@ struct ConfigError {
   // The error of a line that a subsystem refused after loading (rename-command, user).
   static ConfigError at(const DeferredDirective& place, std::string message);
 
-  // What the reference prints on standard error before it exits with status 1. A kFile error
-  // belongs in the log at warning level instead, as `message` stands.
+  // The reference's text on standard error before it exits with status 1. A kFile error is logged
+  // at warning level instead, with `message` as its text.
   std::string report() const;
 };
 
-// The directory that relative paths are meant against; `dir` changes it.
+// The directory that relative paths refer to; `dir` changes it.
 class WorkingDirectory {
  public:
   virtual ~WorkingDirectory() = default;
-  // False with the system's words in `error` when there is no such directory.
+  // False with strerror's text in `error` when there is no such directory.
   virtual bool change(const std::string& path, std::string* error) = 0;
-  // Absolute; empty when it is gone.
+  // Absolute; empty when it has been removed.
   virtual std::string current() const = 0;
-  // How to open a file that is named relative to it.
+  // The path with which to open a file that is named relative to it.
   virtual std::string path_of(const std::string& name) const = 0;
 };
 
@@ -64,12 +64,12 @@ class ProcessDirectory final : public WorkingDirectory {
  public:
   bool change(const std::string& path, std::string* error) override;
   std::string current() const override;
-  // The name as it is, so that it is found even where the directory has been moved.
+  // The name as it is, so that the file is found even after the directory was renamed.
   std::string path_of(const std::string& name) const override { return name; }
 };
 
-// A directory of one server among several in a process: checked, remembered, and the process left
-// where it is.
+// The directory of one server among several in a process: checked and remembered, without changing
+// the working directory of the process.
 class PrivateDirectory final : public WorkingDirectory {
  public:
   PrivateDirectory();
@@ -86,10 +86,10 @@ class PrivateDirectory final : public WorkingDirectory {
 class Config {
  public:
   using NameAndValue = std::pair<std::string, std::string>;
-  // Acts on a change that values() already show. False with a reason in `error` undoes the whole
+  // Acts on a change; values() are the new ones. False with a reason in `error` undoes the whole
   // CONFIG SET.
   using Hook = std::function<bool(std::string* error)>;
-  // The lines that stand for a directive in a rewritten file, each complete, in order.
+  // The complete lines of a directive in a rewritten file, in order.
   using LinesSource = std::function<std::vector<std::string>()>;
 
   // Without a directory the process's own is used.
@@ -99,32 +99,31 @@ class Config {
   Config& operator=(const Config&) = delete;
 
   const ConfigValues& values() const { return values_; }
-  // Where files without a path are.
+  // The directory of files without a path.
   const WorkingDirectory& directory() const { return *directory_; }
   // For subsystems that own a setting (REPLICAOF, a port chosen by the system). No hook is called.
   ConfigValues& mutable_values() { return values_; }
 
-  // Reads directives from text, one a line. Called while composing a server, before hooks matter;
-  // none is called. Line numbers count from 1 within `text`, and within the file for the files it
-  // includes. On error what was read before the wrong line stays applied.
+  // Reads directives from text, one a line. Called while composing a server; no hook is called.
+  // Line numbers count from 1 within `text`, and within the file for the files it includes. On
+  // error the lines before the wrong one stay applied.
   bool load_text(std::string_view text, ConfigError* error);
 
   // Reads the file, if `path` is not empty, followed by `more` (standard input, command line
-  // options), as one text. Remembers the file for CONFIG REWRITE. Checks also what concerns several
-  // directives at once.
+  // options), as one text. Remembers the file for CONFIG REWRITE. Also checks rules that concern
+  // several directives at once.
   bool load(const std::string& path, std::string_view more, ConfigError* error);
 
   // Absolute path of the configuration file; empty when there is none.
   const std::string& file() const { return file_; }
 
-  // What stops a server that loaded this configuration: directives that nothing knows, modules.
-  // Lines for the log at warning level, empty when all is well.
+  // Why a server with this configuration cannot start: unknown directives, modules. Lines for the
+  // log at warning level; empty when there is no problem.
   std::vector<std::string> startup_problems() const;
 
   // CONFIG GET: names and values, in the order of the table for each pattern, each name once. A
-  // name without `*`,
-  // `?` or `[` is looked up as it is, which also finds hidden directives, and is given back as it
-  // was spelt.
+  // name without `*`, `?` or `[` is looked up as it is, which also finds hidden directives, and is
+  // returned as it was spelt.
   std::vector<NameAndValue> get(std::span<const std::string_view> patterns) const;
 
   struct SetRequest {
@@ -157,7 +156,7 @@ class Config {
   // The text that rewrite() makes of a file that holds `text`.
   std::string rewritten(std::string_view text, bool everything = false) const;
 
-  // True when the directive's value must not be shown in logs. Any spelling.
+  // True when the directive's value must not be logged. Any spelling.
   bool is_sensitive(std::string_view name) const;
 
   const std::vector<Directive>& directives() const { return directives_; }
@@ -189,7 +188,7 @@ class Config {
   std::unordered_map<std::string, const Directive*> by_name_;  // lower case, names and aliases
   std::unique_ptr<WorkingDirectory> directory_;
   ConfigValues values_;
-  std::unordered_set<const Directive*> loaded_directives_;  // by the configuration being loaded
+  std::unordered_set<const Directive*> loaded_directives_;  // set by the configuration being loaded
   std::vector<RegisteredHook> hooks_;
   std::vector<std::pair<std::string, LinesSource>> rewrite_sources_;
   std::string file_;

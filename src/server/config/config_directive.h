@@ -1,4 +1,4 @@
-// Directive: one row of the configuration table, and what its parser is given.
+// Directive: one row of the configuration table, and the context of its parser.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace latchkey::server {
 
 class WorkingDirectory;
 
-// What a directive may be asked, beyond being set.
+// Properties of a directive.
 enum DirectiveFlag : unsigned {
   kImmutable = 1u << 0,    // from the file or command line only
   kHidden = 1u << 1,       // CONFIG GET shows it by its exact name only
@@ -30,9 +30,8 @@ struct DirectiveContext {
   bool first_line = false;  // the directive's first line in that configuration
 };
 
-// A line that CONFIG REWRITE puts in the file. One that is not forced takes the place of an
-// existing line of the same directive but is not added where there was none: it says what holds
-// anyway.
+// A line that CONFIG REWRITE writes. One that is not forced replaces an existing line of the same
+// directive but is not added where there was none: it states the default.
 struct RewriteLine {
   std::string text;
   bool forced = false;
@@ -43,14 +42,14 @@ struct Directive {
   std::string_view alias;  // empty when there is none
   unsigned flags = 0;
 
-  // Checks and stores. False with a message in `error` when a value is refused; values may then be
-  // half stored, and the caller brings them back.
+  // Checks and stores the value. False with a message in `error` when it is refused; it may then be
+  // half stored, and the caller restores the old one.
   std::function<bool(std::span<const std::string> arguments, DirectiveContext& context,
                      std::string* error)>
       parse;
-  // As CONFIG GET shows it.
+  // The text for CONFIG GET.
   std::function<std::string(const ConfigValues& values)> format;
-  // No lines: existing lines of the directive are removed.
+  // The lines for CONFIG REWRITE. None: existing lines of the directive are removed.
   std::function<std::vector<RewriteLine>(const ConfigValues& values, const ConfigValues& defaults)>
       rewrite;
 

@@ -1,5 +1,5 @@
-// The kinds of directive: each function makes the row of one directive of its kind. The messages
-// are the reference's.
+// The kinds of directives: each function makes the row of one directive. The messages are the
+// reference's.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,7 @@ using TextCheck =
     std::function<bool(const std::string& text, const ConfigValues& values, std::string* error)>;
 
 struct TextOptions {
-  bool empty_is_a_value =
-      false;  // otherwise an empty text means "not set", and is not written to the file
+  bool empty_is_a_value = false;  // otherwise an empty text means "not set", and is not written
   TextCheck check = nullptr;
 };
 
@@ -66,8 +65,8 @@ Directive choice(Names names, Choice ConfigValues::*member,
 // The message for a word that is none of `words`, which are separated by ", ".
 std::string not_one_of(std::string_view words);
 
-// For directives of a shape of their own: how `format` shows the value is also how it stands in the
-// file, and `equal` tells whether two configurations hold the same.
+// For directives with a syntax of their own: CONFIG REWRITE also writes the text of `format`, and
+// compares the texts to find whether the value is the default.
 Directive special(Names names, unsigned flags, decltype(Directive::parse) parse,
                   decltype(Directive::format) format);
 
@@ -76,13 +75,13 @@ bool parse_whole(const std::string& text, int64_t least, int64_t most, int64_t* 
                  std::string* error);
 std::string out_of_range(const std::string& least, const std::string& most);
 
-// Rows that need more than a kind, in config_special.cpp.
+// Directives that need code of their own, in config_special.cpp.
 Directive bind_directive();
 Directive client_output_buffer_limit_directive();
 Directive dir_directive();
 Directive hz_directive();
 Directive latency_percentiles_directive();
-// Bytes, or percent of something, which are kept as negative numbers.
+// Bytes, or percent of something, which are stored as negative numbers.
 Directive bytes_or_percent_directive(const char* name, int64_t ConfigValues::*member);
 Directive notify_keyspace_events_directive();
 Directive oom_score_adj_values_directive();

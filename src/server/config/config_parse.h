@@ -1,4 +1,4 @@
-// Reading the text of a configuration: words, quotes, escapes, units.
+// Parsing of configuration text: words, quotes, escapes, units.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ std::optional<uint64_t> parse_memory(std::string_view text);
 // The shortest of "3gb", "5mb", "7kb" and "1001" that parse_memory reads back as `bytes`.
 std::string format_memory(uint64_t bytes);
 
-// Without spaces, tabs and line ends on either side.
+// Removes spaces, tabs and line ends on either side.
 std::string_view trim_line(std::string_view text);
 
 // Words of a configuration are ASCII.

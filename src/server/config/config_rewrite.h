@@ -1,9 +1,8 @@
-// CONFIG REWRITE: putting settings back into the text of a configuration file that people edit.
+// CONFIG REWRITE: writes settings back into the text of a configuration file that people edit.
 //
-// What is kept: comments, the order of lines, include, rename-command. What changes: a line of a
-// directive shows its present value; lines of a directive that needs fewer of them disappear, and
-// so do blank lines in a row; lines that are needed but had no place follow after a marker at the
-// end. Lines that mean nothing become comments.
+// Kept: comments, the order of lines, include, rename-command. Changed: a directive's line shows
+// its present value; surplus lines of a directive are removed, and so are blank lines in a row;
+// lines without a place follow after a marker at the end. Unknown lines become comments.
 #pragma once
 
 #include <functional>
@@ -15,18 +14,18 @@
 
 namespace latchkey::server {
 
-// The lines that shall stand for one directive.
+// The new lines of one directive.
 struct DirectiveLines {
   std::string name;
   std::vector<RewriteLine> lines;
 };
 
-// The name under which lines of a directive, spelt in any known way, are listed above; empty for
-// what is unknown.
+// Maps a directive's name or alias, in any case, to its DirectiveLines::name; empty for unknown
+// names.
 using CanonicalName = std::function<std::string(std::string_view name)>;
 
 // The new text of the file. Directives that `canonical` knows but `directives` does not list keep
-// their lines. Linear in the text but for the lookups.
+// their lines. Linear in the text, without the lookups.
 std::string rewrite_configuration(std::string_view text,
                                   const std::vector<DirectiveLines>& directives,
                                   const CanonicalName& canonical);

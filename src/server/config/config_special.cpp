@@ -1,4 +1,4 @@
-// Directives with a shape of their own.
+// Directives with a syntax of their own.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -37,7 +37,7 @@ bool refuse(std::string* error, std::string_view message) {
   return false;
 }
 
-// A row whose line in the file shows "" for an empty value.
+// A row whose line in the file is `""` for an empty value.
 Directive list_row(Names names, unsigned flags, decltype(Directive::parse) parse,
                    decltype(Directive::format) format, bool always_written = false) {
   Directive row = special(names, flags | kManyValues, std::move(parse), std::move(format));
@@ -60,7 +60,7 @@ Directive bind_directive() {
           return refuse(error, "Too many bind addresses specified.");
         }
         context.values.bind.assign(arguments.begin(), arguments.end());
-        // A lone empty address asks for none at all.
+        // A single empty address means no address at all.
         if (arguments.size() == 1 && arguments[0].empty()) context.values.bind.clear();
         return true;
       },
@@ -252,7 +252,7 @@ struct EventClass {
   unsigned bit;
 };
 
-// In the order in which CONFIG GET shows them.
+// The classes in the order of CONFIG GET.
 constexpr std::array<EventClass, 12> kEventClasses = {{
     {'g', kNotifyGeneric},
     {'$', kNotifyString},
@@ -268,7 +268,7 @@ constexpr std::array<EventClass, 12> kEventClasses = {{
     {'A', kNotifyAll},
 }};
 
-// Shown after those above, whether these are spelt out or summed up as A.
+// Shown after kEventClasses, even when those are abbreviated as A.
 constexpr std::array<EventClass, 3> kLastEventClasses = {{
     {'K', kNotifyKeyspace},
     {'E', kNotifyKeyevent},
@@ -389,7 +389,7 @@ Directive replicaof_directive() {
       });
   row.rewrite = [](const ConfigValues& values, const ConfigValues&) {
     std::vector<RewriteLine> lines;
-    // The master of a cluster's replica stands in the cluster's own file.
+    // In a cluster the cluster's own file stores the master of a replica.
     if (!values.replicaof_host.empty() && !values.cluster_enabled) {
       lines.push_back({"replicaof " + quote_if_needed(values.replicaof_host) + ' ' +
                            std::to_string(values.replicaof_port),
@@ -402,8 +402,8 @@ Directive replicaof_directive() {
 
 namespace {
 
-// More lenient than numbers elsewhere, as the reference is: spaces and zeros in front, a plus sign,
-// and nothing for 0.
+// More lenient than other numbers, as the reference is: accepts leading spaces and zeros, a plus
+// sign, and an empty word for 0.
 bool parse_save_number(const std::string& word, int64_t* value) {
   char* end = nullptr;
   errno = 0;
@@ -426,7 +426,7 @@ bool parse_save(Arguments arguments, DirectiveContext& context, std::string* err
     }
   }
   auto& save = context.values.save;
-  // Lines of one configuration add up, but for `save ""`, which forgets those before it.
+  // Lines of one configuration add up, except that `save ""` clears those before it.
   const bool adds = context.from_file && !context.first_line && !none;
   if (!adds) save.clear();
   save.insert(save.end(), points.begin(), points.end());

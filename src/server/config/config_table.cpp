@@ -1,5 +1,4 @@
-// The table of directives. Defaults stand in ConfigValues; the order here is the order of CONFIG
-// GET.
+// The table of directives. Defaults are in ConfigValues; the order is that of CONFIG GET.
 #include <syslog.h>
 
 #include <limits>
@@ -36,7 +35,7 @@ TextCheck file_name(bool may_be_empty, const char* empty_message, const char* pa
 }
 
 bool check_proc_title(const std::string& pattern, const ConfigValues& values, std::string* error) {
-  // An empty title of a process is useless. The file's name is not known here, but is not empty
+  // The title of a process must not be empty. The file's name is not known here, but is not empty
   // either.
   const auto title = expand_proc_title(pattern, values, "", "file");
   if (title && !title->empty()) return true;

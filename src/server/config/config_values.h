@@ -82,8 +82,8 @@ struct ClientBufferLimit {
 // Indexes of client_output_buffer_limit.
 enum ClientBufferClass { kBufferNormal = 0, kBufferReplica = 1, kBufferPubsub = 2 };
 
-// A directive that a later subsystem must still check (the command table, the ACL, modules): its
-// arguments without the directive's name, and where it stood, for an error report.
+// A directive that another subsystem checks later (the command table, the ACL, modules): its
+// arguments without its name, and its place, for an error report.
 struct DeferredDirective {
   std::vector<std::string> arguments;
   int line = 0;
@@ -208,8 +208,8 @@ struct ConfigValues {
   int maxmemory_samples = 5;
   int maxmemory_eviction_tenacity = 10;
   int64_t maxmemory_clients = 0;  // bytes; when negative, that many percent of maxmemory
-  // What the Lua VM of scripts may take, and that of functions: bytes, 0 for as much as there
-  // is; when negative, that many percent of maxmemory, or of the machine's memory without it.
+  // Memory limit of the Lua VM of scripts, and of that of functions: bytes, 0 for no limit; when
+  // negative, that many percent of maxmemory, or of the machine's memory when maxmemory is 0.
   int64_t lua_memory_limit = -50;
   std::array<ClientBufferLimit, 3> client_output_buffer_limit = {{
       {0, 0, 0},
@@ -318,10 +318,10 @@ struct ConfigValues {
   int lfu_log_factor = 10;
   int lfu_decay_time = 1;  // minutes
 
-  // What the configuration asked of subsystems that check it themselves, in file order.
+  // Directives that other subsystems check themselves, in file order.
   std::vector<DeferredDirective> rename_commands;  // {from, to}; an empty `to` removes the command
   std::vector<DeferredDirective> users;            // {name, rule...}
-  // Lines whose directive is not known here; the reference takes them for settings of a module.
+  // Lines with unknown directives; the reference takes them for settings of a module.
   std::vector<DeferredDirective> unknown_directives;
 };
 

@@ -1,5 +1,5 @@
-// What DEBUG changes about a running server, for those it concerns to read. Tests of the server use
-// them; nobody else should.
+// Settings that DEBUG changes in a running server, read by the code they concern. Only tests of the
+// server use them.
 #pragma once
 
 #include <cstddef>
@@ -7,21 +7,21 @@
 
 namespace latchkey::server {
 
-// Where a synchronization stops the whole process (SIGSTOP), until somebody lets it go on.
+// Points at which a synchronization stops the whole process (SIGSTOP), until SIGCONT.
 enum class ReplicationPause : uint8_t {
   kNone,
   kAfterFork,         // a master, when the child that writes the dataset has begun
   kBeforeRdbChannel,  // a replica, before it connects for the dataset
-  kOnStreaming,       // a replica, while it applies what has come beside the dataset
+  kOnStreaming,       // a replica, while it applies the stream buffered during the sync
 };
 
 struct DebugSettings {
-  // QUICKLIST-PACKED-THRESHOLD: list elements of this many bytes and more get a node of their own.
-  // 0: those that are larger than a node.
+  // QUICKLIST-PACKED-THRESHOLD: list elements of at least this many bytes get a node of their own.
+  // 0: elements that are larger than a node.
   size_t quicklist_packed_threshold = 0;
   // SET-DISABLE-DENY-SCRIPTS: scripts may call commands that are denied to them.
   bool scripts_may_call_denied = false;
-  // SET-SKIP-CHECKSUM-VALIDATION: checksums of files and dumps are not looked at.
+  // SET-SKIP-CHECKSUM-VALIDATION: checksums of files and dumps are not verified.
   bool skip_checksums = false;
   // PFDEBUG SIMD: dense HyperLogLogs are merged eight registers at a time.
   bool merge_eight_registers = true;

@@ -18,7 +18,7 @@ OomScore::Role oom_role(const Server& server) {
   return server.is_replica() ? OomScore::Role::kReplica : OomScore::Role::kMaster;
 }
 
-// Settings of what this server does not have. They can be switched off, which they are, but not on.
+// Refuses to switch on features that this server does not have; switching them off is allowed.
 void refuse_what_is_missing(Server& server) {
   Config& config = server.config();
   config.on_change({"tls-port", "tls-replication", "tls-cluster"}, [&server](std::string* error) {
@@ -39,7 +39,7 @@ void refuse_what_is_missing(Server& server) {
   });
 }
 
-// Watches as the configuration says, which then says how it is done.
+// Starts the watchdog with watchdog-period, and stores the period that it really uses.
 void watch_loop(Server& server, LoopWatchdog& watchdog) {
   const int period_ms = watchdog_period_ms(server.settings());
   server.config().mutable_values().watchdog_period = period_ms;
@@ -71,7 +71,8 @@ void register_process_settings(Server& server, const ProcessParts& parts) {
     return false;
   });
   watch_loop(server, *parts.watchdog);
-  // What lets others be served now and then holds the server up all the same.
+  // A task that lets clients be served in between still holds the server up: it does not put the
+  // alarm off.
   server.on_tick([&server, parts] {
     if (!server.tasks().any()) parts.watchdog->put_off();
   });
@@ -113,7 +114,7 @@ void register_live_settings(Server& server) {
     return true;
   });
   if (server.loop() != nullptr) {
-    // Limits belong to the process; a server without sockets has no need of them.
+    // The limit belongs to the process; a server without sockets does not need it.
     config.on_change({"maxclients"}, [&server](std::string* error) {
       return grow_room_for_clients(server.settings().maxclients, error);
     });

@@ -1,5 +1,4 @@
-// What CONFIG SET does beyond changing a value: the hooks of directives that something must act
-// upon at once.
+// The hooks of directives that must take effect at once when CONFIG SET changes them.
 #pragma once
 
 #include <string>
@@ -16,7 +15,7 @@ class Server;
 // To be called once, when the server is composed.
 void register_live_settings(Server& server);
 
-// What belongs to the process that a server runs in.
+// The parts of the process that settings act upon.
 struct ProcessParts {
   CrashReporter* crash_reporter;
   LoopWatchdog* watchdog;
@@ -24,7 +23,7 @@ struct ProcessParts {
   ProcessTitle* title;
   std::string program;  // as the process was called
 };
-// The directives that concern the process. The parts must outlive the server.
+// Registers the hooks that concern the process. The parts must outlive the server.
 void register_process_settings(Server& server, const ProcessParts& parts);
 // Shows proc-title-template as the process's title. False when the template is malformed.
 bool show_title(ProcessTitle& title, const std::string& program, const Config& config);

@@ -34,14 +34,14 @@ void take_in(Digest& digest, std::string_view part) {
   digest = base::sha1(view(digest));
 }
 
-// As four bytes, the highest first.
+// Takes in the number as four bytes, the highest first.
 void take_in(Digest& digest, uint32_t number) {
   const char bytes[] = {static_cast<char>(number >> 24), static_cast<char>(number >> 16),
                         static_cast<char>(number >> 8), static_cast<char>(number)};
   take_in(digest, std::string_view(bytes, sizeof(bytes)));
 }
 
-// --- Elements: in order for lists, whatever the order for the rest ------------------------------
+// --- Elements: in order for lists, in any order for the other types ----------------------------
 
 void take_in_elements(Digest& digest, const store::List& list) {
   char scratch[store::Listpack::kScratch];
@@ -91,7 +91,7 @@ void take_in_elements_of(Digest& digest, const store::Entry& entry) {
   take_in_elements(digest, static_cast<const V&>(*entry.value()));
 }
 
-// The reference counts the types of modules before streams.
+// The reference's type numbers count the type of modules before streams.
 uint32_t type_number(store::Type type) {
   constexpr uint32_t kStreamNumber = 6;
   return type == store::Type::kStream ? kStreamNumber : static_cast<uint32_t>(type);

@@ -1,14 +1,15 @@
-// A digest of a dataset, equal for equal datasets however they came about: what DEBUG DIGEST tells,
-// by which datasets of two servers are compared. Computed as the reference does, so that its
+// A digest of a dataset, equal for equal datasets however they were built: the result of DEBUG
+// DIGEST, used to compare the datasets of two servers. Computed as the reference does, so that its
 // datasets can be compared too.
 //
-// A value's digest begins at zero and takes in parts in order: d = sha1(d ^ sha1(part)), the parts
-// being the type's number and the string. Of a stream these are each
-// entry's id ("12.0"), fields and values. A hash joins for each field the digest that takes in the
-// field and its value, so that their order does not matter; a deadline, whichever, adds d ^=
-// sha1("!!expire!!"), that of a field sha1("!!hexpire!!") to the field's. A key's digest takes in
-// the key first. A dataset's takes in the number of each database that is not empty, and joins the
-// keys by d ^= sha1(key's digest), so that their order does not matter.
+// A value's digest begins at zero and takes in parts in order, d = sha1(d ^ sha1(part)): the type's
+// number, then the string, the elements of a list, or for each entry of a stream its id ("12.0"),
+// fields and values. A set joins its members, d ^= sha1(member), so that their order does not
+// matter; a hash joins for each field a digest of the field and its value, a sorted set of the
+// member and its score. A deadline, whatever its time, joins "!!expire!!", that of a field
+// "!!hexpire!!" to the field's digest. A key's digest takes in the key before the value. A
+// dataset's takes in the number of each database that is not empty, and joins the digests of its
+// keys.
 #pragma once
 
 #include <array>
@@ -24,9 +25,9 @@ class Server;
 
 using Digest = std::array<uint8_t, 20>;
 
-// Of the value alone.
+// Digest of the value alone.
 Digest value_digest(const store::Entry& entry);
-// Of all databases. Linear in the bytes of the dataset.
+// Digest of all databases. Linear in the bytes of the dataset.
 Digest dataset_digest(Server& server);
 
 }  // namespace latchkey::server

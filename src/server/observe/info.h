@@ -1,6 +1,6 @@
-// What INFO tells, as data: sections in order, each a list of functions that append fields.
+// The content of INFO: sections in order, each a list of functions that append fields.
 //
-// A subsystem adds a section of its own, or extends one that is there:
+// A subsystem adds a section of its own, or extends an existing one:
 //
 //     server.info().extend("stats", [this](InfoText& text) { text.field("pubsub_channels",
 //     channels()); });
@@ -25,7 +25,7 @@ class InfoText {
   void field(std::string_view name, Integer value) {
     field(name, std::string_view(std::to_string(value)));
   }
-  // With as many decimals.
+  // `decimals`: number of decimals.
   void field(std::string_view name, double value, int decimals);
   // "60.13%".
   void percent(std::string_view name, double value);
@@ -44,13 +44,13 @@ std::string human_bytes(uint64_t bytes);
 class InfoSections {
  public:
   using Writer = std::function<void(InfoText&)>;
-  // When a section is told: by default, only with "all" and "everything", or only when its name is
+  // When a section is shown: by default, only with "all" and "everything", or only when its name is
   // given.
   enum class Shown : uint8_t { kDefault, kAll, kNamed };
 
-  // `title` as it is shown; any spelling of it asks for the section.
+  // `title` as shown; the section is found by it in any case.
   void add(std::string title, Shown shown, Writer writer);
-  // Appends fields to a section that is there.
+  // Appends fields to an existing section.
   void extend(std::string_view section, Writer writer);
 
   // The sections that `words` ask for, each once, in their order; without words the default ones.

@@ -25,7 +25,7 @@ namespace latchkey::server {
 
 namespace {
 
-// Of the connections between nodes of a cluster.
+// Figures of the connections between the nodes of a cluster.
 SlotGate::LinkFigures link_figures(Server& server) {
   const SlotGate* const node = server.slot_gate();
   return node != nullptr ? node->link_figures() : SlotGate::LinkFigures();
@@ -474,7 +474,7 @@ void add_standard_sections(InfoSections& sections, Server& server) {
   add("Persistence", Shown::kDefault, persistence_section);
   add("Threads", Shown::kDefault, threads_section);
   add("Stats", Shown::kDefault, stats_section);
-  // Told by replication, a layer above.
+  // Its fields are added by replication, a layer above.
   sections.add("Replication", Shown::kDefault, [](InfoText&) {});
   sections.add("CPU", Shown::kDefault, cpu_section);
   sections.add("Modules", Shown::kDefault, [](InfoText&) {});

@@ -1,18 +1,18 @@
-// LATENCY: what held the server up, and for how long. Whatever may take long is an event with a
-// name; of each event the last samples that reached latency-monitor-threshold are kept, the worst
-// one of a second standing for that second.
+// LATENCY: operations that blocked the server, and for how long. Each kind of operation is an event
+// with a name; of each event the last samples that reached latency-monitor-threshold are kept, at
+// most one a second: the worst.
 //
-// Events, and who measures them:
+// Events, what they measure, and the subsystem that does:
 //
-//     command, fast-command         calls, by what COMMAND INFO says of them    dispatcher
+//     command, fast-command         calls, by their flags in COMMAND INFO       dispatcher
 //     expire-cycle                  a round of active expiry                    server
-//     eviction-cycle, eviction-del  making room; freeing one key for it         server
+//     eviction-cycle, eviction-del  an eviction cycle; freeing one of its keys  server
 //     fork                          the fork of a child that writes             persistence
-//     aof-write, and the circumstances: aof-write-pending-fsync,
+//     aof-write, and by circumstance: aof-write-pending-fsync,
 //     aof-write-active-child, aof-write-alone                                   append-only file
 //     aof-fsync-always              syncing with appendfsync always             append-only file
 //
-// While the threshold is 0 nothing is measured, and asking costs a test.
+// While the threshold is 0 nothing is measured, and the check costs one comparison.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct LatencySample {
 
 struct LatencyEvent {
   std::deque<LatencySample> samples;  // oldest first; never empty
-  int64_t worst_ms = 0;               // of all times
+  int64_t worst_ms = 0;               // since the last reset
 };
 
 class LatencyMonitor {
@@ -52,7 +52,7 @@ class LatencyMonitor {
   const Events& events() const { return events_; }
   // Null when there are no samples.
   const LatencyEvent* find(std::string_view event) const;
-  // Forgets an event's samples, or all. Tells how many events had any.
+  // Removes an event's samples, or all. Returns how many events had samples.
   size_t reset(std::string_view event) { return events_.erase(event); }
   size_t reset();
 
@@ -61,7 +61,7 @@ class LatencyMonitor {
   Events events_;
 };
 
-// Measures from here to the end of the scope.
+// Measures its own lifetime as a sample of the event.
 class LatencyTimer {
  public:
   LatencyTimer(Server& server, std::string_view event);

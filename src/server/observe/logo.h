@@ -1,5 +1,5 @@
-// What a server shows when it starts: a picture with the mode, the port and the process id, or a
-// line with the same.
+// The banner at start: a picture with the mode, the port and the process id, or one line with the
+// same.
 #pragma once
 
 #include "base/log.h"
@@ -7,8 +7,8 @@
 
 namespace latchkey::server {
 
-// The picture when always-show-logo says so, or when the log goes to a terminal; harnesses wait for
-// its "PID: ...".
+// Shows the picture when always-show-logo is set or the log goes to a terminal; test harnesses wait
+// for its "PID: ...".
 void show_logo(const ConfigValues& values, base::Logger& log);
 
 }  // namespace latchkey::server

@@ -12,14 +12,14 @@ extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void
                        size_t new_size) __attribute__((weak));
 extern "C" void malloc_stats_print(void (*write)(void*, const char*), void* argument,
                                    const char* options) __attribute__((weak));
-// AddressSanitizer's allocator, which knows nothing of mallinfo2().
+// AddressSanitizer's allocator, which mallinfo2() does not count.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
 
 namespace latchkey::server {
 
 namespace {
 
-// 4096 stands for all arenas together (MALLCTL_ARENAS_ALL).
+// 4096 is MALLCTL_ARENAS_ALL: all arenas together.
 constexpr const char* kAllArenasMuzzyPages = "stats.arenas.4096.pmuzzy";
 constexpr const char* kAllArenasCachedBytes = "stats.arenas.4096.tcache_bytes";
 
@@ -67,8 +67,7 @@ AllocatorFigures allocator_figures() {
     return figures;
   }
   read_control("stats.allocated", &figures.allocated);
-  // What has been freed may wait with its thread to be handed out again, and the allocator counts
-  // it as if it had been.
+  // Freed memory in a thread's cache is counted by the allocator as allocated.
   size_t cached = 0;
   if (read_control(kAllArenasCachedBytes, &cached))
     figures.allocated -= std::min(cached, figures.allocated);
@@ -100,14 +99,14 @@ bool set_allocator_background_thread(bool on) {
 
 int allocator_number(const std::string& name, std::optional<uint64_t> wanted, uint64_t* value) {
   if (mallctl == nullptr) return ENOENT;
-  // Numbers are of different sizes, and asked for by their own.
+  // Numbers have different sizes, and mallctl() wants the exact one.
   int error = EINVAL;
   for (size_t size = sizeof(uint64_t); size > 0 && error == EINVAL; size /= 2) {
     size_t old_size = size;
     *value = 0;
     error = mallctl(name.c_str(), value, &old_size, wanted ? &*wanted : nullptr, wanted ? size : 0);
   }
-  // What is to be done takes no number and gives none.
+  // A control that acts takes no number and gives none.
   if (error == EPERM && !wanted) error = mallctl(name.c_str(), nullptr, nullptr, nullptr, 0);
   return error;
 }

@@ -1,4 +1,4 @@
-// What the process has allocated, as the allocator counts it.
+// Memory of the process, as the allocator counts it.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace latchkey::server {
 
 // Bytes in use by the process. refresh() asks the allocator for the total, which costs
-// microseconds; used() adds what the thread that constructed the meter has allocated and freed
-// since, which costs a few loads.
+// microseconds; used() adds the bytes allocated and freed since by the thread that constructed the
+// meter, which costs a few loads.
 class MemoryMeter {
  public:
   MemoryMeter();
@@ -30,17 +30,18 @@ struct AllocatorFigures {
   size_t resident = 0;   // bytes of those pages, and the allocator's own, in memory
   size_t muzzy = 0;      // bytes of pages that the kernel may take back
 };
-// Costs some microseconds: the allocator brings its figures up to date.
+// Costs some microseconds: the allocator updates its figures.
 AllocatorFigures allocator_figures();
 
-// Gives pages that hold nothing back to the kernel. False when the allocator cannot.
+// Gives free pages back to the kernel. False when the allocator cannot.
 bool purge_allocator();
-// The allocator's own report, for people; empty when it has none.
+// The allocator's own report, as text; empty when it has none.
 std::string allocator_report();
-// Whether the allocator gives pages back from a thread of its own. False when it cannot.
+// Has the allocator give pages back from a thread of its own, or not. False when it cannot.
 bool set_allocator_background_thread(bool on);
-// The number that the allocator knows by that name ("arenas.page"), set to `wanted` first; or does
-// what has that name, whose number is 0. Returns 0 or an errno: ENOENT when there is no such name.
+// Reads the number that mallctl() knows by that name ("arenas.page"), after setting it to `wanted`;
+// or runs the action of that name, whose number is 0. Returns 0 or an errno: ENOENT when there is
+// no such name.
 int allocator_number(const std::string& name, std::optional<uint64_t> wanted, uint64_t* value);
 
 // Resident set of the process in bytes, as the kernel counts it.

@@ -1,4 +1,4 @@
-// What the server's memory is spent on, for INFO memory and MEMORY STATS.
+// The use of the server's memory, for INFO memory and MEMORY STATS.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ namespace latchkey::server {
 
 class Server;
 
-// What scripts hold; told by their engine (Server::on_script_figures).
+// Memory of scripts and functions; filled in by the script engine (Server::on_script_figures).
 struct ScriptFigures {
   size_t interpreter_bytes = 0;
-  size_t scripts_bytes = 0;  // sources and what finds them
+  size_t scripts_bytes = 0;  // sources and their index
   size_t cached_scripts = 0;
   size_t function_interpreter_bytes = 0;
-  size_t functions_bytes = 0;  // sources and what finds them
+  size_t functions_bytes = 0;  // sources and their index
   size_t functions = 0;
   size_t libraries = 0;
   uint64_t evicted_scripts = 0;
@@ -29,8 +29,8 @@ struct ScriptFigures {
 struct DatabaseMemory {
   int index = 0;
   size_t keys = 0;
-  size_t table_bytes = 0;      // the buckets in use of the table that finds keys
-  size_t deadlines_bytes = 0;  // the index of deadlines, and what it adds to entries
+  size_t table_bytes = 0;      // the buckets in use of the hash table of keys
+  size_t deadlines_bytes = 0;  // the DeadlineWheel and its DeadlineNodes
 };
 
 struct MemoryReport {
@@ -40,14 +40,14 @@ struct MemoryReport {
   size_t resident = 0;  // of the process
   size_t clients = 0;
   size_t keys = 0;
-  std::vector<DatabaseMemory> databases;  // those that hold keys
+  std::vector<DatabaseMemory> databases;  // databases with keys
   ScriptFigures scripts;
   AllocatorFigures allocator;
 
-  // All but keys and values.
+  // All memory but keys and values.
   size_t overhead() const;
   size_t dataset() const { return used > overhead() ? used - overhead() : 0; }
-  // Of what was allocated since the start.
+  // Percent of what was allocated since the start.
   double dataset_percent() const;
   double peak_percent() const;
 

@@ -1,6 +1,6 @@
-// What INFO tells of the dataset's way to disk and back; filled in by persistence, a layer above
-// (Server::on_persistence_figures). As it stands it is that of a server that keeps its dataset in
-// memory only.
+// Figures of snapshots, loading and the append-only file for INFO; filled in by persistence, a
+// layer above (Server::on_persistence_figures). The defaults are those of a server that keeps its
+// dataset in memory only.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@ struct AofFigures {
   bool enabled = false;
   bool last_write_ok = true;
   uint64_t current_bytes = 0;  // of all files of the dataset
-  uint64_t base_bytes = 0;     // the same when they were written anew last
+  uint64_t base_bytes = 0;     // the same after the last rewrite
   size_t buffered_bytes = 0;   // not written yet
   size_t buffer_memory = 0;
   uint64_t pending_syncs = 0;
   uint64_t delayed_syncs = 0;
-  int64_t flush_us = 0;  // spent on writing
+  int64_t flush_us = 0;  // time spent on writing
 
   bool rewriting = false;
   bool rewrite_scheduled = false;
   int64_t last_rewrite_duration_s = -1;
-  int64_t rewrite_duration_s = -1;  // of the one that goes on, or -1
+  int64_t rewrite_duration_s = -1;  // of the current rewrite, or -1
   bool last_rewrite_ok = true;
   uint64_t rewrites = 0;
   uint64_t rewrite_failures_in_a_row = 0;
@@ -45,17 +45,17 @@ struct PersistenceFigures {
   int64_t last_save_s = 0;  // Unix time
   bool last_save_ok = true;
   int64_t last_save_duration_s = -1;
-  int64_t save_duration_s = -1;  // of the one that goes on, or -1
+  int64_t save_duration_s = -1;  // of the current save, or -1
   uint64_t saves = 0;
   size_t last_save_copied_bytes = 0;
 
-  // Loading: what the last one found, then how far the present one is.
+  // Loading: the results of the last load, then the progress of the current one.
   uint64_t keys_loaded = 0;
   uint64_t keys_expired = 0;
   int64_t loading_since_s = 0;  // Unix time
   uint64_t loading_total_bytes = 0;
   uint64_t loading_done_bytes = 0;
-  uint64_t loading_dataset_memory = 0;  // when it was saved
+  uint64_t loading_dataset_memory = 0;  // memory of the dataset when it was saved
   int64_t loading_left_s = 0;
 
   AofFigures aof;

@@ -1,5 +1,5 @@
-// What INFO and MEMORY tell of replicas outside of the replication section; filled in by
-// replication, a layer above (Server::on_replication_figures). As it stands it is that of a server
+// Figures of replication for INFO and MEMORY, besides the replication section; filled in by
+// replication, a layer above (Server::on_replication_figures). The defaults are those of a server
 // without replicas.
 #pragma once
 
@@ -14,18 +14,18 @@ struct ReplicationFigures {
   uint64_t partial_syncs = 0;
   uint64_t refused_partial_syncs = 0;
   uint64_t bytes_received = 0;       // from masters
-  uint64_t bytes_sent = 0;           // to replicas, those that have gone included
+  uint64_t bytes_sent = 0;           // to replicas, disconnected ones included
   size_t locally_expiring_keys = 0;  // of a writable replica
   size_t migration_sockets = 0;      // kept by MIGRATE
   size_t backlog_memory = 0;
-  // The stream as it is kept, for the backlog and for replicas that are slow.
+  // All buffers of the replication stream, for the backlog and for slow replicas.
   size_t buffers_memory = 0;
-  // Of the replicas' connections, what waits to be sent to them included.
+  // Memory of the replicas' connections, including pending output.
   size_t clients_memory = 0;
-  // What is kept for replicas that are slow, and goes when they have gone: evicting keys does not
-  // make it less.
+  // Stream kept only for slow replicas, freed when they catch up or disconnect: evicting keys does
+  // not reduce it.
   size_t pending_memory = 0;
-  // The master's stream, kept by this server as a replica until it has the dataset.
+  // The master's stream, buffered while this server, as a replica, loads the dataset.
   size_t full_sync_buffer = 0;
 };
 

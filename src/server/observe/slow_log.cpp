@@ -15,7 +15,7 @@ std::string cut(std::string_view word) {
          std::to_string(word.size() - kMaxBytes) + " more bytes)";
 }
 
-// The last of the words that are kept tells how many are not.
+// The last word that is kept says how many are left out.
 std::vector<std::string> cut(std::span<const std::string_view> words) {
   std::vector<std::string> kept;
   const size_t whole = words.size() <= kMaxWords ? words.size() : kMaxWords - 1;

@@ -1,6 +1,6 @@
-// SLOWLOG: the calls that took long, the latest first.
+// SLOWLOG: the slow calls, the latest first.
 //
-// The dispatcher compares the time of each call, which it measures anyway, with one number; what is
+// The dispatcher measures the time of each call anyway and compares it with one number; the code
 // here runs for slow calls only. An entry is cut to 32 words of 128 bytes, so that the log stays
 // small whatever the requests were.
 #pragma once
@@ -18,10 +18,10 @@ namespace latchkey::server {
 class SlowLog {
  public:
   struct Settings {
-    int64_t slower_than_us = -1;  // calls of this duration and more; negative: none
+    int64_t slower_than_us = -1;  // calls at least this long; negative: none
     size_t most_entries = 0;
   };
-  // A call, all but its words. Those that scripts make have no address.
+  // A call without its words. Calls made by scripts have no address.
   struct Call {
     int64_t time_s = 0;  // Unix time
     int64_t duration_us = 0;
@@ -34,7 +34,7 @@ class SlowLog {
     std::vector<std::string> words;
   };
 
-  // Entries that are too many now go with the next one that comes.
+  // Surplus entries are dropped when the next one is added.
   void configure(const Settings& settings) { settings_ = settings; }
   bool is_on() const { return settings_.slower_than_us >= 0 && settings_.most_entries > 0; }
   int64_t slower_than_us() const { return settings_.slower_than_us; }

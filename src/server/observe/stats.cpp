@@ -44,7 +44,7 @@ void Stats::count_error(std::string_view text) {
   } else if (errors.size() < kMaxErrorCodes) {
     errors.emplace(code, 1);
   } else {
-    // Someone makes up error codes (scripts can): stop telling them apart.
+    // Scripts can invent any number of error codes: stop counting them one by one.
     if (on_errors_overflow) on_errors_overflow(std::move(errors));
     errors.clear();
     errors.emplace("ERRORSTATS_DISABLED", 1);

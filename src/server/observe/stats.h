@@ -51,7 +51,7 @@ struct Stats {
   // By error code ("ERR", "WRONGTYPE"), at most kMaxErrorCodes of them.
   ErrorCounts errors;
   bool errors_overflowed = false;
-  // Called with all the codes seen when there is one too many of them, before they are forgotten.
+  // Called with all codes seen when kMaxErrorCodes is exceeded, before they are cleared.
   std::function<void(ErrorCounts errors)> on_errors_overflow;
   uint64_t unexpected_error_replies = 0;
   std::array<uint64_t, 4> denied{};  // requests and logins refused, by acl::Denial::Reason
@@ -59,12 +59,12 @@ struct Stats {
   uint64_t evicted_clients = 0;
   uint64_t query_buffer_limit_disconnections = 0;
   uint64_t output_buffer_limit_disconnections = 0;
-  // Ticks of base::CycleClock: in commands (nested ones are part of theirs), in the server's own
-  // chores, in active expiry.
+  // Ticks of base::CycleClock: in commands (nested ones are part of the outer), in the server's
+  // cron, in active expiry.
   uint64_t command_ticks = 0;
   uint64_t cron_ticks = 0;
   uint64_t expiry_ticks = 0;
-  uint64_t expiry_cap_reached = 0;  // times active expiry had to stop before it was done
+  uint64_t expiry_cap_reached = 0;  // times active expiry stopped at its time limit
   uint64_t most_commands_in_turn = 0;
   uint64_t eviction_exceeded_us = 0;  // time over the memory limit, up to the last time within it
   uint64_t evicted_scripts = 0;
@@ -78,7 +78,7 @@ struct Stats {
   static constexpr size_t kMaxErrorCodes = 128;
   // `text`: an error reply without its dash; its first word is the code.
   void count_error(std::string_view text);
-  // CONFIG RESETSTAT; peak_memory stays. Gives back the error counts that went.
+  // CONFIG RESETSTAT; peak_memory stays. Returns the error counts it cleared.
   ErrorCounts reset();
 };
 

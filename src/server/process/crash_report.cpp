@@ -19,7 +19,7 @@ namespace {
 constexpr std::array<int, 5> kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr size_t kSignalStackBytes = 64 * 1024;
 
-// A signal handler and an assertion have nothing else to find their server by.
+// Signal handlers and failed assertions find their reporter here.
 CrashReporter* current_reporter = nullptr;
 
 struct Register {
@@ -117,14 +117,14 @@ void CrashReporter::add_section(std::string title, Section section) {
 }
 
 void CrashReporter::install_handlers() {
-  // A stack of its own lets a stack overflow be reported too.
+  // A separate stack, so that a stack overflow can be reported too.
   stack_t stack{};
   stack.ss_sp = signal_stack_.data();
   stack.ss_size = signal_stack_.size();
   sigaltstack(&stack, nullptr);
   struct sigaction action {};
   sigemptyset(&action.sa_mask);
-  // A second fault, inside the report, meets the default handling.
+  // A second fault, inside the report, meets the default action.
   action.sa_flags = SA_ONSTACK | SA_NODEFER | static_cast<int>(SA_RESETHAND) | SA_SIGINFO;
   action.sa_sigaction = &CrashReporter::on_signal;
   for (const int signal : kSignals) sigaction(signal, &action, nullptr);

@@ -1,12 +1,13 @@
-// CrashReporter: what the log says when the server dies of a fault of its own.
+// CrashReporter: the report in the log when the server crashes.
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, and on a failed LK_ASSERT, a report goes to the
-// log between the lines "=== REDIS BUG REPORT START" and "END", which harnesses look for; then the
-// signal takes its course, so that the exit status and a core file are the operating system's own.
+// log between the lines "=== REDIS BUG REPORT START" and "END", which test harnesses look for; then
+// the signal's default action follows, so that the exit status and a core file are the operating
+// system's own.
 //
-// Signals belong to the process: of several reporters the last one created is used until it goes.
-// The parts of the report that come first, down to the stack trace and the registers, need no heap;
-// what sections add comes last.
+// Signals belong to the process: of several reporters the last one created is used until it is
+// destroyed. The first parts of the report, up to the stack trace and the registers, need no heap;
+// the text of sections comes last.
 #pragma once
 
 #include <csignal>
@@ -26,23 +27,23 @@ class CrashReporter {
 
   // Installs itself. `logger` outlives the reporter.
   explicit CrashReporter(base::Logger& logger);
-  // Puts back the default handling of signals and assertions.
+  // Restores the default handling of signals and assertions.
   ~CrashReporter();
   CrashReporter(const CrashReporter&) = delete;
   CrashReporter& operator=(const CrashReporter&) = delete;
 
-  // crash-log-enabled: without it a signal kills the process with no word, and an assertion leaves
-  // its line only.
+  // crash-log-enabled. When it is off a signal kills the process without a report, and an assertion
+  // leaves only its own line.
   void enable(bool enabled);
 
   // Adds "------ TITLE ------" and the text that `section` returns, in order of addition. The
-  // server may be in any state when it is called.
+  // server may be in any state when `section` is called.
   void add_section(std::string title, Section section);
 
-  // Reports `message` as a failure that nothing can mend, and aborts.
+  // Reports `message` as an unrecoverable failure, and aborts.
   [[noreturn]] void panic(std::string_view message, const char* file, int line);
 
-  // The report of a failed assertion; aborts.
+  // Reports a failed assertion, and aborts.
   [[noreturn]] void assertion_failed(const char* expression, const char* file, int line);
 
  private:

@@ -35,7 +35,7 @@ constexpr std::string_view kDenied =
     "start accepting "
     "connections from the outside.\r\n";
 
-// What an address that need not be there ("-::1") may fail for.
+// Errors that are accepted for an optional address ("-::1").
 bool is_missing_address(int code) {
   return code == EADDRNOTAVAIL || code == EAFNOSUPPORT || code == EPROTONOSUPPORT ||
          code == ENOPROTOOPT;
@@ -115,7 +115,7 @@ bool Listeners::open_unix_socket() {
 bool Listeners::move_tcp() {
   const ConfigValues& settings = server_.settings();
   if (!opened_ || (settings.port == port_ && settings.bind == addresses_)) return true;
-  // At the same port the old sockets would be in the way of the new ones.
+  // At the same port the old sockets would block the new ones.
   const bool same_port = settings.port == port_;
   Sockets old = std::exchange(tcp_, {});
   if (same_port) old.clear();

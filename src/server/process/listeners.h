@@ -1,7 +1,7 @@
-// The sockets that clients come in by: TCP at every address of `bind`, and the unix socket. Decides
-// who may come in (maxclients, protected mode) and makes a client of each who may.
+// The sockets that accept clients: TCP at every address of `bind`, and the unix socket. Refuses
+// connections by maxclients and protected mode, and makes a client of each accepted one.
 //
-// CONFIG SET of `port` and `bind` moves the TCP sockets; clients that are connected stay.
+// CONFIG SET of `port` and `bind` replaces the TCP sockets; connected clients stay.
 #pragma once
 
 #include <memory>
@@ -19,8 +19,8 @@ class Listeners {
  public:
   explicit Listeners(Server& server);
 
-  // Opens what the configuration asks for. False, with the reasons logged, when a socket that must
-  // be there cannot be had, or when there is nothing to open.
+  // Opens the configured sockets. False, with the reasons logged, when a required socket cannot be
+  // opened, or when there is nothing to open.
   bool open();
   void close();
 
@@ -29,8 +29,8 @@ class Listeners {
 
   bool open_tcp(int port, const std::vector<std::string>& addresses, Sockets* sockets);
   bool open_unix_socket();
-  // Brings the TCP sockets in line with the configuration. False, with the old ones in place, when
-  // that fails.
+  // Replaces the TCP sockets after a change of configuration. False, with the old ones in place,
+  // when that fails.
   bool move_tcp();
   void admit(net::Connection* connection);
   bool is_protected_from(net::Connection& connection) const;

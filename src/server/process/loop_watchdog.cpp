@@ -12,7 +12,7 @@ namespace latchkey::server {
 
 namespace {
 
-// A handler of signals has nothing else to find its watchdog by.
+// The signal handler finds its watchdog here.
 LoopWatchdog* current_watchdog = nullptr;
 
 }  // namespace
@@ -54,7 +54,7 @@ void LoopWatchdog::arm() const {
 void LoopWatchdog::on_alarm(int, siginfo_t* info, void* context) {
   const int before = errno;
   base::Logger& logger = current_watchdog->logger_;
-  // The timer's signal has no sender.
+  // A signal of the timer has no sender.
   const bool is_sent = info->si_pid != 0;
   logger.signal_line(is_sent ? "\nReceived SIGALRM" : "\n--- WATCHDOG TIMER EXPIRED ---");
   write_stack_traces(logger, interrupted_instruction(context));

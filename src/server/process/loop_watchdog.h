@@ -1,5 +1,5 @@
-// LoopWatchdog: says in the log where the server stands when its loop has not turned for as long as
-// watchdog-period, and whenever somebody sends SIGALRM. The server lives on.
+// LoopWatchdog: logs a stack trace when the server's loop has not turned for watchdog-period, and
+// whenever somebody sends SIGALRM. The server goes on.
 //
 // The alarm is the operating system's (ITIMER_REAL), put off at every tick of the server. Signals
 // belong to the process: there is one watchdog in it.
@@ -13,20 +13,20 @@ namespace latchkey::server {
 
 struct ConfigValues;
 
-// watchdog-period in milliseconds, no shorter than two ticks; 0 when there shall be none.
+// watchdog-period in milliseconds, at least two ticks; 0: no watchdog.
 int watchdog_period_ms(const ConfigValues& values);
 
 class LoopWatchdog {
  public:
-  // Handles SIGALRM from now on. `logger` outlives it.
+  // Installs the handler of SIGALRM. `logger` outlives the watchdog.
   explicit LoopWatchdog(base::Logger& logger);
   ~LoopWatchdog();
   LoopWatchdog(const LoopWatchdog&) = delete;
   LoopWatchdog& operator=(const LoopWatchdog&) = delete;
 
-  // In milliseconds; 0 ends the watch.
+  // In milliseconds; 0 switches the watchdog off.
   void set_period(int period_ms);
-  // The loop turns. Costs a system call while there is a watch, and nothing otherwise.
+  // Called at every tick. Costs a system call while the watchdog is on, and nothing otherwise.
   void put_off() {
     if (period_ms_ != 0) arm();
   }

@@ -62,7 +62,7 @@ ProcessTitle::ProcessTitle(int argc, char** argv) {
   if (argc == 0) return;
   begin_ = argv[0];
   char* end = begin_;
-  // Only what lies in one piece: a program may have replaced single strings before.
+  // Only strings that follow one another in memory: a program may have replaced some before.
   const auto extend = [&](char* text) {
     if (text == end) end += strlen(text) + 1;
   };

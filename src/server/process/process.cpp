@@ -30,7 +30,7 @@ constexpr const char* kDefaultPidfile = "/var/run/redis.pid";
 constexpr const char* kOomScoreFile = "/proc/self/oom_score_adj";
 constexpr int kMaxOomScore = 1000;
 
-// The first line of a small file of the kernel; empty when it cannot be read.
+// The first line of a kernel file; empty when it cannot be read.
 std::string first_line(const char* path) {
   const std::string text = base::read_file(path).value_or("");
   return text.substr(0, text.find('\n'));
@@ -148,7 +148,7 @@ uint64_t raise_open_file_limit(uint64_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   const uint64_t before = limit.rlim_cur;
-  // What a privileged process may have, then what anybody may.
+  // Tries `wanted` first, then the highest limit for privileged processes, then the hard limit.
   const auto most =
       static_cast<uint64_t>(parse_int(first_line("/proc/sys/fs/nr_open")).value_or(0));
   int first_error = 0;
@@ -249,11 +249,11 @@ bool is_traced() {
   return status.find("\nTracerPid:\t0\n") == std::string::npos;
 }
 
-// One file that is mapped: its segments that are never written hold nothing but what the file does.
+// Discards the pages of one mapped file's read-only segments: they equal the file's content.
 int release_clean_pages(dl_phdr_info* object, size_t, void*) {
   const std::string_view name = object->dlpi_name;
   const bool is_file = name.empty() || name.find('/') != std::string_view::npos;
-  if (!is_file) return 0;  // the kernel's own
+  if (!is_file) return 0;  // the kernel's own object, without a file
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   for (size_t i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
@@ -326,7 +326,7 @@ namespace {
 std::optional<std::string> check_clocksource() {
   const auto source =
       first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-  // These are asked of the kernel, or of the hypervisor, at every look at the clock.
+  // Reading these clock sources costs a call of the kernel or the hypervisor.
   for (const std::string_view slow : {"acpi_pm", "hpet", "xen", "jiffies"}) {
     if (source == slow) {
       return "Reading the clock is slow with the clock source '" + source +

@@ -21,13 +21,13 @@ namespace {
 
 constexpr char kFailed[] = "ERR Errors trying to SHUTDOWN. Check logs.";
 
-// What a signal handler can reach: there is one disposition of a signal per process.
+// State for the signal handler: a signal has one disposition per process.
 struct Watched {
   std::atomic<base::Logger*> logger{nullptr};
   std::atomic<net::Waker*> waker{nullptr};
   std::atomic<int> received{0};
   std::atomic<const uint32_t*> state{nullptr};  // ServerState bits
-  // The file to be removed, for as long as it has one.
+  // The file to remove on a forced exit, valid while has_file is true.
   std::atomic<bool> has_file{false};
   std::array<char, PATH_MAX> file{};
 };
@@ -87,18 +87,18 @@ void Shutdown::watch_signals() {
   handle(SIGINT, on_signal);
   std::signal(SIGHUP, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  // One that could not be served when it came.
+  // Retries a signal that could not be served when it arrived.
   server_.on_tick([this] { serve_signal(); });
 }
 
 void Shutdown::serve_signal() {
   const int number = watched.received.load();
-  // A script is waited for, a dataset that is being loaded is not.
+  // A signal waits for a running script, but not for the end of loading.
   const bool loads = (server_.state() & (kStateLoading | kStateAsyncLoading)) != 0;
   if (number == 0 || (server_.tasks().any() && !loads) || server_.ticking_paused()) return;
   const ConfigValues& settings = server_.settings();
   std::string error;
-  // Until it is served the signal stands, so that another one like it ends the process.
+  // The signal is cleared only after it was served, so that a second SIGINT exits at once.
   request(number == SIGINT ? settings.shutdown_on_sigint : settings.shutdown_on_sigterm, &error);
   watched.received = 0;
 }
@@ -137,7 +137,7 @@ Shutdown::Outcome Shutdown::request(unsigned flags, std::string* error) {
   constexpr int64_t kSecondMs = 1000;
   waiting_flags_ = flags;
   deadline_ms_ = server_.now_ms() + timeout_s * kSecondMs;
-  // What is written from here on would be lost.
+  // Replicas would not receive writes from here on: they would be lost.
   server_.pauses().pause(PauseControl::Reason::kShutdown, PauseControl::Kind::kWrites,
                          deadline_ms_ + kSecondMs);
   server_.log().notice("Waiting for replicas before shutting down.");
@@ -169,7 +169,7 @@ void Shutdown::stop_waiting() {
 
 Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
   base::Logger& log = server_.log();
-  // Half a dataset must not replace the whole one.
+  // A dataset that is only partly loaded must not replace the whole file.
   if ((server_.state() & kStateLoading) != 0) flags = (flags & ~kShutdownSave) | kShutdownNosave;
   for (const auto& step : first_steps_) step();
   if (!prepare(flags) && (flags & kShutdownForce) == 0) {

@@ -1,12 +1,11 @@
-// How the server ends: on SHUTDOWN, and on SIGTERM and SIGINT.
+// Shutdown of the server: by SHUTDOWN, SIGTERM and SIGINT.
 //
-// When replicas have not yet got all that was written, the end waits for them, for up to
-// shutdown-timeout seconds, while nothing more is written.
+// When replicas lag behind, the shutdown waits for them, for up to shutdown-timeout seconds, and
+// writes are paused.
 //
-// Ending takes the steps of those who have something to bring to safety first (before_exit), and
-// goes no further when one of them fails; then those of who only wants to be told (on_exit), then
-// the last line of the log, then the process ends with status 0. Without a loop (tests) the server
-// only remembers that it was to end.
+// The shutdown first runs the steps that save data (before_exit), and is refused when one of them
+// fails; then the steps of on_exit, which cannot fail, then the last line of the log; then the
+// process ends with status 0. Without a loop (tests) the server only remembers that it should end.
 #pragma once
 
 #include <cstdint>
@@ -27,51 +26,50 @@ class Server;
 class Shutdown {
  public:
   explicit Shutdown(Server& server);
-  // Puts back the default handling of signals, if watch_signals() changed it.
+  // Restores the default handling of signals, if watch_signals() changed it.
   ~Shutdown();
   Shutdown(const Shutdown&) = delete;
   Shutdown& operator=(const Shutdown&) = delete;
 
-  // SIGTERM and SIGINT end the server in good order, as shutdown-on-sigterm and shutdown-on-sigint
-  // say; a second SIGINT ends the process at once, whatever it is doing. SIGHUP and SIGPIPE are
-  // ignored. Signals belong to the process: of several servers the last one that watches them gets
-  // them.
+  // SIGTERM and SIGINT shut the server down as shutdown-on-sigterm and shutdown-on-sigint say; a
+  // second SIGINT exits at once, whatever the server is doing. SIGHUP and SIGPIPE are ignored.
+  // Signals belong to the process: of several servers the last one that watches them receives them.
   void watch_signals();
 
   enum class Outcome : uint8_t { kEnds, kWaits, kRefused };
-  // Ends the server. `flags`: kShutdownSave and the like of config_values.h; while the dataset is
-  // being loaded nothing is saved. kRefused with the reply in `error`: it goes on. kWaits: it ends
-  // when its replicas have caught up, or refuses then.
+  // Shuts down. `flags`: kShutdownSave and the like of config_values.h; while the dataset is being
+  // loaded nothing is saved. kRefused, with the reply in `error`: the server goes on. kWaits:
+  // look() shuts down, or refuses, when the replicas have caught up or the time is over.
   Outcome request(unsigned flags, std::string* error);
-  // Suspends a client whose request waits; it hears only when the server goes on after all. To be
-  // called last by a handler that has replied nothing.
+  // Blocks a client whose SHUTDOWN waits; it gets a reply only if the server goes on after all. To
+  // be called last by a handler that has replied nothing.
   void wait(Client& client);
-  // Ends the waiting, and forgets a signal that has come and was not yet served. False when there
-  // is nothing of the kind.
+  // Cancels the waiting, and drops a signal that has not been served yet. False when there is
+  // neither.
   bool abort();
-  // Until when the end waits for replicas (Unix time), 0: it does not.
+  // Until when the shutdown waits for replicas (Unix time); 0: it does not wait.
   int64_t deadline_ms() const { return deadline_ms_; }
-  // Ends the server if what it waits for has come, or the time is over.
+  // Shuts down if the replicas have caught up, or the time is over.
   void look();
 
-  // Whether replicas lag behind; asked when the end is requested, and again until it is over.
+  // `replicas_lag` returns whether replicas lag behind; it is called at the request, and again
+  // until the waiting is over.
   void on_lag_question(std::function<bool()> replicas_lag) {
     replicas_lag_ = std::move(replicas_lag);
   }
 
-  // Called in the order of registration with the flags of the request, kShutdownForce among them
-  // when failing is no reason to go on. False, with the reason in the log, keeps the server from
-  // ending.
+  // Called in the order of registration with the flags of the request; with kShutdownForce a
+  // failure does not matter. False, after logging the reason, refuses the shutdown.
   using Preparation = std::function<bool(unsigned flags)>;
   void before_exit(Preparation preparation) { preparations_.push_back(std::move(preparation)); }
 
-  // Called when the waiting for replicas is over, whether or not the server ends then.
+  // Called when the waiting for replicas is over, whether or not the server then ends.
   void before_preparations(std::function<void()> step) { first_steps_.push_back(std::move(step)); }
 
   // Called when the server ends, in the order of registration.
   void on_exit(std::function<void()> step) { steps_.push_back(std::move(step)); }
 
-  // The file that is removed when a second SIGINT ends the process at once; empty: none.
+  // The file to remove when a second SIGINT exits at once; empty: none.
   void remove_when_interrupted(const std::string& path);
 
  private:

@@ -38,21 +38,21 @@ struct Frames {
 _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* frames_so_far) {
   auto& frames = *static_cast<Frames*>(frames_so_far);
   const _Unwind_Ptr instruction = _Unwind_GetIP(context);
-  // Below the first frame of a thread there is none.
+  // The outermost frame of a thread has no instruction.
   if (frames.depth == kDeepestTrace || instruction == 0) return _URC_END_OF_STACK;
   frames.addresses[static_cast<size_t>(frames.depth++)] = reinterpret_cast<void*>(instruction);
   return _URC_NO_REASON;
 }
 
-// Of the calling thread. By the unwinder that is linked in: backtrace() would load a library into
-// a process that may be broken.
+// Takes the frames of the calling thread with the linked unwinder: backtrace() would load a library
+// into a process that may be broken.
 void take_frames(Frames* frames) {
   frames->depth = 0;
   _Unwind_Backtrace(add_frame, frames);
 }
 
-// What a thread is asked to fill in. One that answers too late finds its question taken back, or
-// keeps the place from being used again while it still writes.
+// A request for a thread's frames. When the thread answers too late, the question is back to kFree,
+// or stays kAnswering and is not reused while the thread still writes to it.
 struct Question {
   enum State : int { kFree, kAsked, kAnswering, kAnswered };
   std::atomic<int> state{kFree};
@@ -65,7 +65,7 @@ struct Question {
   }
 };
 
-// A handler of signals has nothing else to find them by.
+// The signal handler finds the questions here.
 std::array<Question, kMaxThreads> questions;
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
@@ -84,7 +84,8 @@ void answer(int) {
   errno = before;
 }
 
-// It stays: a thread may take the signal when nobody waits for its answer any more.
+// The handler is never removed: a thread may take the signal after the last question was taken
+// back.
 void install_answer() {
   struct sigaction action {};
   sigfillset(&action.sa_mask);
@@ -93,7 +94,7 @@ void install_answer() {
   sigaction(base::kTraceSignal, &action, nullptr);
 }
 
-// A file of /proc/self/task/THREAD, as much of it as there is room for.
+// Reads a file of /proc/self/task/THREAD, as much of it as fits into `room`.
 std::string_view read_task_file(pid_t thread, const char* name, std::span<char> room) {
   std::array<char, 64> path{};
   snprintf(path.data(), path.size(), "/proc/self/task/%d/%s", thread, name);
@@ -104,7 +105,8 @@ std::string_view read_task_file(pid_t thread, const char* name, std::span<char> 
   return {room.data(), bytes > 0 ? static_cast<size_t>(bytes) : 0};
 }
 
-// What the thread holds back stands as a hexadecimal number, a bit per signal, after "SigBlk:".
+// False for a thread that blocks kTraceSignal. Its "SigBlk:" line is a hexadecimal number, a bit
+// per signal.
 bool can_be_asked(pid_t thread) {
   std::array<char, 4096> room{};
   const std::string_view status =
@@ -132,7 +134,7 @@ void ask(pid_t thread) {
     question->state = Question::kFree;
 }
 
-// The layout of what getdents64(2) gives; readdir(3) takes from the heap.
+// The layout of getdents64(2)'s result. readdir(3) would allocate.
 struct DirectoryEntry {
   uint64_t inode;
   int64_t next;

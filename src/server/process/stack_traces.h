@@ -1,4 +1,4 @@
-// Where the threads of this process stand, for reports in the log.
+// Stack traces of all threads of this process, for reports in the log.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,15 @@
 namespace latchkey::server {
 
 // Writes, between the lines "------ STACK TRACE ------" and "------ STACK TRACE DONE ------", the
-// instruction that was interrupted (0: none was) and the frames of every thread that can be asked:
-// one that blocks base::kTraceSignal cannot. "3/3 expected stacktraces." says how many answered
-// within a second.
+// interrupted instruction (0: none) and the frames of every thread, except those that block
+// base::kTraceSignal. "3/3 expected stacktraces." says how many answered within a second.
 //
-// For handlers of signals and a process that may be broken: takes nothing from the heap. A call
-// while another one runs writes the two lines only.
+// Safe in signal handlers and in a process that may be broken: allocates nothing. A call during
+// another one writes the two lines only.
 void write_stack_traces(base::Logger& logger, uintptr_t instruction = 0);
 
-// The instruction at which a signal met its thread; 0 for a processor that is not known. `context`
-// is what a handler of signals was given.
+// The instruction that a signal interrupted; 0 on an unknown processor. `context` is the third
+// argument of the signal handler.
 uintptr_t interrupted_instruction(const void* context);
 
 }  // namespace latchkey::server
