@@ -27,7 +27,7 @@ void discard(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// Why a queued request may not be run any more.
+// The error text for a queued request that the user may no longer run.
 std::string_view reason_text(acl::Forbidden what) {
   switch (what) {
     case acl::Forbidden::kCommand:
@@ -40,7 +40,8 @@ std::string_view reason_text(acl::Forbidden what) {
   return "no permission to access one of the channels used as arguments to the command";
 }
 
-// Runs a queued request, if its user still may. False when an error has been sent and counted.
+// Runs a queued request, if its user still has the permission. False when an error has been sent
+// and counted.
 bool run_queued(CommandContext& ctx, const StoredRequest& request) {
   Client& client = ctx.client;
   if (client.has(kClientRestricted)) {
@@ -75,7 +76,7 @@ void exec(CommandContext& ctx) {
   client.set(kClientInMulti, false);
   ctx.server.watches().unwatch_all(client);
 
-  // Its commands are written, not EXEC.
+  // The queued commands are propagated, not EXEC itself.
   ctx.propagate_nothing();
   const bool could_block = !client.has(kClientDenyBlocking);
   client.set(kClientDenyBlocking);
@@ -85,14 +86,14 @@ void exec(CommandContext& ctx) {
     all_permitted &= run_queued(ctx, request);
   if (!all_permitted) client.set(kClientErrorCounted);
   if (could_block) client.set(kClientDenyBlocking, false);
-  // CLIENT CACHING among them held until here.
+  // CLIENT CACHING within the transaction was in effect until here.
   client.set(kClientCaching, false);
 }
 
 void watch(CommandContext& ctx) {
   if (ctx.client.has(kClientInMulti))
     return ctx.reply.error("ERR WATCH inside MULTI is not allowed");
-  // Once a watched key has changed EXEC fails whatever else is watched.
+  // Once a watched key has changed, EXEC fails whatever else is watched.
   if (!ctx.client.watched_key_changed) {
     for (const std::string_view key : ctx.args.subspan(1))
       ctx.server.watches().watch(ctx.client, key);
