@@ -1,8 +1,8 @@
 // Writes a dataset as requests: the beginning of an append-only file that does not begin with RDB
 // (aof-use-rdb-preamble no).
 //
-// Collections are written in requests of up to 64 elements, so that the server that loads them
-// never spends long on one request. Only reads the server; may run in a forked child.
+// Collections are written in requests of up to 64 elements, so that no request is large or keeps
+// the loading server busy for long. Only reads the server; may run in a forked child.
 #pragma once
 
 #include <cstdint>

@@ -232,8 +232,8 @@ class MemorySource final : public ByteSource {
   std::optional<std::string_view> fetch() override { return std::string_view(); }
 };
 
-// Reads a blocking descriptor from its current position. Reads ahead, so the descriptor's position
-// may be beyond offset().
+// Reads a blocking descriptor from its current position. Reads ahead: the data not yet consumed
+// begin offset() bytes behind that position.
 class DescriptorSource final : public ByteSource {
  public:
   explicit DescriptorSource(int descriptor)

@@ -16,7 +16,7 @@ namespace latchkey::persist {
 using CheckOutput = std::function<void(std::string_view line)>;
 
 // Whether the file is intact. `now_ms` (Unix time) decides which keys have expired. Bytes behind
-// the RDB are not read; `end`, if not null, is set to their offset.
+// the RDB are ignored; `end`, if not null, is set to their offset.
 bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& output,
                uint64_t* end = nullptr);
 

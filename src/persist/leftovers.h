@@ -1,9 +1,9 @@
 // Temporary files of processes that were killed before they could remove them: a child that wrote a
 // snapshot or the base of the append-only file, or a replica that received a dataset.
 //
-// A child removes its file when it ends, or when it finds that its server has ended. Files are left
-// by servers that were killed together with their child, and by children that were killed after
-// their server. The reference never removes them.
+// A child that ends by itself leaves no file, and a server removes the file of a child that it
+// finds ended. Files remain when a server was killed together with its child, or when its child
+// went on without it. The reference never removes them.
 #pragma once
 
 #include <optional>

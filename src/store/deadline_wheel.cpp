@@ -101,7 +101,7 @@ DeadlineNode* DeadlineWheel::next_candidate(int64_t target) {
     if (boundary > target) break;
     enter(boundary);
   }
-  // Nothing stands between here and the target, so no slot is passed unseen.
+  // No slot between here and the target holds nodes, so none is skipped.
   current_ = std::max(current_, target);
   return nullptr;
 }

@@ -37,7 +37,8 @@ namespace latchkey::store {
 
 class Keyspace;
 
-// A value that was returned by find_for_write(); update_sizes() will count it again.
+// A value whose size may have changed since find_for_write() or set_value(); update_sizes() will
+// count it again.
 struct ResizedValue {
   Keyspace* keyspace;
   Type type;

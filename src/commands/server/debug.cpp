@@ -64,7 +64,7 @@ void debug_log(CommandContext& ctx) {
 
 void debug_error(CommandContext& ctx) {
   const std::string_view text = ctx.args[kFirstArgument];
-  // The reply builder adds one dash, so a dash in the text is doubled to be kept.
+  // ReplyBuilder::error() adds no dash before a text that begins with one, so it is added here.
   ctx.reply.error(text.starts_with('-') ? "-" + std::string(text) : std::string(text));
 }
 
@@ -103,7 +103,7 @@ void debug_config_rewrite_force_all(CommandContext& ctx) {
 }
 
 // A connection's reply buffer exists only while it has contents and is never resized in the
-// background: RESIZING 0 is always true, and there is no peak to reset.
+// background, so RESIZING has nothing to switch off, and there is no peak to reset.
 void debug_replybuffer(CommandContext& ctx) {
   if (is_word(ctx.args[kFirstArgument], "RESIZING")) return ctx.reply.ok();
   ctx.reply.error("ERR reply buffers of this server have neither a fixed size nor a peak to reset");

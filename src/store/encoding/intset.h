@@ -4,7 +4,7 @@
 // that values are dumped and loaded by copying. All numbers are little endian:
 //
 //     +-------------------+---------+-- ... --+
-//     | width: 2, 4 or 8  | members | members |
+//     | width: 2, 4 or 8  |  count  | members |
 //     +-------------------+---------+-- ... --+
 //       4 bytes             4 bytes   width bytes each, ascending, signed
 //

@@ -67,10 +67,10 @@ class Listpack {
   static Listpack from_bytes(std::span<const char> bytes);
   std::span<const char> bytes() const;
 
-  // Elements; O(1) up to 65,534 of them, else O(n).
+  // Number of elements; O(1) up to 65,534 of them, else O(n).
   size_t size() const;
   bool empty() const;
-  // Bytes in all, header included.
+  // Size in bytes, header included.
   size_t byte_size() const;
   // Bytes held besides this object.
   size_t memory_usage() const;
