@@ -1,5 +1,5 @@
-// Escapes in text within double quotes, in requests typed by hand and in configuration files:
-// , \r, \t, \b and \a as in C, \xHH for a byte by its value; a backslash before any other character
+// Escapes in text within double quotes, in requests typed by hand and in configuration files: \n,
+// \r, \t, \b and \a as in C, \xHH for a byte by its value; a backslash before any other character
 // means that character.
 #pragma once
 

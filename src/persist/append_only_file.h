@@ -30,8 +30,7 @@ class Server;
 
 namespace latchkey::persist {
 
-// A timestamp annotation for the requests that follow it: "#TS:1795287444\r
-// ".
+// A timestamp annotation for the requests that follow it: "#TS:1795287444\r\n".
 std::string aof_timestamp(int64_t unix_time_s);
 
 class AppendOnlyFile final : public server::PropagationSink {

@@ -29,8 +29,7 @@ const char* find_in_line(const char* start, const char* end, char wanted) {
   return found;
 }
 
-// Takes the text between `start` and the next "\r
-// "; sets *next behind that.
+// Takes the text between `start` and the next "\r\n"; sets *next behind that.
 Line take_line(const char* start, const char* end, std::string_view* line, const char** next) {
   const char* stop = find_in_line(start, end, '\r');
   if (stop == nullptr || stop + 1 >= end) return Line::kIncomplete;

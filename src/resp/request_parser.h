@@ -82,10 +82,10 @@ class RequestParser {
   size_t error_size_ = 0;
 };
 
-// Splits a line into words like inline commands and configuration lines: "double" quotes with
-//  \r \t \b \a \xHH and \c escapes, 'single' quotes with \'; a closing quote must be followed by a
-//  blank. A NUL ends the line. Decodes in place, which changes only quoted words; the words are
-//  views into `line`. False when quotes are unbalanced.
+// Splits a line into words like inline commands and configuration lines: "double" quotes with \n \r
+// \t \b \a \xHH and \c escapes, 'single' quotes with \'; a closing quote must be followed by a
+// blank. A NUL ends the line. Decodes in place, which changes only quoted words; the words are
+// views into `line`. False when quotes are unbalanced.
 bool split_words(std::span<char> line, Arguments& words);
 
 }  // namespace latchkey::resp
