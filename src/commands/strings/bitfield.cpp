@@ -187,7 +187,7 @@ void bitfield_ro(CommandContext& ctx) {
 
 // --- Rows ----------------------------------------------------------------------------------------
 
-// The key counts as read-only only if all operations can be read and all are GET.
+// The key counts as read-only only if all operations can be parsed and all are GET.
 bool find_bitfield_keys(Words words, std::vector<KeyReference>* out) {
   uint32_t flags = kKeyReadOnly | kKeyAccess;
   for (ArgReader reader(words, 2); reader.more();) {
