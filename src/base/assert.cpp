@@ -13,7 +13,7 @@ void write_and_abort(const char* expression, const char* file, int line) {
   std::abort();
 }
 
-// One process dies once: the handler belongs to the process, not to a server in it.
+// Global, because the handler belongs to the process, not to one of the servers in it.
 std::atomic<AssertionHandler> assertion_handler{&write_and_abort};
 
 }  // namespace

@@ -1,11 +1,11 @@
-// Assertions guard invariants that only a programmer can break; they stay on in release builds.
-// Input never decides one.
+// Assertions for invariants that only a programming error can break; they stay on in release
+// builds. The outcome never depends on input.
 #pragma once
 
 namespace latchkey::base {
 
-// Called with the failed expression and its place; must not return. The default writes to standard
-// error and aborts.
+// Called with the failed expression and its source location; must not return. The default handler
+// writes to standard error and aborts.
 using AssertionHandler = void (*)(const char* expression, const char* file, int line);
 
 void set_assertion_handler(AssertionHandler handler);

@@ -11,7 +11,7 @@ namespace latchkey::base {
 
 namespace {
 
-// Two words that every 64-bit processor works on at once.
+// A vector of two words, which every 64-bit processor has.
 using Lanes = uint64_t __attribute__((vector_size(16)));
 
 Lanes load(const char* bytes) {
@@ -26,7 +26,7 @@ void store(char* bytes, Lanes lanes) {
 
 // --- Counting ------------------------------------------------------------------------------------
 
-// Adds three rows of bits, each bit for itself: what is left over stays in `sum`.
+// Adds three bit arrays, bit by bit: returns the carries; the sums stay in `sum`.
 Lanes carry(Lanes& sum, Lanes b, Lanes c) {
   const Lanes half = sum ^ b;
   const Lanes both = (sum & b) | (half & c);
@@ -34,7 +34,7 @@ Lanes carry(Lanes& sum, Lanes b, Lanes c) {
   return both;
 }
 
-// The ones of each word, in steps of 2, 4, 8 bits and the whole, as Hacker's Delight counts them.
+// Counts the ones of each word by sums of 2, 4, 8 bits and then the whole, as in Hacker's Delight.
 Lanes ones_of_words(Lanes x) {
   x -= (x >> 1) & 0x5555555555555555;
   x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333);
@@ -45,8 +45,8 @@ Lanes ones_of_words(Lanes x) {
   return x & 0x7f;
 }
 
-// Sixteen vectors at a time through a tree of carries (Harley and Seal's method): most of them cost
-// an addition of bits, only one in sixteen is counted.
+// Sixteen vectors at a time through a tree of carries (the Harley-Seal method): most vectors cost a
+// bitwise addition, and only one in sixteen is counted.
 uint64_t count_whole_bytes(std::string_view bytes) {
   constexpr size_t kStep = 16 * sizeof(Lanes);
   const char* at = bytes.data();
@@ -77,7 +77,7 @@ uint64_t count_whole_bytes(std::string_view bytes) {
   return count;
 }
 
-// The lowest bits of a byte, as many as told.
+// A mask of the lowest `count` bits.
 constexpr unsigned low_bits(unsigned count) {
   return (1u << count) - 1;
 }
@@ -101,7 +101,7 @@ uint64_t count_ones(std::string_view bytes, uint64_t from, uint64_t to) {
 
 namespace {
 
-// The first byte from `at` on that is not `skipped`, or bytes.size().
+// The index of the first byte from `at` on that is not `skipped`, or bytes.size().
 size_t skip_bytes(std::string_view bytes, size_t at, uint8_t skipped) {
   constexpr size_t kStep = 4 * sizeof(Lanes);
   const uint64_t word = uint64_t{0x0101010101010101} * skipped;
@@ -123,7 +123,7 @@ std::optional<uint64_t> find_bit(std::string_view bytes, bool bit, uint64_t from
   if (from == to) return std::nullopt;
   const std::string_view searched = bytes.substr(0, (to + 7) / 8);
   const uint8_t skipped = bit ? 0 : 0xff;
-  // Turned so that a one is searched for, in the first byte behind what lies before `from`.
+  // Inverts if a zero is searched for, so that a one is searched for; masks the bits before `from`.
   const auto ones_at = [&](size_t index) {
     return static_cast<uint8_t>(static_cast<uint8_t>(searched[index]) ^ skipped);
   };
@@ -143,7 +143,7 @@ std::optional<uint64_t> find_bit(std::string_view bytes, bool bit, uint64_t from
 
 namespace {
 
-// Results are made a piece at a time, which stays near while source after source is worked in.
+// Computes results a piece at a time, so that a piece stays in the cache for all sources.
 constexpr size_t kPiece = 4096;
 
 // into[i] = step(into[i], from[i])
@@ -202,7 +202,7 @@ class Piece {
   }
 
  private:
-  // What a source has of this piece.
+  // The source's part of this piece.
   std::string_view part_of(std::string_view source) const {
     return start_ < source.size() ? source.substr(start_, result_.size()) : std::string_view();
   }
@@ -260,7 +260,7 @@ void combine_bits(BitOperation operation, std::span<const std::string_view> sour
 
 namespace {
 
-// The next bits of a number that lie within one byte.
+// The part of a number that lies within one byte.
 struct Part {
   Part(uint64_t offset, unsigned left)
       : index(offset / 8),

@@ -1,8 +1,8 @@
 // A large string value: bytes with room to grow, shared by reference.
 //
-// A value that is being sent to a client is not copied: the reply holds a reference. Whoever wants
-// to change a shared blob copies it first. Counts are atomic, since a value may be freed on a
-// background thread while a reply still holds it; all else belongs to the server's thread.
+// A value that is being sent to a client is not copied: the reply holds a reference. A shared blob
+// must be copied before it is changed. Reference counts are atomic, since a value may be freed on a
+// background thread while a reply still holds it; everything else belongs to the server's thread.
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,16 @@ namespace latchkey::base {
 
 class Blob {
  public:
-  // A blob of `size` bytes (uninitialised) with room for `capacity` >= size (by less than 4 GiB),
-  // and one reference.
+  // A blob of `size` uninitialised bytes with room for `capacity` >= size (by less than 4 GiB), and
+  // one reference.
   static Blob* create(size_t size, size_t capacity);
   static Blob* create(std::string_view bytes);
 
-  // A blob of `size` bytes that begins with `bytes`, the rest zero, with room to grow: for twice
-  // what is needed, up to a megabyte more than that.
+  // A blob of `size` bytes that begins with `bytes`, the rest zero. Its spare room is as large as
+  // `size`, but at most a megabyte.
   static Blob* create_extended(std::string_view bytes, size_t size);
 
-  // A blob of `size` zeros, without room to grow.
+  // A blob of `size` zeros, without spare room.
   static Blob* create_zeroed(size_t size);
 
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -40,9 +40,9 @@ class Blob {
   std::string_view view() const { return {data(), size_}; }
   size_t memory_usage() const { return sizeof(Blob) + capacity(); }
 
-  // Makes an unshared blob longer, moving it when there is no room; new bytes are zero. When it
-  // must move, it gets room to grow as by create_extended(), so that repeated appends cost O(1) a
-  // byte. Consumes the old pointer.
+  // Makes an unshared blob longer, moving it when there is no room; new bytes are zero. A moved
+  // blob gets spare room as by create_extended(), so that repeated appends cost O(1) a byte.
+  // Consumes the old pointer.
   static Blob* extend(Blob* blob, size_t size);
 
  private:

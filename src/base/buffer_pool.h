@@ -1,4 +1,4 @@
-// Keeps a few fixed-size buffers warm, so that connections need hold none while idle. Not
+// Keeps a few fixed-size buffers in the cache, so that idle connections need not hold any. Not
 // thread-safe.
 #pragma once
 
@@ -20,7 +20,7 @@ class BufferPool {
     for (char* buffer : free_) std::free(buffer);
   }
 
-  // A buffer of kBufferSize bytes from malloc; the one given back last comes first.
+  // A buffer of kBufferSize bytes from malloc; reuses the buffer that was given back last.
   char* acquire() {
     if (free_.empty()) {
       auto* buffer = static_cast<char*>(std::malloc(kBufferSize));

@@ -1,5 +1,4 @@
-// Time as an input. Nothing in the server asks the operating system for the time but through a
-// Clock that it was given.
+// Time as an input: code of the server reads the time only from the Clock it was given.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The order of texts in a language, as the C library knows it (LC_COLLATE).
+// The order of texts in a language, as defined by the C library (LC_COLLATE).
 //
-// Compares as strcoll() does: up to the first NUL, and by bytes in the locale "C". The process's
-// own locale is left alone.
+// Compares as strcoll() does: up to the first NUL, and by bytes in the locale "C". Does not change
+// the process's own locale.
 #pragma once
 
 #include <locale.h>
@@ -13,16 +13,16 @@ namespace latchkey::base {
 
 class Collation {
  public:
-  // That of the locale "C".
+  // The order of the locale "C".
   Collation() = default;
-  // That of a locale by its name; of the environment's (LC_ALL, LC_COLLATE, LANG) where the name is
-  // empty. Nothing when the system does not know the locale.
+  // The order of a named locale; of the environment's (LC_ALL, LC_COLLATE, LANG) if the name is
+  // empty. Nothing when the system does not have the locale.
   static std::optional<Collation> named(const std::string& name);
   Collation(Collation&& other) noexcept;
   Collation& operator=(Collation&& other) noexcept;
   ~Collation();
 
-  // Below 0, 0 or above 0 as the first text goes before, with or behind the second.
+  // Negative, 0 or positive if the first text is before, equal to or after the second.
   int compare(const char* first, const char* second) const;
 
  private:

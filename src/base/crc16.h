@@ -6,7 +6,7 @@
 
 namespace latchkey::base {
 
-// Linear in the bytes.
+// O(bytes).
 uint16_t crc16(std::string_view bytes);
 
 }  // namespace latchkey::base

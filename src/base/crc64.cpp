@@ -14,7 +14,7 @@ constexpr uint64_t kReflectedPolynomial = 0x95AC9329AC4BC9B5;
 constexpr size_t kSlices = 8;
 using Table = std::array<std::array<uint64_t, 256>, kSlices>;
 
-// tables[0][b] is the checksum of byte b; tables[n][b] that of b and n zero bytes.
+// tables[0][b] is the checksum of byte b; tables[n][b] that of b followed by n zero bytes.
 constexpr Table make_tables() {
   Table tables{};
   for (uint64_t byte = 0; byte < 256; ++byte) {

@@ -29,12 +29,12 @@ bool has_invariant_counter() {
   return (edx & kInvariantTsc) != 0;
 }
 
-// A fact of the machine, read before main().
+// A property of the machine, determined before main().
 const bool kUseCounter = has_invariant_counter();
 #endif
 
-// A tick and the time at which it was read, with the shortest interval between the two of several
-// tries.
+// A tick count and the time at which it was read, from the attempt with the shortest interval
+// between the two reads.
 struct Sample {
   uint64_t ticks;
   uint64_t ns;

@@ -1,6 +1,6 @@
-// A cheap stopwatch for per-command times: the processor's invariant time-stamp counter where there
-// is one, calibrated against the monotonic clock at construction; the monotonic clock elsewhere.
-// Reading costs about ten nanoseconds.
+// A cheap stopwatch for per-command times: uses the processor's invariant time-stamp counter,
+// calibrated against the monotonic clock at construction, if there is one; else the monotonic
+// clock. Reading costs about ten nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ class CycleClock {
   CycleClock();
   // Ticks since an arbitrary start.
   static uint64_t ticks();
-  // A span of ticks in microseconds / nanoseconds.
+  // Converts a span of ticks to microseconds.
   int64_t to_us(uint64_t span) const {
     return static_cast<int64_t>(static_cast<double>(span) * us_per_tick_);
   }
-  // The other way; what is more than can be told is the largest number.
+  // Converts microseconds to ticks; UINT64_MAX if there would be too many.
   uint64_t to_ticks(int64_t us) const {
     const double ticks = static_cast<double>(us) / us_per_tick_;
     return ticks < kMaxTicks ? static_cast<uint64_t>(ticks) : UINT64_MAX;

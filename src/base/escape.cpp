@@ -31,7 +31,7 @@ char plain_escape(char c) {
   }
 }
 
-// The letter of the escape for a byte, or 0 when there is none.
+// The escape letter for a byte, or 0 when there is none.
 char escape_letter(char c) {
   switch (c) {
     case '\n':

@@ -1,6 +1,6 @@
 // Escapes in text within double quotes, in requests typed by hand and in configuration files: \n,
-// \r, \t, \b and \a as in C, \xHH for the byte of that value, and a backslash before anything else
-// for that itself.
+// \r, \t, \b and \a as in C, \xHH for a byte by its value; a backslash before any other character
+// means that character.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace latchkey::base {
 
-// Takes the escape that `text` begins with off its front, and returns the byte it stands for.
+// Removes the escape at the front of `text`, and returns the byte it means.
 // REQUIRES: a backslash and at least one character behind it.
 char take_escape(std::string_view& text);
 

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-// Sanitizers are told of each switch, for they keep books on every stack.
+// Sanitizers must be told of each switch, because they keep track of every stack.
 #if defined(__SANITIZE_ADDRESS__)
 #define LK_ADDRESS_SANITIZER 1
 #elif defined(__has_feature)
@@ -36,10 +36,10 @@ namespace context = boost::context;
 
 constexpr size_t kMegabyte = 1024 * 1024;
 
-// One side of a switch between stacks, as the sanitizers want it told.
+// The sanitizers' view of one side of a switch between stacks.
 class SwitchedStack {
  public:
-  // The side that is left. `bottom` and `size`: the stack that is entered.
+  // Called on the side that is left. `bottom` and `size`: the stack that is entered.
   void begin_switch([[maybe_unused]] const void* bottom, [[maybe_unused]] size_t size,
                     [[maybe_unused]] void* thread_fiber) {
 #ifdef LK_ADDRESS_SANITIZER
@@ -49,7 +49,7 @@ class SwitchedStack {
     __tsan_switch_to_fiber(thread_fiber, 0);
 #endif
   }
-  // The same side, when it has been entered again. Tells which stack was left.
+  // Called on the same side when it is entered again. Sets the stack that was left.
   void end_switch([[maybe_unused]] const void** bottom, [[maybe_unused]] size_t* size) {
 #ifdef LK_ADDRESS_SANITIZER
     __sanitizer_finish_switch_fiber(fake_stack_, bottom, size);
@@ -71,18 +71,18 @@ const size_t Fiber::kStackSize = 8 * kMegabyte;
 struct Fiber::Context {
   context::protected_fixedsize_stack allocator{kStackSize};
   context::stack_context stack = allocator.allocate();
-  // The side that does not run just now.
+  // Of these two, only the one that is not running is valid.
   context::fiber inside;
   context::fiber outside;
   SwitchedStack inner;
   SwitchedStack outer;
   const void* outer_bottom = nullptr;
   size_t outer_size = 0;
-  bool leaving = false;  // for good
+  bool leaving = false;  // the fiber is being destroyed
   [[maybe_unused]] void* thread_fiber = nullptr;
   [[maybe_unused]] void* outer_thread_fiber = nullptr;
 
-  // Where the guard page begins.
+  // The lowest usable address, above the guard page.
   const char* bottom() const { return static_cast<char*>(stack.sp) - stack.size; }
 
   void go_in() {
@@ -113,12 +113,12 @@ Fiber::Fiber()
       std::allocator_arg, place, self.allocator, [this, &self](context::fiber&& caller) {
         self.inner.end_switch(&self.outer_bottom, &self.outer_size);
         self.outside = std::move(caller);
-        // Entered once to stand here, so that every later entry and the last leave are alike.
+        // The fiber is entered once here, so that all later entries and the final one are alike.
         for (self.go_out(); !self.leaving; self.go_out()) {
           body_(object_);
           idle_ = true;
         }
-        // Back without a way in: the stack is given up.
+        // The final return, after which the fiber cannot be entered: the stack is given up.
         self.inner.begin_switch(self.outer_bottom, self.outer_size, self.outer_thread_fiber);
         return std::move(self.outside);
       });

@@ -1,12 +1,11 @@
-// A fiber: a function on a stack of its own. It can be suspended anywhere below, and goes on from
+// A fiber: a function with its own stack. It can be suspended at any depth of calls, and continues
 // there when it is resumed.
 //
-// The stack is Boost.Context's, with a guard page at its end: who overflows it ends with a
-// segmentation fault and touches nothing else. Memory is taken page by page as the stack is used. A
-// fiber is used again and again: a run costs two switches, some nanoseconds each, and allocates
-// nothing.
+// The stack is Boost.Context's, with a guard page at its end: an overflow causes a segmentation
+// fault and overwrites nothing. Memory is allocated page by page as the stack is used. A fiber can
+// be reused: a run costs two switches, some nanoseconds each, and allocates nothing.
 //
-// A fiber belongs to the thread that made it. Exceptions must not leave its body.
+// A fiber may only be used by the thread that created it. Exceptions must not leave its body.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +15,8 @@ namespace latchkey::base {
 
 class Fiber {
  public:
-  // Bytes of address space. As much as a process's first thread has, since the same code runs on
-  // both; sanitizers make frames several times as large.
+  // Bytes of address space. The same as the stack of a process's first thread, since the same code
+  // runs on both; more with sanitizers, whose frames are several times as large.
   static const size_t kStackSize;
 
   Fiber();
@@ -26,19 +25,19 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Calls `body` on the fiber's stack. True when it has ended, false when it was suspended: what it
-  // uses must live on until it ends. REQUIRES: idle().
+  // Calls `body` on the fiber's stack. Returns true when the body has ended, false when it was
+  // suspended: whatever it uses must then live until it ends. REQUIRES: idle().
   template <typename Body>
   bool run(Body& body) {
     return run([](void* object) { (*static_cast<Body*>(object))(); }, &body);
   }
-  // Goes on where it was suspended. The result is as for run(). REQUIRES: suspended, and called
-  // from outside.
+  // Continues the suspended body. Returns as run() does. REQUIRES: suspended, and not called from
+  // the body.
   bool resume();
-  // Returns to whoever called run() or resume(). REQUIRES: called by the fiber's body.
+  // Suspends the body: run() or resume() returns. REQUIRES: called from the body.
   void suspend();
 
-  // No body has begun that has not ended.
+  // Whether no body is running or suspended.
   bool idle() const { return idle_; }
   // The lowest address that the body may use.
   const void* stack_end() const { return stack_end_; }

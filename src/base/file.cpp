@@ -118,7 +118,7 @@ bool sync_directory_of(const std::string& path) {
 bool sync_directory(const std::string& path) {
   const Descriptor directory(path, O_RDONLY | O_DIRECTORY);
   if (!directory.is_open()) return false;
-  // Some file systems cannot sync a directory, and say so.
+  // Some file systems cannot sync a directory and return EINVAL or EBADF, which counts as success.
   return fsync(directory.number()) == 0 || errno == EINVAL || errno == EBADF;
 }
 

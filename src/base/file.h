@@ -10,10 +10,10 @@
 
 namespace latchkey::base {
 
-// An open file, closed when this ends; errno survives that.
+// An open file that the destructor closes, preserving errno.
 class Descriptor {
  public:
-  // Takes over; a negative number is none.
+  // Takes ownership; a negative number means no file.
   explicit Descriptor(int number) : number_(number) {}
   // Opens the file, with O_CLOEXEC; not open, with errno set, when that fails.
   Descriptor(const std::string& path, int flags);
@@ -23,36 +23,37 @@ class Descriptor {
 
   bool is_open() const { return number_ >= 0; }
   int number() const { return number_; }
-  // In bytes; nothing, with errno set, when it cannot be found out.
+  // The size in bytes; nothing, with errno set, on failure.
   std::optional<uint64_t> size() const;
 
  private:
   int number_;
 };
 
-// Everything in the file; nothing, with errno set, when it cannot be opened or read.
+// The contents of the file; nothing, with errno set, when it cannot be opened or read.
 std::optional<std::string> read_file(const std::string& path);
 
-// Everything until the end of an open descriptor (standard input), as above.
+// Reads an open descriptor (standard input) to its end; fails as read_file() does.
 std::optional<std::string> read_all(int descriptor);
 
-// False with errno set when not all could be written.
+// False, with errno set, when not all bytes could be written.
 bool write_all(int descriptor, std::string_view bytes);
 
-// Makes the file hold `text`, not atomically and without syncing. False with errno set on failure.
+// Sets the contents of the file, not atomically and without syncing. False with errno set on
+// failure.
 bool write_file(const std::string& path, std::string_view text);
 
-// Replaces `path` by `text` in one step: whoever reads sees the old file or the new one, also after
-// a crash. False with errno set when that failed; the old file then is as it was.
+// Replaces the file atomically: readers see the old file or the new one, also after a crash. False,
+// with errno set and the old file unchanged, on failure.
 bool replace_file(const std::string& path, std::string_view text);
 
-// Makes sure that a file that has been made, renamed or removed there is found so after a crash.
-// False with errno set.
+// Syncs the directory, so that files created, renamed or removed in it are so after a crash. False
+// with errno set on failure.
 bool sync_directory_of(const std::string& path);
 bool sync_directory(const std::string& path);
 
-// Closes all descriptors of the process but the standard streams and `kept`: for children that go
-// their own way.
+// Closes all descriptors of the process except the standard streams and `kept`: for forked
+// children.
 void close_all_but(std::vector<int> kept);
 
 }  // namespace latchkey::base

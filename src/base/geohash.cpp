@@ -21,7 +21,7 @@ double to_degrees(double radians) {
 
 // --- Bits ---------------------------------------------------------------------------------------
 
-// Puts a zero before each bit.
+// Inserts a zero before each bit.
 constexpr uint64_t spread(uint32_t bits) {
   uint64_t value = bits;
   value = (value | value << 16) & 0x0000ffff0000ffff;
@@ -31,7 +31,7 @@ constexpr uint64_t spread(uint32_t bits) {
   return (value | value << 1) & 0x5555555555555555;
 }
 
-// Drops every other bit: what spread() takes back.
+// Drops every other bit: the inverse of spread().
 constexpr uint32_t gather(uint64_t value) {
   value &= 0x5555555555555555;
   value = (value | value >> 1) & 0x3333333333333333;
@@ -41,8 +41,8 @@ constexpr uint32_t gather(uint64_t value) {
   return static_cast<uint32_t>(value | value >> 16);
 }
 
-// The bits of a score that a sorted set holds. What no place has, because it is no whole number of
-// 64 bits, is taken as the machine's conversion takes it.
+// Converts a score of a sorted set to bits. A score that is not an integer of 64 bits, so not of
+// any place, is converted as the machine's instruction does.
 uint64_t score_bits(double score) {
   constexpr double kTwoTo63 = 9223372036854775808.0;
   if (score >= 2 * kTwoTo63) return 0;
@@ -53,7 +53,7 @@ uint64_t score_bits(double score) {
 
 // --- Cells --------------------------------------------------------------------------------------
 
-// From `-half` to `half`, in both directions.
+// The range from `-half` to `half`, in both directions.
 struct World {
   double half_width;
   double half_height;
@@ -66,7 +66,8 @@ struct Area {
   GeoPoint high;
 };
 
-// One of 2^steps columns and as many rows; a point at the world's end lies in one beyond.
+// A cell in a grid of 2^steps columns and as many rows; a point at the eastern or northern end of
+// the world is in a cell outside the grid.
 struct Cell {
   uint32_t column;
   uint32_t row;
@@ -74,7 +75,7 @@ struct Cell {
 
   uint64_t bits() const { return spread(row) | spread(column) << 1; }
   uint32_t mask() const { return static_cast<uint32_t>((uint64_t{1} << steps) - 1); }
-  // The world is round in both directions.
+  // The world wraps around in both directions.
   Cell moved(int columns, int rows) const {
     Cell cell = *this;
     if (columns != 0) cell.column = (column + static_cast<uint32_t>(columns)) & mask();
@@ -112,8 +113,8 @@ Area area_of(const Cell& cell) {
 
 // --- Covers -------------------------------------------------------------------------------------
 
-// How often the world can be halved so that the cells around one of that size hold all that is
-// `range` away. Towards the poles degrees of longitude are short, and cells must be larger.
+// How often the world can be halved so that the nine cells around a point contain everything within
+// `range`. Towards the poles degrees of longitude are short, so cells must be larger.
 unsigned steps_for(double range, double latitude) {
   constexpr double kHalfEquator = 20037726.37;
   if (range == 0) return kSteps;
@@ -124,8 +125,8 @@ unsigned steps_for(double range, double latitude) {
   return static_cast<unsigned>(std::clamp(steps, 1, static_cast<int>(kSteps)));
 }
 
-// What encloses the shape; its width is measured at the edge nearer to a pole, where degrees of
-// longitude are shortest.
+// The bounding box of the shape; its width is measured at the edge nearer to a pole, where degrees
+// of longitude are shortest.
 Area bounds_of(const GeoShape& shape) {
   const GeoPoint center = shape.center;
   const double height = to_degrees(shape.half_height / kEarthRadiusMeters);
@@ -137,7 +138,7 @@ Area bounds_of(const GeoShape& shape) {
           {center.longitude + width, center.latitude + height}};
 }
 
-// Whether the cells next to `cell` end before the bounds do.
+// Whether the neighbours of `cell` do not reach to the bounds.
 bool falls_short(const Cell& cell, const Area& bounds) {
   return area_of(cell.moved(0, 1)).high.latitude < bounds.high.latitude ||
          area_of(cell.moved(0, -1)).low.latitude > bounds.low.latitude ||
@@ -187,7 +188,7 @@ std::optional<double> distance_within(const GeoShape& shape, GeoPoint point) {
     const double distance = geo_distance(shape.center, point);
     return distance > shape.half_width ? std::nullopt : std::optional(distance);
   }
-  // The height is measured along the meridian, the width along the point's own latitude.
+  // The height is measured along the meridian, the width along the latitude of `point`.
   if (meridian_distance(point.latitude, shape.center.latitude) > shape.half_height)
     return std::nullopt;
   const GeoPoint beside = {shape.center.longitude, point.latitude};
@@ -205,8 +206,8 @@ GeoCover geo_cover(const GeoShape& shape) {
   if (center.steps > 1 && falls_short(center, bounds))
     center = cell_of(shape.center, center.steps - 1);
 
-  // Neighbours beyond an edge that the shape does not reach are of no use; cells of one step are so
-  // few that they are all looked at.
+  // Skip neighbours beyond an edge that the shape does not reach; cells of one step are so few that
+  // all of them are searched.
   const Area area = area_of(center);
   const bool choose = center.steps >= 2;
   const bool without_north = choose && area.high.latitude > bounds.high.latitude;
@@ -226,7 +227,7 @@ GeoCover geo_cover(const GeoShape& shape) {
         (move.columns > 0 && without_east) || (move.columns < 0 && without_west))
       continue;
     const GeoScoreRange range_of_cell = center.moved(move.columns, move.rows).scores();
-    // Of few cells, the one to the north is also the one to the south.
+    // With few cells, the northern neighbour is also the southern one.
     if (cover.count > 1 && cover.cells[cover.count - 1].first == range_of_cell.first) continue;
     cover.cells[cover.count++] = range_of_cell;
   }

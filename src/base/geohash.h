@@ -1,11 +1,11 @@
-// Places on the earth as scores of sorted sets, and what lies near them.
+// Places on the earth as scores of sorted sets, and searches for places near others.
 //
-// A score is a geohash of 52 bits: longitude and latitude are each halved 26 times, and the halves
-// chosen are interleaved, longitude first. So the places of a cell (what shares the first 2 * s
-// bits) have scores that lie together, and a search reads the nine cells around its centre. The
-// latitudes of scores reach as far as Web Mercator does (EPSG:3857). The method is the one
-// published as geohash-int (https://github.com/yinqiwen/geohash-int), whose scores, distances and
-// order of cells clients of the reference see.
+// A score is a geohash of 52 bits: the ranges of longitude and latitude are each halved 26 times,
+// and the bits that select the halves are interleaved, longitude first. Places in the same cell
+// share the first 2 * s bits, so their scores are contiguous, and a search reads the nine cells
+// around its centre. The latitudes of scores reach as far as Web Mercator does (EPSG:3857). The
+// method is published as geohash-int (https://github.com/yinqiwen/geohash-int); clients of the
+// reference see its scores, distances and order of cells.
 //
 // Longitudes and latitudes are in degrees, lengths in metres. Everything costs O(1).
 #pragma once
@@ -26,41 +26,41 @@ inline constexpr double kMaxGeoLongitude = 180;
 inline constexpr double kMaxGeoLatitude = 85.05112878;
 inline constexpr double kEarthRadiusMeters = 6372797.560856;
 
-// Whether a score can be made of it. False for NaN.
+// Whether the point has a score. False for NaN.
 constexpr bool is_valid(GeoPoint point) {
   return point.longitude >= -kMaxGeoLongitude && point.longitude <= kMaxGeoLongitude &&
          point.latitude >= -kMaxGeoLatitude && point.latitude <= kMaxGeoLatitude;
 }
 
-// The score of a place. Below 2^52, but at the eastern or northern end, where it is the reference's
-// and beyond what a search finds. REQUIRES: is_valid(point).
+// The score of a place. Below 2^52, except at the eastern or northern end, where it equals the
+// reference's and no search finds it. REQUIRES: is_valid(point).
 uint64_t geo_score(GeoPoint point);
-// The middle of the smallest cell around what has this score; any score is some place.
+// The centre of the smallest cell with this score; every score maps to some place.
 GeoPoint geo_point(double score);
 
-// Writes the standard geohash of a place, whose latitudes reach to the poles: 10 characters, and a
-// last one that is always '0', because ten take up 50 of the 52 bits.
+// Writes the standard geohash of a place, whose latitudes reach to the poles: 10 characters and a
+// '0', because ten characters take up 50 of the 52 bits.
 inline constexpr size_t kGeohashText = 11;
 void format_geohash(GeoPoint point, char* out);
 
-// The length of the great circle's arc between two places, by the haversine formula.
+// The great-circle distance between two places, by the haversine formula.
 double geo_distance(GeoPoint from, GeoPoint to);
 
-// What a search looks within.
+// The area of a search.
 struct GeoShape {
   enum class Kind : uint8_t { kCircle, kBox };
   Kind kind;
   GeoPoint center;
-  // Of a circle the radius twice; of a box half its width and half its height. Neither negative nor
-  // NaN.
+  // For a circle both are the radius; for a box half its width and half its height. Neither
+  // negative nor NaN.
   double half_width;
   double half_height;
 };
 
-// How far a place is from the centre, if it lies within the shape.
+// The distance of a place from the centre if it lies within the shape, else nothing.
 std::optional<double> distance_within(const GeoShape& shape, GeoPoint point);
 
-// Scores from `first` to below `end`.
+// The scores from `first` up to, but not including, `end`.
 struct GeoScoreRange {
   uint64_t first;
   uint64_t end;
@@ -70,9 +70,9 @@ struct GeoCover {
   size_t count = 0;
 };
 
-// Cells that together hold every place within the shape, in the order in which the reference looks
-// through them: the centre's, then its neighbours. Where the whole shape is wider than the cells
-// can be, what is farthest off may be missing, as there.
+// Cells that together contain every place within the shape, in the reference's search order: the
+// centre's cell, then its neighbours. If the shape is wider than the largest cells can cover, the
+// farthest places may be missing, as in the reference.
 GeoCover geo_cover(const GeoShape& shape);
 
 }  // namespace latchkey::base

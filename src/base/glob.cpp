@@ -6,7 +6,7 @@ namespace latchkey::base {
 
 namespace {
 
-// A pattern with more stars than this before its end matches nothing.
+// Maximum number of stars before the pattern's end; a pattern with more matches nothing.
 constexpr int kMaxStars = 1000;
 
 unsigned char folded(char byte, bool ignore_case) {
@@ -20,7 +20,7 @@ class Element {
  public:
   Element(std::string_view pattern, bool ignore_case) : rest_(pattern), ignore_case_(ignore_case) {}
 
-  // True when `byte` matches; then rest() is what follows the element.
+  // True when `byte` matches; rest() is then the pattern after the element.
   bool matches(char byte) {
     switch (rest_[0]) {
       case '?':
@@ -69,7 +69,7 @@ class Element {
     return found != negated;
   }
 
-  // Bytes are ordered as signed numbers, as clients of the reference see it on x86.
+  // Bytes are compared as signed numbers, as the reference does on x86.
   bool range_matches(char first, char last, char byte) const {
     auto low = static_cast<signed char>(first);
     auto high = static_cast<signed char>(last);
@@ -92,7 +92,7 @@ void skip_stars(std::string_view* pattern) {
 
 bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case) {
   if (text.empty()) return pattern.empty();
-  // Only the last star is ever widened: whatever an earlier one could take, the last can take as
+  // Only the last star is ever extended: whatever an earlier one could match, the last can match as
   // well.
   int stars = 0;
   std::string_view after_star;

@@ -33,7 +33,7 @@ class HashSecret {
   std::array<uint8_t, XXH3_SECRET_DEFAULT_SIZE> bytes_;
 };
 
-// The same hash without a secret: for digests that others must be able to work out, never for
+// The same hash without a secret: for digests that clients must be able to compute, never for
 // tables.
 inline uint64_t digest(std::string_view text) {
   return XXH3_64bits(text.data(), text.size());

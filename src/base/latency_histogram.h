@@ -1,12 +1,11 @@
-// LatencyHistogram: how often which time was measured, with two significant digits.
+// LatencyHistogram: counts durations, with a resolution of two significant digits.
 //
 // Log-linear buckets, as in Gil Tene's HdrHistogram (https://hdrhistogram.github.io/HdrHistogram/):
-// values up to 255 have a bucket each, and every further octave is cut into 128. So a reported
+// values up to 255 have a bucket each, and every further octave has 128 buckets. So a reported
 // value is at most 0.8 % above the recorded one. Values are nanoseconds between 1 and 10^9; others
-// are recorded as the nearest of these.
+// are clamped to this range.
 //
-// Recording takes a few nanoseconds and allocates a kilobyte for each octave that is met for the
-// first time.
+// Recording takes a few nanoseconds, and allocates a kilobyte for the first value in each octave.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +23,7 @@ class LatencyHistogram {
 
   void record(uint64_t ns) {
     ns = std::clamp<uint64_t>(ns, 1, kLargest);
-    // The half of an octave's 256 steps that its values can reach.
+    // Values of an octave have only the upper half of the 256 steps.
     const unsigned shift = shift_of(ns);
     Steps*& steps = octaves_[shift + (ns >> shift >= kSteps ? 1 : 0)];
     if (steps == nullptr) [[unlikely]]
@@ -34,16 +33,16 @@ class LatencyHistogram {
   }
 
   uint64_t count() const { return count_; }
-  // The largest value that cannot be told apart from the one at or below which `percent` of the
-  // recorded values lie (of the smallest one, for 0, the smallest such). 0 when nothing was
-  // recorded. Linear in the octaves met.
+  // The upper bound of the bucket at or below which `percent` of the recorded values lie; for 0,
+  // the lower bound of the smallest value's bucket. 0 when nothing was recorded. O(octaves with
+  // values).
   uint64_t value_at(double percent) const;
 
-  // The largest value that cannot be told apart from this one, which must be recordable.
+  // The largest value in the same bucket as `ns`. REQUIRES: 1 <= ns <= kLargest.
   static uint64_t highest_like(uint64_t ns) { return ns | ((uint64_t{1} << shift_of(ns)) - 1); }
 
-  // Calls fn(highest, count) for every bucket that is not empty, in order; `highest` is the largest
-  // value it stands for.
+  // Calls fn(highest, count) for every bucket that is not empty, in order; `highest` is its largest
+  // value.
   template <typename Fn>
   void for_each(Fn&& fn) const {
     for (size_t octave = 0; octave < kOctaves; ++octave) {

@@ -71,7 +71,7 @@ Logger::~Logger() {
 
 void Logger::open_syslog(std::string ident, int facility) {
   if (syslog_) closelog();
-  // openlog keeps the pointer, so the name lives as long as the logger.
+  // openlog() keeps the pointer, so the name must live as long as the logger.
   syslog_ident_ = std::move(ident);
   openlog(syslog_ident_.c_str(), LOG_PID | LOG_NDELAY | LOG_NOWAIT, facility);
   syslog_ = true;
@@ -124,7 +124,7 @@ void Logger::write(std::string_view first, std::string_view second, std::string_
   const auto piece = [](std::string_view text) {
     return iovec{const_cast<char*>(text.data()), text.size()};
   };
-  // One call, so that lines of several processes do not mix. A full disk loses the line.
+  // One system call, so that lines of several processes do not mix. A full disk loses the line.
   std::array<iovec, 3> pieces = {piece(first), piece(second), piece(third)};
   while (writev(descriptor, pieces.data(), static_cast<int>(pieces.size())) < 0 && errno == EINTR) {
   }

@@ -1,12 +1,12 @@
-// Logger: the server's log, in the format that harnesses and operators of the reference know:
+// Logger: the server's log, in the format that test harnesses and operators of the reference know:
 //
 //   PID:ROLE DD Mon YYYY HH:MM:SS.mmm LEVEL message
 //
 // ROLE is M (master), S (replica), C (a child, or a process still starting) or X (sentinel); LEVEL
-// is one of . - * #. Every line is written by opening, appending and closing the file, so that a
-// rotated file is simply replaced; with no file lines go to standard output. Stamps come from the
-// machine's clock and local time zone, whatever clock the server runs on. A line below the level
-// costs one comparison. One logger may be used from several threads.
+// is one of . - * #. Every line is written by opening, appending to and closing the file, so that
+// log rotation can simply rename it; without a file, lines go to standard output. Time stamps use
+// the machine's clock and local time zone, whatever Clock the server uses. A line below the level
+// costs one comparison. A logger may be used from several threads.
 #pragma once
 
 #include <cstdarg>
@@ -34,14 +34,14 @@ class Logger {
 
   void set_role(char role) { role_ = role; }
 
-  // Also sends lines to syslog(3) under `ident`; `facility` is a LOG_* facility. The system log
-  // belongs to the process: the last logger that opens it names it.
+  // Also sends lines to syslog(3) under `ident`; `facility` is a LOG_* facility. The connection to
+  // syslog belongs to the process: the last logger that opens it sets its name.
   void open_syslog(std::string ident, int facility);
 
   bool enabled(LogLevel level) const { return level >= level_ && level_ != LogLevel::kNothing; }
 
-  // One line; a newline is added. Text that cannot be written is dropped. Does not allocate, so
-  // that a crash report can use it.
+  // Writes one line; a newline is added. Text that cannot be written is dropped. Does not allocate,
+  // so that a crash report can use it.
   void log(LogLevel level, std::string_view message);
 
   void debug(std::string_view message) { log(LogLevel::kDebug, message); }
@@ -49,17 +49,18 @@ class Logger {
   void notice(std::string_view message) { log(LogLevel::kNotice, message); }
   void warning(std::string_view message) { log(LogLevel::kWarning, message); }
 
-  // The same with printf's formats, up to 1023 bytes; nothing is formatted for a level that is off.
+  // As log() with a printf format, up to 1023 bytes; does not format when the level is off.
   void logf(LogLevel level, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
-  // Text as it is, without stamp, at any level but kNothing: crash reports and the start-up logo.
+  // Writes the text without a time stamp, at any level but kNothing: for crash reports and the
+  // start-up logo.
   void raw(std::string_view text);
 
-  // A line as the reference's signal handlers write it: "PID:signal-handler (SECONDS) message".
+  // Writes a line as the reference's signal handlers do: "PID:signal-handler (SECONDS) message".
   void signal_line(std::string_view message);
 
-  // Descriptor that lines go to, for use inside a signal handler: opened for appending, or standard
-  // output. Give it back with close_raw. Safe to call where malloc is not.
+  // The descriptor of the log, for use inside a signal handler: the file, opened for appending, or
+  // standard output. Release it with close_raw(). Async-signal-safe.
   int open_raw() const;
   void close_raw(int descriptor) const;
 

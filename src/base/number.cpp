@@ -23,7 +23,7 @@ constexpr char kDigitPairs[] =
 // Any run of this many digits fits in 64 bits.
 constexpr size_t kSafeDigits = 19;
 
-// Reads all of `text`, canonical digits only.
+// Parses all of `text`, which must be canonical digits.
 bool parse_digits(std::string_view text, uint64_t* value) {
   if (text.empty() || text.size() > kMaxInt64Text) return false;
   if (text[0] == '0') {
@@ -49,7 +49,7 @@ struct FloatReader;
 
 template <>
 struct FloatReader<double> {
-  // Longer texts need memory from the heap.
+  // Longer texts are copied to the heap.
   static constexpr size_t kStackBytes = 256;
   static constexpr size_t kLongestText = std::numeric_limits<size_t>::max();
   static double read(const char* text, char** end) { return std::strtod(text, end); }
@@ -66,8 +66,8 @@ bool is_space(char byte) {
   return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-// The text as the C library reads it, but the whole of it, with no space before, and never NaN, nor
-// a number that rounds to infinity or to zero unless it may (`rounded`).
+// Parses like the C library, but only a complete text without leading space, never NaN, and only if
+// `rounded` a number that rounds to infinity or to zero.
 template <typename Float>
 bool parse_float(std::string_view text, Float* value, bool rounded = false) {
   using Reader = FloatReader<Float>;

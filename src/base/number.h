@@ -1,8 +1,9 @@
-// Numbers as the protocol writes and reads them.
+// Formats and parses the numbers of the protocol.
 //
-// Parsing takes the whole text or nothing, without space around it; integers are canonical: no '+',
-// no leading zeros. Formatting gives the exact text that clients of the reference expect. Nothing
-// here allocates but where it returns a std::string. Costs are linear in the number of digits.
+// Parsing accepts only a complete text without surrounding space; integers are canonical: no '+',
+// no leading zeros. Formatting gives the exact text that clients of the reference expect. Only the
+// functions that return a std::string allocate, unless stated otherwise. Costs are linear in the
+// number of digits.
 #pragma once
 
 #include <bit>
@@ -13,9 +14,9 @@
 
 namespace latchkey::base {
 
-// Longest text format_int64 and format_uint64 write, without a terminator.
+// The longest text that format_int64 and format_uint64 write, without a terminator.
 inline constexpr size_t kMaxInt64Text = 20;
-// Longest text format_double writes.
+// The longest text that format_double writes.
 inline constexpr size_t kMaxDoubleText = 32;
 
 // True and *value set when `text` is exactly the decimal text of an int64 ("-0", "007" and "+1" are
@@ -25,12 +26,12 @@ bool parse_int64(std::string_view text, int64_t* value);
 // As parse_int64 for 0 .. 2^64-1.
 bool parse_uint64(std::string_view text, uint64_t* value);
 
-// Decimal, exponent, hexadecimal ("0x1.8p1"), "inf" and "infinity" in any case, with '+' or '-'
-// before and any leading zeros; never NaN. A text whose number rounds to infinity or to zero
-// without being one is refused. Texts over 255 bytes or in a rare form cost a copy.
+// Accepts decimal, exponent, hexadecimal ("0x1.8p1"), "inf" and "infinity" in any case, with '+' or
+// '-' before and any leading zeros; never NaN. Refuses other texts whose number rounds to infinity
+// or to zero. Texts over 255 bytes or in a rare form cost a copy.
 bool parse_double(std::string_view text, double* value);
 
-// As parse_double, but decimal only, and what is too large is infinite, what is too small zero.
+// As parse_double, but decimal only; too large a number becomes infinite, too small a one zero.
 bool parse_rounded_double(std::string_view text, double* value);
 
 // As parse_double in extended precision, for INCRBYFLOAT; texts over 5,119 bytes are refused.
@@ -42,14 +43,13 @@ size_t format_uint64(uint64_t value, char* out);
 
 // Writes a short decimal text that reads back as `value` (room for kMaxDoubleText), in the
 // reference's shape: integers up to 2^62 exactly and without a point ("100000000000000000"), "-0",
-// "inf", "-inf", "nan", small fractions plain
-// ("0.00001"), the rest as "1.5e+22", "1e-7". The digits are those of base/shortest_digits.h.
-// Returns its length.
+// "inf", "-inf", "nan", small fractions plain ("0.00001"), the rest as "1.5e+22", "1e-7". The
+// digits are those of base/shortest_digits.h. Returns the length.
 size_t format_double(double value, char* out);
 // As format_double, but integers too have the shape of the rest: "1e+17", "-1.5e+15".
 size_t format_shortest_double(double value, char* out);
-// Writes 17 significant digits, or as many as are not zeros (room for kMaxDoubleText); returns
-// their length.
+// Writes 17 significant digits without trailing zeros (room for kMaxDoubleText); returns the
+// length.
 size_t format_double_17_digits(double value, char* out);
 
 // Fixed notation with up to 17 decimals and trailing zeros removed, as INCRBYFLOAT replies.
@@ -77,8 +77,8 @@ constexpr unsigned count_digits(uint64_t value) {
                                   100'000'000'000'000'000,
                                   1'000'000'000'000'000'000,
                                   10'000'000'000'000'000'000U};
-  // Zero has the digits of one, and an even number those of the next. 1233 / 4096 is just above the
-  // logarithm of two to base ten, so the guess is right or one too low.
+  // Zero has as many digits as one, and an even number as many as the next one. 1233 / 4096 is just
+  // above the base-ten logarithm of two, so the guess is right or one too low.
   const uint64_t odd = value | 1;
   const unsigned guess = static_cast<unsigned>(std::bit_width(odd)) * 1233 >> 12;
   return guess + (odd >= kPowers[guess] ? 1 : 0);

@@ -1,6 +1,6 @@
-// Brings a cache line near, for a read that comes soon.
+// Prefetches a cache line for a read that follows soon.
 //
-// Not __builtin_prefetch: GCC takes a function that does nothing else for one without effect, and
+// Not __builtin_prefetch: GCC considers a function that does nothing else to have no effect, and
 // drops calls to it.
 #pragma once
 

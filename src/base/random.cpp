@@ -39,8 +39,8 @@ uint64_t Random::next() {
   return result;
 }
 
-// Daniel Lemire, "Fast Random Integer Generation in an Interval" (2019): the high half of a
-// product, with the few low halves that would favour some results drawn again.
+// Daniel Lemire, "Fast Random Integer Generation in an Interval" (2019): returns the high half of a
+// product, and draws again for the few low halves that would bias the result.
 uint64_t Random::below(uint64_t bound) {
   LK_ASSERT(bound > 0);
   __extension__ using Wide = unsigned __int128;

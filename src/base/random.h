@@ -1,7 +1,7 @@
-// Seeded pseudo-random numbers: the same seed gives the same server, which is what tests and
-// replays stand on. Algorithm: xoshiro256** by David Blackman and Sebastiano Vigna (public domain),
-// seeded through SplitMix64. Not for secrets that an attacker may try to guess; those come from
-// random_secret().
+// Seeded pseudo-random numbers: the same seed gives the same server behaviour, on which tests and
+// replays depend. Algorithm: xoshiro256** by David Blackman and Sebastiano Vigna (public domain),
+// seeded through SplitMix64. Not for secrets that an attacker may try to guess; use random_secret()
+// for those.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,7 @@ class Random {
 // Fills `out` with `size` bytes from the operating system's generator (getrandom).
 void random_secret(void* out, size_t size);
 
-// `length` lower-case hexadecimal digits from random_secret, as run ids and replication ids are
-// made.
+// `length` lower-case hexadecimal digits from random_secret(), for run ids and replication ids.
 std::string random_hex(size_t length);
 
 }  // namespace latchkey::base

@@ -1,4 +1,4 @@
-// SHA-1 (FIPS 180-4), which names scripts. Not used where collisions would be an attack.
+// SHA-1 (FIPS 180-4), for the names of scripts. Not for uses where collisions would be an attack.
 #pragma once
 
 #include <array>

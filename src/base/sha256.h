@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), under which passwords of users are kept.
+// SHA-256 (FIPS 180-4), for stored passwords of users.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What SHA-1 and SHA-256 have in common (FIPS 180-4, sections 5.1.1 and 5.2.1): a digest of words
-// that takes in a text block by block, the last of which end with the text's length.
+// The common part of SHA-1 and SHA-256 (FIPS 180-4, sections 5.1.1 and 5.2.1): a digest of words
+// that absorbs a text block by block and ends with the text's length.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ inline constexpr size_t kShaBlockWords = kShaBlockBytes / sizeof(uint32_t);
 template <size_t kWords>
 using ShaDigest = std::array<uint32_t, kWords>;
 
-// Writes a block as words, whose highest bytes come first, to the beginning of a schedule.
+// Writes a block as big-endian words to the beginning of a schedule.
 inline void load_sha_block(const uint8_t* block, uint32_t* schedule) {
   for (size_t i = 0; i < kShaBlockWords; ++i, block += sizeof(uint32_t)) {
     schedule[i] = static_cast<uint32_t>(block[0]) << 24 | static_cast<uint32_t>(block[1]) << 16 |
@@ -24,8 +24,8 @@ inline void load_sha_block(const uint8_t* block, uint32_t* schedule) {
   }
 }
 
-// The bytes of the digest that begins as `digest` when `absorb(digest pointer, block)` has taken in
-// each block of the text and of its padding.
+// Starts with `digest`, calls `absorb(digest pointer, block)` for each block of the text and its
+// padding, and returns the bytes of the resulting digest.
 template <size_t kWords, typename Absorb>
 std::array<uint8_t, kWords * sizeof(uint32_t)> sha_of_blocks(std::string_view text,
                                                              ShaDigest<kWords> digest,

@@ -71,7 +71,8 @@ Scaled product(Scaled left, Scaled right) {
   return {rounded, left.exponent + right.exponent + 64};
 }
 
-// The power of ten that brings `exponent` into [kLowestExponent, kHighestExponent] when multiplied.
+// The index of the power of ten whose product with the value has an exponent in [kLowestExponent,
+// kHighestExponent].
 int power_index(int exponent) {
   constexpr double kLog10Of2 = 0.30102999566398120;
   int index = static_cast<int>(-(exponent + kPowerCount) * kLog10Of2 - kFirstPower) / kPowerStep;
@@ -87,16 +88,16 @@ int power_index(int exponent) {
   }
 }
 
-// The interval of texts that read back as the value, scaled: [upper - width, upper], and the
-// value's own place in it.
+// The interval of numbers that read back as the value, scaled: [upper - width, upper]; the value
+// lies at upper - to_value.
 struct Interval {
   Scaled upper;
   uint64_t width;
   uint64_t to_value;
 };
 
-// Lowers the last digit while that brings the text nearer to the value and keeps it in the
-// interval. `rest` is what the digits so far leave of upper, `unit` the weight of the last digit.
+// Decrements the last digit while that brings the text nearer to the value and keeps it in the
+// interval. `rest` is upper minus the digits so far, `unit` the weight of the last digit.
 void approach(char* last, uint64_t width, uint64_t rest, uint64_t unit, uint64_t to_value) {
   while (rest < to_value && width - rest >= unit &&
          (rest + unit < to_value || to_value - rest > rest + unit - to_value)) {
@@ -105,7 +106,7 @@ void approach(char* last, uint64_t width, uint64_t rest, uint64_t unit, uint64_t
   }
 }
 
-// Writes digits of interval.upper until what remains fits in the interval.
+// Writes digits of interval.upper until the remainder is within the interval.
 ShortestDigits generate(Interval interval, int power, char* out) {
   const int fraction_bits = -interval.upper.exponent;
   const uint64_t one = uint64_t{1} << fraction_bits;
@@ -152,7 +153,7 @@ ShortestDigits shortest_digits(double value, char* out) {
 
   const uint64_t significand = biased != 0 ? mantissa | kHiddenBit : mantissa;
   const int exponent = biased != 0 ? biased - kExponentBias : 1 - kExponentBias;
-  // The neighbours' midpoints; below a power of two the neighbour is twice as near.
+  // The midpoints to the neighbours; below a power of two the neighbour is half as far.
   const Scaled upper = normalized({2 * significand + 1, exponent - 1});
   Scaled lower = significand == kHiddenBit ? Scaled{4 * significand - 1, exponent - 2}
                                            : Scaled{2 * significand - 1, exponent - 1};
@@ -163,7 +164,7 @@ ShortestDigits shortest_digits(double value, char* out) {
   const Scaled middle = product(normalized({significand, exponent}), power);
   Scaled high = product(upper, power);
   Scaled low = product(lower, power);
-  // A unit inwards on both sides makes up for the inexact power.
+  // One unit inwards on both sides compensates for the inexact power.
   --high.significand;
   ++low.significand;
   const Interval interval{high, high.significand - low.significand,

@@ -9,10 +9,10 @@
 
 namespace latchkey::base {
 
-// Longest run of digits that shortest_digits writes.
+// The longest run of digits that shortest_digits() writes.
 inline constexpr int kMaxShortestDigits = 18;
 
-// The digits as an integer, times ten to `exponent`.
+// The value is the digits, read as an integer, times 10^exponent.
 struct ShortestDigits {
   int length;
   int exponent;

@@ -1,4 +1,4 @@
-// ASCII text without regard to case or locale, as the protocol's words are.
+// ASCII text compared without regard to case or locale, as for the protocol's keywords.
 #pragma once
 
 #include <string>

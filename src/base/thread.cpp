@@ -16,7 +16,7 @@ constexpr size_t kLongestName = 15;
 
 std::thread start_thread(std::string name, std::function<void()> body) {
   name.resize(std::min(name.size(), kLongestName));
-  // A new thread has the signal mask of its maker.
+  // A new thread inherits the signal mask of its creator.
   sigset_t held_back, before;
   sigfillset(&held_back);
   sigdelset(&held_back, kTraceSignal);
@@ -28,7 +28,7 @@ std::thread start_thread(std::string name, std::function<void()> body) {
       body();
     });
   } catch (const std::system_error&) {
-    // No thread to be had: `thread` stays empty.
+    // The thread could not be started: `thread` stays empty.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;

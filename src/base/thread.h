@@ -1,4 +1,4 @@
-// Threads that work beside the server's own.
+// Starts background threads.
 #pragma once
 
 #include <csignal>
@@ -8,12 +8,12 @@
 
 namespace latchkey::base {
 
-// Asks a thread where it stands (server/process/stack_traces.h).
+// The signal that asks a thread for its stack trace (server/process/stack_traces.h).
 inline constexpr int kTraceSignal = SIGUSR2;
 
-// Starts a thread that leaves every signal but kTraceSignal to the server's thread. `name` is what
-// the operating system shows of it: its first 15 bytes. The result is not joinable where no thread
-// can be had.
+// Starts a thread that blocks every signal except kTraceSignal, which leaves them to the server's
+// thread. The operating system shows the first 15 bytes of `name`. The result is not joinable if
+// the thread could not be started.
 std::thread start_thread(std::string name, std::function<void()> body);
 
 }  // namespace latchkey::base

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
-// Present when the process is linked with jemalloc.
+// Defined when the process is linked with jemalloc.
 extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value,
                        size_t new_size) __attribute__((weak));
 

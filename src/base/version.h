@@ -5,16 +5,16 @@
 
 namespace latchkey::base {
 
-// The release whose behaviour, replies and file formats are followed.
+// The reference's release whose behaviour, replies and file formats Latchkey follows.
 inline constexpr const char* kReferenceVersion = "8.0.2";
 
 // Latchkey's own release.
 inline constexpr const char* kLatchkeyVersion = "0.1.0";
 
-// Sixteen or fewer hexadecimal digits that tell builds of different versions or compilers apart.
+// At most sixteen hexadecimal digits that distinguish builds of different versions or compilers.
 std::string build_id();
 
-// The allocator the process runs on and its version, as "jemalloc-5.3.0", or "libc".
+// The allocator of the process and its version, such as "jemalloc-5.3.0", or "libc".
 std::string allocator_name();
 
 }  // namespace latchkey::base

@@ -47,7 +47,7 @@ void Worker::work() {
     busy_ = true;
     lock.unlock();
     job();
-    // What it holds goes before anyone hears that it is done.
+    // Destroys what the job holds before anyone is notified that it is done.
     job = nullptr;
     lock.lock();
     busy_ = false;

@@ -1,6 +1,5 @@
-// A thread for what would make the loop wait. Jobs run one after another, in the order in which
-// they were given. The thread starts with the first job; where there can be none, jobs are run at
-// once by who gives them.
+// A thread for jobs that would block the loop. Jobs run one after another in the order of run()
+// calls. The thread starts with the first job; if it cannot be started, run() executes jobs itself.
 #pragma once
 
 #include <condition_variable>
@@ -16,16 +15,16 @@ class Worker {
  public:
   using Job = std::function<void()>;
 
-  // `name`: the thread's (base/thread.h). `prepare`, which may be empty, is run by the thread
+  // `name`: the thread's name (base/thread.h). The thread runs `prepare`, which may be empty,
   // before its first job.
   explicit Worker(std::string name, Job prepare = {});
-  // Waits for all jobs.
+  // Waits until all jobs are done.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   void run(Job job);
-  // Waits until all jobs given so far are done.
+  // Waits until all jobs queued so far are done.
   void drain();
 
  private:

@@ -1,5 +1,5 @@
-// The command groups of this folder, each the rows of one file. The composition adds them to the
-// server's table.
+// The command groups of this folder: each function returns the command rows of one file. The
+// composition adds them to the server's table.
 #pragma once
 
 #include <span>

@@ -29,29 +29,30 @@ struct Connection::Stream {
 
 namespace {
 
-// Pieces of one write call.
+// Maximum pieces of one write call.
 constexpr size_t kMaxPieces = 64;
 
-// Kept input up to this size is put in front of what comes next, in the buffer that all connections
-// share, so that reads stay large and the connection's own buffer small.
+// Kept input up to this size is copied in front of the next read, in the shared buffer, so that
+// reads stay large and the connection's own buffer small.
 constexpr size_t kMaxMoved = 4 * 1024;
-// The smallest buffer of a connection's own, and the least room that a read into it finds.
+// The smallest size of a connection's own buffer, and the minimum room for a read into it.
 constexpr size_t kLeastKept = 16 * 1024;
-// A buffer of a connection's own up to this size is left as it is while the connection is in use.
+// trim_input() does not shrink a connection's own buffer up to this size while the connection is in
+// use.
 constexpr size_t kLeastTrimmed = 32 * 1024;
-// An empty buffer larger than this is given back at once.
+// An empty buffer larger than this is freed at once.
 constexpr size_t kMaxRetained = 1024 * 1024;
-// A large argument is read straight into its place, in a buffer of the size that is known to be
-// needed; whether the peer means it shows as bytes arrive, so memory is reserved a step ahead of
-// them only.
+// A large argument is read directly into a buffer of the size it will need. Because the peer may
+// have announced a wrong size, memory is reserved at most this far ahead of the bytes that have
+// arrived.
 constexpr size_t kLargestStep = 8 * 1024 * 1024;
 
 void set_keepalive(int descriptor, int seconds) {
   const int on = 1;
   if (seconds <= 0 || setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) != 0)
     return;
-  // First probe after the whole time, then three at a third of it: a dead peer is found after twice
-  // the time.
+  // The first probe follows after the whole time, then three at a third of it: a dead peer is
+  // detected after twice the time.
   const int interval = std::max(seconds / 3, 1);
   const int probes = 3;
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
@@ -71,11 +72,11 @@ std::string format_address(const sockaddr_storage& address) {
   return "[" + std::string(ip) + "]:" + std::to_string(ntohs(v6.sin6_port));
 }
 
-// Straight to the socket: the loop's write(2) takes a longer way through the kernel. Returns bytes
-// taken, or a negated errno.
+// Writes directly to the socket, because the loop's write(2) takes a longer path through the
+// kernel. Returns the bytes taken, or a negated errno.
 ssize_t send_pieces(int socket, uv_buf_t* pieces, size_t count) {
   msghdr message{};
-  message.msg_iov = reinterpret_cast<iovec*>(pieces);  // which is what a uv_buf_t is on Unix
+  message.msg_iov = reinterpret_cast<iovec*>(pieces);  // a uv_buf_t is an iovec on Unix
   message.msg_iovlen = count;
   for (;;) {
     const ssize_t sent = count == 1 ? send(socket, pieces->base, pieces->len, MSG_NOSIGNAL)
@@ -250,7 +251,7 @@ void Connection::resize_input(size_t capacity) {
 }
 
 void Connection::resume_input() {
-  // While the handler has the bytes in hand, they come back by on_input's result.
+  // During on_input() the bytes are returned by its result.
   if (kept_size_ == 0 || closing_ || in_handler_) return;
   const size_t consumed = hand_over(kept_ + kept_start_, kept_size_, kept_capacity_);
   if (!closing_) drop_input(consumed);
@@ -269,7 +270,7 @@ void Connection::trim_input(bool idle) {
   if (in_handler_ || kept_capacity_ == 0) return;
   size_t capacity = kept_size_;
   if (!idle) {
-    // A large argument that is still coming needs its room.
+    // A large argument that is still arriving needs its room.
     if (kept_capacity_ <= kLeastTrimmed || kept_capacity_ / 2 <= used ||
         handler_->wanted_input() > 0)
       return;
@@ -322,7 +323,7 @@ bool Connection::drain(resp::OutputBuffer& buffer) {
   return true;
 }
 
-// Leaves the front of in_flight_ to the loop, which sends it when the socket is ready.
+// Passes the front of in_flight_ to the loop, which sends it when the socket is ready.
 void Connection::wait_to_write() {
   uv_buf_t pieces[kMaxPieces];
   const size_t count = in_flight_.gather(pieces, kMaxPieces);

@@ -1,4 +1,4 @@
-// Calls back on the loop when a descriptor that is no connection can be read: a pipe.
+// Calls back on the loop when a descriptor that is not a connection, such as a pipe, is readable.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@ namespace latchkey::net {
 
 class DescriptorWatcher {
  public:
-  // Does not own the descriptor, which must stay open until the watcher has gone. Sets it not to
-  // block. Not started yet.
+  // Does not own the descriptor, which must stay open until the watcher is destroyed. Makes it
+  // non-blocking. Does not start watching.
   DescriptorWatcher(Loop& loop, int descriptor, std::function<void()> on_readable);
   ~DescriptorWatcher();
   DescriptorWatcher(const DescriptorWatcher&) = delete;
   DescriptorWatcher& operator=(const DescriptorWatcher&) = delete;
 
-  // Between the two it calls back in every turn in which there is something to read, or the end.
+  // While started, calls back in every turn in which there is data to read, or the end of the file.
   void start();
   void stop();
 

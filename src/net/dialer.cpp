@@ -14,7 +14,7 @@ namespace latchkey::net {
 struct Dialer::Attempt {
   Loop& loop;
   Target target;
-  Done done;  // empty: given up
+  Done done;  // empty: cancelled
   uv_getaddrinfo_t lookup{};
   uv_connect_t connecting{};
   addrinfo* found = nullptr;
@@ -29,7 +29,7 @@ struct Dialer::Attempt {
   void begin();
   void try_next();
   void finish(Connection* made);
-  // The error that keeps this address from being tried, or 0.
+  // Starts to connect. The error if that failed, or 0.
   int try_address(const addrinfo& address);
   int bind_source(int family);
 };
@@ -60,7 +60,7 @@ void Dialer::Attempt::begin() {
       },
       target.host.c_str(), std::to_string(target.port).c_str(), &hints);
   if (status == 0) return;
-  // What cannot be begun fails in a turn of its own, as everything else does.
+  // A lookup that cannot be started fails in a turn of its own, like all other failures.
   error = uv_strerror(status);
   auto* timer = new uv_timer_t;
   timer->data = this;
@@ -139,7 +139,7 @@ Dialer::Dialer(Loop& loop, Target target, Done done)
 void Dialer::give_up() {
   if (attempt_ == nullptr) return;
   attempt_->done = nullptr;
-  // The callbacks come all the same, with an error, and end the attempt.
+  // The callbacks still come, with an error, and free the attempt.
   Attempt& attempt = *std::exchange(attempt_, nullptr);
   if (attempt.connection != nullptr) {
     std::exchange(attempt.connection, nullptr)->close();

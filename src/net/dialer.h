@@ -1,4 +1,4 @@
-// Makes a connection to another server: looks its name up, and tries one address after the other.
+// Connects to another server: resolves its name, and tries one address after the other.
 #pragma once
 
 #include <functional>
@@ -18,20 +18,21 @@ class Dialer {
     int port = 0;
     std::string source;  // the address to connect from; empty: any
   };
-  // A connection that is not started yet, or null and the reason.
+  // Called with a connection that is not started yet, or with null and the reason.
   using Done = std::function<void(Connection* connection, const std::string& error)>;
 
-  // `done` is called once, on the loop and not before this returns, unless the dialer has gone.
+  // `done` is called once on the loop, after the constructor has returned, unless the dialer is
+  // destroyed before.
   Dialer(Loop& loop, Target target, Done done);
   ~Dialer() { give_up(); }
-  // Whatever is not done is not done any more.
+  // Cancels the attempt; `done` is not called any more.
   void give_up();
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
 
  private:
   struct Attempt;
-  // Lives on until libuv has let go of it.
+  // Lives until libuv has called its callbacks.
   Attempt* attempt_;
 };
 

@@ -46,8 +46,7 @@ namespace {
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-// The addresses that a name stands for; a literal one stands for itself. Empty with *code set to an
-// errno on failure.
+// Resolves a name or a literal address. Empty, with *code set to an errno, on failure.
 AddressList resolve(const std::string& name, int port, int* code) {
   const bool any_v4 = name == "*";
   const bool any_v6 = name == "::*";
@@ -58,14 +57,15 @@ AddressList resolve(const std::string& name, int port, int* code) {
   addrinfo* found = nullptr;
   const int status = getaddrinfo(any_v4 || any_v6 ? nullptr : name.c_str(),
                                  std::to_string(port).c_str(), &hints, &found);
-  // A name that nobody knows is an address that is not there.
+  // An unknown name counts as an unavailable address.
   if (status != 0) *code = status == EAI_SYSTEM ? errno : EADDRNOTAVAIL;
   return {status == 0 ? found : nullptr, freeaddrinfo};
 }
 
-// Binds such that the socket is never more open than `permissions` says, not even between its
-// creation and chmod(): whoever connected then would stay. The umask is the process's; files that
-// other threads create meanwhile would be theirs alone at worst.
+// Binds so that the socket is never more accessible than `permissions`, not even between its
+// creation and chmod(), because a client that connected then would stay connected. The umask
+// applies to the whole process: files that other threads create meanwhile are at worst less
+// accessible.
 int bind_with_mode(uv_pipe_t* pipe, const std::string& path, unsigned permissions) {
   if (permissions == 0) return uv_pipe_bind(pipe, path.c_str());
   constexpr mode_t kEverything = 0777;
@@ -74,7 +74,7 @@ int bind_with_mode(uv_pipe_t* pipe, const std::string& path, unsigned permission
   const int status = uv_pipe_bind(pipe, path.c_str());
   umask(before);
   if (status != 0) return status;
-  // What the umask cannot give: bits beyond those of owner, group and others.
+  // For the bits that the umask cannot set: those beyond owner, group and others.
   return chmod(path.c_str(), mode) == 0 ? 0 : -errno;
 }
 

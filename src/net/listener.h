@@ -1,4 +1,4 @@
-// Sockets that wait for connections.
+// Listening sockets.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,16 @@ namespace latchkey::net {
 
 class Listener {
  public:
-  // Called with each new connection, which it takes over (start() or close()).
+  // Called with each new connection, and takes ownership of it (start() or close()).
   using Acceptor = std::function<void(Connection*)>;
 
-  // Waits at an IPv4 or IPv6 address ("127.0.0.1", "::1", "*" for any IPv4, "::*" for any IPv6) or
-  // at the first address of a host name that will do. Null on failure, with *error the system's
-  // reason ("bind: Address already in use") and *code its errno.
+  // Listens at an IPv4 or IPv6 address ("127.0.0.1", "::1", "*" for any IPv4, "::*" for any IPv6)
+  // or at the first usable address of a host name. Null on failure, with *error the system's reason
+  // ("bind: Address already in use") and *code its errno.
   static std::unique_ptr<Listener> tcp(Loop& loop, const std::string& name, int port, int backlog,
                                        Acceptor acceptor, std::string* error, int* code);
-  // Waits at a unix socket; whatever file is at `path` goes. permissions 0: as umask has it. The
-  // socket is never more open than that, from the moment it is there.
+  // Listens at a unix socket; removes any file at `path`. permissions 0: by the umask. The socket
+  // is never more accessible than `permissions`, from its creation on.
   static std::unique_ptr<Listener> unix_socket(Loop& loop, const std::string& path,
                                                unsigned permissions, int backlog, Acceptor acceptor,
                                                std::string* error);

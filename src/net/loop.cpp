@@ -38,7 +38,7 @@ Loop::~Loop() {
 }
 
 bool Loop::turn(bool until_stopped) {
-  // libuv forbids to enter its loop from its own callbacks.
+  // libuv forbids entering its loop from its own callbacks.
   LK_ASSERT(!turning_);
   turning_ = true;
   const int left = uv_run(loop_.get(), until_stopped ? UV_RUN_DEFAULT : UV_RUN_NOWAIT);
@@ -69,7 +69,7 @@ void Loop::end_turn() {
 
 void Loop::release_output() {
   holding_output_ = false;
-  // Flushing closes connections and lets none be held.
+  // By index, because flushing may close connections; it adds none.
   for (size_t i = 0; i < held_.size(); ++i) {
     if (held_[i] != nullptr) held_[i]->flush_held();
   }
@@ -80,8 +80,8 @@ struct Timer::Handle {
   Loop& loop;
   std::function<void()> callback;
   uv_timer_t timer{};
-  // For delays of nothing: a timer would be called again in the very turn that starts it anew, and
-  // nobody else served until it stops doing so.
+  // For delays of 0: libuv would call a timer that restarts itself again within the same turn, and
+  // serve nothing else meanwhile.
   uv_idle_t soon{};
   int open_handles = 2;
 
@@ -121,7 +121,7 @@ void Timer::start(uint64_t delay_ms, uint64_t repeat_ms) {
     });
     return;
   }
-  // Delays count from the loop's idea of now, which is that of the turn's start.
+  // Delays count from the loop's cached time, which is that of the turn's start.
   uv_update_time(handle_->timer.loop);
   uv_timer_start(
       &handle_->timer, [](uv_timer_t* timer) { static_cast<Handle*>(timer->data)->call(); },

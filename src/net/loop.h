@@ -1,5 +1,5 @@
-// The event loop: libuv's, with what the connections on it share. One thread; nothing here is
-// thread-safe.
+// The event loop: libuv's loop and the state that its connections share. Single-threaded; nothing
+// here is thread-safe, except Waker::wake().
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,7 @@ class Connection;
 
 class Loop {
  public:
-  // Bytes that one read of a connection takes at most, unless the connection waits for a large
-  // argument.
+  // Maximum bytes of one read of a connection, unless the connection waits for a large argument.
   static constexpr size_t kReadSize = 64 * 1024;
 
   struct Counters {
@@ -30,7 +29,7 @@ class Loop {
     uint64_t reads = 0;
     uint64_t writes = 0;
     uint64_t cycles = 0;  // turns of the loop
-    // Ticks of base::CycleClock from the first thing done in a turn to its end.
+    // Ticks of base::CycleClock from the first begin_work() of a turn to the turn's end.
     uint64_t busy_ticks = 0;
     uint64_t longest_turn_ticks = 0;
   };
@@ -40,66 +39,67 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Runs until stop(). Neither this nor run_once() may be called by a callback of the loop: who has
-  // to wait there is a task (server/tasks.h).
+  // Runs until stop(). Neither run() nor run_once() may be called by a callback of the loop: code
+  // that must wait there is a task (server/tasks.h).
   void run();
   void stop();
 
-  // Serves what is ready and returns at once.
+  // Runs one turn without waiting for events.
   void run_once();
 
-  // Called before each wait for events: the place to send what was queued for other connections.
+  // `callback` is called before each wait for events, to send what was queued for other
+  // connections.
   void on_before_wait(std::function<void()> callback) { before_wait_ = std::move(callback); }
 
-  // From here on flush() of any connection only remembers that it was asked to, until
-  // release_output(): replies wait until what they acknowledge is on its way to the disk. What the
-  // system is sending already goes on.
+  // Until release_output(), flush() of any connection is only recorded: replies wait until what
+  // they acknowledge is on its way to the disk. Output that the system is already sending
+  // continues.
   void hold_output() { holding_output_ = true; }
   bool holds_output() const { return holding_output_; }
-  // Ends the holding and flushes the connections that have waited, in their order.
+  // Stops holding output and flushes the recorded connections, in their order.
   void release_output();
 
   uv_loop_s* handle() { return loop_.get(); }
   base::BufferPool& buffer_pool() { return buffer_pool_; }
   Counters& counters() { return counters_; }
 
-  // Called by whatever begins to work in a turn: busy time counts from the first such call.
+  // Called by every callback that begins work in a turn: busy time counts from the first call.
   void begin_work() {
     if (turn_started_ == 0) turn_started_ = base::CycleClock::ticks();
   }
 
-  // The buffer that connections without bytes of their own read into: one for all, used from read
-  // to end of the batch.
+  // The shared read buffer of connections without kept input, in use from a read to the end of the
+  // batch.
   char* read_buffer() { return read_buffer_.get(); }
 
  private:
   friend class Connection;
   struct Hooks;
-  // True while there is anything left to wait for.
+  // Returns whether there is anything left to wait for.
   bool turn(bool until_stopped);
   void end_turn();
 
-  uint64_t turn_started_ = 0;  // ticks; 0: nothing done in this turn yet
+  uint64_t turn_started_ = 0;  // ticks; 0: begin_work() was not called in this turn
   base::BufferPool buffer_pool_;
   Counters counters_;
   std::unique_ptr<char[]> read_buffer_;
   std::function<void()> before_wait_;
   bool turning_ = false;
   bool holding_output_ = false;
-  std::vector<Connection*> held_;  // null: closed since
+  std::vector<Connection*> held_;  // null: closed meanwhile
   std::unique_ptr<uv_loop_s> loop_;
   std::unique_ptr<Hooks> hooks_;
 };
 
-// Calls back after a delay, once or again and again.
+// Calls back after a delay, once or repeatedly.
 class Timer {
  public:
   Timer(Loop& loop, std::function<void()> callback);
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
-  // Milliseconds; a repeat of 0 means once. Starting a running timer starts it anew. A delay of
-  // nothing is up in the next turn, after whoever is ready in this one has been served.
+  // Milliseconds; a repeat of 0 means once. Restarts a running timer. A delay of 0 ends in the next
+  // turn, after all ready connections of this turn have been served.
   void start(uint64_t delay_ms, uint64_t repeat_ms = 0);
   void stop();
 
@@ -108,8 +108,8 @@ class Timer {
   Handle* handle_;
 };
 
-// Calls back on the loop, soon after somebody asked for it: another thread, or a signal handler.
-// Several askings may be answered by one call.
+// Calls back on the loop, soon after wake(), which another thread or a signal handler may call.
+// Several calls of wake() may cause a single callback.
 class Waker {
  public:
   Waker(Loop& loop, std::function<void()> callback);

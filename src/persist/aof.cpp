@@ -56,8 +56,7 @@ Aof::Aof(Server& server, BackgroundChild& child)
   rewrite_.on_done([this] { rewritten(); });
 }
 
-// --- Loading
-// --------------------------------------------------------------------------------------
+// --- Loading -------------------------------------------------------------------------------------
 
 Loading::Result Aof::load_at_start(LoadingFigures& figures) {
   if (!directory_.migrate_old_file()) return Loading::Result::kFailed;
@@ -131,7 +130,7 @@ Loading::Result Aof::load_files(LoadingFigures& figures) {
   return Loading::Result::kDone;
 }
 
-// The stream goes on where the last increment has left it.
+// Sets the replication offset to where the last increment ended.
 void Aof::follow_offset() {
   const auto& increments = directory_.manifest().increments();
   if (increments.empty() || increments.back().start_offset < 0) return;
@@ -146,13 +145,12 @@ void Aof::follow_offset() {
   if (is_stream_offset(offset)) server_.set_replication_offset(offset);
 }
 
-// --- Opening and closing
-// --------------------------------------------------------------------------
+// --- Opening and closing -------------------------------------------------------------------------
 
 bool Aof::open_at_start() {
   if (!server_.settings().appendonly) return true;
-  // Switched on while a snapshot was being loaded: the files, if there are any, are of another
-  // time.
+  // appendonly was switched on while a snapshot was being loaded: existing files, if any, belong to
+  // another dataset.
   if (!loaded_) return switch_on();
   base::Logger& log = server_.log();
   if (!directory_.create()) return false;
@@ -185,7 +183,7 @@ bool Aof::open_at_start() {
   return true;
 }
 
-// A server that has nothing yet, or a snapshot, begins with that.
+// Creates the first base from the dataset, which is empty or was loaded from a snapshot.
 bool Aof::create_base(AofManifest* next) {
   const std::string name = next->add_base(server_.settings().aof_use_rdb_preamble);
   server_.log().notice("Creating AOF base file " + name + " on server start");
@@ -193,8 +191,8 @@ bool Aof::create_base(AofManifest* next) {
 }
 
 bool Aof::setting_changed(std::string* error) {
-  // Before the dataset is there nothing can be begun; open_at_start(), or end_replacement(), sees
-  // how it stands then.
+  // While the dataset is being loaded or replaced, nothing can be started; open_at_start() or
+  // end_replacement() will apply the setting.
   if ((server_.state() & kStateLoading) != 0 || dataset_changes_) return true;
   if (!server_.settings().appendonly) {
     if (enabled()) switch_off();
@@ -250,7 +248,7 @@ void Aof::switch_off() {
     note_end();
   }
   file_.stop();
-  // Of a first rewrite the child's end gives up its increment.
+  // When the child of a first rewrite ends, AofRewrite removes its increment.
   rewrite_.cancel();
   file_.confirm(false);
   state_ = State::kOff;
@@ -300,8 +298,8 @@ bool Aof::prepare_exit(unsigned flags) {
     rewrite_.cancel();
     return true;
   }
-  // A first rewrite that is over holds nobody up, though a script that runs has kept the server
-  // from hearing of it.
+  // Polls because a finished first rewrite must not prevent the exit; a running script may have
+  // kept the server from noticing its end.
   child_.poll();
   if (rewrite_.running()) {
     if (state_ == State::kWaitForRewrite) {
@@ -323,8 +321,7 @@ bool Aof::prepare_exit(unsigned flags) {
   return true;
 }
 
-// --- Rewriting
-// ------------------------------------------------------------------------------------
+// --- Rewriting -----------------------------------------------------------------------------------
 
 AofRewrite::Purpose Aof::purpose() const {
   switch (state_) {
@@ -366,8 +363,7 @@ void Aof::rewrite_command(CommandContext& ctx) {
       "information.");
 }
 
-// --- Waiting
-// --------------------------------------------------------------------------------------
+// --- Waiting -------------------------------------------------------------------------------------
 
 int64_t Aof::copies_here(int64_t offset) const {
   return enabled() && file_.synced_offset() >= offset ? 1 : 0;
@@ -406,7 +402,7 @@ void Aof::wait_command(CommandContext& ctx) {
   };
   const Waiting waiting{client.id, offset, local, replicas};
   if (is_served(waiting) || client.has(kClientDenyBlocking)) return reply();
-  // A timeout of zero is none.
+  // A timeout of zero waits without end.
   if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
   waiting_.push_back(waiting);
   if (replicas > 0 && replica_disks_.ask) replica_disks_.ask();
@@ -427,7 +423,7 @@ void Aof::serve_waiting() {
   for (const Waiting& each : served) {
     Client* client = server_.clients().find(each.client_id);
     if (client == nullptr) continue;
-    // As its time being over, it is told how it stands.
+    // Unblocked like a client whose timeout has passed: the reply has the present counts.
     client->unblock(BlockEnd::kUnblocked);
     client->flush_soon();
   }
@@ -447,8 +443,7 @@ void Aof::refuse_waiting() {
   }
 }
 
-// --- Figures
-// --------------------------------------------------------------------------------------
+// --- Figures -------------------------------------------------------------------------------------
 
 void Aof::describe(AofFigures* figures) const {
   figures->enabled = enabled();

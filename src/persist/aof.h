@@ -1,9 +1,10 @@
-// The append-only file as a whole: whether there is one, what it is loaded from, when it is
-// rewritten, who waits for it.
+// The append-only file as a whole: loading it, switching it on and off, rewriting it, and serving
+// WAITAOF.
 //
-// It is off, on, or being switched on: then effects go to a temporary increment until a first
-// rewrite has made the base that they continue (persist/aof_rewrite.h). At start the files that the
-// manifest names are loaded instead of a snapshot, and the last increment is appended to.
+// Its state is off, on, or waiting for the first rewrite: then effects are written to a temporary
+// increment until the rewrite has made the base to which the increment belongs
+// (persist/aof_rewrite.h). At start the files named by the manifest are loaded instead of a
+// snapshot, and effects are appended to the last increment.
 #pragma once
 
 #include <cstdint>
@@ -28,26 +29,25 @@ namespace latchkey::persist {
 
 class Aof {
  public:
-  // Both must outlive it. Hooks itself into the server: turns of the loop, settings, SHUTDOWN.
+  // Both must outlive it. Registers itself with the server: turns of the loop, settings, SHUTDOWN.
   Aof(server::Server& server, BackgroundChild& child);
 
-  // At start: sees which files there are, whether or not they are wanted. False, with the reason
-  // logged, when the manifest is damaged.
+  // At start: reads the manifest, whether or not appendonly is on. False, with the reason logged,
+  // when the manifest is damaged.
   bool read_manifest() { return directory_.load(); }
-  // Then, when appendonly is on: loads the files. kNoFile when there are none. Figures of loading
-  // go to `figures`.
+  // Then, when appendonly is on: loads the files. kNoFile when there are none. Updates `figures`.
   Loading::Result load_at_start(LoadingFigures& figures);
-  // When the dataset has been loaded: opens what is appended to, as appendonly says by now. False,
-  // with the reason logged, when the server cannot start.
+  // When the dataset has been loaded: opens the file for appending if appendonly is on at that
+  // time. False, with the reason logged, when the server cannot start.
   bool open_at_start();
 
-  // DEBUG LOADAOF: forgets the dataset and loads it from the files. False, with the reason logged,
-  // when that failed.
+  // DEBUG LOADAOF: clears the dataset and loads it from the files. False, with the reason logged,
+  // on failure.
   bool reload(LoadingFigures& figures);
 
-  // The dataset is about to be replaced by what is no effect: the file is closed, and begun anew
-  // when that is done. A server that cannot begin it tries again each second, and after ten times
-  // does not go on.
+  // The dataset is about to be replaced without propagated effects: begin_replacement() closes the
+  // file, and end_replacement() begins a new one. On failure it tries again each second, and after
+  // ten failures stops the server.
   void begin_replacement();
   void end_replacement();
 
@@ -55,23 +55,24 @@ class Aof {
   AppendOnlyFile& file() { return file_; }
   AofRewrite& rewrite() { return rewrite_; }
 
-  // To be called at every tick, behind BackgroundChild::poll().
+  // Callers must call this at every tick, after BackgroundChild::poll().
   void tick();
-  // Adds what it knows.
+  // Fills in the figures of the append-only file.
   void describe(server::AofFigures* figures) const;
   void reset_figures() { file_.reset_delayed_syncs(); }
 
-  // How many replicas have everything up to an offset of the stream on their disks, and how to ask
-  // them. Without it there are none.
+  // Counts the replicas that have everything up to a stream offset on their disks, and requests
+  // acknowledgements from them. If not set, no replica counts.
   struct ReplicaDisks {
     std::function<size_t(int64_t offset)> count;
     std::function<void()> ask;
   };
   void set_replica_disks(ReplicaDisks disks) { replica_disks_ = std::move(disks); }
-  // Serves WAITAOF where enough has been synced here and, as they have said by now, on replicas.
+  // Replies to WAITAOF clients for which enough copies are synced, here and by the acknowledgements
+  // of replicas.
   void serve_waiting();
 
-  // Handlers.
+  // Command handlers.
   void rewrite_command(server::CommandContext& ctx);
   void wait_command(server::CommandContext& ctx);
 
@@ -80,8 +81,8 @@ class Aof {
   struct Waiting {
     uint64_t client_id;
     int64_t offset;
-    int64_t here;      // copies that are wanted on this server's disk, 0 or 1
-    int64_t replicas;  // and on those of replicas
+    int64_t here;      // copies required on this server's disk, 0 or 1
+    int64_t replicas;  // copies required on disks of replicas
   };
 
   bool setting_changed(std::string* error);
@@ -94,9 +95,9 @@ class Aof {
   Loading::Result load_files(LoadingFigures& figures);
   bool create_base(AofManifest* next);
   void follow_offset();
-  // Says in the manifest where the stream was when the file was closed in good order.
+  // Stores in the manifest the stream offset at which the file was closed cleanly.
   void note_end();
-  // 1 when everything up to there is on this server's disk.
+  // 1 when everything up to `offset` is on this server's disk, else 0.
   int64_t copies_here(int64_t offset) const;
   int64_t copies_on_replicas(int64_t offset) const;
   bool is_served(const Waiting& waiting) const;
@@ -110,10 +111,10 @@ class Aof {
   AofRewrite rewrite_;
   AofLoader loader_;
   State state_ = State::kOff;
-  int tries_left_ = 0;            // to begin the file behind a replacement
-  bool dataset_changes_ = false;  // another one is being put in its place
+  int tries_left_ = 0;            // to begin a new file after a replacement
+  bool dataset_changes_ = false;  // the dataset is being replaced
   int64_t next_try_ms_ = 0;
-  bool loaded_ = false;  // what the server began with came from the files
+  bool loaded_ = false;  // the dataset at start was loaded from the files
   std::vector<Waiting> waiting_;
   ReplicaDisks replica_disks_;
 };

@@ -1,4 +1,4 @@
-// BGREWRITEAOF, WAITAOF, and what DEBUG has for the append-only file.
+// BGREWRITEAOF, WAITAOF, and the DEBUG subcommands for the append-only file.
 #include <cstdlib>
 #include <string>
 

@@ -67,14 +67,14 @@ class RequestWriter {
   ByteSink& sink_;
 };
 
-// Cuts a collection into requests: `command key`, then up to 64 elements of so many words each.
+// Splits a collection into requests: `command key`, then up to 64 elements of `words_each` words.
 class Batches {
  public:
   Batches(RequestWriter& writer, std::string_view command, std::string_view key, size_t elements,
           size_t words_each)
       : writer_(writer), command_(command), key_(key), left_(elements), words_each_(words_each) {}
 
-  // To be called before each element's words.
+  // Callers must call this before the words of each element.
   void next() {
     if (in_batch_ == 0) {
       in_batch_ = std::min(left_, kMaxElements);
@@ -124,7 +124,8 @@ void write_sorted_set(RequestWriter& writer, std::string_view key, const store::
 }
 
 void write_hash(RequestWriter& writer, std::string_view key, const store::Hash& hash) {
-  // With deadlines each field is followed by its own, so that none outlives a file cut short.
+  // With deadlines, each field is followed by its own one, so that no field loses its deadline if
+  // the file is cut short.
   if (hash.is_prepared()) {
     hash.for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
       writer.request({"HMSET", key, field, value});
@@ -141,8 +142,7 @@ void write_hash(RequestWriter& writer, std::string_view key, const store::Hash& 
   });
 }
 
-// --- Streams
-// --------------------------------------------------------------------------------------
+// --- Streams -------------------------------------------------------------------------------------
 
 void write_entries(RequestWriter& writer, std::string_view key, const store::Stream& stream) {
   char scratch[store::Listpack::kScratch];
@@ -158,7 +158,7 @@ void write_entries(RequestWriter& writer, std::string_view key, const store::Str
     });
     return writer.sink().ok();
   });
-  // An entry that is trimmed away at once makes a stream that is empty.
+  // Adding an entry that is trimmed at once creates an empty stream.
   if (stream.size() == 0) writer.request({"XADD", key, "MAXLEN", "0", "0-1", "x", "y"});
 }
 
@@ -188,8 +188,7 @@ void write_stream(RequestWriter& writer, std::string_view key, const store::Stre
   });
 }
 
-// --- Keys
-// -----------------------------------------------------------------------------------------
+// --- Keys ----------------------------------------------------------------------------------------
 
 void write_string(RequestWriter& writer, const Entry& entry) {
   writer.begin(3);

@@ -1,8 +1,8 @@
-// A dataset as the requests that make it: what begins an append-only file when it does not begin
-// with RDB (aof-use-rdb-preamble no).
+// Writes a dataset as requests: the beginning of an append-only file that does not begin with RDB
+// (aof-use-rdb-preamble no).
 //
-// Collections are written in requests of up to 64 elements, so that none is large and the server
-// that loads them is never long in one. Only reads the server; may run in a forked child.
+// Collections are written in requests of up to 64 elements, so that no request is large or keeps
+// the loading server busy for long. Only reads the server; may run in a forked child.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ class Server;
 namespace latchkey::persist {
 
 struct AofDatasetOptions {
-  // Begins with the time (aof-timestamp-enabled).
+  // Begin with a timestamp annotation (aof-timestamp-enabled).
   bool timestamp = false;
-  // Called behind each key.
+  // Called after each key.
   std::function<void()> after_key;
 };
 
-// Writes all function libraries and databases and flushes the sink. Keys past their deadline are
-// written too. False when the sink has failed; its error() tells.
+// Writes all function libraries and databases and flushes the sink. Writes keys past their deadline
+// too. False when the sink has failed; see its error().
 bool write_dataset_as_requests(ByteSink& sink, server::Server& server,
                                const AofDatasetOptions& options);
 

@@ -130,7 +130,7 @@ bool AofDirectory::old_file_must_move() const {
   if (!exists(path_beside(name)) || is_directory(path_beside(name))) return false;
   const bool never_moved = !is_directory(path_beside(server_.settings().appenddirname)) ||
                            !exists(path_of(manifest_name()));
-  // A move that was begun, whose file is not there yet.
+  // A move was begun, but the file is not in the directory yet.
   const bool half_moved = manifest_.base() && manifest_.base()->name == name &&
                           manifest_.increments().empty() && !exists(path_of(name));
   return never_moved || half_moved;
@@ -141,7 +141,7 @@ bool AofDirectory::migrate_old_file() {
   const std::string& name = server_.settings().appendfilename;
   const std::string& directory = server_.settings().appenddirname;
   if (!create()) return false;
-  // The manifest first: should the move not happen, the next start does it.
+  // Write the manifest first: if the move fails, the next start completes it.
   AofManifest next = manifest_;
   if (!next.base()) next.add_base_named(name);
   if (!replace(std::move(next))) return false;
@@ -179,15 +179,15 @@ bool AofDirectory::collect_history() {
   for (const AofFile& file : history) {
     server_.log().notice("Removing the history file " + file.name + " in the background");
   }
-  // A file must not go before the manifest on disk does without it.
+  // Replace the manifest on disk before removing the files it named.
   if (!replace(std::move(next))) return false;
   for (const AofFile& file : history) remove_in_background(file.name);
   return true;
 }
 
 void AofDirectory::remove_in_background(std::string_view name) {
-  // The name goes at once, since it may be used again; the blocks go with the last descriptor,
-  // which takes a large file its time.
+  // The name is removed at once, since it may be reused; closing the last descriptor frees the
+  // blocks, which is slow for a large file.
   const std::string path = path_of(name);
   const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   unlink(path.c_str());

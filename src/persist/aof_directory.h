@@ -1,8 +1,8 @@
 // The directory of the append-only file (appenddirname) and the manifest in it, on disk.
 //
-// Whatever happens in between, the manifest on disk names files that together hold the dataset: it
-// is replaced as a whole (written aside, synced, renamed, the directory synced), before files it no
-// longer names are removed. Failures are logged in the reference's words.
+// At any time the manifest on disk names files that together hold the dataset: it is replaced
+// atomically (written to a temporary file, synced, renamed, the directory synced) before the files
+// it does not name any more are removed. Failures are logged with the reference's messages.
 #pragma once
 
 #include <cstdint>
@@ -25,34 +25,34 @@ class AofDirectory {
 
   const AofManifest& manifest() const { return manifest_; }
 
-  // How to open a file of the directory.
+  // The path of a file in the directory.
   std::string path_of(std::string_view name) const;
-  // The same for a file beside it, in the server's own directory.
+  // The path of a file in the server's own directory (`dir`).
   std::string path_beside(std::string_view name) const;
 
-  // Takes what the manifest on disk says; an empty manifest when there is none. False, with the
-  // reason logged, when it cannot be read or is damaged.
+  // Reads the manifest from disk; it is empty when there is no file. False, with the reason logged,
+  // when it cannot be read or is damaged.
   bool load();
-  // Makes `next` the manifest, on disk and here. False, with the reason logged and nothing changed,
-  // when it could not be written.
+  // Replaces the manifest on disk and in memory by `next`. False, with the reason logged and
+  // nothing changed, when it could not be written.
   bool replace(AofManifest next);
   bool create();
 
-  // A single file of an older server, beside the directory, becomes the base in it. False when it
-  // was there and could not be moved.
+  // Moves a single file of an older server from `dir` into the directory as the base. False when
+  // the file exists and could not be moved.
   bool migrate_old_file();
 
-  // Opens for appending what the manifest's increments are called. -1 with errno on failure.
+  // Opens an increment for appending. -1 with errno on failure.
   int open_for_append(std::string_view name, bool truncate) const;
-  // Bytes of the base and the increments; files that are not there count nothing.
+  // Bytes of the base and the increments; missing files count as 0.
   uint64_t dataset_bytes() const;
 
-  // Forgets the history and has its files removed in the background, unless aof-disable-auto-gc.
-  // False when the manifest could not be written.
+  // Removes the history from the manifest, and its files in the background, unless
+  // aof-disable-auto-gc. False when the manifest could not be written.
   bool collect_history();
-  // Removes a file; its space is given back by the worker.
+  // Removes a file; the worker frees its disk space.
   void remove_in_background(std::string_view name);
-  // Makes renames within the directory last. False with errno.
+  // Syncs the directory, so that renames within it are durable. False with errno.
   bool sync() const;
 
  private:

@@ -27,7 +27,7 @@ using server::Command;
 namespace {
 
 constexpr std::string_view kRdbMagic = "REDIS";
-// Replies are dropped when they have come to so many bytes, and at the end.
+// Replies are dropped when they exceed this size, and at the end.
 constexpr size_t kMaxReplies = 64 * 1024;
 
 bool begins_with_rdb(int descriptor) {
@@ -95,7 +95,7 @@ bool AofLoader::read_preamble(ByteSource& source, const File& file, LoadingScope
                                : "Reading RDB base file on AOF loading...");
   ReadOptions how;
   how.verify_checksum = server_.settings().rdbchecksum;
-  // The requests that follow may be about keys that have expired since.
+  // The requests that follow may concern keys that have expired since.
   how.drop_expired = false;
   how.after_key = [&scope](uint64_t keys) { scope.key_loaded(keys); };
   const ReadReport report = read_dataset(source, server_, how);
@@ -170,10 +170,9 @@ AofLoader::Result AofLoader::cut(const File& file) {
   return Result::kTruncated;
 }
 
-// --- Reading
-// --------------------------------------------------------------------------------------
+// --- Reading -------------------------------------------------------------------------------------
 
-// The number of a line such as "*3" or "$11", behind its first character.
+// Reads the number of a line such as "*3" or "$11", after its first character.
 AofLoader::Read AofLoader::read_number(ByteSource& source, int64_t* number) {
   char line[base::kMaxInt64Text];
   size_t size = 0;
@@ -195,7 +194,7 @@ AofLoader::Read AofLoader::skip_annotation(ByteSource& source) {
   return Read::kOk;
 }
 
-// One request's words into words_, or nothing for an annotation.
+// Reads the words of one request into words_; none for an annotation.
 AofLoader::Read AofLoader::read_request(ByteSource& source) {
   constexpr std::string_view kLineEnd = "\r\n";
   words_.clear();
@@ -223,8 +222,7 @@ AofLoader::Read AofLoader::read_request(ByteSource& source) {
   return Read::kOk;
 }
 
-// --- Running
-// --------------------------------------------------------------------------------------
+// --- Running -------------------------------------------------------------------------------------
 
 AofLoader::Step AofLoader::run_all(ByteSource& source) {
   Step step = Step::kRan;
@@ -285,7 +283,7 @@ AofLoader::Step AofLoader::run_words(uint64_t end) {
   return server_.stop_requested() ? Step::kStopped : Step::kRan;
 }
 
-// False when there is no such command (`unknown_`), or not with so many words.
+// False when there is no such command (sets `unknown_`), or it does not accept that many words.
 bool AofLoader::run(std::span<const std::string_view> words) {
   unknown_.clear();
   Command* command = server_.dispatcher().lookup(words);

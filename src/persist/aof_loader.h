@@ -1,15 +1,16 @@
-// Runs the requests of append-only files on a server, so that it comes to the dataset they hold.
+// Runs the requests of append-only files on a server to restore the dataset.
 //
-// A file begins with RDB, or with the first request; annotations (lines that begin with '#') are
-// passed over. What stands between MULTI and EXEC is run when EXEC has been read, so that a
-// transaction cut short leaves nothing. Requests go to their handlers directly: they are counted
-// nowhere, nothing is refused, and what they reply is dropped, as is an error.
+// A file begins with RDB or with the first request; annotations (lines that begin with '#') are
+// skipped. Requests between MULTI and EXEC run when EXEC has been read, so that an incomplete
+// transaction has no effect. Requests go to their handlers directly: they are not counted in
+// statistics, nothing is refused, and replies and errors are dropped.
 //
-// A file may end in the middle of a request, when the server died while it wrote. The rest is cut
-// off then (aof-load-truncated), if it is the last file. Anything else that is no request, and a
-// command that is not known, ends loading: what has been run stays, the log says where it ended.
+// A file may end in the middle of a request, when the server died while writing. If it is the last
+// file, it is truncated after the last complete unit (aof-load-truncated). Any other malformed
+// request, and an unknown command, stops loading: requests already run stay, and the log says where
+// loading stopped.
 //
-// Costs what the requests cost, and a copy of their words.
+// Costs what the requests cost, plus a copy of their words.
 #pragma once
 
 #include <cstddef>
@@ -38,31 +39,31 @@ class AofLoader {
     kEmpty,      // the file has no bytes
     kTruncated,  // done, and the file was cut
     kFailed,     // the log says why
-    kStopped,    // the server is to end
+    kStopped,    // the server has been asked to stop
   };
   struct File {
     std::string name;  // for the log
     std::string path;
     bool is_last = true;
-    // A single file of an older server, or the base of a newer one; for the log.
+    // Whether it is a single file of an older server, or the base of a newer one; for the log.
     bool is_old_style = false;
     uint64_t bytes_before = 0;  // of the files loaded before
   };
 
   explicit AofLoader(server::Server& server);
 
-  // REQUIRES: effects are muted. `scope`: the state of loading.
+  // REQUIRES: propagation is muted. `scope`: the state of loading.
   Result load(const File& file, LoadingScope& scope);
 
-  // The same from memory, for tests: no file, nothing cut. Tells in *valid how many bytes were
-  // whole requests.
+  // Loads from memory, for tests; truncates nothing. Sets *valid to the size of the complete
+  // requests.
   Result load_bytes(std::string_view bytes, uint64_t* valid);
 
  private:
   enum class Step : uint8_t { kRan, kEnd, kCutShort, kMalformed, kUnknown, kFailed, kStopped };
   enum class Read : uint8_t { kOk, kCutShort, kMalformed };
 
-  // Words of requests, one after the other in one buffer.
+  // The words of requests, concatenated in one buffer.
   struct Words {
     std::string bytes;
     std::vector<size_t> ends;
@@ -70,12 +71,12 @@ class AofLoader {
       bytes.clear();
       ends.clear();
     }
-    // Appends views of all words from that one on.
+    // Appends views of all words from index `first` on.
     void views(size_t first, std::vector<std::string_view>* out) const;
   };
 
   void begin();
-  // Runs the file's requests until one cannot be.
+  // Runs the file's requests until the first Step other than kRan.
   Step run_all(ByteSource& source);
   Step run_one(ByteSource& source);
   Read read_request(ByteSource& source);
@@ -92,14 +93,14 @@ class AofLoader {
   Words words_;
   std::vector<std::string_view> views_;
   std::string room_;
-  // Between MULTI and EXEC.
+  // Whether a MULTI without its EXEC has been read.
   bool in_transaction_ = false;
   Words queued_words_;
   std::vector<size_t> queued_ends_;  // in queued_words_.ends
   LoadingScope* scope_ = nullptr;
   uint64_t requests_ = 0;
-  uint64_t valid_ = 0;   // bytes up to the end of the last whole unit
-  std::string unknown_;  // the command that is not known
+  uint64_t valid_ = 0;   // offset of the end of the last complete unit
+  std::string unknown_;  // the name of the unknown command
 };
 
 }  // namespace latchkey::persist

@@ -15,12 +15,12 @@ constexpr std::string_view kBadFormat = "Invalid AOF manifest file format";
 // "file NAME seq N type T"
 constexpr size_t kLeastWords = 6;
 
-// The number a text begins with, as strtoll() reads it.
+// The number at the beginning of a text, as strtoll() reads it.
 int64_t leading_number(const std::string& text) {
   return std::strtoll(text.c_str(), nullptr, 10);
 }
 
-// One line's file. Returns what is wrong with it, or nothing.
+// Parses one line. Returns the error message, or an empty text.
 std::string_view parse_line(std::string_view line, AofFile* file) {
   const auto words = server::split_arguments(line);
   if (!words || words->size() < kLeastWords || words->size() % 2 != 0) return kBadFormat;
@@ -57,7 +57,7 @@ std::vector<std::string> AofManifestError::log_lines() const {
     lines.push_back(">>> '" + text + "'");
   }
   lines.push_back(message);
-  // An empty line follows each.
+  // An empty line follows each of them.
   for (std::string& each : lines) each.push_back('\n');
   return lines;
 }

@@ -4,12 +4,12 @@
 //     file appendonly.aof.1.incr.aof seq 1 type h
 //     file appendonly.aof.2.incr.aof seq 2 type i startoffset 17
 //
-// At most one base (b), files that were replaced and wait to be removed (h), and increments (i),
-// which are loaded behind the base in this order. Names with unusual characters stand in double
-// quotes, as in a configuration file. Lines that begin with '#' are skipped, and so are words this
-// version does not know.
+// At most one base (b), files that were replaced and will be removed (h), and increments (i), which
+// are loaded after the base in this order. Names with unusual characters are in double quotes, as
+// in a configuration file. Lines that begin with '#' are skipped, and so are words this version
+// does not know.
 //
-// A manifest is text and knows nothing of the disk (persist/aof_directory.h does). Costs are
+// A manifest is text without access to the disk (persist/aof_directory.h has that). Costs are
 // proportional to the number of files, which is small.
 #pragma once
 
@@ -27,30 +27,30 @@ struct AofFile {
   std::string name;
   int64_t sequence = 0;
   AofFileType type = AofFileType::kIncrement;
-  // Where in the replication stream an increment begins, and where it ends when it was closed in
-  // good order; -1: not known.
+  // The replication offset at which an increment begins, and the one at which it was closed
+  // cleanly; -1: not known.
   int64_t start_offset = -1;
   int64_t end_offset = -1;
 };
 
 struct AofManifestError {
-  int line = 0;  // counted from 1; 0: not a matter of one line
+  int line = 0;  // counted from 1; 0: the error concerns no single line
   std::string text;
   std::string message;
-  // As the reference's log tells it.
+  // The error in the words of the reference's log.
   std::vector<std::string> log_lines() const;
 };
 
 class AofManifest {
  public:
-  // Longest line, its end included.
+  // Longest line, including its end.
   static constexpr size_t kMaxLine = 1024;
 
-  // `file_name`: appendfilename, which the names of new files begin with.
+  // `file_name`: appendfilename, the prefix of the names of new files.
   explicit AofManifest(std::string file_name) : file_name_(std::move(file_name)) {}
 
-  // Reads what format() has written, or another server. False, with nothing changed, when it is
-  // damaged.
+  // Parses the output of format() or another server's manifest. False, with nothing changed, when
+  // it is damaged.
   bool parse(std::string_view text, AofManifestError* error);
   std::string format() const;
 
@@ -61,22 +61,22 @@ class AofManifest {
   bool empty() const { return !base_ && increments_.empty(); }
   // Whether `name` is the last file to be loaded.
   bool is_last(std::string_view name) const;
-  // The file that effects are being appended to. REQUIRES: there is one.
+  // The file to which effects are appended. REQUIRES: there is one.
   AofFile& last_increment() { return increments_.back(); }
 
-  // "appendonly.aof.3.base.rdb" or ".aof" takes the place of the base, which becomes history.
+  // Adds "appendonly.aof.3.base.rdb" or ".aof" as the base; the old base becomes history.
   const std::string& add_base(bool as_rdb);
-  // A single file of older servers is the base.
+  // Makes a single file of an older server the base.
   void add_base_named(std::string name);
-  // "appendonly.aof.3.incr.aof" follows the increments that are there. `start_offset`: see AofFile.
+  // Adds "appendonly.aof.3.incr.aof" after the present increments. `start_offset`: see AofFile.
   const std::string& add_increment(int64_t start_offset);
-  // What the next add_increment() would be called.
+  // The name that the next add_increment() will choose.
   std::string next_increment_name() const;
-  // Increments become history, all or all but the last one: a new base has what they hold.
+  // Turns all increments, or all but the last one, into history, because a new base contains them.
   void retire_increments(bool keep_last);
-  // Takes the history out.
+  // Removes the history from the manifest and returns it.
   std::vector<AofFile> take_history();
-  // The increment that was added last goes again.
+  // Removes the increment that was added last.
   void remove_last_increment();
 
  private:

@@ -24,7 +24,8 @@ constexpr uint64_t kFailuresBeforeDelay = 3;
 constexpr int64_t kMaxDelayMinutes = 60;
 constexpr int64_t kMicroseconds = 1'000'000;
 
-// rdb-key-save-delay: microseconds; a negative one means a short pause after one key in so many.
+// rdb-key-save-delay: microseconds; a negative value -n pauses for 1 microsecond after every n
+// keys.
 void pause_for_tests(int delay_us, uint64_t keys) {
   if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
   if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
@@ -117,8 +118,7 @@ int64_t AofRewrite::now_s() const {
   return server_.clock().wall_us() / kMicroseconds;
 }
 
-// --- Beginning
-// ------------------------------------------------------------------------------------
+// --- Beginning -----------------------------------------------------------------------------------
 
 bool AofRewrite::start(Purpose purpose) {
   current_ = purpose;
@@ -126,7 +126,7 @@ bool AofRewrite::start(Purpose purpose) {
     last_ok_ = false;
     return false;
   }
-  // What was done up to the fork must not stand behind it.
+  // Effects from before the fork must not be in the increment behind the base.
   file_.flush(AppendOnlyFile::Wait::kForDisk);
   if (file_.buffered_bytes() != 0) {
     last_ok_ = false;
@@ -193,8 +193,7 @@ void AofRewrite::cancel() {
   scheduled_ = false;
 }
 
-// --- Ending
-// ---------------------------------------------------------------------------------------
+// --- Ending --------------------------------------------------------------------------------------
 
 void AofRewrite::ended(const ChildEnd& end) {
   base::Logger& log = server_.log();
@@ -219,7 +218,7 @@ void AofRewrite::ended(const ChildEnd& end) {
              static_cast<long long>(server_.clock().monotonic_us() - started_us));
     return;
   }
-  // A child that the server itself has stopped has not failed.
+  // A child that the server itself stopped does not count as a failure.
   if (end.signal != SIGUSR1) {
     last_ok_ = false;
     ++failures_in_a_row_;
@@ -227,7 +226,7 @@ void AofRewrite::ended(const ChildEnd& end) {
   give_up(end);
 }
 
-// Makes the child's file the base.
+// Makes the child's file the new base.
 bool AofRewrite::switch_files(const ChildEnd& end) {
   base::Logger& log = server_.log();
   AofManifest next = directory_.manifest();
@@ -241,7 +240,7 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
   log.notice("Successfully renamed the temporary AOF base file " + temporary + " into " + base);
   std::string increment;
   if (current_ == Purpose::kFirst) {
-    // The former increments are of another time.
+    // The former increments belong to another dataset.
     next.retire_increments(/*keep_last=*/false);
     increment = next.add_increment(start_offset_);
     const std::string former = temporary_increment();
@@ -257,7 +256,7 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
   }
   if (!directory_.replace(std::move(next))) {
     directory_.remove_in_background(base);
-    // It may be appended to under its temporary name again.
+    // Restore the temporary name, under which the file is still being appended to.
     if (!increment.empty()) {
       static_cast<void>(rename(directory_.path_of(increment).c_str(),
                                directory_.path_of(temporary_increment()).c_str()));
@@ -270,7 +269,7 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
   return true;
 }
 
-// Removes what a rewrite that came to nothing has left.
+// Removes the files of a failed rewrite.
 void AofRewrite::give_up(const ChildEnd& end) {
   const auto remove = [this](const std::string& name) {
     unlink(directory_.path_beside(name).c_str());
@@ -285,8 +284,7 @@ void AofRewrite::give_up(const ChildEnd& end) {
   scheduled_ = true;
 }
 
-// --- When
-// -----------------------------------------------------------------------------------------
+// --- When ----------------------------------------------------------------------------------------
 
 void AofRewrite::tick(bool appending) {
   if (child_.running()) return;
@@ -311,7 +309,7 @@ bool AofRewrite::has_grown() const {
   return bytes * 100 / base >= 100 + static_cast<uint64_t>(settings.auto_aof_rewrite_percentage);
 }
 
-// Whether it is too early after failures.
+// Whether it is too early to retry after failures.
 bool AofRewrite::is_limited() {
   if (failures_in_a_row_ < kFailuresBeforeDelay) {
     delay_minutes_ = 0;

@@ -1,13 +1,12 @@
 // Rewrites the append-only file: a child writes the dataset as a new base, while effects go to a
-// new increment; then the manifest names these two, and what was there before is history.
+// new increment; then the manifest names these two, and the older files become history.
 //
-// It is started by BGREWRITEAOF, when the file has grown so much since the last time
-// (auto-aof-rewrite-percentage), and when appendonly is switched on. While another child runs it is
-// put off. By itself it is not tried again at once after three failures in a row: a minute later,
-// then two, four, up to an hour.
+// A rewrite starts on BGREWRITEAOF, when the file has grown by auto-aof-rewrite-percentage since
+// the last rewrite, and when appendonly is switched on. It is postponed while another child runs.
+// After three failures in a row, automatic rewrites wait a minute, then two, four, up to an hour.
 //
-// Whatever fails, the files that the manifest on disk names hold the dataset, and effects go on to
-// be written.
+// On any failure, the files named by the manifest on disk still hold the dataset, and effects are
+// still written.
 #pragma once
 
 #include <cstdint>
@@ -21,47 +20,48 @@
 
 namespace latchkey::persist {
 
-// Writes the dataset, RDB or requests as aof-use-rdb-preamble says, to a file that is synced and
-// then moved to `path`. `progress`: of the child that this is, or null. False after a line in the
-// log.
+// Writes the dataset, as RDB or requests by aof-use-rdb-preamble, to a temporary file, syncs it and
+// renames it to `path`. `progress`: the progress of the child that calls this, or null in the
+// server. False, with the reason logged, on failure.
 bool write_aof_base(server::Server& server, const std::string& path, ChildProgress* progress);
 
 class AofRewrite {
  public:
-  // All must outlive it.
+  // The arguments must outlive it.
   AofRewrite(server::Server& server, AofDirectory& directory, AppendOnlyFile& file,
              BackgroundChild& child);
 
-  // What the new increment is for.
+  // The use of the new increment.
   enum class Purpose : uint8_t {
     kReplace,   // the file is being appended to
     kBaseOnly,  // appendonly is off
-    // appendonly has just been switched on: the increment is a temporary file and of no use until
-    // the base is there.
+    // appendonly has just been switched on: the increment is a temporary file, useless until the
+    // base is complete.
     kFirst,
   };
 
-  // Begins. False, with the reason logged, when it could not. REQUIRES: no child runs.
+  // Starts a rewrite. False, with the reason logged, on failure. REQUIRES: no child runs.
   bool start(Purpose purpose);
   void schedule() { scheduled_ = true; }
   bool scheduled() const { return scheduled_; }
   bool running() const { return child_.running(ChildKind::kAofRewrite); }
-  // Forgets what was scheduled, and stops the child.
+  // Drops a scheduled rewrite, and stops the child.
   void cancel();
 
-  // `purpose`: what a rewrite that begins now is for. `done` is called when one has ended well.
+  // `purpose` is called for the purpose of a starting rewrite, `done` after each successful one.
   void on_start_needed(std::function<Purpose()> purpose) { purpose_ = std::move(purpose); }
   void on_done(std::function<void()> done) { done_ = std::move(done); }
 
-  // Begins what is scheduled or due. To be called at every tick, behind BackgroundChild::poll().
+  // Starts a rewrite that is scheduled or due. Callers must call this at every tick, after
+  // BackgroundChild::poll().
   void tick(bool appending);
-  // Somebody asks for a rewrite: earlier failures are of no account.
+  // Called on a user's request for a rewrite: earlier failures do not delay it.
   void forget_failures() { failures_in_a_row_ = 0; }
 
-  // Bytes of the dataset's files when they were written anew last.
+  // Bytes of the dataset's files at the last rewrite.
   uint64_t base_bytes() const { return base_bytes_; }
   void set_base_bytes(uint64_t bytes) { base_bytes_ = bytes; }
-  // Adds what it knows.
+  // Fills in the figures of rewrites.
   void describe(server::AofFigures* figures) const;
 
  private:

@@ -18,20 +18,20 @@ namespace {
 
 using server::AppendFsync;
 
-// A buffer that a large turn has left behind is not kept.
+// A buffer larger than this is freed after the turn.
 constexpr size_t kMaxKeptBytes = 256 * 1024;
-// How long writes may wait for a sync to end.
+// How long writes may be postponed because of a running sync.
 constexpr int64_t kMaxPostponedMs = 2000;
 constexpr int64_t kErrorLogIntervalS = 30;
 constexpr int64_t kMsPerSecond = 1000;
 constexpr int64_t kUsPerMs = 1000;
 
-// Where the system cannot sync (a pipe, a device) there is nothing to be lost.
+// Descriptors that the system cannot sync (a pipe, a device) count as synced.
 bool sync_data(int descriptor) {
   return fdatasync(descriptor) == 0 || errno == EINVAL || errno == EBADF;
 }
 
-// The bytes written, which are fewer when writing failed; -1 when it failed at once.
+// Returns the bytes written, fewer than all when writing failed; -1 when it failed at once.
 ssize_t write_all(int descriptor, std::string_view bytes) {
   size_t written = 0;
   while (written < bytes.size()) {
@@ -107,7 +107,7 @@ void AppendOnlyFile::close() {
 
 void AppendOnlyFile::abandon() {
   buffer_.clear();
-  // Closing a file that was removed frees its blocks, which takes its time.
+  // Closing a removed file frees its blocks, which can be slow.
   if (is_open()) worker_.run([former = std::exchange(descriptor_, -1)] { ::close(former); });
 }
 
@@ -191,7 +191,7 @@ bool AppendOnlyFile::write_buffer() {
   return true;
 }
 
-// The event says what else the disk was busy with.
+// The event name says what else the disk was busy with.
 void AppendOnlyFile::note_write_latency(uint64_t ticks) {
   server::LatencyMonitor& monitor = server_.latency_monitor();
   if (!monitor.is_on()) return;
@@ -212,8 +212,8 @@ void AppendOnlyFile::count_written(size_t bytes) {
   written_offset_ = server_.replication_offset();
 }
 
-// What was written of the buffer goes again, so that the file does not end in the middle of a
-// request; where it cannot, the rest follows when there is room.
+// Truncates the partial write, so that the file does not end in the middle of a request; if that
+// fails, keeps the written part and later writes only the rest.
 void AppendOnlyFile::take_back_failed_write(ssize_t written, int error) {
   base::Logger& log = server_.log();
   const int64_t now_s = now_ms() / kMsPerSecond;
@@ -271,7 +271,8 @@ void AppendOnlyFile::sync_if_due() {
 }
 
 void AppendOnlyFile::sync_in_background(int descriptor, bool and_close) {
-  // What is written to another file meanwhile need not wait for the one that is closed.
+  // Counted separately, because writes to another file need not wait for the sync of a file that is
+  // being closed.
   std::atomic<uint64_t>& pending = and_close ? shared_->pending_closes : shared_->pending_syncs;
   ++pending;
   const int64_t offset = confirming_ ? written_offset_ : kUnknownOffset;
@@ -294,7 +295,7 @@ void AppendOnlyFile::confirm(bool on) {
 }
 
 void AppendOnlyFile::look_at_worker() {
-  // What was not for the file, such as pings of replicas, needs no sync.
+  // Bytes of the stream that are not written to the file, such as pings of replicas, need no sync.
   if (confirming_ && is_open() && buffer_.empty() && synced_file_bytes_ == file_bytes_ &&
       pending_syncs() == 0 && shared_->pending_closes == 0 &&
       synced_offset() != server_.replication_offset()) {

@@ -1,16 +1,14 @@
-// Writes the replication stream to the file that is being appended to, and syncs it as appendfsync
-// says.
+// Writes the replication stream to the open append-only file, and syncs it as appendfsync says.
 //
-// KeyspaceEvents are gathered while a turn of the loop runs its requests and written at its end,
-// before the replies leave (the loop holds them from the first effect of the turn on). With
-// `always` they are synced before that too, once for all clients of the turn. With `everysec` a
-// worker syncs what was written, about once a second; while it does, the loop does not write, since
-// the system would make it wait, but for no longer than two seconds. With `no` the system syncs
-// when it likes.
+// Propagated commands are collected during a turn of the loop and written at its end, before the
+// replies are sent (the loop holds them from the first effect of the turn on). With `always`, they
+// are also synced before that, once for all clients of the turn. With `everysec`, a worker syncs
+// about once a second; the loop does not write during a sync, since the system would block the
+// write, but waits for at most two seconds. With `no`, the system decides when to sync.
 //
-// A write that fails is taken back and tried again at the next turn; until it succeeds
-// commands that write are to be refused (on_problem_changed). With `always` there is no way back
-// from a failure, since changes have been made that cannot be promised: the process ends.
+// A failed write is truncated from the file and tried again at the next turn; until it succeeds,
+// write commands must be refused (on_problem_changed). With `always` a failure ends the process,
+// since the dataset has changes that cannot be made durable.
 #pragma once
 
 #include <atomic>
@@ -32,94 +30,95 @@ class Server;
 
 namespace latchkey::persist {
 
-// A line that tells the time of what follows it: "#TS:1795287444\r\n".
+// A timestamp annotation for the requests that follow it: "#TS:1795287444\r\n".
 std::string aof_timestamp(int64_t unix_time_s);
 
 class AppendOnlyFile final : public server::PropagationSink {
  public:
-  // `fatal` is called when the process must end; by default it ends it with status 1.
+  // `fatal` is called when the process must end; the default exits with status 1.
   AppendOnlyFile(server::Server& server, base::Worker& worker, std::function<void()> fatal = {});
-  // Writes nothing that is left: flush() first.
+  // Does not write the buffer: call flush() first.
   ~AppendOnlyFile() override;
   AppendOnlyFile(const AppendOnlyFile&) = delete;
   AppendOnlyFile& operator=(const AppendOnlyFile&) = delete;
 
-  // Listens to effects from here on. What it hears before there is a file only counts.
+  // Starts to listen to propagated commands. Until open(), they only advance the offset.
   void start();
-  // Stops listening; drops what was not written.
+  // Stops listening; drops the buffer.
   void stop();
   bool started() const { return started_; }
 
-  // Appends to `descriptor`, which holds `size` bytes, from here on. What was gathered for the file
-  // before must have been written (flush(Wait::kForDisk)); that file is synced and closed in the
-  // background.
+  // Appends to `descriptor`, which holds `size` bytes, from this call on. REQUIRES: the buffer for
+  // the former file was written (flush(Wait::kForDisk)). The former file is synced and closed in
+  // the background.
   void open(int descriptor, uint64_t size);
   bool is_open() const { return descriptor_ >= 0; }
-  // Syncs and closes the file now.
+  // Syncs and closes the file before it returns.
   void close();
-  // Closes it without a sync, and forgets what was gathered for it: it is given up.
+  // Closes the file, which is given up, without a sync, and drops the buffer.
   void abandon();
-  // False, with errno: what was written is on disk.
+  // Syncs what was written. False, with errno, on failure.
   bool sync_now();
 
   void on_propagated(std::span<const server::PropagatedCommand> unit) override;
 
   enum class Wait : uint8_t {
-    kNever,    // leave writing for later while a sync is going on
-    kForDisk,  // write now, whatever it costs
+    kNever,    // postpone writing while a sync is running
+    kForDisk,  // write at once, even if it blocks
   };
-  // Writes what was gathered and syncs as is due. To be called at the end of each turn.
+  // Writes the buffer and syncs if due. Callers must call this at the end of each turn.
   void flush(Wait wait = Wait::kNever);
-  // Tries again what was postponed or failed. To be called at each tick.
+  // Tries postponed or failed writes again. Callers must call this at each tick.
   void tick();
 
-  // Whether what is synced counts as safe (synced_offset). Not while the file is of no use yet,
-  // since the base it continues is still being written.
+  // Whether synced data advances synced_offset(). Off while the base that the file continues is
+  // still being written, because the file is useless until then.
   void confirm(bool on);
-  // Whether it moves Server::replication_offset() with what it hears. Not when replicas do.
+  // Whether propagated commands advance Server::replication_offset() here. Off when the replication
+  // backlog advances it.
   void count_offset(bool on) { counts_offset_ = on; }
 
-  // Whether another process writes the dataset just now (no-appendfsync-on-rewrite).
+  // `running` says whether a child is writing the dataset (no-appendfsync-on-rewrite).
   void on_child_running(std::function<bool()> running) { child_running_ = std::move(running); }
-  // `fn` is called when writing or syncing begins to fail and when it works again; `problem` is
-  // empty then, or what the system said.
+  // `fn` is called when writing or syncing begins to fail, with the system's error message, and
+  // when it works again, with an empty text.
   void on_problem_changed(std::function<void(const std::string& problem)> fn) {
     problem_changed_ = std::move(fn);
   }
   // `fn` is called on the loop's thread when synced_offset() has changed.
   void on_synced(std::function<void()> fn) { synced_ = std::move(fn); }
 
-  // --- Figures
-  // ------------------------------------------------------------------------------------
+  // --- Figures -----------------------------------------------------------------------------------
 
-  // Bytes of all files of the dataset together; whoever opens files knows the others.
+  // Bytes of all files of the dataset; the code that opens files sets the size of the other files.
   uint64_t dataset_bytes() const { return dataset_bytes_; }
   void set_dataset_bytes(uint64_t bytes) { dataset_bytes_ = bytes; }
   size_t buffered_bytes() const { return buffer_.size(); }
-  // What the buffer occupies.
+  // Bytes allocated for the buffer.
   size_t memory_usage() const { return buffer_.capacity(); }
   bool last_write_failed() const { return write_failed_; }
   // Whether writing or syncing fails.
   bool has_problem() const { return problem_ != 0; }
-  // Syncs that the worker has not done yet.
+  // Syncs that the worker has not completed.
   uint64_t pending_syncs() const { return shared_->pending_syncs.load(std::memory_order_relaxed); }
   uint64_t delayed_syncs() const { return delayed_syncs_; }
   void reset_delayed_syncs() { delayed_syncs_ = 0; }
-  // Up to where in the stream (Server::replication_offset) everything is on disk; -1: not known.
+  // The replication offset (Server::replication_offset) up to which everything is on disk; -1: not
+  // known.
   int64_t synced_offset() const { return shared_->synced_offset.load(std::memory_order_acquire); }
   // Time spent in flush().
   uint64_t flush_ticks() const { return flush_ticks_; }
 
-  // DEBUG AOF-FLUSH-SLEEP: how long to wait before each write.
+  // DEBUG AOF-FLUSH-SLEEP: pause before each write.
   void set_flush_pause_us(int64_t pause_us) { flush_pause_us_ = pause_us; }
 
  private:
   void set_synced_offset(int64_t offset) { shared_->synced_offset.store(offset); }
 
-  // What the worker's jobs touch, which outlives the file.
+  // State shared with the worker's jobs; it outlives this object.
   struct Shared {
     std::atomic<uint64_t> pending_syncs{0};
-    std::atomic<uint64_t> pending_closes{0};  // of files that are synced before they are closed
+    std::atomic<uint64_t> pending_closes{0};  // of files that are synced and then closed
     std::atomic<int64_t> synced_offset{0};
     std::atomic<int> sync_error{0};
   };
@@ -133,7 +132,7 @@ class AppendOnlyFile final : public server::PropagationSink {
   void take_back_failed_write(ssize_t written, int error);
   void sync_if_due();
   void sync_in_background(int descriptor, bool and_close);
-  // Takes in what the worker has done since, and tells who wants to know.
+  // Applies the results of the worker's jobs and calls the callbacks on changes.
   void look_at_worker();
   int64_t now_ms() const;
 
@@ -151,17 +150,17 @@ class AppendOnlyFile final : public server::PropagationSink {
   server::PropagationEncoder encoder_;
   std::string buffer_;
   uint64_t file_bytes_ = 0;         // of the open file
-  uint64_t synced_file_bytes_ = 0;  // for which a sync has at least been ordered
+  uint64_t synced_file_bytes_ = 0;  // a sync has at least been queued for these
   uint64_t dataset_bytes_ = 0;
-  int64_t written_offset_ = 0;  // of the stream
-  int64_t told_offset_ = 0;     // what on_synced has been told of
+  int64_t written_offset_ = 0;  // replication offset of the last write
+  int64_t told_offset_ = 0;     // offset of the last on_synced call
   int64_t annotated_s_ = 0;     // Unix time of the last annotation
   int64_t last_sync_s_ = 0;     // Unix time
   int64_t postponed_since_ms_ = 0;
   int64_t last_error_logged_s_ = 0;
   bool write_failed_ = false;
   int write_error_ = 0;
-  int problem_ = 0;  // an errno, as told last
+  int problem_ = 0;  // the errno last reported to on_problem_changed
   uint64_t delayed_syncs_ = 0;
   uint64_t flush_ticks_ = 0;
   int64_t flush_pause_us_ = 0;

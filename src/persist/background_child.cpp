@@ -25,7 +25,7 @@ namespace latchkey::persist {
 namespace {
 
 constexpr int64_t kReportIntervalUs = 1'000'000;
-// Measuring may take up to this part of the time.
+// Measuring memory may take at most one part in this many of the time.
 constexpr int64_t kMeasuringShare = 100;
 constexpr double kMegabyte = 1024 * 1024;
 
@@ -34,7 +34,7 @@ constexpr int kExitDone = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitKilled = 255;
 
-// Of the child that this process is; a signal handler has no other way to reach it.
+// The logger of the child process; global because a signal handler needs it.
 std::atomic<base::Logger*> child_logger{nullptr};
 
 void on_kill_signal(int) {
@@ -55,7 +55,7 @@ std::string_view title_of(ChildKind kind) {
   return {};
 }
 
-// The sum of a field of the kernel's account of this process's memory, in bytes.
+// The sum of a field in the kernel's statistics of this process's memory, in bytes.
 size_t sum_of_memory(std::string_view field) {
   auto text = base::read_file("/proc/self/smaps_rollup");
   if (!text) text = base::read_file("/proc/self/smaps");
@@ -76,7 +76,7 @@ void set_handler(int number, void (*handler)(int)) {
   sigaction(number, &action, nullptr);
 }
 
-// What goes through the pipe, in one piece each.
+// A report through the pipe; each is written in one piece.
 struct Message {
   uint64_t keys_written;
   uint64_t copied_bytes;
@@ -121,7 +121,7 @@ void ChildProgress::report(bool last) {
                      static_cast<double>(sum_ / reports_) / kMegabyte);
   const Message message{keys_, copied, last};
   if (write(pipe_, &message, sizeof(message)) == static_cast<ssize_t>(sizeof(message))) return;
-  // Nobody waits for the file any more.
+  // The server has ended, so nobody needs the file.
   server_.log().warning("The server that this child writes for has gone, exiting.");
   if (!unfinished_.empty()) unlink(unfinished_.c_str());
   _exit(kExitFailed);
@@ -132,10 +132,10 @@ void BackgroundChild::prepare_child(const Job& job, int pipe) {
   base::Logger& log = server_.log();
   child_logger = &log;
   log.set_role('C');
-  // Ctrl-C reaches the child as well; the server sees to its end.
+  // Ctrl-C signals the child as well; the server stops it.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
-  // A server that has gone is found by the pipe to it.
+  // A failed write to the pipe shows that the server has ended.
   std::signal(SIGPIPE, SIG_IGN);
   set_handler(SIGUSR1, on_kill_signal);
   std::vector<int> kept = job.keep_open;
@@ -178,7 +178,8 @@ bool BackgroundChild::start(Job job, std::string* error) {
     *error = std::string("pipe: ") + strerror(errno);
     return false;
   }
-  // A signal that came to the child before it has its own handlers would run the server's.
+  // Blocks all signals, because a signal to the child before it has set its handlers would run the
+  // server's.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -1,5 +1,5 @@
-// The forked child that writes the dataset while the server goes on: one at a time, whatever it
-// writes.
+// The forked child that writes the dataset while the server goes on. There is one at a time, for
+// all kinds of files.
 //
 //     child.start({.kind = ChildKind::kRdbToDisk,
 //                  .keys_total = keys,
@@ -7,15 +7,15 @@
 //                  .ended = [this](const ChildEnd& end) { ... }},
 //                 &error);
 //
-// A fork copies the calling thread alone, so the child has the dataset as it stood, and locks that
-// another thread may have held. It may read and allocate; it must not free what a keyspace holds,
-// hand anything to the reclaimer, run scripts or touch the loop. It closes every descriptor but the
-// standard ones and those it was told to keep, so that no listening socket and no client's
-// connection outlives the server in it, ignores the signals that end the server, and ends by _exit.
+// A fork copies only the calling thread, so the child has the dataset as of the fork, and possibly
+// locks held by other threads. It may read and allocate; it must not free what a keyspace holds,
+// use the reclaimer, run scripts or touch the loop. It closes every descriptor except the standard
+// ones and those in `keep_open`, so that no listening socket and no client's connection outlives
+// the server in the child; it ignores the signals that stop the server, and ends by _exit.
 //
-// It tells its parent about once a second how far it has come and how much memory it has made the
-// two hold twice (copy on write). Costs the server the fork, which is proportional to its memory
-// (latest_fork_us), and a page for each page it changes while the child lives.
+// About once a second it reports to its parent how many keys it has written and how many bytes copy
+// on write has duplicated. Costs the server the fork, which is proportional to its memory
+// (latest_fork_us), and a page copy for each page it changes while the child lives.
 #pragma once
 
 #include <sys/types.h>
@@ -37,11 +37,10 @@ namespace latchkey::persist {
 
 enum class ChildKind : uint8_t { kRdbToDisk, kAofRewrite, kRdbToSocket };
 
-// Parts of the process that a child makes its own; empty where a server is not the process's only
-// one (tests).
+// Process-wide objects that a child adjusts; empty where several servers share a process (tests).
 struct ChildProcessParts {
   server::OomScore* oom_score = nullptr;
-  // Shows the process under this name ("redis-rdb-bgsave").
+  // Sets the title of the process ("redis-rdb-bgsave").
   std::function<void(std::string_view name)> show_title;
 };
 
@@ -49,28 +48,28 @@ struct ChildProcessParts {
 struct ChildEnd {
   pid_t pid = 0;
   bool done = false;  // its work returned true
-  int signal = 0;     // that ended it, or 0; SIGUSR1 when kill() did
+  int signal = 0;     // the signal that ended it, or 0; SIGUSR1 after kill()
   int64_t duration_s = 0;
-  size_t copied_bytes = 0;  // by copy on write, as the child found at its end; 0 unless done
+  size_t copied_bytes = 0;  // by copy on write, as measured by the child at its end; 0 unless done
 };
 
-// In the child: what it tells its parent.
+// Used in the child to report to its parent.
 class ChildProgress {
  public:
   ChildProgress(server::Server& server, ChildKind kind, int pipe);
 
-  // To be called for each key.
+  // The child must call this for each key.
   void key_written() {
     ++keys_;
     if (keys_ % kKeysPerGlance == 0 || patient_) [[unlikely]]
       report_if_due();
   }
-  // Looks at the clock at each key: for work that is made slow on purpose.
+  // Checks the clock at each key: for keys that are written slowly on purpose.
   void expect_slow_keys() { patient_ = true; }
-  // The file that the child writes now, which it removes should it find that its server has gone:
-  // nobody would know of it.
+  // The file that the child is writing. The child removes it if its server has ended, because
+  // nobody else would.
   void remove_if_orphaned(std::string path) { unfinished_ = std::move(path); }
-  // The last report, when the work is done.
+  // Sends the last report, when the work is done.
   void report_end();
 
  private:
@@ -96,49 +95,50 @@ class BackgroundChild {
   struct Job {
     ChildKind kind;
     size_t keys_total = 0;
-    // Runs in the child; false: it has failed, and said why in the log.
+    // Runs in the child; returns false, with the reason logged, on failure.
     std::function<bool(ChildProgress&)> work;
-    // Runs in the server when the child has ended, from poll().
+    // Runs in the server, from poll(), when the child has ended.
     std::function<void(const ChildEnd&)> ended;
     // Descriptors besides the standard ones that the child needs.
     std::vector<int> keep_open = {};
   };
 
   BackgroundChild(server::Server& server, ChildProcessParts parts);
-  // Kills the child that is left.
+  // Kills a running child.
   ~BackgroundChild();
   BackgroundChild(const BackgroundChild&) = delete;
   BackgroundChild& operator=(const BackgroundChild&) = delete;
 
-  // REQUIRES: !running(). False with the system's words in `error` when there can be no child.
+  // REQUIRES: !running(). False, with the system's message in `error`, when the child cannot be
+  // started.
   bool start(Job job, std::string* error);
 
   bool running() const { return pid_ != 0; }
   bool running(ChildKind kind) const { return running() && job_.kind == kind; }
   pid_t pid() const { return pid_; }
 
-  // Tells the child to stop, which it does at once; poll() will find it ended, by SIGUSR1. Nothing
-  // when there is none.
+  // Stops the child at once; poll() will find it ended by SIGUSR1. Does nothing when there is none.
   void kill();
-  // The same, and waits for it: it is over, and its `ended` has been called, when this returns.
+  // As kill(), but waits until the child has ended and its `ended` has been called.
   void kill_and_wait();
 
-  // Reads what the child has told, and sees whether it has ended. To be called at every tick.
+  // Reads the child's reports, and checks whether it has ended. Callers must call this at every
+  // tick.
   void poll();
 
   // --- Figures -----------------------------------------------------------------------------------
 
-  // Of the child that runs; zero when there is none.
+  // Figures of the running child; zero when there is none.
   struct Figures {
     size_t copied_bytes = 0;
     size_t most_copied_bytes = 0;
-    int64_t age_s = 0;  // of the two above
+    int64_t age_s = 0;  // seconds since the child measured the two above
     uint64_t keys_written = 0;
     size_t keys_total = 0;
     int64_t duration_s = 0;
   };
   Figures figures() const;
-  // How long the last fork took, and how many there were since the last reset.
+  // Duration of the last fork, and number of forks since the last reset.
   int64_t latest_fork_us() const { return latest_fork_us_; }
   uint64_t forks() const { return forks_; }
   void reset_forks() { forks_ = 0; }
@@ -153,10 +153,10 @@ class BackgroundChild {
   ChildProcessParts parts_;
   Job job_{};
   pid_t pid_ = 0;
-  int pipe_ = -1;           // what the child tells
+  int pipe_ = -1;           // reads the child's reports
   int64_t started_us_ = 0;  // monotonic
   Figures current_;
-  int64_t told_us_ = 0;  // monotonic, when the child spoke last; 0: not yet
+  int64_t told_us_ = 0;  // monotonic time of the child's last report; 0: none
   bool last_told_ = false;
   int64_t latest_fork_us_ = 0;
   uint64_t forks_ = 0;

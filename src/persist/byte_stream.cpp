@@ -46,7 +46,7 @@ bool ByteSink::write_slowly(std::string_view bytes) {
 
 int DescriptorSink::put(std::string_view bytes) {
   while (!bytes.empty()) {
-    // In steps no larger than what is synced at once.
+    // Writes at most as many bytes as are synced at once.
     const size_t most = sync_every_ == 0 ? bytes.size() : static_cast<size_t>(sync_every_);
     const ssize_t written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), most));
     if (written < 0) {
@@ -110,7 +110,7 @@ bool ByteSource::read_on(char* to, size_t size) {
 }
 
 bool ByteSource::read_view_slowly(uint64_t size, std::string& room, std::string_view* view) {
-  // Grows as the bytes arrive: the size may be a lie.
+  // Grows as the bytes arrive, because the size is not trusted.
   constexpr uint64_t kFirstStep = 1 << 20;
   const uint64_t start = position();
   room.clear();

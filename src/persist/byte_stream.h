@@ -1,12 +1,12 @@
-// Where persistence writes to and reads from: memory or an open descriptor, through a buffer, with
-// position, checksum and an error that stays.
+// The streams that persistence writes to and reads from: memory or an open descriptor, with a
+// buffer, a position, a checksum and a sticky error.
 //
-// A sink or source that has failed stays so, and does nothing more: a writer may write on and ask
-// once, at the end. None of them owns its descriptor. Not thread-safe; usable in a forked child,
-// since nothing but the object itself and malloc is touched.
+// A sink or source that has failed stays failed and does nothing more, so a writer may check for
+// errors once, at the end. They do not own their descriptors. Not thread-safe; usable in a forked
+// child, since they touch nothing but the object itself and malloc.
 //
-// Costs: a copy into the buffer for what is short; what is longer than the buffer goes straight
-// through. The checksum (base/crc64.h) is taken over whole buffers.
+// Costs: a copy into the buffer for short data; data longer than the buffer bypasses it. The
+// checksum (base/crc64.h) is computed over whole buffers.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class ByteSink {
   ByteSink(const ByteSink&) = delete;
   ByteSink& operator=(const ByteSink&) = delete;
 
-  // False when writing has failed, now or before.
+  // False when writing has failed, in this call or before.
   bool write(std::string_view bytes) {
     if (bytes.size() > capacity_ - used_) return write_slowly(bytes);
     // An empty view may have no address.
@@ -42,30 +42,30 @@ class ByteSink {
     buffer_[used_++] = static_cast<char>(byte);
     return error_ == 0;
   }
-  // Hands the buffer on. False as for write().
+  // Passes the buffer to put(). Returns false as write() does.
   bool flush();
 
   // The errno of the failure; 0: none.
   int error() const { return error_; }
   bool ok() const { return error_ == 0; }
-  // Makes the sink fail, for whoever stops the writing from outside.
+  // Makes the sink fail, to stop the writer from outside.
   void fail(int error) {
     if (error_ == 0) error_ = error;
   }
 
   uint64_t bytes_written() const { return handed_on_ + used_; }
-  // Has all bytes from here on summed up.
+  // Computes the checksum of all bytes from this call on.
   void enable_checksum() {
     summed_ = used_;
     summing_ = true;
   }
-  // Of the bytes since enable_checksum(); 0 when it was not called.
+  // The checksum of the bytes since enable_checksum(); 0 when it was not called.
   uint64_t checksum();
 
  protected:
   explicit ByteSink(size_t capacity)
       : capacity_(capacity), buffer_(std::make_unique_for_overwrite<char[]>(capacity)) {}
-  // Takes the bytes; returns 0 or an errno.
+  // Writes the bytes; returns 0 or an errno.
   virtual int put(std::string_view bytes) = 0;
 
  private:
@@ -75,7 +75,7 @@ class ByteSink {
 
   size_t capacity_;
   size_t used_ = 0;
-  size_t summed_ = 0;  // of the buffer's bytes
+  size_t summed_ = 0;  // bytes of the buffer that the checksum covers
   std::unique_ptr<char[]> buffer_;
   uint64_t handed_on_ = 0;
   uint64_t checksum_ = 0;
@@ -83,7 +83,7 @@ class ByteSink {
   int error_ = 0;
 };
 
-// Appends to a string; bytes are there after flush().
+// Appends to a string, which is complete after flush().
 class StringSink final : public ByteSink {
  public:
   explicit StringSink(std::string& text) : ByteSink(kBuffer), text_(text) {}
@@ -100,11 +100,10 @@ class StringSink final : public ByteSink {
 // Writes to a blocking descriptor (file, pipe or socket).
 class DescriptorSink final : public ByteSink {
  public:
-  // Of rdb-save-incremental-fsync: so that the last sync does not have all to do.
+  // For rdb-save-incremental-fsync: so that the last sync has less to write.
   static constexpr uint64_t kSyncEvery = uint64_t{4} << 20;
 
-  // Has the file's data synced after each `sync_every` bytes; 0: never. REQUIRES: a file when not
-  // 0.
+  // Syncs the file's data after each `sync_every` bytes; 0: never. REQUIRES: a file when not 0.
   explicit DescriptorSink(int descriptor, uint64_t sync_every = 0)
       : ByteSink(kBuffer), descriptor_(descriptor), sync_every_(sync_every) {}
 
@@ -121,16 +120,16 @@ class ByteSource {
  public:
   enum class Error : uint8_t {
     kNone,
-    kShort,    // it ends before what was asked for
+    kShort,    // the source ends before the requested bytes
     kFailed,   // reading failed; errno tells
-    kStopped,  // the progress callback said so
+    kStopped,  // the progress callback returned false
   };
 
   virtual ~ByteSource() = default;
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  // Exactly so many bytes. False when they cannot be had, now or before.
+  // Reads exactly `size` bytes. False when that fails, or an earlier call failed.
   bool read(void* to, size_t size) {
     if (size > static_cast<size_t>(end_ - next_)) return read_slowly(static_cast<char*>(to), size);
     if (size != 0) std::memcpy(to, next_, size);
@@ -142,8 +141,9 @@ class ByteSource {
     *byte = static_cast<uint8_t>(*next_++);
     return true;
   }
-  // So many bytes as a view, which lasts until the next call, or the next change of `room`: that
-  // takes them where they do not stand in the buffer. A size that cannot be true costs no memory.
+  // Returns `size` bytes as a view, valid until the next call or the next change of `room`, where
+  // the bytes are stored if they do not lie in the buffer. Memory grows only as bytes arrive, so a
+  // wrong size costs none.
   bool read_view(uint64_t size, std::string& room, std::string_view* view) {
     if (size > static_cast<uint64_t>(end_ - next_)) return read_view_slowly(size, room, view);
     *view = {next_, static_cast<size_t>(size)};
@@ -151,24 +151,23 @@ class ByteSource {
     return true;
   }
   bool skip(uint64_t size);
-  // Whether there is nothing more. Reads ahead to know it.
+  // Whether there are no more bytes. Reads ahead to find out.
   bool at_end();
 
   Error error() const { return error_; }
   bool ok() const { return error_ == Error::kNone; }
-  // Bytes read so far, counted from where the source began; once it has failed, those before the
-  // read that failed.
+  // Bytes read so far, from the start of the source; after a failure, those before the failed read.
   uint64_t offset() const { return ok() ? position() : failed_at_; }
-  // Has all bytes from here on summed up.
+  // Computes the checksum of all bytes from this call on.
   void enable_checksum() {
     summed_ = next_;
     summing_ = true;
   }
-  // Of the bytes read since enable_checksum(); 0 when it was not called.
+  // The checksum of the bytes read since enable_checksum(); 0 when it was not called.
   uint64_t checksum();
 
-  // Has `fn(offset)` called whenever about `every` more bytes have been read, from within any of
-  // the functions above. When it returns false reading fails. It must not read from this source.
+  // Calls `fn(offset)` whenever about `every` more bytes have been read, from within any of the
+  // functions above. When it returns false, reading fails. It must not read from this source.
   void on_progress(uint64_t every, std::function<bool(uint64_t offset)> fn) {
     progress_every_ = every;
     progress_at_ = offset() + every;
@@ -177,9 +176,9 @@ class ByteSource {
 
  protected:
   ByteSource() = default;
-  // The next bytes, which stand until the next call; empty at the end; nothing on failure.
+  // The next bytes, valid until the next call; empty at the end; nothing on failure.
   virtual std::optional<std::string_view> fetch() = 0;
-  // How much to fetch at most, so that progress is told of as often as was asked for.
+  // The maximum size of a fetch, so that the progress callback is called often enough.
   size_t step(size_t most) const {
     constexpr uint64_t kLeast = 512;
     if (progress_every_ == 0 || progress_every_ >= most) return most;
@@ -192,17 +191,17 @@ class ByteSource {
 
  private:
   uint64_t position() const { return passed_ + static_cast<uint64_t>(next_ - begin_); }
-  // Fills the empty buffer anew.
+  // Refills the empty buffer.
   bool refill();
   bool read_on(char* to, size_t size);
   void sum_read();
   bool fail(Error error) {
     if (error_ == Error::kNone) error_ = error;
-    // So that no later call finds bytes.
+    // Empties the buffer, so that later calls fail too.
     end_ = next_;
     return failed_since(position());
   }
-  // Notes where the read began that failed, if it was the first. Always false.
+  // Notes the position at which the first failed read began. Always false.
   bool failed_since(uint64_t position) {
     failed_at_ = std::min(failed_at_, position);
     return false;
@@ -213,7 +212,7 @@ class ByteSource {
   const char* begin_ = nullptr;
   const char* next_ = nullptr;
   const char* end_ = nullptr;
-  const char* summed_ = nullptr;  // as far as the checksum goes
+  const char* summed_ = nullptr;  // end of the bytes that the checksum covers
   uint64_t passed_ = 0;           // bytes of earlier buffers
   uint64_t checksum_ = 0;
   bool summing_ = false;
@@ -233,8 +232,8 @@ class MemorySource final : public ByteSource {
   std::optional<std::string_view> fetch() override { return std::string_view(); }
 };
 
-// Reads a blocking descriptor from where it stands. Reads ahead: what follows begins offset() bytes
-// behind that place.
+// Reads a blocking descriptor from its current position. Reads ahead: the data not yet consumed
+// begin offset() bytes behind that position.
 class DescriptorSource final : public ByteSource {
  public:
   explicit DescriptorSource(int descriptor)

@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::string_view kRdbMagic = "REDIS";
 constexpr std::string_view kTimestamp = "#TS:";
-// Longest line that is looked at as one.
+// Longest annotation that is read as one line.
 constexpr size_t kMaxLine = 127;
 
 enum class Outcome : uint8_t { kValid, kEmpty, kTruncated, kRefused };
@@ -41,9 +41,9 @@ struct Wanted {
   std::optional<long> timestamp;
 };
 
-// One file on its way through the check.
+// A file to check.
 struct File {
-  std::string kind;  // as it is told: "AOF", "BASE AOF"
+  std::string kind;  // for messages: "AOF", "BASE AOF"
   std::string name;
   std::string path;
   bool is_last = true;
@@ -58,21 +58,21 @@ struct File {
   std::fputc('\n', stdout);
 }
 
-// False, when the file cannot be opened, which has been said then.
+// False, after a message, when the file cannot be opened.
 bool is_readable(const std::string& path) {
   if (base::Descriptor(path, O_RDONLY).is_open()) return true;
   say("Cannot open file %s: %s", path.c_str(), strerror(errno));
   return false;
 }
 
-// Reads requests, and keeps in mind where it was when something was wrong.
+// Reads requests, and records the offset of the first error.
 class RequestReader {
  public:
   RequestReader(ByteSource& source, uint64_t begin, uint64_t size, int64_t& line)
       : source_(source), begin_(begin), size_(size), line_(line) {}
 
   uint64_t offset() const { return begin_ + source_.offset() - (ahead_ ? 1 : 0); }
-  // The next byte, which stays; nothing at the end.
+  // The next byte, without consuming it; nothing at the end.
   std::optional<char> peek() {
     uint8_t byte = 0;
     if (!ahead_ && !source_.at_end() && source_.read_byte(&byte)) ahead_ = static_cast<char>(byte);
@@ -86,7 +86,7 @@ class RequestReader {
     error_ = place + message;
   }
 
-  // One request, whose '*' was not read yet. False when it is none, or not whole.
+  // Reads one request, from its '*' on. False when it is invalid or incomplete.
   bool read_request(const std::string& file) {
     long words = 0;
     if (!read_number('*', &words)) return false;
@@ -96,7 +96,7 @@ class RequestReader {
     }
     return true;
   }
-  // A line from its start, its end included if it has one.
+  // Reads a line, including its end if it has one.
   std::string read_line(size_t most) {
     std::string text;
     while (text.size() < most && peek()) {
@@ -152,7 +152,7 @@ class RequestReader {
            " bytes");
       return false;
     }
-    // Only a command's name is of interest, and names are short.
+    // Only the command's name is kept, and the names of interest are short.
     constexpr long kLongestName = 8;
     word_.clear();
     if (keep && length <= kLongestName) {
@@ -183,7 +183,7 @@ class RequestReader {
   uint64_t size_;
   int64_t& line_;
   std::optional<char> ahead_;
-  uint64_t token_ = 0;  // where what was read last begins
+  uint64_t token_ = 0;  // offset of the last token read
   int transactions_ = 0;
   std::string word_;
   std::string error_;
@@ -206,7 +206,7 @@ class Checker {
   bool check(const File& file);
   Outcome examine(const File& file);
   Outcome read_requests(const File& file, RequestReader& reader, ByteSource& source, uint64_t size);
-  // Nothing when the file goes on.
+  // Nothing when checking goes on.
   std::optional<Outcome> heed_annotation(const File& file, const std::string& text,
                                          uint64_t offset);
   Outcome conclude(const File& file, uint64_t size, uint64_t valid);
@@ -417,7 +417,7 @@ bool is_manifest(const std::string& path) {
   DescriptorSource source(file.number());
   int64_t line = 0;
   RequestReader reader(source, 0, 0, line);
-  // A line that is longer than any of a manifest ends the search.
+  // The rest of a comment line that is longer than a manifest allows ends the search.
   for (;;) {
     const std::string text = reader.read_line(AofManifest::kMaxLine);
     if (text.empty()) return false;

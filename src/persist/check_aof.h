@@ -1,8 +1,8 @@
-// redis-check-aof: says whether append-only files are whole, and cuts off what is not.
+// redis-check-aof: checks append-only files, and truncates damaged ones.
 //
-// A file is one of three: a manifest, whose base and increments are checked in order; a single file
-// of an older server; either may begin with RDB. Only the last file is ever cut, and with --fix
-// only when the user says so.
+// The argument is a manifest, whose base and increments are checked in order, or a single file of
+// an older server. The base and the single file may begin with RDB. Only the last file is ever
+// truncated, and with --fix only after the user confirms.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace latchkey::persist {
 
-// Runs the program; `arguments` are those of main. Returns the exit status: 0 when all is well, or
-// is now; 1 when not.
+// Runs the program; `arguments` are those of main. Returns the exit status: 0 when the files are
+// valid or have been repaired, else 1.
 int run_check_aof(std::span<const std::string> arguments);
 
 }  // namespace latchkey::persist

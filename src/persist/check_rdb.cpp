@@ -59,12 +59,12 @@ class Checker {
   const CheckOutput& output_;
   store::Environment environment_;
 
-  // What is being done, for whoever has to be told that it failed.
+  // The current step, for the error report.
   std::string_view doing_ = "start";
   std::string key_;
   bool has_key_ = false;
   int type_ = 0;  // -1: none
-  // What is wrong besides what the reader noted.
+  // An error besides those of the reader.
   std::string problem_;
 
   int version_ = 0;

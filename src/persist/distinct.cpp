@@ -12,7 +12,7 @@ namespace {
 
 using store::Listpack;
 
-// An element in the one form that all texts equal to it share.
+// Converts an element to the canonical form of all elements with the same text.
 Listpack::Element canonical(Listpack::Element element) {
   int64_t value;
   if (!element.is_integer && element.bytes.size() <= base::kMaxInt64Text &&

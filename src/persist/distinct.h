@@ -1,7 +1,7 @@
-// Whether elements of a listpack are all different as texts.
+// Checks whether elements of a listpack are all different as texts.
 //
-// Listpacks from outside may hold a number in more than one way; those are the same text. O(1) an
-// element, expected; hashes are keyed.
+// Untrusted listpacks may encode the same number in several ways; these count as the same text.
+// O(1) an element, expected; hashes are keyed.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace latchkey::persist {
 
-// The elements met so far.
+// The set of the elements added so far.
 class DistinctElements {
  public:
-  // Up to `count` elements will be added. The listpack must not change meanwhile.
+  // `count`: the most elements that will be added. The listpack must not change meanwhile.
   DistinctElements(const store::Listpack& pack, size_t count, const base::HashSecret& secret);
   DistinctElements(const DistinctElements&) = delete;
   DistinctElements& operator=(const DistinctElements&) = delete;
 
-  // `element` is what stands at `at`. False when its text has been added already.
+  // `element` is the element at `at`. False when its text has been added already.
   bool add(store::Listpack::Position at, store::Listpack::Element element);
 
  private:
@@ -33,7 +33,7 @@ class DistinctElements {
 
   const store::Listpack& pack_;
   const base::HashSecret& secret_;
-  // Open addressing, at most half full; small ones need no allocation.
+  // Open addressing, at most half full; small tables need no allocation.
   static constexpr size_t kSmall = 256;
   Place small_[kSmall];
   std::vector<Place> large_;
@@ -41,7 +41,8 @@ class DistinctElements {
   size_t mask_;
 };
 
-// Every `stride`th element, from the first on. REQUIRES: their number is a multiple of `stride`.
+// Checks every `stride`th element, from the first on. REQUIRES: the number of elements is a
+// multiple of `stride`.
 bool are_distinct(const store::Listpack& pack, size_t stride, const base::HashSecret& secret);
 
 }  // namespace latchkey::persist

@@ -1,4 +1,4 @@
-// DUMP and RESTORE: a value as bytes, to be kept elsewhere or brought to another server.
+// DUMP and RESTORE: values as bytes, for storing elsewhere or transferring to another server.
 #include <limits>
 #include <optional>
 #include <string>
@@ -62,7 +62,7 @@ bool read_options(CommandContext& ctx, RestoreOptions* options) {
   return true;
 }
 
-// The deadline that the argument stands for, or Keyspace::kNoDeadline. False with an error sent.
+// Converts the argument to a deadline, or Keyspace::kNoDeadline. False with an error sent.
 bool read_deadline(CommandContext& ctx, bool is_absolute, int64_t* deadline_ms) {
   int64_t ttl_ms;
   if (!ctx.read_int64(ctx.args[2], &ttl_ms)) return false;
@@ -81,7 +81,7 @@ bool read_deadline(CommandContext& ctx, bool is_absolute, int64_t* deadline_ms) 
   return true;
 }
 
-// Of a deadline that has passed, nothing is left but that the old key is gone.
+// The deadline has passed, so only the old key is removed.
 void restore_nothing(CommandContext& ctx, KeyRef& ref) {
   if (ref) {
     const bool lazily = ctx.server.settings().lazyfree_lazy_server_del;
@@ -105,7 +105,7 @@ void set_access(CommandContext& ctx, KeyRef& ref, const RestoreOptions& options)
   }
 }
 
-// Writes the request with its time to live as the moment it ends.
+// Propagates the request with the time to live as an absolute time.
 void propagate_at(CommandContext& ctx, int64_t deadline_ms) {
   const std::string deadline = std::to_string(deadline_ms);
   std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());

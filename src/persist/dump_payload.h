@@ -1,4 +1,4 @@
-// What DUMP gives and RESTORE takes: a value as in an RDB file, and what it is good for.
+// The format of DUMP and RESTORE: a value as in an RDB file, the RDB version and a checksum.
 //
 //     +------+-------+-------------+----------+
 //     | type | value | RDB version | checksum |
@@ -18,18 +18,17 @@ namespace latchkey::persist {
 
 std::string make_dump(const store::Entry& entry, bool compress);
 
-// The parts that other dumps share: adds version and checksum to what has been written to a sink
-// whose checksum has been enabled from the start, and flushes it.
+// For other dumps with this format: adds version and checksum to what has been written to a sink
+// whose checksum was enabled from the start, and flushes it.
 void write_dump_footer(ByteSink& sink, RdbWriter& writer);
-// What lies before them. REQUIRES: is_intact_dump().
+// The bytes before version and checksum. REQUIRES: is_intact_dump().
 std::string_view dump_body(std::string_view dump);
 
-// Whether the version is one that can be read and the checksum is right, unless that shall not
-// matter. O(bytes).
+// Whether the version can be read and the checksum is right (or `skip_checksum`). O(bytes).
 bool is_intact_dump(std::string_view dump, bool skip_checksum);
 
-// Reads the value of a dump that is intact. `room` must live as long as the value is looked at.
-// False when it is not exactly one value, or an empty one; `error` says why.
+// Reads the value of an intact dump. `room` must live as long as the value is used. False, with the
+// reason in `error`, when the dump is not exactly one value, or an empty collection.
 bool read_dump(std::string_view dump, store::Environment& environment, std::string& room,
                LoadedValue* loaded, std::string* error);
 

@@ -32,15 +32,15 @@ bool take_suffix(std::string_view* text, std::string_view suffix) {
   return true;
 }
 
-// Digits as the names have them; parse_int64() takes neither a sign before them nor zeros.
+// The number of a name; parse_int64() accepts neither a plus sign nor leading zeros.
 std::optional<int64_t> number_of(std::string_view digits) {
   int64_t number = 0;
   if (!base::parse_int64(digits, &number) || number <= 0) return std::nullopt;
   return number;
 }
 
-// Whether the process has ended, and only its entry waits for a parent that asks. In a container
-// without an init there may be none.
+// Whether the process has ended and its entry waits for its parent to collect it, which never
+// happens in a container without an init process.
 bool is_zombie(pid_t pid) {
   const auto status = base::read_file("/proc/" + std::to_string(pid) + "/stat");
   // "PID (NAME) STATE ...", where the name may hold anything.
@@ -49,7 +49,7 @@ bool is_zombie(pid_t pid) {
 }
 
 bool is_gone(pid_t pid) {
-  // A process of another user cannot be signalled, and is there.
+  // A process of another user cannot be signalled, but exists.
   return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid);
 }
 

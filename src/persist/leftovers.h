@@ -1,9 +1,9 @@
-// Temporary files of processes that were killed before they could remove them: the child that wrote
-// a snapshot or the base of the append-only file, a replica that received a dataset.
+// Temporary files of processes that were killed before they could remove them: a child that wrote a
+// snapshot or the base of the append-only file, or a replica that received a dataset.
 //
-// A child that ends, and one whose server finds it ended, leaves nothing. These are of servers that
-// were killed together with their child, or whose child went on without them. The reference leaves
-// them for ever.
+// A child that ends by itself leaves no file, and a server removes the file of a child that it
+// finds ended. Files remain when a server was killed together with its child, or when its child
+// went on without it. The reference never removes them.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,14 @@ class Server;
 
 namespace latchkey::persist {
 
-// The process whose temporary file this is, going by the name alone: "temp-PID.rdb",
+// The id of the process that wrote a temporary file of this name: "temp-PID.rdb",
 // "temp-SECONDS.PID.rdb", "temp-rewriteaof-PID.aof", "temp-rewriteaof-bg-PID.aof". Nothing for
 // other names.
 std::optional<pid_t> writer_of_temporary(std::string_view name);
 
-// Removes such files from the server's directory, each of which is logged: plain files of this user
-// whose process is no more, or is this one by now. REQUIRES: this process writes none as yet.
+// Removes and logs such files from the server's directory: plain files of this user whose process
+// has ended, or whose process id is this process's own. REQUIRES: this process has not written any
+// yet.
 void remove_leftovers(server::Server& server);
 
 }  // namespace latchkey::persist

@@ -53,7 +53,7 @@ void LoadingFigures::describe(int64_t now_us, PersistenceFigures* figures) const
   figures->loading_done_bytes = done_bytes;
   figures->loading_dataset_memory = dataset_memory;
   const int64_t elapsed_s = (now_us - since_us) / kMicroseconds;
-  // Before there is anything to count by it is said to take a second.
+  // One second until there is progress to extrapolate from.
   figures->loading_left_s = 1;
   if (elapsed_s > 0 && done_bytes > 0) {
     figures->loading_left_s = static_cast<int64_t>(static_cast<uint64_t>(elapsed_s) *
@@ -134,7 +134,7 @@ Loading::Result Loading::load_at_start() {
     log.logf(base::LogLevel::kNotice, "DB loaded from disk: %.3f seconds",
              static_cast<double>(took_us) / kMicroseconds);
   } else if (is_damaged) {
-    // What redis-check-rdb would tell: which key it was, and how much was well before it.
+    // Logs the report of redis-check-rdb: which key is damaged, and how much before it is intact.
     check_rdb(server_.config().directory().path_of(name), server_.now_ms(),
               [&log](std::string_view line) { log.warning(line); });
     log.warning("Terminating server after rdb file reading failure.");

@@ -1,8 +1,9 @@
-// The dataset's way back from disk: at start, and for DEBUG RELOAD.
+// Loads the dataset from disk: at start, and for DEBUG RELOAD.
 //
-// While a dataset is being loaded by a task (server/tasks.h) clients are served all the same: the
-// task is suspended every so many bytes for a turn of the loop, in which commands that need the
-// dataset are refused with -LOADING. Nothing expires meanwhile, and time goes on.
+// While a task (server/tasks.h) loads a dataset, clients are served: after every
+// loading-process-events-interval-bytes the task is suspended for a turn of the loop, in which
+// commands that need the dataset are refused with -LOADING. No key expires meanwhile, but the clock
+// advances.
 #pragma once
 
 #include <cstdint>
@@ -26,36 +27,36 @@ namespace latchkey::persist {
 
 class ByteSource;
 
-// How far the loading that goes on has come, and what the last one found.
+// The progress of the current loading, or the results of the last one.
 struct LoadingFigures {
   int64_t since_us = 0;  // Unix time
   uint64_t total_bytes = 0;
   uint64_t done_bytes = 0;
-  uint64_t dataset_memory = 0;  // when it was saved
+  uint64_t dataset_memory = 0;  // as recorded in the file when it was saved
   uint64_t keys_loaded = 0;
   uint64_t keys_expired = 0;
 
   void describe(int64_t now_us, server::PersistenceFigures* figures) const;
 };
 
-// The state of loading, for as long as it lives.
+// Sets the server's loading state during its lifetime.
 class LoadingScope {
  public:
-  // `beside`: the dataset that clients are served is another one, and is there.
+  // `beside`: clients are served from another, complete dataset meanwhile.
   LoadingScope(server::Server& server, LoadingFigures& figures, uint64_t total_bytes,
                bool beside = false);
   ~LoadingScope();
   LoadingScope(const LoadingScope&) = delete;
   LoadingScope& operator=(const LoadingScope&) = delete;
 
-  // Has clients served whenever loading-process-events-interval-bytes more have been read, and
-  // `source` stopped when the server is to end. `base`: what other files have held before.
+  // Serves clients whenever loading-process-events-interval-bytes more have been read, and stops
+  // `source` when the server must stop. `base`: bytes of files loaded before.
   void watch(ByteSource& source, uint64_t base = 0);
-  // The same at one such point. False when the server is to end.
+  // Serves clients once. False when the server must stop.
   bool serve_others(uint64_t done_bytes);
-  // key-load-delay, for tests: to be called for each key.
+  // Callers must call this for each key; pauses as key-load-delay says, for tests.
   void key_loaded(uint64_t keys);
-  // The same for each request of so many.
+  // The same for each request of an append-only file.
   void request_run(uint64_t requests) { pause_for_tests(requests); }
 
  private:
@@ -66,12 +67,12 @@ class LoadingScope {
   uint32_t state_;  // the bit of ServerState
 };
 
-// Whether a request to load the dataset anew has to be refused, with the error sent: one is being
-// loaded already, or a script that runs would lose what it runs on.
+// Refuses, with the error sent, a request to reload the dataset, if one is being loaded already or
+// the request comes from a script, which would lose the data it runs on.
 bool refuses_reload(server::CommandContext& ctx);
 
-// Empties all databases and drops the function libraries, before a dataset is loaded in their
-// place. Tells nobody.
+// Empties all databases and drops the function libraries, before another dataset is loaded.
+// Propagates nothing, but calls KeyspaceEvents::flushed().
 void forget_dataset(server::Server& server);
 
 // Database and key.
@@ -85,34 +86,34 @@ class Loading {
     kDone,
     kNoFile,
     kFailed,   // the log says why
-    kStopped,  // the server is to end
+    kStopped,  // the server has been asked to stop
   };
 
-  // What a server starts with: the one place that decides which files are read.
+  // Loads the dataset at start; only this function decides which files are read.
   Result load_at_start();
 
   struct FileOptions {
     bool replace_existing = false;
-    // Where it goes, as many as the server has; empty: the server's own databases.
+    // The destination, as many databases as the server has; empty: the server's own databases.
     std::span<const std::unique_ptr<store::Keyspace>> databases = {};
-    // Where the code of function libraries goes; null: they become the server's own.
+    // The destination for the code of function libraries; null: the server's own functions.
     std::vector<std::string>* functions = nullptr;
-    // Clients are served from the server's own databases meanwhile.
+    // Whether clients are served from the server's own databases meanwhile.
     bool serves_old = false;
-    // Set to where the dataset's place in a stream was when it was saved, if it tells.
+    // Set to the dataset's replication id and offset when it was saved, if the file has them.
     std::optional<server::StreamPlace>* place = nullptr;
-    // The keys that were dropped because they had expired, added here.
+    // Expired keys that were dropped are appended here.
     std::vector<DroppedKey>* dropped = nullptr;
-    // Whether a failure is the file's (ReadReport::is_damaged).
+    // Set to whether the failure is due to the file (ReadReport::is_damaged).
     bool* is_damaged = nullptr;
   };
-  // Adds what a snapshot holds to the databases. What has been read before a failure stays.
+  // Adds the contents of a snapshot to the databases. What was read before a failure stays.
   Result load_snapshot(const std::string& name, const FileOptions& options);
-  // The same from any source. `total_bytes`: 0 when that is not known.
+  // The same from any source. `total_bytes`: 0 when not known.
   Result load_from(ByteSource& source, uint64_t total_bytes, const FileOptions& options);
 
-  // Of the snapshot that load_at_start() has read, if it told; and what of it was dropped because
-  // it had expired, in the order of the file.
+  // The replication id and offset in the snapshot that load_at_start() read, if it has them; and
+  // its expired keys that were dropped, in the order of the file.
   const std::optional<server::StreamPlace>& place_at_start() const { return place_; }
   std::vector<DroppedKey> take_dropped_at_start() { return std::exchange(dropped_, {}); }
 

@@ -24,7 +24,7 @@ Persistence::Persistence(server::Server& server, ChildProcessParts parts)
 }
 
 void Persistence::tick() {
-  // A script that runs, or half a dataset, is not to be saved.
+  // No snapshot while a script runs or a dataset is partly loaded.
   if ((server_.state() & (server::kStateBusy | server::kStateLoading)) != 0) return;
   child_.poll();
   snapshots_.tick();

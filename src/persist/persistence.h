@@ -1,5 +1,5 @@
-// What a server's dataset is kept by, composed: the child that writes in the background, snapshots,
-// the append-only file, loading. One of a server (Server::set_persistence).
+// Composes the persistence of a server: the background child, snapshots, the append-only file,
+// loading. One per server (Server::set_persistence).
 #pragma once
 
 #include "persist/aof.h"
@@ -11,7 +11,8 @@ namespace latchkey::persist {
 
 class Persistence {
  public:
-  // Hooks itself into the server, which must outlive it: ticks, INFO, SHUTDOWN, FLUSHALL, DEBUG.
+  // Registers itself with the server, which must outlive it: ticks, INFO, SHUTDOWN, FLUSHALL,
+  // DEBUG.
   Persistence(server::Server& server, ChildProcessParts parts);
 
   BackgroundChild& child() { return child_; }

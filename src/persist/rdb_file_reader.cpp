@@ -22,7 +22,7 @@ using store::Entry;
 using store::KeyRef;
 using store::Keyspace;
 
-// What stands before a key's type and concerns that key alone.
+// The fields before a key's type, which apply to that key alone.
 struct KeyAttributes {
   int64_t deadline_ms = Keyspace::kNoDeadline;
   std::optional<uint64_t> idle_seconds;
@@ -62,7 +62,7 @@ class DatasetReader {
   void note_empty(std::string_view key);
   void log_done();
   void explain();
-  // Notes a reason for which the file, however well it may be, cannot be used here. Always false.
+  // Records a reason why the file, even if intact, cannot be used here. Always false.
   bool refuse(std::string reason) {
     report_.errors.push_back(std::move(reason));
     refused_ = true;
@@ -150,7 +150,7 @@ bool DatasetReader::read_deadline(RdbOpcode opcode) {
   if (opcode == RdbOpcode::kDeadlineMs) {
     int64_t ms;
     if (!reader_.milliseconds(&ms)) return false;
-    // Those before the epoch are in the past, whatever they are.
+    // Deadlines before the epoch are in the past anyway.
     attributes_.deadline_ms = std::max<int64_t>(ms, 0);
     return true;
   }

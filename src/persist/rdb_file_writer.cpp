@@ -20,7 +20,7 @@ using server::MaxmemoryPolicy;
 using store::Entry;
 using store::Keyspace;
 
-// Which of a key's accesses is worth keeping.
+// The part of a key's access field that is saved.
 enum class AccessKept : uint8_t { kNone, kIdle, kFrequency };
 
 AccessKept access_kept(MaxmemoryPolicy policy) {
@@ -103,7 +103,7 @@ class DatasetWriter {
     writer_.opcode(RdbOpcode::kResizeDb);
     writer_.length(keyspace.size());
     writer_.length(keyspace.volatile_size());
-    // Entries lie all over memory: each is called for some others before it is written.
+    // Entries lie scattered in memory, so each is prefetched while others are written.
     std::array<const Entry*, kAhead> coming{};
     size_t next = 0;
     const auto take_turn = [&](const Entry* entry) {

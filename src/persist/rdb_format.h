@@ -1,11 +1,12 @@
-// The words of RDB, the reference's file format: type numbers, opcodes, lengths. Sources: the
+// The constants of RDB, the reference's file format: type numbers, opcodes, lengths. Sources: the
 // description at https://rdb.fnordig.de/file_format.html, and files that the reference wrote.
 //
 //     +---------+------+-----+--------------------------------------------------+-----+----------+
 //     | "REDIS" | 0012 | aux | for each database: select, sizes, keys ...       | end | checksum |
 //     +---------+------+-----+--------------------------------------------------+-----+----------+
-//       5         4 digits     key: [deadline] [idle or frequency] type key value       8, from 5
-//       on
+//       5         4 digits     key: [deadline] [idle or frequency] type key value              8
+//
+// The checksum is there from version 5 on.
 //
 // A length is 1 to 9 bytes, by the two highest bits of the first:
 //
@@ -19,16 +20,16 @@
 
 namespace latchkey::persist {
 
-// The version that is written, and the highest that is read.
+// The version that is written, and the highest version that is read.
 inline constexpr int kRdbVersion = 12;
 
-// How a value is laid out. Those that nobody writes any more are read all the same.
+// The layout of a value. Types that are obsolete in current files are still read.
 enum class RdbType : uint8_t {
   kString = 0,
   kList = 1,   // strings
   kSet = 2,    // strings
   kZset = 3,   // strings, scores as text
-  kHash = 4,   // strings by turns
+  kHash = 4,   // alternating fields and values
   kZset2 = 5,  // strings, scores as 64 bits
   kModule1 = 6,
   kModule2 = 7,
@@ -45,9 +46,9 @@ enum class RdbType : uint8_t {
   kStreamListpacks2 = 19,
   kSetListpack = 20,
   kStreamListpacks3 = 21,
-  kHashMetadataPreGa = 22,  // deadlines in full, without the earliest before them
+  kHashMetadataPreGa = 22,  // absolute deadlines, without the earliest one before them
   kHashListpackExPreGa = 23,
-  kHashMetadata = 24,  // the earliest deadline, then deadline, field, value by turns
+  kHashMetadata = 24,  // the earliest deadline, then alternating deadline, field, value
   kHashListpackEx = 25,
 };
 inline constexpr uint8_t kLastRdbType = 25;
@@ -67,7 +68,7 @@ enum class RdbOpcode : uint8_t {
   kEnd = 255,
 };
 
-// What stands in the six bits behind 11.
+// The value of the six bits behind 11.
 enum class StringForm : uint8_t { kInt8 = 0, kInt16 = 1, kInt32 = 2, kLzf = 3 };
 
 // The parts of a module's value or auxiliary data.
@@ -80,15 +81,15 @@ enum class ModuleOpcode : uint8_t {
   kString = 5,
 };
 
-// Of a node of kListQuicklist2.
+// The container of a node of kListQuicklist2.
 enum class NodeContainer : uint8_t { kPlain = 1, kPacked = 2 };
 
-// Whether the byte is a type that is known, those of modules included.
+// Whether the byte is a known type, including those of modules.
 constexpr bool is_rdb_type(uint8_t byte) {
   return byte <= kLastRdbType && byte != 8;
 }
 
-// The names that redis-check-rdb shows; empty for what is unknown.
+// The names that redis-check-rdb shows; empty for unknown numbers.
 std::string_view rdb_type_name(uint8_t type);
 
 }  // namespace latchkey::persist

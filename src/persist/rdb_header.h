@@ -7,11 +7,11 @@
 
 namespace latchkey::persist {
 
-// Versions before have no checksum behind their end.
+// Earlier versions have no checksum at the end.
 inline constexpr int kFirstRdbVersionWithChecksum = 5;
 
-// False when the bytes end (nothing in `problem`), or when they are no file of a version that can
-// be read: then `problem` says so.
+// False when the bytes end (`problem` stays empty), or when they are not the header of a version
+// that can be read (`problem` says so).
 bool read_rdb_header(RdbReader& reader, int* version, std::string* problem);
 
 }  // namespace latchkey::persist

@@ -1,5 +1,5 @@
-// What modules leave in RDB files. There are no modules here: it is named in messages, and stepped
-// over by the check tool.
+// Data of modules in RDB files. This server has no modules: their names are used in messages, and
+// the check tool skips their data.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace latchkey::persist {
 
-// The nine letters in the upper 54 bits of a module's id; the rest is its data's version.
+// The nine letters of the name, from the upper 54 bits of a module's id; the rest of the id is the
+// version of its data.
 std::string module_name(uint64_t id);
 
-// Steps over a module's data up to its end. False when it has none.
+// Skips a module's data up to its end. False when it has no end.
 bool skip_module_data(RdbReader& reader);
 
 }  // namespace latchkey::persist

@@ -23,8 +23,8 @@ constexpr uint8_t kLength64 = 0x81;
 // Shorter strings are not worth compressing, and compression must save this many bytes.
 constexpr size_t kShortestCompressed = 21;
 constexpr size_t kLeastSaved = 4;
-// The most that a byte of compressed text can stand for: three bytes are the longest reference,
-// which is to 264 bytes.
+// The highest possible ratio of decompressed to compressed bytes: the longest reference has three
+// bytes and stands for 264.
 constexpr uint64_t kMaxExpansion = 88;
 
 template <typename T>

@@ -1,7 +1,7 @@
-// Lengths, strings and numbers of RDB (rdb_format.h), written and read.
+// Writes and reads the lengths, strings and numbers of RDB (rdb_format.h).
 //
-// Reading never trusts a length: memory is taken as the bytes arrive. Both sides keep what they
-// need for compression from one string to the next, so that a short string costs no allocation.
+// Reading never trusts a length: memory is allocated as the bytes arrive. Both sides keep their
+// compression buffers from one string to the next, so that a short string costs no allocation.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace latchkey::persist {
 
 class RdbWriter {
  public:
-  // `compress`: whether strings are, where it makes them shorter (rdbcompression).
+  // `compress`: whether to compress strings if that makes them shorter (rdbcompression).
   RdbWriter(ByteSink& sink, bool compress) : sink_(sink), compress_(compress) {}
 
   ByteSink& sink() { return sink_; }
@@ -27,13 +27,14 @@ class RdbWriter {
   void opcode(RdbOpcode opcode) { byte(static_cast<uint8_t>(opcode)); }
   void type(RdbType type) { byte(static_cast<uint8_t>(type)); }
   void length(uint64_t length);
-  // In the shortest form: as a number where it is one of up to 32 bits, compressed, or as it is.
+  // Writes the shortest form: a number if the text is one of up to 32 bits, else compressed or
+  // plain.
   void string(std::string_view text);
-  // The same of a listpack's bytes and the like.
+  // The same for the bytes of a listpack or a similar encoding.
   void blob(std::span<const char> bytes) { string({bytes.data(), bytes.size()}); }
-  // The number's text.
+  // Writes the decimal text of the number as a string.
   void integer(int64_t value);
-  // A string that has been compressed already (store/encoding/lzf.h), and its size in full.
+  // Writes a string that is already compressed (store/encoding/lzf.h), and its uncompressed size.
   void compressed_string(std::string_view compressed, size_t full_size);
   // 8 bytes, little endian.
   void milliseconds(int64_t value) { raw(&value, sizeof value); }
@@ -41,7 +42,7 @@ class RdbWriter {
   void raw(const void* bytes, size_t size) { sink_.write({static_cast<const char*>(bytes), size}); }
 
  private:
-  // Whether the number fits the forms that have no text; then it is written.
+  // Writes the number and returns true if it fits one of the integer forms.
   bool short_integer(int64_t value);
   bool string_compressed(std::string_view text);
 
@@ -50,40 +51,40 @@ class RdbWriter {
   std::string room_;
 };
 
-// All functions return false when the bytes end or are not what they should be; error() tells which
-// for the latter.
+// All functions return false when the bytes end or are invalid; error() then says which.
 class RdbReader {
  public:
   explicit RdbReader(ByteSource& source) : source_(source) {}
 
   ByteSource& source() { return source_; }
-  // What is wrong with the bytes, or that they end. Empty while all is well.
+  // What is wrong with the bytes, or that they end. Empty until a function fails.
   const std::string& error() const { return error_; }
-  // Notes the first thing that is wrong. Always false.
+  // Stores the first error. Always false.
   bool fail(std::string reason);
 
   bool byte(uint8_t* byte) { return source_.read_byte(byte) || short_read(); }
   bool raw(void* to, size_t size) { return source_.read(to, size) || short_read(); }
   bool length(uint64_t* length);
-  // A view that lasts until the next call.
+  // The view is valid until the next call.
   bool string(std::string_view* text);
   bool milliseconds(int64_t* value) { return raw(value, sizeof *value); }
   bool binary_double(double* value) { return raw(value, sizeof *value); }
-  // A score as text behind a byte of length, three of whose values mean others. May be no number.
+  // Reads a score as text after a length byte; three values of that byte mean -inf, inf and NaN.
   bool text_double(double* value);
   bool skip_string();
 
  private:
   bool short_read();
-  // False, with nothing noted, is not returned: `is_form` tells what the number is.
+  // Reads a length or, if *is_form, a StringForm into *number. error() is set whenever it returns
+  // false.
   bool length_or_form(uint64_t* number, bool* is_form);
   bool integer_string(StringForm form, std::string_view* text);
   bool compressed_string(std::string_view* text);
 
   ByteSource& source_;
   std::string error_;
-  std::string room_;  // of strings that do not stand in the source's buffer
-  std::string full_;  // of strings that were compressed
+  std::string room_;  // for strings that do not lie in the source's buffer
+  std::string full_;  // for decompressed strings
   char integer_text_[24];
 };
 

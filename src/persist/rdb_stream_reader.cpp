@@ -36,14 +36,14 @@ bool read_raw_id(RdbReader& reader, StreamId* id) {
   return true;
 }
 
-// A time; those before the epoch, which nobody has written, become `earliest`.
+// Reads a time; times before the epoch, which no server writes, become `earliest`.
 bool read_time(RdbReader& reader, int64_t earliest, int64_t* ms) {
   if (!reader.milliseconds(ms)) return false;
   *ms = std::max(*ms, earliest);
   return true;
 }
 
-// A counter; one that is below `least`, which it cannot be, becomes that.
+// Reads a counter; impossible values below `least` become `least`.
 bool read_counter(RdbReader& reader, int64_t least, int64_t* count) {
   uint64_t told;
   if (!reader.length(&told)) return false;
@@ -51,7 +51,7 @@ bool read_counter(RdbReader& reader, int64_t least, int64_t* count) {
   return true;
 }
 
-// Of a group's list of pending entries, which does not say whose they are.
+// A record of a group's list of pending entries, which does not name the consumer.
 struct PendingRecord {
   StreamId id;
   int64_t delivered_ms;
@@ -81,7 +81,7 @@ StreamId last_of_nodes(const Stream& stream) {
   return last;
 }
 
-// What stands behind the nodes: how long the stream is, its ids and counters.
+// Reads the fields after the nodes: the stream's length, ids and counters.
 bool read_figures(RdbReader& reader, RdbType type, Stream& stream) {
   uint64_t length;
   StreamId last_id;
@@ -121,7 +121,7 @@ bool read_pending(RdbReader& reader, PendingRecords* records) {
   return true;
 }
 
-// Gives a pending entry of the group to the consumer.
+// Assigns a pending entry of the group to the consumer.
 bool own(RdbReader& reader, PendingRecords& records, StreamId id, StreamGroup& group,
          StreamConsumer& consumer) {
   const auto record =

@@ -1,11 +1,11 @@
-// Streams of RDB files, in their three layouts.
+// Reads streams of RDB files, in their three layouts.
 #pragma once
 
 #include "persist/rdb_values.h"
 
 namespace latchkey::persist {
 
-// One of the kStream... types, as read_value().
+// As read_value(), for one of the kStream... types.
 ReadResult read_stream(RdbReader& reader, RdbType type, store::Environment& environment,
                        LoadedValue* loaded);
 

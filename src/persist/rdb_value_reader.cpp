@@ -42,7 +42,7 @@ ReadResult done(std::unique_ptr<V> value, LoadedValue* loaded) {
   return kDone;
 }
 
-// A string that is a listpack.
+// Reads a string that contains a listpack.
 bool read_listpack(RdbReader& reader, Listpack* pack, std::string_view what) {
   std::string_view bytes;
   if (!reader.string(&bytes)) return false;
@@ -52,7 +52,7 @@ bool read_listpack(RdbReader& reader, Listpack* pack, std::string_view what) {
   return true;
 }
 
-// A string that is a ziplist, as a listpack.
+// Reads a string that contains a ziplist, and converts it to a listpack.
 bool read_ziplist(RdbReader& reader, Listpack* pack, std::string_view what) {
   std::string_view bytes;
   if (!reader.string(&bytes)) return false;
@@ -129,7 +129,7 @@ ReadResult read_set(RdbReader& reader, Environment& environment, LoadedValue* lo
   if (count == 0) return kEmpty;
   auto set = std::make_unique<Set>(environment);
   const store::ValueLimits& limits = environment.limits;
-  // As a table when it cannot become anything else; which small encoding it is, the members decide.
+  // A table if it is too large for both small encodings; otherwise the members decide the encoding.
   if (count > std::max(limits.set_max_intset_entries, limits.set_max_listpack_entries))
     set->expect(count);
   std::string_view member;
@@ -184,15 +184,15 @@ ReadResult read_sorted_set(RdbReader& reader, RdbType type, Environment& environ
   return done(std::move(set), loaded);
 }
 
-// An element as a score; false when it is none.
+// Converts an element to a score; false when it is not a number.
 bool score_of(const Listpack::Element& element, double* score) {
   if (!element.is_integer) return base::parse_double(element.bytes, score);
   *score = static_cast<double>(element.integer);
   return true;
 }
 
-// Members and scores by turns in a listpack, which must be as a sorted set would have it; where
-// only the order is not, it is made so.
+// Takes over a listpack of alternating members and scores after validating it; if only the order is
+// wrong, sorts it.
 ReadResult adopt_scored(RdbReader& reader, Listpack pack, Environment& environment,
                         LoadedValue* loaded) {
   constexpr char kDamaged[] = "Zset listpack integrity check failed.";
@@ -243,7 +243,7 @@ ReadResult read_sorted_set_packed(RdbReader& reader, RdbType type, Environment& 
 
 // --- Hashes -------------------------------------------------------------------------------------
 
-// A deadline as the file tells it, made the time it stands for. False when it cannot be one.
+// Converts a deadline of the file to Unix time. False when it is invalid.
 bool resolve_deadline(RdbType type, int64_t first_ms, uint64_t told, int64_t* deadline_ms) {
   *deadline_ms = Hash::kNoDeadline;
   if (told == 0) return true;
@@ -289,7 +289,7 @@ ReadResult read_hash(RdbReader& reader, RdbType type, Environment& environment,
   return done(std::move(hash), loaded);
 }
 
-// Fields and values by turns. `ambiguous`: what to say when a field comes twice.
+// Takes over alternating fields and values. `ambiguous`: the error for a duplicate field.
 ReadResult adopt_fields(RdbReader& reader, Listpack pack, std::string_view ambiguous,
                         Environment& environment, LoadedValue* loaded) {
   if (pack.size() % 2 != 0) return failed(reader, "Hash listpack integrity check failed.");
@@ -300,7 +300,7 @@ ReadResult adopt_fields(RdbReader& reader, Listpack pack, std::string_view ambig
   return done(std::move(hash), loaded);
 }
 
-// Its values may be longer than those of listpacks are here.
+// Values in a zipmap may be longer than this server allows in listpacks.
 ReadResult read_zipmap(RdbReader& reader, Environment& environment, LoadedValue* loaded) {
   constexpr char kDamaged[] = "Zipmap integrity check failed.";
   std::string_view bytes;
@@ -332,7 +332,7 @@ ReadResult read_hash_packed(RdbReader& reader, RdbType type, Environment& enviro
   return is_read ? adopt_fields(reader, std::move(pack), ambiguous, environment, loaded) : kFailed;
 }
 
-// Whether each third element is a deadline or 0, in order, those without at the end.
+// Whether every third element is a deadline or 0, in ascending order with the zeros at the end.
 bool are_deadlines_ordered(const Listpack& pack) {
   int64_t previous = 0;
   for (auto at = pack.first(); at != Listpack::kNone; at = pack.next(at)) {
@@ -436,7 +436,7 @@ uint32_t idle_access(const Environment& environment, uint64_t seconds) {
 }
 
 uint32_t frequency_access(const Environment& environment, uint8_t counter) {
-  // All but the counter is that of a key made now.
+  // Everything but the counter is as in a new key.
   constexpr uint32_t kCounter = 0xff;
   return (store::initial_access(environment) & ~kCounter) | counter;
 }

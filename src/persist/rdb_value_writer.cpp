@@ -78,14 +78,14 @@ void write_set(RdbWriter& writer, const Set& set) {
 void write_sorted_set(RdbWriter& writer, const SortedSet& set) {
   if (set.is_listpack()) return writer.blob(set.listpack().bytes());
   writer.length(set.size());
-  // From the greatest on: whoever loads it adds each in front of the others.
+  // In descending order, because the loading server then adds each member in front of the others.
   set.for_each({0, set.size()}, true, [&](std::string_view member, double score) {
     writer.string(member);
     writer.binary_double(score);
   });
 }
 
-// Fields have their deadlines as the distance from the earliest, plus one; 0 is none.
+// A field's deadline is written as the distance from the earliest deadline plus one; 0 means none.
 void write_hash_with_deadlines(RdbWriter& writer, const Hash& hash) {
   const int64_t first = hash.first_deadline_ms();
   writer.milliseconds(first);
@@ -118,7 +118,7 @@ void write_hash(RdbWriter& writer, const Hash& hash) {
 
 // --- Streams ------------------------------------------------------------------------------------
 
-// An id in 16 bytes whose order is that of ids.
+// An id as 16 bytes whose byte order is the order of ids.
 std::array<char, 16> id_bytes(StreamId id) {
   std::array<char, 16> bytes;
   const uint64_t big_endian[] = {__builtin_bswap64(id.ms), __builtin_bswap64(id.sequence)};
@@ -148,7 +148,7 @@ void write_consumer(RdbWriter& writer, const StreamConsumer& consumer) {
 void write_group(RdbWriter& writer, std::string_view name, const StreamGroup& group) {
   writer.string(name);
   write_id(writer, group.last_delivered);
-  // kUnknownReads is the highest number there.
+  // kUnknownReads becomes the highest uint64_t.
   writer.length(static_cast<uint64_t>(group.entries_read));
   writer.length(group.pending().size());
   group.pending().for_each([&](const store::PendingEntry* entry) {

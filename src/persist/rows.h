@@ -1,4 +1,4 @@
-// The commands of this folder.
+// The commands and DEBUG subcommands of this folder.
 #pragma once
 
 #include <span>

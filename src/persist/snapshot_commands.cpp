@@ -52,7 +52,7 @@ void debug_reload(CommandContext& ctx) {
   std::vector<DroppedKey> dropped;
   options.dropped = &dropped;
   const Loading::Result result = persistence.loading().load_snapshot(name, options);
-  // Replicas, and the append-only file, still have what has expired meanwhile.
+  // Replicas and the append-only file still have the keys that have expired meanwhile.
   for (const auto& [database, key] : dropped)
     server.propagation().add_removal(database, key, /*lazily=*/false);
   if (result != Loading::Result::kDone)

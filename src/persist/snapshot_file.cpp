@@ -22,7 +22,8 @@ std::string root_directory(server::Server& server) {
   return current.empty() ? "unknown" : current;
 }
 
-// rdb-key-save-delay: microseconds; a negative one means a short pause after one key in so many.
+// rdb-key-save-delay: microseconds; a negative value -n pauses for 1 microsecond after every n
+// keys.
 void pause_for_tests(int delay_us, uint64_t keys) {
   if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
   if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
@@ -45,7 +46,7 @@ WriteOptions child_write_options(server::Server& server, ChildProgress* progress
 
 namespace {
 
-// The step that failed, or null; errno says why.
+// Returns the name of the failed step, or null; errno has the reason.
 const char* write_file(server::Server& server, int descriptor, ChildProgress* progress) {
   const bool sync_on_the_way = server.settings().rdb_save_incremental_fsync;
   DescriptorSink sink(descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);

@@ -1,6 +1,6 @@
-// A snapshot on its way to disk: written to a temporary file beside its place, synced, moved there
-// in one step, and the directory synced. Whatever fails, the file that was there stays as it was,
-// and the log says what failed.
+// Writes a snapshot to disk: to a temporary file in the same directory, which is synced and
+// renamed, and then the directory is synced. On any failure the old file stays unchanged, and the
+// log says what failed.
 //
 // File names are relative to the server's directory (`dir`).
 #pragma once
@@ -18,18 +18,18 @@ namespace latchkey::persist {
 class ChildProgress;
 struct WriteOptions;
 
-// "temp-PID.rdb", what the process of that id writes to.
+// "temp-PID.rdb", the temporary file of the process with that id.
 std::string temporary_snapshot(server::Server& server, pid_t pid);
-// Removes what a process that was stopped has left. Nothing when there is nothing.
+// Removes the temporary file of a stopped process, if there is one.
 void remove_temporary_snapshot(server::Server& server, pid_t pid);
 
-// How a child writes, or the server itself without `progress`: as the settings say, with its
-// progress told and rdb-key-save-delay kept.
+// Options for writing in a child, or in the server itself if `progress` is null: by the settings,
+// reporting progress and pausing as rdb-key-save-delay says.
 WriteOptions child_write_options(server::Server& server, ChildProgress* progress);
 
-// Writes all databases to the file `name`, as the settings of the server say (compression,
-// checksum, syncing on the way, and rdb-key-save-delay for tests). `progress`: of the child that
-// this is, or null in the server itself. False after a line in the log.
+// Writes all databases to the file `name`, as the server's settings say (compression, checksum,
+// incremental syncing, and rdb-key-save-delay for tests). `progress`: of the child that calls this,
+// or null in the server itself. False, with the reason logged, on failure.
 bool write_snapshot(server::Server& server, const std::string& name, ChildProgress* progress);
 
 }  // namespace latchkey::persist

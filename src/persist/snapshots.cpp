@@ -113,13 +113,13 @@ void Snapshots::ended(const ChildEnd& end, uint64_t changes_total) {
   }
   log.warning("Background saving terminated by signal " + std::to_string(end.signal));
   remove_temporary_snapshot(server_, end.pid);
-  // A child that the server itself has stopped has not failed.
+  // A child that the server itself stopped does not count as a failure.
   if (end.signal != SIGUSR1) set_ok(false);
 }
 
 void Snapshots::saved(uint64_t changes_total, int64_t at_s) {
-  // A child may have ended before a snapshot that the server itself has written since, and be seen
-  // only now.
+  // A child may have ended before the server itself wrote a later snapshot, and be noticed only
+  // after that.
   saved_total_ = std::max(saved_total_, changes_total);
   last_save_s_ = at_s;
   set_ok(true);
@@ -186,7 +186,7 @@ bool Snapshots::prepare_exit(unsigned flags) {
 }
 
 void Snapshots::dataset_flushed() {
-  // What it writes is no longer what anybody wants.
+  // The dataset that the child writes is obsolete.
   abandon();
   if (!server_.settings().save.empty()) save();
 }
@@ -232,7 +232,7 @@ void Snapshots::last_save_command(CommandContext& ctx) {
 
 void Snapshots::describe(PersistenceFigures* figures) const {
   figures->changes_since_save = changes();
-  // To a file, or to replicas.
+  // Saving to a file, or sending to replicas.
   figures->saving = running() || child_.running(ChildKind::kRdbToSocket);
   figures->last_save_s = last_save_s_;
   figures->last_save_ok = ok_;

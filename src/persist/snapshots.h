@@ -1,10 +1,10 @@
-// SAVE, BGSAVE and LASTSAVE, save points, and what else has the dataset saved: an exit, FLUSHALL.
+// SAVE, BGSAVE and LASTSAVE, save points, and saving at exit and on FLUSHALL.
 //
 // A snapshot is written to `dbfilename` in `dir`, by the server itself (save) or by a child while
-// the server goes on (start). `save` points are looked at on every tick: the child is started when
-// there were so many changes and the last snapshot is so old; after one that failed not before
-// five seconds are over. A failure is remembered until the next one succeeds, and stops writes if
-// stop-writes-on-bgsave-error says so and there are save points.
+// the server goes on (start). `save` points are checked on every tick: a child is started when
+// there have been enough changes and the last snapshot is old enough; after a failure, only when
+// five seconds have passed. A failure is remembered until the next success, and stops writes if
+// stop-writes-on-bgsave-error is set and there are save points.
 #pragma once
 
 #include <cstddef>
@@ -29,26 +29,26 @@ class Snapshots {
   // Both must outlive it.
   Snapshots(server::Server& server, BackgroundChild& child);
 
-  // Writes the dataset before it returns. False, with the reason in the log, when that failed.
+  // Writes the dataset before it returns. False, with the reason logged, on failure.
   bool save();
-  // Has a child write it. False, with the reason in the log, when there can be none. REQUIRES: no
-  // child runs. `done`, which may be empty, is told when the child has ended.
+  // Starts a child that writes it. False, with the reason logged, on failure. REQUIRES: no child
+  // runs. `done`, which may be empty, is called when the child has ended.
   bool start(std::function<void(bool saved)> done = {});
-  // Has a child started as soon as there is none.
+  // Starts a child as soon as none is running.
   void schedule() { scheduled_ = true; }
   bool running() const;
-  // Counts changes from here on: what is in memory is what other files hold.
+  // Resets the count of changes, because other files hold what is in memory.
   void forget_changes();
 
   // Stops a child that writes a snapshot, to disk or to replicas.
   void abandon();
 
-  // To be called on every tick, behind BackgroundChild::poll().
+  // Callers must call this on every tick, after BackgroundChild::poll().
   void tick();
-  // Adds what it knows.
+  // Fills in the figures of snapshots.
   void describe(server::PersistenceFigures* figures) const;
 
-  // Handlers.
+  // Command handlers.
   void save_command(server::CommandContext& ctx);
   void start_command(server::CommandContext& ctx);
   void last_save_command(server::CommandContext& ctx);
@@ -60,7 +60,7 @@ class Snapshots {
   void saved(uint64_t changes_total, int64_t now_s);
   void ended(const ChildEnd& end, uint64_t changes_total);
   void set_ok(bool ok);
-  // Has writes refused, or lets them pass, as settings and the last result ask for.
+  // Has writes refused or accepted, by the settings and the last result.
   void update_refusal();
   bool prepare_exit(unsigned flags);
   void dataset_flushed();
@@ -71,7 +71,7 @@ class Snapshots {
   uint64_t saved_total_ = 0;  // changes of the dataset up to the last snapshot
   int64_t last_save_s_;       // Unix time
   int64_t last_try_s_ = 0;
-  bool ok_ = true;  // of the last one
+  bool ok_ = true;  // whether the last snapshot succeeded
   bool scheduled_ = false;
   int64_t last_duration_s_ = -1;
   uint64_t saves_ = 0;

@@ -13,7 +13,7 @@ using store::Listpack;
 constexpr uint8_t kEnd = 0xFF;
 constexpr uint8_t kLongLength = 0xFE;
 
-// Takes bytes from the front of a span; once there are too few, it stays failed.
+// Reads bytes from the front of a span; a read beyond the end makes all later reads fail.
 class Bytes {
  public:
   explicit Bytes(std::span<const char> left) : left_(left) {}
@@ -29,7 +29,7 @@ class Bytes {
     left_ = left_.subspan(static_cast<size_t>(size));
     return taken;
   }
-  // A number of that many bytes, little endian.
+  // A little-endian number of `size` bytes.
   uint64_t number(size_t size) {
     uint64_t value = 0;
     const std::string_view bytes = take(size);
@@ -66,7 +66,7 @@ bool append_integer(int64_t value, Listpack& to) {
   return true;
 }
 
-// The bytes behind the length of the entry before.
+// Appends an entry, whose bytes begin after the length of the entry before.
 bool append_entry(Bytes& bytes, Listpack& to) {
   const auto encoding = static_cast<uint8_t>(bytes.number(1));
   if (!bytes.ok()) return false;
@@ -102,7 +102,7 @@ bool append_entry(Bytes& bytes, Listpack& to) {
     default:
       break;
   }
-  // 0 to 12 within the byte.
+  // Values 0 to 12 are in the byte itself.
   if (encoding < 0xF1 || encoding > 0xFD) return false;
   return append_integer((encoding & 0x0f) - 1, to);
 }

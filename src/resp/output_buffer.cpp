@@ -81,7 +81,7 @@ void OutputBuffer::take(size_t count) {
   if (taken_ >= base::BufferPool::kBufferSize / 2 && taken_ >= size_ - taken_) reuse_taken();
 }
 
-// A client that reads on while more is written to it may never see its buffer empty.
+// Needed because the buffer of a client that reads while it is written to may never be empty.
 void OutputBuffer::reuse_taken() {
   std::memmove(data_, data_ + taken_, size_ - taken_);
   for (Shared& shared : shared_) shared.position -= taken_;
@@ -108,7 +108,7 @@ void OutputBuffer::grow(size_t size) {
     return;
   }
   size_t capacity = std::max(needed, capacity_ * 2);
-  // A buffer of the pool's size must be the pool's.
+  // A buffer of kBufferSize bytes must come from the pool.
   if (capacity <= base::BufferPool::kBufferSize) capacity = base::BufferPool::kBufferSize * 2;
   auto* data = static_cast<char*>(std::realloc(data_, capacity));
   if (data == nullptr) throw std::bad_alloc();

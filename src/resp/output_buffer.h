@@ -1,9 +1,9 @@
-// Bytes on their way to a client.
+// Bytes queued for a client.
 //
-// A contiguous buffer that grows as needed, with large values, or parts of them, spliced in by
-// reference (base::Blob) instead of copied. Empty buffers own no memory. Appending and taking out
-// cost O(bytes), amortised: bytes taken out leave room that is used again once it is as large as
-// what is left. Not thread-safe.
+// A contiguous buffer that grows as needed, with large values, or parts of them, inserted by
+// reference (base::Blob) instead of copied. Empty buffers own no memory. Appending and taking cost
+// O(bytes), amortised: the room of taken bytes is reused once it is as large as the bytes that
+// remain. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -35,14 +35,14 @@ class OutputBuffer {
     std::swap(shared_, other.shared_);
   }
 
-  // Bytes not taken yet, shared ones included.
+  // Bytes not taken yet, including shared ones.
   size_t size() const { return size_ - taken_ + shared_size_; }
   bool empty() const { return size() == 0; }
-  // Bytes of memory held for it, and without what it shares with others.
+  // Bytes of memory held, and the same without memory shared with others.
   size_t memory_usage() const { return capacity_ + shared_size_; }
   size_t own_memory() const { return capacity_ + shared_.capacity() * sizeof(Shared); }
 
-  // Room for `size` more bytes at the end, to be written and then committed.
+  // Room for `size` more bytes at the end; call commit() after writing them.
   char* reserve(size_t size) {
     if (capacity_ - size_ < size) grow(size);
     return data_ + size_;
@@ -52,26 +52,24 @@ class OutputBuffer {
     std::copy(bytes.begin(), bytes.end(), reserve(bytes.size()));
     commit(bytes.size());
   }
-  // Appends the blob's bytes by reference. Where marks are used, own bytes stand before and behind
-  // it.
+  // Appends the blob's bytes by reference. Marks are valid only if own bytes precede and follow it.
   void append_shared(base::Blob* blob) { append_shared(blob, blob->view()); }
-  // The same for a part of it, which need not be within the blob's size yet: of a blob that is
-  // filled bit by bit. What continues the piece before becomes one with it.
+  // The same for a part of a blob, which may extend beyond the blob's present size if the blob is
+  // still being filled. A part that continues the previous piece is merged with it.
   void append_shared(base::Blob* blob, std::string_view part);
 
-  // Appends what the other holds from its byte `first` on, sharing what it shares. REQUIRES:
-  // nothing was taken out of it, and that byte is not behind a shared one.
+  // Appends the contents of `other` from its byte `first` on, sharing what it shares. REQUIRES:
+  // nothing was taken from `other`, and no shared piece is before byte `first`.
   void append(const OutputBuffer& other, size_t first = 0);
 
-  // A place in the stream of own bytes, for what is filled in or taken back later. Valid while
-  // nothing was taken out.
+  // A position among the own bytes, for later patching or truncating. Valid until bytes are taken.
   size_t mark() const { return size_; }
-  // Drops everything appended since the mark.
+  // Drops everything appended since `mark`.
   void truncate(size_t mark);
-  // Replaces `reserved` bytes at `mark` with `bytes`, which may be shorter or longer, moving what
-  // follows.
+  // Replaces `reserved` bytes at `mark` by `bytes`, which may be shorter or longer, moving the
+  // bytes behind them.
   void patch(size_t mark, size_t reserved, std::string_view bytes);
-  // Own bytes appended since the mark; only where nothing was shared since.
+  // Own bytes appended since `mark`. REQUIRES: nothing shared was appended since.
   std::string_view since(size_t mark) const { return {data_ + mark, size_ - mark}; }
 
   // Up to `capacity` pieces from the front, as Piece{pointer, length}; returns their number.
@@ -94,9 +92,9 @@ class OutputBuffer {
       pieces[count++] = Piece{data_ + position, size_ - position};
     return count;
   }
-  // Takes `count` bytes (at most size()) off the front; the memory goes back when nothing is left.
+  // Removes `count` bytes (at most size()) from the front; frees the memory when nothing is left.
   void take(size_t count);
-  // Drops everything and returns the memory.
+  // Drops everything and frees the memory.
   void clear() {
     if (capacity_ != 0 || shared_.capacity() != 0) release();
   }

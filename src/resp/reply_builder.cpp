@@ -9,7 +9,7 @@ namespace latchkey::resp {
 
 namespace {
 
-// Type byte, digits, line break.
+// The type byte, the digits and the line break.
 constexpr size_t kMaxHeader = 1 + base::kMaxInt64Text + 2;
 
 char* write_header(char* out, char type, uint64_t value) {

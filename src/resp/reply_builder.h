@@ -1,11 +1,12 @@
 // Writes replies in RESP2 or RESP3 (https://redis.io/docs/latest/develop/reference/protocol-spec/)
 // into an OutputBuffer.
 //
-// Types that RESP2 lacks are written as it would have them: maps and sets as arrays, doubles and
-// verbatim text as bulk strings, booleans as integers, nulls as null bulk strings or null arrays.
+// Types that RESP2 lacks are written as their RESP2 counterparts: maps and sets as arrays, doubles
+// and verbatim text as bulk strings, booleans as integers, nulls as null bulk strings or null
+// arrays.
 //
-// Aggregates announce their size first and are followed by that many elements (maps: pairs). Where
-// the number is known only at the end, use the *_later functions. Costs are those of copying the
+// Aggregates are written as a header with their size, followed by that many elements (maps: pairs).
+// If the number is known only at the end, use the *_later functions. Costs are those of copying the
 // bytes.
 #pragma once
 
@@ -20,19 +21,19 @@ namespace latchkey::resp {
 
 class ReplyBuilder {
  public:
-  // An aggregate whose size is written when its elements are there.
+  // An aggregate whose header is written after its elements.
   struct Later {
     size_t mark;
   };
 
-  // Blobs from this size on leave by reference.
+  // Blobs of at least this size are appended by reference.
   static constexpr size_t kShareThreshold = 16 * 1024;
 
   explicit ReplyBuilder(OutputBuffer& out) : out_(&out) {}
 
   OutputBuffer& out() { return *out_; }
-  // Writes to another buffer from now on. Marks of the former are of no use there unless it has
-  // taken over what the former held.
+  // Writes to another buffer from here on. Marks of the former buffer are invalid, unless the new
+  // one has taken over its contents.
   void set_out(OutputBuffer& out) { out_ = &out; }
   // 2 or 3.
   int protocol() const { return protocol_; }
@@ -40,10 +41,10 @@ class ReplyBuilder {
   bool is_resp3() const { return protocol_ == 3; }
 
   void ok() { raw("+OK\r\n"); }
-  // "+text"; the text holds no line breaks.
+  // "+text"; the text must not contain line breaks.
   void status(std::string_view text);
-  // "-text": code and message ("ERR no such key"). Line breaks become spaces. A text that begins
-  // with '-' is sent as it is.
+  // "-text": code and message ("ERR no such key"). Line breaks become spaces. A text that already
+  // begins with '-' gets no second one.
   void error(std::string_view text);
   void integer(int64_t value);
   void boolean(bool value);
@@ -52,7 +53,7 @@ class ReplyBuilder {
   void big_number(std::string_view digits);
   void bulk(std::string_view bytes);
   void bulk(int64_t value);
-  // By reference where that is worth it.
+  // By reference if the blob has at least kShareThreshold bytes.
   void bulk(base::Blob* blob);
   // Text with a three-letter format, "txt" or "mkd".
   void verbatim(std::string_view format, std::string_view text);
@@ -63,7 +64,7 @@ class ReplyBuilder {
   void array(size_t size) { header('*', size); }
   void map(size_t pairs) { protocol_ == 3 ? header('%', pairs) : header('*', pairs * 2); }
   void set(size_t size) { header(protocol_ == 3 ? '~' : '*', size); }
-  // An array of `size` out-of-band elements; RESP2 knows only arrays.
+  // An array of `size` out-of-band elements; a plain array in RESP2.
   void push(size_t size) { header(protocol_ == 3 ? '>' : '*', size); }
   // Pairs that precede a reply; RESP3 only.
   void attribute(size_t pairs) { header('|', pairs); }
@@ -77,14 +78,13 @@ class ReplyBuilder {
     header_later(later, protocol_ == 3 ? '~' : '*', size);
   }
 
-  // Bytes that are RESP already.
+  // Appends bytes that are already RESP.
   void raw(std::string_view bytes) { out_->append(bytes); }
 
-  // Errors written since construction, and the place of the last one (OutputBuffer::mark).
+  // Number of errors written since construction, and the mark of the last one (OutputBuffer::mark).
   uint64_t error_count() const { return error_count_; }
   size_t last_error_mark() const { return last_error_mark_; }
-  // Makes errors written since error_count() was that much count as none: they have been dealt
-  // with.
+  // Resets the number of errors to an earlier error_count(), because the later ones were handled.
   void forget_errors_since(uint64_t error_count) { error_count_ = error_count; }
 
  private:

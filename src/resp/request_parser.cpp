@@ -18,9 +18,9 @@ constexpr int64_t kMaxUnauthenticatedBulk = 16 * 1024;
 
 enum class Line : uint8_t { kComplete, kIncomplete };
 
-// The first `wanted` of a line that goes on to `end`, or null. Lines are text: as in the reference,
-// nothing behind a NUL is found, so a stream that is not the protocol runs into the limit of a
-// line.
+// The first `wanted` in the line that extends to `end`, or null. As in the reference, lines are
+// text, so bytes behind a NUL are not searched, and a stream that is not the protocol exceeds the
+// line limit.
 const char* find_in_line(const char* start, const char* end, char wanted) {
   const auto* found =
       static_cast<const char*>(std::memchr(start, wanted, static_cast<size_t>(end - start)));
@@ -29,7 +29,7 @@ const char* find_in_line(const char* start, const char* end, char wanted) {
   return found;
 }
 
-// The text between `start` and the next line break, which is "\r\n"; *next is set behind it.
+// Takes the text between `start` and the next "\r\n"; sets *next behind that.
 Line take_line(const char* start, const char* end, std::string_view* line, const char** next) {
   const char* stop = find_in_line(start, end, '\r');
   if (stop == nullptr || stop + 1 >= end) return Line::kIncomplete;
@@ -42,8 +42,8 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Nearly all headers are a type byte, one or two digits and a line break: "$3", "*2", "$64". Those
-// are read here without a search. -1: it is another one, or not all there.
+// Nearly all headers are a type byte, one or two digits and a line break: "$3", "*2", "$64". This
+// reads them without a search. -1: a longer header, or an incomplete one.
 int64_t short_header(const char* at, const char* end, const char** next) {
   if (end - at < 5 || !is_digit(at[1])) return -1;
   if (at[2] == '\r') {
@@ -55,7 +55,7 @@ int64_t short_header(const char* at, const char* end, const char** next) {
   return (at[1] - '0') * 10 + (at[2] - '0');
 }
 
-// What ends an unquoted word; what may stand around words.
+// Characters that end an unquoted word; characters that may surround words.
 bool ends_word(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -121,8 +121,8 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
   const char* end = base + input.size();
   const char* at = base + position_;
   const size_t first = arguments.size();
-  // Arguments go straight to the caller, but those of a request that did not come in one piece are
-  // kept until the end.
+  // Arguments go directly to the caller; those of a request that arrived in pieces are kept until
+  // it is complete.
   const bool resuming = remaining_ > 0;
   std::string_view line;
   wanted_size_ = 0;

@@ -1,12 +1,12 @@
-// Turns a connection's bytes into requests, in place and without changing them: a request that must
-// wait may be parsed again.
+// Parses a connection's bytes into requests, in place and without changing them, so that a blocked
+// request can be parsed again.
 //
-// Two shapes are understood: RESP arrays of bulk strings, and inline commands (a line of words,
-// with quotes and escapes as a shell has them). Arguments are views into the caller's buffer;
-// nothing is copied or allocated when a request is there in one piece, but for inline commands with
-// quotes, whose decoded words live in the parser until it is called with empty `arguments`. A
-// request that arrives in many pieces is not parsed again from its start: the parser remembers
-// where it was, as offsets, so the caller may move the bytes between calls.
+// Accepts RESP arrays of bulk strings, and inline commands (a line of words, with quotes and
+// escapes as in a shell). Arguments are views into the caller's buffer; a request that is complete
+// in the input costs no copy and no allocation, except inline commands with quotes, whose decoded
+// words live in the parser until it is called with empty `arguments`. A request that arrives in
+// pieces is not parsed again from its start: the parser remembers its position, as offsets, so the
+// caller may move the bytes between calls.
 #pragma once
 
 #include <cstddef>
@@ -30,25 +30,25 @@ class RequestParser {
   enum class Status : uint8_t { kRequest, kIncomplete, kError };
 
   // Parses one request from the front of `input`, which begins where the last complete request
-  // ended. kRequest: its arguments were appended to `arguments` (none for an empty request, which
-  // is to be ignored), and *consumed
-  //   bytes make it up.
+  // ended.
+  // kRequest: its arguments were appended to `arguments` (none for an empty request, which must be
+  // ignored), and *consumed is its size in bytes.
   // kIncomplete: more bytes are needed; call again with the same bytes and more behind them.
-  // kError: the stream cannot be followed any further; error() says why. `arguments` is as it was.
+  // kError: the stream is invalid from here on; error() says why. `arguments` is unchanged.
   Status parse(std::span<char> input, const Limits& limits, Arguments& arguments, size_t* consumed);
 
   // "Protocol error: ..." after kError.
   std::string_view error() const { return {error_, error_size_}; }
 
-  // Bytes that the input must have before parsing gets any further, as far as is known: lets a
-  // caller make room for a large argument at once. 0: not known.
+  // The input size needed before parsing can make progress, so that the caller can make room for a
+  // large argument at once. 0: not known.
   size_t wanted_size() const { return wanted_size_; }
-  // Bytes at the front of the input that an incomplete request has been understood up to.
+  // Bytes of an incomplete request that have already been parsed.
   size_t understood_bytes() const { return position_; }
-  // Arguments seen so far of an incomplete request, and their bytes.
+  // Number of complete arguments in an incomplete request, and their bytes.
   size_t partial_arguments() const { return partial_.size(); }
   size_t partial_bytes() const { return partial_bytes_; }
-  // Forgets an incomplete request: the next call begins with its first byte again.
+  // Drops an incomplete request: the next call begins at its first byte again.
   void reset();
   // True between the first and the last byte of an array request.
   bool in_request() const { return remaining_ > 0; }
@@ -69,11 +69,11 @@ class RequestParser {
   Status fail(std::string_view reason);
 
   // State of an incomplete array request.
-  size_t position_ = 0;     // bytes already understood
+  size_t position_ = 0;     // bytes already parsed
   int64_t remaining_ = 0;   // arguments to come
-  int64_t bulk_size_ = -1;  // of the argument at position_, -1: its header is still to come
+  int64_t bulk_size_ = -1;  // of the argument at position_; -1: header not parsed yet
   std::vector<Range> partial_;
-  // Lines with quotes, decoded.
+  // Decoded inline commands with quotes.
   std::vector<std::unique_ptr<char[]>> decoded_;
   size_t partial_bytes_ = 0;
 
@@ -82,9 +82,9 @@ class RequestParser {
   size_t error_size_ = 0;
 };
 
-// Splits a line into words as inline commands and configuration lines are: "double" quotes with \n
-// \r \t \b \a \xHH and \c escapes, 'single' quotes with \', a closing quote must be followed by a
-// blank. A NUL ends the line. Decodes in place, which changes quoted words alone; the words are
+// Splits a line into words like inline commands and configuration lines: "double" quotes with \n \r
+// \t \b \a \xHH and \c escapes, 'single' quotes with \'; a closing quote must be followed by a
+// blank. A NUL ends the line. Decodes in place, which changes only quoted words; the words are
 // views into `line`. False when quotes are unbalanced.
 bool split_words(std::span<char> line, Arguments& words);
 

@@ -1,12 +1,11 @@
-// Items by deadline: which one is due first? A binary heap whose items know their place in it, so
-// that any of them can leave or be given another deadline in O(log n), and the first is at hand in
-// O(1). Exact, unlike the wheel of the keyspace (deadline_wheel.h), and without its fixed size: for
-// sets of deadlines of which there are many.
+// A binary heap of items by deadline. Each item knows its place in the heap, so insert(), update()
+// and erase() are O(log n), and first() is O(1). Unlike the keyspace's wheel (deadline_wheel.h) it
+// is exact and has no fixed size, so a program can have many of them.
 //
 //     struct Traits { using Item = ...; static uint32_t& place(Item& item); };
 //
-// place() is where the heap keeps the item's place; the deadlines are kept here, 16 bytes an item.
-// Items are owned by the caller; there are fewer than 2^32 of them.
+// place() is where the item stores its place in the heap. The heap stores the deadlines, 16 bytes
+// an item. The caller owns the items; there are fewer than 2^32 of them.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +29,7 @@ class DeadlineHeap {
   // The item due first, and its deadline. REQUIRES: !empty().
   Item& first() const { return *nodes_.front().item; }
   int64_t first_deadline_ms() const { return nodes_.front().deadline_ms; }
-  // REQUIRES here and below: the item stands in the heap.
+  // REQUIRES for deadline_ms(), update() and erase(): the item is in the heap.
   int64_t deadline_ms(Item& item) const { return nodes_[Traits::place(item)].deadline_ms; }
 
   void insert(Item& item, int64_t deadline_ms) {
@@ -64,7 +63,7 @@ class DeadlineHeap {
     int64_t deadline_ms;
     Item* item;
   };
-  // Room that is not given back.
+  // erase() shrinks nodes_ only when its capacity is above this.
   static constexpr size_t kKept = 16;
 
   void put(size_t place, Node node) {

@@ -63,7 +63,7 @@ void DeadlineWheel::relocate(DeadlineNode& moved) {
   moved.next->previous = &moved;
 }
 
-// A node stands at the level of the highest six-bit digit in which its tick differs from the
+// A node is placed at the level of the highest six-bit digit in which its tick differs from the
 // current one, so that each level is walked exactly once per turn of the level above.
 void DeadlineWheel::place(DeadlineNode& node) {
   static_assert(kSlotBits * kLevels + kTickShift >= 64);
@@ -92,8 +92,8 @@ DeadlineNode* DeadlineWheel::next_candidate(int64_t target) {
       occupied_[0] &= ~(uint64_t{1} << slot);
       continue;
     }
-    // Nothing more in this turn of the lowest level: go to where the lowest occupied level has its
-    // next slot.
+    // This turn of the lowest level has no more nodes: go to the next slot boundary of the lowest
+    // occupied level.
     unsigned level = 1;
     while (level < kLevels && occupied_[level] == 0) ++level;
     if (level == kLevels) break;
@@ -101,7 +101,7 @@ DeadlineNode* DeadlineWheel::next_candidate(int64_t target) {
     if (boundary > target) break;
     enter(boundary);
   }
-  // Nothing stands between here and the target, so no slot is passed unseen.
+  // No slot between here and the target holds nodes, so none is skipped.
   current_ = std::max(current_, target);
   return nullptr;
 }

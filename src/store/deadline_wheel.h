@@ -1,17 +1,17 @@
-// An index of deadlines: which entries are due by now?
+// An index of entries by deadline, which reports the entries that are due.
 //
 // A hierarchical timing wheel (G. Varghese and A. Lauck, 1987): ten levels of 64 slots, a tick of
 // 16 ms at the bottom, enough levels for every deadline that an int64 holds. A slot is a doubly
 // linked list threaded through the entries themselves, so an entry costs 24 bytes here and nothing
-// more, leaves in O(1) when it is erased, and nothing stale is ever kept.
+// more, is erased in O(1), and nothing stale is ever kept.
 //
-// Postponing a deadline costs nothing: the entry stays where it is, and when its old slot is
-// reached it is put where it now belongs. Only a deadline that comes nearer moves at once. Reaching
-// a deadline takes at most one move per level.
+// Postponing a deadline costs nothing: the entry stays in its slot until the wheel reaches that
+// slot, and is then moved to the right one. Only an earlier deadline moves the entry at once. An
+// entry moves at most once per level before it is reported.
 //
-// Precision: an entry is reported at the first advance() that is at least one tick after its
-// deadline, never before it. When the clock is set back, the wheel follows: every entry is placed
-// anew, within the budget of the advances that come.
+// Precision: advance() reports an entry at the first call that is at least one tick after its
+// deadline, never before it. When the clock is set back, every entry is placed again, within the
+// budgets of the following advance() calls.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace latchkey::store {
 
-// What an entry with a deadline carries. Unlinked nodes have null links.
+// The part of an entry that holds its deadline. Unlinked nodes have null links.
 struct DeadlineNode {
   int64_t deadline_ms = 0;  // Unix time
   DeadlineNode* previous = nullptr;
@@ -29,7 +29,7 @@ struct DeadlineNode {
 
 class DeadlineWheel {
  public:
-  // `now_ms`: where the wheel starts; deadlines before it are due at once.
+  // `now_ms`: the wheel's start time; deadlines before it are due at once.
   explicit DeadlineWheel(int64_t now_ms);
   DeadlineWheel(const DeadlineWheel&) = delete;
   DeadlineWheel& operator=(const DeadlineWheel&) = delete;
@@ -47,9 +47,9 @@ class DeadlineWheel {
   // Puts `moved`, a copy of a linked node at another address, in its place. O(1).
   void relocate(DeadlineNode& moved);
 
-  // Calls fn(node) for `count` nodes, or all if there are fewer, from a slot chosen by `chance`,
-  // any number, on. Nodes seen go to the end of their slot, so that the next call sees others.
-  // O(count + slots).
+  // Calls fn(node) for `count` nodes, or all if there are fewer. Starts at slot `chance` modulo the
+  // number of slots. Sampled nodes move to the end of their slot, so that the next call sees
+  // others. O(count + slots).
   template <typename Fn>
   void sample(uint64_t chance, size_t count, Fn&& fn) {
     constexpr size_t kAllSlots = kLevels * kSlots;
@@ -67,9 +67,9 @@ class DeadlineWheel {
     }
   }
 
-  // Reports nodes with deadline <= now_ms by on_due(node), which must erase() the node, until all
-  // such nodes have been reported or `budget` nodes have been looked at. Returns false when the
-  // budget ended it.
+  // Calls on_due(node), which must erase() the node, for each node with deadline <= now_ms, until
+  // there are no more of them or `budget` nodes have been examined. Returns false when the budget
+  // ended it.
   template <typename OnDue>
   bool advance(int64_t now_ms, size_t budget, OnDue&& on_due) {
     const int64_t target = tick_of(now_ms);
@@ -101,19 +101,20 @@ class DeadlineWheel {
   }
   static void link_before(DeadlineNode& position, DeadlineNode& node);
   void place(DeadlineNode& node);
-  // The next node of a slot that `target` has reached, moving the wheel on; null when there is
-  // none. The node is due, or belongs elsewhere: postponed, or on its way down from a higher level.
+  // Advances the wheel up to `target` and returns the next node of a slot it has reached; null when
+  // there is none. The node is either due or must be placed again, because it was postponed or
+  // moves down from a higher level.
   DeadlineNode* next_candidate(int64_t target);
   void enter(int64_t tick);
-  // Goes back to an earlier tick.
+  // Sets the wheel back to an earlier tick.
   void rewind(int64_t tick);
-  // Moves the nodes of a slot to the end of the cascade.
+  // Moves the nodes of a slot to the end of cascading_.
   void cascade(DeadlineNode& sentinel);
 
   std::array<std::array<DeadlineNode, kSlots>, kLevels> slots_;  // sentinels of circular lists
   std::array<uint64_t, kLevels> occupied_{};                     // bit set: the slot may hold nodes
-  DeadlineNode cascading_;  // nodes of slots just entered, waiting to be placed lower
-  int64_t current_ = 0;     // every tick before this one has been dealt with
+  DeadlineNode cascading_;  // nodes of slots just entered, which will be placed at a lower level
+  int64_t current_ = 0;     // every tick before this one has been processed
   size_t size_ = 0;
   __int128 deadline_sum_ = 0;
 };

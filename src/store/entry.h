@@ -18,8 +18,8 @@
 // Allocations are rounded to the allocator's classes, and a new value that fits the same class is
 // written in place.
 //
-// Entries are made, changed and destroyed by Keyspace; whoever else holds one only reads it. An
-// Entry pointer is valid until the next change of its key.
+// Only Keyspace makes, changes and destroys entries; everything else only reads them. An Entry
+// pointer is valid until the next change of its key.
 #pragma once
 
 #include <cstddef>
@@ -34,16 +34,16 @@ namespace latchkey::store {
 
 class Entry;
 
-// Types as TYPE names them.
+// The types that TYPE distinguishes.
 enum class Type : uint8_t { kString, kList, kSet, kSortedSet, kHash, kStream };
 
-// The name TYPE and SCAN's TYPE option use ("string", "zset", ...).
+// The name that TYPE and SCAN's TYPE option use ("string", "zset", ...).
 std::string_view type_name(Type type);
 
-// The place of a value in its keyspace's index of values whose elements have deadlines of their
-// own; the node's deadline is the earliest of them.
+// A value's node in the keyspace's index of values whose elements have deadlines; deadline_ms is
+// the earliest of them.
 struct ElementDeadline : DeadlineNode {
-  Entry* entry = nullptr;  // whose value it is, while it stands in the index
+  Entry* entry = nullptr;  // the entry of the value, while it is in the index
 };
 
 // A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams derive from
@@ -58,40 +58,41 @@ class Value {
   virtual ~Value() = default;
   // The name OBJECT ENCODING gives.
   virtual std::string_view encoding_name() const = 0;
-  // Elements or bytes whose freeing is worth a background thread when there are many.
+  // The number of elements or bytes to free; large values are freed on a background thread.
   virtual size_t free_effort() const = 0;
-  // Bytes held besides the entry.
+  // Bytes held, the entry not included.
   virtual size_t memory_usage() const = 0;
   // An independent copy.
   virtual Value* clone() const = 0;
 
-  // Brings the lines of a coming lookup of an element near, as HashTable::prefetch does. `hash`:
-  // the element's by the environment's secret.
+  // Prefetches what a lookup of an element will read, as HashTable::prefetch does. `hash`: the
+  // element's hash under the environment's secret.
   virtual void prefetch(uint64_t, LookupStep) const {}
 
-  // For values whose elements may have deadlines. Null when there is nothing to index.
+  // The node for the keyspace's index, for values whose elements may have deadlines. Null when
+  // there is nothing to index.
   virtual ElementDeadline* element_deadline() { return nullptr; }
-  // Unix time in milliseconds, -1 when no element has a deadline. O(1).
+  // The earliest deadline of an element, Unix time in milliseconds; -1 when there is none. O(1).
   virtual int64_t first_deadline_ms() const { return -1; }
-  // Removes elements past their deadline, at most `budget`, and tells how many.
+  // Removes at most `budget` elements past their deadline, and returns how many.
   virtual size_t expire_elements(size_t) { return 0; }
-  // Elements in it, those past their deadlines among them while they have not been removed.
+  // Number of elements, including those past their deadline that have not been removed yet.
   virtual size_t element_count() const = 0;
 
  private:
   friend class Keyspace;
 
-  // Where it stands among those whose size may have changed since it was counted, plus one.
+  // Index in Environment::resized plus one, when the value is there; else 0.
   uint32_t resized_at_ = 0;
-  // As what it is counted in its database's KeySizes.
+  // The bin in which the database's KeySizes counts the value.
   uint8_t size_bin_ = 0;
 };
 
 class Entry {
  public:
   static constexpr size_t kMaxInlineValue = 255;
-  // Access clocks have 24 bits: LRU in seconds, or LFU as 16 bits of minutes and 8 of logarithmic
-  // counter.
+  // Access fields have 24 bits: under LRU a clock in seconds, under LFU 16 bits of minutes and an
+  // 8-bit logarithmic counter.
   static constexpr uint32_t kMaxAccess = (1u << 24) - 1;
 
   Entry(const Entry&) = delete;
@@ -114,7 +115,7 @@ class Entry {
   bool is_blob() const { return form() == Form::kBlob; }
   int64_t integer() const { return *reinterpret_cast<const int64_t*>(payload()); }
   base::Blob* blob() const { return *reinterpret_cast<base::Blob* const*>(payload()); }
-  // An inline or blob value's bytes; not for integers.
+  // The bytes of an inline or blob value. REQUIRES: not an integer.
   std::string_view text() const {
     if (form() == Form::kBlob) return blob()->view();
     return {bytes() + key_offset() + key_size(), access_and_size_ & 0xff};
@@ -126,7 +127,7 @@ class Entry {
   // Other types.
   Value* value() const { return *reinterpret_cast<Value* const*>(payload()); }
 
-  // "int", "embstr", "raw", or the value's own.
+  // "int", "embstr" or "raw" for strings, or Value::encoding_name().
   std::string_view encoding_name() const;
   // Bytes of this entry and its value.
   size_t memory_usage() const;
@@ -139,7 +140,7 @@ class Entry {
     kHasDeadline = 1,
     kHasPayload = 2,
     kHasLongKey = 4,
-    kChangedInPlace = 8,  // by APPEND and its kin: reported as "raw" however short
+    kChangedInPlace = 8,  // by APPEND and similar commands: reported as "raw" even when short
   };
 
   Entry() = default;

@@ -38,8 +38,8 @@ Evictor::Victim Evictor::choose(std::span<const std::unique_ptr<Keyspace>> datab
     pool_order_ = order;
     pool_volatile_only_ = volatile_only;
   }
-  // Candidates of the pool may have gone or changed since; as long as there are keys a new sample
-  // brings one that has not.
+  // Candidates in the pool may have been removed or changed; as long as there are keys, a new
+  // sample adds one that was not.
   for (;;) {
     bool any = false;
     for (const auto& keyspace : databases) {
@@ -100,7 +100,7 @@ void Evictor::offer(uint64_t score, Keyspace& keyspace, const Entry& entry) {
     *place = std::move(candidate);
     ++pool_count_;
   } else if (place != begin) {
-    // The worst one leaves.
+    // Drop the worst candidate.
     std::move(begin + 1, place, begin);
     *(place - 1) = std::move(candidate);
   }

@@ -1,9 +1,9 @@
-// Which key to give up when memory runs out.
+// Chooses the key to evict when memory runs out.
 //
-// Of a few keys looked at by chance the one is chosen that is the best to lose: idle for the
+// The choice is among a few sampled keys, by the eviction order: the key that is idle for the
 // longest time, used the least often, or nearest to its deadline. Candidates that were not chosen
-// are remembered in a small pool and compete with those of the next time, which brings the choice
-// close to the one an exact order of all keys would give, for no memory per key.
+// are kept in a small pool and compete with those of the next sample, which makes the choice close
+// to that of an exact order of all keys, for no memory per key.
 //
 // A choice costs the sampled keys times a cache miss or two, whatever the number of keys.
 #pragma once
@@ -25,18 +25,18 @@ enum class EvictionOrder : uint8_t { kIdlest, kLeastFrequent, kNearestDeadline, 
 class Evictor {
  public:
   struct Victim {
-    Keyspace* keyspace = nullptr;  // null: there is no key to give up
+    Keyspace* keyspace = nullptr;  // null: there is no key to evict
     std::string key;
   };
 
-  // `volatile_only`: only keys that have a deadline. `samples`: keys looked at in each database, at
+  // `volatile_only`: only keys that have a deadline. `samples`: keys sampled in each database, at
   // least 1.
   Victim choose(std::span<const std::unique_ptr<Keyspace>> databases, EvictionOrder order,
                 bool volatile_only, size_t samples);
 
  private:
   struct Candidate {
-    uint64_t score = 0;  // the higher, the better to lose
+    uint64_t score = 0;  // the highest score is evicted first
     Keyspace* keyspace = nullptr;
     std::string key;
   };
@@ -47,7 +47,7 @@ class Evictor {
   void offer(uint64_t score, Keyspace& keyspace, const Entry& entry);
   Victim take_best();
 
-  // Worst first.
+  // In ascending order of score: the last one is evicted first.
   std::array<Candidate, kPoolSize> pool_;
   size_t pool_count_ = 0;
   EvictionOrder pool_order_ = EvictionOrder::kRandom;

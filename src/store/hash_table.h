@@ -53,7 +53,7 @@
 
 namespace latchkey::store {
 
-// What a step of a batched lookup brings near.
+// The steps of a batched lookup; each prefetches what the next one reads.
 enum class LookupStep : uint8_t { kBucket, kItem, kChainedItem };
 
 // Traits name the item and its key:  struct Traits { using Item = ...; static std::string_view
@@ -88,33 +88,33 @@ class HashTable {
            directory_capacity_ * sizeof(Bucket*);
   }
 
-  // Bytes of the buckets in use, without what is held ready for more.
+  // Bytes of the buckets in use, without those allocated in advance.
   size_t bucket_bytes() const { return (bucket_count_ + chained_count_) * sizeof(Bucket); }
 
   uint64_t hash(std::string_view key) const { return secret_->hash(key); }
   const base::HashSecret& secret() const { return *secret_; }
 
-  // First step of a batched lookup: bring the bucket's line near.
+  // First step of a batched lookup: prefetches the bucket's line.
   void prefetch_bucket(uint64_t hash) const {
     if (size_ != 0) base::prefetch(&bucket_at(index_of(hash)));
   }
-  // Second step, when the bucket has arrived: bring the candidates' lines near, and the bucket that
-  // is chained to it.
+  // Second step, when the bucket has arrived: prefetches the candidate items and the chained
+  // bucket.
   void prefetch_item(uint64_t hash) const {
     if (size_ == 0) return;
     const Bucket& bucket = bucket_at(index_of(hash));
     if (bucket.chained != 0) base::prefetch(bucket.next());
     prefetch_candidates(bucket, hash);
   }
-  // Third step: bring the candidates of the chained bucket near. One item in six stands in such a
-  // one.
+  // Third step: prefetches the candidates of the chained bucket. One item in six is in a chained
+  // bucket.
   void prefetch_chained_item(uint64_t hash) const {
     if (size_ == 0) return;
     const Bucket* chained = bucket_at(index_of(hash)).next();
     if (chained != nullptr) prefetch_candidates(*chained, hash);
   }
 
-  // Any of the three.
+  // Performs one of the three steps.
   void prefetch(uint64_t hash, LookupStep step) const {
     if (step == LookupStep::kBucket) return prefetch_bucket(hash);
     if (step == LookupStep::kItem) return prefetch_item(hash);
@@ -138,8 +138,8 @@ class HashTable {
     return slot == nullptr ? nullptr : *slot;
   }
 
-  // Adds an item whose key is known to be absent. Returns its slot, valid until the next insertion
-  // or erasure.
+  // Adds an item. REQUIRES: its key is absent. Returns its slot, valid until the next insertion or
+  // erasure.
   Item** insert(Item* item, uint64_t hash) {
     if (bucket_count_ == 0) allocate_first_bucket();
     ++size_;
@@ -147,7 +147,7 @@ class HashTable {
     return place(bucket_at(index_of(hash)), item, tag_of(hash));
   }
 
-  // Removes the item in `slot`, which find() or insert() gave for `hash`, and returns it.
+  // Removes the item in `slot`, which find() or insert() returned for `hash`, and returns the item.
   Item* erase(Item** slot, uint64_t hash) {
     Item* item = *slot;
     remove_from_chain(bucket_at(index_of(hash)), slot);
@@ -200,7 +200,7 @@ class HashTable {
     return count;
   }
 
-  // Forgets every item (without touching them) and returns the memory.
+  // Removes every item, without touching them, and frees the memory.
   void clear() { release(); }
 
  private:
@@ -285,8 +285,8 @@ class HashTable {
     directory_capacity_ = capacity;
   }
 
-  // Makes bucket number bucket_count_ exist. The first segment doubles up to its full size; later
-  // ones are whole.
+  // Adds the bucket with the number bucket_count_. The first segment doubles until it has
+  // kSegmentBuckets; later segments are allocated with that size.
   void append_bucket() {
     if (bucket_count_ == allocated_buckets_) {
       if (allocated_buckets_ < kSegmentBuckets) {
@@ -311,7 +311,7 @@ class HashTable {
         if (bucket->tags[i] != 0) base::prefetch(bucket->slots[i]);
       }
     }
-    // Collect the chain, then deal it out again: chains are a handful of items.
+    // Collect the chain, then redistribute its items: chains are a handful of items.
     const Bucket old = low;
     std::memset(static_cast<void*>(&low), 0, sizeof(Bucket));
     deal_out(&old, [&](uint64_t hash) -> Bucket& { return (hash & high_bit) != 0 ? high : low; });
@@ -362,7 +362,8 @@ class HashTable {
     give_back_buckets();
   }
 
-  // Some room is kept, so that a table at a boundary does not allocate and free by turns.
+  // Some free buckets are kept, so that a table near a boundary does not allocate and free in
+  // turns.
   void give_back_buckets() {
     if (allocated_buckets_ > kSegmentBuckets) {
       if (bucket_count_ + kSegmentBuckets + kSegmentBuckets / 2 > allocated_buckets_) return;

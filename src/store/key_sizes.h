@@ -1,5 +1,5 @@
-// How many values of a database are how large: a histogram by powers of two for each type, of bytes
-// for strings and of elements for the others. What INFO keysizes shows.
+// Counts the values of a database by size: a histogram by powers of two for each type, of bytes for
+// strings and of elements for the others. INFO keysizes shows it.
 //
 // Costs: O(1), no allocation; 520 bytes for a type.
 #pragma once

@@ -21,7 +21,7 @@ int key_slot(std::string_view key) {
 }
 
 std::optional<int> pattern_slot(std::string_view pattern) {
-  // What stands before the end of the tag must be the same in all keys.
+  // The pattern must be literal up to the end of the tag.
   constexpr std::string_view kSpecial = "*?[\\";
   const size_t special = pattern.find_first_of(kSpecial);
   if (special == pattern.npos) return key_slot(pattern);

@@ -1,6 +1,6 @@
-// The slots by which a cluster shares keys out: the CRC-16 of the key, or of its tag, which is what
-// stands between the first '{' and the next '}' if that is anything. Keys of one tag are in one
-// slot.
+// The slots by which a cluster distributes keys: the CRC-16 of the key, or of its tag, the text
+// between the first '{' and the next '}', unless it is empty. Keys with the same tag are in the
+// same slot.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@ namespace latchkey::store {
 
 inline constexpr int kKeySlots = 16384;
 
-// Linear in the key.
+// O(key size).
 int key_slot(std::string_view key);
 
-// The slot of all keys that a glob pattern matches; nothing when they may be in several.
+// The slot of all keys that a glob pattern matches; nothing when they may be in several slots.
 std::optional<int> pattern_slot(std::string_view pattern);
 
 // How many keys there are in each slot.

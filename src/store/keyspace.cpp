@@ -12,8 +12,8 @@ namespace latchkey::store {
 
 namespace {
 
-// Freeing more elements than this is worth another thread, and more than that, some tenths of a
-// millisecond, is not what the server should stop for.
+// Above kLazyFreeThreshold elements, freeing is worth another thread; above kStopThreshold it would
+// stop the server for some tenths of a millisecond, so it is always done in the background.
 constexpr size_t kLazyFreeThreshold = 64;
 constexpr size_t kStopThreshold = 4096;
 
@@ -56,8 +56,8 @@ uint8_t lfu_counter(const Environment& environment, uint32_t access) {
   return static_cast<uint8_t>(counter > periods ? counter - periods : 0);
 }
 
-// A counter grows with a probability that falls as it grows (a Morris counter), so eight bits span
-// millions of accesses.
+// A Morris counter: it grows with a probability that falls as it grows, so eight bits span millions
+// of accesses.
 uint32_t touched_access(const Environment& environment, uint32_t access, base::Random& random) {
   uint32_t counter = lfu_counter(environment, access);
   if (counter < 255) {
@@ -114,7 +114,7 @@ bool Keyspace::takes_long_to_free(const Entry& entry, size_t threshold) {
 
 void Keyspace::dispose(Entry* entry, bool lazily) {
   if (takes_long_to_free(*entry, lazily ? kLazyFreeThreshold : kStopThreshold)) {
-    // The figures count what was asked for.
+    // The figures count only what was freed lazily on request.
     environment_.reclaimer.free_later(lazily ? 1 : 0, [entry] { free_entry(entry); });
   } else {
     free_entry(entry);
@@ -187,7 +187,7 @@ const Entry* Keyspace::random_entry() {
     if (environment_.expired != Environment::Expired::kHide) {
       find(entry->key(), kPeek);
     } else if (++hidden >= kMaxHidden && volatile_size() == size()) {
-      // There may be nothing else.
+      // All keys may be expired.
       return entry;
     }
   }
@@ -205,7 +205,7 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
     dispose(old, true);
   } else {
     if (environment_.expired == Environment::Expired::kHide) {
-      // The key may be there, unseen.
+      // The key may exist, hidden because it has expired.
       Entry** hidden = table_.find(ref.key_, ref.hash_);
       if (hidden != nullptr) remove_expired(hidden, ref.hash_);
     }
@@ -241,7 +241,7 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
     Entry& entry = **ref.slot_;
     if (fits_in_place(entry, bytes.size())) {
       count_resized(entry.text().size(), bytes.size());
-      // Not memcpy: the bytes may be the entry's own.
+      // Not memcpy: `bytes` may be part of the entry.
       if (!bytes.empty()) std::memmove(entry.inline_bytes(), bytes.data(), bytes.size());
       entry.set_inline_size(bytes.size());
       entry.flags_ &= static_cast<uint8_t>(~Entry::kChangedInPlace);
@@ -328,7 +328,7 @@ std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
     std::memset(rest, 0, size - old.size());
   } else {
     entry = allocate(ref.key_, Type::kString, Entry::Form::kBlob, flags | Entry::kHasPayload, 0);
-    // What is made whole at once may never grow again.
+    // A new blob gets no spare room, because it may never grow again.
     base::Blob* blob =
         ref ? base::Blob::create_extended(old, size) : base::Blob::create_zeroed(size);
     *reinterpret_cast<base::Blob**>(entry->payload()) = blob;
@@ -382,7 +382,7 @@ void Keyspace::clear(bool lazily) {
   if (table_.empty()) return;
   auto table = std::make_shared<Table>(std::move(table_));
   table_ = Table(environment_.secret);
-  // The wheels hold no memory of their own per entry; they just forget them all.
+  // The wheels hold no memory of their own per entry, so they are simply deleted.
   deadlines_.reset();
   element_deadlines_.reset();
   update_sizes();
@@ -528,8 +528,8 @@ bool Keyspace::expire_elements(size_t budget) {
     Entry& entry = *static_cast<ElementDeadline&>(node).entry;
     forget_elements(entry);
     KeyRef ref = find(entry.key(), kPeek);
-    if (!ref) return;  // the key's own time had come
-    // A value with many due elements is put back for another turn.
+    if (!ref) return;  // the key itself had expired
+    // A value with more due elements than the budget is put back for another call.
     const size_t removed = entry.value()->expire_elements(std::max<size_t>(left, 1));
     left -= std::min(left, removed);
     if (removed > 0) {

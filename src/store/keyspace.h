@@ -1,16 +1,16 @@
 // One database: keys, their values and their deadlines.
 //
-// A key past its deadline is gone: find() does not return it and removes it (lazy expiry),
-// expire_due() removes the rest within a tick or two of their deadlines (active expiry). Values
-// whose elements have deadlines stand in an index of their own by the earliest of them, which
-// expire_due() goes through as well; hiding such elements is the value's own business.
+// Keys expire lazily: find() removes a key past its deadline and does not return it; and actively:
+// expire_due() removes the rest within a tick or two of their deadlines. Values whose elements have
+// deadlines are in a second index by the earliest of them, which expire_due() processes as well;
+// until then the value itself hides expired elements.
 //
-// Everything that changes a key goes through here and through a KeyRef, which find() gives: the
-// key's place, found once and used for whatever follows. A KeyRef is valid until another key of the
-// same keyspace is inserted or erased. Operations that move the entry keep the KeyRef they were
-// given up to date. Nothing here tells anyone that a key changed; handlers do that once, through
-// server::KeyspaceEvents. The exception is expiry, which no command asked for: the observer hears
-// of it.
+// Every change of a key goes through Keyspace and a KeyRef: find() returns the key's place in the
+// table, which the following operations use without another lookup. A KeyRef is valid until another
+// key of the same keyspace is inserted or erased. Operations that move the entry update the KeyRef
+// they were given. Keyspace sends no notifications of changes; handlers send them through
+// server::KeyspaceEvents. Expiry is the exception, because no command asked for it: Keyspace
+// reports it to the ExpiryObserver.
 //
 // Not thread-safe. All costs O(1) expected unless stated.
 #pragma once
@@ -37,26 +37,26 @@ namespace latchkey::store {
 
 class Keyspace;
 
-// A value that has been given out to be changed; its keyspace counts it again later.
+// A value whose size may have changed since find_for_write() or set_value(); update_sizes() will
+// count it again.
 struct ResizedValue {
   Keyspace* keyspace;
   Type type;
-  Value* value;  // null: it is gone
+  Value* value;  // null: the value was removed
 };
 
-// Told of keys that go because their time has come, before they go. Must not touch the keyspace.
+// Is notified of expired keys before they are removed. Must not touch the keyspace.
 class ExpiryObserver {
  public:
   virtual ~ExpiryObserver() = default;
   virtual void key_expiring(Keyspace& keyspace, std::string_view key) = 0;
-  // Elements of the key's value have gone, and with the last one goes the key. `names`: which,
-  // where Environment::name_expired_elements asks for that.
+  // Elements of the key's value have been removed; if `last`, the key will be removed too. `names`:
+  // the elements' names, if Environment::name_expired_elements is set.
   virtual void elements_expired(Keyspace& keyspace, std::string_view key,
                                 std::span<const std::string> names, bool last) = 0;
 };
 
-// Told of keys that are put where there was none, and of counted lookups that find none. Must not
-// touch the keyspace.
+// Is notified of new keys, and of counted lookups that miss. Must not touch the keyspace.
 class KeyObserver {
  public:
   virtual ~KeyObserver() = default;
@@ -64,37 +64,37 @@ class KeyObserver {
   virtual void key_missed(Keyspace& keyspace, std::string_view key) = 0;
 };
 
-// What all databases of a server share. `now_ms` and `access_clock` are set by the server once per
-// batch of commands, so that a command, a transaction or a script sees time stand still.
+// State shared by all databases of a server. The server sets `now_ms` and `access_clock` once per
+// batch of commands, so that time does not change during a command, a transaction or a script.
 struct Environment {
   base::HashSecret secret;
   base::Random random{0};
   Reclaimer reclaimer;
   ExpiryObserver* expiry_observer = nullptr;
-  KeyObserver* key_observer = nullptr;  // null: nobody wants to hear
-  // Whether values keep the names of elements they remove as expired, for the observer.
+  KeyObserver* key_observer = nullptr;  // may be null
+  // Whether values add the names of the elements they expire to expired_names, for the observer.
   bool name_expired_elements = false;
   std::vector<std::string> expired_names;
 
   int64_t now_ms = 0;         // Unix time
-  uint32_t access_clock = 0;  // what a touched entry's access field becomes under LRU
+  uint32_t access_clock = 0;  // the access field of an entry used under LRU
   bool use_lfu = false;       // entries count accesses instead
   int lfu_log_factor = 10;
   int lfu_decay_minutes = 1;
   ValueLimits limits;
   std::vector<ResizedValue> resized;
   bool freeze_access = false;  // for clients in NO-TOUCH mode
-  // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: they
-  // are still there (loading).
+  // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: expired
+  // keys are visible (loading).
   enum class Expired : uint8_t { kRemove, kHide, kShow } expired = Expired::kRemove;
 
   uint64_t hits = 0;
   uint64_t misses = 0;
   uint64_t expired_keys = 0;
-  uint64_t expired_elements = 0;  // of values whose elements have deadlines
+  uint64_t expired_elements = 0;  // elements with deadlines of their own, such as hash fields
 };
 
-// The access field of an entry that is used now / of a new entry.
+// The access field of an entry that is used at this time, and of a new entry.
 uint32_t touched_access(const Environment& environment, uint32_t access, base::Random& random);
 uint32_t initial_access(const Environment& environment);
 // The LFU counter after decay, 0 .. 255.
@@ -117,7 +117,7 @@ class KeyRef {
   Entry** slot_ = nullptr;  // null: no such key
 };
 
-// An entry outside of any keyspace, on its way between two.
+// An entry outside of any keyspace, while it moves from one to another.
 class DetachedEntry {
  public:
   DetachedEntry() = default;
@@ -152,7 +152,7 @@ class Keyspace {
     kNoTouch = 1,
     kNoStats = 2,
     kPeek = kNoTouch | kNoStats,
-    kEvenExpired = 4,  // finds what has expired and was not removed yet
+    kEvenExpired = 4,  // finds expired keys that were not removed yet
   };
 
   Keyspace(int index, Environment& environment);
@@ -165,7 +165,7 @@ class Keyspace {
   size_t size() const { return table_.size(); }
   bool empty() const { return table_.empty(); }
   size_t volatile_size() const { return deadlines_ == nullptr ? 0 : deadlines_->size(); }
-  // Values that have elements with deadlines.
+  // Number of values that have elements with deadlines.
   size_t volatile_elements_size() const {
     return element_deadlines_ == nullptr ? 0 : element_deadlines_->size();
   }
@@ -176,7 +176,7 @@ class Keyspace {
 
   // --- Looking up -------------------------------------------------------------------------------
 
-  // Three steps to bring the lines of a coming lookup near, some work apart.
+  // Three steps that prefetch what a lookup will read; other work should lie between them.
   uint64_t prefetch_bucket(std::string_view key) const {
     const uint64_t hash = table_.hash(key);
     table_.prefetch_bucket(hash);
@@ -185,8 +185,8 @@ class Keyspace {
   void prefetch_entry(uint64_t hash) const { table_.prefetch_item(hash); }
   void prefetch_chained_entry(uint64_t hash) const { table_.prefetch_chained_item(hash); }
 
-  // A fourth step: brings near what a value of other types than string begins with, and gives it;
-  // null when there is none. Neither counts nor touches.
+  // Fourth step: prefetches and returns the value if it is not a string; null if it is, or if there
+  // is no such key. Does not count a hit or a miss, nor mark the entry as used.
   const Value* prefetch_value(std::string_view key, uint64_t hash) {
     Entry** slot = table_.find(key, hash);
     if (slot == nullptr || (*slot)->is_string()) return nullptr;
@@ -200,7 +200,7 @@ class Keyspace {
   KeyRef find(std::string_view key, uint8_t how = kTouch) {
     return find_hashed(key, table_.hash(key), how);
   }
-  // The same where prefetch_bucket() has given the key's hash.
+  // Like find(), with the hash that prefetch_bucket() returned.
   KeyRef find_hashed(std::string_view key, uint64_t hash, uint8_t how = kTouch) {
     Entry** slot = table_.find(key, hash);
     if (slot != nullptr && (*slot)->has_deadline() && (how & kEvenExpired) == 0)
@@ -222,12 +222,13 @@ class Keyspace {
 
   bool exists(std::string_view key) { return static_cast<bool>(find(key, kPeek)); }
 
-  // A key chosen uniformly among those not expired; null when there is none. Expired ones that it
-  // meets are removed; where they must stay (kHide) and all have deadlines, the hundredth is given.
+  // A key chosen uniformly among those not expired; null when there is none. Removes the expired
+  // keys that it draws. If they must stay (kHide) and all keys have deadlines, it returns the
+  // hundredth expired key.
   const Entry* random_entry();
 
-  // Calls fn(const Entry&) for `count` keys that have a deadline, or all if there are fewer; other
-  // ones each time, roughly by chance. fn changes nothing.
+  // Calls fn(const Entry&) for `count` keys that have a deadline, or all if there are fewer; the
+  // next call sees other keys, chosen roughly at random. fn must not change anything.
   template <typename Fn>
   void sample_volatile(size_t count, Fn&& fn) {
     if (volatile_size() == 0) return;
@@ -255,24 +256,23 @@ class Keyspace {
 
   // --- Changing ---------------------------------------------------------------------------------
 
-  // A key that is given another value keeps its access field, which finding it has brought up to
-  // date.
+  // A key whose value is replaced keeps its access field, which find() has updated.
 
-  // Makes the key a string of these bytes, whatever it was: integers, short strings and long ones
-  // each in their form. `deadline_ms`: Unix time, kNoDeadline or kKeepDeadline. `bytes` may be part
-  // of the old value.
+  // Sets the key to a string, whatever its type was, in the form that suits `bytes`: integer,
+  // inline or blob. `deadline_ms`: Unix time, kNoDeadline or kKeepDeadline. `bytes` may be part of
+  // the old value.
   void set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
-  // As set_string, but never in the form of an integer.
+  // Like set_string(), but never in the form of an integer.
   void set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
-  // Makes the key a string of the blob's bytes in the form that strings changed in place have.
-  // Takes the reference over, which must be the only one.
+  // Sets the key to a string of the blob's bytes, in the form of strings changed in place. Takes
+  // over the reference, which must be the only one.
   void set_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms = kNoDeadline);
-  // Makes the key the decimal text of `value`.
+  // Sets the key to the integer `value`.
   void set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms = kKeepDeadline);
-  // Makes an existing string (or, where there is no key, a new one) `size` bytes long, at least as
-  // long as it is, and gives its bytes to be written; new ones are zero. The deadline stays.
+  // Extends an existing string (or creates one) to `size` bytes, at least its current size, and
+  // returns all its bytes for writing; new ones are zero. The deadline stays.
   std::span<char> extend_string(KeyRef& ref, size_t size);
-  // Makes the key hold `value`, which is taken over.
+  // Sets the key to `value`, and takes ownership of it.
   void set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value,
                  int64_t deadline_ms = kNoDeadline);
 
@@ -280,42 +280,42 @@ class Keyspace {
   void set_deadline(KeyRef& ref, int64_t deadline_ms);
   void set_access(KeyRef& ref, uint32_t access) { ref->set_access(access); }
 
-  // To be called when deadlines of elements of the value at `ref` have been set, changed or
-  // removed.
+  // Callers must call this after they set, changed or removed deadlines of elements of the value at
+  // `ref`.
   void index_elements(const KeyRef& ref) { index_elements(**ref.slot_); }
-  // To be called when elements of the value at `ref` have been removed because they were past their
-  // deadline: tells the observer, and removes the key if the value is empty; ref is empty then.
+  // Callers must call this after they removed expired elements of the value at `ref`: notifies the
+  // observer, and removes the key if the value is empty; `ref` is empty then.
   void elements_expired(KeyRef& ref);
 
-  // Removes an existing key; ref becomes empty. Large values are freed in the background when
+  // Removes an existing key; `ref` becomes empty. Large values are freed in the background if
   // `lazily`, huge ones always, so that no removal stops the server.
   void erase(KeyRef& ref, bool lazily = true);
   // Removes every key. In the background unless !lazily.
   void clear(bool lazily);
 
-  // Takes an existing key out, to be put elsewhere.
+  // Removes an existing key and returns its entry, for attach().
   DetachedEntry detach(KeyRef& ref);
   // A copy of an existing key's value.
   DetachedEntry copy(const KeyRef& ref) const;
-  // Puts a value where `ref` (which must be empty) stands, under ref's key, with its deadline.
-  // Counts as new to access.
+  // Inserts `entry` under the key of `ref`, which must be empty, with the entry's deadline. Its
+  // access field is that of a new entry.
   void attach(KeyRef& ref, DetachedEntry entry);
 
   // Exchanges the contents of two databases.
   void swap(Keyspace& other);
 
-  // Removes keys and elements whose deadline has passed, about `budget` steps of work; false when
-  // there is more to do.
+  // Removes keys and elements whose deadline has passed, in about `budget` steps of work; false
+  // when there is more to do.
   bool expire_due(size_t budget);
 
   // --- Figures ----------------------------------------------------------------------------------
 
-  // Sizes of the values of all databases that share the environment are counted up to date by
-  // update_sizes(). Null when there never was a key.
+  // update_sizes() updates the sizes of all databases that share the environment. sizes() is null
+  // when there never was a key.
   void update_sizes();
   const KeySizes* sizes() const { return sizes_.get(); }
 
-  // Counts keys by their slots from now on. REQUIRES: empty().
+  // Starts counting keys by slot. REQUIRES: empty().
   void count_slots() { slot_counts_ = std::make_unique<SlotCounts>(); }
   // Null unless count_slots() was called.
   const SlotCounts* slot_counts() const { return slot_counts_.get(); }
@@ -335,7 +335,7 @@ class Keyspace {
     if (environment_.use_lfu) {
       entry.set_access(touched_access(environment_, entry.access(), environment_.random));
     } else if (entry.access() != environment_.access_clock) {
-      // Unchanged clocks are not written, so that reading does not dirty the line.
+      // An unchanged clock is not written, so that reading does not dirty the line.
       entry.set_access(environment_.access_clock);
     }
   }
@@ -343,44 +343,45 @@ class Keyspace {
     ++environment_.misses;
     if (environment_.key_observer != nullptr) environment_.key_observer->key_missed(*this, key);
   }
-  // The slot, or null when the entry was past its deadline.
+  // The slot, or null when the entry has expired.
   Entry** unless_expired(Entry** slot, uint64_t hash);
   void remove_expired(Entry** slot, uint64_t hash);
 
-  // An unlinked entry with room for what `flags` and the sizes say; key written, access clock
-  // initial.
+  // Allocates an entry with room for what `flags` and the sizes require; sets the key and the
+  // initial access field. The entry is in no table.
   Entry* allocate(std::string_view key, Type type, Entry::Form form, uint8_t flags,
                   size_t inline_size) const;
   static size_t allocated_size(const Entry& entry);
-  // Whether an inline value of that size takes the same allocation as the entry's present one.
+  // Whether an inline value of that size fits the same allocation class as the entry's present one.
   static bool fits_in_place(const Entry& entry, size_t inline_size);
   static void free_entry(Entry* entry);
-  // Whether more than so many elements are to be freed with it.
+  // Whether freeing the entry frees more than `threshold` elements.
   static bool takes_long_to_free(const Entry& entry, size_t threshold);
-  // As free_entry; in the background when the value is large and `lazily`, or huge.
+  // Like free_entry(), but in the background when the value is large and `lazily`, or huge.
   void dispose(Entry* entry, bool lazily);
-  // Puts `entry` into the place of ref's (which is disposed of), or inserts it; links its deadline.
+  // Replaces the entry at `ref`, which is disposed of, by `entry`, or inserts `entry` if `ref` is
+  // empty; links its deadline.
   void replace(KeyRef& ref, Entry* entry, int64_t deadline_ms);
-  // What kKeepDeadline stands for.
+  // Resolves kKeepDeadline to the current deadline.
   static int64_t resolve_deadline(const KeyRef& ref, int64_t deadline_ms) {
     if (deadline_ms != kKeepDeadline) return deadline_ms;
     return ref ? ref->deadline_ms() : kNoDeadline;
   }
-  // Makes the key a string kept in that blob, whose reference is taken over.
+  // Sets the key to a string stored in `blob`, and takes over the reference.
   void put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms);
   DeadlineWheel& deadlines();
-  // Counting sizes: of an entry that has come, of one that goes, of a string that has changed.
+  // Update sizes_ for an entry that was added, that will be removed, or for a string that changed.
   void count_in(Entry& entry);
   void count_out(Entry& entry);
   void count_resized(size_t old_size, size_t new_size);
-  // The entry's value is about to be changed in ways that are not seen from here.
+  // The entry's value may be changed by the caller: adds it to Environment::resized.
   void will_resize(Entry& entry);
   void recount(Value& value, Type type);
   bool expire_keys(size_t budget);
   bool expire_elements(size_t budget);
-  // Puts the entry where its value's earliest element deadline belongs, or takes it out.
+  // Links the entry by its value's earliest element deadline, or unlinks it if there is none.
   void index_elements(Entry& entry);
-  // Takes the entry out of the index, if it stands there.
+  // Unlinks the entry from the index, if it is there.
   void forget_elements(Entry& entry);
   // A copy of `entry` under another key, with or without room for a deadline; the value is moved,
   // not copied.
@@ -389,12 +390,12 @@ class Keyspace {
   int index_;
   Environment& environment_;
   Table table_;
-  // Made with the first deadline.
+  // Created with the first deadline.
   std::unique_ptr<DeadlineWheel> deadlines_;
   std::unique_ptr<DeadlineWheel> element_deadlines_;
-  // Made with the first key.
+  // Created with the first key.
   std::unique_ptr<KeySizes> sizes_;
-  // Of a server that is a node of a cluster.
+  // Only for a server that is a cluster node.
   std::unique_ptr<SlotCounts> slot_counts_;
 };
 

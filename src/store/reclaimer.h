@@ -1,7 +1,7 @@
 // Frees large things on a background thread, so that the server's thread does not stop for them.
 //
-// The thread starts with the first job; where none can be started, jobs are done at once.
-// Destruction waits for every job.
+// The thread starts with the first job; if it cannot be started, jobs run at once. The destructor
+// waits for every job.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,16 @@ namespace latchkey::store {
 
 class Reclaimer {
  public:
-  // Runs `free_it` on the background thread. `objects` is what it counts for in the figures below.
+  // Runs `free_it` on the background thread. `objects`: how many objects the job counts as below.
   void free_later(size_t objects, std::function<void()> free_it);
-  // Counts what was freed at once, being too little for another thread.
+  // Counts objects that were freed at once because they were too few for the background thread.
   void count_freed(size_t objects) { freed_.fetch_add(objects, std::memory_order_relaxed); }
-  // Waits until every job handed over so far is done.
+  // Waits until every job queued so far is done.
   void drain() { worker_.drain(); }
 
-  // Jobs handed over since the start.
+  // Jobs queued since the start.
   size_t jobs() const { return handed_over_; }
-  // Objects handed over and not yet freed / freed since the start (or the last reset_freed()).
+  // Objects queued and not yet freed; objects freed since the start or the last reset_freed().
   size_t pending_objects() const { return pending_.load(std::memory_order_relaxed); }
   size_t freed_objects() const { return freed_.load(std::memory_order_relaxed); }
   void reset_freed() { freed_.store(0, std::memory_order_relaxed); }
@@ -32,7 +32,7 @@ class Reclaimer {
   size_t handed_over_ = 0;
   std::atomic<size_t> pending_{0};
   std::atomic<size_t> freed_{0};
-  // Last: its jobs count above.
+  // Last member, because its jobs use the counters above.
   base::Worker worker_{"bio_lazy_free"};
 };
 

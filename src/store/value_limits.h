@@ -1,6 +1,5 @@
-// Up to which sizes values are kept in their compact encodings. The directives of the same names
-// describe them; the server keeps them up to date, and a change concerns what is written from then
-// on.
+// The sizes up to which values keep their compact encodings. The directives of the same names
+// describe them; the server updates them, and a change applies to later writes.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +14,16 @@ struct ValueLimits {
   size_t set_max_listpack_value = 64;
   size_t zset_max_listpack_entries = 128;
   size_t zset_max_listpack_value = 64;
-  // Entries of a list's node when positive, one of five sizes in bytes when -1 .. -5.
+  // A list node's maximum: a number of elements when positive, one of five sizes in bytes when -1
+  // .. -5.
   int list_max_listpack_size = -2;
-  // Nodes at each end of a list that are never compressed; 0: none is.
+  // Nodes at each end of a list that are never compressed; 0: no node is compressed.
   int list_compress_depth = 0;
-  // Of a stream's node; 0: as large as it may be, or as many as fit.
+  // Maximum size of a stream's node; 0: the largest possible size, or no limit of entries.
   size_t stream_node_max_bytes = 4096;
   size_t stream_node_max_entries = 100;
-  // From how many bytes on an element of a quicklist has a node of its own; 0: when it is larger
-  // than a node. No directive, but DEBUG sets it.
+  // Elements of a quicklist of at least this many bytes get their own node; 0: elements larger than
+  // a node do. Not a directive; DEBUG sets it.
   size_t quicklist_packed_threshold = 0;
 };
 

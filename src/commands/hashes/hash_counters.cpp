@@ -1,4 +1,4 @@
-// Fields that count: HINCRBY, HINCRBYFLOAT.
+// Hash fields as counters: HINCRBY, HINCRBYFLOAT.
 #include <cmath>
 #include <string>
 
@@ -53,7 +53,7 @@ void hincrbyfloat(CommandContext& ctx) {
   const std::string text = base::format_long_double(value);
   hash->set(ctx.args[2], text, Hash::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrbyfloat");
-  // Sums of floats may differ elsewhere.
+  // Floating-point sums may differ on other machines, so the result is propagated.
   ctx.propagate({"HSET", ctx.args[1], ctx.args[2], text});
   ctx.reply.bulk(std::string_view(text));
 }

@@ -1,4 +1,4 @@
-// Deadlines of a hash's fields: HEXPIRE and its kin, HTTL and its kin, HPERSIST, HGETEX and HSETEX.
+// Deadlines of hash fields: HEXPIRE, HTTL and their variants, HPERSIST, HGETEX and HSETEX.
 #include <algorithm>
 #include <climits>
 #include <cstdint>
@@ -21,7 +21,7 @@ using store::KeyRef;
 
 namespace {
 
-// What replies tell of a field that is not there, and of one that has no deadline.
+// The replies for a missing field, and for a field without a deadline.
 constexpr int64_t kNoSuchField = -2;
 constexpr int64_t kLivesForEver = -1;
 
@@ -59,7 +59,7 @@ constexpr TimeWord kTimeWords[] = {{"EX", TimeUnit::kSeconds, TimeBase::kFromNow
                                    {"EXAT", TimeUnit::kSeconds, TimeBase::kUnixTime},
                                    {"PXAT", TimeUnit::kMilliseconds, TimeBase::kUnixTime}};
 
-// Steps over a word that names a time, and over the time, which *text becomes; null when there is
+// Consumes a time word and the time that follows it, and sets *text to the time; null when there is
 // no such word.
 const TimeWord* read_time_word(ArgReader& options, std::string_view* text) {
   for (const TimeWord& word : kTimeWords) {
@@ -70,7 +70,7 @@ const TimeWord* read_time_word(ArgReader& options, std::string_view* text) {
 
 // --- Changing -----------------------------------------------------------------------------------
 
-// Tells that a command has set or dropped `count` deadlines of the hash at `ref`.
+// Records that a command has set or removed `count` deadlines of the hash at `ref`.
 void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
                        std::string_view event) {
   if (count == 0) return;
@@ -79,8 +79,8 @@ void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
   ctx.db.index_elements(ref);
 }
 
-// Gives fields of a hash a deadline. When it has passed already they go at once, and count as
-// expired.
+// Sets the deadline of fields of a hash. If it has already passed, the fields are deleted at once
+// and count as expired.
 class FieldExpirySetter {
  public:
   FieldExpirySetter(CommandContext& ctx, Hash& hash, int64_t deadline_ms)
@@ -89,10 +89,10 @@ class FieldExpirySetter {
   }
 
   bool deletes() const { return has_passed_; }
-  // Whether a field was given.
+  // Whether apply() was called.
   bool any() const { return fields_ != 0; }
-  // REQUIRES: the field is stored. One that goes is written so; what is written of the others is
-  // the caller's business.
+  // REQUIRES: the field is stored. Propagates the deletion of a field; the caller propagates
+  // deadlines that were set.
   void apply(std::string_view field) {
     ++fields_;
     if (has_passed_) {
@@ -102,7 +102,7 @@ class FieldExpirySetter {
       hash_.set_deadline(field, deadline_ms_);
     }
   }
-  // To be called at the end; the key at `ref` goes with its last field.
+  // Callers must call this at the end; removes the key at `ref` if no field is left.
   void notify(KeyRef& ref) const {
     if (!has_passed_) return deadlines_changed(ctx_, ref, fields_, "hexpire");
     ctx_.db.environment().expired_elements += fields_;
@@ -117,15 +117,16 @@ class FieldExpirySetter {
   uint64_t fields_ = 0;
 };
 
-// A request that gives fields of it a deadline, as a Unix time in milliseconds; `given` of the
-// fields it names have one now.
+// Propagates the request with the deadline as a Unix time in milliseconds, for the fields in
+// `given`, those of its fields that got the deadline.
 void propagate_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base, int64_t deadline_ms,
                          Arguments fields, const std::vector<std::string_view>& given) {
   if (!ctx.propagation.wanted() || given.empty()) return;
   const bool is_exact = unit == TimeUnit::kMilliseconds && base == TimeBase::kUnixTime;
   if (is_exact && given.size() == fields.size()) return;
   const std::string count = std::to_string(given.size());
-  // The condition, if there is one, and FIELDS.
+  // The words between the time and the number of fields: the condition, if there is one, and
+  // FIELDS.
   const Arguments options = ctx.args.subspan(3, ctx.args.size() - fields.size() - 4);
   std::vector<std::string_view> words(options.begin(), options.end());
   words.push_back(count);
@@ -183,8 +184,7 @@ void hpexpireat(CommandContext& ctx) {
   set_deadlines(ctx, TimeUnit::kMilliseconds, TimeBase::kUnixTime);
 }
 
-// The deadline of a field as replies tell it: a Unix time in milliseconds, kNoSuchField or
-// kLivesForEver.
+// The deadline of a field for a reply: a Unix time in milliseconds, kNoSuchField or kLivesForEver.
 int64_t shown_deadline(const Hash& hash, std::string_view field) {
   const std::optional<int64_t> deadline_ms = hash.deadline_ms(field);
   if (!deadline_ms || hash.is_due(*deadline_ms)) return kNoSuchField;
@@ -212,13 +212,13 @@ void hpersist(CommandContext& ctx) {
     any_dropped = true;
     ctx.reply.integer(kDropped);
   }
-  // One change however many fields, as the reference counts them.
+  // Counts as one change, however many fields there are, as in the reference.
   if (any_dropped) deadlines_changed(ctx, ref, 1, "hpersist");
 }
 
 // --- Asking -------------------------------------------------------------------------------------
 
-// Seconds, a part of one counting as a whole.
+// Rounds up to whole seconds.
 int64_t to_seconds(int64_t ms) {
   return (ms + 999) / 1000;
 }
@@ -253,12 +253,12 @@ void hpexpiretime(CommandContext& ctx) {
 
 // --- Reading and setting ------------------------------------------------------------------------
 
-// The one word that may stand before HGETEX's fields.
+// The option before HGETEX's fields.
 struct GetOption {
   bool persists = false;
   int64_t deadline_ms = Hash::kKeepDeadline;
 
-  // False, with an error sent, when its time is none.
+  // False, with an error sent, when the time is invalid.
   bool read(CommandContext& ctx, ArgReader& reader) {
     std::string_view time;
     if (const TimeWord* word = read_time_word(reader, &time))
@@ -269,7 +269,7 @@ struct GetOption {
   bool gives_deadline() const { return deadline_ms != Hash::kKeepDeadline; }
 };
 
-// Replies the values, and calls change(field) after each field that is there.
+// Replies with the values, and calls change(field) after each existing field.
 template <typename Change>
 void reply_values(CommandContext& ctx, Hash& hash, Arguments fields, Change&& change) {
   char scratch[Hash::kScratch];
@@ -311,14 +311,14 @@ void hgetex(CommandContext& ctx) {
   deadlines_changed(ctx, ref, dropped, "hpersist");
 }
 
-// What HSETEX was asked to do.
+// The arguments of HSETEX.
 struct SetRequest {
   enum class If : uint8_t { kAlways, kNoneIsThere, kAllAreThere } condition = If::kAlways;
   int64_t deadline_ms = Hash::kNoDeadline;
-  size_t time_word = 0;  // where the word that names the time stands
+  size_t time_word = 0;  // index of the word EX, PX, ...
   Arguments pairs;
 
-  // False, with the error sent, when the words make no sense.
+  // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
     bool has_time = false;
     for (ArgReader reader(ctx.args, 2); reader.more();) {
@@ -347,7 +347,7 @@ struct SetRequest {
     std::string_view time;
     const TimeWord* word = read_time_word(reader, &time);
     if (word == nullptr && !reader.word("KEEPTTL")) {
-      // As the reference prints it: up to a zero byte.
+      // The reference prints it up to a zero byte.
       ctx.reply.error("ERR unknown argument: " + std::string(name.substr(0, name.find('\0'))));
       return false;
     }
@@ -376,8 +376,8 @@ struct SetRequest {
   }
 };
 
-// Whether the fields are there, or not, as the request wants it. Those past their deadline are not,
-// and go, up to the first one that is not as wanted.
+// Whether all fields exist, or none does, as the request demands. Removes fields past their
+// deadline, up to the first field that violates the condition.
 bool condition_holds(CommandContext& ctx, KeyRef& ref, const SetRequest& request) {
   if (request.condition == SetRequest::If::kAlways) return true;
   const bool wanted = request.condition == SetRequest::If::kAllAreThere;
@@ -388,7 +388,7 @@ bool condition_holds(CommandContext& ctx, KeyRef& ref, const SetRequest& request
   return true;
 }
 
-// With the time as a Unix time in milliseconds.
+// Propagates HSETEX with the time as a Unix time in milliseconds.
 void propagate_set_request(CommandContext& ctx, const SetRequest& request) {
   if (!ctx.propagation.wanted()) return;
   const std::string time = std::to_string(request.deadline_ms);
@@ -418,10 +418,10 @@ void hsetex(CommandContext& ctx) {
     ctx.events.count(count - 1);
     return index_deadlines(ctx, ref, *hash);
   }
-  // Setting a field and its deadline is one change, which is counted with the latter.
+  // Setting a field and its deadline is one change, which deadlines.notify() counts.
   ctx.events.happened(ctx.db, ctx.args[1], EventClass::kHash, "hset");
   FieldExpirySetter deadlines(ctx, *hash, request.deadline_ms);
-  // Field by field: those whose time is up do not make the hash a table on their way.
+  // Field by field, so that fields whose deadline has passed do not make the hash a table.
   for (size_t i = 0; i < request.pairs.size(); i += 2) {
     hash->set(request.pairs[i], request.pairs[i + 1], Hash::kNoDeadline);
     deadlines.apply(request.pairs[i]);

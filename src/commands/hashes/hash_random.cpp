@@ -1,4 +1,4 @@
-// Fields by chance: HRANDFIELD.
+// Random fields of a hash: HRANDFIELD.
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
@@ -35,7 +35,7 @@ class PairReply {
   bool with_values_;
 };
 
-// Any fields, the same one as often as it comes.
+// Random fields, possibly with repetitions.
 void reply_any(CommandContext& ctx, const Hash& hash, uint64_t count, PairReply reply) {
   reply.begin(count);
   const auto put = [&](std::string_view field, std::string_view value) { reply.put(field, value); };
@@ -52,7 +52,7 @@ void reply_distinct(CommandContext& ctx, const Hash& hash, uint64_t count, PairR
       [&](std::string_view field, std::string_view value) { reply.put(field, value); });
 }
 
-// Removes every field past its deadline, so that none of them is drawn; the key with the last one.
+// Removes every field past its deadline, so that none is drawn, and the key if no field is left.
 void expire_all(CommandContext& ctx, KeyRef& ref) {
   if (value_of<Hash>(ref).expire_elements(SIZE_MAX) > 0) ctx.db.elements_expired(ref);
 }

@@ -1,4 +1,4 @@
-// Hashes, field by field and whole: HSET and HGET and their kin.
+// Hashes: HSET, HGET and related commands.
 #include <string>
 #include <vector>
 
@@ -16,9 +16,9 @@ using store::KeyRef;
 
 namespace {
 
-// The hash that a command reads; those of `fields`, which it is about to look at, that are past
-// their deadline have been removed. Null with the reply sent: by `missing` when there is no key, a
-// WRONGTYPE error when it holds another type.
+// The hash at the command's key. Removes those of `fields` that are past their deadline; the caller
+// is about to read them. Null with the reply sent: by `missing` when there is no key, a WRONGTYPE
+// error when it holds another type.
 template <typename Missing>
 const Hash* hash_or(CommandContext& ctx, Arguments fields, Missing&& missing) {
   KeyRef ref = ctx.db.find(ctx.args[1]);
@@ -29,7 +29,7 @@ const Hash* hash_or(CommandContext& ctx, Arguments fields, Missing&& missing) {
   return nullptr;
 }
 
-// For commands that look at the hash as a whole.
+// For commands that do not read single fields.
 template <typename Missing>
 const Hash* hash_or(CommandContext& ctx, Missing&& missing) {
   return hash_or(ctx, {}, missing);
@@ -37,7 +37,7 @@ const Hash* hash_or(CommandContext& ctx, Missing&& missing) {
 
 // --- Writing ------------------------------------------------------------------------------------
 
-// Sets the pairs of the request. False, with an error sent, when that cannot be done.
+// Sets the pairs of the request. False, with an error sent, when they are invalid.
 bool set_pairs(CommandContext& ctx, int64_t* created) {
   const Arguments pairs = ctx.args.subspan(2);
   if (pairs.size() % 2 != 0) {
@@ -154,7 +154,7 @@ void hvals(CommandContext& ctx) {
   hash->for_each([&](std::string_view, std::string_view value) { ctx.reply.bulk(value); });
 }
 
-// Counts fields past their deadline that nobody has come by, as the reference does.
+// Counts fields past their deadline that were not removed yet, as the reference does.
 void hlen(CommandContext& ctx) {
   const Hash* hash = hash_or(ctx, [&] { ctx.reply.integer(0); });
   if (hash != nullptr) ctx.reply.integer(static_cast<int64_t>(hash->size()));

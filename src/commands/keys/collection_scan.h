@@ -1,7 +1,7 @@
-// HSCAN, SSCAN and ZSCAN: what they share.
+// The shared implementation of HSCAN, SSCAN and ZSCAN.
 //
 // A collection V has `uint64_t scan(uint64_t cursor, fn)`, one step of a scan that calls fn with an
-// element's name and what belongs to it, and gives the next cursor (see store::HashTable::scan).
+// element's name and further data, and returns the next cursor (see store::HashTable::scan).
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,13 @@ struct CollectionScanOptions {
   std::string_view pattern = "*";
   bool no_values = false;
 
-  // From the request's fourth word on. False, with an error sent, when a word is not understood.
-  // NOVALUES is for hashes.
+  // Reads from the request's fourth word on. False, with an error sent, on an invalid option.
+  // NOVALUES is valid only for hashes.
   bool read(server::CommandContext& ctx, store::Type type);
 };
 
-// Answers such a command. `put(out, options, collection, name, rest...)` appends to `out` what
-// the reply tells of an element whose name matches. Costs O(COUNT), or O(size) for a small
-// collection.
+// Executes such a command. `put(out, options, collection, name, rest...)` appends to `out` the
+// reply for an element whose name matches. Costs O(COUNT), or O(size) for a small collection.
 template <typename V, typename Put>
 void scan_collection(server::CommandContext& ctx, Put&& put) {
   uint64_t cursor;
@@ -41,7 +40,7 @@ void scan_collection(server::CommandContext& ctx, Put&& put) {
     CollectionScanOptions options;
     if (!options.read(ctx, V::kType)) return;
     const V& collection = value_of<V>(ref);
-    // Buckets that one call looks at for every element that it was asked for.
+    // Maximum scan steps of one call per requested element.
     constexpr uint64_t kStepsPerElement = 10;
     const auto wanted = static_cast<uint64_t>(options.count);
     uint64_t seen = 0;

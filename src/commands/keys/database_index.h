@@ -1,4 +1,4 @@
-// Reads an argument that names a database.
+// Reads an argument that is a database number.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Databases as wholes: SELECT, SWAPDB, DBSIZE, FLUSHDB, FLUSHALL.
+// Whole databases: SELECT, SWAPDB, DBSIZE, FLUSHDB, FLUSHALL.
 #include "commands/groups.h"
 #include "commands/keys/database_index.h"
 #include "server/client/client.h"
@@ -65,7 +65,7 @@ void dbsize(CommandContext& ctx) {
   ctx.reply.integer(static_cast<int64_t>(ctx.db.size()));
 }
 
-// The option of the two flushing commands. False, with an error sent, when it is none.
+// Reads ASYNC or SYNC of FLUSHDB and FLUSHALL. False, with an error sent, for anything else.
 bool read_flush_type(CommandContext& ctx, bool* lazily) {
   *lazily = ctx.server.settings().lazyfree_lazy_user_flush;
   if (ctx.args.size() == 1) return true;
@@ -84,8 +84,8 @@ void flush(CommandContext& ctx, store::Keyspace& keyspace, bool lazily) {
 
 enum class Flushed : uint8_t { kDatabase, kDataset };
 
-// Flushes databases `first` to `last`. A client that may wait is answered when all is freed,
-// which need not stop the server.
+// Flushes databases `first` to `last`. A client that may block gets its reply when the memory is
+// freed in the background, so that the server does not stop.
 void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
   bool lazily;
   if (!read_flush_type(ctx, &lazily)) return;
@@ -94,7 +94,7 @@ void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
   for (int i = first; i <= last; ++i) flush(ctx, ctx.server.database(i), lazily || may_wait);
   ctx.events.flushed();
   if (flushed == Flushed::kDataset) ctx.server.dataset_flushed();
-  // Written also where there was nothing here.
+  // Propagated even if the databases were empty.
   ctx.propagate({}, ctx.args);
   if (lazily || !may_wait || ctx.db.environment().reclaimer.pending_objects() == 0)
     return ctx.reply.ok();

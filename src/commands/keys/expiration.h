@@ -1,4 +1,4 @@
-// When a key or a field is to expire, as commands say it: EX, PX, EXAT, PXAT, KEEPTTL and PERSIST,
+// Reads the expire time of a key or a field in a request: EX, PX, EXAT, PXAT, KEEPTTL and PERSIST,
 // with the reference's limits.
 #pragma once
 
@@ -13,36 +13,36 @@ namespace latchkey::commands {
 enum class TimeUnit : uint8_t { kSeconds, kMilliseconds };
 enum class TimeBase : uint8_t { kFromNow, kUnixTime };
 
-// The Unix time in milliseconds that `time`, of any sign, stands for; none when it does not fit
-// into 64 bits.
+// Converts `time`, of any sign, to a Unix time in milliseconds; nothing when it does not fit into
+// 64 bits.
 std::optional<int64_t> deadline_of(int64_t time, TimeUnit unit, TimeBase base, int64_t now_ms);
 
 // "ERR invalid expire time in 'set' command".
 void reply_invalid_expire_time(server::CommandContext& ctx);
 
-// Reads a command's time argument that must lie after zero; on failure sends the error.
+// Reads a command's time argument, which must be above zero; on failure sends the error.
 bool read_deadline(server::CommandContext& ctx, std::string_view text, TimeUnit unit, TimeBase base,
                    int64_t* deadline_ms);
 
-// Has the request written as the removal of a key that it gave a deadline in the past.
+// Propagates DEL or UNLINK of `key` instead of a request that gave it a deadline in the past.
 void propagate_removal(server::CommandContext& ctx, std::string_view key);
 
-// Which deadlines a new one may take the place of: NX, XX, GT and LT. Something without a deadline
-// counts as living for ever.
+// The conditions NX, XX, GT and LT under which a new deadline replaces the old one. A missing
+// deadline counts as later than any other.
 struct DeadlineCondition {
   bool only_without = false;  // NX
   bool only_with = false;     // XX
   bool only_later = false;    // GT
   bool only_sooner = false;   // LT
 
-  // Steps over the next argument when it is one of the four words.
+  // Consumes the next argument when it is one of the four words.
   bool read(server::ArgReader& options);
   // `current_ms`: Unix time, or Keyspace::kNoDeadline.
   bool holds(int64_t current_ms, int64_t new_ms) const;
 };
 
-// The expiration option of SET, GETEX, MSETEX and their kin. At most one kind may be given; of
-// several of one kind the last counts.
+// The expiration option of SET, GETEX, MSETEX and similar commands. Only one kind may be given; if
+// it is repeated, the last one counts.
 //
 //     ExpirationOption expiration(ExpirationOption::kMayKeep);
 //     while (options.more()) {
@@ -54,23 +54,22 @@ struct DeadlineCondition {
 //     if (!expiration.resolve(ctx, &deadline_ms)) return;
 class ExpirationOption {
  public:
-  // The word that may stand beside those that name a time.
+  // The word that the command accepts besides EX, PX, EXAT and PXAT: KEEPTTL or PERSIST.
   enum Word : uint8_t { kMayKeep, kMayPersist };
 
   explicit ExpirationOption(Word word) : word_(word) {}
 
-  // Steps over the next argument (and its value) when it is an expiration option that may stand
-  // here.
+  // Consumes the next argument (and its value) when it is an expiration option that is valid here.
   bool read(server::ArgReader& options);
 
   bool persists() const { return kind_ == Kind::kPersist; }
-  // Whether the time stands there as the deadline does.
+  // Whether the option is PXAT, whose time is the deadline itself.
   bool names_deadline() const { return kind_ == Kind::kPxAt; }
   bool names_unix_time() const { return kind_ == Kind::kExAt || kind_ == Kind::kPxAt; }
 
-  // *deadline_ms becomes what Keyspace calls a deadline: Unix time in milliseconds; kKeepDeadline
-  // for KEEPTTL; kNoDeadline without an option and for PERSIST. False, with the error sent, when
-  // the time is none or out of range.
+  // *deadline_ms becomes a deadline for Keyspace: Unix time in milliseconds; kKeepDeadline for
+  // KEEPTTL; kNoDeadline without an option and for PERSIST. False, with the error sent, when the
+  // time is not a number or out of range.
   bool resolve(server::CommandContext& ctx, int64_t* deadline_ms) const;
 
  private:

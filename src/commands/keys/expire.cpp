@@ -1,4 +1,4 @@
-// Deadlines: EXPIRE and its kin, TTL and its kin, PERSIST.
+// Deadlines of keys: EXPIRE, TTL and their variants, PERSIST.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -26,11 +26,11 @@ int64_t to_seconds(int64_t ms) {
 
 // --- Setting ------------------------------------------------------------------------------------
 
-// False, with an error sent, when the words are not understood or contradict each other.
+// False, with an error sent, on unknown or contradictory options.
 bool read_condition(CommandContext& ctx, DeadlineCondition* condition) {
   for (ArgReader options(ctx.args, 3); options.more();) {
     if (condition->read(options)) continue;
-    // As the reference prints it: up to a zero byte.
+    // The reference prints it up to a zero byte.
     const std::string_view option = options.peek();
     ctx.reply.error("ERR Unsupported option " + std::string(option.substr(0, option.find('\0'))));
     return false;
@@ -47,7 +47,7 @@ bool read_condition(CommandContext& ctx, DeadlineCondition* condition) {
   return true;
 }
 
-// As a Unix time in milliseconds, under the conditions it was given with.
+// Propagates the deadline as a Unix time in milliseconds, with the request's conditions.
 void propagate_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base, int64_t deadline_ms) {
   if (unit == TimeUnit::kMilliseconds && base == TimeBase::kUnixTime) return;
   ctx.propagate({"PEXPIREAT", ctx.args[1], deadline_ms}, ctx.args.subspan(3));
@@ -98,7 +98,7 @@ void persist(CommandContext& ctx) {
 
 // --- Asking -------------------------------------------------------------------------------------
 
-// What the asking commands reply instead of a time.
+// Replies of TTL and related commands instead of a time.
 constexpr int64_t kNoSuchKey = -2;
 constexpr int64_t kLivesForEver = -1;
 

@@ -1,4 +1,4 @@
-// Looking up many keys of one command with their cache misses overlapped.
+// Looks up many keys of one command with their cache misses overlapped.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace latchkey::commands {
 
 // Calls fn(position, hash) for each key at `first`, `first` + `step`, ... of `args`, in order,
-// until fn returns false; the hash is for Keyspace::find_hashed. Keys are dealt with in groups: the
-// buckets of a group are asked for, then its entries, then the group is handed out. fn may change
-// the keyspace. Returns whether fn was called for all.
+// until fn returns false; the hash is for Keyspace::find_hashed. Processes the keys in groups:
+// prefetches the buckets of a group, then its entries, then calls fn for the group. fn may change
+// the keyspace. Returns whether fn was called for all keys and never returned false.
 template <typename Fn>
 bool for_each_key_of_batch(store::Keyspace& db, server::Arguments args, size_t first, size_t step,
                            Fn&& fn) {

@@ -1,5 +1,4 @@
-// Keys, whatever they hold: EXISTS, TYPE, DEL, UNLINK, TOUCH, RENAME, RENAMENX, MOVE, COPY,
-// RANDOMKEY.
+// Keys of any type: EXISTS, TYPE, DEL, UNLINK, TOUCH, RENAME, RENAMENX, MOVE, COPY, RANDOMKEY.
 #include <utility>
 
 #include "commands/groups.h"
@@ -66,15 +65,15 @@ void unlink(CommandContext& ctx) {
 
 // --- Moving and copying -------------------------------------------------------------------------
 
-// Puts `entry` under `key`, which is free, as if it were new: its access clock starts anew.
+// Inserts `entry` under `key`, which must not exist, with the access field of a new entry.
 void put(Keyspace& keyspace, std::string_view key, store::DetachedEntry entry) {
   KeyRef place = keyspace.find(key, Keyspace::kPeek);
   keyspace.attach(place, std::move(entry));
   keyspace.set_access(place, store::initial_access(keyspace.environment()));
 }
 
-// False when the name is taken and may not be overwritten; otherwise it is free afterwards. KeyRefs
-// of the keyspace are not valid any more.
+// Removes `key` if it exists. False when it exists and `overwrite` is false. Invalidates KeyRefs of
+// the keyspace.
 bool make_way(CommandContext& ctx, Keyspace& keyspace, std::string_view key, bool overwrite) {
   KeyRef ref = keyspace.find_for_write(key);
   if (!ref) return true;

@@ -1,4 +1,4 @@
-// OBJECT: how a value is kept, and how it is used.
+// OBJECT: the encoding and the access statistics of a value.
 #include "commands/groups.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
@@ -12,7 +12,7 @@ using store::Keyspace;
 
 namespace {
 
-// The key that the command is about, not marked as used. Sends a null when there is none.
+// Finds the command's key without marking it as used. Sends a null when there is none.
 KeyRef find_object(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[2], Keyspace::kNoTouch);
   if (!ref) ctx.reply.null();
@@ -51,8 +51,8 @@ void object_idletime(CommandContext& ctx) {
   ctx.reply.integer((environment.access_clock - ref->access()) & store::Entry::kMaxAccess);
 }
 
-// The reference keeps the integers below 10,000 once for everybody, unless it has to know of each
-// key when it was last used, and shows them with a count of this many.
+// The reference shares one object for each integer below 10,000, unless the eviction policy needs
+// the access field of each key, and shows these objects with a reference count of this many.
 bool is_shared_integer(CommandContext& ctx, const store::Entry& entry) {
   constexpr int64_t kSharedIntegers = 10'000;
   if (!entry.is_string() || !entry.is_integer()) return false;

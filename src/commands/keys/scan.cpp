@@ -1,4 +1,4 @@
-// Going through all keys: KEYS, SCAN.
+// Commands that iterate over all keys: KEYS, SCAN.
 #include <cctype>
 #include <cstdint>
 #include <optional>
@@ -19,9 +19,9 @@ using namespace server;
 using store::Entry;
 using store::Keyspace;
 
-// A cursor is read as the C library's strtoull() reads a number: white space and a sign may stand
-// before it, a minus counts back from 2^64, the text ends at a zero byte. Only a plain negative
-// number is refused.
+// A cursor is read as the C library's strtoull() reads a number: white space and a sign may precede
+// it, a minus counts back from 2^64, the text ends at a zero byte. Only a plain negative number is
+// refused.
 bool parse_cursor(std::string_view text, uint64_t* cursor) {
   text = text.substr(0, text.find('\0'));
   if (int64_t value; base::parse_int64(text, &value) && value < 0) return false;
@@ -42,14 +42,14 @@ bool parse_cursor(std::string_view text, uint64_t* cursor) {
 
 namespace {
 
-// Which keys a request is about.
+// The pattern of a request.
 class Pattern {
  public:
   explicit Pattern(std::string_view pattern) : pattern_(pattern), everything_(pattern == "*") {}
   bool matches(std::string_view key) const {
     return everything_ || base::glob_match(pattern_, key);
   }
-  // Whether it can match one key alone.
+  // Whether only one key can match.
   bool is_literal() const { return pattern_.find_first_of("*?[\\") == std::string_view::npos; }
 
  private:
@@ -83,7 +83,7 @@ struct ScanOptions {
   std::optional<std::string_view> type;
 };
 
-// False, with an error sent, when the words are not understood.
+// False, with an error sent, on invalid options.
 bool read_scan_options(CommandContext& ctx, ScanOptions* options) {
   for (ArgReader reader(ctx.args, 2); reader.more();) {
     std::string_view text;
@@ -107,10 +107,10 @@ bool read_scan_options(CommandContext& ctx, ScanOptions* options) {
   return true;
 }
 
-// Buckets that one call looks at for every key that it was asked for, should they be empty.
+// Maximum buckets visited by one call per requested key, in case they are empty.
 constexpr uint64_t kBucketsPerKey = 10;
 
-// Collects the keys of one call that match, expired ones included; gives the next cursor.
+// Collects the matching keys of one call, expired ones included; returns the next cursor.
 uint64_t collect(const Keyspace& keyspace, uint64_t cursor, const ScanOptions& options,
                  std::vector<const Entry*>& found) {
   const Pattern pattern(options.pattern);
@@ -136,8 +136,8 @@ void scan(CommandContext& ctx) {
   std::vector<const Entry*> found;
   cursor = collect(ctx.db, cursor, options, found);
 
-  // Expired keys go now: not before, because the table stands still while it is gone through. With
-  // TYPE every key is looked up, and counted as such.
+  // Expired keys are removed only after the scan, because the table must not change during it. With
+  // TYPE every key is looked up and counts as a hit or a miss.
   const uint8_t how = options.type ? Keyspace::kNoTouch : Keyspace::kPeek;
   std::erase_if(found, [&](const Entry* entry) {
     const auto ref = ctx.db.find(entry->key(), how);

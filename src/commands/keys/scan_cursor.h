@@ -6,7 +6,7 @@
 
 namespace latchkey::commands {
 
-// False when the text is no cursor ("ERR invalid cursor").
+// False when the text is not a cursor ("ERR invalid cursor").
 bool parse_cursor(std::string_view text, uint64_t* cursor);
 
 }  // namespace latchkey::commands

@@ -1,5 +1,5 @@
-// SORT, SORT_RO: the elements of a list, a set or a sorted set in order, by themselves or by what
-// other keys say of them.
+// SORT, SORT_RO: the elements of a list, a set or a sorted set in order, by their own values or by
+// the values of other keys.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -34,11 +34,11 @@ using store::SortedSet;
 
 namespace {
 
-// --- What is asked for --------------------------------------------------------------------------
+// --- The request --------------------------------------------------------------------------------
 
-// Names a value for each element: "#" the element itself, "weight_*" the string at the key that has
-// the element in the star's place, "person_*->age" the field of the hash at such a key. Any other
-// text names nothing.
+// Maps each element to a value: "#" to the element itself, "weight_*" to the string at the key that
+// has the element in place of the star, "person_*->age" to a field of the hash at such a key. Any
+// other text maps to nothing.
 class Pattern {
  public:
   explicit Pattern(std::string_view text) : is_element_(text == "#") {
@@ -87,15 +87,15 @@ struct SortRequest {
   int64_t count = -1;  // negative: all
   bool descending = false;
   bool alphabetic = false;
-  bool as_they_are = false;   // not sorted at all
-  std::optional<Pattern> by;  // none: by the elements themselves
-  std::vector<Pattern> gets;  // none: the elements themselves
+  bool as_they_are = false;   // BY nosort: not sorted at all
+  std::optional<Pattern> by;  // empty: by the elements themselves
+  std::vector<Pattern> gets;  // empty: the elements themselves
   bool stores = false;
   std::string_view target;
 };
 
-// The keys that patterns name are known only in the end, so whoever uses one must be permitted to
-// read them all. False, with the error sent, when the client's user is not.
+// The keys of patterns are only known during execution, so the user must be permitted to read all
+// keys. False, with the error sent, when the client's user is not.
 bool may_use_patterns(CommandContext& ctx, std::string_view option) {
   const auto& user = ctx.client.user;
   if (!ctx.client.has(kClientRestricted) || user->may_read_all_keys(ctx.command, ctx.args))
@@ -105,8 +105,8 @@ bool may_use_patterns(CommandContext& ctx, std::string_view option) {
   return false;
 }
 
-// In a cluster, what a pattern names must be in the slot of the key that is sorted. False, with the
-// error sent, when it may not be.
+// In a cluster, the keys of a pattern must be in the slot of the sorted key. False, with the error
+// sent, when they may not be.
 bool check_slot(CommandContext& ctx, std::string_view option, std::string_view pattern) {
   const bool audited = ctx.server.cluster_audit().looking();
   if (!ctx.server.in_cluster() && !audited) return true;
@@ -120,7 +120,7 @@ bool check_slot(CommandContext& ctx, std::string_view option, std::string_view p
   return false;
 }
 
-// False, with the error sent, when the options are wrong.
+// False, with the error sent, when the options are invalid.
 bool read_sort(CommandContext& ctx, bool may_store, SortRequest* request) {
   std::string_view text;
   for (ArgReader options(ctx.args, 2); options.more();) {
@@ -157,7 +157,7 @@ bool read_sort(CommandContext& ctx, bool may_store, SortRequest* request) {
 struct Element {
   std::string_view text;
   double number = 0;
-  std::optional<std::string_view> weight;  // where another key gives one to be compared as text
+  std::optional<std::string_view> weight;  // the BY value, if it is compared as text
 };
 
 struct Range {
@@ -174,14 +174,14 @@ Range range_of(const SortRequest& request, size_t size) {
   return {static_cast<size_t>(first), static_cast<size_t>(first + count)};
 }
 
-// The elements of one request. Their texts are copied, so that nothing that is looked up on the way
-// can take them away.
+// The elements of one request. Their texts are copied, so that looking up other keys, which may
+// remove expired ones, does not invalidate them.
 class Elements {
  public:
   std::vector<Element> all;
 
   void add(std::string_view text) { all.push_back({keep(text), 0, std::nullopt}); }
-  // A copy, with a NUL behind it.
+  // A copy of `text` that is followed by a NUL.
   std::string_view keep(std::string_view text) {
     auto* bytes = static_cast<char*>(memory_.allocate(text.size() + 1, 1));
     *std::copy(text.begin(), text.end(), bytes) = '\0';
@@ -202,7 +202,7 @@ size_t size_of(const KeyRef& ref) {
   return value_of<SortedSet>(ref).size();
 }
 
-// Adds a range of the list, which `from_behind` counts from its end.
+// Adds a range of the list; `from_behind` counts its indexes from the end of the list.
 void add_list(const List& list, Range range, bool from_behind, Elements& elements) {
   char scratch[store::Listpack::kScratch];
   if (range.count() == 0) return;
@@ -215,8 +215,8 @@ void add_list(const List& list, Range range, bool from_behind, Elements& element
   list.recompress();
 }
 
-// Adds the elements in their own order, of which those of a set have none: of lists and sorted sets
-// the range, if the order stays as it is, of sets all.
+// Adds the elements in their own order; those of a set have none. Without sorting, adds only the
+// requested range of lists and sorted sets; of sets always all.
 void load(const KeyRef& ref, const SortRequest& request, Elements& elements) {
   const size_t size = size_of(ref);
   const bool in_part = request.as_they_are && ref->type() != Set::kType;
@@ -230,7 +230,8 @@ void load(const KeyRef& ref, const SortRequest& request, Elements& elements) {
   } else {
     const size_t first = from_behind ? size - range.end : range.first;
     SortedSet& set = value_of<SortedSet>(ref);
-    // Sorting one makes it a large one for good: OBJECT ENCODING shows so in the reference too.
+    // Sorting converts the set to the large encoding permanently, as OBJECT ENCODING shows in the
+    // reference too.
     set.expect(std::numeric_limits<size_t>::max());
     set.for_each({first, range.count()}, from_behind,
                  [&](std::string_view member, double) { elements.add(member); });
@@ -239,8 +240,8 @@ void load(const KeyRef& ref, const SortRequest& request, Elements& elements) {
 
 // --- Sorting ------------------------------------------------------------------------------------
 
-// A text, up to its first NUL, as a number to sort by. Nothing at all is 0, and what is too large
-// or too small for a double is infinite or 0. False for what is no number.
+// Parses a text, up to its first NUL, as a number to sort by. An empty text is 0; a number too
+// large or too small for a double is infinite or 0. False for anything else.
 bool parse_weight(std::string_view text, double* number) {
   text = text.substr(0, text.find('\0'));
   *number = 0;
@@ -257,7 +258,7 @@ bool parse_weight(std::string_view text, double* number) {
   return !std::isnan(*number);
 }
 
-// Looks up what each element is sorted by. False when that is to be a number and is none.
+// Looks up the sort key of each element. False when it must be a number and is not.
 bool weigh(CommandContext& ctx, SortRequest& request, Elements& elements) {
   bool all_numbers = true;
   for (Element& element : elements.all) {
@@ -273,10 +274,11 @@ bool weigh(CommandContext& ctx, SortRequest& request, Elements& elements) {
   return all_numbers;
 }
 
-// The order of the elements: below 0, 0 or above 0 as one goes before, with or behind another.
+// The order of the elements: negative, 0 or positive if the first is before, equal to or behind the
+// second.
 class Order {
  public:
-  // What is stored must not depend on this server's language.
+  // A stored result must not depend on the locale of this server.
   Order(const SortRequest& request, const base::Collation& collation)
       : request_(request), collation_(request.stores ? nullptr : &collation) {}
 
@@ -286,7 +288,7 @@ class Order {
       return first.text.compare(second.text);
     }
     if (!request_.by) return compare_texts(first.text, second.text);
-    // Those without a weight come first.
+    // Elements without a weight come first.
     if (!first.weight || !second.weight)
       return static_cast<int>(first.weight.has_value()) -
              static_cast<int>(second.weight.has_value());
@@ -294,7 +296,7 @@ class Order {
   }
 
  private:
-  // Texts from Elements::keep(), which NULs end.
+  // Compares texts from Elements::keep(), which are followed by a NUL.
   int compare_texts(std::string_view first, std::string_view second) const {
     if (collation_ == nullptr) return first.compare(second);
     return collation_->compare(first.data(), second.data());
@@ -304,7 +306,7 @@ class Order {
   const base::Collation* collation_;  // null: by bytes
 };
 
-// Puts those elements that belong into the range there, in order; equal ones stay as they came.
+// Puts the elements of the range in order; equal elements keep their order.
 void sort_range(const SortRequest& request, const Order& asked, Range range,
                 std::vector<Element>& elements) {
   std::vector<uint32_t> order;
@@ -375,7 +377,7 @@ void sort_key(CommandContext& ctx, bool may_store) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (ref && !is_sortable(ref)) return ctx.wrong_type();
   const bool is_set = ref && ref->type() == Set::kType;
-  // What is stored, or done by a script, must not depend on how a set happens to be kept.
+  // A stored result, or the result in a script, must not depend on the encoding of a set.
   if (request.as_they_are && is_set && (request.stores || ctx.client.has(kClientScript))) {
     request.as_they_are = false;
     request.alphabetic = true;
@@ -408,7 +410,7 @@ void sort_ro(CommandContext& ctx) {
   sort_key(ctx, false);
 }
 
-// The key, and the last that is named behind STORE.
+// The sorted key, and the key of the last STORE.
 bool find_sort_keys(Words words, std::vector<KeyReference>* out) {
   out->push_back({1, kKeyReadOnly | kKeyAccess});
   std::optional<size_t> target;

@@ -1,5 +1,4 @@
-// The last step of commands that store what they have worked out: SINTERSTORE, ZRANGESTORE and
-// their kin.
+// The last step of commands that store their result: SINTERSTORE, ZRANGESTORE and similar ones.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@
 
 namespace latchkey::commands {
 
-// Puts a collection under `key`, in the place of what is there, or removes the key when the
-// collection is empty or null. Tells of it, and replies with the collection's size.
+// Sets `key` to a collection, or removes the key when the collection is empty or null. Sends the
+// event, and replies with the collection's size.
 template <typename V>
 void store_result(server::CommandContext& ctx, std::string_view key, std::unique_ptr<V> result,
                   server::EventClass event_class, std::string_view event) {

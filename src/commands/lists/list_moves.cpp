@@ -1,4 +1,5 @@
-// Elements that move from list to list, and pops from the first of many: LMOVE, RPOPLPUSH, LMPOP.
+// Moving elements between lists, and popping from the first of several lists: LMOVE, RPOPLPUSH,
+// LMPOP.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -51,9 +52,9 @@ Moved move_element(CommandContext& ctx, std::string_view source_key, std::string
                    : target_list->push_back(element, limits(ctx));
   target_list->recompress();
   ctx.reply.bulk(element);
-  // A move is one change, which the pop counts.
+  // A move is one change, which removed_elements() counts.
   ctx.events.happened(ctx.db, target_key, EventClass::kList, to == End::kLeft ? "lpush" : "rpush");
-  // A new target may have moved the keys.
+  // Inserting a new target may have moved entries, so source may be invalid.
   source = ctx.db.find(source_key, store::Keyspace::kPeek);
   removed_elements(ctx, source, source_key, from == End::kLeft ? "lpop" : "rpop", 1);
   return Moved::kDone;

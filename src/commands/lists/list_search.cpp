@@ -1,4 +1,4 @@
-// Where in a list an element stands: LPOS.
+// LPOS: the index of an element in a list.
 #include <cstdint>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,5 @@
-// Steps that the handlers of lists share: the ends of a list, popping from one, and moving an
-// element from list to list.
+// Steps that the list handlers share: the ends of a list, popping from an end, and moving an
+// element between lists.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ inline store::List::Cursor end_of(const store::List& list, End end) {
   return list.at(end == End::kLeft ? 0 : -1);
 }
 
-// Tells of `count` elements gone from the ends or from within, and lets the list shrink.
+// Sends the event for `count` removed elements, and removes the list if it is empty or lets it
+// shrink.
 inline void removed_elements(server::CommandContext& ctx, store::KeyRef& ref, std::string_view key,
                              std::string_view event, size_t count) {
   ctx.events.count(count);
@@ -36,8 +37,8 @@ inline void removed_elements(server::CommandContext& ctx, store::KeyRef& ref, st
   }
 }
 
-// Sends `count` elements from that end, one reply each, and removes them.
-// REQUIRES: a list of at least so many at `ref`; count is not 0.
+// Replies with `count` elements from that end, one reply each, and removes them. REQUIRES: a list
+// of at least `count` elements at `ref`; count is not 0.
 inline void pop_elements(server::CommandContext& ctx, store::KeyRef& ref, std::string_view key,
                          End end, size_t count) {
   store::List& list = value_of<store::List>(ref);
@@ -55,13 +56,13 @@ inline void pop_elements(server::CommandContext& ctx, store::KeyRef& ref, std::s
 // Reads LEFT or RIGHT; false, with a syntax error sent, when it is neither.
 bool read_end(server::CommandContext& ctx, std::string_view text, End* end);
 
-// Moves an element between the ends of two lists, which may be one, and sends it, or an error where
-// that is refused. Nothing is sent where there is no source.
+// Moves an element between the ends of two lists, which may be the same, and replies with it.
+// kRefused: an error was sent. kNoSource: nothing was sent, because there is no source list.
 enum class Moved : uint8_t { kDone, kRefused, kNoSource };
 Moved move_element(server::CommandContext& ctx, std::string_view source_key,
                    std::string_view target_key, End from, End to);
 
-// What LMPOP and BLMPOP are asked for.
+// The arguments of LMPOP and BLMPOP.
 struct PopRequest {
   server::Arguments keys;
   End end = End::kLeft;
@@ -69,11 +70,11 @@ struct PopRequest {
 };
 
 // Reads `numkeys key [key ...] LEFT|RIGHT [COUNT count]` from the argument at `first` on; false,
-// with the error sent, when it is something else.
+// with the error sent, on anything else.
 bool read_pop_request(server::CommandContext& ctx, size_t first, PopRequest* request);
 
-// Pops from the first key that there is, and sends its name and an array of elements, or an error.
-// False, with nothing sent, when there is none.
+// Pops from the first existing key, and replies with its name and an array of elements, or with an
+// error. False, with nothing sent, when no key exists.
 bool pop_from_first(server::CommandContext& ctx, const PopRequest& request);
 
 }  // namespace latchkey::commands

@@ -1,4 +1,4 @@
-// Pops and moves that wait for an element: BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP.
+// Blocking pops and moves: BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP.
 #include <cstdint>
 #include <string_view>
 
@@ -39,7 +39,8 @@ void brpop(CommandContext& ctx) {
   pop_or_wait(ctx, End::kRight);
 }
 
-// `name`: of the command that does it without waiting; it takes the same words but the timeout.
+// `name`: the nonblocking command, which has the same arguments without the timeout; it is
+// propagated.
 void move_or_wait(CommandContext& ctx, End from, End to, std::string_view name) {
   int64_t deadline_ms = 0;
   if (!read_wait_timeout(ctx, ctx.args.back(), &deadline_ms)) return;

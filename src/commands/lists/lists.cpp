@@ -18,7 +18,7 @@ using store::List;
 
 namespace {
 
-// What is left of `first` .. `last` (negative: from the end) within `size` elements.
+// The part of `first` .. `last` (negative: from the end) that lies within `size` elements.
 struct Range {
   Range(int64_t first, int64_t last, size_t size) {
     const auto count = static_cast<int64_t>(size);
@@ -191,7 +191,7 @@ void lrem(CommandContext& ctx) {
   if (list == nullptr) return ref ? void() : ctx.reply.integer(0);
   const auto most = static_cast<uint64_t>(std::abs(wanted));
   uint64_t gone = 0;
-  // From the end, what follows an element that goes has been looked at already.
+  // Backwards, erase() returns an element that was already compared.
   List::Cursor cursor = list->at(wanted < 0 ? -1 : 0);
   while (cursor && (most == 0 || gone < most)) {
     if (!list->get(cursor).equals(ctx.args[3])) {

@@ -1,4 +1,4 @@
-// ACL: users and what they may do. The language of their rules is in server/acl/rules.h.
+// ACL: users and their permissions. server/acl/rules.h describes the language of the rules.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -91,14 +91,14 @@ void acl_deluser(CommandContext& ctx) {
   ctx.reply.integer(deleted);
 }
 
-// Names, rules and passwords of users.
+// Positions of the names, rules and passwords of users.
 void find_user_secrets(const Config&, Words words, std::vector<size_t>* positions) {
   for (size_t i = 2; i < words.size(); ++i) positions->push_back(i);
 }
 
 // --- The file -----------------------------------------------------------------------------------
 
-// False, with the error sent, when there is none.
+// False, with the error sent, when no ACL file is configured.
 bool has_file(CommandContext& ctx) {
   if (!ctx.server.settings().aclfile.empty()) return true;
   ctx.reply.error(

@@ -1,4 +1,4 @@
-// CLIENT and its subcommands. Which clients LIST and KILL mean is in client_filter.h.
+// CLIENT and its subcommands. client_filter.h selects the clients for LIST and KILL.
 #include <string>
 
 #include "commands/groups.h"
@@ -61,7 +61,7 @@ void client_list(CommandContext& ctx) {
   ctx.reply.verbatim("txt", lines);
 }
 
-// The client that asks gets its reply first.
+// The calling client gets its reply before it is closed.
 void kill(CommandContext& ctx, Client& client) {
   if (&client == &ctx.client) {
     client.close_after_reply();
@@ -94,7 +94,7 @@ void client_kill(CommandContext& ctx) {
   ctx.reply.integer(killed);
 }
 
-// False when an error has been sent.
+// Reads ON or OFF. False when an error has been sent.
 bool read_switch(CommandContext& ctx, std::string_view word, bool* on) {
   *on = is_word(word, "ON");
   if (*on || is_word(word, "OFF")) return true;

@@ -56,7 +56,7 @@ bool ClientFilter::read_ids(CommandContext& ctx, ArgReader& options) {
     const std::string_view word = options.peek();
     int64_t id = 0;
     const bool is_number = base::parse_int64(word, &id);
-    // Behind the first id other options may follow.
+    // Other options may follow the first id.
     if (!is_number && !first && (kill || is_option(word))) return true;
     if (!is_number || (kill && id < 1)) {
       ctx.reply.error(kill ? "ERR client-id should be greater than 0" : "ERR Invalid client ID");

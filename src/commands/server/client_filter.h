@@ -1,4 +1,4 @@
-// Which clients CLIENT LIST and CLIENT KILL mean: options that all must hold.
+// Selects clients for CLIENT LIST and CLIENT KILL: all given options must match.
 //
 //     ID id [id ...] | TYPE type | USER name | ADDR address | LADDR address | MAXAGE seconds |
 //     SKIPME yes|no
@@ -19,8 +19,8 @@ namespace latchkey::commands {
 
 class ClientFilter {
  public:
-  // CLIENT LIST and CLIENT KILL differ in what they say of a client id that is none, and in whether
-  // they mean the client that asks when it does not say.
+  // CLIENT LIST and CLIENT KILL differ in the errors for invalid client ids, and in whether they
+  // include the calling client when SKIPME is not given.
   enum class Purpose : uint8_t { kList, kKill };
   explicit ClientFilter(Purpose purpose) : purpose_(purpose), skip_me_(purpose == Purpose::kKill) {}
 
@@ -29,8 +29,8 @@ class ClientFilter {
 
   bool matches(server::Client& client, const server::Client& me) const;
 
-  // Calls fn(Client&) for each client that matches, which may close it: in the order of the ids
-  // where there are some, else oldest first.
+  // Calls fn(Client&), which may close the client, for each client that matches: in the order of
+  // the ids if ID is given, else oldest first.
   template <typename Fn>
   void for_each(server::CommandContext& ctx, Fn&& fn) const {
     server::ClientRegistry& clients = ctx.server.clients();

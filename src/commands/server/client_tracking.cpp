@@ -74,7 +74,8 @@ void reply_overlap(CommandContext& ctx, std::string_view prefix, const char* whi
   ctx.reply.error(text + "'. Prefixes for a single client must not overlap.");
 }
 
-// False, with an error sent, when the client would be told twice of one key.
+// False, with an error sent, when two prefixes overlap, so that the client would be notified twice
+// of one key.
 bool check_prefixes(CommandContext& ctx, std::span<const std::string_view> prefixes) {
   for (size_t i = 0; i < prefixes.size(); ++i) {
     if (ctx.client.tracking != nullptr) {
@@ -93,7 +94,8 @@ bool check_prefixes(CommandContext& ctx, std::span<const std::string_view> prefi
   return true;
 }
 
-// What keeps a client that tracks already, or does not (null), from tracking like this; or empty.
+// The error that forbids the request in the client's present state (null: it is not tracking), or
+// an empty text.
 std::string_view refusal(const TrackingState* now, const TrackingRequest& request) {
   const TrackingOptions& wanted = request.options;
   if (!wanted.broadcast && !request.prefixes.empty())

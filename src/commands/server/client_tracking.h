@@ -1,5 +1,5 @@
-// CLIENT TRACKING and its kin: how a client is told of changes to what it has read
-// (server/client/tracking.h). Their rows stand with those of CLIENT.
+// CLIENT TRACKING and related subcommands, by which a client is notified of changes to keys it has
+// read (server/client/tracking.h). Their rows are in client.cpp.
 #pragma once
 
 namespace latchkey::server {

@@ -1,4 +1,4 @@
-// COMMAND: what the server tells of its own commands.
+// COMMAND: describes the commands of the server.
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -61,7 +61,7 @@ void command_docs(CommandContext& ctx) {
 
 using CommandFilter = std::function<bool(const Command&)>;
 
-// The full names of commands and subcommands that pass.
+// Replies with the full names of the commands and subcommands that pass the filter.
 void list_commands(CommandContext& ctx, const CommandFilter& passes) {
   std::vector<std::string_view> names;
   for (const Command* one : ctx.server.commands().commands()) {
@@ -81,7 +81,7 @@ void command_list(CommandContext& ctx) {
   }
   std::string_view value;
   if (!options.word("FILTERBY") || options.left() != 2) return ctx.syntax_error();
-  // No command comes from a module.
+  // There are no modules, so no command belongs to one.
   if (options.word("MODULE", &value)) return ctx.reply.empty_array();
   if (options.word("ACLCAT", &value)) {
     const uint32_t category = acl_category_named(value);
@@ -94,8 +94,8 @@ void command_list(CommandContext& ctx) {
   ctx.syntax_error();
 }
 
-// The keys of the request that the arguments from the third on are. False, with the error sent, if
-// there are none.
+// Finds the keys of the request in the arguments from the third on. False, with the error sent, if
+// it has none.
 bool find_keys_of_request(CommandContext& ctx, std::vector<KeyReference>* found) {
   const Arguments request = ctx.args.subspan(2);
   const Command* const one = ctx.server.commands().find_request(request);

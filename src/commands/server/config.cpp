@@ -27,7 +27,7 @@ void config_get(CommandContext& ctx) {
   }
 }
 
-// Whether one of the directives, all of which are known, cannot be set while the dataset is loaded.
+// Whether all directives are known and one of them cannot be set while the dataset is loading.
 bool must_wait(const Config& config, const std::vector<Config::NameAndValue>& pairs) {
   const auto is_known = [&](const auto& pair) { return config.find(pair.first) != nullptr; };
   const auto waits = [&](const auto& pair) { return config.waits_for_loading(pair.first); };
@@ -55,7 +55,7 @@ void config_set(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// The values of passwords.
+// Positions of the values of sensitive directives, such as passwords.
 void find_config_secrets(const Config& config, Words words, std::vector<size_t>* positions) {
   for (size_t i = kFirstArgument; i + 1 < words.size(); i += 2) {
     if (config.is_sensitive(words[i])) positions->push_back(i + 1);

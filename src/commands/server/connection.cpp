@@ -28,7 +28,7 @@ constexpr std::string_view kWrongPassword =
 void ping(CommandContext& ctx) {
   if (ctx.args.size() > 2) return ctx.wrong_arity();
   const bool has_message = ctx.args.size() == 2;
-  // In RESP2 a subscriber could not tell a plain PONG from a message.
+  // In RESP2 a subscriber could not distinguish a plain PONG from a message.
   if (ctx.client.has(kClientSubscribed) && !ctx.reply.is_resp3()) {
     ctx.reply.array(2);
     ctx.reply.bulk("pong");
@@ -79,13 +79,13 @@ void auth(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// Whatever is said to log in.
+// The positions of the arguments of AUTH.
 void find_auth_secrets(const Config&, Words words, std::vector<size_t>* positions) {
   for (size_t i = 1; i < words.size(); ++i) positions->push_back(i);
 }
 
 struct Greeting {
-  int64_t protocol = 0;  // 0: as it is
+  int64_t protocol = 0;  // 0: unchanged
   bool has_credentials = false;
   std::string_view user;
   std::string_view password;

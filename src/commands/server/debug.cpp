@@ -1,4 +1,4 @@
-// DEBUG: what tests of servers and clients need, and users should not.
+// DEBUG: subcommands for tests of servers and clients, not for users.
 #include "commands/server/debug.h"
 
 #include <sys/mman.h>
@@ -64,7 +64,7 @@ void debug_log(CommandContext& ctx) {
 
 void debug_error(CommandContext& ctx) {
   const std::string_view text = ctx.args[kFirstArgument];
-  // A dash of the text's own is kept behind the one that makes it an error.
+  // ReplyBuilder::error() adds no dash before a text that begins with one, so it is added here.
   ctx.reply.error(text.starts_with('-') ? "-" + std::string(text) : std::string(text));
 }
 
@@ -102,8 +102,8 @@ void debug_config_rewrite_force_all(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// A connection's reply buffer is there while there is something in it, and nobody resizes it behind
-// its client's back: what RESIZING 0 asks for holds always, and there is no peak to forget.
+// A connection's reply buffer exists only while it has contents and is never resized in the
+// background, so RESIZING has nothing to switch off, and there is no peak to reset.
 void debug_replybuffer(CommandContext& ctx) {
   if (is_word(ctx.args[kFirstArgument], "RESIZING")) return ctx.reply.ok();
   ctx.reply.error("ERR reply buffers of this server have neither a fixed size nor a peak to reset");
@@ -133,13 +133,13 @@ void debug_mallctl_string(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// Tables grow and shrink a bucket at a time with each key; that is not to be stopped.
+// Tables grow and shrink by one bucket with each key, which cannot be disabled.
 void debug_dict_resizing(CommandContext& ctx) {
   if (is_on(ctx.args[kFirstArgument])) return ctx.reply.ok();
   ctx.reply.error("ERR hash tables of this server cannot be kept from resizing");
 }
 
-// --- Ways to die --------------------------------------------------------------------------------
+// --- Crashes ------------------------------------------------------------------------------------
 
 void debug_assert(CommandContext&) {
   base::assertion_failed("1 == 2", __FILE__, __LINE__);
@@ -167,8 +167,7 @@ void debug_oom(CommandContext& ctx) {
 }
 
 void debug_leak(CommandContext& ctx) {
-  // The pointer is forgotten on purpose; volatile, so that the allocation is not optimized away
-  // with it.
+  // Leaked on purpose; volatile, so that the compiler does not remove the allocation.
   std::string* volatile leaked = new std::string(ctx.args[kFirstArgument]);
   static_cast<void>(leaked);
   ctx.reply.ok();
@@ -286,7 +285,7 @@ constexpr DebugSubcommand kSubcommands[] = {
     {"STRUCTSIZE", 0, 0, debug_structsize},
 };
 
-// The handler of the subcommand of that name that takes so many words; null when there is none.
+// The handler of the subcommand with that name and that number of words; null when there is none.
 Handler find_subcommand(std::span<const DebugSubcommand> subcommands, std::string_view name,
                         size_t words) {
   for (const DebugSubcommand& subcommand : subcommands) {

@@ -1,4 +1,4 @@
-// Subcommands of DEBUG that live in files of their own.
+// Subcommands of DEBUG that are implemented in files of their own.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace latchkey::commands {
 
-// Whether an argument is a number other than zero; what is no number is zero.
+// Whether an argument is a number other than zero; false for anything that is not a number.
 bool is_on(std::string_view argument);
 
 // debug_dataset.cpp

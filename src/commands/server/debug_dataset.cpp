@@ -1,4 +1,4 @@
-// Subcommands of DEBUG that look at the dataset, or make one.
+// Subcommands of DEBUG that inspect the dataset or create one.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -26,7 +26,8 @@ namespace {
 
 constexpr size_t kFirstArgument = 2;
 
-// The named key, even if it has expired, without marking it as used; or a refusal.
+// Finds the named key, even if it has expired, without marking it as used; replies with an error if
+// there is none.
 KeyRef find_key(CommandContext& ctx) {
   const KeyRef ref =
       ctx.db.find(ctx.args[kFirstArgument], Keyspace::kPeek | Keyspace::kEvenExpired);
@@ -34,8 +35,8 @@ KeyRef find_key(CommandContext& ctx) {
   return ref;
 }
 
-// Bytes a string takes in a snapshot: the type, then an integer in as few bytes as hold it, or the
-// length and the bytes as they are.
+// Bytes of a string in a snapshot: the type, then an integer in as few bytes as possible, or the
+// length and the uncompressed bytes.
 size_t serialized_length(const store::Entry& entry) {
   if (entry.is_integer()) {
     const int64_t value = entry.integer();
@@ -106,12 +107,12 @@ void describe_table(const Table& table, bool full, std::string& text) {
   if (full) describe_chains(table, text);
 }
 
-// Whether the word behind the first argument asks for everything.
+// Whether the word after the first argument is FULL.
 bool wants_full(const CommandContext& ctx) {
   return ctx.args.size() > kFirstArgument + 1 && is_word(ctx.args[kFirstArgument + 1], "FULL");
 }
 
-// The listpack that a whole value is kept in; null when it is kept otherwise.
+// The listpack of a value that is stored in one listpack; null for any other encoding.
 const store::Listpack* listpack_of(const KeyRef& ref) {
   if (ref->type() == store::Type::kHash) return value_of<store::Hash>(ref).listpack_or_null();
   if (ref->type() == store::Type::kSet) return value_of<store::Set>(ref).listpack_or_null();
@@ -152,7 +153,7 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-// The nodes of a quicklist, as the end of what DEBUG OBJECT says.
+// Figures on the nodes of a quicklist for the end of DEBUG OBJECT's reply.
 std::string node_figures(const store::List& list) {
   const store::Quicklist& chain = list.quicklist();
   size_t bytes = 0;
@@ -262,7 +263,7 @@ void debug_object(CommandContext& ctx) {
   if (!ref) return;
   const store::Environment& environment = ctx.db.environment();
   const uint32_t idle = (environment.access_clock - ref->access()) & store::Entry::kMaxAccess;
-  // How long a collection would be in a snapshot only the writer of snapshots could tell.
+  // Only the snapshot writer could tell the serialized length of a collection.
   char length[48] = "";
   if (ref->is_string())
     std::snprintf(length, sizeof(length), "serializedlength:%zu ", serialized_length(*ref));
@@ -298,7 +299,7 @@ void debug_populate(CommandContext& ctx) {
   int64_t size = 0;
   if (!ctx.read_int64_in(ctx.args[2], 0, INT64_MAX, &count, kNotPositive)) return;
   const std::string prefix(ctx.args.size() > 3 ? ctx.args[3] : "key");
-  // A size of zero leaves values as they are.
+  // A size of zero keeps the default values.
   if (ctx.args.size() > 4 &&
       !ctx.read_int64_in(ctx.args[4], 0, ctx.server.settings().proto_max_bulk_len, &size,
                          kNotPositive)) {
@@ -312,8 +313,8 @@ void debug_populate(CommandContext& ctx) {
     std::string value = "value:" + number;
     if (size != 0) value.resize(static_cast<size_t>(size));
     ctx.db.set_string(ref, value);
-    // Not a change that is counted, told or sent on; only a transaction that watches the key must
-    // know.
+    // Not counted as a change, no event and no propagation; only transactions that watch the key
+    // must be notified.
     ctx.server.watches().key_changed(ctx.db, key, EventClass::kNewKey, "new");
   }
   ctx.reply.ok();

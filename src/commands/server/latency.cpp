@@ -65,8 +65,8 @@ void latency_reset(CommandContext& ctx) {
 
 // --- Histograms ---------------------------------------------------------------------------------
 
-// How many calls took no longer than about 1, 2, 4, 8, ... microseconds, steps that no further call
-// is in left out: pairs of the step's end in microseconds and the count so far.
+// Counts the calls that took at most about 1, 2, 4, 8, ... microseconds, leaving out steps that add
+// no call: pairs of the step's end in microseconds and the cumulative count.
 std::vector<std::pair<uint64_t, uint64_t>> cumulated(const base::LatencyHistogram& histogram) {
   constexpr uint64_t kFirstStepNs = 1024;
   std::vector<std::pair<uint64_t, uint64_t>> steps;
@@ -85,7 +85,7 @@ std::vector<std::pair<uint64_t, uint64_t>> cumulated(const base::LatencyHistogra
   return steps;
 }
 
-// The command, or the subcommands of a container, that were called.
+// Adds the command, if it was called, and its subcommands that were called.
 void collect(const Command& command, std::vector<const Command*>* called) {
   if (command.stats.latency != nullptr) called->push_back(&command);
   for (const Command* subcommand : command.subcommands) collect(*subcommand, called);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kColumns = 80;
 constexpr size_t kRows = 4;
-constexpr std::string_view kTips = "_o#";  // a column's end within its row, by height
+constexpr std::string_view kTips = "_o#";  // the top of a column within its row, by height
 
 struct Range {
   int64_t low = 0;
@@ -38,7 +38,7 @@ std::string age(int64_t seconds) {
   return std::to_string(seconds / kDay) + "d";
 }
 
-// The character of a column in a row, counted from the bottom.
+// The character of a column in a row; rows are counted from the bottom.
 char cell(int64_t latency_ms, Range range, size_t row) {
   const int64_t span = range.high - range.low;
   constexpr auto kSteps = static_cast<int64_t>(kRows * kTips.size() - 1);
@@ -49,7 +49,7 @@ char cell(int64_t latency_ms, Range range, size_t row) {
   return row < top ? '|' : kTips[height % kTips.size()];
 }
 
-// Up to kColumns samples from `first` on.
+// Draws up to kColumns samples from `first` on.
 std::string columns(const LatencyEvent& event, size_t first, Range range, int64_t now_s) {
   const size_t count = std::min(event.samples.size() - first, kColumns);
   std::string text;
@@ -102,7 +102,7 @@ bool is_any_of(std::string_view name, std::initializer_list<std::string_view> na
 
 class Advice {
  public:
-  // Does nothing when this was said before.
+  // Adds `line`, unless it was added before.
   void add(const std::string& line) {
     if (std::find(lines_.begin(), lines_.end(), line) == lines_.end()) lines_.push_back(line);
   }

@@ -1,4 +1,4 @@
-// Latency samples for people to read: LATENCY GRAPH and DOCTOR.
+// Reports on latency samples for people to read: LATENCY GRAPH and DOCTOR.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace latchkey::commands {
 
-// A column for each sample, as high as the sample is between the lowest and the highest of them,
-// with how long ago it was written from top to bottom below it.
+// Draws a column for each sample, whose height is the sample's place between the lowest and the
+// highest one, and below it the sample's age, written from top to bottom.
 std::string draw_latency(std::string_view name, const server::LatencyEvent& event, int64_t now_s);
 
-// What was seen of each event, and what can be done about it.
+// Describes the samples of each event, and advises what can be done about them.
 std::string diagnose_latency(const server::LatencyMonitor& monitor,
                              const server::ConfigValues& settings);
 

@@ -1,4 +1,4 @@
-// LOLWUT: a little picture, another one each time, and the version.
+// LOLWUT: a small random picture, and the version.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -14,8 +14,8 @@ using namespace server;
 
 namespace {
 
-// A wall of locks seen from afar: each row of an elementary cellular automaton grows from the one
-// above it, by a rule drawn among the lively ones.
+// A wall of locks seen from afar: each row of an elementary cellular automaton follows from the row
+// above it, by a rule chosen at random from those with lively patterns.
 std::string draw_wall(base::Random& random, size_t columns, size_t rows) {
   constexpr uint8_t kLivelyRules[] = {18, 22, 30, 45, 54, 60, 73, 90, 105, 110, 126, 150};
   constexpr std::string_view kShapes[] = {" ", "\u2591", "\u2592", "\u2593", "\u2588"};

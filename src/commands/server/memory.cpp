@@ -1,4 +1,4 @@
-// MEMORY: what memory is spent on.
+// MEMORY: reports on the server's memory usage.
 #include "server/observe/memory.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void memory_usage(CommandContext& ctx) {
   ctx.reply.integer(static_cast<int64_t>(ref->memory_usage()));
 }
 
-// A reply of names and values whose number is told at the end.
+// A reply of names and values whose number is known only at the end.
 class Figures {
  public:
   explicit Figures(resp::ReplyBuilder& reply) : reply_(reply), start_(reply.later()) {}
@@ -120,7 +120,7 @@ void memory_stats(CommandContext& ctx) {
   figures.add_difference("fragmentation.bytes", memory.resident, memory.used);
 }
 
-// What a person should look into.
+// Problems that an administrator should look into.
 std::vector<std::string> memory_complaints(Server& server, const MemoryReport& memory) {
   constexpr double kHighPeakPercent = 150;
   constexpr double kHighRatio = 1.4;

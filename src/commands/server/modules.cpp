@@ -1,5 +1,5 @@
-// MODULE LIST, LOAD, LOADEX, UNLOAD, HELP. This server runs no modules: it says so, and has none to
-// list.
+// MODULE LIST, LOAD, LOADEX, UNLOAD, HELP. This server supports no modules: the list is empty, and
+// the others return an error.
 #include <string>
 
 #include "commands/groups.h"

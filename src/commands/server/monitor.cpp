@@ -1,4 +1,4 @@
-// MONITOR: every request that is executed, as it happens.
+// MONITOR: adds the client to those that see every executed request.
 #include "server/client/monitors.h"
 
 #include "commands/groups.h"
@@ -15,8 +15,8 @@ namespace {
 void monitor(CommandContext& ctx) {
   if (ctx.client.has(kClientDenyBlocking))
     return ctx.reply.error("ERR MONITOR isn't allowed for DENY BLOCKING client");
-  // Whoever listens already, to requests or to the replication stream, is sent nothing between
-  // them.
+  // A client that is a monitor or a replica already gets no reply, because a reply would appear
+  // between the requests or within the replication stream.
   if (ctx.client.has(kClientMonitor | kClientReplica)) return;
   ctx.server.monitors().add(ctx.client);
   ctx.reply.ok();

@@ -16,10 +16,10 @@ using namespace server;
 
 namespace {
 
-// --- Listening ----------------------------------------------------------------------------------
+// --- Subscribing --------------------------------------------------------------------------------
 
-// Subscribing is confirmed by messages, not by a reply: one for each topic, sent even to a client
-// that has switched replies off.
+// Subscribing is confirmed by messages instead of a reply: one for each topic, sent even to a
+// client that has switched replies off.
 class Confirmations {
  public:
   Confirmations(CommandContext& ctx, std::string_view type, TopicKind kind)
@@ -32,7 +32,7 @@ class Confirmations {
     out_.bulk(name);
     out_.integer(remaining());
   }
-  // There was nothing to unsubscribe from.
+  // Confirms an unsubscription that had no topic.
   void add_none() {
     begin();
     out_.null();
@@ -47,7 +47,7 @@ class Confirmations {
     out_.push(3);
     out_.bulk(type_);
   }
-  // Shard channels are counted by themselves.
+  // Shard channels are counted separately.
   int64_t remaining() const {
     size_t count = PubSub::count(client_, TopicKind::kShardChannel);
     if (kind_ != TopicKind::kShardChannel) {
@@ -110,13 +110,13 @@ void sunsubscribe(CommandContext& ctx) {
   unsubscribe_from(ctx, TopicKind::kShardChannel);
 }
 
-// --- Speaking -----------------------------------------------------------------------------------
+// --- Publishing ---------------------------------------------------------------------------------
 
-// Lets those hear of it who listen at other servers.
+// Sends the message to subscribers at other servers.
 void send_on(CommandContext& ctx, TopicKind kind) {
   if (PubSubRelay* const relay = ctx.server.pubsub().relay(); relay != nullptr)
     return relay->relay(kind, ctx.args[1], ctx.args[2]);
-  // It changes nothing that a file keeps.
+  // Not written to the append-only file, because a message does not change the dataset.
   ctx.propagate({}, ctx.args, kPropagateToReplicas);
 }
 
@@ -132,7 +132,7 @@ void spublish(CommandContext& ctx) {
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }
 
-// --- Who listens --------------------------------------------------------------------------------
+// --- Listing topics -----------------------------------------------------------------------------
 
 void reply_topics(CommandContext& ctx, TopicKind kind) {
   if (ctx.args.size() > 3) return wrong_subcommand(ctx);

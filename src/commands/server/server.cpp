@@ -51,7 +51,7 @@ void shutdown(CommandContext& ctx) {
 
 void time(CommandContext& ctx) {
   constexpr int64_t kMicroseconds = 1'000'000;
-  // Within a transaction or a script time stands still.
+  // Time does not change within a transaction or a script.
   if (!ctx.server.dispatcher().in_nested_call()) ctx.server.refresh_clock();
   const int64_t now_us = ctx.server.now_us();
   ctx.reply.array(2);

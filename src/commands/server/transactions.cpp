@@ -1,6 +1,5 @@
 // MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 #include "commands/groups.h"
-#include "server/acl/access_control.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/dispatcher.h"
@@ -43,7 +42,7 @@ void exec(CommandContext& ctx) {
   client.set(kClientInMulti, false);
   ctx.server.watches().unwatch_all(client);
 
-  // Its commands are written, not EXEC.
+  // The queued commands are propagated, not EXEC itself.
   ctx.propagate_nothing();
   const bool could_block = !client.has(kClientDenyBlocking);
   client.set(kClientDenyBlocking);
@@ -53,14 +52,14 @@ void exec(CommandContext& ctx) {
     all_permitted &= ctx.server.dispatcher().run_queued(client, request.command(), request.words());
   if (!all_permitted) client.set(kClientErrorCounted);
   if (could_block) client.set(kClientDenyBlocking, false);
-  // CLIENT CACHING among them held until here.
+  // CLIENT CACHING within the transaction was in effect until here.
   client.set(kClientCaching, false);
 }
 
 void watch(CommandContext& ctx) {
   if (ctx.client.has(kClientInMulti))
     return ctx.reply.error("ERR WATCH inside MULTI is not allowed");
-  // Once a watched key has changed EXEC fails whatever else is watched.
+  // Once a watched key has changed, EXEC fails whatever else is watched.
   if (!ctx.client.watched_key_changed) {
     for (const std::string_view key : ctx.args.subspan(1))
       ctx.server.watches().watch(ctx.client, key);

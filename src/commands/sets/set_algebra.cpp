@@ -1,4 +1,4 @@
-// Several sets together: their intersection, union and difference.
+// Intersections, unions and differences of sets.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -28,14 +28,14 @@ bool find_sets(CommandContext& ctx, Arguments keys, std::vector<const Set*>* set
   return true;
 }
 
-// Null stands for an empty set.
+// Null means an empty set.
 bool is_smaller(const Set* left, const Set* right) {
   const auto size = [](const Set* set) { return set != nullptr ? set->size() : 0; };
   return size(left) < size(right);
 }
 
-// Calls fn(member) for each member that is in all sets, until fn returns false. The smallest set is
-// gone through: O(its size * sets).
+// Calls fn(member) for each member that is in all sets, until fn returns false. Iterates over the
+// smallest set: O(its size * sets).
 template <typename Fn>
 void for_each_in_all(std::vector<const Set*> sets, Fn&& fn) {
   if (std::find(sets.begin(), sets.end(), nullptr) != sets.end()) return;
@@ -57,7 +57,7 @@ std::unique_ptr<Set> intersection(CommandContext& ctx, const std::vector<const S
     result->add(member);
     return true;
   });
-  // As in the reference, only what comes of an intset becomes a table for being too many integers.
+  // As in the reference, only a result from an intset becomes a table because of too many integers.
   const auto smallest = std::min_element(sets.begin(), sets.end(), is_smaller);
   if (*smallest != nullptr && !(*smallest)->is_intset()) result->compact();
   return result;
@@ -71,8 +71,8 @@ std::unique_ptr<Set> union_of(CommandContext& ctx, const std::vector<const Set*>
   return result;
 }
 
-// What the first set has and no other. Either each of its members is looked for in the others, or
-// the others' members are taken out of a copy, whichever is less work.
+// The members of the first set that are in no other. Either looks up each of them in the others, or
+// removes the others' members from a copy, whichever is less work.
 std::unique_ptr<Set> difference(CommandContext& ctx, const std::vector<const Set*>& sets) {
   auto result = std::make_unique<Set>(ctx.db.environment());
   const Set* first = sets.front();
@@ -154,7 +154,7 @@ void sintercard(CommandContext& ctx) {
   if (static_cast<uint64_t>(key_count) > ctx.args.size() - 2)
     return ctx.reply.error("ERR Number of keys can't be greater than number of args");
   const auto keys = ctx.args.subspan(2, static_cast<size_t>(key_count));
-  int64_t limit = 0;  // none
+  int64_t limit = 0;  // 0: no limit
   std::string_view text;
   for (ArgReader options(ctx.args, 2 + keys.size()); options.more();) {
     if (!options.word("LIMIT", &text)) return ctx.syntax_error();

@@ -1,4 +1,4 @@
-// Members of a set by chance: SPOP, SRANDMEMBER.
+// Random members of a set: SPOP, SRANDMEMBER.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -18,9 +18,9 @@ using store::Set;
 
 namespace {
 
-// `count` different members, all choices equally likely. Few out of many are drawn one by one until
-// they differ; otherwise each is taken with the chance that what is still wanted has among what is
-// left (D. Knuth, TAOCP 3.4.2, algorithm S), in O(size).
+// `count` different members, all choices equally likely. A few out of many are drawn one by one
+// until they differ; otherwise selection sampling takes each with the probability (still wanted) /
+// (members left) (D. Knuth, TAOCP 3.4.2, algorithm S), in O(size).
 std::vector<std::string> choose(const Set& set, uint64_t count, base::Random& random) {
   constexpr uint64_t kFewOutOf = 8;
   uint64_t left = set.size();
@@ -65,7 +65,7 @@ void spop_one(CommandContext& ctx) {
   ctx.reply.bulk(std::string_view(member));
 }
 
-// In requests of sensible length.
+// Propagates the removal in requests of limited length.
 void propagate_removal(CommandContext& ctx, const std::vector<std::string_view>& members) {
   constexpr size_t kMaxOfRequest = 1024;
   for (size_t first = 0; first < members.size(); first += kMaxOfRequest) {

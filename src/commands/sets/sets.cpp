@@ -1,4 +1,4 @@
-// Sets, one at a time: SADD, SREM and their kin.
+// Single sets: SADD, SREM and related commands.
 #include "commands/groups.h"
 #include "commands/keys/collection_scan.h"
 #include "commands/keys/typed_key.h"

@@ -37,7 +37,7 @@ AddOptions read_add_options(ArgReader& reader) {
   }
 }
 
-// As ZADD: places as the scores they are.
+// Propagates the places as ZADD with their scores.
 void propagate_scores(CommandContext& ctx, Arguments options, const std::vector<int64_t>& scores) {
   if (!ctx.propagation.wanted()) return;
   const Arguments places = ctx.args.last(scores.size() * 3);
@@ -86,8 +86,7 @@ void geodist(CommandContext& ctx) {
                      base::geo_distance(base::geo_point(*from), base::geo_point(*to)) / unit_m);
 }
 
-// An array with what fn(point) replies for each member, and what `missing` replies for one that is
-// not there.
+// Replies with an array: fn(point) replies for each existing member, `missing` for the others.
 template <typename Fn, typename Missing>
 void reply_places(CommandContext& ctx, Fn&& fn, Missing&& missing) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
@@ -181,7 +180,7 @@ void reply_geo_distance(resp::ReplyBuilder& reply, double distance) {
   const int64_t scaled = std::llrint(distance * kScale);
   char text[base::kMaxInt64Text + 1];
   size_t size = base::format_int64(scaled / kScale, text);
-  // A leading one keeps the zeros of the fraction, and becomes the point.
+  // The leading 1 keeps the zeros of the fraction, and is then overwritten by the point.
   const size_t fraction = base::format_int64(kScale + scaled % kScale, text + size);
   text[size] = '.';
   size += fraction;

@@ -1,4 +1,4 @@
-// What lies around a place: GEOSEARCH, GEOSEARCHSTORE and the older GEORADIUS family.
+// Searches by distance from a place: GEOSEARCH, GEOSEARCHSTORE and the older GEORADIUS family.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -25,9 +25,9 @@ using store::SortedSet;
 
 namespace {
 
-// How a command says where to search: GEOSEARCH in options, the others in their first arguments.
+// Where a command has the search area: GEOSEARCH in options, the others in their first arguments.
 enum class Center : uint8_t { kOptions, kPoint, kMember };
-// How it says where to store: not at all, by its first key, or in options.
+// Where it has the destination: nowhere, in its first key, or in options.
 enum class Store : uint8_t { kNever, kFirstKey, kOptions };
 
 struct SearchRequest {
@@ -36,7 +36,7 @@ struct SearchRequest {
   size_t key = 1;  // the argument that names the sorted set
 
   std::optional<base::GeoPoint> center = {};
-  bool member_without_key = false;  // the centre is a member of a set that is not there
+  bool member_without_key = false;  // the centre is a member of a missing set
   GeoShape shape = {};
   bool has_shape = false;
   double unit_m = 1;
@@ -56,7 +56,7 @@ struct SearchRequest {
 
 // --- Reading the request ------------------------------------------------------------------------
 
-// Takes a member's place as the centre; false, with an error sent, when it is not there.
+// Takes a member's place as the centre; false, with an error sent, when the member is missing.
 bool center_on_member(CommandContext& ctx, const SortedSet* set, std::string_view member,
                       SearchRequest* request) {
   if (set == nullptr) {
@@ -121,21 +121,21 @@ bool read_count(CommandContext& ctx, ArgReader& reader, SearchRequest* request) 
   return true;
 }
 
-// The first arguments of the GEORADIUS family: a centre and a radius.
+// Reads the first arguments of the GEORADIUS family: a centre and a radius.
 bool read_circle_around(CommandContext& ctx, const SortedSet* set, ArgReader& reader,
                         SearchRequest* request) {
   if (request->center_from == Center::kPoint)
     return center_on_point(ctx, reader, request) && read_circle(ctx, reader, request);
   if (!center_on_member(ctx, set, reader.next(), request)) return false;
   if (set != nullptr) return read_circle(ctx, reader, request);
-  // Nobody looks at the radius when there is nothing to search.
+  // The radius is not checked when there is nothing to search.
   reader.next();
   reader.next();
   return true;
 }
 
-// An option that only GEOSEARCH and GEOSEARCHSTORE have. False when it is none of them; *valid is
-// false when an error has been sent.
+// Reads an option that only GEOSEARCH and GEOSEARCHSTORE have. False when it is no such option;
+// *valid becomes false when an error has been sent.
 bool read_area_option(CommandContext& ctx, const SortedSet* set, ArgReader& reader,
                       SearchRequest* request, bool* by_member, bool* valid) {
   const bool circle = request->has_shape && request->shape.kind == GeoShape::Kind::kCircle;
@@ -156,7 +156,7 @@ bool read_area_option(CommandContext& ctx, const SortedSet* set, ArgReader& read
   return true;
 }
 
-// False, with an error sent, when the options are not understood.
+// False, with an error sent, when the options are invalid.
 bool read_options(CommandContext& ctx, const SortedSet* set, ArgReader reader,
                   SearchRequest* request) {
   using Order = SearchRequest::Order;
@@ -197,7 +197,7 @@ bool read_options(CommandContext& ctx, const SortedSet* set, ArgReader reader,
   return valid;
 }
 
-// False, with an error sent, when the options do not belong together.
+// False, with an error sent, when the options contradict each other.
 bool check_options(CommandContext& ctx, const SearchRequest& request) {
   const bool area_in_options = request.center_from == Center::kOptions;
   const std::string name(ctx.args[0]);
@@ -226,11 +226,10 @@ struct Match {
   base::GeoPoint point;
 };
 
-// Adds those members of a cell that lie within the shape, up to `most` matches in all (0: without
-// limit).
+// Adds the members of a cell that lie within the shape, up to `most` matches in all (0: no limit).
 void search_cell(const SortedSet& set, base::GeoScoreRange cell, const GeoShape& shape, size_t most,
                  std::vector<Match>* found) {
-  constexpr size_t kStep = 128;  // members looked at before asking whether there are enough
+  constexpr size_t kStep = 128;  // members examined between checks of `most`
   RankRange left = set.range(
       ScoreRange{{static_cast<double>(cell.first)}, {static_cast<double>(cell.end), true}});
   while (left.count > 0 && (most == 0 || found->size() < most)) {
@@ -255,7 +254,8 @@ std::vector<Match> search(const SortedSet& set, const SearchRequest& request) {
   return found;
 }
 
-// Which matches are wanted, in their order. The nearest are, where some are wanted and no order.
+// The indexes of the wanted matches, in order. With COUNT but neither an order nor ANY, these are
+// the nearest.
 std::vector<size_t> choose(const std::vector<Match>& found, const SearchRequest& request) {
   using Order = SearchRequest::Order;
   std::vector<size_t> chosen(found.size());

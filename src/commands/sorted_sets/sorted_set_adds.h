@@ -1,4 +1,4 @@
-// The step that ZADD, ZINCRBY and GEOADD share: members are given scores.
+// The step that ZADD, ZINCRBY and GEOADD share: setting the scores of members.
 #pragma once
 
 #include <span>
@@ -22,9 +22,9 @@ struct ScoredText {
   std::string_view member;
 };
 
-// Gives members of the sorted set at the request's first key their scores as the options want it,
-// makes the set where there is none, tells of it and replies. `members` is not empty and is changed
-// to the scores that they then have; with `increment` it is one.
+// Sets the scores of members of the sorted set at the request's first key according to `options`,
+// creates the set if there is none, sends the event and replies. `members` must not be empty; its
+// scores are replaced by the resulting ones. With `increment` it has exactly one element.
 void add_members(server::CommandContext& ctx, const AddOptions& options,
                  std::span<ScoredText> members);
 

@@ -1,5 +1,5 @@
 // Unions, intersections and differences of sorted sets: ZUNION, ZINTER, ZDIFF, their STORE forms,
-// ZINTERCARD. Plain sets take part too, as if each of their members had the score 1.
+// ZINTERCARD. Plain sets are accepted too; each of their members has the score 1.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -28,7 +28,7 @@ namespace {
 enum class Operation : uint8_t { kUnion, kIntersection, kDifference };
 enum class Aggregate : uint8_t { kSum, kMinimum, kMaximum };
 
-// What a key holds: a sorted set, a plain one, or nothing.
+// The value of a key: a sorted set, a plain set, or nothing.
 struct Operand {
   const SortedSet* sorted = nullptr;
   const Set* plain = nullptr;
@@ -63,12 +63,12 @@ struct AlgebraRequest {
   std::vector<Operand> operands = {};
   Aggregate aggregate = Aggregate::kSum;
   bool with_scores = false;
-  size_t limit = 0;  // of what is counted; 0: none
+  size_t limit = 0;  // maximum count of ZINTERCARD; 0: no limit
 };
 
 // --- Reading the request ------------------------------------------------------------------------
 
-// Looks the operands up; false, with an error sent, when one is of another type.
+// Looks up the operands; false, with an error sent, when one has another type.
 bool read_operands(CommandContext& ctx, Arguments keys, AlgebraRequest* request) {
   for (const std::string_view key : keys) {
     const KeyRef ref = ctx.db.find(key);
@@ -128,7 +128,7 @@ bool read_algebra_options(CommandContext& ctx, ArgReader reader, AlgebraRequest*
   return true;
 }
 
-// `count`: the argument with the number of keys.
+// `count`: the index of the argument with the number of keys.
 bool read_algebra(CommandContext& ctx, size_t count, AlgebraRequest* request) {
   int64_t keys;
   if (!ctx.read_int64(ctx.args[count], &keys)) return false;
@@ -146,7 +146,7 @@ bool read_algebra(CommandContext& ctx, size_t count, AlgebraRequest* request) {
          read_algebra_options(ctx, ArgReader(ctx.args, count + 1 + key_count), request);
 }
 
-// --- Working it out -----------------------------------------------------------------------------
+// --- Computing the result -----------------------------------------------------------------------
 
 double weighted(double score, double weight) {
   const double product = score * weight;
@@ -162,7 +162,7 @@ double joined(double left, double right, Aggregate aggregate) {
     case Aggregate::kSum:
       break;
   }
-  // Of opposite infinities.
+  // The sum of opposite infinities is 0.
   const double sum = left + right;
   return std::isnan(sum) ? 0 : sum;
 }
@@ -180,7 +180,7 @@ void unite(const AlgebraRequest& request, SortedSet& result) {
   }
 }
 
-// Calls fn(member, score) for what all operands have, until it gives false.
+// Calls fn(member, score) for the members that all operands have, until fn returns false.
 template <typename Fn>
 void intersect(AlgebraRequest& request, Fn&& fn) {
   std::stable_sort(request.operands.begin(), request.operands.end(),
@@ -211,7 +211,8 @@ void subtract(const AlgebraRequest& request, SortedSet& result) {
 }
 
 std::unique_ptr<SortedSet> work_out(CommandContext& ctx, AlgebraRequest& request) {
-  // Made large, since members are looked up; a small result becomes a listpack where it is stored.
+  // Large, since members are looked up; compact() makes a small result a listpack before it is
+  // stored.
   auto result = std::make_unique<SortedSet>(ctx.db.environment(), SIZE_MAX, 0);
   switch (request.operation) {
     case Operation::kUnion:

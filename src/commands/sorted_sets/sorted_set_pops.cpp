@@ -1,4 +1,4 @@
-// The ends of sorted sets, and members by chance: ZPOPMIN, ZPOPMAX, ZMPOP, ZRANDMEMBER.
+// The ends of sorted sets, and random members: ZPOPMIN, ZPOPMAX, ZMPOP, ZRANDMEMBER.
 #include "commands/sorted_sets/sorted_set_pops.h"
 
 #include <algorithm>
@@ -119,7 +119,7 @@ void zmpop(CommandContext& ctx) {
   if (!wanted.serve(ctx)) ctx.reply.null_array();
 }
 
-// --- By chance ----------------------------------------------------------------------------------
+// --- Random members -----------------------------------------------------------------------------
 
 void reply_member(CommandContext& ctx, std::string_view member, double score, bool with_scores) {
   if (with_scores && ctx.reply.is_resp3()) ctx.reply.array(2);
@@ -131,7 +131,8 @@ void announce_members(CommandContext& ctx, size_t count, bool with_scores) {
   ctx.reply.array(with_scores && !ctx.reply.is_resp3() ? count * 2 : count);
 }
 
-// Different members, by Floyd's choice of ranks: each set of `count` is as likely as another.
+// Different random members; Floyd's algorithm chooses the ranks, so that each set of `count` ranks
+// is equally likely.
 void reply_different_members(CommandContext& ctx, const SortedSet& set, size_t count,
                              bool with_scores) {
   const auto send = [&](std::string_view member, double score) {

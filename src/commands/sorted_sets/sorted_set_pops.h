@@ -1,4 +1,4 @@
-// What the commands that pop from sorted sets share, those that wait and those that do not.
+// Steps shared by the commands that pop from sorted sets, blocking and not.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,25 @@
 
 namespace latchkey::commands {
 
-// Members at one end of a set, `count` or as many as there are.
+// The ranks of `count` members (or all if there are fewer) at one end of a set.
 store::RankRange members_at_end(const store::SortedSet& set, bool highest, size_t count);
 
-// Sends and removes members at an end of the sorted set at `ref`, which is gone afterwards if it is
-// empty. The reply is theirs alone, without an array around; `nested` sends each with its score as
-// an array of its own. REQUIRES: the members exist.
+// Replies with members at one end of the sorted set at `ref` and removes them, and the key if the
+// set is empty. Sends only the members, without an array around them; `nested` sends each member
+// and its score as an array. REQUIRES: the members exist.
 void send_and_remove(server::CommandContext& ctx, store::KeyRef& ref, std::string_view key,
                      bool highest, store::RankRange ranks, bool nested);
 
-// What ZMPOP and BZMPOP ask for.
+// The arguments of ZMPOP and BZMPOP.
 struct MultiPop {
   server::Arguments keys;
   bool highest = false;
   size_t count = 1;
 
-  // From the argument `first` on, the number of keys. False, with an error sent, when it cannot be
-  // understood.
+  // Reads from argument `first`, the number of keys, on. False, with an error sent, when the
+  // arguments are invalid.
   bool read(server::CommandContext& ctx, size_t first);
-  // Pops from the first key that there is. False, with nothing sent, when there is none.
+  // Pops from the first existing key. False, with nothing sent, when no key exists.
   bool serve(server::CommandContext& ctx) const;
 };
 

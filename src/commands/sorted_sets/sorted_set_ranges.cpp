@@ -1,5 +1,5 @@
-// Ranges of sorted sets, by rank, by score and by bytes: ZRANGE and its kin, ZRANGESTORE, ZCOUNT,
-// ZLEXCOUNT, ZREMRANGEBY*.
+// Ranges of sorted sets, by rank, by score and by bytes: ZRANGE and its variants, ZRANGESTORE,
+// ZCOUNT, ZLEXCOUNT, ZREMRANGEBY*.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -30,7 +30,7 @@ namespace {
 bool parse_bound(std::string_view text, ScoreBound* bound) {
   bound->excluded = text.starts_with('(');
   if (bound->excluded) text.remove_prefix(1);
-  // As the reference reads it: up to a zero byte, and nothing is zero.
+  // The reference reads the text up to a zero byte, and an empty text as zero.
   text = text.substr(0, text.find('\0'));
   bound->score = 0;
   return text.empty() || base::parse_rounded_double(text, &bound->score);
@@ -46,7 +46,7 @@ bool parse_bound(std::string_view text, LexBound* bound) {
   return true;
 }
 
-// Reads a range; false, with an error sent, when a bound is not understood.
+// Reads a range; false, with an error sent, when a bound is invalid.
 bool read_range(CommandContext& ctx, std::string_view low, std::string_view high,
                 ScoreRange* range) {
   if (parse_bound(low, &range->low) && parse_bound(high, &range->high)) return true;
@@ -142,18 +142,18 @@ void zremrangebylex(CommandContext& ctx) {
 
 enum class By : uint8_t { kRank, kScore, kLex };
 
-// What a request asks for. The older commands have some of it in their names.
+// The arguments of a request. The older commands have some of them in their names.
 struct RangeRequest {
   By by = By::kRank;
   bool reverse = false;
-  bool may_choose = false;  // BYSCORE, BYLEX and REV are understood
+  bool may_choose = false;  // accepts BYSCORE, BYLEX and REV
   bool store = false;
   bool with_scores = false;
   int64_t offset = 0;
   int64_t limit = -1;  // negative: no limit
 };
 
-// False, with an error sent, when the options are not understood.
+// False, with an error sent, when the options are invalid.
 bool read_range_options(CommandContext& ctx, size_t first, RangeRequest* request) {
   for (ArgReader reader(ctx.args, first); reader.more();) {
     if (!request->store && reader.word("WITHSCORES")) {
@@ -185,9 +185,9 @@ bool read_range_options(CommandContext& ctx, size_t first, RangeRequest* request
   return true;
 }
 
-// The part of a range of `set` that LIMIT leaves, which counts from its end when `reverse`. As in
-// the reference, a negative offset counts from the other end in a large set, and leaves nothing in
-// a small one.
+// The part of a range of `set` that LIMIT leaves; it counts from the range's end when `reverse`. As
+// in the reference, a negative offset counts from the other end in a large set, and leaves nothing
+// in a small one.
 RankRange limited(const SortedSet& set, RankRange ranks, const RangeRequest& request) {
   int64_t offset = request.offset;
   if (offset < 0 && !set.is_listpack()) offset += static_cast<int64_t>(ranks.count);
@@ -210,7 +210,7 @@ void reply_range(CommandContext& ctx, const SortedSet& set, RankRange ranks,
   });
 }
 
-// Puts a part of `set` (or nothing, when null) under the request's destination.
+// Stores a part of `set` (or nothing, when null) at the request's destination.
 void store_range(CommandContext& ctx, const SortedSet* set, RankRange ranks) {
   std::unique_ptr<SortedSet> made;
   if (ranks.count > 0) {
@@ -226,7 +226,7 @@ void answer_range(CommandContext& ctx, size_t key, const RangeRequest& request) 
   Range range{};
   std::string_view low = ctx.args[key + 1];
   std::string_view high = ctx.args[key + 2];
-  // In reverse order, ranges by score and by bytes are given from their high end on.
+  // In reverse order, requests give the high bound of ranges by score and by bytes first.
   if (request.reverse && request.by != By::kRank) std::swap(low, high);
   if (!read_range(ctx, low, high, &range)) return;
   const KeyRef ref = ctx.db.find(ctx.args[key]);
@@ -242,7 +242,7 @@ void answer_range(CommandContext& ctx, size_t key, const RangeRequest& request) 
   request.store ? store_range(ctx, set, ranks) : reply_range(ctx, *set, ranks, request);
 }
 
-// `key`: the argument that names the sorted set, followed by the bounds and the options.
+// `key`: the index of the sorted set's key, which the bounds and the options follow.
 void answer(CommandContext& ctx, size_t key, RangeRequest request) {
   if (!read_range_options(ctx, key + 3, &request)) return;
   switch (request.by) {

@@ -1,4 +1,4 @@
-// Sorted sets that are waited for: BZPOPMIN, BZPOPMAX, BZMPOP.
+// Blocking pops from sorted sets: BZPOPMIN, BZPOPMAX, BZMPOP.
 #include "commands/groups.h"
 #include "commands/keys/typed_key.h"
 #include "commands/sorted_sets/sorted_set_pops.h"
@@ -15,8 +15,7 @@ using store::SortedSet;
 
 namespace {
 
-// Pops one member from the first of the keys that there is. False, with nothing sent, when there is
-// none.
+// Pops one member from the first existing key. False, with nothing sent, when no key exists.
 bool pop_from_first(CommandContext& ctx, Arguments keys, bool highest) {
   for (const std::string_view key : keys) {
     KeyRef ref = ctx.db.find_for_write(key);

@@ -24,7 +24,7 @@ namespace {
 
 // --- Adding -------------------------------------------------------------------------------------
 
-// Adds to `options` those that stand next.
+// Consumes the options that come next and adds them to `options`.
 AddOptions read_add_options(ArgReader& reader, AddOptions options) {
   for (;;) {
     if (reader.word("NX")) {
@@ -45,7 +45,7 @@ AddOptions read_add_options(ArgReader& reader, AddOptions options) {
   }
 }
 
-// False, with an error sent, when the options contradict each other or the pairs behind them.
+// False, with an error sent, when the options contradict each other or do not fit the pairs.
 bool check_add_options(CommandContext& ctx, const AddOptions& options, size_t words_left) {
   if (words_left == 0 || words_left % 2 != 0) {
     ctx.syntax_error();
@@ -63,7 +63,7 @@ bool check_add_options(CommandContext& ctx, const AddOptions& options, size_t wo
 
 enum class Outcome : uint8_t { kNothing, kAdded, kChanged, kSame, kNotANumber };
 
-// Adds or changes one member as the options want it; gives the score that it then has.
+// Adds or changes one member according to `options`; sets *score to the member's resulting score.
 Outcome add_member(SortedSet& set, std::string_view member, const AddOptions& options,
                    double* score) {
   const std::optional<double> old_score = set.score(member);
@@ -86,7 +86,7 @@ void reply_nothing_added(CommandContext& ctx, const AddOptions& options) {
   options.increment ? ctx.reply.null() : ctx.reply.integer(0);
 }
 
-// `pairs`: scores and members in turn. False, with an error sent, when a score is not a number.
+// `pairs`: alternating scores and members. False, with an error sent, when a score is not a number.
 bool read_pairs(CommandContext& ctx, Arguments pairs, std::vector<ScoredText>* members) {
   members->resize(pairs.size() / 2);
   for (size_t i = 0; i < members->size(); ++i) {
@@ -108,7 +108,7 @@ void zadd(CommandContext& ctx) {
   add(ctx, {});
 }
 
-// The increment stands where ZADD has its options, and is none of them.
+// The increment is where ZADD's options begin; a number is never read as an option.
 void zincrby(CommandContext& ctx) {
   add(ctx, {.increment = true});
 }
@@ -187,7 +187,8 @@ void zscan(CommandContext& ctx) {
                                      const SortedSet& set, std::string_view member, double score) {
     char text[base::kMaxDoubleText];
     out.emplace_back(member);
-    // A listpack is shown as it is; of others, clients of the reference see every digit.
+    // A listpack's score is sent as it is stored; other scores with all 17 digits, as in the
+    // reference.
     out.emplace_back(text, set.is_listpack() ? base::format_double(score, text)
                                              : base::format_double_17_digits(score, text));
   });

@@ -11,7 +11,7 @@
 
 namespace latchkey::commands {
 
-// Refuses a request about a group that is not there, or whose key is not.
+// Replies with the error for a group that does not exist, or whose key does not exist.
 inline void no_such_group(server::CommandContext& ctx, std::string_view key, std::string_view group,
                           std::string_view where = {}) {
   std::string error = "NOGROUP No such key '";
@@ -19,7 +19,7 @@ inline void no_such_group(server::CommandContext& ctx, std::string_view key, std
   ctx.reply.error(error);
 }
 
-// As above where the key is there.
+// As no_such_group(), when the key exists.
 inline void no_such_group_of(server::CommandContext& ctx, std::string_view key,
                              std::string_view group) {
   std::string error = "NOGROUP No such consumer group '";
@@ -43,7 +43,7 @@ inline GroupAtKey group_at(server::CommandContext& ctx, const store::KeyRef& ref
   return {stream, group};
 }
 
-// The group's consumer of that name, who is seen now, and made where there is none.
+// The group's consumer of that name, created if there is none; updates its seen_ms.
 inline store::StreamConsumer& consumer_or_new(server::CommandContext& ctx, std::string_view key,
                                               store::StreamGroup& group, std::string_view name) {
   store::StreamConsumer* consumer = group.find_consumer(name);
@@ -55,9 +55,9 @@ inline store::StreamConsumer& consumer_or_new(server::CommandContext& ctx, std::
   return *consumer;
 }
 
-// --- What others repeat -------------------------------------------------------------------------
+// --- Propagation --------------------------------------------------------------------------------
 
-// A pending entry as it is now: who has it, since when and how many times it was delivered.
+// Propagates the state of a pending entry: its consumer, delivery time and number of deliveries.
 inline void propagate_pending(server::CommandContext& ctx, std::string_view key,
                               const store::StreamGroup& group, std::string_view group_name,
                               const store::PendingEntry& entry) {
@@ -67,7 +67,7 @@ inline void propagate_pending(server::CommandContext& ctx, std::string_view key,
                  "LASTID", stream_id_text(group.last_delivered)});
 }
 
-// How far the group has read.
+// Propagates how far the group has read.
 inline void propagate_place(server::CommandContext& ctx, std::string_view key,
                             const store::StreamGroup& group, std::string_view group_name) {
   if (!ctx.propagation.wanted()) return;

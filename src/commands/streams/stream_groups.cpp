@@ -1,4 +1,4 @@
-// XGROUP: consumer groups made, moved and removed, and their consumers.
+// XGROUP: creates, moves and removes consumer groups and their consumers.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -46,8 +46,8 @@ bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* re
   return true;
 }
 
-// Whether there are no more words than when each option is given once. The same one again is
-// refused by that alone, after all else has been looked at.
+// Whether there are no more words than if each option is given once. A repeated option is refused
+// only by this check, after all other checks.
 bool has_few_enough_words(CommandContext& ctx, bool may_make_key) {
   constexpr size_t kMaxWords = 7;
   if (ctx.args.size() <= kMaxWords + (may_make_key ? 1 : 0)) return true;
@@ -55,7 +55,7 @@ bool has_few_enough_words(CommandContext& ctx, bool may_make_key) {
   return false;
 }
 
-// The place a group begins at; "$" is the stream's end.
+// Reads the id at which a group begins; "$" is the stream's last id.
 bool read_place(CommandContext& ctx, std::string_view text, const Stream* stream, StreamId* id) {
   if (text != "$") return read_stream_id(ctx, text, 0, id);
   *id = stream == nullptr ? StreamId() : stream->last_id();
@@ -68,7 +68,7 @@ void key_is_required(CommandContext& ctx) {
       "use the MKSTREAM option to create an empty stream automatically.");
 }
 
-// The group that the request names; empty, with the error sent, when there is none.
+// The group named by the request; empty, with the error sent, when there is none.
 GroupAtKey find_named_group(CommandContext& ctx, const KeyRef& ref) {
   if (!ref) {
     key_is_required(ctx);
@@ -97,7 +97,8 @@ void xgroup_create(CommandContext& ctx) {
     return ctx.reply.error("BUSYGROUP Consumer Group name already exists");
   if (stream == nullptr) {
     stream = value_or_new<Stream>(ctx, ref);
-    // To them the key is new, while a group is no change.
+    // Transactions that watch the key must see a new key; creating a group alone does not notify
+    // them.
     ctx.server.watches().key_changed(ctx.db, key, EventClass::kNewKey, "new");
   }
   stream->add_group(name, id, request.entries_read);

@@ -1,4 +1,4 @@
-// XINFO: what a stream, its groups and their consumers are made of.
+// XINFO: describes a stream, its groups and their consumers.
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -26,22 +26,23 @@ using store::StreamNode;
 
 namespace {
 
-// Bytes that two ids, written with the highest first, have in common at their beginning.
+// The number of equal leading bytes of two ids in big-endian order.
 size_t common_prefix(StreamId left, StreamId right) {
   const uint64_t ms = left.ms ^ right.ms;
   if (ms != 0) return static_cast<size_t>(std::countl_zero(ms)) / 8;
   return 8 + static_cast<size_t>(std::countl_zero(left.sequence ^ right.sequence)) / 8;
 }
 
-// Nodes of the radix tree in which the reference would keep the nodes of this stream by their ids
-// of sixteen bytes: it has a node for each place where ids part, one for each run of bytes between
-// such places, and one for each id's end. The tree is followed along its right edge, from id to id.
+// Computes how many nodes the reference's radix tree of this stream's nodes would have, keyed by
+// ids of sixteen bytes: one node for each place where ids diverge, one for each run of bytes
+// between such places, and one for each id's end. The computation follows the tree's right edge,
+// from id to id.
 size_t radix_tree_nodes(const Stream& stream) {
   constexpr size_t kIdBytes = 16;
   size_t nodes = 1;
-  std::vector<size_t> partings;  // depths on the way to the id before
+  std::vector<size_t> partings;  // depths on the path of the previous id
   std::optional<StreamId> before;
-  // Counts the run from the parting above to that depth.
+  // Counts the run from the place of divergence above to that depth.
   const auto close_run = [&](size_t from, size_t to) {
     if (to > from) ++nodes;
   };
@@ -71,7 +72,7 @@ size_t radix_tree_nodes(const Stream& stream) {
     partings.pop_back();
   }
   close_run(0, below);
-  // The root is the first of these.
+  // The first of these nodes is the root, which has already been counted.
   return nodes - 1;
 }
 
@@ -106,7 +107,7 @@ void reply_figures(CommandContext& ctx, const Stream& stream) {
   id("recorded-first-entry-id", stream.first_id());
 }
 
-// The oldest or the newest entry.
+// Replies with the oldest or the newest entry.
 void reply_edge(CommandContext& ctx, const Stream& stream, bool newest) {
   if (stream.size() == 0) return ctx.reply.null();
   stream.for_each({}, newest, [&](const StreamEntry& entry) {
@@ -126,7 +127,7 @@ void reply_summary(CommandContext& ctx, const Stream& stream) {
   reply_edge(ctx, stream, true);
 }
 
-// Calls fn for up to `count` pending entries (all when zero), and replies with as many.
+// Calls fn, which replies, for up to `count` pending entries (all when zero).
 template <typename Fn>
 void reply_pending(CommandContext& ctx, const store::StreamIndex<PendingEntry>& pending,
                    size_t count, Fn&& fn) {
@@ -187,7 +188,7 @@ void reply_in_full(CommandContext& ctx, const Stream& stream, size_t count) {
   });
 }
 
-// The stream that is asked about; null with the error sent when there is none.
+// The stream of the request; null with the error sent when there is none.
 const Stream* find_stream(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[2]);
   if (!ref) ctx.reply.error("ERR no such key");

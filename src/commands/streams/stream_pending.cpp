@@ -1,4 +1,4 @@
-// Entries that consumers of a group have been given and not acknowledged: XACK, XPENDING, XCLAIM,
+// Entries delivered to consumers of a group and not acknowledged: XACK, XPENDING, XCLAIM,
 // XAUTOCLAIM.
 #include <algorithm>
 #include <cstdint>
@@ -34,7 +34,7 @@ void xack(CommandContext& ctx) {
   StreamGroup* group = stream == nullptr ? nullptr : stream->find_group(ctx.args[2]);
   if (group == nullptr) return ctx.reply.integer(0);
   const Arguments ids = ctx.args.subspan(3);
-  // All are read before the first is acknowledged.
+  // All ids are validated before the first is acknowledged.
   StreamId id;
   for (const std::string_view text : ids) {
     if (!read_stream_id(ctx, text, 0, &id)) return;
@@ -161,7 +161,7 @@ struct ClaimRequest {
   int64_t least_idle_ms = 0;
   Arguments ids;
   int64_t delivered_ms = 0;
-  int64_t deliveries = -1;  // negative: as they are, and one more
+  int64_t deliveries = -1;  // negative: increment the present number
   bool force = false;
   bool just_ids = false;
   StreamId last_delivered;
@@ -177,7 +177,7 @@ bool read_claim_option(CommandContext& ctx, ArgReader& words, ClaimRequest* requ
     int64_t idle_ms = 0;
     if (!ctx.read_int64(text, &idle_ms, "ERR Invalid IDLE option argument for XCLAIM"))
       return false;
-    // Wraps around where the reference's does.
+    // Wraps around on overflow, as the reference does.
     request->delivered_ms =
         static_cast<int64_t>(static_cast<uint64_t>(ctx.now_ms()) - static_cast<uint64_t>(idle_ms));
   } else if (words.word("TIME", &text)) {
@@ -211,20 +211,22 @@ bool read_claim_request(CommandContext& ctx, ClaimRequest* request) {
   return true;
 }
 
-// Sends a claimed entry, which is there, or its id.
+// Replies with a claimed entry, which exists, or only with its id.
 void reply_claimed(CommandContext& ctx, const Stream& stream, StreamId id, bool just_ids) {
   just_ids ? reply_stream_id(ctx.reply, id)
            : static_cast<void>(reply_stream_entry_at(ctx.reply, stream, id));
 }
 
-// Gives one entry to the consumer and sends it. False when there is nothing to claim, or too soon.
+// Assigns one entry to the consumer and replies with it. False when there is nothing to claim, or
+// it is too early.
 bool claim(CommandContext& ctx, const ClaimRequest& request, const GroupAtKey& at,
            StreamConsumer& consumer, StreamId id) {
   StreamGroup& group = *at.group;
   PendingEntry* entry = group.pending().find(id);
   if (!at.stream->contains(id)) {
     if (entry == nullptr) return false;
-    // What is gone can be given to nobody; whoever claims it finds that out.
+    // A deleted entry cannot be claimed: propagating the claim makes replicas remove its record
+    // too.
     propagate_pending(ctx, ctx.args[1], group, ctx.args[2], *entry);
     group.erase_pending(id);
     ctx.events.count(1);
@@ -257,7 +259,7 @@ void xclaim(CommandContext& ctx) {
   if (!found) return;
   ClaimRequest request;
   if (!read_claim_request(ctx, &request)) return;
-  // What is claimed is written, and how far the group has read where only that changes.
+  // Propagates each claimed entry, and the group's last id if only that changes.
   ctx.propagate_nothing();
   const bool place_moves = request.last_delivered > found.group->last_delivered;
   if (place_moves) {
@@ -285,7 +287,7 @@ struct AutoClaimRequest {
   bool just_ids = false;
 };
 
-// Entries looked at for each one that may be claimed.
+// Entries examined for each one that may be claimed.
 constexpr int64_t kAttemptsPerEntry = 10;
 
 bool read_auto_claim_request(CommandContext& ctx, AutoClaimRequest* request) {

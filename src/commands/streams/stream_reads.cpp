@@ -1,4 +1,4 @@
-// Reading what is new in streams, and waiting for it: XREAD, and XREADGROUP for consumer groups.
+// Reading new entries of streams, and blocking for them: XREAD, and XREADGROUP for consumer groups.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -45,7 +45,7 @@ bool refuse(CommandContext& ctx, std::string_view error) {
   return false;
 }
 
-// Takes the keys and ids that end the request.
+// Reads the keys and ids at the end of the request.
 bool read_streams(CommandContext& ctx, const ArgReader& words, ReadRequest* request) {
   const Arguments rest = words.rest();
   if (rest.size() % 2 != 0) {
@@ -63,7 +63,7 @@ bool read_streams(CommandContext& ctx, const ArgReader& words, ReadRequest* requ
 
 bool read_block_time(CommandContext& ctx, std::string_view text, ReadRequest* request) {
   if (!ctx.read_timeout_ms(text, &request->deadline_ms)) return false;
-  // A timeout of nothing is none.
+  // BLOCK 0 waits without a timeout.
   if (request->deadline_ms == ctx.now_ms()) request->deadline_ms = 0;
   request->may_wait = true;
   return true;
@@ -113,12 +113,12 @@ bool read_request(CommandContext& ctx, ReadRequest* request) {
   return true;
 }
 
-// What is read from one of the streams.
+// One of the streams to read.
 struct Source {
   std::string_view key;
-  Stream* stream = nullptr;      // null: there is none
+  Stream* stream = nullptr;      // null: there is no stream
   StreamGroup* group = nullptr;  // null in XREAD
-  bool is_new = false;           // what the group has not been given yet
+  bool is_new = false;           // ">": entries that the group has not read
   StreamId after;
 };
 
@@ -131,7 +131,7 @@ bool meaningless_id(CommandContext& ctx, char symbol) {
                          name + " ID would just return an empty result set.");
 }
 
-// Sets what an id of the request stands for.
+// Sets source->after from an id of the request, or from the symbol in place of one.
 bool read_place(CommandContext& ctx, std::string_view id, Source* source) {
   const Stream* stream = source->stream;
   if (id == "$" || id == "+") {
@@ -170,8 +170,7 @@ bool find_source(CommandContext& ctx, const ReadRequest& request, size_t index, 
   return read_place(ctx, request.ids[index], source);
 }
 
-// Whether there is something to send: what a consumer was given before is sent even if there is
-// nothing of it.
+// Whether there is something to send: the history of a consumer is sent even if it is empty.
 bool has_something(const Source& source) {
   if (source.group != nullptr && !source.is_new) return true;
   return source.stream != nullptr && source.stream->size() > 0 &&
@@ -180,7 +179,7 @@ bool has_something(const Source& source) {
 
 // --- For groups ---------------------------------------------------------------------------------
 
-// Sends entries that the group has not been given, which are pending from then on.
+// Sends entries that the group has not read; they become pending.
 void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Source& source,
                       StreamConsumer& consumer) {
   StreamGroup& group = *source.group;
@@ -190,7 +189,7 @@ void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Sou
     reply_stream_entry(ctx.reply, entry);
     source.stream->advance(group, entry.id());
     if (!request.no_ack) {
-      // The group may have been set back to before what it had been given.
+      // The entry may be pending already, if the group's last id was set back.
       if (PendingEntry* pending = group.pending().find(entry.id())) {
         group.move_pending(*pending, consumer);
         pending->delivered_ms = ctx.now_ms();
@@ -208,7 +207,7 @@ void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Sou
   ctx.events.count(1);
 }
 
-// Sends again what the consumer was given and has not acknowledged.
+// Sends the consumer's pending entries again.
 void send_history(CommandContext& ctx, const ReadRequest& request, const Source& source,
                   StreamConsumer& consumer) {
   const resp::ReplyBuilder::Later later = ctx.reply.later();
@@ -242,7 +241,8 @@ void send_source(CommandContext& ctx, const ReadRequest& request, const Source& 
                 : send_history(ctx, request, source, consumer);
 }
 
-// Waits with ids in place of the symbols, which stand for what the streams hold now.
+// Blocks with ids in place of "$" and "+", which mean the streams' contents at the time of the
+// request.
 void wait_for_entries(CommandContext& ctx, const ReadRequest& request,
                       const std::vector<Source>& sources) {
   std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
@@ -270,12 +270,13 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
     if (!find_source(ctx, request, i, &sources[i])) return;
   }
   if (for_group) {
-    // What is read is written, not the reading.
+    // The pending entries are propagated, not the request.
     ctx.propagate_nothing();
     for (Source& source : sources) {
       const bool is_new = source.group->find_consumer(request.consumer) == nullptr;
       consumer_or_new(ctx, source.key, *source.group, request.consumer);
-      // Pending entries name their consumer; without them it is made by itself.
+      // Propagated pending entries create their consumer; without them it must be created
+      // explicitly.
       if (request.no_ack && is_new)
         ctx.propagate({"XGROUP", "CREATECONSUMER", source.key, request.group, request.consumer});
     }
@@ -285,7 +286,7 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t sent = 0;
   for (Source& source : sources) {
-    // A stream that is named twice has nothing new the second time.
+    // If a stream is named twice, the second time starts behind the entries already sent.
     if (source.is_new) source.after = source.group->last_delivered;
     if (!has_something(source)) continue;
     send_source(ctx, request, source);

@@ -1,7 +1,7 @@
 // Deleting entries with regard to the groups that refer to them: XDELEX, XACKDEL.
 //
-// A group refers to an entry that is pending in it, or that it has not been given yet. Replies have
-// a number for each id: what became of it.
+// A group refers to an entry that is pending in it, or that it has not yet read. The reply has a
+// number for each id, which says what happened to its entry.
 #include <cstdint>
 #include <string_view>
 
@@ -28,7 +28,7 @@ struct DeleteRequest {
   Arguments ids;
 };
 
-// Takes "IDS numids id ..." up to the last of the ids.
+// Reads "IDS numids id ..." up to the last id.
 bool read_ids(CommandContext& ctx, ArgReader& words, Arguments* ids) {
   if (!words.more()) {
     ctx.syntax_error();
@@ -67,7 +67,7 @@ bool read_request(CommandContext& ctx, size_t first, DeleteRequest* request) {
     ctx.syntax_error();
     return false;
   }
-  // All are read before the first is deleted.
+  // All ids are validated before the first is deleted.
   StreamId id;
   for (const std::string_view text : request->ids) {
     if (!read_stream_id(ctx, text, 0, &id)) return false;
@@ -75,7 +75,7 @@ bool read_request(CommandContext& ctx, size_t first, DeleteRequest* request) {
   return true;
 }
 
-// Replies with what fn(StreamId) makes of each id.
+// Replies with the number that fn(StreamId) returns for each id.
 template <typename Fn>
 void for_each_id(CommandContext& ctx, const DeleteRequest& request, Fn&& fn) {
   ctx.reply.array(request.ids.size());
@@ -105,7 +105,7 @@ void xdelex(CommandContext& ctx) {
     if (request.references == StreamReferences::kDelete)
       ctx.events.count(stream->erase_references(id));
     if (!stream->contains(id)) return kNotThere;
-    // Where nobody reads, nobody has acknowledged.
+    // Without groups, no entry counts as acknowledged.
     if (request.references == StreamReferences::kAcknowledged &&
         (stream->group_count() == 0 || stream->is_referenced(id)))
       return kReferred;

@@ -25,8 +25,7 @@ constexpr uint64_t kMaxSequence = std::numeric_limits<uint64_t>::max();
 constexpr std::string_view kInvalidId =
     "ERR Invalid stream ID specified as stream command argument";
 
-// Numbers of ids are read as the C library reads them where they are not plain: "007" and "+7" are
-// seven.
+// The numbers of an id may also have any form that the C library accepts: "007" and "+7" are seven.
 bool parse_part(std::string_view text, uint64_t* value) {
   if (base::parse_uint64(text, value)) return true;
   int64_t negative = 0;
@@ -40,7 +39,7 @@ bool parse_part(std::string_view text, uint64_t* value) {
   return true;
 }
 
-// The text up to a zero byte, where the reference ends.
+// The text up to a zero byte, as the reference reads it.
 std::string_view as_c_string(std::string_view text) {
   return text.substr(0, text.find('\0'));
 }
@@ -50,7 +49,7 @@ bool is_too_long(std::string_view text) {
   return text.size() > kLongestId;
 }
 
-// Reads one end of a range; `excluded` when "(" stands before it.
+// Reads one bound of a range; *excluded is set when it begins with "(".
 bool read_bound(CommandContext& ctx, std::string_view text, uint64_t without_sequence, StreamId* id,
                 bool* excluded) {
   *excluded = text.size() > 1 && text.front() == '(';
@@ -193,13 +192,13 @@ bool StreamTrimReader::finish(StreamTrimOptions* options, bool must_trim) {
     ctx_.reply.error("ERR syntax error, XTRIM must be called with a trimming strategy");
     return false;
   }
-  // The replication stream has the limit of a trimming that it tells exactly.
+  // A propagated trim is exact but may keep its LIMIT.
   if (limited_ && !trim.approximate && !ctx_.client.has(kClientInternal | kClientMaster)) {
     ctx_.reply.error("ERR syntax error, LIMIT cannot be used without the special ~ option");
     return false;
   }
   if (trim.approximate && !limited_) {
-    // A hundred full nodes, within reason.
+    // The size of a hundred full nodes, at most kMax.
     constexpr uint64_t kNodes = 100;
     constexpr uint64_t kUnlimitedNodes = 10'000;
     constexpr uint64_t kMax = 1'000'000;
@@ -216,7 +215,7 @@ void make_trim_exact(const StreamTrimOptions& options, const Stream& stream,
   if (options.trim.by == StreamTrim::By::kMaxLength) {
     *scratch = std::to_string(stream.size());
   } else {
-    // With nothing left, what is below the greatest id goes.
+    // If no entry is left, trimming below the greatest id removes them all.
     *scratch = stream_id_text(stream.size() == 0 ? StreamId::max() : stream.first_id());
   }
   (*words)[options.threshold_word - 1] = "=";

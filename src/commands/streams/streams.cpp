@@ -26,12 +26,12 @@ struct AddRequest {
   bool make_key = true;
   StreamTrimOptions trim;
   IdForm form = IdForm::kAutomatic;
-  size_t id_word = 0;  // where the id stands
+  size_t id_word = 0;  // index of the word with the id
   StreamId id;
   Arguments fields;
 };
 
-// Reads options and id; leaves the reader behind the id.
+// Reads the options and the id; leaves the reader behind the id.
 bool read_add_options(CommandContext& ctx, ArgReader& words, AddRequest* request) {
   StreamTrimReader trim(ctx);
   while (words.more()) {
@@ -65,7 +65,7 @@ bool read_add_request(CommandContext& ctx, AddRequest* request) {
   return true;
 }
 
-// The new entry's id; none, with the error sent, when there can be none.
+// The new entry's id; nothing, with the error sent, when there is no valid one.
 std::optional<StreamId> id_for(CommandContext& ctx, const Stream& stream,
                                const AddRequest& request) {
   if (stream.last_id() == StreamId::max()) {
@@ -89,7 +89,7 @@ std::optional<StreamId> id_for(CommandContext& ctx, const Stream& stream,
   return id;
 }
 
-// With the id that the entry was given, and what was trimmed told exactly.
+// Propagates XADD with the id of the entry and an exact trim threshold.
 void propagate_add(CommandContext& ctx, const AddRequest& request, const Stream& stream,
                    StreamId id) {
   if (!ctx.propagation.wanted()) return;
@@ -187,7 +187,7 @@ void xdel(CommandContext& ctx) {
   Stream* stream = value_at<Stream>(ctx, ref);
   if (stream == nullptr) return ref ? void() : ctx.reply.integer(0);
   const Arguments ids = ctx.args.subspan(2);
-  // All are read before the first is deleted.
+  // All ids are validated before the first is deleted.
   StreamId id;
   for (const std::string_view text : ids) {
     if (!read_stream_id(ctx, text, 0, &id)) return;

@@ -11,7 +11,7 @@ using server::CommandContext;
 
 namespace {
 
-// Sends the error when there is no such bit.
+// Sends the error when the offset is out of range.
 bool check_offset(CommandContext& ctx, bool is_number, int64_t position, uint64_t* offset) {
   if (!is_number || position < 0 || position / 8 >= ctx.server.settings().proto_max_bulk_len) {
     ctx.reply.error("ERR bit offset is not an integer or out of range");

@@ -1,4 +1,4 @@
-// Numbers of any width in strings: BITFIELD, BITFIELD_RO.
+// Integers of any width in strings: BITFIELD, BITFIELD_RO.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -16,7 +16,7 @@ using store::KeyRef;
 
 namespace {
 
-// Holds every sum of two numbers that fields and arguments can have.
+// Wide enough for the sum of any field and any argument.
 __extension__ using Wide = __int128;
 
 // A signed number of up to 64 bits, or an unsigned one of up to 63.
@@ -24,7 +24,7 @@ struct FieldType {
   bool is_signed = false;
   unsigned bits = 0;
 
-  // Reads "i16", "u8"; false when it is none.
+  // Reads "i16" or "u8"; false when the text is no such type.
   bool read(std::string_view text) {
     if (!text.starts_with('i') && !text.starts_with('u')) return false;
     is_signed = text[0] == 'i';
@@ -38,7 +38,7 @@ struct FieldType {
   Wide lowest() const { return is_signed ? -(Wide{1} << (bits - 1)) : Wide{0}; }
   Wide highest() const { return (Wide{1} << (is_signed ? bits - 1 : bits)) - 1; }
   bool holds(Wide number) const { return number >= lowest() && number <= highest(); }
-  // The number that the lowest bits of `pattern` are.
+  // Interprets the lowest bits of `pattern` as a number of this type.
   int64_t number_of(uint64_t pattern) const {
     const unsigned unused = 64 - bits;
     const uint64_t top = pattern << unused;
@@ -58,9 +58,9 @@ struct FieldOperation {
   bool writes() const { return kind != Kind::kGet; }
   uint64_t end() const { return offset + type.bits; }
 
-  // What the field becomes; nothing when it does not fit and that is a failure.
+  // The new value of the field; nothing when it does not fit and the overflow is kFail.
   std::optional<int64_t> result(int64_t old) const {
-    // An unsigned field takes a negative number for the large one of the same bits.
+    // In an unsigned field, a negative argument means the unsigned number with the same bits.
     const Wide set = type.is_signed ? Wide{argument} : Wide{static_cast<uint64_t>(argument)};
     const Wide exact = kind == Kind::kSet ? set : Wide{old} + argument;
     if (type.holds(exact)) return static_cast<int64_t>(exact);
@@ -87,7 +87,7 @@ bool read_overflow(CommandContext& ctx, std::string_view word, Overflow* overflo
   return true;
 }
 
-// Reads type, offset and, where it is a writing one, argument of an operation.
+// Reads the type, the offset and, for SET and INCRBY, the argument of an operation.
 bool read_operands(CommandContext& ctx, ArgReader& words, FieldOperation* operation) {
   if (words.left() < (operation->writes() ? 3 : 2)) {
     ctx.syntax_error();
@@ -187,7 +187,7 @@ void bitfield_ro(CommandContext& ctx) {
 
 // --- Rows ----------------------------------------------------------------------------------------
 
-// Only where all of it can be read as reading does BITFIELD not write.
+// The key counts as read-only only if all operations can be parsed and all are GET.
 bool find_bitfield_keys(Words words, std::vector<KeyReference>* out) {
   uint32_t flags = kKeyReadOnly | kKeyAccess;
   for (ArgReader reader(words, 2); reader.more();) {

@@ -1,4 +1,4 @@
-// Strings as rows of bits: SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP.
+// Strings as bitmaps: SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP.
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -51,27 +51,27 @@ void getbit(CommandContext& ctx) {
 
 // --- Ranges --------------------------------------------------------------------------------------
 
-// Bits from one to another, not included.
+// The bits from `from` up to, but not including, `to`.
 struct Bits {
   uint64_t from = 0;
   uint64_t to = 0;
   bool empty() const { return from == to; }
 };
 
-// The range that BITCOUNT and BITPOS look at: both ends included, in bytes or bits, negative ones
+// The range of BITCOUNT and BITPOS: both ends included, in bytes or bits, negative ones counted
 // from the string's end.
 struct Range {
   int64_t first = 0;
   int64_t last = -1;
   bool in_bits = false;
 
-  // False unless the option is a unit.
+  // False unless the option is BIT or BYTE.
   bool read_unit(std::string_view option) {
     in_bits = is_word(option, "BIT");
     return in_bits || is_word(option, "BYTE");
   }
 
-  // What of a string of `size` bytes lies within.
+  // The bits of the range that exist in a string of `size` bytes.
   Bits within(size_t size) const {
     const auto length = static_cast<int64_t>(in_bits ? size * 8 : size);
     const int64_t from = std::max<int64_t>(first < 0 ? first + length : first, 0);
@@ -94,7 +94,8 @@ void bitcount(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.integer(0);
   if (!ctx.is_string(ref)) return;
-  // Both before the beginning and in the wrong order: not even the first byte.
+  // Both bounds are negative and reversed: the range is empty, even if both lie before the
+  // beginning.
   if (range.first < 0 && range.last < 0 && range.first > range.last) return ctx.reply.integer(0);
 
   char scratch[base::kMaxInt64Text];
@@ -116,7 +117,7 @@ void bitpos(CommandContext& ctx) {
   if (has_end && !ctx.read_int64(ctx.args[4], &range.last)) return;
 
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  // What is not there is zeros without end.
+  // A missing key is an endless row of zeros.
   if (!ref) return ctx.reply.integer(bit == 1 ? -1 : 0);
   if (!ctx.is_string(ref)) return;
   char scratch[base::kMaxInt64Text];
@@ -125,7 +126,7 @@ void bitpos(CommandContext& ctx) {
   if (bits.empty()) return ctx.reply.integer(-1);
   if (const auto found = base::find_bit(bytes, bit == 1, bits.from, bits.to))
     return ctx.reply.integer(static_cast<int64_t>(*found));
-  // Behind a string of ones follow zeros, unless the range ends before.
+  // A string of ones is followed by zeros, unless the range has an end.
   ctx.reply.integer(bit == 0 && !has_end ? static_cast<int64_t>(bytes.size() * 8) : -1);
 }
 
@@ -148,7 +149,7 @@ std::optional<BitOperation> operation_of(std::string_view name) {
   return std::nullopt;
 }
 
-// False, with the error sent, when the operation does not work on so many sources.
+// False, with the error sent, when the operation does not accept this number of sources.
 bool takes_sources(CommandContext& ctx, BitOperation operation, size_t count) {
   if (operation == BitOperation::kNot && count != 1) {
     ctx.reply.error("ERR BITOP NOT must be called with a single source key.");
@@ -164,7 +165,7 @@ bool takes_sources(CommandContext& ctx, BitOperation operation, size_t count) {
   return false;
 }
 
-// The strings to be combined; a missing key is an empty one.
+// The source strings; a missing key is an empty string.
 class Sources {
  public:
   // False with the error sent.
@@ -178,7 +179,7 @@ class Sources {
         char scratch[base::kMaxInt64Text];
         strings_.push_back(numbers_.emplace_back(ref->string(scratch)));
       } else {
-        // It stays where it is until its key is changed.
+        // The text stays in place until the key is changed.
         strings_.push_back(ref->text());
       }
       longest_ = std::max(longest_, strings_.back().size());
@@ -190,12 +191,12 @@ class Sources {
 
  private:
   std::vector<std::string_view> strings_;
-  std::deque<std::string> numbers_;  // a deque, because strings_ look into them
+  std::deque<std::string> numbers_;  // a deque, because strings_ has views of its elements
   size_t longest_ = 0;
 };
 
-// Makes the key a string of `size` bytes that write(bytes) writes. A large string of that size is
-// written over unless it `is_source`, because new memory costs several times what writing it does.
+// Sets the key to a string of `size` bytes that write(bytes) fills in. Overwrites a large string of
+// the same size unless it `is_source`, because new memory costs several times what writing it does.
 template <typename Write>
 void store_bytes(CommandContext& ctx, KeyRef& ref, size_t size, bool is_source, Write&& write) {
   const bool reusable = !is_source && ref && ref->is_string() && ref->is_blob() &&

@@ -1,4 +1,4 @@
-// Strings that count: INCR, DECR, INCRBY, DECRBY, INCRBYFLOAT.
+// Strings as counters: INCR, DECR, INCRBY, DECRBY, INCRBYFLOAT.
 #include <cmath>
 #include <string>
 
@@ -49,7 +49,7 @@ void incrby(CommandContext& ctx) {
 void decrby(CommandContext& ctx) {
   int64_t decrement;
   if (!ctx.read_int64(ctx.args[2], &decrement)) return;
-  // Its negation does not fit.
+  // INT64_MIN has no negation.
   if (decrement == INT64_MIN) return ctx.reply.error("ERR decrement would overflow");
   add(ctx, -decrement);
 }
@@ -79,7 +79,7 @@ void incrbyfloat(CommandContext& ctx) {
   const std::string text = base::format_long_double(value);
   ctx.db.set_text(ref, text, Keyspace::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kString, "incrbyfloat");
-  // Sums of floats may differ elsewhere.
+  // Floating-point sums may differ on other machines, so the result is propagated.
   ctx.propagate({"SET", ctx.args[1], text, "KEEPTTL"});
   ctx.reply.bulk(text);
 }

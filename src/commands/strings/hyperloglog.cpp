@@ -1,4 +1,4 @@
-// How many different elements there have been, about: PFADD, PFCOUNT, PFMERGE, and the debugging
+// Estimates of the number of different elements: PFADD, PFCOUNT, PFMERGE, and the debugging
 // commands PFDEBUG and PFSELFTEST.
 #include <cmath>
 #include <cstring>
@@ -29,8 +29,8 @@ using Registers = HyperLogLog::Registers;
 
 // --- Shared steps -------------------------------------------------------------------------------
 
-// The bytes of the HyperLogLog at an existing key, or none with an error sent. They last as long as
-// `scratch` and the key's next change.
+// The bytes of the HyperLogLog at an existing key, or nothing with an error sent. Valid until the
+// key's next change, and as long as `scratch`.
 std::optional<std::string_view> bytes_at(CommandContext& ctx, const KeyRef& ref, char* scratch) {
   if (!ctx.is_string(ref)) return std::nullopt;
   const std::string_view bytes = ref->string(scratch);
@@ -43,13 +43,13 @@ void corrupt(CommandContext& ctx) {
   ctx.reply.error("INVALIDOBJ Corrupted HLL object detected");
 }
 
-// The bytes of the string at `ref`, to be written. The string has been changed in place from then
-// on, which OBJECT ENCODING shows.
+// The bytes of the string at `ref`, for writing. Converts the string to the form of strings changed
+// in place, which OBJECT ENCODING shows.
 std::span<char> writable(CommandContext& ctx, KeyRef& ref) {
   return ctx.db.extend_string(ref, ref->string_size());
 }
 
-// As bytes_at(), to be written.
+// Like bytes_at(), for writing.
 std::optional<std::span<char>> writable_at(CommandContext& ctx, KeyRef& ref) {
   char scratch[base::kMaxInt64Text];
   return bytes_at(ctx, ref, scratch) ? std::optional(writable(ctx, ref)) : std::nullopt;
@@ -59,7 +59,7 @@ std::string_view view(std::span<char> bytes) {
   return {bytes.data(), bytes.size()};
 }
 
-// Makes these the bytes of the key, whose deadline stays.
+// Sets the key to `bytes`; the deadline stays.
 void put(CommandContext& ctx, KeyRef& ref, std::string_view bytes) {
   if (!ref || ref->string_size() != bytes.size())
     ctx.db.set_text(ref, bytes, Keyspace::kKeepDeadline);
@@ -72,7 +72,7 @@ size_t sparse_limit(const CommandContext& ctx) {
 
 // --- Adding -------------------------------------------------------------------------------------
 
-// How many of the elements changed something.
+// Adds elements, and returns how many of them changed a register.
 uint64_t add_to_dense(std::span<char> bytes, Arguments elements) {
   uint64_t changes = 0;
   for (const std::string_view element : elements)
@@ -81,8 +81,8 @@ uint64_t add_to_dense(std::span<char> bytes, Arguments elements) {
   return changes;
 }
 
-// As above for one that is sparse, or new where there is no key. None, with an error sent, when it
-// is corrupt; then nothing has changed.
+// The same for a sparse HyperLogLog, or a new one when there is no key. Nothing, with an error sent
+// and no change, when it is corrupt.
 std::optional<uint64_t> add_to_sparse(CommandContext& ctx, KeyRef& ref, std::string_view bytes,
                                       Arguments elements) {
   HyperLogLog sketch = ref ? HyperLogLog(bytes) : HyperLogLog();
@@ -120,8 +120,8 @@ void pfadd(CommandContext& ctx) {
 
 // --- Counting and merging -----------------------------------------------------------------------
 
-// The registers of all these keys together, the highest of each. False, with an error sent, when
-// one of them is none. *any_dense: whether one was dense.
+// Merges the registers of all keys, taking the highest of each. False, with an error sent, when a
+// key is no HyperLogLog. *any_dense: whether one was dense.
 bool merge_keys(CommandContext& ctx, Arguments keys, Registers* registers, bool* any_dense) {
   const bool eight_at_a_time = ctx.server.debug_settings().merge_eight_registers;
   char scratch[base::kMaxInt64Text];
@@ -145,7 +145,7 @@ void count_union(CommandContext& ctx, Arguments keys) {
     ctx.reply.integer(static_cast<int64_t>(HyperLogLog::count(registers)));
 }
 
-// The count of one key is kept with it: so that a command that reads changes the value.
+// The count of a single key is cached in its value, so this reading command changes the value.
 void pfcount(CommandContext& ctx) {
   if (ctx.args.size() > 2) return count_union(ctx, ctx.args.subspan(1));
   KeyRef ref = ctx.db.find(ctx.args[1]);
@@ -157,7 +157,7 @@ void pfcount(CommandContext& ctx) {
     count = HyperLogLog::count(view(*bytes));
     if (!count) return corrupt(ctx);
     HyperLogLog::cache_count(*bytes, *count);
-    // There is no event; but who watches or tracks the key is told.
+    // No event is sent, but clients that watch or track the key must be notified.
     ctx.server.watches().key_changed(ctx.db, ctx.args[1], EventClass::kString, {});
     ctx.server.tracking().key_changed(ctx.db, ctx.args[1], EventClass::kString, {});
     ctx.events.count(1);
@@ -182,8 +182,8 @@ void pfmerge(CommandContext& ctx) {
 
 // --- Debugging ----------------------------------------------------------------------------------
 
-// Makes the key dense; false, with an error sent, when it is corrupt. *converted: whether it was
-// not.
+// Converts the key to dense; false, with an error sent, when it is corrupt. *converted: whether it
+// was sparse before.
 bool make_dense(CommandContext& ctx, KeyRef& ref, std::string_view bytes, bool* converted) {
   *converted = !HyperLogLog::is_dense(bytes);
   if (!*converted) return true;
@@ -246,8 +246,8 @@ void pfdebug(CommandContext& ctx) {
   }
 }
 
-// Adds a hundred thousand elements to a sparse one and to a dense one: as long as the first is
-// sparse both must say the same, and at each power of ten be right to within six standard errors.
+// Adds a hundred thousand elements to a HyperLogLog that begins sparse and to a dense one. At each
+// power of ten, both must have the same count, and it must be within six standard errors.
 void pfselftest(CommandContext& ctx) {
   constexpr uint64_t kElements = 100'000;
   constexpr double kStandardError = 1.04 / 128;

@@ -1,9 +1,9 @@
 // LCS: the longest common subsequence of two strings.
 //
-// Dynamic programming: length(i, j), the length for the first i bytes of one and the first j of the
-// other, is length(i-1, j-1) + 1 where the bytes i and j are the same, else the greater of
-// length(i-1, j) and length(i, j-1). Only two rows of lengths are kept; of the rest one bit a cell
-// says which of the two was greater, from which the subsequence is followed back from the end.
+// Dynamic programming: length(i, j), the length for the first i bytes of one string and the first j
+// of the other, is length(i-1, j-1) + 1 if bytes i and j are equal, else the greater of length(i-1,
+// j) and length(i, j-1). Only two rows of lengths are kept; for each other cell, one bit says which
+// of the two was greater, and these bits lead back from the end along the subsequence.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -62,7 +62,7 @@ class CommonSubsequence {
  private:
   static constexpr size_t kBitsPerWord = 64;
 
-  // Without a branch on the bytes, which nobody could predict.
+  // No branch on the bytes, because it would be unpredictable.
   template <bool kWithPath>
   void fill_row(size_t i, const std::vector<uint32_t>& above, std::vector<uint32_t>& row) {
     const char byte = first_[i - 1];
@@ -117,14 +117,14 @@ struct LcsOptions {
   }
 };
 
-// A run of bytes that both strings have in one piece, by its first bytes.
+// A run of bytes that is contiguous in both strings: its first positions and its length.
 struct Match {
   size_t first;
   size_t second;
   size_t length;
 };
 
-// The runs of the subsequence, from the last to the first.
+// The contiguous runs of the subsequence, from the last to the first.
 std::vector<Match> matches_of(const CommonSubsequence& common) {
   std::vector<Match> matches;
   common.for_each_backwards([&](size_t i, size_t j) {
@@ -169,8 +169,8 @@ void reply_subsequence(CommandContext& ctx, const CommonSubsequence& common,
 }
 
 void lcs(CommandContext& ctx) {
-  // Looking up the second may remove it when it has expired; only then does what the first lookup
-  // found stand still.
+  // Looking up the second key may remove it if it has expired, which invalidates the first KeyRef;
+  // so the first key is looked up again.
   ctx.db.find(ctx.args[1]);
   const KeyRef second_ref = ctx.db.find(ctx.args[2]);
   const KeyRef first_ref = ctx.db.find(ctx.args[1], store::Keyspace::kPeek);
@@ -185,8 +185,8 @@ void lcs(CommandContext& ctx) {
   const std::string_view first = first_ref ? first_ref->string(first_scratch) : std::string_view();
   const std::string_view second =
       second_ref ? second_ref->string(second_scratch) : std::string_view();
-  // The reference keeps a number of 32 bits for every cell and refuses what would take more than a
-  // request may.
+  // The reference needs a 32-bit number for every cell and refuses more than proto-max-bulk-len
+  // bytes of them.
   const auto limit = static_cast<size_t>(ctx.server.settings().proto_max_bulk_len);
   if (first.size() + 1 > limit / sizeof(uint32_t) / (second.size() + 1)) {
     return ctx.reply.error(

@@ -1,7 +1,7 @@
-// Strings, many at a time: MGET, MSET, MSETNX, MSETEX.
+// Strings in batches: MGET, MSET, MSETNX, MSETEX.
 //
-// Their keys are brought near together before they are looked up, so that the cache misses of a
-// batch overlap.
+// The keys are prefetched together before they are looked up, so that the cache misses of a batch
+// overlap.
 #include "commands/groups.h"
 #include "commands/keys/expiration.h"
 #include "commands/keys/key_batch.h"
@@ -28,7 +28,7 @@ void mget(CommandContext& ctx) {
   });
 }
 
-// `pairs`: keys and values in turn.
+// `pairs`: alternating keys and values.
 void store_pairs(CommandContext& ctx, Arguments pairs,
                  int64_t deadline_ms = Keyspace::kNoDeadline) {
   for_each_key_of_batch(ctx.db, pairs, 0, 2, [&](size_t position, uint64_t hash) {
@@ -64,7 +64,7 @@ void msetnx(CommandContext& ctx) {
   ctx.reply.integer(1);
 }
 
-// Without conditions, which held, and with the time as a Unix time.
+// Propagates MSETEX without its conditions, which have held, and with the time as a Unix time.
 void propagate_msetex(CommandContext& ctx, Arguments request, int64_t deadline_ms) {
   if (!ctx.propagation.wanted()) return;
   const std::string time = std::to_string(deadline_ms);

@@ -1,4 +1,4 @@
-// Compare and delete, and the digests that stand for long values: DELEX, DELIFEQ, DIGEST.
+// Comparing and deleting strings, and digests of their values: DELEX, DELIFEQ, DIGEST.
 #include "base/number.h"
 #include "commands/groups.h"
 #include "commands/strings/value_condition.h"
@@ -58,7 +58,7 @@ void digest(CommandContext& ctx) {
 
 // --- Rows ---------------------------------------------------------------------------------------
 
-// Without a condition the value is not looked at.
+// Without a condition DELEX does not read the value.
 bool find_delex_keys(Words words, std::vector<KeyReference>* out) {
   const uint32_t flags = words.size() > 2 ? kKeyReadWrite | kKeyDelete : kKeyRemove | kKeyDelete;
   out->push_back({1, flags});

@@ -14,8 +14,8 @@ using store::KeyRef;
 
 namespace {
 
-// False, with the error sent, when a string of `size` and `more` bytes would be longer than a
-// request could carry.
+// False, with the error sent, when a string of `size` + `more` bytes would exceed
+// proto-max-bulk-len.
 bool may_grow(CommandContext& ctx, size_t size, size_t more) {
   size_t total;
   const auto limit = static_cast<size_t>(ctx.server.settings().proto_max_bulk_len);
@@ -49,10 +49,11 @@ void strlen(CommandContext& ctx) {
 }
 
 // The part of `text` from `first` to `last`, both included; negative positions count from the end,
-// those beyond an end stand for it.
+// positions beyond an end are clamped to it.
 std::string_view slice(std::string_view text, int64_t first, int64_t last) {
   const auto size = static_cast<int64_t>(text.size());
-  // Both before the beginning and in the wrong order: not even the first byte.
+  // Both bounds are negative and reversed: the range is empty, even if both lie before the
+  // beginning.
   if (first < 0 && last < 0 && first > last) return {};
   if (first < 0) first = std::max<int64_t>(first + size, 0);
   if (last < 0) last = std::max<int64_t>(last + size, 0);

@@ -1,4 +1,4 @@
-// Strings, one at a time: GET and SET and their kin.
+// Single strings: GET, SET and related commands.
 #include <string_view>
 #include <vector>
 
@@ -24,7 +24,7 @@ void reply_value_or_null(CommandContext& ctx, const KeyRef& ref) {
   }
 }
 
-// Stores args[1] = `value` and tells of it.
+// Stores args[1] = `value` and sends the events.
 void put(CommandContext& ctx, KeyRef& ref, std::string_view value,
          int64_t deadline_ms = Keyspace::kNoDeadline) {
   ctx.db.set_string(ref, value, deadline_ms);
@@ -43,7 +43,7 @@ void get(CommandContext& ctx) {
 
 class SetOptions {
  public:
-  // False when the options make no sense.
+  // False when the options are invalid.
   bool read(ArgReader options) {
     while (options.more()) {
       if (!conditional() && value_condition.read(options)) continue;
@@ -60,8 +60,8 @@ class SetOptions {
     return true;
   }
 
-  // Whether the value is to be set over what `ref` holds. False, with the error sent, when that
-  // cannot be said.
+  // Whether the conditions allow the value at `ref` to be replaced. False, with the error sent,
+  // when they cannot be checked.
   bool check(CommandContext& ctx, const KeyRef& ref, bool* holds) const {
     if (value_condition.given()) {
       if (!ref) {
@@ -90,7 +90,7 @@ class SetOptions {
   Existence existence_ = Existence::kAny;
 };
 
-// A time is written as the Unix time it stands for, and nobody asks there for the old value.
+// Propagates SET with a Unix time instead of a relative one, and without GET.
 void propagate_set(CommandContext& ctx, const SetOptions& options, int64_t deadline_ms) {
   if (!ctx.propagation.wanted() || options.expiration.names_deadline()) return;
   if (deadline_ms >= 0)
@@ -109,7 +109,7 @@ void set_with_options(CommandContext& ctx) {
   int64_t deadline_ms;
   if (!options.expiration.resolve(ctx, &deadline_ms)) return;
 
-  // With GET the command reads, and counts as a hit or a miss.
+  // With GET the command reads, so it counts as a hit or a miss.
   KeyRef ref = options.get ? ctx.db.find(ctx.args[1]) : ctx.db.find_for_write(ctx.args[1]);
   if (options.get && !ctx.is_string(ref)) return;
   bool holds;
@@ -135,7 +135,7 @@ void set(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-// --- Its kin ------------------------------------------------------------------------------------
+// --- Variants of SET and GET --------------------------------------------------------------------
 
 void setnx(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
@@ -209,7 +209,7 @@ void getex(CommandContext& ctx) {
 
 // --- Rows ---------------------------------------------------------------------------------------
 
-// Without GET, nothing of the old value is seen; the compare-and-set conditions do see it.
+// Without GET the old value is not read; the compare-and-set conditions do read it.
 bool find_set_keys(Words words, std::vector<KeyReference>* out) {
   uint32_t flags = kKeyOverwrite | kKeyUpdate;
   for (const std::string_view word : words.subspan(3)) {

@@ -1,8 +1,7 @@
-// Conditions on a string's value or its digest (IFEQ, IFNE, IFDEQ, IFDNE), as SET and DELEX take
-// them.
+// Conditions on a string's value or its digest (IFEQ, IFNE, IFDEQ, IFDNE), for SET and DELEX.
 //
-// The digest of a value is its XXH3 hash of 64 bits as 16 hexadecimal digits, so that a client can
-// work it out itself (https://redis.io/docs/latest/commands/digest/).
+// The digest of a value is its 64-bit XXH3 hash as 16 hexadecimal digits, so that a client can
+// compute it (https://redis.io/docs/latest/commands/digest/).
 #pragma once
 
 #include <cstdint>
@@ -14,20 +13,19 @@ namespace latchkey::commands {
 
 inline constexpr size_t kDigestDigits = 16;
 
-// Writes the digest of `value` at `out` (room for kDigestDigits) in lower case. Linear in the
-// value.
+// Writes the digest of `value` to `out` (room for kDigestDigits) in lower case. O(value size).
 void write_digest(std::string_view value, char* out);
 
 class ValueCondition {
  public:
-  // Steps over a condition and its operand when that is what comes next.
+  // Consumes a condition and its operand if they come next.
   bool read(server::ArgReader& options);
   bool given() const { return kind_ != Kind::kNone; }
 
-  // Whether the condition holds for an existing string: of a digest, upper and lower case are the
-  // same. False, with the error sent, when the operand cannot be a digest.
+  // Whether the condition holds for an existing string; digests are compared ignoring case. False,
+  // with the error sent, when the operand cannot be a digest.
   bool check(server::CommandContext& ctx, const store::Entry& entry, bool* holds) const;
-  // Whether it holds where there is no key: no value equals nothing.
+  // Whether the condition holds without a key: a missing value is unequal to every value.
   bool holds_without_key() const {
     return kind_ == Kind::kNotEqual || kind_ == Kind::kDigestNotEqual;
   }

@@ -1,7 +1,7 @@
 // The replication stream: the requests that another server has to run, one after the other, to come
 // to the dataset that is here. The append-only file keeps it, replicas follow it.
 //
-// KeyspaceEvents are written, not requests. What chance, time or waiting has decided is decided in
+// Effects are written, not requests. What chance, time or waiting has decided is decided in
 // the stream: SPOP is written as the SREM of what it drew, a deadline as a Unix time, a blocking
 // command as what it did when it was served, a script as what its commands did. A request that
 // changed something stands in the stream as it came, unless its handler says otherwise
@@ -52,7 +52,7 @@ inline constexpr int kAnyDatabase = -1;
 class PropagationSink {
  public:
   virtual ~PropagationSink() = default;
-  // KeyspaceEvents that belong together, at least one, some of which may be for other targets. The
+  // Commands that belong together, at least one, some of which may be for other targets. The
   // views last as long as the call. Must not change the dataset.
   virtual void on_propagated(std::span<const PropagatedCommand> unit) = 0;
 };

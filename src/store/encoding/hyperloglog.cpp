@@ -28,7 +28,7 @@ static_assert(size_t{1} << kIndexBits == HyperLogLog::kRegisters);
 
 // --- Hashing ------------------------------------------------------------------------------------
 
-// MurmurHash64A (Austin Appleby, public domain) with the seed that the stored bytes depend on.
+// MurmurHash64A (Austin Appleby, public domain) with the seed of the stored format.
 uint64_t murmur_hash(std::string_view text) {
   constexpr uint64_t kSeed = 0xadc83b19;
   constexpr uint64_t kFactor = 0xc6a4a7935bd1e995;
@@ -63,7 +63,8 @@ Place place_of(std::string_view element) {
 
 // --- Dense registers ----------------------------------------------------------------------------
 
-// A register begins at any even bit of a byte, and reaches into the next one from the bit 4 on.
+// A register begins at an even bit of a byte, and crosses into the next byte if it begins at bit 4
+// or 6.
 struct Bits {
   size_t byte;
   unsigned shift;
@@ -88,7 +89,7 @@ void set_register(char* registers, size_t index, uint8_t rank) {
   if (at.crosses()) put(at.byte + 1, 63U >> (8 - at.shift), rank >> (8 - at.shift));
 }
 
-// Six bytes as eight registers of a byte each.
+// Unpacks six bytes into eight registers of one byte each.
 uint64_t take_apart(uint64_t bits) {
   bits = (bits & 0x0000000000ffffff) | (bits & 0x0000ffffff000000) << 8;
   bits = (bits & 0x00000fff00000fff) | (bits & 0x00fff00000fff000) << 4;
@@ -107,7 +108,7 @@ void read_dense(const char* packed, HyperLogLog::Registers* registers) {
 // --- Sparse registers ---------------------------------------------------------------------------
 
 struct Run {
-  uint8_t rank = 0;  // of all its registers
+  uint8_t rank = 0;  // of all registers of the run
   size_t length = 0;
   size_t size = 0;  // bytes
 };
@@ -122,7 +123,7 @@ bool is_ranked(char byte) {
   return (static_cast<uint8_t>(byte) & kRanked) != 0;
 }
 
-// Reads the run that begins there; false when it does not end.
+// Reads the run at `at`; false when it is cut off.
 bool read_run(std::string_view bytes, size_t at, Run* run) {
   const auto first = static_cast<uint8_t>(bytes[at]);
   if ((first & kRanked) != 0) {
@@ -137,7 +138,7 @@ bool read_run(std::string_view bytes, size_t at, Run* run) {
   return true;
 }
 
-// Calls fn(first register, run) for all runs; false when they do not make up the registers.
+// Calls fn(first register, run) for all runs; false when they do not add up to kRegisters.
 template <typename Fn>
 bool for_each_run(std::string_view bytes, Fn&& fn) {
   size_t first = 0;
@@ -166,7 +167,7 @@ void append_ranked(std::string* out, uint8_t rank, size_t length) {
 
 // --- The estimate -------------------------------------------------------------------------------
 
-// How many registers have each rank; a corrupt dense one may have any of 6 bits.
+// How many registers have each rank; a corrupt dense register may have any 6-bit value.
 using Histogram = std::array<uint32_t, 64>;
 
 double tau(double x) {
@@ -208,7 +209,7 @@ uint64_t estimate(const Histogram& histogram) {
 }
 
 Histogram histogram_of(const HyperLogLog::Registers& registers) {
-  // Four, so that equal neighbours do not wait for each other.
+  // Four histograms, so that equal neighbours do not wait for each other's increment.
   std::array<Histogram, 4> parts{};
   for (size_t i = 0; i < registers.size(); i += parts.size()) {
     for (size_t part = 0; part < parts.size(); ++part) ++parts[part][registers[i + part]];
@@ -309,7 +310,7 @@ std::optional<std::string> HyperLogLog::describe(std::string_view bytes) {
   return text;
 }
 
-// --- One of its own -----------------------------------------------------------------------------
+// --- An object that owns its bytes --------------------------------------------------------------
 
 HyperLogLog::HyperLogLog() : bytes_(kHeaderSize, '\0') {
   bytes_.replace(0, kMagic.size(), kMagic);
@@ -357,7 +358,7 @@ HyperLogLog::Change HyperLogLog::raise_sparse(size_t index, uint8_t rank, size_t
   };
   if (rank > kHighestSparseRank) return raise_dense();
 
-  // The run of that register, and the one before it.
+  // Find the run of the register, and the run before it.
   Run run;
   size_t at = kHeaderSize;
   size_t before = at;
@@ -370,7 +371,7 @@ HyperLogLog::Change HyperLogLog::raise_sparse(size_t index, uint8_t rank, size_t
   }
   if (run.rank >= rank) return Change::kNone;
 
-  // What is left of it on both sides stays.
+  // The run's registers on both sides keep their rank.
   const size_t left = index - first;
   const size_t right = first + run.length - index - 1;
   std::string runs;
@@ -390,8 +391,8 @@ HyperLogLog::Change HyperLogLog::raise_sparse(size_t index, uint8_t rank, size_t
   return Change::kMade;
 }
 
-// Joins runs of the same rank that stand side by side, looking at the next five; no more, because
-// the stored bytes are to be the reference's.
+// Merges adjacent runs of the same rank, examining only the next five, because the stored bytes
+// must equal the reference's.
 void HyperLogLog::merge_runs(size_t from) {
   Run run;
   Run next;

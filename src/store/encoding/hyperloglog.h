@@ -1,16 +1,16 @@
-// HyperLogLog: how many different elements a set has had, in at most 12 KiB, to within 0.81 % (the
-// standard error). It is kept in the bytes of a string, in the reference's layout, so that such
-// strings can be read from one server and given to another.
+// HyperLogLog: estimates how many different elements were added to a set, in at most 12 KiB, with a
+// standard error of 0.81 %. It is stored in the bytes of a string, in the reference's layout, so
+// that a string of one server can be read by another.
 //
 //     "HYLL" | encoding | 3 unused | cached count, 8 bytes | registers
 //
 // The encoding is 0 (dense) or 1 (sparse); the count is little-endian, and its highest bit says
 // that it is out of date. There are 16,384 registers of 6 bits. An element's hash (MurmurHash64A)
-// chooses a register by its lowest 14 bits, and is of the rank 1 plus the number of zeros that
-// follow, up to 51; a register holds the highest rank it has met.
+// selects a register by its lowest 14 bits. The element's rank is 1 plus the number of zero bits
+// that follow, at most 51; a register holds the highest rank of its elements.
 //
-// Dense, registers follow each other from the lowest bit of the first byte on. Sparse, they are
-// runs:
+// In the dense encoding the registers follow each other from the lowest bit of the first byte on.
+// In the sparse encoding they are runs:
 //
 //     00nnnnnn              n + 1 registers are zero
 //     01nnnnnn nnnnnnnn     n + 1 registers are zero, higher bits first
@@ -19,9 +19,9 @@
 // The layout and the estimate's formulas are public: http://antirez.com/news/75, and O. Ertl, "New
 // cardinality estimation algorithms for HyperLogLog sketches" (2017), algorithm 6.
 //
-// The bytes may come from anywhere. Everything here is safe for any bytes of which is_one() is
-// true, and says of those that are corrupt that they are, when it comes upon it. Costs: O(1) for an
-// element added to a dense one, O(bytes) to a sparse one, O(registers) for the rest.
+// The bytes may come from an untrusted client. Every function is safe for all bytes that is_one()
+// accepts, and reports corrupt ones when it reads them. Costs: add() O(1) if dense, O(bytes) if
+// sparse; everything else O(registers).
 #pragma once
 
 #include <array>
@@ -41,45 +41,45 @@ class HyperLogLog {
   static constexpr size_t kDenseSize = kHeaderSize + kRegisters * 6 / 8;
   using Registers = std::array<uint8_t, kRegisters>;
 
-  // --- Bytes, wherever they are; REQUIRES of all but the first: is_one(bytes) -------------------
+  // --- Functions on the bytes of a string; REQUIRES of all but the first: is_one(bytes) ----------
 
-  // Whether header and size are those of a HyperLogLog.
+  // Whether `bytes` have the header and the size of a HyperLogLog.
   static bool is_one(std::string_view bytes);
   static bool is_dense(std::string_view bytes);
-  // None if it is out of date.
+  // The cached count, or nothing if it is out of date.
   static std::optional<uint64_t> cached_count(std::string_view bytes);
   static void cache_count(std::span<char> bytes, uint64_t count);
   static void forget_count(std::span<char> bytes);
-  // The estimate, whatever the header says; none if the bytes are corrupt.
+  // The estimate, ignoring the cached count; nothing if the bytes are corrupt.
   static std::optional<uint64_t> count(std::string_view bytes);
   static uint64_t count(const Registers& registers);
-  // Raises registers to those of `bytes`; false if these are corrupt. Dense ones are taken apart
-  // eight at a time, or one by one, with the same result.
+  // Raises `registers` to the registers of `bytes` where those are higher; false if `bytes` are
+  // corrupt. Dense registers are unpacked eight at a time or one by one, with the same result.
   static bool merge(std::string_view bytes, Registers* registers, bool eight_at_a_time = true);
-  // Adds an element to a dense one; true when a register has changed.
+  // Adds an element to a dense HyperLogLog; true when a register has changed.
   static bool add_to_dense(std::span<char> bytes, std::string_view element);
-  // The runs of a sparse one as text, "Z:8436 v:1,1 z:3", sound or not; none if the last is cut
-  // off.
+  // The runs of a sparse HyperLogLog as text, "Z:8436 v:1,1 z:3", even if they are corrupt; nothing
+  // if the last run is cut off.
   static std::optional<std::string> describe(std::string_view bytes);
 
-  // --- One of its own ---------------------------------------------------------------------------
+  // --- An object that owns its bytes ------------------------------------------------------------
 
   enum class Change : uint8_t { kNone, kMade, kCorrupt };
 
-  // Empty and sparse, with an up-to-date count.
+  // An empty sparse HyperLogLog with an up-to-date count.
   HyperLogLog();
   explicit HyperLogLog(std::string_view bytes) : bytes_(bytes) {}
 
   std::string_view bytes() const { return bytes_; }
   bool is_dense() const { return is_dense(bytes_); }
-  // Adds an element. A sparse one becomes dense when it would take more than `sparse_limit` bytes,
-  // or cannot hold the rank. After kCorrupt it is not to be used.
+  // Adds an element. Converts sparse to dense when the sparse encoding would take more than
+  // `sparse_limit` bytes or cannot hold the rank. After kCorrupt the object must not be used.
   Change add(std::string_view element, size_t sparse_limit);
-  // Raises each register, as add() would.
+  // Raises each register to that of `registers`, converting to dense as add() does.
   bool raise(const Registers& registers, size_t sparse_limit);
-  // False when it is corrupt; it then stays as it is.
+  // Returns false, and changes nothing, if the bytes are corrupt.
   bool make_dense();
-  // Sets the header's mark that the count is out of date.
+  // Marks the cached count as out of date.
   void forget_count() { forget_count(bytes_); }
 
  private:

@@ -118,7 +118,7 @@ void Intset::widen(size_t new_width) {
   const size_t count = size();
   bytes_.resize(kHeader + count * new_width);
   bytes_[kWidthOffset] = static_cast<char>(new_width);
-  // From the last on, so that nothing is overwritten before it is read.
+  // From the last index down, so that nothing is overwritten before it is read.
   for (size_t i = count; i-- > 0;) write(i, read(i, old_width));
 }
 

@@ -1,10 +1,10 @@
-// A sorted array of integers, all as wide as the widest needs: small sets of integers.
+// A sorted array of integers, all stored in the width of the widest: for small sets of integers.
 //
 // The bytes are those in RDB files (https://rdb.fnordig.de/file_format.html#intset-encoding), so
 // that values are dumped and loaded by copying. All numbers are little endian:
 //
 //     +-------------------+---------+-- ... --+
-//     | width: 2, 4 or 8  | members | members |
+//     | width: 2, 4 or 8  |  count  | members |
 //     +-------------------+---------+-- ... --+
 //       4 bytes             4 bytes   width bytes each, ascending, signed
 //
@@ -31,10 +31,10 @@ class Intset {
   size_t size() const;
   size_t memory_usage() const { return bytes_.capacity(); }
   bool contains(int64_t value) const;
-  // REQUIRES: index < size(). In ascending order.
+  // The value at `index` in ascending order. REQUIRES: index < size().
   int64_t at(size_t index) const;
 
-  // False when it is there already / was not there.
+  // add(): false when `value` is already in the set. erase(): false when it is not.
   bool add(int64_t value);
   bool erase(int64_t value);
 
@@ -43,7 +43,7 @@ class Intset {
   void set_size(size_t size);
   int64_t read(size_t index, size_t width) const;
   void write(size_t index, int64_t value);
-  // The place of `value`, or where it would stand.
+  // The index of `value`, or the index where it would be inserted.
   size_t lower_bound(int64_t value) const;
   void widen(size_t new_width);
 

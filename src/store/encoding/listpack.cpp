@@ -21,7 +21,8 @@ constexpr uint32_t kEmptyBytes = kHeaderBytes + 1;
 constexpr unsigned char kEnd = 0xff;
 constexpr uint16_t kUncounted = 0xffff;
 
-// First bytes of elements. Those of up to 13 bits carry the beginning of the length or number.
+// First bytes of elements. The encodings of up to 13 bits are not listed: their first byte holds
+// the highest bits of the length or number.
 constexpr unsigned char kString32 = 0xf0;
 constexpr unsigned char kInteger16 = 0xf1;
 constexpr unsigned char kInteger24 = 0xf2;
@@ -64,7 +65,7 @@ constexpr uint32_t backward_size(uint64_t size) {
 }
 
 // Groups of seven bits, the highest first; all but the first are marked, so that a reader that
-// comes from behind knows where to stop.
+// walks backward knows where to stop.
 void write_backward(unsigned char* to, uint64_t size) {
   const uint32_t groups = backward_size(size);
   for (uint32_t i = groups; i-- > 0; size >>= 7) {
@@ -81,7 +82,7 @@ bool has_backward(const unsigned char* at, uint64_t size) {
   return std::memcmp(at, expected, groups) == 0;
 }
 
-// The size told by the backward length that ends before `end`.
+// The size stored in the backward length that ends before `end`.
 uint64_t read_backward(const unsigned char* end) {
   uint64_t size = 0;
   for (unsigned shift = 0; shift < 35; shift += 7) {
@@ -113,7 +114,7 @@ uint64_t element_size(const unsigned char* at) {
   }
 }
 
-// Bytes of the element at `at` and its backward length.
+// Bytes of the element at `at` including its backward length.
 uint32_t step(const unsigned char* at) {
   const uint64_t size = element_size(at);
   return static_cast<uint32_t>(size + backward_size(size));
@@ -148,7 +149,7 @@ Listpack::Element decode(const unsigned char* at) {
   }
 }
 
-// What is to be written for an element.
+// The bytes to write for an element.
 struct Encoded {
   unsigned char head[9];
   uint32_t head_size;
@@ -227,15 +228,15 @@ uint16_t count_of(const unsigned char* bytes) {
   return load<uint16_t>(bytes + 4);
 }
 
-// `delta` more elements; a count that is not known stays so.
+// Adds `delta` to the count of elements; an unknown count stays unknown.
 void add_to_count(unsigned char* bytes, int64_t delta) {
   const uint16_t count = count_of(bytes);
   if (count == kUncounted) return;
   store(bytes + 4, static_cast<uint16_t>(std::min<int64_t>(count + delta, kUncounted)));
 }
 
-// Bytes to allocate for a listpack of that size: steps of 16 bytes, then four to each doubling. It
-// follows from the size alone, so it need not be kept.
+// Bytes to allocate for a listpack of that size: steps of 16 bytes, then four steps to each
+// doubling. It depends on the size alone, so it is not stored.
 size_t capacity_for(size_t size) {
   if (size <= 128) return (size + 15) & ~size_t{15};
   const size_t grain = std::bit_floor(size - 1) / 4;
@@ -256,7 +257,7 @@ unsigned char* allocate_empty() {
   return bytes;
 }
 
-// Makes room for `added` bytes in place of `removed` ones at `position`, and gives the place.
+// Replaces `removed` bytes at `position` by room for `added` ones, and returns its address.
 unsigned char* splice(unsigned char*& bytes, uint32_t position, uint64_t removed, uint64_t added) {
   const size_t old_size = total_of(bytes);
   const size_t new_size = old_size - removed + added;
@@ -275,7 +276,7 @@ unsigned char* splice(unsigned char*& bytes, uint32_t position, uint64_t removed
   return bytes + position;
 }
 
-// A number that text may stand for, parsed when the first integer is met.
+// Compares a text with integers; the text is parsed at the first comparison.
 class MaybeInteger {
  public:
   explicit MaybeInteger(std::string_view text) : text_(text) {}
@@ -340,7 +341,7 @@ bool Listpack::is_valid(std::span<const char> untrusted) {
   while (at < end) {
     const unsigned char first = bytes[at];
     if (first > kInteger64) return false;
-    // Lengths that reach beyond the first byte must be there before they are read.
+    // Heads of more than one byte must be complete before they are read.
     const bool long_head = is_string12(first) ? end - at < 2 : first == kString32 && end - at < 5;
     if (long_head) return false;
     const uint64_t element = element_size(bytes + at);
@@ -419,7 +420,7 @@ Listpack::Position Listpack::at(int64_t index) const {
   if (const uint16_t known = count_of(bytes_); known != kUncounted) {
     const int64_t count = known;
     if (index < -count || index >= count) return kNone;
-    // From the nearer end.
+    // Walk from the nearer end.
     if (index >= 0 && index > count / 2) index -= count;
     if (index < 0 && -index > count / 2 + 1) index += count;
   }

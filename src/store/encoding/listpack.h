@@ -11,17 +11,17 @@
 //     +-------------+----------+-----------+-- ... --+-----------+------+
 //       4 bytes       2 bytes, 0xFFFF when there are more than fit
 //
-//     element = encoding and length | bytes, if any | length of the two before, to walk back
+//     element = encoding and length | bytes, if any | length of the two before, for walking back
 //
-// All numbers are little endian. Text that is the shortest form of a 64-bit integer is stored as
-// one. The encoding tells integers of 7, 13, 16, 24, 32 and 64 bits, and strings of up to 63, 4,095
-// and 2^32 - 1 bytes.
+// All numbers are little endian. Text that is the shortest form of a 64-bit integer is stored as an
+// integer. There are encodings for integers of 7, 13, 16, 24, 32 and 64 bits, and for strings of up
+// to 63, 4,095 and 2^32 - 1 bytes.
 //
-// A position is the offset of an element, kNone when there is no such element. It is valid until
-// the listpack is changed, but for what the changing function says.
+// A position is the offset of an element; kNone means that there is no such element. It is valid
+// until the listpack is changed, except as stated at the functions that change it.
 //
-// Costs: walking is O(1) a step, at() O(distance from the nearer end), changes O(bytes behind).
-// Holds at most kMaxBytes; room_for() tells before.
+// Costs: walking is O(1) a step, at() O(distance from the nearer end), changes O(bytes behind). A
+// listpack holds at most kMaxBytes; check with room_for() before adding.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class Listpack {
   using Position = uint32_t;
   static constexpr Position kNone = 0;
   static constexpr size_t kMaxBytes = size_t{1} << 30;
-  // Room that text() needs for integers.
+  // The buffer size that text() needs for integers.
   static constexpr size_t kScratch = 21;
 
   // An element as it is stored: an integer, or bytes within the listpack.
@@ -49,7 +49,7 @@ class Listpack {
 
     // The element as text; integers are written to `scratch` (kScratch bytes).
     std::string_view text(char* scratch) const;
-    // Whether the element's text is this.
+    // Whether the element's text is `text`.
     bool equals(std::string_view text) const;
   };
 
@@ -67,19 +67,19 @@ class Listpack {
   static Listpack from_bytes(std::span<const char> bytes);
   std::span<const char> bytes() const;
 
-  // Elements; O(1) up to 65,534 of them, else O(n).
+  // Number of elements; O(1) up to 65,534 of them, else O(n).
   size_t size() const;
   bool empty() const;
-  // Bytes in all, header included.
+  // Size in bytes, header included.
   size_t byte_size() const;
   // Bytes held besides this object.
   size_t memory_usage() const;
   // Bytes that an element with this text will take.
   static size_t encoded_size(std::string_view text);
   static size_t encoded_size(int64_t value);
-  // Brings its first bytes near, for a reading that comes soon.
+  // Prefetches the first bytes of the listpack.
   void prefetch() const { base::prefetch(bytes_); }
-  // Whether `bytes` more can be held.
+  // Whether `bytes` more bytes fit into the listpack.
   bool room_for(size_t bytes) const { return byte_size() + bytes <= kMaxBytes; }
 
   // --- Walking ---------------------------------------------------------------------------------
@@ -88,11 +88,11 @@ class Listpack {
   Position last() const;
   Position next(Position position) const;
   Position previous(Position position) const;
-  // The element of that index; negative ones count from the end, -1 being the last.
+  // The element at that index; negative indexes count from the end, -1 being the last.
   Position at(int64_t index) const;
   Element get(Position position) const;
-  // The first element with this text from `from` on, where `skip` elements are passed over after
-  // each one compared (1: every other element, such as the fields of field-value pairs).
+  // Finds the first element with this text, starting at `from` and skipping `skip` elements after
+  // each comparison (1: every other element, such as the fields of field-value pairs).
   Position find(std::string_view text, Position from, size_t skip = 0) const;
 
   // --- Changing --------------------------------------------------------------------------------
@@ -100,19 +100,20 @@ class Listpack {
   void append(std::string_view text);
   void append(int64_t value);
   void prepend(std::string_view text);
-  // Inserts before that position (behind the last element when kNone); gives the new element's.
-  // `text` must not lie within this listpack; neither must it in replace().
+  // Inserts before that position (behind the last element when kNone); returns the new element's
+  // position. Neither insert_before() nor replace() accepts a `text` within this listpack.
   Position insert_before(Position position, std::string_view text);
   Position insert_before(Position position, int64_t value);
   // Replaces the element; its position stays.
   void replace(Position position, std::string_view text);
   void replace(Position position, int64_t value);
-  // Removes up to `count` elements from there on; gives the position of what follows, or kNone.
+  // Removes up to `count` elements from `position` on; returns the position of the element that
+  // follows them, or kNone.
   Position erase(Position position, size_t count = 1);
   void clear();
   // Appends the elements of `other` from `from` on.
   void append_range(const Listpack& other, Position from);
-  // Moves what stands from `position` on to a listpack of its own, which is given.
+  // Moves the elements from `position` on to a new listpack, which is returned.
   Listpack split(Position position);
 
  private:

@@ -11,11 +11,12 @@ namespace {
 
 constexpr size_t kMaxBytes = std::numeric_limits<unsigned>::max();
 constexpr size_t kMaxLiterals = 32;
-// Of a reference's control byte; the length that says that another byte adds to it.
+// The control byte of a reference: the shift of its length, and the length that means that another
+// byte is added.
 constexpr unsigned kLengthShift = 5;
 constexpr unsigned kLongLength = 7;
 
-// Copies within the bytes that are being restored; the source may reach into what is copied.
+// Copies within the decompressed bytes; source and destination may overlap.
 void repeat(char* to, size_t distance, size_t length, size_t room) {
   constexpr size_t kStep = 16;
   const char* from = to - distance;
@@ -61,7 +62,7 @@ bool lzf_decompress(std::string_view compressed, std::span<char> bytes) {
       const size_t count = control + 1;
       const auto left = static_cast<size_t>(in_end - in);
       if (left < count || room < count) return false;
-      // So many bytes are one instruction; what is too much is overwritten.
+      // Copying kMaxLiterals bytes is one instruction; the surplus is overwritten later.
       if (left >= kMaxLiterals && room >= kMaxLiterals) {
         std::memcpy(out, in, kMaxLiterals);
       } else {

@@ -13,11 +13,11 @@ namespace latchkey::store {
 namespace {
 
 constexpr size_t kFillBytes[] = {4096, 8192, 16384, 32768, 65536};
-// What a node counted in elements may hold in bytes.
+// Maximum bytes of a node whose fill is a number of elements.
 constexpr size_t kMaxBytesByCount = 8192;
-// A guess at what an element takes besides its bytes.
+// An estimate of an element's bytes besides its text.
 constexpr size_t kOverhead = 8;
-// Smaller nodes are not worth compressing, nor is it worth less than this.
+// Smaller nodes are not compressed, nor are nodes that would shrink by less than kLeastGain.
 constexpr size_t kLeastToCompress = 48;
 constexpr size_t kLeastGain = 8;
 
@@ -173,7 +173,7 @@ void Quicklist::compress(Node* node) const {
 }
 
 void Quicklist::leave(Node* node) const {
-  // The nodes that recompress() leaves open have the first places among the touched.
+  // recompress() has put the nodes that it leaves open at the front of touched_.
   if (nodes_ / 2 < depth_ || node->touched_at <= 2 * depth_) return;
   untouch(node);
   compress(node);
@@ -205,7 +205,7 @@ void Quicklist::recompress() const {
     untouch(node);
     compress(node);
   }
-  // They may be far from the ends the next time.
+  // The next call may find them far from the ends.
   for_each_end([&](Node* node) { touch(node); });
 }
 
@@ -321,7 +321,7 @@ void Quicklist::insert_before(Cursor cursor, std::string_view text, size_t plain
 void Quicklist::insert_after(Cursor cursor, std::string_view text, size_t plain_from) {
   const Cursor following = behind(cursor);
   if (!following) return push_back(text, plain_from);
-  // Within the node where the element stands, if it has room.
+  // Appends to the cursor's node, if it has room.
   if (following.node != cursor.node && fits(cursor.node, text, plain_from)) {
     cursor.node->pack.append(text);
     ++cursor.node->count;
@@ -337,12 +337,12 @@ void Quicklist::replace(Cursor cursor, std::string_view text, size_t plain_from)
     node->plain = text;
     return;
   }
-  // The node may come to hold more than its fill.
+  // With replace(), the node may exceed its fill.
   const bool stays = !node->is_plain && !is_huge(text, plain_from) &&
                      node->pack.room_for(Listpack::encoded_size(text));
   if (stays) return node->pack.replace(cursor.position, text);
   insert_after(cursor, text, plain_from);
-  // The insertion may have split the node, but never before its element.
+  // The insertion may have split the node, but never before the cursor's element.
   erase(cursor);
 }
 
@@ -365,7 +365,7 @@ void Quicklist::erase_range(size_t index, size_t count) {
   LK_ASSERT(index + count <= size_);
   size_t skip = 0;
   const Cursor start = at(static_cast<int64_t>(index));
-  // The place within the node.
+  // Count the elements of the node before the start.
   for (Listpack::Position at = start.position;
        !start.node->is_plain && (at = start.node->pack.previous(at)) != Listpack::kNone;)
     ++skip;

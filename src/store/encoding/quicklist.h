@@ -1,25 +1,25 @@
-// A quicklist: a doubly linked list of listpacks, for lists of any length. Elements too large to
-// share a node have one of their own, as plain bytes.
+// A quicklist: a doubly linked list of listpacks, for lists of any length. An element too large for
+// a shared node has its own node, as plain bytes.
 //
 //     node <-> node <-> node <-> node
 //      |        |        |        |
 //   listpack  listpack  bytes   listpack
 //
-// With a compression depth, all nodes but so many at each end are kept compressed (lzf.h) where
-// that makes them smaller:
+// With a compression depth, all nodes except `depth` at each end are kept compressed (lzf.h) if
+// compression makes them smaller:
 //
 //     node <-> node <-> lzf <-> lzf <-> node <-> node          depth 2
 //
-// A node is opened when a cursor comes to it, and compressed again when the cursor steps to
-// another, so that a walk has one or two of them open. Others stay open until recompress(), which
-// is to be called when one is done with the list.
+// A node is decompressed when a cursor reaches it, and compressed again when the cursor steps to
+// another node, so that a walk keeps one or two nodes open. Other open nodes stay open until
+// recompress(), which the caller must call after it has used the list.
 //
-// How much a node holds (its fill) and the depth are told once, when the list is new. From how many
-// bytes on an element has a node of its own is told with each change (`plain_from`); 0: when it is
-// larger than a node.
+// The fill (how much a node holds) and the depth are constructor arguments. Each change takes
+// `plain_from`: elements of at least that many bytes get their own node; 0: elements larger than a
+// node do.
 //
-// Costs: O(1) at the ends and for a step; at() O(nodes + elements of a node); a change within
-// O(bytes of a node); recompress() O(depth + nodes opened or made since).
+// Costs: O(1) at the ends and for a step; at() O(nodes + elements of a node); a change in the
+// middle O(bytes of a node); recompress() O(depth + nodes opened or made since the last call).
 #pragma once
 
 #include <cstddef>
@@ -35,10 +35,10 @@ namespace latchkey::store {
 // A fill is a number of elements when it is positive, and one of five sizes in bytes when it is -1
 // .. -5 (4, 8, 16, 32, 64 KiB).
 
-// Whether a listpack of so many bytes and elements is more than `fill` allows a node.
+// Whether a node with a listpack of this size would exceed `fill`.
 bool exceeds_fill(int fill, size_t bytes, size_t elements);
-// Whether it is more than half of that, by the measure alone that `fill` names: bytes do not matter
-// where elements are counted.
+// Whether it exceeds half of `fill`, counting only elements if `fill` is positive and only bytes if
+// it is negative.
 bool exceeds_half_of_fill(int fill, size_t bytes, size_t elements);
 
 class Quicklist {
@@ -50,30 +50,31 @@ class Quicklist {
     bool is_plain = false;
     Listpack pack;
     std::string plain;
-    // While the node is compressed, and then of what size it is not; pack and plain are empty.
+    // The compressed bytes and the decompressed size; `pack` and `plain` are empty meanwhile.
     std::string compressed;
     size_t full_size = 0;
-    // Compressed, or not to be made smaller by it. Not so once it is looked at.
+    // compress() has processed the node, even if it did not become smaller. open() resets it.
     bool is_settled = false;
-    // The place in touched_, from 1 on; 0: not there.
+    // Index in touched_, counted from 1; 0: not in touched_.
     size_t touched_at = 0;
 
     bool is_compressed() const { return full_size != 0; }
-    // Of the open node.
+    // The size in bytes when decompressed.
     size_t byte_size() const {
       if (is_compressed()) return full_size;
       return is_plain ? plain.size() : pack.byte_size();
     }
   };
 
-  // An element's place, valid until the list is changed but for what the changing function says.
+  // The position of an element, valid until the list is changed, except as stated at the functions
+  // that change it.
   struct Cursor {
     Node* node = nullptr;
     Listpack::Position position = Listpack::kNone;
     explicit operator bool() const { return node != nullptr; }
   };
 
-  // `depth`: nodes at each end that recompress() leaves open; 0: none is compressed.
+  // `depth`: nodes at each end that recompress() leaves open; 0: no node is compressed.
   explicit Quicklist(int fill, size_t depth = 0) : fill_(fill), depth_(depth) {}
   ~Quicklist() { clear(); }
   Quicklist(const Quicklist& other);
@@ -87,59 +88,59 @@ class Quicklist {
 
   Cursor first() const { return front_of(first_); }
   Cursor last() const { return back_of(last_); }
-  // Elements of a node end their life when a cursor leaves it.
+  // Invalidate the Elements of a node when the cursor leaves it.
   Cursor next(Cursor cursor) const;
   Cursor previous(Cursor cursor) const;
-  // The element of that index; negative ones count from the end, -1 being the last.
+  // The element at that index; negative indexes count from the end, -1 being the last.
   Cursor at(int64_t index) const;
-  // REQUIRES: an element stands there.
+  // REQUIRES: the cursor is at an element.
   Listpack::Element get(Cursor cursor) const;
 
   int fill() const { return fill_; }
   size_t depth() const { return depth_; }
-  // Compresses the nodes that are open and need not be. Ends the life of cursors and elements.
+  // Compresses all open nodes outside of both ends. Invalidates cursors and elements.
   void recompress() const;
   size_t compressed_nodes() const { return compressed_; }
 
-  // Texts must not lie within the list.
+  // `text` must not lie within the list.
   void push_front(std::string_view text, size_t plain_from = 0);
   void push_back(std::string_view text, size_t plain_from = 0);
   void insert_before(Cursor cursor, std::string_view text, size_t plain_from = 0);
   void insert_after(Cursor cursor, std::string_view text, size_t plain_from = 0);
   void replace(Cursor cursor, std::string_view text, size_t plain_from = 0);
-  // Removes the element; gives the place of the one that followed.
+  // Removes the element; returns a cursor to the element that followed it.
   Cursor erase(Cursor cursor);
   // Removes `count` elements from that index on. REQUIRES: they exist.
   void erase_range(size_t index, size_t count);
   void clear();
-  // Takes the elements of a listpack in as one node behind the last. REQUIRES: there are some.
+  // Appends the elements of a listpack as one node. REQUIRES: the listpack is not empty.
   void append_node(Listpack pack);
-  // The same with a node of one element, of any size.
+  // Appends a plain node with one element of any size.
   void append_plain(std::string element);
-  // Gives the only node's listpack away. REQUIRES: one node, not plain.
+  // Moves the only node's listpack out. REQUIRES: one node, not plain.
   Listpack release();
 
  private:
-  // What stands for a plain node's only element.
+  // The position of the only element of a plain node.
   static constexpr Listpack::Position kPlain = 1;
 
-  // As next(), and the node stays open.
+  // Like next(), but the node stays open.
   Cursor behind(Cursor cursor) const;
-  // Compresses a node that was open for a walk only.
+  // Compresses a node that was opened only for a walk.
   void leave(Node* node) const;
   Cursor front_of(Node* node) const;
   Cursor back_of(Node* node) const;
-  // Whether the node, which is opened to find out, has room. Null has none.
+  // Whether `text` fits into `node`, which is decompressed for the check. False if `node` is null.
   bool fits(Node* node, std::string_view text, size_t plain_from) const;
   void open(Node* node) const;
   void compress(Node* node) const;
-  // Has recompress() look at the node, or not. Of a list with a depth, every node that is not
-  // settled has been touched.
+  // Adds the node to, or removes it from, touched_, the nodes that recompress() examines. In a list
+  // with a depth, every node that is not settled is in touched_.
   void touch(Node* node) const;
   void untouch(Node* node) const;
-  // Opens a node that is to stay so.
+  // Decompresses a node that must stay open.
   void keep_open(Node* node) const;
-  // The `depth_` nodes of each end. REQUIRES: there are twice as many.
+  // Calls fn for the `depth_` nodes at each end. REQUIRES: there are at least twice as many.
   template <typename Fn>
   void for_each_end(Fn&& fn) const;
   bool is_huge(std::string_view text, size_t plain_from) const;
@@ -147,12 +148,12 @@ class Quicklist {
   // Links `node` behind `before` (at the front when null).
   void link(Node* node, Node* before);
   void unlink(Node* node);
-  // Splits the node so that the cursor's element begins a node; gives the one before it, which may
-  // be null.
+  // Splits the node so that the cursor's element is the first of its node; returns the node before
+  // it, which may be null.
   Node* split_before(Cursor cursor);
-  // Puts an element between `before` and what follows it.
+  // Inserts an element between `before` and the node that follows it.
   void insert_between(Node* before, std::string_view text, size_t plain_from);
-  // Joins the node with the one behind it when both fit in one.
+  // Merges the node with the next one when both fit into one node.
   void merge_with_next(Node* node);
 
   int fill_;
@@ -161,7 +162,7 @@ class Quicklist {
   size_t size_ = 0;
   size_t nodes_ = 0;
   size_t depth_;
-  // How a node is held is not part of the value: reading opens nodes.
+  // Mutable: reading opens nodes, and whether a node is open is not part of the value.
   mutable size_t compressed_ = 0;
   mutable std::vector<Node*> touched_;
 };

@@ -11,7 +11,7 @@ namespace latchkey::store {
 
 namespace {
 
-// An integer that grows with the score. Zeros of both signs are equal scores.
+// Maps a score to an integer of the same order. Zeros of both signs map to the same integer.
 uint64_t ordered_bits(double score) {
   constexpr uint64_t kSign = uint64_t{1} << 63;
   const auto bits = std::bit_cast<uint64_t>(score + 0.0);
@@ -43,7 +43,7 @@ void RankedTree::free_nodes(void* node, size_t level) {
 // --- Finding ------------------------------------------------------------------------------------
 
 size_t RankedTree::child_for(const Inner* inner, double score, std::string_view member) {
-  // Counted without branches, which nobody could foretell.
+  // Counts without branches, which would be unpredictable.
   size_t low = 0;
   size_t high = 0;
   for (size_t i = 1; i < inner->count; ++i) {
@@ -71,7 +71,7 @@ RankedTree::Path RankedTree::path_to(double score, const ScoredMember* member) c
     node = inner->children[i];
   }
   path.leaf = static_cast<Leaf*>(node);
-  // What is sought in it needs several of its lines, one after the other.
+  // The search in the leaf reads several of its lines, one after the other.
   prefetch_lines(path.leaf, sizeof(Leaf));
   return path;
 }
@@ -186,7 +186,7 @@ void RankedTree::hint_anew(Leaf* leaf) {
   const uint64_t low = ordered_bits(leaf->slots[0].member()->score);
   const uint64_t span = ordered_bits(leaf->slots[leaf->count - 1].member()->score) - low;
   constexpr unsigned kHalfOfHints = 15;
-  // One score tells no distances: those that the leaf had, or was given, are the better guess.
+  // A single score has no distances: the shift that the leaf had, or was given, is a better guess.
   if (span > 0)
     leaf->shift =
         std::max(static_cast<unsigned>(std::bit_width(span)), kHalfOfHints) - kHalfOfHints;
@@ -212,7 +212,7 @@ void RankedTree::insert(ScoredMember* member) {
   Path path = path_to(member->score, member);
   if (path.leaf->count == kLeafCapacity) {
     const size_t index = place_in(path.leaf, member);
-    // Members that come in order leave full leaves behind.
+    // Members inserted in order leave full leaves behind.
     if (index == kLeafCapacity && path.leaf->next == nullptr) {
       split_leaf(path, kLeafCapacity - 1);
     } else if (index == 0 && path.leaf->previous == nullptr) {
@@ -338,7 +338,7 @@ void RankedTree::move(ScoredMember* member, double score) {
   const bool keeps_nodes =
       from.leaf->count > kFewInLeaf && (to.leaf == from.leaf || to.leaf->count < kLeafCapacity);
   if (index > 0 && keeps_nodes) {
-    // Both paths stay what they are.
+    // Neither path changes.
     erase_in(from, index, 1);
     member->score = score;
     place(to, member);

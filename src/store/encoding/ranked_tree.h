@@ -1,27 +1,27 @@
-// A B+ tree of pointers to members in order of score and bytes, which knows how many stand before
-// each: the order of large sorted sets.
+// A B+ tree of pointers to members, ordered by score and bytes, that counts the members below each
+// node: the order of large sorted sets.
 //
-// A leaf holds up to 60 slots in one allocation of 512 bytes and knows its neighbours. An inner
-// node holds up to 31 children, and for each the number of members below it, the first of these,
-// and its score (so that going down reads members only where scores are equal):
+// A leaf holds up to 60 slots in one allocation of 512 bytes and links to its neighbours. An inner
+// node holds up to 31 children, and for each the number of members below it, its first member and
+// that member's score (so that a descent reads members only where scores are equal):
 //
 //     inner: | count | scores[31] | firsts[31] | children[31] | sizes[31] |      1,000 bytes
 //     leaf:  | count | shift | previous | next | base | slots[60] |                512 bytes
 //     slot:  | hint, 16 bits | address of a member, 48 bits |                        8 bytes
 //
-// A hint is a score's distance from the leaf's base in steps of 2^shift, no less than 0 and no
-// more than 65,535, where scores count as the integers that doubles make when they are ordered by
-// their bits. So a higher score never has a lower hint, and members are read only where hints are
-// equal: the place of a score is nearly always found within the leaf itself. Base and shift are
-// chosen anew when members move from one leaf to another, so that those in the leaf take about
-// half of all hints.
+// A hint is the distance of a score from the leaf's base in steps of 2^shift, clamped to 0 ..
+// 65,535. Distances are between the integers that the bits of the doubles make when they are
+// brought into the order of the doubles. A higher score never has a lower hint, and members are
+// read only where hints are equal, so a search nearly always needs only the leaf itself. Base and
+// shift are chosen again when members move from one leaf to another, so that the leaf's members use
+// about half of all hints.
 //
-// A full leaf gives to a neighbour before it is divided, and one that grows at the tree's end is
-// left full behind: about 11 bytes per member in random order, 9.5 in ascending or descending
-// order.
+// A full leaf moves members to a neighbour before it is split, and a leaf that fills up at either
+// end of the tree is split so that it stays full: about 11 bytes per member in random order, 9.5 in
+// ascending or descending order.
 //
-// Costs: insert, erase, rank and at O(log n), walking O(1) a step. Members belong to the caller,
-// and none of two may be equal. A Position is valid until the next change. Not thread-safe.
+// Costs: insert, erase, rank and at O(log n), walking O(1) a step. The caller owns the members; no
+// two may be equal. A Position is valid until the next change. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ class RankedTree {
    public:
     explicit operator bool() const { return leaf_ != nullptr; }
     ScoredMember* operator*() const { return leaf_->slots[index_].member(); }
-    // To the member behind or before this one; past the ends the position becomes empty.
+    // Step to the next or previous member; past the ends the position becomes empty.
     void forward() {
       if (++index_ < leaf_->count) return;
       leaf_ = leaf_->next;
@@ -70,12 +70,12 @@ class RankedTree {
   // Bytes of the nodes; members not included.
   size_t memory_usage() const { return leaf_count_ * sizeof(Leaf) + inner_count_ * sizeof(Inner); }
 
-  // REQUIRES: no equal member is there.
+  // REQUIRES: the tree has no equal member.
   void insert(ScoredMember* member);
-  // REQUIRES: it is there.
+  // REQUIRES: the member is in the tree.
   void erase(ScoredMember* member);
-  // Takes `count` members out, those with ranks from `rank` on, and calls fn(ScoredMember*) for
-  // each, which may destroy it. REQUIRES: they are there. O(1) a member, and O(log n) a leaf.
+  // Removes `count` members from rank `rank` on, and calls fn(ScoredMember*) for each, which may
+  // destroy it. REQUIRES: they exist. O(1) a member, and O(log n) a leaf.
   template <typename Fn>
   void erase_range(size_t rank, size_t count, Fn&& fn) {
     while (count > 0) {
@@ -86,15 +86,15 @@ class RankedTree {
       count -= here;
     }
   }
-  // Gives a member that is there another score, and its new place.
+  // Gives a member of the tree another score and moves it to its new place.
   void move(ScoredMember* member, double score);
-  // How many stand before a member that is there.
+  // The number of members before `member`. REQUIRES: it is in the tree.
   size_t rank(const ScoredMember* member) const;
-  // The member with that many before it; an empty position past the end.
+  // The member at that rank; an empty position past the end.
   Position at(size_t rank) const;
 
-  // How many members are for which `is_in(score, member)` holds, where it holds for those up to
-  // some place in the order and not for those behind.
+  // The number of members for which `is_in(score, member)` holds. REQUIRES: it holds for a prefix
+  // of the order and for no member behind it.
   template <typename Predicate>
   size_t count_first(Predicate&& is_in) const {
     size_t before = 0;
@@ -124,7 +124,7 @@ class RankedTree {
  private:
   static constexpr size_t kLeafCapacity = 60;
   static constexpr size_t kInnerCapacity = 31;
-  // Every node but those on the tree's edges is at least a quarter full.
+  // Every node except those on the tree's edges is at least a quarter full.
   static constexpr size_t kFewInLeaf = kLeafCapacity / 4;
   static constexpr size_t kMaxHeight = 24;
 
@@ -161,7 +161,7 @@ class RankedTree {
   };
   static_assert(sizeof(Leaf) == 512 && sizeof(Inner) <= 1024);
 
-  // The way down to a leaf: inner nodes from the root, and which child of each was taken.
+  // The path from the root to a leaf: the inner nodes, and the child index taken in each.
   struct Step {
     Inner* node;
     size_t index;
@@ -172,7 +172,8 @@ class RankedTree {
     Leaf* leaf = nullptr;
   };
 
-  // The last child but the first for which the predicate holds, or the first.
+  // The last child after the first for which the predicate holds, or the first child if there is
+  // none.
   template <typename Predicate>
   static size_t last_child(const Inner* inner, Predicate&& holds) {
     size_t low = 1;
@@ -187,39 +188,39 @@ class RankedTree {
     return low - 1;
   }
 
-  // The way to the leaf in which that member stands or would stand if it had that score.
+  // The path to the leaf that contains `member`, or would contain it if it had that score.
   Path path_to(double score, const ScoredMember* member) const;
-  // The child of a node to which a member belongs by its score and bytes.
+  // The index of the child that contains a member with that score and these bytes.
   static size_t child_for(const Inner* inner, double score, std::string_view member);
-  // The way to the member of that rank, and where it stands in its leaf. REQUIRES: it is there.
+  // The path to the member of that rank, and its index in the leaf. REQUIRES: it exists.
   std::pair<Path, size_t> path_to_rank(size_t rank) const;
-  // Takes that many members out of the leaf at the path's end.
+  // Removes `count` members from the leaf at the path's end.
   void erase_in(const Path& path, size_t index, size_t count);
   static uint16_t hint_of(const Leaf* leaf, double score);
-  // The first slot with at least that hint.
+  // The index of the first slot with at least that hint.
   static size_t first_hinted(const Leaf* leaf, uint32_t hint);
-  // Where a member stands in its leaf.
+  // The index of `member`, which is in the leaf.
   static size_t index_in(const Leaf* leaf, const ScoredMember* member);
-  // Where one would stand that is not there.
+  // The index at which `member`, which is not in the leaf, would be inserted.
   static size_t place_in(const Leaf* leaf, const ScoredMember* member);
-  // Puts a member into the leaf at the path's end, which has room.
+  // Inserts a member into the leaf at the path's end. REQUIRES: the leaf has room.
   void place(const Path& path, ScoredMember* member);
-  // Chooses base and shift for the members in a leaf, and gives them their hints.
+  // Chooses base and shift for the members of a leaf, and recomputes their hints.
   static void hint_anew(Leaf* leaf);
-  // Writes what a parent knows of a child.
+  // Copies the child's size, first member and score into its parent.
   static void update_child(Inner* parent, size_t index, size_t child_level);
-  // Corrects sizes and first members above, from that depth of the path on.
+  // Updates sizes and first members along the path, from that depth up to the root.
   static void refresh(const Path& path, size_t depth);
   bool give_to_neighbour(const Path& path);
   void split_leaf(const Path& path, size_t at);
   // Adds a child behind the one that the path takes at that depth.
   void add_child(const Path& path, size_t depth, void* child);
   static void place_child(Inner* parent, size_t index, void* child, size_t child_level);
-  // Makes good what an erasure at the path's end has left: too small nodes, sizes, first members.
+  // Rebalances after an erasure at the path's end: nodes that are too small, sizes, first members.
   void shrink(const Path& path);
-  // Joins or balances children `index` and `index + 1`, which stand at that level.
+  // Merges or balances children `index` and `index + 1`, which are at that level.
   void merge_children(Inner* parent, size_t index, size_t level);
-  // Moves what two neighbours hold so that the left one has that many.
+  // Moves members or children between two neighbours so that the left one has `to_left`.
   template <typename Node>
   static void redistribute(Node* left, Node* right, size_t to_left);
   void free_node(void* node, size_t level);

@@ -5,8 +5,8 @@
 //     +-------+--------+---------------+-- ... --+
 //       8       1        8, for members of 255 bytes and more
 //
-// A member of up to 23 bytes takes 32 bytes. Members stand in order of score, and of bytes where
-// scores are equal; that is what is_before() tells. Scores are never NaN.
+// A member of up to 23 bytes takes 32 bytes. is_before() defines the order: by score, then by
+// bytes. Scores are never NaN.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace latchkey::store {
 
-// Whether (score, member) stands before (other_score, other).
+// Whether (score, member) comes before (other_score, other).
 inline bool is_before(double score, std::string_view member, double other_score,
                       std::string_view other) {
   if (score != other_score) return score < other_score;

@@ -1,5 +1,5 @@
-// The id of a stream's entry: milliseconds and a number within the millisecond, in that order of
-// weight. Zero is below all ids of entries.
+// The id of a stream's entry: milliseconds and a sequence number within the millisecond, compared
+// in that order. Zero is below the ids of all entries.
 #pragma once
 
 #include <compare>
@@ -18,7 +18,7 @@ struct StreamId {
   constexpr auto operator<=>(const StreamId&) const = default;
   constexpr bool is_zero() const { return ms == 0 && sequence == 0; }
 
-  // The id behind or before this one. REQUIRES: there is one.
+  // The smallest id above, and the largest id below, this one. REQUIRES: there is one.
   constexpr StreamId next() const {
     return sequence == std::numeric_limits<uint64_t>::max() ? StreamId{ms + 1, 0}
                                                             : StreamId{ms, sequence + 1};

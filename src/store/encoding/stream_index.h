@@ -1,17 +1,17 @@
-// An ordered index of records by their stream id: the nodes of a stream, the pending entries of a
-// group and those of a consumer.
+// An ordered index of records by stream id: for the nodes of a stream, the pending entries of a
+// group and the pending entries of a consumer.
 //
-// Pointers stand in order in chunks of up to 128, and the chunks in order in one array. Ids mostly
-// come in ascending order; a chunk that is full at the index's end is left full behind, so that an
-// index that grew by appending takes 8.2 bytes a record.
+// Pointers are in order in chunks of up to 128, and the chunks in order in one array. Ids mostly
+// arrive in ascending order: appending to a full last chunk starts a new one and leaves the old one
+// full, so an index that grew by appending takes 8.2 bytes a record.
 //
-//     chunks: | 0 | 1 | 2 | ...        T has a member `id`, which does not change while it is here
+//     chunks: | 0 | 1 | 2 | ...        T has a member `id`, constant while T is in the index
 //               |
 //               +--> | T* | T* | T* | ... (128)
 //
-// Costs: find, insert and erase O(log n) comparisons and O(n / 128) words moved when a chunk is
-// made or goes, else at most 128 words; a step O(1). The index does not own its records. A Position
-// is valid until the next change, but for what erase() gives.
+// Costs: find, insert and erase O(log n) comparisons, plus O(n / 128) words moved when a chunk is
+// added or removed, else at most 128 words; a step O(1). The index does not own its records. A
+// Position is valid until the next change, except the one that erase() returns.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class StreamIndex {
    public:
     explicit operator bool() const { return index_ != nullptr; }
     T* operator*() const { return index_->chunks_[chunk_][place_]; }
-    // To the record behind or before this one; past the ends the position becomes empty.
+    // Step to the next or previous record; past the ends the position becomes empty.
     void forward() {
       if (++place_ < index_->chunks_[chunk_].size()) return;
       place_ = 0;
@@ -66,12 +66,12 @@ class StreamIndex {
   Position last() const {
     return empty() ? Position() : at(chunks_.size() - 1, chunks_.back().size() - 1);
   }
-  // The first record whose id is not below this one.
+  // The first record with an id of at least `id`.
   Position not_before(StreamId id) const {
     const auto [chunk, place] = bound(id);
     return at(chunk, place);
   }
-  // The last record whose id is not above this one.
+  // The last record with an id of at most `id`.
   Position not_after(StreamId id) const {
     Position position = not_before(id);
     if (!position) return last();
@@ -84,12 +84,11 @@ class StreamIndex {
     return position && (*position)->id == id ? *position : nullptr;
   }
 
-  // REQUIRES: no record with its id is there.
+  // REQUIRES: the index has no record with this id.
   void insert(T* record) {
     auto [chunk, place] = bound(record->id);
     ++size_;
     if (chunk == chunks_.size()) {
-      // Behind all others.
       if (chunk == 0 || chunks_.back().size() == kChunkCapacity) chunks_.emplace_back();
       chunks_.back().push_back(record);
       return;
@@ -101,7 +100,7 @@ class StreamIndex {
     Chunk& within = chunks_[chunk];
     within.insert(within.begin() + static_cast<std::ptrdiff_t>(place), record);
   }
-  // Takes the record out; gives the place of what followed it.
+  // Removes the record; returns the position of the record that followed it.
   Position erase(Position position) {
     const auto [chunk, place] = std::pair(position.chunk_, position.place_);
     Chunk& records = chunks_[chunk];
@@ -114,7 +113,7 @@ class StreamIndex {
     if (records.size() <= kChunkCapacity / 4 && chunk + 1 < chunks_.size()) merge_with_next(chunk);
     return place < chunks_[chunk].size() ? at(chunk, place) : at(chunk + 1, 0);
   }
-  // REQUIRES: it is there.
+  // REQUIRES: the record is in the index.
   void erase(const T* record) { erase(not_before(record->id)); }
   void clear() {
     chunks_.clear();
@@ -142,8 +141,8 @@ class StreamIndex {
     return position;
   }
 
-  // Chunk and place of the first record that is not below the id; the number of chunks when all
-  // are.
+  // Chunk and place of the first record with an id of at least `id`; {number of chunks, 0} if there
+  // is none.
   std::pair<size_t, size_t> bound(StreamId id) const {
     if (chunks_.empty() || chunks_.back().back()->id < id) return {chunks_.size(), 0};
     const auto chunk =
@@ -166,7 +165,7 @@ class StreamIndex {
     full.erase(middle, full.end());
   }
 
-  // So that what is left of many chunks does not take the memory of all.
+  // Merges small chunks, so that they do not keep the memory of the many that were full.
   void merge_with_next(size_t chunk) {
     Chunk& left = chunks_[chunk];
     const Chunk& right = chunks_[chunk + 1];

@@ -4,7 +4,7 @@ namespace latchkey::store {
 
 namespace {
 
-// Of what stands beside fields and values in an entry, or in the master.
+// Maximum bytes of an entry, or of the master, besides fields and values.
 constexpr size_t kMaxEntryOverhead = 64;
 
 // Steps over the elements of an untrusted listpack, which may end anywhere.
@@ -13,7 +13,7 @@ class Reader {
   explicit Reader(const Listpack& pack) : pack_(pack), at_(pack.first()) {}
 
   bool at_end() const { return at_ == Listpack::kNone; }
-  // Reads an integer that is not negative.
+  // Reads a non-negative integer.
   bool count(uint64_t* value) {
     int64_t number = 0;
     if (!integer(&number) || number < 0) return false;
@@ -35,7 +35,7 @@ class Reader {
     }
     return true;
   }
-  // Elements read.
+  // Number of elements read.
   uint64_t passed() const { return passed_; }
 
  private:
@@ -120,7 +120,7 @@ size_t StreamNode::text_size(StreamFields fields) {
 }
 
 bool StreamNode::can_hold(StreamFields fields, size_t bytes) {
-  // On the safe side: fields that the master has are counted here too.
+  // An upper bound: counts fields that the master may already have.
   constexpr size_t kMaxPerElement = 16;
   bytes += 2 * kMaxEntryOverhead;
   for (const std::string_view text : fields) bytes += text.size() + kMaxPerElement;
@@ -161,7 +161,7 @@ StreamNode::Entry StreamNode::first() const {
 
 StreamNode::Entry StreamNode::last() const {
   Position at = pack_.last();
-  // The master ends in a zero, an entry with the number of its elements.
+  // The master ends with a zero, an entry with the number of its elements.
   const auto elements = integer_at(at);
   if (elements == 0) return {};
   for (auto left = elements; left > 0; --left) at = pack_.previous(at);

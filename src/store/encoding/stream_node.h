@@ -1,18 +1,18 @@
-// A node of a stream: some dozens of entries with neighbouring ids in one listpack, laid out as RDB
-// files hold it
+// A node of a stream: some dozens of entries with neighbouring ids in one listpack, laid out as in
+// RDB files
 // (https://github.com/sripathikrishnan/redis-rdb-tools/wiki/Redis-RDB-Dump-File-Format and the
 // reference's documentation of streams):
 //
 //     master:  count | deleted | fields n | field 1 .. field n | 0
 //     entry:   flags | ms - id.ms | sequence - id.sequence |
-//              [value 1 .. value n]                     kSameFields: those of the master
+//              [value 1 .. value n]                     kSameFields: the fields are the master's
 //              [fields m | field 1 | value 1 ..]        otherwise
-//              | elements of the entry before this one
+//              | number of elements of this entry before this one
 //     entry:   ...
 //
-// `id` is that of the first entry the node was made for; ids ascend. The fields of that entry are
-// the master's, and entries with the same ones do not repeat them. A deleted entry keeps its place
-// and is marked; `count` counts the others.
+// `id` is the id of the first entry of the node; ids ascend. The master holds the fields of that
+// entry, and entries with the same fields do not repeat them. A deleted entry keeps its place and
+// is marked; `count` counts the others.
 //
 // Costs: appending O(fields), walking O(elements passed), everything else O(1).
 #pragma once
@@ -34,21 +34,21 @@ class StreamNode {
  public:
   using Position = Listpack::Position;
 
-  // An entry's place and what stands at its head. Valid until the node is changed.
+  // The position of an entry and the contents of its header. Valid until the node is changed.
   struct Entry {
     explicit operator bool() const { return at != Listpack::kNone; }
-    Position at = Listpack::kNone;       // of its flags
-    Position payload = Listpack::kNone;  // of its first value, or field
+    Position at = Listpack::kNone;       // position of the flags
+    Position payload = Listpack::kNone;  // position of the first value, or first field
     size_t fields = 0;
     StreamId id;
     bool deleted = false;
     bool same_fields = false;
   };
 
-  // A node without entries for those that begin with this one.
+  // An empty node whose id and master fields are those of its first entry, appended next.
   StreamNode(StreamId first, StreamFields fields);
 
-  // Whether untrusted bytes are such a node for that id in every detail: a listpack, the counts,
+  // Whether untrusted bytes are a valid node for that id in every detail: a listpack, the counts,
   // the structure of each entry, ids that ascend from `first` on, at least one entry, deleted or
   // not. O(bytes).
   static bool is_valid(StreamId first, std::span<const char> bytes);
@@ -57,7 +57,7 @@ class StreamNode {
 
   const StreamId id;
 
-  // Entries that are not deleted, and those that are.
+  // Numbers of entries that are not deleted, and of entries that are.
   size_t count() const;
   size_t deleted() const;
   size_t byte_size() const { return pack_.byte_size(); }
@@ -65,12 +65,11 @@ class StreamNode {
   size_t memory_usage() const { return sizeof(*this) + pack_.memory_usage(); }
   const Listpack& pack() const { return pack_; }
 
-  // Bytes of the fields and values: what the node grows by, about.
+  // Bytes of the fields and values: about what the node grows by.
   static size_t text_size(StreamFields fields);
-  // Whether a node of so many bytes has room for an entry with these fields; without the second, a
-  // node of its own.
+  // Whether a node of `bytes` bytes (0: a new node) has room for an entry with these fields.
   static bool can_hold(StreamFields fields, size_t bytes = 0);
-  // REQUIRES: the id is above those of the node, and can_hold(fields, byte_size()).
+  // REQUIRES: entry_id is above the ids in the node, and can_hold(fields, byte_size()).
   void append(StreamId entry_id, StreamFields fields);
 
   // --- Walking, deleted entries included -------------------------------------------------------
@@ -100,11 +99,11 @@ class StreamNode {
 
   // --- Deleting ---------------------------------------------------------------------------------
 
-  // Marks the entry. REQUIRES: it is not marked.
+  // Marks the entry as deleted. REQUIRES: it is not marked.
   void erase(const Entry& entry);
   enum class Erase : uint8_t { kYes, kNo, kStop };
-  // Asks fn(const Entry&) of each entry that is not marked, from the first on, whether to mark it;
-  // tells how many it marked.
+  // Calls fn(const Entry&) for each entry that is not deleted, from the first on, and marks those
+  // for which it returns kYes, until it returns kStop. Returns how many it marked.
   template <typename Fn>
   size_t erase_where(Fn&& fn) {
     size_t erased = 0;
@@ -127,7 +126,7 @@ class StreamNode {
   int64_t integer_at(Position position) const { return pack_.get(position).integer; }
   Position master_fields() const;
   Position first_master_field() const { return pack_.next(master_fields()); }
-  // The entry whose flags stand there; empty when nothing does.
+  // The entry whose flags are at `position`; empty when it is kNone.
   Entry entry_at(Position position) const;
   bool has_fields_of_master(StreamFields fields) const;
   void mark(const Entry& entry);

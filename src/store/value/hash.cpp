@@ -13,9 +13,9 @@ namespace latchkey::store {
 
 namespace {
 
-// What stands behind a value in a listpack when its field has no deadline.
+// Stored in a listpack as the deadline of a field that has none.
 constexpr int64_t kNoneStored = 0;
-// What a deadline takes there, as far as kMaxDeadline.
+// The most bytes that a deadline takes there.
 const size_t kDeadlineSize = Listpack::encoded_size(Hash::kMaxDeadline);
 
 }  // namespace
@@ -208,7 +208,7 @@ void Hash::insert_in_listpack(std::string_view field, std::string_view value, in
     if (is_prepared()) listpack_.append(kNoneStored);
     return;
   }
-  // Before its equals, as the reference has it.
+  // Inserted before fields with the same deadline, as in the reference.
   Listpack::Position at = listpack_.first();
   while (at != Listpack::kNone && deadline_at(at) >= 0 && deadline_at(at) < deadline_ms)
     at = after(at);
@@ -226,7 +226,7 @@ bool Hash::set_in_listpack(std::string_view field, std::string_view value, int64
     listpack_.replace(value_of(at), value);
     if (is_prepared() && deadline_ms != kKeepDeadline) move_in_listpack(at, deadline_ms);
   }
-  // Also where a field has only changed, since the limit may have been lowered.
+  // Checked even if the field is not new, since the limit may have been lowered.
   if (size() > environment_.limits.hash_max_listpack_entries) become_table();
   return is_new;
 }
@@ -312,7 +312,7 @@ void Hash::Table::replace(Item** slot, std::string_view value, int64_t deadline_
   const uint16_t flags = Item::flags(field_size, value.size(), is_volatile);
   const size_t size = Item::allocation(Item::header_size(flags) + field_size + value.size());
   if (flags == item->flags() && size == item->allocated()) {
-    // Not memcpy: the value may be the item's own.
+    // Not memcpy: `value` may be part of the item.
     if (!value.empty()) std::memmove(item->value_bytes(), value.data(), value.size());
     item->set_sizes(field_size, value.size());
     if (is_volatile) deadlines.update(*item, deadline_ms);

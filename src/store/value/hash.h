@@ -1,8 +1,8 @@
-// A hash: fields, their values, and for those that have one, the deadline at which the field goes.
+// A hash: fields, their values, and optional deadlines at which fields expire.
 //
-// Small hashes are a listpack of fields and values by turns; the rest are a table whose items hold
-// a field and its value in one allocation. A hash becomes a table when it has more fields, or
-// longer ones or values, than Environment::limits allows, and stays one.
+// Small hashes are a listpack of alternating fields and values; larger ones are a table whose items
+// hold a field and its value in one allocation. A hash becomes a table when it has more fields, or
+// longer fields or values, than Environment::limits allows, and stays one.
 //
 //     +--------------+------------+---------------+------------+-----------+-----------+
 //     | flags,       | value size | place in heap | both sizes | the field | the value |
@@ -12,18 +12,19 @@
 //                                   the field has   when they are
 //                                   a deadline      longer
 //
-// A hash that is prepared for deadlines keeps them in the listpack as a third element behind each
-// value, 0 where there is none, and its fields in the order of their deadlines, those without at
-// the end: as RDB has it, and as HGETALL shows it. A table has a heap of the items with deadlines,
-// which costs them 20 bytes each. A hash that was never prepared costs nothing for it.
+// prepare_deadlines() makes room for deadlines. A listpack then has a third element behind each
+// value, the deadline or 0, and its fields are in the order of their deadlines, those without at
+// the end, as in RDB files and in replies to HGETALL. A table has a heap of the items with
+// deadlines, which costs them 20 bytes each. Hashes that were never prepared do not pay for
+// deadlines.
 //
-// A field past its deadline is still there until somebody removes it: whoever reads a field does
-// not see it, whoever writes does, size() counts it. Handlers remove those they come by with
-// expire(), the keyspace removes the rest (Keyspace::index_elements).
+// A field past its deadline stays until it is removed: reading functions skip it, writing functions
+// see it, size() counts it. Handlers remove the expired fields they meet with expire(); the
+// keyspace removes the rest (Keyspace::index_elements).
 //
-// Costs: O(fields) in a listpack, O(1) expected in a table, O(log fields) for a deadline there.
-// Views that are given out last until the next change, those of integers in a listpack as long as
-// the scratch they are written to.
+// Costs: O(fields) in a listpack, O(1) expected in a table, O(log fields) for a deadline in a
+// table. Returned views are valid until the next change; views of integers in a listpack, as long
+// as the scratch buffer they are written to.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,7 @@ namespace latchkey::store {
 class Hash final : public Value {
  public:
   static constexpr Type kType = Type::kHash;
-  // Room that values need when they are read.
+  // Size of the buffer that reading a value needs.
   static constexpr size_t kScratch = Listpack::kScratch;
   // Deadlines are Unix times in milliseconds from 1 to kMaxDeadline, or one of:
   static constexpr int64_t kMaxDeadline = (int64_t{1} << 46) - 1;
@@ -62,22 +63,23 @@ class Hash final : public Value {
   size_t element_count() const override { return size(); }
   void prefetch(uint64_t hash, LookupStep step) const override;
 
-  // Fields, those included that are past their deadline.
+  // Number of fields, including those past their deadline.
   size_t size() const { return is_table() ? table_->items.size() : listpack_.size() / stride(); }
-  // Fields not past their deadline. O(1) while none is, else O(fields).
+  // Number of fields not past their deadline. O(1) while no field is, else O(fields).
   size_t living() const;
   bool is_table() const { return table_ != nullptr; }
-  // Of the encodings, for DEBUG; null when it is another one.
+  // The encodings, for DEBUG; null when the hash has the other one.
   const auto* table_or_null() const { return is_table() ? &table_->items : nullptr; }
   const Listpack* listpack_or_null() const { return is_table() ? nullptr : &listpack_; }
 
-  // --- Reading: no field that is past its deadline is seen ---------------------------------------
+  // --- Reading: fields past their deadline are skipped -------------------------------------------
 
   // The field's value, or nothing; integers are written to `scratch` (kScratch bytes).
   std::optional<std::string_view> get(std::string_view field, char* scratch) const;
   bool contains(std::string_view field) const;
 
-  // Calls fn(field, value) for every field. fn changes nothing; its views last as long as the call.
+  // Calls fn(field, value) for every field. fn changes nothing; the views are valid during the
+  // call.
   template <typename Fn>
   void for_each(Fn&& fn) const {
     const bool any_due = has_due();
@@ -85,7 +87,7 @@ class Hash final : public Value {
       if (!any_due || !is_due(deadline_ms)) fn(field, value);
     });
   }
-  // One step of a scan: see HashTable::scan. A listpack is gone through in one.
+  // One step of a scan: see HashTable::scan. A listpack is scanned in one step.
   template <typename Fn>
   uint64_t scan(uint64_t cursor, Fn&& fn) const {
     if (!is_table()) {
@@ -98,7 +100,7 @@ class Hash final : public Value {
     });
   }
 
-  // --- Reading all that is stored, whatever the time ---------------------------------------------
+  // --- Reading all stored fields, including those past their deadline ----------------------------
 
   // Calls fn(field, value, deadline_ms) for every field.
   template <typename Fn>
@@ -121,7 +123,7 @@ class Hash final : public Value {
     const auto index = static_cast<int64_t>(random.below(size()) * stride());
     visit(listpack_.at(index), without_deadline(fn));
   }
-  // Calls fn(field, value) for that many different fields, all choices being equally likely.
+  // Calls fn(field, value) for `count` different fields, all choices being equally likely.
   // REQUIRES: count <= size(). O(count) in a table.
   template <typename Fn>
   void random_distinct(base::Random& random, size_t count, Fn&& fn) const {
@@ -134,23 +136,23 @@ class Hash final : public Value {
 
   // --- Changing ----------------------------------------------------------------------------------
 
-  // Says that `fields` fields are about to be set, so that many become a table at once.
+  // Announces that `fields` fields will be set, so that a large hash becomes a table at once.
   void expect(size_t fields);
-  // Takes over fields and values (and deadlines, when the hash is prepared for them) that have been
-  // checked to be a hash's, as a file or a dump holds them; they become a table when they are too
-  // many. REQUIRES: empty.
+  // Takes over fields and values (and deadlines, when the hash is prepared for them) from a file or
+  // a dump; the caller has checked that they are valid. They become a table when they are too many.
+  // REQUIRES: empty.
   void adopt(Listpack fields);
-  // True when the field is new. Neither text may lie within this hash. A deadline may be given
-  // besides kNoDeadline and kKeepDeadline only to a hash that is prepared for it.
+  // Returns true when the field is new. Neither text may lie within this hash. A deadline other
+  // than kNoDeadline and kKeepDeadline requires a prepared hash.
   bool set(std::string_view field, std::string_view value, int64_t deadline_ms = kNoDeadline);
   // False when there is no such field.
   bool erase(std::string_view field);
 
   // --- Deadlines ---------------------------------------------------------------------------------
 
-  // Whoever changes or removes deadlines tells the keyspace (Keyspace::index_elements).
+  // Callers that change or remove deadlines must call Keyspace::index_elements.
 
-  // Makes room for deadlines; for good. O(fields) the first time.
+  // Makes room for deadlines, permanently. O(fields) the first time.
   void prepare_deadlines();
   bool is_prepared() const { return node_ != nullptr; }
   // The deadline of a stored field, kNoDeadline when it has none; nothing when there is no such
@@ -164,7 +166,8 @@ class Hash final : public Value {
   }
   // Whether any stored field is past its deadline. O(1).
   bool has_due() const { return is_prepared() && is_due(first_deadline_ms()); }
-  // Removes the field if it is past its deadline (and such are to be removed). True when it was.
+  // Removes the field if it is past its deadline, unless expired fields must stay. Returns whether
+  // it was past its deadline.
   bool expire(std::string_view field);
 
   ElementDeadline* element_deadline() override { return node_.get(); }
@@ -176,14 +179,14 @@ class Hash final : public Value {
     static constexpr uint16_t kVolatile = 1u << 15;
     static constexpr uint16_t kLong = 1u << 14;
 
-    uint16_t field_size_and_flags;  // the sizes are 0 in a long item
+    uint16_t field_size_and_flags;  // in a long item the sizes are 0
     uint16_t short_value_size;
 
     static uint16_t flags(size_t field_size, size_t value_size, bool is_volatile) {
       const bool is_long = field_size >= kLong || value_size > UINT16_MAX;
       return static_cast<uint16_t>((is_long ? kLong : 0) | (is_volatile ? kVolatile : 0));
     }
-    // Bytes of all that stands before the field.
+    // Offset of the field: bytes of everything before it.
     static size_t header_size(uint16_t flags) {
       return sizeof(Item) + ((flags & kVolatile) != 0 ? sizeof(uint32_t) : 0) +
              ((flags & kLong) != 0 ? 2 * sizeof(size_t) : 0);
@@ -196,7 +199,7 @@ class Hash final : public Value {
     char* bytes() { return reinterpret_cast<char*>(this); }
     const char* bytes() const { return reinterpret_cast<const char*>(this); }
     uint32_t& place() { return *reinterpret_cast<uint32_t*>(this + 1); }
-    // The sizes of a long item stand right before its field.
+    // The sizes of a long item are right before its field.
     size_t long_size(size_t index) const {
       size_t size;
       std::memcpy(&size, bytes() + header_size(flags()) - (2 - index) * sizeof(size), sizeof(size));
@@ -233,9 +236,9 @@ class Hash final : public Value {
     }
     Item* make_item(std::string_view field, std::string_view value, bool is_volatile);
     void free_item(Item* item);
-    // Adds a field that is known to be absent.
+    // REQUIRES: the field is absent.
     void insert(std::string_view field, std::string_view value, int64_t deadline_ms);
-    // Gives the field another value and another deadline.
+    // Sets another value and another deadline.
     void replace(Item** slot, std::string_view value, int64_t deadline_ms);
     bool erase(std::string_view field);
 
@@ -244,7 +247,7 @@ class Hash final : public Value {
     size_t item_bytes = 0;
   };
 
-  // Keeps the field's name for the observer of expiry, if it is wanted.
+  // Adds the field's name to Environment::expired_names if the observer wants names.
   void name_expired(std::string_view field);
 
   // --- The listpack ------------------------------------------------------------------------------
@@ -259,7 +262,7 @@ class Hash final : public Value {
     return is_prepared() ? listpack_.next(next) : next;
   }
   int64_t deadline_at(Listpack::Position at) const;
-  // Calls fn with the field at that position.
+  // Calls fn with the field, value and deadline at that position.
   template <typename Fn>
   void visit(Listpack::Position at, Fn&& fn) const {
     char field[kScratch];
@@ -270,23 +273,23 @@ class Hash final : public Value {
   static auto without_deadline(Fn& fn) {
     return [&fn](std::string_view field, std::string_view value, int64_t) { fn(field, value); };
   }
-  // Where the listpack holds that field.
+  // The position of the field in the listpack.
   Listpack::Position find(std::string_view field) const {
     return listpack_.find(field, listpack_.first(), stride() - 1);
   }
-  // Whether the listpack may take such a field.
+  // Whether the field and value are short enough for the listpack.
   bool fits(std::string_view field, std::string_view value) const;
-  // Adds a field, where its deadline belongs.
+  // Inserts a field in the order of deadlines.
   void insert_in_listpack(std::string_view field, std::string_view value, int64_t deadline_ms);
   bool set_in_listpack(std::string_view field, std::string_view value, int64_t deadline_ms);
-  // Puts the field at that position where another deadline belongs.
+  // Moves the field at that position to where its new deadline belongs.
   void move_in_listpack(Listpack::Position at, int64_t deadline_ms);
 
   void become_table();
   void drop_listpack();
   bool set_in_table(std::string_view field, std::string_view value, int64_t deadline_ms);
 
-  // Draws until there are enough different ones: that takes few draws more when there are few.
+  // Draws until there are enough different fields; when `count` is small, few draws repeat a field.
   template <typename Fn>
   void random_few(base::Random& random, size_t count, Fn&& fn) const {
     std::unordered_set<const Item*> seen;
@@ -295,8 +298,8 @@ class Hash final : public Value {
       if (seen.insert(item).second) fn(item->field(), item->value());
     }
   }
-  // Each field is taken with the chance that what is still wanted has among what is left (D. Knuth,
-  // TAOCP 3.4.2, algorithm S).
+  // Selection sampling: takes each field with the probability (still wanted) / (fields left) (D.
+  // Knuth, TAOCP 3.4.2, algorithm S).
   template <typename Fn>
   void random_many(base::Random& random, size_t count, Fn&& fn) const {
     size_t left = size();
@@ -310,9 +313,9 @@ class Hash final : public Value {
   }
 
   Environment& environment_;
-  Listpack listpack_;  // moved out once there is a table
+  Listpack listpack_;  // empty once there is a table
   std::unique_ptr<Table> table_;
-  std::unique_ptr<ElementDeadline> node_;  // there when the hash is prepared for deadlines
+  std::unique_ptr<ElementDeadline> node_;  // not null when the hash is prepared for deadlines
 };
 
 }  // namespace latchkey::store

@@ -1,10 +1,10 @@
-// A list: elements in order, quick at both ends. Small ones are one listpack, larger ones a
-// quicklist.
+// A list: ordered elements with fast access to both ends. Small lists are one listpack, larger ones
+// a quicklist.
 //
-// Which it is follows from ValueLimits: a listpack becomes a quicklist before it grows beyond one
-// node's size (will_grow()), a quicklist of one node becomes a listpack when it has shrunk to half
-// of that (has_shrunk()), so that a list at the limit does not go to and fro. A quicklist keeps the
-// size of nodes and the depth of compression that held when it became one.
+// ValueLimits decides the encoding: a listpack becomes a quicklist before it grows beyond one
+// node's size (will_grow()); a quicklist of one node becomes a listpack when it has shrunk to half
+// of that (has_shrunk()), so that a list at the limit does not alternate. A quicklist keeps the
+// node size and the compression depth that applied when it became one.
 //
 // Costs are those of the quicklist (store/encoding/quicklist.h).
 #pragma once
@@ -27,7 +27,7 @@ class List final : public Value {
   static constexpr Type kType = Type::kList;
   using Element = Listpack::Element;
 
-  // An element's place; node is null in a listpack. Valid until the list is changed.
+  // The position of an element; node is null in a listpack. Valid until the list is changed.
   struct Cursor {
     Quicklist::Node* node = nullptr;
     Listpack::Position position = Listpack::kNone;
@@ -44,24 +44,24 @@ class List final : public Value {
 
   // --- Walking ---------------------------------------------------------------------------------
 
-  // The element of that index; negative ones count from the end, -1 being the last. Empty when
+  // The element at that index; negative indexes count from the end, -1 being the last. Empty when
   // there is none.
   Cursor at(int64_t index) const;
-  // Elements that were got before end their life.
+  // Invalidate Elements returned before.
   Cursor next(Cursor cursor) const;
   Cursor previous(Cursor cursor) const;
-  // REQUIRES: an element stands there.
+  // REQUIRES: the cursor is at an element.
   Element get(Cursor cursor) const;
 
   // --- Changing --------------------------------------------------------------------------------
-  // Texts must not lie within the list.
+  // `text` must not lie within the list.
 
-  // To be called before elements of so many bytes in all are added.
+  // Callers must call this before they add elements of `bytes` bytes in total.
   void will_grow(size_t bytes, size_t elements, const ValueLimits& limits);
-  // To be called after elements were removed or replaced; settles the list too.
+  // Callers must call this after they removed or replaced elements; it calls recompress() too.
   void has_shrunk(const ValueLimits& limits);
-  // To be called when one is done with reading the list or with adding to it: what was opened for
-  // that is compressed again. Ends the life of cursors and elements.
+  // Callers must call this after reading the list or adding to it: compresses the nodes that were
+  // opened. Invalidates cursors and elements.
   void recompress() const;
 
   void push_front(std::string_view text, const ValueLimits& limits);
@@ -69,13 +69,13 @@ class List final : public Value {
   void insert_before(Cursor cursor, std::string_view text, const ValueLimits& limits);
   void insert_after(Cursor cursor, std::string_view text, const ValueLimits& limits);
   void replace(Cursor cursor, std::string_view text, const ValueLimits& limits);
-  // Removes the element; gives the place of the one that followed.
+  // Removes the element; returns a cursor to the element that followed it.
   Cursor erase(Cursor cursor);
   // Removes `count` elements from that index on. REQUIRES: they exist.
   void erase_range(size_t index, size_t count);
 
-  // Takes elements in behind those that are there, as a file or a dump holds them: a listpack that
-  // is one, not empty, or an element of any size in a node of its own.
+  // Appends elements from a file or a dump: a valid listpack that is not empty, or an element of
+  // any size in its own node.
   void adopt(Listpack elements, const ValueLimits& limits);
   void adopt_plain(std::string element, const ValueLimits& limits);
 
@@ -90,12 +90,12 @@ class List final : public Value {
 
  private:
   static Cursor of(Quicklist::Cursor cursor) { return {cursor.node, cursor.position}; }
-  // Makes a chain of what is there.
+  // Converts the listpack to a quicklist.
   void become_chain(const ValueLimits& limits);
   static Quicklist::Cursor within(Cursor cursor) { return {cursor.node, cursor.position}; }
 
-  Listpack pack_;                     // empty when there is a chain
-  std::unique_ptr<Quicklist> chain_;  // null while the listpack is enough
+  Listpack pack_;                     // empty when chain_ is set
+  std::unique_ptr<Quicklist> chain_;  // null in the listpack encoding
 };
 
 }  // namespace latchkey::store

@@ -1,9 +1,9 @@
-// A set of strings: an intset while all are integers and few, a listpack while they are few and
-// short, else a hash table of members. It only ever changes to a larger encoding, as ValueLimits
-// say, until compact().
+// A set of strings: an intset while it is all integers and few, a listpack while the members are
+// few and short, else a hash table of members. The encoding only changes to a larger one, by the
+// thresholds in ValueLimits, until compact().
 //
-// Costs: adding, erasing and finding O(1) expected in a table, O(n) within the limits in the small
-// encodings.
+// Costs: adding, erasing and finding are O(1) expected in a table, O(n) within the limits in the
+// small encodings.
 #pragma once
 
 #include <cstddef>
@@ -47,26 +47,26 @@ class Set final : public Value {
 
   size_t size() const;
   bool contains(std::string_view member) const;
-  // False when it is there already. `member` is not within this set.
+  // False when the member is already in the set. `member` must not lie within this set.
   bool add(std::string_view member);
-  // False when it was not there. `member` may be within this set.
+  // False when the member is not in the set. `member` may lie within this set.
   bool erase(std::string_view member);
-  // Chooses the encoding for `count` more members, before they are added: spares conversions. Many
-  // integers begin as a listpack.
+  // Chooses the encoding for `count` more members before they are added, which saves conversions.
+  // Many integers begin as a listpack.
   void expect(size_t count);
 
-  // Takes over members that have been checked to be a set's, as a file or a dump holds them; they
+  // Takes over members from a file or a dump; the caller has checked that they are valid. They
   // become a table when they are too many. REQUIRES: empty.
   void adopt(Intset members);
   void adopt(Listpack members);
 
-  // Makes a listpack of a table that is within the thresholds.
+  // Converts a table within the thresholds to a listpack.
   void compact();
 
   // A member chosen uniformly. REQUIRES: not empty.
   std::string random(base::Random& random) const;
 
-  // Calls fn(std::string_view) for every member; the view lasts as long as the call.
+  // Calls fn(std::string_view) for every member; the view is valid during the call.
   template <typename Fn>
   void for_each(Fn&& fn) const {
     if (const auto* integers = std::get_if<Intset>(&members_)) {
@@ -81,7 +81,7 @@ class Set final : public Value {
       table().for_each([&](const Member* member) { fn(member->text()); });
     }
   }
-  // One step of SSCAN: small encodings give all members at once and the cursor 0.
+  // One step of SSCAN: small encodings return all members at once and the cursor 0.
   template <typename Fn>
   uint64_t scan(uint64_t cursor, Fn&& fn) const {
     if (!is_table()) {
@@ -92,7 +92,7 @@ class Set final : public Value {
   }
 
   bool is_intset() const { return std::holds_alternative<Intset>(members_); }
-  // Of the encodings, for DEBUG; null when it is another one.
+  // The encodings, for DEBUG; null when the set has another one.
   const Table* table_or_null() const { return is_table() ? &table() : nullptr; }
   const Listpack* listpack_or_null() const { return std::get_if<Listpack>(&members_); }
   const Intset* intset_or_null() const { return std::get_if<Intset>(&members_); }

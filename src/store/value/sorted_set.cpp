@@ -6,8 +6,8 @@ namespace latchkey::store {
 
 namespace {
 
-// A score as a listpack keeps it (room for base::kMaxDoubleText). Integral ones are integers there,
-// so that negative zero becomes zero.
+// A score as text for a listpack (`text` has room for base::kMaxDoubleText). Integral scores become
+// integers there, so negative zero becomes zero.
 std::string_view score_text(double score, char* text) {
   return {text, base::format_double(score == 0 ? 0 : score, text)};
 }
@@ -232,8 +232,7 @@ size_t SortedSet::count_first(Predicate&& is_in) const {
 
 namespace {
 
-// Whether a member stands before the place where a bound lies, if those equal to the bound stand
-// before it or not.
+// Whether a member comes before a bound; `equal_before` says whether members equal to the bound do.
 bool stands_before(const ScoreBound& bound, double score, bool equal_before) {
   return equal_before ? score <= bound.score : score < bound.score;
 }

@@ -1,14 +1,13 @@
-// A sorted set: members, each once, in order of their scores, and of their bytes where scores are
-// equal.
+// A sorted set: unique members, ordered by score, then by bytes.
 //
-// Small ones are one listpack of members and scores in turn (encoding "listpack"). Large ones
-// ("skiplist", by the name that clients of the reference know) are a RankedTree and a HashTable
-// over the same ScoredMembers: about 58 bytes per element for members of 16 bytes. What is small,
-// the thresholds of the environment say; a set that has outgrown them stays large until compact().
+// Small sets are one listpack of alternating members and scores (encoding "listpack"). Large ones
+// (encoding "skiplist", the name that clients of the reference know) are a RankedTree and a
+// HashTable over the same ScoredMembers: about 58 bytes per element for members of 16 bytes.
+// Environment::limits has the thresholds; a set that has outgrown them stays large until compact().
 //
-// Scores are never NaN. Ranks count from 0 in ascending order. Costs, of a large set of n members:
-// score() O(1), changes and ranks O(log n), walking and erasing a range O(log n) and about O(1) for
-// each member. What is said of text views: they are valid until the next change.
+// Scores are never NaN. Ranks count from 0 in ascending order. Costs, in a large set of n members:
+// score() O(1), changes and ranks O(log n), walking and erasing a range O(log n) and about O(1) per
+// member. Returned views are valid until the next change.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +38,7 @@ struct ScoreRange {
   ScoreBound high;
 };
 
-// A bound of a range by bytes, or one of the two beyond all members.
+// A bound of a range by bytes, or one of the two bounds beyond all members.
 struct LexBound {
   enum class Kind : uint8_t { kLowest, kMember, kHighest } kind;
   std::string_view member;
@@ -61,22 +60,22 @@ class SortedSet final : public Value {
   static constexpr Type kType = Type::kSortedSet;
 
   explicit SortedSet(const Environment& environment) : environment_(environment) {}
-  // As above for about `members` members of up to `longest` bytes: large at once if that is too
-  // much for a listpack.
+  // For about `members` members of up to `longest` bytes: large at once if that is too much for a
+  // listpack.
   SortedSet(const Environment& environment, size_t members, size_t longest);
   ~SortedSet() override;
 
   size_t size() const;
   bool is_listpack() const { return table_ == nullptr; }
 
-  // Says that `members` scores are about to be set, so that many make it large at once.
+  // Announces that `members` scores will be set, so that the set becomes large at once if needed.
   void expect(size_t members);
 
   std::optional<double> score(std::string_view member) const;
   // Adds a member or gives it another score. True when it is new. `member` must not lie within the
   // set.
   bool set(std::string_view member, double score);
-  // As set() where score() has just said whether the member is there.
+  // Like set(), when score() has just said that the member is absent (add) or present (change).
   void add(std::string_view member, double score);
   void change(std::string_view member, double score);
   bool erase(std::string_view member);
@@ -84,7 +83,8 @@ class SortedSet final : public Value {
 
   std::optional<size_t> rank(std::string_view member) const;
   RankRange range(const ScoreRange& range) const;
-  // Of members that have one score; of others the result is one of ranks, but meaningless.
+  // Meaningful only if all members have the same score; otherwise the result is some valid range of
+  // ranks.
   RankRange range(const LexRange& range) const;
 
   // Calls fn(std::string_view member, double score) for the members of a range, from its last to
@@ -95,23 +95,22 @@ class SortedSet final : public Value {
   void for_each(Fn&& fn) const {
     for_each({0, size()}, false, fn);
   }
-  // A step of a scan of a large set, as HashTable::scan; a small one is given whole, and the cursor
-  // 0.
+  // One step of a scan of a large set, as HashTable::scan; a small set is visited whole, and the
+  // returned cursor is 0.
   template <typename Fn>
   uint64_t scan(uint64_t cursor, Fn&& fn) const;
   // Calls fn for a member chosen uniformly. REQUIRES: not empty.
   template <typename Fn>
   void with_random(base::Random& random, Fn&& fn) const;
 
-  // Takes over members and scores that have been checked to be a sorted set's, as a file or a dump
-  // holds them; it becomes large when they are too many. REQUIRES: empty.
+  // Takes over members and scores from a file or a dump; the caller has checked that they are
+  // valid. The set becomes large when they are too many. REQUIRES: empty.
   void adopt(Listpack members);
 
-  // Makes a listpack of a large set that is within the thresholds, as far as these members'
-  // longest length is known.
+  // Converts a large set that is within the thresholds to a listpack.
   void compact();
 
-  // Of a small set, to be shown or dumped.
+  // The members and scores of a small set, for DEBUG and dumps.
   const Listpack& listpack() const { return listpack_; }
 
   struct MemberTraits {
@@ -119,7 +118,7 @@ class SortedSet final : public Value {
     static std::string_view key(const ScoredMember* member) { return member->member(); }
   };
   using Table = HashTable<MemberTraits>;
-  // Of a large set.
+  // REQUIRES: a large set.
   const Table& table() const { return *table_; }
 
   std::string_view encoding_name() const override {
@@ -135,10 +134,10 @@ class SortedSet final : public Value {
   double score_at(Listpack::Position position) const;
   void grow_large();
   void add_large(std::string_view member, double score);
-  // Frees a member that is neither in the table nor in the tree any more.
+  // Frees a member that has been removed from the table and the tree.
   void destroy(ScoredMember* member);
   void add_to_listpack(std::string_view member, double score);
-  // How many members of the order stand before the place where `is_in(score, member)` ends to hold.
+  // The number of members in order before the first for which `is_in(score, member)` is false.
   template <typename Predicate>
   size_t count_first(Predicate&& is_in) const;
 

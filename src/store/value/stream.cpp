@@ -168,7 +168,7 @@ void Stream::trim_with_references(StreamNode& node, const StreamTrim& trim) {
     if (!goes) return StreamNode::Erase::kStop;
     if (trim.references == StreamReferences::kAcknowledged) {
       if (is_referenced(entry.id)) return StreamNode::Erase::kNo;
-      // Older entries may stay, so that there is a hole.
+      // Older entries may stay, so this deletion may leave a hole.
       max_deleted_id_ = std::max(max_deleted_id_, entry.id);
     } else {
       erase_references(entry.id);
@@ -246,7 +246,7 @@ size_t Stream::erase_references(StreamId id) {
 
 bool Stream::may_lack_entries_from(StreamId id) const {
   if (length_ == 0 || max_deleted_id_.is_zero()) return false;
-  // What was deleted before the first entry is no hole.
+  // Deletions before the first entry leave no hole.
   if (first_id_ > max_deleted_id_) return false;
   return id <= max_deleted_id_;
 }
@@ -258,7 +258,7 @@ std::optional<int64_t> Stream::count_ever_added_to(StreamId id) const {
   if (!id.is_zero() && id < max_deleted_id_) return std::nullopt;
   if (id == last_id_) return added;
   if (id > last_id_) return std::nullopt;
-  // The oldest entries are all there but for those before the first.
+  // Without deletions after the first entry, only the entries before it are missing.
   if (!max_deleted_id_.is_zero() && max_deleted_id_ >= first_id_) return std::nullopt;
   const auto length = static_cast<int64_t>(length_);
   if (id < first_id_) return added - length;
@@ -279,7 +279,7 @@ void Stream::advance(StreamGroup& group, StreamId id) const {
 std::optional<int64_t> Stream::lag(const StreamGroup& group) const {
   const auto added = static_cast<int64_t>(entries_added_);
   if (added == 0 || length_ == 0) return 0;
-  // All that there is lies ahead, without a hole.
+  // The group has read none of the entries, and none of them was deleted.
   if (group.last_delivered < first_id_ && max_deleted_id_ < first_id_)
     return static_cast<int64_t>(length_);
   if (group.entries_read != StreamGroup::kUnknownReads &&

@@ -1,14 +1,14 @@
 // A stream: entries of fields and values in order of their ids, appended at the end; and consumer
 // groups that read it (store/value/stream_group.h).
 //
-// Entries stand in nodes (store/encoding/stream_node.h) of up to stream-node-max-entries entries or
+// Entries are in nodes (store/encoding/stream_node.h) of up to stream-node-max-entries entries or
 // stream-node-max-bytes bytes, and the nodes in an index by their first id. Deleted entries keep
-// their place until the last of their node goes; nodes are never joined.
+// their place until the last entry of their node is deleted; nodes are never merged.
 //
-// A stream remembers its last id, how many entries were ever added and the highest id that was
-// deleted, so that groups can be told how far behind they are.
+// A stream remembers its last id, how many entries were ever added and the highest deleted id, from
+// which lag() computes how far behind a group is.
 //
-// Costs, of n nodes: appending O(fields), finding an entry O(log n + entries of a node), walking
+// Costs, with n nodes: appending O(fields), finding an entry O(log n + entries of a node), walking
 // O(elements passed), trimming O(nodes removed).
 #pragma once
 
@@ -29,30 +29,30 @@
 
 namespace latchkey::store {
 
-// What becomes of an entry, and of what groups know of it, when it is deleted: it goes and what is
-// pending stays (kKeep), that goes as well (kDelete), or the entry goes only if every group has
-// been given it and none has it pending (kAcknowledged).
+// How the deletion of an entry treats references to it in groups: it keeps pending records (kKeep),
+// deletes them too (kDelete), or deletes the entry only if every group has read it and none has it
+// pending (kAcknowledged).
 enum class StreamReferences : uint8_t { kKeep, kDelete, kAcknowledged };
 
-// What is left of a stream: its newest entries (kMaxLength), or those from an id on (kMinId).
+// What trim() keeps: the newest entries (kMaxLength), or those from an id on (kMinId).
 struct StreamTrim {
   enum class By : uint8_t { kMaxLength, kMinId } by = By::kMaxLength;
   uint64_t max_length = 0;
   StreamId min_id;
-  // Only whole nodes go, and no more entries than `limit` unless that is zero.
+  // Removes only whole nodes, and no more entries than `limit` unless that is zero.
   bool approximate = false;
   uint64_t limit = 0;
-  // Of no effect where there are no groups.
+  // Has no effect if there are no groups.
   StreamReferences references = StreamReferences::kKeep;
 };
 
-// Both included.
+// Both ends are included.
 struct StreamRange {
   StreamId first;
   StreamId last = StreamId::max();
 };
 
-// An entry that is walked over; valid until the stream is changed.
+// An entry during a walk; valid until the stream is changed.
 class StreamEntry {
  public:
   StreamEntry(const StreamNode& node, const StreamNode::Entry& entry)
@@ -82,7 +82,7 @@ class Stream final : public Value {
 
   size_t size() const { return length_; }
   size_t nodes() const { return nodes_.size(); }
-  // Of the oldest entry; zero when there is none.
+  // The id of the oldest entry; zero when there is none.
   StreamId first_id() const { return first_id_; }
   StreamId last_id() const { return last_id_; }
   StreamId max_deleted_id() const { return max_deleted_id_; }
@@ -93,22 +93,22 @@ class Stream final : public Value {
 
   // --- Entries ----------------------------------------------------------------------------------
 
-  // The id of an entry that is added at that time; none when the last possible one is taken.
+  // The id for an entry added at that time; nothing when the highest possible id is taken.
   std::optional<StreamId> new_id(int64_t now_ms) const;
-  // The next id of that millisecond; none when there is none above the last.
+  // The next id within that millisecond; nothing when there is none above the last id.
   std::optional<StreamId> new_id_of(uint64_t ms) const;
   // REQUIRES: the id is above last_id(), and StreamNode::can_hold(fields).
   void append(StreamId id, StreamFields fields, const ValueLimits& limits);
   // False when there is no such entry.
   bool erase(StreamId id);
-  // Removes the oldest entries; tells how many.
+  // Removes the oldest entries; returns how many.
   size_t trim(const StreamTrim& trim);
 
   bool contains(StreamId id) const;
   // The newest entry's id; zero when there is none.
   StreamId last_entry_id() const;
   // Calls fn(const StreamEntry&) for the entries of a range, from its last to its first when
-  // `reverse`, until it returns false. fn must not change the entries.
+  // `reverse`, until fn returns false. fn must not change the entries.
   template <typename Fn>
   void for_each(const StreamRange& range, bool reverse, Fn&& fn) const {
     reverse ? walk_backward(range, fn) : walk_forward(range, fn);
@@ -119,17 +119,16 @@ class Stream final : public Value {
   void for_each_node(Fn&& fn) const {
     nodes_.for_each([&](const StreamNode* node) { fn(*node); });
   }
-  // Takes a node in behind those that are there, as a file or another server's dump holds it; the
-  // ids and counters that follow from it are set by the caller. False when its bytes are none, or
-  // its entries not above those before.
+  // Appends a node from a file or a dump; the caller sets the last id and the counters. False when
+  // the bytes are not a valid node, or its entries are not above those before.
   bool adopt(StreamId first, std::span<const char> bytes);
 
   // --- Groups -----------------------------------------------------------------------------------
 
   size_t group_count() const { return groups_ == nullptr ? 0 : groups_->size(); }
-  // Null when there is none of that name.
+  // Null when there is no group of that name.
   StreamGroup* find_group(std::string_view name) const;
-  // REQUIRES: there is none of that name.
+  // REQUIRES: there is no group of that name.
   StreamGroup& add_group(std::string_view name, StreamId last_delivered, int64_t entries_read);
   bool erase_group(std::string_view name);
   // Calls fn(std::string_view name, StreamGroup&) in order of names.
@@ -138,15 +137,15 @@ class Stream final : public Value {
     if (groups_ == nullptr) return;
     for (const auto& [name, group] : *groups_) fn(std::string_view(name), *group);
   }
-  // Whether the entry is pending in a group, or one has not been given it yet. O(groups * log n).
+  // Whether the entry is pending in a group, or not yet read by a group. O(groups * log n).
   bool is_referenced(StreamId id) const;
-  // Makes the id no longer pending anywhere; tells in how many groups it was. O(groups * log n).
+  // Removes the id's pending records; returns in how many groups it was. O(groups * log n).
   size_t erase_references(StreamId id);
-  // Says that the group has been given the entry of that id, which is above its last.
+  // Records that the group has read the entry with that id, which is above its last id.
   void advance(StreamGroup& group, StreamId id) const;
-  // How many entries there are that the group has not been given; none when that is not known.
+  // How many entries the group has not read; nothing when that is not known.
   std::optional<int64_t> lag(const StreamGroup& group) const;
-  // How many entries were ever added up to that id; none when it cannot be told.
+  // How many entries up to that id were ever added; nothing when that is not known.
   std::optional<int64_t> count_ever_added_to(StreamId id) const;
 
   // Value
@@ -164,13 +163,13 @@ class Stream final : public Value {
   template <typename Fn>
   void walk_backward(const StreamRange& range, Fn&& fn) const;
   StreamNode& node_for_append(StreamId id, StreamFields fields, const ValueLimits& limits);
-  // The entry of that id that is not deleted, and its node's place.
+  // The entry with that id that is not deleted, and its node's position.
   StreamNode::Entry find(StreamId id, Nodes::Position* node) const;
   Nodes::Position destroy(Nodes::Position node);
-  // Removes entries of one node as trim() says, seeing to what groups know of each.
+  // Removes entries of one node as trim() does, treating each one's references in groups.
   void trim_with_references(StreamNode& node, const StreamTrim& trim);
   void find_first_id();
-  // Whether entries from that id on may have been deleted.
+  // Whether entries with that id or a higher one may have been deleted.
   bool may_lack_entries_from(StreamId id) const;
 
   Nodes nodes_;
@@ -179,7 +178,7 @@ class Stream final : public Value {
   StreamId first_id_;
   StreamId last_id_;
   StreamId max_deleted_id_;
-  std::unique_ptr<Groups> groups_;  // made with the first group
+  std::unique_ptr<Groups> groups_;  // created with the first group
 };
 
 template <typename Fn>

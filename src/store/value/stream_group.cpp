@@ -6,7 +6,7 @@ namespace latchkey::store {
 
 namespace {
 
-// Of a node of a std::map: the pair, three pointers and a colour.
+// Size of a std::map node: the pair, three pointers and a colour.
 constexpr size_t kMapNodeBytes = sizeof(StreamGroup::Consumers::value_type) + 4 * sizeof(void*);
 
 }  // namespace

@@ -1,15 +1,15 @@
-// Consumer groups of a stream: how far a group has read, and which entries its consumers have been
-// given and not yet acknowledged.
+// Consumer groups of a stream: how far a group has read, and which entries were delivered to its
+// consumers and are not yet acknowledged.
 //
-// An entry that is pending has one record, which stands in the group's index and in that of the
-// consumer that owns it:
+// A pending entry has one record, which is in the group's index and in the index of the consumer
+// that owns it:
 //
 //     group   pending: | 1-0 | 2-0 | 3-0 |       consumer a  pending: | 1-0 | 3-0 |
 //                         \_____|_____|__________________________________/    |
 //                               record 3-0 (delivered when, how often, to a) -+
 //
-// Costs: O(log n) for what finds, adds, moves or removes a record among n; about 70 bytes a record.
-// Names are in byte order. Times are Unix times in milliseconds.
+// Costs: O(log n) to find, add, move or remove one of n records; about 70 bytes a record. Names are
+// in byte order. Times are Unix times in milliseconds.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace latchkey::store {
 
 struct StreamConsumer;
 
-// An entry given to a consumer, which need not exist in the stream any more.
+// An entry delivered to a consumer; it need not exist in the stream any more.
 struct PendingEntry {
   StreamId id;
   int64_t delivered_ms;
@@ -38,8 +38,8 @@ struct StreamConsumer {
   static constexpr int64_t kNever = -1;
 
   std::string name;
-  int64_t seen_ms;             // when it last asked for something
-  int64_t active_ms = kNever;  // when it last got something
+  int64_t seen_ms;             // when it last asked for entries
+  int64_t active_ms = kNever;  // when it last received entries
   StreamIndex<PendingEntry> pending;
 };
 
@@ -55,18 +55,18 @@ class StreamGroup {
   StreamGroup& operator=(const StreamGroup&) = delete;
 
   StreamId last_delivered;
-  // Entries up to last_delivered that there have ever been; a counter that lag follows from.
+  // How many entries up to last_delivered were ever added; Stream::lag() uses it.
   int64_t entries_read;
 
   // --- Consumers --------------------------------------------------------------------------------
 
   const Consumers& consumers() const { return consumers_; }
-  // Null when there is none of that name.
+  // Null when there is no consumer of that name.
   StreamConsumer* find_consumer(std::string_view name) const;
-  // REQUIRES: there is none of that name.
+  // REQUIRES: there is no consumer of that name.
   StreamConsumer& add_consumer(std::string_view name, int64_t now_ms);
-  // Removes the consumer and its pending entries; tells how many these were. Zero when there is no
-  // such consumer. O(its pending entries * log n).
+  // Removes the consumer and its pending entries; returns how many these were, zero when there is
+  // no such consumer. O(its pending entries * log n).
   size_t erase_consumer(std::string_view name);
 
   // --- Pending entries --------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class StreamGroup {
   // REQUIRES: the id is not pending.
   PendingEntry& add_pending(StreamId id, StreamConsumer& consumer, int64_t delivered_ms,
                             uint64_t deliveries);
-  // Gives the record to a consumer, that of its owner included.
+  // Makes `consumer`, which may be the present owner, the owner of the record.
   void move_pending(PendingEntry& entry, StreamConsumer& consumer);
   // False when the id is not pending.
   bool erase_pending(StreamId id);
