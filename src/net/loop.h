@@ -16,6 +16,7 @@ struct uv_loop_s;
 
 namespace latchkey::net {
 
+class BeforeWait;
 class Connection;
 
 class Loop {
@@ -48,15 +49,17 @@ class Loop {
   // Serves what is ready and returns at once.
   void run_once();
 
-  // Called before each wait for events: the place to send what was queued for other connections.
-  void on_before_wait(std::function<void()> callback) { before_wait_ = std::move(callback); }
+  // Whether run() or run_once() is at work, so that neither may be called.
+  bool is_turning() const { return turning_; }
 
   // From here on flush() of any connection only remembers that it was asked to, until
   // release_output(): replies wait until what they acknowledge is on its way to the disk. What the
-  // system is sending already goes on.
-  void hold_output() { holding_output_ = true; }
-  bool holds_output() const { return holding_output_; }
-  // Ends the holding and flushes the connections that have waited, in their order.
+  // system is sending already goes on. Several servers on one loop may each hold: every call needs
+  // a release of its own.
+  void hold_output() { ++output_holds_; }
+  bool holds_output() const { return output_holds_ != 0; }
+  // Ends one holding. The last one flushes the connections that have waited, in their order.
+  // REQUIRES: holds_output().
   void release_output();
 
   uv_loop_s* handle() { return loop_.get(); }
@@ -73,22 +76,40 @@ class Loop {
   char* read_buffer() { return read_buffer_.get(); }
 
  private:
+  friend class BeforeWait;
   friend class Connection;
   struct Hooks;
   // True while there is anything left to wait for.
   bool turn(bool until_stopped);
+  void call_before_wait();
   void end_turn();
 
   uint64_t turn_started_ = 0;  // ticks; 0: nothing done in this turn yet
   base::BufferPool buffer_pool_;
   Counters counters_;
   std::unique_ptr<char[]> read_buffer_;
-  std::function<void()> before_wait_;
+  std::vector<BeforeWait*> before_wait_;  // null: gone since the last turn
   bool turning_ = false;
-  bool holding_output_ = false;
+  int output_holds_ = 0;
   std::vector<Connection*> held_;  // null: closed since
   std::unique_ptr<uv_loop_s> loop_;
   std::unique_ptr<Hooks> hooks_;
+};
+
+// Calls back before each wait for events, for as long as it lives: the place to send what was
+// queued for other connections. Several are called in the order in which they were made. Either may
+// come and go in a callback, its own included.
+class BeforeWait {
+ public:
+  BeforeWait(Loop& loop, std::function<void()> callback);
+  ~BeforeWait();
+  BeforeWait(const BeforeWait&) = delete;
+  BeforeWait& operator=(const BeforeWait&) = delete;
+
+ private:
+  friend class Loop;
+  Loop& loop_;
+  std::function<void()> callback_;
 };
 
 // Calls back after a delay, once or again and again.
