@@ -1,5 +1,5 @@
 // A cheap stopwatch for per-command times: the processor's invariant time-stamp counter where there
-// is one, calibrated against the monotonic clock at construction; the monotonic clock elsewhere.
+// is one, calibrated against the monotonic clock once in a process; the monotonic clock elsewhere.
 // Reading costs about ten nanoseconds.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace latchkey::base {
 
 class CycleClock {
  public:
-  // Calibrates in well under a millisecond.
+  // The first one calibrates, in well under a millisecond.
   CycleClock();
   // Ticks since an arbitrary start.
   static uint64_t ticks();

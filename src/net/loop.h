@@ -97,8 +97,8 @@ class Loop {
 };
 
 // Calls back before each wait for events, for as long as it lives: the place to send what was
-// queued for other connections. Several are called in the order in which they were made. Either may
-// come and go in a callback, its own included.
+// queued for other connections. Several are called in the order in which they were made. A callback
+// may make others and destroy others, but not the one that it belongs to.
 class BeforeWait {
  public:
   BeforeWait(Loop& loop, std::function<void()> callback);

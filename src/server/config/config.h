@@ -32,7 +32,7 @@ struct ConfigError {
     kLine,    // a line is wrong: `line`, `line_text` and `message` tell which and why
     kWhole,   // the lines are right one by one, but not together: `message`
     kFile,    // a file could not be read: `message` is what the log says
-    kLogged,  // the log has told why
+    kLogged,  // the log has told why; `message` is empty
   };
   Kind kind = Kind::kLine;
   int line = 0;
