@@ -1,5 +1,7 @@
 #include "all_commands.h"
 
+#include <memory>
+
 #include "cluster/rows.h"
 #include "commands/groups.h"
 #include "persist/rows.h"
@@ -9,18 +11,29 @@
 
 namespace latchkey {
 
+namespace {
+
+std::shared_ptr<const server::CommandSet> make_set() {
+  auto set = std::make_shared<server::CommandSet>();
+  commands::add_all(*set);
+  set->add(cluster::cluster_rows());
+  set->add(persist::aof_rows());
+  set->add(persist::dump_rows());
+  set->add(persist::snapshot_rows());
+  set->add(replication::migrate_rows());
+  set->add(replication::role_rows());
+  set->add(replication::sync_rows());
+  set->add(script::function_rows());
+  set->add(script::script_rows());
+  return set;
+}
+
+}  // namespace
+
 void add_all_commands(server::Server& server) {
-  server::CommandTable& table = server.commands();
-  commands::add_all(table);
-  table.add(cluster::cluster_rows());
-  table.add(persist::aof_rows());
-  table.add(persist::dump_rows());
-  table.add(persist::snapshot_rows());
-  table.add(replication::migrate_rows());
-  table.add(replication::role_rows());
-  table.add(replication::sync_rows());
-  table.add(script::function_rows());
-  table.add(script::script_rows());
+  // It never changes, and all servers of the process share it.
+  static const std::shared_ptr<const server::CommandSet> set = make_set();
+  server.commands().share(set);
   server.add_debug_subcommands(cluster::cluster_debug_subcommands());
   server.add_debug_subcommands(persist::dump_debug_subcommands());
 }

@@ -55,6 +55,17 @@ Sample take_sample() {
   return best;
 }
 
+double measure_us_per_tick() {
+  constexpr uint64_t kCalibrationNs = 200'000;
+  const Sample start = take_sample();
+  while (monotonic_ns() - start.ns < kCalibrationNs) {
+  }
+  const Sample end = take_sample();
+  const double ticks = static_cast<double>(end.ticks - start.ticks);
+  const double us = static_cast<double>(end.ns - start.ns) / 1000.0;
+  return ticks > 0 ? us / ticks : 0.001;
+}
+
 }  // namespace
 
 uint64_t CycleClock::ticks() {
@@ -71,14 +82,9 @@ uint64_t CycleClock::ticks() {
 }
 
 CycleClock::CycleClock() {
-  constexpr uint64_t kCalibrationNs = 200'000;
-  const Sample start = take_sample();
-  while (monotonic_ns() - start.ns < kCalibrationNs) {
-  }
-  const Sample end = take_sample();
-  const double ticks = static_cast<double>(end.ticks - start.ticks);
-  const double us = static_cast<double>(end.ns - start.ns) / 1000.0;
-  us_per_tick_ = ticks > 0 ? us / ticks : 0.001;
+  // The counter is the machine's: one calibration is good for every server of the process.
+  static const double us_per_tick = measure_us_per_tick();
+  us_per_tick_ = us_per_tick;
 }
 
 }  // namespace latchkey::base

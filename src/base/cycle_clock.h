@@ -1,5 +1,5 @@
 // A cheap stopwatch for per-command times: uses the processor's invariant time-stamp counter,
-// calibrated against the monotonic clock at construction, if there is one; else the monotonic
+// calibrated against the monotonic clock once in a process, if there is one; else the monotonic
 // clock. Reading costs about ten nanoseconds.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace latchkey::base {
 
 class CycleClock {
  public:
-  // Calibrates in well under a millisecond.
+  // The first one calibrates, in well under a millisecond.
   CycleClock();
   // Ticks since an arbitrary start.
   static uint64_t ticks();

@@ -54,7 +54,7 @@ std::string preferred_endpoint(const Server& server, const Node& node) {
 
 Cluster::Cluster(Server& server)
     : server_(server),
-      file_(server.settings().cluster_config_file),
+      file_(server.config().directory().path_of(server.settings().cluster_config_file)),
       bus_(server, *this),
       gossip_(*this),
       detector_(*this),
@@ -75,7 +75,7 @@ Cluster::Cluster(Server& server)
        "cluster-announce-hostname", "cluster-announce-human-nodename",
        "cluster-replica-no-failover", "cluster-require-full-coverage"},
       announce);
-  server_.on_turn_end([this] { end_turn(); });
+  server_.on_turn_end(server::TurnEnd::kClusterBus, [this] { end_turn(); });
 }
 
 Cluster::~Cluster() {

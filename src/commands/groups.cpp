@@ -4,7 +4,10 @@
 
 namespace latchkey::commands {
 
-void add_all(server::CommandTable& table) {
+namespace {
+
+template <typename Table>
+void add_groups(Table& table) {
   table.add(acl_rows());
   table.add(bitfield_rows());
   table.add(bitmap_rows());
@@ -60,6 +63,16 @@ void add_all(server::CommandTable& table) {
   table.add(string_range_rows());
   table.add(string_rows());
   table.add(transaction_rows());
+}
+
+}  // namespace
+
+void add_all(server::CommandSet& set) {
+  add_groups(set);
+}
+
+void add_all(server::CommandTable& table) {
+  add_groups(table);
 }
 
 }  // namespace latchkey::commands

@@ -7,8 +7,9 @@
 #include "server/command/command.h"
 
 namespace latchkey::server {
+class CommandSet;
 class CommandTable;
-}
+}  // namespace latchkey::server
 
 namespace latchkey::commands {
 
@@ -68,7 +69,8 @@ std::span<const server::CommandRow> string_range_rows();
 std::span<const server::CommandRow> string_rows();
 std::span<const server::CommandRow> transaction_rows();
 
-// Adds every group above.
+// Adds every group above: to a set that servers share, or to the table of one.
+void add_all(server::CommandSet& set);
 void add_all(server::CommandTable& table);
 
 }  // namespace latchkey::commands

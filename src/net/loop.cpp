@@ -24,7 +24,7 @@ Loop::Loop()
   hooks_->prepare.data = this;
   uv_prepare_start(&hooks_->prepare, [](uv_prepare_t* handle) {
     auto* loop = static_cast<Loop*>(handle->data);
-    if (loop->before_wait_) loop->before_wait_();
+    loop->call_before_wait();
     loop->end_turn();
   });
 }
@@ -58,6 +58,14 @@ void Loop::stop() {
   uv_stop(loop_.get());
 }
 
+void Loop::call_before_wait() {
+  // One that is made by a callback is called in this turn, too.
+  for (size_t i = 0; i < before_wait_.size(); ++i) {
+    if (before_wait_[i] != nullptr) before_wait_[i]->callback_();
+  }
+  std::erase(before_wait_, nullptr);
+}
+
 void Loop::end_turn() {
   ++counters_.cycles;
   if (turn_started_ == 0) return;
@@ -68,12 +76,24 @@ void Loop::end_turn() {
 }
 
 void Loop::release_output() {
-  holding_output_ = false;
+  LK_ASSERT(output_holds_ > 0);
+  if (--output_holds_ != 0) return;
   // By index, because flushing may close connections; it adds none.
   for (size_t i = 0; i < held_.size(); ++i) {
     if (held_[i] != nullptr) held_[i]->flush_held();
   }
   held_.clear();
+}
+
+BeforeWait::BeforeWait(Loop& loop, std::function<void()> callback)
+    : loop_(loop), callback_(std::move(callback)) {
+  loop_.before_wait_.push_back(this);
+}
+
+BeforeWait::~BeforeWait() {
+  // The loop may be going through them.
+  std::replace(loop_.before_wait_.begin(), loop_.before_wait_.end(), this,
+               static_cast<BeforeWait*>(nullptr));
 }
 
 struct Timer::Handle {

@@ -16,6 +16,7 @@ struct uv_loop_s;
 
 namespace latchkey::net {
 
+class BeforeWait;
 class Connection;
 
 class Loop {
@@ -47,16 +48,16 @@ class Loop {
   // Runs one turn without waiting for events.
   void run_once();
 
-  // `callback` is called before each wait for events, to send what was queued for other
-  // connections.
-  void on_before_wait(std::function<void()> callback) { before_wait_ = std::move(callback); }
+  // Whether run() or run_once() is at work, so that neither may be called.
+  bool is_turning() const { return turning_; }
 
   // Until release_output(), flush() of any connection is only recorded: replies wait until what
   // they acknowledge is on its way to the disk. Output that the system is already sending
-  // continues.
-  void hold_output() { holding_output_ = true; }
-  bool holds_output() const { return holding_output_; }
-  // Stops holding output and flushes the recorded connections, in their order.
+  // continues. Several servers on one loop may each hold: every call needs its own release.
+  void hold_output() { ++output_holds_; }
+  bool holds_output() const { return output_holds_ != 0; }
+  // Ends one hold. The last release flushes the recorded connections, in their order.
+  // REQUIRES: holds_output().
   void release_output();
 
   uv_loop_s* handle() { return loop_.get(); }
@@ -73,22 +74,40 @@ class Loop {
   char* read_buffer() { return read_buffer_.get(); }
 
  private:
+  friend class BeforeWait;
   friend class Connection;
   struct Hooks;
   // Returns whether there is anything left to wait for.
   bool turn(bool until_stopped);
+  void call_before_wait();
   void end_turn();
 
   uint64_t turn_started_ = 0;  // ticks; 0: begin_work() was not called in this turn
   base::BufferPool buffer_pool_;
   Counters counters_;
   std::unique_ptr<char[]> read_buffer_;
-  std::function<void()> before_wait_;
+  std::vector<BeforeWait*> before_wait_;  // null: gone since the last turn
   bool turning_ = false;
-  bool holding_output_ = false;
+  int output_holds_ = 0;
   std::vector<Connection*> held_;  // null: closed meanwhile
   std::unique_ptr<uv_loop_s> loop_;
   std::unique_ptr<Hooks> hooks_;
+};
+
+// Calls back before each wait for events, for as long as it lives: the place to send what was
+// queued for other connections. Several are called in the order in which they were made. A callback
+// may make others and destroy others, but not the one that it belongs to.
+class BeforeWait {
+ public:
+  BeforeWait(Loop& loop, std::function<void()> callback);
+  ~BeforeWait();
+  BeforeWait(const BeforeWait&) = delete;
+  BeforeWait& operator=(const BeforeWait&) = delete;
+
+ private:
+  friend class Loop;
+  Loop& loop_;
+  std::function<void()> callback_;
 };
 
 // Calls back after a delay, once or repeatedly.

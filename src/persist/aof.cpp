@@ -39,7 +39,7 @@ Aof::Aof(Server& server, BackgroundChild& child)
       file_(server, worker_),
       rewrite_(server, directory_, file_, child),
       loader_(server) {
-  server.on_turn_end([this] { file_.flush(); });
+  server.on_turn_end(TurnEnd::kAppendOnlyFile, [this] { file_.flush(); });
   server.config().on_change({"appendonly"},
                             [this](std::string* error) { return setting_changed(error); });
   server.config().on_change({"aof-disable-auto-gc"},

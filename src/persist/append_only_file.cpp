@@ -129,7 +129,7 @@ void AppendOnlyFile::on_propagated(std::span<const server::PropagatedCommand> un
     if (now_s > annotated_s_) buffer_.append(aof_timestamp(annotated_s_ = now_s));
   }
   encoder_.append(unit, &buffer_);
-  if (server_.loop() != nullptr) server_.loop()->hold_output();
+  server_.hold_output();
 }
 
 void AppendOnlyFile::flush(Wait wait) {

@@ -42,7 +42,7 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
       migration_(std::make_unique<Migration>()),
       failover_(std::make_unique<Failover>(*this)),
       replica_role_(std::make_unique<ReplicaRole>(server, *this)) {
-  server_.on_turn_end([this] { end_turn(); });
+  server_.on_turn_end(server::TurnEnd::kReplicas, [this] { end_turn(); });
   server_.on_tick([this] { tick(); });
   server_.shutdown().on_lag_question([this] { return any_lags(*this); });
   server_.shutdown().before_preparations([this] { log_lags(*this); });

@@ -104,7 +104,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
     return true;
   });
   if (loop_ == nullptr) return;
-  loop_->on_before_wait([this] { before_wait(); });
+  before_wait_ = std::make_unique<net::BeforeWait>(*loop_, [this] { end_turn(); });
   tick_timer_ = std::make_unique<net::Timer>(*loop_, [this] { tick(); });
   start_ticking();
   wake_timer_ = std::make_unique<net::Timer>(*loop_, [this] { wake(); });
@@ -115,7 +115,7 @@ Server::~Server() {
   tasks_->finish();
   clients_.for_each([](Client& client) { client.close(); });
   clients_.free_removed();
-  if (loop_ != nullptr) loop_->on_before_wait(nullptr);
+  release_output();
 }
 
 void Server::apply_settings() {
@@ -217,22 +217,42 @@ void Server::pause_ticking() {
   if (tick_timer_ != nullptr) tick_timer_->stop();
 }
 
-void Server::before_wait() {
+// The phases of the end of a turn, in their order. Commands have run.
+void Server::end_turn() {
   expiry_->turn_ended();
   stats_.most_commands_in_turn =
       std::max(stats_.most_commands_in_turn, stats_.commands_processed - commands_before_turn_);
   commands_before_turn_ = stats_.commands_processed;
-  // Keys that have gone by themselves, and what was changed by none of a client's requests.
+  // 1. Clients that wait for keys: of those that have gone by themselves, and of what was changed
+  // by none of a client's requests.
   if (blocking_->any_ready()) blocking_->serve();
-  // Ends of waits that the end of a turn brings are served in it too.
   do {
+    // 2. Requests of clients whose waits have ended.
     clients_.run_scheduled();
+    // 3. Messages to clients that track prefixes.
     if (tracking_->any_to_broadcast()) tracking_->broadcast();
-    for (const auto& task : turn_end_tasks_) task();
-    if (loop_ != nullptr && loop_->holds_output()) loop_->release_output();
+    // 4. The append-only file, replicas, other nodes.
+    for (const auto& task : turn_end_tasks_) {
+      if (task) task();
+    }
+    // 5. What clients are sent leaves.
+    release_output();
+    // Ends of waits that steps 4 and 5 bring are served in this turn too.
   } while (clients_.any_scheduled());
+  // 6. Clients that hold too much memory, or have gone.
   client_eviction_.enforce();
   clients_.free_removed();
+}
+
+void Server::hold_output() {
+  if (holds_output_ || loop_ == nullptr) return;
+  holds_output_ = true;
+  loop_->hold_output();
+}
+
+void Server::release_output() {
+  if (!std::exchange(holds_output_, false)) return;
+  loop_->release_output();
 }
 
 void Server::tick() {
@@ -251,7 +271,7 @@ void Server::tick() {
   expiry_->look_again();
   if ((state_ & kStateTrackingFull) != 0) tracking_->give_up_some();
   for (const auto& task : tick_tasks_) task();
-  before_wait();
+  end_turn();
   stats_.cron_ticks += base::CycleClock::ticks() - started;
 }
 

@@ -97,6 +97,11 @@ enum ServerState : uint32_t {
   kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/client/tracking.h)
 };
 
+// The steps of the end of a turn that layers above the server take (Server::on_turn_end), in the
+// order in which they are taken. What was acknowledged is written before replicas and other nodes
+// hear of it, and before any reply leaves.
+enum class TurnEnd : uint8_t { kAppendOnlyFile, kReplicas, kClusterBus };
+
 // What of persistence fails when writes are refused, the first one that fails being told.
 enum class DiskError : uint8_t { kSnapshot, kAppendOnlyFile };
 
@@ -234,9 +239,14 @@ class Server {
   bool ticking_paused() const { return ticking_paused_; }
   Shutdown& shutdown() { return *shutdown_; }
 
-  // Registers what is to be done when the requests of a turn of the loop have run, before the loop
-  // waits. Replies that were held (net::Loop::hold_output) leave after it. Must run no commands.
-  void on_turn_end(std::function<void()> task) { turn_end_tasks_.push_back(std::move(task)); }
+  // Registers what is to be done at a step of a turn's end, when the requests of the turn have run
+  // and before the loop waits. Must run no commands.
+  void on_turn_end(TurnEnd step, std::function<void()> task) {
+    turn_end_tasks_[static_cast<size_t>(step)] = std::move(task);
+  }
+  // Has replies wait, until the end of the turn, for what they acknowledge to be written. Nothing
+  // without a loop.
+  void hold_output();
 
   // Registers what is to be done at every tick (`hz` times a second).
   void on_tick(std::function<void()> task) { tick_tasks_.push_back(std::move(task)); }
@@ -332,7 +342,8 @@ class Server {
  private:
   store::Environment::Expired expired_key_policy() const;
   void update_role();
-  void before_wait();
+  void end_turn();
+  void release_output();
   void wake();
   void sample_rates();
   void drop_error_counts(Stats::ErrorCounts errors);
@@ -379,10 +390,11 @@ class Server {
   SlotGate* slot_gate_ = nullptr;
   ClusterAudit cluster_audit_{*this};
   std::unique_ptr<Listeners> listeners_;
+  std::unique_ptr<net::BeforeWait> before_wait_;
   std::unique_ptr<net::Timer> tick_timer_;
   std::unique_ptr<net::Timer> wake_timer_;
-  int64_t wake_time_ms_ = 0;  // 0: not set
-  std::vector<std::function<void()>> turn_end_tasks_;
+  int64_t wake_time_ms_ = 0;                             // 0: not set
+  std::array<std::function<void()>, 3> turn_end_tasks_;  // by TurnEnd
   std::vector<std::function<void()>> tick_tasks_;
   std::vector<std::function<void()>> flush_tasks_;
   std::vector<std::function<void()>> reset_tasks_;
@@ -390,6 +402,7 @@ class Server {
   std::vector<DebugSubcommand> debug_subcommands_;
   uint32_t state_ = 0;
   bool ticking_paused_ = false;
+  bool holds_output_ = false;
   int64_t sampled_us_ = 0;
   bool stop_requested_ = false;
   int exit_code_ = 0;

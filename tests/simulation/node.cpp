@@ -2,38 +2,22 @@
 
 #include <utility>
 
-#include "all_commands.h"
 #include "base/log.h"
-#include "persist/persistence.h"
+#include "composition/whole_server.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
 #include "script/engine.h"
-#include "server/acl/access_control.h"
 #include "server/client/authentication.h"
 #include "server/config/config.h"
 #include "server/server.h"
-#include "server/tasks.h"
 #include "simulation/steps.h"
 
 namespace latchkey::simulation {
 
 struct Node::Parts {
-  Parts(SimulatedClock& clock, const std::string& settings, const std::string& log_file)
-      : config(std::make_unique<server::PrivateDirectory>()),
-        server(clock, configure(settings, log_file), log, nullptr) {}
-
-  server::Config& configure(const std::string& settings, const std::string& log_file) {
-    log.set_level(log_file.empty() ? base::LogLevel::kNothing : base::LogLevel::kDebug);
-    if (!log_file.empty()) log.set_file(log_file);
-    server::ConfigError error;
-    if (!config.load("", settings, &error)) throw CheckFailed(error.report());
-    return config;
-  }
-
   base::Logger log;
-  server::Config config;
-  server::Server server;
   SimulatedSnapshots* snapshots = nullptr;
+  std::unique_ptr<composition::WholeServer> whole;
 };
 
 Node::Node(Shape shape, SimulatedClock& clock, Dice& dice, std::filesystem::path directory,
@@ -63,34 +47,27 @@ void Node::start() {
                 std::to_string(port(shape_.follows)) + "\n";
   }
   settings += shape_.settings;
-  parts_ = std::make_unique<Parts>(clock_, settings, log_);
+  parts_ = std::make_unique<Parts>();
   ++generation_;
-  server::Server& server = parts_->server;
-  add_all_commands(server);
+  parts_->log.set_level(log_.empty() ? base::LogLevel::kNothing : base::LogLevel::kDebug);
+  if (!log_.empty()) parts_->log.set_file(log_);
+  const auto make_snapshots = [this](server::Server& server) {
+    auto snapshots = std::make_unique<SimulatedSnapshots>(server, dice_, directory_ / "sync.rdb");
+    parts_->snapshots = snapshots.get();
+    return snapshots;
+  };
   server::ConfigError error;
-  if (!server.access().configure(&error)) throw CheckFailed(error.report());
-  const auto engine = std::make_shared<script::Engine>(server);
-  engine->runner().interrupt_after(shape_.script_instructions);
-  server.set_scripts(engine);
-  const auto persistence =
-      std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{});
-  server.set_persistence(persistence);
-  auto snapshots = std::make_unique<SimulatedSnapshots>(server, dice_, directory_ / "sync.rdb");
-  parts_->snapshots = snapshots.get();
-  const auto replication = std::make_shared<replication::Replication>(server, std::move(snapshots));
-  replication->stream().on_counting(
-      [file = &persistence->aof().file()](bool counts) { file->count_offset(!counts); });
-  server.set_replication(replication);
-  server.refresh_clock();
+  parts_->whole = composition::WholeServer::make_space(
+      settings, {.clock = clock_, .log = parts_->log, .snapshots = make_snapshots}, &error);
+  if (parts_->whole == nullptr) throw CheckFailed(error.report());
+  composition::WholeServer& whole = *parts_->whole;
+  whole.server().scripts().runner().interrupt_after(shape_.script_instructions);
+  whole.server().refresh_clock();
 
-  auto loaded = persist::Loading::Result::kFailed;
-  server.tasks().run([&] { loaded = persistence->loading().load_at_start(); });
-  while (server.tasks().any()) server.tasks().resume_ready();
+  const auto loaded = whole.load_dataset();
   if (loaded == persist::Loading::Result::kFailed || loaded == persist::Loading::Result::kStopped)
     throw CheckFailed(name() + " cannot load what it has saved");
-  if (const auto& place = persistence->loading().place_at_start())
-    replication->resume_from(*place, persistence->loading().take_dropped_at_start());
-  if (!persistence->aof().open_at_start())
+  if (!whole.adopt_dataset() || !whole.open_append_only_file())
     throw CheckFailed(name() + " cannot open its append-only file");
 }
 
@@ -99,11 +76,11 @@ void Node::crash() {
 }
 
 server::Server& Node::server() {
-  return parts_->server;
+  return parts_->whole->server();
 }
 
 replication::ReplicaRole& Node::replica_role() {
-  return parts_->server.replication().replica_role();
+  return server().replication().replica_role();
 }
 
 SimulatedSnapshots& Node::snapshots() {
@@ -111,11 +88,11 @@ SimulatedSnapshots& Node::snapshots() {
 }
 
 uint32_t Node::state() {
-  return parts_->server.state();
+  return server().state();
 }
 
 void Node::end_turn() {
-  parts_->server.tick();
+  server().tick();
 }
 
 std::string Node::run(const Words& words, int database) {

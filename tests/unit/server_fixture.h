@@ -141,7 +141,9 @@ class ServerFixture {
 class TestClient {
  public:
   explicit TestClient(ServerFixture& fixture, int protocol = 2)
-      : client_(fixture.server.clients().add(nullptr)), server_(fixture.server) {
+      : TestClient(fixture.server, protocol) {}
+  explicit TestClient(server::Server& server, int protocol = 2)
+      : client_(server.clients().add(nullptr)), server_(server) {
     server::assume_default_user(client_);
     client_.reply.set_protocol(protocol);
   }

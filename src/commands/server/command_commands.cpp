@@ -18,7 +18,7 @@ using namespace server;
 namespace {
 
 void write_all_infos(CommandContext& ctx) {
-  const std::vector<Command*>& all = ctx.server.commands().commands();
+  const std::vector<const Command*>& all = ctx.server.commands().commands();
   ctx.reply.array(all.size());
   for (const Command* one : all) write_command_info(*one, ctx.reply);
 }
@@ -44,10 +44,7 @@ void command_info(CommandContext& ctx) {
 void command_docs(CommandContext& ctx) {
   const Arguments names = ctx.args.subspan(2);
   std::vector<const Command*> documented;
-  if (names.empty()) {
-    const std::vector<Command*>& all = ctx.server.commands().commands();
-    documented.assign(all.begin(), all.end());
-  }
+  if (names.empty()) documented = ctx.server.commands().commands();
   for (const std::string_view name : names) {
     const Command* const one = ctx.server.commands().find_full_name(name);
     if (one != nullptr) documented.push_back(one);

@@ -86,19 +86,21 @@ std::vector<std::pair<uint64_t, uint64_t>> cumulated(const base::LatencyHistogra
 }
 
 // Adds the command, if it was called, and its subcommands that were called.
-void collect(const Command& command, std::vector<const Command*>* called) {
-  if (command.stats.latency != nullptr) called->push_back(&command);
-  for (const Command* subcommand : command.subcommands) collect(*subcommand, called);
+void collect(const CommandTable& table, const Command& command,
+             std::vector<const Command*>* called) {
+  const Command* const used = table.used()[command.id].get();
+  if (used != nullptr && used->stats.latency != nullptr) called->push_back(used);
+  for (const Command* subcommand : command.subcommands) collect(table, *subcommand, called);
 }
 
 std::vector<const Command*> called_commands(const CommandTable& table, Arguments names) {
   std::vector<const Command*> called;
   if (names.empty()) {
-    for (const Command* command : table.commands()) collect(*command, &called);
+    for (const Command* command : table.commands()) collect(table, *command, &called);
   }
   for (const std::string_view name : names) {
     if (const Command* command = table.find_full_name(name); command != nullptr)
-      collect(*command, &called);
+      collect(table, *command, &called);
   }
   return called;
 }

@@ -129,33 +129,83 @@ bool is_letter(char byte) {
   return lower >= 'a' && lower <= 'z';
 }
 
+const Command* subcommand_named(const Command& container, std::string_view name) {
+  for (const Command* subcommand : container.subcommands) {
+    if (base::equal_ignoring_case(subcommand->name, name)) return subcommand;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-bool Command::has_keys() const {
+bool CommandFacts::has_keys() const {
   if (row->extras.find_keys != nullptr) return true;
   return std::any_of(row->keys.begin(), row->keys.end(),
                      [](const KeySpec& spec) { return (spec.flags & kKeyNotKey) == 0; });
 }
 
-CommandTable::CommandTable() {
-  rebuild_slots();
+// --- Names ---------------------------------------------------------------------------------------
+
+void CommandNames::rebuild(std::span<const Command* const> commands,
+                           std::span<const std::string> words) {
+  words_ = words;
+  const size_t count = std::bit_ceil(std::max(kFewestSlots, commands.size() * kSlotsPerCommand));
+  slots_.assign(count, Slot());
+  slot_mask_ = count - 1;
+  slot_shift_ = static_cast<unsigned>(64 - std::countr_zero(count));
+  for (const Command* command : commands) insert(words[command->id], command->id);
 }
 
-void CommandTable::add(std::span<const CommandRow> rows) {
+void CommandNames::insert(std::string_view word, uint32_t id) {
+  constexpr Word kCaseBit = 0x20;
+  constexpr Word kWholeByte = 0xFF;
+  Slot slot;
+  slot.size = static_cast<uint32_t>(word.size());
+  slot.id = id;
+  const size_t head_size = std::min(word.size(), sizeof(Word));
+  std::string head_mask(sizeof(Word), static_cast<char>(kWholeByte));
+  std::string tail_mask(sizeof(Word),
+                        word.size() > sizeof(Word) ? static_cast<char>(kWholeByte) : '\0');
+  for (size_t i = 0; i < head_size; ++i) {
+    if (is_letter(word[i])) head_mask[i] = static_cast<char>(kWholeByte & ~kCaseBit);
+  }
+  for (size_t i = 0; i < sizeof(Word) && word.size() > sizeof(Word); ++i) {
+    if (is_letter(word[word.size() - sizeof(Word) + i]))
+      tail_mask[i] = static_cast<char>(kWholeByte & ~kCaseBit);
+  }
+  slot.head_mask = load<Word>(head_mask.data());
+  slot.tail_mask = load<Word>(tail_mask.data());
+  slot.head = head_of(word) & slot.head_mask;
+  slot.tail = tail_of(word) & slot.tail_mask;
+
+  size_t at = slot_of(head_of(word), tail_of(word), word.size());
+  while (slots_[at].id != kNone) at = (at + 1) & slot_mask_;
+  slots_[at] = slot;
+}
+
+bool CommandNames::is_named(const Slot& slot, std::string_view name) const {
+  return base::equal_ignoring_case(words_[slot.id], name);
+}
+
+// --- The set -------------------------------------------------------------------------------------
+
+CommandSet::CommandSet() {
+  names_.rebuild(commands_, words_);
+}
+
+void CommandSet::add(std::span<const CommandRow> rows) {
   for (const CommandRow& row : rows) {
-    LK_ASSERT(find(row.name) == nullptr);
+    LK_ASSERT(std::none_of(commands_.begin(), commands_.end(), [&](const Command* command) {
+      return base::equal_ignoring_case(command->name, row.name);
+    }));
     Command* const command = add_command(row, nullptr);
     for (const CommandRow& subcommand : row.extras.subcommands) add_command(subcommand, command);
     commands_.push_back(command);
-    if (commands_.size() * kSlotsPerCommand > slots_.size()) {
-      rebuild_slots();
-    } else {
-      insert_slot(command);
-    }
   }
+  names_.rebuild(commands_, words_);
 }
 
-Command* CommandTable::add_command(const CommandRow& row, Command* parent) {
+Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
   auto command = std::make_unique<Command>();
   command->row = &row;
   command->handler = row.handler;
@@ -164,10 +214,9 @@ Command* CommandTable::add_command(const CommandRow& row, Command* parent) {
   command->acl = acl_of(row);
   command->id = static_cast<uint32_t>(all_.size());
   command->name = base::lower_case(row.name);
-  command->called = command->name;
   command->full_name = command->name;
   if (parent != nullptr) {
-    LK_ASSERT(find_subcommand(*parent, row.name) == nullptr);
+    LK_ASSERT(subcommand_named(*parent, row.name) == nullptr);
     command->parent = parent;
     command->full_name = parent->name + '|' + command->name;
     parent->subcommands.push_back(command.get());
@@ -180,54 +229,38 @@ Command* CommandTable::add_command(const CommandRow& row, Command* parent) {
   // EXEC is judged by what is queued.
   const bool flags_vary = row.extras.find_flags != nullptr || command->full_name == "exec";
   command->gating_states = gating_states(command->flags, flags_vary);
+  words_.push_back(command->name);
   all_.push_back(std::move(command));
   return all_.back().get();
 }
 
-void CommandTable::insert_slot(Command* command) {
-  constexpr Word kCaseBit = 0x20;
-  constexpr Word kWholeByte = 0xFF;
-  const std::string& name = command->called;
-  Slot slot;
-  slot.size = name.size();
-  slot.command = command;
-  const size_t head_size = std::min(name.size(), sizeof(Word));
-  std::string head_mask(sizeof(Word), static_cast<char>(kWholeByte));
-  std::string tail_mask(sizeof(Word),
-                        name.size() > sizeof(Word) ? static_cast<char>(kWholeByte) : '\0');
-  for (size_t i = 0; i < head_size; ++i) {
-    if (is_letter(name[i])) head_mask[i] = static_cast<char>(kWholeByte & ~kCaseBit);
-  }
-  for (size_t i = 0; i < sizeof(Word) && name.size() > sizeof(Word); ++i) {
-    if (is_letter(name[name.size() - sizeof(Word) + i]))
-      tail_mask[i] = static_cast<char>(kWholeByte & ~kCaseBit);
-  }
-  slot.head_mask = load<Word>(head_mask.data());
-  slot.tail_mask = load<Word>(tail_mask.data());
-  slot.head = head_of(name) & slot.head_mask;
-  slot.tail = tail_of(name) & slot.tail_mask;
+// --- One server's table --------------------------------------------------------------------------
 
-  size_t at = slot_of(head_of(name), tail_of(name), name.size());
-  while (slots_[at].command != nullptr) at = (at + 1) & (slots_.size() - 1);
-  slots_[at] = slot;
+CommandTable::CommandTable()
+    : own_set_(std::make_shared<CommandSet>()), set_(own_set_), names_(&set_->names()) {}
+
+void CommandTable::share(std::shared_ptr<const CommandSet> set) {
+  LK_ASSERT(used_.empty() && renaming_ == nullptr);
+  own_set_.reset();
+  set_ = std::move(set);
+  names_ = &set_->names();
+  used_.resize(all().size());
 }
 
-void CommandTable::rebuild_slots() {
-  const size_t count = std::bit_ceil(std::max(kFewestSlots, commands_.size() * kSlotsPerCommand));
-  slots_.assign(count, Slot());
-  slot_shift_ = static_cast<unsigned>(64 - std::countr_zero(count));
-  for (Command* command : commands_) insert_slot(command);
+void CommandTable::add(std::span<const CommandRow> rows) {
+  LK_ASSERT(own_set_ != nullptr && renaming_ == nullptr);
+  own_set_->add(rows);
+  used_.resize(all().size());
 }
 
-bool CommandTable::is_named(const Slot& slot, std::string_view name) {
-  return base::equal_ignoring_case(slot.command->called, name);
+Command* CommandTable::begin_use(uint32_t id) const {
+  used_[id] = std::make_unique<Command>(static_cast<const CommandFacts&>(*all()[id]));
+  return used_[id].get();
 }
 
-Command* CommandTable::find_subcommand(const Command& container, std::string_view name) {
-  for (Command* subcommand : container.subcommands) {
-    if (base::equal_ignoring_case(subcommand->name, name)) return subcommand;
-  }
-  return nullptr;
+Command* CommandTable::find_subcommand(const Command& container, std::string_view name) const {
+  const Command* const subcommand = subcommand_named(container, name);
+  return subcommand == nullptr ? nullptr : own(subcommand->id);
 }
 
 Command* CommandTable::find_request(Words words) const {
@@ -245,13 +278,19 @@ Command* CommandTable::find_full_name(std::string_view full_name) const {
 }
 
 bool CommandTable::rename(std::string_view name, std::string_view new_name) {
-  Command* const command = find(name);
-  if (command == nullptr) return false;
-  const Command* const holder = find(new_name);
-  if (holder != nullptr && holder != command) return false;
-  command->called = base::lower_case(new_name);
-  if (new_name.empty()) std::erase(commands_, command);
-  rebuild_slots();
+  const uint32_t id = names_->find(name);
+  if (id == CommandNames::kNone) return false;
+  const uint32_t holder = names_->find(new_name);
+  if (holder != CommandNames::kNone && holder != id) return false;
+  if (renaming_ == nullptr) {
+    renaming_ = std::make_unique<Renaming>();
+    renaming_->commands = set_->commands();
+    renaming_->words = set_->words();
+    names_ = &renaming_->names;
+  }
+  renaming_->words[id] = base::lower_case(new_name);
+  if (new_name.empty()) std::erase(renaming_->commands, all()[id].get());
+  renaming_->names.rebuild(renaming_->commands, renaming_->words);
   return true;
 }
 
@@ -269,7 +308,9 @@ bool CommandTable::rename(const std::vector<DeferredDirective>& directives, Conf
 }
 
 void CommandTable::reset_stats() {
-  for (const auto& command : all_) command->stats = CommandStats();
+  for (const auto& command : used_) {
+    if (command != nullptr) command->stats = CommandStats();
+  }
 }
 
 bool get_keys(const Command& command, Words words, std::vector<KeyReference>* out) {

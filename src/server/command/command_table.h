@@ -1,9 +1,13 @@
-// All commands of one server. Subsystems add their rows when the server is composed; the dispatcher
-// looks commands up.
+// The commands there are (CommandSet), and what one server makes of them (CommandTable).
 //
-// Commands live as long as the table and do not move. Looking one up costs a few nanoseconds and
-// allocates nothing: one multiplication, one probe of an open-addressing table (loaded to an
-// eighth), one comparison of at most two words.
+// A CommandSet is filled from the rows of all subsystems and then never changes, so that any number
+// of servers share one. A CommandTable belongs to one server: it counts calls and renames commands,
+// and the dispatcher looks commands up in it. It makes a Command of its own of each that the server
+// uses, when it is first looked up; a server that does nothing holds a pointer for each.
+//
+// Commands of a table live as long as it and do not move. Looking one up costs a few nanoseconds
+// and allocates nothing but the first time: one multiplication, one probe of an open-addressing
+// table (loaded to an eighth), one comparison of at most two words.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +36,10 @@ struct CommandStats {
   std::unique_ptr<base::LatencyHistogram> latency;
 };
 
-// A row as it works in one server. What the dispatcher reads comes first.
-struct Command {
+struct Command;
+
+// What follows from a row. What the dispatcher reads comes first.
+struct CommandFacts {
   Handler handler = nullptr;
   // CommandFlag bits, kMovableKeys included.
   uint32_t flags = 0;
@@ -45,17 +51,15 @@ struct Command {
   int32_t arity = 0;
   // Dense from 0, subcommands included: an index for bit maps.
   uint32_t id = 0;
-  CommandStats stats;
   const CommandRow* row = nullptr;
-  // The container of a subcommand, or null.
-  Command* parent = nullptr;
-  std::vector<Command*> subcommands;
+  // The container of a subcommand, or null; and a container's subcommands. They are the set's: no
+  // server counts their calls.
+  const Command* parent = nullptr;
+  std::vector<const Command*> subcommands;
   // Lower case; "client|list" for a subcommand.
   std::string full_name;
   // Lower case, the command's own word.
   std::string name;
-  // Lower case, the word it answers to: its name, unless it was renamed.
-  std::string called;
   // The positions of keys at fixed places, as COMMAND INFO shows: 0 0 0 without such.
   int32_t first_key = 0;
   int32_t last_key = 0;
@@ -73,58 +77,37 @@ struct Command {
   bool has_keys() const;
 };
 
-class CommandTable {
+// A command of a set, or, with its figures, of a server.
+struct Command : CommandFacts {
+  Command() = default;
+  // With figures that begin anew.
+  explicit Command(const CommandFacts& facts) : CommandFacts(facts) {}
+
+  CommandStats stats;
+};
+
+// Which of a set's commands a request's first word names, in any case: an open-addressing table.
+class CommandNames {
  public:
-  CommandTable();
-  CommandTable(const CommandTable&) = delete;
-  CommandTable& operator=(const CommandTable&) = delete;
+  static constexpr uint32_t kNone = UINT32_MAX;
 
-  // Adds commands and their subcommands. The rows must outlive the table. Two rows of one name, or
-  // a malformed syntax line, are a programmer's mistake.
-  void add(std::span<const CommandRow> rows);
+  // Names the commands anew: each `commands[i]` answers to `words[commands[i]->id]`, lower case.
+  // Both must stay as they are while find() is called.
+  void rebuild(std::span<const Command* const> commands, std::span<const std::string> words);
 
-  // The command of that name, in any case, or null.
-  Command* find(std::string_view name) const {
+  // The command's id, or kNone.
+  uint32_t find(std::string_view name) const {
     const Word head = head_of(name);
     const Word tail = tail_of(name);
-    for (size_t at = slot_of(head, tail, name.size());; at = (at + 1) & (slots_.size() - 1)) {
+    for (size_t at = slot_of(head, tail, name.size());; at = (at + 1) & slot_mask_) {
       const Slot& slot = slots_[at];
-      if (slot.command == nullptr) return nullptr;
+      if (slot.id == kNone) return kNone;
       if ((head & slot.head_mask) == slot.head && (tail & slot.tail_mask) == slot.tail &&
           slot.size == name.size() && (name.size() <= 2 * sizeof(Word) || is_named(slot, name))) {
-        return slot.command;
+        return slot.id;
       }
     }
   }
-
-  // The container's subcommand of that name, in any case, or null. Linear in the number of
-  // subcommands.
-  static Command* find_subcommand(const Command& container, std::string_view name);
-
-  // The command that the request's first words name: the subcommand if there is one, the container
-  // if its subcommand is not given, null if either name is unknown.
-  Command* find_request(Words words) const;
-
-  // The command of a full name, "get" or "client|list", or null.
-  Command* find_full_name(std::string_view full_name) const;
-
-  // Makes a command answer to another name only, or to none if `new_name` is empty (the directive
-  // rename-command). False when there is no command `name` or `new_name` is taken. Linear in the
-  // number of commands.
-  bool rename(std::string_view name, std::string_view new_name);
-
-  // Renames as the directives rename-command say. False with the error of the first that cannot be
-  // followed.
-  bool rename(const std::vector<DeferredDirective>& directives, ConfigError* error);
-
-  // Commands in the order they were added, without subcommands; those renamed to nothing are left
-  // out.
-  const std::vector<Command*>& commands() const { return commands_; }
-
-  // Every command and subcommand, by id.
-  const std::vector<std::unique_ptr<Command>>& all() const { return all_; }
-
-  void reset_stats();
 
  private:
   using Word = uint64_t;
@@ -136,8 +119,8 @@ class CommandTable {
     Word head_mask = 0;
     Word tail = 0;
     Word tail_mask = 0;
-    size_t size = 0;
-    Command* command = nullptr;
+    uint32_t size = 0;
+    uint32_t id = kNone;
   };
 
   // The first eight bytes, fewer with zeros after them.
@@ -169,17 +152,115 @@ class CommandTable {
     return static_cast<size_t>(mixed >> slot_shift_);
   }
   // For names longer than the two words.
-  static bool is_named(const Slot& slot, std::string_view name);
-
-  Command* add_command(const CommandRow& row, Command* parent);
-  void insert_slot(Command* command);
-  void rebuild_slots();
+  bool is_named(const Slot& slot, std::string_view name) const;
+  void insert(std::string_view word, uint32_t id);
 
   // A power of two of them.
   std::vector<Slot> slots_;
+  size_t slot_mask_ = 0;
   unsigned slot_shift_ = 0;
-  std::vector<Command*> commands_;
+  std::span<const std::string> words_;  // by id
+};
+
+class CommandSet {
+ public:
+  CommandSet();
+  CommandSet(const CommandSet&) = delete;
+  CommandSet& operator=(const CommandSet&) = delete;
+
+  // Adds commands and their subcommands. The rows must outlive the set. Two rows of one name, or a
+  // malformed syntax line, are a programmer's mistake. Linear in the number of commands.
+  void add(std::span<const CommandRow> rows);
+
+  // Commands in the order they were added, without subcommands.
+  const std::vector<const Command*>& commands() const { return commands_; }
+  // Every command and subcommand, by id.
+  const std::vector<std::unique_ptr<Command>>& all() const { return all_; }
+  const CommandNames& names() const { return names_; }
+  // By id: the names, lower case.
+  const std::vector<std::string>& words() const { return words_; }
+
+ private:
+  Command* add_command(const CommandRow& row, Command* parent);
+
+  std::vector<const Command*> commands_;
   std::vector<std::unique_ptr<Command>> all_;
+  std::vector<std::string> words_;
+  CommandNames names_;
+};
+
+class CommandTable {
+ public:
+  CommandTable();
+  CommandTable(const CommandTable&) = delete;
+  CommandTable& operator=(const CommandTable&) = delete;
+
+  // Takes the commands of a set that is shared with other servers. REQUIRES: none were added, used
+  // or renamed.
+  void share(std::shared_ptr<const CommandSet> set);
+  // Adds commands to a set of the table's own (CommandSet::add). REQUIRES: share() was not called,
+  // and no command was renamed.
+  void add(std::span<const CommandRow> rows);
+
+  // The command of that name, in any case, or null.
+  Command* find(std::string_view name) const {
+    const uint32_t id = names_->find(name);
+    return id == CommandNames::kNone ? nullptr : own(id);
+  }
+
+  // The container's subcommand of that name, in any case, or null. Linear in the number of
+  // subcommands.
+  Command* find_subcommand(const Command& container, std::string_view name) const;
+
+  // The command that the request's first words name: the subcommand if there is one, the container
+  // if its subcommand is not given, null if either name is unknown.
+  Command* find_request(Words words) const;
+
+  // The command of a full name, "get" or "client|list", or null.
+  Command* find_full_name(std::string_view full_name) const;
+
+  // Makes a command answer to another name only, or to none if `new_name` is empty (the directive
+  // rename-command). False when there is no command `name` or `new_name` is taken. Linear in the
+  // number of commands.
+  bool rename(std::string_view name, std::string_view new_name);
+
+  // Renames as the directives rename-command say. False with the error of the first that cannot be
+  // followed.
+  bool rename(const std::vector<DeferredDirective>& directives, ConfigError* error);
+
+  // Commands in the order they were added, without subcommands; those renamed to nothing are left
+  // out. They are the set's, without figures.
+  const std::vector<const Command*>& commands() const {
+    return renaming_ != nullptr ? renaming_->commands : set_->commands();
+  }
+
+  // Every command and subcommand, by id. They are the set's, without figures.
+  const std::vector<std::unique_ptr<Command>>& all() const { return set_->all(); }
+
+  // Those that were ever looked up, by id, with their figures; null: never.
+  const std::vector<std::unique_ptr<Command>>& used() const { return used_; }
+
+  void reset_stats();
+
+ private:
+  // Of a table whose commands do not all answer to the names they came with.
+  struct Renaming {
+    std::vector<const Command*> commands;
+    std::vector<std::string> words;  // by id: what each answers to
+    CommandNames names;
+  };
+
+  Command* own(uint32_t id) const {
+    Command* const command = used_[id].get();
+    return command != nullptr ? command : begin_use(id);
+  }
+  Command* begin_use(uint32_t id) const;
+
+  std::shared_ptr<CommandSet> own_set_;  // null after share()
+  std::shared_ptr<const CommandSet> set_;
+  std::unique_ptr<Renaming> renaming_;
+  const CommandNames* names_;
+  mutable std::vector<std::unique_ptr<Command>> used_;
 };
 
 // Fills `out` with the keys of a request of `command`, which must have its arity, and what happens

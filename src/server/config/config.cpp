@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/assert.h"
@@ -104,21 +105,30 @@ bool PrivateDirectory::change(const std::string& path, std::string* error) {
   return false;
 }
 
-Config::Config(std::unique_ptr<WorkingDirectory> directory)
-    : directives_(make_directive_table()), directory_(std::move(directory)) {
+Config::Config(std::unique_ptr<WorkingDirectory> directory) : directory_(std::move(directory)) {
   if (!directory_) directory_ = std::make_unique<ProcessDirectory>();
   values_.dir = directory_->current();
-  for (const Directive& directive : directives_) {
-    by_name_.emplace(directive.name, &directive);
-    if (!directive.alias.empty()) by_name_.emplace(directive.alias, &directive);
-  }
 }
 
 Config::~Config() = default;
 
-const Directive* Config::find(std::string_view name) const {
-  const auto found = by_name_.find(base::lower_case(name));
-  return found == by_name_.end() ? nullptr : found->second;
+const std::vector<Directive>& Config::directives() {
+  static const std::vector<Directive> table = make_directive_table();
+  return table;
+}
+
+const Directive* Config::find(std::string_view name) {
+  // Lower case, names and aliases.
+  static const std::unordered_map<std::string_view, const Directive*> by_name = [] {
+    std::unordered_map<std::string_view, const Directive*> index;
+    for (const Directive& directive : directives()) {
+      index.emplace(directive.name, &directive);
+      if (!directive.alias.empty()) index.emplace(directive.alias, &directive);
+    }
+    return index;
+  }();
+  const auto found = by_name.find(base::lower_case(name));
+  return found == by_name.end() ? nullptr : found->second;
 }
 
 bool Config::is_sensitive(std::string_view name) const {
@@ -319,7 +329,7 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
       if (const Directive* directive = find(pattern)) show(pattern, *directive);
       continue;
     }
-    for (const Directive& directive : directives_) {
+    for (const Directive& directive : directives()) {
       if (directive.has(kHidden)) continue;
       for (const auto name : {directive.name, directive.alias}) {
         if (!name.empty() && base::glob_match(pattern, name, true)) show(name, directive);
@@ -454,7 +464,7 @@ bool Config::rewrite(std::string* error, bool everything) const {
 std::string Config::rewritten(std::string_view text, bool everything) const {
   const ConfigValues defaults;
   std::vector<DirectiveLines> all;
-  for (const Directive& directive : directives_) {
+  for (const Directive& directive : directives()) {
     DirectiveLines lines{std::string(directive.name), directive.rewrite(values_, defaults)};
     for (RewriteLine& line : lines.lines) line.forced = line.forced || everything;
     all.push_back(std::move(lines));

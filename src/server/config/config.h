@@ -16,7 +16,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -30,9 +29,10 @@ struct Directive;
 // Why a configuration could not be loaded.
 struct ConfigError {
   enum class Kind {
-    kLine,   // a line is wrong: `line`, `line_text` and `message` tell which and why
-    kWhole,  // each line is valid, but not all together: `message`
-    kFile,   // a file could not be read: `message` is for the log
+    kLine,    // a line is wrong: `line`, `line_text` and `message` tell which and why
+    kWhole,   // each line is valid, but not all together: `message`
+    kFile,    // a file could not be read: `message` is for the log
+    kLogged,  // the log has told why; `message` is empty
   };
   Kind kind = Kind::kLine;
   int line = 0;
@@ -159,9 +159,10 @@ class Config {
   // True when the directive's value must not be logged. Any spelling.
   bool is_sensitive(std::string_view name) const;
 
-  const std::vector<Directive>& directives() const { return directives_; }
+  // The table, which all configurations share.
+  static const std::vector<Directive>& directives();
   // By name or alias, any case; null when unknown.
-  const Directive* find(std::string_view name) const;
+  static const Directive* find(std::string_view name);
 
  private:
   struct RegisteredHook {
@@ -184,8 +185,6 @@ class Config {
                  std::string* error);
   void restore(const ConfigValues& before);
 
-  const std::vector<Directive> directives_;
-  std::unordered_map<std::string, const Directive*> by_name_;  // lower case, names and aliases
   std::unique_ptr<WorkingDirectory> directory_;
   ConfigValues values_;
   std::unordered_set<const Directive*> loaded_directives_;  // set by the configuration being loaded

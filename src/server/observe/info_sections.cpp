@@ -362,7 +362,8 @@ void cpu_section(InfoText& text) {
 }
 
 void commandstats_section(InfoText& text, Server& server) {
-  for (const auto& command : server.commands().all()) {
+  for (const auto& command : server.commands().used()) {
+    if (command == nullptr) continue;
     const CommandStats& stats = command->stats;
     if (stats.calls == 0 && stats.rejected_calls == 0 && stats.failed_calls == 0) continue;
     const int64_t usec = server.cycle_clock().to_us(stats.total_ticks);
@@ -386,8 +387,8 @@ void errorstats_section(InfoText& text, Server& server) {
 
 void latencystats_section(InfoText& text, Server& server) {
   if (!server.settings().latency_tracking) return;
-  for (const auto& command : server.commands().all()) {
-    if (command->stats.latency == nullptr) continue;
+  for (const auto& command : server.commands().used()) {
+    if (command == nullptr || command->stats.latency == nullptr) continue;
     std::string value;
     for (const double percentile : server.settings().latency_tracking_info_percentiles) {
       char number[base::kMaxDoubleText];

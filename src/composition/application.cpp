@@ -1,0 +1,171 @@
+#include "composition/application.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/version.h"
+#include "composition/whole_server.h"
+#include "net/loop.h"
+#include "persist/leftovers.h"
+#include "server/config/live_settings.h"
+#include "server/observe/logo.h"
+#include "server/observe/memory.h"
+#include "server/process/proc_title.h"
+#include "server/process/shutdown.h"
+
+namespace latchkey::composition {
+
+using base::LogLevel;
+using server::ConfigError;
+using server::ConfigValues;
+
+Application::Application(server::CommandLine line, std::string program, server::ProcessTitle& title)
+    : line_(std::move(line)),
+      program_(std::move(program)),
+      title_(title),
+      crash_reporter_(log_),
+      watchdog_(log_) {}
+
+int Application::run() {
+  if (!load_configuration() || !set_up_process() || !set_up_resources()) return 1;
+  log_start();
+
+  base::SystemClock clock;
+  net::Loop loop;
+  const auto show_title = [this, &config = *config_](std::string_view name) {
+    server::show_title(title_, std::string(name), config);
+  };
+  ConfigError error;
+  const auto whole =
+      WholeServer::make(std::move(config_),
+                        {.clock = clock,
+                         .log = log_,
+                         .loop = &loop,
+                         .child = {.oom_score = &oom_score_, .show_title = show_title}},
+                        &error);
+  if (whole == nullptr) {
+    report(error);
+    return 1;
+  }
+  if (!start(*whole)) return 1;
+  // Once the first clients have been greeted, so that what they needed goes as well.
+  constexpr uint64_t kSettledMs = 100;
+  net::Timer settled(loop, server::release_program_pages);
+  settled.start(kSettledMs);
+
+  loop.run();
+  std::fflush(nullptr);
+  std::_Exit(whole->server().exit_code());
+}
+
+bool Application::load_configuration() {
+  config_ = std::make_unique<server::Config>();
+  const std::string input =
+      line_.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
+  ConfigError error;
+  if (config_->load(line_.config_path, line_.configuration(input), &error)) return true;
+  report(error);
+  return false;
+}
+
+void Application::report(const ConfigError& error) {
+  switch (error.kind) {
+    case ConfigError::Kind::kLogged:
+      break;
+    case ConfigError::Kind::kFile:
+      log_.warning(error.message);
+      break;
+    case ConfigError::Kind::kLine:
+    case ConfigError::Kind::kWhole:
+      std::fputs(error.report().c_str(), stderr);
+  }
+}
+
+bool Application::set_up_process() {
+  const ConfigValues& values = config_->values();
+  server::configure_logger(values, log_);
+  crash_reporter_.enable(values.crash_log_enabled);
+  supervision_ = std::make_unique<server::Supervision>(values.supervised, log_);
+  const bool background = values.daemonize && !supervision_->active();
+  if (background && !server::daemonize()) return false;
+  pidfile_ = server::pidfile_path(values, background);
+  if (!pidfile_.empty()) server::write_pidfile(pidfile_, log_);
+  return true;
+}
+
+bool Application::set_up_resources() {
+  const ConfigValues& values = config_->values();
+  const auto clients = server::make_room_for_clients(values.maxclients, log_);
+  if (!clients) return false;
+  config_->mutable_values().maxclients = *clients;
+  using Role = server::OomScore::Role;
+  oom_score_.apply(values, values.replicaof_host.empty() ? Role::kMaster : Role::kReplica, log_);
+  server::pin_to_cpus(values.server_cpulist);
+  if (values.disable_thp) server::disable_transparent_huge_pages();
+  return true;
+}
+
+void Application::log_start() {
+  log_.notice("oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo");
+  log_.logf(LogLevel::kNotice,
+            "Redis version=%s, bits=64, commit=00000000, modified=0, pid=%d, just started",
+            base::kReferenceVersion, getpid());
+  if (!line_.config_path.empty() || !line_.options.empty() || line_.read_stdin) {
+    log_.notice("Configuration loaded");
+  } else {
+    log_.warning(
+        "Warning: no config file specified, using the default config. In order to specify a config "
+        "file use "
+        "redis-server /path/to/redis.conf");
+  }
+  server::show_logo(config_->values(), log_);
+  if (const auto warning = server::tcp_backlog_warning(config_->values().tcp_backlog))
+    log_.warning(*warning);
+}
+
+bool Application::start(WholeServer& whole) {
+  server::Server& server = whole.server();
+  attach_process(whole);
+  if (!whole.listen()) return false;
+  server::show_title(title_, program_, whole.config());
+  server.shutdown().watch_signals();
+  server.shutdown().on_exit([this] {
+    supervision_->stopping();
+    if (!pidfile_.empty()) server::remove_pidfile(pidfile_, log_);
+  });
+  log_.notice("Server initialized");
+  persist::remove_leftovers(server);
+  load_dataset(whole);
+  announce_readiness(server.settings());
+  // Not before: a process that goes to the background leaves its threads behind.
+  server::set_allocator_background_thread(server.settings().jemalloc_bg_thread);
+  return true;
+}
+
+void Application::attach_process(WholeServer& whole) {
+  server::Server& server = whole.server();
+  server.set_crash_reporter(&crash_reporter_);
+  server::register_process_settings(server,
+                                    {&crash_reporter_, &watchdog_, &oom_score_, &title_, program_});
+}
+
+void Application::load_dataset(WholeServer& whole) {
+  using Result = persist::Loading::Result;
+  const Result loaded = whole.load_dataset();
+  if (loaded == Result::kStopped) std::_Exit(whole.server().exit_code());
+  if (loaded == Result::kFailed || !whole.adopt_dataset() || !whole.open_append_only_file())
+    std::_Exit(1);
+}
+
+void Application::announce_readiness(const ConfigValues& values) {
+  if (values.port != 0) log_.notice("Ready to accept connections tcp");
+  if (!values.unixsocket.empty()) log_.notice("Ready to accept connections unix");
+  supervision_->ready();
+}
+
+}  // namespace latchkey::composition

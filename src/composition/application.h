@@ -1,0 +1,65 @@
+// Application: the process, and the one whole server that it runs.
+//
+// It has what there is once in a process: the log, the way to the background, supervision, the pid
+// file, the crash report, the watchdog of the loop, the title, limits and the kernel's settings.
+// All that concerns data and clients is WholeServer's.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/log.h"
+#include "server/config/command_line.h"
+#include "server/config/config.h"
+#include "server/process/crash_report.h"
+#include "server/process/loop_watchdog.h"
+#include "server/process/process.h"
+
+namespace latchkey::server {
+class ProcessTitle;
+}
+
+namespace latchkey::composition {
+
+class WholeServer;
+
+class Application {
+ public:
+  // `program`: as the process was called. `title` must outlive the application. One per process.
+  Application(server::CommandLine line, std::string program, server::ProcessTitle& title);
+
+  // Starts the server and runs it until it ends. Returns an exit status, with the reason printed or
+  // logged, when it cannot be started. When it has been served, or its dataset could not be loaded,
+  // the process ends here, without the destruction of a dataset that goes with it anyway.
+  int run();
+
+ private:
+  bool load_configuration();
+  // Says why the configuration cannot be used, where it is not said yet.
+  void report(const server::ConfigError& error);
+
+  // The log, supervision, the background, the pid file.
+  bool set_up_process();
+  // Limits and the kernel's settings. False when there is no room for clients.
+  bool set_up_resources();
+  void log_start();
+
+  bool start(WholeServer& whole);
+  void attach_process(WholeServer& whole);
+  // Ends the process when that fails.
+  void load_dataset(WholeServer& whole);
+  void announce_readiness(const server::ConfigValues& values);
+
+  server::CommandLine line_;
+  std::string program_;
+  server::ProcessTitle& title_;
+  base::Logger log_;
+  server::CrashReporter crash_reporter_;
+  server::LoopWatchdog watchdog_;
+  server::OomScore oom_score_;
+  std::unique_ptr<server::Config> config_;  // until there is a server that owns it
+  std::unique_ptr<server::Supervision> supervision_;
+  std::string pidfile_;  // empty: none
+};
+
+}  // namespace latchkey::composition

@@ -1,0 +1,137 @@
+#include "composition/whole_server.h"
+
+#include <string>
+#include <utility>
+
+#include "all_commands.h"
+#include "cluster/cluster.h"
+#include "composition/aof_and_replication.h"
+#include "persist/persistence.h"
+#include "replication/child_snapshots.h"
+#include "replication/replication.h"
+#include "script/engine.h"
+#include "server/acl/access_control.h"
+#include "server/tasks.h"
+
+namespace latchkey::composition {
+
+using server::ConfigError;
+
+namespace {
+
+// What a server among others starts from.
+constexpr std::string_view kSpaceSettings =
+    "port 0\n"
+    "save \"\"\n";
+
+}  // namespace
+
+std::unique_ptr<WholeServer> WholeServer::make(std::unique_ptr<server::Config> config,
+                                               const Surroundings& surroundings,
+                                               ConfigError* error) {
+  cluster::adapt_configuration(*config, surroundings.log);
+  std::unique_ptr<WholeServer> whole(new WholeServer(std::move(config), surroundings));
+  if (!whole->configure(error)) return nullptr;
+  return whole;
+}
+
+std::unique_ptr<WholeServer> WholeServer::make_space(std::string_view settings,
+                                                     const Surroundings& surroundings,
+                                                     ConfigError* error) {
+  auto config = std::make_unique<server::Config>(std::make_unique<server::PrivateDirectory>());
+  if (!config->load_text(kSpaceSettings, error) || !config->load("", settings, error))
+    return nullptr;
+  return make(std::move(config), surroundings, error);
+}
+
+WholeServer::WholeServer(std::unique_ptr<server::Config> config, const Surroundings& surroundings)
+    : config_(std::move(config)),
+      server_(surroundings.clock, *config_, surroundings.log, surroundings.loop) {
+  add_layers(surroundings);
+}
+
+WholeServer::~WholeServer() = default;
+
+void WholeServer::add_layers(const Surroundings& surroundings) {
+  add_all_commands(server_);
+  server_.set_scripts(std::make_shared<script::Engine>(server_));
+  const auto persistence = std::make_shared<persist::Persistence>(server_, surroundings.child);
+  server_.set_persistence(persistence);
+  auto snapshots = surroundings.snapshots
+                       ? surroundings.snapshots(server_)
+                       : std::make_unique<replication::ChildSnapshots>(server_, *persistence);
+  const auto replication =
+      std::make_shared<replication::Replication>(server_, std::move(snapshots));
+  server_.set_replication(replication);
+  connect(persistence->aof(), *replication);
+}
+
+bool WholeServer::configure(ConfigError* error) {
+  if (!choose_collation(error)) return false;
+  if (!server_.commands().rename(config_->values().rename_commands, error)) return false;
+  if (!server_.access().configure(error)) return false;
+  if (join_cluster() && report_startup_problems()) return true;
+  error->kind = ConfigError::Kind::kLogged;
+  return false;
+}
+
+bool WholeServer::choose_collation(ConfigError* error) {
+  const std::string& locale = config_->values().locale_collate;
+  if (server_.set_collation(locale)) return true;
+  if (!locale.empty()) {
+    server_.log().warning("Failed to configure LOCALE for invalid locale name.");
+    error->kind = ConfigError::Kind::kLogged;
+    return false;
+  }
+  // One that only the environment names may be unknown to this machine.
+  server_.log().warning("The environment's locale is not known here: SORT ALPHA compares bytes.");
+  return true;
+}
+
+bool WholeServer::join_cluster() {
+  if (!config_->values().cluster_enabled) return true;
+  const auto node = std::make_shared<cluster::Cluster>(server_);
+  if (!node->start()) return false;
+  server_.set_cluster(node, *node);
+  return true;
+}
+
+bool WholeServer::report_startup_problems() {
+  const std::vector<std::string> problems = config_->startup_problems();
+  for (const std::string& problem : problems) server_.log().warning(problem);
+  return problems.empty();
+}
+
+bool WholeServer::listen() {
+  return server_.listen() && (!server_.in_cluster() || server_.cluster()->listen());
+}
+
+persist::Loading::Result WholeServer::load_dataset() {
+  persist::Loading& loading = server_.persistence().loading();
+  net::Loop* const loop = server_.loop();
+  if (loop != nullptr && loop->is_turning()) return loading.load_at_start();
+  auto result = persist::Loading::Result::kFailed;
+  server_.tasks().run([&] { result = loading.load_at_start(); });
+  while (server_.tasks().any()) {
+    if (loop != nullptr) {
+      loop->run_once();
+    } else {
+      server_.tasks().resume_ready();
+    }
+  }
+  return result;
+}
+
+bool WholeServer::adopt_dataset() {
+  if (server_.in_cluster() && !server_.cluster()->claim_loaded_slots()) return false;
+  persist::Loading& loading = server_.persistence().loading();
+  if (const auto& place = loading.place_at_start())
+    server_.replication().resume_from(*place, loading.take_dropped_at_start());
+  return true;
+}
+
+bool WholeServer::open_append_only_file() {
+  return server_.persistence().aof().open_at_start();
+}
+
+}  // namespace latchkey::composition

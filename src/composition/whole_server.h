@@ -1,0 +1,99 @@
+// WholeServer: one server with all of its layers: databases, commands, users, scripts and
+// functions, persistence, replication, and the cluster where the configuration asks for it.
+//
+// What a process has once (signals, the pid file, the title, limits) is no part of it: see
+// Application, which runs one whole server. Any number of them live side by side in a process, on
+// one loop, with a clock and a logger in common. They share what never changes (the commands, the
+// table of directives) and nothing else. An empty one costs about 30 KB, and less than a fifth of a
+// millisecond to make; each is looked at in every turn of the loop, and ticks `hz` times a second.
+//
+//     server::ConfigError error;
+//     auto space = WholeServer::make_space("databases 1\n", {clock, log, &loop}, &error);
+//     if (space == nullptr) return error.report();
+//     server::Client& client = space->server().clients().add(nullptr);
+//
+// It is served from when it is made. Steps that only some want (listening, loading a dataset,
+// the append-only file) are calls of their own, to be made in the order in which they stand here.
+//
+// It may be destroyed at any time but by a callback or a command of its own: its clients lose their
+// connections, its tasks are brought to their ends, its child is killed. Its handles are closed in
+// the next turn of the loop, or when the loop goes. Nothing is saved. Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "net/loop.h"
+#include "persist/background_child.h"
+#include "persist/loading.h"
+#include "replication/snapshot_maker.h"
+#include "server/config/config.h"
+#include "server/server.h"
+
+namespace latchkey::composition {
+
+class WholeServer {
+ public:
+  // What a server is given. All must outlive it.
+  struct Surroundings {
+    base::Clock& clock;
+    base::Logger& log;
+    net::Loop* loop = nullptr;  // null: nothing happens by itself (server::Server)
+    persist::ChildProcessParts child = {};
+    // Makes the snapshots for replicas; empty: a forked child writes them.
+    std::function<std::unique_ptr<replication::SnapshotMaker>(server::Server&)> snapshots = {};
+  };
+
+  // The server of a configuration that has been loaded. Null, with the reason in `error`, when the
+  // configuration cannot be followed: a locale, a renamed command, a user, a cluster's file.
+  static std::unique_ptr<WholeServer> make(std::unique_ptr<server::Config> config,
+                                           const Surroundings& surroundings,
+                                           server::ConfigError* error);
+
+  // One more server in a process that has one. `settings`: lines of a configuration file. What they
+  // leave out is as in make(), but that there is no port, nothing is saved by itself, and `dir`
+  // does not move the process.
+  static std::unique_ptr<WholeServer> make_space(std::string_view settings,
+                                                 const Surroundings& surroundings,
+                                                 server::ConfigError* error);
+
+  ~WholeServer();
+  WholeServer(const WholeServer&) = delete;
+  WholeServer& operator=(const WholeServer&) = delete;
+
+  server::Server& server() { return server_; }
+  server::Config& config() { return *config_; }
+
+  // Opens the sockets for clients, and a node's bus. False, with the reason logged, when a required
+  // one cannot be had.
+  bool listen();
+
+  // Loads what the configuration says is on disk. Meanwhile it turns the loop, so that clients are
+  // told to wait; called while the loop turns already, it loads in one piece.
+  persist::Loading::Result load_dataset();
+  // What follows from the dataset that was loaded: a node claims the slots of its keys, and
+  // replication goes on in the stream where the dataset stands. False, with the reason logged, when
+  // the node's file cannot be written.
+  bool adopt_dataset();
+  // Opens the append-only file, where appendonly asks for it. False, with the reason logged, when
+  // the server cannot go on without it.
+  bool open_append_only_file();
+
+ private:
+  WholeServer(std::unique_ptr<server::Config> config, const Surroundings& surroundings);
+
+  void add_layers(const Surroundings& surroundings);
+  bool configure(server::ConfigError* error);
+  // False when the locale that was asked for is not known.
+  bool choose_collation(server::ConfigError* error);
+  bool join_cluster();
+  bool report_startup_problems();
+
+  std::unique_ptr<server::Config> config_;
+  server::Server server_;
+};
+
+}  // namespace latchkey::composition
