@@ -1,6 +1,7 @@
 """The attacks of tests/ATTACKS.md that need no script: each is sent as it was found, and leaves a server that is well and has not
 given away or lost anything. The texts of errors are the reference's (8.0.2) unless said otherwise."""
 
+import contextlib
 import os
 import random
 import socket
@@ -578,9 +579,11 @@ class Debugger(Attack):
             self.assertEqual(client.call("SCRIPT", "DEBUG", "YES"), "OK")
             client.send("EVAL", "local a = 1\nlocal b = 2\nreturn a + b", "0")
             client.read()
-            client.send_raw(request)
-            client.socket.shutdown(socket.SHUT_WR)
-            client.read_until_closed()
+            # The debugger may have hung up on what it has read so far.
+            with contextlib.suppress(OSError):
+                client.send_raw(request)
+                client.socket.shutdown(socket.SHUT_WR)
+                client.read_until_closed()
             client.close()
 
 
