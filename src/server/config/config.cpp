@@ -474,7 +474,7 @@ std::string Config::rewritten(std::string_view text, bool everything) const {
     for (auto& line : source()) lines.lines.push_back({std::move(line), true});
     all.push_back(std::move(lines));
   }
-  return rewrite_configuration(text, all, [this](std::string_view name) -> std::string {
+  return rewrite_configuration(text, all, [](std::string_view name) -> std::string {
     if (const Directive* directive = find(name)) return std::string(directive->name);
     const bool kept = name == "include" || name == "rename-command" || name == "user";
     return kept ? std::string(name) : std::string();
