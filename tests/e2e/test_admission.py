@@ -261,18 +261,20 @@ class Admission(BothServers):
         refused = [["SET", "denied:k", "v"], ["GETDEL", "ok:k"], ["NOSUCH"], ["GET"], ["EXEC"]]
         held = [["PING"], ["SET", "ok:k", "v"], ["GET", "ok:k"], ["PUBLISH", "c", "m"], ["PFCOUNT", "ok:h"], *SCRIPTED[:3],
                 ["EVAL", "#!lua flags=no-writes\nreturn 1", "0"], ["EVAL_RO", "return 1", "0"], ["FCALL", "pure", "1", "ok:k"], ["FCALL", "writes", "1", "ok:k"]]
-        wait_s = 0.03
-        pause_ms = 800
+        wait_s = 0.25
+        pause_ms = 1500
 
         def ask(side):
             clients = [side.server.connect() for _ in refused + held]
             for client in clients:
                 client.call("AUTH", "limited", "x")
             side.control.call("CLIENT", "PAUSE", "100000" if side.kind == "WRITE" else str(pause_ms), side.kind)
-            replies = []
             for client, words in zip(clients, refused + held):
                 client.send(*words)
-                client.socket.settimeout(wait_s if words in held else harness.REPLY_TIMEOUT_S)
+            time.sleep(wait_s)
+            replies = []
+            for client, words in zip(clients, refused + held):
+                client.socket.settimeout(0.01 if words in held else harness.REPLY_TIMEOUT_S)
                 try:
                     replies.append(repr(client.read()))
                 except TimeoutError:
