@@ -27,26 +27,26 @@ constexpr std::string_view kCode = R"(
   pcall(struct.pack, format, #input, input, 1.5, input, -1, #format)
 )";
 
-class World {
+class Vm {
  public:
-  World() : world_(random_, "user_script") {
+  Vm() : vm_(random_, "user_script") {
     std::string error;
-    function_ = world_.compile(kCode, &error);
+    function_ = vm_.compile(kCode, &error);
     fuzz::require(function_ != Interpreter::kNoFunction);
   }
 
   void run(std::string_view format, std::string_view bytes) {
-    script::push_text(world_.lua(), bytes);
-    world_.set_global("INPUT");
-    script::push_text(world_.lua(), format);
-    world_.set_global("FORMAT");
-    fuzz::require(world_.run(function_));
-    world_.clear_stack();
+    script::push_text(vm_.lua(), bytes);
+    vm_.set_global("INPUT");
+    script::push_text(vm_.lua(), format);
+    vm_.set_global("FORMAT");
+    fuzz::require(vm_.run(function_));
+    vm_.clear_stack();
   }
 
  private:
   script::LuaRandom random_;
-  Interpreter world_;
+  Interpreter vm_;
   int function_;
 };
 
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kLongestInput = 16'384;
   constexpr size_t kLongestFormat = 32;
   if (size == 0 || size > kLongestInput) return 0;
-  static World world;
+  static Vm world;
   fuzz::Input input(data, size);
   const size_t split = std::min<size_t>(input.byte() % kLongestFormat, size - 1);
   world.run(input.rest().substr(0, split), input.rest().substr(split));

@@ -61,8 +61,8 @@ Cost measure(std::string_view settings) {
 }  // namespace
 
 TEST_CASE("An empty whole server is small", "[composition]") {
-  constexpr size_t kMostBytes = 64 * 1024;
-  CHECK(measure("").bytes < kMostBytes);
+  constexpr size_t kMaxBytes = 64 * 1024;
+  CHECK(measure("").bytes < kMaxBytes);
 }
 
 TEST_CASE("What an empty whole server costs", "[.cost]") {
