@@ -174,7 +174,7 @@ bool slot_of_script(Judged& judged) {
          judged.refuse("ERR Script attempted to access keys that do not hash to the same slot");
 }
 
-// Makes room first, for any request that may need or free memory.
+// Makes room before any request, as the reference does: reads evict, too.
 bool memory(Judged& judged) {
   const bool enough = judged.server.memory_limit().make_room();
   return !enough && (judged.present & kDenyOom) != 0 && judged.refuse(kOutOfMemory);
@@ -305,7 +305,6 @@ struct Rule {
   }
 };
 
-constexpr uint32_t kUsesMemory = kDenyOom | kWrite | kMayTakeLong;
 constexpr uint32_t kUsesKeys = kWrite | kReadOnly | kMayReplicate;
 
 // clang-format off
@@ -315,7 +314,7 @@ constexpr Rule kForClients[] = {
     {not_in_multi,       0, kClientInMulti, 0, kNoMulti},
     {permission,         0, kClientRestricted},
     {slot,               kStateCluster},
-    {memory,             kStateMemoryLimit, 0, 0, kUsesMemory},
+    {memory,             kStateMemoryLimit},
     {tracking_room,      kStateTrackingFull},
     {disk_error,         kStateDiskError},
     {few_replicas,       kStateFewReplicas, 0, 0, kWrite},
@@ -356,7 +355,7 @@ constexpr Rule kForScripts[] = {
 constexpr Rule kForMaster[] = {
     {protected_command,  0, 0, kProtected},
     {not_in_multi,       0, kClientInMulti, 0, kNoMulti},
-    {memory,             kStateMemoryLimit, 0, 0, kUsesMemory},
+    {memory,             kStateMemoryLimit},
     {tracking_room,      kStateTrackingFull},
     {disk_error_of_master, kStateDiskError, 0, 0, kWrite},
     {loading,            kStateLoading, 0, 0, 0, kLoading},
