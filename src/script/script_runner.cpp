@@ -8,7 +8,6 @@
 #include "script/lua/lua_text.h"
 #include "script/reply_writer.h"
 #include "script/shebang.h"
-#include "server/acl/access_control.h"
 #include "server/command/admission.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "server/acl/access_control.h"
 #include "server/client/blocking.h"
 #include "server/client/client.h"
 #include "server/client/client_info.h"
@@ -16,9 +15,7 @@
 #include "server/client/replica_link.h"
 #include "server/client/tracking.h"
 #include "server/command/redaction.h"
-#include "server/command/slot_gate.h"
 #include "server/command/transaction.h"
-#include "server/memory_limit.h"
 #include "server/server.h"
 
 namespace latchkey::server {
