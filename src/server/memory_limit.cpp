@@ -71,6 +71,10 @@ size_t MemoryLimit::not_counted() const {
          server_.persistence_figures().aof.buffer_memory;
 }
 
+bool MemoryLimit::has_room() const {
+  return server_.used_memory() <= server_.settings().maxmemory && excess_since_us_ < 0;
+}
+
 bool MemoryLimit::is_exceeded() const {
   const size_t limit = server_.settings().maxmemory;
   const size_t used = server_.used_memory();

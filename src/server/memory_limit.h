@@ -24,6 +24,9 @@ class MemoryLimit {
   // The same, but not in the middle of what is going on.
   void make_room_soon();
 
+  // Whether nothing is to be done before a command: memory is below its limit, and was when it was
+  // looked at last. Costs a few loads. REQUIRES: maxmemory is set.
+  bool has_room() const;
   // Whether what is counted is more than maxmemory, which is set.
   bool is_exceeded() const;
   // Bytes that eviction does not look at: what waits to leave for replicas and for the append-only

@@ -51,19 +51,29 @@ struct Judged {
 
 // --- Rules: true when the rule decides -----------------------------------------------------------
 
+// The directive that enables a command with kProtected.
+struct Enabling {
+  ProtectedAction allowed;
+  std::string_view directive;
+};
+
+Enabling enabling_of(std::string_view command, const ConfigValues& settings) {
+  if (command == "debug") return {settings.enable_debug_command, "enable-debug-command"};
+  if (command == "module") return {settings.enable_module_command, "enable-module-command"};
+  return {settings.enable_test_commands, "enable-test-commands"};
+}
+
 bool protected_command(Judged& judged) {
   const Command& command = judged.command();
   const Command& named = command.parent != nullptr ? *command.parent : command;
-  const ConfigValues& settings = judged.server.settings();
-  const ProtectedAction allowed =
-      named.name == "module" ? settings.enable_module_command : settings.enable_debug_command;
+  const auto [allowed, directive] = enabling_of(named.name, judged.server.settings());
   const bool local =
       judged.client().connection() == nullptr || judged.client().connection()->peer_is_local();
   if (allowed == ProtectedAction::kYes || (allowed == ProtectedAction::kLocal && local))
     return false;
-  return judged.refuse("ERR " + std::string(named.row->name) +
-                       " command not allowed. If the enable-" + named.name +
-                       "-command option is set to \"local\", you can run it from a local "
+  return judged.refuse("ERR " + std::string(named.row->name) + " command not allowed. If the " +
+                       std::string(directive) +
+                       " option is set to \"local\", you can run it from a local "
                        "connection, otherwise you need to set this option in the configuration "
                        "file, and then restart the server.");
 }

@@ -16,6 +16,7 @@
 #include "server/client/tracking.h"
 #include "server/command/redaction.h"
 #include "server/command/transaction.h"
+#include "server/memory_limit.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -170,9 +171,14 @@ Dispatcher::Outcome Dispatcher::dispatch(Client& client, Arguments args, Command
            "ERR wrong number of arguments for '" + command->full_name + "' command");
     return Outcome::kDone;
   }
-  if (((client.flags & kGatedClientFlags) | (server_.state() & command->gating_states) |
-       (command->flags & kProtected)) != 0) [[unlikely]]
-    return dispatch_gated(client, *command, args);
+  const uint32_t states = server_.state() & command->gating_states;
+  const uint32_t others = (client.flags & kGatedClientFlags) | (command->flags & kProtected);
+  if ((states | others) != 0) [[unlikely]] {
+    // A limit that is not reached asks nothing of the gate.
+    const bool only_memory = states == kStateMemoryLimit && others == 0;
+    if (!only_memory || !server_.memory_limit().has_room())
+      return dispatch_gated(client, *command, args);
+  }
   perform(client, *command, args);
   return Outcome::kDone;
 }

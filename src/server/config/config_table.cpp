@@ -90,6 +90,7 @@ void add_network(std::vector<Directive>& table) {
       choice("enable-protected-configs", &V::enable_protected_configs, actions, kImmutable));
   table.push_back(choice("enable-debug-command", &V::enable_debug_command, actions, kImmutable));
   table.push_back(choice("enable-module-command", &V::enable_module_command, actions, kImmutable));
+  table.push_back(choice("enable-test-commands", &V::enable_test_commands, actions, kImmutable));
 }
 
 void add_tls(std::vector<Directive>& table) {

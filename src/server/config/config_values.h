@@ -108,6 +108,7 @@ struct ConfigValues {
   ProtectedAction enable_protected_configs = ProtectedAction::kNo;
   ProtectedAction enable_debug_command = ProtectedAction::kNo;
   ProtectedAction enable_module_command = ProtectedAction::kNo;
+  ProtectedAction enable_test_commands = ProtectedAction::kLocal;
 
   // TLS
   std::string tls_cert_file;
