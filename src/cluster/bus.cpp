@@ -52,7 +52,7 @@ bool Bus::listen() {
 
 void Bus::connect(Node& node) {
   // make_unique() cannot access the private base.
-  links_.emplace_back(new Link(*this, server_.now_ms(), node));
+  links_.emplace_back(new Link(*this, server_.machine_ms(), node));
   Link& link = *links_.back();
   node.link = &link;
   if (server_.loop() == nullptr) return;
@@ -63,7 +63,7 @@ void Bus::connect(Node& node) {
 
 Link& Bus::accept(net::Connection* connection) {
   server_.refresh_clock();
-  links_.emplace_back(new Link(*this, server_.now_ms()));
+  links_.emplace_back(new Link(*this, server_.machine_ms()));
   Link& link = *links_.back();
   link.connected(connection);
   return link;

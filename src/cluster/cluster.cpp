@@ -93,17 +93,17 @@ bool Cluster::start() {
     return false;
   }
   if (text.empty()) {
-    Node& myself = nodes_.add(base::random_hex(kIdDigits), kMyself | kMaster, server_.now_ms());
+    Node& myself = nodes_.add(base::random_hex(kIdDigits), kMyself | kMaster, server_.machine_ms());
     myself.shard_id = base::random_hex(kIdDigits);
     log.notice("No cluster configuration found, I'm " + myself.id);
     changed();
-  } else if (!parse_file(text, server_.now_ms(), &nodes_, &error)) {
+  } else if (!parse_file(text, server_.machine_ms(), &nodes_, &error)) {
     log.warning("Unrecoverable error: the cluster configuration file " + file_.path() +
                 " cannot be used: " + error);
     return false;
   } else {
     log.notice("Node configuration loaded, I'm " + myself().id);
-    if (nodes_.size() > 1) serves_from_ms_ = server_.now_ms() + kSilenceAtStartMs;
+    if (nodes_.size() > 1) serves_from_ms_ = server_.machine_ms() + kSilenceAtStartMs;
   }
   update_myself();
   update_state();
@@ -295,7 +295,7 @@ bool Cluster::meet(const NodeAddress& address) {
         node->address.bus_port == address.bus_port)
       return true;
   }
-  Node& node = nodes_.add(base::random_hex(kIdDigits), kHandshake | kMeet, server_.now_ms());
+  Node& node = nodes_.add(base::random_hex(kIdDigits), kHandshake | kMeet, server_.machine_ms());
   node.shard_id = base::random_hex(kIdDigits);
   node.address = address;
   return true;
@@ -349,12 +349,12 @@ bool Cluster::finds_itself_up() {
     if (node->votes() && !node->has(kSuspect | kFailing)) ++reached;
   }
   if (reached >= nodes_.quorum()) return true;
-  minority_ms_ = server_.now_ms();
+  minority_ms_ = server_.machine_ms();
   return false;
 }
 
 void Cluster::update_state() {
-  const int64_t now_ms = server_.now_ms();
+  const int64_t now_ms = server_.machine_ms();
   bool up = finds_itself_up();
   if (up && !up_ && myself().is_master()) {
     const int64_t rejoin_ms = std::clamp(timeout_ms(), kShortestRejoinMs, kLongestRejoinMs);
@@ -445,20 +445,20 @@ void Cluster::link_ready(Link& link) {
 }
 
 void Cluster::link_lost(Node& node) {
-  if (node.ping_sent_ms == 0) node.ping_sent_ms = server_.now_ms();
+  if (node.ping_sent_ms == 0) node.ping_sent_ms = server_.machine_ms();
 }
 
 void Cluster::received(Link& link, const Message& message) {
   Node* sender = nodes_.find(message.sender);
   if (sender != nullptr && sender->has(kHandshake)) sender = nullptr;
-  if (link.node != nullptr) link.node->data_received_ms = server_.now_ms();
+  if (link.node != nullptr) link.node->data_received_ms = server_.machine_ms();
   if (sender != nullptr && sender != &myself()) note_sender(*sender, link, message);
   dispatch(link, sender, message);
   if (unsaved_ || !lost_.empty()) reconcile();
 }
 
 void Cluster::note_sender(Node& sender, Link& link, const Message& message) {
-  sender.data_received_ms = server_.now_ms();
+  sender.data_received_ms = server_.machine_ms();
   if (link.incoming) bus_.came_from(link, sender);
   if (message.has(kKnowsExtensions)) sender.set(kExtensions);
   if (message.current_epoch > nodes_.current_epoch) nodes_.current_epoch = message.current_epoch;

@@ -62,7 +62,7 @@ int Election::rank() const {
 
 void Election::tick() {
   if (!may_stand()) return;
-  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t now_ms = cluster_.server().machine_ms();
   const int64_t timeout_ms = std::max(cluster_.timeout_ms() * 2, kShortestTimeoutMs);
   if (begins_ms_ == 0 || now_ms - begins_ms_ > timeout_ms * 2) return schedule(now_ms);
   if (!asked_ && !cluster_.handover().active() && rank() > rank_) {
@@ -129,7 +129,7 @@ std::string_view Election::refusal_for(const Node& candidate, const Message& mes
   if (!candidate.is_replica() || candidate.master == nullptr)
     return "it is no replica of a master that I know";
   if (!candidate.master->has(kFailing) && !message.has(kVoteThoughUp)) return "its master is up";
-  const int64_t since_ms = cluster_.server().now_ms() - candidate.master->voted_ms;
+  const int64_t since_ms = cluster_.server().machine_ms() - candidate.master->voted_ms;
   if (since_ms < cluster_.timeout_ms() * kVoteTimeouts)
     return "I have voted for a replica of its master just now";
   bool newer_owner = false;
@@ -149,7 +149,7 @@ void Election::asked(Node& candidate, const Message& message) {
     return;
   }
   nodes.last_vote_epoch = nodes.current_epoch;
-  candidate.master->voted_ms = cluster_.server().now_ms();
+  candidate.master->voted_ms = cluster_.server().machine_ms();
   // The node file is written before the vote is sent.
   cluster_.changed();
   cluster_.bus().send(*candidate.link, cluster_.message(MessageType::kVote));

@@ -19,14 +19,14 @@ void FailureDetector::suspect(Node& node) {
 }
 
 size_t FailureDetector::count_reports(Node& node) {
-  return NodeTable::count_reports(node, cluster_.server().now_ms(),
+  return NodeTable::count_reports(node, cluster_.server().machine_ms(),
                                   cluster_.timeout_ms() * kReportTimeouts);
 }
 
 void FailureDetector::make_failing(Node& node) {
   node.set(kSuspect, false);
   node.set(kFailing);
-  node.failing_since_ms = cluster_.server().now_ms();
+  node.failing_since_ms = cluster_.server().machine_ms();
   cluster_.changed();
 }
 
@@ -53,7 +53,7 @@ void FailureDetector::told_failing(const Node& by, const Message& message) {
 
 void FailureDetector::forgive_if_back(Node& node) {
   base::Logger& log = cluster_.server().log();
-  const int64_t failed_for_ms = cluster_.server().now_ms() - node.failing_since_ms;
+  const int64_t failed_for_ms = cluster_.server().machine_ms() - node.failing_since_ms;
   if (node.votes()) {
     if (failed_for_ms <= cluster_.timeout_ms() * kReportTimeouts) return;
     log.notice("Clear FAIL state for node " + title(node) +

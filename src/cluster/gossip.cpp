@@ -33,7 +33,7 @@ void Gossip::send(Link& link, MessageType type) {
   add_gossip(message, link.node);
   if (link.node != nullptr && link.node->has(kExtensions)) add_extensions(message);
   if (type != MessageType::kPong && link.node != nullptr && link.node->ping_sent_ms == 0)
-    link.node->ping_sent_ms = cluster_.server().now_ms();
+    link.node->ping_sent_ms = cluster_.server().machine_ms();
   cluster_.bus().send(link, message);
 }
 
@@ -73,7 +73,7 @@ void Gossip::add_extensions(Message& message) {
   Extensions& extensions = message.extensions;
   if (!myself.hostname.empty()) extensions.hostname = myself.hostname;
   if (!myself.human_name.empty()) extensions.human_name = myself.human_name;
-  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t now_ms = cluster_.server().machine_ms();
   for (const auto& [id, until_ms] : cluster_.nodes().forgotten(now_ms))
     extensions.forgotten.push_back({id, static_cast<uint64_t>((until_ms - now_ms) / kSecondMs)});
   extensions.shard_id = myself.shard_id;
@@ -134,7 +134,7 @@ NodeAddress Gossip::address_of(const Link& link, const Message& message) const {
 void Gossip::greet_stranger(const Link& link, const Message& message) {
   const NodeAddress address = address_of(link, message);
   Node& node =
-      cluster_.nodes().add(base::random_hex(kIdDigits), kHandshake, cluster_.server().now_ms());
+      cluster_.nodes().add(base::random_hex(kIdDigits), kHandshake, cluster_.server().machine_ms());
   node.shard_id = base::random_hex(kIdDigits);
   node.address = address;
 }
@@ -160,7 +160,7 @@ Node* Gossip::finish_handshake(Link& link, Node* sender, const Message& message)
   node.set(kHandshake | kMeet, false);
   node.set(kMaster);
   node.set(kExtensions, message.has(kKnowsExtensions));
-  node.data_received_ms = cluster_.server().now_ms();
+  node.data_received_ms = cluster_.server().machine_ms();
   node.config_epoch = message.config_epoch;
   node.offset = message.offset;
   cluster_.changed();
@@ -180,7 +180,7 @@ void Gossip::update_address(Node& node, const Link& link, const Message& message
 }
 
 void Gossip::note_pong(Node& node) {
-  node.pong_received_ms = cluster_.server().now_ms();
+  node.pong_received_ms = cluster_.server().machine_ms();
   node.ping_sent_ms = 0;
   if (node.has(kSuspect)) {
     node.set(kSuspect, false);
@@ -229,7 +229,7 @@ void Gossip::hear(Node& sender, const Message& message) {
 }
 
 void Gossip::hear_of_known(Node& sender, Node& node, const GossipEntry& entry) {
-  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t now_ms = cluster_.server().machine_ms();
   base::Logger& log = cluster_.server().log();
   const bool found_dead = (entry.flags & (kSuspect | kFailing)) != 0;
   if (sender.votes() && &sender != &node) {
@@ -260,7 +260,7 @@ void Gossip::hear_of_known(Node& sender, Node& node, const GossipEntry& entry) {
 
 void Gossip::hear_of_stranger(const GossipEntry& entry) {
   NodeTable& nodes = cluster_.nodes();
-  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t now_ms = cluster_.server().machine_ms();
   const bool has_address = (entry.flags & kNoAddress) == 0 && !entry.address.ip.empty() &&
                            entry.address.port != 0 && entry.address.bus_port != 0;
   if (!has_address || nodes.is_forgotten(entry.id, now_ms)) return;
@@ -302,7 +302,7 @@ void Gossip::take_forgotten(const ForgottenNode& forgotten) {
   if (node == nullptr || node == &myself || node == myself.master) return;
   constexpr uint64_t kLongestSeconds = 24 * 3600;
   const auto seconds = static_cast<int64_t>(std::min(forgotten.seconds, kLongestSeconds));
-  cluster_.nodes().forget(forgotten.id, cluster_.server().now_ms() + seconds * kSecondMs);
+  cluster_.nodes().forget(forgotten.id, cluster_.server().machine_ms() + seconds * kSecondMs);
   cluster_.remove(*node);
   cluster_.changed();
 }

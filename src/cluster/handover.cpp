@@ -19,7 +19,7 @@ constexpr int64_t kPauseMs = 2 * kTimeoutMs;
 void Handover::begin(bool force) {
   reset();
   cluster_.election().reset();
-  deadline_ms_ = cluster_.server().now_ms() + kTimeoutMs;
+  deadline_ms_ = cluster_.server().machine_ms() + kTimeoutMs;
   may_begin_ = force;
   Node* const master = cluster_.myself().master;
   if (!force) cluster_.bus().send(*master->link, cluster_.message(MessageType::kManualFailover));
@@ -37,10 +37,10 @@ void Handover::asked(Node& sender) {
   if (sender.master != &cluster_.myself()) return;
   server::Server& server = cluster_.server();
   reset();
-  deadline_ms_ = server.now_ms() + kTimeoutMs;
+  deadline_ms_ = server.machine_ms() + kTimeoutMs;
   successor_ = &sender;
   server.pauses().pause(PauseControl::Reason::kFailover, PauseControl::Kind::kWrites,
-                        server.now_ms() + kPauseMs);
+                        server.machine_ms() + kPauseMs);
   server.log().notice("Manual failover requested by replica " + title(sender) + ".");
   if (sender.link != nullptr) cluster_.gossip().send(*sender.link, MessageType::kPing);
 }
@@ -48,7 +48,7 @@ void Handover::asked(Node& sender) {
 void Handover::tick() {
   if (deadline_ms_ == 0) return;
   base::Logger& log = cluster_.server().log();
-  if (cluster_.server().now_ms() > deadline_ms_) {
+  if (cluster_.server().machine_ms() > deadline_ms_) {
     log.warning("Manual failover timed out.");
     return reset();
   }

@@ -24,7 +24,7 @@ void Heartbeat::tick() {
 }
 
 void Heartbeat::keep_links() {
-  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t now_ms = cluster_.server().machine_ms();
   const int64_t handshake_ms = std::max(cluster_.timeout_ms(), kShortestHandshakeMs);
   const uint64_t most = cluster_.server().settings().cluster_link_sendbuf_limit;
   if (most != 0) cluster_.bus().drop_over_limit(most);
@@ -42,8 +42,8 @@ void Heartbeat::ping_one_of_some() {
   server::Server& server = cluster_.server();
   const int64_t configured_ms = server.settings().cluster_ping_interval;
   const int64_t interval_ms = configured_ms != 0 ? configured_ms : kPingIntervalMs;
-  if (server.now_ms() - pinged_ms_ < interval_ms) return;
-  pinged_ms_ = server.now_ms();
+  if (server.machine_ms() - pinged_ms_ < interval_ms) return;
+  pinged_ms_ = server.machine_ms();
   Node* longest_silent = nullptr;
   NodeTable& nodes = cluster_.nodes();
   for (int i = 0; i < kPingCandidates; ++i) {
@@ -57,7 +57,7 @@ void Heartbeat::ping_one_of_some() {
 
 // An old ping has no answer, and the link is not new: a new link may work better.
 bool Heartbeat::is_stuck(const Node& node) const {
-  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t now_ms = cluster_.server().machine_ms();
   const int64_t timeout_ms = cluster_.timeout_ms();
   return node.link != nullptr && now_ms - node.link->created_ms > timeout_ms &&
          node.ping_sent_ms != 0 && now_ms - node.ping_sent_ms > timeout_ms / 2 &&
@@ -65,7 +65,7 @@ bool Heartbeat::is_stuck(const Node& node) const {
 }
 
 void Heartbeat::look_after(Node& node) {
-  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t now_ms = cluster_.server().machine_ms();
   const int64_t timeout_ms = cluster_.timeout_ms();
   if (is_stuck(node)) cluster_.bus().drop(*node.link);
   if (node.link != nullptr && node.link->is_connected()) {

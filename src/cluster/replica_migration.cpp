@@ -20,7 +20,7 @@ bool ReplicaMigration::is_orphan(const Node& master) const {
 }
 
 void ReplicaMigration::note_orphans() {
-  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t now_ms = cluster_.server().machine_ms();
   for (Node* node : cluster_.nodes().all()) {
     if (!is_orphan(*node)) {
       node->orphaned_since_ms = 0;
@@ -55,7 +55,7 @@ void ReplicaMigration::tick() {
     return;
   const auto barrier = static_cast<size_t>(settings.cluster_migration_barrier);
   if (myself.master->working_replicas() <= barrier || !is_chosen()) return;
-  const int64_t now_ms = cluster_.server().now_ms();
+  const int64_t now_ms = cluster_.server().machine_ms();
   for (Node* node : cluster_.nodes().all()) {
     if (node->orphaned_since_ms == 0 || now_ms - node->orphaned_since_ms <= kPatienceMs) continue;
     cluster_.server().log().notice("Migrating to orphaned master " + title(*node));

@@ -12,6 +12,7 @@
 #include "script/engine.h"
 #include "server/acl/access_control.h"
 #include "server/tasks.h"
+#include "testing/clock_control.h"
 
 namespace latchkey::composition {
 
@@ -64,14 +65,23 @@ void WholeServer::add_layers(const Surroundings& surroundings) {
       std::make_shared<replication::Replication>(server_, std::move(snapshots));
   server_.set_replication(replication);
   connect(persistence->aof(), *replication);
+  server_.set_clock_control(std::make_shared<testing::ClockControl>(server_));
 }
 
 bool WholeServer::configure(ConfigError* error) {
-  if (!choose_collation(error)) return false;
+  if (!set_clock(error) || !choose_collation(error)) return false;
   if (!server_.commands().rename(config_->values().rename_commands, error)) return false;
   if (!server_.access().configure(error)) return false;
   if (join_cluster() && report_startup_problems()) return true;
   error->kind = ConfigError::Kind::kLogged;
+  return false;
+}
+
+bool WholeServer::set_clock(ConfigError* error) {
+  const std::string& text = config_->values().clock;
+  if (server_.clock_control().start_as(text)) return true;
+  error->kind = ConfigError::Kind::kWhole;
+  error->message = "clock must be 'wall' or '[frozen] <time> [rate <factor>]', not '" + text + "'";
   return false;
 }
 

@@ -87,6 +87,8 @@ class WholeServer {
 
   void add_layers(const Surroundings& surroundings);
   bool configure(server::ConfigError* error);
+  // Has the clock show what the configuration says. False when that says nothing.
+  bool set_clock(server::ConfigError* error);
   // False when the locale that was asked for is not known.
   bool choose_collation(server::ConfigError* error);
   bool join_cluster();

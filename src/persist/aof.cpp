@@ -276,7 +276,7 @@ void Aof::try_to_switch_on() {
     server_.log().warning(
         "Failed enabling the AOF after successful master synchronization! Trying it again in one "
         "second.");
-    next_try_ms_ = server_.now_ms() + kTryAgainMs;
+    next_try_ms_ = server_.machine_ms() + kTryAgainMs;
     return;
   }
   server_.log().warning(
@@ -343,7 +343,7 @@ void Aof::rewritten() {
 
 void Aof::tick() {
   if (enabled()) file_.tick();
-  if (tries_left_ > 0 && server_.now_ms() >= next_try_ms_) try_to_switch_on();
+  if (tries_left_ > 0 && server_.machine_ms() >= next_try_ms_) try_to_switch_on();
   rewrite_.tick(state_ == State::kOn);
 }
 

@@ -202,8 +202,8 @@ void AppendOnlyFile::note_write_latency(uint64_t ticks) {
     event = "aof-write-active-child";
   }
   const int64_t latency_ms = server_.cycle_clock().to_us(ticks) / kUsPerMs;
-  monitor.add(event, latency_ms, now_ms() / kMsPerSecond);
-  monitor.add("aof-write", latency_ms, now_ms() / kMsPerSecond);
+  monitor.add(event, latency_ms, server_.now_ms() / kMsPerSecond);
+  monitor.add("aof-write", latency_ms, server_.now_ms() / kMsPerSecond);
 }
 
 void AppendOnlyFile::count_written(size_t bytes) {

@@ -40,7 +40,7 @@ size_t keys_of(Server& server) {
 }  // namespace
 
 Snapshots::Snapshots(Server& server, BackgroundChild& child)
-    : server_(server), child_(child), last_save_s_(server.start_time_us() / kMicroseconds) {
+    : server_(server), child_(child), last_save_s_(now_s()), shown_save_s_(shown_now_s()) {
   server.config().on_change({"save", "stop-writes-on-bgsave-error"}, [this](std::string*) {
     update_refusal();
     return true;
@@ -51,6 +51,10 @@ Snapshots::Snapshots(Server& server, BackgroundChild& child)
 
 int64_t Snapshots::now_s() const {
   return server_.clock().wall_us() / kMicroseconds;
+}
+
+int64_t Snapshots::shown_now_s() const {
+  return server_.data_clock().wall_us() / kMicroseconds;
 }
 
 uint64_t Snapshots::changes() const {
@@ -122,6 +126,7 @@ void Snapshots::saved(uint64_t changes_total, int64_t at_s) {
   // after that.
   saved_total_ = std::max(saved_total_, changes_total);
   last_save_s_ = at_s;
+  shown_save_s_ = shown_now_s();
   set_ok(true);
 }
 
@@ -225,7 +230,7 @@ void Snapshots::start_command(CommandContext& ctx) {
 }
 
 void Snapshots::last_save_command(CommandContext& ctx) {
-  ctx.reply.integer(last_save_s_);
+  ctx.reply.integer(shown_save_s_);
 }
 
 // --- Figures -------------------------------------------------------------------------------------
@@ -234,7 +239,7 @@ void Snapshots::describe(PersistenceFigures* figures) const {
   figures->changes_since_save = changes();
   // Saving to a file, or sending to replicas.
   figures->saving = running() || child_.running(ChildKind::kRdbToSocket);
-  figures->last_save_s = last_save_s_;
+  figures->last_save_s = shown_save_s_;
   figures->last_save_ok = ok_;
   figures->last_save_duration_s = last_duration_s_;
   figures->save_duration_s = running() ? child_.figures().duration_s : -1;

@@ -65,11 +65,13 @@ class Snapshots {
   bool prepare_exit(unsigned flags);
   void dataset_flushed();
   int64_t now_s() const;
+  int64_t shown_now_s() const;
 
   server::Server& server_;
   BackgroundChild& child_;
   uint64_t saved_total_ = 0;  // changes of the dataset up to the last snapshot
-  int64_t last_save_s_;       // Unix time
+  int64_t last_save_s_;       // the machine's time, by which save points go
+  int64_t shown_save_s_;      // the same moment in the time that data lives in (LASTSAVE)
   int64_t last_try_s_ = 0;
   bool ok_ = true;  // whether the last snapshot succeeded
   bool scheduled_ = false;

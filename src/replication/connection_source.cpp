@@ -32,7 +32,7 @@ void ConnectionSource::cut(int error) {
 bool ConnectionSource::wait() {
   if (from_ == nullptr || from_->ended() || !server_.tasks().running()) return false;
   waiting_ = server_.tasks().current();
-  waiting_since_ms_ = server_.now_ms();
+  waiting_since_ms_ = server_.machine_ms();
   server_.tasks().wait();
   waiting_ = nullptr;
   waiting_since_ms_ = 0;

@@ -32,7 +32,7 @@ std::string Failover::direction() const {
 void Failover::begin(Order order) {
   server::Server& server = replication_.server();
   order_ = std::move(order);
-  deadline_ms_ = order_.timeout_ms != 0 ? server.now_ms() + order_.timeout_ms : 0;
+  deadline_ms_ = order_.timeout_ms != 0 ? server.machine_ms() + order_.timeout_ms : 0;
   state_ = State::kWaitsForSync;
   server.log().notice("FAILOVER requested" + (order_.target ? direction() : " to any replica") +
                       ".");
@@ -58,7 +58,7 @@ void Failover::look() {
     server.log().notice("Failover target " + replica->name() + " is synced, failing over.");
     return hand_over({replica->ip(), replica->listening_port});
   }
-  if (deadline_ms_ == 0 || server.now_ms() < deadline_ms_) return;
+  if (deadline_ms_ == 0 || server.machine_ms() < deadline_ms_) return;
   if (!order_.force) return abort("Replica never caught up before timeout");
   server.log().notice("FAILOVER" + direction() + " time out exceeded, failing over.");
   hand_over(*order_.target);

@@ -101,7 +101,7 @@ void FullSync::begin_due() {
       std::all_of(waiting.begin(), waiting.end(),
                   [this](const Replica* replica) { return wants_pipe(*replica); });
   constexpr int64_t kSecondMs = 1000;
-  const int64_t waited_ms = server_.now_ms() - waiting.front()->asked_ms;
+  const int64_t waited_ms = server_.machine_ms() - waiting.front()->asked_ms;
   const auto enough = static_cast<size_t>(settings.repl_diskless_sync_max_replicas);
   if (all_take_pipe && waited_ms < settings.repl_diskless_sync_delay * kSecondMs &&
       (enough == 0 || waiting.size() < enough))

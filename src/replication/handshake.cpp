@@ -105,7 +105,8 @@ void Handshake::announce(std::string* out) {
   waits_for_ = Step::kPort;
   say({"REPLCONF", "listening-port", std::to_string(introduction_.port)}, out);
   if (!introduction_.ip.empty()) say({"REPLCONF", "ip-address", introduction_.ip}, out);
-  std::vector<std::string_view> words = {"REPLCONF", "capa", "eof", "capa", "psync2"};
+  std::vector<std::string_view> words = {"REPLCONF", "capa", "eof",  "capa",
+                                         "psync2",   "capa", "clock"};
   if (introduction_.offers_rdb_channel) words.insert(words.end(), {"capa", "rdb-channel-repl"});
   say(words, out);
 }

@@ -40,7 +40,7 @@ void describe_sync(const ReplicaRole& role, int64_t now_ms, server::InfoText& te
 
 // Fields of a replica.
 void describe(const ReplicaRole& role, const server::Server& server, server::InfoText& text) {
-  const int64_t now_ms = server.now_ms();
+  const int64_t now_ms = server.machine_ms();
   const server::ConfigValues& settings = server.settings();
   const MasterSession* session = role.session();
   const int64_t offset = role.knows_place() ? server.replication_offset() : 1;
@@ -80,7 +80,7 @@ void describe(const Replication& replication, server::InfoText& text) {
   size_t number = 0;
   for (const Replica* replica : replication.replicas()) {
     if (replica->rdb_channel) continue;
-    text.field("slave" + std::to_string(number++), describe(*replica, server.now_ms()));
+    text.field("slave" + std::to_string(number++), describe(*replica, server.machine_ms()));
   }
   text.field("master_failover_state", name_of(replication.failover().state()));
   text.field("master_replid", server.replication_id());

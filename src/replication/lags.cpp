@@ -31,7 +31,7 @@ void log_lags(const Replication& replication) {
                       "Lagging replica %s reported offset %lld behind master, lag=%lld, state=%s.",
                       replica->name().c_str(),
                       static_cast<long long>(replication.offset() - replica->acked_offset),
-                      static_cast<long long>(replica->lag_seconds(server.now_ms())),
+                      static_cast<long long>(replica->lag_seconds(server.machine_ms())),
                       std::string(replica->state_name()).c_str());
   }
   if (!replication.replicas().empty())

@@ -28,7 +28,7 @@ MasterConnection::MasterConnection(server::Server& server, Owner& owner, const s
       owner_(owner),
       local_out_(server.buffer_pool()),
       handshake_(std::make_unique<Handshake>(std::move(introduction), server.log())),
-      last_io_ms_(server.now_ms()) {
+      last_io_ms_(server.machine_ms()) {
   if (server.loop() == nullptr) return;
   dialer_ = std::make_unique<net::Dialer>(
       *server.loop(),
@@ -55,7 +55,7 @@ size_t MasterConnection::kept_bytes() const {
 void MasterConnection::connected(net::Connection* connection) {
   connection_ = connection;
   stage_ = Stage::kHandshake;
-  last_io_ms_ = server_.now_ms();
+  last_io_ms_ = server_.machine_ms();
   if (connection_ != nullptr) connection_->start(*this, server_.settings().tcp_keepalive);
   if (!handshake_->is_rdb_channel())
     server_.log().notice("Non blocking connect for SYNC fired the event.");
@@ -93,7 +93,7 @@ void MasterConnection::fail(const std::string& reason) {
 
 size_t MasterConnection::on_input(std::span<char> bytes) {
   server_.refresh_clock();
-  last_io_ms_ = server_.now_ms();
+  last_io_ms_ = server_.machine_ms();
   std::string_view rest(bytes.data(), bytes.size());
   while (stage_ == Stage::kHandshake || stage_ == Stage::kAwaitsDataset) {
     const size_t end = rest.find('\n');

@@ -57,6 +57,7 @@ class Replica final : public server::ReplicaLink {
   bool wants_no_keys = false;
   bool wants_no_functions = false;
   bool knows_rdb_channel = false;
+  bool follows_clock = false;   // understands REPLCONF CLOCK (clock_sync.h)
   bool rdb_channel = false;     // is an RDB channel
   uint64_t main_client_id = 0;  // of an RDB channel: the id of the replica's main client
 

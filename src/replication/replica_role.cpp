@@ -98,7 +98,7 @@ std::string_view name_of(ReplicaRole::State state) {
 }
 
 int64_t ReplicaRole::silent_ms() const {
-  return server_.now_ms() - (session_ != nullptr ? session_->last_io_ms() : down_since_ms_);
+  return server_.machine_ms() - (session_ != nullptr ? session_->last_io_ms() : down_since_ms_);
 }
 
 int ReplicaRole::stream_database() const {
@@ -296,7 +296,7 @@ void ReplicaRole::session_closed(MasterSession& session) {
     retired_replays_.push_back(std::move(replay_));
   }
   if (may_resume_) log.notice("Caching the disconnected master state.");
-  down_since_ms_ = server_.now_ms();
+  down_since_ms_ = server_.machine_ms();
   server_.set_role(/*replica=*/true, /*link_up=*/false);
   if (leaving_ || server_.stop_requested()) return;
   connect(kReconnecting);
@@ -322,7 +322,7 @@ MasterConnection::Reception ReplicaRole::dataset_announced(MasterConnection& whi
     begin_installation(std::move(installation));
     return {.receiver = nullptr, .stays = true};
   }
-  const std::string name = "temp-" + std::to_string(server_.now_ms() / kSecondMs) + "." +
+  const std::string name = "temp-" + std::to_string(server_.machine_ms() / kSecondMs) + "." +
                            std::to_string(getpid()) + ".rdb";
   return {
       DatasetReceiver::create(shape, server_.config().directory().path_of(name), server_.log())};
@@ -393,8 +393,8 @@ void ReplicaRole::tick() {
   local_expiry_.tick();
   go_on_after_script();
   if (!active() || (server_.state() & server::kStateLoading) != 0) return;
-  if (server_.now_ms() - second_began_ms_ < kSecondMs) return;
-  second_began_ms_ = server_.now_ms();
+  if (server_.machine_ms() - second_began_ms_ < kSecondMs) return;
+  second_began_ms_ = server_.machine_ms();
   every_second();
 }
 
@@ -410,13 +410,13 @@ void ReplicaRole::keep_alive() {
     const int64_t since_ms = installation_->source->waiting_since_ms();
     if (since_ms != 0 && timed_out(since_ms)) installation_->source->cut(ETIMEDOUT);
   }
-  if (carrier() == nullptr || server_.now_ms() - newline_sent_ms_ < kSecondMs) return;
-  newline_sent_ms_ = server_.now_ms();
+  if (carrier() == nullptr || server_.machine_ms() - newline_sent_ms_ < kSecondMs) return;
+  newline_sent_ms_ = server_.machine_ms();
   carrier()->send_newline();
 }
 
 bool ReplicaRole::timed_out(int64_t since_ms) const {
-  return server_.now_ms() - since_ms > server_.settings().repl_timeout * kSecondMs;
+  return server_.machine_ms() - since_ms > server_.settings().repl_timeout * kSecondMs;
 }
 
 void ReplicaRole::every_second() {

@@ -1,4 +1,5 @@
 #include "replication/replication.h"
+#include "replication/clock_sync.h"
 
 #include <algorithm>
 #include <utility>
@@ -79,14 +80,14 @@ Replica& Replication::replica_of(Client& client) {
 
 void Replication::join(Replica& replica) {
   replica.client.set(server::kClientReplica);
-  replica.asked_ms = server_.now_ms();
+  replica.asked_ms = server_.machine_ms();
   replica.count_bytes_from_now();
   replicas_.push_back(&replica);
   if (replica.client.connection() != nullptr)
     replica.client.connection()->set_nodelay(!server_.settings().repl_disable_tcp_nodelay);
   if (stream_.is_open()) return;
   stream_.begin();
-  pinged_ms_ = server_.now_ms();
+  pinged_ms_ = server_.machine_ms();
 }
 
 void Replication::leave(Replica& replica) {
@@ -100,7 +101,7 @@ void Replication::leave(Replica& replica) {
   if (server_.dispatcher().serving() != &replica.client) replica.drop_output();
   full_sync_->forget(replica);
   stream_.trim();
-  alone_since_ms_ = server_.now_ms();
+  alone_since_ms_ = server_.machine_ms();
   count_good_replicas();
 }
 
@@ -168,7 +169,8 @@ bool Replication::continue_from(Replica& replica, std::string_view id, int64_t o
   const auto from = static_cast<uint64_t>(offset);
   join(replica);
   replica.state = ReplicaState::kOnline;
-  replica.acked_ms = server_.now_ms();
+  replica.acked_ms = server_.machine_ms();
+  tells_clock_ = tells_clock_ || !server_.data_clock().is_wall();
   resp::OutputBuffer& out = replica.client.out();
   out.append("+CONTINUE");
   if (replica.knows_psync2) out.append(" " + server_.replication_id());
@@ -226,8 +228,9 @@ void Replication::delivered(Replica& channel) {
 void Replication::put_online(Replica& replica, bool waits_for_ack) {
   feed_replicas();
   replica.state = ReplicaState::kOnline;
-  replica.acked_ms = server_.now_ms();
+  replica.acked_ms = server_.machine_ms();
   replica.waits_for_ack = waits_for_ack;
+  tells_clock_ = tells_clock_ || !server_.data_clock().is_wall();
   if (replica.rdb_only) {
     server_.log().notice("RDB transfer completed, rdb only replica (" + replica.name() +
                          ") should be disconnected asap");
@@ -244,7 +247,7 @@ void Replication::acknowledge(Replica& replica, uint64_t offset, uint64_t fsynce
   if (!replica.client.has(server::kClientReplica)) return;
   replica.acked_offset = std::max(replica.acked_offset, offset);
   replica.fsynced_offset = std::max(replica.fsynced_offset, fsynced_offset);
-  replica.acked_ms = server_.now_ms();
+  replica.acked_ms = server_.machine_ms();
   acks_came_ = true;
   if ((server_.state() & server::kStateFewReplicas) != 0) count_good_replicas();
   if (replica.state == ReplicaState::kStreams) replica.has_loaded = loaded_came_ = true;
@@ -298,7 +301,7 @@ void Replication::resume_own_stream() {
   feed_replicas();
   disconnect_replicas();
   stream_.end_relaying();
-  alone_since_ms_ = server_.now_ms();
+  alone_since_ms_ = server_.machine_ms();
 }
 
 void Replication::begin_at(std::string_view id, int64_t offset) {
@@ -328,7 +331,7 @@ void Replication::resume_from(const server::StreamPlace& place,
     return;
   }
   stream_.resume(place, dropped);
-  alone_since_ms_ = server_.now_ms();
+  alone_since_ms_ = server_.machine_ms();
 }
 
 void Replication::feed_replicas() {
@@ -356,9 +359,19 @@ void Replication::put_loaded_online() {
   }
 }
 
+bool Replication::replicas_follow_clock() const {
+  return std::all_of(replicas_.begin(), replicas_.end(), [](const Replica* replica) {
+    return replica->follows_clock || replica->rdb_only;
+  });
+}
+
 void Replication::end_turn() {
   if (std::exchange(ask_, false))
     server_.propagation().add(server::kAnyDatabase, {"REPLCONF", "GETACK", "*"}, {},
+                              server::kPropagateToReplicas);
+  if (std::exchange(tells_clock_, false) && !server_.is_replica() && !replicas_.empty())
+    server_.propagation().add(server::kAnyDatabase,
+                              {"REPLCONF", "CLOCK", clock_state(server_.data_clock())}, {},
                               server::kPropagateToReplicas);
   feed_replicas();
   if (std::exchange(held_is_due_, false)) {
@@ -386,19 +399,19 @@ void Replication::tick() {
   full_sync_->begin_due();
   replica_role_->tick();
   server_.shutdown().look();
-  if (server_.now_ms() - second_began_ms_ < kSecondMs) return;
-  second_began_ms_ = server_.now_ms();
+  if (server_.machine_ms() - second_began_ms_ < kSecondMs) return;
+  second_began_ms_ = server_.machine_ms();
   every_second();
 }
 
 void Replication::every_second() {
-  migration_->close_idle(server_.now_ms());
+  migration_->close_idle(server_.machine_ms());
   drop_silent_replicas();
   ping_replicas();
   count_good_replicas();
   const int64_t most_alone_ms = server_.settings().repl_backlog_ttl * kSecondMs;
   if (replicas_.empty() && stream_.is_open() && !stream_.relays() && most_alone_ms != 0 &&
-      server_.now_ms() - alone_since_ms_ > most_alone_ms)
+      server_.machine_ms() - alone_since_ms_ > most_alone_ms)
     free_backlog();
 }
 
@@ -415,14 +428,15 @@ void Replication::ping_replicas() {
   const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
   // While replicas should catch up, a ping would extend the stream.
   const bool ending = server_.shutdown().deadline_ms() != 0 || failover_->active();
-  if (replicas.empty() || ending || stream_.relays() || server_.now_ms() - pinged_ms_ < period_ms)
+  if (replicas.empty() || ending || stream_.relays() ||
+      server_.machine_ms() - pinged_ms_ < period_ms)
     return;
-  pinged_ms_ = server_.now_ms();
+  pinged_ms_ = server_.machine_ms();
   server_.propagation().add(server::kAnyDatabase, {"ping"}, {}, server::kPropagateToReplicas);
 }
 
 int64_t Replication::silent_seconds(Replica& replica) const {
-  const int64_t now_ms = server_.now_ms();
+  const int64_t now_ms = server_.machine_ms();
   if (replica.state == ReplicaState::kOnline)
     return replica.used_psync ? replica.lag_seconds(now_ms) : 0;
   if (replica.state == ReplicaState::kWaitsForChannel && channel_of(replica) == nullptr)
@@ -447,7 +461,7 @@ void Replication::count_good_replicas() {
   const int64_t most_lag_s = server_.settings().min_replicas_max_lag;
   const auto is_good = [&](const Replica* replica) {
     return replica->state == ReplicaState::kOnline &&
-           replica->lag_seconds(server_.now_ms()) <= most_lag_s;
+           replica->lag_seconds(server_.machine_ms()) <= most_lag_s;
   };
   server_.set_good_replicas(
       static_cast<size_t>(std::count_if(replicas_.begin(), replicas_.end(), is_good)));

@@ -125,6 +125,12 @@ class Replication {
   // The dataset was sent to the RDB channel.
   void delivered(Replica& channel);
 
+  // --- Time that CLOCK has moved -----------------------------------------------------------------
+  // Whether every replica would follow (clock_sync.h).
+  bool replicas_follow_clock() const;
+  // Writes the clock as it stands to the stream, at the end of the turn.
+  void tell_clock() { tells_clock_ = true; }
+
   // --- Figures ----------------------------------------------------------------------------------
   server::ReplicationFigures figures() const;
   void count_full_sync() { ++full_syncs_; }
@@ -150,6 +156,7 @@ class Replication {
 
   server::Server& server_;
   Stream stream_;
+  bool tells_clock_ = false;
   std::function<void()> acknowledged_;
   std::function<int64_t()> synced_offset_;
   std::vector<Replica*> replicas_;

@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "replication/clock_sync.h"
 #include "replication/master_session.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
@@ -146,7 +147,15 @@ void acknowledge(CommandContext& ctx, Replica& replica) {
   ctx.server.replication().acknowledge(replica, offset, fsynced);
 }
 
-// Reads pairs of option and value. ACK and GETACK have no reply.
+void follow_masters_clock(CommandContext& ctx, std::string_view state) {
+  if (!ctx.client.has(server::kClientMaster))
+    return ctx.reply.error("ERR REPLCONF CLOCK is only for the connection to the master");
+  if (!follow_clock(state, &ctx.server.data_clock()))
+    return ctx.server.log().warning("The master's clock cannot be followed: " + std::string(state));
+  ctx.server.data_clock_moved();
+}
+
+// Reads pairs of option and value. ACK, CLOCK and GETACK have no reply.
 void replconf(CommandContext& ctx) {
   if (ctx.args.size() % 2 == 0) return ctx.syntax_error();
   Replica& replica = ctx.server.replication().replica_of(ctx.client);
@@ -164,6 +173,7 @@ void replconf(CommandContext& ctx) {
       if (is_word(value, "EOF")) replica.knows_eof = true;
       if (is_word(value, "PSYNC2")) replica.knows_psync2 = true;
       if (is_word(value, "RDB-CHANNEL-REPL")) replica.knows_rdb_channel = true;
+      if (is_word(value, "CLOCK")) replica.follows_clock = true;
     } else if (is_word(name, "RDB-ONLY")) {
       if (!ctx.read_int64_in(value, 0, 1, &number)) return;
       replica.rdb_only = number == 1;
@@ -176,6 +186,8 @@ void replconf(CommandContext& ctx) {
       if (!join_main_client(ctx, replica, value)) return;
     } else if (is_word(name, "ACK")) {
       return acknowledge(ctx, replica);
+    } else if (is_word(name, "CLOCK")) {
+      return follow_masters_clock(ctx, value);
     } else if (is_word(name, "GETACK")) {
       MasterSession* session = ctx.server.replication().replica_role().session();
       if (session != nullptr && &session->client() == &ctx.client) session->acknowledge_soon();

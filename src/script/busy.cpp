@@ -109,7 +109,7 @@ void ScriptRunner::serve_others() {
   if (!run_.busy) become_busy();
   tasks.yield();
   // Its caller has not gone idle.
-  run_.call.caller->last_interaction_ms = server_.now_ms();
+  run_.call.caller->last_interaction_ms = server_.machine_ms();
   // A server that is to end does not wait for its script.
   run_.killed |= tasks.finishing();
 }

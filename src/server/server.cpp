@@ -189,7 +189,8 @@ bool Server::set_collation(const std::string& locale) {
 }
 
 void Server::refresh_clock() {
-  now_us_ = clock_.wall_us();
+  machine_us_ = clock_.wall_us();
+  now_us_ = data_clock_.is_wall() ? machine_us_ : data_clock_.wall_us();
   environment_.now_ms = now_us_ / 1000;
   environment_.access_clock =
       static_cast<uint32_t>(environment_.now_ms / 1000) & store::Entry::kMaxAccess;
@@ -335,7 +336,25 @@ void Server::free_error_counts(Stats::ErrorCounts errors) {
 void Server::wake_at(int64_t time_ms) {
   if (loop_ == nullptr || (wake_time_ms_ != 0 && wake_time_ms_ <= time_ms)) return;
   wake_time_ms_ = time_ms;
-  wake_timer_->start(static_cast<uint64_t>(std::max<int64_t>(time_ms - now_ms(), 0)));
+  if (data_clock_.is_wall()) {
+    wake_timer_->start(static_cast<uint64_t>(std::max<int64_t>(time_ms - now_ms(), 0)));
+    return;
+  }
+  constexpr int64_t kMaxTime = base::SettableClock::kMaxUs / 1000;
+  const auto real_us = data_clock_.real_us_until(std::min(time_ms, kMaxTime) * 1000);
+  if (real_us) {
+    wake_timer_->start(static_cast<uint64_t>((*real_us + 999) / 1000));
+  } else {
+    wake_timer_->stop();  // data_clock_moved() looks again
+  }
+}
+
+void Server::data_clock_moved() {
+  if (loop_ == nullptr) {
+    refresh_clock();
+  } else {
+    wake();
+  }
 }
 
 void Server::wake() {

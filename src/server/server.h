@@ -17,6 +17,7 @@
 #include "base/collation.h"
 #include "base/cycle_clock.h"
 #include "base/log.h"
+#include "base/settable_clock.h"
 #include "net/loop.h"
 #include "server/client/client_eviction.h"
 #include "server/client/client_registry.h"
@@ -48,6 +49,9 @@ class Replication;
 }
 namespace latchkey::script {
 class Engine;
+}
+namespace latchkey::testing {
+class ClockControl;
 }
 
 namespace latchkey::server {
@@ -119,7 +123,14 @@ class Server {
   bool listen();
   void stop_listening();
 
+  // The machine's time. What serves the machine goes by it: timeouts of connections, replication,
+  // the cluster and files, and whatever is measured.
   base::Clock& clock() { return clock_; }
+  // The time that data and commands live in: deadlines, TIME, stream ids, idle times, timeouts of
+  // commands that wait, times in logs that clients read. The same as the machine's until CLOCK
+  // moves it; who does calls data_clock_moved().
+  base::SettableClock& data_clock() { return data_clock_; }
+  void data_clock_moved();
   Config& config() { return config_; }
   const ConfigValues& settings() const { return config_.values(); }
   base::Logger& log() { return log_; }
@@ -172,6 +183,12 @@ class Server {
   }
   std::string_view busy_error() const { return busy_error_; }
 
+  // So is what CLOCK does.
+  testing::ClockControl& clock_control() { return *clock_control_; }
+  void set_clock_control(std::shared_ptr<testing::ClockControl> control) {
+    clock_control_ = std::move(control);
+  }
+
   // So is persistence.
   persist::Persistence& persistence() { return *persistence_; }
   void set_persistence(std::shared_ptr<persist::Persistence> persistence) {
@@ -220,12 +237,14 @@ class Server {
   // REQUIRES: kStateDiskError.
   std::string_view disk_error() const;
 
-  // Reads the clock; the time that commands see (environment().now_ms) stands still between calls.
+  // Reads the clocks; the time that commands see (environment().now_ms) stands still between calls.
   // Called once per batch.
   void refresh_clock();
   int64_t now_ms() const { return environment_.now_ms; }
   // The same moment in microseconds.
   int64_t now_us() const { return now_us_; }
+  // The machine's time (clock()) when refresh_clock() was called last, Unix time.
+  int64_t machine_ms() const { return machine_us_ / 1000; }
 
   // What the server does by itself, at most some milliseconds of it: active expiry, timeouts,
   // figures. Called by the loop's timers; tests on virtual time call it.
@@ -350,6 +369,7 @@ class Server {
   void free_error_counts(Stats::ErrorCounts errors);
 
   base::Clock& clock_;
+  base::SettableClock data_clock_{clock_};
   Config& config_;
   base::Logger& log_;
   net::Loop* loop_;
@@ -357,6 +377,7 @@ class Server {
   base::CycleClock cycle_clock_;
   store::Environment environment_;
   int64_t now_us_ = 0;
+  int64_t machine_us_ = 0;
   Propagation propagation_;
   std::unique_ptr<Expiry> expiry_;
   std::unique_ptr<MemoryLimit> memory_limit_;
@@ -382,6 +403,7 @@ class Server {
   std::unique_ptr<RequestPump> pump_;
   std::unique_ptr<Tasks> tasks_;
   std::shared_ptr<script::Engine> scripts_;
+  std::shared_ptr<testing::ClockControl> clock_control_;
   FunctionLibraries* functions_ = nullptr;
   std::string_view busy_error_;
   std::shared_ptr<persist::Persistence> persistence_;

@@ -67,13 +67,46 @@ class DeadlineWheel {
     }
   }
 
+  // Calls fn(node), which must change nothing, for every node with deadline <= until_ms that shares
+  // a tick with the earliest of them. False when there is none. Costs what advance() does, and a
+  // look at each node of that tick.
+  template <typename Fn>
+  bool first_due(int64_t until_ms, Fn&& fn) {
+    // A node is in the slot of the tick behind its deadline's.
+    const int64_t target = tick_of(until_ms) + 1;
+    for (bool found = false;;) {
+      DeadlineNode* node = next_candidate(target);
+      if (node == nullptr) return false;
+      if (is_cascading(*node)) {
+        unlink(*node);
+        place(*node);
+        continue;
+      }
+      DeadlineNode& sentinel = slots_[0][static_cast<size_t>(current_) & (kSlots - 1)];
+      for (node = sentinel.next; node != &sentinel;) {
+        DeadlineNode& each = *node;
+        node = node->next;
+        if (tick_of(each.deadline_ms) >= current_) {  // it was postponed
+          unlink(each);
+          place(each);
+        } else if (each.deadline_ms <= until_ms) {
+          found = true;
+          fn(each);
+        }
+      }
+      if (found) return true;
+      if (current_ == target) return false;
+    }
+  }
+
   // Calls on_due(node), which must erase() the node, for each node with deadline <= now_ms, until
   // there are no more of them or `budget` nodes have been examined. Returns false when the budget
   // ended it.
   template <typename OnDue>
   bool advance(int64_t now_ms, size_t budget, OnDue&& on_due) {
     const int64_t target = tick_of(now_ms);
-    if (target < current_) rewind(target);
+    // first_due() may have gone one tick ahead.
+    if (target + 1 < current_) rewind(target);
     for (;;) {
       DeadlineNode* node = next_candidate(target);
       if (node == nullptr) return true;
@@ -106,6 +139,7 @@ class DeadlineWheel {
   // moves down from a higher level.
   DeadlineNode* next_candidate(int64_t target);
   void enter(int64_t tick);
+  bool is_cascading(const DeadlineNode& node) const { return &node == cascading_.next; }
   // Sets the wheel back to an earlier tick.
   void rewind(int64_t tick);
   // Moves the nodes of a slot to the end of cascading_.

@@ -463,6 +463,30 @@ bool Keyspace::expire_keys(size_t budget) {
   });
 }
 
+bool Keyspace::first_due(int64_t until_ms, std::vector<Due>* out) {
+  if (environment_.expired != Environment::Expired::kRemove) return false;
+  const auto first = [&](DeadlineNode& node) {
+    out->push_back({node.deadline_ms, std::string(Entry::of(node).key()), false});
+  };
+  const auto first_elements = [&](DeadlineNode& node) {
+    const Entry& entry = *static_cast<ElementDeadline&>(node).entry;
+    out->push_back({node.deadline_ms, std::string(entry.key()), true});
+  };
+  const bool any = deadlines_ != nullptr && deadlines_->first_due(until_ms, first);
+  return (element_deadlines_ != nullptr &&
+          element_deadlines_->first_due(until_ms, first_elements)) ||
+         any;
+}
+
+void Keyspace::expire(const Due& due) {
+  KeyRef ref = find(due.key, kPeek);  // removes a key whose time has come
+  if (!ref || !due.elements_only || ref->is_string()) return;
+  const ElementDeadline* node = ref->value()->element_deadline();
+  const bool indexed = node != nullptr && node->next != nullptr;
+  if (indexed && node->deadline_ms <= environment_.now_ms)
+    expire_elements_of(**ref.slot_, SIZE_MAX);
+}
+
 // --- Sizes --------------------------------------------------------------------------------------
 
 void Keyspace::count_in(Entry& entry) {
@@ -526,18 +550,22 @@ bool Keyspace::expire_elements(size_t budget) {
   size_t left = budget;
   return element_deadlines_->advance(environment_.now_ms, budget, [&](DeadlineNode& node) {
     Entry& entry = *static_cast<ElementDeadline&>(node).entry;
-    forget_elements(entry);
-    KeyRef ref = find(entry.key(), kPeek);
-    if (!ref) return;  // the key itself had expired
     // A value with more due elements than the budget is put back for another call.
-    const size_t removed = entry.value()->expire_elements(std::max<size_t>(left, 1));
-    left -= std::min(left, removed);
-    if (removed > 0) {
-      elements_expired(ref);
-    } else {
-      index_elements(entry);
-    }
+    left -= std::min(left, expire_elements_of(entry, std::max<size_t>(left, 1)));
   });
+}
+
+size_t Keyspace::expire_elements_of(Entry& entry, size_t budget) {
+  forget_elements(entry);
+  KeyRef ref = find(entry.key(), kPeek);
+  if (!ref) return 0;  // the key itself had expired
+  const size_t removed = entry.value()->expire_elements(budget);
+  if (removed > 0) {
+    elements_expired(ref);
+  } else {
+    index_elements(entry);
+  }
+  return removed;
 }
 
 void Keyspace::elements_expired(KeyRef& ref) {

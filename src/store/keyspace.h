@@ -308,6 +308,19 @@ class Keyspace {
   // when there is more to do.
   bool expire_due(size_t budget);
 
+  // A key that expires, or has elements that do, at a time.
+  struct Due {
+    int64_t deadline_ms;
+    std::string key;
+    bool elements_only;
+  };
+  // Appends what is due by `until_ms` in the same tick of 16 ms as the first that is due; in no
+  // order. False when nothing is due by then.
+  bool first_due(int64_t until_ms, std::vector<Due>* out);
+  // Removes the key, or its due elements, if it is still due. REQUIRES: due.deadline_ms <= now_ms
+  // of the environment.
+  void expire(const Due& due);
+
   // --- Figures ----------------------------------------------------------------------------------
 
   // update_sizes() updates the sizes of all databases that share the environment. sizes() is null
@@ -379,6 +392,8 @@ class Keyspace {
   void recount(Value& value, Type type);
   bool expire_keys(size_t budget);
   bool expire_elements(size_t budget);
+  // Removes at most so many due elements of the entry's value. Returns how many.
+  size_t expire_elements_of(Entry& entry, size_t budget);
   // Links the entry by its value's earliest element deadline, or unlinks it if there is none.
   void index_elements(Entry& entry);
   // Unlinks the entry from the index, if it is there.

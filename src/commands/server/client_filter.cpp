@@ -96,7 +96,7 @@ bool ClientFilter::matches(Client& client, const Client& me) const {
   if (user_ && (client.user == nullptr || client.user->name != *user_)) return false;
   if (address_ && client.peer_address() != *address_) return false;
   if (local_address_ && client.local_address() != *local_address_) return false;
-  return (client.server.now_ms() - client.created_ms) / 1000 >= least_age_s_;
+  return (client.server.machine_ms() - client.created_ms) / 1000 >= least_age_s_;
 }
 
 }  // namespace latchkey::commands

@@ -19,8 +19,8 @@ namespace latchkey::server {
 Client::Client(Server& owner, uint64_t client_id, net::Connection* connection)
     : id(client_id),
       server(owner),
-      created_ms(owner.now_ms()),
-      last_interaction_ms(owner.now_ms()),
+      created_ms(owner.machine_ms()),
+      last_interaction_ms(owner.machine_ms()),
       reply(connection != nullptr ? connection->out() : local_out_),
       connection_(connection),
       local_out_(owner.buffer_pool()) {}

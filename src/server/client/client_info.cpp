@@ -123,7 +123,7 @@ size_t memory_usage(Client& client) {
 
 std::string describe(Client& client) {
   const net::Connection* connection = client.connection();
-  const int64_t now_ms = client.server.now_ms();
+  const int64_t now_ms = client.server.machine_ms();
   const size_t input = connection != nullptr ? connection->input_size() : 0;
   const size_t input_capacity = connection != nullptr ? connection->input_capacity() : 0;
   const OutputFigures output = output_figures(client);

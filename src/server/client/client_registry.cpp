@@ -112,9 +112,9 @@ void ClientRegistry::look_after(Client& client) {
   const uint64_t seen = std::exchange(client.seen_bytes_sent_, connection.bytes_sent());
   // A replica acknowledges every second, so sent bytes do not prove that the master is alive.
   if (seen != connection.bytes_sent() && !client.has(kClientMaster)) {
-    client.last_interaction_ms = server_.now_ms();
+    client.last_interaction_ms = server_.machine_ms();
   }
-  const int64_t idle_ms = server_.now_ms() - client.last_interaction_ms;
+  const int64_t idle_ms = server_.machine_ms() - client.last_interaction_ms;
   const int64_t limit_ms = int64_t{server_.settings().timeout} * 1000;
   const bool exempt = client.has(kClientBlocked | kClientSuspended | kClientSubscribed |
                                  kClientMonitor | kClientReplica | kClientMaster);

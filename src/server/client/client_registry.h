@@ -57,6 +57,11 @@ class ClientRegistry {
   // Ends the waits whose deadline has passed, within a millisecond of it: asks the server to call
   // again at the next deadline.
   void end_waits();
+  // When the first of the waits ends that end by themselves, Unix time in milliseconds; INT64_MAX
+  // where there is none.
+  int64_t next_deadline_ms() const {
+    return deadlines_.empty() ? INT64_MAX : deadlines_.begin()->first;
+  }
 
   // Checks a share of the clients, at least kFewest, so that each is checked once a second (`hz`):
   // closes idle ones (`timeout`) and those that do not read their replies

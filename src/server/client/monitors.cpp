@@ -49,7 +49,7 @@ void Monitors::remove(Client& client) {
 
 void Monitors::show(const Client& client, const Command& command, Arguments args) {
   if (command.has(kAdmin)) return;
-  std::string line = "+" + seconds_text(server_.clock().wall_us()) + " [" +
+  std::string line = "+" + seconds_text(server_.data_clock().wall_us()) + " [" +
                      std::to_string(client.database) + " " + origin(client) + "]";
   for (const std::string_view word : shown_words(server_.config(), command, args)) {
     line += ' ';

@@ -63,8 +63,8 @@ void enforce_output_limit(Client& client) {
   if (limit.soft_limit_bytes == 0 || pending <= limit.soft_limit_bytes) {
     client.soft_limit_since_ms = 0;
   } else if (client.soft_limit_since_ms == 0) {
-    client.soft_limit_since_ms = server.now_ms();
-  } else if (server.now_ms() - client.soft_limit_since_ms > limit.soft_limit_seconds * 1000) {
+    client.soft_limit_since_ms = server.machine_ms();
+  } else if (server.machine_ms() - client.soft_limit_since_ms > limit.soft_limit_seconds * 1000) {
     exceeded = true;
   }
   // A client that has not logged in gets at most a first buffer and an error.

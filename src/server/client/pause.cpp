@@ -16,7 +16,16 @@ void PauseControl::pause(Reason reason, Kind kind, int64_t until_ms) {
   pause.until_ms = std::max(pause.until_ms, until_ms);
   kind_ = std::max(kind_, kind);
   server_.set_state(kStatePaused, true);
-  if (pause.until_ms != kForEver) server_.wake_at(pause.until_ms);
+  if (pause.until_ms != kForEver) wake_at_end(reason, pause);
+}
+
+int64_t PauseControl::now_ms(Reason reason) const {
+  return reason == Reason::kClient ? server_.now_ms() : server_.machine_ms();
+}
+
+// Where the two times differ, the ticks see the end of a pause in the machine's.
+void PauseControl::wake_at_end(Reason reason, const Pause& pause) {
+  if (reason == Reason::kClient || server_.data_clock().is_wall()) server_.wake_at(pause.until_ms);
 }
 
 void PauseControl::unpause(Reason reason) {
@@ -39,10 +48,11 @@ void PauseControl::recompute() {
 
 void PauseControl::tick() {
   if (kind_ == Kind::kNone) return;
-  for (Pause& pause : pauses_) {
+  for (const Reason reason : {Reason::kClient, Reason::kShutdown, Reason::kFailover}) {
+    Pause& pause = pauses_[static_cast<size_t>(reason)];
     if (pause.kind == Kind::kNone || pause.until_ms == kForEver) continue;
-    if (server_.now_ms() < pause.until_ms) {
-      server_.wake_at(pause.until_ms);
+    if (now_ms(reason) < pause.until_ms) {
+      wake_at_end(reason, pause);
     } else {
       pause = {};
     }

@@ -23,8 +23,8 @@ class PauseControl {
 
   explicit PauseControl(Server& server) : server_(server) {}
 
-  // Pauses until `until_ms` (Unix time, or kForEver). Never makes an existing pause for that reason
-  // shorter or weaker.
+  // Pauses until `until_ms` (kForEver, or Unix time: for kClient the time that data lives in, else
+  // the machine's). Never makes an existing pause for that reason shorter or weaker.
   void pause(Reason reason, Kind kind, int64_t until_ms);
   // Ends the pause for that reason. When the strongest kind changes by it, the waiting clients go
   // on, or wait again.
@@ -33,6 +33,11 @@ class PauseControl {
   void tick();
 
   Kind kind() const { return kind_; }
+  // When the pause of CLIENT PAUSE ends; kForEver where there is none.
+  int64_t client_pause_ends_ms() const {
+    const Pause& pause = pauses_[static_cast<size_t>(Reason::kClient)];
+    return pause.kind == Kind::kNone ? kForEver : pause.until_ms;
+  }
 
   // Whether a request with these flags (CommandFlag) must wait: any request, or one that may write.
   bool holds(uint32_t flags) const;
@@ -45,6 +50,8 @@ class PauseControl {
     Kind kind = Kind::kNone;
     int64_t until_ms = 0;
   };
+  int64_t now_ms(Reason reason) const;
+  void wake_at_end(Reason reason, const Pause& pause);
   // Determines the strongest pause again after one has changed.
   void recompute();
 

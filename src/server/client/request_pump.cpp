@@ -42,7 +42,7 @@ std::string excerpt(std::span<const char> bytes) {
 
 size_t RequestPump::process(Client& client, std::span<char> bytes) {
   server_.refresh_clock();
-  client.last_interaction_ms = server_.now_ms();
+  client.last_interaction_ms = server_.machine_ms();
   if (client.has(kClientBlocked | kClientSuspended)) {
     // What a waiting client sends stays where it is.
     check_limits(client, bytes.size());
@@ -256,8 +256,8 @@ bool RequestPump::is_cross_protocol_attack(Client& client, std::string_view word
   if (!is_word(word, "POST") && !is_word(word, "HOST:")) return false;
   constexpr int64_t kReportIntervalMs = 60'000;
   if (last_attack_reported_ms_ == 0 ||
-      server_.now_ms() - last_attack_reported_ms_ > kReportIntervalMs) {
-    last_attack_reported_ms_ = server_.now_ms();
+      server_.machine_ms() - last_attack_reported_ms_ > kReportIntervalMs) {
+    last_attack_reported_ms_ = server_.machine_ms();
     server_.log().warning(
         "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: "
         "commands to Redis. This is likely due to an attacker attempting to use Cross Protocol "

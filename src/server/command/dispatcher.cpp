@@ -155,8 +155,8 @@ void Dispatcher::apply_despite_disk_error() {
   if (!server_.settings().replica_ignore_disk_write_errors)
     server_.panic("Replica was unable to write command to disk.", __FILE__, __LINE__);
   constexpr int64_t kIntervalMs = 10'000;
-  if (server_.now_ms() - disk_warned_ms_ <= kIntervalMs) return;
-  disk_warned_ms_ = server_.now_ms();
+  if (server_.machine_ms() - disk_warned_ms_ <= kIntervalMs) return;
+  disk_warned_ms_ = server_.machine_ms();
   server_.log().warning("Replica is applying a command even though it is unable to write to disk.");
 }
 

@@ -91,6 +91,7 @@ void add_network(std::vector<Directive>& table) {
   table.push_back(choice("enable-debug-command", &V::enable_debug_command, actions, kImmutable));
   table.push_back(choice("enable-module-command", &V::enable_module_command, actions, kImmutable));
   table.push_back(choice("enable-test-commands", &V::enable_test_commands, actions, kImmutable));
+  table.push_back(text("clock", &V::clock, kImmutable));
 }
 
 void add_tls(std::vector<Directive>& table) {

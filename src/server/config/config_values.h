@@ -109,6 +109,7 @@ struct ConfigValues {
   ProtectedAction enable_debug_command = ProtectedAction::kNo;
   ProtectedAction enable_module_command = ProtectedAction::kNo;
   ProtectedAction enable_test_commands = ProtectedAction::kLocal;
+  std::string clock = "wall";  // what it shows at start (testing/clock_control.h)
 
   // TLS
   std::string tls_cert_file;

@@ -88,7 +88,7 @@ void server_section(InfoText& text, Server& server) {
   text.field("process_supervised", supervisor_name(settings.supervised));
   text.field("run_id", server.run_id());
   text.field("tcp_port", settings.port);
-  text.field("server_time_usec", server.clock().wall_us());
+  text.field("server_time_usec", server.data_clock().wall_us());
   text.field("uptime_in_seconds", server.uptime_seconds());
   text.field("uptime_in_days", server.uptime_seconds() / (24 * 3600));
   text.field("hz", settings.hz);
@@ -99,7 +99,7 @@ void server_section(InfoText& text, Server& server) {
   text.field("io_threads_active", 0);
   describe_listeners(text, settings);
   if (const int64_t until_ms = server.shutdown().deadline_ms(); until_ms != 0)
-    text.field("shutdown_in_milliseconds", std::max<int64_t>(until_ms - server.now_ms(), 0));
+    text.field("shutdown_in_milliseconds", std::max<int64_t>(until_ms - server.machine_ms(), 0));
 }
 
 void clients_section(InfoText& text, Server& server) {

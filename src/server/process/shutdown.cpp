@@ -136,7 +136,7 @@ Shutdown::Outcome Shutdown::request(unsigned flags, std::string* error) {
   if (at_once || timeout_s == 0 || !replicas_lag_ || !replicas_lag_()) return end(flags, error);
   constexpr int64_t kSecondMs = 1000;
   waiting_flags_ = flags;
-  deadline_ms_ = server_.now_ms() + timeout_s * kSecondMs;
+  deadline_ms_ = server_.machine_ms() + timeout_s * kSecondMs;
   // Replicas would not receive writes from here on: they would be lost.
   server_.pauses().pause(PauseControl::Reason::kShutdown, PauseControl::Kind::kWrites,
                          deadline_ms_ + kSecondMs);
@@ -151,7 +151,7 @@ void Shutdown::wait(Client& client) {
 }
 
 void Shutdown::look() {
-  if (deadline_ms_ == 0 || (server_.now_ms() < deadline_ms_ && replicas_lag_())) return;
+  if (deadline_ms_ == 0 || (server_.machine_ms() < deadline_ms_ && replicas_lag_())) return;
   std::string error;
   if (end(waiting_flags_, &error) == Outcome::kRefused) stop_waiting();
 }

@@ -1,5 +1,6 @@
 #include "store/deadline_wheel.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
 #include <map>
@@ -59,6 +60,22 @@ class WheelAndModel {
     const int64_t oldest = model_.empty() ? now_ms_ : model_.begin()->first;
     REQUIRE(oldest > now_ms_ - 2 * kTickMs);
   }
+  // What first_due() tells is the first deadlines of the model, up to the end of their tick.
+  void look(int64_t until_ms) {
+    std::vector<int64_t> told;
+    const bool any =
+        wheel_.first_due(until_ms, [&](DeadlineNode& node) { told.push_back(node.deadline_ms); });
+    REQUIRE(any == !told.empty());
+    REQUIRE(any == (!model_.empty() && model_.begin()->first <= until_ms));
+    if (!any) return;
+    std::sort(told.begin(), told.end());
+    REQUIRE(told.front() == model_.begin()->first);
+    auto it = model_.begin();
+    for (const int64_t deadline_ms : told) REQUIRE(deadline_ms == (it++)->first);
+    // Whoever is left out is in a later tick.
+    if (it != model_.end() && it->first <= until_ms)
+      REQUIRE(it->first / kTickMs > told.front() / kTickMs);
+  }
   void check_figures() {
     REQUIRE(wheel_.size() == model_.size());
     __extension__ __int128 sum = 0;
@@ -113,6 +130,31 @@ bool reports(DeadlineWheel& wheel, int64_t now_ms, DeadlineNode& node) {
 }
 
 }  // namespace
+
+TEST_CASE("The deadlines that are due first are told in the order of their ticks",
+          "[deadline_wheel]") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    WheelAndModel both(seed);
+    int64_t now_ms = kNow;
+    for (int step = 0; step < 2000; ++step) {
+      const uint64_t what = both.random().below(10);
+      if (what < 5 || both.empty()) {
+        both.insert();
+      } else if (what < 6) {
+        both.erase();
+      } else if (what < 7) {
+        both.update();
+      } else {
+        // The clock is to be set to the first deadline, which is then reported: one tick late.
+        const int64_t until_ms = now_ms + both.any_step();
+        both.look(until_ms);
+        both.advance(until_ms - now_ms + kTickMs, kUnlimited);
+        now_ms = until_ms + kTickMs;
+      }
+      both.check_figures();
+    }
+  }
+}
 
 TEST_CASE("A deadline is reported within two ticks, and never early", "[deadline_wheel]") {
   for (const int64_t after_ms :

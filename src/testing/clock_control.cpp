@@ -1,0 +1,175 @@
+#include "testing/clock_control.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/number.h"
+#include "base/settable_clock.h"
+#include "replication/replication.h"
+#include "server/client/blocking.h"
+#include "server/client/pause.h"
+#include "server/expiry.h"
+#include "server/server.h"
+#include "server/tasks.h"
+#include "testing/instant.h"
+
+namespace latchkey::testing {
+
+using base::SettableClock;
+using server::PauseControl;
+
+namespace {
+
+constexpr int64_t kUsPerMs = 1000;
+
+// The next word of `text`, which loses it; empty at its end.
+std::string_view next_word(std::string_view* text) {
+  const size_t first = std::min(text->find_first_not_of(' '), text->size());
+  const size_t end = std::min(text->find(' ', first), text->size());
+  const std::string_view word = text->substr(first, end - first);
+  text->remove_prefix(end);
+  return word;
+}
+
+}  // namespace
+
+bool ClockControl::start_as(std::string_view text) {
+  SettableClock& clock = server_.data_clock();
+  std::string_view word = next_word(&text);
+  if (word == "wall") return next_word(&text).empty();
+  const bool frozen = word == "frozen";
+  if (frozen) word = next_word(&text);
+  const auto us = parse_instant_us(word);
+  if (!us) return false;
+  double rate = 1;
+  word = next_word(&text);
+  if (word == "rate") {
+    if (!base::parse_double(next_word(&text), &rate)) return false;
+    if (!(rate >= SettableClock::kMinRate && rate <= SettableClock::kMaxRate)) return false;
+    word = next_word(&text);
+  }
+  if (!word.empty()) return false;
+  clock.freeze();
+  clock.set(*us);
+  clock.set_rate(rate);
+  if (!frozen) clock.resume();
+  warn_once();
+  server_.refresh_clock();
+  return true;
+}
+
+void ClockControl::start(Move move) {
+  moves_.push_back(std::move(move));
+  if (std::exchange(moving_, true)) return;
+  server_.tasks().start([this] { run_moves(); });
+}
+
+void ClockControl::run_moves() {
+  while (!moves_.empty()) {
+    const Move move = std::move(moves_.front());
+    moves_.pop_front();
+    if (wait_for_others()) make(move);
+    if (move.done) move.done();
+  }
+  moving_ = false;
+}
+
+bool ClockControl::wait_for_others() {
+  server::Tasks& tasks = server_.tasks();
+  constexpr uint32_t kInTheMiddle = server::kStateBusy | server::kStateLoading;
+  while ((server_.state() & kInTheMiddle) != 0 && !tasks.finishing()) tasks.yield();
+  return !tasks.finishing();
+}
+
+void ClockControl::make(const Move& move) {
+  SettableClock& clock = server_.data_clock();
+  const int64_t from_us = clock.wall_us();
+  const int64_t target_us =
+      std::min(move.kind == Move::Kind::kBy ? from_us + move.us : move.us, SettableClock::kMaxUs);
+  if (target_us >= from_us) {
+    const bool runs = clock.mode() != SettableClock::Mode::kFrozen;
+    clock.freeze();
+    pass_until(target_us);
+    clock.set(target_us);
+    if (runs) clock.resume();
+  } else {
+    clock.set(target_us);
+  }
+  moved();
+}
+
+void ClockControl::moved() {
+  warn_once();
+  server_.data_clock_moved();
+  server_.replication().tell_clock();
+}
+
+void ClockControl::warn_once() {
+  const auto& settings = server_.settings();
+  if (warned_ || (!settings.appendonly && settings.save.empty())) return;
+  warned_ = true;
+  server_.log().warning(
+      "CLOCK has moved the time of this server. Files hold deadlines in that time: keys that have "
+      "not expired in it may be expired when they are loaded under the machine's time.");
+}
+
+std::vector<ClockControl::Due> ClockControl::first_due(int64_t until_ms) {
+  std::vector<Due> due;
+  if (!server_.expiry().is_enabled()) return due;
+  std::vector<store::Keyspace::Due> found;
+  for (int i = 0; i < server_.database_count(); ++i) {
+    found.clear();
+    server_.database(i).first_due(until_ms, &found);
+    for (store::Keyspace::Due& each : found) due.push_back({i, std::move(each)});
+  }
+  std::stable_sort(due.begin(), due.end(), [](const Due& a, const Due& b) {
+    return a.what.deadline_ms < b.what.deadline_ms;
+  });
+  return due;
+}
+
+void ClockControl::pass_until(int64_t target_us) {
+  const int64_t target_ms = target_us / kUsPerMs;
+  server::Tasks& tasks = server_.tasks();
+  std::vector<Due> due;
+  size_t next = 0;
+  for (;;) {
+    if (next == due.size()) {
+      due = first_due(target_ms);
+      next = 0;
+      // Each database has told of one tick of its own: only what is due in the first of these
+      // ticks can come next.
+      if (!due.empty()) {
+        const int64_t end_ms = (due.front().what.deadline_ms | 15) + 1;
+        while (due.back().what.deadline_ms >= end_ms) due.pop_back();
+      }
+    }
+    int64_t at_ms =
+        std::min(server_.clients().next_deadline_ms(), server_.pauses().client_pause_ends_ms());
+    if (next < due.size()) at_ms = std::min(at_ms, due[next].what.deadline_ms);
+    if (at_ms > target_ms) break;
+    SettableClock& clock = server_.data_clock();
+    clock.set(std::max(clock.wall_us(), at_ms * kUsPerMs));
+    server_.refresh_clock();
+    bool slice_is_over = false;
+    for (; next < due.size() && due[next].what.deadline_ms <= at_ms && !slice_is_over; ++next) {
+      server_.database(due[next].database).expire(due[next].what);
+      slice_is_over = tasks.slice_is_over();
+    }
+    happen(at_ms);
+    if (!slice_is_over && !tasks.slice_is_over() && !server_.clients().any_scheduled()) continue;
+    tasks.yield();
+    if (!wait_for_others()) return;
+    // Others may have changed what is due.
+    due.clear();
+    next = 0;
+  }
+}
+
+void ClockControl::happen(int64_t at_ms) {
+  if (server_.pauses().client_pause_ends_ms() <= at_ms) server_.pauses().tick();
+  server_.clients().end_waits();
+  if (server_.blocking().any_ready()) server_.blocking().serve();
+}
+
+}  // namespace latchkey::testing

@@ -1,0 +1,99 @@
+#include "testing/instant.h"
+
+#include <chrono>
+
+#include "base/number.h"
+#include "base/settable_clock.h"
+#include "base/text.h"
+
+namespace latchkey::testing {
+
+namespace {
+
+constexpr int64_t kSecondUs = 1'000'000;
+
+std::optional<int64_t> within_range(int64_t us) {
+  if (us < 0 || us > base::SettableClock::kMaxUs) return std::nullopt;
+  return us;
+}
+
+// A part of a date or a time: decimal digits, all of them.
+std::optional<int> number_of(std::string_view digits) {
+  int number = 0;
+  for (const char each : digits) {
+    if (each < '0' || each > '9') return std::nullopt;
+    number = number * 10 + (each - '0');
+  }
+  return number;
+}
+
+// "YYYY-MM-DD"
+std::optional<int64_t> parse_date_us(std::string_view text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
+  const auto year = number_of(text.substr(0, 4));
+  const auto month = number_of(text.substr(5, 2));
+  const auto day = number_of(text.substr(8, 2));
+  if (!year || !month || !day) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year(*year),
+                                         std::chrono::month(static_cast<unsigned>(*month)),
+                                         std::chrono::day(static_cast<unsigned>(*day))};
+  if (!date.ok()) return std::nullopt;
+  const auto since_epoch = std::chrono::sys_days(date).time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count();
+}
+
+// "HH:MM:SS", with a fraction of a second or without.
+std::optional<int64_t> parse_time_of_day_us(std::string_view text) {
+  if (text.size() < 8 || text[2] != ':' || text[5] != ':') return std::nullopt;
+  const auto hour = number_of(text.substr(0, 2));
+  const auto minute = number_of(text.substr(3, 2));
+  const auto second = number_of(text.substr(6, 2));
+  if (!hour || !minute || !second || *hour > 23 || *minute > 59 || *second > 59)
+    return std::nullopt;
+  int64_t us = ((*hour * 60 + *minute) * int64_t{60} + *second) * kSecondUs;
+  if (text.size() == 8) return us;
+  const std::string_view fraction = text.substr(9);
+  if (text[8] != '.' || fraction.empty() || fraction.size() > 6) return std::nullopt;
+  const auto digits = number_of(fraction);
+  if (!digits) return std::nullopt;
+  int64_t scaled_us = *digits;
+  for (size_t i = fraction.size(); i < 6; ++i) scaled_us *= 10;
+  return us + scaled_us;
+}
+
+std::optional<int64_t> parse_iso_us(std::string_view text) {
+  const auto date_us = parse_date_us(text.substr(0, 10));
+  if (!date_us || text.size() == 10) return date_us;
+  const bool has_time =
+      (text[10] == 'T' || text[10] == 't') && (text.back() == 'Z' || text.back() == 'z');
+  if (!has_time || text.size() < 12) return std::nullopt;
+  const auto time_us = parse_time_of_day_us(text.substr(11, text.size() - 12));
+  if (!time_us) return std::nullopt;
+  return *date_us + *time_us;
+}
+
+}  // namespace
+
+std::optional<int64_t> parse_instant_us(std::string_view text) {
+  if (text.size() >= 10 && text[4] == '-') {
+    const auto us = parse_iso_us(text);
+    return us ? within_range(*us) : std::nullopt;
+  }
+  const bool is_ms =
+      text.size() > 2 && base::equal_ignoring_case(text.substr(text.size() - 2), "ms");
+  double value = 0;
+  const std::string_view number = is_ms ? text.substr(0, text.size() - 2) : text;
+  if (number.find_first_not_of("0123456789.") != std::string_view::npos) return std::nullopt;
+  int64_t whole = 0;
+  const int64_t unit_us = is_ms ? 1000 : kSecondUs;
+  if (base::parse_int64(number, &whole)) {
+    if (whole > base::SettableClock::kMaxUs / unit_us) return std::nullopt;
+    return within_range(whole * unit_us);
+  }
+  if (!base::parse_double(number, &value)) return std::nullopt;
+  const double us = value * static_cast<double>(unit_us);
+  if (!(us >= 0 && us <= static_cast<double>(base::SettableClock::kMaxUs))) return std::nullopt;
+  return static_cast<int64_t>(us + 0.5);
+}
+
+}  // namespace latchkey::testing
