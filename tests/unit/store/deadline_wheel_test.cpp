@@ -1,12 +1,12 @@
 #include "store/deadline_wheel.h"
 
-#include <catch2/catch.hpp>
 #include <limits>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::store {
 
