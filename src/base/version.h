@@ -3,13 +3,15 @@
 
 #include <string>
 
+#include "base/own_version.h"
+
 namespace latchkey::base {
 
 // The reference's release whose behaviour, replies and file formats Latchkey follows.
 inline constexpr const char* kReferenceVersion = "8.0.2";
 
-// Latchkey's own release.
-inline constexpr const char* kLatchkeyVersion = "0.1.0";
+// Latchkey's own release; the project's meson.build says it, and the build generates own_version.h.
+inline constexpr const char* kLatchkeyVersion = LATCHKEY_VERSION;
 
 // At most sixteen hexadecimal digits that distinguish builds of different versions or compilers.
 std::string build_id();

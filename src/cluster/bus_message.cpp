@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/up_to_nul.h"
+
 namespace latchkey::cluster {
 
 namespace {
@@ -148,10 +150,7 @@ class Reader {
   }
   void skip(size_t size) { bytes(size); }
   // Reads a field up to its first zero.
-  std::string text(size_t size) {
-    const std::string_view field = bytes(size);
-    return std::string(field.substr(0, field.find('\0')));
-  }
+  std::string text(size_t size) { return std::string(base::up_to_nul(bytes(size))); }
   std::string id() {
     const std::string_view text = bytes(kIdDigits);
     failed_ |= !is_id(text);

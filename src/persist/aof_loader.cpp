@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/up_to_nul.h"
 #include "persist/loading.h"
 #include "persist/rdb_file.h"
 #include "server/client/client.h"
@@ -288,7 +289,7 @@ bool AofLoader::run(std::span<const std::string_view> words) {
   unknown_.clear();
   Command* command = server_.dispatcher().lookup(words);
   if (command == nullptr) {
-    unknown_ = words[0].substr(0, words[0].find('\0'));
+    unknown_ = base::up_to_nul(words[0]);
     if (unknown_.empty()) unknown_ = "?";
     return false;
   }

@@ -1,10 +1,10 @@
 #include "all_commands.h"
 
-#include <catch2/catch.hpp>
 #include <set>
 #include <string>
 
 #include "server/command/command_docs.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/hashes/hash_fields.h"
 #include "commands/keys/expiration.h"
@@ -348,7 +349,7 @@ struct SetRequest {
     const TimeWord* word = read_time_word(reader, &time);
     if (word == nullptr && !reader.word("KEEPTTL")) {
       // The reference prints it up to a zero byte.
-      ctx.reply.error("ERR unknown argument: " + std::string(name.substr(0, name.find('\0'))));
+      ctx.reply.error("ERR unknown argument: " + std::string(base::up_to_nul(name)));
       return false;
     }
     if (*has_time) {

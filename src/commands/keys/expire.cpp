@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/keys/expiration.h"
 #include "server/command/command_context.h"
@@ -32,7 +33,7 @@ bool read_condition(CommandContext& ctx, DeadlineCondition* condition) {
     if (condition->read(options)) continue;
     // The reference prints it up to a zero byte.
     const std::string_view option = options.peek();
-    ctx.reply.error("ERR Unsupported option " + std::string(option.substr(0, option.find('\0'))));
+    ctx.reply.error("ERR Unsupported option " + std::string(base::up_to_nul(option)));
     return false;
   }
   if (condition->only_without &&

@@ -8,6 +8,7 @@
 #include "base/glob.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "base/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/keys/scan_cursor.h"
 #include "server/client/output_limits.h"
@@ -23,7 +24,7 @@ using store::Keyspace;
 // it, a minus counts back from 2^64, the text ends at a zero byte. Only a plain negative number is
 // refused.
 bool parse_cursor(std::string_view text, uint64_t* cursor) {
-  text = text.substr(0, text.find('\0'));
+  text = base::up_to_nul(text);
   if (int64_t value; base::parse_int64(text, &value) && value < 0) return false;
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text[0])) != 0)
     text.remove_prefix(1);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/collation.h"
+#include "base/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/hashes/hash_fields.h"
 #include "commands/keys/typed_key.h"
@@ -243,7 +244,7 @@ void load(const KeyRef& ref, const SortRequest& request, Elements& elements) {
 // Parses a text, up to its first NUL, as a number to sort by. An empty text is 0; a number too
 // large or too small for a double is infinite or 0. False for anything else.
 bool parse_weight(std::string_view text, double* number) {
-  text = text.substr(0, text.find('\0'));
+  text = base::up_to_nul(text);
   *number = 0;
   if (text.empty()) return true;
   if (text.front() == '+') {

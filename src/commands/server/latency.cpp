@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/latency_histogram.h"
+#include "base/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/server/latency_report.h"
 #include "server/command/command_context.h"
@@ -28,7 +29,7 @@ void latency_graph(CommandContext& ctx) {
   const LatencyEvent* event = ctx.server.latency_monitor().find(name);
   if (event == nullptr)
     return ctx.reply.error("ERR No samples available for event '" +
-                           std::string(name.substr(0, name.find('\0'))) + "'");
+                           std::string(base::up_to_nul(name)) + "'");
   ctx.reply.verbatim("txt", draw_latency(name, *event, ctx.now_ms() / 1000));
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/number.h"
+#include "base/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/keys/store_result.h"
 #include "commands/keys/typed_key.h"
@@ -31,7 +32,7 @@ bool parse_bound(std::string_view text, ScoreBound* bound) {
   bound->excluded = text.starts_with('(');
   if (bound->excluded) text.remove_prefix(1);
   // The reference reads the text up to a zero byte, and an empty text as zero.
-  text = text.substr(0, text.find('\0'));
+  text = base::up_to_nul(text);
   bound->score = 0;
   return text.empty() || base::parse_rounded_double(text, &bound->score);
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/number.h"
+#include "base/up_to_nul.h"
 #include "server/client/client.h"
 
 namespace latchkey::commands {
@@ -39,11 +40,6 @@ bool parse_part(std::string_view text, uint64_t* value) {
   return true;
 }
 
-// The text up to a zero byte, as the reference reads it.
-std::string_view as_c_string(std::string_view text) {
-  return text.substr(0, text.find('\0'));
-}
-
 bool is_too_long(std::string_view text) {
   constexpr size_t kLongestId = 127;
   return text.size() > kLongestId;
@@ -65,7 +61,7 @@ bool read_bound(CommandContext& ctx, std::string_view text, uint64_t without_seq
 
 bool parse_stream_id(std::string_view text, uint64_t without_sequence, StreamId* id) {
   if (is_too_long(text)) return false;
-  text = as_c_string(text);
+  text = base::up_to_nul(text);
   const size_t dash = text.find('-');
   if (!parse_part(text.substr(0, dash), &id->ms)) return false;
   id->sequence = without_sequence;
@@ -80,7 +76,7 @@ bool read_stream_id(CommandContext& ctx, std::string_view text, uint64_t without
 }
 
 bool read_new_stream_id(CommandContext& ctx, std::string_view text, StreamId* id, IdForm* form) {
-  const std::string_view told = as_c_string(text);
+  const std::string_view told = base::up_to_nul(text);
   constexpr std::string_view kAnySequence = "-*";
   if (!is_too_long(text) && told.ends_with(kAnySequence)) {
     *form = IdForm::kMilliseconds;

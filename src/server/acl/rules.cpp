@@ -6,6 +6,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "base/up_to_nul.h"
 #include "server/command/command_context.h"
 
 namespace latchkey::server::acl {
@@ -301,7 +302,7 @@ bool is_user_name(std::string_view name) {
 }
 
 std::string_view shown(std::string_view rule) {
-  return rule.substr(0, rule.find('\0'));
+  return base::up_to_nul(rule);
 }
 
 }  // namespace latchkey::server::acl

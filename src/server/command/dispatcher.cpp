@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/up_to_nul.h"
 #include "server/client/blocking.h"
 #include "server/client/client.h"
 #include "server/client/client_info.h"
@@ -28,7 +29,7 @@ constexpr size_t kMaxShownBytes = 128;
 
 // A word as it is shown to a client: as the reference's, it ends at a NUL.
 std::string quote(std::string_view text, size_t most) {
-  return "'" + std::string(text.substr(0, std::min(most, text.find('\0')))) + "'";
+  return "'" + std::string(base::up_to_nul(text.substr(0, most))) + "'";
 }
 
 // For the log.

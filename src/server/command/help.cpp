@@ -1,8 +1,8 @@
 #include "server/command/help.h"
 
-#include <algorithm>
 #include <string>
 
+#include "base/up_to_nul.h"
 #include "server/command/command_table.h"
 
 namespace latchkey::server {
@@ -32,7 +32,7 @@ void wrong_subcommand(CommandContext& ctx) {
   constexpr size_t kMaxShownBytes = 128;
   const std::string_view word = ctx.args[1];
   std::string error = "ERR unknown subcommand or wrong number of arguments for '";
-  error.append(word.substr(0, std::min(kMaxShownBytes, word.find('\0'))));
+  error.append(base::up_to_nul(word.substr(0, kMaxShownBytes)));
   error.append("'. Try ").append(container_name(ctx)).append(" HELP.");
   ctx.reply.error(error);
 }

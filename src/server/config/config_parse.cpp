@@ -6,6 +6,7 @@
 
 #include "base/escape.h"
 #include "base/text.h"
+#include "base/up_to_nul.h"
 
 namespace latchkey::server {
 
@@ -18,7 +19,7 @@ bool is_space(char c) {
 // Reads one line word by word.
 class WordReader {
  public:
-  explicit WordReader(std::string_view line) : line_(line.substr(0, line.find('\0'))) {}
+  explicit WordReader(std::string_view line) : line_(base::up_to_nul(line)) {}
 
   // False at the end of the line.
   bool skip_spaces() {

@@ -1,11 +1,11 @@
 #include "base/bits.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::base {
 

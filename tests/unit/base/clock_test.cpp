@@ -1,8 +1,7 @@
 #include "base/clock.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/cycle_clock.h"
+#include "unit/catch.h"
 
 namespace latchkey::base {
 
@@ -32,7 +31,8 @@ TEST_CASE("Cycle ticks go forward and convert in proportion", "[clock]") {
   CHECK(clock.to_us(0) == 0);
   const uint64_t many = uint64_t{1} << 40;
   CHECK(clock.to_us(many) > 0);
-  CHECK(clock.to_ns(many) / 1000 == Approx(static_cast<double>(clock.to_us(many))).epsilon(1e-6));
+  CHECK(clock.to_ns(many) / 1000 ==
+        Catch::Approx(static_cast<double>(clock.to_us(many))).epsilon(1e-6));
 }
 
 TEST_CASE("Cycle ticks agree with the monotonic clock over a span", "[clock]") {

@@ -1,7 +1,8 @@
 #include "base/crc64.h"
 
-#include <catch2/catch.hpp>
 #include <string>
+
+#include "unit/catch.h"
 
 namespace latchkey::base {
 

@@ -1,8 +1,9 @@
 #include "base/fiber.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+
+#include "unit/catch.h"
 
 namespace latchkey::base {
 

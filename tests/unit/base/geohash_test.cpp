@@ -1,11 +1,11 @@
 #include "base/geohash.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::base {
 
@@ -77,9 +77,9 @@ TEST_CASE("Distances are arcs of the reference's sphere", "[geohash]") {
   CHECK(std::abs(distance - 166274.1516) < 0.0001);
   CHECK(geo_distance({10, 20}, {10, 20}) == 0);
   const double quarter = kEarthRadiusMeters * std::acos(0.0);
-  CHECK(geo_distance({10, 0}, {10, 45}) == Approx(quarter / 2));
-  CHECK(geo_distance({-45, 0}, {45, 0}) == Approx(quarter));
-  CHECK(geo_distance({179, 0}, {-179, 0}) == Approx(quarter / 45));
+  CHECK(geo_distance({10, 0}, {10, 45}) == Catch::Approx(quarter / 2));
+  CHECK(geo_distance({-45, 0}, {45, 0}) == Catch::Approx(quarter));
+  CHECK(geo_distance({179, 0}, {-179, 0}) == Catch::Approx(quarter / 45));
 }
 
 TEST_CASE("A cover holds what lies within the shape", "[geohash]") {

@@ -1,9 +1,10 @@
 #include "base/latency_histogram.h"
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "unit/catch.h"
 
 using latchkey::base::LatencyHistogram;
 

@@ -1,6 +1,5 @@
 #include "base/number.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +7,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::base {
 

@@ -1,8 +1,9 @@
 #include "base/random.h"
 
-#include <catch2/catch.hpp>
 #include <set>
 #include <vector>
+
+#include "unit/catch.h"
 
 namespace latchkey::base {
 

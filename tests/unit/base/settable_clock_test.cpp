@@ -1,6 +1,5 @@
 #include "base/settable_clock.h"
-
-#include <catch2/catch.hpp>
+#include "unit/catch.h"
 
 namespace latchkey::base {
 

@@ -1,6 +1,6 @@
 #include "base/sha1.h"
 
-#include <catch2/catch.hpp>
+#include "unit/catch.h"
 
 namespace latchkey::base {
 

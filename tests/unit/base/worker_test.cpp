@@ -3,10 +3,10 @@
 #include <pthread.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "base/thread.h"
+#include "unit/catch.h"
 
 namespace latchkey::base {
 

@@ -1,7 +1,8 @@
 #include "cluster/bus_message.h"
 
-#include <catch2/catch.hpp>
 #include <string>
+
+#include "unit/catch.h"
 
 namespace latchkey::cluster {
 

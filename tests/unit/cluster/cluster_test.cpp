@@ -1,7 +1,6 @@
 // A node of a cluster as its clients meet it.
 #include "cluster/cluster.h"
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 
@@ -10,6 +9,7 @@
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

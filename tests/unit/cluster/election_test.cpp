@@ -1,8 +1,7 @@
 // Whom a master gives its vote.
 #include "cluster/election.h"
 
-#include <catch2/catch.hpp>
-
+#include "unit/catch.h"
 #include "unit/cluster/several_nodes.h"
 
 namespace latchkey::tests {

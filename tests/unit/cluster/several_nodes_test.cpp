@@ -1,10 +1,10 @@
 // Several nodes of one cluster: what they come to know of each other, and what their clients see.
 #include "unit/cluster/several_nodes.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "cluster/nodes_text.h"
+#include "unit/catch.h"
 
 namespace latchkey::tests {
 

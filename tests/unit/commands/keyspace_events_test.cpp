@@ -1,6 +1,5 @@
 // What the commands have written to the replication stream. Requests that stand there as they came
 // are not shown: those whose handlers say something else are.
-#include <catch2/catch.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
+#include "unit/catch.h"
 #include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
 

@@ -1,12 +1,12 @@
 #include "composition/aof_and_replication.h"
 
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 
 #include "composition/whole_server.h"
 #include "persist/persistence.h"
 #include "replication/replication.h"
+#include "unit/catch.h"
 #include "unit/replication/fake_snapshots.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"

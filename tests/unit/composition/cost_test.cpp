@@ -1,13 +1,13 @@
 // What an empty whole server costs. The figures are printed by
 //
 //     unit-tests "[cost]"
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <ctime>
 #include <memory>
 #include <vector>
 
 #include "composition/whole_server.h"
+#include "unit/catch.h"
 #include "unit/composition/allocated_bytes.h"
 #include "unit/server_fixture.h"
 

@@ -1,12 +1,12 @@
 // Whole servers beside each other in one process, and their ends.
 #include "composition/whole_server.h"
 
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "persist/persistence.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"
 

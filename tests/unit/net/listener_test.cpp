@@ -5,10 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <optional>
 #include <string>
 
+#include "unit/catch.h"
 #include "unit/temporary_directory.h"
 
 namespace {

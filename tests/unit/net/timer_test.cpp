@@ -1,6 +1,7 @@
-#include <catch2/catch.hpp>
 
 #include "net/loop.h"
+
+#include "unit/catch.h"
 
 using namespace latchkey::net;
 

@@ -1,9 +1,8 @@
 #include "persist/aof_loader.h"
 
-#include <catch2/catch.hpp>
-
 #include "commands/groups.h"
 #include "persist/loading.h"
+#include "unit/catch.h"
 #include "unit/persist/aof_directory_fixture.h"
 
 namespace latchkey::tests {

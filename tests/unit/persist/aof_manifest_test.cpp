@@ -1,6 +1,6 @@
 #include "persist/aof_manifest.h"
 
-#include <catch2/catch.hpp>
+#include "unit/catch.h"
 
 namespace latchkey::persist {
 

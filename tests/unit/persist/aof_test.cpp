@@ -2,7 +2,6 @@
 
 #include <sys/wait.h>
 
-#include <catch2/catch.hpp>
 #include <memory>
 
 #include "base/hex.h"
@@ -11,6 +10,7 @@
 #include "persist/persistence.h"
 #include "persist/rows.h"
 #include "server/observe/dataset_digest.h"
+#include "unit/catch.h"
 #include "unit/persist/aof_directory_fixture.h"
 
 namespace latchkey::tests {
@@ -96,11 +96,11 @@ TEST_CASE("Of what was loaded the base is counted by itself, and everything toge
   life.persistence->aof().describe(&figures);
   CHECK(figures.base_bytes == base.size());
   CHECK(figures.current_bytes == base.size() + first.size() + second.size());
-  using Catch::Contains;
+  using Catch::Matchers::ContainsSubstring;
   const std::string log = directory.read("log");
-  CHECK_THAT(log, Contains("DB loaded from base file appendonly.aof.1.base.aof: "));
-  CHECK_THAT(log, Contains("DB loaded from incr file appendonly.aof.1.incr.aof: "));
-  CHECK_THAT(log, Contains("DB loaded from incr file appendonly.aof.2.incr.aof: "));
+  CHECK_THAT(log, ContainsSubstring("DB loaded from base file appendonly.aof.1.base.aof: "));
+  CHECK_THAT(log, ContainsSubstring("DB loaded from incr file appendonly.aof.1.incr.aof: "));
+  CHECK_THAT(log, ContainsSubstring("DB loaded from incr file appendonly.aof.2.incr.aof: "));
 }
 
 TEST_CASE("The single file of an older server becomes the base") {

@@ -4,10 +4,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <csignal>
 
 #include "commands/groups.h"
+#include "unit/catch.h"
 #include "unit/persist/aof_directory_fixture.h"
 
 namespace latchkey::tests {

@@ -4,11 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <csignal>
 #include <optional>
 #include <string>
 
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"
 

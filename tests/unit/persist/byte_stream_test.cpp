@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cerrno>
 #include <string>
 #include <vector>
 
 #include "base/crc64.h"
+#include "unit/catch.h"
 
 namespace latchkey::persist {
 

@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "unit/catch.h"
 #include "unit/persist/rdb_bytes.h"
 
 namespace latchkey::tests {

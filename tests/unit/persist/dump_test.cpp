@@ -1,8 +1,8 @@
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "commands/groups.h"
 #include "persist/rows.h"
+#include "unit/catch.h"
 #include "unit/persist/rdb_bytes.h"
 #include "unit/server_fixture.h"
 

@@ -3,10 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 
+#include "unit/catch.h"
 #include "unit/persist/aof_directory_fixture.h"
 
 namespace latchkey::tests {

@@ -1,9 +1,9 @@
 // Values in the encodings that servers of old have written.
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "commands/groups.h"
 #include "persist/rows.h"
+#include "unit/catch.h"
 #include "unit/persist/rdb_bytes.h"
 #include "unit/server_fixture.h"
 

@@ -1,12 +1,12 @@
 #include "persist/rdb_file.h"
 
-#include <catch2/catch.hpp>
 #include <cerrno>
 #include <string>
 #include <vector>
 
 #include "commands/groups.h"
 #include "server/observe/dataset_digest.h"
+#include "unit/catch.h"
 #include "unit/persist/rdb_bytes.h"
 #include "unit/server_fixture.h"
 

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include "persist/snapshot_file.h"
 #include "server/observe/info.h"
 #include "server/process/shutdown.h"
+#include "unit/catch.h"
 #include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
 

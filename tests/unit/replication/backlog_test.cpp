@@ -1,9 +1,9 @@
 #include "replication/backlog.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::tests {
 

@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 
 #include "base/file.h"
+#include "unit/catch.h"
 
 namespace latchkey::tests {
 

@@ -1,10 +1,10 @@
 // A master that hands over to a replica, which the test plays, and a replica that is asked to lead.
 #include "replication/failover.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "replication/replica_role.h"
+#include "unit/catch.h"
 #include "unit/replication/master_fixture.h"
 
 namespace latchkey::tests {

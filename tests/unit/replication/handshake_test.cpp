@@ -1,8 +1,8 @@
 #include "replication/handshake.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

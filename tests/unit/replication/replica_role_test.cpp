@@ -2,7 +2,6 @@
 // what a master would.
 #include "replication/replica_role.h"
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 #include "script/engine.h"
 #include "script/rows.h"
 #include "server/tasks.h"
+#include "unit/catch.h"
 #include "unit/replication/replication_fixture.h"
 #include "unit/temporary_directory.h"
 

@@ -1,9 +1,9 @@
 #include "replication/replication.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "server/memory_limit.h"
+#include "unit/catch.h"
 #include "unit/replication/master_fixture.h"
 
 namespace latchkey::tests {

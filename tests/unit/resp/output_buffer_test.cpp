@@ -1,10 +1,10 @@
 #include "resp/output_buffer.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::resp {
 

@@ -1,9 +1,10 @@
 #include "resp/reply_builder.h"
 
-#include <catch2/catch.hpp>
 #include <functional>
 #include <limits>
 #include <string>
+
+#include "unit/catch.h"
 
 namespace latchkey::resp {
 

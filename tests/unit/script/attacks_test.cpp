@@ -1,7 +1,8 @@
 // Attacks on the Lua of other servers that are known by a number, and what becomes of them here.
-#include <catch2/catch.hpp>
 
 #include "unit/script/script_fixture.h"
+
+#include "unit/catch.h"
 
 using namespace latchkey;
 using namespace latchkey::tests;

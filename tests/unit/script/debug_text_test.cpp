@@ -1,8 +1,9 @@
 #include "script/debug_text.h"
 
-#include <catch2/catch.hpp>
 #include <lua.hpp>
 #include <memory>
+
+#include "unit/catch.h"
 
 using namespace latchkey::script;
 

@@ -1,5 +1,4 @@
 // Function libraries as clients and files meet them.
-#include <catch2/catch.hpp>
 
 #include "commands/groups.h"
 #include "persist/aof_dataset.h"
@@ -9,6 +8,7 @@
 #include "script/function_store.h"
 #include "script/library_header.h"
 #include "script/rows.h"
+#include "unit/catch.h"
 #include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
 

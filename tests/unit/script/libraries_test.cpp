@@ -1,9 +1,9 @@
 // The libraries cjson, cmsgpack and struct, seen by scripts.
-#include <catch2/catch.hpp>
 
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;

@@ -1,8 +1,7 @@
 #include "script/script_cache.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/sha1.h"
+#include "unit/catch.h"
 
 using namespace latchkey;
 using script::Script;

@@ -1,10 +1,10 @@
 // Scripts as clients meet them.
-#include <catch2/catch.hpp>
 
 #include "base/sha1.h"
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;

@@ -1,8 +1,7 @@
 #include "script/shebang.h"
 
-#include <catch2/catch.hpp>
-
 #include "server/command/command.h"
+#include "unit/catch.h"
 
 using namespace latchkey::script;
 

@@ -1,8 +1,8 @@
 // Scripts that are stopped, wherever they are, and what is left of their interpreter.
-#include <catch2/catch.hpp>
 #include <lua.hpp>
 
 #include "base/sha1.h"
+#include "unit/catch.h"
 #include "unit/script/script_fixture.h"
 
 using namespace latchkey;

@@ -1,8 +1,9 @@
 #include "script/watchdog.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <future>
+
+#include "unit/catch.h"
 
 namespace latchkey::script {
 

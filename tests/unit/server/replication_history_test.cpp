@@ -1,7 +1,8 @@
 #include "server/replication_history.h"
 
-#include <catch2/catch.hpp>
 #include <string>
+
+#include "unit/catch.h"
 
 namespace latchkey::tests {
 

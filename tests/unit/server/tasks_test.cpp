@@ -2,7 +2,6 @@
 // the one gets into the way of the others.
 #include "server/tasks.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "script/engine.h"
 #include "script/rows.h"
 #include "server/command/propagation.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

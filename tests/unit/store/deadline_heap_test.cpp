@@ -1,11 +1,11 @@
 #include "store/deadline_heap.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <memory>
 #include <vector>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::tests {
 

@@ -1,13 +1,13 @@
 #include "store/deadline_wheel.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <limits>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

@@ -1,11 +1,11 @@
 #include "store/eviction.h"
 
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "store/keyspace.h"
+#include "unit/catch.h"
 
 using namespace latchkey::store;
 

@@ -1,12 +1,13 @@
 #include "store/hash_table.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
+
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

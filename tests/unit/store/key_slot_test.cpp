@@ -1,9 +1,8 @@
 #include "store/key_slot.h"
 
-#include <catch2/catch.hpp>
-
 #include "base/crc16.h"
 #include "store/keyspace.h"
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

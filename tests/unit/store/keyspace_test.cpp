@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <limits>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/number.h"
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

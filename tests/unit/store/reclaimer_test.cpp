@@ -1,10 +1,11 @@
 #include "store/reclaimer.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <future>
 #include <memory>
 #include <thread>
+
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

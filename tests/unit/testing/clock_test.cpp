@@ -1,11 +1,11 @@
 // CLOCK on the level of commands: what is due happens in order, each at its own time.
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "composition/whole_server.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

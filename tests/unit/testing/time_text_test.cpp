@@ -1,9 +1,9 @@
 // Durations and points in time as text.
-#include <catch2/catch.hpp>
 #include <string_view>
 
 #include "testing/duration.h"
 #include "testing/instant.h"
+#include "unit/catch.h"
 
 namespace latchkey::testing {
 

@@ -1,9 +1,9 @@
-#include <catch2/catch.hpp>
 #include <initializer_list>
 #include <string>
 
 #include "commands/groups.h"
 #include "server/expiry.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

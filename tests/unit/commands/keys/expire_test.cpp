@@ -1,7 +1,7 @@
-#include <catch2/catch.hpp>
 
 #include "commands/groups.h"
 #include "server/expiry.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

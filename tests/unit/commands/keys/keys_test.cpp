@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
 
 #include "commands/groups.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -218,7 +218,7 @@ TEST_CASE("OBJECT IDLETIME counts seconds since the last use; asking is no use",
   client.run("RENAME b c");
   CHECK(client.run("OBJECT IDLETIME c") == integer(0));
   CHECK_THAT(client.run("OBJECT FREQ a"),
-             Catch::StartsWith("-ERR An LFU maxmemory policy is not selected"));
+             Catch::Matchers::StartsWith("-ERR An LFU maxmemory policy is not selected"));
 }
 
 TEST_CASE("A client in NO-TOUCH mode leaves no trace but with TOUCH", "[keys]") {
@@ -245,7 +245,7 @@ TEST_CASE("OBJECT FREQ counts uses under an LFU policy", "[keys]") {
   CHECK(client.run("OBJECT FREQ a") == integer(5));
   CHECK(client.run("OBJECT FREQ missing") == kNull);
   CHECK_THAT(client.run("OBJECT IDLETIME a"),
-             Catch::StartsWith("-ERR An LFU maxmemory policy is selected"));
+             Catch::Matchers::StartsWith("-ERR An LFU maxmemory policy is selected"));
   client.run("COPY a b");
   CHECK(client.run("OBJECT FREQ b") == integer(5));
 }

@@ -1,4 +1,3 @@
-#include <catch2/catch.hpp>
 
 #include <map>
 #include <set>
@@ -8,6 +7,7 @@
 #include "commands/groups.h"
 #include "commands/keys/scan_cursor.h"
 #include "server/expiry.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
 
 #include "commands/groups.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

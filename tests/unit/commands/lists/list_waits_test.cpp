@@ -1,9 +1,9 @@
-#include <catch2/catch.hpp>
 
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
 #include "server/client/blocking.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

@@ -1,11 +1,11 @@
 // Users of a whole server: logging in, being refused, and what becomes of those whose rules change.
-#include <catch2/catch.hpp>
 
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
 #include "server/acl/access_control.h"
 #include "server/command/command_table.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

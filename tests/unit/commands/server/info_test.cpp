@@ -1,9 +1,9 @@
 #include "server/observe/info.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "commands/groups.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;

@@ -1,8 +1,8 @@
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "commands/groups.h"
 #include "commands/server/latency_report.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;

@@ -1,4 +1,3 @@
-#include <catch2/catch.hpp>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +8,7 @@
 #include "commands/groups.h"
 #include "server/client/blocking.h"
 #include "store/value/sorted_set.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

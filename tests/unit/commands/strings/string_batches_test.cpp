@@ -1,7 +1,7 @@
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
+#include "unit/catch.h"
 #include "unit/commands/string_server.h"
 
 namespace latchkey::tests {

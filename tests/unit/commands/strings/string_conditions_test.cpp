@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
 #include <string>
 
+#include "unit/catch.h"
 #include "unit/commands/string_server.h"
 
 namespace latchkey::tests {

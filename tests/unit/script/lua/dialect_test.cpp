@@ -1,6 +1,6 @@
 #include "script/lua/dialect.h"
 
-#include <catch2/catch.hpp>
+#include "unit/catch.h"
 
 using latchkey::script::translate_dialect;
 

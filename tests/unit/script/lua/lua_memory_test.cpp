@@ -1,7 +1,7 @@
 // What scripts may take of the machine's memory, and what they leave behind.
-#include <catch2/catch.hpp>
 #include <lua.hpp>
 
+#include "unit/catch.h"
 #include "unit/script/script_fixture.h"
 
 using namespace latchkey;

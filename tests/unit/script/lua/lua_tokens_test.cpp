@@ -1,8 +1,9 @@
 #include "script/lua/lua_tokens.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+
+#include "unit/catch.h"
 
 namespace latchkey::script {
 

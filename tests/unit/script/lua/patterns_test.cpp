@@ -1,7 +1,8 @@
 // string.find, match, gmatch and gsub, and what else works long without an instruction of Lua's.
-#include <catch2/catch.hpp>
 
 #include "unit/script/script_fixture.h"
+
+#include "unit/catch.h"
 
 using namespace latchkey;
 using namespace latchkey::tests;

@@ -1,8 +1,9 @@
 // How deep scripts can go: in functions that call back, in metamethods, in what libraries write and
 // read.
-#include <catch2/catch.hpp>
 
 #include "unit/script/script_fixture.h"
+
+#include "unit/catch.h"
 
 using namespace latchkey;
 using namespace latchkey::tests;

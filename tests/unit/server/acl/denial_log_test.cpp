@@ -1,6 +1,6 @@
 #include "server/acl/denial_log.h"
 
-#include <catch2/catch.hpp>
+#include "unit/catch.h"
 
 namespace latchkey::server::acl {
 

@@ -1,13 +1,13 @@
 // The language of rules, without a server: what users may do by them, and how they are told.
 #include "server/acl/rules.h"
 
-#include <catch2/catch.hpp>
 #include <initializer_list>
 
 #include "commands/groups.h"
 #include "script/rows.h"
 #include "server/acl/acl_file.h"
 #include "server/config/config_parse.h"
+#include "unit/catch.h"
 
 namespace latchkey::server::acl {
 

@@ -1,8 +1,7 @@
 #include "server/client/blocking.h"
 
-#include <catch2/catch.hpp>
-
 #include "commands/groups.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;

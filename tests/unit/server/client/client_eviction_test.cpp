@@ -1,9 +1,8 @@
 #include "server/client/client_eviction.h"
 
-#include <catch2/catch.hpp>
-
 #include "commands/groups.h"
 #include "server/client/client_info.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::server {

@@ -1,9 +1,8 @@
 #include "server/client/pause.h"
 
-#include <catch2/catch.hpp>
-
 #include "commands/groups.h"
 #include "server/memory_limit.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;

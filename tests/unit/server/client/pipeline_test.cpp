@@ -1,9 +1,9 @@
 // Requests that come together: what is brought near before the first of them runs may be gone, or
 // be something else, when the last one does.
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "commands/groups.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

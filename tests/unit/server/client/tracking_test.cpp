@@ -1,12 +1,12 @@
 #include "server/client/tracking.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
 #include "server/expiry.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {

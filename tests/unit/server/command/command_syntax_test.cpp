@@ -1,6 +1,6 @@
 #include "server/command/command_syntax.h"
 
-#include <catch2/catch.hpp>
+#include "unit/catch.h"
 
 namespace latchkey::server {
 

@@ -1,6 +1,5 @@
 #include "server/command/command_table.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "base/text.h"
 #include "resp/output_buffer.h"
 #include "server/command/command_docs.h"
+#include "unit/catch.h"
 
 namespace latchkey::server {
 

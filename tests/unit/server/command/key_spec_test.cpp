@@ -1,8 +1,9 @@
 #include "server/command/key_spec.h"
 
-#include <catch2/catch.hpp>
 #include <optional>
 #include <vector>
+
+#include "unit/catch.h"
 
 namespace latchkey::server {
 

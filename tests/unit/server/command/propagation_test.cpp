@@ -1,10 +1,9 @@
 #include "server/command/propagation.h"
 
-#include <catch2/catch.hpp>
-
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
+#include "unit/catch.h"
 #include "unit/propagation_recorder.h"
 
 namespace latchkey::tests {

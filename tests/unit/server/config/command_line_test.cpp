@@ -1,8 +1,9 @@
 #include "server/config/command_line.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+
+#include "unit/catch.h"
 
 namespace latchkey::server {
 
@@ -70,9 +71,9 @@ TEST_CASE("The version line has the shape that harnesses read", "[command line]"
     const auto line = parse({option});
     CHECK(line.action == CommandLine::Action::kExit);
     CHECK(line.exit_status == 0);
-    CHECK_THAT(line.output,
-               Catch::Matches("Redis server v=8\\.0\\.2 sha=00000000:0 malloc=[a-z]+[-0-9.]* "
-                              "bits=[0-9]+ build=[0-9a-f]+\n"));
+    CHECK_THAT(line.output, Catch::Matchers::Matches(
+                                "Redis server v=8\\.0\\.2 sha=00000000:0 malloc=[a-z]+[-0-9.]* "
+                                "bits=[0-9]+ build=[0-9a-f]+\n"));
   }
   CHECK(parse({"--port", "1", "--version"}).action == CommandLine::Action::kServe);
 }
@@ -81,7 +82,7 @@ TEST_CASE("Help goes to standard error with status 1", "[command line]") {
   const auto line = parse({"--help"});
   CHECK(line.exit_status == 1);
   CHECK(line.output.empty());
-  CHECK_THAT(line.errors, Catch::StartsWith("Usage: latchkey-server "));
+  CHECK_THAT(line.errors, Catch::Matchers::StartsWith("Usage: latchkey-server "));
 }
 
 TEST_CASE("What this release lacks is refused with a word", "[command line]") {

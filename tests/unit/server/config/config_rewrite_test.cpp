@@ -1,11 +1,11 @@
 #include "server/config/config_rewrite.h"
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "server/config/config.h"
+#include "unit/catch.h"
 
 namespace latchkey::server {
 

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -10,6 +9,7 @@
 
 #include "server/config/config_directive.h"
 #include "server/config/config_parse.h"
+#include "unit/catch.h"
 
 using latchkey::server::Config;
 using latchkey::server::ConfigError;
@@ -177,7 +177,8 @@ TEST_CASE("Every way to get a line wrong has the reference's message", "[config]
   CHECK(f.load("user a on\nuser a off") ==
         "Error in user declaration 'a': Duplicate user found. A user can only be defined once in "
         "config files");
-  CHECK_THAT(f.load("loadmodule /x.so"), Catch::Contains("Modules are not supported"));
+  CHECK_THAT(f.load("loadmodule /x.so"),
+             Catch::Matchers::ContainsSubstring("Modules are not supported"));
 }
 
 TEST_CASE("Directives of old releases are read and forgotten", "[config]") {

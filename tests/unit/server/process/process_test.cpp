@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include "base/assert.h"
 #include "server/process/crash_report.h"
 #include "server/process/proc_title.h"
+#include "unit/catch.h"
 
 namespace latchkey::server {
 
@@ -73,11 +73,11 @@ TEST_CASE("A line of the log has the reference's shape", "[process]") {
   f.logger.signal_line("Received SIGTERM scheduling shutdown...");
   const std::string stamp = " [0-3][0-9] [A-Z][a-z][a-z] [0-9]{4} [0-9:]{8}\\.[0-9]{3} ";
   const std::string pid = std::to_string(getpid());
-  CHECK_THAT(
-      f.read("log"),
-      Catch::Matches(pid + ":M" + stamp + "\\* Ready to accept connections tcp\n" + pid + ":S" +
-                     stamp + "# oh\n" + pid + ":S" + stamp + "# 5 of six\n" + pid +
-                     ":signal-handler \\([0-9]+\\) Received SIGTERM scheduling shutdown...\n"));
+  CHECK_THAT(f.read("log"),
+             Catch::Matchers::Matches(
+                 pid + ":M" + stamp + "\\* Ready to accept connections tcp\n" + pid + ":S" + stamp +
+                 "# oh\n" + pid + ":S" + stamp + "# 5 of six\n" + pid +
+                 ":signal-handler \\([0-9]+\\) Received SIGTERM scheduling shutdown...\n"));
 }
 
 TEST_CASE("A log that is taken away is opened anew", "[process]") {
@@ -85,11 +85,11 @@ TEST_CASE("A log that is taken away is opened anew", "[process]") {
   f.logger.notice("one");
   fs::rename(f.directory / "log", f.directory / "old");
   f.logger.notice("two");
-  CHECK_THAT(f.read("old"), Catch::EndsWith("* one\n"));
-  CHECK_THAT(f.read("log"), Catch::EndsWith("* two\n"));
+  CHECK_THAT(f.read("old"), Catch::Matchers::EndsWith("* one\n"));
+  CHECK_THAT(f.read("log"), Catch::Matchers::EndsWith("* two\n"));
   f.logger.set_level(base::LogLevel::kNothing);
   f.logger.warning("three");
-  CHECK_THAT(f.read("log"), Catch::EndsWith("* two\n"));
+  CHECK_THAT(f.read("log"), Catch::Matchers::EndsWith("* two\n"));
 }
 
 TEST_CASE("The pid file holds the process id and a line end", "[process]") {
@@ -101,7 +101,7 @@ TEST_CASE("The pid file holds the process id and a line end", "[process]") {
   CHECK_FALSE(fs::exists(path));
   write_pidfile("/nonexistent/pid", f.logger);
   CHECK_THAT(f.read("log"),
-             Catch::EndsWith("Failed to write PID file: No such file or directory\n"));
+             Catch::Matchers::EndsWith("Failed to write PID file: No such file or directory\n"));
 
   ConfigValues values;
   CHECK(pidfile_path(values, false) == "");
@@ -142,10 +142,10 @@ TEST_CASE("Supervision that cannot be says so", "[process]") {
   Fixture f;
   CHECK_FALSE(Supervision(Supervised::kSystemd, f.logger).active());
   CHECK_THAT(f.read("log"),
-             Catch::EndsWith("systemd supervision error: NOTIFY_SOCKET not found!\n"));
+             Catch::Matchers::EndsWith("systemd supervision error: NOTIFY_SOCKET not found!\n"));
   CHECK_FALSE(Supervision(Supervised::kUpstart, f.logger).active());
-  CHECK_THAT(f.read("log"),
-             Catch::EndsWith("upstart supervision requested, but UPSTART_JOB not found!\n"));
+  CHECK_THAT(f.read("log"), Catch::Matchers::EndsWith(
+                                "upstart supervision requested, but UPSTART_JOB not found!\n"));
   CHECK_FALSE(Supervision(Supervised::kAuto, f.logger).active());
 }
 
@@ -164,8 +164,9 @@ TEST_CASE("More clients than the system can hold are refused with a number to tr
   std::string error;
   CHECK(grow_room_for_clients(1, &error));
   CHECK_FALSE(grow_room_for_clients(2000000000, &error));
-  CHECK_THAT(error, Catch::StartsWith("The operating system is not able to handle the specified "
-                                      "number of clients, try with "));
+  CHECK_THAT(error,
+             Catch::Matchers::StartsWith("The operating system is not able to handle the specified "
+                                         "number of clients, try with "));
 }
 
 TEST_CASE("The title of the process fills in its template", "[process]") {
@@ -195,13 +196,14 @@ TEST_CASE("A crash leaves a report and the signal takes its course", "[process]"
   });
   CHECK(signal_of(status) == signal);
   const std::string log = f.read("log");
-  CHECK_THAT(log,
-             Catch::Contains("=== REDIS BUG REPORT START: Cut & paste starting from here ==="));
-  CHECK_THAT(log, Catch::Contains("Redis 8.0.2 crashed by signal: " + std::to_string(signal)));
-  CHECK_THAT(log, Catch::Contains("------ STACK TRACE ------\n"));
-  CHECK_THAT(log, Catch::Contains("------ STACK TRACE DONE ------\n"));
-  CHECK_THAT(log, Catch::Contains("------ INFO OUTPUT ------\nuptime:5\n"));
-  CHECK_THAT(log, Catch::Contains("=== REDIS BUG REPORT END."));
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring(
+                      "=== REDIS BUG REPORT START: Cut & paste starting from here ==="));
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("Redis 8.0.2 crashed by signal: " +
+                                                     std::to_string(signal)));
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("------ STACK TRACE ------\n"));
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("------ STACK TRACE DONE ------\n"));
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("------ INFO OUTPUT ------\nuptime:5\n"));
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("=== REDIS BUG REPORT END."));
 }
 
 TEST_CASE("A failed assertion leaves a report and aborts", "[process]") {
@@ -212,9 +214,9 @@ TEST_CASE("A failed assertion leaves a report and aborts", "[process]") {
   });
   CHECK(signal_of(status) == SIGABRT);
   const std::string log = f.read("log");
-  CHECK_THAT(log, Catch::Contains("# === ASSERTION FAILED ===\n"));
-  CHECK_THAT(log, Catch::Contains("'f.directory.empty()' is not true\n"));
-  CHECK_THAT(log, Catch::Contains("=== REDIS BUG REPORT END."));
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("# === ASSERTION FAILED ===\n"));
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("'f.directory.empty()' is not true\n"));
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("=== REDIS BUG REPORT END."));
 }
 
 TEST_CASE("Without crash-log-enabled a crash is silent", "[process]") {
@@ -233,8 +235,8 @@ TEST_CASE("What nothing can mend ends in a panic", "[process]") {
   const int status = Fixture::end_of_child(
       [&] { CrashReporter(f.logger).panic("DEBUG PANIC called", "debug.cpp", 7); });
   CHECK(signal_of(status) == SIGABRT);
-  CHECK_THAT(f.read("log"),
-             Catch::Contains("# Guru Meditation: DEBUG PANIC called #debug.cpp:7\n"));
+  CHECK_THAT(f.read("log"), Catch::Matchers::ContainsSubstring(
+                                "# Guru Meditation: DEBUG PANIC called #debug.cpp:7\n"));
 }
 
 }  // namespace latchkey::server

@@ -1,12 +1,12 @@
 #include "store/encoding/hyperloglog.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
 #include <string_view>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

@@ -1,10 +1,10 @@
 #include "store/encoding/intset.h"
 
-#include <catch2/catch.hpp>
 #include <set>
 #include <string>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

@@ -1,10 +1,11 @@
 #include "store/encoding/listpack.h"
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "unit/catch.h"
 
 using latchkey::store::Listpack;
 

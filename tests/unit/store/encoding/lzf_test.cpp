@@ -1,9 +1,9 @@
 #include "store/encoding/lzf.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

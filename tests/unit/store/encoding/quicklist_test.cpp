@@ -1,10 +1,10 @@
 #include "store/encoding/quicklist.h"
 
-#include <catch2/catch.hpp>
 #include <deque>
 #include <string>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

@@ -1,7 +1,6 @@
 #include "store/encoding/ranked_tree.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "unit/catch.h"
 
 namespace latchkey::store {
 

@@ -1,11 +1,12 @@
 #include "store/value/hash.h"
 
-#include <catch2/catch.hpp>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "unit/catch.h"
 
 namespace latchkey::store {
 
@@ -198,7 +199,7 @@ TEST_CASE("Fields drawn without repetition are all equally likely", "[hash]") {
       // Five standard deviations and more to either side.
       const double expected = static_cast<double>(kRounds * count) / kFields;
       for (const auto& [field, times] : drawn)
-        CHECK(static_cast<double>(times) == Approx(expected).margin(110));
+        CHECK(static_cast<double>(times) == Catch::Approx(expected).margin(110));
     }
   }
 }

@@ -1,9 +1,10 @@
 #include "store/value/stream.h"
 
-#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "unit/catch.h"
 
 namespace latchkey::store {
 
