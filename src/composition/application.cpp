@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/version.h"
+#include "composition/space_host.h"
 #include "composition/whole_server.h"
 #include "net/loop.h"
 #include "persist/leftovers.h"
@@ -52,6 +53,7 @@ int Application::run() {
     report(error);
     return 1;
   }
+  const auto spaces = make_spaces(*whole, clock, loop);
   if (!start(*whole)) return 1;
   // Once the first clients have been greeted, so that what they needed goes as well.
   constexpr uint64_t kSettledMs = 100;

@@ -38,8 +38,10 @@ std::unique_ptr<WholeServer> WholeServer::make(std::unique_ptr<server::Config> c
 
 std::unique_ptr<WholeServer> WholeServer::make_space(std::string_view settings,
                                                      const Surroundings& surroundings,
-                                                     ConfigError* error) {
+                                                     ConfigError* error,
+                                                     const server::Config* parent) {
   auto config = std::make_unique<server::Config>(std::make_unique<server::PrivateDirectory>());
+  if (parent != nullptr) config->inherit(*parent);
   if (!config->load_text(kSpaceSettings, error) || !config->load("", settings, error))
     return nullptr;
   return make(std::move(config), surroundings, error);

@@ -55,10 +55,11 @@ class WholeServer {
 
   // One more server in a process that has one. `settings`: lines of a configuration file. What they
   // leave out is as in make(), but that there is no port, nothing is saved by itself, and `dir`
-  // does not move the process.
+  // does not move the process; or as Config::inherit() takes it from `parent`.
   static std::unique_ptr<WholeServer> make_space(std::string_view settings,
                                                  const Surroundings& surroundings,
-                                                 server::ConfigError* error);
+                                                 server::ConfigError* error,
+                                                 const server::Config* parent = nullptr);
 
   ~WholeServer();
   WholeServer(const WholeServer&) = delete;

@@ -50,7 +50,7 @@ constexpr CommandRow kAofRows[] = {
     {"BGREWRITEAOF",
      bgrewriteaof,
      "",
-     kAdmin | kNoScript | kNoAsyncLoading,
+     kAdmin | kNoScript | kNoAsyncLoading | kNotInSpace,
      {},
      0,
      Group::kServer,

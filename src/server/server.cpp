@@ -372,6 +372,7 @@ void Server::panic(const std::string& message, const char* file, int line) {
 void Server::request_stop(int exit_code) {
   exit_code_ = exit_code;
   stop_requested_ = true;
+  if (stop_action_) return stop_action_();
   if (loop_ != nullptr) loop_->stop();
 }
 

@@ -52,6 +52,7 @@ class Engine;
 }
 namespace latchkey::testing {
 class ClockControl;
+class Spaces;
 }
 
 namespace latchkey::server {
@@ -75,6 +76,7 @@ class PubSub;
 class RequestPump;
 class Shutdown;
 class SlotGate;
+class SpaceGate;
 class Tasks;
 class Tracking;
 class WatchRegistry;
@@ -99,6 +101,7 @@ enum ServerState : uint32_t {
   kStateClusterAudit =
       1u << 14,  // commands are looked at for a cluster (server/command/cluster_audit.h)
   kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/client/tracking.h)
+  kStateSpace = 1u << 18,  // it is a space within a process (testing/spaces.h)
 };
 
 // The steps of the end of a turn that layers above the server take (Server::on_turn_end), in the
@@ -122,6 +125,7 @@ class Server {
   // logged, when a required one cannot be had.
   bool listen();
   void stop_listening();
+  Listeners& listeners() { return *listeners_; }
 
   // The machine's time. What serves the machine goes by it: timeouts of connections, replication,
   // the cluster and files, and whatever is measured.
@@ -187,6 +191,15 @@ class Server {
   testing::ClockControl& clock_control() { return *clock_control_; }
   void set_clock_control(std::shared_ptr<testing::ClockControl> control) {
     clock_control_ = std::move(control);
+  }
+
+  // The spaces of the process, which all of its servers share. Null where there are none. The gate,
+  // which is part of them, is asked before requests that may hand their client to another server.
+  testing::Spaces* spaces() { return spaces_; }
+  SpaceGate* space_gate() { return space_gate_; }
+  void set_spaces(testing::Spaces* spaces, SpaceGate* gate) {
+    spaces_ = spaces;
+    space_gate_ = gate;
   }
 
   // So is persistence.
@@ -278,6 +291,8 @@ class Server {
 
   // Stops the loop at the end of the turn; run() then returns with this exit code.
   void request_stop(int exit_code);
+  // What request_stop() does instead, in a server that is not the process's only one.
+  void set_stop_action(std::function<void()> action) { stop_action_ = std::move(action); }
   bool stop_requested() const { return stop_requested_; }
   int exit_code() const { return exit_code_; }
 
@@ -404,6 +419,8 @@ class Server {
   std::unique_ptr<Tasks> tasks_;
   std::shared_ptr<script::Engine> scripts_;
   std::shared_ptr<testing::ClockControl> clock_control_;
+  testing::Spaces* spaces_ = nullptr;
+  SpaceGate* space_gate_ = nullptr;
   FunctionLibraries* functions_ = nullptr;
   std::string_view busy_error_;
   std::shared_ptr<persist::Persistence> persistence_;
@@ -427,6 +444,7 @@ class Server {
   bool holds_output_ = false;
   int64_t sampled_us_ = 0;
   bool stop_requested_ = false;
+  std::function<void()> stop_action_;
   int exit_code_ = 0;
   int64_t start_wall_us_;
   int64_t start_monotonic_us_;

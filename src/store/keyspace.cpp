@@ -403,6 +403,20 @@ void Keyspace::clear(bool lazily) {
   }
 }
 
+void Keyspace::give_away(Reclaimer& reclaimer) {
+  if (table_.empty()) return;
+  update_sizes();
+  auto table = std::make_shared<Table>(std::move(table_));
+  table_ = Table(environment_.secret);
+  deadlines_.reset();
+  element_deadlines_.reset();
+  sizes_.reset();
+  reclaimer.free_later(table->size(), [table] {
+    table->for_each([](Entry* entry) { free_entry(entry); });
+    table->clear();
+  });
+}
+
 DetachedEntry Keyspace::detach(KeyRef& ref) {
   Entry* entry = table_.erase(ref.slot_, ref.hash_);
   ref.slot_ = nullptr;

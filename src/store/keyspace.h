@@ -301,6 +301,10 @@ class Keyspace {
   // access field is that of a new entry.
   void attach(KeyRef& ref, DetachedEntry entry);
 
+  // Empties the database; `reclaimer`, which may be another server's, frees what was in it on its
+  // thread. Tells nobody.
+  void give_away(Reclaimer& reclaimer);
+
   // Exchanges the contents of two databases.
   void swap(Keyspace& other);
 

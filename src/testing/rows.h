@@ -8,5 +8,6 @@
 namespace latchkey::testing {
 
 std::span<const server::CommandRow> clock_rows();
+std::span<const server::CommandRow> space_rows();
 
 }  // namespace latchkey::testing

@@ -295,7 +295,29 @@ Handler find_subcommand(std::span<const DebugSubcommand> subcommands, std::strin
   return nullptr;
 }
 
+// Subcommands that act on the process or its files, of which a space has none.
+constexpr std::string_view kOfProcess[] = {
+    "ASSERT",
+    "CONFIG-REWRITE-FORCE-ALL",
+    "CRASH-AND-RECOVER",
+    "LEAK",
+    "LOADAOF",
+    "MALLCTL",
+    "MALLCTL-STR",
+    "OOM",
+    "PANIC",
+    "RELOAD",
+    "RESTART",
+    "SEGFAULT",
+};
+
 void debug(CommandContext& ctx) {
+  const bool of_process =
+      std::any_of(std::begin(kOfProcess), std::end(kOfProcess),
+                  [&](std::string_view name) { return is_word(ctx.args[1], name); });
+  if (of_process && (ctx.server.state() & kStateSpace) != 0)
+    return ctx.reply.error("ERR DEBUG " + std::string(ctx.args[1]) +
+                           " acts on the whole process, and is not available in a space");
   const size_t words = ctx.args.size() - kFirstArgument;
   Handler handler = find_subcommand(kSubcommands, ctx.args[1], words);
   if (handler == nullptr)

@@ -57,6 +57,9 @@ class AccessControl {
   std::optional<std::string> save_file() const;
 
   // --- Refusals ---------------------------------------------------------------------------------
+  // A name by which clients log in as the default user, beside "default"; of a space.
+  void set_default_alias(std::string name) { default_alias_ = std::move(name); }
+  const std::string& default_alias() const { return default_alias_; }
   DenialLog& log() { return log_; }
   // Why the client's user may not run the request, or nothing. Counts and logs a refusal.
   std::optional<Refusal> check(Client& client, const Command& command, Arguments words,
@@ -86,6 +89,7 @@ class AccessControl {
   Server& server_;
   Users users_;
   std::shared_ptr<User> default_;
+  std::string default_alias_;  // empty: none
   DenialLog log_;
 };
 

@@ -14,7 +14,10 @@ void assume_default_user(Client& client) {
 
 bool authenticate(Client& client, std::string_view name, std::string_view password,
                   std::string_view command) {
-  const auto user = client.server.access().find(name);
+  const acl::AccessControl& access = client.server.access();
+  auto user = access.find(name);
+  if (user == nullptr && !name.empty() && name == access.default_alias())
+    user = access.default_user();
   if (user == nullptr || !user->accepts(password)) {
     client.server.access().login_failed(client, name, command);
     return false;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "server/client/authentication.h"
 #include "server/client/master_link.h"
 #include "server/client/monitors.h"
 #include "server/client/pubsub.h"
@@ -70,6 +71,26 @@ void Client::disconnect() {
   local_out_.swap(connection_->out());
   reply.set_out(local_out_);
   std::exchange(connection_, nullptr)->close();
+}
+
+Client& Client::move_to(Server& target) {
+  net::Connection* connection = connection_;
+  // What was written stays with the connection.
+  reply.set_out(local_out_);
+  connection_ = nullptr;
+  target.refresh_clock();
+  ++target.stats().connections_received;
+  Client& moved = target.clients().add(connection);
+  moved.set(kClientUnixSocket, has(kClientUnixSocket));
+  moved.reply.set_protocol(reply.is_resp3() ? 3 : 2);
+  moved.name = name;
+  moved.library_name = library_name;
+  moved.library_version = library_version;
+  assume_default_user(moved);
+  connection->set_handler(moved);
+  moved.resume_soon();
+  close();
+  return moved;
 }
 
 void Client::request_suspended() {

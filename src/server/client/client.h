@@ -160,6 +160,12 @@ class Client final : public net::ConnectionHandler {
   // Closes now (freed at the end of the turn), without sending pending output.
   void close();
 
+  // Leaves for another server of the process: closes here, and gives its connection to a new client
+  // there, which begins with what this one has not yet consumed. It keeps names and protocol, and
+  // is logged in as a new client is. Not to be called by a callback of the connection or within a
+  // request. REQUIRES: it has a connection, and is not suspended.
+  Client& move_to(Server& target);
+
   // Suspends the reading of requests until unblock(). REQUIRES: not blocked.
   void wait(Block reason);
   // Called when the task that runs the client's request is suspended: nothing is read from the

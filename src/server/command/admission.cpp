@@ -11,6 +11,7 @@
 #include "server/command/cluster_audit.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"
+#include "server/command/space_gate.h"
 #include "server/command/transaction.h"
 #include "server/memory_limit.h"
 #include "server/server.h"
@@ -76,6 +77,21 @@ bool protected_command(Judged& judged) {
                        " option is set to \"local\", you can run it from a local "
                        "connection, otherwise you need to set this option in the configuration "
                        "file, and then restart the server.");
+}
+
+bool another_server(Judged& judged) {
+  SpaceGate* gate = judged.server.space_gate();
+  if (gate == nullptr) return false;
+  const SpaceGate::Answer answer =
+      gate->ask(judged.client(), judged.command(), judged.request.args);
+  if (answer.verdict == SpaceGate::Verdict::kRefused) return judged.refuse(answer.error);
+  return answer.verdict == SpaceGate::Verdict::kGoes && judged.end_with(Verdict::kHandOver);
+}
+
+bool not_in_space(Judged& judged) {
+  return judged.refuse("ERR " + std::string(judged.command().row->name) +
+                       " is not available in a space, which has no persistence, no replication "
+                       "and no cluster");
 }
 
 bool authentication(Judged& judged) {
@@ -323,6 +339,8 @@ constexpr Rule kForClients[] = {
     {authentication,     0, kClientNeedsAuth, 0, 0, kNoAuth},
     {not_in_multi,       0, kClientInMulti, 0, kNoMulti},
     {permission,         0, kClientRestricted},
+    {another_server,     0, 0, kMayChangeServer},
+    {not_in_space,       kStateSpace, 0, 0, kNotInSpace},
     {slot,               kStateCluster},
     {memory,             kStateMemoryLimit},
     {tracking_room,      kStateTrackingFull},

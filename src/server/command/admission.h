@@ -59,6 +59,7 @@ struct Admission {
     kQueue,     // MULTI is open
     kRefuse,    // with `error`
     kPostpone,  // the client waits for the end of a pause, then sends the request again
+    kHandOver,  // the client goes to another server, and sends the request again there
   };
   Verdict verdict = Verdict::kRun;
   std::string error;

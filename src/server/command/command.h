@@ -53,6 +53,8 @@ enum CommandFlag : uint32_t {
   kMayReplicate = 1 << 20,     // may be propagated though it is no write
   kProtected = 1 << 21,        // only when the configuration enables it
   kMayTakeLong = 1 << 22,      // runs in a task (server/tasks.h), so that others can be served
+  kMayChangeServer = 1 << 23,  // may hand its client to another server (command/space_gate.h)
+  kNotInSpace = 1 << 24,       // for what a space does not have: persistence, replication, cluster
 };
 
 // In the order in which COMMAND INFO lists them. Read, write, admin, pubsub, fast, slow, blocking

@@ -173,7 +173,8 @@ Dispatcher::Outcome Dispatcher::dispatch(Client& client, Arguments args, Command
     return Outcome::kDone;
   }
   const uint32_t states = server_.state() & command->gating_states;
-  const uint32_t others = (client.flags & kGatedClientFlags) | (command->flags & kProtected);
+  const uint32_t others =
+      (client.flags & kGatedClientFlags) | (command->flags & (kProtected | kMayChangeServer));
   if ((states | others) != 0) [[unlikely]] {
     // A limit that is not reached asks nothing of the gate.
     const bool only_memory = states == kStateMemoryLimit && others == 0;
@@ -199,6 +200,8 @@ Dispatcher::Outcome Dispatcher::dispatch_gated(Client& client, Command& command,
       break;
     case Admission::Verdict::kPostpone:
       server_.pauses().postpone(client);
+      return Outcome::kPostponed;
+    case Admission::Verdict::kHandOver:
       return Outcome::kPostponed;
   }
   return Outcome::kDone;

@@ -25,7 +25,7 @@ class Dispatcher {
  public:
   enum class Outcome : uint8_t {
     kDone,       // called, queued or refused; there is a reply
-    kPostponed,  // not begun: the client waits for a pause to end; the same request comes again
+    kPostponed,  // not begun: the client waits; the same request comes again, here or elsewhere
   };
 
   explicit Dispatcher(Server& server);

@@ -485,4 +485,29 @@ void Config::on_rewrite(std::string name, LinesSource source) {
   rewrite_sources_.emplace_back(std::move(name), std::move(source));
 }
 
+void Config::inherit(const Config& other) {
+  const ConfigValues own = values_;
+  values_ = other.values_;
+  values_.port = 0;
+  values_.tls_port = 0;
+  values_.unixsocket.clear();
+  values_.dir = own.dir;
+  values_.save.clear();
+  values_.appendonly = false;
+  values_.aclfile.clear();
+  values_.users.clear();
+  values_.unknown_directives.clear();
+  values_.replicaof_host.clear();
+  values_.replicaof_port = 0;
+  values_.masterauth.clear();
+  values_.masteruser.clear();
+  values_.min_replicas_to_write = 0;
+  values_.cluster_enabled = false;
+  // The allocator's figures are the process's, whose limit its first server keeps.
+  values_.maxmemory = 0;
+  values_.maxmemory_clients = 0;
+  values_.clock = own.clock;
+  values_.watchdog_period = 0;
+}
+
 }  // namespace latchkey::server

@@ -98,6 +98,10 @@ class Config {
   Config(const Config&) = delete;
   Config& operator=(const Config&) = delete;
 
+  // Begins with the values of another, but for those that concern sockets, files, other servers and
+  // the users: these are as they are without a configuration.
+  void inherit(const Config& other);
+
   const ConfigValues& values() const { return values_; }
   // The directory of files without a path.
   const WorkingDirectory& directory() const { return *directory_; }

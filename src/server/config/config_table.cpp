@@ -92,6 +92,8 @@ void add_network(std::vector<Directive>& table) {
   table.push_back(choice("enable-module-command", &V::enable_module_command, actions, kImmutable));
   table.push_back(choice("enable-test-commands", &V::enable_test_commands, actions, kImmutable));
   table.push_back(text("clock", &V::clock, kImmutable));
+  table.push_back(number("max-spaces", &V::max_spaces, 0, kMaxInt));
+  table.push_back(number("space-linger-ms", &V::space_linger_ms, 0, kMaxInt));
 }
 
 void add_tls(std::vector<Directive>& table) {

@@ -109,6 +109,8 @@ struct ConfigValues {
   ProtectedAction enable_debug_command = ProtectedAction::kNo;
   ProtectedAction enable_module_command = ProtectedAction::kNo;
   ProtectedAction enable_test_commands = ProtectedAction::kLocal;
+  int max_spaces = 10000;
+  int space_linger_ms = 1000;
   std::string clock = "wall";  // what it shows at start (testing/clock_control.h)
 
   // TLS

@@ -1,6 +1,7 @@
 #include "server/process/listeners.h"
 
 #include <cerrno>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -65,6 +66,13 @@ bool Listeners::open() {
   if (!tcp_.empty() || unix_socket_ != nullptr) return true;
   server_.log().warning("Configured to not listen anywhere, exiting.");
   return false;
+}
+
+bool Listeners::open_port(int port) {
+  Sockets more;
+  if (!open_tcp(port, server_.settings().bind, &more)) return false;
+  std::move(more.begin(), more.end(), std::back_inserter(tcp_));
+  return true;
 }
 
 void Listeners::close() {

@@ -23,6 +23,9 @@ class Listeners {
   // opened, or when there is nothing to open.
   bool open();
   void close();
+  // Opens one more TCP socket at the configured addresses. False, with the reason logged, when it
+  // cannot be had.
+  bool open_port(int port);
 
  private:
   using Sockets = std::vector<std::unique_ptr<net::Listener>>;

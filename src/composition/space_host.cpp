@@ -1,0 +1,62 @@
+#include "composition/space_host.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "composition/whole_server.h"
+
+namespace latchkey::composition {
+
+namespace {
+
+constexpr std::string_view kNotHere = "a space has none of its own";
+
+class SpaceHost final : public testing::SpaceServer {
+ public:
+  // Null with the reason in `error`.
+  static std::unique_ptr<SpaceHost> make(WholeServer& main, base::Clock& clock, net::Loop& loop,
+                                         server::ConfigError* error) {
+    std::unique_ptr<SpaceHost> host(new SpaceHost);
+    host->log_.set_level(main.server().log().level());
+    host->log_.set_file(main.server().log().file());
+    host->whole_ = WholeServer::make_space({}, {.clock = clock, .log = host->log_, .loop = &loop},
+                                           error, &main.config());
+    if (host->whole_ == nullptr) return nullptr;
+    host->refuse_settings();
+    return host;
+  }
+
+  server::Server& server() override { return whole_->server(); }
+
+ private:
+  SpaceHost() = default;
+
+  // Settings of what a space does not have can be read, and set to what they are.
+  void refuse_settings() {
+    server::Config& config = whole_->config();
+    const auto refuse = [](std::string* error) {
+      *error = kNotHere;
+      return false;
+    };
+    config.on_change({"port", "bind"}, refuse);
+    config.on_change({"save", "appendonly"}, [&config](std::string* error) {
+      if (config.values().save.empty() && !config.values().appendonly) return true;
+      *error = kNotHere;
+      return false;
+    });
+  }
+
+  base::Logger log_;
+  std::unique_ptr<WholeServer> whole_;
+};
+
+}  // namespace
+
+std::unique_ptr<testing::Spaces> make_spaces(WholeServer& main, base::Clock& clock,
+                                             net::Loop& loop) {
+  return std::make_unique<testing::Spaces>(main.server(), [&](server::ConfigError* error) {
+    return SpaceHost::make(main, clock, loop, error);
+  });
+}
+
+}  // namespace latchkey::composition

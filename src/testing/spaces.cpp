@@ -1,0 +1,237 @@
+#include "testing/spaces.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/acl/access_control.h"
+#include "server/client/client.h"
+#include "server/client/client_registry.h"
+#include "server/command/command_table.h"
+#include "server/server.h"
+#include "server/tasks.h"
+
+namespace latchkey::testing {
+
+using server::Arguments;
+using server::Client;
+using server::Command;
+using server::Server;
+
+Spaces::Spaces(Server& main, Factory factory)
+    : main_(main), factory_(std::move(factory)), timer_(*main.loop(), [this] { work(); }) {
+  main.set_spaces(this, this);
+  main.on_tick([this] { look_after_spaces(); });
+}
+
+Spaces::~Spaces() {
+  main_.set_spaces(nullptr, nullptr);
+}
+
+std::string_view Spaces::objection_to(std::string_view name) {
+  if (name.empty()) return "The name of a space must not be empty";
+  if (name.size() > kMaxNameBytes) return "The name of a space must not be longer than 128 bytes";
+  const bool plain = std::all_of(name.begin(), name.end(),
+                                 [](unsigned char each) { return each > ' ' && each < 0x7f; });
+  if (!plain) return "The name of a space must be printable, without spaces";
+  if (server::is_word(name, "MAIN")) return "The first server is called main";
+  return {};
+}
+
+Spaces::Space* Spaces::find(std::string_view name) {
+  const auto it = spaces_.find(name);
+  return it == spaces_.end() || it->second->ends ? nullptr : it->second.get();
+}
+
+Spaces::Space* Spaces::space_of(Server& server) {
+  // A space is known to its server by the name of the user who comes into it.
+  const std::string_view alias = server.access().default_alias();
+  if (alias.empty()) return nullptr;
+  const auto it = spaces_.find(alias.substr(kUserPrefix.size()));
+  return it == spaces_.end() ? nullptr : it->second.get();
+}
+
+std::string Spaces::unused_name() {
+  std::string name;
+  do {
+    name = std::to_string(++last_number_);
+  } while (spaces_.contains(name));
+  return name;
+}
+
+Spaces::Space* Spaces::create(std::string_view name, bool keep, std::string* error) {
+  if (const std::string_view objection = objection_to(name); !objection.empty()) {
+    *error = objection;
+    return nullptr;
+  }
+  // One that is ending still has its name for some moments.
+  if (const auto it = spaces_.find(name); it != spaces_.end()) {
+    *error = "The space of that name is being dropped";
+    return nullptr;
+  }
+  if (spaces_.size() >= static_cast<size_t>(main_.settings().max_spaces)) {
+    *error = "There are as many spaces as max-spaces allows";
+    return nullptr;
+  }
+  server::ConfigError reason;
+  auto space = std::make_unique<Space>();
+  space->host = factory_(&reason);
+  if (space->host == nullptr) {
+    *error = "The space cannot be made: " + reason.message;
+    return nullptr;
+  }
+  space->name = name;
+  space->keep = keep;
+  space->made_ms = space->empty_since_ms = main_.machine_ms();
+  Server& server = space->server();
+  server.set_state(server::kStateSpace, true);
+  server.set_spaces(this, this);
+  server.access().set_default_alias(std::string(kUserPrefix) + space->name);
+  server.set_stop_action([this, made = space.get()] { drop(*made); });
+  server.pause_ticking();
+  ++made_;
+  return spaces_.emplace(space->name, std::move(space)).first->second.get();
+}
+
+void Spaces::drop(Space& space) {
+  if (std::exchange(space.ends, true)) return;
+  Server& server = space.server();
+  server.stop_listening();
+  server.clients().for_each([](Client& client) {
+    if (client.has(server::kClientBlocked | server::kClientSuspended)) return client.close();
+    client.close_after_reply();
+    client.flush_soon();
+  });
+  timer_.start(0);
+}
+
+// --- Clients that come ---------------------------------------------------------------------------
+
+bool Spaces::may_enter(Client& client, std::string_view password) {
+  const auto allowed = main_.settings().enable_test_commands;
+  const bool local = client.connection()->peer_is_local();
+  if (allowed == server::ProtectedAction::kNo ||
+      (allowed == server::ProtectedAction::kLocal && !local))
+    return false;
+  // It was asked of a client of a space already, when that came.
+  return &client.server != &main_ || main_.access().default_user()->accepts(password);
+}
+
+std::string Spaces::wanted_by(Client& client, const Command& command, Arguments args) {
+  if (command.full_name == "space|enter") {
+    const std::string_view name = args[2];
+    if (server::is_word(name, "MAIN")) return std::string(kMain);
+    return objection_to(name).empty() ? std::string(name) : std::string();
+  }
+  std::string_view user;
+  std::string_view password;
+  if (command.full_name == "auth") {
+    if (args.size() != 3) return {};
+    user = args[1];
+    password = args[2];
+  } else {
+    for (size_t i = 2; i + 2 < args.size(); ++i) {
+      if (!server::is_word(args[i], "AUTH")) continue;
+      user = args[i + 1];
+      password = args[i + 2];
+      break;
+    }
+  }
+  if (!user.starts_with(kUserPrefix) || client.server.access().find(user) != nullptr) return {};
+  const std::string_view name = user.substr(kUserPrefix.size());
+  if (!objection_to(name).empty() || !may_enter(client, password)) return {};
+  return std::string(name);
+}
+
+server::SpaceGate::Answer Spaces::ask(Client& client, const Command& command, Arguments args) {
+  constexpr uint32_t kBound = server::kClientInMulti | server::kClientScript |
+                              server::kClientReplica | server::kClientMaster |
+                              server::kClientMonitor | server::kClientSubscribed;
+  if (client.connection() == nullptr || client.has(kBound)) return {};
+  std::string name = wanted_by(client, command, args);
+  if (name.empty()) return {};
+  const Space* here = space_of(client.server);
+  if ((here != nullptr ? std::string_view(here->name) : kMain) == name) return {};
+  std::string error;
+  if (server_named(name, &error) == nullptr) return {Verdict::kRefused, "ERR " + error};
+  client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
+  moves_.push_back({&client.server, client.id, std::move(name)});
+  timer_.start(0);
+  return {Verdict::kGoes};
+}
+
+Server* Spaces::server_named(std::string_view name, std::string* error) {
+  if (name == kMain) return &main_;
+  Space* space = find(name);
+  if (space == nullptr) space = create(name, /*keep=*/false, error);
+  return space == nullptr ? nullptr : &space->server();
+}
+
+// --- Between two turns ---------------------------------------------------------------------------
+
+void Spaces::work() {
+  for (const Move& move : std::exchange(moves_, {})) make(move);
+  std::vector<Space*> ending;
+  for (const auto& [name, space] : spaces_) {
+    if (space->ends) ending.push_back(space.get());
+  }
+  for (Space* space : ending) destroy(*space);
+}
+
+void Spaces::make(const Move& move) {
+  Client* client = move.from->clients().find(move.client_id);
+  if (client == nullptr || !client->has(server::kClientBlocked)) return;
+  std::string error;
+  Server* target = server_named(move.name, &error);
+  if (target == nullptr) {
+    // It was dropped meanwhile, and cannot be made again: the request runs where it came, and says
+    // so.
+    client->unblock(server::BlockEnd::kUnblocked, /*served=*/true);
+    return;
+  }
+  if (Space* space = space_of(*target); space != nullptr) wake(*space);
+  client->unblock(server::BlockEnd::kUnblocked, /*served=*/true);
+  client->move_to(*target);
+}
+
+void Spaces::wake(Space& space) {
+  if (std::exchange(space.sleeps, false)) space.server().start_ticking();
+}
+
+void Spaces::destroy(Space& space) {
+  Server& server = space.server();
+  for (Move& move : moves_) {
+    if (move.from == &server) move.client_id = 0;
+  }
+  std::erase_if(moves_, [&](const Move& move) { return move.from == &server; });
+  server.set_spaces(nullptr, nullptr);
+  // What is large is freed on the thread that does so, which the first server waits for.
+  for (int i = 0; i < server.database_count(); ++i)
+    server.database(i).give_away(main_.environment().reclaimer);
+  spaces_.erase(spaces_.find(space.name));
+}
+
+void Spaces::look_after_spaces() {
+  const int64_t now_ms = main_.machine_ms();
+  const int64_t linger_ms = main_.settings().space_linger_ms;
+  for (const auto& [name, space] : spaces_) {
+    if (space->ends) continue;
+    Server& server = space->server();
+    if (server.clients().size() != 0) {
+      space->empty_since_ms = 0;
+      wake(*space);
+      continue;
+    }
+    if (space->empty_since_ms == 0) space->empty_since_ms = now_ms;
+    if (!space->sleeps && !server.tasks().any()) {
+      space->sleeps = true;
+      server.pause_ticking();
+    }
+    const bool wanted = std::any_of(moves_.begin(), moves_.end(),
+                                    [&](const Move& move) { return move.name == space->name; });
+    if (!space->keep && space->ports.empty() && !wanted &&
+        now_ms - space->empty_since_ms >= linger_ms)
+      drop(*space);
+  }
+}
+
+}  // namespace latchkey::testing

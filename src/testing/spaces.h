@@ -1,0 +1,120 @@
+// Spaces: whole servers of their own within the process, each known by a name. What happens in one
+// is not seen in any other.
+//
+// A client comes into a space by its user name, "space-<name>", in AUTH or HELLO; by SPACE ENTER;
+// or through a port that belongs to the space (SPACE LISTEN). A space is made when its first client
+// comes, and goes when it has had none for space-linger-ms, unless it is to be kept.
+//
+// Clients are handed over between two turns of the loop: the request that names the space has not
+// run then, and runs there. A space is destroyed between two turns, too.
+//
+// One registry for all servers of the process; the first server, which is no space, outlives it.
+// Costs of a space: those of a WholeServer. One without clients neither ticks nor is it looked at
+// more than once a tick of the first server.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/loop.h"
+#include "server/command/space_gate.h"
+#include "server/config/config.h"
+
+namespace latchkey::server {
+class Server;
+}
+
+namespace latchkey::testing {
+
+// A server that a space owns.
+class SpaceServer {
+ public:
+  virtual ~SpaceServer() = default;
+  virtual server::Server& server() = 0;
+};
+
+class Spaces final : public server::SpaceGate {
+ public:
+  static constexpr size_t kMaxNameBytes = 128;
+  static constexpr std::string_view kUserPrefix = "space-";
+  // Stands for the first server where a space is named.
+  static constexpr std::string_view kMain = "main";
+
+  struct Space {
+    std::string name;
+    bool keep = false;
+    bool ends = false;           // destroyed soon; takes no clients
+    bool sleeps = true;          // does not tick
+    int64_t made_ms = 0;         // the machine's time
+    int64_t empty_since_ms = 0;  // the machine's time; of one without clients
+    std::vector<int> ports;
+    std::unique_ptr<SpaceServer> host;
+
+    server::Server& server() const { return host->server(); }
+  };
+
+  // Makes the server of a space; null with the reason in `error`.
+  using Factory = std::function<std::unique_ptr<SpaceServer>(server::ConfigError* error)>;
+
+  // REQUIRES: `main` has a loop.
+  Spaces(server::Server& main, Factory factory);
+  ~Spaces() override;
+  Spaces(const Spaces&) = delete;
+  Spaces& operator=(const Spaces&) = delete;
+
+  // Why no space can have this name, or nothing.
+  static std::string_view objection_to(std::string_view name);
+
+  // The space of that name; null: there is none.
+  Space* find(std::string_view name);
+  // Makes it. Null, with the error's text without its code, when it cannot be made. REQUIRES: there
+  // is none of that name.
+  Space* create(std::string_view name, bool keep, std::string* error);
+  // A name that no space has.
+  std::string unused_name();
+  // Closes its clients when they have their replies, then destroys it.
+  void drop(Space& space);
+
+  // The space whose server this is; null: it is the first server. O(log spaces).
+  Space* space_of(server::Server& server);
+  const std::map<std::string, std::unique_ptr<Space>, std::less<>>& all() const { return spaces_; }
+  size_t made() const { return made_; }
+
+  // server::SpaceGate
+  Answer ask(server::Client& client, const server::Command& command,
+             server::Arguments args) override;
+
+ private:
+  struct Move {
+    server::Server* from;
+    uint64_t client_id;
+    std::string name;  // of the space; kMain
+  };
+
+  // The space that the request of a client asks for; empty: none.
+  std::string wanted_by(server::Client& client, const server::Command& command,
+                        server::Arguments args);
+  bool may_enter(server::Client& client, std::string_view password);
+  // What waits for the turn to end: clients that move, spaces that end.
+  void work();
+  void make(const Move& move);
+  void look_after_spaces();
+  void wake(Space& space);
+  void destroy(Space& space);
+  server::Server* server_named(std::string_view name, std::string* error);
+
+  server::Server& main_;
+  Factory factory_;
+  std::map<std::string, std::unique_ptr<Space>, std::less<>> spaces_;
+  std::vector<Move> moves_;
+  net::Timer timer_;
+  size_t made_ = 0;
+  uint64_t last_number_ = 0;
+};
+
+}  // namespace latchkey::testing
