@@ -90,6 +90,19 @@ TEST_CASE("The first bit of a kind is found wherever the range begins and ends",
   }
 }
 
+TEST_CASE("A single bit that differs is found at each place of a long row", "[bits]") {
+  constexpr uint64_t kBits = 8 * 200;
+  for (const bool bit : {true, false}) {
+    std::string bytes(kBits / 8, bit ? '\0' : '\xff');
+    CHECK(find_bit(bytes, bit, 0, kBits) == std::nullopt);
+    for (uint64_t place = 0; place < kBits; ++place) {
+      bytes[place / 8] ^= static_cast<char>(0x80 >> (place % 8));
+      REQUIRE(find_bit(bytes, bit, 0, kBits) == place);
+      bytes[place / 8] ^= static_cast<char>(0x80 >> (place % 8));
+    }
+  }
+}
+
 TEST_CASE("Rows of different lengths are combined bit by bit", "[bits]") {
   Random random(3);
   for (int round = 0; round < 400; ++round) {

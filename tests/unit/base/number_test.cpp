@@ -112,6 +112,21 @@ TEST_CASE("Doubles with rest, space, NaN or out of range are refused", "[number]
   CHECK(refused_as_double(std::string(400, '9')));
 }
 
+TEST_CASE("No kind of space may stand before or behind a number", "[number]") {
+  for (const char space : {' ', '\t', '\n', '\v', '\f', '\r'}) {
+    CAPTURE(static_cast<int>(space));
+    const std::string before = std::string(1, space) + "1";
+    const std::string behind = std::string("1") + space;
+    int64_t integer = 0;
+    long double wide = 0;
+    for (const std::string& text : {before, behind}) {
+      CHECK(refused_as_double(text));
+      CHECK_FALSE(parse_int64(text, &integer));
+      CHECK_FALSE(parse_long_double(text, &wide));
+    }
+  }
+}
+
 TEST_CASE("Rounded doubles may leave the range, and are never hexadecimal", "[number]") {
   double value = 0;
   CHECK(base::parse_rounded_double("1e400", &value));

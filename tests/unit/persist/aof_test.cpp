@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <csignal>
 #include <memory>
 
 #include "base/hex.h"
@@ -36,6 +37,16 @@ struct Life {
     server.server.set_persistence(persistence);
     result = persistence->loading().load_at_start();
     opened = result != Loading::Result::kFailed && persistence->aof().open_at_start();
+  }
+  // Waits in the kernel for the child that writes, and has the server notice its end.
+  void finish_child() {
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(persistence->child().pid()), &info, WEXITED | WNOWAIT);
+    server.tick();
+  }
+  bool info_has(std::string_view line) {
+    return client.run("INFO persistence").find("\r\n" + std::string(line) + "\r\n") !=
+           std::string::npos;
   }
   ServerFixture server;
   TestClient client;
@@ -267,6 +278,68 @@ TEST_CASE("WAITAOF waits for this server's disk") {
   CHECK(other.run("CONFIG SET appendfsync always") == kOk);
   life.server.tick();
   CHECK(life.client.take_output() == array({integer(1), integer(0)}));
+}
+
+TEST_CASE("WAITAOF asks replicas when it waits for them, and only then") {
+  TemporaryDirectory directory;
+  Life life(directory, "appendfsync no");
+  persist::Aof& aof = life.persistence->aof();
+  size_t copies = 0;
+  int asked = 0;
+  life.client.run("SET name value");
+  SECTION("there are replicas") {
+    aof.set_replica_disks({.count = [&](int64_t) { return copies; }, .ask = [&] { ++asked; }});
+    CHECK(life.client.run("WAITAOF 1 0 0").empty());
+    CHECK(asked == 0);
+    TestClient other(life.server);
+    CHECK(other.run("WAITAOF 0 1 0").empty());
+    CHECK(asked == 1);
+    copies = 1;
+    aof.serve_waiting();
+    CHECK(other.take_output() == array({integer(0), integer(1)}));
+    CHECK(life.client.take_output().empty());
+    CHECK(other.run("WAITAOF 0 1 0") == array({integer(0), integer(1)}));
+    CHECK(asked == 1);
+  }
+  SECTION("there is nobody to ask") {
+    CHECK(life.client.run("WAITAOF 0 1 50").empty());
+    life.server.advance_ms(50);
+    life.server.tick();
+    CHECK(life.client.take_output() == array({integer(0), integer(0)}));
+  }
+}
+
+TEST_CASE("A rewrite whose child dies has failed until one succeeds") {
+  TemporaryDirectory directory;
+  Life life(directory, "rdb-key-save-delay 60000000\n");
+  const std::string started = status("Background append only file rewriting started");
+  const std::string manifest = directory.read(std::string(kManifest));
+  life.client.run("SET name value");
+  CHECK(life.info_has("aof_last_bgrewrite_status:ok"));
+  REQUIRE(life.client.run("BGREWRITEAOF") == started);
+  CHECK(life.info_has("aof_rewrite_in_progress:1"));
+  kill(life.persistence->child().pid(), SIGKILL);
+  life.finish_child();
+  CHECK(life.info_has("aof_rewrite_in_progress:0"));
+  CHECK(life.info_has("aof_last_bgrewrite_status:err"));
+  CHECK(life.info_has("aof_rewrites_consecutive_failures:1"));
+  life.client.run("CONFIG SET rdb-key-save-delay 0");
+  REQUIRE(life.client.run("BGREWRITEAOF") == started);
+  life.finish_child();
+  CHECK(life.info_has("aof_last_bgrewrite_status:ok"));
+  CHECK(life.info_has("aof_rewrites_consecutive_failures:0"));
+  CHECK(directory.read(std::string(kManifest)) != manifest);
+}
+
+TEST_CASE("A rewrite that the server itself stops has not failed") {
+  TemporaryDirectory directory;
+  Life life(directory, "rdb-key-save-delay 60000000\n");
+  life.client.run("SET name value");
+  REQUIRE_FALSE(life.client.run("BGREWRITEAOF").starts_with('-'));
+  CHECK(life.client.run("CONFIG SET appendonly no") == kOk);
+  CHECK(life.info_has("aof_rewrite_in_progress:0"));
+  CHECK(life.info_has("aof_last_bgrewrite_status:ok"));
+  CHECK(life.info_has("aof_rewrites_consecutive_failures:0"));
 }
 
 TEST_CASE("WAITAOF cannot wait for a file that there is none of, or no longer") {

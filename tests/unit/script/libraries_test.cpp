@@ -241,6 +241,17 @@ TEST_CASE("struct lays numbers and strings out as its format says") {
         array({integer(8), integer(8), integer(8)}));
 }
 
+TEST_CASE("struct.size counts characters of a fixed number only") {
+  Libraries lua;
+  CHECK(lua.eval("return {struct.size('c1'), struct.size('c2'), struct.size('bc1b')}") ==
+        array({integer(1), integer(2), integer(3)}));
+  CHECK(lua.eval("return select(2, pcall(struct.size, 'c0'))") ==
+        bulk("bad argument #1 to '?' (option 'c0' has no fixed size)"));
+  CHECK(lua.eval("return select(2, pcall(struct.size, 'bc0'))") ==
+        bulk("bad argument #1 to '?' (option 'c0' has no fixed size)"));
+  CHECK(lua.eval("return {struct.size('x'), struct.size('')}") == array({integer(1), integer(0)}));
+}
+
 TEST_CASE("struct reads what it wrote") {
   Libraries lua;
   CHECK(lua.eval("return {struct.unpack('>bhI3sc2', struct.pack('>bhI3sc2', -1, -2, 70000, 'xy', "

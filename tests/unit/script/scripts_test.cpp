@@ -57,6 +57,22 @@ TEST_CASE("The release of a lock deletes only the holder's key") {
   CHECK(scripts.client->run("GET lock") == kNull);
 }
 
+TEST_CASE("redis.sha1hex takes one argument, of which text and numbers count") {
+  Scripts scripts;
+  const auto digest_of = [](std::string_view text) { return bulk(base::sha1_hex(text)); };
+  CHECK(scripts.eval("return redis.sha1hex('abc')") == digest_of("abc"));
+  CHECK(scripts.eval("return redis.sha1hex('')") == digest_of(""));
+  CHECK(scripts.eval("return redis.sha1hex('a\\0b')") == digest_of({"a\0b", 3}));
+  CHECK(scripts.eval("return redis.sha1hex(12)") == digest_of("12"));
+  CHECK(scripts.eval("return redis.sha1hex(1.5)") == digest_of("1.5"));
+  for (const std::string value : {"nil", "true", "{'abc'}", "function() end"}) {
+    CAPTURE(value);
+    CHECK(scripts.eval("return redis.sha1hex(" + value + ")") == digest_of(""));
+  }
+  CHECK(scripts.error_of("return redis.sha1hex()") == "-ERR wrong number of arguments");
+  CHECK(scripts.error_of("return redis.sha1hex('a', 'b')") == "-ERR wrong number of arguments");
+}
+
 TEST_CASE("Lua values become replies") {
   Scripts scripts;
   CHECK(scripts.eval("return 3.99") == integer(3));

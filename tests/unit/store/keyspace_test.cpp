@@ -349,6 +349,42 @@ TEST_CASE("Extending keeps what is there and adds zeros", "[keyspace]") {
   CHECK(database.append("new", "abc") == "abc");
 }
 
+// A replica shows its master's keys until the master deletes them.
+TEST_CASE("A deadline at the very beginning of time is a deadline like any other", "[keyspace]") {
+  Database database;
+  database.environment.expired = Environment::Expired::kShow;
+  const auto deadline_of = [&](std::string_view key) {
+    const KeyRef ref = database.keys.find(key, Keyspace::kPeek);
+    REQUIRE(ref);
+    return ref->has_deadline() ? std::optional(ref->deadline_ms()) : std::nullopt;
+  };
+  for (const std::string& start : {std::string("text"), std::string("12"), kLongValue}) {
+    for (const size_t added : {0, 1, 300}) {
+      database.set("k", start, 0);
+      CHECK(deadline_of("k") == 0);
+      KeyRef ref = database.keys.find_for_write("k");
+      database.keys.extend_string(ref, start.size() + added);
+      CHECK(deadline_of("k") == 0);
+    }
+    database.set("k", start);
+    CHECK(deadline_of("k") == std::nullopt);
+    KeyRef ref = database.keys.find_for_write("k");
+    database.keys.set_deadline(ref, 0);
+    CHECK(deadline_of("k") == 0);
+    database.keys.set_deadline(ref, Keyspace::kNoDeadline);
+    CHECK(deadline_of("k") == std::nullopt);
+  }
+  KeyRef ref = database.keys.find_for_write("n");
+  database.keys.set_integer(ref, 1, 0);
+  CHECK(deadline_of("n") == 0);
+  database.keys.set_integer(ref, 2, Keyspace::kKeepDeadline);
+  CHECK(deadline_of("n") == 0);
+  database.set_crowd("crowd", 3, 0);
+  CHECK(deadline_of("crowd") == 0);
+  database.environment.expired = Environment::Expired::kRemove;
+  for (const std::string_view key : {"n", "crowd"}) CHECK_FALSE(database.keys.find(key));
+}
+
 TEST_CASE("A string grows by a byte at a time as by any other way", "[keyspace]") {
   Database database;
   std::string expected;

@@ -59,6 +59,52 @@ TEST_CASE("COMMAND GETKEYS finds the keys of a request, or says why it cannot", 
         error("ERR Invalid number of arguments specified for command"));
 }
 
+TEST_CASE("What SET does to its key is told by the options of the request", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::string_rows()});
+  TestClient client(server);
+  const auto told = [&](std::string_view request) {
+    return client.run("COMMAND GETKEYSANDFLAGS " + std::string(request));
+  };
+  const auto key_with = [](std::initializer_list<std::string> flags) {
+    return array({array({bulk("key"), array(flags)})});
+  };
+  const std::string written = key_with({status("OW"), status("update")});
+  const std::string read_too = key_with({status("RW"), status("access"), status("update")});
+  for (const std::string_view request :
+       {"SET key value", "SET key value NX", "SET key value XX EX 10", "SET key value KEEPTTL",
+        "SET key GET", "SET key IFEQ"}) {
+    CAPTURE(request);
+    CHECK(told(request) == written);
+  }
+  for (const std::string_view request :
+       {"SET key value GET", "SET key value NX get", "SET key value PX 10 GET",
+        "SET key value IFEQ old", "SET key value IFNE old", "SET key value IFDEQ 0123",
+        "SET key value IFDNE 0123"}) {
+    CAPTURE(request);
+    CHECK(told(request) == read_too);
+  }
+  CHECK(client.run("COMMAND GETKEYS SET key value GET") == bulks({"key"}));
+}
+
+TEST_CASE("Commands of strings say what they do to their key", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::string_rows()});
+  TestClient client(server);
+  const auto flags_of = [&](std::string_view request) {
+    return client.run("COMMAND GETKEYSANDFLAGS " + std::string(request));
+  };
+  const auto key_with = [](std::initializer_list<std::string> flags) {
+    return array({array({bulk("key"), array(flags)})});
+  };
+  CHECK(flags_of("GET key") == key_with({status("RO"), status("access")}));
+  CHECK(flags_of("GETDEL key") == key_with({status("RW"), status("access"), status("delete")}));
+  CHECK(flags_of("GETEX key") == key_with({status("RW"), status("access"), status("update")}));
+  CHECK(flags_of("GETSET key value") ==
+        key_with({status("RW"), status("access"), status("update")}));
+  CHECK(flags_of("SETEX key 10 value") == key_with({status("OW"), status("update")}));
+  CHECK(flags_of("PSETEX key 10 value") == key_with({status("OW"), status("update")}));
+  CHECK(flags_of("SETNX key value") == key_with({status("OW"), status("insert")}));
+}
+
 TEST_CASE("COMMAND refuses unknown subcommands and tells of HELP", "[command]") {
   ServerFixture server({commands::command_rows(), commands::transaction_rows()});
   TestClient client(server);

@@ -168,6 +168,12 @@ TEST_CASE("a server that meets too many error codes stops telling them apart") {
 TEST_CASE("bytes are told to people in the largest fitting unit") {
   CHECK(server::human_bytes(0) == "0B");
   CHECK(server::human_bytes(1023) == "1023B");
+  CHECK(server::human_bytes(1024) == "1.00K");
+  CHECK(server::human_bytes(1025) == "1.00K");
   CHECK(server::human_bytes(1536) == "1.50K");
+  CHECK(server::human_bytes(1 << 20) == "1.00M");
   CHECK(server::human_bytes(3ull << 30) == "3.00G");
+  CHECK(server::human_bytes(1ull << 40) == "1.00T");
+  CHECK(server::human_bytes(1ull << 50) == "1.00P");
+  CHECK(server::human_bytes(1ull << 60) == "1024.00P");
 }

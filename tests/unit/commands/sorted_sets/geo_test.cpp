@@ -156,6 +156,22 @@ TEST_CASE("Options of searches that do not belong together are refused", "[geo]"
           "GEOSEARCHSTORE is not compatible with WITHDIST, WITHHASH and WITHCOORD options");
 }
 
+TEST_CASE("An area has one shape, of which the last size counts", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  client.run(kSicily);
+  const std::string search = "GEOSEARCH Sicily FROMLONLAT 15 37 ASC ";
+  const std::string both = bulks({"Catania", "Palermo"});
+  CHECK(client.run(search + "BYRADIUS 1 km BYRADIUS 200 km") == both);
+  CHECK(client.run(search + "BYRADIUS 200 km BYRADIUS 1 km") == array({}));
+  CHECK(client.run(search + "BYBOX 1 1 km BYBOX 400 400 km") == both);
+  CHECK(client.run(search + "BYBOX 400 400 km BYBOX 1 1 km") == array({}));
+  const std::string refused = error("ERR syntax error");
+  CHECK(client.run(search + "BYRADIUS 200 km BYBOX 400 400 km") == refused);
+  CHECK(client.run(search + "BYBOX 400 400 km BYRADIUS 200 km") == refused);
+  CHECK(client.run(search + "BYBOX 400 400 km BYRADIUS 200 km BYBOX 1 1 km") == refused);
+}
+
 TEST_CASE("What a search stores has scores or distances, and replaces what was there", "[geo]") {
   GeoServer server;
   TestClient client(server);

@@ -48,6 +48,27 @@ TEST_CASE("A script that wants more memory than it may have gets an error", "[sc
         array({std::string(kNull), bulk(kRefused)}));
 }
 
+// As the manual of Lua asks it of a lua_Alloc.
+TEST_CASE("A VM's allocator counts each byte, and frees with a size of zero", "[script-host]") {
+  ScriptServer scripts;
+  REQUIRE(scripts.works());
+  script::Interpreter& vm = *scripts.engine->interpreter();
+  void* self = nullptr;
+  const lua_Alloc allocate = lua_getallocf(vm.lua(), &self);
+  const size_t before = vm.memory_usage();
+  void* block = allocate(self, nullptr, 0, 1);
+  REQUIRE(block != nullptr);
+  CHECK(vm.memory_usage() == before + 1);
+  block = allocate(self, block, 1, 100);
+  REQUIRE(block != nullptr);
+  CHECK(vm.memory_usage() == before + 100);
+  block = allocate(self, block, 100, 1);
+  REQUIRE(block != nullptr);
+  CHECK(vm.memory_usage() == before + 1);
+  CHECK(allocate(self, block, 1, 0) == nullptr);
+  CHECK(vm.memory_usage() == before);
+}
+
 TEST_CASE("A script that keeps little may make as much garbage as it likes", "[script-host]") {
   ScriptServer scripts("maxmemory 100mb");
   CHECK(scripts.eval("for i = 1, 3000 do local s = string.rep('x', 1e5) .. i end return 1") ==

@@ -53,6 +53,35 @@ TEST_CASE("Patterns find what they describe", "[script-host]") {
   CHECK(lua.all("string.match('xgy', '%g')") == bulk("g"));
 }
 
+TEST_CASE("A set holds what stands between its brackets, and nothing else", "[script-host]") {
+  Patterns lua;
+  CHECK(lua.all("string.match('xay', '[^x]')") == bulk("a"));
+  CHECK(lua.all("string.match('xyz', '[^xy]')") == bulk("z"));
+  CHECK(lua.all("string.find('x', '[^x]') == nil") == bulk("true"));
+  CHECK(lua.all("string.find(']', '[a]') == nil") == bulk("true"));
+  CHECK(lua.all("string.match(']', '[^a]')") == bulk("]"));
+  CHECK(lua.all("string.match('a]b', '[^]a]')") == bulk("b"));
+  CHECK(lua.all("string.match('[^', '[%^]')") == bulk("^"));
+  CHECK(lua.all("string.match('c', '[a-c]')") == bulk("c"));
+  CHECK(lua.all("string.match('a', '[a-c]')") == bulk("a"));
+  CHECK(lua.all("string.find('d', '[a-c]') == nil") == bulk("true"));
+  CHECK(lua.all("string.match('5-a', '[^%d]+')") == bulk("-a"));
+}
+
+TEST_CASE("string.find takes special characters as they are when it is asked to", "[script-host]") {
+  Patterns lua;
+  CHECK(lua.all("string.find('abc', '.')") == bulk("1 1"));
+  CHECK(lua.all("string.find('abc', '.', 1, false)") == bulk("1 1"));
+  CHECK(lua.all("string.find('abc', '.', 1, nil)") == bulk("1 1"));
+  CHECK(lua.all("string.find('abc', '.', 1, true) == nil") == bulk("true"));
+  CHECK(lua.all("string.find('a.c', '.', 1, true)") == bulk("2 2"));
+  CHECK(lua.all("string.find('a.c', '.', 3, true) == nil") == bulk("true"));
+  // What is found as it stands has no captures.
+  CHECK(lua.all("string.find('(a)', '(a)', 1, 1)") == bulk("1 3"));
+  // The fourth argument of string.match means nothing.
+  CHECK(lua.all("string.match('abc', '(.)', 2, true)") == bulk("b"));
+}
+
 TEST_CASE("Patterns replace what they find", "[script-host]") {
   Patterns lua;
   CHECK(lua.all("string.gsub('hello world', 'o', '0')") == bulk("hell0 w0rld 2"));

@@ -245,6 +245,20 @@ TEST_CASE("A user has any number of passwords, or needs none", "[acl]") {
   CHECK_FALSE(user.user().accepts("one"));
 }
 
+TEST_CASE("RESETPASS takes passwords and NOPASS back, until there is a new password", "[acl]") {
+  Ruled user("on nopass");
+  user.add("resetpass");
+  CHECK_FALSE(user.user().accepts("whatever"));
+  CHECK(user.text() == "on sanitize-payload resetchannels -@all");
+  user.add(">one");
+  CHECK(user.user().accepts("one"));
+  user.add("resetpass");
+  CHECK_FALSE(user.user().accepts("one"));
+  user.add("nopass");
+  CHECK(user.user().passwords.empty());
+  CHECK(user.text() == "on nopass sanitize-payload resetchannels -@all");
+}
+
 TEST_CASE("Rules that mean nothing are refused and change nothing", "[acl]") {
   Ruled user("on +get ~a");
   const std::string before = user.text();
