@@ -13,7 +13,7 @@ build_packages=(
 
 # What the end-to-end tests need: real clients, and the interpreter of the conformance suites.
 test_packages=(
-  python3 python3-redis python3-rq celery php-cli php-redis ruby ruby-redis libhiredis-dev redis-tools
+  python3 python3-pytest python3-redis python3-rq celery php-cli php-redis ruby ruby-minitest ruby-redis libhiredis-dev redis-tools
   tcl procps util-linux locales
 )
 

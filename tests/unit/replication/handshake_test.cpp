@@ -48,8 +48,9 @@ struct Asked : Talk {
 TEST_CASE("A replica introduces itself and asks for the dataset") {
   Talk talk({.user = "", .password = "", .port = 7000, .ip = "", .resume = {}});
   CHECK(talk.handshake.begin() == bulks({"PING"}));
-  CHECK(talk.after("+PONG") == bulks({"REPLCONF", "listening-port", "7000"}) +
-                                   bulks({"REPLCONF", "capa", "eof", "capa", "psync2"}));
+  CHECK(talk.after("+PONG") ==
+        bulks({"REPLCONF", "listening-port", "7000"}) +
+            bulks({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", "clock"}));
   CHECK(talk.after("+OK").empty());
   CHECK(talk.after("+OK") == bulks({"PSYNC", "?", "-1"}));
   CHECK(talk.after("+FULLRESYNC " + kId + " 17").empty());
@@ -72,9 +73,10 @@ TEST_CASE("A password is given before anything else is said, with a user if ther
 TEST_CASE("An address that is announced is said between port and capabilities") {
   Talk talk({.user = "", .password = "", .port = 7000, .ip = "10.0.0.1", .resume = {}});
   talk.handshake.begin();
-  CHECK(talk.after("+PONG") == bulks({"REPLCONF", "listening-port", "7000"}) +
-                                   bulks({"REPLCONF", "ip-address", "10.0.0.1"}) +
-                                   bulks({"REPLCONF", "capa", "eof", "capa", "psync2"}));
+  CHECK(talk.after("+PONG") ==
+        bulks({"REPLCONF", "listening-port", "7000"}) +
+            bulks({"REPLCONF", "ip-address", "10.0.0.1"}) +
+            bulks({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", "clock"}));
   talk.after("+OK");
   CHECK(talk.after("+OK").empty());
   CHECK(talk.after("+OK") == bulks({"PSYNC", "?", "-1"}));
@@ -111,9 +113,9 @@ TEST_CASE("A replica that offers to may be told to fetch the dataset by an RDB c
              .resume = {},
              .offers_rdb_channel = true});
   talk.handshake.begin();
-  CHECK(talk.after("+PONG") ==
-        bulks({"REPLCONF", "listening-port", "7000"}) +
-            bulks({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", "rdb-channel-repl"}));
+  CHECK(talk.after("+PONG") == bulks({"REPLCONF", "listening-port", "7000"}) +
+                                   bulks({"REPLCONF", "capa", "eof", "capa", "psync2", "capa",
+                                          "clock", "capa", "rdb-channel-repl"}));
   talk.after("+OK");
   talk.after("+OK");
   talk.after("+RDBCHANNELSYNC 17");
