@@ -118,6 +118,7 @@ class Server {
   // logged, when a required one cannot be had.
   bool listen();
   void stop_listening();
+  const Listeners& listeners() const { return *listeners_; }
 
   base::Clock& clock() { return clock_; }
   Config& config() { return config_; }
