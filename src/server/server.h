@@ -34,6 +34,7 @@
 #include "server/observe/replication_figures.h"
 #include "server/observe/slow_log.h"
 #include "server/observe/stats.h"
+#include "server/random_source.h"
 #include "server/replication_history.h"
 #include "store/keyspace.h"
 
@@ -151,6 +152,7 @@ class Server {
   Stats& stats() { return stats_; }
   const base::CycleClock& cycle_clock() const { return cycle_clock_; }
 
+  RandomSource& random_source() { return random_source_; }
   store::Environment& environment() { return environment_; }
   int database_count() const { return static_cast<int>(databases_.size()); }
   // REQUIRES: 0 <= index < database_count().
@@ -356,6 +358,7 @@ class Server {
   net::Loop* loop_;
   base::BufferPool buffer_pool_;
   base::CycleClock cycle_clock_;
+  RandomSource random_source_;
   store::Environment environment_;
   int64_t now_us_ = 0;
   Propagation propagation_;
@@ -412,7 +415,7 @@ class Server {
   size_t startup_memory_ = 0;
   uint64_t commands_before_turn_ = 0;
   std::string run_id_;
-  ReplicationHistory history_;
+  ReplicationHistory history_{random_source_};
   int64_t replication_offset_ = 0;
   bool link_up_ = false;
   std::vector<std::function<void()>> role_tasks_;

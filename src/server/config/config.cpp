@@ -407,7 +407,8 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
       restore(before);
       return false;
     }
-    if (directives[i]->format(values_) != old_value) changed.push_back(i);
+    if (directives[i]->has(kActsAlways) || directives[i]->format(values_) != old_value)
+      changed.push_back(i);
   }
 
   std::vector<const RegisteredHook*> called;

@@ -164,6 +164,7 @@ void add_general(std::vector<Directive>& table) {
   table.push_back(text("locale-collate", &V::locale_collate, 0, {.empty_is_a_value = true}));
   table.push_back(dir_directive());
   table.push_back(text("ignore-warnings", &V::ignore_warnings, 0, {.empty_is_a_value = true}));
+  table.push_back(number("random-seed", &V::random_seed, 0, kMaxInt64, kActsAlways));
   table.push_back(number("watchdog-period", &V::watchdog_period, 0, kMaxInt, kHidden));
 }
 

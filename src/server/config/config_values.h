@@ -157,7 +157,8 @@ struct ConfigValues {
   int ready_fd = -1;  // -1: none
   bool print_url = false;
   bool exit_with_parent = false;
-  int exit_when_idle = 0;  // seconds; 0: never
+  int exit_when_idle = 0;   // seconds; 0: never
+  int64_t random_seed = 0;  // 0: the system chooses one
 
   // Snapshots
   std::vector<SavePoint> save = {{3600, 1}, {300, 100}, {60, 10000}};

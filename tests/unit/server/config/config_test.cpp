@@ -441,6 +441,20 @@ TEST_CASE("A daemon has neither a parent to go with nor an output for its URL", 
         "print-url cannot be yes with daemonize: a daemon has no standard output");
 }
 
+TEST_CASE("Whoever waits for random-seed hears of it even if it stays what it was", "[config]") {
+  Fixture f;
+  int calls = 0;
+  f.config.on_change({"random-seed"}, [&](std::string*) { return ++calls > 0; });
+  CHECK(f.set({{"random-seed", "7"}}) == "");
+  CHECK(f.set({{"random-seed", "7"}}) == "");
+  CHECK(calls == 2);
+  CHECK(f.set({{"timeout", "7"}}) == "");
+  CHECK(calls == 2);
+  CHECK(f.set({{"random-seed", "-1"}}) ==
+        "CONFIG SET failed (possibly related to argument 'random-seed') - argument must be between "
+        "0 and 9223372036854775807 inclusive");
+}
+
 TEST_CASE("What later subsystems check is kept with its place", "[config]") {
   Fixture f;
   REQUIRE(f.load("rename-command GET \"\"\nuser alice on >x ~*\n") == "");
