@@ -110,7 +110,7 @@ void Logger::signal_line(std::string_view message) {
 }
 
 int Logger::open_raw() const {
-  if (file_.empty()) return STDOUT_FILENO;
+  if (file_.empty()) return standard_stream_;
   return open(file_.c_str(), O_APPEND | O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 }
 

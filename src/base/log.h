@@ -4,9 +4,9 @@
 //
 // ROLE is M (master), S (replica), C (a child, or a process still starting) or X (sentinel); LEVEL
 // is one of . - * #. Every line is written by opening, appending to and closing the file, so that
-// log rotation can simply rename it; without a file, lines go to standard output. Time stamps use
-// the machine's clock and local time zone, whatever Clock the server uses. A line below the level
-// costs one comparison. A logger may be used from several threads.
+// log rotation can simply rename it; without a file, lines go to standard output or standard error.
+// Time stamps use the machine's clock and local time zone, whatever Clock the server uses. A line
+// below the level costs one comparison. A logger may be used from several threads.
 #pragma once
 
 #include <cstdarg>
@@ -28,9 +28,13 @@ class Logger {
   void set_level(LogLevel level) { level_ = level; }
   LogLevel level() const { return level_; }
 
-  // An empty path means standard output.
+  // An empty path means the standard stream.
   void set_file(std::string path) { file_ = std::move(path); }
   const std::string& file() const { return file_; }
+
+  // The descriptor for lines without a file: standard output unless it is set.
+  void set_standard_stream(int descriptor) { standard_stream_ = descriptor; }
+  int standard_stream() const { return standard_stream_; }
 
   void set_role(char role) { role_ = role; }
 
@@ -60,7 +64,7 @@ class Logger {
   void signal_line(std::string_view message);
 
   // The descriptor of the log, for use inside a signal handler: the file, opened for appending, or
-  // standard output. Release it with close_raw(). Async-signal-safe.
+  // the standard stream. Release it with close_raw(). Async-signal-safe.
   int open_raw() const;
   void close_raw(int descriptor) const;
 
@@ -69,6 +73,7 @@ class Logger {
 
   LogLevel level_ = LogLevel::kNotice;
   char role_ = 'M';
+  int standard_stream_ = 1;  // STDOUT_FILENO
   bool syslog_ = false;
   std::string file_;
   std::string syslog_ident_;

@@ -25,6 +25,7 @@ bool Bus::listen() {
   base::Logger& log = server_.log();
   const int port = this->port();
   if (port > kLastPort) {
+    if (settings.port_auto) return false;
     log.warning(
         "Redis port number too high for cluster mode. Cluster bus port number defaults to the "
         "port number plus 10000: it must not be above 65535.");
@@ -43,6 +44,7 @@ bool Bus::listen() {
     } else if (!optional) {
       log.warning("Failed listening on port " + std::to_string(port) +
                   " (cluster), aborting: " + error);
+      listeners_.clear();
       return false;
     }
   }

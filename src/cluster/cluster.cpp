@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/crc16.h"
-#include "base/random.h"
 #include "cluster/nodes_text.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
@@ -63,7 +62,7 @@ Cluster::Cluster(Server& server)
       handover_(*this),
       migration_(*this),
       heartbeat_(*this),
-      secret_(base::random_hex(kIdDigits)) {
+      secret_(server_.random_source().hex(kIdDigits)) {
   server_.database(0).count_slots();
   const auto announce = [this](std::string*) {
     update_myself();
@@ -93,8 +92,9 @@ bool Cluster::start() {
     return false;
   }
   if (text.empty()) {
-    Node& myself = nodes_.add(base::random_hex(kIdDigits), kMyself | kMaster, server_.machine_ms());
-    myself.shard_id = base::random_hex(kIdDigits);
+    Node& myself =
+        nodes_.add(server_.random_source().hex(kIdDigits), kMyself | kMaster, server_.machine_ms());
+    myself.shard_id = server_.random_source().hex(kIdDigits);
     log.notice("No cluster configuration found, I'm " + myself.id);
     changed();
   } else if (!parse_file(text, server_.machine_ms(), &nodes_, &error)) {
@@ -264,7 +264,7 @@ void Cluster::reset(bool hard) {
   election_.reset();
   if (node.is_replica()) {
     nodes_.make_master(node);
-    node.shard_id = base::random_hex(kIdDigits);
+    node.shard_id = server_.random_source().hex(kIdDigits);
   }
   for (Node* other : nodes_.all()) {
     if (other != &node) remove(*other);
@@ -276,8 +276,8 @@ void Cluster::reset(bool hard) {
   node.config_epoch = 0;
   nodes_.current_epoch = 0;
   nodes_.last_vote_epoch = 0;
-  nodes_.rename(node, base::random_hex(kIdDigits));
-  node.shard_id = base::random_hex(kIdDigits);
+  nodes_.rename(node, server_.random_source().hex(kIdDigits));
+  node.shard_id = server_.random_source().hex(kIdDigits);
   server_.log().notice("configEpoch set to 0 via CLUSTER RESET HARD");
   server_.log().notice("Node hard reset, now I'm " + node.id);
 }
@@ -295,8 +295,9 @@ bool Cluster::meet(const NodeAddress& address) {
         node->address.bus_port == address.bus_port)
       return true;
   }
-  Node& node = nodes_.add(base::random_hex(kIdDigits), kHandshake | kMeet, server_.machine_ms());
-  node.shard_id = base::random_hex(kIdDigits);
+  Node& node =
+      nodes_.add(server_.random_source().hex(kIdDigits), kHandshake | kMeet, server_.machine_ms());
+  node.shard_id = server_.random_source().hex(kIdDigits);
   node.address = address;
   return true;
 }

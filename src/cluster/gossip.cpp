@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/random.h"
 #include "cluster/cluster.h"
 #include "server/server.h"
 
@@ -56,7 +55,7 @@ void Gossip::add_gossip(Message& message, const Node* receiver) {
   const size_t wanted = std::min(std::max(kFewestEntries, nodes.size() / 10), nodes.size() - 2);
   std::vector<const Node*> told;
   for (size_t tries = wanted * 3; tries > 0 && told.size() < wanted; --tries) {
-    const Node& node = nodes.at(cluster_.server().environment().random.below(nodes.size()));
+    const Node& node = nodes.at(cluster_.server().random_source().background().below(nodes.size()));
     const bool of_use = !node.has(kMyself | kSuspect | kHandshake | kNoAddress) &&
                         (node.link != nullptr || !node.slots.empty());
     if (!of_use || &node == receiver || std::count(told.begin(), told.end(), &node) > 0) continue;
@@ -133,9 +132,9 @@ NodeAddress Gossip::address_of(const Link& link, const Message& message) const {
 
 void Gossip::greet_stranger(const Link& link, const Message& message) {
   const NodeAddress address = address_of(link, message);
-  Node& node =
-      cluster_.nodes().add(base::random_hex(kIdDigits), kHandshake, cluster_.server().machine_ms());
-  node.shard_id = base::random_hex(kIdDigits);
+  Node& node = cluster_.nodes().add(cluster_.server().random_source().hex(kIdDigits), kHandshake,
+                                    cluster_.server().machine_ms());
+  node.shard_id = cluster_.server().random_source().hex(kIdDigits);
   node.address = address;
 }
 
@@ -265,7 +264,7 @@ void Gossip::hear_of_stranger(const GossipEntry& entry) {
                            entry.address.port != 0 && entry.address.bus_port != 0;
   if (!has_address || nodes.is_forgotten(entry.id, now_ms)) return;
   Node& node = nodes.add(entry.id, (entry.flags & kReplica) != 0 ? kReplica : kMaster, now_ms);
-  node.shard_id = base::random_hex(kIdDigits);
+  node.shard_id = cluster_.server().random_source().hex(kIdDigits);
   node.address = entry.address;
   cluster_.changed();
 }

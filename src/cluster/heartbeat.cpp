@@ -47,7 +47,7 @@ void Heartbeat::ping_one_of_some() {
   Node* longest_silent = nullptr;
   NodeTable& nodes = cluster_.nodes();
   for (int i = 0; i < kPingCandidates; ++i) {
-    Node& node = nodes.at(server.environment().random.below(nodes.size()));
+    Node& node = nodes.at(server.random_source().background().below(nodes.size()));
     if (node.link == nullptr || node.ping_sent_ms != 0 || node.has(kMyself | kHandshake)) continue;
     if (longest_silent == nullptr || node.pong_received_ms < longest_silent->pong_received_ms)
       longest_silent = &node;

@@ -13,9 +13,13 @@
 #include "composition/whole_server.h"
 #include "net/loop.h"
 #include "persist/leftovers.h"
+#include "replication/replica_role.h"
+#include "replication/replication.h"
+#include "server/client/client_registry.h"
 #include "server/config/live_settings.h"
 #include "server/observe/logo.h"
 #include "server/observe/memory.h"
+#include "server/process/listeners.h"
 #include "server/process/proc_title.h"
 #include "server/process/shutdown.h"
 
@@ -28,6 +32,7 @@ using server::ConfigValues;
 Application::Application(server::CommandLine line, std::string program, server::ProcessTitle& title)
     : line_(std::move(line)),
       program_(std::move(program)),
+      parent_(getppid()),
       title_(title),
       crash_reporter_(log_),
       watchdog_(log_) {}
@@ -70,7 +75,9 @@ bool Application::load_configuration() {
   const std::string input =
       line_.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
   ConfigError error;
-  if (config_->load(line_.config_path, line_.configuration(input), &error)) return true;
+  if (config_->load(line_.config_path, line_.configuration(input), &error) &&
+      readiness_.prepare(*config_, &error))
+    return true;
   report(error);
   return false;
 }
@@ -125,7 +132,6 @@ void Application::log_start() {
         "file use "
         "redis-server /path/to/redis.conf");
   }
-  server::show_logo(config_->values(), log_);
   if (const auto warning = server::tcp_backlog_warning(config_->values().tcp_backlog))
     log_.warning(*warning);
 }
@@ -134,16 +140,23 @@ bool Application::start(WholeServer& whole) {
   server::Server& server = whole.server();
   attach_process(whole);
   if (!whole.listen()) return false;
+  server::show_logo(server.settings(), log_);
   server::show_title(title_, program_, whole.config());
   server.shutdown().watch_signals();
   server.shutdown().on_exit([this] {
     supervision_->stopping();
+    readiness_.withdraw();
     if (!pidfile_.empty()) server::remove_pidfile(pidfile_, log_);
   });
+  server.config().on_change({"port", "bind"}, [this, &server](std::string*) {
+    readiness_.moved(server.listeners().address());
+    return true;
+  });
+  exit_when_not_needed(server);
   log_.notice("Server initialized");
   persist::remove_leftovers(server);
   load_dataset(whole);
-  announce_readiness(server.settings());
+  announce_readiness(server);
   // Not before: a process that goes to the background leaves its threads behind.
   server::set_allocator_background_thread(server.settings().jemalloc_bg_thread);
   return true;
@@ -164,9 +177,30 @@ void Application::load_dataset(WholeServer& whole) {
     std::_Exit(1);
 }
 
-void Application::announce_readiness(const ConfigValues& values) {
+void Application::exit_when_not_needed(server::Server& server) {
+  // The master's link is no client of this server's.
+  const auto clients = [&server] {
+    return server::AutomaticExit::Clients{
+        .connected =
+            server.clients().size() - (server.replication().replica_role().connected() ? 1 : 0),
+        .connections_received = server.stats().connections_received};
+  };
+  std::function<bool()> parent_has_gone;
+  if (server.settings().exit_with_parent) {
+    // It is another process's parent then, also when it was killed.
+    parent_has_gone = [parent = parent_] { return getppid() != parent; };
+    if (parent_ == 0)
+      log_.warning("exit-with-parent: the parent is in another PID namespace and cannot be seen.");
+  }
+  automatic_exit_ =
+      std::make_unique<server::AutomaticExit>(server, clients, std::move(parent_has_gone));
+}
+
+void Application::announce_readiness(server::Server& server) {
+  const ConfigValues& values = server.settings();
   if (values.port != 0) log_.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log_.notice("Ready to accept connections unix");
+  if (!readiness_.announce(server.listeners().address())) std::_Exit(1);
   supervision_->ready();
 }
 

@@ -5,19 +5,24 @@
 // All that concerns data and clients is WholeServer's.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 
 #include "base/log.h"
 #include "server/config/command_line.h"
 #include "server/config/config.h"
+#include "server/process/automatic_exit.h"
 #include "server/process/crash_report.h"
 #include "server/process/loop_watchdog.h"
 #include "server/process/process.h"
+#include "server/process/readiness.h"
 
 namespace latchkey::server {
 class ProcessTitle;
-}
+class Server;
+}  // namespace latchkey::server
 
 namespace latchkey::composition {
 
@@ -46,12 +51,15 @@ class Application {
 
   bool start(WholeServer& whole);
   void attach_process(WholeServer& whole);
+  void exit_when_not_needed(server::Server& server);
   // Ends the process when that fails.
   void load_dataset(WholeServer& whole);
-  void announce_readiness(const server::ConfigValues& values);
+  // Ends the process when whoever waits for the server could not find it.
+  void announce_readiness(server::Server& server);
 
   server::CommandLine line_;
   std::string program_;
+  const pid_t parent_;
   server::ProcessTitle& title_;
   base::Logger log_;
   server::CrashReporter crash_reporter_;
@@ -60,6 +68,8 @@ class Application {
   std::unique_ptr<server::Config> config_;  // until there is a server that owns it
   std::unique_ptr<server::Supervision> supervision_;
   std::string pidfile_;  // empty: none
+  server::Readiness readiness_{log_};
+  std::unique_ptr<server::AutomaticExit> automatic_exit_;
 };
 
 }  // namespace latchkey::composition

@@ -115,7 +115,17 @@ bool WholeServer::report_startup_problems() {
 }
 
 bool WholeServer::listen() {
-  return server_.listen() && (!server_.in_cluster() || server_.cluster()->listen());
+  // With `port auto` the port of the bus, which follows from the one that the system chose, may be
+  // in use.
+  constexpr int kMostAttempts = 100;
+  server::ConfigValues& values = config_->mutable_values();
+  for (int attempt = 1;; ++attempt) {
+    if (!server_.listen()) return false;
+    if (!server_.in_cluster() || server_.cluster()->listen()) return true;
+    if (!values.port_auto || values.cluster_port != 0 || attempt == kMostAttempts) return false;
+    server_.stop_listening();
+    values.port = 0;
+  }
 }
 
 persist::Loading::Result WholeServer::load_dataset() {

@@ -1,6 +1,8 @@
 #include "net/listener.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
@@ -110,6 +112,17 @@ std::unique_ptr<Listener> Listener::unix_socket(Loop& loop, const std::string& p
     return nullptr;
   }
   return listener;
+}
+
+int Listener::port() const {
+  if (handle_->kind != Connection::Kind::kTcp) return 0;
+  sockaddr_storage address{};
+  int size = sizeof(address);
+  if (uv_tcp_getsockname(&handle_->tcp, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return 0;
+  return address.ss_family == AF_INET6
+             ? ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port)
+             : ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
 Listener::~Listener() {

@@ -16,7 +16,8 @@ class Listener {
   using Acceptor = std::function<void(Connection*)>;
 
   // Listens at an IPv4 or IPv6 address ("127.0.0.1", "::1", "*" for any IPv4, "::*" for any IPv6)
-  // or at the first usable address of a host name. Null on failure, with *error the system's reason
+  // or at the first usable address of a host name. Port 0: one that the system chooses. Null on
+  // failure, with *error the system's reason
   // ("bind: Address already in use") and *code its errno.
   static std::unique_ptr<Listener> tcp(Loop& loop, const std::string& name, int port, int backlog,
                                        Acceptor acceptor, std::string* error, int* code);
@@ -26,6 +27,9 @@ class Listener {
                                                unsigned permissions, int backlog, Acceptor acceptor,
                                                std::string* error);
   ~Listener();
+  // The TCP port it listens at: the one that the system chose where 0 was asked for; 0 for a unix
+  // socket.
+  int port() const;
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/random.h"
 #include "replication/pause_point.h"
 #include "replication/replication.h"
 #include "server/server.h"
@@ -275,7 +274,7 @@ bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlac
     pipe_watcher_->start();
   }
   pause_if_asked(server_, server::ReplicationPause::kAfterFork);
-  mark_ = base::random_hex(kMarkSize);
+  mark_ = server_.random_source().hex(kMarkSize);
   for (Replica* replica : group) {
     replica->through_pipe = true;
     begin_replicating(*replica, place.offset);

@@ -36,6 +36,12 @@ Engine::Engine(Server& server)
       runner_(server),
       functions_(server, runner_, random_),
       debug_sessions_(server, runner_) {
+  const auto seed = [this](std::string*) {
+    random_.seed(server_.random_source().script_seed());
+    return true;
+  };
+  seed(nullptr);
+  server_.config().on_change({"random-seed"}, seed);
   server_.on_script_figures([this] { return figures(); });
   server_.on_script_garbage([this] { return free_garbage(); });
   server_.on_tick([this] { free_garbage(); });

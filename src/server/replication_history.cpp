@@ -2,12 +2,12 @@
 
 #include <utility>
 
-#include "base/random.h"
 #include "base/text.h"
+#include "server/random_source.h"
 
 namespace latchkey::server {
 
-ReplicationHistory::ReplicationHistory() {
+ReplicationHistory::ReplicationHistory(RandomSource& names) : names_(names) {
   begin();
 }
 
@@ -17,11 +17,11 @@ bool ReplicationHistory::covers(std::string_view id, int64_t offset) const {
 }
 
 void ReplicationHistory::begin() {
-  adopt(base::random_hex(kIdDigits));
+  adopt(names_.hex(kIdDigits));
 }
 
 void ReplicationHistory::branch(int64_t offset) {
-  adopt_branch(base::random_hex(kIdDigits), offset);
+  adopt_branch(names_.hex(kIdDigits), offset);
 }
 
 void ReplicationHistory::adopt(std::string_view id) {

@@ -11,6 +11,8 @@
 
 namespace latchkey::server {
 
+class RandomSource;
+
 // A byte of a history, and the database that its stream has selected there.
 struct StreamPlace {
   std::string id;
@@ -22,8 +24,8 @@ class ReplicationHistory {
  public:
   static constexpr size_t kIdDigits = 40;
 
-  // One that nobody else knows.
-  ReplicationHistory();
+  // One that nobody else knows. New names come from `names`, which must outlive the history.
+  explicit ReplicationHistory(RandomSource& names);
 
   const std::string& id() const { return id_; }
   // Zeros when there is none.
@@ -48,6 +50,7 @@ class ReplicationHistory {
   void remember(std::string_view id, int64_t offset);
 
  private:
+  RandomSource& names_;
   std::string id_;
   std::string second_id_;
   int64_t second_end_ = -1;

@@ -32,11 +32,6 @@ constexpr size_t kIdDigits = 40;  // of the run id
 constexpr int64_t kSampleIntervalUs = 95'000;
 // More of them are freed in the background.
 constexpr size_t kMaxErrorCodesFreedAtOnce = 64;
-uint64_t seed_from_system() {
-  uint64_t seed;
-  base::random_secret(&seed, sizeof(seed));
-  return seed;
-}
 
 }  // namespace
 
@@ -45,6 +40,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       config_(config),
       log_(log),
       loop_(loop),
+      random_source_(config.values().random_seed),
       propagation_([this](bool wanted) { environment_.name_expired_elements = wanted; }),
       expiry_(std::make_unique<Expiry>(*this)),
       memory_limit_(std::make_unique<MemoryLimit>(*this)),
@@ -65,10 +61,11 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       listeners_(std::make_unique<Listeners>(*this)),
       start_wall_us_(clock.wall_us()),
       start_monotonic_us_(clock.monotonic_us()),
-      run_id_(base::random_hex(kIdDigits)),
+      run_id_(random_source_.hex(kIdDigits)),
       info_(std::make_unique<InfoSections>()),
       shutdown_(std::make_unique<Shutdown>(*this)) {
-  environment_.random = base::Random(seed_from_system());
+  environment_.secret = random_source_.hash_secret();
+  environment_.random = random_source_.commands();
   environment_.expiry_observer = expiry_.get();
   stats_.on_errors_overflow = [this](Stats::ErrorCounts errors) {
     drop_error_counts(std::move(errors));
@@ -99,6 +96,11 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
         apply_settings();
         return true;
       });
+  config_.on_change({"random-seed"}, [this](std::string*) {
+    random_source_.reseed(settings().random_seed);
+    environment_.random = random_source_.commands();
+    return true;
+  });
   config_.on_change({"requirepass"}, [this](std::string*) {
     access_->password_changed();
     return true;

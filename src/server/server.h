@@ -35,6 +35,7 @@
 #include "server/observe/replication_figures.h"
 #include "server/observe/slow_log.h"
 #include "server/observe/stats.h"
+#include "server/random_source.h"
 #include "server/replication_history.h"
 #include "store/keyspace.h"
 
@@ -126,6 +127,7 @@ class Server {
   bool listen();
   void stop_listening();
   Listeners& listeners() { return *listeners_; }
+  const Listeners& listeners() const { return *listeners_; }
 
   // The machine's time. What serves the machine goes by it: timeouts of connections, replication,
   // the cluster and files, and whatever is measured.
@@ -165,6 +167,7 @@ class Server {
   Stats& stats() { return stats_; }
   const base::CycleClock& cycle_clock() const { return cycle_clock_; }
 
+  RandomSource& random_source() { return random_source_; }
   store::Environment& environment() { return environment_; }
   int database_count() const { return static_cast<int>(databases_.size()); }
   // REQUIRES: 0 <= index < database_count().
@@ -390,6 +393,7 @@ class Server {
   net::Loop* loop_;
   base::BufferPool buffer_pool_;
   base::CycleClock cycle_clock_;
+  RandomSource random_source_;
   store::Environment environment_;
   int64_t now_us_ = 0;
   int64_t machine_us_ = 0;
@@ -451,7 +455,7 @@ class Server {
   size_t startup_memory_ = 0;
   uint64_t commands_before_turn_ = 0;
   std::string run_id_;
-  ReplicationHistory history_;
+  ReplicationHistory history_{random_source_};
   int64_t replication_offset_ = 0;
   bool link_up_ = false;
   std::vector<std::function<void()>> role_tasks_;

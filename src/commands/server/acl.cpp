@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "commands/groups.h"
 #include "server/acl/access_control.h"
 #include "server/acl/acl_file.h"
@@ -249,7 +248,7 @@ void acl_genpass(CommandContext& ctx) {
         "number up to 4096");
   }
   const auto digits = static_cast<size_t>((bits + kBitsPerDigit - 1) / kBitsPerDigit);
-  ctx.reply.bulk(base::random_hex(digits));
+  ctx.reply.bulk(ctx.server.random_source().hex(digits));
 }
 
 void acl_help(CommandContext& ctx) {

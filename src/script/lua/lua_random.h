@@ -1,6 +1,6 @@
 // The generator of math.random in scripts: the 48-bit linear congruential one of lrand48(3), so
-// that scripts get the reference's sequence, both from the start of the server and after
-// math.randomseed.
+// that scripts get the reference's sequence after math.randomseed. Where it begins follows from the
+// server's seed.
 #pragma once
 
 #include <cstdint>

@@ -126,6 +126,8 @@ std::vector<std::string> PubSub::subscriptions(const Client& client, TopicKind k
   if (client.subscriptions == nullptr) return names;
   for (const auto& [topic, place] : client.subscriptions->places[static_cast<size_t>(kind)])
     names.push_back(topic->first);
+  // By name: the order of the addresses would be another in every process.
+  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -169,7 +169,7 @@ void Tracking::give_up_some() {
 
 Tracking::Readers::iterator Tracking::random_key() {
   const size_t buckets = readers_.bucket_count();
-  size_t bucket = server_.environment().random.below(buckets);
+  size_t bucket = server_.random_source().background().below(buckets);
   while (readers_.bucket_size(bucket) == 0) bucket = (bucket + 1) % buckets;
   return readers_.find(readers_.begin(bucket)->first);
 }

@@ -1,5 +1,7 @@
 #include "server/config/command_line.h"
 
+#include <utility>
+
 #include "base/text.h"
 #include "base/version.h"
 #include "server/config/config_parse.h"
@@ -45,6 +47,7 @@ std::string usage(std::string_view program) {
       {"/etc/latchkey/6379.conf", ""},
       {"--port 7777", ""},
       {"--port 7777 --save ''", "(on port 7777, never saving by itself)"},
+      {"--port auto --print-url", "(on a free port; its URL is the one line of standard output)"},
       {"/etc/latchkey.conf --loglevel verbose", "(options win over the file)"},
       {"/etc/latchkey.conf --loglevel verbose -", "(and standard input over the file)"},
   };
@@ -65,6 +68,16 @@ std::string usage(std::string_view program) {
   return text;
 }
 
+// The value that a directive has when none follows; empty: it needs one.
+std::string_view value_if_alone(std::string_view directive) {
+  constexpr std::pair<std::string_view, std::string_view> kValues[] = {
+      {"save", "\"\""}, {"print-url", "yes"}, {"exit-with-parent", "yes"}};
+  for (const auto& [name, value] : kValues) {
+    if (base::equal_ignoring_case(directive, name)) return value;
+  }
+  return {};
+}
+
 // Writes arguments as directives, one a line.
 class OptionWriter {
  public:
@@ -81,8 +94,8 @@ class OptionWriter {
     const auto words = split_arguments(directive);
     value_expected_ = words && words->size() <= 1;
     const bool alone = next == nullptr || next->starts_with("--");
-    if (alone && base::equal_ignoring_case(directive, "save")) {
-      text_.append("\"\" ");
+    if (const std::string_view value = value_if_alone(directive); alone && !value.empty()) {
+      text_.append(value).append(" ");
       value_expected_ = false;
     }
   }

@@ -20,7 +20,8 @@ Program program_of(std::string_view path);
 //
 // An argument that begins with `--` opens a directive, and the arguments after it are its values,
 // quoted for the configuration's parser. Right after a directive without a value such an argument
-// is its value, except after `--save`, whose value then is empty. `-` as the first or the last
+// is its value, except after `--save`, whose value then is empty, and after `--print-url` and
+// `--exit-with-parent`, which then mean yes. `-` as the first or the last
 // argument reads standard input.
 struct CommandLine {
   enum class Action {

@@ -288,6 +288,12 @@ bool Config::check_whole(ConfigError* error) const {
   if (values_.cluster_enabled && !values_.replicaof_host.empty()) {
     return refuse("replicaof directive not allowed in cluster mode");
   }
+  if (values_.daemonize && values_.exit_with_parent) {
+    return refuse(
+        "exit-with-parent cannot be yes with daemonize: who starts a daemon is not its parent");
+  }
+  if (values_.daemonize && values_.print_url)
+    return refuse("print-url cannot be yes with daemonize: a daemon has no standard output");
   // Plain text, or no port at all, must not replace TLS silently.
   if (values_.tls_port != 0) {
     return refuse("This server has no TLS: tls-port must be 0, and is " +
@@ -401,7 +407,8 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
       restore(before);
       return false;
     }
-    if (directives[i]->format(values_) != old_value) changed.push_back(i);
+    if (directives[i]->has(kActsAlways) || directives[i]->format(values_) != old_value)
+      changed.push_back(i);
   }
 
   std::vector<const RegisteredHook*> called;

@@ -21,6 +21,7 @@ enum DirectiveFlag : unsigned {
   kProtected = 1u << 3,    // CONFIG SET needs enable-protected-configs
   kDenyLoading = 1u << 4,  // not while a dataset is being loaded
   kManyValues = 1u << 5,   // several values; a single one is split at spaces
+  kActsAlways = 1u << 6,   // CONFIG SET acts even if the value is the one it was
 };
 
 struct DirectiveContext {

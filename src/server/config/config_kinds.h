@@ -85,6 +85,7 @@ Directive latency_percentiles_directive();
 Directive bytes_or_percent_directive(const char* name, int64_t ConfigValues::*member);
 Directive notify_keyspace_events_directive();
 Directive oom_score_adj_values_directive();
+Directive port_directive();
 Directive repl_backlog_size_directive();
 Directive replicaof_directive();
 Directive save_directive();

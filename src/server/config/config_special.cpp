@@ -21,6 +21,7 @@ constexpr int kSlowestHz = 1;
 constexpr int kFastestHz = 500;
 constexpr int64_t kSmallestBacklogBytes = 16 * 1024;
 constexpr unsigned kMaxPermissions = 0777;
+constexpr int64_t kLastPort = 65535;
 
 std::string join(const std::vector<std::string>& words) {
   std::string joined;
@@ -351,6 +352,35 @@ Directive oom_score_adj_values_directive() {
       });
 }
 
+// `auto` is shown as the port that the system gave, and written as `auto` again.
+Directive port_directive() {
+  Directive row = special(
+      "port", 0,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        ConfigValues& values = context.values;
+        if (base::equal_ignoring_case(arguments[0], "auto")) {
+          // A server that has been given a port keeps it.
+          if (!values.port_auto || context.from_file) values.port = 0;
+          values.port_auto = true;
+          return true;
+        }
+        int64_t port = 0;
+        if (!parse_whole(arguments[0], 0, kLastPort, &port, error)) return false;
+        values.port = static_cast<int>(port);
+        values.port_auto = false;
+        return true;
+      },
+      [](const ConfigValues& values) {
+        return values.port_auto && values.port == 0 ? "auto" : std::to_string(values.port);
+      });
+  row.rewrite = [](const ConfigValues& values, const ConfigValues& defaults) {
+    const std::string port = values.port_auto ? "auto" : std::to_string(values.port);
+    return std::vector<RewriteLine>{
+        {"port " + port, values.port_auto || values.port != defaults.port}};
+  };
+  return row;
+}
+
 Directive repl_backlog_size_directive() {
   Directive row = memory("repl-backlog-size", &ConfigValues::repl_backlog_size, 1,
                          static_cast<uint64_t>(kMaxInt64));
@@ -368,7 +398,6 @@ Directive replicaof_directive() {
   Directive row = special(
       {"replicaof", "slaveof"}, kImmutable | kManyValues,
       [](Arguments arguments, DirectiveContext& context, std::string* error) {
-        constexpr int64_t kLastPort = 65535;
         if (arguments.size() != 2) return refuse(error, "wrong number of arguments");
         int64_t port = 0;
         std::string host;

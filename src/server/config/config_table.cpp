@@ -70,7 +70,7 @@ bool check_human_name(const std::string& name, const ConfigValues&, std::string*
 void add_network(std::vector<Directive>& table) {
   table.push_back(bind_directive());
   table.push_back(text("bind-source-addr", &V::bind_source_addr));
-  table.push_back(number("port", &V::port, 0, kLastPort));
+  table.push_back(port_directive());
   table.push_back(number("tls-port", &V::tls_port, 0, kLastPort));
   table.push_back(number("tcp-backlog", &V::tcp_backlog, 0, kMaxInt, kImmutable));
   table.push_back(text("unixsocket", &V::unixsocket, kImmutable));
@@ -130,6 +130,11 @@ void add_general(std::vector<Directive>& table) {
                                       {"no", Supervised::kNo}},
                                      kImmutable));
   table.push_back(text("pidfile", &V::pidfile, kImmutable));
+  table.push_back(text("port-file", &V::port_file, kImmutable | kHidden));
+  table.push_back(number("ready-fd", &V::ready_fd, -1, kMaxInt, kImmutable | kHidden));
+  table.push_back(boolean("print-url", &V::print_url, kImmutable | kHidden));
+  table.push_back(boolean("exit-with-parent", &V::exit_with_parent, kImmutable | kHidden));
+  table.push_back(number("exit-when-idle", &V::exit_when_idle, 0, kMaxInt));
   table.push_back(choice<base::LogLevel>("loglevel", &V::loglevel,
                                          {{"debug", base::LogLevel::kDebug},
                                           {"verbose", base::LogLevel::kVerbose},
@@ -162,6 +167,7 @@ void add_general(std::vector<Directive>& table) {
   table.push_back(text("locale-collate", &V::locale_collate, 0, {.empty_is_a_value = true}));
   table.push_back(dir_directive());
   table.push_back(text("ignore-warnings", &V::ignore_warnings, 0, {.empty_is_a_value = true}));
+  table.push_back(number("random-seed", &V::random_seed, 0, kMaxInt64, kActsAlways));
   table.push_back(number("watchdog-period", &V::watchdog_period, 0, kMaxInt, kHidden));
 }
 

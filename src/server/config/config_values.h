@@ -94,7 +94,8 @@ struct ConfigValues {
   // Network
   std::vector<std::string> bind = {"*", "-::*"};
   std::string bind_source_addr;
-  int port = 6379;
+  int port = 6379;         // 0: none, or with port_auto not chosen yet
+  bool port_auto = false;  // the system chooses the port
   int tls_port = 0;
   int tcp_backlog = 511;
   std::string unixsocket;
@@ -155,6 +156,12 @@ struct ConfigValues {
   std::string dir;  // absolute; empty until something asked for it
   std::string ignore_warnings;
   int watchdog_period = 0;  // milliseconds
+  std::string port_file;
+  int ready_fd = -1;  // -1: none
+  bool print_url = false;
+  bool exit_with_parent = false;
+  int exit_when_idle = 0;   // seconds; 0: never
+  int64_t random_seed = 0;  // 0: the system chooses one
 
   // Snapshots
   std::vector<SavePoint> save = {{3600, 1}, {300, 100}, {60, 10000}};

@@ -100,6 +100,7 @@ void server_section(InfoText& text, Server& server) {
   describe_listeners(text, settings);
   if (const int64_t until_ms = server.shutdown().deadline_ms(); until_ms != 0)
     text.field("shutdown_in_milliseconds", std::max<int64_t>(until_ms - server.machine_ms(), 0));
+  text.field("random_seed", server.random_source().seed());
 }
 
 void clients_section(InfoText& text, Server& server) {

@@ -1,7 +1,6 @@
 #include "server/process/listeners.h"
 
 #include <cerrno>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -59,52 +58,70 @@ Listeners::Listeners(Server& server) : server_(server) {
 
 bool Listeners::open() {
   const ConfigValues& settings = server_.settings();
-  port_ = settings.port;
-  addresses_ = settings.bind;
-  if (!open_tcp(port_, addresses_, &tcp_) || !open_unix_socket()) return false;
+  if (!open_tcp(settings, &tcp_) || !open_unix_socket()) return false;
+  use_tcp();
   opened_ = true;
-  if (!tcp_.empty() || unix_socket_ != nullptr) return true;
+  if (!tcp_.listeners.empty() || unix_socket_ != nullptr) return true;
   server_.log().warning("Configured to not listen anywhere, exiting.");
   return false;
 }
 
-bool Listeners::open_port(int port) {
-  Sockets more;
-  if (!open_tcp(port, server_.settings().bind, &more)) return false;
-  std::move(more.begin(), more.end(), std::back_inserter(tcp_));
-  return true;
+void Listeners::use_tcp() {
+  ConfigValues& values = server_.config().mutable_values();
+  if (!tcp_.listeners.empty()) values.port = tcp_.port;
+  port_ = values.port;
+  addresses_ = values.bind;
 }
 
 void Listeners::close() {
-  tcp_.clear();
+  tcp_ = {};
   unix_socket_.reset();
 }
 
-bool Listeners::open_tcp(int port, const std::vector<std::string>& addresses, Sockets* sockets) {
-  if (port == 0 || addresses.empty()) return true;
+bool Listeners::open_tcp(const ConfigValues& settings, TcpSockets* sockets) {
+  if ((settings.port == 0 && !settings.port_auto) || settings.bind.empty()) return true;
+  constexpr int kMostAttempts = 100;
+  const int attempts = settings.port == 0 ? kMostAttempts : 1;
+  Opened opened = Opened::kPortTaken;
+  for (int i = 0; i < attempts && opened == Opened::kPortTaken; ++i) {
+    opened = open_at(settings.port, settings.bind, sockets);
+    if (opened == Opened::kYes) return true;
+    *sockets = {};
+  }
   base::Logger& log = server_.log();
-  bool failed = false;
+  if (opened == Opened::kPortTaken)
+    log.warning("No port is free at every address that is to be listened on.");
+  log.logf(base::LogLevel::kWarning, "Failed listening on port %d (tcp), aborting.", settings.port);
+  return false;
+}
+
+Listeners::Opened Listeners::open_at(int port, const std::vector<std::string>& addresses,
+                                     TcpSockets* sockets) {
+  sockets->port = port;
   for (const std::string& entry : addresses) {
     const bool optional = entry.starts_with('-');
-    const std::string address = entry.substr(optional ? 1 : 0);
-    std::string error;
     int code = 0;
-    auto socket = net::Listener::tcp(
-        *server_.loop(), address, port, server_.settings().tcp_backlog,
-        [this](net::Connection* connection) { admit(connection); }, &error, &code);
-    if (socket != nullptr) {
-      sockets->push_back(std::move(socket));
-      continue;
-    }
-    log.logf(base::LogLevel::kWarning,
-             "Warning: Could not create server TCP listening socket %s:%d: %s", address.c_str(),
-             port, error.c_str());
-    failed = failed || !optional || !is_missing_address(code);
-    if (failed) break;
+    if (open_one(entry.substr(optional ? 1 : 0), sockets->port, sockets, &code)) continue;
+    if (port == 0 && code == EADDRINUSE) return Opened::kPortTaken;
+    if (!optional || !is_missing_address(code)) return Opened::kFailed;
   }
-  if (!failed && !sockets->empty()) return true;
-  log.logf(base::LogLevel::kWarning, "Failed listening on port %d (tcp), aborting.", port);
-  sockets->clear();
+  return sockets->listeners.empty() ? Opened::kFailed : Opened::kYes;
+}
+
+bool Listeners::open_one(const std::string& address, int port, TcpSockets* sockets, int* code) {
+  std::string error;
+  auto listener = net::Listener::tcp(
+      *server_.loop(), address, port, server_.settings().tcp_backlog,
+      [this](net::Connection* connection) { admit(connection); }, &error, code);
+  if (listener != nullptr) {
+    if (sockets->listeners.empty()) sockets->address = address;
+    sockets->port = listener->port();
+    sockets->listeners.push_back(std::move(listener));
+    return true;
+  }
+  server_.log().logf(base::LogLevel::kWarning,
+                     "Warning: Could not create server TCP listening socket %s:%d: %s",
+                     address.c_str(), port, error.c_str());
   return false;
 }
 
@@ -122,21 +139,17 @@ bool Listeners::open_unix_socket() {
 
 bool Listeners::move_tcp() {
   const ConfigValues& settings = server_.settings();
-  if (!opened_ || (settings.port == port_ && settings.bind == addresses_)) return true;
+  const bool same_port = settings.port == port_ && (port_ != 0 || !settings.port_auto);
+  if (!opened_ || (same_port && settings.bind == addresses_)) return true;
+  TcpSockets old = std::exchange(tcp_, {});
   // At the same port the old sockets would block the new ones.
-  const bool same_port = settings.port == port_;
-  Sockets old = std::exchange(tcp_, {});
-  if (same_port) old.clear();
-  if (open_tcp(settings.port, settings.bind, &tcp_)) {
-    port_ = settings.port;
-    addresses_ = settings.bind;
+  if (same_port) old = {};
+  if (open_tcp(settings, &tcp_)) {
+    use_tcp();
     return true;
   }
-  if (same_port) {
-    open_tcp(port_, addresses_, &tcp_);
-  } else {
-    tcp_ = std::move(old);
-  }
+  tcp_ = std::move(old);
+  if (same_port) open_at(port_, addresses_, &tcp_);
   return false;
 }
 

@@ -1,7 +1,9 @@
 // The sockets that accept clients: TCP at every address of `bind`, and the unix socket. Refuses
 // connections by maxclients and protected mode, and makes a client of each accepted one.
 //
-// CONFIG SET of `port` and `bind` replaces the TCP sockets; connected clients stay.
+// CONFIG SET of `port` and `bind` replaces the TCP sockets; connected clients stay. With `port
+// auto` the system chooses a port that is free at every address, and the configuration's port is
+// set to it.
 #pragma once
 
 #include <memory>
@@ -14,6 +16,7 @@
 namespace latchkey::server {
 
 class Server;
+struct ConfigValues;
 
 class Listeners {
  public:
@@ -23,14 +26,25 @@ class Listeners {
   // opened, or when there is nothing to open.
   bool open();
   void close();
-  // Opens one more TCP socket at the configured addresses. False, with the reason logged, when it
-  // cannot be had.
-  bool open_port(int port);
+  // The first address of `bind` that clients are accepted at; empty when there is none.
+  const std::string& address() const { return tcp_.address; }
 
  private:
-  using Sockets = std::vector<std::unique_ptr<net::Listener>>;
+  // Those of every address, at one port.
+  struct TcpSockets {
+    std::vector<std::unique_ptr<net::Listener>> listeners;
+    std::string address;  // of the first
+    int port = 0;
+  };
+  enum class Opened { kYes, kPortTaken, kFailed };
 
-  bool open_tcp(int port, const std::vector<std::string>& addresses, Sockets* sockets);
+  bool open_tcp(const ConfigValues& settings, TcpSockets* sockets);
+  // Port 0: the system chooses. kPortTaken: the port that it chose is in use at another address.
+  Opened open_at(int port, const std::vector<std::string>& addresses, TcpSockets* sockets);
+  bool open_one(const std::string& address, int port, TcpSockets* sockets, int* code);
+  // Notes what the TCP sockets stand for, and tells the configuration the port that the system
+  // chose.
+  void use_tcp();
   bool open_unix_socket();
   // Replaces the TCP sockets after a change of configuration. False, with the old ones in place,
   // when that fails.
@@ -42,7 +56,7 @@ class Listeners {
   bool opened_ = false;
   int port_ = 0;
   std::vector<std::string> addresses_;
-  Sockets tcp_;
+  TcpSockets tcp_;
   std::unique_ptr<net::Listener> unix_socket_;
 };
 

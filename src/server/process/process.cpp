@@ -48,6 +48,8 @@ std::optional<int> parse_int(std::string_view text) {
 void configure_logger(const ConfigValues& values, base::Logger& logger) {
   logger.set_level(values.loglevel);
   logger.set_file(values.logfile);
+  // Standard output then holds the URL and nothing else.
+  if (values.print_url) logger.set_standard_stream(STDERR_FILENO);
   if (values.syslog_enabled) logger.open_syslog(values.syslog_ident, values.syslog_facility);
 }
 

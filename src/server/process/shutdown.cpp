@@ -103,6 +103,16 @@ void Shutdown::serve_signal() {
   watched.received = 0;
 }
 
+void Shutdown::schedule() {
+  if (waker_ != nullptr && watched.waker.load() == waker_.get()) {
+    watched.received = SIGTERM;
+    waker_->wake();
+    return;
+  }
+  std::string error;
+  request(server_.settings().shutdown_on_sigterm, &error);
+}
+
 bool Shutdown::abort() {
   if (deadline_ms_ != 0) {
     server_.log().notice("Shutdown manually aborted.");

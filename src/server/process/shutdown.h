@@ -41,6 +41,9 @@ class Shutdown {
   // loaded nothing is saved. kRefused, with the reply in `error`: the server goes on. kWaits:
   // look() shuts down, or refuses, when the replicas have caught up or the time is over.
   Outcome request(unsigned flags, std::string* error);
+  // Shuts down as SIGTERM does: as shutdown-on-sigterm says, and not before a running script has
+  // ended.
+  void schedule();
   // Blocks a client whose SHUTDOWN waits; it gets a reply only if the server goes on after all. To
   // be called last by a handler that has replied nothing.
   void wait(Client& client);

@@ -5,10 +5,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "unit/catch.h"
+#include "unit/net/bind_calls.h"
 #include "unit/temporary_directory.h"
 
 namespace {
@@ -23,8 +26,16 @@ mode_t mode_of(const char* path) {
 
 }  // namespace
 
+std::function<bool(const sockaddr_in&)> latchkey::tests::is_port_taken;
+
 // Takes the place of the C library's in this program, also for libuv.
 extern "C" int bind(int socket, const sockaddr* address, socklen_t size) noexcept {
+  using latchkey::tests::is_port_taken;
+  if (address->sa_family == AF_INET && is_port_taken &&
+      is_port_taken(*reinterpret_cast<const sockaddr_in*>(address))) {
+    errno = EADDRINUSE;
+    return -1;
+  }
   const int status = static_cast<int>(syscall(SYS_bind, socket, address, size));
   if (status == 0 && address->sa_family == AF_UNIX && address->sa_data[0] != '\0')
     mode_at_birth = mode_of(address->sa_data);
@@ -73,6 +84,32 @@ TEST_CASE("Without permissions a Unix socket is as the umask has it", "[listener
     CHECK(mode_of(path.c_str()) == 0750);
   }
   umask(before);
+}
+
+TEST_CASE("Port 0 listens at a port that the system chooses, and says which", "[listener]") {
+  net::Loop loop;
+  std::string error;
+  int code = 0;
+  const auto listen = [&](const std::string& address, int port) {
+    return net::Listener::tcp(
+        loop, address, port, 1, [](net::Connection* connection) { connection->close(); }, &error,
+        &code);
+  };
+  const auto first = listen("127.0.0.1", 0);
+  REQUIRE(first != nullptr);
+  CHECK(first->port() > 0);
+  const auto second = listen("127.0.0.1", 0);
+  REQUIRE(second != nullptr);
+  CHECK(second->port() != first->port());
+  CHECK(listen("127.0.0.1", first->port()) == nullptr);
+  CHECK(code == EADDRINUSE);
+}
+
+TEST_CASE("A Unix socket has no port", "[listener]") {
+  TemporaryDirectory directory;
+  const Opened opened(directory.path() / "socket", 0700);
+  REQUIRE(opened.listener != nullptr);
+  CHECK(opened.listener->port() == 0);
 }
 
 TEST_CASE("A Unix socket that cannot be made leaves the umask as it was", "[listener]") {

@@ -338,8 +338,6 @@ TEST_CASE("What a script selects stays in the script") {
 
 TEST_CASE("math.random follows the sequence that scripts know") {
   Scripts scripts;
-  CHECK(scripts.eval("return {math.random(1000000), math.random(1000000), math.random(1000000)}") ==
-        array({integer(396465), integer(840486), integer(353337)}));
   CHECK(scripts.eval("math.randomseed(10) return {math.random(1000000), math.random(1000000)}") ==
         array({integer(878852), integer(795807)}));
 }

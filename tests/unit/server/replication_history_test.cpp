@@ -2,14 +2,17 @@
 
 #include <string>
 
+#include "server/random_source.h"
 #include "unit/catch.h"
 
 namespace latchkey::tests {
 
+using server::RandomSource;
 using server::ReplicationHistory;
 
 TEST_CASE("A history that nobody else knows covers its own name only") {
-  const ReplicationHistory history;
+  RandomSource names(1);
+  const ReplicationHistory history(names);
   CHECK(history.id().size() == ReplicationHistory::kIdDigits);
   CHECK(history.second_id() == std::string(ReplicationHistory::kIdDigits, '0'));
   CHECK(history.second_end() == -1);
@@ -19,7 +22,8 @@ TEST_CASE("A history that nobody else knows covers its own name only") {
 }
 
 TEST_CASE("A branch goes on from the other history, up to where they part") {
-  ReplicationHistory history;
+  RandomSource names(1);
+  ReplicationHistory history(names);
   const std::string before = history.id();
   history.branch(100);
   CHECK(history.id() != before);
@@ -33,7 +37,8 @@ TEST_CASE("A branch goes on from the other history, up to where they part") {
 
 TEST_CASE("What was saved is covered by the name it had") {
   const std::string saved(ReplicationHistory::kIdDigits, 'a');
-  ReplicationHistory history;
+  RandomSource names(1);
+  ReplicationHistory history(names);
   const std::string own = history.id();
   history.remember(saved, 50);
   CHECK(history.id() == own);

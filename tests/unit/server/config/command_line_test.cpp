@@ -51,6 +51,15 @@ TEST_CASE("save without a value saves never", "[command line]") {
   CHECK(options({"--save", "60 1", "--port", "1"}) == "save \"60 1\" \nport \"1\" ");
 }
 
+TEST_CASE("Switches without a value mean yes", "[command line]") {
+  CHECK(options({"--print-url", "--port", "auto"}) == "print-url yes \nport \"auto\" ");
+  CHECK(options({"--port", "auto", "--exit-with-parent"}) ==
+        "port \"auto\" \nexit-with-parent yes ");
+  CHECK(options({"--print-url", "no", "--port", "1"}) == "print-url \"no\" \nport \"1\" ");
+  CHECK(parse({"--print-url", "-"}).read_stdin);
+  CHECK(parse({"--print-url", "-"}).options == "print-url yes ");
+}
+
 TEST_CASE("A dash at either end reads standard input", "[command line]") {
   CHECK(parse({"-"}).read_stdin);
   CHECK(parse({"-", "--port", "1"}).read_stdin);

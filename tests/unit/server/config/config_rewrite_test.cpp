@@ -54,6 +54,12 @@ TEST_CASE("What has no line yet follows after the marker", "[config rewrite]") {
         "port 1\n" + kMarker + "timeout 5\n\nhz 20\n");
 }
 
+TEST_CASE("A port that the system chooses is chosen anew after a rewrite", "[config rewrite]") {
+  CHECK(rewritten("port auto\n") == "port auto\n\n" + kMarker);
+  CHECK(rewritten("port 1\n", {{"port", "auto"}}) == "port auto\n\n" + kMarker);
+  CHECK(rewritten("port auto\n", {{"port", "7000"}}) == "port 7000\n\n" + kMarker);
+}
+
 TEST_CASE("A line whose setting is at its default stays and says so", "[config rewrite]") {
   CHECK(rewritten("timeout 5\n", {{"timeout", "0"}}) == "timeout 0\n\n" + kMarker);
 }

@@ -1,0 +1,112 @@
+#include "server/process/listeners.h"
+
+#include <arpa/inet.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unit/net/bind_calls.h"
+#include "unit/server_fixture.h"
+#include "unit/catch.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+// A server that listens, with the ports that it has tried at each address.
+class Listening {
+ public:
+  // `taken`: how often a port at 127.0.0.2 is in use.
+  explicit Listening(const std::string& settings, int taken = 0)
+      : config_(std::make_unique<server::PrivateDirectory>()) {
+    log_.set_level(base::LogLevel::kNothing);
+    server::ConfigError error;
+    REQUIRE(config_.load("", settings, &error));
+    is_port_taken = [this, taken](const sockaddr_in& address) mutable {
+      const bool second = address.sin_addr.s_addr == inet_addr("127.0.0.2");
+      tried_.emplace_back(second ? 2 : 1, ntohs(address.sin_port));
+      return second && taken-- > 0;
+    };
+    server_ = std::make_unique<server::Server>(clock_, config_, log_, &loop_);
+    listens = server_->listen();
+  }
+  ~Listening() { is_port_taken = nullptr; }
+
+  std::string set(const std::string& name, const std::string& value) {
+    const server::Config::NameAndValue pair = {name, value};
+    std::string error;
+    config_.set(std::span(&pair, 1), {}, &error);
+    return error;
+  }
+  int port() const { return config_.values().port; }
+  const std::string& address() const { return server_->listeners().address(); }
+  std::vector<std::pair<int, int>> take_tried() { return std::exchange(tried_, {}); }
+
+  bool listens = false;
+
+ private:
+  base::VirtualClock clock_;
+  base::Logger log_;
+  net::Loop loop_;
+  server::Config config_;
+  std::vector<std::pair<int, int>> tried_;  // which address, port
+  std::unique_ptr<server::Server> server_;
+};
+
+}  // namespace
+
+TEST_CASE("All addresses share the port that the system chose at the first") {
+  Listening server("port auto\nbind 127.0.0.1 127.0.0.2\n");
+  REQUIRE(server.listens);
+  CHECK(server.port() > 0);
+  CHECK(server.address() == "127.0.0.1");
+  CHECK(server.take_tried() == std::vector<std::pair<int, int>>{{1, 0}, {2, server.port()}});
+}
+
+TEST_CASE("Where the port is in use at the second address another one is chosen") {
+  Listening server("port auto\nbind 127.0.0.1 127.0.0.2\n", 3);
+  REQUIRE(server.listens);
+  const auto tried = server.take_tried();
+  REQUIRE(tried.size() == 8);
+  for (size_t i = 0; i < tried.size(); i += 2) CHECK(tried[i] == std::pair(1, 0));
+  CHECK(tried.back() == std::pair(2, server.port()));
+}
+
+TEST_CASE("A server that finds no port at all says so in the end") {
+  const Listening server("port auto\nbind 127.0.0.1 127.0.0.2\n", 1'000'000);
+  CHECK_FALSE(server.listens);
+}
+
+TEST_CASE("A port that was asked for is not replaced by another") {
+  int port = 0;
+  {
+    const Listening probe("port auto\nbind 127.0.0.1\n");
+    port = probe.port();
+  }
+  const Listening server("port " + std::to_string(port) + "\nbind 127.0.0.1 127.0.0.2\n", 1);
+  CHECK_FALSE(server.listens);
+}
+
+TEST_CASE("A change that fails brings back the port that the system chose") {
+  Listening server("port auto\nbind 127.0.0.1\n", 1'000'000);
+  REQUIRE(server.listens);
+  const int port = server.port();
+  CHECK(server.set("bind", "127.0.0.2").ends_with("Failed to bind to specified addresses."));
+  CHECK(server.port() == port);
+  CHECK(server.address() == "127.0.0.1");
+  CHECK(server.take_tried().back() == std::pair(1, port));
+}
+
+TEST_CASE("A server without a port may be given one that the system chooses") {
+  Listening server("port auto\nbind 127.0.0.1\n");
+  REQUIRE(server.listens);
+  CHECK(server.set("port", "0") == "");
+  CHECK(server.address() == "");
+  CHECK(server.set("port", "auto") == "");
+  CHECK(server.port() > 0);
+  CHECK(server.address() == "127.0.0.1");
+}
+
+}  // namespace latchkey::tests
