@@ -8,6 +8,7 @@
 #include "replication/rows.h"
 #include "script/rows.h"
 #include "server/server.h"
+#include "testing/rows.h"
 
 namespace latchkey {
 
@@ -25,6 +26,7 @@ std::shared_ptr<const server::CommandSet> make_set() {
   set->add(replication::sync_rows());
   set->add(script::function_rows());
   set->add(script::script_rows());
+  set->add(testing::checkpoint_rows());
   return set;
 }
 

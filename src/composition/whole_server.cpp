@@ -12,6 +12,7 @@
 #include "script/engine.h"
 #include "server/acl/access_control.h"
 #include "server/tasks.h"
+#include "testing/checkpoints.h"
 
 namespace latchkey::composition {
 
@@ -64,6 +65,7 @@ void WholeServer::add_layers(const Surroundings& surroundings) {
       std::make_shared<replication::Replication>(server_, std::move(snapshots));
   server_.set_replication(replication);
   connect(persistence->aof(), *replication);
+  server_.set_checkpoints(std::make_shared<testing::Checkpoints>(server_));
 }
 
 bool WholeServer::configure(ConfigError* error) {
