@@ -410,7 +410,7 @@ class Keyspace {
   DeadlineWheel& deadlines();
   void swap_contents(Keyspace& other);
 
-  // --- What an undo log wants to keep; in undo_log.cpp. All REQUIRE undo_log_ ----------------------
+  // --- What an undo log wants to keep; in undo_log.cpp. All REQUIRE undo_log_ --------------------
 
   bool must_keep_logged(std::string_view key, uint64_t hash) const;
   KeyRef find_before_change(std::string_view key, uint64_t hash, uint8_t how,

@@ -17,10 +17,7 @@ constexpr size_t kSampledEntries = 64;
 }  // namespace
 
 UndoLog::UndoLog(Environment& environment, int database, UndoLog* below)
-    : environment_(environment),
-      database_(database),
-      below_(below),
-      saved_(environment.secret) {}
+    : environment_(environment), database_(database), below_(below), saved_(environment.secret) {}
 
 UndoLog::~UndoLog() {
   reset();
@@ -110,7 +107,8 @@ void UndoLog::absorb(UndoLog& newer) {
   newer.reset();
 }
 
-// --- What a keyspace keeps before a change --------------------------------------------------------
+// --- What a keyspace keeps before a change
+// --------------------------------------------------------
 
 bool Keyspace::must_keep_logged(std::string_view key, uint64_t hash) const {
   return undo_log_->wants(key, hash);

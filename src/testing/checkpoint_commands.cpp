@@ -15,6 +15,9 @@ using namespace server;
 
 namespace {
 
+// Words of a request with a name.
+constexpr size_t kWithName = 3;
+
 // False, with the error sent, where there may be no checkpoint now.
 bool is_possible(CommandContext& ctx) {
   if (ctx.server.is_replica()) {
@@ -29,14 +32,18 @@ bool is_possible(CommandContext& ctx) {
 }
 
 // The name that the request gives, or that of the newest checkpoint. Empty, with the error sent,
-// when there is no such checkpoint.
+// when there is no such checkpoint or the request has too many words.
 std::string existing_name(CommandContext& ctx) {
   const Checkpoints& checkpoints = ctx.server.checkpoints();
+  if (ctx.args.size() > kWithName) {
+    ctx.wrong_arity();
+    return {};
+  }
   if (checkpoints.size() == 0) {
     ctx.reply.error("ERR There is no checkpoint");
     return {};
   }
-  if (ctx.args.size() < 3) return checkpoints.newest();
+  if (ctx.args.size() < kWithName) return checkpoints.newest();
   std::string name(ctx.args[2]);
   if (checkpoints.contains(name)) return name;
   ctx.reply.error("ERR No such checkpoint");
@@ -44,9 +51,11 @@ std::string existing_name(CommandContext& ctx) {
 }
 
 void create(CommandContext& ctx) {
+  if (ctx.args.size() > kWithName) return ctx.wrong_arity();
   if (!is_possible(ctx)) return;
   Checkpoints& checkpoints = ctx.server.checkpoints();
-  std::string name = ctx.args.size() > 2 ? std::string(ctx.args[2]) : checkpoints.unused_name();
+  std::string name =
+      ctx.args.size() == kWithName ? std::string(ctx.args[2]) : checkpoints.unused_name();
   if (name.empty() || name.size() > Checkpoints::kMaxNameBytes) {
     return ctx.reply.error("ERR The name of a checkpoint must have 1 to " +
                            std::to_string(Checkpoints::kMaxNameBytes) + " bytes");
@@ -94,16 +103,16 @@ void list(CommandContext& ctx) {
 }
 
 void help(CommandContext& ctx) {
-  reply_help(ctx,
-             {"CREATE [<name>]",
-              "    Remember the state of the server. Replies with the checkpoint's name.",
-              "ROLLBACK [<name>]",
-              "    Bring that state back, of the newest checkpoint if none is named. The checkpoint "
-              "stays, those created after it are dropped.",
-              "DROP [<name>]",
-              "    Drop a checkpoint and those created after it. The state stays as it is.", "LIST",
-              "    List the checkpoints, the oldest first: name, when it was created, how many "
-              "keys have changed since, and the bytes that it holds."});
+  reply_help(
+      ctx, {"CREATE [<name>]",
+            "    Remember the state of the server. Replies with the checkpoint's name.",
+            "ROLLBACK [<name>]",
+            "    Bring that state back, of the newest checkpoint if none is named. The checkpoint "
+            "stays, those created after it are dropped.",
+            "DROP [<name>]",
+            "    Drop a checkpoint and those created after it. The state stays as it is.", "LIST",
+            "    List the checkpoints, the oldest first: name, when it was created, how many "
+            "keys have changed since, and the bytes that it holds."});
 }
 
 constexpr CommandRow kCheckpointSubcommands[] = {

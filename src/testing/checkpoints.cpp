@@ -101,8 +101,8 @@ void Checkpoints::create(std::string name) {
   checkpoint->created_ms = server_.now_ms();
   for (const auto& participant : participants_) checkpoint->states.push_back(participant->save());
   for (const auto& database : server_.databases()) {
-    checkpoint->logs.push_back(std::make_unique<UndoLog>(server_.environment(), database->index(),
-                                                         database->undo_log()));
+    checkpoint->logs.push_back(
+        std::make_unique<UndoLog>(server_.environment(), database->index(), database->undo_log()));
     database->set_undo_log(checkpoint->logs.back().get());
   }
   stack_.push_back(std::move(checkpoint));
@@ -184,7 +184,8 @@ void Checkpoints::propagate_key(int database, std::string_view key, const Entry*
   if (!propagation.wanted()) return;
   if (entry == nullptr) return propagation.add(database, {"DEL", key});
   // A deadline of 0 would mean none.
-  const int64_t deadline_ms = entry->has_deadline() ? std::max<int64_t>(entry->deadline_ms(), 1) : 0;
+  const int64_t deadline_ms =
+      entry->has_deadline() ? std::max<int64_t>(entry->deadline_ms(), 1) : 0;
   const std::string value = persist::make_dump(*entry, server_.settings().rdbcompression);
   propagation.add(database, {"RESTORE", key, deadline_ms, value, "REPLACE", "ABSTTL"});
 }
@@ -192,8 +193,9 @@ void Checkpoints::propagate_key(int database, std::string_view key, const Entry*
 void Checkpoints::propagate_contents(const Keyspace& database) {
   if (!server_.propagation().wanted()) return;
   server_.propagation().add(database.index(), {"FLUSHDB"});
-  database.for_each(
-      [&](const Entry& entry) { propagate_key(database.index(), entry.key(), &entry); });
+  // Expired keys, too: the clock may go back as well.
+  database.table().for_each(
+      [&](Entry* entry) { propagate_key(database.index(), entry->key(), entry); });
 }
 
 }  // namespace latchkey::testing

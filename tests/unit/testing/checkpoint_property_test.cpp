@@ -16,7 +16,7 @@ TEST_CASE("A rollback brings everything back, whatever was done", "[testing][che
     for (int i = 0; i < kSteps && world.difference().empty(); ++i) world.step();
     world.finish();
     rollbacks += world.rollbacks();
-    INFO("seed " << seed);
+    INFO("seed " << seed << ": " << world.difference());
     REQUIRE(world.difference().empty());
   }
   // About one step in 64 rolls back.

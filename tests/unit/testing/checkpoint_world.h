@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
+#include "base/sha1.h"
 #include "composition/whole_server.h"
 #include "persist/dump_payload.h"
 #include "server/command/propagation.h"
@@ -77,6 +79,7 @@ class CheckpointWorld final : server::PropagationSink {
 
  private:
   static constexpr int kDatabases = 3;
+  static constexpr size_t kScripts = 4;
 
   // All that a checkpoint covers, as text.
   using State = std::map<std::string, std::string>;
@@ -90,7 +93,8 @@ class CheckpointWorld final : server::PropagationSink {
     log_.set_level(base::LogLevel::kNothing);
     server::ConfigError error;
     auto whole = composition::WholeServer::make_space(
-        "databases 3\nenable-debug-command yes\nhash-max-listpack-entries 3\nset-max-listpack-entries 3\n"
+        "databases 3\nenable-debug-command yes\nhash-max-listpack-entries "
+        "3\nset-max-listpack-entries 3\n"
         "set-max-intset-entries 3\nzset-max-listpack-entries 3\nlist-max-listpack-size 3\n"
         "stream-node-max-entries 3\n",
         {.clock = clock_, .log = log_}, &error);
@@ -98,7 +102,8 @@ class CheckpointWorld final : server::PropagationSink {
     return whole;
   }
 
-  // --- What there is ------------------------------------------------------------------------------
+  // --- What there is
+  // ------------------------------------------------------------------------------
 
   static std::string hex(const server::Digest& digest) {
     return {reinterpret_cast<const char*>(digest.data()), digest.size()};
@@ -127,14 +132,18 @@ class CheckpointWorld final : server::PropagationSink {
          {"DEBUG DIGEST", "FUNCTION LIST WITHCODE", "ACL LIST", "CONFIG GET maxmemory*",
           "CONFIG GET *listpack*", "CONFIG GET requirepass", "INFO keysizes"})
       all[std::string(line)] = client_.run(line);
-    for (const std::string& sha : shas_) all["script " + sha] = client_.run("SCRIPT EXISTS " + sha);
+    for (size_t i = 0; i < kScripts; ++i) {
+      all["script " + std::to_string(i)] =
+          client_.run("SCRIPT EXISTS " + base::sha1_hex(script(i)));
+    }
     return all;
   }
 
   void compare(const Expected& expected) {
     const State now = state();
     if (now == expected.state || !difference_.empty()) return;
-    difference_ = "after " + std::to_string(requests_) + " requests, back at " + expected.name + ":";
+    difference_ =
+        "after " + std::to_string(requests_) + " requests, back at " + expected.name + ":";
     for (const auto& [what, text] : expected.state) {
       const auto found = now.find(what);
       if (found == now.end()) difference_ += "\n  " + what + " is missing";
@@ -146,16 +155,16 @@ class CheckpointWorld final : server::PropagationSink {
     }
   }
 
+  // The follower hides nothing that is past its deadline.
+  static void remove_expired(store::Keyspace& keyspace) {
+    std::vector<std::string> keys;
+    keyspace.table().for_each([&](store::Entry* entry) { keys.emplace_back(entry->key()); });
+    for (const std::string& key : keys) keyspace.find(key, store::Keyspace::kPeek);
+  }
+
   void compare_shadow() {
-    // Beyond the tick within which deadlines are noticed: the follower hides nothing.
-    clock_.advance_ms(50);
-    shadow_->server().refresh_clock();
     server::Server& server = server_->server();
-    server.refresh_clock();
-    for (int i = 0; i < kDatabases; ++i) {
-      while (!server.database(i).expire_due(1000)) {
-      }
-    }
+    for (int i = 0; i < kDatabases; ++i) remove_expired(server.database(i));
     follow();
     if (server::dataset_digest(server) == server::dataset_digest(shadow_->server())) return;
     if (!difference_.empty()) return;
@@ -182,7 +191,8 @@ class CheckpointWorld final : server::PropagationSink {
 
   void follow() { follower_.send(std::exchange(stream_, {})); }
 
-  // --- What is done -------------------------------------------------------------------------------
+  // --- What is done
+  // -------------------------------------------------------------------------------
 
   void create() {
     // Within a transaction, and when there are too many, it is refused.
@@ -251,12 +261,11 @@ class CheckpointWorld final : server::PropagationSink {
     if (texts[0] == "MULTI") in_transaction_ = true;
     if (texts[0] == "EXEC") in_transaction_ = false;
     const std::vector<std::string_view> words(texts.begin(), texts.end());
-    const std::string reply = client_.run_words(words);
-    constexpr size_t kShaSize = 40;
-    if (texts[0] == "SCRIPT" && texts[1] == "LOAD" && reply.starts_with("$40")) {
-      const std::string sha = reply.substr(5, kShaSize);
-      if (shas_.size() < 3 && (shas_.empty() || shas_.back() != sha)) shas_.push_back(sha);
-    }
+    client_.run_words(words);
+  }
+
+  static std::string script(size_t number) {
+    return "return redis.call('SET', KEYS[1], 'script " + std::to_string(number) + "')";
   }
 
   std::string word(std::string_view part) {
@@ -265,7 +274,7 @@ class CheckpointWorld final : server::PropagationSink {
     if (part == "N") return std::to_string(static_cast<int>(choose_(12)) - 2);
     if (part == "D") return std::to_string(choose_(kDatabases));
     if (part == "V") return std::string(choose_(4) == 0 ? 300 : choose_(70), 'v');
-    if (part == "S") return "return redis.call('SET', KEYS[1], '" + word("M") + "')";
+    if (part == "S") return script(choose_(kScripts));
     if (part == "L") {
       const std::string name = word("M");
       return "#!lua name=" + name + "\nredis.register_function('" + name +
@@ -275,38 +284,142 @@ class CheckpointWorld final : server::PropagationSink {
   }
 
   static constexpr std::string_view kShapes[] = {
-      "SET K V", "SET K N", "SET K V PX 100", "SET K V KEEPTTL", "SET K V XX GET", "SET K V NX",
-      "SETEX K 1 V", "GETSET K V", "GETDEL K", "GETEX K PX 90", "GETEX K PERSIST", "MSET K V K N",
-      "MSETNX K V K V", "INCR K", "INCRBYFLOAT K 1.5", "DECRBY K N", "APPEND K V",
-      "SETRANGE K 300 V", "SETRANGE K 2 M", "SETBIT K 77 1", "SETBIT K 4000 1", "BITOP AND K K K",
-      "BITOP NOT K K", "BITFIELD K SET u8 #2 N", "BITFIELD K INCRBY i16 3 N", "PFADD K M M",
-      "PFCOUNT K", "PFMERGE K K K", "GET K", "MGET K K", "DEL K", "UNLINK K K", "EXPIRE K 1",
-      "PEXPIRE K 50", "PEXPIRE K 1", "EXPIRE K -1", "PERSIST K", "RENAME K K", "RENAMENX K K",
-      "MOVE K D", "COPY K K", "COPY K K REPLACE", "COPY K K DB D REPLACE", "SELECT D", "SWAPDB D D",
-      "FLUSHDB", "FLUSHALL", "FLUSHALL ASYNC", "FLUSHDB SYNC", "SORT K ALPHA STORE K",
-      "RPUSH K M M V", "LPUSH K M", "LPUSHX K V", "LPOP K", "RPOP K 2", "LREM K 0 M",
-      "LINSERT K BEFORE M V", "LSET K 0 V", "LTRIM K 1 3", "LMOVE K K LEFT RIGHT",
-      "LMPOP 2 K K LEFT COUNT 2", "LRANGE K 0 -1", "SADD K M M N", "SADD K N N N",
-      "SREM K M", "SPOP K", "SPOP K 2", "SMOVE K K M", "SINTERSTORE K K K", "SUNIONSTORE K K K",
-      "SDIFFSTORE K K K", "SMEMBERS K", "ZADD K N M N M", "ZADD K GT CH N M", "ZINCRBY K N M",
-      "ZREM K M", "ZPOPMIN K", "ZPOPMAX K 2", "ZREMRANGEBYSCORE K 0 4", "ZUNIONSTORE K 2 K K",
-      "ZRANGESTORE K K 0 2", "ZMPOP 1 K MIN", "GEOADD K 1 2 M", "GEOSEARCHSTORE K K FROMMEMBER M "
-      "BYRADIUS 9 km", "HSET K M V", "HSET K M V M N M V M V", "HDEL K M", "HINCRBY K M N",
-      "HINCRBYFLOAT K M 0.5", "HSETNX K M V", "HPEXPIRE K 40 FIELDS 1 M",
-      "HPEXPIRE K 400 FIELDS 2 M M", "HEXPIRE K 0 FIELDS 1 M", "HPERSIST K FIELDS 1 M", "HGETALL K",
-      "HGET K M", "HRANDFIELD K", "HGETDEL K FIELDS 1 M", "HGETEX K PX 60 FIELDS 1 M",
-      "HSETEX K PX 70 FIELDS 1 M V", "XADD K * M V", "XADD K MAXLEN 4 * M V", "XTRIM K MAXLEN 2",
-      "XGROUP CREATE K M 0 MKSTREAM", "XGROUP DESTROY K M", "XGROUP SETID K M $",
-      "XGROUP CREATECONSUMER K M M", "XREADGROUP GROUP M M COUNT 2 STREAMS K >",
-      "XREADGROUP GROUP M M STREAMS K 0", "XAUTOCLAIM K M M 0 0", "XINFO STREAM K FULL",
-      "XDEL K 1-1", "XSETID K 99999999999999-1", "RESTORE K 0 nothing", "TOUCH K", "RANDOMKEY",
-      "MULTI", "EXEC", "EXEC", "EVAL S 1 K", "SCRIPT LOAD S", "SCRIPT FLUSH",
-      "FUNCTION LOAD REPLACE L", "FUNCTION FLUSH", "FUNCTION DELETE M", "FCALL a 1 K",
-      "CONFIG SET maxmemory-policy allkeys-lru", "CONFIG SET maxmemory-policy noeviction",
+      "SET K V",
+      "SET K N",
+      "SET K V PX 100",
+      "SET K V KEEPTTL",
+      "SET K V XX GET",
+      "SET K V NX",
+      "SETEX K 1 V",
+      "GETSET K V",
+      "GETDEL K",
+      "GETEX K PX 90",
+      "GETEX K PERSIST",
+      "MSET K V K N",
+      "MSETNX K V K V",
+      "INCR K",
+      "INCRBYFLOAT K 1.5",
+      "DECRBY K N",
+      "APPEND K V",
+      "SETRANGE K 300 V",
+      "SETRANGE K 2 M",
+      "SETBIT K 77 1",
+      "SETBIT K 4000 1",
+      "BITOP AND K K K",
+      "BITOP NOT K K",
+      "BITFIELD K SET u8 #2 N",
+      "BITFIELD K INCRBY i16 3 N",
+      "PFADD K M M",
+      "PFCOUNT K",
+      "PFMERGE K K K",
+      "GET K",
+      "MGET K K",
+      "DEL K",
+      "UNLINK K K",
+      "EXPIRE K 1",
+      "PEXPIRE K 50",
+      "PEXPIRE K 1",
+      "EXPIRE K -1",
+      "PERSIST K",
+      "RENAME K K",
+      "RENAMENX K K",
+      "MOVE K D",
+      "COPY K K",
+      "COPY K K REPLACE",
+      "COPY K K DB D REPLACE",
+      "SELECT D",
+      "SWAPDB D D",
+      "FLUSHDB",
+      "FLUSHALL",
+      "FLUSHALL ASYNC",
+      "FLUSHDB SYNC",
+      "SORT K ALPHA STORE K",
+      "RPUSH K M M V",
+      "LPUSH K M",
+      "LPUSHX K V",
+      "LPOP K",
+      "RPOP K 2",
+      "LREM K 0 M",
+      "LINSERT K BEFORE M V",
+      "LSET K 0 V",
+      "LTRIM K 1 3",
+      "LMOVE K K LEFT RIGHT",
+      "LMPOP 2 K K LEFT COUNT 2",
+      "LRANGE K 0 -1",
+      "SADD K M M N",
+      "SADD K N N N",
+      "SREM K M",
+      "SPOP K",
+      "SPOP K 2",
+      "SMOVE K K M",
+      "SINTERSTORE K K K",
+      "SUNIONSTORE K K K",
+      "SDIFFSTORE K K K",
+      "SMEMBERS K",
+      "ZADD K N M N M",
+      "ZADD K GT CH N M",
+      "ZINCRBY K N M",
+      "ZREM K M",
+      "ZPOPMIN K",
+      "ZPOPMAX K 2",
+      "ZREMRANGEBYSCORE K 0 4",
+      "ZUNIONSTORE K 2 K K",
+      "ZRANGESTORE K K 0 2",
+      "ZMPOP 1 K MIN",
+      "GEOADD K 1 2 M",
+      "GEOSEARCHSTORE K K FROMMEMBER M "
+      "BYRADIUS 9 km",
+      "HSET K M V",
+      "HSET K M V M N M V M V",
+      "HDEL K M",
+      "HINCRBY K M N",
+      "HINCRBYFLOAT K M 0.5",
+      "HSETNX K M V",
+      "HPEXPIRE K 40 FIELDS 1 M",
+      "HPEXPIRE K 400 FIELDS 2 M M",
+      "HEXPIRE K 0 FIELDS 1 M",
+      "HPERSIST K FIELDS 1 M",
+      "HGETALL K",
+      "HGET K M",
+      "HRANDFIELD K",
+      "HGETDEL K FIELDS 1 M",
+      "HGETEX K PX 60 FIELDS 1 M",
+      "HSETEX K PX 70 FIELDS 1 M V",
+      "XADD K * M V",
+      "XADD K MAXLEN 4 * M V",
+      "XTRIM K MAXLEN 2",
+      "XGROUP CREATE K M 0 MKSTREAM",
+      "XGROUP DESTROY K M",
+      "XGROUP SETID K M $",
+      "XGROUP CREATECONSUMER K M M",
+      "XREADGROUP GROUP M M COUNT 2 STREAMS K >",
+      "XREADGROUP GROUP M M STREAMS K 0",
+      "XAUTOCLAIM K M M 0 0",
+      "XINFO STREAM K FULL",
+      "XDEL K 1-1",
+      "XSETID K 99999999999999-1",
+      "RESTORE K 0 nothing",
+      "TOUCH K",
+      "RANDOMKEY",
+      "MULTI",
+      "EXEC",
+      "EXEC",
+      "EVAL S 1 K",
+      "SCRIPT LOAD S",
+      "SCRIPT FLUSH",
+      "FUNCTION LOAD REPLACE L",
+      "FUNCTION FLUSH",
+      "FUNCTION DELETE M",
+      "FCALL a 1 K",
+      "CONFIG SET maxmemory-policy allkeys-lru",
+      "CONFIG SET maxmemory-policy noeviction",
       "CONFIG SET maxmemory-samples 7 hash-max-listpack-entries 9",
-      "CONFIG SET hash-max-listpack-entries 2", "ACL SETUSER M on nopass ~M* +@read",
-      "ACL SETUSER M reset", "ACL DELUSER M",
-      "EXISTS K K", "OBJECT ENCODING K",
+      "CONFIG SET hash-max-listpack-entries 2",
+      "ACL SETUSER M on nopass ~M* +@read",
+      "ACL SETUSER M reset",
+      "ACL DELUSER M",
+      "EXISTS K K",
+      "OBJECT ENCODING K",
   };
 
   Choose choose_;
@@ -319,7 +432,6 @@ class CheckpointWorld final : server::PropagationSink {
   server::PropagationEncoder encoder_{server::kPropagateToReplicas};
   std::string stream_;
   std::vector<Expected> checkpoints_;
-  std::vector<std::string> shas_;
   std::string difference_;
   bool in_transaction_ = false;
   size_t named_ = 0;

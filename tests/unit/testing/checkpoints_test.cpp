@@ -206,17 +206,27 @@ TEST_CASE("What a command replaces or removes is moved, not copied", "[checkpoin
   TestClient client(server);
   client.run("SADD set a b c");
   client.run("SADD source d");
-  const auto value = [&] {
-    return server.database().find("set", store::Keyspace::kPeek)->value();
-  };
+  const auto value = [&] { return server.database().find("set", store::Keyspace::kPeek)->value(); };
   const store::Value* before = value();
   client.run("CHECKPOINT CREATE");
-  SECTION("removed") { client.run("DEL set"); }
-  SECTION("overwritten") { client.run("SET set string"); }
-  SECTION("replaced by a result") { client.run("SUNIONSTORE set source"); }
-  SECTION("flushed") { client.run("FLUSHALL"); }
-  SECTION("copied over") { client.run("COPY source set REPLACE"); }
-  SECTION("renamed over") { client.run("RENAME source set"); }
+  SECTION("removed") {
+    client.run("DEL set");
+  }
+  SECTION("overwritten") {
+    client.run("SET set string");
+  }
+  SECTION("replaced by a result") {
+    client.run("SUNIONSTORE set source");
+  }
+  SECTION("flushed") {
+    client.run("FLUSHALL");
+  }
+  SECTION("copied over") {
+    client.run("COPY source set REPLACE");
+  }
+  SECTION("renamed over") {
+    client.run("RENAME source set");
+  }
   client.run("CHECKPOINT ROLLBACK");
   CHECK(value() == before);
   CHECK(client.run("SCARD set") == integer(3));
@@ -226,8 +236,8 @@ TEST_CASE("Functions, scripts, settings and users are restored", "[checkpoint]")
   CheckpointFixture server;
   TestClient client(server);
   const auto library = [](const std::string& name, const std::string& result) {
-    return "#!lua name=" + name + "\nredis.register_function('" + name +
-           "', function() return '" + result + "' end)";
+    return "#!lua name=" + name + "\nredis.register_function('" + name + "', function() return '" +
+           result + "' end)";
   };
   client.run_words({"FUNCTION", "LOAD", library("kept", "old")});
   const std::string old_sha = client.run_words({"SCRIPT", "LOAD", "return 'old'"}).substr(5, 40);
@@ -237,7 +247,9 @@ TEST_CASE("Functions, scripts, settings and users are restored", "[checkpoint]")
   client.run("CHECKPOINT CREATE");
   client.run_words({"FUNCTION", "LOAD", "REPLACE", library("kept", "new")});
   client.run_words({"FUNCTION", "LOAD", library("made", "new")});
-  SECTION("changed") { client.run("SCRIPT FLUSH"); }
+  SECTION("changed") {
+    client.run("SCRIPT FLUSH");
+  }
   SECTION("flushed") {
     client.run("FUNCTION FLUSH");
     client.run("SCRIPT FLUSH ASYNC");
@@ -249,8 +261,7 @@ TEST_CASE("Functions, scripts, settings and users are restored", "[checkpoint]")
   CHECK(client.run("CHECKPOINT ROLLBACK") == kOk);
   CHECK(client.run("FCALL kept 0") == bulk("old"));
   CHECK(client.run("FCALL made 0") == error("ERR Function not found"));
-  CHECK(client.run("SCRIPT EXISTS " + old_sha + " " + new_sha) ==
-        array({integer(1), integer(0)}));
+  CHECK(client.run("SCRIPT EXISTS " + old_sha + " " + new_sha) == array({integer(1), integer(0)}));
   CHECK(client.run("EVALSHA " + old_sha + " 0") == bulk("old"));
   CHECK(client.run("CONFIG GET maxmemory-samples") == bulks({"maxmemory-samples", "7"}));
   CHECK(client.run("CONFIG GET requirepass") == bulks({"requirepass", ""}));
@@ -413,7 +424,8 @@ TEST_CASE("What comes back after nested checkpoints is counted once", "[checkpoi
   CHECK(server.memory_field("checkpoint_keys") == "3");
   const std::string bytes = server.memory_field("mem_checkpoints");
   client.run("CHECKPOINT ROLLBACK");
-  CHECK(client.run("MGET a b c d") == array({bulk("1"), bulk("1"), std::string(kNull), std::string(kNull)}));
+  CHECK(client.run("MGET a b c d") ==
+        array({bulk("1"), bulk("1"), std::string(kNull), std::string(kNull)}));
   CHECK(server.memory_field("checkpoint_keys") == "0");
   // The same changes without nesting hold as much.
   client.run("SET a 2");
@@ -478,14 +490,18 @@ TEST_CASE("CHECKPOINT refuses what is wrong", "[checkpoint]") {
   CHECK(client.run("CHECKPOINT CREATE " + std::string(128, 'x')) == bulk(std::string(128, 'x')));
   CHECK(client.run("CHECKPOINT CREATE a b") ==
         error("ERR wrong number of arguments for 'checkpoint|create' command"));
+  CHECK(client.run("CHECKPOINT ROLLBACK a b") ==
+        error("ERR wrong number of arguments for 'checkpoint|rollback' command"));
+  CHECK(client.run("CHECKPOINT DROP a b") ==
+        error("ERR wrong number of arguments for 'checkpoint|drop' command"));
   CHECK(client.run("CHECKPOINT NONE") ==
         error("ERR unknown subcommand 'NONE'. Try CHECKPOINT HELP."));
-  CHECK(client.run("CHECKPOINT") == error("ERR wrong number of arguments for 'checkpoint' command"));
+  CHECK(client.run("CHECKPOINT") ==
+        error("ERR wrong number of arguments for 'checkpoint' command"));
   CHECK(client.run("CHECKPOINT HELP").find("ROLLBACK [<name>]") != std::string::npos);
 
   client.run("MULTI");
-  CHECK(client.run("CHECKPOINT ROLLBACK") ==
-        error("ERR Command not allowed inside a transaction"));
+  CHECK(client.run("CHECKPOINT ROLLBACK") == error("ERR Command not allowed inside a transaction"));
   client.run("DISCARD");
   CHECK(client.run_words({"EVAL", "return redis.call('CHECKPOINT', 'CREATE')", "0"})
             .find("This Redis command is not allowed from script") != std::string::npos);
