@@ -26,6 +26,7 @@ std::shared_ptr<const server::CommandSet> make_set() {
   set->add(replication::sync_rows());
   set->add(script::function_rows());
   set->add(script::script_rows());
+  set->add(testing::checkpoint_rows());
   set->add(testing::clock_rows());
   set->add(testing::space_rows());
   return set;

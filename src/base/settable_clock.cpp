@@ -49,6 +49,14 @@ void SettableClock::reset() {
   rate_ = 1;
 }
 
+void SettableClock::restore(const State& state) {
+  reset();
+  rate_ = state.rate;
+  if (state.mode == Mode::kWall) return;
+  run_from(state.shown_us);
+  if (state.mode == Mode::kFrozen) freeze();
+}
+
 std::optional<int64_t> SettableClock::real_us_until(int64_t us) const {
   const int64_t left_us = us - wall_us();
   if (left_us <= 0) return 0;

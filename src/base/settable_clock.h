@@ -48,6 +48,15 @@ class SettableClock final : public Clock {
   // The source's time again.
   void reset();
 
+  // What it shows and how it runs, to be shown again.
+  struct State {
+    Mode mode;
+    double rate;
+    int64_t shown_us;
+  };
+  State state() const { return {mode_, rate_, wall_us()}; }
+  void restore(const State& state);
+
   // Microseconds of the source's monotonic time until the clock shows `us`: 0 when it does already;
   // nothing when it stands still.
   std::optional<int64_t> real_us_until(int64_t us) const;

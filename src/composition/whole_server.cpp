@@ -12,6 +12,7 @@
 #include "script/engine.h"
 #include "server/acl/access_control.h"
 #include "server/tasks.h"
+#include "testing/checkpoints.h"
 #include "testing/clock_control.h"
 
 namespace latchkey::composition {
@@ -68,6 +69,7 @@ void WholeServer::add_layers(const Surroundings& surroundings) {
   server_.set_replication(replication);
   connect(persistence->aof(), *replication);
   server_.set_clock_control(std::make_shared<testing::ClockControl>(server_));
+  server_.set_checkpoints(std::make_shared<testing::Checkpoints>(server_));
 }
 
 bool WholeServer::configure(ConfigError* error) {

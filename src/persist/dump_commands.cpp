@@ -118,7 +118,7 @@ void restore(CommandContext& ctx) {
   RestoreOptions options;
   if (!read_options(ctx, &options)) return;
   const std::string_view key = ctx.args[1];
-  KeyRef ref = ctx.db.find_for_write(key);
+  KeyRef ref = ctx.db.find_to_replace(key);
   if (ref && !options.replace) return ctx.reply.error("BUSYKEY Target key name already exists.");
   int64_t deadline_ms;
   if (!read_deadline(ctx, options.absolute_ttl, &deadline_ms)) return;

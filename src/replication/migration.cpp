@@ -96,7 +96,7 @@ void append_restore(CommandContext& ctx, const MigrationOrder& order, std::strin
 void remove_keys(CommandContext& ctx, const std::vector<std::string_view>& keys) {
   std::vector<std::string_view> gone;
   for (const std::string_view key : keys) {
-    KeyRef ref = ctx.db.find_for_write(key);
+    KeyRef ref = ctx.db.find_to_replace(key);
     if (!ref) continue;
     ctx.db.erase(ref);
     ctx.removed(key);

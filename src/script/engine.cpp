@@ -1,5 +1,6 @@
 #include "script/engine.h"
 
+#include <unordered_set>
 #include <utility>
 
 #include "base/sha1.h"
@@ -156,6 +157,22 @@ void Engine::flush(bool in_background) {
   std::shared_ptr<Interpreter> old = std::move(interpreter_);
   if (in_background)
     server_.environment().reclaimer.free_later(scripts, [old]() mutable { old.reset(); });
+}
+
+void Engine::set_scripts(const Scripts& scripts) {
+  std::unordered_set<const Script*> wanted;
+  for (const std::shared_ptr<Script>& script : scripts) wanted.insert(script.get());
+  for (const std::shared_ptr<Script>& script : cache_.scripts()) {
+    if (wanted.contains(script.get())) continue;
+    if (script->function != Interpreter::kNoFunction) interpreter_->forget(script->function);
+    cache_.remove(*script);
+  }
+  for (const std::shared_ptr<Script>& script : scripts) {
+    if (cache_.find_body(script->body) != nullptr) continue;
+    // Compiled again when it is run.
+    script->function = Interpreter::kNoFunction;
+    cache_.add(script);
+  }
 }
 
 bool Engine::free_garbage() {

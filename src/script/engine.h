@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "script/debug_sessions.h"
 #include "script/functions.h"
@@ -40,6 +41,12 @@ class Engine {
   bool exists(std::string_view sha) const { return cache_.find_sha(sha) != nullptr; }
   // Drops all scripts and their Lua VM. With `in_background` another thread frees them.
   void flush(bool in_background);
+
+  using Scripts = std::vector<std::shared_ptr<Script>>;
+  // The scripts of the cache, shared with it.
+  Scripts scripts() const { return cache_.scripts(); }
+  // Makes those that scripts() returned earlier the only ones again.
+  void set_scripts(const Scripts& scripts);
 
   Functions& functions() { return functions_; }
   DebugSessions& debug_sessions() { return debug_sessions_; }

@@ -19,7 +19,7 @@ Script* ScriptCache::find_sha(std::string_view sha) const {
   return found == by_sha_.end() ? nullptr : found->second;
 }
 
-Script& ScriptCache::add(std::unique_ptr<Script> script) {
+Script& ScriptCache::add(std::shared_ptr<Script> script) {
   Script& added = *script;
   script_bytes_ += added.memory_usage();
   if (added.evictable) added.place = queue_.insert(queue_.end(), &added);
@@ -39,10 +39,17 @@ void ScriptCache::keep(Script& script) {
 }
 
 void ScriptCache::remove(Script& script) {
-  keep(script);
+  if (script.evictable) queue_.erase(script.place);
   script_bytes_ -= script.memory_usage();
   by_sha_.erase(script.sha);
   by_body_.erase(by_body_.find(script.body));
+}
+
+std::vector<std::shared_ptr<Script>> ScriptCache::scripts() const {
+  std::vector<std::shared_ptr<Script>> all;
+  all.reserve(by_body_.size());
+  for (const auto& [unused, script] : by_body_) all.push_back(script);
+  return all;
 }
 
 void ScriptCache::clear() {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/hash.h"
 
@@ -49,8 +50,8 @@ class ScriptCache {
   // `sha` in any case.
   Script* find_sha(std::string_view sha) const;
 
-  // Adds a script. REQUIRES: it is not in the cache.
-  Script& add(std::unique_ptr<Script> script);
+  // Adds a script. REQUIRES: none with its body is in the cache.
+  Script& add(std::shared_ptr<Script> script);
   // Called when a script is run: moves it to the end of the eviction queue.
   void used(Script& script);
   // Called for SCRIPT LOAD: the script is never evicted.
@@ -59,6 +60,8 @@ class ScriptCache {
   Script* to_evict() const { return queue_.size() < kMaxEvalScripts ? nullptr : queue_.front(); }
   void remove(Script& script);
   void clear();
+  // All scripts, in no order.
+  std::vector<std::shared_ptr<Script>> scripts() const;
   // Called when their interpreter is destroyed: marks all scripts as not compiled.
   void forget_functions();
 
@@ -72,7 +75,7 @@ class ScriptCache {
     size_t operator()(std::string_view body) const { return secret->hash(body); }
   };
   // Keys are views of the scripts' own text.
-  std::unordered_map<std::string_view, std::unique_ptr<Script>, BodyHash> by_body_;
+  std::unordered_map<std::string_view, std::shared_ptr<Script>, BodyHash> by_body_;
   std::unordered_map<std::string_view, Script*> by_sha_;
   std::list<Script*> queue_;
   size_t script_bytes_ = 0;

@@ -52,6 +52,7 @@ namespace latchkey::script {
 class Engine;
 }
 namespace latchkey::testing {
+class Checkpoints;
 class ClockControl;
 class Spaces;
 }
@@ -216,6 +217,11 @@ class Server {
   void set_replication(std::shared_ptr<replication::Replication> replication) {
     replication_ = std::move(replication);
   }
+  // So are checkpoints.
+  testing::Checkpoints& checkpoints() { return *checkpoints_; }
+  void set_checkpoints(std::shared_ptr<testing::Checkpoints> checkpoints) {
+    checkpoints_ = std::move(checkpoints);
+  }
   // Null unless the server is a node of a cluster, another layer above. The gate, which is part of
   // it, is asked before requests run.
   cluster::Cluster* cluster() { return cluster_.get(); }
@@ -291,6 +297,14 @@ class Server {
     for (const auto& task : flush_tasks_) task();
   }
   void on_dataset_flushed(std::function<void()> task) { flush_tasks_.push_back(std::move(task)); }
+
+  // Said before the dataset goes for another one that is loaded in its place.
+  void dataset_replacing() {
+    for (const auto& task : replace_tasks_) task();
+  }
+  void on_dataset_replacing(std::function<void()> task) {
+    replace_tasks_.push_back(std::move(task));
+  }
 
   // Stops the loop at the end of the turn; run() then returns with this exit code.
   void request_stop(int exit_code);
@@ -429,6 +443,7 @@ class Server {
   std::string_view busy_error_;
   std::shared_ptr<persist::Persistence> persistence_;
   std::shared_ptr<replication::Replication> replication_;
+  std::shared_ptr<testing::Checkpoints> checkpoints_;
   std::shared_ptr<cluster::Cluster> cluster_;
   SlotGate* slot_gate_ = nullptr;
   ClusterAudit cluster_audit_{*this};
@@ -440,6 +455,7 @@ class Server {
   std::array<std::function<void()>, 3> turn_end_tasks_;  // by TurnEnd
   std::vector<std::function<void()>> tick_tasks_;
   std::vector<std::function<void()>> flush_tasks_;
+  std::vector<std::function<void()>> replace_tasks_;
   std::vector<std::function<void()>> reset_tasks_;
   std::array<std::string, 2> disk_errors_;  // by DiskError
   std::vector<DebugSubcommand> debug_subcommands_;

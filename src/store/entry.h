@@ -134,6 +134,7 @@ class Entry {
 
  private:
   friend class Keyspace;
+  friend class UndoLog;
 
   enum class Form : uint8_t { kInline, kInteger, kBlob, kValue };
   enum Flag : uint8_t {
@@ -141,6 +142,7 @@ class Entry {
     kHasPayload = 2,
     kHasLongKey = 4,
     kChangedInPlace = 8,  // by APPEND and similar commands: reported as "raw" even when short
+    kAbsent = 16,         // there was no such key (only in an undo log)
   };
 
   Entry() = default;

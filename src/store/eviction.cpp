@@ -39,16 +39,20 @@ Evictor::Victim Evictor::choose(std::span<const std::unique_ptr<Keyspace>> datab
     pool_volatile_only_ = volatile_only;
   }
   // Candidates in the pool may have been removed or changed; as long as there are keys, a new
-  // sample adds one that was not.
-  for (;;) {
+  // sample adds one that was not. Where a checkpoint wants to keep keys there may be none.
+  constexpr int kAttemptsBesideCheckpoint = 16;
+  for (int attempt = 0;; ++attempt) {
     bool any = false;
+    bool any_unlimited = false;
     for (const auto& keyspace : databases) {
       if (!has_candidates(*keyspace, volatile_only)) continue;
       any = true;
+      any_unlimited |= !keyspace->has_keys_to_keep();
       sample(*keyspace, order, volatile_only, samples);
     }
     if (!any) return {};
     if (Victim victim = take_best(); victim.keyspace != nullptr) return victim;
+    if (!any_unlimited && attempt >= kAttemptsBesideCheckpoint) return {};
   }
 }
 
@@ -58,7 +62,11 @@ Evictor::Victim Evictor::choose_random(std::span<const std::unique_ptr<Keyspace>
     Keyspace& keyspace = *databases[next_database_++ % databases.size()];
     if (!has_candidates(keyspace, volatile_only)) continue;
     Victim victim;
-    if (volatile_only) {
+    if (keyspace.has_keys_to_keep()) {
+      const Entry* entry = keyspace.random_unkept_entry();
+      if (entry != nullptr && (!volatile_only || entry->has_deadline()))
+        victim = {&keyspace, std::string(entry->key())};
+    } else if (volatile_only) {
       keyspace.sample_volatile(1, [&](const Entry& entry) {
         victim = {&keyspace, std::string(entry.key())};
       });
@@ -72,6 +80,15 @@ Evictor::Victim Evictor::choose_random(std::span<const std::unique_ptr<Keyspace>
 
 void Evictor::sample(Keyspace& keyspace, EvictionOrder order, bool volatile_only, size_t samples) {
   const Environment& environment = keyspace.environment();
+  if (keyspace.has_keys_to_keep()) {
+    for (size_t i = 0; i < samples; ++i) {
+      const Entry* entry = keyspace.random_unkept_entry();
+      if (entry == nullptr) return;
+      if (!volatile_only || entry->has_deadline())
+        offer(score_of(environment, *entry, order), keyspace, *entry);
+    }
+    return;
+  }
   if (volatile_only) {
     keyspace.sample_volatile(samples, [&](const Entry& entry) {
       offer(score_of(environment, entry, order), keyspace, entry);
@@ -112,7 +129,8 @@ Evictor::Victim Evictor::take_best() {
     Keyspace& keyspace = *best.keyspace;
     Victim victim{&keyspace, std::move(best.key)};
     const KeyRef ref = keyspace.find(victim.key, Keyspace::kPeek);
-    if (ref && (!pool_volatile_only_ || ref->has_deadline())) return victim;
+    if (ref && (!pool_volatile_only_ || ref->has_deadline()) && !keyspace.must_keep(ref))
+      return victim;
   }
   return {};
 }

@@ -5,6 +5,9 @@
 // are kept in a small pool and compete with those of the next sample, which makes the choice close
 // to that of an exact order of all keys, for no memory per key.
 //
+// Beside a checkpoint only keys are chosen whose removal frees memory: those whose state at the
+// checkpoint is kept already, and those made since.
+//
 // A choice costs the sampled keys times a cache miss or two, whatever the number of keys.
 #pragma once
 

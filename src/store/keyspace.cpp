@@ -112,10 +112,10 @@ bool Keyspace::takes_long_to_free(const Entry& entry, size_t threshold) {
   return entry.form() == Entry::Form::kValue && entry.value()->free_effort() > threshold;
 }
 
-void Keyspace::dispose(Entry* entry, bool lazily) {
+void Keyspace::dispose(Environment& environment, Entry* entry, bool lazily) {
   if (takes_long_to_free(*entry, lazily ? kLazyFreeThreshold : kStopThreshold)) {
     // The figures count only what was freed lazily on request.
-    environment_.reclaimer.free_later(lazily ? 1 : 0, [entry] { free_entry(entry); });
+    environment.reclaimer.free_later(lazily ? 1 : 0, [entry] { free_entry(entry); });
   } else {
     free_entry(entry);
   }
@@ -175,7 +175,8 @@ void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
   forget_elements(*entry);
   count_out(*entry);
   table_.erase(slot, hash);
-  dispose(entry, true);
+  if (undo_log_ != nullptr) return keep_or_dispose(entry, hash, true);
+  dispose(environment_, entry, true);
 }
 
 const Entry* Keyspace::random_entry() {
@@ -202,13 +203,18 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
     count_out(*old);
     entry->set_access(old->access());
     *ref.slot_ = entry;
-    dispose(old, true);
+    if (undo_log_ != nullptr) {
+      keep_or_dispose(old, ref.hash_, true);
+    } else {
+      dispose(environment_, old, true);
+    }
   } else {
     if (environment_.expired == Environment::Expired::kHide) {
       // The key may exist, hidden because it has expired.
       Entry** hidden = table_.find(ref.key_, ref.hash_);
       if (hidden != nullptr) remove_expired(hidden, ref.hash_);
     }
+    if (undo_log_ != nullptr) keep_absence(ref.key_, ref.hash_);
     ref.slot_ = table_.insert(entry, ref.hash_);
     if (environment_.key_observer != nullptr)
       environment_.key_observer->key_added(*this, entry->key());
@@ -237,7 +243,8 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
   const uint8_t flags = has_deadline ? Entry::kHasDeadline : 0;
   if (bytes.size() > Entry::kMaxInlineValue)
     return put_blob(ref, base::Blob::create(bytes), deadline_ms);
-  if (ref && ref->form() == Entry::Form::kInline && ref->has_deadline() == has_deadline) {
+  if (ref && ref->form() == Entry::Form::kInline && ref->has_deadline() == has_deadline &&
+      !must_keep(ref)) {
     Entry& entry = **ref.slot_;
     if (fits_in_place(entry, bytes.size())) {
       count_resized(entry.text().size(), bytes.size());
@@ -256,7 +263,7 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
 
 void Keyspace::put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms) {
   const bool has_deadline = deadline_ms >= 0;
-  if (ref && ref->is_blob() && ref->has_deadline() == has_deadline) {
+  if (ref && ref->is_blob() && ref->has_deadline() == has_deadline && !must_keep(ref)) {
     count_resized(ref->blob()->size(), blob->size());
     ref->blob()->release();
     *reinterpret_cast<base::Blob**>(ref->payload()) = blob;
@@ -280,7 +287,7 @@ void Keyspace::set_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms) {
 void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
   deadline_ms = resolve_deadline(ref, deadline_ms);
   const bool has_deadline = deadline_ms >= 0;
-  if (ref && ref->is_integer() && ref->has_deadline() == has_deadline) {
+  if (ref && ref->is_integer() && ref->has_deadline() == has_deadline && !must_keep(ref)) {
     Entry& entry = **ref.slot_;
     const size_t old_size = entry.string_size();
     *reinterpret_cast<int64_t*>(entry.payload()) = value;
@@ -297,13 +304,14 @@ void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
 
 std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
   LK_ASSERT(!ref || (ref->is_string() && ref->string_size() <= size));
-  if (ref && ref->is_blob() && !ref->blob()->shared()) {
+  const bool in_place = ref && !must_keep(ref);
+  if (in_place && ref->is_blob() && !ref->blob()->shared()) {
     count_resized(ref->blob()->size(), size);
     base::Blob* blob = base::Blob::extend(ref->blob(), size);
     *reinterpret_cast<base::Blob**>((*ref.slot_)->payload()) = blob;
     return {blob->data(), blob->size()};
   }
-  if (ref && ref->form() == Entry::Form::kInline && size <= Entry::kMaxInlineValue &&
+  if (in_place && ref->form() == Entry::Form::kInline && size <= Entry::kMaxInlineValue &&
       fits_in_place(*ref, size)) {
     Entry& entry = **ref.slot_;
     const size_t old_size = entry.text().size();
@@ -352,11 +360,12 @@ void Keyspace::set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value,
 void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
   Entry* entry = *ref.slot_;
   const bool wanted = deadline_ms >= 0;
+  if (!entry->has_deadline() && !wanted) return;
+  will_change(ref);
   if (entry->has_deadline() && wanted) {
     deadlines_->update(entry->node(), deadline_ms);
     return;
   }
-  if (entry->has_deadline() == wanted) return;
   if (!wanted) deadlines_->erase(entry->node());
   Entry* rebuilt = rebuild(*entry, entry->key(), wanted);
   *ref.slot_ = rebuilt;
@@ -375,11 +384,12 @@ void Keyspace::erase(KeyRef& ref, bool lazily) {
   if (entry->has_deadline()) deadlines_->erase(entry->node());
   forget_elements(*entry);
   count_out(*entry);
-  dispose(entry, lazily);
+  if (undo_log_ != nullptr) return keep_or_dispose(entry, ref.hash_, lazily);
+  dispose(environment_, entry, lazily);
 }
 
 void Keyspace::clear(bool lazily) {
-  if (table_.empty()) return;
+  if (table_.empty() || (undo_log_ != nullptr && keep_contents())) return;
   auto table = std::make_shared<Table>(std::move(table_));
   table_ = Table(environment_.secret);
   // The wheels hold no memory of their own per entry, so they are simply deleted.
@@ -398,7 +408,7 @@ void Keyspace::clear(bool lazily) {
     table->for_each([&](Entry* entry) {
       if (!lazily) return free_entry(entry);
       if (!takes_long_to_free(*entry, kLazyFreeThreshold)) environment_.reclaimer.count_freed(1);
-      dispose(entry, lazily);
+      dispose(environment_, entry, lazily);
     });
   }
 }
@@ -418,6 +428,7 @@ void Keyspace::give_away(Reclaimer& reclaimer) {
 }
 
 DetachedEntry Keyspace::detach(KeyRef& ref) {
+  will_change(ref);
   Entry* entry = table_.erase(ref.slot_, ref.hash_);
   ref.slot_ = nullptr;
   const int64_t deadline_ms = entry->deadline_ms();
@@ -452,6 +463,11 @@ void Keyspace::attach(KeyRef& ref, DetachedEntry detached) {
 }
 
 void Keyspace::swap(Keyspace& other) {
+  swap_contents(other);
+  std::swap(undo_log_, other.undo_log_);
+}
+
+void Keyspace::swap_contents(Keyspace& other) {
   update_sizes();
   std::swap(sizes_, other.sizes_);
   std::swap(slot_counts_, other.slot_counts_);
@@ -573,6 +589,7 @@ size_t Keyspace::expire_elements_of(Entry& entry, size_t budget) {
   forget_elements(entry);
   KeyRef ref = find(entry.key(), kPeek);
   if (!ref) return 0;  // the key itself had expired
+  will_change(ref);
   const size_t removed = entry.value()->expire_elements(budget);
   if (removed > 0) {
     elements_expired(ref);

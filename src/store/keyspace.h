@@ -36,6 +36,7 @@
 namespace latchkey::store {
 
 class Keyspace;
+class UndoLog;
 
 // A value whose size may have changed since find_for_write() or set_value(); update_sizes() will
 // count it again.
@@ -213,11 +214,25 @@ class Keyspace {
     if ((how & kNoTouch) == 0) touch(**slot);
     return {key, hash, slot};
   }
-  // For commands that write: marks the entry as used.
-  KeyRef find_for_write(std::string_view key) {
-    const KeyRef ref = find(key, kNoStats);
+  // For commands that change a collection in place: marks the entry as used, and keeps a copy of
+  // the collection where a checkpoint needs it. Strings change only through the operations below.
+  KeyRef find_for_write(std::string_view key, uint8_t how = kNoStats) {
+    if (undo_log_ != nullptr) [[unlikely]]
+      return find_before_change(key, table_.hash(key), how, /*changes_in_place=*/true);
+    const KeyRef ref = find(key, how);
     if (ref && !ref->is_string()) will_resize(*ref);
     return ref;
+  }
+  // For commands that change the key only through the operations below: they replace or remove the
+  // value, change a string, or set the deadline. A collection is not copied.
+  KeyRef find_to_replace(std::string_view key, uint8_t how = kNoStats) {
+    return find_hashed_to_replace(key, table_.hash(key), how);
+  }
+  // Like find_to_replace(), with the hash that prefetch_bucket() returned.
+  KeyRef find_hashed_to_replace(std::string_view key, uint64_t hash, uint8_t how = kNoStats) {
+    if (undo_log_ != nullptr) [[unlikely]]
+      return find_before_change(key, hash, how, /*changes_in_place=*/false);
+    return find_hashed(key, hash, how);
   }
 
   bool exists(std::string_view key) { return static_cast<bool>(find(key, kPeek)); }
@@ -283,6 +298,11 @@ class Keyspace {
   // Callers must call this after they set, changed or removed deadlines of elements of the value at
   // `ref`.
   void index_elements(const KeyRef& ref) { index_elements(**ref.slot_); }
+  // Callers must call this before they change a value in place at a `ref` that find() returned.
+  void will_change(const KeyRef& ref) {
+    if (must_keep(ref)) [[unlikely]]
+      keep_copy(**ref.slot_, ref.hash_);
+  }
   // Callers must call this after they removed expired elements of the value at `ref`: notifies the
   // observer, and removes the key if the value is empty; `ref` is empty then.
   void elements_expired(KeyRef& ref);
@@ -305,7 +325,7 @@ class Keyspace {
   // thread. Tells nobody.
   void give_away(Reclaimer& reclaimer);
 
-  // Exchanges the contents of two databases.
+  // Exchanges the contents of two databases, and their undo logs.
   void swap(Keyspace& other);
 
   // Removes keys and elements whose deadline has passed, in about `budget` steps of work; false
@@ -324,6 +344,23 @@ class Keyspace {
   // Removes the key, or its due elements, if it is still due. REQUIRES: due.deadline_ms <= now_ms
   // of the environment.
   void expire(const Due& due);
+
+  // --- Checkpoints (store/undo_log.h) ------------------------------------------------------------
+
+  UndoLog* undo_log() const { return undo_log_; }
+  // From now on `log` keeps what keys are before they change for the first time. Null: nothing is
+  // kept. The log must outlive the keyspace, or be taken away before.
+  void set_undo_log(UndoLog* log) { undo_log_ = log; }
+  // Whether what the key at `ref` is now is wanted by the log before it changes. Then the value is
+  // not changed in place, and removing the key frees no memory.
+  bool must_keep(const KeyRef& ref) const {
+    return undo_log_ != nullptr && must_keep_logged(ref.key_, ref.hash_);
+  }
+  // Whether there are keys that must be kept.
+  bool has_keys_to_keep() const;
+  // A key, chosen at random, whose removal frees memory at once, because the undo log does not want
+  // it; null when none is found in a few attempts. REQUIRES: has_keys_to_keep().
+  const Entry* random_unkept_entry();
 
   // --- Figures ----------------------------------------------------------------------------------
 
@@ -346,6 +383,7 @@ class Keyspace {
 
  private:
   friend class DetachedEntry;
+  friend class UndoLog;
 
   void touch(Entry& entry) {
     if (environment_.freeze_access) return;
@@ -375,7 +413,7 @@ class Keyspace {
   // Whether freeing the entry frees more than `threshold` elements.
   static bool takes_long_to_free(const Entry& entry, size_t threshold);
   // Like free_entry(), but in the background when the value is large and `lazily`, or huge.
-  void dispose(Entry* entry, bool lazily);
+  static void dispose(Environment& environment, Entry* entry, bool lazily);
   // Replaces the entry at `ref`, which is disposed of, by `entry`, or inserts `entry` if `ref` is
   // empty; links its deadline.
   void replace(KeyRef& ref, Entry* entry, int64_t deadline_ms);
@@ -387,6 +425,26 @@ class Keyspace {
   // Sets the key to a string stored in `blob`, and takes over the reference.
   void put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms);
   DeadlineWheel& deadlines();
+  void swap_contents(Keyspace& other);
+
+  // --- What an undo log wants to keep; in undo_log.cpp. All REQUIRE undo_log_ --------------------
+
+  bool must_keep_logged(std::string_view key, uint64_t hash) const;
+  KeyRef find_before_change(std::string_view key, uint64_t hash, uint8_t how,
+                            bool changes_in_place);
+  // Keeps a copy. REQUIRES: the log wants it.
+  void keep_copy(Entry& entry, uint64_t hash);
+  // Keeps that there was no such key, unless the log knows better.
+  void keep_absence(std::string_view key, uint64_t hash);
+  // Takes an entry that was removed from the table.
+  void keep_or_dispose(Entry* entry, uint64_t hash, bool lazily);
+  // Moves the contents into the log, which leaves the keyspace empty; false when the log has them
+  // already.
+  bool keep_contents();
+  // Inserts an entry that a log had kept, in place of whatever the key is now; null when the key
+  // did not exist then. Takes ownership. REQUIRES: no undo log.
+  const Entry* put_back(Entry* saved, bool* existed);
+
   // Update sizes_ for an entry that was added, that will be removed, or for a string that changed.
   void count_in(Entry& entry);
   void count_out(Entry& entry);
@@ -416,6 +474,8 @@ class Keyspace {
   std::unique_ptr<KeySizes> sizes_;
   // Only for a server that is a cluster node.
   std::unique_ptr<SlotCounts> slot_counts_;
+  // Of the newest checkpoint; null when there is none.
+  UndoLog* undo_log_ = nullptr;
 };
 
 }  // namespace latchkey::store

@@ -7,6 +7,7 @@
 
 namespace latchkey::testing {
 
+std::span<const server::CommandRow> checkpoint_rows();
 std::span<const server::CommandRow> clock_rows();
 std::span<const server::CommandRow> space_rows();
 

@@ -76,11 +76,32 @@ void space_drop(CommandContext& ctx) {
   spaces->drop(*space);
 }
 
+void space_listen(CommandContext& ctx) {
+  Spaces* const spaces = spaces_of(ctx);
+  if (spaces == nullptr) return;
+  int64_t port = 0;
+  if (ctx.args.size() > kFirstArgument + 1 &&
+      !ctx.read_int64_in(ctx.args[kFirstArgument + 1], 1, UINT16_MAX, &port, "ERR Invalid port"))
+    return;
+  const std::string_view name = ctx.args[kFirstArgument];
+  std::string error;
+  Spaces::Space* space = spaces->find(name);
+  if (space == nullptr) space = spaces->create(name, /*keep=*/false, &error);
+  if (space == nullptr) return ctx.reply.error("ERR " + error);
+  const bool listens = space->port != 0;
+  if (listens && port != 0 && port != space->port)
+    return ctx.reply.error("ERR The space listens on port " + std::to_string(space->port) +
+                           " already");
+  if (!listens && !spaces->listen(*space, static_cast<int>(port), &error))
+    return ctx.reply.error("ERR " + error);
+  ctx.reply.integer(space->port);
+}
+
 void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   Server& server = space.server();
   size_t keys = 0;
   for (const auto& database : server.databases()) keys += database->size();
-  ctx.reply.map(5);
+  ctx.reply.map(6);
   ctx.reply.bulk("name");
   ctx.reply.bulk(space.name);
   ctx.reply.bulk("clients");
@@ -89,6 +110,8 @@ void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   ctx.reply.integer(static_cast<int64_t>(keys));
   ctx.reply.bulk("keep");
   ctx.reply.integer(space.keep ? 1 : 0);
+  ctx.reply.bulk("port");
+  ctx.reply.integer(space.port);
   ctx.reply.bulk("age-ms");
   ctx.reply.integer(ctx.server.machine_ms() - space.made_ms);
 }

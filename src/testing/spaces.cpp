@@ -92,6 +92,24 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, std::string* err
   return spaces_.emplace(space->name, std::move(space)).first->second.get();
 }
 
+bool Spaces::listen(Space& space, int port, std::string* error) {
+  Server& server = space.server();
+  server::ConfigValues& values = server.config().mutable_values();
+  values.port = port;
+  values.port_auto = port == 0;
+  const bool opened = server.listen();
+  values.port_auto = false;
+  if (!opened) {
+    values.port = 0;
+    *error = port == 0 ? "No port is free" : "The space cannot listen on this port";
+    return false;
+  }
+  space.port = values.port;
+  // A client may come before the next look at the spaces.
+  wake(space);
+  return true;
+}
+
 void Spaces::drop(Space& space) {
   if (std::exchange(space.ends, true)) return;
   Server& server = space.server();
@@ -228,8 +246,7 @@ void Spaces::look_after_spaces() {
     }
     const bool wanted = std::any_of(moves_.begin(), moves_.end(),
                                     [&](const Move& move) { return move.name == space->name; });
-    if (!space->keep && space->ports.empty() && !wanted &&
-        now_ms - space->empty_since_ms >= linger_ms)
+    if (!space->keep && space->port == 0 && !wanted && now_ms - space->empty_since_ms >= linger_ms)
       drop(*space);
   }
 }

@@ -52,7 +52,7 @@ class Spaces final : public server::SpaceGate {
     bool sleeps = true;          // does not tick
     int64_t made_ms = 0;         // the machine's time
     int64_t empty_since_ms = 0;  // the machine's time; of one without clients
-    std::vector<int> ports;
+    int port = 0;                // at which it listens; 0: at none
     std::unique_ptr<SpaceServer> host;
 
     server::Server& server() const { return host->server(); }
@@ -77,6 +77,9 @@ class Spaces final : public server::SpaceGate {
   Space* create(std::string_view name, bool keep, std::string* error);
   // A name that no space has.
   std::string unused_name();
+  // Listens for its clients at the addresses of `bind`; port 0: at one that the system chooses.
+  // False, with the error's text, when that cannot be had. REQUIRES: it listens at none.
+  bool listen(Space& space, int port, std::string* error);
   // Closes its clients when they have their replies, then destroys it.
   void drop(Space& space);
 

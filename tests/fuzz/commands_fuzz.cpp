@@ -28,6 +28,7 @@
 #include "server/client/blocking.h"
 #include "server/client/pause.h"
 #include "server/command/command_table.h"
+#include "testing/checkpoints.h"
 #include "unit/replication/replication_fixture.h"
 #include "unit/temporary_directory.h"
 
@@ -300,6 +301,11 @@ constexpr std::string_view kShapes[] = {
     "MEMORY USAGE <key> SAMPLES <word>",
     "INFO <word> everything",
     "OBJECT ENCODING <key>",
+    "CHECKPOINT CREATE",
+    "CHECKPOINT CREATE <key>",
+    "CHECKPOINT ROLLBACK",
+    "CHECKPOINT ROLLBACK <key>",
+    "CHECKPOINT DROP <key>",
     "SHUTDOWN NOSAVE",
     "SHUTDOWN ABORT",
     "REPLICAOF NO ONE",
@@ -370,6 +376,7 @@ struct Server : tests::TemporaryDirectory, tests::ReplicationFixture {
     persistence = std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{});
     server.set_persistence(persistence);
     server.set_scripts(std::make_shared<script::Engine>(server));
+    server.set_checkpoints(std::make_shared<testing::Checkpoints>(server));
   }
   std::shared_ptr<persist::Persistence> persistence;
 };
@@ -448,6 +455,8 @@ class World {
     require(server_.server.clients().blocked() == 0);
     require(server_.server.blocking().keys() == 0);
     require(server_.replication->replicas().empty());
+    if (server_.server.checkpoints().size() != 0) admin_->run("CHECKPOINT ROLLBACK");
+    while (server_.server.checkpoints().size() != 0) admin_->run("CHECKPOINT DROP");
     for (const std::string_view line : {"FLUSHALL", "FUNCTION FLUSH", "SCRIPT FLUSH"})
       admin_->run(line);
   }

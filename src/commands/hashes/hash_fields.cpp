@@ -24,6 +24,7 @@ bool read_fields(CommandContext& ctx, ArgReader& reader, Arguments* fields,
 void expire_fields(CommandContext& ctx, KeyRef& ref, Arguments fields) {
   Hash& hash = value_of<Hash>(ref);
   if (!hash.has_due()) return;
+  ctx.db.will_change(ref);
   size_t expired = 0;
   for (const std::string_view field : fields) expired += hash.expire(field) ? 1 : 0;
   if (expired > 0) ctx.db.elements_expired(ref);

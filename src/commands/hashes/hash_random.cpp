@@ -54,7 +54,10 @@ void reply_distinct(CommandContext& ctx, const Hash& hash, uint64_t count, PairR
 
 // Removes every field past its deadline, so that none is drawn, and the key if no field is left.
 void expire_all(CommandContext& ctx, KeyRef& ref) {
-  if (value_of<Hash>(ref).expire_elements(SIZE_MAX) > 0) ctx.db.elements_expired(ref);
+  Hash& hash = value_of<Hash>(ref);
+  if (!hash.has_due()) return;
+  ctx.db.will_change(ref);
+  if (hash.expire_elements(SIZE_MAX) > 0) ctx.db.elements_expired(ref);
 }
 
 void hrandfield(CommandContext& ctx) {

@@ -61,7 +61,7 @@ void set_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   if (!read_condition(ctx, &condition) || !ctx.read_int64(ctx.args[2], &time)) return;
   const std::optional<int64_t> deadline_ms = deadline_of(time, unit, base, ctx.now_ms());
   if (!deadline_ms) return reply_invalid_expire_time(ctx);
-  KeyRef ref = ctx.db.find_for_write(key);
+  KeyRef ref = ctx.db.find_to_replace(key);
   if (!ref || !condition.holds(ref->deadline_ms(), *deadline_ms)) return ctx.reply.integer(0);
   const bool expires_keys = ctx.db.environment().expired != store::Environment::Expired::kShow;
   if (*deadline_ms <= ctx.now_ms() && expires_keys) {
@@ -90,7 +90,7 @@ void pexpireat(CommandContext& ctx) {
 }
 
 void persist(CommandContext& ctx) {
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   if (!ref || !ref->has_deadline()) return ctx.reply.integer(0);
   ctx.db.set_deadline(ref, Keyspace::kNoDeadline);
   ctx.changed(ctx.args[1], EventClass::kGeneric, "persist");

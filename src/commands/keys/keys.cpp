@@ -75,7 +75,7 @@ void put(Keyspace& keyspace, std::string_view key, store::DetachedEntry entry) {
 // Removes `key` if it exists. False when it exists and `overwrite` is false. Invalidates KeyRefs of
 // the keyspace.
 bool make_way(CommandContext& ctx, Keyspace& keyspace, std::string_view key, bool overwrite) {
-  KeyRef ref = keyspace.find_for_write(key);
+  KeyRef ref = keyspace.find_to_replace(key);
   if (!ref) return true;
   if (!overwrite) return false;
   keyspace.erase(ref, ctx.server.settings().lazyfree_lazy_server_del);
@@ -87,7 +87,7 @@ enum class Renamed { kNoSource, kTaken, kSame, kDone };
 Renamed rename_key(CommandContext& ctx, bool overwrite) {
   const std::string_view from = ctx.args[1];
   const std::string_view to = ctx.args[2];
-  if (!ctx.db.find_for_write(from)) return Renamed::kNoSource;
+  if (!ctx.db.find_to_replace(from)) return Renamed::kNoSource;
   if (from == to) return Renamed::kSame;
   if (!make_way(ctx, ctx.db, to, overwrite)) return Renamed::kTaken;
   KeyRef source = ctx.db.find(from, Keyspace::kPeek);
@@ -118,8 +118,8 @@ void move(CommandContext& ctx) {
   if (index == ctx.db.index()) return ctx.reply.error(kSamePlace);
   ctx.server.cluster_audit().unfit();
   Keyspace& target = ctx.server.database(index);
-  KeyRef source = ctx.db.find_for_write(key);
-  if (!source || target.find_for_write(key)) return ctx.reply.integer(0);
+  KeyRef source = ctx.db.find_to_replace(key);
+  if (!source || target.find_to_replace(key)) return ctx.reply.integer(0);
   put(target, key, ctx.db.detach(source));
   ctx.changed(key, EventClass::kGeneric, "move_from");
   ctx.events.happened(target, key, EventClass::kGeneric, "move_to");

@@ -360,7 +360,7 @@ void store_values(CommandContext& ctx, SortRequest& request, const Elements& ele
     list->push_back(text, limits);
   });
   list->recompress();
-  KeyRef target = ctx.db.find_for_write(request.target);
+  KeyRef target = ctx.db.find_to_replace(request.target);
   if (count != 0) {
     ctx.db.set_value(target, List::kType, std::move(list));
     ctx.changed(request.target, EventClass::kList, "sortstore");

@@ -18,7 +18,7 @@ template <typename V>
 void store_result(server::CommandContext& ctx, std::string_view key, std::unique_ptr<V> result,
                   server::EventClass event_class, std::string_view event) {
   const size_t size = result != nullptr ? result->size() : 0;
-  store::KeyRef ref = ctx.db.find_for_write(key);
+  store::KeyRef ref = ctx.db.find_to_replace(key);
   if (size > 0) {
     ctx.db.set_value(ref, V::kType, std::move(result));
     ctx.changed(key, event_class, event);

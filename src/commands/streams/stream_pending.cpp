@@ -28,7 +28,7 @@ using store::StreamRange;
 namespace {
 
 void xack(CommandContext& ctx) {
-  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  const KeyRef ref = ctx.db.find_for_write(ctx.args[1], store::Keyspace::kTouch);
   Stream* stream = value_at<Stream>(ctx, ref);
   if (ref && stream == nullptr) return;
   StreamGroup* group = stream == nullptr ? nullptr : stream->find_group(ctx.args[2]);
@@ -254,7 +254,7 @@ bool claim(CommandContext& ctx, const ClaimRequest& request, const GroupAtKey& a
 
 void xclaim(CommandContext& ctx) {
   const std::string_view key = ctx.args[1];
-  const KeyRef ref = ctx.db.find(key);
+  const KeyRef ref = ctx.db.find_for_write(key, store::Keyspace::kTouch);
   const GroupAtKey found = group_at(ctx, ref, key, ctx.args[2]);
   if (!found) return;
   ClaimRequest request;
@@ -313,7 +313,7 @@ void xautoclaim(CommandContext& ctx) {
   AutoClaimRequest request;
   if (!read_auto_claim_request(ctx, &request)) return;
   const std::string_view key = ctx.args[1];
-  const KeyRef ref = ctx.db.find(key);
+  const KeyRef ref = ctx.db.find_for_write(key, store::Keyspace::kTouch);
   const GroupAtKey found = group_at(ctx, ref, key, ctx.args[2]);
   if (!found) return;
   StreamGroup& group = *found.group;

@@ -157,7 +157,9 @@ bool read_place(CommandContext& ctx, std::string_view id, Source* source) {
 
 bool find_source(CommandContext& ctx, const ReadRequest& request, size_t index, Source* source) {
   source->key = request.keys[index];
-  const KeyRef ref = ctx.db.find(source->key);
+  // Reading for a group changes the group.
+  const KeyRef ref = request.for_group ? ctx.db.find_for_write(source->key, store::Keyspace::kTouch)
+                                       : ctx.db.find(source->key);
   if (!ctx.is_type(ref, Stream::kType)) return false;
   if (ref) source->stream = &value_of<Stream>(ref);
   if (request.for_group) {

@@ -148,7 +148,7 @@ void bitfield(CommandContext& ctx) {
   if (end == 0) return reply_fields(ctx, operations);
 
   const std::string_view key = ctx.args[1];
-  KeyRef ref = ctx.db.find_for_write(key);
+  KeyRef ref = ctx.db.find_to_replace(key);
   if (!ctx.is_string(ref)) return;
   const WritableBits row = writable_bits(ctx, ref, end);
   const std::string_view bytes(row.bytes.data(), row.bytes.size());

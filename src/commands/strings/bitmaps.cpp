@@ -28,7 +28,7 @@ void setbit(CommandContext& ctx) {
   if (!read_bit_offset(ctx, ctx.args[2], &offset)) return;
   if (!ctx.read_int64_in(ctx.args[3], 0, 1, &bit, "ERR bit is not an integer or out of range"))
     return;
-  KeyRef ref = ctx.db.find_for_write(key);
+  KeyRef ref = ctx.db.find_to_replace(key);
   if (!ctx.is_string(ref)) return;
 
   const WritableBits row = writable_bits(ctx, ref, offset + 1);
@@ -220,7 +220,7 @@ void bitop(CommandContext& ctx) {
   if (!sources.find(ctx, keys)) return;
 
   const size_t size = sources.longest();
-  KeyRef ref = ctx.db.find_for_write(destination);
+  KeyRef ref = ctx.db.find_to_replace(destination);
   if (size > 0) {
     const bool is_source = std::find(keys.begin(), keys.end(), destination) != keys.end();
     store_bytes(ctx, ref, size, is_source, [&](std::span<char> bytes) {

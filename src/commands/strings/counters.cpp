@@ -15,7 +15,7 @@ using store::Keyspace;
 namespace {
 
 void add(CommandContext& ctx, int64_t increment) {
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   int64_t value = 0;
   if (ref) {
     if (!ctx.is_string(ref)) return;
@@ -61,7 +61,7 @@ bool read_float(CommandContext& ctx, std::string_view text, long double* value) 
 }
 
 void incrbyfloat(CommandContext& ctx) {
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   if (!ctx.is_string(ref)) return;
   long double value = 0;
   if (ref) {

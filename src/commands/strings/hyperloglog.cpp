@@ -103,7 +103,7 @@ std::optional<uint64_t> add_to_sparse(CommandContext& ctx, KeyRef& ref, std::str
 
 void pfadd(CommandContext& ctx) {
   const Arguments elements = ctx.args.subspan(2);
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   std::optional<std::span<char>> bytes;
   if (ref && !(bytes = writable_at(ctx, ref))) return;
   const std::optional<uint64_t> changes =
@@ -148,7 +148,7 @@ void count_union(CommandContext& ctx, Arguments keys) {
 // The count of a single key is cached in its value, so this reading command changes the value.
 void pfcount(CommandContext& ctx) {
   if (ctx.args.size() > 2) return count_union(ctx, ctx.args.subspan(1));
-  KeyRef ref = ctx.db.find(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1], Keyspace::kTouch);
   if (!ref) return ctx.reply.integer(0);
   const auto bytes = writable_at(ctx, ref);
   if (!bytes) return;
@@ -169,7 +169,7 @@ void pfmerge(CommandContext& ctx) {
   Registers registers{};
   bool any_dense = false;
   if (!merge_keys(ctx, ctx.args.subspan(1), &registers, &any_dense)) return;
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   char scratch[base::kMaxInt64Text];
   HyperLogLog sketch = ref ? HyperLogLog(ref->string(scratch)) : HyperLogLog();
   if ((any_dense && !sketch.make_dense()) || !sketch.raise(registers, sparse_limit(ctx)))
@@ -228,7 +228,7 @@ void set_merging(CommandContext& ctx) {
 void pfdebug(CommandContext& ctx) {
   const std::string_view subcommand = ctx.args[1];
   if (is_word(subcommand, "SIMD")) return set_merging(ctx);
-  KeyRef ref = ctx.db.find_for_write(ctx.args[2]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[2]);
   if (!ref) return ctx.reply.error("ERR The specified key does not exist");
   const auto bytes = writable_at(ctx, ref);
   if (!bytes) return;

@@ -33,7 +33,7 @@ void store_pairs(CommandContext& ctx, Arguments pairs,
                  int64_t deadline_ms = Keyspace::kNoDeadline) {
   for_each_key_of_batch(ctx.db, pairs, 0, 2, [&](size_t position, uint64_t hash) {
     const std::string_view key = pairs[position];
-    KeyRef ref = ctx.db.find_hashed(key, hash, Keyspace::kNoStats);
+    KeyRef ref = ctx.db.find_hashed_to_replace(key, hash);
     ctx.db.set_string(ref, pairs[position + 1], deadline_ms);
     ctx.changed(key, EventClass::kString, "set");
     if (deadline_ms >= 0) ctx.events.happened(ctx.db, key, EventClass::kGeneric, "expire");

@@ -21,7 +21,7 @@ void erase(CommandContext& ctx, KeyRef& ref) {
 void delex(CommandContext& ctx) {
   const bool conditional = ctx.args.size() > 2;
   if (conditional && ctx.args.size() != 4) return ctx.wrong_arity();
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   if (!ref) return ctx.reply.integer(0);
   if (!conditional) return erase(ctx, ref);
 
@@ -38,7 +38,7 @@ void delex(CommandContext& ctx) {
 }
 
 void delifeq(CommandContext& ctx) {
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   if (!ref) return ctx.reply.integer(0);
   if (!ctx.is_string(ref)) return;
   char scratch[base::kMaxInt64Text];

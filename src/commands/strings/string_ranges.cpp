@@ -26,7 +26,7 @@ bool may_grow(CommandContext& ctx, size_t size, size_t more) {
 
 void append(CommandContext& ctx) {
   const std::string_view added = ctx.args[2];
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   size_t size = 0;
   if (!ref) {
     ctx.db.set_string(ref, added);
@@ -77,7 +77,7 @@ void setrange(CommandContext& ctx) {
   int64_t offset;
   if (!ctx.read_int64(ctx.args[2], &offset)) return;
   if (offset < 0) return ctx.reply.error("ERR offset is out of range");
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   if (!ctx.is_string(ref)) return;
 
   const std::string_view patch = ctx.args[3];

@@ -110,7 +110,8 @@ void set_with_options(CommandContext& ctx) {
   if (!options.expiration.resolve(ctx, &deadline_ms)) return;
 
   // With GET the command reads, so it counts as a hit or a miss.
-  KeyRef ref = options.get ? ctx.db.find(ctx.args[1]) : ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref =
+      ctx.db.find_to_replace(ctx.args[1], options.get ? Keyspace::kTouch : Keyspace::kNoStats);
   if (options.get && !ctx.is_string(ref)) return;
   bool holds;
   if (!options.check(ctx, ref, &holds)) return;
@@ -130,7 +131,7 @@ void set_with_options(CommandContext& ctx) {
 
 void set(CommandContext& ctx) {
   if (ctx.args.size() > 3) return set_with_options(ctx);
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   put(ctx, ref, ctx.args[2]);
   ctx.reply.ok();
 }
@@ -138,7 +139,7 @@ void set(CommandContext& ctx) {
 // --- Variants of SET and GET --------------------------------------------------------------------
 
 void setnx(CommandContext& ctx) {
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   if (ref) return ctx.reply.integer(0);
   put(ctx, ref, ctx.args[2]);
   ctx.reply.integer(1);
@@ -147,7 +148,7 @@ void setnx(CommandContext& ctx) {
 void set_with_time(CommandContext& ctx, TimeUnit unit) {
   int64_t deadline_ms;
   if (!read_deadline(ctx, ctx.args[2], unit, TimeBase::kFromNow, &deadline_ms)) return;
-  KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   put(ctx, ref, ctx.args[3], deadline_ms);
   ctx.propagate({"SET", ctx.args[1], ctx.args[3], "PXAT", deadline_ms});
   ctx.reply.ok();
@@ -162,7 +163,7 @@ void psetex(CommandContext& ctx) {
 }
 
 void getset(CommandContext& ctx) {
-  KeyRef ref = ctx.db.find(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1], Keyspace::kTouch);
   if (!ctx.is_string(ref)) return;
   reply_value_or_null(ctx, ref);
   put(ctx, ref, ctx.args[2]);
@@ -170,7 +171,7 @@ void getset(CommandContext& ctx) {
 }
 
 void getdel(CommandContext& ctx) {
-  KeyRef ref = ctx.db.find(ctx.args[1]);
+  KeyRef ref = ctx.db.find_to_replace(ctx.args[1], Keyspace::kTouch);
   if (!ref) return ctx.reply.null();
   if (!ctx.is_string(ref)) return;
   reply_string(ctx.reply, *ref);
@@ -185,7 +186,7 @@ void getex(CommandContext& ctx) {
     if (!expiration.read(options)) return ctx.syntax_error();
   }
   const std::string_view key = ctx.args[1];
-  KeyRef ref = ctx.db.find(key);
+  KeyRef ref = ctx.db.find_to_replace(key, Keyspace::kTouch);
   if (!ref) return ctx.reply.null();
   if (!ctx.is_string(ref)) return;
   int64_t deadline_ms;

@@ -225,17 +225,22 @@ std::optional<std::string> AccessControl::load_file() {
   AclFile file = read_acl_file(rule_context(), name, *text);
   if (!file.errors.empty()) return std::move(file.errors);
 
-  std::map<std::string, User, std::less<>> loaded;
-  loaded.emplace(kDefaultUser, User::make_default());
-  for (User& user : file.users) loaded.insert_or_assign(user.name, std::move(user));
+  file.users.insert(file.users.begin(), User::make_default());
+  replace_users(std::move(file.users));
+  return std::nullopt;
+}
+
+void AccessControl::replace_users(std::vector<User> users) {
+  // Of several with the same name the last one counts.
+  std::map<std::string, User, std::less<>> wanted;
+  for (User& user : users) wanted.insert_or_assign(user.name, std::move(user));
   std::vector<std::string> gone;
   for (const auto& [known, user] : users_) {
-    if (!loaded.contains(known)) gone.push_back(known);
+    if (!wanted.contains(known)) gone.push_back(known);
   }
   for (const std::string& user : gone) delete_user(user);
-  for (auto& [known, user] : loaded) put(std::move(user));
+  for (auto& [name, user] : wanted) put(std::move(user));
   update_clients();
-  return std::nullopt;
 }
 
 std::optional<std::string> AccessControl::save_file() const {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/acl/denial_log.h"
 #include "server/acl/rules.h"
@@ -49,6 +50,9 @@ class AccessControl {
   std::optional<std::string> set_user(std::string_view name, Arguments rules);
   // Closes the user's clients. False when there is no such user. REQUIRES: not the default user.
   bool delete_user(std::string_view name);
+  // Makes `users`, which must have the default user among them, the only ones: a user that is not
+  // there is deleted, one that differs is changed in place.
+  void replace_users(std::vector<User> users);
   // Called when `requirepass` has changed.
   void password_changed();
 

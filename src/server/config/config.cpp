@@ -397,6 +397,7 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
     return base::equal_ignoring_case(pairs[i].first, directive.name) ? directive.name
                                                                      : directive.alias;
   };
+  ++revision_;
   const ConfigValues before = values_;
   std::vector<size_t> changed;
   std::string reason;
@@ -420,6 +421,17 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
     return false;
   }
   return true;
+}
+
+std::vector<Config::NameAndValue> Config::pairs_to_restore(const ConfigValues& before) const {
+  std::vector<NameAndValue> pairs;
+  for (const Directive& directive : directives()) {
+    if (directive.has(kImmutable)) continue;
+    std::string value = directive.format(before);
+    if (value != directive.format(values_))
+      pairs.emplace_back(std::string(directive.name), std::move(value));
+  }
+  return pairs;
 }
 
 bool Config::run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called,

@@ -10,6 +10,7 @@
 // lines to rewrite with on_rewrite(). Not thread safe: one server, one thread.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -106,7 +107,15 @@ class Config {
   // The directory of files without a path.
   const WorkingDirectory& directory() const { return *directory_; }
   // For subsystems that own a setting (REPLICAOF, a port chosen by the system). No hook is called.
-  ConfigValues& mutable_values() { return values_; }
+  ConfigValues& mutable_values() {
+    ++revision_;
+    return values_;
+  }
+  // Grows whenever a value may have changed.
+  uint64_t revision() const { return revision_; }
+  // The pairs with which set() brings back the values of `before`, of those directives that may be
+  // set and differ.
+  std::vector<NameAndValue> pairs_to_restore(const ConfigValues& before) const;
 
   // Reads directives from text, one a line. Called while composing a server; no hook is called.
   // Line numbers count from 1 within `text`, and within the file for the files it includes. On
@@ -191,6 +200,7 @@ class Config {
 
   std::unique_ptr<WorkingDirectory> directory_;
   ConfigValues values_;
+  uint64_t revision_ = 0;
   std::unordered_set<const Directive*> loaded_directives_;  // set by the configuration being loaded
   std::vector<RegisteredHook> hooks_;
   std::vector<std::pair<std::string, LinesSource>> rewrite_sources_;

@@ -1,0 +1,201 @@
+#include "testing/checkpoints.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "persist/dump_payload.h"
+#include "server/observe/info.h"
+#include "server/server.h"
+#include "store/undo_log.h"
+#include "testing/checkpoint_participants.h"
+
+namespace latchkey::testing {
+
+using namespace server;
+using store::Entry;
+using store::Keyspace;
+using store::UndoLog;
+
+struct Checkpoints::Checkpoint {
+  std::string name;
+  int64_t created_ms = 0;
+  // One for each database, in the order of the databases when it was created.
+  std::vector<std::unique_ptr<UndoLog>> logs;
+  // As many as there were participants.
+  std::vector<std::unique_ptr<CheckpointParticipant::State>> states;
+
+  Description describe() const {
+    Description description{name, created_ms, 0, 0};
+    for (const auto& log : logs) {
+      description.keys += log->keys();
+      description.bytes += log->memory_usage();
+    }
+    return description;
+  }
+};
+
+Checkpoints::Checkpoints(Server& server)
+    : server_(server), participants_(standard_participants(server)) {
+  server_.on_role_changed([this] {
+    if (server_.is_replica()) drop_all("the server follows a master");
+  });
+  server_.on_dataset_replacing([this] { drop_all("another dataset is loaded"); });
+  server_.info().extend("Memory", [this](InfoText& text) {
+    const Description all = total();
+    text.field("checkpoints", size());
+    text.field("checkpoint_keys", all.keys);
+    text.field("mem_checkpoints", all.bytes);
+  });
+}
+
+Checkpoints::~Checkpoints() {
+  while (!stack_.empty()) merge_newest();
+}
+
+void Checkpoints::add_participant(std::unique_ptr<CheckpointParticipant> participant) {
+  participants_.push_back(std::move(participant));
+}
+
+// --- The stack -----------------------------------------------------------------------------------
+
+size_t Checkpoints::index_of(std::string_view name) const {
+  const auto found = std::find_if(stack_.begin(), stack_.end(),
+                                  [&](const auto& checkpoint) { return checkpoint->name == name; });
+  return static_cast<size_t>(found - stack_.begin());
+}
+
+bool Checkpoints::contains(std::string_view name) const {
+  return index_of(name) < stack_.size();
+}
+
+const std::string& Checkpoints::newest() const {
+  return stack_.back()->name;
+}
+
+std::string Checkpoints::unused_name() {
+  std::string name;
+  do {
+    name = "checkpoint-" + std::to_string(++named_);
+  } while (contains(name));
+  return name;
+}
+
+std::vector<Checkpoints::Description> Checkpoints::list() const {
+  std::vector<Description> all;
+  for (const auto& checkpoint : stack_) all.push_back(checkpoint->describe());
+  return all;
+}
+
+Checkpoints::Description Checkpoints::total() const {
+  Description sum{};
+  for (const Description& each : list()) {
+    sum.keys += each.keys;
+    sum.bytes += each.bytes;
+  }
+  return sum;
+}
+
+void Checkpoints::create(std::string name) {
+  auto checkpoint = std::make_unique<Checkpoint>();
+  checkpoint->name = std::move(name);
+  checkpoint->created_ms = server_.now_ms();
+  for (const auto& participant : participants_) checkpoint->states.push_back(participant->save());
+  for (const auto& database : server_.databases()) {
+    checkpoint->logs.push_back(
+        std::make_unique<UndoLog>(server_.environment(), database->index(), database->undo_log()));
+    database->set_undo_log(checkpoint->logs.back().get());
+  }
+  stack_.push_back(std::move(checkpoint));
+}
+
+void Checkpoints::merge_newest() {
+  Checkpoint& newest = *stack_.back();
+  for (const auto& database : server_.databases())
+    database->set_undo_log(database->undo_log()->below());
+  for (const auto& log : newest.logs) {
+    if (log->below() != nullptr) log->below()->absorb(*log);
+  }
+  stack_.pop_back();
+}
+
+void Checkpoints::drop(std::string_view name) {
+  const size_t index = index_of(name);
+  while (stack_.size() > index) merge_newest();
+}
+
+void Checkpoints::drop_all(std::string_view reason) {
+  if (stack_.empty()) return;
+  server_.log().warning("Checkpoints are dropped, because " + std::string(reason) + ".");
+  while (!stack_.empty()) merge_newest();
+}
+
+// --- Rolling back --------------------------------------------------------------------------------
+
+void Checkpoints::rollback(std::string_view name) {
+  const size_t index = index_of(name);
+  while (stack_.size() > index + 1) merge_newest();
+  Checkpoint& checkpoint = *stack_[index];
+  restore_order();
+  bool any_whole = false;
+  for (const auto& database : server_.databases()) {
+    UndoLog& log = *database->undo_log();
+    any_whole |= log.holds_contents();
+    database->set_undo_log(nullptr);
+    restore_database(*database, log);
+    database->set_undo_log(&log);
+  }
+  if (any_whole) server_.events().flushed();
+  for (size_t i = 0; i < checkpoint.states.size(); ++i)
+    participants_[i]->restore(*checkpoint.states[i]);
+}
+
+void Checkpoints::restore_order() {
+  for (int i = 0; i < server_.database_count(); ++i) {
+    int from = i;
+    while (server_.database(from).undo_log()->database() != i) ++from;
+    if (from == i) continue;
+    server_.events().swapping(server_.database(i), server_.database(from));
+    server_.database(i).swap(server_.database(from));
+    server_.propagation().add(kAnyDatabase, {"SWAPDB", i, from});
+  }
+}
+
+void Checkpoints::restore_database(Keyspace& database, UndoLog& log) {
+  const std::unique_ptr<Keyspace> contents = log.take_contents();
+  const bool whole = contents != nullptr;
+  KeyspaceEvents& events = server_.events();
+  if (whole) {
+    events.swapping(database, *contents);
+    events.count(contents->size());
+    database.swap(*contents);
+    contents->clear(/*lazily=*/true);
+  }
+  log.restore_keys(database, [&](std::string_view key, bool existed, const Entry* entry) {
+    if (entry == nullptr && !existed) return;
+    if (!whole) propagate_key(database.index(), key, entry);
+    if (entry == nullptr) return events.removed(database, key);
+    events.changed(database, key, EventClass::kGeneric, "restore");
+  });
+  if (whole) propagate_contents(database);
+}
+
+void Checkpoints::propagate_key(int database, std::string_view key, const Entry* entry) {
+  Propagation& propagation = server_.propagation();
+  if (!propagation.wanted()) return;
+  if (entry == nullptr) return propagation.add(database, {"DEL", key});
+  // A deadline of 0 would mean none.
+  const int64_t deadline_ms =
+      entry->has_deadline() ? std::max<int64_t>(entry->deadline_ms(), 1) : 0;
+  const std::string value = persist::make_dump(*entry, server_.settings().rdbcompression);
+  propagation.add(database, {"RESTORE", key, deadline_ms, value, "REPLACE", "ABSTTL"});
+}
+
+void Checkpoints::propagate_contents(const Keyspace& database) {
+  if (!server_.propagation().wanted()) return;
+  server_.propagation().add(database.index(), {"FLUSHDB"});
+  // Expired keys, too: the clock may go back as well.
+  database.table().for_each(
+      [&](Entry* entry) { propagate_key(database.index(), entry->key(), entry); });
+}
+
+}  // namespace latchkey::testing
