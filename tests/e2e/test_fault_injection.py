@@ -157,6 +157,20 @@ class Sockets(FaultTestCase):
         self.assertEqual(client.read_until_closed(), b"")
         self.assertEqual(self.tester.call("LLEN", "jobs"), 0)
 
+    def test_a_space_has_faults_and_calls_of_its_own(self):
+        here, there = self.connect(), self.connect()
+        there.call("AUTH", "space-faulty", "any")
+        there.call("FAULT", "ADD", "COMMAND", "get", "DO", "ERROR", "BUSY there")
+        there.call("CALLS", "START")
+        self.fault("COMMAND", "get", "DO", "ERROR", "BUSY here")
+        self.assertEqual(here.error_of("GET", "a"), "BUSY here")
+        self.assertEqual(there.error_of("GET", "a"), "BUSY there")
+        self.assertEqual(there.call("CALLS", "COUNT"), 1)
+        self.assertEqual(here.call("CALLS", "COUNT"), 0)
+        self.clear()
+        self.assertIsNone(here.call("GET", "a"))
+        self.assertEqual(there.error_of("GET", "a"), "BUSY there")
+
     def test_clients_come_and_go_while_everything_fails(self):
         for action in (["ERROR", "LOADING x"], ["DELAY", "0", "2"], ["DELAY-REPLY", "0", "2"], ["DROP"], ["LOSE-REPLY"],
                        ["CUT", "3"], ["TRICKLE", "1/1"], ["RESET"], ["GARBAGE"], ["EXPIRE"], ["EVICT"], ["HANG"], ["HANG-REPLY"]):
