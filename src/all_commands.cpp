@@ -29,6 +29,8 @@ std::shared_ptr<const server::CommandSet> make_set() {
   set->add(testing::checkpoint_rows());
   set->add(testing::clock_rows());
   set->add(testing::space_rows());
+  set->add(testing::calls_rows());
+  set->add(testing::fault_rows());
   return set;
 }
 

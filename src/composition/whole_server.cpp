@@ -12,8 +12,10 @@
 #include "script/engine.h"
 #include "server/acl/access_control.h"
 #include "server/tasks.h"
+#include "testing/calls.h"
 #include "testing/checkpoints.h"
 #include "testing/clock_control.h"
+#include "testing/faults.h"
 
 namespace latchkey::composition {
 
@@ -70,6 +72,10 @@ void WholeServer::add_layers(const Surroundings& surroundings) {
   connect(persistence->aof(), *replication);
   server_.set_clock_control(std::make_shared<testing::ClockControl>(server_));
   server_.set_checkpoints(std::make_shared<testing::Checkpoints>(server_));
+  const auto calls = std::make_shared<testing::Calls>(server_);
+  server_.set_calls(calls, *calls);
+  const auto faults = std::make_shared<testing::Faults>(server_);
+  server_.set_faults(faults, *faults);
 }
 
 bool WholeServer::configure(ConfigError* error) {

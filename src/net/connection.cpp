@@ -361,6 +361,12 @@ void Connection::flush_and_close() {
   close();
 }
 
+void Connection::reset_on_close() {
+  const linger no_lingering{.l_onoff = 1, .l_linger = 0};
+  if (!closing_ && kind_ == Kind::kTcp)
+    setsockopt(descriptor(), SOL_SOCKET, SO_LINGER, &no_lingering, sizeof(no_lingering));
+}
+
 void Connection::close() {
   if (closing_) return;
   closing_ = true;

@@ -108,6 +108,9 @@ class Connection {
 
   // Sends as much as one write takes, then closes; for a connection that was never started.
   void flush_and_close();
+  // Has close() reset the connection (TCP RST) instead of ending the stream. Of no effect on unix
+  // sockets.
+  void reset_on_close();
   // Drops unsent output and closes; no more callbacks follow.
   void close();
   bool closing() const { return closing_; }

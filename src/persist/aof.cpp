@@ -437,7 +437,9 @@ void Aof::refuse_waiting() {
   for (const Waiting& each : gone) {
     Client* client = server_.clients().find(each.client_id);
     if (client == nullptr) continue;
+    const size_t mark = client->out().mark();
     client->reply.error(kNeedsAof);
+    server_.dispatcher().note_late_reply(*client, mark);
     client->unblock(BlockEnd::kUnblocked, /*served=*/true);
     client->flush_soon();
   }

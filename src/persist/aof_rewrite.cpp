@@ -12,6 +12,7 @@
 
 #include "persist/aof_dataset.h"
 #include "persist/byte_stream.h"
+#include "persist/disk_faults.h"
 #include "persist/rdb_file.h"
 #include "server/server.h"
 
@@ -139,11 +140,18 @@ bool AofRewrite::start(Purpose purpose) {
   }
   ++rewrites_;
   std::string error;
+  // Asked here, because the child's counts are lost with it.
+  const int injected = injected_file_error(server_);
   const bool started = child_.start(
       {.kind = ChildKind::kAofRewrite,
        .keys_total = keys_of(server_),
        .work =
-           [this](ChildProgress& progress) {
+           [this, injected](ChildProgress& progress) {
+             if (injected != 0) {
+               server_.log().warning(std::string("Write error writing append only file on disk: ") +
+                                     strerror(injected));
+               return false;
+             }
              const std::string name = temporary_base(getpid());
              if (!write_aof_base(server_, directory_.path_beside(name), &progress)) return false;
              server_.log().notice("Successfully created the temporary AOF base file " + name);

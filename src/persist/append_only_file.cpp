@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/cycle_clock.h"
+#include "persist/disk_faults.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -112,6 +113,10 @@ void AppendOnlyFile::abandon() {
 }
 
 bool AppendOnlyFile::sync_now() {
+  if (const int error = injected_sync_error(server_); error != 0) {
+    errno = error;
+    return false;
+  }
   if (!sync_data(descriptor_)) return false;
   synced_file_bytes_ = file_bytes_;
   if (confirming_) set_synced_offset(written_offset_);
@@ -173,8 +178,9 @@ bool AppendOnlyFile::must_wait(Wait wait) {
 bool AppendOnlyFile::write_buffer() {
   const uint64_t started = base::CycleClock::ticks();
   if (flush_pause_us_ > 0) pause_us(flush_pause_us_);
-  const ssize_t written = write_all(descriptor_, buffer_);
-  const int error = errno;
+  const int injected = injected_write_error(server_);
+  const ssize_t written = injected != 0 ? -1 : write_all(descriptor_, buffer_);
+  const int error = injected != 0 ? injected : errno;
   note_write_latency(base::CycleClock::ticks() - started);
   if (written != static_cast<ssize_t>(buffer_.size())) {
     take_back_failed_write(written, error);
@@ -265,6 +271,11 @@ void AppendOnlyFile::sync_if_due() {
     const int64_t now_s = now_ms() / kMsPerSecond;
     if (now_s <= last_sync_s_ || pending_syncs() != 0) return;
     last_sync_s_ = now_s;
+    if (const int error = injected_sync_error(server_); error != 0) {
+      // Nothing was synced, so the next second's sync takes it along.
+      shared_->sync_error = error;
+      return;
+    }
     synced_file_bytes_ = file_bytes_;
     sync_in_background(descriptor_, false);
   }

@@ -47,7 +47,12 @@ WriteOptions child_write_options(server::Server& server, ChildProgress* progress
 namespace {
 
 // Returns the name of the failed step, or null; errno has the reason.
-const char* write_file(server::Server& server, int descriptor, ChildProgress* progress) {
+const char* write_file(server::Server& server, int descriptor, ChildProgress* progress,
+                       int injected) {
+  if (injected != 0) {
+    errno = injected;
+    return injected == ENOSPC ? "rdbSaveRio" : "fsync";
+  }
   const bool sync_on_the_way = server.settings().rdb_save_incremental_fsync;
   DescriptorSink sink(descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
   WriteOptions options = child_write_options(server, progress);
@@ -73,7 +78,8 @@ void remove_temporary_snapshot(server::Server& server, pid_t pid) {
   unlink(temporary_snapshot(server, pid).c_str());
 }
 
-bool write_snapshot(server::Server& server, const std::string& name, ChildProgress* progress) {
+bool write_snapshot(server::Server& server, const std::string& name, ChildProgress* progress,
+                    int injected) {
   base::Logger& log = server.log();
   const std::string place = server.config().directory().path_of(name);
   const std::string temporary = temporary_snapshot(server, getpid());
@@ -86,7 +92,7 @@ bool write_snapshot(server::Server& server, const std::string& name, ChildProgre
              root_directory(server).c_str(), strerror(errno));
     return false;
   }
-  const char* failed = write_file(server, descriptor, progress);
+  const char* failed = write_file(server, descriptor, progress, injected);
   const int error = errno;
   if (close(descriptor) != 0 && failed == nullptr) failed = "fclose";
   if (failed != nullptr) {

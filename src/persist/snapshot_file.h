@@ -29,7 +29,9 @@ WriteOptions child_write_options(server::Server& server, ChildProgress* progress
 
 // Writes all databases to the file `name`, as the server's settings say (compression, checksum,
 // incremental syncing, and rdb-key-save-delay for tests). `progress`: of the child that calls this,
-// or null in the server itself. False, with the reason logged, on failure.
-bool write_snapshot(server::Server& server, const std::string& name, ChildProgress* progress);
+// or null in the server itself. `injected`: an errno with which it is to fail, or 0. False, with
+// the reason logged, on failure.
+bool write_snapshot(server::Server& server, const std::string& name, ChildProgress* progress,
+                    int injected);
 
 }  // namespace latchkey::persist

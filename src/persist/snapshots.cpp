@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "persist/background_child.h"
+#include "persist/disk_faults.h"
 #include "persist/persistence.h"
 #include "persist/snapshot_file.h"
 #include "server/client/client.h"
@@ -70,7 +71,8 @@ bool Snapshots::running() const {
 bool Snapshots::save() {
   const std::string temporary = temporary_snapshot(server_, getpid());
   server_.shutdown().remove_when_interrupted(temporary);
-  const bool done = write_snapshot(server_, server_.settings().dbfilename, nullptr);
+  const bool done =
+      write_snapshot(server_, server_.settings().dbfilename, nullptr, injected_file_error(server_));
   server_.shutdown().remove_when_interrupted({});
   if (done) saved(server_.events().total(), now_s());
   return done;
@@ -81,19 +83,21 @@ bool Snapshots::start(std::function<void(bool saved)> done) {
   last_try_s_ = now_s();
   const uint64_t changes_total = server_.events().total();
   std::string error;
-  const bool started =
-      child_.start({.kind = ChildKind::kRdbToDisk,
-                    .keys_total = keys_of(server_),
-                    .work =
-                        [this](ChildProgress& progress) {
-                          return write_snapshot(server_, server_.settings().dbfilename, &progress);
-                        },
-                    .ended =
-                        [this, changes_total, done = std::move(done)](const ChildEnd& end) {
-                          ended(end, changes_total);
-                          if (done) done(end.done);
-                        }},
-                   &error);
+  // Asked here, because the child's counts are lost with it.
+  const int injected = injected_file_error(server_);
+  const bool started = child_.start(
+      {.kind = ChildKind::kRdbToDisk,
+       .keys_total = keys_of(server_),
+       .work =
+           [this, injected](ChildProgress& progress) {
+             return write_snapshot(server_, server_.settings().dbfilename, &progress, injected);
+           },
+       .ended =
+           [this, changes_total, done = std::move(done)](const ChildEnd& end) {
+             ended(end, changes_total);
+             if (done) done(end.done);
+           }},
+      &error);
   if (!started) {
     server_.log().warning("Can't save in background: " + error);
     set_ok(false);

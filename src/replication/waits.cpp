@@ -2,6 +2,7 @@
 
 #include "replication/replication.h"
 #include "server/client/client.h"
+#include "server/command/dispatcher.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -30,8 +31,10 @@ void ReplicaWaits::serve() {
     const size_t count = replication_.count_acknowledged(each.offset);
     if (static_cast<int64_t>(count) < each.replicas) return false;
     Client* client = replication_.server().clients().find(each.client_id);
+    const size_t mark = client->out().mark();
     if (!client->has(server::kClientReplyOff | server::kClientReplySkip))
       client->reply.integer(static_cast<int64_t>(count));
+    replication_.server().dispatcher().note_late_reply(*client, mark);
     client->unblock(BlockEnd::kUnblocked, /*served=*/true);
     return true;
   });

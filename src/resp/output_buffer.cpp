@@ -32,6 +32,22 @@ void OutputBuffer::append(const OutputBuffer& other, size_t first) {
   append({other.data_ + first, other.size_ - first});
 }
 
+std::string OutputBuffer::copy_since(size_t mark, size_t most) const {
+  std::string copy;
+  if (mark > size_) return copy;
+  const auto add = [&](std::string_view bytes) {
+    copy.append(bytes.substr(0, most - copy.size()));
+  };
+  for (const Shared& shared : shared_) {
+    if (shared.position <= mark) continue;
+    add({data_ + mark, shared.position - mark});
+    add(shared.bytes);
+    mark = shared.position;
+  }
+  add({data_ + mark, size_ - mark});
+  return copy;
+}
+
 void OutputBuffer::truncate(size_t mark) {
   LK_ASSERT(mark <= size_ && mark >= taken_);
   while (!shared_.empty() && shared_.back().position > mark) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -71,6 +72,8 @@ class OutputBuffer {
   void patch(size_t mark, size_t reserved, std::string_view bytes);
   // Own bytes appended since `mark`. REQUIRES: nothing shared was appended since.
   std::string_view since(size_t mark) const { return {data_ + mark, size_ - mark}; }
+  // A copy of everything appended since `mark`, shared bytes included: the first `most` bytes.
+  std::string copy_since(size_t mark, size_t most = static_cast<size_t>(-1)) const;
 
   // Up to `capacity` pieces from the front, as Piece{pointer, length}; returns their number.
   template <typename Piece>

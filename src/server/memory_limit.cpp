@@ -149,17 +149,21 @@ bool MemoryLimit::evict_one() {
   const auto victim = evictor_.choose(server_.databases(), rule.order, rule.volatile_only,
                                       static_cast<size_t>(std::max(values.maxmemory_samples, 1)));
   if (victim.keyspace == nullptr) return false;
-  store::KeyRef ref = victim.keyspace->find(victim.key, store::Keyspace::kPeek);
+  evict_key(*victim.keyspace, victim.key);
+  return true;
+}
+
+void MemoryLimit::evict_key(store::Keyspace& keyspace, std::string_view key) {
+  const bool lazily = server_.settings().lazyfree_lazy_eviction;
+  store::KeyRef ref = keyspace.find(key, store::Keyspace::kPeek);
   {
     const LatencyTimer latency(server_, "eviction-del");
-    victim.keyspace->erase(ref, values.lazyfree_lazy_eviction);
-    if (!values.lazyfree_lazy_eviction) await_freeing();
+    keyspace.erase(ref, lazily);
+    if (!lazily) await_freeing();
   }
   ++server_.stats().evicted_keys;
-  server_.propagation().add_removal(victim.keyspace->index(), victim.key,
-                                    values.lazyfree_lazy_eviction);
-  server_.events().happened(*victim.keyspace, victim.key, EventClass::kEvicted, "evicted");
-  return true;
+  server_.propagation().add_removal(keyspace.index(), key, lazily);
+  server_.events().happened(keyspace, key, EventClass::kEvicted, "evicted");
 }
 
 void MemoryLimit::note_excess(bool exceeded) {

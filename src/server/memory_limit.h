@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "net/loop.h"
 #include "store/eviction.h"
@@ -23,6 +24,9 @@ class MemoryLimit {
   bool make_room();
   // The same, but not in the middle of what is going on.
   void make_room_soon();
+
+  // Gives up this key, which must exist.
+  void evict_key(store::Keyspace& keyspace, std::string_view key);
 
   // Whether nothing is to be done before a command: memory is below its limit, and was when it was
   // looked at last. Costs a few loads. REQUIRES: maxmemory is set.

@@ -52,10 +52,12 @@ namespace latchkey::script {
 class Engine;
 }
 namespace latchkey::testing {
+class Calls;
 class Checkpoints;
 class ClockControl;
+class Faults;
 class Spaces;
-}
+}  // namespace latchkey::testing
 
 namespace latchkey::server {
 
@@ -63,9 +65,11 @@ namespace acl {
 class AccessControl;
 }
 class Blocking;
+class CallListener;
 class CrashReporter;
 class Dispatcher;
 class Expiry;
+class FaultInjector;
 class FlushWaits;
 class FunctionLibraries;
 class InfoSections;
@@ -103,7 +107,9 @@ enum ServerState : uint32_t {
   kStateClusterAudit =
       1u << 14,  // commands are looked at for a cluster (server/command/cluster_audit.h)
   kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/client/tracking.h)
-  kStateSpace = 1u << 18,  // it is a space within a process (testing/spaces.h)
+  kStateRecorded = 1u << 15,      // calls are recorded (server/command/call_listener.h)
+  kStateFaults = 1u << 16,        // requests may be made to fail (server/command/fault_injector.h)
+  kStateSpace = 1u << 18,         // it is a space within a process (testing/spaces.h)
 };
 
 // The steps of the end of a turn that layers above the server take (Server::on_turn_end), in the
@@ -233,6 +239,21 @@ class Server {
   }
   bool in_cluster() const { return (state_ & kStateCluster) != 0; }
   ClusterAudit& cluster_audit() { return cluster_audit_; }
+
+  // So are the commands for tests. The dispatcher tells the listener of calls while kStateRecorded
+  // is set, and asks the injector for faults while kStateFaults is set. Null until they are set.
+  testing::Calls& calls() { return *calls_; }
+  CallListener& call_listener() { return *call_listener_; }
+  void set_calls(std::shared_ptr<testing::Calls> calls, CallListener& listener) {
+    calls_ = std::move(calls);
+    call_listener_ = &listener;
+  }
+  testing::Faults& faults() { return *faults_; }
+  FaultInjector& fault_injector() { return *fault_injector_; }
+  void set_faults(std::shared_ptr<testing::Faults> faults, FaultInjector& injector) {
+    faults_ = std::move(faults);
+    fault_injector_ = &injector;
+  }
 
   // Replicas that are there and not too far behind, for min-replicas-to-write.
   void set_good_replicas(size_t count);
@@ -447,6 +468,10 @@ class Server {
   std::shared_ptr<cluster::Cluster> cluster_;
   SlotGate* slot_gate_ = nullptr;
   ClusterAudit cluster_audit_{*this};
+  std::shared_ptr<testing::Calls> calls_;
+  CallListener* call_listener_ = nullptr;
+  std::shared_ptr<testing::Faults> faults_;
+  FaultInjector* fault_injector_ = nullptr;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<net::BeforeWait> before_wait_;
   std::unique_ptr<net::Timer> tick_timer_;

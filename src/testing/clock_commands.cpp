@@ -6,6 +6,7 @@
 #include "replication/replication.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
+#include "server/command/dispatcher.h"
 #include "server/command/help.h"
 #include "server/server.h"
 #include "testing/clock_control.h"
@@ -85,8 +86,10 @@ void move(CommandContext& ctx, ClockControl::Move::Kind kind, int64_t us) {
   server.clock_control().start({kind, us, [&server, id] {
                                   Client* client = server.clients().find(id);
                                   if (client == nullptr || !client->has(kClientBlocked)) return;
+                                  const size_t mark = client->out().mark();
                                   if (!client->has(kClientReplyOff | kClientReplySkip))
                                     reply_time(client->reply, server.data_clock());
+                                  server.dispatcher().note_late_reply(*client, mark);
                                   client->unblock(BlockEnd::kUnblocked, /*served=*/true);
                                 }});
 }

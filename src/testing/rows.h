@@ -10,5 +10,7 @@ namespace latchkey::testing {
 std::span<const server::CommandRow> checkpoint_rows();
 std::span<const server::CommandRow> clock_rows();
 std::span<const server::CommandRow> space_rows();
+std::span<const server::CommandRow> calls_rows();
+std::span<const server::CommandRow> fault_rows();
 
 }  // namespace latchkey::testing

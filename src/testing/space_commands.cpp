@@ -1,4 +1,5 @@
-// SPACE CREATE, DROP, ENTER, HELP, INFO, LIST.
+// SPACE CREATE, DROP, ENTER, HELP, INFO, LIST, LISTEN.
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -149,8 +150,10 @@ void space_help(CommandContext& ctx) {
        "    Close the clients of a space and destroy it with its data.", "ENTER <name>|MAIN",
        "    Go into a space, which is made if there is none, or back to the first server.",
        "    Logging in as the user space-<name> does the same.", "INFO [<name>]",
-       "    Return name, number of clients and keys, whether it is kept, and its age.", "LIST",
-       "    Return the same of all spaces."});
+       "    Return name, number of clients and keys, whether it is kept, port and age.",
+       "LISTEN <name> [<port>]",
+       "    Let the space, which is made if there is none, have a port of its own, and return it.",
+       "    It stays until it is dropped.", "LIST", "    Return the same of all spaces."});
 }
 
 constexpr uint32_t kFlags = kAdmin | kNoScript | kNoMulti | kStale | kProtected;
@@ -208,6 +211,16 @@ constexpr CommandRow kSpaceSubcommands[] = {
      kSince,
      "O(N) where N is the number of spaces and their databases",
      "Returns figures of all spaces."},
+    {"LISTEN",
+     space_listen,
+     "name [port]",
+     kFlags,
+     {},
+     0,
+     Group::kServer,
+     kSince,
+     "O(1)",
+     "Lets a space have a port of its own, and returns it."},
 };
 
 constexpr CommandRow kSpaceRows[] = {

@@ -1,6 +1,7 @@
 """SPACE: whole servers of their own within one process, entered by user name."""
 
 import random
+import socket
 import threading
 import unittest
 
@@ -134,6 +135,26 @@ class Entered(SpaceTestCase):
         self.assertIn("a space has none of its own", client.error_of("CONFIG", "SET", "port", "7777"))
         self.assertEqual(client.call("CONFIG", "SET", "save", ""), "OK")
         self.assertEqual(client.call("CONFIG", "GET", "appendonly"), ["appendonly", "no"])
+
+    def test_a_port_of_its_own_for_code_that_knows_no_users(self):
+        main = self.connect()
+        port = main.call("SPACE", "LISTEN", "ported")
+        self.assertEqual(main.call("SPACE", "LISTEN", "ported"), port)
+        with harness.Client(socket.create_connection(("127.0.0.1", port), harness.REPLY_TIMEOUT_S)) as client:
+            client.call("SET", "k", "v")
+            self.assertEqual(client.call("SPACE", "INFO")[1], "ported")
+            self.assertIn(f"tcp_port:{port}", client.call("INFO", "server"))
+        self.assertEqual(main.call("GET", "k"), None)
+        self.assertEqual(self.enter("ported").call("GET", "k"), "v")
+        self.assertEqual(main.error_of("SPACE", "LISTEN", "ported", "1"),
+                         f"ERR The space listens on port {port} already")
+        self.assertEqual(main.error_of("SPACE", "LISTEN", "other", str(port)),
+                         "ERR The space cannot listen on this port")
+        self.assertEqual(main.error_of("SPACE", "LISTEN", "other", "70000"), "ERR Invalid port")
+        main.call("SPACE", "DROP", "ported")
+        with self.assertRaises(OSError):
+            for _ in range(100):
+                socket.create_connection(("127.0.0.1", port), harness.REPLY_TIMEOUT_S).close()
 
     def test_wrong_names_and_requests(self):
         client = self.connect()

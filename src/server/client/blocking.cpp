@@ -224,7 +224,9 @@ void Blocking::refuse_unserved(SlotGate& gate) {
     Client& client = waiters_.at(id)->client;
     const auto over = take(client);
     client.unblock(BlockEnd::kUnblocked, true);
+    const size_t mark = client.out().mark();
     server_.dispatcher().reject(client, &over->request.command(), error);
+    server_.dispatcher().note_late_reply(client, mark);
     client.flush_soon();
   }
 }

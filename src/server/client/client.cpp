@@ -11,6 +11,7 @@
 #include "server/client/request_pump.h"
 #include "server/client/tracking.h"
 #include "server/command/dispatcher.h"
+#include "server/command/fault_injector.h"
 #include "server/command/transaction.h"
 #include "server/command/watch.h"
 #include "server/server.h"
@@ -59,6 +60,7 @@ void Client::close() {
   server.monitors().remove(*this);
   server.tracking().stop(*this);
   transaction.reset();
+  if ((server.state() & kStateFaults) != 0) server.fault_injector().client_closed(*this);
   if (replica != nullptr) replica->closing();
   // If a suspended request of the master is still running, request_ended() calls closing().
   if (master != nullptr && !has(kClientSuspended)) master->closing();
@@ -132,9 +134,11 @@ void Client::unblock(BlockEnd end, bool served) {
     ++last_command->stats.failed_calls;
   }
   if (!served && ended->ended) ended->ended(end);
-  if (end == BlockEnd::kClosed) return;
-  if (!served && has(kClientReplyOff | kClientReplySkip)) out().truncate(mark);
-  resume_soon();
+  if (!served && end != BlockEnd::kClosed && has(kClientReplyOff | kClientReplySkip))
+    out().truncate(mark);
+  if ((server.state() & (kStateRecorded | kStateFaults)) != 0)
+    server.dispatcher().wait_ended(*this, end, served, mark);
+  if (end != BlockEnd::kClosed) resume_soon();
 }
 
 void Client::resume_soon() {

@@ -462,8 +462,8 @@ Admission admit(Server& server, const AdmissionRequest& request) {
 }
 
 uint32_t gating_states(uint32_t flags, bool flags_vary) {
-  // Whom MONITOR shows requests sees all of them.
-  uint32_t states = kStateMonitored;
+  // MONITOR and CALLS see all requests, and FAULT may concern any.
+  uint32_t states = kStateMonitored | kStateRecorded | kStateFaults;
   for (const Rule& rule : kForClients) {
     if (flags_vary || rule.concerns(flags, ~flags)) states |= rule.states;
   }

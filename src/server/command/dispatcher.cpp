@@ -15,6 +15,7 @@
 #include "server/client/pause.h"
 #include "server/client/replica_link.h"
 #include "server/client/tracking.h"
+#include "server/command/fault_injector.h"
 #include "server/command/redaction.h"
 #include "server/command/transaction.h"
 #include "server/memory_limit.h"
@@ -163,13 +164,13 @@ void Dispatcher::apply_despite_disk_error() {
 
 Dispatcher::Outcome Dispatcher::dispatch(Client& client, Arguments args, Command* command) {
   if (command == nullptr && (command = lookup(args)) == nullptr) {
-    reject(client, nullptr, unknown_command_error(args));
+    reject_request(client, nullptr, args, unknown_command_error(args));
     return Outcome::kDone;
   }
   client.last_command = command;
   if (!command->accepts_word_count(args.size())) [[unlikely]] {
-    reject(client, command,
-           "ERR wrong number of arguments for '" + command->full_name + "' command");
+    reject_request(client, command, args,
+                   "ERR wrong number of arguments for '" + command->full_name + "' command");
     return Outcome::kDone;
   }
   const uint32_t states = server_.state() & command->gating_states;
@@ -190,13 +191,14 @@ Dispatcher::Outcome Dispatcher::dispatch_gated(Client& client, Command& command,
   const Admission answer = admit(server_, {origin, client, command, args});
   switch (answer.verdict) {
     case Admission::Verdict::kRun:
+      if ((server_.state() & kStateFaults) != 0) return call_with_faults(client, command, args);
       call(client, command, args);
       break;
     case Admission::Verdict::kQueue:
       enqueue(client, command, args);
       break;
     case Admission::Verdict::kRefuse:
-      refuse(client, command, answer);
+      refuse(client, command, args, answer);
       break;
     case Admission::Verdict::kPostpone:
       server_.pauses().postpone(client);
@@ -207,11 +209,24 @@ Dispatcher::Outcome Dispatcher::dispatch_gated(Client& client, Command& command,
   return Outcome::kDone;
 }
 
-void Dispatcher::refuse(Client& client, Command& command, const Admission& answer) {
-  if (!answer.plain_error) return reject(client, &command, answer.error);
+void Dispatcher::refuse(Client& client, Command& command, Arguments args, const Admission& answer) {
+  if (!answer.plain_error) return reject_request(client, &command, args, answer.error);
+  const Recording recording = begin_recording(client, &command, args);
+  refuse_plainly(client, command, answer.error);
+  end_recording(client, recording);
+}
+
+void Dispatcher::refuse_plainly(Client& client, Command& command, std::string_view error) {
   ++command.stats.rejected_calls;
-  end_transaction(server_, client);
-  reject(client, nullptr, answer.error);
+  if (command.full_name == "exec") end_transaction(server_, client);
+  reject(client, nullptr, error);
+}
+
+void Dispatcher::reject_request(Client& client, Command* command, Arguments args,
+                                std::string_view error) {
+  const Recording recording = begin_recording(client, command, args);
+  reject(client, command, error);
+  end_recording(client, recording);
 }
 
 void Dispatcher::enqueue(Client& client, Command& command, Arguments args) {
@@ -234,6 +249,16 @@ bool Dispatcher::run_queued(Client& client, Command& command, Arguments args) {
       return false;
     }
   }
+  if ((server_.state() & kStateFaults) != 0) [[unlikely]] {
+    const std::string_view error = fault_of_nested(client, command, args);
+    if (!error.empty()) {
+      const Recording recording = begin_recording(client, &command, args);
+      client.reply.error(error);
+      count_error(client, client.reply.last_error_mark());
+      end_recording(client, recording);
+      return false;
+    }
+  }
   call(client, command, args);
   return true;
 }
@@ -244,18 +269,28 @@ void Dispatcher::run_for_script(Client& client, Command& command, Arguments args
     const Admission answer =
         admit(server_, {Origin::kScript, *script.caller, command, args, &script});
     if (answer.verdict == Admission::Verdict::kRefuse)
-      return reject(client, &command, answer.error);
+      return reject_request(client, &command, args, answer.error);
+  }
+  if ((server_.state() & kStateFaults) != 0) [[unlikely]] {
+    const std::string_view error = fault_of_nested(client, command, args);
+    if (!error.empty()) return reject_request(client, &command, args, error);
   }
   script.has_written |= command.has(kWrite);
   call(client, command, args);
 }
 
 void Dispatcher::retry(Client& client, Command& command, Arguments args) {
+  const size_t mark = client.out().mark();
   const Admission answer = admit(server_, {Origin::kRetry, client, command, args});
-  if (answer.verdict == Admission::Verdict::kRefuse) return reject(client, &command, answer.error);
+  if (answer.verdict == Admission::Verdict::kRefuse) {
+    reject(client, &command, answer.error);
+    return note_late_reply(client, mark);
+  }
   perform(client, command, args);
   remember_reads(client, command, args);
-  if (!client.has(kClientBlocked)) client.set(kClientCaching, false);
+  if (client.has(kClientBlocked)) return;
+  client.set(kClientCaching, false);
+  note_late_reply(client, mark);
 }
 
 void Dispatcher::replay(Client& client, Command& command, Arguments args) {
@@ -276,12 +311,94 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   // What calls other commands is shown before them.
   const bool show_first = command.has(kSkipMonitor);
   if (monitored && show_first) server_.monitors().show(client, command, args);
+  const Recording recording = begin_recording(client, &command, args);
   const bool outer_in_script = std::exchange(calls_.in_script, client.has(kClientScript));
   perform(client, command, args);
   calls_.in_script = outer_in_script;
+  end_recording(client, recording);
   remember_reads(client, command, args);
   if (monitored && !show_first) server_.monitors().show(client, command, args);
 }
+
+// --- What is there for tests --------------------------------------------------------------------
+
+Call Dispatcher::describe_call(Client& client, const Command* command, Arguments args) const {
+  using enum Call::Context;
+  const bool in_script = client.has(kClientScript);
+  Client& sender = calls_.serving != nullptr ? *calls_.serving : client;
+  const Call::Context context = in_script ? kScript : calls_.depth > 0 ? kMulti : kPlain;
+  return {sender, command, args, client.database, context};
+}
+
+Dispatcher::Outcome Dispatcher::call_with_faults(Client& client, Command& command, Arguments args) {
+  FaultInjector& injector = server_.fault_injector();
+  const FaultInjector::Answer answer = injector.before(describe_call(client, &command, args));
+  if (answer.verdict == FaultInjector::Verdict::kPostpone) {
+    // ASKING holds for the request when it comes again.
+    client.set(kClientAskingNext, client.has(kClientAsking));
+    return Outcome::kPostponed;
+  }
+  if (answer.verdict == FaultInjector::Verdict::kRun) {
+    const size_t mark = client.out().mark();
+    call(client, command, args);
+    injector.replied(client, mark);
+    return Outcome::kDone;
+  }
+  const Recording recording = begin_recording(client, &command, args);
+  if (answer.verdict == FaultInjector::Verdict::kRefuse)
+    refuse_plainly(client, command, answer.error);
+  end_recording(client, recording);
+  return Outcome::kDone;
+}
+
+std::string_view Dispatcher::fault_of_nested(Client& client, Command& command, Arguments args) {
+  return server_.fault_injector().before(describe_call(client, &command, args)).error;
+}
+
+Dispatcher::Recording Dispatcher::begin_recording(Client& client, const Command* command,
+                                                  Arguments args) {
+  if ((server_.state() & kStateRecorded) == 0) [[likely]]
+    return {};
+  return {server_.call_listener().begin(describe_call(client, command, args)),
+          base::CycleClock::ticks(), client.out().mark()};
+}
+
+void Dispatcher::end_recording(Client& client, const Recording& recording) {
+  if (recording.id == 0) [[likely]]
+    return;
+  CallListener& listener = server_.call_listener();
+  const int64_t duration_us =
+      server_.cycle_clock().to_us(base::CycleClock::ticks() - recording.started);
+  if (client.has(kClientBlocked) && client.block != nullptr) {
+    listener.waits(recording.id, duration_us);
+  } else {
+    listener.end(recording.id, duration_us,
+                 client.out().copy_since(recording.mark, CallListener::kReplyBytes));
+  }
+}
+
+void Dispatcher::note_late_reply(Client& client, size_t mark) {
+  if ((server_.state() & (kStateRecorded | kStateFaults)) == 0) [[likely]]
+    return;
+  if ((server_.state() & kStateRecorded) != 0) {
+    server_.call_listener().wait_ended(client,
+                                       client.out().copy_since(mark, CallListener::kReplyBytes));
+  }
+  if ((server_.state() & kStateFaults) != 0) server_.fault_injector().late_reply(client, mark);
+}
+
+void Dispatcher::wait_ended(Client& client, BlockEnd end, bool served, size_t mark) {
+  if ((server_.state() & kStateRecorded) != 0 && !served) {
+    server_.call_listener().wait_ended(client,
+                                       client.out().copy_since(mark, CallListener::kReplyBytes));
+  }
+  if ((server_.state() & kStateFaults) != 0 && end != BlockEnd::kClosed) {
+    server_.fault_injector().wait_ended(client,
+                                        served ? std::nullopt : std::optional<size_t>(mark));
+  }
+}
+
+// --- Calls --------------------------------------------------------------------------------------
 
 void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   CommandContext ctx{server_,

@@ -11,15 +11,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "resp/output_buffer.h"
 #include "server/command/admission.h"
+#include "server/command/call_listener.h"
 #include "server/command/command_context.h"
 #include "server/command/command_table.h"
 
 namespace latchkey::server {
+
+enum class BlockEnd : uint8_t;
 
 class Dispatcher {
  public:
@@ -53,6 +57,12 @@ class Dispatcher {
 
   // Runs the request of a client whose wait is over.
   void retry(Client& client, Command& command, Arguments args);
+
+  // The reply to a request whose client has waited stands in its output from `mark` on. To be
+  // called by whoever replies otherwise than by Block::ended, before Client::unblock().
+  void note_late_reply(Client& client, size_t mark);
+  // Called by Client::unblock(). `mark`: where what the end of the wait replied begins.
+  void wait_ended(Client& client, BlockEnd end, bool served, size_t mark);
 
   // Runs a command of the append-only file: it is not counted, propagated or shown.
   void replay(Client& client, Command& command, Arguments args);
@@ -120,7 +130,27 @@ class Dispatcher {
   Outcome dispatch_gated(Client& client, Command& command, Arguments args);
   // Runs an admitted command. MONITOR clients see it.
   void call(Client& client, Command& command, Arguments args);
-  void refuse(Client& client, Command& command, const Admission& answer);
+  void refuse(Client& client, Command& command, Arguments args, const Admission& answer);
+  // reject(), for a request that those who hear of calls are told of.
+  void reject_request(Client& client, Command* command, Arguments args, std::string_view error);
+  // Refuses with the error as it is: EXEC ends its transaction.
+  void refuse_plainly(Client& client, Command& command, std::string_view error);
+
+  // --- What is there for tests: CALLS and FAULT --------------------------------------------------
+
+  Call describe_call(Client& client, const Command* command, Arguments args) const;
+  // Runs a client's request, or has it fail.
+  Outcome call_with_faults(Client& client, Command& command, Arguments args);
+  // The error by which a request of a transaction or script is to fail; empty when it is to run.
+  std::string_view fault_of_nested(Client& client, Command& command, Arguments args);
+  // A call while it is recorded.
+  struct Recording {
+    uint64_t id = 0;  // 0: it is not
+    uint64_t started = 0;
+    size_t mark = 0;
+  };
+  Recording begin_recording(Client& client, const Command* command, Arguments args);
+  void end_recording(Client& client, const Recording& recording);
   void enqueue(Client& client, Command& command, Arguments args);
   void send_pushes(Client& client);
   // Has a client that tracks (server/client/tracking.h) remembered as a reader of a command's keys.

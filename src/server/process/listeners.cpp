@@ -6,6 +6,7 @@
 
 #include "server/acl/access_control.h"
 #include "server/client/authentication.h"
+#include "server/command/fault_injector.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -160,6 +161,11 @@ bool Listeners::is_protected_from(net::Connection& connection) const {
 
 void Listeners::admit(net::Connection* connection) {
   Stats& stats = server_.stats();
+  if ((server_.state() & kStateFaults) != 0 && server_.fault_injector().refuses_connection()) {
+    connection->close();
+    ++stats.connections_rejected;
+    return;
+  }
   std::string_view refusal;
   if (server_.clients().size() >= server_.settings().maxclients) {
     refusal = kTooManyClients;

@@ -12,6 +12,7 @@
 
 #include "server/client/client.h"
 #include "server/client/pause.h"
+#include "server/command/dispatcher.h"
 #include "server/server.h"
 #include "server/tasks.h"
 
@@ -172,7 +173,9 @@ void Shutdown::stop_waiting() {
   for (const uint64_t id : std::exchange(waiting_clients_, {})) {
     Client* client = server_.clients().find(id);
     if (client == nullptr) continue;
+    const size_t mark = client->out().mark();
     client->reply.error(kFailed);
+    server_.dispatcher().note_late_reply(*client, mark);
     client->unblock(BlockEnd::kUnblocked, /*served=*/true);
   }
 }

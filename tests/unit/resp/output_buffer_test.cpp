@@ -59,6 +59,32 @@ TEST_CASE("An empty buffer owns no memory", "[output_buffer]") {
   CHECK(out.memory_usage() == 0);
 }
 
+TEST_CASE("A copy of what was appended since a mark has the shared bytes too", "[output_buffer]") {
+  base::BufferPool pool;
+  OutputBuffer out(pool);
+  const SharedBytes first("shared");
+  const SharedBytes second("more");
+  CHECK(out.copy_since(out.mark()).empty());
+  out.append("before");
+  out.append_shared(first.get());
+  out.append("head");
+  const size_t mark = out.mark();
+  out.append("a");
+  out.append_shared(second.get());
+  out.append("b");
+  CHECK(out.copy_since(0) == "beforesharedheadamoreb");
+  CHECK(out.copy_since(mark) == "amoreb");
+  CHECK(out.copy_since(mark, 3) == "amo");
+  CHECK(out.copy_since(mark, 0).empty());
+  CHECK(out.copy_since(out.mark()).empty());
+  out.take(mark + 6);
+  const size_t last = out.mark();
+  out.append("x");
+  out.take(6);
+  out.truncate(last);
+  CHECK(out.copy_since(last).empty());
+}
+
 TEST_CASE("Bytes come out in the order in which they were appended", "[output_buffer]") {
   base::BufferPool pool;
   OutputBuffer out(pool);

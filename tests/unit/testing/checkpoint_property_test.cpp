@@ -1,8 +1,8 @@
 // Whatever is done after a checkpoint, a rollback brings everything back.
 
 #include "base/random.h"
-#include "unit/testing/checkpoint_world.h"
 #include "unit/catch.h"
+#include "unit/testing/checkpoint_world.h"
 
 namespace latchkey::tests {
 

@@ -9,10 +9,10 @@
 #include "server/memory_limit.h"
 #include "server/tasks.h"
 #include "store/undo_log.h"
+#include "unit/catch.h"
 #include "unit/propagation_recorder.h"
 #include "unit/replication/replication_fixture.h"
 #include "unit/temporary_directory.h"
-#include "unit/catch.h"
 
 namespace latchkey::tests {
 

@@ -251,6 +251,25 @@ TEST_CASE("Who leaves while the clock moves for him stops nothing", "[clock]") {
   CHECK(client.run("CLOCK FREEZE") == integer(kStartMs + 1000));
 }
 
+TEST_CASE("A checkpoint brings the clock back", "[clock][checkpoints]") {
+  Space space;
+  TestClient client(space.server());
+  client.run("CLOCK FREEZE");
+  client.run("CLOCK RATE 7");
+  client.run("SET k v PX 1000");
+  client.run("CHECKPOINT CREATE c");
+  run(space, client, "CLOCK ADVANCE 1m");
+  CHECK(client.run("EXISTS k") == integer(0));
+  CHECK(client.run("CHECKPOINT ROLLBACK c") == kOk);
+  CHECK(client.run("CLOCK") == state("frozen", kStartMs, 0, "7"));
+  CHECK(client.run("PTTL k") == integer(1000));
+  client.run("CLOCK RESET");
+  client.run("CHECKPOINT CREATE d");
+  run(space, client, "CLOCK ADVANCE 1m");
+  client.run("CHECKPOINT ROLLBACK d");
+  CHECK(client.run("CLOCK") == state("wall", kStartMs, 0, "1"));
+}
+
 TEST_CASE("CLOCK says what is wrong", "[clock]") {
   Space space;
   TestClient client(space.server());

@@ -1,0 +1,126 @@
+// Failures that somebody has asked for: FAULT. Each fault is a selector of requests, when it is
+// due, and an action. Of a request the first fault that matches and is due takes place.
+//
+//     when                actions
+//     before it runs      kError kDelay kDrop kHang kReset kPause kEvict kExpire
+//     on its reply        kLoseReply kDelayReply kHangReply kCut kTrickle kGarbage
+//     on a connection     kRefuse
+//     on the disk         kDiskFull kFsyncError
+//
+// Requests that EXEC or a script runs meet only kError, kEvict and kExpire. Those of FAULT and of
+// CALLS meet none, and neither does what the master or a replica sends. Without faults kStateFaults
+// is not set and the dispatcher does not ask.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "server/command/fault_injector.h"
+#include "testing/selector.h"
+
+namespace latchkey::testing {
+
+enum class FaultKind : uint8_t {
+  kError,
+  kDelay,
+  kDelayReply,
+  kDrop,
+  kLoseReply,
+  kHang,
+  kHangReply,
+  kCut,
+  kTrickle,
+  kReset,
+  kGarbage,
+  kRefuse,
+  kDiskFull,
+  kFsyncError,
+  kPause,
+  kEvict,
+  kExpire,
+};
+
+// Whether it is about requests, and not about connections or the disk.
+bool is_about_requests(FaultKind kind);
+
+struct FaultAction {
+  FaultKind kind = FaultKind::kError;
+  std::string error;
+  // Milliseconds: of a delay from one to the other, of a pause, between two pieces of kTrickle.
+  int64_t shortest_ms = 0;
+  int64_t longest_ms = 0;
+  // Of the reply: that are sent before the end, or at a time.
+  size_t bytes = 0;
+};
+
+struct Fault {
+  uint64_t id = 0;
+  Selector selector;
+  double probability = 1;
+  uint64_t after = 0;             // so many requests that match are spared first
+  std::optional<uint64_t> times;  // it takes place so often at most
+  FaultAction action;
+  std::vector<std::string> words;  // as they were given
+  uint64_t matches = 0;
+  uint64_t hits = 0;
+};
+
+class Faults final : public server::FaultInjector {
+ public:
+  static constexpr size_t kMost = 1000;
+
+  explicit Faults(server::Server& server) : server_(server) {}
+
+  // Gives its id. REQUIRES: fewer than kMost faults.
+  uint64_t add(Fault fault);
+  bool remove(uint64_t id);
+  // Removes all faults. Clients that wait because of one go on waiting until its time is over.
+  void clear();
+  void reset_counts();
+  const std::vector<Fault>& faults() const { return faults_; }
+
+  // server::FaultInjector
+  Answer before(const server::Call& call) override;
+  void replied(server::Client& client, size_t mark) override;
+  void late_reply(server::Client& client, size_t mark) override;
+  void wait_ended(server::Client& client, std::optional<size_t> mark) override;
+  void client_closed(const server::Client& client) override;
+  bool refuses_connection() override;
+  bool disk_fails(server::DiskFault what) override;
+
+ private:
+  // What is to happen to a client's current request.
+  struct Pending {
+    // Empty: the request has waited before it ran, and runs when it comes again.
+    std::optional<FaultAction> on_reply;
+    std::optional<size_t> mark;  // of the reply, once it is there
+  };
+
+  // The action for this request; null when none is due.
+  const FaultAction* due_for(const server::Call& call);
+  bool is_due(Fault& fault);
+  bool any_due(FaultKind kind);
+  Answer begin(server::Client& client, const FaultAction& action);
+  void act_on_reply(server::Client& client, const FaultAction& action, size_t mark);
+  void remove_keys(const server::Call& call, bool evict);
+  int64_t delay_of(const FaultAction& action);
+  std::string garbage();
+  static void close_soon(server::Client& client);
+  static void hang(server::Client& client);
+  // Sends `text` after a while, and the rest of it a piece at a time.
+  void send_later(server::Client& client, std::shared_ptr<const std::string> text, size_t from,
+                  size_t piece, int64_t wait_ms);
+  void update_state();
+
+  server::Server& server_;
+  uint64_t next_id_ = 1;
+  std::vector<Fault> faults_;
+  std::unordered_map<uint64_t, Pending> pending_;  // by client id
+};
+
+}  // namespace latchkey::testing

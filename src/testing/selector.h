@@ -1,0 +1,70 @@
+// Which requests a command for tests speaks of: FAULT ADD, CALLS LIST, CALLS COUNT and CALLS WAIT.
+//
+//     [COMMAND <name | container | container|subcommand | @category>]...
+//     [KEY <glob>] [CLIENT <id | glob of its name>] [USER <name>] [DB <index>]
+//
+// All that is given must match; of several COMMANDs one. COMMAND may be given often, the others
+// once. A selector without anything matches every request.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/command/call_listener.h"
+#include "server/command/command_context.h"
+
+namespace latchkey::testing {
+
+// What selectors look at.
+struct Subject {
+  const server::Command* command = nullptr;  // null: the request names no command
+  uint64_t client_id = 0;
+  std::string_view client_name;
+  std::string_view user;
+  int database = 0;
+};
+
+Subject subject_of(const server::Call& call);
+
+// The positions of the request's keys; none when they cannot be told.
+std::vector<uint32_t> key_positions(const server::Command* command, server::Arguments args);
+
+// Whether a request is one of this container's (upper case), or names a subcommand that it lacks.
+bool names_container(const server::Call& call, std::string_view container);
+
+class Selector {
+ public:
+  enum class Read : uint8_t {
+    kNothing,  // the next argument is no part of a selector
+    kPart,
+    kFailed,  // an error has been sent
+  };
+  // Reads one part, a word and its value, and steps over it. REQUIRES: arguments.more().
+  Read read(server::CommandContext& ctx, server::ArgReader& arguments);
+
+  bool is_empty() const;
+  // Whether the request matches but for its keys.
+  bool matches(const Subject& subject) const;
+  // Whether a request must also have a key that matches_key().
+  bool names_keys() const { return key_.has_value(); }
+  bool matches_key(std::string_view key) const;
+  // All of it.
+  bool matches(const server::Call& call) const;
+
+ private:
+  bool read_command(server::CommandContext& ctx, std::string_view name);
+  bool matches_command(const server::Command* command) const;
+
+  std::vector<uint32_t> command_ids_;
+  uint32_t categories_ = 0;  // AclCategory bits
+  std::optional<std::string> key_;
+  std::optional<std::string> client_;
+  std::optional<std::string> user_;
+  std::optional<int> database_;
+};
+
+}  // namespace latchkey::testing
