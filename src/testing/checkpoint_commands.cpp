@@ -103,16 +103,16 @@ void list(CommandContext& ctx) {
 }
 
 void help(CommandContext& ctx) {
-  reply_help(
-      ctx, {"CREATE [<name>]",
-            "    Remember the state of the server. Replies with the checkpoint's name.",
-            "ROLLBACK [<name>]",
-            "    Bring that state back, of the newest checkpoint if none is named. The checkpoint "
-            "stays, those created after it are dropped.",
-            "DROP [<name>]",
-            "    Drop a checkpoint and those created after it. The state stays as it is.", "LIST",
-            "    List the checkpoints, the oldest first: name, when it was created, how many "
-            "keys have changed since, and the bytes that it holds."});
+  reply_help(ctx, {
+                      "CREATE [<name>]",
+                      "    Remember the state of the server. Replies with the checkpoint's name.",
+                      "DROP [<name>]",
+                      "    Drop a checkpoint and those created after it; nothing else changes.",
+                      "LIST",
+                      "    List the checkpoints, the oldest first, and what they hold.",
+                      "ROLLBACK [<name>]",
+                      "    Bring a checkpoint's state back, and drop those created after it.",
+                  });
 }
 
 constexpr CommandRow kCheckpointSubcommands[] = {

@@ -1,6 +1,7 @@
 // Requests, moves of the clock, evictions and nested checkpoints that the input chooses. After each
 // rollback everything must be as it was, and a follower's dataset the same.
 #include <cstdint>
+#include <cstdio>
 
 #include "input.h"
 #include "unit/testing/checkpoint_world.h"
@@ -17,6 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   while (!input.empty()) world.step();
   world.finish();
+  std::fputs(world.difference().c_str(), stderr);
   fuzz::require(world.difference().empty());
   return 0;
 }

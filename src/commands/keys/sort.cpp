@@ -218,7 +218,8 @@ void add_list(const List& list, Range range, bool from_behind, Elements& element
 
 // Adds the elements in their own order; those of a set have none. Without sorting, adds only the
 // requested range of lists and sorted sets; of sets always all.
-void load(const KeyRef& ref, const SortRequest& request, Elements& elements) {
+void load(store::Keyspace& keyspace, const KeyRef& ref, const SortRequest& request,
+          Elements& elements) {
   const size_t size = size_of(ref);
   const bool in_part = request.as_they_are && ref->type() != Set::kType;
   const Range range = in_part ? range_of(request, size) : Range{0, size};
@@ -233,6 +234,7 @@ void load(const KeyRef& ref, const SortRequest& request, Elements& elements) {
     SortedSet& set = value_of<SortedSet>(ref);
     // Sorting converts the set to the large encoding permanently, as OBJECT ENCODING shows in the
     // reference too.
+    keyspace.will_change(ref);
     set.expect(std::numeric_limits<size_t>::max());
     set.for_each({first, range.count()}, from_behind,
                  [&](std::string_view member, double) { elements.add(member); });
@@ -386,7 +388,7 @@ void sort_key(CommandContext& ctx, bool may_store) {
   }
 
   Elements elements;
-  if (ref) load(ref, request, elements);
+  if (ref) load(ctx.db, ref, request, elements);
   const Range range = range_of(request, elements.all.size());
   if (!request.as_they_are) {
     if (!weigh(ctx, request, elements))

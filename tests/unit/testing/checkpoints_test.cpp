@@ -182,6 +182,22 @@ TEST_CASE("Expired keys and fields come back", "[checkpoint]") {
   CHECK(client.run("HGETALL hash") == bulks({"two", "2"}));
 }
 
+TEST_CASE("Encodings that reading changes are restored", "[checkpoint]") {
+  CheckpointFixture server;
+  TestClient client(server);
+  client.run("ZADD set 1 a");
+  client.run("PFADD sketch a b");
+  client.run("CHECKPOINT CREATE");
+  const std::string sketch = client.run("GET sketch");
+  client.run("SORT set ALPHA");
+  client.run("PFCOUNT sketch");
+  CHECK(client.run("OBJECT ENCODING set") == bulk("skiplist"));
+  CHECK(client.run("GET sketch") != sketch);
+  client.run("CHECKPOINT ROLLBACK");
+  CHECK(client.run("OBJECT ENCODING set") == bulk("listpack"));
+  CHECK(client.run("GET sketch") == sketch);
+}
+
 TEST_CASE("A rollback restores idle times of changed keys", "[checkpoint]") {
   CheckpointFixture server;
   TestClient client(server);
