@@ -178,12 +178,17 @@ void Application::load_dataset(WholeServer& whole) {
 }
 
 void Application::exit_when_not_needed(server::Server& server) {
-  // The master's link is no client of this server's.
   const auto clients = [&server] {
-    return server::AutomaticExit::Clients{
+    // The master's link is no client of this server's.
+    server::AutomaticExit::Clients all = {
         .connected =
             server.clients().size() - (server.replication().replica_role().connected() ? 1 : 0),
         .connections_received = server.stats().connections_received};
+    for (const auto& [name, space] : server.spaces()->all()) {
+      all.connected += space->server().clients().size();
+      all.connections_received += space->server().stats().connections_received;
+    }
+    return all;
   };
   std::function<bool()> parent_has_gone;
   if (server.settings().exit_with_parent) {

@@ -19,6 +19,7 @@ class SpaceHost final : public testing::SpaceServer {
     std::unique_ptr<SpaceHost> host(new SpaceHost);
     host->log_.set_level(main.server().log().level());
     host->log_.set_file(main.server().log().file());
+    host->log_.set_standard_stream(main.server().log().standard_stream());
     host->whole_ = WholeServer::make_space({}, {.clock = clock, .log = host->log_, .loop = &loop},
                                            error, &main.config());
     if (host->whole_ == nullptr) return nullptr;
@@ -38,7 +39,7 @@ class SpaceHost final : public testing::SpaceServer {
       *error = kNotHere;
       return false;
     };
-    config.on_change({"port", "bind"}, refuse);
+    config.on_change({"port", "bind", "exit-when-idle"}, refuse);
     config.on_change({"save", "appendonly"}, [&config](std::string* error) {
       if (config.values().save.empty() && !config.values().appendonly) return true;
       *error = kNotHere;

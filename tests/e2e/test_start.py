@@ -321,6 +321,17 @@ class Ends(StartTestCase):
         client.close()
         self.assertEqual(process.wait(END_TIMEOUT_S), 0)
 
+    def test_a_client_of_a_space_is_one_of_the_process(self):
+        process, port = self.started("--exit-when-idle", "1")
+        client = self.connect(port)
+        self.assertEqual(client.call("AUTH", "space-one", "x"), "OK")
+        self.assertIsNone(client.call("BLPOP", "nothing", "1.5"))
+        self.assertIsNone(process.poll())
+        self.assertEqual(client.call("CONFIG", "GET", "exit-when-idle"), ["exit-when-idle", "0"])
+        self.assertIn("a space has none of its own", client.error_of("CONFIG", "SET", "exit-when-idle", "5"))
+        client.close()
+        self.assertEqual(process.wait(END_TIMEOUT_S), 0)
+
     def test_exit_when_idle_may_be_set_later(self):
         process, port = self.started()
         with self.connect(port) as client:

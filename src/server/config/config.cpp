@@ -527,6 +527,12 @@ void Config::inherit(const Config& other) {
   values_.maxmemory_clients = 0;
   values_.clock = own.clock;
   values_.watchdog_period = 0;
+  // These concern the process.
+  values_.port_file.clear();
+  values_.ready_fd = -1;
+  values_.print_url = false;
+  values_.exit_with_parent = false;
+  values_.exit_when_idle = 0;
 }
 
 }  // namespace latchkey::server

@@ -456,6 +456,22 @@ TEST_CASE("Whoever waits for random-seed hears of it even if it stays what it wa
         "0 and 9223372036854775807 inclusive");
 }
 
+TEST_CASE("A configuration that inherits takes over what concerns neither sockets nor the process",
+          "[config]") {
+  Fixture first;
+  REQUIRE(first.load("timeout 5\nrandom-seed 7\nport auto\nport-file ports\nready-fd 5\n"
+                     "print-url yes\nexit-with-parent yes\nexit-when-idle 9\n") == "");
+  Fixture space;
+  space.config.inherit(first.config);
+  CHECK(space.get("timeout") == "5");
+  CHECK(space.get("random-seed") == "7");
+  CHECK(space.get("port-file") == "");
+  CHECK(space.get("ready-fd") == "-1");
+  CHECK(space.get("print-url") == "no");
+  CHECK(space.get("exit-with-parent") == "no");
+  CHECK(space.get("exit-when-idle") == "0");
+}
+
 TEST_CASE("What later subsystems check is kept with its place", "[config]") {
   Fixture f;
   REQUIRE(f.load("rename-command GET \"\"\nuser alice on >x ~*\n") == "");
