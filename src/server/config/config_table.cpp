@@ -90,8 +90,9 @@ void add_network(std::vector<Directive>& table) {
       choice("enable-protected-configs", &V::enable_protected_configs, actions, kImmutable));
   table.push_back(choice("enable-debug-command", &V::enable_debug_command, actions, kImmutable));
   table.push_back(choice("enable-module-command", &V::enable_module_command, actions, kImmutable));
-  table.push_back(choice("enable-test-commands", &V::enable_test_commands, actions, kImmutable));
-  table.push_back(text("clock", &V::clock, kImmutable));
+  table.push_back(
+      choice("enable-test-commands", &V::enable_test_commands, actions, kImmutable | kHidden));
+  table.push_back(text("clock", &V::clock, kImmutable | kHidden));
   table.push_back(number("max-spaces", &V::max_spaces, 0, kMaxInt));
   table.push_back(number("space-linger-ms", &V::space_linger_ms, 0, kMaxInt));
 }

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "composition/whole_server.h"
+#include "unit/catch.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"
-#include "unit/catch.h"
 
 namespace latchkey::tests {
 

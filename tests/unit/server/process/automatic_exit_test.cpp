@@ -1,9 +1,8 @@
 #include "server/process/automatic_exit.h"
 
-
 #include "server/process/shutdown.h"
-#include "unit/server_fixture.h"
 #include "unit/catch.h"
+#include "unit/server_fixture.h"
 
 namespace latchkey::tests {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "unit/catch.h"
 #include "unit/net/bind_calls.h"
 #include "unit/server_fixture.h"
-#include "unit/catch.h"
 
 namespace latchkey::tests {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "unit/temporary_directory.h"
 #include "unit/catch.h"
+#include "unit/temporary_directory.h"
 
 namespace latchkey::tests {
 
