@@ -216,7 +216,8 @@ def is_sent_too_much(scene):
         return
     scene.admin.call("CONFIG", "SET", "client-output-buffer-limit", "normal 1mb 0 0 pubsub 1mb 0 0")
     scene.set_off(before=[("HELLO", "3"), ("SUBSCRIBE", "channel")], narrow=True)
-    for _ in range(40):
+    # More than the buffers of the system take at once.
+    for _ in range(200):
         scene.admin.call("PUBLISH", "channel", "x" * 100_000)
     scene.take_turns()
     scene.let_go()
