@@ -231,7 +231,8 @@ void Spaces::destroy(Space& space) {
 void Spaces::look_after_spaces() {
   const int64_t now_ms = main_.machine_ms();
   const int64_t linger_ms = main_.settings().space_linger_ms;
-  for (const auto& [name, space] : spaces_) {
+  for (const auto& each : spaces_) {
+    const auto& space = each.second;
     if (space->ends) continue;
     Server& server = space->server();
     if (server.clients().size() != 0) {
