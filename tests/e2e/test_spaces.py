@@ -26,6 +26,9 @@ class SpaceTestCase(harness.ServerTestCase):
 class Entered(SpaceTestCase):
     options = {"space-linger-ms": "0"}
 
+    def setUp(self):
+        self.connect().call("FLUSHALL")
+
     def test_what_happens_in_one_is_not_seen_in_another(self):
         one, two, main = self.enter("one"), self.enter("two"), self.connect()
         for client, value in ((one, "1"), (two, "2"), (main, "main")):
