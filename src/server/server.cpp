@@ -106,7 +106,6 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
     return true;
   });
   if (loop_ == nullptr) return;
-  before_wait_ = std::make_unique<net::BeforeWait>(*loop_, [this] { end_turn(); });
   tick_timer_ = std::make_unique<net::Timer>(*loop_, [this] { tick(); });
   start_ticking();
   wake_timer_ = std::make_unique<net::Timer>(*loop_, [this] { wake(); });
@@ -211,6 +210,8 @@ void Server::stop_listening() {
 void Server::start_ticking() {
   ticking_paused_ = false;
   if (tick_timer_ == nullptr) return;
+  if (before_wait_ == nullptr)
+    before_wait_ = std::make_unique<net::BeforeWait>(*loop_, [this] { end_turn(); });
   const auto interval_ms = static_cast<uint64_t>(1000 / std::max(settings().hz, 1));
   tick_timer_->start(interval_ms, interval_ms);
 }
@@ -218,6 +219,8 @@ void Server::start_ticking() {
 void Server::pause_ticking() {
   ticking_paused_ = true;
   if (tick_timer_ != nullptr) tick_timer_->stop();
+  // A space without clients has nothing to do at the end of a turn, and there may be thousands.
+  if ((state_ & kStateSpace) != 0 && clients_.size() == 0) before_wait_.reset();
 }
 
 // The phases of the end of a turn, in their order. Commands have run.

@@ -1,6 +1,7 @@
 #include "testing/clock_control.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/number.h"
@@ -133,10 +134,15 @@ void ClockControl::pass_until(int64_t target_us) {
   server::Tasks& tasks = server_.tasks();
   std::vector<Due> due;
   size_t next = 0;
+  int64_t reached_ms = INT64_MIN;
+  bool outdated = false;
   for (;;) {
-    if (next == due.size()) {
+    // What others do at the moment that is shown can only make keys due later than that.
+    const bool goes_on = next < due.size() && due[next].what.deadline_ms <= reached_ms;
+    if (next == due.size() || (outdated && !goes_on)) {
       due = first_due(target_ms);
       next = 0;
+      outdated = false;
       // Each database has told of one tick of its own: only what is due in the first of these
       // ticks can come next.
       if (!due.empty()) {
@@ -148,6 +154,7 @@ void ClockControl::pass_until(int64_t target_us) {
         std::min(server_.clients().next_deadline_ms(), server_.pauses().client_pause_ends_ms());
     if (next < due.size()) at_ms = std::min(at_ms, due[next].what.deadline_ms);
     if (at_ms > target_ms) break;
+    reached_ms = std::max(reached_ms, at_ms);
     SettableClock& clock = server_.data_clock();
     clock.set(std::max(clock.wall_us(), at_ms * kUsPerMs));
     server_.refresh_clock();
@@ -158,11 +165,10 @@ void ClockControl::pass_until(int64_t target_us) {
     }
     happen(at_ms);
     if (!slice_is_over && !tasks.slice_is_over() && !server_.clients().any_scheduled()) continue;
+    const uint64_t changes = server_.events().total();
     tasks.yield();
     if (!wait_for_others()) return;
-    // Others may have changed what is due.
-    due.clear();
-    next = 0;
+    outdated |= server_.events().total() != changes;
   }
 }
 
