@@ -28,7 +28,10 @@
 #include "server/client/blocking.h"
 #include "server/client/pause.h"
 #include "server/command/command_table.h"
+#include "testing/calls.h"
 #include "testing/checkpoints.h"
+#include "testing/clock_control.h"
+#include "testing/faults.h"
 #include "unit/replication/replication_fixture.h"
 #include "unit/temporary_directory.h"
 
@@ -377,6 +380,11 @@ struct Server : tests::TemporaryDirectory, tests::ReplicationFixture {
     server.set_persistence(persistence);
     server.set_scripts(std::make_shared<script::Engine>(server));
     server.set_checkpoints(std::make_shared<testing::Checkpoints>(server));
+    server.set_clock_control(std::make_shared<testing::ClockControl>(server));
+    const auto calls = std::make_shared<testing::Calls>(server);
+    server.set_calls(calls, *calls);
+    const auto faults = std::make_shared<testing::Faults>(server);
+    server.set_faults(faults, *faults);
   }
   std::shared_ptr<persist::Persistence> persistence;
 };
