@@ -88,7 +88,6 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, std::string* err
   server.access().set_default_alias(std::string(kUserPrefix) + space->name);
   server.set_stop_action([this, made = space.get()] { drop(*made); });
   server.pause_ticking();
-  ++made_;
   return spaces_.emplace(space->name, std::move(space)).first->second.get();
 }
 
@@ -130,8 +129,8 @@ bool Spaces::may_enter(Client& client, std::string_view password) {
   if (allowed == server::ProtectedAction::kNo ||
       (allowed == server::ProtectedAction::kLocal && !local))
     return false;
-  // It was asked of a client of a space already, when that came.
-  return &client.server != &main_ || main_.access().default_user()->accepts(password);
+  // A client of a space may have come through a port without being asked.
+  return main_.access().default_user()->accepts(password);
 }
 
 std::string Spaces::wanted_by(Client& client, const Command& command, Arguments args) {
@@ -217,9 +216,6 @@ void Spaces::wake(Space& space) {
 
 void Spaces::destroy(Space& space) {
   Server& server = space.server();
-  for (Move& move : moves_) {
-    if (move.from == &server) move.client_id = 0;
-  }
   std::erase_if(moves_, [&](const Move& move) { return move.from == &server; });
   server.set_spaces(nullptr, nullptr);
   // What is large is freed on the thread that does so, which the first server waits for.

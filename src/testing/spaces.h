@@ -86,7 +86,6 @@ class Spaces final : public server::SpaceGate {
   // The space whose server this is; null: it is the first server. O(log spaces).
   Space* space_of(server::Server& server);
   const std::map<std::string, std::unique_ptr<Space>, std::less<>>& all() const { return spaces_; }
-  size_t made() const { return made_; }
 
   // server::SpaceGate
   Answer ask(server::Client& client, const server::Command& command,
@@ -116,7 +115,6 @@ class Spaces final : public server::SpaceGate {
   std::map<std::string, std::unique_ptr<Space>, std::less<>> spaces_;
   std::vector<Move> moves_;
   net::Timer timer_;
-  size_t made_ = 0;
   uint64_t last_number_ = 0;
 };
 

@@ -201,6 +201,13 @@ class Entered(SpaceTestCase):
 class Guarded(SpaceTestCase):
     options = {"requirepass": "secret", "max-spaces": "2"}
 
+    def setUp(self):
+        main = self.connect()
+        main.call("AUTH", "secret")
+        for space in main.call("SPACE", "LIST"):
+            main.call("SPACE", "DROP", space[1])
+        self.eventually(lambda: not main.call("SPACE", "LIST"))
+
     def test_the_password_is_asked_for(self):
         client = self.connect()
         self.assertTrue(client.error_of("AUTH", "space-a", "wrong").startswith("WRONGPASS"))
@@ -208,12 +215,18 @@ class Guarded(SpaceTestCase):
         self.assertEqual(client.call("AUTH", "space-a", "secret"), "OK")
         self.assertEqual(client.call("SET", "k", "v"), "OK")
 
+    def test_who_comes_by_a_port_is_asked_for_it_as_well(self):
+        main = self.connect()
+        main.call("AUTH", "secret")
+        port = main.call("SPACE", "LISTEN", "ported")
+        with harness.Client(socket.create_connection(("127.0.0.1", port), harness.REPLY_TIMEOUT_S)) as client:
+            self.assertTrue(client.error_of("AUTH", "space-sly", "wrong").startswith("WRONGPASS"))
+        self.assertEqual([space[1] for space in main.call("SPACE", "LIST") if space[1] == "sly"], [])
+        main.call("SPACE", "DROP", "ported")
+
     def test_there_are_no_more_than_max_spaces(self):
         main = self.connect()
         main.call("AUTH", "secret")
-        for space in main.call("SPACE", "LIST"):
-            main.call("SPACE", "DROP", space[1])
-        self.eventually(lambda: main.call("SPACE", "LIST") == [])
         main.call("SPACE", "CREATE", "one", "KEEP")
         main.call("SPACE", "CREATE", "two", "KEEP")
         full = "ERR There are as many spaces as max-spaces allows"
