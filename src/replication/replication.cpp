@@ -82,12 +82,13 @@ void Replication::join(Replica& replica) {
   replica.client.set(server::kClientReplica);
   replica.asked_ms = server_.machine_ms();
   replica.count_bytes_from_now();
+  // The first one to come has just heard from its master. This is asked of the replicas, not of the
+  // stream, because the stream of a master that started from its dataset is open before any comes.
+  if (replicas_.empty()) pinged_ms_ = server_.machine_ms();
   replicas_.push_back(&replica);
   if (replica.client.connection() != nullptr)
     replica.client.connection()->set_nodelay(!server_.settings().repl_disable_tcp_nodelay);
-  if (stream_.is_open()) return;
-  stream_.begin();
-  pinged_ms_ = server_.machine_ms();
+  if (!stream_.is_open()) stream_.begin();
 }
 
 void Replication::leave(Replica& replica) {

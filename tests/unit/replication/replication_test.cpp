@@ -258,6 +258,22 @@ TEST_CASE("replicas are pinged, and those who wait get newlines") {
   CHECK(waiting.take_output() == "\n\n\n\n");
 }
 
+TEST_CASE("the first replica to come is pinged a period later, though the stream was open before") {
+  Master master("repl-ping-replica-period 3");
+  {
+    Follower former(master);
+    former->close();
+    master.tick();
+  }
+  master.advance_seconds(20);
+  Follower replica(master);
+  replica.take_output();
+  master.advance_seconds(2);
+  CHECK(replica.take_output().empty());
+  master.advance_seconds(1);
+  CHECK(replica.take_output() == request({"ping"}));
+}
+
 TEST_CASE("a replica that is silent for too long is dropped, one without acknowledgements is not") {
   Master master("repl-timeout 5");
   Follower replica(master);
