@@ -40,6 +40,17 @@ class SpaceHost final : public testing::SpaceServer {
       return false;
     };
     config.on_change({"port", "bind", "exit-when-idle"}, refuse);
+    config.on_change({"max-spaces", "space-maxmemory", "space-linger-ms"}, [](std::string* error) {
+      *error = "only the first server has spaces";
+      return false;
+    });
+    const uint64_t limit = config.values().space_maxmemory;
+    config.on_change({"maxmemory"}, [&config, limit](std::string* error) {
+      const uint64_t wanted = config.values().maxmemory;
+      if (limit == 0 || (wanted != 0 && wanted <= limit)) return true;
+      *error = "a space may have as much as space-maxmemory allows";
+      return false;
+    });
     config.on_change({"save", "appendonly"}, [&config](std::string* error) {
       if (config.values().save.empty() && !config.values().appendonly) return true;
       *error = kNotHere;

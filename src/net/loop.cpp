@@ -59,9 +59,15 @@ void Loop::stop() {
 }
 
 void Loop::call_before_wait() {
-  // One that is made by a callback is called in this turn, too.
+  // One that is made, or asked for, by a callback is called in this turn, too.
   for (size_t i = 0; i < before_wait_.size(); ++i) {
-    if (before_wait_[i] != nullptr) before_wait_[i]->callback_();
+    BeforeWait* const each = before_wait_[i];
+    if (each == nullptr) continue;
+    if (each->when_ == BeforeWait::When::kAsked) {
+      each->listed_ = false;
+      before_wait_[i] = nullptr;
+    }
+    each->callback_();
   }
   std::erase(before_wait_, nullptr);
 }
@@ -85,12 +91,18 @@ void Loop::release_output() {
   held_.clear();
 }
 
-BeforeWait::BeforeWait(Loop& loop, std::function<void()> callback)
-    : loop_(loop), callback_(std::move(callback)) {
+BeforeWait::BeforeWait(Loop& loop, std::function<void()> callback, When when)
+    : loop_(loop), callback_(std::move(callback)), when_(when) {
+  if (when == When::kEachTurn) list();
+}
+
+void BeforeWait::list() {
   loop_.before_wait_.push_back(this);
+  listed_ = true;
 }
 
 BeforeWait::~BeforeWait() {
+  if (!listed_) return;
   // The loop may be going through them.
   std::replace(loop_.before_wait_.begin(), loop_.before_wait_.end(), this,
                static_cast<BeforeWait*>(nullptr));

@@ -86,7 +86,7 @@ class Loop {
   base::BufferPool buffer_pool_;
   Counters counters_;
   std::unique_ptr<char[]> read_buffer_;
-  std::vector<BeforeWait*> before_wait_;  // null: gone since the last turn
+  std::vector<BeforeWait*> before_wait_;  // null: gone, or called, since the last turn
   bool turning_ = false;
   int output_holds_ = 0;
   std::vector<Connection*> held_;  // null: closed meanwhile
@@ -94,20 +94,35 @@ class Loop {
   std::unique_ptr<Hooks> hooks_;
 };
 
-// Calls back before each wait for events, for as long as it lives: the place to send what was
-// queued for other connections. Several are called in the order in which they were made. A callback
-// may make others and destroy others, but not the one that it belongs to.
+// Calls back before a wait for events, for as long as it lives: the place to send what was queued
+// for other connections. Several are called in the order in which they were made, and behind them
+// those that were asked for, in the order of asking. A callback may make others and destroy others,
+// but not the one that it belongs to.
 class BeforeWait {
  public:
-  BeforeWait(Loop& loop, std::function<void()> callback);
+  enum class When : uint8_t {
+    kEachTurn,
+    kAsked,  // once for any number of calls of ask(); costs nothing in other turns
+  };
+
+  BeforeWait(Loop& loop, std::function<void()> callback, When when = When::kEachTurn);
   ~BeforeWait();
   BeforeWait(const BeforeWait&) = delete;
   BeforeWait& operator=(const BeforeWait&) = delete;
 
+  // Has the callback called before the next wait.
+  void ask() {
+    if (!listed_) list();
+  }
+
  private:
   friend class Loop;
+  void list();
+
   Loop& loop_;
   std::function<void()> callback_;
+  When when_;
+  bool listed_ = false;  // with the loop, for the next wait
 };
 
 // Calls back after a delay, once or repeatedly.

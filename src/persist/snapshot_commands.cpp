@@ -1,9 +1,12 @@
 // SAVE, BGSAVE, LASTSAVE, and DEBUG RELOAD.
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "persist/byte_stream.h"
 #include "persist/loading.h"
 #include "persist/persistence.h"
+#include "persist/rdb_file.h"
 #include "persist/rows.h"
 #include "server/command/command_context.h"
 #include "server/function_libraries.h"
@@ -46,12 +49,24 @@ void debug_reload(CommandContext& ctx) {
   Server& server = ctx.server;
   if (refuses_reload(ctx)) return;
   Persistence& persistence = server.persistence();
-  if (save_first && !persistence.snapshots().save()) return ctx.reply.error("ERR");
+  // A space, which has no files, goes by memory instead.
+  const bool in_memory = (server.state() & kStateSpace) != 0;
+  std::string bytes;
+  if (in_memory && !save_first)
+    return ctx.reply.error("ERR NOSAVE is not available in a space, which has no file to load");
+  if (in_memory) {
+    StringSink sink(bytes);
+    write_dataset(sink, server, write_options(server));
+  } else if (save_first && !persistence.snapshots().save()) {
+    return ctx.reply.error("ERR");
+  }
   if (empty_first) forget_dataset(server);
-  const std::string& name = server.settings().dbfilename;
   std::vector<DroppedKey> dropped;
   options.dropped = &dropped;
-  const Loading::Result result = persistence.loading().load_snapshot(name, options);
+  MemorySource source(bytes);
+  const Loading::Result result =
+      in_memory ? persistence.loading().load_from(source, bytes.size(), options)
+                : persistence.loading().load_snapshot(server.settings().dbfilename, options);
   // Replicas and the append-only file still have the keys that have expired meanwhile.
   for (const auto& [database, key] : dropped)
     server.propagation().add_removal(database, key, /*lazily=*/false);

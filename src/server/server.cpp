@@ -189,7 +189,13 @@ bool Server::set_collation(const std::string& locale) {
   return true;
 }
 
+void Server::count_own_memory(size_t start) {
+  memory_.count_own(start, [this] { return environment_.reclaimer.freed_bytes(); });
+  startup_memory_ = start;
+}
+
 void Server::refresh_clock() {
+  enter();
   machine_us_ = clock_.wall_us();
   now_us_ = data_clock_.is_wall() ? machine_us_ : data_clock_.wall_us();
   environment_.now_ms = now_us_ / 1000;
@@ -210,8 +216,14 @@ void Server::stop_listening() {
 void Server::start_ticking() {
   ticking_paused_ = false;
   if (tick_timer_ == nullptr) return;
-  if (before_wait_ == nullptr)
-    before_wait_ = std::make_unique<net::BeforeWait>(*loop_, [this] { end_turn(); });
+  if (before_wait_ == nullptr) {
+    // There may be thousands of spaces, of which few have done anything in a turn.
+    const auto when = (state_ & kStateSpace) != 0 ? net::BeforeWait::When::kAsked
+                                                  : net::BeforeWait::When::kEachTurn;
+    before_wait_ = std::make_unique<net::BeforeWait>(
+        *loop_, [this] { end_turn(); }, when);
+    before_wait_->ask();
+  }
   const auto interval_ms = static_cast<uint64_t>(1000 / std::max(settings().hz, 1));
   tick_timer_->start(interval_ms, interval_ms);
 }

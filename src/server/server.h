@@ -280,8 +280,15 @@ class Server {
   // REQUIRES: kStateDiskError.
   std::string_view disk_error() const;
 
-  // Reads the clocks; the time that commands see (environment().now_ms) stands still between calls.
-  // Called once per batch.
+  // Says that what this thread does from here on it does for this server: it is billed for the
+  // memory (used_memory()), and its turn ends when the loop's does. Whatever calls the server from
+  // outside calls this first, mostly by refresh_clock(). Costs two comparisons.
+  void enter() {
+    memory_.bill();
+    if (before_wait_ != nullptr) before_wait_->ask();
+  }
+  // Enters, and reads the clocks; the time that commands see (environment().now_ms) stands still
+  // between calls. Called once per batch.
   void refresh_clock();
   int64_t now_ms() const { return environment_.now_ms; }
   // The same moment in microseconds.
@@ -355,6 +362,9 @@ class Server {
   void on_stream_place(std::function<std::optional<StreamPlace>()> place) {
     stream_place_ = std::move(place);
   }
+  // Has used_memory() count what this server holds, no longer the process. `start`: bytes that it
+  // holds already.
+  void count_own_memory(size_t start);
   // Bytes allocated by the process now, and when the server had been composed.
   size_t used_memory() const { return memory_.used(); }
   // Brings used_memory() up to date with what other threads have freed. Costs microseconds.

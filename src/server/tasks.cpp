@@ -101,6 +101,7 @@ void Tasks::schedule() {
 }
 
 void Tasks::resume(Task& task) {
+  server_.enter();
   current_ = &task;
   slice_began_ = base::CycleClock::ticks();
   if (task.body) {

@@ -26,12 +26,15 @@ class Reclaimer {
   // Objects queued and not yet freed; objects freed since the start or the last reset_freed().
   size_t pending_objects() const { return pending_.load(std::memory_order_relaxed); }
   size_t freed_objects() const { return freed_.load(std::memory_order_relaxed); }
+  // Bytes that the background thread has freed since the start (base/heap_use.h).
+  size_t freed_bytes() const { return freed_bytes_.load(std::memory_order_relaxed); }
   void reset_freed() { freed_.store(0, std::memory_order_relaxed); }
 
  private:
   size_t handed_over_ = 0;
   std::atomic<size_t> pending_{0};
   std::atomic<size_t> freed_{0};
+  std::atomic<size_t> freed_bytes_{0};
   // Last member, because its jobs use the counters above.
   base::Worker worker_{"bio_lazy_free"};
 };

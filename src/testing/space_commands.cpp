@@ -1,7 +1,10 @@
 // SPACE CREATE, DROP, ENTER, HELP, INFO, LIST, LISTEN.
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "server/client/client.h"
 #include "server/client/client_registry.h"
@@ -33,24 +36,53 @@ Spaces::Space* named_space(CommandContext& ctx, Spaces& spaces, std::string_view
   return space;
 }
 
+struct CreateOptions {
+  bool keep = false;
+  std::optional<std::string_view> from;
+
+  // False when there is something else.
+  bool read(ArgReader args) {
+    *this = {};
+    while (args.more()) {
+      std::string_view source;
+      if (!keep && args.word("KEEP")) {
+        keep = true;
+      } else if (!from && args.word("FROM", &source)) {
+        from = source;
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+};
+
 void space_create(CommandContext& ctx) {
   Spaces* const spaces = spaces_of(ctx);
   if (spaces == nullptr) return;
   std::string name;
-  bool keep = false;
-  ArgReader options(ctx.args, kFirstArgument);
-  // A name may be left out, but the option comes behind it.
-  if (options.more() && !(options.left() == 1 && is_word(options.peek(), "KEEP")))
-    name = options.next();
-  while (options.more()) {
-    if (!options.word("KEEP")) return ctx.syntax_error();
-    keep = true;
+  CreateOptions options;
+  ArgReader args(ctx.args, kFirstArgument);
+  // The name may be left out: what can be read as options alone has none.
+  const bool named = !options.read(args);
+  if (named) {
+    name = args.next();
+    if (!options.read(args)) return ctx.syntax_error();
   }
-  if (name.empty()) name = spaces->unused_name();
+  Server* from = nullptr;
+  if (options.from && !is_word(*options.from, "MAIN")) {
+    Spaces::Space* const space = named_space(ctx, *spaces, *options.from);
+    if (space == nullptr) return;
+    from = &space->server();
+  } else if (options.from) {
+    from = &spaces->main();
+  }
+  if (!named) name = spaces->unused_name();
   if (spaces->find(name) != nullptr)
     return ctx.reply.error("ERR A space of that name exists already");
   std::string error;
-  if (spaces->create(name, keep, &error) == nullptr) return ctx.reply.error("ERR " + error);
+  if (spaces->create(name, options.keep, from, &error) == nullptr)
+    return ctx.reply.error("ERR " + error);
   ctx.reply.bulk(name);
 }
 
@@ -77,32 +109,58 @@ void space_drop(CommandContext& ctx) {
   spaces->drop(*space);
 }
 
+void listen_at_port(CommandContext& ctx, Spaces& spaces, Spaces::Space& space, int port) {
+  const bool listens = space.port != 0;
+  if (listens && port != 0 && port != space.port)
+    return ctx.reply.error("ERR The space listens on port " + std::to_string(space.port) +
+                           " already");
+  std::string error;
+  if (!listens && !spaces.listen(space, port, &error)) return ctx.reply.error("ERR " + error);
+  ctx.reply.integer(space.port);
+}
+
+void listen_at_socket(CommandContext& ctx, Spaces& spaces, Spaces::Space& space,
+                      const std::string& path) {
+  const bool listens = !space.socket.empty();
+  if (listens && path != space.socket)
+    return ctx.reply.error("ERR The space listens at " + space.socket + " already");
+  std::error_code ignored;
+  const std::filesystem::file_status there = std::filesystem::symlink_status(path, ignored);
+  // As with the directive unixsocket a socket is replaced, for it may be left from before.
+  if (!listens && std::filesystem::exists(there) && !std::filesystem::is_socket(there))
+    return ctx.reply.error("ERR There is something else than a socket at this path");
+  std::string error;
+  if (!listens && !spaces.listen(space, path, &error)) return ctx.reply.error("ERR " + error);
+  ctx.reply.bulk(path);
+}
+
 void space_listen(CommandContext& ctx) {
   Spaces* const spaces = spaces_of(ctx);
   if (spaces == nullptr) return;
+  const bool has_place = ctx.args.size() > kFirstArgument + 1;
+  const std::string_view place = has_place ? ctx.args[kFirstArgument + 1] : std::string_view();
+  const bool at_socket = place.find('/') != std::string_view::npos;
   int64_t port = 0;
-  if (ctx.args.size() > kFirstArgument + 1 &&
-      !ctx.read_int64_in(ctx.args[kFirstArgument + 1], 1, UINT16_MAX, &port, "ERR Invalid port"))
+  if (has_place && !at_socket &&
+      !ctx.read_int64_in(place, 1, UINT16_MAX, &port, "ERR Invalid port"))
     return;
   const std::string_view name = ctx.args[kFirstArgument];
   std::string error;
   Spaces::Space* space = spaces->find(name);
-  if (space == nullptr) space = spaces->create(name, /*keep=*/false, &error);
+  if (space == nullptr) space = spaces->create(name, /*keep=*/false, /*from=*/nullptr, &error);
   if (space == nullptr) return ctx.reply.error("ERR " + error);
-  const bool listens = space->port != 0;
-  if (listens && port != 0 && port != space->port)
-    return ctx.reply.error("ERR The space listens on port " + std::to_string(space->port) +
-                           " already");
-  if (!listens && !spaces->listen(*space, static_cast<int>(port), &error))
-    return ctx.reply.error("ERR " + error);
-  ctx.reply.integer(space->port);
+  if (at_socket) {
+    listen_at_socket(ctx, *spaces, *space, std::string(place));
+  } else {
+    listen_at_port(ctx, *spaces, *space, static_cast<int>(port));
+  }
 }
 
 void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   Server& server = space.server();
   size_t keys = 0;
   for (const auto& database : server.databases()) keys += database->size();
-  ctx.reply.map(6);
+  ctx.reply.map(8);
   ctx.reply.bulk("name");
   ctx.reply.bulk(space.name);
   ctx.reply.bulk("clients");
@@ -113,6 +171,10 @@ void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   ctx.reply.integer(space.keep ? 1 : 0);
   ctx.reply.bulk("port");
   ctx.reply.integer(space.port);
+  ctx.reply.bulk("unixsocket");
+  ctx.reply.bulk(space.socket);
+  ctx.reply.bulk("used-memory");
+  ctx.reply.integer(static_cast<int64_t>(server.used_memory()));
   ctx.reply.bulk("age-ms");
   ctx.reply.integer(ctx.server.machine_ms() - space.made_ms);
 }
@@ -142,18 +204,20 @@ void space_info(CommandContext& ctx) {
 }
 
 void space_help(CommandContext& ctx) {
-  reply_help(
-      ctx,
-      {"CREATE [<name>] [KEEP]",
-       "    Make a space, a server of its own within this process, and return its name.",
-       "    Without KEEP it goes when it has had no client for space-linger-ms.", "DROP <name>",
-       "    Close the clients of a space and destroy it with its data.", "ENTER <name>|MAIN",
-       "    Go into a space, which is made if there is none, or back to the first server.",
-       "    Logging in as the user space-<name> does the same.", "INFO [<name>]",
-       "    Return name, number of clients and keys, whether it is kept, port and age.",
-       "LISTEN <name> [<port>]",
-       "    Let the space, which is made if there is none, have a port of its own, and return it.",
-       "    It stays until it is dropped.", "LIST", "    Return the same of all spaces."});
+  reply_help(ctx,
+             {"CREATE [<name>] [KEEP] [FROM <name>|MAIN]",
+              "    Make a space, a server of its own within this process, and return its name.",
+              "    Without KEEP it goes when it has had no client for space-linger-ms.",
+              "    With FROM it begins with a copy of that one's keys, functions and clock.",
+              "DROP <name>", "    Close the clients of a space and destroy it with its data.",
+              "ENTER <name>|MAIN",
+              "    Go into a space, which is made if there is none, or back to the first server.",
+              "    Logging in as the user space-<name> does the same.", "INFO [<name>]",
+              "    Return its name, clients, keys, whether it is kept, port, socket, memory, age.",
+              "LISTEN <name> [<port>|<path>]",
+              "    Let a space, made if there is none, have a port or a unix socket of its own,",
+              "    and return it. It stays until it is dropped.", "LIST",
+              "    Return the same of all spaces."});
 }
 
 constexpr uint32_t kFlags = kAdmin | kNoScript | kNoMulti | kStale | kProtected;
@@ -162,13 +226,13 @@ constexpr const char* kSince = "0.2.0";
 constexpr CommandRow kSpaceSubcommands[] = {
     {"CREATE",
      space_create,
-     "[name] [KEEP]",
+     "[name] [KEEP] [FROM source]",
      kFlags,
      {},
      0,
      Group::kServer,
      kSince,
-     "O(1)",
+     "O(1); with FROM O(N) where N is the size of what is copied",
      "Makes a space, a server of its own within the process."},
     {"DROP",
      space_drop,
@@ -213,14 +277,14 @@ constexpr CommandRow kSpaceSubcommands[] = {
      "Returns figures of all spaces."},
     {"LISTEN",
      space_listen,
-     "name [port]",
+     "name [port-or-path]",
      kFlags,
      {},
      0,
      Group::kServer,
      kSince,
      "O(1)",
-     "Lets a space have a port of its own, and returns it."},
+     "Lets a space have a port or a unix socket of its own, and returns it."},
 };
 
 constexpr CommandRow kSpaceRows[] = {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/heap_use.h"
 #include "server/acl/access_control.h"
 #include "server/client/client.h"
 #include "server/client/client_registry.h"
 #include "server/command/command_table.h"
 #include "server/server.h"
 #include "server/tasks.h"
+#include "testing/space_copy.h"
 
 namespace latchkey::testing {
 
@@ -58,7 +60,7 @@ std::string Spaces::unused_name() {
   return name;
 }
 
-Spaces::Space* Spaces::create(std::string_view name, bool keep, std::string* error) {
+Spaces::Space* Spaces::create(std::string_view name, bool keep, Server* from, std::string* error) {
   if (const std::string_view objection = objection_to(name); !objection.empty()) {
     *error = objection;
     return nullptr;
@@ -73,6 +75,8 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, std::string* err
     return nullptr;
   }
   server::ConfigError reason;
+  const base::ThreadHeapUse heap;
+  const uint64_t before = heap.balance();
   auto space = std::make_unique<Space>();
   space->host = factory_(&reason);
   if (space->host == nullptr) {
@@ -88,7 +92,21 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, std::string* err
   server.access().set_default_alias(std::string(kUserPrefix) + space->name);
   server.set_stop_action([this, made = space.get()] { drop(*made); });
   server.pause_ticking();
+  server.count_own_memory(heap.balance() - before);
+  if (from != nullptr && !fill(*space, *from, error)) return nullptr;
   return spaces_.emplace(space->name, std::move(space)).first->second.get();
+}
+
+bool Spaces::fill(Space& space, Server& from, std::string* error) {
+  Server& server = space.server();
+  const bool copied = copy_dataset(from, server, error);
+  const uint64_t limit = server.settings().maxmemory;
+  const bool fits = limit == 0 || server.used_memory() <= limit;
+  if (copied && !fits) *error = "The copy is larger than space-maxmemory allows";
+  from.enter();
+  if (copied && fits) return true;
+  server.set_spaces(nullptr, nullptr);
+  return false;
 }
 
 bool Spaces::listen(Space& space, int port, std::string* error) {
@@ -96,7 +114,10 @@ bool Spaces::listen(Space& space, int port, std::string* error) {
   server::ConfigValues& values = server.config().mutable_values();
   values.port = port;
   values.port_auto = port == 0;
+  // Its unix socket, if it has one, stays as it is.
+  std::string socket = std::exchange(values.unixsocket, {});
   const bool opened = server.listen();
+  values.unixsocket = std::move(socket);
   values.port_auto = false;
   if (!opened) {
     values.port = 0;
@@ -105,6 +126,24 @@ bool Spaces::listen(Space& space, int port, std::string* error) {
   }
   space.port = values.port;
   // A client may come before the next look at the spaces.
+  wake(space);
+  return true;
+}
+
+bool Spaces::listen(Space& space, const std::string& socket, std::string* error) {
+  Server& server = space.server();
+  server::ConfigValues& values = server.config().mutable_values();
+  values.unixsocket = socket;
+  // The port, if it has one, stays open.
+  const int port = std::exchange(values.port, 0);
+  const bool opened = server.listen();
+  values.port = port;
+  if (!opened) {
+    values.unixsocket.clear();
+    *error = "The space cannot listen at this path";
+    return false;
+  }
+  space.socket = socket;
   wake(space);
   return true;
 }
@@ -179,7 +218,7 @@ server::SpaceGate::Answer Spaces::ask(Client& client, const Command& command, Ar
 Server* Spaces::server_named(std::string_view name, std::string* error) {
   if (name == kMain) return &main_;
   Space* space = find(name);
-  if (space == nullptr) space = create(name, /*keep=*/false, error);
+  if (space == nullptr) space = create(name, /*keep=*/false, /*from=*/nullptr, error);
   return space == nullptr ? nullptr : &space->server();
 }
 
@@ -243,8 +282,8 @@ void Spaces::look_after_spaces() {
     }
     const bool wanted = std::any_of(moves_.begin(), moves_.end(),
                                     [&](const Move& move) { return move.name == space->name; });
-    if (!space->keep && space->port == 0 && !wanted && now_ms - space->empty_since_ms >= linger_ms)
-      drop(*space);
+    const bool kept = space->keep || space->port != 0 || !space->socket.empty();
+    if (!kept && !wanted && now_ms - space->empty_since_ms >= linger_ms) drop(*space);
   }
 }
 

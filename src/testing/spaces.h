@@ -53,6 +53,7 @@ class Spaces final : public server::SpaceGate {
     int64_t made_ms = 0;         // the machine's time
     int64_t empty_since_ms = 0;  // the machine's time; of one without clients
     int port = 0;                // at which it listens; 0: at none
+    std::string socket;          // the unix socket at which it listens; empty: at none
     std::unique_ptr<SpaceServer> host;
 
     server::Server& server() const { return host->server(); }
@@ -72,20 +73,24 @@ class Spaces final : public server::SpaceGate {
 
   // The space of that name; null: there is none.
   Space* find(std::string_view name);
-  // Makes it. Null, with the error's text without its code, when it cannot be made. REQUIRES: there
-  // is none of that name.
-  Space* create(std::string_view name, bool keep, std::string* error);
+  // Makes it, with a copy of what `from` holds unless that is null (testing/space_copy.h). Null,
+  // with the error's text without its code, when it cannot be made. REQUIRES: there is none of that
+  // name.
+  Space* create(std::string_view name, bool keep, server::Server* from, std::string* error);
   // A name that no space has.
   std::string unused_name();
   // Listens for its clients at the addresses of `bind`; port 0: at one that the system chooses.
   // False, with the error's text, when that cannot be had. REQUIRES: it listens at none.
   bool listen(Space& space, int port, std::string* error);
+  // The same at a unix socket, with the permissions that unixsocketperm says.
+  bool listen(Space& space, const std::string& socket, std::string* error);
   // Closes its clients when they have their replies, then destroys it.
   void drop(Space& space);
 
   // The space whose server this is; null: it is the first server. O(log spaces).
   Space* space_of(server::Server& server);
   const std::map<std::string, std::unique_ptr<Space>, std::less<>>& all() const { return spaces_; }
+  server::Server& main() { return main_; }
 
   // server::SpaceGate
   Answer ask(server::Client& client, const server::Command& command,
@@ -109,6 +114,7 @@ class Spaces final : public server::SpaceGate {
   void wake(Space& space);
   void destroy(Space& space);
   server::Server* server_named(std::string_view name, std::string* error);
+  bool fill(Space& space, server::Server& from, std::string* error);
 
   server::Server& main_;
   Factory factory_;

@@ -1,6 +1,9 @@
 """SPACE: whole servers of their own within one process, entered by user name."""
 
+import os
+import pathlib
 import random
+import re
 import socket
 import threading
 import unittest
@@ -11,6 +14,12 @@ try:
     import redis
 except ImportError:
     redis = None
+
+
+def ask(client, *words):
+    """The reply, whether it is an error or not."""
+    client.send(*words)
+    return client.read()
 
 
 class SpaceTestCase(harness.ServerTestCase):
@@ -24,7 +33,7 @@ class SpaceTestCase(harness.ServerTestCase):
 
 
 class Entered(SpaceTestCase):
-    options = {"space-linger-ms": "0"}
+    options = {"space-linger-ms": "0", "enable-debug-command": "yes"}
 
     def setUp(self):
         self.connect().call("FLUSHALL")
@@ -159,6 +168,93 @@ class Entered(SpaceTestCase):
             for _ in range(100):
                 socket.create_connection(("127.0.0.1", port), harness.REPLY_TIMEOUT_S).close()
 
+    def test_a_unix_socket_of_its_own_beside_the_port(self):
+        main = self.connect()
+        path = os.path.join(self.server.directory, "space.sock")
+        port = main.call("SPACE", "LISTEN", "socketed")
+        self.assertEqual(main.call("SPACE", "LISTEN", "socketed", path), path)
+        self.assertEqual(main.call("SPACE", "LISTEN", "socketed", path), path)
+        self.assertEqual(main.call("SPACE", "LISTEN", "socketed"), port)
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(harness.REPLY_TIMEOUT_S)
+        connection.connect(path)
+        with harness.Client(connection) as client:
+            client.call("SET", "k", "v")
+            self.assertEqual(client.call("CONFIG", "GET", "unixsocket"), ["unixsocket", path])
+            self.assertIn(f"tcp_port:{port}", client.call("INFO", "server"))
+        with harness.Client(socket.create_connection(("127.0.0.1", port), harness.REPLY_TIMEOUT_S)) as client:
+            self.assertEqual(client.call("GET", "k"), "v")
+        self.assertEqual(main.error_of("SPACE", "LISTEN", "socketed", "/x"), f"ERR The space listens at {path} already")
+        file = pathlib.Path(self.server.directory, "file")
+        file.write_text("kept")
+        self.assertEqual(main.error_of("SPACE", "LISTEN", "other", str(file)),
+                         "ERR There is something else than a socket at this path")
+        self.assertEqual(main.error_of("SPACE", "LISTEN", "other", "/nowhere/at/all"),
+                         "ERR The space cannot listen at this path")
+        main.call("SPACE", "DROP", "socketed")
+        self.eventually(lambda: "socketed" not in self.names())
+        self.assertEqual(file.read_text(), "kept")
+
+    def test_a_copy_of_another_or_of_the_first(self):
+        main = self.connect()
+        main.call("SET", "k", "main", "EX", "1000")
+        main.call("SELECT", "3")
+        for i in range(600):
+            main.call("HSET", "wide", f"field{i}", "v" * 30)
+        main.call("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('one', function() return 1 end)")
+        self.assertEqual(main.call("SPACE", "CREATE", "fixture", "FROM", "main", "KEEP"), "fixture")
+        fixture = self.enter("fixture")
+        self.assertEqual(fixture.call("GET", "k"), "main")
+        self.assertIn(fixture.call("TTL", "k"), range(900, 1001))
+        fixture.call("SELECT", "3")
+        self.assertEqual(fixture.call("OBJECT", "ENCODING", "wide"), "hashtable")
+        self.assertEqual(fixture.call("FCALL", "one", "0"), 1)
+        self.assertEqual(fixture.call("DEBUG", "DIGEST"), main.call("DEBUG", "DIGEST"))
+        fixture.call("CLOCK", "FREEZE")
+        fixture.call("CLOCK", "SET", "2024-01-01T00:00:00Z")
+        fixture.call("SET", "l", "v", "PX", "500")
+        name = main.call("SPACE", "CREATE", "FROM", "fixture")
+        copy = self.enter(name)
+        copy.call("SELECT", "3")
+        self.assertEqual(copy.call("TIME"), ["1704067200", "0"])
+        self.assertEqual(copy.call("PTTL", "l"), 500)
+        copy.call("FLUSHALL")
+        self.assertEqual(fixture.call("GET", "l"), "v")
+        self.assertEqual(main.call("HLEN", "wide"), 600)
+        self.assertEqual(main.error_of("SPACE", "CREATE", "a", "FROM", "nobody"), "ERR No such space")
+        self.assertEqual(main.error_of("SPACE", "CREATE", "a", "FROM"), "ERR syntax error")
+        self.assertEqual(main.error_of("SPACE", "CREATE", "a", "FROM", "main", "FROM", "main"), "ERR syntax error")
+        # What can be read as options alone has no name.
+        self.assertNotEqual(main.call("SPACE", "CREATE", "KEEP"), "KEEP")
+        self.assertEqual(main.call("SPACE", "CREATE", "KEEP", "KEEP"), "KEEP")
+        main.call("FLUSHALL")
+        main.call("FUNCTION", "FLUSH")
+        for space in self.names():
+            main.call("SPACE", "DROP", space)
+        self.eventually(lambda: not self.names())
+
+    def test_a_space_is_reloaded_from_memory(self):
+        client = self.enter("reloaded")
+        client.call("SET", "k", "v", "PX", "100000")
+        client.call("ZADD", "z", "1", "a", "2", "b")
+        before = client.call("DEBUG", "DIGEST")
+        self.assertEqual(client.call("DEBUG", "RELOAD"), "OK")
+        self.assertEqual(client.call("DEBUG", "DIGEST"), before)
+        self.assertEqual(client.error_of("DEBUG", "RELOAD", "NOSAVE"),
+                         "ERR NOSAVE is not available in a space, which has no file to load")
+        self.assertFalse(os.path.exists(os.path.join(self.server.directory, "dump.rdb")))
+
+    def test_a_script_in_the_middle_is_not_copied(self):
+        busy, main = self.enter("busy"), self.connect()
+        busy.call("CONFIG", "SET", "busy-reply-threshold", "1")
+        busy.send("EVAL", "redis.call('SET','k','half') while true do end", "0")
+        other = self.enter("busy")
+        self.eventually(lambda: ask(other, "PING") != "PONG")
+        self.assertEqual(main.error_of("SPACE", "CREATE", "whole", "FROM", "busy"),
+                         "ERR The server to copy from is in the middle of something")
+        self.assertEqual(main.call("SPACE", "DROP", "busy"), "OK")
+        self.eventually(lambda: "busy" not in self.names())
+
     def test_wrong_names_and_requests(self):
         client = self.connect()
         self.assertEqual(client.error_of("SPACE", "CREATE", "x" * 129),
@@ -232,6 +328,78 @@ class Guarded(SpaceTestCase):
         full = "ERR There are as many spaces as max-spaces allows"
         self.assertEqual(main.error_of("SPACE", "CREATE", "three"), full)
         self.assertEqual(self.connect().error_of("AUTH", "space-three", "secret"), full)
+
+
+class Limited(SpaceTestCase):
+    options = {"space-maxmemory": "2mb", "maxmemory": "500mb"}
+
+    def memory(self, client):
+        return int(re.search(r"used_memory:(\d+)", client.call("INFO", "memory"))[1])
+
+    def test_each_is_counted_and_limited_by_itself(self):
+        one, two, main = self.enter("one"), self.enter("two"), self.connect()
+        if self.memory(one) == self.memory(main):
+            self.skipTest("the allocator of this build does not count by thread")
+        value = "v" * 10000
+        small = self.memory(two)
+        kept = 0
+        while ask(one, "SET", f"k{kept}", value) == "OK":
+            kept += 1
+            self.assertLess(kept, 1000)
+        self.assertGreater(kept, 50)
+        self.assertEqual(one.error_of("SET", "more", value), "OOM command not allowed when used memory > 'maxmemory'.")
+        self.assertEqual(two.call("SET", "k", value), "OK")
+        self.assertLess(self.memory(two), small + 100_000)
+        self.assertEqual(main.call("SET", "k", value), "OK")
+        main.call("CONFIG", "SET", "space-maxmemory", "1mb")
+        self.addCleanup(main.call, "CONFIG", "SET", "space-maxmemory", "2mb")
+        self.assertEqual(main.error_of("SPACE", "CREATE", "three", "FROM", "one"),
+                         "ERR The copy is larger than space-maxmemory allows")
+        one.call("FLUSHALL", "ASYNC")
+        self.eventually(lambda: ask(one, "SET", "k", value) == "OK")
+        self.eventually(lambda: self.memory(one) < 500_000)
+        self.assertEqual(one.call("CONFIG", "SET", "maxmemory", "1mb"), "OK")
+        for wanted in ("3mb", "0"):
+            self.assertIn("a space may have as much as space-maxmemory allows",
+                          one.error_of("CONFIG", "SET", "maxmemory", wanted))
+        self.assertIn("only the first server has spaces", one.error_of("CONFIG", "SET", "space-maxmemory", "9mb"))
+
+    def test_keys_are_evicted_from_the_space_that_is_full(self):
+        one, main = self.enter("evicting"), self.connect()
+        if self.memory(one) == self.memory(main):
+            self.skipTest("the allocator of this build does not count by thread")
+        main.call("SET", "k", "v")
+        one.call("CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+        for i in range(1000):
+            self.assertEqual(one.call("SET", f"k{i}", "v" * 10000), "OK")
+        self.assertIn(one.call("DBSIZE"), range(50, 250))
+        self.assertEqual(main.call("GET", "k"), "v")
+
+
+class Many(SpaceTestCase):
+    options = {"maxclients": "3000", "max-spaces": "3000", "space-linger-ms": "0"}
+
+    def test_each_of_many_is_served(self):
+        clients = [self.server.connect() for _ in range(2000)]
+        for i, client in enumerate(clients):
+            client.send_raw(harness.encode("AUTH", f"space-s{i}", "x") + harness.encode("SET", "k", str(i))
+                            + harness.encode("SET", "soon", "v", "PX", "20"))
+        for client in clients:
+            self.assertEqual([client.read() for _ in range(3)], ["OK"] * 3)
+        # Messages within a space leave at the end of the turn in which they were sent.
+        listeners = [self.server.connect() for _ in range(20)]
+        for i, listener in enumerate(listeners):
+            listener.call("AUTH", f"space-s{i * 100}", "x")
+            listener.call("SUBSCRIBE", "news")
+        for i, listener in enumerate(listeners):
+            self.assertEqual(clients[i * 100].call("PUBLISH", "news", str(i)), 1)
+            self.assertEqual(listener.read(), ["message", "news", str(i)])
+        for i in random.Random(1).sample(range(2000), 200):
+            self.assertEqual(clients[i].call("GET", "k"), str(i))
+            self.eventually(lambda i=i: clients[i].call("DBSIZE") == 1)
+        for client in clients + listeners:
+            client.close()
+        self.eventually(lambda: not self.names())
 
 
 class Forbidden(SpaceTestCase):

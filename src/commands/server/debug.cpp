@@ -306,7 +306,6 @@ constexpr std::string_view kOfProcess[] = {
     "MALLCTL-STR",
     "OOM",
     "PANIC",
-    "RELOAD",
     "RESTART",
     "SEGFAULT",
 };

@@ -522,8 +522,8 @@ void Config::inherit(const Config& other) {
   values_.masteruser.clear();
   values_.min_replicas_to_write = 0;
   values_.cluster_enabled = false;
-  // The allocator's figures are the process's, whose limit its first server keeps.
-  values_.maxmemory = 0;
+  // The first server's limit is that of the process.
+  values_.maxmemory = values_.space_maxmemory;
   values_.maxmemory_clients = 0;
   values_.clock = own.clock;
   values_.watchdog_period = 0;

@@ -94,6 +94,7 @@ void add_network(std::vector<Directive>& table) {
       choice("enable-test-commands", &V::enable_test_commands, actions, kImmutable | kHidden));
   table.push_back(text("clock", &V::clock, kImmutable | kHidden));
   table.push_back(number("max-spaces", &V::max_spaces, 0, kMaxInt));
+  table.push_back(memory("space-maxmemory", &V::space_maxmemory, 0, kMaxBytes));
   table.push_back(number("space-linger-ms", &V::space_linger_ms, 0, kMaxInt));
 }
 

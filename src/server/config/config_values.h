@@ -112,7 +112,8 @@ struct ConfigValues {
   ProtectedAction enable_test_commands = ProtectedAction::kLocal;
   int max_spaces = 10000;
   int space_linger_ms = 1000;
-  std::string clock = "wall";  // what it shows at start (testing/clock_control.h)
+  uint64_t space_maxmemory = 0;  // bytes; 0: no limit
+  std::string clock = "wall";    // what it shows at start (testing/clock_control.h)
 
   // TLS
   std::string tls_cert_file;

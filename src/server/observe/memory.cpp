@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 // jemalloc's control interface; absent where another allocator (a sanitizer's) is linked.
 extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value,
@@ -38,22 +39,48 @@ size_t libc_allocated() {
 
 }  // namespace
 
+constinit thread_local MemoryMeter* MemoryMeter::billed_ = nullptr;
+
 MemoryMeter::MemoryMeter() {
-  if (!read_control("thread.allocatedp", &allocated_) ||
-      !read_control("thread.deallocatedp", &freed_)) {
-    allocated_ = freed_ = nullptr;
-  }
   refresh();
 }
 
+MemoryMeter::~MemoryMeter() {
+  if (billed_ == this) billed_ = nullptr;
+}
+
+void MemoryMeter::count_own(size_t start, std::function<size_t()> freed_elsewhere) {
+  if (!thread_.is_known()) return;
+  counts_own_ = true;
+  held_ = start;
+  balance_when_billed_ = thread_.balance();
+  freed_elsewhere_ = std::move(freed_elsewhere);
+}
+
+void MemoryMeter::bill_this() {
+  const uint64_t balance = thread_.balance();
+  if (billed_ != nullptr) billed_->held_ += balance - billed_->balance_when_billed_;
+  billed_ = this;
+  balance_when_billed_ = balance;
+}
+
 void MemoryMeter::refresh() {
+  if (counts_own_) return;
   total_ = allocator_figures().allocated;
-  if (allocated_ != nullptr) balance_at_refresh_ = *allocated_ - *freed_;
+  balance_at_refresh_ = thread_.balance();
+}
+
+size_t MemoryMeter::own() const {
+  uint64_t held = held_;
+  if (billed_ == this) held += thread_.balance() - balance_when_billed_;
+  // What it frees without having been billed for it may bring the sum below zero.
+  const auto bytes = static_cast<int64_t>(held - freed_elsewhere_());
+  return bytes > 0 ? static_cast<size_t>(bytes) : 0;
 }
 
 size_t MemoryMeter::used() const {
-  if (allocated_ == nullptr) return total_;
-  return total_ + (*allocated_ - *freed_ - balance_at_refresh_);
+  if (counts_own_) return own();
+  return total_ + (thread_.balance() - balance_at_refresh_);
 }
 
 AllocatorFigures allocator_figures() {

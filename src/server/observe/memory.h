@@ -1,27 +1,53 @@
-// Memory of the process, as the allocator counts it.
+// Memory of the process, as the allocator counts it, and of one of several servers in it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "base/heap_use.h"
+
 namespace latchkey::server {
 
-// Bytes in use by the process. refresh() asks the allocator for the total, which costs
-// microseconds; used() adds the bytes allocated and freed since by the thread that constructed the
-// meter, which costs a few loads.
+// Bytes in use by the process, or by one server alone. refresh() asks the allocator for the total,
+// which costs microseconds; used() adds the bytes allocated and freed since by the thread that
+// constructed the meter, which costs a few loads.
+//
+// A server is billed for what the thread allocates and frees from a call of its bill() to the next
+// call of another's. All meters are of one thread.
 class MemoryMeter {
  public:
   MemoryMeter();
+  ~MemoryMeter();
+  MemoryMeter(const MemoryMeter&) = delete;
+  MemoryMeter& operator=(const MemoryMeter&) = delete;
+
+  // Counts from here on only what this server is billed for, `start` bytes to begin with, less
+  // what `freed_elsewhere` says that other threads have freed of it. Where the allocator does not
+  // count by thread, it goes on to count the process.
+  void count_own(size_t start, std::function<size_t()> freed_elsewhere);
+  void bill() {
+    if (billed_ != this) bill_this();
+  }
   void refresh();
   size_t used() const;
 
  private:
+  // The one that is billed now. As many as there are threads with servers.
+  static constinit thread_local MemoryMeter* billed_;
+
+  void bill_this();
+  size_t own() const;
+
+  base::ThreadHeapUse thread_;
   size_t total_ = 0;
-  const uint64_t* allocated_ = nullptr;  // the allocator's counters of this thread
-  const uint64_t* freed_ = nullptr;
   uint64_t balance_at_refresh_ = 0;
+  bool counts_own_ = false;
+  uint64_t held_ = 0;  // modulo 2^64, without what it has been billed for since
+  uint64_t balance_when_billed_ = 0;
+  std::function<size_t()> freed_elsewhere_;
 };
 
 struct AllocatorFigures {

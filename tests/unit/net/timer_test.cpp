@@ -1,6 +1,10 @@
 
 #include "net/loop.h"
 
+#include <memory>
+#include <string>
+#include <utility>
+
 #include "unit/catch.h"
 
 using namespace latchkey::net;
@@ -38,4 +42,37 @@ TEST_CASE("A timer that was stopped is not called") {
   last.start(1);
   loop.run();
   CHECK_FALSE(called);
+}
+
+TEST_CASE("One that is called before waits when it is asked for is called once for all who ask") {
+  Loop loop;
+  std::string calls;
+  BeforeWait* late = nullptr;
+  BeforeWait asked(
+      loop,
+      [&] {
+        calls += 'a';
+        if (late != nullptr) std::exchange(late, nullptr)->ask();
+      },
+      BeforeWait::When::kAsked);
+  BeforeWait other(
+      loop, [&] { calls += 'o'; }, BeforeWait::When::kAsked);
+  auto gone = std::make_unique<BeforeWait>(
+      loop, [&] { calls += 'g'; }, BeforeWait::When::kAsked);
+  const BeforeWait each(loop, [&] { calls += '.'; });
+  loop.run_once();
+  CHECK(calls == ".");
+  asked.ask();
+  asked.ask();
+  gone->ask();
+  gone.reset();
+  // One that is asked for meanwhile is called in the same turn.
+  late = &other;
+  loop.run_once();
+  CHECK(calls == "..ao");
+  loop.run_once();
+  CHECK(calls == "..ao.");
+  asked.ask();
+  loop.run_once();
+  CHECK(calls == "..ao..a");
 }

@@ -3,8 +3,11 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 
+#include "base/heap_use.h"
 #include "unit/catch.h"
 
 namespace latchkey::store {
@@ -39,6 +42,17 @@ TEST_CASE("Objects are pending until they are freed, then counted", "[reclaimer]
   CHECK(reclaimer.freed_objects() == 12);
   reclaimer.reset_freed();
   CHECK(reclaimer.freed_objects() == 0);
+}
+
+TEST_CASE("Bytes that the thread has freed are counted", "[reclaimer]") {
+  if (!base::ThreadHeapUse().is_known()) return;
+  constexpr size_t kLarge = size_t{1} << 20;
+  Reclaimer reclaimer;
+  auto held = std::make_shared<std::string>(kLarge, 'x');
+  reclaimer.free_later(1, [held = std::move(held)] {});
+  reclaimer.drain();
+  CHECK(reclaimer.freed_bytes() >= kLarge);
+  CHECK(reclaimer.freed_bytes() < 2 * kLarge);
 }
 
 TEST_CASE("drain() of a reclaimer that never had work returns", "[reclaimer]") {
