@@ -419,8 +419,8 @@ class UnderLoad(SpaceTestCase):
         steady = self.enter("steady")
         steady.call("SET", "k", "v")
         clients = []
-        for step in range(1000):
-            name = f"s{chance.randrange(40)}"
+        for _ in range(20_000):
+            name = f"s{chance.randrange(4000)}"
             what = chance.randrange(6)
             if what < 3:
                 client = self.server.connect()
@@ -431,8 +431,10 @@ class UnderLoad(SpaceTestCase):
                 steady.send("SPACE", "DROP", name)
                 reply = steady.read()
                 self.assertIn(str(reply), ("OK", "ERR No such space"))
-            elif clients:
-                clients.pop(chance.randrange(len(clients))).close()
+            else:
+                # More than come, so that there are some hundreds at a time.
+                for _ in range(min(2, len(clients))):
+                    clients.pop(chance.randrange(len(clients))).close()
             self.assertEqual(steady.call("GET", "k"), "v")
         for client in clients:
             client.close()
