@@ -20,6 +20,9 @@ test_packages=(
 # Node that comes with npm, as its makers pack it, is left as it is.
 command -v npm >/dev/null || test_packages+=(nodejs npm)
 
+# What runs a client library's own suite (scripts/client-suite).
+suite_packages=(git python3-pytest python3-pytest-asyncio python3-redis redis-tools)
+
 # What fetches and unpacks the servers we compare with (scripts/reference).
 reference_packages=(dpkg-dev xz-utils ca-certificates patchelf)
 
