@@ -1,5 +1,5 @@
 """Locks as the libraries take them that people use: forty clients at once, a holder that crashes, one that pauses beyond its
-deadline, one that prolongs in time. Deadlines pass by CLOCK ADVANCE.
+deadline, one that prolongs in time. Deadlines pass by CLOCK ADVANCE. All of it is correct use, in which LOCK CHECK finds nothing.
 """
 
 import tempfile
@@ -50,6 +50,7 @@ class LockScenes(unittest.TestCase):
     crew_type = None
     servers_wanted = 1
     tells_losses = True  # whether the library says, when it releases a lock, that it had lost it
+    watched = "lock"  # the key that LOCK knows as a lock, if it does
 
     @classmethod
     def setUpClass(cls):
@@ -66,6 +67,16 @@ class LockScenes(unittest.TestCase):
             self.addCleanup(view.close)
             view.call("FLUSHALL")
             view.call("CLOCK", "FREEZE")  # so that deadlines pass when the test says so, however slow the machine is
+        self.watching = self.views[0].call("COMMAND", "INFO", "lock") != [None]
+        if self.watching:
+            for view in self.views:
+                view.call("LOCK", "RESET")
+            self.addCleanup(self.assert_nothing_found)
+
+    def assert_nothing_found(self):
+        for server in self.servers:
+            with server.connect() as view:
+                self.assertEqual(view.call("LOCK", "CHECK"), [], view.call("LOCK", "DOCTOR"))
 
     def crew(self, count):
         crew = self.crew_type(",".join(str(server.port) for server in self.servers), count)
@@ -87,6 +98,9 @@ class LockScenes(unittest.TestCase):
         self.assertEqual(crew.race("work", lambda number: ("lock", TTL_MS, ROUNDS)), [ROUNDS] * CONTENDERS)
         self.assertEqual(self.views[0].call("GET", "lock:count"), str(CONTENDERS * ROUNDS))
         self.assertEqual([view.call("EXISTS", "lock") for view in self.views], [0] * len(self.views))
+        if self.watching and self.watched:
+            lock = self.views[0].call("LOCK", "INFO", self.watched)
+            self.assertEqual(lock[lock.index("taken") + 1], CONTENDERS * ROUNDS)
 
     def test_the_lock_of_a_crashed_holder_is_free_when_its_time_is_up(self):
         crashes, other = self.crew(2)
@@ -137,6 +151,7 @@ class PhpRedisLocks(LockScenes):
 class RedlockLocks(LockScenes):
     crew_type = Redlock
     servers_wanted = 5
+    watched = None
 
     def test_two_servers_that_lose_the_lock_change_nothing(self):
         holder, other = self.crew(2)
@@ -152,10 +167,12 @@ class RedlockLocks(LockScenes):
 class RedisSemaphoreLocks(LockScenes):
     crew_type = RedisSemaphore
     tells_losses = False
+    watched = "mutex:lock"
 
 
 class RedissonLocks(LockScenes):
     crew_type = Redisson
+    watched = None
 
     def test_a_holder_that_enters_twice_leaves_twice(self):
         holder, other = self.crew(2)
