@@ -1,6 +1,7 @@
 # Debian packages the project needs, and how they get onto the machine. Sourced, not run.
 #
 #   ensure_packages PKG...   installs what is missing; costs one dpkg-query when nothing is.
+#   ensure_node_modules      installs what tests/e2e/node names into build/node; costs a comparison when it is there.
 #
 # Written for Debian 12 and later. Installing needs root or sudo; asking does not.
 
@@ -13,9 +14,14 @@ build_packages=(
 
 # What the end-to-end tests need: real clients, and the interpreter of the conformance suites.
 test_packages=(
-  python3 python3-pytest python3-redis python3-rq celery php-cli php-redis ruby ruby-minitest ruby-redis libhiredis-dev redis-tools
-  tcl procps util-linux locales
+  python3 python3-pytest python3-pytest-xdist python3-redis python3-rq celery php-cli php-redis phpunit
+  ruby ruby-minitest ruby-rspec ruby-redis libhiredis-dev redis-tools tcl procps util-linux locales
 )
+# Node that comes with npm, as its makers pack it, is left as it is.
+command -v npm >/dev/null || test_packages+=(nodejs npm)
+
+# What runs a client library's own suite (scripts/client-suite).
+suite_packages=(git python3-pytest python3-pytest-asyncio python3-redis redis-tools)
 
 # What fetches and unpacks the servers we compare with (scripts/reference).
 reference_packages=(dpkg-dev xz-utils ca-certificates patchelf)
@@ -54,4 +60,14 @@ ensure_packages() {
     apt-get install --yes --quiet --no-install-recommends "${missing[@]}")
   as_root "${install[@]}" >&2 2>/dev/null && return 0
   as_root apt-get update --quiet >&2 && as_root "${install[@]}" >&2
+}
+
+# Node's libraries, from wherever npm is told to take them. Needs npm.
+ensure_node_modules() {
+  local wanted=tests/e2e/node/package.json target=build/node
+  ! cmp --silent "$wanted" "$target/complete" || return 0
+  mkdir -p "$target"
+  cp "$wanted" "$target" &&
+    npm install --prefix "$target" --no-package-lock --ignore-scripts --no-audit --no-fund --no-progress &&
+    cp "$wanted" "$target/complete"
 }

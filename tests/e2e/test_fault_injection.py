@@ -1,8 +1,9 @@
-"""FAULT over real connections: what raw sockets see of each action, and what python3-redis and ruby-redis make of it."""
+"""FAULT over real connections: what raw sockets see of each action, and what redis-py, redis-rb and ioredis make of it."""
 
 import json
 import socket
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -247,37 +248,62 @@ class Disk(FaultTestCase):
 
 
 class Libraries(FaultTestCase):
-    """Scenes of clients/fault_scenes.py and fault_scenes.rb."""
+    """Scenes of clients/fault_scenes.py, fault_scenes.rb and fault_scenes.mjs."""
 
-    def play(self, scene):
-        command = ["/usr/bin/python3", str(clients.HERE / "fault_scenes.py"), str(self.server.port), scene]
-        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60).stdout)
+    def play(self, program, scene, *command, cwd=None):
+        command = [*command, program, str(self.server.port), scene]
+        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60, cwd=cwd).stdout)
+
+    def play_in_python(self, scene):
+        return self.play(str(clients.HERE / "fault_scenes.py"), scene, "/usr/bin/python3")
 
     def play_in_ruby(self, scene):
-        command = ["ruby", str(clients.HERE / "fault_scenes.rb"), str(self.server.port), scene]
-        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60).stdout)
+        return self.play(str(clients.HERE / "fault_scenes.rb"), scene, "ruby")
 
-    def test_a_retry_loop_meets_loading_three_times_and_then_succeeds(self):
-        for play in (self.play, self.play_in_ruby):
-            with self.subTest(play.__name__):
-                self.tester.call("DEL", "visits")
-                self.tester.call("FAULT", "CLEAR")
-                self.fault(*COUNTING, "TIMES", "3", "DO", "ERROR", "LOADING Redis is loading the dataset in memory")
-                self.assertEqual(play("counts_once_loaded"), 1)
-                self.assertEqual(self.hits(), [3])
+    def play_in_node(self, scene):
+        with tempfile.TemporaryDirectory() as directory:
+            return self.play(clients.beside_node_modules(directory, clients.HERE / "fault_scenes.mjs"), scene, "node")
 
-    def test_a_retry_after_a_lost_reply_counts_twice(self):
-        for play in (self.play, self.play_in_ruby):
-            with self.subTest(play.__name__):
-                self.tester.call("DEL", "visits")
-                self.tester.call("FAULT", "CLEAR")
-                self.fault(*COUNTING, "TIMES", "1", "DO", "LOSE-REPLY")
-                self.assertEqual(play("counts_again_after_a_lost_reply"), 2)
+    def meets_loading_three_times(self, play):
+        self.fault(*COUNTING, "TIMES", "3", "DO", "ERROR", "LOADING Redis is loading the dataset in memory")
+        self.assertEqual(play("counts_once_loaded"), 1)
+        self.assertEqual(self.hits(), [3])
+
+    def counts_twice(self, play):
+        self.fault(*COUNTING, "TIMES", "1", "DO", "LOSE-REPLY")
+        self.assertEqual(play("counts_again_after_a_lost_reply"), 2)
+        self.assertEqual(self.hits(), [1])
+
+    def test_a_retry_loop_of_redis_py_meets_loading_three_times_and_then_succeeds(self):
+        self.meets_loading_three_times(self.play_in_python)
+
+    def test_a_retry_loop_of_redis_rb_meets_loading_three_times_and_then_succeeds(self):
+        self.meets_loading_three_times(self.play_in_ruby)
+
+    @clients.needs_node_modules
+    def test_a_retry_loop_of_ioredis_meets_loading_three_times_and_then_succeeds(self):
+        self.meets_loading_three_times(self.play_in_node)
+
+    @clients.needs_node_modules
+    def test_ioredis_that_connects_again_meets_loading_three_times_and_then_succeeds(self):
+        self.fault(*COUNTING, "TIMES", "3", "DO", "ERROR", "LOADING Redis is loading the dataset in memory")
+        self.assertEqual(self.play_in_node("counts_once_loaded_by_connecting_again"), 1)
+        self.assertEqual(self.hits(), [3])
+
+    def test_a_retry_of_redis_py_after_a_lost_reply_counts_twice(self):
+        self.counts_twice(self.play_in_python)
+
+    def test_a_retry_of_redis_rb_after_a_lost_reply_counts_twice(self):
+        self.counts_twice(self.play_in_ruby)
+
+    @clients.needs_node_modules
+    def test_a_retry_of_ioredis_after_a_lost_reply_counts_twice(self):
+        self.counts_twice(self.play_in_node)
 
     def test_a_lock_of_redis_py_notices_that_it_has_expired(self):
-        self.assertEqual(self.play("holds_a_lock"), [True, "released"])
+        self.assertEqual(self.play_in_python("holds_a_lock"), [True, "released"])
         self.fault("COMMAND", "get", "KEY", "lock", "TIMES", "1", "DO", "EXPIRE")
-        self.assertEqual(self.play("holds_a_lock"), [True, "lost"])
+        self.assertEqual(self.play_in_python("holds_a_lock"), [True, "lost"])
 
 
 if __name__ == "__main__":

@@ -14,11 +14,25 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[2]
 ANSWER_TIMEOUT_S = 60
+
+
+NODE = Path(os.environ.get("LATCHKEY_NODE_DIR") or CHECKOUT / "build" / "node").absolute()
+needs_node_modules = unittest.skipUnless((NODE / "complete").is_file(), "scripts/test has not installed Node's libraries")
+
+
+def beside_node_modules(directory, script):
+    """Copies a program for Node into `directory`, where it finds the libraries of tests/e2e/node; returns its path. Node looks
+    for them beside the program and above it, and nowhere else."""
+    link = Path(directory, "node_modules")
+    if not link.is_symlink():
+        link.symlink_to(NODE / "node_modules")
+    return shutil.copy(script, directory)
 
 
 class ClientError(Exception):

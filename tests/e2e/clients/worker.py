@@ -50,8 +50,7 @@ class Verbs:
         return "OK" if reply is True else reply
 
 
-def serve(control, port):
-    verbs = Verbs(port)
+def serve(control, verbs):
     channel = socket.socket(socket.AF_UNIX)
     channel.connect(control)
     stream = channel.makefile("rw")
@@ -65,17 +64,18 @@ def serve(control, port):
         stream.flush()
 
 
-def main():
-    control, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+def serve_all(kind, control, port, count):
+    """So many processes, each with verbs of its own."""
     children = []
-    for _ in range(count):
+    for _ in range(int(count)):
         child = os.fork()
         if child == 0:
-            serve(control, port)
+            serve(control, kind(int(port)))
             os._exit(0)
         children.append(child)
     for child in children:
         os.waitpid(child, 0)
 
 
-main()
+if __name__ == "__main__":
+    serve_all(Verbs, *sys.argv[1:])
