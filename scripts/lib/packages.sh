@@ -68,6 +68,6 @@ ensure_node_modules() {
   ! cmp --silent "$wanted" "$target/complete" || return 0
   mkdir -p "$target"
   cp "$wanted" "$target" &&
-    npm install --prefix "$target" --no-package-lock --ignore-scripts --no-audit --no-fund --no-progress &&
+    timeout 300 npm install --prefix "$target" --no-package-lock --ignore-scripts --no-audit --no-fund --no-progress &&
     cp "$wanted" "$target/complete"
 }
