@@ -1,15 +1,16 @@
 #include "replication/replication.h"
-#include "replication/clock_sync.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/text.h"
+#include "replication/clock_sync.h"
 #include "replication/debug_commands.h"
 #include "replication/failover.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
 #include "replication/lags.h"
+#include "replication/master_session.h"
 #include "replication/migration.h"
 #include "replication/replica_role.h"
 #include "replication/unexpected_errors.h"
@@ -366,14 +367,21 @@ bool Replication::replicas_follow_clock() const {
   });
 }
 
+void Replication::write_clock() {
+  if (server_.is_replica()) {
+    if (replica_role_->session() != nullptr) replica_role_->session()->ask_for_clock();
+    return;
+  }
+  server_.propagation().add(server::kAnyDatabase,
+                            {"REPLCONF", "CLOCK", clock_state(server_.data_clock())}, {},
+                            server::kPropagateToReplicas);
+}
+
 void Replication::end_turn() {
   if (std::exchange(ask_, false))
     server_.propagation().add(server::kAnyDatabase, {"REPLCONF", "GETACK", "*"}, {},
                               server::kPropagateToReplicas);
-  if (std::exchange(tells_clock_, false) && !server_.is_replica() && !replicas_.empty())
-    server_.propagation().add(server::kAnyDatabase,
-                              {"REPLCONF", "CLOCK", clock_state(server_.data_clock())}, {},
-                              server::kPropagateToReplicas);
+  if (std::exchange(tells_clock_, false) && !replicas_.empty()) write_clock();
   feed_replicas();
   if (std::exchange(held_is_due_, false)) {
     for (Replica* replica : replicas_) {

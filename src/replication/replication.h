@@ -128,7 +128,8 @@ class Replication {
   // --- Time that CLOCK has moved -----------------------------------------------------------------
   // Whether every replica would follow (clock_sync.h).
   bool replicas_follow_clock() const;
-  // Writes the clock as it stands to the stream, at the end of the turn.
+  // Has the clock as it stands written to the stream, at the end of the turn; by the master if this
+  // server is a replica.
   void tell_clock() { tells_clock_ = true; }
 
   // --- Figures ----------------------------------------------------------------------------------
@@ -146,6 +147,7 @@ class Replication {
   void free_backlog();
   std::optional<server::StreamPlace> place() const;
   void end_turn();
+  void write_clock();
   // Makes those replicas online that have loaded the dataset from their RDB channels.
   void put_loaded_online();
   void tick();
