@@ -279,9 +279,8 @@ constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected;
 constexpr CommandRow kFaultSubcommands[] = {
     {"ADD",
      fault_add,
-     "[COMMAND command-name]... [KEY pattern] [CLIENT client-name] [USER username] "
-     "[DB index:integer] [PROBABILITY probability:double] [AFTER after:integer] "
-     "[TIMES times:integer] DO action [argument...]",
+     LATCHKEY_SELECTOR_SYNTAX " [PROBABILITY probability:double] [AFTER after:integer] "
+                              "[TIMES times:integer] DO action [argument...]",
      kFlags,
      {},
      0,
