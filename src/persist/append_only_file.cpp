@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/cycle_clock.h"
+#include "base/free_if_large.h"
 #include "persist/disk_faults.h"
 #include "server/server.h"
 
@@ -193,7 +194,7 @@ bool AppendOnlyFile::write_buffer() {
   }
   count_written(buffer_.size());
   buffer_.clear();
-  if (buffer_.capacity() > kMaxKeptBytes) std::string().swap(buffer_);
+  base::free_if_large(&buffer_, kMaxKeptBytes);
   return true;
 }
 

@@ -128,10 +128,9 @@ ReadResult read_set(RdbReader& reader, Environment& environment, LoadedValue* lo
   if (!reader.length(&count)) return kFailed;
   if (count == 0) return kEmpty;
   auto set = std::make_unique<Set>(environment);
-  const store::ValueLimits& limits = environment.limits;
-  // A table if it is too large for both small encodings; otherwise the members decide the encoding.
-  if (count > std::max(limits.set_max_intset_entries, limits.set_max_listpack_entries))
-    set->expect(count);
+  // What was written member by member was a table, and is one again if it is too large for an
+  // intset, as in the reference; otherwise the members decide the encoding.
+  if (count > environment.limits.set_max_intset_entries) set->convert_to_table();
   std::string_view member;
   for (; count > 0; --count) {
     if (!reader.string(&member)) return kFailed;

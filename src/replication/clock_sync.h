@@ -5,6 +5,15 @@
 // for replicas that announced `capa clock`; <us> is Unix time in microseconds when the request was
 // written. It is our own extension: replicas of other makes do not announce it, and CLOCK is
 // refused while one is attached.
+//
+// The master writes it when CLOCK moves, and when a replica comes online while the clock is moved.
+// A replica relays its master's stream and cannot add to it: when a replica of its own comes, it
+// sends its master
+//
+//     REPLCONF CLOCK ?
+//
+// once it has been told of a clock in this session, and the first master of the chain writes the
+// clock anew.
 #pragma once
 
 #include <string>

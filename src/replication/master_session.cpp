@@ -49,6 +49,16 @@ void MasterSession::acknowledge() {
   client_.flush_soon();
 }
 
+void MasterSession::ask_for_clock() {
+  if (!clock_told_ || client_.has(server::kClientClosing)) return;
+  resp::ReplyBuilder& say = client_.reply;
+  say.array(3);
+  say.bulk("REPLCONF");
+  say.bulk("CLOCK");
+  say.bulk("?");
+  client_.flush_soon();
+}
+
 void MasterSession::applied(std::string_view bytes) {
   // A suspended request that ends after the link broke counts as applied too.
   if (client_.has(server::kClientClosing) && !client_.has(server::kClientSuspended)) return;

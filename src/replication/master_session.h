@@ -43,6 +43,11 @@ class MasterSession final : public server::MasterLink {
   // Sends REPLCONF ACK after the current request, which asks for it.
   void acknowledge_soon() { acknowledge_soon_ = true; }
 
+  // The master has told its clock, so it understands REPLCONF CLOCK ? (clock_sync.h).
+  void clock_told() { clock_told_ = true; }
+  // Asks the master to write its clock to the stream. Does nothing if it has never told it.
+  void ask_for_clock();
+
   // server::MasterLink
   void applied(std::string_view bytes) override;
   void failed(std::string_view text) override;
@@ -57,6 +62,7 @@ class MasterSession final : public server::MasterLink {
   bool in_step_ = true;
   bool counts_ = true;
   bool acknowledge_soon_ = false;
+  bool clock_told_ = false;
 };
 
 }  // namespace latchkey::replication

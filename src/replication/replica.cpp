@@ -13,14 +13,35 @@ Replica::Replica(server::Client& owner, OnClosing on_closing, OnError on_error)
       on_error_(std::move(on_error)),
       held_(owner.server.buffer_pool()) {}
 
-void Replica::add_to_stream(const Backlog& backlog, uint64_t first) {
-  // Appends after held bytes, also when these are about to be sent.
-  backlog.share_from(first, gets_stream() && held_.empty() ? client.out() : held_);
+resp::OutputBuffer& Replica::output_at(int64_t due_ms) {
+  if (delayed_.empty() && due_ms == 0) return client.out();
+  if (!delayed_.empty() && delayed_.back().due_ms >= due_ms) return delayed_.back().bytes;
+  return delayed_.emplace_back(due_ms, resp::OutputBuffer(client.server.buffer_pool())).bytes;
 }
 
-void Replica::release_held() {
-  client.out().append(held_);
+void Replica::add_to_stream(const Backlog& backlog, uint64_t first, int64_t due_ms) {
+  // Appends after held bytes, also when these are about to be sent.
+  backlog.share_from(first, gets_stream() && held_.empty() ? output_at(due_ms) : held_);
+}
+
+void Replica::release_held(int64_t due_ms) {
+  output_at(due_ms).append(held_);
   held_.clear();
+}
+
+int64_t Replica::release_delayed(int64_t now_ms) {
+  for (; !delayed_.empty(); delayed_.pop_front()) {
+    if (delayed_.front().due_ms > now_ms) return delayed_.front().due_ms;
+    client.out().append(delayed_.front().bytes);
+    client.flush_soon();
+  }
+  return INT64_MAX;
+}
+
+size_t Replica::held_bytes() const {
+  size_t bytes = held_.size();
+  for (const Delayed& delayed : delayed_) bytes += delayed.bytes.size();
+  return bytes;
 }
 
 std::string Replica::ip() const {
@@ -65,12 +86,15 @@ int64_t Replica::stuck_seconds(int64_t now_ms) {
 
 void Replica::drop_output() {
   held_.clear();
+  delayed_.clear();
   client.out().clear();
 }
 
 size_t Replica::pending_memory() const {
   const net::Connection* connection = client.connection();
-  return held_.own_memory() +
+  size_t delayed = 0;
+  for (const Delayed& each : delayed_) delayed += each.bytes.own_memory();
+  return held_.own_memory() + delayed +
          (connection != nullptr ? connection->own_output_memory() : client.out().own_memory());
 }
 

@@ -1,5 +1,5 @@
 // A replica, as its master sees it: its announcements, its progress, and the stream held for it
-// until it has the dataset.
+// until it has the dataset, or that is sent to it later on purpose.
 //
 //     announced -> waits for start -> waits for end -> receives -> online
 //                  waits for channel -> streams -> online
@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 
@@ -87,10 +88,15 @@ class Replica final : public server::ReplicaLink {
   bool gets_stream() const {
     return state == ReplicaState::kStreams || (state == ReplicaState::kOnline && !waits_for_ack);
   }
-  // Adds the backlog's bytes from number `first` on.
-  void add_to_stream(const Backlog& backlog, uint64_t first);
-  // Moves the held bytes to the client's output.
-  void release_held();
+  // Adds the backlog's bytes from number `first` on. What is not held is sent at `due_ms`
+  // (Server::now_ms()), or at once if that is 0; never before what was added earlier.
+  void add_to_stream(const Backlog& backlog, uint64_t first, int64_t due_ms);
+  // Has the held bytes sent, at `due_ms` in the same way.
+  void release_held(int64_t due_ms);
+  bool has_held() const { return !held_.empty(); }
+  // Moves what is due to the client's output. Returns when the next bytes are due; INT64_MAX where
+  // there are none.
+  int64_t release_delayed(int64_t now_ms);
   // Copies the bytes held for `other`. REQUIRES: no bytes are held.
   void hold_as(const Replica& other) { held_.append(other.held_); }
 
@@ -111,7 +117,7 @@ class Replica final : public server::ReplicaLink {
 
   // ReplicaLink
   void closing() override { on_closing_(*this); }
-  size_t held_bytes() const override { return held_.size(); }
+  size_t held_bytes() const override;
   bool is_rdb_channel() const override { return rdb_channel; }
   void failed(std::string_view text) override { on_error_(*this, text); }
   // Frees its pending output and held bytes.
@@ -120,9 +126,18 @@ class Replica final : public server::ReplicaLink {
   size_t pending_memory() const;
 
  private:
+  // Where bytes go that are to be sent at `due_ms`.
+  resp::OutputBuffer& output_at(int64_t due_ms);
+
   OnClosing on_closing_;
   OnError on_error_;
   resp::OutputBuffer held_;
+  // Bytes of the stream that are sent later (Replication::set_lag), by when they are due.
+  struct Delayed {
+    int64_t due_ms;
+    resp::OutputBuffer bytes;
+  };
+  std::deque<Delayed> delayed_;
   uint64_t sent_before_ = 0;
   uint64_t sent_last_ = 0;    // at the last call of stuck_seconds()
   int64_t sent_last_ms_ = 0;  // when sent_last_ last grew, or no output was pending

@@ -1,15 +1,16 @@
 #include "replication/replication.h"
-#include "replication/clock_sync.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/text.h"
+#include "replication/clock_sync.h"
 #include "replication/debug_commands.h"
 #include "replication/failover.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
 #include "replication/lags.h"
+#include "replication/master_session.h"
 #include "replication/migration.h"
 #include "replication/replica_role.h"
 #include "replication/unexpected_errors.h"
@@ -176,7 +177,8 @@ bool Replication::continue_from(Replica& replica, std::string_view id, int64_t o
   out.append("+CONTINUE");
   if (replica.knows_psync2) out.append(" " + server_.replication_id());
   out.append("\r\n");
-  stream_.backlog()->share_from(from, out);
+  replica.add_to_stream(*stream_.backlog(), from,
+                        from > this->offset() ? int64_t{0} : stream_due_ms());
   ++partial_syncs_;
   server_.log().logf(
       LogLevel::kNotice,
@@ -237,7 +239,7 @@ void Replication::put_online(Replica& replica, bool waits_for_ack) {
                          ") should be disconnected asap");
     replica.client.close_after_reply();
   } else if (!waits_for_ack) {
-    replica.release_held();
+    release_held(replica);
   }
   replica.client.flush_soon();
   count_good_replicas();
@@ -339,9 +341,10 @@ void Replication::feed_replicas() {
   stream_.flush([this](uint64_t first) {
     // A replica that exceeds its output limit is removed from replicas_.
     const std::vector<Replica*> replicas = replicas_;
+    const int64_t due_ms = replicas.empty() ? 0 : stream_due_ms();
     for (Replica* replica : replicas) {
       if (!replica->follows_stream()) continue;
-      replica->add_to_stream(*stream_.backlog(), first);
+      replica->add_to_stream(*stream_.backlog(), first, due_ms);
       if (replica->gets_stream()) {
         replica->client.flush_soon();
       } else {
@@ -366,19 +369,58 @@ bool Replication::replicas_follow_clock() const {
   });
 }
 
+int64_t Replication::stream_due_ms() {
+  const int64_t lag_ms = lag_ms_ ? lag_ms_() : 0;
+  if (lag_ms == 0) return 0;
+  int64_t due_ms = 0;
+  if (__builtin_add_overflow(server_.now_ms(), lag_ms, &due_ms)) due_ms = INT64_MAX - 1;
+  next_delayed_ms_ = std::min(next_delayed_ms_, due_ms);
+  server_.wake_at(next_delayed_ms_);
+  return due_ms;
+}
+
+void Replication::release_held(Replica& replica) {
+  replica.release_held(replica.has_held() ? stream_due_ms() : 0);
+}
+
+void Replication::release_delayed(int64_t until_ms) {
+  next_delayed_ms_ = INT64_MAX;
+  for (Replica* replica : replicas_)
+    next_delayed_ms_ = std::min(next_delayed_ms_, replica->release_delayed(until_ms));
+  if (next_delayed_ms_ != INT64_MAX) server_.wake_at(next_delayed_ms_);
+}
+
+void Replication::send_delayed() {
+  if (next_delayed_ms_ == INT64_MAX) return;
+  // Asks to be woken anew as well, because the clock may have moved.
+  release_delayed(server_.now_ms());
+}
+
+void Replication::send_all_delayed() {
+  release_delayed(INT64_MAX);
+}
+
+void Replication::write_clock() {
+  if (server_.is_replica()) {
+    if (replica_role_->session() != nullptr) replica_role_->session()->ask_for_clock();
+    return;
+  }
+  server_.propagation().add(server::kAnyDatabase,
+                            {"REPLCONF", "CLOCK", clock_state(server_.data_clock())}, {},
+                            server::kPropagateToReplicas);
+}
+
 void Replication::end_turn() {
+  send_delayed();
   if (std::exchange(ask_, false))
     server_.propagation().add(server::kAnyDatabase, {"REPLCONF", "GETACK", "*"}, {},
                               server::kPropagateToReplicas);
-  if (std::exchange(tells_clock_, false) && !server_.is_replica() && !replicas_.empty())
-    server_.propagation().add(server::kAnyDatabase,
-                              {"REPLCONF", "CLOCK", clock_state(server_.data_clock())}, {},
-                              server::kPropagateToReplicas);
+  if (std::exchange(tells_clock_, false) && !replicas_.empty()) write_clock();
   feed_replicas();
   if (std::exchange(held_is_due_, false)) {
     for (Replica* replica : replicas_) {
-      if (!replica->gets_stream() || replica->held_bytes() == 0) continue;
-      replica->release_held();
+      if (!replica->gets_stream() || !replica->has_held()) continue;
+      release_held(*replica);
       replica->client.flush_soon();
     }
   }

@@ -128,8 +128,21 @@ class Replication {
   // --- Time that CLOCK has moved -----------------------------------------------------------------
   // Whether every replica would follow (clock_sync.h).
   bool replicas_follow_clock() const;
-  // Writes the clock as it stands to the stream, at the end of the turn.
+  // Has the clock as it stands written to the stream, at the end of the turn; by the master if this
+  // server is a replica.
   void tell_clock() { tells_clock_ = true; }
+
+  // --- A stream that is sent later: FAULT ... DO REPLICA-LAG ------------------------------------
+  // Before a part of the stream is sent to the replicas, `lag_ms` is asked by how many milliseconds
+  // of Server::now_ms() later it is to be sent; null: it is sent at once. The order of the stream
+  // is kept, and datasets are not delayed.
+  void set_lag(std::function<int64_t()> lag_ms) { lag_ms_ = std::move(lag_ms); }
+  // When delayed bytes are due next; INT64_MAX where there are none.
+  int64_t next_delayed_ms() const { return next_delayed_ms_; }
+  // Sends what is due. Called at the end of each turn, too.
+  void send_delayed();
+  // Sends all delayed bytes at once.
+  void send_all_delayed();
 
   // --- Figures ----------------------------------------------------------------------------------
   server::ReplicationFigures figures() const;
@@ -146,6 +159,11 @@ class Replication {
   void free_backlog();
   std::optional<server::StreamPlace> place() const;
   void end_turn();
+  void write_clock();
+  void release_held(Replica& replica);
+  void release_delayed(int64_t until_ms);
+  // When a part of the stream that is about to be sent is due; 0: at once.
+  int64_t stream_due_ms();
   // Makes those replicas online that have loaded the dataset from their RDB channels.
   void put_loaded_online();
   void tick();
@@ -157,6 +175,8 @@ class Replication {
   server::Server& server_;
   Stream stream_;
   bool tells_clock_ = false;
+  std::function<int64_t()> lag_ms_;
+  int64_t next_delayed_ms_ = INT64_MAX;
   std::function<void()> acknowledged_;
   std::function<int64_t()> synced_offset_;
   std::vector<Replica*> replicas_;

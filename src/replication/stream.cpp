@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/free_if_large.h"
 #include "server/client/client.h"
 #include "server/command/dispatcher.h"
 #include "server/config/config_parse.h"
@@ -46,7 +47,7 @@ void Stream::flush(const std::function<void(uint64_t first)>& give) {
   const uint64_t first = backlog_->last() + 1;
   backlog_->append(turn_);
   give(first);
-  if (turn_.capacity() > kMaxKept) std::string().swap(turn_);
+  base::free_if_large(&turn_, kMaxKept);
   turn_.clear();
   trim();
 }

@@ -148,11 +148,18 @@ void acknowledge(CommandContext& ctx, Replica& replica) {
 }
 
 void follow_masters_clock(CommandContext& ctx, std::string_view state) {
-  if (!ctx.client.has(server::kClientMaster))
-    return ctx.reply.error("ERR REPLCONF CLOCK is only for the connection to the master");
   if (!follow_clock(state, &ctx.server.data_clock()))
     return ctx.server.log().warning("The master's clock cannot be followed: " + std::string(state));
+  MasterSession* session = ctx.server.replication().replica_role().session();
+  if (session != nullptr) session->clock_told();
   ctx.server.data_clock_moved();
+}
+
+// REPLCONF CLOCK (clock_sync.h).
+void exchange_clock(CommandContext& ctx, std::string_view state) {
+  if (ctx.client.has(kClientMaster)) return follow_masters_clock(ctx, state);
+  if (ctx.client.has(kClientReplica) && state == "?") return ctx.server.replication().tell_clock();
+  ctx.reply.error("ERR REPLCONF CLOCK is only for connections between master and replica");
 }
 
 // Reads pairs of option and value. ACK, CLOCK and GETACK have no reply.
@@ -187,7 +194,7 @@ void replconf(CommandContext& ctx) {
     } else if (is_word(name, "ACK")) {
       return acknowledge(ctx, replica);
     } else if (is_word(name, "CLOCK")) {
-      return follow_masters_clock(ctx, value);
+      return exchange_clock(ctx, value);
     } else if (is_word(name, "GETACK")) {
       MasterSession* session = ctx.server.replication().replica_role().session();
       if (session != nullptr && &session->client() == &ctx.client) session->acknowledge_soon();

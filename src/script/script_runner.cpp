@@ -144,8 +144,10 @@ bool ScriptRunner::run_debugged(int function, int arguments) {
 void ScriptRunner::run(CommandContext& ctx, Interpreter& vm, const Program& program, bool read_only,
                        size_t key_count) {
   run_ = {};
-  run_.call.out_of_memory =
-      (server_.state() & kStateMemoryLimit) != 0 && server_.memory_limit().is_exceeded();
+  // What a master sends and what is loaded is run whatever the memory is, also in scripts.
+  run_.call.out_of_memory = !ctx.client.has(kClientMaster | kClientInternal) &&
+                            (server_.state() & kStateMemoryLimit) != 0 &&
+                            server_.memory_limit().is_exceeded();
   if (!may_run(ctx, program, read_only)) return;
   // What its commands do is written.
   ctx.propagate_nothing();

@@ -178,8 +178,7 @@ constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected;
 constexpr CommandRow kCallsSubcommands[] = {
     {"COUNT",
      calls_count,
-     "[COMMAND command-name]... [KEY pattern] [CLIENT client-name] [USER username] "
-     "[DB index:integer]",
+     LATCHKEY_SELECTOR_SYNTAX,
      kFlags,
      {},
      0,
@@ -190,8 +189,7 @@ constexpr CommandRow kCallsSubcommands[] = {
     help_row(calls_help, 0, Group::kServer, "0.2.0"),
     {"LIST",
      calls_list,
-     "[COMMAND command-name]... [KEY pattern] [CLIENT client-name] [USER username] "
-     "[DB index:integer] [COUNT count]",
+     LATCHKEY_SELECTOR_SYNTAX " [COUNT count]",
      kFlags,
      {},
      0,
@@ -232,9 +230,7 @@ constexpr CommandRow kCallsSubcommands[] = {
      "Ends the recording of calls and keeps what was recorded."},
     {"WAIT",
      calls_wait,
-     "count timeout "
-     "[COMMAND command-name]... [KEY pattern] [CLIENT client-name] [USER username] "
-     "[DB index:integer]",
+     "count timeout " LATCHKEY_SELECTOR_SYNTAX,
      kFlags | kBlocking,
      {},
      0,

@@ -151,7 +151,8 @@ void ClockControl::pass_until(int64_t target_us) {
       }
     }
     int64_t at_ms =
-        std::min(server_.clients().next_deadline_ms(), server_.pauses().client_pause_ends_ms());
+        std::min({server_.clients().next_deadline_ms(), server_.pauses().client_pause_ends_ms(),
+                  server_.replication().next_delayed_ms()});
     if (next < due.size()) at_ms = std::min(at_ms, due[next].what.deadline_ms);
     if (at_ms > target_ms) break;
     reached_ms = std::max(reached_ms, at_ms);
@@ -175,6 +176,7 @@ void ClockControl::pass_until(int64_t target_us) {
 void ClockControl::happen(int64_t at_ms) {
   if (server_.pauses().client_pause_ends_ms() <= at_ms) server_.pauses().tick();
   server_.clients().end_waits();
+  server_.replication().send_delayed();
   if (server_.blocking().any_ready()) server_.blocking().serve();
 }
 

@@ -120,6 +120,7 @@ constexpr auto kActions = std::to_array<ActionName>({
     {"LOSE-REPLY", FaultKind::kLoseReply, no_arguments},
     {"PAUSE", FaultKind::kPause, one_duration},
     {"REFUSE", FaultKind::kRefuse, no_arguments},
+    {"REPLICA-LAG", FaultKind::kReplicaLag, one_duration},
     {"RESET", FaultKind::kReset, no_arguments},
     {"TRICKLE", FaultKind::kTrickle, trickle_rate},
 });
@@ -260,6 +261,7 @@ void fault_help(CommandContext& ctx) {
                "        REFUSE              new connections are closed at once",
                "        DISK-FULL           writes of snapshots and the append-only file fail",
                "        FSYNC-ERROR         syncs of these files fail",
+               "        REPLICA-LAG <ms>    what replicas are sent of the stream leaves later",
                "LIST",
                "    List the faults in their order, with the numbers of requests that matched",
                "    and of those that failed.",
@@ -277,9 +279,8 @@ constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected;
 constexpr CommandRow kFaultSubcommands[] = {
     {"ADD",
      fault_add,
-     "[COMMAND command-name]... [KEY pattern] [CLIENT client-name] [USER username] "
-     "[DB index:integer] [PROBABILITY probability:double] [AFTER after:integer] "
-     "[TIMES times:integer] DO action [argument...]",
+     LATCHKEY_SELECTOR_SYNTAX " [PROBABILITY probability:double] [AFTER after:integer] "
+                              "[TIMES times:integer] DO action [argument...]",
      kFlags,
      {},
      0,

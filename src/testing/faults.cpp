@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "replication/replication.h"
 #include "server/client/client.h"
 #include "server/client/pause.h"
 #include "server/command/command_table.h"
@@ -30,7 +31,7 @@ bool is_on_reply(FaultKind kind) {
 
 bool is_about_requests(FaultKind kind) {
   return kind != FaultKind::kRefuse && kind != FaultKind::kDiskFull &&
-         kind != FaultKind::kFsyncError;
+         kind != FaultKind::kFsyncError && kind != FaultKind::kReplicaLag;
 }
 
 uint64_t Faults::add(Fault fault) {
@@ -54,6 +55,15 @@ void Faults::clear() {
 void Faults::update_state() {
   server_.set_state(kStateFaults, !faults_.empty());
   if (faults_.empty()) pending_.clear();
+  const size_t lags =
+      static_cast<size_t>(std::count_if(faults_.begin(), faults_.end(), [](const Fault& fault) {
+        return fault.action.kind == FaultKind::kReplicaLag;
+      }));
+  const size_t before = std::exchange(lags_, lags);
+  if (lags == before) return;
+  replication::Replication& replication = server_.replication();
+  replication.set_lag(lags > 0 ? [this] { return replica_lag_ms(); } : std::function<int64_t()>());
+  if (lags < before) replication.send_all_delayed();
 }
 
 void Faults::reset_counts() {
@@ -91,6 +101,13 @@ bool Faults::refuses_connection() {
 
 bool Faults::disk_fails(DiskFault what) {
   return any_due(what == DiskFault::kFull ? FaultKind::kDiskFull : FaultKind::kFsyncError);
+}
+
+int64_t Faults::replica_lag_ms() {
+  for (Fault& fault : faults_) {
+    if (fault.action.kind == FaultKind::kReplicaLag && is_due(fault)) return delay_of(fault.action);
+  }
+  return 0;
 }
 
 // --- Before a request runs -----------------------------------------------------------------------

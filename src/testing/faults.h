@@ -6,6 +6,7 @@
 //     on its reply        kLoseReply kDelayReply kHangReply kCut kTrickle kGarbage
 //     on a connection     kRefuse
 //     on the disk         kDiskFull kFsyncError
+//     on the stream       kReplicaLag: what replicas are sent (Replication::set_lag)
 //
 // Requests that EXEC or a script runs meet only kError, kEvict and kExpire. Those of FAULT and of
 // CALLS meet none, and neither does what the master or a replica sends. Without faults kStateFaults
@@ -43,15 +44,17 @@ enum class FaultKind : uint8_t {
   kPause,
   kEvict,
   kExpire,
+  kReplicaLag,
 };
 
-// Whether it is about requests, and not about connections or the disk.
+// Whether it is about requests, and not about connections, the disk or replicas.
 bool is_about_requests(FaultKind kind);
 
 struct FaultAction {
   FaultKind kind = FaultKind::kError;
   std::string error;
-  // Milliseconds: of a delay from one to the other, of a pause, between two pieces of kTrickle.
+  // Milliseconds: of a delay or a lag from one to the other, of a pause, between two pieces of
+  // kTrickle.
   int64_t shortest_ms = 0;
   int64_t longest_ms = 0;
   // Of the reply: that are sent before the end, or at a time.
@@ -115,11 +118,14 @@ class Faults final : public server::FaultInjector {
   // Sends `text` after a while, and the rest of it a piece at a time.
   void send_later(server::Client& client, std::shared_ptr<const std::string> text, size_t from,
                   size_t piece, int64_t wait_ms);
+  // To be called when faults were added or removed.
   void update_state();
+  int64_t replica_lag_ms();
 
   server::Server& server_;
   uint64_t next_id_ = 1;
   std::vector<Fault> faults_;
+  size_t lags_ = 0;                                // how many of them are kReplicaLag
   std::unordered_map<uint64_t, Pending> pending_;  // by client id
 };
 

@@ -17,6 +17,11 @@
 #include "server/command/call_listener.h"
 #include "server/command/command_context.h"
 
+// Selectors in the syntax of a command's row. A macro, because the rows join literals to it.
+#define LATCHKEY_SELECTOR_SYNTAX                                                  \
+  "[COMMAND command-name]... [KEY pattern] [CLIENT client-name] [USER username] " \
+  "[DB index:integer]"
+
 namespace latchkey::testing {
 
 // What selectors look at.

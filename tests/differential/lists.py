@@ -1,6 +1,6 @@
 """Lists, and the commands that wait for them."""
 
-from .rows import blocking, call, shared
+from .rows import blocking, call, shared, unordered
 
 COMMANDS = [
     call("LPUSH <list> <elements>"),
@@ -26,7 +26,10 @@ COMMANDS = [
     call("RPOPLPUSH <list> <list>"),
     call("LMPOP <counted_lists> (LEFT|RIGHT|<word>) [COUNT <pops>]"),
     call("SORT <list> [BY <sort_pattern>] [LIMIT <index> <index>] (GET <sort_pattern>|ASC|DESC)+"),
-    call("SORT <list> [BY <sort_pattern>] (GET <sort_pattern>|ASC|DESC|ALPHA)+"),
+    call("SORT <list> [BY <sort_pattern>] (GET <sort_pattern>|ASC|DESC)+"),
+    call("SORT <list> (GET <sort_pattern>|ASC|DESC|ALPHA)+"),
+    # What has no weight, or the same text as weight, stays in the order it had: a hash table's where the key is no list.
+    unordered("SORT <list> BY <sort_pattern> ALPHA [ASC|DESC]"),
     call("SORT <list> ALPHA [DESC] [LIMIT <index> <index>] STORE <list>"),
     call("SORT_RO <list> ALPHA [DESC]"),
 ]

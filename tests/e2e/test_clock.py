@@ -118,10 +118,11 @@ class Moved(harness.ServerTestCase):
 class Replicated(harness.ServerTestCase):
     options = {"repl-diskless-sync-delay": "0"}
 
-    def replica(self):
-        server = harness.Server(replicaof=["127.0.0.1", self.server.port])
+    def replica(self, port=None):
+        server = harness.Server(replicaof=["127.0.0.1", port or self.server.port], repl_diskless_sync_delay="0")
         self.addCleanup(server.stop)
         client = server.connect()
+        client.port = server.port
         self.addCleanup(client.close)
         return client
 
@@ -139,6 +140,12 @@ class Replicated(harness.ServerTestCase):
         # One that comes later learns of it, too.
         third = self.replica()
         self.eventually(lambda: third.call("TIME") == master.call("TIME"))
+        # So does a replica of a replica, and one of that.
+        below = self.replica(other.port)
+        self.eventually(lambda: below.call("TIME") == master.call("TIME"))
+        lowest = self.replica(below.port)
+        self.eventually(lambda: lowest.call("TIME") == master.call("TIME"))
+        self.assertEqual(lowest.call("PTTL", "k"), 30_000)
         master.call("CLOCK", "RESET")
 
     def test_a_replica_that_does_not_know_of_it_keeps_the_clock_in_place(self):

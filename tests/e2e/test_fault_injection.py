@@ -1,6 +1,7 @@
 """FAULT over real connections: what raw sockets see of each action, and what redis-py, redis-rb and ioredis make of it."""
 
 import json
+import re
 import socket
 import subprocess
 import tempfile
@@ -245,6 +246,67 @@ class Disk(FaultTestCase):
                 self.assertEqual(self.tester.call("SAVE"), "OK")
                 self.tester.call("BGREWRITEAOF")
                 self.eventually(lambda: self.info("aof_last_bgrewrite_status") == "ok")
+
+
+class Replicas(FaultTestCase):
+    options = {"repl-diskless-sync-delay": "0"}
+
+    def replica(self, program=None):
+        server = harness.Server(program, replicaof=["127.0.0.1", self.server.port], save="")
+        self.addCleanup(server.stop)
+        client = server.connect()
+        self.addCleanup(client.close)
+        self.eventually(lambda: "state=online" in self.tester.call("INFO", "replication"))
+        self.tester.call("SET", "before", "it")
+        self.assertEqual(self.tester.call("WAIT", "1", "10000"), 1)
+        return client
+
+    def behind(self):
+        """By how many bytes the replica is behind, as INFO says."""
+        text = self.tester.call("INFO", "replication")
+        acknowledged = re.search(r"slave0:.*offset=(\d+)", text)
+        return int(re.search(r"master_repl_offset:(\d+)", text)[1]) - int(acknowledged[1])
+
+    def check_lag(self, replica):
+        self.tester.call("FAULT", "ADD", "DO", "REPLICA-LAG", "1h")
+        self.tester.call("SET", "a", "1")
+        self.assertEqual(self.tester.call("WAIT", "1", "50"), 0)
+        self.assertIsNone(replica.call("GET", "a"))
+        self.assertGreater(self.behind(), 0)
+        self.tester.call("FAULT", "CLEAR")
+        self.assertEqual(self.tester.call("WAIT", "1", "10000"), 1)
+        self.assertEqual(replica.call("GET", "a"), "1")
+
+    def test_the_stream_lags_until_the_fault_is_removed(self):
+        self.check_lag(self.replica())
+
+    @harness.needs_reference
+    def test_the_stream_to_the_reference_lags_as_well(self):
+        self.check_lag(self.replica(harness.reference("redis-server")))
+
+    def test_the_lag_follows_the_clock(self):
+        replica = self.replica()
+        self.tester.call("CLOCK", "FREEZE")
+        self.assertEqual(self.tester.call("WAIT", "1", "0"), 1)
+        self.tester.call("FAULT", "ADD", "TIMES", "1", "DO", "REPLICA-LAG", "30s")
+        self.tester.call("SET", "a", "1")
+        self.tester.call("CLOCK", "ADVANCE", "29s")
+        self.assertGreater(self.behind(), 0)
+        self.assertIsNone(replica.call("GET", "a"))
+        self.tester.call("CLOCK", "ADVANCE", "1s")
+        self.eventually(lambda: replica.call("GET", "a") == "1")
+        self.tester.call("CLOCK", "RESET")
+
+    def test_a_replica_that_goes_gets_what_it_missed(self):
+        replica = self.replica()
+        self.tester.call("FAULT", "ADD", "DO", "REPLICA-LAG", "1h")
+        self.tester.call("SET", "a", "1")
+        self.tester.call("CLIENT", "KILL", "TYPE", "replica")
+        self.eventually(lambda: "state=online" in self.tester.call("INFO", "replication"))
+        self.assertIsNone(replica.call("GET", "a"))
+        self.tester.call("FAULT", "CLEAR")
+        self.eventually(lambda: replica.call("GET", "a") == "1")
+        self.assertIn("sync_partial_ok:1", self.tester.call("INFO", "stats"))
 
 
 class Libraries(FaultTestCase):

@@ -132,6 +132,7 @@ class Matcher {
   // there is none. The captures are those of this match.
   const char* match_at(const char* place, const char* pattern) {
     levels_ = 0;
+    stack_begin_ = frame();
     return match(place, pattern);
   }
 
@@ -164,11 +165,19 @@ class Matcher {
   static constexpr ptrdiff_t kPosition = -2;
   // Characters matched between two calls of Interpreter::poll().
   static constexpr int64_t kPollInterval = 1 << 15;
+  // Bytes of C stack that a match may use, however large the stack is: a pattern that nests deeper
+  // ends with an error, and not after a search that grows with each level.
+  static constexpr ptrdiff_t kMaxStack = ptrdiff_t{8} << 20;
 
   struct Capture {
     const char* begin;
     ptrdiff_t size;
   };
+
+  static const char* frame() { return static_cast<const char*>(__builtin_frame_address(0)); }
+  bool is_too_deep() const {
+    return !interpreter_.has_stack() || stack_begin_ - frame() > kMaxStack;
+  }
 
   // Counts matched characters, and polls.
   void spend(int64_t characters) {
@@ -214,6 +223,7 @@ class Matcher {
   const char* begin_;
   const char* end_;
   const char* pattern_end_;
+  const char* stack_begin_ = nullptr;
   int64_t left_ = kPollInterval;
   int levels_ = 0;
   std::array<Capture, kMaxCaptures> captures_;
@@ -256,7 +266,7 @@ bool Matcher::is_in_set(unsigned char c, const char* set, const char* last) {
 }
 
 const char* Matcher::match(const char* place, const char* pattern) {
-  if (!interpreter_.has_stack()) luaL_error(lua_, "pattern too complex");
+  if (is_too_deep()) luaL_error(lua_, "pattern too complex");
   for (;;) {
     spend(1);
     if (pattern == pattern_end_) return place;

@@ -2,7 +2,7 @@
 //
 // LuaJIT's own cannot be interrupted, and a pattern may take forever: ("a?"):rep(50) ..
 // ("a"):rep(50). These call Interpreter::poll every now and then, and raise an error where the
-// pattern is nested too deeply for the C stack.
+// pattern is nested too deeply for the C stack, or uses more than 8 MiB of it.
 //
 // Beyond the manual: a null character in a pattern stands for itself too.
 #pragma once

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/free_if_large.h"
 #include "server/client/client_info.h"
 #include "server/client/master_link.h"
 #include "server/client/output_limits.h"
@@ -56,7 +57,7 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
     return bytes.size();
   }
   const size_t consumed = run(client, bytes);
-  if (batch_.words.capacity() > kMaxKeptArguments) resp::Arguments().swap(batch_.words);
+  base::free_if_large(&batch_.words, kMaxKeptArguments);
   if (client.has(kClientClosing)) return bytes.size();
   if (client.connection() != nullptr) {
     if (!client.has(kClientSuspended)) send(client);

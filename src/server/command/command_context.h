@@ -46,7 +46,8 @@ struct CommandContext {
 
   // --- Shared steps of handlers -----------------------------------------------------------------
 
-  void changed(std::string_view key, EventClass event_class, std::string_view event) {
+  [[gnu::always_inline]] void changed(std::string_view key, EventClass event_class,
+                                      std::string_view event) {
     events.changed(db, key, event_class, event);
   }
   void removed(std::string_view key) { events.removed(db, key); }

@@ -28,6 +28,9 @@ namespace {
 // What the client of an unknown command is shown of its arguments.
 constexpr size_t kMaxShownBytes = 128;
 
+// Any of these flags keeps a command off the fast path, as kGatedClientFlags do with a client.
+constexpr uint32_t kGatedCommandFlags = kProtected | kMayChangeServer;
+
 // A word as it is shown to a client: as the reference's, it ends at a NUL.
 std::string quote(std::string_view text, size_t most) {
   return "'" + std::string(base::up_to_nul(text.substr(0, most))) + "'";
@@ -163,30 +166,39 @@ void Dispatcher::apply_despite_disk_error() {
 }
 
 Dispatcher::Outcome Dispatcher::dispatch(Client& client, Arguments args, Command* command) {
-  if (command == nullptr && (command = lookup(args)) == nullptr) {
-    reject_request(client, nullptr, args, unknown_command_error(args));
-    return Outcome::kDone;
-  }
+  if (command == nullptr && (command = lookup(args)) == nullptr) [[unlikely]]
+    return refuse_unknown(client, args);
   client.last_command = command;
-  if (!command->accepts_word_count(args.size())) [[unlikely]] {
-    reject_request(client, command, args,
-                   "ERR wrong number of arguments for '" + command->full_name + "' command");
-    return Outcome::kDone;
-  }
-  const uint32_t states = server_.state() & command->gating_states;
-  const uint32_t others =
-      (client.flags & kGatedClientFlags) | (command->flags & (kProtected | kMayChangeServer));
-  if ((states | others) != 0) [[unlikely]] {
-    // A limit that is not reached asks nothing of the gate.
-    const bool only_memory = states == kStateMemoryLimit && others == 0;
-    if (!only_memory || !server_.memory_limit().has_room())
-      return dispatch_gated(client, *command, args);
-  }
+  if (!command->accepts_word_count(args.size())) [[unlikely]]
+    return refuse_word_count(client, *command, args);
+  if (((client.flags & kGatedClientFlags) | (server_.state() & command->gating_states) |
+       (command->flags & kGatedCommandFlags)) != 0) [[unlikely]]
+    return dispatch_gated(client, *command, args);
   perform(client, *command, args);
   return Outcome::kDone;
 }
 
+Dispatcher::Outcome Dispatcher::refuse_unknown(Client& client, Arguments args) {
+  reject_request(client, nullptr, args, unknown_command_error(args));
+  return Outcome::kDone;
+}
+
+Dispatcher::Outcome Dispatcher::refuse_word_count(Client& client, Command& command,
+                                                  Arguments args) {
+  reject_request(client, &command, args,
+                 "ERR wrong number of arguments for '" + command.full_name + "' command");
+  return Outcome::kDone;
+}
+
 Dispatcher::Outcome Dispatcher::dispatch_gated(Client& client, Command& command, Arguments args) {
+  const bool only_memory = (server_.state() & command.gating_states) == kStateMemoryLimit &&
+                           (client.flags & kGatedClientFlags) == 0 &&
+                           (command.flags & kGatedCommandFlags) == 0;
+  // A limit that is not reached asks nothing of the gate.
+  if (only_memory && server_.memory_limit().has_room()) {
+    perform(client, command, args);
+    return Outcome::kDone;
+  }
   const Origin origin = client.has(kClientMaster) ? Origin::kMaster : Origin::kClient;
   const Admission answer = admit(server_, {origin, client, command, args});
   switch (answer.verdict) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/free_if_large.h"
+
 namespace latchkey::server {
 
 namespace {
@@ -133,7 +135,7 @@ void Propagation::flush_unit() {
   for (PropagationSink* reader : sinks_) reader->on_propagated(flushed_unit_);
   flushed_unit_.clear();
   unit_.commands.clear();
-  if (unit_.bytes.size() > kMaxKeptBytes) std::string().swap(unit_.bytes);
+  base::free_if_large(&unit_.bytes, kMaxKeptBytes);
 }
 
 }  // namespace latchkey::server

@@ -60,6 +60,8 @@ class Set final : public Value {
   void adopt(Intset members);
   void adopt(Listpack members);
 
+  // Becomes a table, whatever the thresholds say. REQUIRES: it is none.
+  void convert_to_table();
   // Converts a table within the thresholds to a listpack.
   void compact();
 
@@ -105,7 +107,6 @@ class Set final : public Value {
   bool add_to_listpack(std::string_view member);
   bool add_to_table(std::string_view member);
   void convert_to_listpack();
-  void convert_to_table();
 
   const ValueLimits& limits() const { return environment_->limits; }
 

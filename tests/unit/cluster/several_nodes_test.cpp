@@ -217,6 +217,57 @@ TEST_CASE("a replica takes over because it is told to", "[cluster]") {
   CHECK(is_owner(nodes[0], kSlotOfA, nodes[3]));
 }
 
+TEST_CASE("a replica takes the offset at which its master paused once, and only when it has asked",
+          "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+  nodes.pass(3000);
+  cluster::Cluster& replica = *nodes[3].cluster;
+  cluster::Handover& handover = replica.handover();
+  const cluster::Node& master = *replica.myself().master;
+  const cluster::Node* const other = replica.nodes().find(nodes[0].id());
+  REQUIRE(other != nullptr);
+  cluster::Message paused;
+  paused.message_flags = cluster::kWritesPaused;
+  paused.offset = replica.offset();
+  cluster::Message elsewhere = paused;
+  elsewhere.offset = paused.offset + 1000;
+  const auto is_ready = [&] {
+    handover.tick();
+    return handover.may_begin();
+  };
+  SECTION("not before it has asked") {
+    handover.told_offset(master, paused);
+    CHECK_FALSE(is_ready());
+    handover.begin(/*force=*/false);
+    CHECK_FALSE(is_ready());
+  }
+  SECTION("from its master, with writes paused") {
+    handover.begin(/*force=*/false);
+    handover.told_offset(*other, paused);
+    CHECK_FALSE(is_ready());
+    cluster::Message running = paused;
+    running.message_flags = 0;
+    handover.told_offset(master, running);
+    CHECK_FALSE(is_ready());
+    handover.told_offset(master, paused);
+    CHECK(is_ready());
+  }
+  SECTION("once: a later one is not waited for") {
+    handover.begin(/*force=*/false);
+    handover.told_offset(master, paused);
+    handover.told_offset(master, elsewhere);
+    CHECK(is_ready());
+  }
+  SECTION("and an offset that it has not reached is waited for") {
+    handover.begin(/*force=*/false);
+    handover.told_offset(master, elsewhere);
+    handover.told_offset(master, paused);
+    CHECK_FALSE(is_ready());
+  }
+}
+
 TEST_CASE("a replica that was told to take over does not wait when its master fails", "[cluster]") {
   Nodes nodes(4);
   nodes.make_cluster(3);

@@ -182,6 +182,18 @@ TEST_CASE("Values beyond the limits are read into their large encodings", "[rdb]
   CHECK(server.encoding("texts") == "hashtable");
 }
 
+TEST_CASE("A set read member by member is a table when it is too large for an intset", "[rdb]") {
+  OldServer server("set-max-intset-entries 2\nset-max-listpack-entries 8");
+  TestClient client(server);
+  const std::string two = byte(2) + rdb_length(2) + rdb_string("a") + rdb_string("b");
+  CHECK(restore(client, "two", two) == kOk);
+  CHECK(server.encoding("two") == "listpack");
+  const std::string three =
+      byte(2) + rdb_length(3) + rdb_string("a") + rdb_string("b") + rdb_string("c");
+  CHECK(restore(client, "three", three) == kOk);
+  CHECK(server.encoding("three") == "hashtable");
+}
+
 TEST_CASE("Streams without counters are read", "[rdb]") {
   OldServer server;
   TestClient client(server);

@@ -1,11 +1,14 @@
 // A server with replicas, which the test plays.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "commands/groups.h"
 #include "replication/rows.h"
+#include "testing/faults.h"
+#include "testing/rows.h"
 #include "unit/replication/replication_fixture.h"
 
 namespace latchkey::tests {
@@ -16,8 +19,12 @@ struct Master : ReplicationFixture {
             {commands::string_rows(), commands::database_rows(), commands::client_rows(),
              commands::info_rows(), commands::transaction_rows(), commands::pubsub_rows(),
              commands::connection_rows(), commands::config_rows(), commands::debug_rows(),
-             commands::server_rows(), replication::sync_rows(), replication::role_rows()},
-            settings) {}
+             commands::server_rows(), replication::sync_rows(), replication::role_rows(),
+             testing::fault_rows(), testing::clock_rows()},
+            settings) {
+    const auto faults = std::make_shared<testing::Faults>(server);
+    server.set_faults(faults, *faults);
+  }
 
   // Has the snapshot of a replica made, and gives what the replica gets.
   std::string finish_sync(TestClient& replica, std::string_view dataset) {

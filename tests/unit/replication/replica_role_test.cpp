@@ -461,6 +461,41 @@ TEST_CASE("Replicas of a replica get the master's bytes as they came") {
   CHECK(below.take_output().empty());
 }
 
+TEST_CASE("A replica asks its master for the clock when a replica of its own comes") {
+  Follower f;
+  const std::string question = bulks({"REPLCONF", "CLOCK", "?"});
+  TestClient below(f);
+  const auto join = [&](TestClient& replica) {
+    f.master.heard();
+    replica.run("REPLCONF listening-port 7777 capa psync2 capa clock");
+    replica.run("PSYNC " + kId + " " + std::to_string(f.replication->offset() + 1));
+    f.tick();
+    return f.master.heard();
+  };
+  SECTION("if the master has told of one") {
+    f.master.sends(bulks({"REPLCONF", "CLOCK", "frozen:1000000000000000:1"}));
+    CHECK(join(below).find(question) != std::string::npos);
+    // A replica of the replica below asks by way of it.
+    CHECK(below.run("REPLCONF CLOCK ?").empty());
+    f.tick();
+    CHECK(f.master.heard().find(question) != std::string::npos);
+    // The answer goes down to all of them as it came.
+    below.take_output();
+    const std::string answer = bulks({"REPLCONF", "CLOCK", "frozen:1000000030000000:1"});
+    f.master.sends(answer);
+    f.tick();
+    CHECK(below.take_output() == answer);
+  }
+  SECTION("not if it may be one that knows nothing of it") {
+    f.server.data_clock().freeze();
+    CHECK(join(below).find(question) == std::string::npos);
+  }
+  SECTION("not if the clock is that of the machine") {
+    f.master.sends(bulks({"REPLCONF", "CLOCK", "wall"}));
+    CHECK(join(below).find(question) == std::string::npos);
+  }
+}
+
 TEST_CASE("Replicas of a replica are let go when the history is another") {
   Follower f;
   TestClient below(f);

@@ -455,9 +455,21 @@ TEST_CASE("ROLE, INFO and CLIENT LIST know the replicas") {
   CHECK(user.run("CLIENT LIST TYPE replica").find(" flags=S ") != std::string::npos);
 }
 
+TEST_CASE("a replica that asks for the clock gets it by the stream") {
+  Master master;
+  Follower replica(master);
+  master.server.data_clock().freeze();
+  const std::string now = std::to_string(master.server.data_clock().wall_us());
+  CHECK(replica.run("REPLCONF CLOCK ?").empty());
+  master.tick();
+  CHECK(replica.take_output() == request({"REPLCONF", "CLOCK", "frozen:" + now + ":1"}));
+}
+
 TEST_CASE("REPLCONF refuses what it does not know") {
   Master master;
   TestClient client(master);
+  CHECK(client.run("REPLCONF CLOCK ?") ==
+        error("ERR REPLCONF CLOCK is only for connections between master and replica"));
   CHECK(client.run("REPLCONF one") == error("ERR syntax error"));
   CHECK(client.run("REPLCONF version 8") == error("ERR Unrecognized REPLCONF option: version"));
   CHECK(client.run("REPLCONF capa whatever") == kOk);

@@ -282,6 +282,12 @@ TEST_CASE("Without memory a script may read, and finish what it has begun to wri
   CHECK(scripts.eval("#!lua flags=allow-oom\nreturn redis.call('set', 'a', 'b')") == kOk);
 }
 
+TEST_CASE("What is loaded or comes from the master is run without memory, also in scripts") {
+  Scripts scripts("maxmemory 1");
+  (*scripts.client)->set(GENERATE(server::kClientInternal, server::kClientMaster));
+  CHECK(scripts.eval("return redis.call('set', 'a', 'b')") == kOk);
+}
+
 TEST_CASE("With fewer replicas than wanted a script may only read") {
   Scripts scripts("min-replicas-to-write 1");
   constexpr std::string_view kRefusal = "NOREPLICAS Not enough good replicas to write.";

@@ -176,7 +176,10 @@ TEST_CASE("FAULT ADD refuses what it does not understand") {
   CHECK(add("TIMES x DO DROP") == number);
   CHECK(add("AFTER -1 DO DROP") ==
         error("ERR value is out of range, value must between 0 and 9223372036854775807"));
-  for (const char* action : {"REFUSE", "DISK-FULL", "FSYNC-ERROR"})
+  CHECK(add("DO REPLICA-LAG") == kSyntaxError);
+  CHECK(add("DO REPLICA-LAG soon") ==
+        error("ERR invalid duration, use a number of milliseconds or one such as 1.5s"));
+  for (const char* action : {"REFUSE", "DISK-FULL", "FSYNC-ERROR", "REPLICA-LAG 10"})
     CHECK(add("COMMAND get DO " + std::string(action)) ==
           error("ERR this action is not about requests: it takes no COMMAND, KEY, CLIENT, USER or "
                 "DB"));

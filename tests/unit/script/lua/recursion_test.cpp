@@ -3,6 +3,10 @@
 
 #include "unit/script/script_fixture.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
+
 #include "unit/catch.h"
 
 using namespace latchkey;
@@ -97,6 +101,27 @@ TEST_CASE("With little of C's stack left calls back end sooner", "[script-host]"
         std::string::npos);
   lua.set_stack_limit(nullptr);
   CHECK(scripts.works());
+}
+
+TEST_CASE("A pattern ends where it is nested too deeply, however large C's stack is",
+          "[script-host]") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_STACK, &before) == 0);
+  // The first stack grows up to the limit as it is then, and interpreters use half of it.
+  rlimit large = before;
+  large.rlim_cur = std::min<rlim_t>(rlim_t{64} << 20, before.rlim_max);
+  REQUIRE(setrlimit(RLIMIT_STACK, &large) == 0);
+  {
+    ScriptServer scripts;
+    CHECK(scripts
+              .error_of("return string.find(string.rep('a', 300000), string.rep('a?', 300000) .. "
+                        "'b')")
+              .find("pattern too complex") != std::string::npos);
+    CHECK(scripts.eval("return string.find(string.rep('a', 1000), string.rep('a?', 1000))") ==
+          integer(1));
+    CHECK(scripts.works());
+  }
+  REQUIRE(setrlimit(RLIMIT_STACK, &before) == 0);
 }
 
 TEST_CASE("Libraries go as deep as they are told, and no deeper than the stacks", "[script-host]") {

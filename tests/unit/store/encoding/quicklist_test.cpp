@@ -41,6 +41,17 @@ void fill(Quicklist& list) {
 
 }  // namespace
 
+TEST_CASE("A fill of none is one of one element") {
+  CHECK_FALSE(exceeds_fill(0, 8192, 1));
+  CHECK(exceeds_fill(0, 1, 2));
+  CHECK(exceeds_fill(0, 8193, 1));
+  CHECK_FALSE(exceeds_half_of_fill(0, 8192, 0));
+  CHECK(exceeds_half_of_fill(0, 1, 1));
+  // A negative one is of bytes.
+  CHECK_FALSE(exceeds_half_of_fill(-1, 2048, 2000));
+  CHECK(exceeds_half_of_fill(-1, 2049, 1));
+}
+
 TEST_CASE("Nodes far from the ends are compressed when a quicklist settles", "[quicklist]") {
   for (const size_t depth : {1, 3, 49}) {
     Quicklist list(kFill, depth);
