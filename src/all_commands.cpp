@@ -4,6 +4,7 @@
 
 #include "cluster/rows.h"
 #include "commands/groups.h"
+#include "locks/rows.h"
 #include "persist/rows.h"
 #include "replication/rows.h"
 #include "script/rows.h"
@@ -18,6 +19,7 @@ std::shared_ptr<const server::CommandSet> make_set() {
   auto set = std::make_shared<server::CommandSet>();
   commands::add_all(*set);
   set->add(cluster::cluster_rows());
+  set->add(locks::lock_rows());
   set->add(persist::aof_rows());
   set->add(persist::dump_rows());
   set->add(persist::snapshot_rows());

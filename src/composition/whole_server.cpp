@@ -6,6 +6,7 @@
 #include "all_commands.h"
 #include "cluster/cluster.h"
 #include "composition/aof_and_replication.h"
+#include "locks/lock_watch.h"
 #include "persist/persistence.h"
 #include "replication/child_snapshots.h"
 #include "replication/replication.h"
@@ -76,6 +77,7 @@ void WholeServer::add_layers(const Surroundings& surroundings) {
   server_.set_calls(calls, *calls);
   const auto faults = std::make_shared<testing::Faults>(server_);
   server_.set_faults(faults, *faults);
+  server_.set_lock_watch(std::make_shared<locks::LockWatch>(server_));
 }
 
 bool WholeServer::configure(ConfigError* error) {

@@ -6,6 +6,7 @@
 
 #include "server/client/tracking.h"
 #include "server/command/keyspace_events.h"
+#include "server/command/lock_claims.h"
 #include "server/command/propagation.h"
 #include "server/server.h"
 
@@ -158,7 +159,10 @@ void MemoryLimit::evict_key(store::Keyspace& keyspace, std::string_view key) {
   store::KeyRef ref = keyspace.find(key, store::Keyspace::kPeek);
   {
     const LatencyTimer latency(server_, "eviction-del");
+    LockClaims* const claims = server_.lock_claims();
+    if (claims != nullptr) claims->evicting(true);
     keyspace.erase(ref, lazily);
+    if (claims != nullptr) claims->evicting(false);
     if (!lazily) await_freeing();
   }
   ++server_.stats().evicted_keys;

@@ -42,6 +42,9 @@
 namespace latchkey::cluster {
 class Cluster;
 }
+namespace latchkey::locks {
+class LockWatch;
+}
 namespace latchkey::persist {
 class Persistence;
 }
@@ -74,6 +77,7 @@ class FlushWaits;
 class FunctionLibraries;
 class InfoSections;
 class Listeners;
+class LockClaims;
 class MemoryLimit;
 class Monitors;
 class Notifications;
@@ -254,6 +258,12 @@ class Server {
     faults_ = std::move(faults);
     fault_injector_ = &injector;
   }
+
+  // So is the watch of locks. Commands tell the claims, which are part of it, while there are any.
+  locks::LockWatch& lock_watch() { return *lock_watch_; }
+  LockClaims* lock_claims() { return lock_claims_; }
+  void set_lock_watch(std::shared_ptr<locks::LockWatch> watch) { lock_watch_ = std::move(watch); }
+  void set_lock_claims(LockClaims* claims) { lock_claims_ = claims; }
 
   // Replicas that are there and not too far behind, for min-replicas-to-write.
   void set_good_replicas(size_t count);
@@ -482,6 +492,8 @@ class Server {
   CallListener* call_listener_ = nullptr;
   std::shared_ptr<testing::Faults> faults_;
   FaultInjector* fault_injector_ = nullptr;
+  std::shared_ptr<locks::LockWatch> lock_watch_;
+  LockClaims* lock_claims_ = nullptr;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<net::BeforeWait> before_wait_;
   std::unique_ptr<net::Timer> tick_timer_;

@@ -104,6 +104,8 @@ class Entry {
   std::string_view key() const { return {bytes() + key_offset(), key_size()}; }
 
   bool has_deadline() const { return (flags_ & kHasDeadline) != 0; }
+  // The key has been taken as a lock: Environment::lock_observer hears of its changes.
+  bool is_lock() const { return (flags_ & kLock) != 0; }
   // Unix time in milliseconds, or -1.
   int64_t deadline_ms() const { return has_deadline() ? node().deadline_ms : -1; }
 
@@ -143,6 +145,7 @@ class Entry {
     kHasLongKey = 4,
     kChangedInPlace = 8,  // by APPEND and similar commands: reported as "raw" even when short
     kAbsent = 16,         // there was no such key (only in an undo log)
+    kLock = 32,
   };
 
   Entry() = default;

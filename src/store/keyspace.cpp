@@ -169,6 +169,8 @@ Entry** Keyspace::unless_expired(Entry** slot, uint64_t hash) {
 void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
   Entry* entry = *slot;
   ++environment_.expired_keys;
+  if (entry->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
+    environment_.lock_observer->lock_expiring(*this, *entry);
   if (environment_.expiry_observer != nullptr)
     environment_.expiry_observer->key_expiring(*this, entry->key());
   deadlines_->erase(entry->node());
@@ -198,6 +200,10 @@ const Entry* Keyspace::random_entry() {
 void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
   if (ref.slot_ != nullptr) {
     Entry* old = *ref.slot_;
+    if (old->is_lock()) [[unlikely]] {
+      tell_lock_replaced(*old, *entry, deadline_ms);
+      entry->flags_ |= Entry::kLock;
+    }
     if (old->has_deadline()) deadlines_->erase(old->node());
     forget_elements(*old);
     count_out(*old);
@@ -228,6 +234,18 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
   ref.key_ = entry->key();
 }
 
+void Keyspace::tell_lock_set(const Entry& entry, std::string_view value, int64_t deadline_ms) {
+  if (environment_.lock_observer != nullptr)
+    environment_.lock_observer->lock_set(*this, entry, value, deadline_ms);
+}
+
+void Keyspace::tell_lock_replaced(const Entry& old, const Entry& entry, int64_t deadline_ms) {
+  if (environment_.lock_observer == nullptr) return;
+  if (!entry.is_string()) return environment_.lock_observer->lock_changed(*this, old);
+  char scratch[base::kMaxInt64Text];
+  environment_.lock_observer->lock_set(*this, old, entry.string(scratch), deadline_ms);
+}
+
 void Keyspace::set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms) {
   int64_t integer;
   if (parse_integer_value(bytes, &integer)) {
@@ -247,6 +265,8 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
       !must_keep(ref)) {
     Entry& entry = **ref.slot_;
     if (fits_in_place(entry, bytes.size())) {
+      if (entry.is_lock()) [[unlikely]]
+        tell_lock_set(entry, bytes, deadline_ms);
       count_resized(entry.text().size(), bytes.size());
       // Not memcpy: `bytes` may be part of the entry.
       if (!bytes.empty()) std::memmove(entry.inline_bytes(), bytes.data(), bytes.size());
@@ -264,6 +284,8 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
 void Keyspace::put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms) {
   const bool has_deadline = deadline_ms >= 0;
   if (ref && ref->is_blob() && ref->has_deadline() == has_deadline && !must_keep(ref)) {
+    if (ref->is_lock()) [[unlikely]]
+      tell_lock_set(*ref, blob->view(), deadline_ms);
     count_resized(ref->blob()->size(), blob->size());
     ref->blob()->release();
     *reinterpret_cast<base::Blob**>(ref->payload()) = blob;
@@ -289,6 +311,8 @@ void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
   const bool has_deadline = deadline_ms >= 0;
   if (ref && ref->is_integer() && ref->has_deadline() == has_deadline && !must_keep(ref)) {
     Entry& entry = **ref.slot_;
+    if (entry.is_lock()) [[unlikely]]
+      tell_lock_set(entry, std::to_string(value), deadline_ms);
     const size_t old_size = entry.string_size();
     *reinterpret_cast<int64_t*>(entry.payload()) = value;
     count_resized(old_size, entry.string_size());
@@ -305,6 +329,8 @@ void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
 std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
   LK_ASSERT(!ref || (ref->is_string() && ref->string_size() <= size));
   const bool in_place = ref && !must_keep(ref);
+  if (ref && ref->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
+    environment_.lock_observer->lock_changed(*this, *ref);
   if (in_place && ref->is_blob() && !ref->blob()->shared()) {
     count_resized(ref->blob()->size(), size);
     base::Blob* blob = base::Blob::extend(ref->blob(), size);
@@ -362,12 +388,15 @@ void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
   const bool wanted = deadline_ms >= 0;
   if (!entry->has_deadline() && !wanted) return;
   will_change(ref);
+  if (entry->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
+    environment_.lock_observer->lock_deadline_set(*this, *entry, deadline_ms);
   if (entry->has_deadline() && wanted) {
     deadlines_->update(entry->node(), deadline_ms);
     return;
   }
   if (!wanted) deadlines_->erase(entry->node());
   Entry* rebuilt = rebuild(*entry, entry->key(), wanted);
+  rebuilt->flags_ |= entry->flags_ & Entry::kLock;
   *ref.slot_ = rebuilt;
   index_elements(*rebuilt);
   ::operator delete(entry, allocated_size(*entry));
@@ -379,6 +408,8 @@ void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
 }
 
 void Keyspace::erase(KeyRef& ref, bool lazily) {
+  if (ref->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
+    environment_.lock_observer->lock_removed(*this, *ref);
   Entry* entry = table_.erase(ref.slot_, ref.hash_);
   ref.slot_ = nullptr;
   if (entry->has_deadline()) deadlines_->erase(entry->node());
@@ -389,6 +420,7 @@ void Keyspace::erase(KeyRef& ref, bool lazily) {
 }
 
 void Keyspace::clear(bool lazily) {
+  if (environment_.lock_observer != nullptr) environment_.lock_observer->locks_cleared(*this);
   if (table_.empty() || (undo_log_ != nullptr && keep_contents())) return;
   auto table = std::make_shared<Table>(std::move(table_));
   table_ = Table(environment_.secret);
@@ -415,6 +447,7 @@ void Keyspace::clear(bool lazily) {
 
 void Keyspace::give_away(Reclaimer& reclaimer) {
   if (table_.empty()) return;
+  if (environment_.lock_observer != nullptr) environment_.lock_observer->locks_cleared(*this);
   update_sizes();
   auto table = std::make_shared<Table>(std::move(table_));
   table_ = Table(environment_.secret);
@@ -429,6 +462,8 @@ void Keyspace::give_away(Reclaimer& reclaimer) {
 
 DetachedEntry Keyspace::detach(KeyRef& ref) {
   will_change(ref);
+  if (ref->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
+    environment_.lock_observer->lock_removed(*this, *ref);
   Entry* entry = table_.erase(ref.slot_, ref.hash_);
   ref.slot_ = nullptr;
   const int64_t deadline_ms = entry->deadline_ms();
@@ -458,6 +493,7 @@ void Keyspace::attach(KeyRef& ref, DetachedEntry detached) {
     ::operator delete(entry, allocated_size(*entry));
     entry = rebuilt;
   }
+  entry->flags_ &= static_cast<uint8_t>(~Entry::kLock);
   entry->set_access(initial_access(environment_));
   replace(ref, entry, detached.deadline_ms_);
 }
@@ -468,6 +504,8 @@ void Keyspace::swap(Keyspace& other) {
 }
 
 void Keyspace::swap_contents(Keyspace& other) {
+  if (environment_.lock_observer != nullptr)
+    environment_.lock_observer->locks_swapped(*this, other);
   update_sizes();
   std::swap(sizes_, other.sizes_);
   std::swap(slot_counts_, other.slot_counts_);

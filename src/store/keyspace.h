@@ -65,6 +65,25 @@ class KeyObserver {
   virtual void key_missed(Keyspace& keyspace, std::string_view key) = 0;
 };
 
+// Is notified of changes of keys that were taken as locks (Keyspace::mark_lock), before each. Must
+// not touch the keyspace. Other keys cost a test of a bit.
+class LockObserver {
+ public:
+  virtual ~LockObserver() = default;
+  // The key becomes, or stays, a string. `deadline_ms`: Unix time, or -1.
+  virtual void lock_set(Keyspace& keyspace, const Entry& entry, std::string_view value,
+                        int64_t deadline_ms) = 0;
+  // Its value becomes one of another kind, or is changed in place.
+  virtual void lock_changed(Keyspace& keyspace, const Entry& entry) = 0;
+  virtual void lock_deadline_set(Keyspace& keyspace, const Entry& entry, int64_t deadline_ms) = 0;
+  virtual void lock_expiring(Keyspace& keyspace, const Entry& entry) = 0;
+  // It is deleted or evicted, or goes to another name or database.
+  virtual void lock_removed(Keyspace& keyspace, const Entry& entry) = 0;
+  // All keys of the database go.
+  virtual void locks_cleared(Keyspace& keyspace) = 0;
+  virtual void locks_swapped(Keyspace& first, Keyspace& second) = 0;
+};
+
 // State shared by all databases of a server. The server sets `now_ms` and `access_clock` once per
 // batch of commands, so that time does not change during a command, a transaction or a script.
 struct Environment {
@@ -72,7 +91,8 @@ struct Environment {
   base::Random random{0};
   Reclaimer reclaimer;
   ExpiryObserver* expiry_observer = nullptr;
-  KeyObserver* key_observer = nullptr;  // may be null
+  KeyObserver* key_observer = nullptr;    // may be null
+  LockObserver* lock_observer = nullptr;  // may be null
   // Whether values add the names of the elements they expire to expired_names, for the observer.
   bool name_expired_elements = false;
   std::vector<std::string> expired_names;
@@ -294,6 +314,12 @@ class Keyspace {
   // Unix time in milliseconds, or kNoDeadline.
   void set_deadline(KeyRef& ref, int64_t deadline_ms);
   void set_access(KeyRef& ref, uint32_t access) { ref->set_access(access); }
+  // The key is a lock: Environment::lock_observer hears of its changes until it is removed. Returns
+  // its entry, which stays where it is until then.
+  const Entry* mark_lock(const KeyRef& ref) {
+    ref->flags_ |= Entry::kLock;
+    return *ref.slot_;
+  }
 
   // Callers must call this after they set, changed or removed deadlines of elements of the value at
   // `ref`.
@@ -417,6 +443,9 @@ class Keyspace {
   // Replaces the entry at `ref`, which is disposed of, by `entry`, or inserts `entry` if `ref` is
   // empty; links its deadline.
   void replace(KeyRef& ref, Entry* entry, int64_t deadline_ms);
+  // Told of a key that is a lock before it changes. The string's text, or none for another value.
+  void tell_lock_set(const Entry& entry, std::string_view value, int64_t deadline_ms);
+  void tell_lock_replaced(const Entry& old, const Entry& entry, int64_t deadline_ms);
   // Resolves kKeepDeadline to the current deadline.
   static int64_t resolve_deadline(const KeyRef& ref, int64_t deadline_ms) {
     if (deadline_ms != kKeepDeadline) return deadline_ms;

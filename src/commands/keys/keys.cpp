@@ -3,7 +3,9 @@
 
 #include "commands/groups.h"
 #include "commands/keys/database_index.h"
+#include "server/client/client.h"
 #include "server/command/command_context.h"
+#include "server/command/lock_claims.h"
 #include "server/server.h"
 
 namespace latchkey::commands {
@@ -43,11 +45,19 @@ void randomkey(CommandContext& ctx) {
 
 // --- Removing -----------------------------------------------------------------------------------
 
+// There is no such key any more: it may have been a lock of the client's.
+void note_late_delete(CommandContext& ctx, std::string_view key) {
+  if (ctx.server.lock_claims() != nullptr) ctx.server.lock_claims()->found_nothing(ctx, key);
+}
+
 void remove_keys(CommandContext& ctx, bool lazily) {
   int64_t count = 0;
   for (const std::string_view key : ctx.args.subspan(1)) {
     KeyRef ref = ctx.db.find(key, Keyspace::kPeek);
-    if (!ref) continue;
+    if (!ref) {
+      if (ctx.client.has(kClientTookLock)) note_late_delete(ctx, key);
+      continue;
+    }
     ctx.db.erase(ref, lazily);
     ctx.removed(key);
     ++count;

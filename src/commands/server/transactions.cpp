@@ -3,6 +3,7 @@
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/dispatcher.h"
+#include "server/command/lock_claims.h"
 #include "server/command/transaction.h"
 #include "server/command/watch.h"
 #include "server/server.h"
@@ -40,6 +41,7 @@ void exec(CommandContext& ctx) {
   }
   const auto transaction = std::move(client.transaction);
   client.set(kClientInMulti, false);
+  if (ctx.server.lock_claims() != nullptr) ctx.server.lock_claims()->transaction_begins(client);
   ctx.server.watches().unwatch_all(client);
 
   // The queued commands are propagated, not EXEC itself.

@@ -2,7 +2,10 @@
 #include "base/number.h"
 #include "commands/groups.h"
 #include "commands/strings/value_condition.h"
+#include "server/client/client.h"
 #include "server/command/command_context.h"
+#include "server/command/lock_claims.h"
+#include "server/server.h"
 
 namespace latchkey::commands {
 
@@ -18,12 +21,18 @@ void erase(CommandContext& ctx, KeyRef& ref) {
   ctx.reply.integer(1);
 }
 
+// The key goes only if it is as the client expects, which is how locks are released.
+void note_comparison(CommandContext& ctx, const KeyRef& ref) {
+  if (ctx.server.lock_claims() != nullptr) ctx.server.lock_claims()->compared(ref);
+}
+
 void delex(CommandContext& ctx) {
   const bool conditional = ctx.args.size() > 2;
   if (conditional && ctx.args.size() != 4) return ctx.wrong_arity();
   KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   if (!ref) return ctx.reply.integer(0);
   if (!conditional) return erase(ctx, ref);
+  note_comparison(ctx, ref);
 
   if (!ref->is_string())
     return ctx.reply.error("ERR Key should be of string type if conditions are specified");
@@ -42,6 +51,7 @@ void delifeq(CommandContext& ctx) {
   if (!ref) return ctx.reply.integer(0);
   if (!ctx.is_string(ref)) return;
   char scratch[base::kMaxInt64Text];
+  note_comparison(ctx, ref);
   if (ref->string(scratch) != ctx.args[2]) return ctx.reply.integer(0);
   erase(ctx, ref);
 }

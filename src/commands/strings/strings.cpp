@@ -6,6 +6,7 @@
 #include "commands/keys/expiration.h"
 #include "commands/strings/value_condition.h"
 #include "server/command/command_context.h"
+#include "server/command/lock_claims.h"
 #include "server/server.h"
 
 namespace latchkey::commands {
@@ -75,6 +76,12 @@ class SetOptions {
     return true;
   }
 
+  // Whether these are options by which locks are taken.
+  bool takes_locks() const { return existence_ == Existence::kAbsent || value_condition.given(); }
+  LockRecipe recipe() const {
+    return value_condition.given() ? LockRecipe::kSetIf : LockRecipe::kSetNx;
+  }
+
   bool get = false;
   ExpirationOption expiration{ExpirationOption::kMayKeep};
   ValueCondition value_condition;
@@ -103,6 +110,13 @@ void propagate_set(CommandContext& ctx, const SetOptions& options, int64_t deadl
   ctx.propagate({ctx.args[0], ctx.args[1], ctx.args[2]}, options_left);
 }
 
+// The key is there, and perhaps a lock.
+void note_attempt(CommandContext& ctx, const SetOptions& options, const KeyRef& ref, bool holds,
+                  LockClaims& claims) {
+  if (holds) return options.takes_locks() ? claims.compared(ref) : claims.exchanged(ref);
+  if (options.recipe() == LockRecipe::kSetNx) claims.refused(ctx, ref, ctx.args[2]);
+}
+
 void set_with_options(CommandContext& ctx) {
   SetOptions options;
   if (!options.read(ArgReader(ctx.args, 3))) return ctx.syntax_error();
@@ -117,10 +131,15 @@ void set_with_options(CommandContext& ctx) {
   if (!options.check(ctx, ref, &holds)) return;
 
   if (options.get) reply_value_or_null(ctx, ref);
+  LockClaims* const claims =
+      options.takes_locks() || options.get ? ctx.server.lock_claims() : nullptr;
+  const bool takes = claims != nullptr && holds && !ref && options.takes_locks();
+  if (claims != nullptr && ref) note_attempt(ctx, options, ref, holds, *claims);
   if (holds) {
     put(ctx, ref, ctx.args[2], deadline_ms);
     propagate_set(ctx, options, deadline_ms);
   }
+  if (takes) claims->taken(ctx, ref, options.recipe());
   if (options.get) return;
   if (holds) {
     ctx.reply.ok();
@@ -140,8 +159,13 @@ void set(CommandContext& ctx) {
 
 void setnx(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
-  if (ref) return ctx.reply.integer(0);
+  LockClaims* const claims = ctx.server.lock_claims();
+  if (ref) {
+    if (claims != nullptr) claims->refused(ctx, ref, ctx.args[2]);
+    return ctx.reply.integer(0);
+  }
   put(ctx, ref, ctx.args[2]);
+  if (claims != nullptr) claims->taken(ctx, ref, LockRecipe::kSetnx);
   ctx.reply.integer(1);
 }
 
@@ -166,6 +190,7 @@ void getset(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_to_replace(ctx.args[1], Keyspace::kTouch);
   if (!ctx.is_string(ref)) return;
   reply_value_or_null(ctx, ref);
+  if (ctx.server.lock_claims() != nullptr) ctx.server.lock_claims()->exchanged(ref);
   put(ctx, ref, ctx.args[2]);
   ctx.propagate({"SET", ctx.args[1], ctx.args[2]});
 }

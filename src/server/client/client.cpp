@@ -12,6 +12,7 @@
 #include "server/client/tracking.h"
 #include "server/command/dispatcher.h"
 #include "server/command/fault_injector.h"
+#include "server/command/lock_claims.h"
 #include "server/command/transaction.h"
 #include "server/command/watch.h"
 #include "server/server.h"
@@ -60,6 +61,8 @@ void Client::close() {
   server.monitors().remove(*this);
   server.tracking().stop(*this);
   transaction.reset();
+  if (has(kClientTookLock) && server.lock_claims() != nullptr)
+    server.lock_claims()->client_gone(*this);
   if ((server.state() & kStateFaults) != 0) server.fault_injector().client_closed(*this);
   if (replica != nullptr) replica->closing();
   // If a suspended request of the master is still running, request_ended() calls closing().

@@ -65,6 +65,7 @@ enum ClientFlag : uint32_t {
   kClientAsking = 1u << 26,         // ASKING was called for the current request
   kClientAskingNext = 1u << 27,     // ASKING was called for the next request
   kClientSuspended = 1u << 28,      // a suspended task is running its request
+  kClientTookLock = 1u << 29,       // has taken a lock at some time (command/lock_claims.h)
 };
 
 // Any of these flags keeps the dispatcher off its fast path.

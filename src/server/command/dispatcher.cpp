@@ -16,6 +16,7 @@
 #include "server/client/replica_link.h"
 #include "server/client/tracking.h"
 #include "server/command/fault_injector.h"
+#include "server/command/lock_claims.h"
 #include "server/command/redaction.h"
 #include "server/command/transaction.h"
 #include "server/memory_limit.h"
@@ -271,7 +272,7 @@ bool Dispatcher::run_queued(Client& client, Command& command, Arguments args) {
       return false;
     }
   }
-  call(client, command, args);
+  call_nested(client, command, args);
   return true;
 }
 
@@ -288,7 +289,14 @@ void Dispatcher::run_for_script(Client& client, Command& command, Arguments args
     if (!error.empty()) return reject_request(client, &command, args, error);
   }
   script.has_written |= command.has(kWrite);
+  call_nested(client, command, args);
+}
+
+void Dispatcher::call_nested(Client& client, Command& command, Arguments args) {
+  LockClaims* const claims = server_.lock_claims();
+  if (claims != nullptr) claims->begin_nested(command, args, client.has(kClientScript));
   call(client, command, args);
+  if (claims != nullptr) claims->end_nested();
 }
 
 void Dispatcher::retry(Client& client, Command& command, Arguments args) {

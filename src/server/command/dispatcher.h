@@ -133,6 +133,8 @@ class Dispatcher {
   [[gnu::noinline]] Outcome dispatch_gated(Client& client, Command& command, Arguments args);
   // Runs an admitted command. MONITOR clients see it.
   void call(Client& client, Command& command, Arguments args);
+  // call(), for one of a transaction or script: the watch of locks knows it.
+  void call_nested(Client& client, Command& command, Arguments args);
   void refuse(Client& client, Command& command, Arguments args, const Admission& answer);
   // reject(), for a request that those who hear of calls are told of.
   void reject_request(Client& client, Command* command, Arguments args, std::string_view error);

@@ -45,6 +45,14 @@ void WatchRegistry::unwatch_all(Client& client) {
   if (by_client_.empty()) server_.events().remove(*this);
 }
 
+std::vector<std::string> WatchRegistry::keys_watched_by(const Client& client) const {
+  std::vector<std::string> keys;
+  if (const auto mine = by_client_.find(client.id); mine != by_client_.end()) {
+    for (const Place& place : mine->second.places) keys.push_back(place.key);
+  }
+  return keys;
+}
+
 size_t WatchRegistry::watched_by(const Client& client) const {
   const auto mine = by_client_.find(client.id);
   return mine == by_client_.end() ? 0 : mine->second.places.size();

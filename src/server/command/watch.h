@@ -24,7 +24,9 @@ class WatchRegistry final : public KeyspaceEventListener {
   // The client's transaction fails if the key changes from now on. Watching twice is watching once.
   void watch(Client& client, std::string_view key);
   void unwatch_all(Client& client);
-  // Keys that the client watches.
+  // Keys that the client watches, in whatever database.
+  std::vector<std::string> keys_watched_by(const Client& client) const;
+  // How many they are.
   size_t watched_by(const Client& client) const;
   // Bytes that these take, about.
   size_t memory_of(const Client& client) const;

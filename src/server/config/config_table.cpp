@@ -98,6 +98,15 @@ void add_network(std::vector<Directive>& table) {
   table.push_back(number("space-linger-ms", &V::space_linger_ms, 0, kMaxInt));
 }
 
+void add_locks(std::vector<Directive>& table) {
+  constexpr int64_t kMost = 1'000'000;
+  table.push_back(boolean("lock-watch", &V::lock_watch));
+  table.push_back(text("lock-patterns", &V::lock_patterns, 0, {.empty_is_a_value = true}));
+  table.push_back(number("lock-watch-max-keys", &V::lock_watch_max_keys, 1, kMost));
+  table.push_back(number("lock-log-max-len", &V::lock_log_max_len, 1, kMost));
+  table.push_back(boolean("lock-notify", &V::lock_notify));
+}
+
 void add_tls(std::vector<Directive>& table) {
   table.push_back(text("tls-cert-file", &V::tls_cert_file));
   table.push_back(text("tls-key-file", &V::tls_key_file));
@@ -424,6 +433,7 @@ std::vector<Directive> make_directive_table() {
   std::vector<Directive> table;
   table.reserve(kRoughSize);
   add_network(table);
+  add_locks(table);
   add_tls(table);
   add_general(table);
   add_snapshots(table);

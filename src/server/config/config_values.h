@@ -115,6 +115,13 @@ struct ConfigValues {
   uint64_t space_maxmemory = 0;  // bytes; 0: no limit
   std::string clock = "wall";    // what it shows at start (testing/clock_control.h)
 
+  // Locks (locks/lock_watch.h)
+  bool lock_watch = true;
+  std::string lock_patterns;  // globs, separated by spaces
+  int lock_watch_max_keys = 10'000;
+  int lock_log_max_len = 1024;
+  bool lock_notify = false;
+
   // TLS
   std::string tls_cert_file;
   std::string tls_key_file;

@@ -1,0 +1,14 @@
+// LOCK DOCTOR: the findings in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "locks/lock_model.h"
+
+namespace latchkey::locks {
+
+// A report on all findings, or those of one lock. `since_ms`: when the watch began, Unix time.
+std::string diagnose(const LockModel& model, const Record* only, int64_t since_ms, int64_t now_ms);
+
+}  // namespace latchkey::locks

@@ -1,0 +1,107 @@
+#include "locks/findings.h"
+
+#include <array>
+
+#include "base/text.h"
+
+namespace latchkey::locks {
+
+namespace {
+
+constexpr std::string_view kCompareAndDelete =
+    "Release by comparing and deleting in one step: DELEX <lock> IFEQ <your value>, or "
+    "EVAL \"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end "
+    "return 0\" 1 <lock> <your value>.";
+
+constexpr FindingWords kFindings[] = {
+    {FindingKind::kNoDeadline, "no-deadline", Severity::kHigh,
+     "Nobody releases a lock whose holder has gone, and without a deadline it does not end by "
+     "itself: everybody else is refused for ever.",
+     "Take the lock and set its deadline in one step: SET <lock> <random value> NX PX "
+     "<milliseconds>."},
+    {FindingKind::kNotAtomic, "not-atomic", Severity::kMedium,
+     "A client that crashes between the two requests leaves a lock without a deadline, which "
+     "nobody can take any more.",
+     "Take the lock and set its deadline in one step: SET <lock> <random value> NX PX "
+     "<milliseconds>."},
+    {FindingKind::kProlongedByLoser, "prolonged-by-loser", Severity::kHigh,
+     "Clients that are refused prolong the lock of its holder; if they try often enough, the lock "
+     "of a holder that has crashed never ends.",
+     "Set the deadline only for whoever has won: SET <lock> <random value> NX PX <milliseconds>, "
+     "which does both in one step."},
+    {FindingKind::kForeignRelease, "foreign-release", Severity::kHigh,
+     "The holder goes on in the belief that it has the lock, while the next client gets it: two "
+     "are at work at the same time.",
+     kCompareAndDelete},
+    {FindingKind::kLateRelease, "late-release", Severity::kHigh,
+     "The work took longer than the lock lived, so another client may have worked at the same "
+     "time; and a DEL that comes late removes the lock of that other client.",
+     "Choose a longer time to live, or prolong the lock while you work: SET <lock> <your value> "
+     "IFEQ <your value> PX <milliseconds>. Release with DELEX <lock> IFEQ <your value>, which "
+     "removes nobody else's lock, and treat the reply 0 as a failure of the work."},
+    {FindingKind::kForeignToken, "foreign-token", Severity::kHigh,
+     "Clients that use the same value cannot tell their locks apart: each can release or prolong "
+     "that of the other.",
+     "Draw at least 16 random bytes each time you take a lock: SET <lock> <random value> NX PX "
+     "<milliseconds>."},
+    {FindingKind::kOverwritten, "overwritten", Severity::kHigh,
+     "A SET without NX takes the lock from its holder, who does not notice: two are at work at the "
+     "same time.",
+     "Take locks with NX: SET <lock> <random value> NX PX <milliseconds>. Prolong your own with "
+     "SET <lock> <your value> IFEQ <your value> PX <milliseconds>."},
+    {FindingKind::kStaleDelete, "stale-delete", Severity::kHigh,
+     "Two clients that see the stale lock may both delete it: the second deletes the lock that the "
+     "first one has just taken, and both hold it.",
+     "Take a stale lock over by GETSET <lock> <new time stamp>; it is yours if the reply is the "
+     "stale stamp. Better: SET <lock> <random value> NX PX <milliseconds>, so that stale locks "
+     "end by themselves."},
+    {FindingKind::kTakeoverLost, "takeover-lost", Severity::kHigh,
+     "The reply to GETSET was a time stamp that had not passed: another client was faster and "
+     "holds "
+     "the lock. Two are at work at the same time.",
+     "The lock is yours only if the reply to GETSET is the stale stamp; else wait and begin again. "
+     "Better: SET <lock> <random value> NX PX <milliseconds>."},
+    {FindingKind::kStarved, "starved", Severity::kMedium,
+     "A client that never gets the lock does none of its work.",
+     "Wait a random time between attempts, longer after each refusal; or queue: BLPOP a list that "
+     "the holder pushes to when it releases."},
+    {FindingKind::kHeldLong, "held-long", Severity::kLow,
+     "The lock ends by itself soon after it is released: a little slower, and another client gets "
+     "it while the holder still works.",
+     "Choose a longer time to live, or prolong the lock while you work: SET <lock> <your value> "
+     "IFEQ <your value> PX <milliseconds>."},
+};
+
+constexpr bool in_order() {
+  size_t place = 0;
+  for (const FindingWords& words : kFindings) {
+    if (static_cast<size_t>(words.kind) != place++) return false;
+  }
+  return true;
+}
+static_assert(in_order());
+
+constexpr std::array<std::string_view, 3> kSeverities = {"low", "medium", "high"};
+
+}  // namespace
+
+std::span<const FindingWords> all_findings() {
+  return kFindings;
+}
+
+const FindingWords& words_of(FindingKind kind) {
+  return kFindings[static_cast<size_t>(kind)];
+}
+
+std::string_view name_of(Severity severity) {
+  return kSeverities[static_cast<size_t>(severity)];
+}
+
+std::optional<Severity> parse_severity(std::string_view text) {
+  for (size_t i = 0; i < kSeverities.size(); ++i) {
+    if (base::equal_ignoring_case(text, kSeverities[i])) return static_cast<Severity>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace latchkey::locks

@@ -1,0 +1,43 @@
+// What can be wrong with the use of a lock: a table of names, severities and words.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace latchkey::locks {
+
+enum class FindingKind : uint8_t {
+  kNoDeadline,
+  kNotAtomic,
+  kProlongedByLoser,
+  kForeignRelease,
+  kLateRelease,
+  kForeignToken,
+  kOverwritten,
+  kStaleDelete,
+  kTakeoverLost,
+  kStarved,
+  kHeldLong,
+};
+
+enum class Severity : uint8_t { kLow, kMedium, kHigh };
+
+struct FindingWords {
+  FindingKind kind;
+  std::string_view name;
+  Severity severity;
+  std::string_view danger;  // what may go wrong
+  std::string_view remedy;  // what to do instead, with the command to write
+};
+
+// In the order of FindingKind.
+std::span<const FindingWords> all_findings();
+const FindingWords& words_of(FindingKind kind);
+
+// "low", "medium", "high".
+std::string_view name_of(Severity severity);
+std::optional<Severity> parse_severity(std::string_view text);
+
+}  // namespace latchkey::locks

@@ -1,0 +1,315 @@
+// What is known of each lock: who holds it, since when, until when, who was refused, and what has
+// happened to it; and what was wrong with that (locks/findings.h).
+//
+// The model knows neither server nor commands. It is told of what happens, in order, with times of
+// the server's own clock, and draws conclusions from that alone. What it cannot be sure of it does
+// not say: a finding needs a key that is surely a lock (Record::known_by), and connections of one
+// CLIENT SETNAME count as one client, because they may be a pool.
+//
+// Memory is bounded: Limits::keys records, the least recently used going first, each with a bounded
+// number of clients and past holders; Limits::events in the log; kMostFindings findings.
+// An event costs a lookup, and steps for the clients of that lock.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash.h"
+#include "locks/findings.h"
+
+namespace latchkey::locks {
+
+// A client as it was when it did something.
+struct Party {
+  uint64_t id = 0;
+  std::string name = {};
+  std::string address = {};
+  std::string user = {};
+  // "anna", or "client 12" where it has no name.
+  std::string shown() const { return name.empty() ? "client " + std::to_string(id) : name; }
+};
+using PartyRef = std::shared_ptr<const Party>;
+
+// Tells of the server's clients.
+class Clients {
+ public:
+  virtual ~Clients() = default;
+  virtual Party describe(uint64_t id) const = 0;
+  virtual bool is_connected(uint64_t id) const = 0;
+};
+
+struct Place {
+  int database = 0;
+  std::string key = {};
+  bool operator==(const Place&) const = default;
+};
+using PlaceRef = std::shared_ptr<const Place>;
+
+enum class Via : uint8_t { kPlain, kTransaction, kScript };
+
+// Who did what is told, and how.
+struct Cause {
+  uint64_t client = 0;  // 0: the server by itself, or its master
+  int64_t time_ms = 0;  // Unix time
+  Via via = Via::kPlain;
+  // Which transaction or script; of a plain request how many the client had sent before.
+  uint64_t call = 0;
+  // It had looked at the value in the same step, in which nobody else can have changed it.
+  bool compared = false;
+};
+
+// A value by which locks are told apart; of long ones the beginning is kept.
+class Token {
+ public:
+  static constexpr size_t kShown = 128;
+  Token() = default;
+  explicit Token(std::string_view text)
+      : text_(text.substr(0, kShown)), size_(text.size()), hash_(base::digest(text)) {}
+  const std::string& text() const { return text_; }
+  bool operator==(const Token&) const = default;
+
+ private:
+  std::string text_;
+  size_t size_ = 0;
+  uint64_t hash_ = 0;
+};
+
+enum class EventKind : uint8_t {
+  kTaken,
+  kRefused,
+  kDeadlineSet,
+  kProlonged,
+  kProlongedByLoser,
+  kPersisted,
+  kReleasedByComparison,
+  kReleasedBlind,
+  kReleasedByStranger,
+  kReleasedLate,  // when it was not there any more
+  kExpired,
+  kTakenOver,
+  kTakeoverLost,
+  kOverwritten,
+  kEvicted,
+  kFlushed,
+  kHolderGone,
+};
+// "taken", "released-blind" ...
+std::string_view name_of(EventKind kind);
+
+struct Event {
+  uint64_t id = 0;
+  EventKind kind = EventKind::kTaken;
+  PlaceRef place = {};
+  PartyRef client = {};  // null: nobody's doing
+  int64_t time_ms = 0;
+  int64_t last_ms = 0;  // of refusals that were counted together
+  uint64_t count = 1;
+  std::string token = {};
+  int64_t deadline_ms = -1;  // as it is now; -1: none
+};
+
+struct Finding {
+  uint64_t id = 0;  // a new one each time it is found again
+  FindingKind kind = FindingKind::kNoDeadline;
+  PlaceRef place = {};
+  PartyRef client = {};  // who did it; null when there is nobody
+  int64_t first_ms = 0;
+  int64_t last_ms = 0;
+  uint64_t times = 1;
+  std::string evidence = {};  // sentences that tell what was seen the last time
+};
+
+// How a lock was taken.
+enum class Recipe : uint8_t {
+  kSetnx,
+  kSetnxExpire,             // in two requests
+  kTransactionSetnxExpire,  // in one MULTI
+  kScriptSetnxExpire,
+  kSetNx,
+  kSetNxExpiry,
+  kSetIf,
+  kGetset,
+  kSet,  // by overwriting
+};
+std::string_view name_of(Recipe recipe);
+
+// Why a key is taken for a lock.
+enum class KnownBy : uint8_t { kNothing, kPattern, kName, kToken, kUse };
+std::string_view name_of(KnownBy known_by);
+
+struct Contender {
+  PartyRef client = {};
+  uint64_t row = 0;         // refusals since it held the lock last
+  uint64_t others_won = 0;  // how often others took it meanwhile
+  uint64_t refused = 0;
+  int64_t first_ms = 0;  // of the row
+  int64_t last_ms = 0;
+  Via via = Via::kPlain;
+  uint64_t call = 0;  // Cause::call of the last refusal
+};
+
+// The time in which a client has a lock.
+struct Hold {
+  PartyRef holder = {};
+  Token token = {};
+  Recipe recipe = Recipe::kSetnx;
+  Via via = Via::kPlain;
+  uint64_t call = 0;
+  int64_t since_ms = 0;
+  int64_t deadline_ms = -1;
+  int64_t deadline_set_ms = 0;           // when it was set
+  std::optional<int64_t> stale_ms = {};  // the time stamp that the token is
+  uint64_t prolongations = 0;
+  uint64_t refused = 0;
+  bool holder_gone = false;
+  std::vector<uint64_t> helpers = {};          // other clients that have prolonged it
+  std::vector<uint64_t> takeover_losers = {};  // whose GETSET came after another's
+};
+
+struct PastHold {
+  PartyRef holder = {};
+  Token token = {};
+  int64_t since_ms = 0;
+  int64_t ended_ms = 0;
+  EventKind end = EventKind::kExpired;
+  bool settled = false;  // its holder knows, or has been told of as a finding
+};
+
+struct Record {
+  PlaceRef place = {};
+  KnownBy known_by = KnownBy::kNothing;
+  std::optional<Hold> hold = {};  // none: nobody has it
+  std::vector<Contender> contenders = {};
+  std::deque<PastHold> past = {};
+  uint64_t taken = 0;
+  uint64_t long_holds = 0;
+};
+
+class LockModel {
+ public:
+  struct Limits {
+    size_t keys = 10'000;
+    size_t events = 1024;
+  };
+  static constexpr size_t kMostFindings = 256;
+  static constexpr size_t kMostContenders = 64;
+  static constexpr size_t kMostPastHolds = 16;
+  // Refused so often in a row, while others took the lock, a client starves.
+  static constexpr uint64_t kStarvedRefusals = 100;
+  static constexpr uint64_t kStarvedOthers = 50;
+  static constexpr uint64_t kStarvedTurns = 25;  // for each client that wants it
+
+  // `patterns`: what the names of locks match, separated by spaces; empty: they are known
+  // otherwise.
+  LockModel(const Clients& clients, const base::HashSecret& secret)
+      : clients_(clients), records_(0, Hash{&secret}) {}
+
+  void set_limits(const Limits& limits);
+  void set_patterns(std::string_view patterns);
+  // Called with each finding, new or found again.
+  std::function<void(const Finding&)> on_finding;
+
+  // --- What happens -----------------------------------------------------------------------------
+
+  void taken(int database, std::string_view key, const Cause& cause, Recipe recipe,
+             std::string_view token, int64_t deadline_ms);
+  // The client wanted it `count` times.
+  void refused(int database, std::string_view key, const Cause& cause, std::string_view token,
+               uint64_t count = 1);
+  void deadline_set(int database, std::string_view key, const Cause& cause, int64_t deadline_ms);
+  enum class Set : uint8_t { kPlain, kCompared, kGetset };
+  void value_set(int database, std::string_view key, const Cause& cause, Set how,
+                 std::string_view token, int64_t deadline_ms);
+  // It turns out to be no lock.
+  void used_otherwise(int database, std::string_view key);
+  void removed(int database, std::string_view key, const Cause& cause);
+  // A client wants to remove the key, which is not there.
+  void found_nothing(int database, std::string_view key, const Cause& cause);
+  void expired(int database, std::string_view key, int64_t now_ms);
+  void evicted(int database, std::string_view key, int64_t now_ms);
+  void cleared(int database, int64_t now_ms);
+  void swapped(int first, int second);
+  void client_gone(uint64_t client, int64_t now_ms);
+  // Forgets everything; ids go on.
+  void reset();
+
+  // --- What is known ----------------------------------------------------------------------------
+
+  // Of the most recently used lock first.
+  const std::list<Record>& records() const { return order_; }
+  const Record* find(int database, std::string_view key) const;
+  const std::deque<Event>& log() const { return log_; }
+  // The latest last.
+  const std::deque<Finding>& findings() const { return findings_; }
+  uint64_t last_id() const { return last_id_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    const base::HashSecret* secret;
+    size_t operator()(const std::pair<int, std::string_view>& place) const {
+      return secret->hash(place.second) + static_cast<size_t>(place.first);
+    }
+  };
+  using Records =
+      std::unordered_map<std::pair<int, std::string_view>, std::list<Record>::iterator, Hash>;
+
+  // Null when it is not known. Marks it as used.
+  Record* use(int database, std::string_view key);
+  Record& make(int database, std::string_view key);
+  void forget(std::list<Record>::iterator record);
+  PartyRef party(uint64_t client) const;
+  KnownBy recognise(const Record& record, const Token& token) const;
+  // Nobody uses what is no lock in this way.
+  void know_by_use(Record& record) const;
+
+  void begin_hold(Record& record, const Cause& cause, Recipe recipe, Token token,
+                  int64_t deadline_ms);
+  void end_hold(Record& record, EventKind how, int64_t now_ms, const PartyRef& by);
+  void leave_holder(Record& record);
+  // Whether the client may act for the holder.
+  bool acts_for_holder(const Hold& hold, uint64_t client) const;
+  bool same_client(const Party& party, uint64_t client) const;
+  // Whether the client, which does not act for the holder, is not the holder come back by another
+  // connection.
+  static bool is_surely_another(Record& record, uint64_t client);
+  static Contender* find_contender(Record& record, uint64_t client);
+  Contender& contender_of(Record& record, uint64_t client);
+  static PastHold* lost_hold(Record& record, uint64_t client);
+  // Whether the refusal came in the same step as the cause.
+  static bool refused_just_now(const Hold& hold, const Contender& contender, const Cause& cause);
+
+  void set_first_deadline(Record& record, const Cause& cause, int64_t deadline_ms);
+  void prolonged_by(Record& record, const Cause& cause, int64_t deadline_ms);
+  void getset(Record& record, const Cause& cause, Token token, int64_t deadline_ms);
+  void overwrite(Record& record, const Cause& cause, Token token, int64_t deadline_ms);
+  void released(Record& record, const Cause& cause);
+  void removed_by_stranger(Record& record, const Cause& cause);
+  void check_token(Record& record, const Token& token, uint64_t client, int64_t now_ms);
+  void check_starved(Record& record, Contender& contender, int64_t now_ms);
+  void check_held_long(Record& record, int64_t now_ms);
+
+  Event& add_event(EventKind kind, const Record& record, PartyRef client, int64_t time_ms);
+  void find_fault(FindingKind kind, const Record& record, PartyRef client, int64_t now_ms,
+                  std::string evidence);
+
+  const Clients& clients_;
+  Limits limits_;
+  std::vector<std::string> patterns_;
+  std::list<Record> order_;  // the most recently used first
+  Records records_;
+  std::unordered_map<uint64_t, std::vector<Record*>> held_by_;
+  std::deque<Event> log_;
+  std::deque<Finding> findings_;
+  uint64_t last_id_ = 0;
+};
+
+}  // namespace latchkey::locks

@@ -1,0 +1,172 @@
+#include "locks/lock_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <set>
+
+#include "base/text.h"
+#include "locks/lock_model.h"
+
+namespace latchkey::locks {
+
+namespace {
+
+constexpr int64_t kSecond = 1000;
+constexpr int64_t kMinute = 60 * kSecond;
+constexpr int64_t kHour = 60 * kMinute;
+constexpr int64_t kDay = 24 * kHour;
+
+std::string tenths(int64_t value, int64_t unit, const char* name) {
+  const int64_t all = (value * 10 + unit / 2) / unit;
+  std::string text = std::to_string(all / 10);
+  if (all % 10 != 0) text += "." + std::to_string(all % 10);
+  return text + " " + name;
+}
+
+}  // namespace
+
+bool names_lock(std::string_view key) {
+  constexpr std::array<std::string_view, 5> kWords = {"lock", "mutex", "semaphore", "lease",
+                                                      "leader"};
+  constexpr std::array<std::string_view, 3> kOthers = {"block", "clock", "release"};
+  const std::string name = base::lower_case(key);
+  const auto found = [&](std::string_view word) {
+    for (size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
+      const bool within_other =
+          std::any_of(kOthers.begin(), kOthers.end(), [&](std::string_view other) {
+            const size_t offset = other.find(word);
+            return offset != std::string_view::npos && offset <= at &&
+                   std::string_view(name).substr(at - offset).starts_with(other);
+          });
+      if (!within_other) return true;
+    }
+    return false;
+  };
+  return std::any_of(kWords.begin(), kWords.end(), found);
+}
+
+bool is_random(std::string_view token) {
+  constexpr size_t kShortest = 16;
+  constexpr size_t kFewest = 8;
+  constexpr std::string_view kBetween = "-_+/=:.";
+  if (token.size() < kShortest) return false;
+  std::set<char> letters;
+  bool any_digit = false;
+  bool any_letter = false;
+  for (const char c : token) {
+    const bool digit = c >= '0' && c <= '9';
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!digit && !letter && kBetween.find(c) == std::string_view::npos) return false;
+    any_digit |= digit;
+    any_letter |= letter;
+    letters.insert(c);
+  }
+  return any_digit && any_letter && letters.size() >= kFewest;
+}
+
+std::optional<int64_t> time_stamp(std::string_view token, int64_t now_ms) {
+  constexpr size_t kLongest = 24;
+  constexpr double kFar = static_cast<double>(30 * kDay);
+  if (token.size() > kLongest || token.empty() || token[0] < '0' || token[0] > '9')
+    return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+  if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
+  for (const double unit : {1000.0, 1.0}) {
+    const double ms = value * unit;
+    if (std::abs(ms - static_cast<double>(now_ms)) < kFar) return static_cast<int64_t>(ms);
+  }
+  return std::nullopt;
+}
+
+std::string clock_time(int64_t unix_ms) {
+  return date_and_time(unix_ms).substr(11);
+}
+
+std::string date_and_time(int64_t unix_ms) {
+  const time_t seconds = static_cast<time_t>(unix_ms / kSecond);
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 64> text{};
+  const int size =
+      std::snprintf(text.data(), text.size(), "%04d-%02d-%02d %02d:%02d:%02d.%03d",
+                    parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                    parts.tm_min, parts.tm_sec, static_cast<int>(unix_ms % kSecond));
+  return {text.data(), static_cast<size_t>(size)};
+}
+
+std::string duration(int64_t ms) {
+  if (ms < kSecond) return std::to_string(ms) + " ms";
+  if (ms < kMinute) return tenths(ms, kSecond, "s");
+  if (ms < kHour) return tenths(ms, kMinute, "min");
+  return tenths(ms, kHour, "h");
+}
+
+std::string_view ordinal_suffix(uint64_t number) {
+  const uint64_t tens = number % 100;
+  if (tens >= 11 && tens <= 13) return "th";
+  constexpr std::array<std::string_view, 4> kSuffixes = {"th", "st", "nd", "rd"};
+  return number % 10 < kSuffixes.size() ? kSuffixes[number % 10] : "th";
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string shown;
+  for (const char c : text) {
+    if (c >= ' ' && c <= '~') {
+      shown += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      shown += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return shown;
+}
+
+// --- Names --------------------------------------------------------------------------------------
+
+std::string_view name_of(EventKind kind) {
+  constexpr std::array<std::string_view, 17> kNames = {"taken",
+                                                       "refused",
+                                                       "deadline-set",
+                                                       "prolonged",
+                                                       "prolonged-by-loser",
+                                                       "persisted",
+                                                       "released-by-comparison",
+                                                       "released-blind",
+                                                       "released-by-stranger",
+                                                       "released-late",
+                                                       "expired",
+                                                       "taken-over",
+                                                       "takeover-lost",
+                                                       "overwritten",
+                                                       "evicted",
+                                                       "flushed",
+                                                       "holder-gone"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string_view name_of(Recipe recipe) {
+  constexpr std::array<std::string_view, 9> kNames = {"SETNX",
+                                                      "SETNX, then EXPIRE",
+                                                      "SETNX and EXPIRE in MULTI",
+                                                      "SETNX and EXPIRE in a script",
+                                                      "SET NX",
+                                                      "SET NX PX",
+                                                      "SET IFEQ",
+                                                      "GETSET",
+                                                      "SET"};
+  return kNames[static_cast<size_t>(recipe)];
+}
+
+std::string_view name_of(KnownBy known_by) {
+  constexpr std::array<std::string_view, 5> kNames = {"nothing", "pattern", "name", "token", "use"};
+  return kNames[static_cast<size_t>(known_by)];
+}
+
+}  // namespace latchkey::locks

@@ -1,0 +1,263 @@
+// The table of findings: for each a scene that brings it, and near misses that do not.
+#include <string>
+
+#include "unit/catch.h"
+#include "unit/locks/scene.h"
+
+using latchkey::tests::Scene;
+
+namespace {
+
+struct Row {
+  const char* what;
+  const char* steps;
+  const char* findings;
+};
+
+std::string repeated(const std::string& steps, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += (i == 0 ? "" : "; ") + steps;
+  return text;
+}
+
+void check(std::initializer_list<Row> rows) {
+  for (const Row& row : rows) {
+    INFO(row.what);
+    Scene scene(row.steps);
+    CHECK(scene.findings() == row.findings);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("A lock is used as it should be: nothing is found", "[locks]") {
+  check({
+      {"SET NX PX, comparing and deleting",
+       "anna SET lock a NX PX 30000; bob SET lock b NX PX 30000; anna @compare-delete lock a; "
+       "bob SET lock b NX PX 30000; bob @compare-delete lock b",
+       ""},
+      {"released by DELEX", "anna SET lock a NX PX 30000; anna DELEX lock IFEQ a", ""},
+      {"released by DELIFEQ through another connection",
+       "anna SET lock a NX PX 30000; bob DELIFEQ lock a", ""},
+      {"released by the holder's own DEL", "anna SET lock a NX PX 30000; anna DEL lock", ""},
+      {"released by WATCH, GET, MULTI, DEL, EXEC",
+       "anna SET lock a NX PX 30000; bob WATCH lock; bob GET lock; bob MULTI; bob DEL lock; "
+       "bob EXEC",
+       ""},
+      {"prolonged by SET IFEQ",
+       "anna SET lock a NX PX 30000; wait 20000; anna SET lock a IFEQ a PX 30000; wait 20000; "
+       "anna DELEX lock IFEQ a",
+       ""},
+      {"prolonged by a script that compares, through another connection",
+       "anna SET lock a NX PX 30000; bob @compare-prolong lock a 30000; bob @compare-delete lock a",
+       ""},
+      {"it expires, and another takes it",
+       "anna SET lock a NX PX 1000; wait 1500; bob SET lock b NX PX 1000; bob DEL lock", ""},
+      {"whoever has lost it takes it again and releases it",
+       "anna SET lock a NX PX 1000; wait 1500; anna SET lock a2 NX PX 1000; anna DEL lock", ""},
+      {"the winner of a transaction",
+       "anna MULTI; anna SETNX lock a; anna EXPIRE lock 30; "
+       "anna EXEC; anna DEL lock",
+       ""},
+      {"time stamps: the stale lock is taken over by GETSET",
+       "anna SETNX lock.foo 1701000030; wait 40000; bob SETNX lock.foo 1701000071; bob GET "
+       "lock.foo; "
+       "bob GETSET lock.foo 1701000071; bob DEL lock.foo",
+       ""},
+      {"keys that are no locks",
+       "anna SETNX page:1 text; bob DEL page:1; anna SET page:2 text NX EX 60; bob SET page:2 "
+       "other; "
+       "anna SETNX hits 0; bob INCR hits; bob DEL hits",
+       ""},
+  });
+}
+
+TEST_CASE("no-deadline", "[locks]") {
+  check({
+      {"the holder of a lock without a deadline goes", "anna SETNX lock a; wait 1000; anna leaves",
+       "no-deadline"},
+      {"SET NX without an expiry", "anna SET lock a NX; anna leaves", "no-deadline"},
+      {"it has a deadline", "anna SET lock a NX PX 30000; anna leaves", ""},
+      {"a time stamp says when it is stale", "anna SETNX lock 1701000030; anna leaves", ""},
+      {"it was released before", "anna SETNX lock a; anna DEL lock; anna leaves", ""},
+      {"another goes", "anna SETNX lock a; bob SETNX lock b; bob leaves", ""},
+      {"who mends it does nothing wrong", "anna SETNX lock a; anna leaves; carl DEL lock",
+       "no-deadline"},
+  });
+}
+
+TEST_CASE("not-atomic", "[locks]") {
+  check({
+      {"SETNX, then EXPIRE", "anna SETNX lock a; wait 10; anna EXPIRE lock 30", "not-atomic"},
+      {"at the same moment, but in two requests", "anna SETNX lock a; anna EXPIRE lock 30",
+       "not-atomic"},
+      {"SETNX in a transaction, EXPIRE behind it",
+       "anna MULTI; anna SETNX lock a; anna EXEC; anna EXPIRE lock 30", "not-atomic"},
+      {"in two transactions",
+       "anna MULTI; anna SETNX lock a; anna EXEC; anna MULTI; anna EXPIRE lock 30; anna EXEC",
+       "not-atomic"},
+      {"in one transaction", "anna MULTI; anna SETNX lock a; anna EXPIRE lock 30; anna EXEC", ""},
+      {"in one script", "anna @setnx-expire lock a 30", ""},
+      {"prolonged later", "anna SET lock a NX EX 30; wait 10; anna EXPIRE lock 30", ""},
+      {"a time stamp has said it before", "anna SETNX lock 1701000030; anna EXPIRE lock 60", ""},
+  });
+}
+
+TEST_CASE("prolonged-by-loser", "[locks]") {
+  check({
+      {"in a transaction",
+       "anna MULTI; anna SETNX lock a; anna EXPIRE lock 30; anna EXEC; wait 1000; "
+       "bob MULTI; bob SETNX lock b; bob EXPIRE lock 30; bob EXEC",
+       "prolonged-by-loser"},
+      {"in a script", "anna @setnx-expire lock a 30; wait 1000; bob @setnx-expire-anyway lock b 30",
+       "prolonged-by-loser"},
+      {"in two requests that follow one another",
+       "anna SET lock a NX EX 30; wait 1000; bob SETNX lock b; bob EXPIRE lock 30",
+       "prolonged-by-loser"},
+      {"the script's loser leaves it alone",
+       "anna @setnx-expire lock a 30; wait 1000; bob @setnx-expire lock b 30", ""},
+      {"the holder tries again and prolongs",
+       "anna MULTI; anna SETNX lock a; anna EXPIRE lock 30; anna EXEC; wait 1000; "
+       "anna MULTI; anna SETNX lock a; anna EXPIRE lock 30; anna EXEC",
+       ""},
+      {"refused, something else, and prolonged later, as connections of a pool may do",
+       "anna SET lock a NX EX 30; bob SET lock b NX EX 30; bob PING; bob EXPIRE lock 30", ""},
+  });
+}
+
+TEST_CASE("foreign-release", "[locks]") {
+  check({
+      {"DEL", "anna SET lock a NX PX 30000; bob DEL lock", "foreign-release"},
+      {"UNLINK", "anna SET lock a NX PX 30000; bob UNLINK lock", "foreign-release"},
+      {"DEL in a transaction that watches nothing",
+       "anna SET lock a NX PX 30000; bob MULTI; bob DEL lock; bob EXEC", "foreign-release"},
+      {"a script that does not compare", "anna SET lock a NX PX 30000; bob @delete lock",
+       "foreign-release"},
+      {"known by its random value", "anna SET job:7 6c1f0b39a8d244e7 NX PX 30000; bob DEL job:7",
+       "foreign-release"},
+      {"another connection of the same name", "anna SET lock a NX PX 30000; anna.2 DEL lock", ""},
+      {"a client that has prolonged it before",
+       "anna SET lock a NX PX 30000; bob EXPIRE lock 60; bob DEL lock", ""},
+      {"a client that was refused, after the holder has gone",
+       "anna SET lock a NX PX 30000; bob SETNX lock b; anna leaves; bob DEL lock",
+       "foreign-release"},
+      {"the holder may have come back by another connection",
+       "anna SET lock a NX PX 30000; anna leaves; bob DEL lock", ""},
+      {"the key has expired before", "anna SET lock a NX PX 1000; wait 1001; bob DEL lock", ""},
+      {"FLUSHALL", "anna SET lock a NX PX 30000; bob FLUSHALL", ""},
+      {"it was renamed", "anna SET lock a NX PX 30000; bob RENAME lock other", ""},
+      {"a checkpoint comes back",
+       "anna CHECKPOINT CREATE; anna SET lock a NX PX 30000; bob CHECKPOINT ROLLBACK", ""},
+  });
+}
+
+TEST_CASE("late-release", "[locks]") {
+  check({
+      {"when it is another's",
+       "anna SET lock a NX PX 1000; wait 1500; bob SET lock b NX PX 1000; anna DEL lock",
+       "late-release"},
+      {"when it is nobody's", "anna SET lock a NX PX 1000; wait 1500; anna DEL lock",
+       "late-release"},
+      {"in time", "anna SET lock a NX PX 1000; wait 500; anna DEL lock", ""},
+      {"released before, and deleted again",
+       "anna SET lock a NX PX 1000; anna DEL lock; wait 1500; anna DEL lock", ""},
+      {"another looks whether it is there", "anna SET lock a NX PX 1000; wait 1500; bob DEL lock",
+       ""},
+      {"a key that is no lock", "anna SET page text NX PX 1000; wait 1500; anna DEL page", ""},
+  });
+}
+
+TEST_CASE("foreign-token", "[locks]") {
+  check({
+      {"while it is held", "anna SET lock 1 NX PX 30000; bob SET lock 1 NX PX 30000",
+       "foreign-token"},
+      {"one after the other",
+       "anna SET lock 1 NX PX 30000; anna DEL lock; bob SET lock 1 NX PX 30000", "foreign-token"},
+      {"its own value again",
+       "anna SET lock a NX PX 30000; anna SET lock a NX PX 30000; anna DEL lock; "
+       "anna SET lock a NX PX 30000",
+       ""},
+      {"another connection of the same name",
+       "anna SET lock 1 NX PX 30000; anna.2 SET lock 1 NX PX 30000", ""},
+      {"it comes again after its connection was lost",
+       "anna SET lock 1 NX PX 30000; anna leaves; bob SET lock 1 NX PX 30000", ""},
+      {"the same time stamp", "anna SETNX lock 1701000030; bob SETNX lock 1701000030", ""},
+      {"a key that is no lock", "anna SET page text NX PX 30000; bob SET page text NX PX 30000",
+       ""},
+  });
+}
+
+TEST_CASE("overwritten", "[locks]") {
+  check({
+      {"SET", "anna SET lock a NX PX 30000; bob SET lock b", "overwritten"},
+      {"SETEX", "anna SET lock a NX PX 30000; bob SETEX lock 10 b", "overwritten"},
+      {"MSET", "anna SET lock a NX PX 30000; bob MSET other 1 lock b", "overwritten"},
+      {"GETSET, where no time stamps are used", "anna SET lock a NX PX 30000; bob GETSET lock b",
+       "overwritten"},
+      {"SET with GET", "anna SET lock a NX PX 30000; bob SET lock b GET", "overwritten"},
+      {"by its holder", "anna SET lock a NX PX 30000; anna SET lock a PX 60000", ""},
+      {"with its value, through another connection",
+       "anna SET lock a NX PX 30000; bob SET lock a XX PX 60000", ""},
+      {"refused", "anna SET lock a NX PX 30000; bob SET lock b NX", ""},
+      {"by comparing", "anna SET lock a NX PX 30000; bob SET lock b IFEQ a", ""},
+      {"it is nobody's", "anna SET lock a NX PX 1000; wait 1500; bob SET lock b", ""},
+      {"the holder may have come back by another connection",
+       "anna SET lock a NX PX 30000; anna leaves; bob SET lock b", ""},
+  });
+}
+
+TEST_CASE("stale-delete", "[locks]") {
+  check({
+      {"a time stamp that has passed",
+       "anna SETNX lock.foo 1701000030; wait 40000; bob SETNX lock.foo 1701000071; bob GET "
+       "lock.foo; "
+       "bob DEL lock.foo; bob SETNX lock.foo 1701000071",
+       "stale-delete"},
+      {"in milliseconds with a fraction",
+       "anna SETNX lock.foo 1701000030000.5; wait 40000; bob DEL lock.foo", "stale-delete"},
+      {"it is not stale: foreign-release",
+       "anna SETNX lock.foo 1701000030; wait 20000; bob DEL lock.foo", "foreign-release"},
+      {"its holder deletes it", "anna SETNX lock.foo 1701000030; wait 40000; anna DEL lock.foo",
+       ""},
+  });
+}
+
+TEST_CASE("takeover-lost", "[locks]") {
+  const std::string stale =
+      "anna SETNX lock.foo 1701000030; wait 40000; bob SETNX lock.foo 1701000071; "
+      "carl SETNX lock.foo 1701000072; bob GETSET lock.foo 1701000071; "
+      "carl GETSET lock.foo 1701000072; ";
+  check({
+      {"it releases what it did not get", (stale + "carl DEL lock.foo").c_str(), "takeover-lost"},
+      {"it goes away, and the holder releases", (stale + "wait 1000; bob DEL lock.foo").c_str(),
+       ""},
+      {"it waits, and takes it when that is stale",
+       (stale + "wait 40000; carl GETSET lock.foo 1701000120; carl DEL lock.foo").c_str(), ""},
+  });
+}
+
+TEST_CASE("starved", "[locks]") {
+  const std::string round =
+      "anna SET lock a NX PX 30000; carl SET lock c NX PX 30000; "
+      "carl SET lock c NX PX 30000; anna DELEX lock IFEQ a";
+  CHECK(Scene(repeated(round, 60)).findings() == "starved");
+  CHECK(Scene(repeated(round, 40)).findings().empty());
+  // A long wait for one holder is none for others.
+  CHECK(Scene("anna SET lock a NX PX 3000000; " + repeated("carl SET lock c NX PX 30000", 500))
+            .findings()
+            .empty());
+}
+
+TEST_CASE("held-long", "[locks]") {
+  const std::string close = "anna SET lock a NX PX 1000; wait 950; anna DELEX lock IFEQ a";
+  const std::string quick = "anna SET lock a NX PX 1000; wait 850; anna DELEX lock IFEQ a";
+  check({
+      {"twice", (close + "; " + close).c_str(), "held-long"},
+      {"once", (close + "; " + quick).c_str(), ""},
+      {"prolonged in time",
+       "anna SET lock a NX PX 1000; wait 900; anna SET lock a IFEQ a PX 1000; wait 500; "
+       "anna DELEX lock IFEQ a; anna SET lock a NX PX 1000; wait 900; anna SET lock a IFEQ a PX "
+       "1000; wait 500; anna DELEX lock IFEQ a",
+       ""},
+  });
+}

@@ -1,0 +1,173 @@
+// What the watch sees of locks, and what LOCK replies.
+#include "locks/lock_watch.h"
+
+#include <string>
+
+#include "unit/catch.h"
+#include "unit/locks/scene.h"
+
+using namespace latchkey;
+using tests::error;
+using tests::Scene;
+
+TEST_CASE("A lock's log tells what became of it", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX PX 1000; bob SET lock b NX; bob SET lock b NX; wait 100; "
+      "bob SET lock b NX; carl SETNX lock c; wait 1000; bob SETNX lock b; "
+      "bob PEXPIRE lock 5000; bob PERSIST lock; bob DEL lock");
+  CHECK(scene.log() ==
+        "taken anna, refused bob x3, refused carl, expired, taken bob, deadline-set bob, "
+        "persisted bob, released-blind bob");
+}
+
+TEST_CASE("What scripts and transactions do to a lock is theirs who sent them", "[locks]") {
+  Scene scene(
+      "anna @setnx-expire lock a 30; bob @setnx-expire lock b 30; anna @compare-delete "
+      "lock a; bob MULTI; bob SETNX lock b; bob EXPIRE lock 30; bob EXEC");
+  CHECK(scene.log() ==
+        "taken anna, deadline-set anna, refused bob, released-by-comparison anna, taken bob, "
+        "deadline-set bob");
+  CHECK(scene.findings().empty());
+}
+
+TEST_CASE("Locks are evicted and flushed, and go with their databases", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX; bob FAULT ADD KEY lock COMMAND get DO EVICT; bob GET lock; "
+      "anna SET lock a NX; bob FLUSHDB; anna SET lock a NX; bob SWAPDB 0 1");
+  CHECK(scene.log() == "taken anna, evicted, taken anna, flushed, taken anna");
+  CHECK(scene.model().find(0, "lock") == nullptr);
+  REQUIRE(scene.model().find(1, "lock") != nullptr);
+  CHECK(scene.model().find(1, "lock")->hold.has_value());
+}
+
+TEST_CASE("A fault has a lock expire", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX PX 30000; bob FAULT ADD KEY lock COMMAND get DO EXPIRE; "
+      "anna @compare-delete lock a");
+  CHECK(scene.log() == "taken anna, expired");
+}
+
+TEST_CASE("LOCK INFO tells of the holder and of who was refused", "[locks]") {
+  Scene scene("anna SET lock a NX PX 1000; bob SET lock b NX; bob SET lock b NX; wait 250");
+  const std::string info = scene.run("carl", "LOCK INFO lock");
+  for (const char* part :
+       {"$11\r\nclient-name\r\n$4\r\nanna\r\n", "$5\r\nstate\r\n$4\r\nheld\r\n",
+        "$7\r\nheld-ms\r\n:250\r\n", "$7\r\nrefused\r\n:2\r\n", "$15\r\nrefused-clients\r\n:1\r\n",
+        "$5\r\ntoken\r\n$1\r\na\r\n", "$6\r\nrecipe\r\n$9\r\nSET NX PX\r\n",
+        "$8\r\nknown-by\r\n$4\r\nname\r\n"})
+    CHECK(info.find(part) != std::string::npos);
+}
+
+TEST_CASE("LOCK replies maps in RESP3", "[locks]") {
+  Scene scene("anna SET lock a NX PX 1000; bob DEL lock; bob HELLO 3");
+  CHECK(scene.run("bob", "LOCK LIST").starts_with("*1\r\n%17\r\n"));
+  CHECK(scene.run("bob", "LOCK INFO lock").starts_with("%21\r\n"));
+  CHECK(scene.run("bob", "LOCK LOG").starts_with("*2\r\n%12\r\n"));
+  CHECK(scene.run("bob", "LOCK CHECK").starts_with("*1\r\n%14\r\n"));
+  CHECK(scene.run("bob", "LOCK DOCTOR").starts_with("="));
+}
+
+TEST_CASE("LOCK CHECK is empty when all is well, and forgets by SINCE and RESET", "[locks]") {
+  Scene scene("anna SET lock a NX PX 1000");
+  CHECK(scene.run("bob", "LOCK CHECK") == "*0\r\n");
+  scene.play("bob DEL lock");
+  CHECK(scene.run("bob", "LOCK CHECK").starts_with("*1\r\n"));
+  const std::string id = std::to_string(scene.model().findings().back().id);
+  CHECK(scene.run("bob", "LOCK CHECK SINCE " + id) == "*0\r\n");
+  CHECK(scene.run("bob", "LOCK CHECK SEVERITY high").starts_with("*1\r\n"));
+  // Found again, it counts as new.
+  scene.play("anna SET lock a NX PX 1000; bob DEL lock");
+  CHECK(scene.run("bob", "LOCK CHECK SINCE " + id).starts_with("*1\r\n"));
+  CHECK(scene.model().findings().back().times == 2);
+  CHECK(scene.run("bob", "LOCK RESET") == "+OK\r\n");
+  CHECK(scene.run("bob", "LOCK CHECK") == "*0\r\n");
+  CHECK(scene.run("bob", "LOCK LIST") == "*0\r\n");
+}
+
+TEST_CASE("LOCK says what is wrong with a request", "[locks]") {
+  Scene scene("anna SET lock a NX PX 1000");
+  CHECK(scene.run("bob", "LOCK INFO other") == error("ERR no lock is known at that key"));
+  CHECK(scene.run("bob", "LOCK DOCTOR other") == error("ERR no lock is known at that key"));
+  CHECK(scene.run("bob", "LOCK TIMELINE other") == error("ERR no lock is known at that key"));
+  CHECK(scene.run("bob", "LOCK TIMELINE lock WIDTH 10") ==
+        error("ERR value is out of range, value must between 40 and 1000"));
+  CHECK(scene.run("bob", "LOCK TIMELINE lock FORMAT png") ==
+        error("ERR format must be 'text' or 'svg'"));
+  CHECK(scene.run("bob", "LOCK CHECK SEVERITY grave") ==
+        error("ERR severity must be 'low', 'medium' or 'high'"));
+  CHECK(scene.run("bob", "LOCK CHECK SOON") == error("ERR syntax error"));
+  CHECK(scene.run("bob", "LOCK LOG x y") == error("ERR value is not an integer or out of range"));
+  CHECK(scene.run("bob", "LOCK INFO") ==
+        error("ERR wrong number of arguments for 'lock|info' command"));
+  CHECK(scene.run("bob", "LOCK PICK") == error("ERR unknown subcommand 'PICK'. Try LOCK HELP."));
+  CHECK(scene.run("bob", "LOCK") == error("ERR wrong number of arguments for 'lock' command"));
+}
+
+TEST_CASE("What is not watched is not known", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX PX 1000; anna CONFIG SET lock-watch no; bob DEL lock; "
+      "bob SET lock b NX");
+  CHECK(scene.run("bob", "LOCK LIST") == "*0\r\n");
+  scene.play("anna CONFIG SET lock-watch yes; bob DEL lock; bob SETNX lock b");
+  CHECK(scene.log() == "taken bob");
+}
+
+TEST_CASE("A million different keys leave only the latest behind", "[locks]") {
+  Scene scene({}, "lock-watch-max-keys 100\nlock-log-max-len 50\n");
+  for (int i = 0; i < 20'000; ++i)
+    scene.run("anna", "SET lock:" + std::to_string(i) + " a NX PX 1000000");
+  CHECK(scene.model().records().size() <= 100);
+  CHECK(scene.model().log().size() == 50);
+  CHECK(scene.model().records().front().place->key == "lock:19999");
+  // The others are not known, which is no harm.
+  scene.play("bob DEL lock:5; bob SET lock:6 b NX; bob SET lock:7 b; bob EXPIRE lock:8 10");
+  CHECK(scene.findings().empty());
+}
+
+TEST_CASE("Only names that match lock-patterns are locks", "[locks]") {
+  Scene scene({}, "lock-patterns \"m:* guard\"\n");
+  scene.play("anna SET lock a NX PX 1000; bob DEL lock");
+  CHECK(scene.findings().empty());
+  scene.play("anna SET m:1 a NX PX 1000; bob DEL m:1; anna SETNX guard 1; anna EXPIRE guard 10");
+  CHECK(scene.findings() == "foreign-release, not-atomic");
+}
+
+TEST_CASE("Findings are published where lock-notify asks for it", "[locks]") {
+  Scene scene("carl SUBSCRIBE __lock__:lock; anna SET lock a NX PX 1000; bob DEL lock");
+  CHECK(scene.client("carl").take_output().empty());
+  scene.play("anna CONFIG SET lock-notify yes; anna SET lock a NX PX 1000; bob DEL lock");
+  CHECK(scene.client("carl").take_output().find("foreign-release anna held the lock since") !=
+        std::string::npos);
+}
+
+TEST_CASE("LOCK DOCTOR explains in words", "[locks]") {
+  Scene scene("anna SET lock a NX PX 30000; wait 1500; bob DEL lock");
+  const std::string report = scene.run("carl", "LOCK DOCTOR lock");
+  INFO(report);
+  CHECK(report.find("1. foreign-release (high): \"lock\"") != std::string::npos);
+  CHECK(report.find("at 12:00:01.500 bob") != std::string::npos);
+  CHECK(report.find("<lock> IFEQ <your value>") != std::string::npos);
+  Scene quiet("anna SET lock a NX PX 30000");
+  CHECK(quiet.run("carl", "LOCK DOCTOR").find("Nothing is wrong") != std::string::npos);
+}
+
+TEST_CASE("LOCK TIMELINE draws a row for each client", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX PX 4000; wait 1000; bob SET lock b NX PX 4000; wait 1000; "
+      "bob SET lock b NX PX 4000; wait 2000; bob SET lock b NX PX 4000; wait 1000; "
+      "anna DEL lock; wait 3000");
+  const std::string picture = scene.run("carl", "LOCK TIMELINE lock WIDTH 47");
+  INFO(picture);
+  CHECK(picture.find("anna |") != std::string::npos);
+  CHECK(picture.find("bob  |") != std::string::npos);
+  CHECK(picture.find("a late-release:") != std::string::npos);
+  const std::string text = picture.substr(picture.find("\r\n") + 2);
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    CHECK(end - start <= 47);
+    start = end + 1;
+  }
+  const std::string svg = scene.run("carl", "LOCK TIMELINE lock FORMAT svg");
+  CHECK(svg.find("<svg xmlns=\"http://www.w3.org/2000/svg\"") != std::string::npos);
+  CHECK(svg.find("</svg>") != std::string::npos);
+}
