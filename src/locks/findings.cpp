@@ -70,6 +70,16 @@ constexpr FindingWords kFindings[] = {
      "it while the holder still works.",
      "Choose a longer time to live, or prolong the lock while you work: SET <lock> <your value> "
      "IFEQ <your value> PX <milliseconds>."},
+    {FindingKind::kOutlived, "outlived", Severity::kHigh,
+     "The work went on without the lock that guards it: another client may have done the same work "
+     "at the same time, and one has written over what the other wrote.",
+     "Choose a longer time to live, or prolong the lock while you work, and stop when that fails: "
+     "SET <lock> <your value> IFEQ <your value> PX <milliseconds> replies nil. Where a write must "
+     "not come late, do it in a script that compares the lock's value first."},
+    {FindingKind::kReentryLost, "reentry-lost", Severity::kMedium,
+     "A lock that was taken again by its holder and not released as often stays held; everybody "
+     "else waits until its deadline, or for ever while it is prolonged.",
+     "Release as often as you take: each lock() has its unlock() in a finally block."},
 };
 
 constexpr bool in_order() {

@@ -20,6 +20,8 @@ enum class FindingKind : uint8_t {
   kTakeoverLost,
   kStarved,
   kHeldLong,
+  kOutlived,
+  kReentryLost,
 };
 
 enum class Severity : uint8_t { kLow, kMedium, kHigh };

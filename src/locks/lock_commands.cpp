@@ -1,4 +1,4 @@
-// LOCK CHECK, DOCTOR, HELP, INFO, LIST, LOG, RESET, TIMELINE.
+// LOCK CHECK, DOCTOR, GUARD, HELP, INFO, LIST, LOG, RESET, TIMELINE, UNGUARD.
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -148,6 +148,26 @@ void lock_timeline(CommandContext& ctx) {
   ctx.reply.verbatim("txt", draw(model_of(ctx), *record, ctx.now_ms(), drawing));
 }
 
+void lock_guard(CommandContext& ctx) {
+  LockWatch& watch = ctx.server.lock_watch();
+  std::vector<std::string> globs;
+  for (const std::string_view glob : ctx.args.subspan(kFirstArgument + 1)) globs.emplace_back(glob);
+  if (!watch.guard(ctx.db.index(), ctx.args[2], std::move(globs)))
+    return ctx.reply.error("ERR there may be up to 1000 locks that guard keys");
+  ctx.reply.ok();
+}
+
+void lock_unguard(CommandContext& ctx) {
+  LockWatch& watch = ctx.server.lock_watch();
+  if (ctx.args.size() > 3) return ctx.wrong_arity();
+  if (ctx.args.size() == 2) {
+    watch.unguard_all();
+  } else if (!watch.unguard(ctx.db.index(), ctx.args[2])) {
+    return ctx.reply.error("ERR that lock guards nothing");
+  }
+  ctx.reply.ok();
+}
+
 void lock_help(CommandContext& ctx) {
   reply_help(ctx,
              {
@@ -195,6 +215,16 @@ constexpr CommandRow kLockSubcommands[] = {
      "O(N) where N is the number of findings",
      "Returns a report on the use of locks for people to read.",
      {.tips = "nondeterministic_output"}},
+    {"GUARD",
+     lock_guard,
+     "lock pattern...",
+     kFlags,
+     {},
+     0,
+     Group::kServer,
+     "0.2.0",
+     "O(N) where N is the number of locks that guard keys",
+     "Names the keys that a lock protects."},
     help_row(lock_help, 0, Group::kServer, "0.2.0"),
     {"INFO",
      lock_info,
@@ -250,6 +280,16 @@ constexpr CommandRow kLockSubcommands[] = {
      "O(N) where N is the number of events on record",
      "Draws the events of a lock.",
      {.tips = "nondeterministic_output"}},
+    {"UNGUARD",
+     lock_unguard,
+     "[lock]",
+     kFlags,
+     {},
+     0,
+     Group::kServer,
+     "0.2.0",
+     "O(N) where N is the number of locks that guard keys",
+     "Forgets which keys a lock protects."},
 };
 
 constexpr CommandRow kLockRows[] = {

@@ -66,6 +66,8 @@ PartyRef LockModel::party(uint64_t client) const {
 
 KnownBy LockModel::recognise(const Record& record, const Token& token) const {
   if (record.known_by != KnownBy::kNothing) return record.known_by;
+  const auto guards_something = [&](const Guard& guard) { return guard.lock == *record.place; };
+  if (std::any_of(guards_.begin(), guards_.end(), guards_something)) return KnownBy::kPattern;
   if (!patterns_.empty()) {
     const bool any = std::any_of(patterns_.begin(), patterns_.end(), [&](const auto& pattern) {
       return base::glob_match(pattern, record.place->key);
@@ -268,7 +270,9 @@ void LockModel::set_first_deadline(Record& record, const Cause& cause, int64_t d
   const bool by_holder = same_client(*hold.holder, cause.client);
   const bool one_step =
       cause.via != Via::kPlain && cause.via == hold.via && cause.call == hold.call;
-  if (one_step) {
+  if (one_step && hold.recipe == Recipe::kHash) {
+    // That is how it is taken.
+  } else if (one_step) {
     hold.recipe =
         cause.via == Via::kScript ? Recipe::kScriptSetnxExpire : Recipe::kTransactionSetnxExpire;
     know_by_use(record);
@@ -394,24 +398,108 @@ void LockModel::removed_by_stranger(Record& record, const Cause& cause) {
   end_hold(record, EventKind::kReleasedByStranger, cause.time_ms, by);
 }
 
-void LockModel::found_nothing(int database, std::string_view key, const Cause& cause) {
+void LockModel::release_failed(int database, std::string_view key, const Cause& cause) {
   Record* record = use(database, key);
-  if (record == nullptr || record->hold) return;
+  if (record == nullptr) return;
   PastHold* lost = lost_hold(*record, cause.client);
   if (lost == nullptr) return;
   lost->settled = true;
   add_event(EventKind::kReleasedLate, *record, lost->holder, cause.time_ms);
   if (record->known_by == KnownBy::kNothing) return;
+  const std::string whose =
+      record->hold ? "it was " + record->hold->holder->shown() + "'s." : "it was nobody's.";
   find_fault(FindingKind::kLateRelease, *record, lost->holder, cause.time_ms,
              lost->holder->shown() + " took the lock at " + clock_time(lost->since_ms) +
                  " and had it until it expired at " + clock_time(lost->ended_ms) +
-                 "; it released it " + duration(cause.time_ms - lost->ended_ms) +
-                 " later, when it was nobody's.");
+                 "; it released it " + duration(cause.time_ms - lost->ended_ms) + " later, when " +
+                 whose);
+}
+
+void LockModel::looked_at(int database, std::string_view key, const Cause& cause) {
+  Record* record = use(database, key);
+  if (record == nullptr) return;
+  PastHold* lost = lost_hold(*record, cause.client);
+  if (lost == nullptr) return;
+  // Whatever it wanted, it knows now that it has the lock no more.
+  lost->settled = true;
+  add_event(EventKind::kCameBack, *record, lost->holder, cause.time_ms);
+}
+
+// --- Counted locks ------------------------------------------------------------------------------
+
+void LockModel::counted(int database, std::string_view key, const Cause& cause,
+                        std::string_view field, int64_t change, int64_t count,
+                        int64_t deadline_ms) {
+  Record& record = make(database, key);
+  const Token token(field);
+  if (!record.hold || !(record.hold->token == token)) {
+    if (change <= 0) return;
+    taken(database, key, cause, Recipe::kHash, field, deadline_ms);
+    return know_by_use(record);
+  }
+  Hold& hold = *record.hold;
+  hold.count = count;
+  hold.was_left = change < 0;
+  if (count <= 0) return;  // it is about to be deleted
+  add_event(change < 0 ? EventKind::kLeft : EventKind::kReentered, record, party(cause.client),
+            cause.time_ms);
+}
+
+void LockModel::check_reentry(Record& record, int64_t now_ms) {
+  const Hold& hold = *record.hold;
+  if (!hold.was_left || hold.count <= 0 || record.known_by == KnownBy::kNothing) return;
+  find_fault(FindingKind::kReentryLost, record, hold.holder, now_ms,
+             hold.holder->shown() + " took the lock at " + clock_time(hold.since_ms) +
+                 " and took it again; it released it, but its count was still " +
+                 std::to_string(hold.count) + " when " +
+                 (hold.holder_gone ? "its connection closed at " : "the lock expired at ") +
+                 clock_time(now_ms) + ".");
+}
+
+// --- Guards -------------------------------------------------------------------------------------
+
+bool LockModel::guard(int database, std::string_view lock, std::vector<std::string> globs) {
+  unguard(database, lock);
+  if (guards_.size() >= kMostGuards) return false;
+  guards_.push_back({Place{database, std::string(lock)}, std::move(globs)});
+  return true;
+}
+
+bool LockModel::unguard(int database, std::string_view lock) {
+  return std::erase_if(guards_, [&](const Guard& guard) {
+           return guard.lock.database == database && guard.lock.key == lock;
+         }) != 0;
+}
+
+void LockModel::written(int database, std::string_view key, const Cause& cause) {
+  for (const Guard& guard : guards_) {
+    if (guard.lock.database != database || guard.lock.key == key) continue;
+    const bool guarded = std::any_of(
+        guard.globs.begin(), guard.globs.end(),
+        [&](const std::string& glob) { return glob == "*" || base::glob_match(glob, key); });
+    if (!guarded) continue;
+    if (Record* record = use(database, guard.lock.key)) check_outlived(*record, key, cause);
+  }
+}
+
+void LockModel::check_outlived(Record& record, std::string_view key, const Cause& cause) {
+  if (record.hold && acts_for_holder(*record.hold, cause.client)) return;
+  const PastHold* lost = lost_hold(record, cause.client);
+  if (lost == nullptr) return;
+  constexpr size_t kShown = 128;
+  find_fault(FindingKind::kOutlived, record, lost->holder, cause.time_ms,
+             lost->holder->shown() + " had the lock until it expired at " +
+                 clock_time(lost->ended_ms) + ", and wrote to \"" +
+                 printable(key.substr(0, kShown)) + "\" " +
+                 duration(cause.time_ms - lost->ended_ms) + " later, when " +
+                 (record.hold ? record.hold->holder->shown() + " had it." : "nobody had it."));
 }
 
 void LockModel::expired(int database, std::string_view key, int64_t now_ms) {
   Record* record = use(database, key);
-  if (record != nullptr && record->hold) end_hold(*record, EventKind::kExpired, now_ms, nullptr);
+  if (record == nullptr || !record->hold) return;
+  if (!record->hold->holder_gone) check_reentry(*record, now_ms);
+  end_hold(*record, EventKind::kExpired, now_ms, nullptr);
 }
 
 void LockModel::evicted(int database, std::string_view key, int64_t now_ms) {
@@ -446,6 +534,7 @@ void LockModel::client_gone(uint64_t client, int64_t now_ms) {
     Hold& hold = *record->hold;
     hold.holder_gone = true;
     add_event(EventKind::kHolderGone, *record, hold.holder, now_ms);
+    check_reentry(*record, now_ms);
     const bool ends = hold.deadline_ms >= 0 || hold.stale_ms;
     if (ends || record->known_by == KnownBy::kNothing) continue;
     find_fault(FindingKind::kNoDeadline, *record, hold.holder, now_ms,
@@ -459,6 +548,8 @@ void LockModel::client_gone(uint64_t client, int64_t now_ms) {
 
 void LockModel::check_token(Record& record, const Token& token, uint64_t client, int64_t now_ms) {
   if (record.known_by == KnownBy::kNothing || client == 0 || record.hold->stale_ms) return;
+  // It names a client, not a time of holding, and that client has several connections.
+  if (record.hold->recipe == Recipe::kHash) return;
   const auto is_other = [&](const PartyRef& other) {
     return other != nullptr && other->id != 0 && !same_client(*other, client) &&
            clients_.is_connected(other->id);

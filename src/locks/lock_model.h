@@ -100,6 +100,9 @@ enum class EventKind : uint8_t {
   kEvicted,
   kFlushed,
   kHolderGone,
+  kCameBack,  // its former holder looks at it
+  kReentered,
+  kLeft,  // once, of several times that its holder has it
 };
 // "taken", "released-blind" ...
 std::string_view name_of(EventKind kind);
@@ -137,7 +140,8 @@ enum class Recipe : uint8_t {
   kSetNxExpiry,
   kSetIf,
   kGetset,
-  kSet,  // by overwriting
+  kSet,   // by overwriting
+  kHash,  // HINCRBY and PEXPIRE of a field that names a client, in a script
 };
 std::string_view name_of(Recipe recipe);
 
@@ -170,6 +174,8 @@ struct Hold {
   uint64_t prolongations = 0;
   uint64_t refused = 0;
   bool holder_gone = false;
+  int64_t count = 1;      // how often its holder has it
+  bool was_left = false;  // of what was done with `count`, the last thing was to lower it
   std::vector<uint64_t> helpers = {};          // other clients that have prolonged it
   std::vector<uint64_t> takeover_losers = {};  // whose GETSET came after another's
 };
@@ -231,8 +237,16 @@ class LockModel {
   // It turns out to be no lock.
   void used_otherwise(int database, std::string_view key);
   void removed(int database, std::string_view key, const Cause& cause);
-  // A client wants to remove the key, which is not there.
-  void found_nothing(int database, std::string_view key, const Cause& cause);
+  // A client wants to remove the key, which is not there or has another value than it expects.
+  void release_failed(int database, std::string_view key, const Cause& cause);
+  // A client has looked at it within a transaction or script.
+  void looked_at(int database, std::string_view key, const Cause& cause);
+  // A field of a hash that names a client counts how often that client has the lock. `change`: by
+  // how much the field was changed, to `count`. `deadline_ms`: the key's.
+  void counted(int database, std::string_view key, const Cause& cause, std::string_view field,
+               int64_t change, int64_t count, int64_t deadline_ms);
+  // A client has changed a key (of any kind) that may be one that locks guard.
+  void written(int database, std::string_view key, const Cause& cause);
   void expired(int database, std::string_view key, int64_t now_ms);
   void evicted(int database, std::string_view key, int64_t now_ms);
   void cleared(int database, int64_t now_ms);
@@ -240,6 +254,21 @@ class LockModel {
   void client_gone(uint64_t client, int64_t now_ms);
   // Forgets everything; ids go on.
   void reset();
+
+  // --- Guards: which keys a lock protects -------------------------------------------------------
+
+  static constexpr size_t kMostGuards = 1000;
+  struct Guard {
+    Place lock;
+    std::vector<std::string> globs;
+  };
+  // Of the same database; takes the place of an earlier guard of the lock. False when there are as
+  // many as may be.
+  bool guard(int database, std::string_view lock, std::vector<std::string> globs);
+  // False when there is none.
+  bool unguard(int database, std::string_view lock);
+  void unguard_all() { guards_.clear(); }
+  const std::vector<Guard>& guards() const { return guards_; }
 
   // --- What is known ----------------------------------------------------------------------------
 
@@ -296,6 +325,8 @@ class LockModel {
   void check_token(Record& record, const Token& token, uint64_t client, int64_t now_ms);
   void check_starved(Record& record, Contender& contender, int64_t now_ms);
   void check_held_long(Record& record, int64_t now_ms);
+  void check_reentry(Record& record, int64_t now_ms);
+  void check_outlived(Record& record, std::string_view key, const Cause& cause);
 
   Event& add_event(EventKind kind, const Record& record, PartyRef client, int64_t time_ms);
   void find_fault(FindingKind kind, const Record& record, PartyRef client, int64_t now_ms,
@@ -304,6 +335,7 @@ class LockModel {
   const Clients& clients_;
   Limits limits_;
   std::vector<std::string> patterns_;
+  std::vector<Guard> guards_;
   std::list<Record> order_;  // the most recently used first
   Records records_;
   std::unordered_map<uint64_t, std::vector<Record*>> held_by_;

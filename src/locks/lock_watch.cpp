@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/number.h"
+#include "locks/lock_words.h"
 #include "server/acl/user.h"
 #include "server/client/pubsub.h"
 #include "server/command/command_table.h"
@@ -23,9 +24,9 @@ namespace {
 
 // Commands by which clients delete a key they name, and by which they store a string. What else
 // changes a lock shows that it is none.
-constexpr std::array<std::string_view, 10> kDeleting = {"del",      "unlink",   "delex",  "delifeq",
-                                                        "getdel",   "getex",    "expire", "pexpire",
-                                                        "expireat", "pexpireat"};
+constexpr std::array<std::string_view, 11> kDeleting = {"hdel",    "del",      "unlink",   "delex",
+                                                        "delifeq", "getdel",   "getex",    "expire",
+                                                        "pexpire", "expireat", "pexpireat"};
 constexpr std::array<std::string_view, 7> kStoring = {"set",  "setex",  "psetex", "getset",
                                                       "mset", "msetex", "setnx"};
 
@@ -60,6 +61,7 @@ LockWatch::LockWatch(Server& server) : server_(server), model_(*this, server.env
 }
 
 LockWatch::~LockWatch() {
+  if (listens_) server_.events().remove(*this);
   server_.environment().lock_observer = nullptr;
   server_.set_lock_claims(nullptr);
 }
@@ -76,6 +78,7 @@ void LockWatch::apply_settings() {
   make_room_at_ = made_;
   if (settings.lock_watch == on_) return;
   on_ = settings.lock_watch;
+  listen_for_guards();
   server_.environment().lock_observer = on_ ? this : nullptr;
   server_.set_lock_claims(on_ ? this : nullptr);
   // What happens while it is off is not known.
@@ -201,7 +204,21 @@ void LockWatch::note_script() {
 void LockWatch::nested_begins(const Command& command, Arguments args) {
   if (nested_.by_script) note_script();
   if (!command.has(kReadOnly) || args.size() < 2 || args[1].size() > kLongestKey) return;
+  note_look(command, args[1]);
   if (reads_.size() < kMostReads) reads_.emplace_back(args[1]);
+}
+
+void LockWatch::note_look(const Command& command, std::string_view key) {
+  const Client* const client = server_.dispatcher().serving();
+  if (client == nullptr) return;
+  catch_up();
+  const Cause cause = cause_of(key);
+  if (client->has(kClientTookLock)) model_.looked_at(client->database, key, cause);
+  // A script that has asked whether its client has the lock, and then asks how long to wait.
+  const Record* record = model_.find(client->database, key);
+  const bool asks = nested_.by_script && cause.compared && command.full_name == "pttl";
+  if (asks && record != nullptr && record->hold && record->hold->recipe == Recipe::kHash)
+    model_.refused(client->database, key, cause, {});
 }
 
 const Command* LockWatch::running() const {
@@ -226,9 +243,57 @@ Cause LockWatch::cause_of(std::string_view key) {
   return cause;
 }
 
-void LockWatch::found_nothing(CommandContext& ctx, std::string_view key) {
+void LockWatch::release_failed(CommandContext& ctx, std::string_view key) {
   catch_up();
-  model_.found_nothing(ctx.db.index(), key, cause_of(key));
+  compared_ = nullptr;
+  model_.release_failed(ctx.db.index(), key, cause_of(key));
+}
+
+void LockWatch::counted(CommandContext& ctx, const store::KeyRef& ref, std::string_view field,
+                        int64_t change, int64_t count) {
+  if (nested_.command == nullptr || ctx.args[1].size() > kLongestKey || !names_client(field))
+    return;
+  catch_up();
+  any_ = true;
+  ctx.db.mark_lock(ref);
+  if (Client* client = server_.dispatcher().serving()) client->set(kClientTookLock);
+  model_.counted(ctx.db.index(), ctx.args[1], cause_of(ctx.args[1]), field, change, count,
+                 ref->deadline_ms());
+}
+
+// --- Guards -------------------------------------------------------------------------------------
+
+bool LockWatch::guard(int database, std::string_view lock, std::vector<std::string> globs) {
+  const bool done = model_.guard(database, lock, std::move(globs));
+  listen_for_guards();
+  return done;
+}
+
+bool LockWatch::unguard(int database, std::string_view lock) {
+  const bool done = model_.unguard(database, lock);
+  listen_for_guards();
+  return done;
+}
+
+void LockWatch::unguard_all() {
+  model_.unguard_all();
+  listen_for_guards();
+}
+
+void LockWatch::listen_for_guards() {
+  const bool wanted = on_ && !model_.guards().empty();
+  if (wanted == listens_) return;
+  listens_ = wanted;
+  wanted ? server_.events().add(*this) : server_.events().remove(*this);
+}
+
+void LockWatch::key_changed(Keyspace& keyspace, std::string_view key, EventClass event_class,
+                            std::string_view) {
+  if (event_class == EventClass::kExpired || event_class == EventClass::kEvicted) return;
+  const Cause cause = cause_of(key);
+  if (cause.client == 0) return;
+  catch_up();
+  model_.written(keyspace.index(), key, cause);
 }
 
 void LockWatch::client_gone(Client& client) {
@@ -278,19 +343,24 @@ void LockWatch::lock_removed(Keyspace& keyspace, const Entry& entry) {
   model_.removed(database, entry.key(), cause);
 }
 
+bool LockWatch::is_served(const Keyspace& keyspace) const {
+  // Checkpoints keep contents of databases beside them.
+  return &keyspace == &server_.database(keyspace.index());
+}
+
 void LockWatch::locks_cleared(Keyspace& keyspace) {
   if (!any_) return;
   catch_up();
-  // Checkpoints keep contents of databases beside them.
-  if (&keyspace == &server_.database(keyspace.index()))
-    model_.cleared(keyspace.index(), server_.now_ms());
+  if (is_served(keyspace)) model_.cleared(keyspace.index(), server_.now_ms());
 }
 
 void LockWatch::locks_swapped(Keyspace& first, Keyspace& second) {
   if (!any_) return;
   catch_up();
-  if (first.index() != second.index()) return model_.swapped(first.index(), second.index());
-  model_.cleared(first.index(), server_.now_ms());
+  if (is_served(first) && is_served(second)) return model_.swapped(first.index(), second.index());
+  for (const Keyspace* keyspace : {&first, &second}) {
+    if (is_served(*keyspace)) model_.cleared(keyspace->index(), server_.now_ms());
+  }
 }
 
 }  // namespace latchkey::locks

@@ -22,7 +22,10 @@
 
 namespace latchkey::locks {
 
-class LockWatch final : public server::LockClaims, public store::LockObserver, public Clients {
+class LockWatch final : public server::LockClaims,
+                        public server::KeyspaceEventListener,
+                        public store::LockObserver,
+                        public Clients {
  public:
   // Follows the directives lock-watch, lock-patterns, lock-watch-max-keys, lock-log-max-len and
   // lock-notify as they change.
@@ -37,6 +40,10 @@ class LockWatch final : public server::LockClaims, public store::LockObserver, p
   }
   void reset();
   int64_t watching_since_ms() const { return since_ms_; }
+  // LockModel::guard() and its reverse. While there are guards all changes of keys are looked at.
+  bool guard(int database, std::string_view lock, std::vector<std::string> globs);
+  bool unguard(int database, std::string_view lock);
+  void unguard_all();
 
   // Clients
   Party describe(uint64_t id) const override;
@@ -44,8 +51,16 @@ class LockWatch final : public server::LockClaims, public store::LockObserver, p
 
   // server::LockClaims
   void transaction_begins(server::Client& client) override;
-  void found_nothing(server::CommandContext& ctx, std::string_view key) override;
+  void release_failed(server::CommandContext& ctx, std::string_view key) override;
+  void counted(server::CommandContext& ctx, const store::KeyRef& ref, std::string_view field,
+               int64_t change, int64_t count) override;
   void client_gone(server::Client& client) override;
+
+  // server::KeyspaceEventListener
+  void key_changed(store::Keyspace& keyspace, std::string_view key, server::EventClass event_class,
+                   std::string_view event) override;
+  void keyspace_clearing(store::Keyspace&) override {}
+  void keyspaces_swapping(store::Keyspace&, store::Keyspace&) override {}
 
   // store::LockObserver
   void lock_set(store::Keyspace& keyspace, const store::Entry& entry, std::string_view value,
@@ -66,6 +81,7 @@ class LockWatch final : public server::LockClaims, public store::LockObserver, p
 
   void apply_settings();
   void publish(const Finding& finding);
+  void listen_for_guards();
   // Tells the model of the claims and refusals that have been counted.
   void catch_up();
   void catch_up_with_claims();
@@ -74,6 +90,10 @@ class LockWatch final : public server::LockClaims, public store::LockObserver, p
   Cause cause_of(std::string_view key);
   // The command that runs now, the inner one of a transaction or script; null when none does.
   const server::Command* running() const;
+  // A transaction or script looks at a key.
+  void note_look(const server::Command& command, std::string_view key);
+  // Whether it is one of the server's databases.
+  bool is_served(const store::Keyspace& keyspace) const;
   // Counts the script that runs, if it is another one than before.
   void note_script();
 
@@ -93,6 +113,7 @@ class LockWatch final : public server::LockClaims, public store::LockObserver, p
   server::Server& server_;
   LockModel model_;
   bool on_ = false;
+  bool listens_ = false;  // to keyspace events
   int64_t since_ms_ = 0;
   size_t most_claims_ = 0;
   uint64_t seen_ = 0;  // claims that the model knows

@@ -69,6 +69,20 @@ bool is_random(std::string_view token) {
   return any_digit && any_letter && letters.size() >= kFewest;
 }
 
+bool names_client(std::string_view field) {
+  constexpr size_t kUuid = 36;
+  if (field.size() < kUuid + 2 || field[kUuid] != ':') return false;
+  const auto is_hexadecimal = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  };
+  for (size_t i = 0; i < kUuid; ++i) {
+    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    if (dash ? field[i] != '-' : !is_hexadecimal(field[i])) return false;
+  }
+  return std::all_of(field.begin() + kUuid + 1, field.end(),
+                     [](char c) { return c >= '0' && c <= '9'; });
+}
+
 std::optional<int64_t> time_stamp(std::string_view token, int64_t now_ms) {
   constexpr size_t kLongest = 24;
   constexpr double kFar = static_cast<double>(30 * kDay);
@@ -131,7 +145,7 @@ std::string printable(std::string_view text) {
 // --- Names --------------------------------------------------------------------------------------
 
 std::string_view name_of(EventKind kind) {
-  constexpr std::array<std::string_view, 17> kNames = {"taken",
+  constexpr std::array<std::string_view, 20> kNames = {"taken",
                                                        "refused",
                                                        "deadline-set",
                                                        "prolonged",
@@ -147,20 +161,24 @@ std::string_view name_of(EventKind kind) {
                                                        "overwritten",
                                                        "evicted",
                                                        "flushed",
-                                                       "holder-gone"};
+                                                       "holder-gone",
+                                                       "came-back",
+                                                       "reentered",
+                                                       "left"};
   return kNames[static_cast<size_t>(kind)];
 }
 
 std::string_view name_of(Recipe recipe) {
-  constexpr std::array<std::string_view, 9> kNames = {"SETNX",
-                                                      "SETNX, then EXPIRE",
-                                                      "SETNX and EXPIRE in MULTI",
-                                                      "SETNX and EXPIRE in a script",
-                                                      "SET NX",
-                                                      "SET NX PX",
-                                                      "SET IFEQ",
-                                                      "GETSET",
-                                                      "SET"};
+  constexpr std::array<std::string_view, 10> kNames = {"SETNX",
+                                                       "SETNX, then EXPIRE",
+                                                       "SETNX and EXPIRE in MULTI",
+                                                       "SETNX and EXPIRE in a script",
+                                                       "SET NX",
+                                                       "SET NX PX",
+                                                       "SET IFEQ",
+                                                       "GETSET",
+                                                       "SET",
+                                                       "HINCRBY and PEXPIRE in a script"};
   return kNames[static_cast<size_t>(recipe)];
 }
 

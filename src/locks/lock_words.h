@@ -13,6 +13,8 @@ bool names_lock(std::string_view key);
 // Whether a value looks as if it had been drawn at random: at least 16 letters and digits, as of
 // hexadecimal numbers, Base64 or UUIDs, and not few different ones.
 bool is_random(std::string_view token);
+// Whether a field names a client as Redisson's do: a UUID, a colon, the number of a thread.
+bool names_client(std::string_view field);
 // The time that a value is, in seconds or milliseconds of Unix time, as long as that is within 30
 // days of `now_ms`; in milliseconds.
 std::optional<int64_t> time_stamp(std::string_view token, int64_t now_ms);

@@ -43,7 +43,8 @@ constexpr Legend kLegend[] = {
     {'E', "expired"},      {'T', "taken over"},
     {'O', "overwritten"},  {'L', "released too late"},
     {'V', "evicted"},      {'F', "flushed"},
-    {'/', "disconnected"},
+    {'/', "disconnected"}, {'?', "came back"},
+    {'+', "taken again"},  {'-', "left once"},
 };
 
 constexpr size_t kMostRows = 40;
@@ -96,6 +97,12 @@ class PictureMaker {
         return mark(event.client, 'x', event.time_ms);
       case kHolderGone:
         return mark(event.client, '/', event.time_ms);
+      case kCameBack:
+        return mark(event.client, '?', event.time_ms);
+      case kReentered:
+        return mark(event.client, '+', event.time_ms);
+      case kLeft:
+        return mark(event.client, '-', event.time_ms);
     }
   }
 

@@ -22,6 +22,7 @@
 #include "all_commands.h"
 #include "base/text.h"
 #include "input.h"
+#include "locks/lock_watch.h"
 #include "persist/persistence.h"
 #include "reply_check.h"
 #include "script/engine.h"
@@ -385,6 +386,7 @@ struct Server : tests::TemporaryDirectory, tests::ReplicationFixture {
     server.set_calls(calls, *calls);
     const auto faults = std::make_shared<testing::Faults>(server);
     server.set_faults(faults, *faults);
+    server.set_lock_watch(std::make_shared<locks::LockWatch>(server));
   }
   std::shared_ptr<persist::Persistence> persistence;
 };

@@ -5,6 +5,9 @@
 #include "base/number.h"
 #include "commands/groups.h"
 #include "commands/hashes/hash_fields.h"
+#include "server/client/client.h"
+#include "server/command/lock_claims.h"
+#include "server/server.h"
 #include "store/value/hash.h"
 
 namespace latchkey::commands {
@@ -31,6 +34,9 @@ void hincrby(CommandContext& ctx) {
     return ctx.reply.error("ERR increment or decrement would overflow");
   hash->set(ctx.args[2], {scratch, base::format_int64(value, scratch)}, Hash::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrby");
+  // Locks that count how often their holder has them are made by scripts.
+  if (ctx.client.has(kClientScript) && ctx.server.lock_claims() != nullptr)
+    ctx.server.lock_claims()->counted(ctx, ref, ctx.args[2], increment, value);
   ctx.reply.integer(value);
 }
 

@@ -47,7 +47,7 @@ void randomkey(CommandContext& ctx) {
 
 // There is no such key any more: it may have been a lock of the client's.
 void note_late_delete(CommandContext& ctx, std::string_view key) {
-  if (ctx.server.lock_claims() != nullptr) ctx.server.lock_claims()->found_nothing(ctx, key);
+  if (ctx.server.lock_claims() != nullptr) ctx.server.lock_claims()->release_failed(ctx, key);
 }
 
 void remove_keys(CommandContext& ctx, bool lazily) {

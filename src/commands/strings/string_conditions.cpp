@@ -26,11 +26,18 @@ void note_comparison(CommandContext& ctx, const KeyRef& ref) {
   if (ctx.server.lock_claims() != nullptr) ctx.server.lock_claims()->compared(ref);
 }
 
+// Whoever has lost a lock learns it here.
+void reply_nothing_deleted(CommandContext& ctx) {
+  if (ctx.client.has(kClientTookLock) && ctx.server.lock_claims() != nullptr)
+    ctx.server.lock_claims()->release_failed(ctx, ctx.args[1]);
+  ctx.reply.integer(0);
+}
+
 void delex(CommandContext& ctx) {
   const bool conditional = ctx.args.size() > 2;
   if (conditional && ctx.args.size() != 4) return ctx.wrong_arity();
   KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
-  if (!ref) return ctx.reply.integer(0);
+  if (!ref) return reply_nothing_deleted(ctx);
   if (!conditional) return erase(ctx, ref);
   note_comparison(ctx, ref);
 
@@ -42,17 +49,17 @@ void delex(CommandContext& ctx) {
     return ctx.reply.error("ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE");
   bool holds;
   if (!condition.check(ctx, *ref, &holds)) return;
-  if (!holds) return ctx.reply.integer(0);
+  if (!holds) return reply_nothing_deleted(ctx);
   erase(ctx, ref);
 }
 
 void delifeq(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
-  if (!ref) return ctx.reply.integer(0);
+  if (!ref) return reply_nothing_deleted(ctx);
   if (!ctx.is_string(ref)) return;
   char scratch[base::kMaxInt64Text];
   note_comparison(ctx, ref);
-  if (ref->string(scratch) != ctx.args[2]) return ctx.reply.integer(0);
+  if (ref->string(scratch) != ctx.args[2]) return reply_nothing_deleted(ctx);
   erase(ctx, ref);
 }
 

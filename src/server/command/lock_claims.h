@@ -60,6 +60,10 @@ class LockClaims {
     if (ref && ref->is_lock()) exchanged_ = &*ref;
   }
 
+  // A script has changed a field of a hash to `count`, by `change`.
+  virtual void counted(CommandContext& ctx, const store::KeyRef& ref, std::string_view field,
+                       int64_t change, int64_t count) = 0;
+
   // A command of a transaction or script begins, and ends.
   void begin_nested(const Command& command, Arguments args, bool by_script) {
     nested_ = {&command, by_script};
@@ -68,8 +72,9 @@ class LockClaims {
   void end_nested() { nested_ = {}; }
   // EXEC is about to run what was queued; the client's watched keys are still known.
   virtual void transaction_begins(Client& client) = 0;
-  // The client wants to delete a key that is not there. REQUIRES: it has kClientTookLock.
-  virtual void found_nothing(CommandContext& ctx, std::string_view key) = 0;
+  // The client wants to delete a key that is not there, or has another value than it expects.
+  // REQUIRES: it has kClientTookLock.
+  virtual void release_failed(CommandContext& ctx, std::string_view key) = 0;
   // The next key that is removed goes because memory is short; none is removed now.
   void evicting(bool begins) { evicting_ = begins; }
   // REQUIRES: it has kClientTookLock.

@@ -158,6 +158,13 @@ TEST_CASE("late-release", "[locks]") {
        "late-release"},
       {"when it is nobody's", "anna SET lock a NX PX 1000; wait 1500; anna DEL lock",
        "late-release"},
+      {"by a comparison that fails",
+       "anna SET lock a NX PX 1000; wait 1500; bob SET lock b NX PX 1000; anna DELEX lock IFEQ a",
+       "late-release"},
+      {"by a comparison with nothing", "anna SET lock a NX PX 1000; wait 1500; anna DELIFEQ lock a",
+       "late-release"},
+      {"a script compares: it may have wanted something else",
+       "anna SET lock a NX PX 1000; wait 1500; anna @compare-delete lock a; anna DEL lock", ""},
       {"in time", "anna SET lock a NX PX 1000; wait 500; anna DEL lock", ""},
       {"released before, and deleted again",
        "anna SET lock a NX PX 1000; anna DEL lock; wait 1500; anna DEL lock", ""},
@@ -258,6 +265,53 @@ TEST_CASE("held-long", "[locks]") {
        "anna SET lock a NX PX 1000; wait 900; anna SET lock a IFEQ a PX 1000; wait 500; "
        "anna DELEX lock IFEQ a; anna SET lock a NX PX 1000; wait 900; anna SET lock a IFEQ a PX "
        "1000; wait 500; anna DELEX lock IFEQ a",
+       ""},
+  });
+}
+
+TEST_CASE("outlived", "[locks]") {
+  const std::string begin =
+      "anna LOCK GUARD lock cart:* total; anna SET lock a NX PX 1000; "
+      "anna SET cart:7 x; ";
+  check({
+      {"when nobody has it", (begin + "wait 1500; anna SET cart:7 y").c_str(), "outlived"},
+      {"when another has it",
+       (begin + "wait 1500; bob SET lock b NX PX 1000; anna MULTI; anna INCR total; anna EXEC")
+           .c_str(),
+       "outlived"},
+      {"in time",
+       (begin + "anna SET cart:7 y; anna DEL lock; wait 1500; anna SET cart:7 z").c_str(), ""},
+      {"other keys", (begin + "wait 1500; anna SET order:7 y").c_str(), ""},
+      {"another client", (begin + "wait 1500; bob SET cart:7 y").c_str(), ""},
+      {"it has the lock again",
+       (begin + "wait 1500; anna SET lock a2 NX PX 1000; anna SET cart:7 y").c_str(), ""},
+      {"no more a guard", (begin + "wait 1500; bob LOCK UNGUARD lock; anna SET cart:7 y").c_str(),
+       ""},
+      {"it only reads", (begin + "wait 1500; anna GET cart:7").c_str(), ""},
+  });
+}
+
+TEST_CASE("reentry-lost", "[locks]") {
+  const std::string id = "01234567-89ab-cdef-0123-456789abcdef:1";
+  const std::string other = "fedcba98-89ab-cdef-0123-456789abcdef:2";
+  const std::string enter = "anna @enter jobs " + id + " 30000; ";
+  const std::string leave = "anna @leave jobs " + id + " 30000; ";
+  check({
+      {"released less often than taken, and the holder goes",
+       (enter + enter + leave + "anna leaves").c_str(), "reentry-lost"},
+      {"released less often than taken, and it expires",
+       (enter + enter + leave + "wait 40000").c_str(), "reentry-lost"},
+      {"released as often as taken", (enter + enter + leave + leave + "anna leaves").c_str(), ""},
+      {"a crash", (enter + enter + "anna leaves; wait 40000").c_str(), ""},
+      {"other connections of the same client",
+       (enter + "bob @enter jobs " + id + " 30000; carl @leave jobs " + id + " 30000; " + leave +
+        enter + leave + "wait 40000")
+           .c_str(),
+       ""},
+      {"two that want it",
+       (enter + "bob @enter jobs " + other + " 30000; bob @enter jobs " + other + " 30000; " +
+        leave + "bob @enter jobs " + other + " 30000; bob @leave jobs " + other + " 30000; wait 1")
+           .c_str(),
        ""},
   });
 }

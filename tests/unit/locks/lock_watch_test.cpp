@@ -44,7 +44,7 @@ TEST_CASE("A fault has a lock expire", "[locks]") {
   Scene scene(
       "anna SET lock a NX PX 30000; bob FAULT ADD KEY lock COMMAND get DO EXPIRE; "
       "anna @compare-delete lock a");
-  CHECK(scene.log() == "taken anna, expired");
+  CHECK(scene.log() == "taken anna, expired, came-back anna");
 }
 
 TEST_CASE("LOCK INFO tells of the holder and of who was refused", "[locks]") {
@@ -170,4 +170,37 @@ TEST_CASE("LOCK TIMELINE draws a row for each client", "[locks]") {
   const std::string svg = scene.run("carl", "LOCK TIMELINE lock FORMAT svg");
   CHECK(svg.find("<svg xmlns=\"http://www.w3.org/2000/svg\"") != std::string::npos);
   CHECK(svg.find("</svg>") != std::string::npos);
+}
+
+TEST_CASE("A lock that counts is known by its scripts", "[locks]") {
+  const std::string id = "01234567-89ab-cdef-0123-456789abcdef:1";
+  const std::string other = "fedcba98-89ab-cdef-0123-456789abcdef:2";
+  Scene scene("anna @enter jobs " + id + " 30000; anna @enter jobs " + id +
+              " 30000; bob @enter jobs " + other + " 30000; anna @leave jobs " + id +
+              " 30000; anna @leave jobs " + id + " 30000");
+  CHECK(scene.log() ==
+        "taken anna, deadline-set anna, reentered anna, prolonged anna, refused bob, left anna, "
+        "prolonged anna, released-by-comparison anna");
+  // Counters of other hashes are none.
+  Scene counters;
+  counters.client("anna").run_words({"EVAL", "return redis.call('HINCRBY', 'h', 'f', 1)", "0"});
+  CHECK(counters.model().records().empty());
+}
+
+TEST_CASE("A former holder that looks at its lock comes back", "[locks]") {
+  Scene scene("anna SET lock a NX PX 1000; wait 1500; anna @compare-delete lock a");
+  CHECK(scene.log() == "taken anna, expired, came-back anna");
+}
+
+TEST_CASE("LOCK GUARD and UNGUARD say what they cannot do", "[locks]") {
+  Scene scene("");
+  CHECK(scene.run("anna", "LOCK GUARD lock") ==
+        error("ERR wrong number of arguments for 'lock|guard' command"));
+  CHECK(scene.run("anna", "LOCK UNGUARD lock") == error("ERR that lock guards nothing"));
+  CHECK(scene.run("anna", "LOCK UNGUARD") == "+OK\r\n");
+  for (int i = 0; i < 1000; ++i)
+    CHECK(scene.run("anna", "LOCK GUARD lock" + std::to_string(i) + " *") == "+OK\r\n");
+  CHECK(scene.run("anna", "LOCK GUARD other *") ==
+        error("ERR there may be up to 1000 locks that guard keys"));
+  CHECK(scene.run("anna", "LOCK GUARD lock7 a b") == "+OK\r\n");
 }

@@ -9,6 +9,8 @@
 //     @compare-delete <key> <value>    @setnx-expire <key> <value> <seconds>
 //     @delete <key>                    @setnx-expire-anyway <key> <value> <seconds>
 //     @compare-prolong <key> <value> <milliseconds>
+//     @enter <key> <field> <milliseconds>    @leave <key> <field> <milliseconds>   a lock that
+//     counts
 #pragma once
 
 #include <map>
@@ -116,6 +118,16 @@ class Scene : public ServerFixture {
         {"@compare-prolong",
          "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], "
          "ARGV[2]) end return 0"},
+        // As Redisson does it.
+        {"@enter",
+         "if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 "
+         "then redis.call('hincrby', KEYS[1], ARGV[1], 1) redis.call('pexpire', KEYS[1], ARGV[2]) "
+         "return nil end return redis.call('pttl', KEYS[1])"},
+        {"@leave",
+         "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil end "
+         "if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then "
+         "redis.call('pexpire', KEYS[1], ARGV[2]) return 0 end "
+         "redis.call('del', KEYS[1]) return 1"},
         {"@delete", "return redis.call('DEL', KEYS[1])"},
         {"@setnx-expire",
          "local won = redis.call('SETNX', KEYS[1], ARGV[1]) if won == 1 then "
