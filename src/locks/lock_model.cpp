@@ -1,6 +1,7 @@
 #include "locks/lock_model.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/glob.h"
@@ -61,7 +62,10 @@ void LockModel::reset() {
 }
 
 PartyRef LockModel::party(uint64_t client) const {
-  return client == 0 ? nullptr : std::make_shared<const Party>(clients_.describe(client));
+  if (client == 0) return nullptr;
+  if (recent_party_ == nullptr || recent_party_->id != client)
+    recent_party_ = std::make_shared<const Party>(clients_.describe(client));
+  return recent_party_;
 }
 
 KnownBy LockModel::recognise(const Record& record, const Token& token) const {
@@ -139,7 +143,7 @@ void LockModel::leave_holder(Record& record) {
   if (!record.hold) return;
   const auto it = held_by_.find(record.hold->holder->id);
   if (it == held_by_.end()) return;
-  std::erase(it->second, &record);
+  it->second.erase(&record);
   if (it->second.empty()) held_by_.erase(it);
 }
 
@@ -156,7 +160,7 @@ void LockModel::begin_hold(Record& record, const Cause& cause, Recipe recipe, To
                      .deadline_ms = deadline_ms,
                      .deadline_set_ms = cause.time_ms};
   record.hold->stale_ms = time_stamp(record.hold->token.text(), cause.time_ms);
-  held_by_[holder->id].push_back(&record);
+  held_by_[holder->id].insert(&record);
   ++record.taken;
   for (Contender& contender : record.contenders) {
     const bool won = contender.client->id == cause.client;
@@ -530,7 +534,13 @@ void LockModel::swapped(int first, int second) {
 void LockModel::client_gone(uint64_t client, int64_t now_ms) {
   const auto held = held_by_.find(client);
   if (held == held_by_.end()) return;
-  for (Record* record : held->second) {
+  std::vector<Record*> records(held->second.begin(), held->second.end());
+  // Not by their addresses.
+  std::sort(records.begin(), records.end(), [](const Record* one, const Record* other) {
+    return std::tie(one->hold->since_ms, one->place->key) <
+           std::tie(other->hold->since_ms, other->place->key);
+  });
+  for (Record* record : records) {
     Hold& hold = *record->hold;
     hold.holder_gone = true;
     add_event(EventKind::kHolderGone, *record, hold.holder, now_ms);

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/hash.h"
@@ -252,6 +253,8 @@ class LockModel {
   void cleared(int database, int64_t now_ms);
   void swapped(int first, int second);
   void client_gone(uint64_t client, int64_t now_ms);
+  // Between calls of this a client is described once.
+  void forget_party() { recent_party_.reset(); }
   // Forgets everything; ids go on.
   void reset();
 
@@ -338,7 +341,8 @@ class LockModel {
   std::vector<Guard> guards_;
   std::list<Record> order_;  // the most recently used first
   Records records_;
-  std::unordered_map<uint64_t, std::vector<Record*>> held_by_;
+  std::unordered_map<uint64_t, std::unordered_set<Record*>> held_by_;
+  mutable PartyRef recent_party_;
   std::deque<Event> log_;
   std::deque<Finding> findings_;
   uint64_t last_id_ = 0;

@@ -119,6 +119,8 @@ bool LockWatch::is_connected(uint64_t id) const {
 // --- Claims -------------------------------------------------------------------------------------
 
 void LockWatch::catch_up() {
+  // Clients may have other names than before.
+  model_.forget_party();
   if (seen_ != made_) catch_up_with_claims();
   const Refusals refused = std::exchange(refused_, {});
   if (refused.count == 0) return;
@@ -143,11 +145,13 @@ void LockWatch::catch_up_with_claims() {
 
 void LockWatch::grow_ring() {
   constexpr size_t kFirst = 16;
-  catch_up();
   const size_t size = std::min(std::max(ring_.size() * 2, kFirst), most_claims_);
-  ring_ = std::vector<Claim>(size);
+  std::vector<Claim> grown(size);
+  const uint64_t kept = std::min<uint64_t>({made_ - seen_, ring_.size(), size});
+  for (uint64_t i = made_ - kept; i != made_; ++i) grown[i & (size - 1)] = ring_[i & ring_mask_];
+  ring_ = std::move(grown);
   ring_mask_ = size - 1;
-  make_room_at_ = size == most_claims_ ? UINT64_MAX : made_ + size;
+  make_room_at_ = size == most_claims_ ? UINT64_MAX : made_ - kept + size;
 }
 
 void LockWatch::taken_slowly(CommandContext& ctx, const Entry& entry, LockRecipe recipe) {

@@ -5,8 +5,6 @@
 // the deadline of its key, and limits hold. Inputs that begin with an even byte use locks as they
 // should be used, and nothing may be found then but what is a matter of time.
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -39,8 +37,6 @@ class World {
  private:
   std::string client() { return std::string(1, static_cast<char>('a' + input_.byte() % kClients)); }
   std::string run(const std::string& name, const std::string& request) {
-    if (std::getenv("LOCKS_TRACE") != nullptr)
-      std::fprintf(stderr, "%s: %s\n", name.c_str(), request.c_str());
     return scene_.run(name, request);
   }
 

@@ -40,6 +40,17 @@ TEST_CASE("Locks are evicted and flushed, and go with their databases", "[locks]
   CHECK(scene.model().find(1, "lock")->hold.has_value());
 }
 
+TEST_CASE("No lock is left of what a rollback takes back, whichever database it was in",
+          "[locks]") {
+  Scene scene(
+      "anna SET x 1; anna SELECT 1; anna SET y 1; bob CHECKPOINT CREATE; anna FLUSHALL; "
+      "bob SWAPDB 0 1; anna SET lock a NX; carl SET lock b NX; bob CHECKPOINT ROLLBACK");
+  for (const int database : {0, 1}) {
+    const locks::Record* record = scene.model().find(database, "lock");
+    CHECK((record == nullptr || !record->hold));
+  }
+}
+
 TEST_CASE("A fault has a lock expire", "[locks]") {
   Scene scene(
       "anna SET lock a NX PX 30000; bob FAULT ADD KEY lock COMMAND get DO EXPIRE; "
@@ -122,6 +133,15 @@ TEST_CASE("A million different keys leave only the latest behind", "[locks]") {
   // The others are not known, which is no harm.
   scene.play("bob DEL lock:5; bob SET lock:6 b NX; bob SET lock:7 b; bob EXPIRE lock:8 10");
   CHECK(scene.findings().empty());
+}
+
+TEST_CASE("Claims that wait are kept while their ring grows", "[locks]") {
+  Scene scene;
+  for (int i = 0; i < 1000; ++i) scene.run("anna", "SET lock:" + std::to_string(i) + " a NX");
+  CHECK(scene.model().records().size() == 1000);
+  scene.play("anna leaves");
+  CHECK(scene.model().findings().back().times == 1);
+  CHECK(scene.model().findings().size() == locks::LockModel::kMostFindings);
 }
 
 TEST_CASE("Only names that match lock-patterns are locks", "[locks]") {
