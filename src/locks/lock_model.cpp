@@ -173,12 +173,12 @@ void LockModel::end_hold(Record& record, EventKind how, int64_t now_ms, const Pa
   add_event(how, record, by, now_ms);
   leave_holder(record);
   const Hold& hold = *record.hold;
+  if (record.past.size() == kMostPastHolds) record.past.erase(record.past.begin());
   record.past.push_back({.holder = hold.holder,
                          .token = hold.token,
                          .since_ms = hold.since_ms,
                          .ended_ms = now_ms,
                          .end = how});
-  if (record.past.size() > kMostPastHolds) record.past.pop_front();
   record.hold.reset();
 }
 

@@ -195,7 +195,7 @@ struct Record {
   KnownBy known_by = KnownBy::kNothing;
   std::optional<Hold> hold = {};  // none: nobody has it
   std::vector<Contender> contenders = {};
-  std::deque<PastHold> past = {};
+  std::vector<PastHold> past = {};  // the latest last
   uint64_t taken = 0;
   uint64_t long_holds = 0;
 };

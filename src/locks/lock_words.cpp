@@ -33,21 +33,25 @@ std::string tenths(int64_t value, int64_t unit, const char* name) {
 bool names_lock(std::string_view key) {
   constexpr std::array<std::string_view, 5> kWords = {"lock", "mutex", "semaphore", "lease",
                                                       "leader"};
+  // Words of which one of those is the end.
   constexpr std::array<std::string_view, 3> kOthers = {"block", "clock", "release"};
-  const std::string name = base::lower_case(key);
-  const auto found = [&](std::string_view word) {
-    for (size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
-      const bool within_other =
-          std::any_of(kOthers.begin(), kOthers.end(), [&](std::string_view other) {
-            const size_t offset = other.find(word);
-            return offset != std::string_view::npos && offset <= at &&
-                   std::string_view(name).substr(at - offset).starts_with(other);
-          });
-      if (!within_other) return true;
-    }
-    return false;
+  const auto has_at = [&](size_t at, std::string_view word) {
+    return at <= key.size() && base::equal_ignoring_case(key.substr(at, word.size()), word);
   };
-  return std::any_of(kWords.begin(), kWords.end(), found);
+  for (size_t at = 0; at < key.size(); ++at) {
+    const char first = base::lower_case(key[at]);
+    if (first != 'l' && first != 'm' && first != 's') continue;
+    const auto is_here = [&](std::string_view word) { return has_at(at, word); };
+    const auto* const word = std::find_if(kWords.begin(), kWords.end(), is_here);
+    if (word == kWords.end()) continue;
+    const bool within_other =
+        std::any_of(kOthers.begin(), kOthers.end(), [&](std::string_view other) {
+          const size_t offset = other.size() - word->size();
+          return other.ends_with(*word) && offset <= at && has_at(at - offset, other);
+        });
+    if (!within_other) return true;
+  }
+  return false;
 }
 
 bool is_random(std::string_view token) {

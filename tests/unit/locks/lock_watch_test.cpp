@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "locks/lock_words.h"
 #include "unit/catch.h"
 #include "unit/locks/scene.h"
 
@@ -223,4 +224,27 @@ TEST_CASE("LOCK GUARD and UNGUARD say what they cannot do", "[locks]") {
   CHECK(scene.run("anna", "LOCK GUARD other *") ==
         error("ERR there may be up to 1000 locks that guard keys"));
   CHECK(scene.run("anna", "LOCK GUARD lock7 a b") == "+OK\r\n");
+}
+
+TEST_CASE("A key says by its name that it is a lock", "[locks]") {
+  for (const char* name : {"lock", "lock:7", "orders.LOCK", "a:Mutex", "jobs-semaphore", "lease7",
+                           "leader", "blocklock", "unlock"})
+    CHECK(locks::names_lock(name));
+  for (const char* name :
+       {"", "l", "block", "clock:7", "release", "blocks", "lo", "page:lo", "seen"})
+    CHECK_FALSE(locks::names_lock(name));
+}
+
+TEST_CASE("A value says by its looks that it is random, or a time", "[locks]") {
+  CHECK(locks::is_random("6c1f0b39a8d244e7"));
+  CHECK(locks::is_random("01234567-89ab-cdef-0123-456789abcdef"));
+  CHECK_FALSE(locks::is_random("6c1f0b39a8d244e"));
+  CHECK_FALSE(locks::is_random("aaaaaaaaaaaaaaaa1"));
+  CHECK_FALSE(locks::is_random("{\"name\": \"anna\", \"age\": 7}"));
+  constexpr int64_t kNow = 1'701'000'000'000;
+  CHECK(locks::time_stamp("1701000030", kNow) == kNow + 30'000);
+  CHECK(locks::time_stamp("1701000030.5", kNow) == kNow + 30'500);
+  CHECK(locks::time_stamp("1701000030250", kNow) == kNow + 30'250);
+  for (const char* text : {"", "1", "17010000", "1801000030", "1701000030x", "-1701000030", "nan"})
+    CHECK_FALSE(locks::time_stamp(text, kNow).has_value());
 }
