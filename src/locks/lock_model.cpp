@@ -59,13 +59,15 @@ void LockModel::reset() {
   held_by_.clear();
   log_.clear();
   findings_.clear();
+  parties_.fill(nullptr);
 }
 
 PartyRef LockModel::party(uint64_t client) const {
   if (client == 0) return nullptr;
-  if (recent_party_ == nullptr || recent_party_->id != client)
-    recent_party_ = std::make_shared<const Party>(clients_.describe(client));
-  return recent_party_;
+  PartyRef& party = parties_[client % parties_.size()];
+  if (party == nullptr || party->id != client || !clients_.is_still(*party))
+    party = std::make_shared<const Party>(clients_.describe(client));
+  return party;
 }
 
 KnownBy LockModel::recognise(const Record& record, const Token& token) const {

@@ -11,6 +11,7 @@
 // An event costs a lookup, and steps for the clients of that lock.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -45,6 +46,9 @@ class Clients {
   virtual ~Clients() = default;
   virtual Party describe(uint64_t id) const = 0;
   virtual bool is_connected(uint64_t id) const = 0;
+  // Whether describe() would say the same, as far as it is known: a client that has gone stays as
+  // it was.
+  virtual bool is_still(const Party& party) const = 0;
 };
 
 struct Place {
@@ -73,14 +77,14 @@ class Token {
   static constexpr size_t kShown = 128;
   Token() = default;
   explicit Token(std::string_view text)
-      : text_(text.substr(0, kShown)), size_(text.size()), hash_(base::digest(text)) {}
+      : hash_(base::digest(text)), size_(text.size()), text_(text.substr(0, kShown)) {}
   const std::string& text() const { return text_; }
   bool operator==(const Token&) const = default;
 
  private:
-  std::string text_;
+  uint64_t hash_ = 0;  // compared first
   size_t size_ = 0;
-  uint64_t hash_ = 0;
+  std::string text_;
 };
 
 enum class EventKind : uint8_t {
@@ -208,7 +212,7 @@ class LockModel {
   };
   static constexpr size_t kMostFindings = 256;
   static constexpr size_t kMostContenders = 64;
-  static constexpr size_t kMostPastHolds = 16;
+  static constexpr size_t kMostPastHolds = 6;
   // Refused so often in a row, while others took the lock, a client starves.
   static constexpr uint64_t kStarvedRefusals = 100;
   static constexpr uint64_t kStarvedOthers = 50;
@@ -253,8 +257,6 @@ class LockModel {
   void cleared(int database, int64_t now_ms);
   void swapped(int first, int second);
   void client_gone(uint64_t client, int64_t now_ms);
-  // Between calls of this a client is described once.
-  void forget_party() { recent_party_.reset(); }
   // Forgets everything; ids go on.
   void reset();
 
@@ -342,7 +344,8 @@ class LockModel {
   std::list<Record> order_;  // the most recently used first
   Records records_;
   std::unordered_map<uint64_t, std::unordered_set<Record*>> held_by_;
-  mutable PartyRef recent_party_;
+  // Described before, by the lowest bits of their ids.
+  mutable std::array<PartyRef, 64> parties_;
   std::deque<Event> log_;
   std::deque<Finding> findings_;
   uint64_t last_id_ = 0;

@@ -111,6 +111,13 @@ Party LockWatch::describe(uint64_t id) const {
           .user = client->user != nullptr ? client->user->name : std::string()};
 }
 
+bool LockWatch::is_still(const Party& party) const {
+  const Client* client = server_.clients().find(party.id);
+  if (client == nullptr) return true;
+  return client->name == party.name &&
+         (client->user != nullptr ? client->user->name == party.user : party.user.empty());
+}
+
 bool LockWatch::is_connected(uint64_t id) const {
   const Client* client = server_.clients().find(id);
   return client != nullptr && !client->has(kClientClosing);
@@ -119,8 +126,6 @@ bool LockWatch::is_connected(uint64_t id) const {
 // --- Claims -------------------------------------------------------------------------------------
 
 void LockWatch::catch_up() {
-  // Clients may have other names than before.
-  model_.forget_party();
   if (seen_ != made_) catch_up_with_claims();
   const Refusals refused = std::exchange(refused_, {});
   if (refused.count == 0) return;

@@ -48,6 +48,7 @@ class LockWatch final : public server::LockClaims,
   // Clients
   Party describe(uint64_t id) const override;
   bool is_connected(uint64_t id) const override;
+  bool is_still(const Party& party) const override;
 
   // server::LockClaims
   void transaction_begins(server::Client& client) override;
