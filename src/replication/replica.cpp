@@ -16,7 +16,8 @@ Replica::Replica(server::Client& owner, OnClosing on_closing, OnError on_error)
 resp::OutputBuffer& Replica::output_at(int64_t due_ms) {
   if (delayed_.empty() && due_ms == 0) return client.out();
   if (!delayed_.empty() && delayed_.back().due_ms >= due_ms) return delayed_.back().bytes;
-  return delayed_.emplace_back(due_ms, resp::OutputBuffer(client.server.buffer_pool())).bytes;
+  delayed_.push_back({due_ms, resp::OutputBuffer(client.server.buffer_pool())});
+  return delayed_.back().bytes;
 }
 
 void Replica::add_to_stream(const Backlog& backlog, uint64_t first, int64_t due_ms) {
