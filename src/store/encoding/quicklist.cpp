@@ -33,9 +33,9 @@ bool exceeds_fill(int fill, size_t bytes, size_t elements) {
   return fill >= 0 && elements > static_cast<size_t>(std::max(fill, 1));
 }
 
-bool exceeds_half_of_fill(int fill, size_t bytes, size_t elements) {
-  if (fill < 0) return bytes > most_bytes(fill) / 2;
-  return elements > static_cast<size_t>(std::max(fill, 1)) / 2;
+bool exceeds_part_of_fill(int fill, size_t part, size_t bytes, size_t elements) {
+  if (fill < 0) return bytes > most_bytes(fill) / part;
+  return elements > static_cast<size_t>(std::max(fill, 1)) / part;
 }
 
 Quicklist::Quicklist(const Quicklist& other) : Quicklist(other.fill_, other.depth_) {

@@ -37,9 +37,10 @@ namespace latchkey::store {
 
 // Whether a node with a listpack of this size would exceed `fill`.
 bool exceeds_fill(int fill, size_t bytes, size_t elements);
-// Whether it exceeds half of `fill`, counting only elements if `fill` is positive and only bytes if
-// it is negative.
-bool exceeds_half_of_fill(int fill, size_t bytes, size_t elements);
+// Whether the only node of a list is too large for the list to be a listpack again, which is asked
+// when it has been loaded (`part` 1) or has become smaller (2): whether it exceeds that part of
+// `fill`, counting only elements if `fill` is positive and only bytes if it is negative.
+bool exceeds_part_of_fill(int fill, size_t part, size_t bytes, size_t elements);
 
 class Quicklist {
  public:

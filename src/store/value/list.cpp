@@ -48,7 +48,8 @@ void List::become_chain(const ValueLimits& limits) {
 
 void List::adopt(Listpack elements, const ValueLimits& limits) {
   if (chain_ == nullptr && pack_.empty() &&
-      !exceeds_fill(limits.list_max_listpack_size, elements.byte_size(), elements.size())) {
+      !exceeds_part_of_fill(limits.list_max_listpack_size, 1, elements.byte_size(),
+                            elements.size())) {
     pack_ = std::move(elements);
     return;
   }
@@ -65,7 +66,7 @@ void List::has_shrunk(const ValueLimits& limits) {
   if (chain_ == nullptr) return;
   const Quicklist::Node* node = chain_->nodes() == 1 ? chain_->first_node() : nullptr;
   if (node == nullptr || node->is_plain ||
-      exceeds_half_of_fill(limits.list_max_listpack_size, node->byte_size(), node->count))
+      exceeds_part_of_fill(limits.list_max_listpack_size, 2, node->byte_size(), node->count))
     return chain_->recompress();
   pack_ = chain_->release();
   chain_.reset();

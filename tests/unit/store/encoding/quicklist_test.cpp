@@ -2,8 +2,10 @@
 
 #include <deque>
 #include <string>
+#include <utility>
 
 #include "base/random.h"
+#include "store/value/list.h"
 #include "unit/catch.h"
 
 namespace latchkey::store {
@@ -45,11 +47,29 @@ TEST_CASE("A fill of none is one of one element") {
   CHECK_FALSE(exceeds_fill(0, 8192, 1));
   CHECK(exceeds_fill(0, 1, 2));
   CHECK(exceeds_fill(0, 8193, 1));
-  CHECK_FALSE(exceeds_half_of_fill(0, 8192, 0));
-  CHECK(exceeds_half_of_fill(0, 1, 1));
+  CHECK_FALSE(exceeds_part_of_fill(0, 2, 8192, 0));
+  CHECK(exceeds_part_of_fill(0, 2, 1, 1));
   // A negative one is of bytes.
-  CHECK_FALSE(exceeds_half_of_fill(-1, 2048, 2000));
-  CHECK(exceeds_half_of_fill(-1, 2049, 1));
+  CHECK_FALSE(exceeds_part_of_fill(-1, 2, 2048, 2000));
+  CHECK(exceeds_part_of_fill(-1, 2, 2049, 1));
+}
+
+TEST_CASE("A list that was loaded may be a listpack of any size if elements are counted") {
+  constexpr int kLimit = 5;
+  constexpr size_t kLarge = 100'000;
+  // While it grows there is a limit for the bytes, too.
+  CHECK(exceeds_fill(kLimit, kLarge, 1));
+  CHECK_FALSE(exceeds_part_of_fill(kLimit, 1, kLarge, kLimit));
+  CHECK(exceeds_part_of_fill(kLimit, 1, 10, kLimit + 1));
+  CHECK(exceeds_part_of_fill(-1, 1, kLarge, 1));
+
+  ValueLimits limits;
+  limits.list_max_listpack_size = kLimit;
+  List list;
+  Listpack elements;
+  elements.append(std::string(kLarge, 'x'));
+  list.adopt(std::move(elements), limits);
+  CHECK(list.encoding_name() == "listpack");
 }
 
 TEST_CASE("Nodes far from the ends are compressed when a quicklist settles", "[quicklist]") {
