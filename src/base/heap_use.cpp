@@ -2,9 +2,7 @@
 
 #include <cstddef>
 
-// jemalloc's control interface; absent where another allocator is linked.
-extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value,
-                       size_t new_size) __attribute__((weak));
+#include "base/jemalloc.h"
 
 namespace latchkey::base {
 

@@ -5,9 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
-// Defined when the process is linked with jemalloc.
-extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value,
-                       size_t new_size) __attribute__((weak));
+#include "base/jemalloc.h"
 
 namespace latchkey::base {
 

@@ -93,7 +93,10 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, Server* from, st
   server.set_stop_action([this, made = space.get()] { drop(*made); });
   server.pause_ticking();
   server.count_own_memory(heap.balance() - before);
-  if (from != nullptr && !fill(*space, *from, error)) return nullptr;
+  const bool filled = from == nullptr || fill(*space, *from, error);
+  // What follows is no work of the new one.
+  main_.enter();
+  if (!filled) return nullptr;
   return spaces_.emplace(space->name, std::move(space)).first->second.get();
 }
 
@@ -103,7 +106,6 @@ bool Spaces::fill(Space& space, Server& from, std::string* error) {
   const uint64_t limit = server.settings().maxmemory;
   const bool fits = limit == 0 || server.used_memory() <= limit;
   if (copied && !fits) *error = "The copy is larger than space-maxmemory allows";
-  from.enter();
   if (copied && fits) return true;
   server.set_spaces(nullptr, nullptr);
   return false;

@@ -8,9 +8,8 @@
 #include <cstdio>
 #include <utility>
 
-// jemalloc's control interface; absent where another allocator (a sanitizer's) is linked.
-extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value,
-                       size_t new_size) __attribute__((weak));
+#include "base/jemalloc.h"
+
 extern "C" void malloc_stats_print(void (*write)(void*, const char*), void* argument,
                                    const char* options) __attribute__((weak));
 // AddressSanitizer's allocator, which mallinfo2() does not count.
