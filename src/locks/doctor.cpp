@@ -56,6 +56,10 @@ std::string describe(const Finding& finding, size_t number) {
 
 std::string describe_state(const Record& record, int64_t now_ms) {
   const std::string name = "\"" + printable(record.place->key) + "\"";
+  if (record.semaphore != nullptr) {
+    return name + " is a semaphore; " + std::to_string(record.semaphore->there) + " of its " +
+           count_of(static_cast<size_t>(record.semaphore->created), "token") + " are there.\n";
+  }
   if (!record.hold) return name + " is held by nobody.\n";
   const Hold& hold = *record.hold;
   std::string text = name + " is held by " + hold.holder->shown() + " since " +

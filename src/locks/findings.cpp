@@ -80,6 +80,14 @@ constexpr FindingWords kFindings[] = {
      "A lock that was taken again by its holder and not released as often stays held; everybody "
      "else waits until its deadline, or for ever while it is prolonged.",
      "Release as often as you take: each lock() has its unlock() in a finally block."},
+    {FindingKind::kUnbalanced, "unbalanced", Severity::kHigh,
+     "With more tokens than it was created with, a semaphore lets more clients in than it should; "
+     "with fewer it lets fewer in, and when none is left everybody waits for ever.",
+     "Put back one token for each that you took. Write down who has it, and since when, in the "
+     "same "
+     "transaction, so that those of clients that crashed can be put back; or keep the holders in a "
+     "sorted set by time: a script that calls ZREMRANGEBYSCORE <semaphore> -inf <now - time to "
+     "live>, and ZADD if ZCARD is below the limit."},
 };
 
 constexpr bool in_order() {

@@ -22,6 +22,7 @@ enum class FindingKind : uint8_t {
   kHeldLong,
   kOutlived,
   kReentryLost,
+  kUnbalanced,
 };
 
 enum class Severity : uint8_t { kLow, kMedium, kHigh };

@@ -51,7 +51,8 @@ void lock_list(CommandContext& ctx) {
 
 void lock_info(CommandContext& ctx) {
   const Record* record = find_lock(ctx, ctx.args[2]);
-  if (record != nullptr) reply_lock_in_full(ctx.reply, *record, model_of(ctx), ctx.now_ms());
+  if (record != nullptr)
+    reply_lock_in_full(ctx.reply, *record, ctx.server.lock_watch(), ctx.now_ms());
 }
 
 void lock_log(CommandContext& ctx) {
@@ -68,7 +69,7 @@ void lock_log(CommandContext& ctx) {
   }
   if (arguments.more()) key = arguments.next();
   if (arguments.more()) return ctx.wrong_arity();
-  const std::deque<Event>& log = model_of(ctx).log();
+  const boost::circular_buffer<Event>& log = model_of(ctx).log();
   std::vector<const Event*> shown;
   for (auto it = log.rbegin(); it != log.rend() && std::cmp_less(shown.size(), most); ++it) {
     const bool wanted = !key || (it->place->database == ctx.db.index() && it->place->key == *key);

@@ -9,12 +9,50 @@
 
 namespace latchkey::locks {
 
+namespace {
+
+// A new last element, of which every member is to be set: the first one when `all` is full, so that
+// neither is made nor destroyed.
+template <typename T>
+T& reuse_or_add(boost::circular_buffer<T>& all) {
+  if (all.full()) {
+    all.rotate(all.begin() + 1);
+  } else {
+    all.push_back();
+  }
+  return all.back();
+}
+
+// Counting references costs more than to see that there is nothing to do.
+template <typename T>
+void refer(std::shared_ptr<T>& to, const std::shared_ptr<T>& what) {
+  if (to != what) to = what;
+}
+
+}  // namespace
+
 // --- Records ------------------------------------------------------------------------------------
 
 void LockModel::set_limits(const Limits& limits) {
   limits_ = limits;
+  trim();
+}
+
+void LockModel::trim() {
   while (order_.size() > limits_.keys) forget(std::prev(order_.end()));
-  while (log_.size() > limits_.events) log_.pop_front();
+  if (log_.capacity() > limits_.events) log_.rset_capacity(limits_.events);
+}
+
+void LockModel::begin_past() {
+  tells_past_ = true;
+}
+
+void LockModel::end_past() {
+  tells_past_ = false;
+  std::stable_sort(log_.begin(), log_.end(),
+                   [](const Event& one, const Event& other) { return one.step < other.step; });
+  order_.sort([](const Record& one, const Record& other) { return one.step > other.step; });
+  trim();
 }
 
 void LockModel::set_patterns(std::string_view patterns) {
@@ -26,29 +64,41 @@ void LockModel::set_patterns(std::string_view patterns) {
   }
 }
 
+bool LockModel::is_of(const Record& record, int database, std::string_view key) {
+  return record.place->database == database && record.place->key == key;
+}
+
 const Record* LockModel::find(int database, std::string_view key) const {
+  if (order_.empty()) return nullptr;
+  if (is_of(order_.front(), database, key)) return &order_.front();
   const auto it = records_.find(std::pair(database, key));
   return it == records_.end() ? nullptr : &*it->second;
 }
 
 Record* LockModel::use(int database, std::string_view key) {
-  const auto it = records_.find(std::pair(database, key));
-  if (it == records_.end()) return nullptr;
-  order_.splice(order_.begin(), order_, it->second);
-  return &*it->second;
+  if (order_.empty()) return nullptr;
+  if (!is_of(order_.front(), database, key)) {
+    const auto it = records_.find(std::pair(database, key));
+    if (it == records_.end()) return nullptr;
+    order_.splice(order_.begin(), order_, it->second);
+  }
+  order_.front().step = step_;
+  return &order_.front();
 }
 
 Record& LockModel::make(int database, std::string_view key) {
   if (Record* record = use(database, key)) return *record;
-  while (order_.size() >= limits_.keys) forget(std::prev(order_.end()));
+  while (order_.size() >= limits_.keys && !tells_past_) forget(std::prev(order_.end()));
   Record& record = order_.emplace_front();
   record.place = std::make_shared<const Place>(Place{database, std::string(key)});
+  record.step = step_;
   records_.emplace(std::pair(database, std::string_view(record.place->key)), order_.begin());
   return record;
 }
 
 void LockModel::forget(std::list<Record>::iterator record) {
   leave_holder(*record);
+  if (record->semaphore != nullptr) --semaphores_;
   records_.erase(std::pair(record->place->database, std::string_view(record->place->key)));
   order_.erase(record);
 }
@@ -56,14 +106,16 @@ void LockModel::forget(std::list<Record>::iterator record) {
 void LockModel::reset() {
   records_.clear();
   order_.clear();
+  semaphores_ = 0;
   held_by_.clear();
   log_.clear();
   findings_.clear();
   parties_.fill(nullptr);
 }
 
-PartyRef LockModel::party(uint64_t client) const {
-  if (client == 0) return nullptr;
+const PartyRef& LockModel::party(uint64_t client) const {
+  static const PartyRef kNobody;
+  if (client == 0) return kNobody;
   PartyRef& party = parties_[client % parties_.size()];
   if (party == nullptr || party->id != client || !clients_.is_still(*party))
     party = std::make_shared<const Party>(clients_.describe(client));
@@ -71,7 +123,6 @@ PartyRef LockModel::party(uint64_t client) const {
 }
 
 KnownBy LockModel::recognise(const Record& record, const Token& token) const {
-  if (record.known_by != KnownBy::kNothing) return record.known_by;
   const auto guards_something = [&](const Guard& guard) { return guard.lock == *record.place; };
   if (std::any_of(guards_.begin(), guards_.end(), guards_something)) return KnownBy::kPattern;
   if (!patterns_.empty()) {
@@ -92,7 +143,7 @@ void LockModel::know_by_use(Record& record) const {
 
 bool LockModel::same_client(const Party& party, uint64_t client) const {
   if (party.id == client) return true;
-  return !party.name.empty() && client != 0 && clients_.describe(client).name == party.name;
+  return !party.name.empty() && client != 0 && this->party(client)->name == party.name;
 }
 
 bool LockModel::acts_for_holder(const Hold& hold, uint64_t client) const {
@@ -125,12 +176,17 @@ Contender& LockModel::contender_of(Record& record, uint64_t client) {
   return all.emplace_back(Contender{.client = party(client)});
 }
 
-PastHold* LockModel::lost_hold(Record& record, uint64_t client) {
+const PastHold* LockModel::lost_hold(const Record& record, uint64_t client) {
+  if (!record.may_have_lost) return nullptr;
   const auto it = std::find_if(record.past.rbegin(), record.past.rend(), [&](const PastHold& past) {
     return past.holder != nullptr && past.holder->id == client;
   });
   if (it == record.past.rend() || it->settled || it->end != EventKind::kExpired) return nullptr;
   return &*it;
+}
+
+PastHold* LockModel::lost_hold(Record& record, uint64_t client) {
+  return const_cast<PastHold*>(lost_hold(std::as_const(record), client));
 }
 
 bool LockModel::refused_just_now(const Hold& hold, const Contender& contender, const Cause& cause) {
@@ -141,28 +197,43 @@ bool LockModel::refused_just_now(const Hold& hold, const Contender& contender, c
 
 // --- Holding ------------------------------------------------------------------------------------
 
-void LockModel::leave_holder(Record& record) {
-  if (!record.hold) return;
-  const auto it = held_by_.find(record.hold->holder->id);
-  if (it == held_by_.end()) return;
-  it->second.erase(&record);
-  if (it->second.empty()) held_by_.erase(it);
+void LockModel::join_holder(Record& record) {
+  Record*& first = held_by_[record.hold->holder->id];
+  record.held_first = &first;
+  record.held_before = nullptr;
+  record.held_after = first;
+  if (first != nullptr) first->held_before = &record;
+  first = &record;
 }
 
-void LockModel::begin_hold(Record& record, const Cause& cause, Recipe recipe, Token token,
+void LockModel::leave_holder(Record& record) {
+  if (!record.hold) return;
+  if (record.held_after != nullptr) record.held_after->held_before = record.held_before;
+  if (record.held_before != nullptr) {
+    record.held_before->held_after = record.held_after;
+  } else {
+    *record.held_first = record.held_after;
+    // Nobody will say again that the client goes.
+    if (record.held_after == nullptr && record.hold->holder_gone)
+      held_by_.erase(record.hold->holder->id);
+  }
+}
+
+void LockModel::begin_hold(Record& record, const Cause& cause, Recipe recipe, const Token& token,
                            int64_t deadline_ms) {
-  const PartyRef holder = cause.client != 0 ? party(cause.client) : std::make_shared<const Party>();
-  record.known_by = recognise(record, token);
-  record.hold = Hold{.holder = holder,
-                     .token = std::move(token),
-                     .recipe = recipe,
-                     .via = cause.via,
-                     .call = cause.call,
-                     .since_ms = cause.time_ms,
-                     .deadline_ms = deadline_ms,
-                     .deadline_set_ms = cause.time_ms};
-  record.hold->stale_ms = time_stamp(record.hold->token.text(), cause.time_ms);
-  held_by_[holder->id].insert(&record);
+  if (record.known_by == KnownBy::kNothing) record.known_by = recognise(record, token);
+  Hold& hold = record.hold.emplace();
+  hold.holder = party(cause.client);
+  if (hold.holder == nullptr) hold.holder = std::make_shared<const Party>();
+  hold.token = token;
+  hold.recipe = recipe;
+  hold.via = cause.via;
+  hold.call = cause.call;
+  hold.since_ms = cause.time_ms;
+  hold.deadline_ms = deadline_ms;
+  hold.deadline_set_ms = cause.time_ms;
+  hold.stale_ms = time_stamp(token.text(), cause.time_ms);
+  join_holder(record);
   ++record.taken;
   for (Contender& contender : record.contenders) {
     const bool won = contender.client->id == cause.client;
@@ -174,13 +245,16 @@ void LockModel::begin_hold(Record& record, const Cause& cause, Recipe recipe, To
 void LockModel::end_hold(Record& record, EventKind how, int64_t now_ms, const PartyRef& by) {
   add_event(how, record, by, now_ms);
   leave_holder(record);
-  const Hold& hold = *record.hold;
-  if (record.past.size() == kMostPastHolds) record.past.erase(record.past.begin());
-  record.past.push_back({.holder = hold.holder,
-                         .token = hold.token,
-                         .since_ms = hold.since_ms,
-                         .ended_ms = now_ms,
-                         .end = how});
+  Hold& hold = *record.hold;
+  if (record.past.capacity() == 0) record.past.set_capacity(kMostPastHolds);
+  record.may_have_lost |= how == EventKind::kExpired;
+  PastHold& past = reuse_or_add(record.past);
+  past.holder = std::move(hold.holder);
+  past.token = hold.token;
+  past.since_ms = hold.since_ms;
+  past.ended_ms = now_ms;
+  past.end = how;
+  past.settled = false;
   record.hold.reset();
 }
 
@@ -196,8 +270,8 @@ void LockModel::taken(int database, std::string_view key, const Cause& cause, Re
   check_token(record, record.hold->token, cause.client, cause.time_ms);
 }
 
-void LockModel::refused(int database, std::string_view key, const Cause& cause,
-                        std::string_view token, uint64_t count) {
+void LockModel::refused(int database, std::string_view key, const Cause& cause, bool same_token,
+                        uint64_t count) {
   Record* record = use(database, key);
   if (record == nullptr || !record->hold || count == 0) return;
   Contender& contender = contender_of(*record, cause.client);
@@ -220,7 +294,11 @@ void LockModel::refused(int database, std::string_view key, const Cause& cause,
     add_event(EventKind::kRefused, *record, contender.client, cause.time_ms).count = count;
   }
   const Hold& hold = *record->hold;
-  if (Token(token) == hold.token) check_token(*record, hold.token, cause.client, cause.time_ms);
+  // Once while it is held.
+  if (same_token && contender.same_token_at != record->taken) {
+    contender.same_token_at = record->taken;
+    check_token(*record, hold.token, cause.client, cause.time_ms);
+  }
   check_starved(*record, contender, cause.time_ms);
 }
 
@@ -301,12 +379,12 @@ void LockModel::value_set(int database, std::string_view key, const Cause& cause
   Record* record = use(database, key);
   if (record == nullptr || !record->hold) return;
   Hold& hold = *record->hold;
-  Token token(value);
+  const Token token(value);
   const bool own = acts_for_holder(hold, cause.client);
-  if (how == Set::kGetset && !own) return getset(*record, cause, std::move(token), deadline_ms);
+  if (how == Set::kGetset && !own) return getset(*record, cause, token, deadline_ms);
   if (token == hold.token || own) {
     hold.stale_ms = time_stamp(value, cause.time_ms);
-    hold.token = std::move(token);
+    hold.token = token;
     hold.deadline_ms = deadline_ms;
     hold.deadline_set_ms = cause.time_ms;
     ++hold.prolongations;
@@ -314,27 +392,28 @@ void LockModel::value_set(int database, std::string_view key, const Cause& cause
     return;
   }
   if (how != Set::kCompared && !cause.compared)
-    return overwrite(*record, cause, std::move(token), deadline_ms);
+    return overwrite(*record, cause, token, deadline_ms);
   end_hold(*record, EventKind::kTakenOver, cause.time_ms, party(cause.client));
-  begin_hold(*record, cause, Recipe::kSetIf, std::move(token), deadline_ms);
+  begin_hold(*record, cause, Recipe::kSetIf, token, deadline_ms);
 }
 
-void LockModel::getset(Record& record, const Cause& cause, Token token, int64_t deadline_ms) {
+void LockModel::getset(Record& record, const Cause& cause, const Token& token,
+                       int64_t deadline_ms) {
   Hold& hold = *record.hold;
-  if (!hold.stale_ms || cause.compared)
-    return overwrite(record, cause, std::move(token), deadline_ms);
+  if (!hold.stale_ms || cause.compared) return overwrite(record, cause, token, deadline_ms);
   if (*hold.stale_ms <= cause.time_ms) {
     end_hold(record, EventKind::kTakenOver, cause.time_ms, party(cause.client));
-    return begin_hold(record, cause, Recipe::kGetset, std::move(token), deadline_ms);
+    return begin_hold(record, cause, Recipe::kGetset, token, deadline_ms);
   }
   // It has been too late, which does no harm as long as it goes away.
-  hold.token = std::move(token);
+  hold.token = token;
   hold.deadline_ms = deadline_ms;
   if (hold.takeover_losers.size() < kMostContenders) hold.takeover_losers.push_back(cause.client);
   add_event(EventKind::kTakeoverLost, record, party(cause.client), cause.time_ms);
 }
 
-void LockModel::overwrite(Record& record, const Cause& cause, Token token, int64_t deadline_ms) {
+void LockModel::overwrite(Record& record, const Cause& cause, const Token& token,
+                          int64_t deadline_ms) {
   const Hold hold = *record.hold;
   const PartyRef by = party(cause.client);
   if (by != nullptr && record.known_by != KnownBy::kNothing && is_surely_another(record, by->id)) {
@@ -344,7 +423,7 @@ void LockModel::overwrite(Record& record, const Cause& cause, Token token, int64
                    " wrote its own value over it.");
   }
   end_hold(record, EventKind::kOverwritten, cause.time_ms, by);
-  begin_hold(record, cause, Recipe::kSet, std::move(token), deadline_ms);
+  begin_hold(record, cause, Recipe::kSet, token, deadline_ms);
 }
 
 void LockModel::used_otherwise(int database, std::string_view key) {
@@ -419,6 +498,11 @@ void LockModel::release_failed(int database, std::string_view key, const Cause& 
                  " and had it until it expired at " + clock_time(lost->ended_ms) +
                  "; it released it " + duration(cause.time_ms - lost->ended_ms) + " later, when " +
                  whose);
+}
+
+bool LockModel::has_lost(int database, std::string_view key, uint64_t client) const {
+  const Record* record = find(database, key);
+  return record != nullptr && lost_hold(*record, client) != nullptr;
 }
 
 void LockModel::looked_at(int database, std::string_view key, const Cause& cause) {
@@ -514,9 +598,11 @@ void LockModel::evicted(int database, std::string_view key, int64_t now_ms) {
 }
 
 void LockModel::cleared(int database, int64_t now_ms) {
-  for (Record& record : order_) {
-    if (record.place->database == database && record.hold)
-      end_hold(record, EventKind::kFlushed, now_ms, nullptr);
+  for (auto it = order_.begin(); it != order_.end();) {
+    const auto record = it++;
+    if (record->place->database != database) continue;
+    if (record->hold) end_hold(*record, EventKind::kFlushed, now_ms, nullptr);
+    if (record->semaphore != nullptr) forget(record);
   }
 }
 
@@ -534,9 +620,13 @@ void LockModel::swapped(int first, int second) {
 }
 
 void LockModel::client_gone(uint64_t client, int64_t now_ms) {
+  if (has_semaphores()) tokens_lost_with(client, now_ms);
   const auto held = held_by_.find(client);
   if (held == held_by_.end()) return;
-  std::vector<Record*> records(held->second.begin(), held->second.end());
+  std::vector<Record*> records;
+  for (Record* record = held->second; record != nullptr; record = record->held_after)
+    records.push_back(record);
+  if (records.empty()) held_by_.erase(held);
   // Not by their addresses.
   std::sort(records.begin(), records.end(), [](const Record* one, const Record* other) {
     return std::tie(one->hold->since_ms, one->place->key) <
@@ -568,7 +658,8 @@ void LockModel::check_token(Record& record, const Token& token, uint64_t client,
   };
   PartyRef other = is_other(record.hold->holder) ? record.hold->holder : nullptr;
   for (const PastHold& past : record.past) {
-    if (other == nullptr && past.token == token && is_other(past.holder)) other = past.holder;
+    if (past.holder == record.hold->holder || other != nullptr) continue;
+    if (past.token == token && is_other(past.holder)) other = past.holder;
   }
   if (other == nullptr) return;
   const PartyRef by = party(client);
@@ -609,17 +700,23 @@ void LockModel::check_held_long(Record& record, int64_t now_ms) {
 
 // --- Log ----------------------------------------------------------------------------------------
 
-Event& LockModel::add_event(EventKind kind, const Record& record, PartyRef client,
+Event& LockModel::add_event(EventKind kind, const Record& record, const PartyRef& client,
                             int64_t time_ms) {
-  if (log_.size() >= limits_.events) log_.pop_front();
-  return log_.emplace_back(Event{.id = ++last_id_,
-                                 .kind = kind,
-                                 .place = record.place,
-                                 .client = std::move(client),
-                                 .time_ms = time_ms,
-                                 .last_ms = time_ms,
-                                 .token = record.hold ? record.hold->token.text() : std::string(),
-                                 .deadline_ms = record.hold ? record.hold->deadline_ms : -1});
+  if (log_.full() && (tells_past_ || log_.capacity() < limits_.events)) {
+    constexpr size_t kFirst = 16;
+    const size_t capacity = std::max(log_.capacity() * 2, kFirst);
+    log_.set_capacity(tells_past_ ? capacity : std::min(capacity, limits_.events));
+  }
+  Event& event = reuse_or_add(log_);
+  event.id = ++last_id_;
+  event.kind = kind;
+  refer(event.place, record.place);
+  refer(event.client, client);
+  event.time_ms = event.last_ms = time_ms;
+  event.count = 1;
+  event.deadline_ms = record.hold ? record.hold->deadline_ms : -1;
+  event.step = step_;
+  return event;
 }
 
 void LockModel::find_fault(FindingKind kind, const Record& record, PartyRef client, int64_t now_ms,

@@ -8,7 +8,9 @@
 //
 // Memory is bounded: Limits::keys records, the least recently used going first, each with a bounded
 // number of clients and past holders; Limits::events in the log; kMostFindings findings.
-// An event costs a lookup, and steps for the clients of that lock.
+// An event costs a lookup, unless it is of the lock used last, and steps for the clients of that
+// lock; what a lock needs once it is known is reused, so that taking and releasing it allocates
+// nothing.
 #pragma once
 
 #include <array>
@@ -21,8 +23,9 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
+
+#include <boost/circular_buffer.hpp>
 
 #include "base/hash.h"
 #include "locks/findings.h"
@@ -74,17 +77,22 @@ struct Cause {
 // A value by which locks are told apart; of long ones the beginning is kept.
 class Token {
  public:
-  static constexpr size_t kShown = 128;
+  static constexpr size_t kShown = 64;
   Token() = default;
   explicit Token(std::string_view text)
-      : hash_(base::digest(text)), size_(text.size()), text_(text.substr(0, kShown)) {}
-  const std::string& text() const { return text_; }
-  bool operator==(const Token&) const = default;
+      : size_(text.size()), hash_(text.size() > kShown ? base::digest(text) : 0) {
+    text.copy(text_.data(), kShown);
+  }
+  std::string_view text() const { return {text_.data(), std::min(size_, kShown)}; }
+  bool operator==(const Token& other) const {
+    return text_[0] == other.text_[0] && size_ == other.size_ && hash_ == other.hash_ &&
+           text() == other.text();
+  }
 
  private:
-  uint64_t hash_ = 0;  // compared first
   size_t size_ = 0;
-  std::string text_;
+  uint64_t hash_ = 0;  // of what is longer than is kept
+  std::array<char, kShown> text_{};
 };
 
 enum class EventKind : uint8_t {
@@ -107,7 +115,10 @@ enum class EventKind : uint8_t {
   kHolderGone,
   kCameBack,  // its former holder looks at it
   kReentered,
-  kLeft,  // once, of several times that its holder has it
+  kLeft,        // once, of several times that its holder has it
+  kTokensMade,  // of a semaphore
+  kTokenTaken,
+  kTokenReturned,
 };
 // "taken", "released-blind" ...
 std::string_view name_of(EventKind kind);
@@ -120,8 +131,8 @@ struct Event {
   int64_t time_ms = 0;
   int64_t last_ms = 0;  // of refusals that were counted together
   uint64_t count = 1;
-  std::string token = {};
   int64_t deadline_ms = -1;  // as it is now; -1: none
+  uint64_t step = 0;         // LockModel::at()
 };
 
 struct Finding {
@@ -162,7 +173,8 @@ struct Contender {
   int64_t first_ms = 0;  // of the row
   int64_t last_ms = 0;
   Via via = Via::kPlain;
-  uint64_t call = 0;  // Cause::call of the last refusal
+  uint64_t call = 0;           // Cause::call of the last refusal
+  uint64_t same_token_at = 0;  // Record::taken when it last wanted to write the holder's token
 };
 
 // The time in which a client has a lock.
@@ -194,14 +206,36 @@ struct PastHold {
   bool settled = false;  // its holder knows, or has been told of as a finding
 };
 
+// A list of tokens: whoever takes one out may go on, and puts it back afterwards.
+struct Semaphore {
+  struct User {
+    PartyRef client = {};
+    int64_t has = 0;          // tokens
+    int64_t since_ms = 0;     // when it took the last one
+    bool left_trace = false;  // it has written something since, by which the token may be found
+    int64_t extra = 0;        // tokens that it put back without having taken them
+    int64_t extra_ms = 0;
+  };
+  int64_t created = 0;  // how many tokens there were
+  int64_t there = 0;    // how many are in the list
+  std::vector<User> users = {};
+};
+
 struct Record {
   PlaceRef place = {};
   KnownBy known_by = KnownBy::kNothing;
   std::optional<Hold> hold = {};  // none: nobody has it
   std::vector<Contender> contenders = {};
-  std::vector<PastHold> past = {};  // the latest last
+  boost::circular_buffer<PastHold> past{};  // the latest last
+  bool may_have_lost = false;               // one of these expired
   uint64_t taken = 0;
   uint64_t long_holds = 0;
+  std::unique_ptr<Semaphore> semaphore{};  // null: it is a lock
+  uint64_t step = 0;                       // LockModel::at() of the last use
+  // The locks of one holder, in no order.
+  Record** held_first = nullptr;  // where the list begins; null while nobody has it
+  Record* held_before = nullptr;
+  Record* held_after = nullptr;
 };
 
 class LockModel {
@@ -213,6 +247,7 @@ class LockModel {
   static constexpr size_t kMostFindings = 256;
   static constexpr size_t kMostContenders = 64;
   static constexpr size_t kMostPastHolds = 6;
+  static constexpr size_t kMostUsers = 256;  // of a semaphore
   // Refused so often in a row, while others took the lock, a client starves.
   static constexpr uint64_t kStarvedRefusals = 100;
   static constexpr uint64_t kStarvedOthers = 50;
@@ -230,10 +265,18 @@ class LockModel {
 
   // --- What happens -----------------------------------------------------------------------------
 
+  // What is told from here on happened at this step. Steps may be told out of order as long as
+  // those of one lock are in order.
+  void at(uint64_t step) { step_ = step; }
+  // Called before many earlier steps are told, and after it: puts the log and the records in the
+  // order of the steps. In between the limits do not hold.
+  void begin_past();
+  void end_past();
+
   void taken(int database, std::string_view key, const Cause& cause, Recipe recipe,
              std::string_view token, int64_t deadline_ms);
-  // The client wanted it `count` times.
-  void refused(int database, std::string_view key, const Cause& cause, std::string_view token,
+  // The client wanted it `count` times, the last time with the holder's token if `same_token`.
+  void refused(int database, std::string_view key, const Cause& cause, bool same_token,
                uint64_t count = 1);
   void deadline_set(int database, std::string_view key, const Cause& cause, int64_t deadline_ms);
   enum class Set : uint8_t { kPlain, kCompared, kGetset };
@@ -252,6 +295,16 @@ class LockModel {
                int64_t change, int64_t count, int64_t deadline_ms);
   // A client has changed a key (of any kind) that may be one that locks guard.
   void written(int database, std::string_view key, const Cause& cause);
+  // A list of `count` tokens has been made; it is a semaphore if its name says so.
+  void tokens_made(int database, std::string_view key, const Cause& cause, int64_t count);
+  // A semaphore's list was changed, and has `there` tokens now. `leaves_trace`: the command has
+  // written more than that list.
+  void tokens_counted(int database, std::string_view key, const Cause& cause, int64_t there,
+                      bool leaves_trace);
+  // A client has changed a key that is no semaphore.
+  void trace_left(uint64_t client);
+  bool has_semaphores() const { return semaphores_ != 0; }
+  bool is_semaphore(int database, std::string_view key) const;
   void expired(int database, std::string_view key, int64_t now_ms);
   void evicted(int database, std::string_view key, int64_t now_ms);
   void cleared(int database, int64_t now_ms);
@@ -280,7 +333,9 @@ class LockModel {
   // Of the most recently used lock first.
   const std::list<Record>& records() const { return order_; }
   const Record* find(int database, std::string_view key) const;
-  const std::deque<Event>& log() const { return log_; }
+  // Whether the client had the lock until it expired, and does not know it yet.
+  bool has_lost(int database, std::string_view key, uint64_t client) const;
+  const boost::circular_buffer<Event>& log() const { return log_; }
   // The latest last.
   const std::deque<Finding>& findings() const { return findings_; }
   uint64_t last_id() const { return last_id_; }
@@ -296,18 +351,22 @@ class LockModel {
   using Records =
       std::unordered_map<std::pair<int, std::string_view>, std::list<Record>::iterator, Hash>;
 
+  static bool is_of(const Record& record, int database, std::string_view key);
   // Null when it is not known. Marks it as used.
   Record* use(int database, std::string_view key);
   Record& make(int database, std::string_view key);
   void forget(std::list<Record>::iterator record);
-  PartyRef party(uint64_t client) const;
+  // Valid until the next call.
+  const PartyRef& party(uint64_t client) const;
+  void trim();
   KnownBy recognise(const Record& record, const Token& token) const;
   // Nobody uses what is no lock in this way.
   void know_by_use(Record& record) const;
 
-  void begin_hold(Record& record, const Cause& cause, Recipe recipe, Token token,
+  void begin_hold(Record& record, const Cause& cause, Recipe recipe, const Token& token,
                   int64_t deadline_ms);
   void end_hold(Record& record, EventKind how, int64_t now_ms, const PartyRef& by);
+  void join_holder(Record& record);
   void leave_holder(Record& record);
   // Whether the client may act for the holder.
   bool acts_for_holder(const Hold& hold, uint64_t client) const;
@@ -318,22 +377,27 @@ class LockModel {
   static Contender* find_contender(Record& record, uint64_t client);
   Contender& contender_of(Record& record, uint64_t client);
   static PastHold* lost_hold(Record& record, uint64_t client);
+  static const PastHold* lost_hold(const Record& record, uint64_t client);
   // Whether the refusal came in the same step as the cause.
   static bool refused_just_now(const Hold& hold, const Contender& contender, const Cause& cause);
 
   void set_first_deadline(Record& record, const Cause& cause, int64_t deadline_ms);
   void prolonged_by(Record& record, const Cause& cause, int64_t deadline_ms);
-  void getset(Record& record, const Cause& cause, Token token, int64_t deadline_ms);
-  void overwrite(Record& record, const Cause& cause, Token token, int64_t deadline_ms);
+  void getset(Record& record, const Cause& cause, const Token& token, int64_t deadline_ms);
+  void overwrite(Record& record, const Cause& cause, const Token& token, int64_t deadline_ms);
   void released(Record& record, const Cause& cause);
   void removed_by_stranger(Record& record, const Cause& cause);
   void check_token(Record& record, const Token& token, uint64_t client, int64_t now_ms);
   void check_starved(Record& record, Contender& contender, int64_t now_ms);
   void check_held_long(Record& record, int64_t now_ms);
   void check_reentry(Record& record, int64_t now_ms);
+  Semaphore::User* user_of(Semaphore& semaphore, uint64_t client);
+  void token_taken(Record& record, const Cause& cause, int64_t count, bool leaves_trace);
+  void token_returned(Record& record, const Cause& cause, int64_t count);
+  void tokens_lost_with(uint64_t client, int64_t now_ms);
   void check_outlived(Record& record, std::string_view key, const Cause& cause);
 
-  Event& add_event(EventKind kind, const Record& record, PartyRef client, int64_t time_ms);
+  Event& add_event(EventKind kind, const Record& record, const PartyRef& client, int64_t time_ms);
   void find_fault(FindingKind kind, const Record& record, PartyRef client, int64_t now_ms,
                   std::string evidence);
 
@@ -343,12 +407,16 @@ class LockModel {
   std::vector<Guard> guards_;
   std::list<Record> order_;  // the most recently used first
   Records records_;
-  std::unordered_map<uint64_t, std::unordered_set<Record*>> held_by_;
+  // Where the list of a client's locks begins, until the client has gone and has none.
+  std::unordered_map<uint64_t, Record*> held_by_;
   // Described before, by the lowest bits of their ids.
   mutable std::array<PartyRef, 64> parties_;
-  std::deque<Event> log_;
+  boost::circular_buffer<Event> log_;  // has space once there was an event
   std::deque<Finding> findings_;
   uint64_t last_id_ = 0;
+  uint64_t step_ = 0;
+  size_t semaphores_ = 0;
+  bool tells_past_ = false;
 };
 
 }  // namespace latchkey::locks

@@ -39,11 +39,15 @@ void lock_fields(ReplyBuilder& reply, const Record& record, int64_t now_ms) {
   const Hold& hold = record.hold ? *record.hold : kNobody;
   field(reply, "key", record.place->key);
   field(reply, "db", static_cast<int64_t>(record.place->database));
-  field(reply, "state", record.hold ? "held" : "free");
+  const bool all_taken = record.semaphore != nullptr && record.semaphore->there == 0;
+  field(reply, "state", record.hold || all_taken ? "held" : "free");
   party_fields(reply, hold.holder);
   field(reply, "connected", static_cast<int64_t>(record.hold && !hold.holder_gone ? 1 : 0));
   field(reply, "token", hold.token.text());
-  field(reply, "recipe", record.hold ? name_of(hold.recipe) : "");
+  field(reply, "recipe",
+        record.semaphore != nullptr ? "tokens in a list"
+        : record.hold               ? name_of(hold.recipe)
+                                    : "");
   field(reply, "since-ms", hold.since_ms);
   field(reply, "held-ms", record.hold ? now_ms - hold.since_ms : 0);
   field(reply, "deadline-ms", hold.deadline_ms);
@@ -81,21 +85,33 @@ void reply_lock(ReplyBuilder& reply, const Record& record, int64_t now_ms) {
   lock_fields(reply, record, now_ms);
 }
 
-void reply_lock_in_full(ReplyBuilder& reply, const Record& record, const LockModel& model,
+void reply_lock_in_full(ReplyBuilder& reply, const Record& record, LockWatch& watch,
                         int64_t now_ms) {
-  reply.map(kLockFields + 4);
+  reply.map(kLockFields + 7);
   lock_fields(reply, record, now_ms);
   field(reply, "known-by", name_of(record.known_by));
   reply.bulk("contenders");
   reply.array(record.contenders.size());
   for (const Contender& contender : record.contenders) reply_contender(reply, contender);
+  const std::vector<LockWatch::Waiting> waiting = watch.waiting_for(record);
+  reply.bulk("waiting");
+  reply.array(waiting.size());
+  for (const LockWatch::Waiting& one : waiting) {
+    reply.map(kPartyFields + 1);
+    party_fields(reply, one.client);
+    field(reply, "by", one.how);
+  }
+  const Semaphore none;
+  const Semaphore& semaphore = record.semaphore != nullptr ? *record.semaphore : none;
+  field(reply, "tokens", semaphore.there);
+  field(reply, "tokens-created", semaphore.created);
   reply.bulk("past");
   reply.array(record.past.size());
   for (const PastHold& past : record.past) reply_past(reply, past);
   reply.bulk("findings");
   const ReplyBuilder::Later later = reply.later();
   size_t count = 0;
-  for (const Finding& finding : model.findings()) {
+  for (const Finding& finding : watch.model().findings()) {
     if (!(*finding.place == *record.place)) continue;
     reply.bulk(words_of(finding.kind).name);
     ++count;

@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <tuple>
 #include <utility>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "locks/lock_words.h"
 #include "server/acl/user.h"
+#include "server/client/blocking.h"
 #include "server/client/pubsub.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"
 #include "server/command/watch.h"
 #include "server/server.h"
+#include "store/value/list.h"
 
 namespace latchkey::locks {
 
@@ -30,17 +34,20 @@ constexpr std::array<std::string_view, 11> kDeleting = {"hdel",    "del",      "
 constexpr std::array<std::string_view, 7> kStoring = {"set",  "setex",  "psetex", "getset",
                                                       "mset", "msetex", "setnx"};
 
+// Before the lock's name in the channels to which findings are published.
+constexpr std::string_view kChannelPrefix = "__lock__:";
+
 bool is_one_of(const Command* command, std::span<const std::string_view> names) {
   return command != nullptr &&
          std::find(names.begin(), names.end(), command->full_name) != names.end();
 }
 
-Recipe recipe_of(LockRecipe recipe, const Entry& entry) {
+Recipe recipe_of(LockRecipe recipe, int64_t deadline_ms) {
   switch (recipe) {
     case LockRecipe::kSetnx:
       return Recipe::kSetnx;
     case LockRecipe::kSetNx:
-      return entry.has_deadline() ? Recipe::kSetNxExpiry : Recipe::kSetNx;
+      return deadline_ms >= 0 ? Recipe::kSetNxExpiry : Recipe::kSetNx;
     case LockRecipe::kSetIf:
       break;
   }
@@ -52,7 +59,7 @@ Recipe recipe_of(LockRecipe recipe, const Entry& entry) {
 LockWatch::LockWatch(Server& server) : server_(server), model_(*this, server.environment().secret) {
   model_.on_finding = [this](const Finding& finding) { publish(finding); };
   server.config().on_change(
-      {"lock-watch", "lock-patterns", "lock-watch-max-keys", "lock-log-max-len"},
+      {"lock-watch", "lock-patterns", "lock-watch-max-keys", "lock-log-max-len", "lock-notify"},
       [this](std::string*) {
         apply_settings();
         return true;
@@ -68,17 +75,16 @@ LockWatch::~LockWatch() {
 
 void LockWatch::apply_settings() {
   const ConfigValues& settings = server_.settings();
-  catch_up();
+  model();
   model_.set_limits({.keys = static_cast<size_t>(settings.lock_watch_max_keys),
                      .events = static_cast<size_t>(settings.lock_log_max_len)});
   model_.set_patterns(settings.lock_patterns);
-  most_claims_ = std::bit_floor(static_cast<size_t>(settings.lock_watch_max_keys));
-  if (ring_.size() > most_claims_) ring_ = std::vector<Claim>(most_claims_);
-  ring_mask_ = ring_.size() - 1;
-  make_room_at_ = made_;
+  most_steps_ = std::bit_floor(static_cast<size_t>(settings.lock_watch_max_keys));
+  waits_ = !settings.lock_notify;
+  resize_ring(std::min(ring_.size(), most_steps_));
   if (settings.lock_watch == on_) return;
   on_ = settings.lock_watch;
-  listen_for_guards();
+  listen();
   server_.environment().lock_observer = on_ ? this : nullptr;
   server_.set_lock_claims(on_ ? this : nullptr);
   // What happens while it is off is not known.
@@ -88,7 +94,7 @@ void LockWatch::apply_settings() {
 }
 
 void LockWatch::reset() {
-  catch_up();
+  model();
   model_.reset();
   any_ = false;
   since_ms_ = server_.now_ms();
@@ -96,7 +102,7 @@ void LockWatch::reset() {
 
 void LockWatch::publish(const Finding& finding) {
   if (!server_.settings().lock_notify) return;
-  server_.pubsub().publish("__lock__:" + finding.place->key,
+  server_.pubsub().publish(std::string(kChannelPrefix) + finding.place->key,
                            std::string(words_of(finding.kind).name) + " " + finding.evidence);
 }
 
@@ -112,7 +118,8 @@ Party LockWatch::describe(uint64_t id) const {
 }
 
 bool LockWatch::is_still(const Party& party) const {
-  const Client* client = server_.clients().find(party.id);
+  const Client* client = server_.dispatcher().serving();
+  if (client == nullptr || client->id != party.id) client = server_.clients().find(party.id);
   if (client == nullptr) return true;
   return client->name == party.name &&
          (client->user != nullptr ? client->user->name == party.user : party.user.empty());
@@ -125,69 +132,185 @@ bool LockWatch::is_connected(uint64_t id) const {
 
 // --- Claims -------------------------------------------------------------------------------------
 
-void LockWatch::catch_up() {
-  if (seen_ != made_) catch_up_with_claims();
-  const Refusals refused = std::exchange(refused_, {});
-  if (refused.count == 0) return;
-  model_.refused(refused_lock_.database, refused_lock_.key,
-                 {.client = refused.client_id, .time_ms = refused.time_ms, .call = refused.request},
-                 refused_lock_.token, refused.count);
+LockModel& LockWatch::model() {
+  if (seen_ != made_ || told_early_) {
+    model_.begin_past();
+    tell_steps();
+    model_.end_past();
+    told_early_ = false;
+  }
+  model_.at(made_);
+  return model_;
 }
 
-void LockWatch::catch_up_with_claims() {
-  const uint64_t kept = std::min<uint64_t>(made_ - seen_, ring_.size());
-  for (uint64_t i = made_ - kept; i != made_; ++i) {
-    const Claim& claim = ring_[i & ring_mask_];
-    const Entry& entry = *claim.entry;
-    if (claim.client_id == 0 || entry.key().size() > kLongestKey) continue;
-    char scratch[base::kMaxInt64Text];
-    model_.taken(claim.keyspace->index(), entry.key(),
-                 {.client = claim.client_id, .time_ms = claim.time_ms, .call = claim.request},
-                 recipe_of(claim.recipe, entry), entry.string(scratch), entry.deadline_ms());
+LockModel& LockWatch::model_now() {
+  told_early_ |= seen_ != made_;
+  model_.at(made_);
+  return model_;
+}
+
+LockModel& LockWatch::model_for(uint64_t hash, int database, std::string_view key) {
+  tell_steps_of(hash, database, key);
+  return model_now();
+}
+
+LockModel& LockWatch::model_for(const Entry& entry, int database) {
+  if (seen_ != made_) tell_steps_of(hash_of(entry.key()), database, entry.key());
+  return model_now();
+}
+
+uint64_t LockWatch::hash_of(std::string_view key) const {
+  return server_.environment().secret.hash(key);
+}
+
+bool LockWatch::is_of(const LockStep& step, uint64_t number, int database,
+                      std::string_view key) const {
+  if (step.entry == nullptr || step.database != database) return false;
+  return key == (step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key());
+}
+
+uint64_t LockWatch::step_before(uint64_t before, uint64_t hash, int database,
+                                std::string_view key) const {
+  const uint64_t first = first_kept();
+  uint64_t number = before;
+  uint32_t back = before == made_ ? static_cast<uint32_t>(made_) - buckets_[hash & ring_mask_]
+                                  : ring_[before & ring_mask_].back;
+  while (back != 0 && back <= number - first) {
+    number -= back;
+    const LockStep& step = ring_[number & ring_mask_];
+    if (is_of(step, number, database, key)) return number;
+    back = step.back;
   }
+  return before;
+}
+
+void LockWatch::tell_step(uint64_t number) {
+  LockStep& waiting = ring_[number & ring_mask_];
+  if (waiting.entry == nullptr) return;
+  const LockStep step = std::exchange(waiting, LockStep{.back = waiting.back});
+  Cause cause{.client = step.client_id,
+              .time_ms = step.time_ms - step.row_ms,
+              .via = static_cast<Via>(step.via),
+              .call = step.call};
+  model_.at(number);
+  if (step.ended) {
+    const End& end = ends_[number & ring_mask_];
+    model_.taken(step.database, end.key_text(), cause, recipe_of(step.recipe, end.deadline_ms),
+                 end.token_text(), end.deadline_ms);
+    model_.at(end.step);
+    return model_.removed(step.database, end.key_text(), end.cause);
+  }
+  const Entry& entry = *step.entry;
+  if (step.refusals == 0) {
+    char scratch[base::kMaxInt64Text];
+    return model_.taken(step.database, entry.key(), cause,
+                        recipe_of(step.recipe, entry.deadline_ms()), entry.string(scratch),
+                        entry.deadline_ms());
+  }
+  model_.refused(step.database, entry.key(), cause, false);
+  cause.time_ms = step.time_ms;
+  model_.refused(step.database, entry.key(), cause, false, step.refusals - 1);
+}
+
+void LockWatch::tell_steps() {
+  for (uint64_t number = first_kept(); number != made_; ++number) tell_step(number);
   seen_ = made_;
+}
+
+void LockWatch::tell_steps_of(uint64_t hash, int database, std::string_view key) {
+  to_tell_.clear();
+  for (uint64_t number = made_;;) {
+    const uint64_t before = step_before(number, hash, database, key);
+    if (before == number) break;
+    to_tell_.push_back(number = before);
+  }
+  while (!to_tell_.empty()) {
+    tell_step(to_tell_.back());
+    to_tell_.pop_back();
+  }
+}
+
+void LockWatch::resize_ring(size_t size) {
+  const uint64_t kept = std::min<uint64_t>(made_ - first_kept(), size);
+  const std::vector<LockStep> steps = std::exchange(ring_, std::vector<LockStep>(size));
+  const std::vector<End> ends =
+      std::exchange(ends_, ends_.empty() ? std::vector<End>() : std::vector<End>(size));
+  const uint64_t old_mask = std::exchange(ring_mask_, size - 1);
+  buckets_.assign(size, 0);
+  for (uint64_t number = made_ - kept; number != made_; ++number) {
+    LockStep& step = ring_[number & ring_mask_] = steps[number & old_mask];
+    if (step.entry == nullptr) continue;
+    if (step.ended) ends_[number & ring_mask_] = ends[number & old_mask];
+    const std::string_view key =
+        step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key();
+    uint32_t& newest = buckets_[hash_of(key) & ring_mask_];
+    step.back = static_cast<uint32_t>(number) - newest;
+    newest = static_cast<uint32_t>(number);
+  }
+  make_room_at_ = !waits_ ? made_ : size == most_steps_ ? UINT64_MAX : made_ - kept + size;
 }
 
 void LockWatch::grow_ring() {
   constexpr size_t kFirst = 16;
-  const size_t size = std::min(std::max(ring_.size() * 2, kFirst), most_claims_);
-  std::vector<Claim> grown(size);
-  const uint64_t kept = std::min<uint64_t>({made_ - seen_, ring_.size(), size});
-  for (uint64_t i = made_ - kept; i != made_; ++i) grown[i & (size - 1)] = ring_[i & ring_mask_];
-  ring_ = std::move(grown);
-  ring_mask_ = size - 1;
-  make_room_at_ = size == most_claims_ ? UINT64_MAX : made_ - kept + size;
+  resize_ring(std::min(std::max(ring_.size() * 2, kFirst), most_steps_));
 }
 
-void LockWatch::taken_slowly(CommandContext& ctx, const Entry& entry, LockRecipe recipe) {
+void LockWatch::taken_slowly(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) {
   any_ = true;
   Client* const client = server_.dispatcher().serving();
   if (client == nullptr) return;
   client->set(kClientTookLock);
-  if (made_ == make_room_at_) grow_ring();
-  if (nested_.command == nullptr) {
-    ring_[made_++ & ring_mask_] = {&entry,  client->id, ctx.now_ms(), client->total_commands,
-                                   &ctx.db, recipe};
-    return;
-  }
-  if (entry.key().size() > kLongestKey) return;
-  catch_up();
-  char scratch[base::kMaxInt64Text];
-  model_.taken(ctx.db.index(), entry.key(), cause_of(entry.key()), recipe_of(recipe, entry),
-               entry.string(scratch), entry.deadline_ms());
+  add_step_of(ctx, ref, {.recipe = recipe});
 }
 
-void LockWatch::refused_slowly(CommandContext& ctx, const Entry& entry, std::string_view value) {
-  const Client* const client = server_.dispatcher().serving();
-  if (client == nullptr) return;
-  catch_up();
-  model_.refused(ctx.db.index(), entry.key(), cause_of(entry.key()), value);
-  if (nested_.command != nullptr) return;
-  // The next attempts are counted by whoever tells of them.
-  refused_ = {.entry = &entry, .client_id = client->id};
-  refused_lock_.database = ctx.db.index();
-  refused_lock_.key = entry.key().substr(0, kLongestKey);
-  refused_lock_.token = value.substr(0, Token::kShown);
+void LockWatch::refused_slowly(CommandContext& ctx, const store::KeyRef& ref,
+                               std::string_view value) {
+  if (server_.dispatcher().serving() == nullptr) return;
+  const int database = ctx.db.index();
+  const std::string_view key = ref->key();
+  const bool waits = step_before(made_, ref.hash(), database, key) != made_;
+  // What is forgotten stays so.
+  if (!waits && model_.find(database, key) == nullptr) return;
+  char scratch[base::kMaxInt64Text];
+  if (ref->is_string() && ref->string(scratch) == value)
+    return model_for(ref.hash(), database, key).refused(database, key, cause_of(key), true);
+  add_step_of(ctx, ref, {.refusals = 1});
+}
+
+void LockWatch::add_step_of(CommandContext& ctx, const store::KeyRef& ref, LockStep step) {
+  if (ref->key().size() > kLongestKey) return;
+  if (made_ == make_room_at_ && waits_) grow_ring();
+  const Cause cause = cause_of(ref->key());
+  step.entry = &*ref;
+  step.client_id = cause.client;
+  step.time_ms = cause.time_ms;
+  step.call = cause.call;
+  step.via = static_cast<uint8_t>(cause.via);
+  step.database = ctx.db.index();
+  add_step(ref.hash(), step);
+  if (waits_) return;
+  tell_steps();
+  make_room_at_ = made_;
+}
+
+bool LockWatch::end_step(const Entry& entry, int database, const Cause& cause) {
+  if (!waits_ || seen_ == made_ || entry.key().size() > End::kLongest) return false;
+  const uint64_t number = step_before(made_, hash_of(entry.key()), database, entry.key());
+  if (number == made_) return false;
+  LockStep& step = ring_[number & ring_mask_];
+  if (step.ended || step.refusals != 0 || step.client_id != cause.client) return false;
+  char scratch[base::kMaxInt64Text];
+  const std::string_view token = entry.string(scratch);
+  if (token.size() > End::kLongest) return false;
+  if (ends_.empty()) ends_.resize(ring_.size());
+  End& end = ends_[number & ring_mask_];
+  end.key_size = static_cast<uint8_t>(entry.key().copy(end.key.data(), End::kLongest));
+  end.token_size = static_cast<uint8_t>(token.copy(end.token.data(), End::kLongest));
+  end.deadline_ms = entry.deadline_ms();
+  end.cause = cause;
+  end.step = made_;
+  step.ended = true;
+  return true;
 }
 
 // --- Transactions and scripts -------------------------------------------------------------------
@@ -220,17 +343,19 @@ void LockWatch::nested_begins(const Command& command, Arguments args) {
 void LockWatch::note_look(const Command& command, std::string_view key) {
   const Client* const client = server_.dispatcher().serving();
   if (client == nullptr) return;
-  catch_up();
-  const Cause cause = cause_of(key);
-  if (client->has(kClientTookLock)) model_.looked_at(client->database, key, cause);
+  const int database = client->database;
+  if (client->has(kClientTookLock) && model_.has_lost(database, key, client->id))
+    model_for(hash_of(key), database, key).looked_at(database, key, cause_of(key));
   // A script that has asked whether its client has the lock, and then asks how long to wait.
-  const Record* record = model_.find(client->database, key);
-  const bool asks = nested_.by_script && cause.compared && command.full_name == "pttl";
-  if (asks && record != nullptr && record->hold && record->hold->recipe == Recipe::kHash)
-    model_.refused(client->database, key, cause, {});
+  if (!nested_.by_script || command.full_name != "pttl") return;
+  const Cause cause = cause_of(key);
+  const Record* record = model_.find(database, key);
+  if (cause.compared && record != nullptr && record->hold && record->hold->recipe == Recipe::kHash)
+    model_now().refused(database, key, cause, false);
 }
 
 const Command* LockWatch::running() const {
+  if (const Client* served = server_.blocking().served()) return served->last_command;
   if (nested_.command != nullptr) return nested_.command;
   const Client* const client = server_.dispatcher().serving();
   return client == nullptr ? nullptr : client->last_command;
@@ -253,103 +378,147 @@ Cause LockWatch::cause_of(std::string_view key) {
 }
 
 void LockWatch::release_failed(CommandContext& ctx, std::string_view key) {
-  catch_up();
   compared_ = nullptr;
-  model_.release_failed(ctx.db.index(), key, cause_of(key));
+  if (model_.has_lost(ctx.db.index(), key, ctx.client.id))
+    model_for(hash_of(key), ctx.db.index(), key).release_failed(ctx.db.index(), key, cause_of(key));
 }
 
 void LockWatch::counted(CommandContext& ctx, const store::KeyRef& ref, std::string_view field,
                         int64_t change, int64_t count) {
   if (nested_.command == nullptr || ctx.args[1].size() > kLongestKey || !names_client(field))
     return;
-  catch_up();
   any_ = true;
   ctx.db.mark_lock(ref);
   if (Client* client = server_.dispatcher().serving()) client->set(kClientTookLock);
-  model_.counted(ctx.db.index(), ctx.args[1], cause_of(ctx.args[1]), field, change, count,
-                 ref->deadline_ms());
+  model_for(*ref, ctx.db.index())
+      .counted(ctx.db.index(), ctx.args[1], cause_of(ctx.args[1]), field, change, count,
+               ref->deadline_ms());
 }
 
-// --- Guards -------------------------------------------------------------------------------------
+// --- Guards and semaphores
+// --------------------------------------------------------------------------
 
 bool LockWatch::guard(int database, std::string_view lock, std::vector<std::string> globs) {
   const bool done = model_.guard(database, lock, std::move(globs));
-  listen_for_guards();
+  listen();
   return done;
 }
 
 bool LockWatch::unguard(int database, std::string_view lock) {
   const bool done = model_.unguard(database, lock);
-  listen_for_guards();
+  listen();
   return done;
 }
 
 void LockWatch::unguard_all() {
   model_.unguard_all();
-  listen_for_guards();
+  listen();
 }
 
-void LockWatch::listen_for_guards() {
-  const bool wanted = on_ && !model_.guards().empty();
+void LockWatch::listen() {
+  const bool wanted = on_ && (!model_.guards().empty() || model_.has_semaphores());
   if (wanted == listens_) return;
   listens_ = wanted;
   wanted ? server_.events().add(*this) : server_.events().remove(*this);
 }
 
+void LockWatch::list_made_slowly(CommandContext& ctx, std::string_view key, size_t elements) {
+  if (key.size() > kLongestKey || model_.is_semaphore(ctx.db.index(), key)) return;
+  model_now().tokens_made(ctx.db.index(), key, cause_of(key), static_cast<int64_t>(elements));
+  any_ |= model_.has_semaphores();
+  listen();
+}
+
+bool LockWatch::count_tokens(Keyspace& keyspace, std::string_view key, EventClass event_class,
+                             std::string_view event, const Cause& cause) {
+  constexpr std::array<std::string_view, 6> kPopping = {"lpop",  "rpop",  "blpop",
+                                                        "brpop", "lmpop", "blmpop"};
+  const int database = keyspace.index();
+  if (!model_.is_semaphore(database, key)) return false;
+  const store::KeyRef ref = keyspace.find(key, Keyspace::kPeek);
+  const store::List* list = ref && ref->type() == store::Type::kList
+                                ? static_cast<const store::List*>(ref->value())
+                                : nullptr;
+  // It may take a token along when it goes.
+  if (Client* client = server_.clients().find(cause.client)) client->set(kClientTookLock);
+  const bool emptied = event == "del" && is_one_of(running(), kPopping);
+  if (event_class == EventClass::kList || emptied) {
+    model_now().tokens_counted(database, key, cause,
+                               list == nullptr ? 0 : static_cast<int64_t>(list->size()),
+                               !is_one_of(running(), kPopping));
+  } else if (list == nullptr) {
+    model_now().used_otherwise(database, key);
+  }
+  return true;
+}
+
 void LockWatch::key_changed(Keyspace& keyspace, std::string_view key, EventClass event_class,
-                            std::string_view) {
+                            std::string_view event) {
+  Cause cause = cause_of(key);
+  if (const Client* served = server_.blocking().served()) cause.client = served->id;
+  if (model_.has_semaphores()) {
+    if (count_tokens(keyspace, key, event_class, event, cause)) return;
+    if (cause.client != 0) model_.trace_left(cause.client);
+  }
+  if (model_.guards().empty()) return;
   if (event_class == EventClass::kExpired || event_class == EventClass::kEvicted) return;
-  const Cause cause = cause_of(key);
   if (cause.client == 0) return;
-  catch_up();
-  model_.written(keyspace.index(), key, cause);
+  tell_steps();
+  model_now().written(keyspace.index(), key, cause);
 }
 
 void LockWatch::client_gone(Client& client) {
-  catch_up();
-  model_.client_gone(client.id, server_.now_ms());
+  for (uint64_t number = first_kept(); number != made_; ++number) {
+    const LockStep& step = ring_[number & ring_mask_];
+    if (step.client_id != client.id || step.entry == nullptr) continue;
+    const std::string_view key =
+        step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key();
+    tell_steps_of(hash_of(key), step.database, key);
+  }
+  model_now().client_gone(client.id, server_.now_ms());
 }
 
 // --- What happens to the keys -------------------------------------------------------------------
 
 void LockWatch::lock_set(Keyspace& keyspace, const Entry& entry, std::string_view value,
                          int64_t deadline_ms) {
-  catch_up();
+  LockModel& model = model_for(entry, keyspace.index());
   const bool compared = std::exchange(compared_, nullptr) == &entry;
   const bool exchanged = std::exchange(exchanged_, nullptr) == &entry;
-  if (!is_one_of(running(), kStoring)) return model_.used_otherwise(keyspace.index(), entry.key());
+  if (!is_one_of(running(), kStoring)) return model.used_otherwise(keyspace.index(), entry.key());
+  // Whoever holds it then is to be told of when it goes.
+  if (Client* client = server_.dispatcher().serving()) client->set(kClientTookLock);
   const auto how = compared    ? LockModel::Set::kCompared
                    : exchanged ? LockModel::Set::kGetset
                                : LockModel::Set::kPlain;
-  model_.value_set(keyspace.index(), entry.key(), cause_of(entry.key()), how, value, deadline_ms);
+  model.value_set(keyspace.index(), entry.key(), cause_of(entry.key()), how, value, deadline_ms);
 }
 
 void LockWatch::lock_changed(Keyspace& keyspace, const Entry& entry) {
-  catch_up();
-  model_.used_otherwise(keyspace.index(), entry.key());
+  model_for(entry, keyspace.index()).used_otherwise(keyspace.index(), entry.key());
 }
 
 void LockWatch::lock_deadline_set(Keyspace& keyspace, const Entry& entry, int64_t deadline_ms) {
-  catch_up();
+  LockModel& model = model_for(entry, keyspace.index());
   // FAULT has it expire now.
   if (deadline_ms >= 0 && deadline_ms <= server_.now_ms()) return;
-  model_.deadline_set(keyspace.index(), entry.key(), cause_of(entry.key()), deadline_ms);
+  model.deadline_set(keyspace.index(), entry.key(), cause_of(entry.key()), deadline_ms);
 }
 
 void LockWatch::lock_expiring(Keyspace& keyspace, const Entry& entry) {
-  catch_up();
-  model_.expired(keyspace.index(), entry.key(), entry.deadline_ms());
+  model_for(entry, keyspace.index()).expired(keyspace.index(), entry.key(), entry.deadline_ms());
 }
 
 void LockWatch::lock_removed(Keyspace& keyspace, const Entry& entry) {
-  catch_up();
   const int database = keyspace.index();
-  if (evicting_) return model_.evicted(database, entry.key(), server_.now_ms());
+  if (evicting_) return model_for(entry, database).evicted(database, entry.key(), server_.now_ms());
   Cause cause = cause_of(entry.key());
   cause.compared |= std::exchange(compared_, nullptr) == &entry;
-  if (cause.client != 0 && !is_one_of(running(), kDeleting))
-    return model_.used_otherwise(database, entry.key());
-  model_.removed(database, entry.key(), cause);
+  const bool deletes = is_one_of(running(), kDeleting);
+  if (deletes && end_step(entry, database, cause)) return;
+  LockModel& model = model_for(entry, database);
+  if (cause.client != 0 && !deletes) return model.used_otherwise(database, entry.key());
+  model.removed(database, entry.key(), cause);
 }
 
 bool LockWatch::is_served(const Keyspace& keyspace) const {
@@ -359,17 +528,41 @@ bool LockWatch::is_served(const Keyspace& keyspace) const {
 
 void LockWatch::locks_cleared(Keyspace& keyspace) {
   if (!any_) return;
-  catch_up();
-  if (is_served(keyspace)) model_.cleared(keyspace.index(), server_.now_ms());
+  LockModel& model = this->model();
+  if (is_served(keyspace)) model.cleared(keyspace.index(), server_.now_ms());
 }
 
 void LockWatch::locks_swapped(Keyspace& first, Keyspace& second) {
   if (!any_) return;
-  catch_up();
-  if (is_served(first) && is_served(second)) return model_.swapped(first.index(), second.index());
+  LockModel& model = this->model();
+  if (is_served(first) && is_served(second)) return model.swapped(first.index(), second.index());
   for (const Keyspace* keyspace : {&first, &second}) {
-    if (is_served(*keyspace)) model_.cleared(keyspace->index(), server_.now_ms());
+    if (is_served(*keyspace)) model.cleared(keyspace->index(), server_.now_ms());
   }
+}
+
+// --- Who waits ----------------------------------------------------------------------------------
+
+std::vector<LockWatch::Waiting> LockWatch::waiting_for(const Record& record) const {
+  std::vector<Waiting> waiting;
+  const std::string& lock = record.place->key;
+  const auto add = [&](const Client& client, const std::string& how) {
+    waiting.push_back({std::make_shared<const Party>(describe(client.id)), how});
+  };
+  server_.blocking().for_each_waiting([&](const Blocking::PlaceView& place, const Client& client) {
+    if (place.database != record.place->database || !has_name(place.key, lock)) return;
+    const std::string command(client.last_command != nullptr ? client.last_command->full_name : "");
+    add(client, command + " " + std::string(place.key));
+  });
+  server_.pubsub().for_each_subscriber(
+      TopicKind::kChannel, [&](std::string_view channel, const Client& client) {
+        if (!channel.starts_with(kChannelPrefix) && has_name(channel, lock))
+          add(client, "subscribe " + std::string(channel));
+      });
+  std::sort(waiting.begin(), waiting.end(), [](const Waiting& one, const Waiting& other) {
+    return std::tie(one.client->id, one.how) < std::tie(other.client->id, other.how);
+  });
+  return waiting;
 }
 
 }  // namespace latchkey::locks

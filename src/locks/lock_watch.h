@@ -5,11 +5,14 @@
 //     transactions, scripts        LockClaims: begin_nested(): which reads came before
 //     a client that closes         LockClaims::client_gone(), for those that have taken locks
 //
-// Claims wait in their ring until something else happens to a lock, or somebody asks: model() looks
-// at them first. Their entries are where they were, because every change of one is told before it
-// happens. Without `lock-watch` the server has no claims and the store no observer.
+// The steps of a lock wait in their ring until something else happens to it, or somebody asks: the
+// model is told of them first. The entries of those that have not ended are where they were,
+// because every change of one is told before it happens. With `lock-notify` nothing waits. Without
+// `lock-watch` the server has no claims and the store no observer.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -34,16 +37,22 @@ class LockWatch final : public server::LockClaims,
 
   bool is_on() const { return on_; }
   // Up to date.
-  LockModel& model() {
-    catch_up();
-    return model_;
-  }
+  LockModel& model();
   void reset();
   int64_t watching_since_ms() const { return since_ms_; }
   // LockModel::guard() and its reverse. While there are guards all changes of keys are looked at.
   bool guard(int database, std::string_view lock, std::vector<std::string> globs);
   bool unguard(int database, std::string_view lock);
   void unguard_all();
+
+  // A client that waits for a lock, and how: "blpop <key>", "subscribe <channel>".
+  struct Waiting {
+    PartyRef client;
+    std::string how;
+  };
+  // Those who wait for a key, or listen to a channel, whose name is the lock's or has it in it.
+  // Cost: that of a look at all that is waited for and subscribed to.
+  std::vector<Waiting> waiting_for(const Record& record) const;
 
   // Clients
   Party describe(uint64_t id) const override;
@@ -82,11 +91,32 @@ class LockWatch final : public server::LockClaims,
 
   void apply_settings();
   void publish(const Finding& finding);
-  void listen_for_guards();
-  // Tells the model of the claims and refusals that have been counted.
-  void catch_up();
-  void catch_up_with_claims();
+  // Listens to keyspace events while there are guards or semaphores.
+  void listen();
+  // Whether the key is a semaphore, which the model has been told of.
+  bool count_tokens(store::Keyspace& keyspace, std::string_view key, server::EventClass event_class,
+                    std::string_view event, const Cause& cause);
+  // Tell the model of steps that have waited: of one, of one lock's, of all.
+  void tell_step(uint64_t number);
+  void tell_steps_of(uint64_t hash, int database, std::string_view key);
+  void tell_steps();
+  bool is_of(const server::LockStep& step, uint64_t number, int database,
+             std::string_view key) const;
+  // The newest step of the lock that the model has not been told of, before that with the number
+  // `before`; `before` when there is none.
+  uint64_t step_before(uint64_t before, uint64_t hash, int database, std::string_view key) const;
+  // The model when it has been told of this lock's steps, and can be told of what happens next.
+  LockModel& model_for(const store::Entry& entry, int database);
+  LockModel& model_for(uint64_t hash, int database, std::string_view key);
+  // The same where it does not depend on a key.
+  LockModel& model_now();
+  uint64_t first_kept() const { return made_ - std::min<uint64_t>(made_ - seen_, ring_.size()); }
+  void add_step_of(server::CommandContext& ctx, const store::KeyRef& ref, server::LockStep step);
+  void resize_ring(size_t size);
   void grow_ring();
+  uint64_t hash_of(std::string_view key) const;
+  // Whether a lock that nobody but its holder has touched was removed by it: that waits as well.
+  bool end_step(const store::Entry& entry, int database, const Cause& cause);
   // Who runs the command that runs now, as the cause of what happens to the key.
   Cause cause_of(std::string_view key);
   // The command that runs now, the inner one of a transaction or script; null when none does.
@@ -98,17 +128,26 @@ class LockWatch final : public server::LockClaims,
   // Counts the script that runs, if it is another one than before.
   void note_script();
 
-  void taken_slowly(server::CommandContext& ctx, const store::Entry& entry,
+  void taken_slowly(server::CommandContext& ctx, const store::KeyRef& ref,
                     server::LockRecipe recipe) override;
-  void refused_slowly(server::CommandContext& ctx, const store::Entry& entry,
+  void refused_slowly(server::CommandContext& ctx, const store::KeyRef& ref,
                       std::string_view value) override;
   void nested_begins(const server::Command& command, server::Arguments args) override;
+  void list_made_slowly(server::CommandContext& ctx, std::string_view key,
+                        size_t elements) override;
 
-  // Of the refusals that are counted, what the model is to be told.
-  struct RefusedLock {
-    int database = 0;
-    std::string key;
-    std::string token;
+  // How a lock ended, and what it was, for its key is no more.
+  struct End {
+    static constexpr size_t kLongest = 48;
+    std::array<char, kLongest> key;
+    std::array<char, kLongest> token;
+    uint8_t key_size = 0;
+    uint8_t token_size = 0;
+    int64_t deadline_ms = -1;
+    Cause cause;
+    uint64_t step = 0;
+    std::string_view key_text() const { return {key.data(), key_size}; }
+    std::string_view token_text() const { return {token.data(), token_size}; }
   };
 
   server::Server& server_;
@@ -116,9 +155,12 @@ class LockWatch final : public server::LockClaims,
   bool on_ = false;
   bool listens_ = false;  // to keyspace events
   int64_t since_ms_ = 0;
-  size_t most_claims_ = 0;
-  uint64_t seen_ = 0;  // claims that the model knows
-  RefusedLock refused_lock_;
+  bool waits_ = true;  // steps may wait
+  size_t most_steps_ = 0;
+  uint64_t seen_ = 0;        // the model knows the steps before, and some of those after
+  bool told_early_ = false;  // the model was told of something before an earlier step
+  std::vector<End> ends_;    // of the steps in the ring that have ended; empty while there are none
+  std::vector<uint64_t> to_tell_;
   uint64_t calls_ = 0;  // transactions and scripts
   uint64_t transaction_ = 0;
   uint64_t script_ = 0;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
-#include <set>
 
 #include "base/text.h"
 #include "locks/lock_model.h"
@@ -59,7 +59,7 @@ bool is_random(std::string_view token) {
   constexpr size_t kFewest = 8;
   constexpr std::string_view kBetween = "-_+/=:.";
   if (token.size() < kShortest) return false;
-  std::set<char> letters;
+  std::bitset<128> letters;
   bool any_digit = false;
   bool any_letter = false;
   for (const char c : token) {
@@ -68,9 +68,20 @@ bool is_random(std::string_view token) {
     if (!digit && !letter && kBetween.find(c) == std::string_view::npos) return false;
     any_digit |= digit;
     any_letter |= letter;
-    letters.insert(c);
+    letters.set(static_cast<size_t>(c));
   }
-  return any_digit && any_letter && letters.size() >= kFewest;
+  return any_digit && any_letter && letters.count() >= kFewest;
+}
+
+bool has_name(std::string_view name, std::string_view lock) {
+  if (lock.empty()) return name.empty();
+  const auto is_edge = [&](size_t at) {
+    return at >= name.size() || std::isalnum(static_cast<unsigned char>(name[at])) == 0;
+  };
+  for (size_t at = name.find(lock); at != std::string_view::npos; at = name.find(lock, at + 1)) {
+    if ((at == 0 || is_edge(at - 1)) && is_edge(at + lock.size())) return true;
+  }
+  return false;
 }
 
 bool names_client(std::string_view field) {
@@ -90,8 +101,8 @@ bool names_client(std::string_view field) {
 std::optional<int64_t> time_stamp(std::string_view token, int64_t now_ms) {
   constexpr size_t kLongest = 24;
   constexpr double kFar = static_cast<double>(30 * kDay);
-  if (token.size() > kLongest || token.empty() || token[0] < '0' || token[0] > '9')
-    return std::nullopt;
+  if (token.size() > kLongest || token.empty()) return std::nullopt;
+  if (token.find_first_not_of("0123456789.") != std::string_view::npos) return std::nullopt;
   double value = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
   if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
@@ -149,7 +160,7 @@ std::string printable(std::string_view text) {
 // --- Names --------------------------------------------------------------------------------------
 
 std::string_view name_of(EventKind kind) {
-  constexpr std::array<std::string_view, 20> kNames = {"taken",
+  constexpr std::array<std::string_view, 23> kNames = {"taken",
                                                        "refused",
                                                        "deadline-set",
                                                        "prolonged",
@@ -168,7 +179,10 @@ std::string_view name_of(EventKind kind) {
                                                        "holder-gone",
                                                        "came-back",
                                                        "reentered",
-                                                       "left"};
+                                                       "left",
+                                                       "tokens-made",
+                                                       "token-taken",
+                                                       "token-returned"};
   return kNames[static_cast<size_t>(kind)];
 }
 

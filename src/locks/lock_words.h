@@ -13,6 +13,9 @@ bool names_lock(std::string_view key);
 // Whether a value looks as if it had been drawn at random: at least 16 letters and digits, as of
 // hexadecimal numbers, Base64 or UUIDs, and not few different ones.
 bool is_random(std::string_view token);
+// Whether a name is that of the lock, or has it in it as words of its own: "orders:queue" has
+// "orders", "reorders" has not.
+bool has_name(std::string_view name, std::string_view lock);
 // Whether a field names a client as Redisson's do: a UUID, a colon, the number of a thread.
 bool names_client(std::string_view field);
 // The time that a value is, in seconds or milliseconds of Unix time, as long as that is within 30

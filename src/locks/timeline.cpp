@@ -37,14 +37,16 @@ struct Legend {
   std::string_view words;
 };
 constexpr Legend kLegend[] = {
-    {'=', "held"},         {'.', "waiting"},
-    {'x', "refused"},      {'>', "deadline moved"},
-    {'R', "released"},     {'D', "deleted by another"},
-    {'E', "expired"},      {'T', "taken over"},
-    {'O', "overwritten"},  {'L', "released too late"},
-    {'V', "evicted"},      {'F', "flushed"},
-    {'/', "disconnected"}, {'?', "came back"},
-    {'+', "taken again"},  {'-', "left once"},
+    {'=', "held"},           {'.', "waiting"},
+    {'x', "refused"},        {'>', "deadline moved"},
+    {'R', "released"},       {'D', "deleted by another"},
+    {'E', "expired"},        {'T', "taken over"},
+    {'O', "overwritten"},    {'L', "released too late"},
+    {'V', "evicted"},        {'F', "flushed"},
+    {'/', "disconnected"},   {'?', "came back"},
+    {'+', "taken again"},    {'-', "left once"},
+    {'*', "tokens made"},    {'^', "token taken"},
+    {'v', "token put back"},
 };
 
 constexpr size_t kMostRows = 40;
@@ -103,6 +105,12 @@ class PictureMaker {
         return mark(event.client, '+', event.time_ms);
       case kLeft:
         return mark(event.client, '-', event.time_ms);
+      case kTokenTaken:
+        return mark(event.client, '^', event.time_ms);
+      case kTokenReturned:
+        return mark(event.client, 'v', event.time_ms);
+      case kTokensMade:
+        return mark(event.client, '*', event.time_ms);
     }
   }
 

@@ -128,6 +128,8 @@ class KeyRef {
   Entry* operator->() const { return *slot_; }
   Entry& operator*() const { return **slot_; }
   std::string_view key() const { return key_; }
+  // Of the key, under Environment::secret.
+  uint64_t hash() const { return hash_; }
 
  private:
   friend class Keyspace;

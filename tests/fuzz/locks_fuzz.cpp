@@ -117,7 +117,7 @@ class World {
       run(name, request);
       return;
     }
-    static constexpr std::array<const char*, 14> kOthers = {
+    static constexpr std::array<const char*, 24> kOthers = {
         "@compare-delete $ a",
         "@delete $",
         "@setnx-expire $ a 1",
@@ -131,7 +131,17 @@ class World {
         "CONFIG SET lock-watch no",
         "CONFIG SET lock-watch yes",
         "LOCK TIMELINE $",
-        "LOCK DOCTOR"};
+        "LOCK DOCTOR",
+        "LOCK INFO $",
+        "LOCK LOG",
+        "CONFIG SET lock-notify yes",
+        "CONFIG SET lock-notify no",
+        "RPUSH semaphore:a 1 2",
+        "RPUSH semaphore:a 1",
+        "LPOP semaphore:a",
+        "BLPOP semaphore:a 1",
+        "LMOVE semaphore:a semaphore:b LEFT LEFT",
+        "DEL semaphore:a"};
     if (choice < 230) {
       std::string request = kOthers[choice % kOthers.size()];
       replace(request, "$", key);

@@ -8,6 +8,8 @@
 #include "commands/keys/typed_key.h"
 #include "commands/lists/list_steps.h"
 #include "server/command/command_context.h"
+#include "server/command/lock_claims.h"
+#include "server/server.h"
 #include "store/value/list.h"
 
 namespace latchkey::commands {
@@ -37,6 +39,7 @@ void push(CommandContext& ctx, End end, bool only_existing) {
   const std::string_view key = ctx.args[1];
   KeyRef ref = ctx.db.find_for_write(key);
   if (!ref && only_existing) return ctx.reply.integer(0);
+  const bool is_new = !ref;
   List* list = value_or_new<List>(ctx, ref);
   if (list == nullptr) return;
   const Arguments elements = ctx.args.subspan(2);
@@ -48,6 +51,8 @@ void push(CommandContext& ctx, End end, bool only_existing) {
                       : list->push_back(element, limits(ctx));
   }
   list->recompress();
+  if (is_new && ctx.server.lock_claims() != nullptr)
+    ctx.server.lock_claims()->list_made(ctx, key, elements.size());
   ctx.changed(key, EventClass::kList, end == End::kLeft ? "lpush" : "rpush");
   ctx.events.count(elements.size() - 1);
   ctx.reply.integer(static_cast<int64_t>(list->size()));

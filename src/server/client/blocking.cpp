@@ -31,6 +31,10 @@ struct Blocking::Waiter {
 
 Blocking::Blocking(Server& server) : server_(server) {}
 
+const Client& Blocking::client_of(const Waiter& waiter) {
+  return waiter.client;
+}
+
 Blocking::~Blocking() = default;
 
 uint64_t Blocking::id_of(const Client& client) {

@@ -71,6 +71,15 @@ class Blocking final : public KeyspaceEventListener {
   void wait(CommandContext& ctx, const KeyWait& wanted);
 
   bool waits(const Client& client) const { return waiters_.contains(id_of(client)); }
+  // Whose request is being run again because a key has changed; null outside of that.
+  Client* served() const { return again_; }
+  // Calls fn(PlaceView, const Client&) for each key that somebody waits for, and each of these.
+  template <typename Fn>
+  void for_each_waiting(Fn&& fn) const {
+    for (const auto& [place, queue] : queues_) {
+      for (const Waiter* waiter : queue.line) fn(place.view(), client_of(*waiter));
+    }
+  }
   // What its request took until it began to wait (base::CycleClock); counted when it is over.
   // REQUIRES: waits(client).
   void began_after(const Client& client, uint64_t ticks);
@@ -142,6 +151,7 @@ class Blocking final : public KeyspaceEventListener {
   using Queues = std::unordered_map<Place, Queue, PlaceHash, PlaceEqual>;
 
   static uint64_t id_of(const Client& client);
+  static const Client& client_of(const Waiter& waiter);
   void join(Waiter& waiter, int database, std::string_view key);
   // Takes the client out of the queues of its keys.
   void leave_queues(Waiter& waiter);

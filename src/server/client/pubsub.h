@@ -77,6 +77,13 @@ class PubSub {
   void for_each_topic(TopicKind kind, Fn&& fn) const {
     for (const auto& topic : topics_of(kind)) fn(std::string_view(topic.first));
   }
+  // Calls fn(std::string_view name, const Client&) for each subscriber of each of these.
+  template <typename Fn>
+  void for_each_subscriber(TopicKind kind, Fn&& fn) const {
+    for (const auto& [name, listeners] : topics_of(kind)) {
+      for (const Client* client : listeners) fn(std::string_view(name), *client);
+    }
+  }
 
  private:
   friend struct Subscriptions;

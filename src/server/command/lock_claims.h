@@ -1,14 +1,15 @@
 // What commands that take locks tell the watch of locks (locks/lock_watch.h), a layer above.
 //
-// Keys are taken as locks often, and little of it is ever asked for, so taking one costs a line in
-// a ring of the latest ones and a bit in the key's entry (store::Entry::is_lock). The watch looks
-// at what is in the ring when something else happens to one of these keys, or somebody asks; claims
-// that newer ones have overwritten by then are forgotten. A client that tries again and again is
-// counted here, and told of when another event of a lock comes.
+// Keys are taken as locks often, and little of it is ever asked for. So what happens to a lock from
+// its taking on, by being refused to others, to its release by the client that took it, is a step
+// in a ring of the latest ones, and a bit in the key's entry (store::Entry::is_lock). The watch
+// looks at the steps of a key when something else happens to it, and at all when somebody asks;
+// steps that newer ones have overwritten by then are forgotten.
 //
 // Server::lock_claims() is null while `lock-watch` is no.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,22 @@ namespace latchkey::server {
 // By which command a lock was taken.
 enum class LockRecipe : uint8_t { kSetnx, kSetNx, kSetIf };
 
+// A lock was taken, or a client that wanted it was refused.
+struct LockStep {
+  const store::Entry* entry = nullptr;  // null when the watch needs it no more
+  uint64_t client_id = 0;
+  int64_t time_ms = 0;
+  uint64_t call = 0;      // how many requests of the client came before; or locks::Cause::call
+  uint32_t refusals = 0;  // in a row; 0: it was taken
+  int database = 0;
+  // How many steps before there is another one of the same bucket; 0 or too many: none.
+  uint32_t back = 0;
+  uint32_t row_ms = 0;  // from the first of the refusals to the last
+  LockRecipe recipe = LockRecipe::kSetnx;
+  uint8_t via = 0;     // locks::Via
+  bool ended = false;  // it was released by who took it; `entry` is no more
+};
+
 class LockClaims {
  public:
   virtual ~LockClaims() = default;
@@ -30,24 +47,28 @@ class LockClaims {
   void taken(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) {
     const store::Entry* entry = ctx.db.mark_lock(ref);
     if (nested_.command != nullptr || made_ == make_room_at_) [[unlikely]]
-      return taken_slowly(ctx, *entry, recipe);
+      return taken_slowly(ctx, ref, recipe);
     ctx.client.flags |= kClientTookLock;
-    ring_[made_++ & ring_mask_] = {entry,   ctx.client.id, ctx.now_ms(), ctx.client.total_commands,
-                                   &ctx.db, recipe};
+    add_step(ref.hash(), {.entry = entry,
+                          .client_id = ctx.client.id,
+                          .time_ms = ctx.now_ms(),
+                          .call = ctx.client.total_commands,
+                          .database = ctx.db.index(),
+                          .recipe = recipe});
     any_ = true;
   }
 
   // The client wanted to make the key at `ref`, which is there.
   void refused(CommandContext& ctx, const store::KeyRef& ref, std::string_view value) {
     if (!ref->is_lock()) return;
-    if (nested_.command == nullptr && &*ref == refused_.entry &&
-        ctx.client.id == refused_.client_id) {
-      ++refused_.count;
-      refused_.time_ms = ctx.now_ms();
-      refused_.request = ctx.client.total_commands;
-      return;
-    }
-    refused_slowly(ctx, *ref, value);
+    LockStep& newest = ring_[buckets_[ref.hash() & ring_mask_] & ring_mask_];
+    if (newest.entry != &*ref || newest.client_id != ctx.client.id || newest.refusals == 0 ||
+        nested_.command != nullptr)
+      return refused_slowly(ctx, ref, value);
+    ++newest.refusals;
+    newest.row_ms += static_cast<uint32_t>(std::max<int64_t>(ctx.now_ms() - newest.time_ms, 0));
+    newest.time_ms = ctx.now_ms();
+    newest.call = ctx.client.total_commands;
   }
 
   // The value of the key at `ref` is about to be replaced because it was as the client expected.
@@ -63,6 +84,12 @@ class LockClaims {
   // A script has changed a field of a hash to `count`, by `change`.
   virtual void counted(CommandContext& ctx, const store::KeyRef& ref, std::string_view field,
                        int64_t change, int64_t count) = 0;
+
+  // A list has been made of so many elements, before anybody is told of the change. One that a
+  // client makes of a single element outside of transactions is seldom a semaphore.
+  void list_made(CommandContext& ctx, std::string_view key, size_t elements) {
+    if (nested_.command != nullptr || elements > 1) list_made_slowly(ctx, key, elements);
+  }
 
   // A command of a transaction or script begins, and ends.
   void begin_nested(const Command& command, Arguments args, bool by_script) {
@@ -81,37 +108,32 @@ class LockClaims {
   virtual void client_gone(Client& client) = 0;
 
  protected:
-  struct Claim {
-    const store::Entry* entry = nullptr;
-    uint64_t client_id = 0;
-    int64_t time_ms = 0;
-    uint64_t request = 0;  // how many requests of the client came before
-    store::Keyspace* keyspace = nullptr;
-    LockRecipe recipe = LockRecipe::kSetnx;
-  };
-  struct Refusals {
-    const store::Entry* entry = nullptr;
-    uint64_t client_id = 0;
-    uint64_t count = 0;
-    int64_t time_ms = 0;
-    uint64_t request = 0;
-  };
   struct Nested {
     const Command* command = nullptr;  // null: none runs
     bool by_script = false;
   };
 
-  virtual void taken_slowly(CommandContext& ctx, const store::Entry& entry, LockRecipe recipe) = 0;
-  virtual void refused_slowly(CommandContext& ctx, const store::Entry& entry,
+  void add_step(uint64_t hash, LockStep step) {
+    uint32_t& newest = buckets_[hash & ring_mask_];
+    const auto number = static_cast<uint32_t>(made_);
+    step.back = number - newest;
+    ring_[made_++ & ring_mask_] = step;
+    newest = number;
+  }
+
+  virtual void taken_slowly(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) = 0;
+  virtual void refused_slowly(CommandContext& ctx, const store::KeyRef& ref,
                               std::string_view value) = 0;
   virtual void nested_begins(const Command& command, Arguments args) = 0;
+  virtual void list_made_slowly(CommandContext& ctx, std::string_view key, size_t elements) = 0;
 
-  std::vector<Claim> ring_ = std::vector<Claim>(1);  // a power of two of them
+  std::vector<LockStep> ring_ = std::vector<LockStep>(1);  // a power of two of them
+  // The number of the newest step of a key with that hash; as many as steps.
+  std::vector<uint32_t> buckets_ = std::vector<uint32_t>(1);
   uint64_t ring_mask_ = 0;
-  uint64_t made_ = 0;                        // claims since the beginning
-  uint64_t make_room_at_ = 0;                // so many claims, and the ring must grow
+  uint64_t made_ = 0;                        // steps since the beginning
+  uint64_t make_room_at_ = 0;                // so many steps, and the ring must grow
   bool any_ = false;                         // there are locks
-  Refusals refused_;                         // counted since the watch was told of the first one
   const store::Entry* compared_ = nullptr;   // the next change of it is one of a comparison
   const store::Entry* exchanged_ = nullptr;  // the next change of it gives its value back
   Nested nested_;

@@ -315,3 +315,65 @@ TEST_CASE("reentry-lost", "[locks]") {
        ""},
   });
 }
+
+TEST_CASE("unbalanced", "[locks]") {
+  const std::string begin = "admin RPUSH semaphore:jobs t1 t2 t3; ";
+  const std::string taken = begin + "anna LPOP semaphore:jobs; bob BLPOP semaphore:jobs 1; ";
+  check({
+      {"a token is put back twice",
+       (taken +
+        "anna RPUSH semaphore:jobs t1; anna RPUSH semaphore:jobs t1; bob RPUSH semaphore:jobs t2")
+           .c_str(),
+       "unbalanced"},
+      {"a client goes with its token, of which it has left no trace",
+       (taken + "anna leaves; bob RPUSH semaphore:jobs t2").c_str(), "unbalanced"},
+      {"a token that came by waiting is lost",
+       (begin + "anna LPOP semaphore:jobs 3; bob BLPOP semaphore:jobs 0; "
+                "anna RPUSH semaphore:jobs t1; bob leaves; wait 1")
+           .c_str(),
+       "unbalanced"},
+      {"all are put back, and taken again",
+       (taken + "anna RPUSH semaphore:jobs t1; bob RPUSH semaphore:jobs t2; "
+                "carl LPOP semaphore:jobs 3; carl RPUSH semaphore:jobs t1 t2 t3; carl leaves")
+           .c_str(),
+       ""},
+      {"whoever crashed is known by a hash, and its token is put back for it",
+       (taken + "anna HSET semaphore:taken t1 1701000000; anna leaves; "
+                "bob RPUSH semaphore:jobs t1; bob RPUSH semaphore:jobs t2; bob leaves")
+           .c_str(),
+       ""},
+      {"the token moves to a list of those in use",
+       (begin + "anna LMOVE semaphore:jobs in-use LEFT RIGHT; anna leaves").c_str(), ""},
+      {"put back through another connection",
+       (taken + "anna.2 RPUSH semaphore:jobs t1; anna leaves; bob RPUSH semaphore:jobs t2").c_str(),
+       ""},
+      {"it is made larger",
+       (taken + "admin RPUSH semaphore:jobs t4 t5; bob RPUSH semaphore:jobs "
+                "t2; anna RPUSH semaphore:jobs t1")
+           .c_str(),
+       ""},
+      {"it is made anew",
+       (taken + "admin DEL semaphore:jobs; admin RPUSH semaphore:jobs t1 t2; anna leaves").c_str(),
+       ""},
+      {"a queue is no semaphore",
+       "admin RPUSH queue a b c; anna LPOP queue; anna leaves; bob RPUSH queue a; bob LPOP queue; "
+       "bob RPUSH queue b; bob RPUSH queue c",
+       ""},
+  });
+}
+
+TEST_CASE("A semaphore is known when it is created in a transaction or script", "[locks]") {
+  Scene scene(
+      "anna MULTI; anna RPUSH SEMAPHORE:a 1; anna RPUSH SEMAPHORE:a 2; anna EXEC; "
+      "bob LPOP SEMAPHORE:a 2; carl BLPOP SEMAPHORE:a 0; dora SUBSCRIBE free:SEMAPHORE:a");
+  CHECK(scene.log() == "tokens-made anna, token-returned anna, token-taken bob x2");
+  const std::string info = scene.run("anna", "LOCK INFO SEMAPHORE:a");
+  INFO(info);
+  for (const char* part : {"$6\r\ntokens\r\n:0\r\n", "$14\r\ntokens-created\r\n:2\r\n",
+                           "$5\r\nstate\r\n$4\r\nheld\r\n", "$16\r\ntokens in a list\r\n",
+                           "$2\r\nby\r\n$17\r\nblpop SEMAPHORE:a\r\n",
+                           "$2\r\nby\r\n$26\r\nsubscribe free:SEMAPHORE:a\r\n"})
+    CHECK(info.find(part) != std::string::npos);
+  scene.play("bob RPUSH SEMAPHORE:a 1 2; anna FLUSHALL");
+  CHECK(scene.run("anna", "LOCK LIST") == "*0\r\n");
+}

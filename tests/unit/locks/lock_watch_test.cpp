@@ -73,7 +73,7 @@ TEST_CASE("LOCK INFO tells of the holder and of who was refused", "[locks]") {
 TEST_CASE("LOCK replies maps in RESP3", "[locks]") {
   Scene scene("anna SET lock a NX PX 1000; bob DEL lock; bob HELLO 3");
   CHECK(scene.run("bob", "LOCK LIST").starts_with("*1\r\n%17\r\n"));
-  CHECK(scene.run("bob", "LOCK INFO lock").starts_with("%21\r\n"));
+  CHECK(scene.run("bob", "LOCK INFO lock").starts_with("%24\r\n"));
   CHECK(scene.run("bob", "LOCK LOG").starts_with("*2\r\n%12\r\n"));
   CHECK(scene.run("bob", "LOCK CHECK").starts_with("*1\r\n%14\r\n"));
   CHECK(scene.run("bob", "LOCK DOCTOR").starts_with("="));
@@ -136,6 +136,33 @@ TEST_CASE("A million different keys leave only the latest behind", "[locks]") {
   CHECK(scene.findings().empty());
 }
 
+TEST_CASE("Steps of locks that nobody else touches wait, and are told in order", "[locks]") {
+  Scene scene(
+      "anna SET lock:1 a NX PX 1000; anna @compare-delete lock:1 a; bob SET lock:2 b NX; "
+      "anna SET lock:1 a2 NX PX 1000; carl SET lock:2 c NX; carl SET lock:2 c NX; anna DEL lock:1; "
+      "bob SET lock:1 b NX; carl SET lock:1 c NX; anna SET lock:2 a NX; bob DEL lock:1");
+  CHECK(scene.log() ==
+        "taken anna, released-by-comparison anna, taken bob, taken anna, refused carl x2, "
+        "released-blind anna, taken bob, refused carl, refused anna, released-blind bob");
+  CHECK(scene.model().records().front().place->key == "lock:1");
+  CHECK(scene.model().find(0, "lock:1")->taken == 3);
+  CHECK(scene.findings().empty());
+}
+
+TEST_CASE("What waited of a client is told when it goes, with its name", "[locks]") {
+  Scene scene("anna SET lock:1 a NX PX 1000; anna DEL lock:1; anna leaves");
+  CHECK(scene.log() == "taken anna, released-blind anna");
+}
+
+TEST_CASE("The same value from two clients is found whichever comes first", "[locks]") {
+  for (const char* steps :
+       {"anna SET lock t NX PX 1000; bob SET lock t NX PX 1000",
+        "anna SET lock t NX PX 1000; anna DEL lock; bob SET lock t NX PX 1000; bob DEL lock"}) {
+    Scene scene(steps);
+    CHECK(scene.findings() == "foreign-token");
+  }
+}
+
 TEST_CASE("Claims that wait are kept while their ring grows", "[locks]") {
   Scene scene;
   for (int i = 0; i < 1000; ++i) scene.run("anna", "SET lock:" + std::to_string(i) + " a NX");
@@ -159,6 +186,13 @@ TEST_CASE("Findings are published where lock-notify asks for it", "[locks]") {
   scene.play("anna CONFIG SET lock-notify yes; anna SET lock a NX PX 1000; bob DEL lock");
   CHECK(scene.client("carl").take_output().find("foreign-release anna held the lock since") !=
         std::string::npos);
+}
+
+TEST_CASE("With lock-notify findings are published when they happen", "[locks]") {
+  Scene scene(
+      "carl SUBSCRIBE __lock__:lock; anna CONFIG SET lock-notify yes; "
+      "anna SET lock t NX PX 1000; anna DEL lock; bob SET lock t NX PX 1000");
+  CHECK(scene.client("carl").take_output().find("foreign-token") != std::string::npos);
 }
 
 TEST_CASE("LOCK DOCTOR explains in words", "[locks]") {
@@ -224,6 +258,17 @@ TEST_CASE("LOCK GUARD and UNGUARD say what they cannot do", "[locks]") {
   CHECK(scene.run("anna", "LOCK GUARD other *") ==
         error("ERR there may be up to 1000 locks that guard keys"));
   CHECK(scene.run("anna", "LOCK GUARD lock7 a b") == "+OK\r\n");
+}
+
+TEST_CASE("A name has that of a lock in it as words of its own", "[locks]") {
+  CHECK(locks::has_name("orders", "orders"));
+  CHECK(locks::has_name("redisson_lock__channel:{orders}", "orders"));
+  CHECK(locks::has_name("orders:lock:queue", "orders:lock"));
+  CHECK(locks::has_name("reorders orders", "orders"));
+  CHECK_FALSE(locks::has_name("reorders", "orders"));
+  CHECK_FALSE(locks::has_name("orders2", "orders"));
+  CHECK_FALSE(locks::has_name("order", "orders"));
+  CHECK_FALSE(locks::has_name("anything", ""));
 }
 
 TEST_CASE("A key says by its name that it is a lock", "[locks]") {
