@@ -248,6 +248,7 @@ void LockModel::end_hold(Record& record, EventKind how, int64_t now_ms, const Pa
   Hold& hold = *record.hold;
   if (record.past.capacity() == 0) record.past.set_capacity(kMostPastHolds);
   record.may_have_lost |= how == EventKind::kExpired;
+  may_have_lost_ |= how == EventKind::kExpired;
   PastHold& past = reuse_or_add(record.past);
   past.holder = std::move(hold.holder);
   past.token = hold.token;

@@ -335,6 +335,8 @@ class LockModel {
   const Record* find(int database, std::string_view key) const;
   // Whether the client had the lock until it expired, and does not know it yet.
   bool has_lost(int database, std::string_view key, uint64_t client) const;
+  // Whether any client ever lost one so.
+  bool may_have_lost() const { return may_have_lost_; }
   const boost::circular_buffer<Event>& log() const { return log_; }
   // The latest last.
   const std::deque<Finding>& findings() const { return findings_; }
@@ -416,6 +418,7 @@ class LockModel {
   uint64_t last_id_ = 0;
   uint64_t step_ = 0;
   size_t semaphores_ = 0;
+  bool may_have_lost_ = false;
   bool tells_past_ = false;
 };
 

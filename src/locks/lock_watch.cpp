@@ -207,7 +207,7 @@ void LockWatch::tell_step(uint64_t number) {
                         recipe_of(step.recipe, entry.deadline_ms()), entry.string(scratch),
                         entry.deadline_ms());
   }
-  model_.refused(step.database, entry.key(), cause, false);
+  model_.refused(step.database, entry.key(), cause, step.same_token);
   cause.time_ms = step.time_ms;
   model_.refused(step.database, entry.key(), cause, false, step.refusals - 1);
 }
@@ -272,9 +272,8 @@ void LockWatch::refused_slowly(CommandContext& ctx, const store::KeyRef& ref,
   // What is forgotten stays so.
   if (!waits && model_.find(database, key) == nullptr) return;
   char scratch[base::kMaxInt64Text];
-  if (ref->is_string() && ref->string(scratch) == value)
-    return model_for(ref.hash(), database, key).refused(database, key, cause_of(key), true);
-  add_step_of(ctx, ref, {.refusals = 1});
+  const bool same_token = ref->is_string() && ref->string(scratch) == value;
+  add_step_of(ctx, ref, {.refusals = 1, .same_token = same_token});
 }
 
 void LockWatch::add_step_of(CommandContext& ctx, const store::KeyRef& ref, LockStep step) {
@@ -295,7 +294,11 @@ void LockWatch::add_step_of(CommandContext& ctx, const store::KeyRef& ref, LockS
 
 bool LockWatch::end_step(const Entry& entry, int database, const Cause& cause) {
   if (!waits_ || seen_ == made_ || entry.key().size() > End::kLongest) return false;
-  const uint64_t number = step_before(made_, hash_of(entry.key()), database, entry.key());
+  // Most often nothing has happened since.
+  uint64_t number = made_ - 1;
+  const LockStep& latest = ring_[number & ring_mask_];
+  if (latest.entry != &entry || latest.ended)
+    number = step_before(made_, hash_of(entry.key()), database, entry.key());
   if (number == made_) return false;
   LockStep& step = ring_[number & ring_mask_];
   if (step.ended || step.refusals != 0 || step.client_id != cause.client) return false;
@@ -344,7 +347,8 @@ void LockWatch::note_look(const Command& command, std::string_view key) {
   const Client* const client = server_.dispatcher().serving();
   if (client == nullptr) return;
   const int database = client->database;
-  if (client->has(kClientTookLock) && model_.has_lost(database, key, client->id))
+  if (client->has(kClientTookLock) && model_.may_have_lost() &&
+      model_.has_lost(database, key, client->id))
     model_for(hash_of(key), database, key).looked_at(database, key, cause_of(key));
   // A script that has asked whether its client has the lock, and then asks how long to wait.
   if (!nested_.by_script || command.full_name != "pttl") return;
@@ -379,7 +383,7 @@ Cause LockWatch::cause_of(std::string_view key) {
 
 void LockWatch::release_failed(CommandContext& ctx, std::string_view key) {
   compared_ = nullptr;
-  if (model_.has_lost(ctx.db.index(), key, ctx.client.id))
+  if (model_.may_have_lost() && model_.has_lost(ctx.db.index(), key, ctx.client.id))
     model_for(hash_of(key), ctx.db.index(), key).release_failed(ctx.db.index(), key, cause_of(key));
 }
 
@@ -514,7 +518,11 @@ void LockWatch::lock_removed(Keyspace& keyspace, const Entry& entry) {
   if (evicting_) return model_for(entry, database).evicted(database, entry.key(), server_.now_ms());
   Cause cause = cause_of(entry.key());
   cause.compared |= std::exchange(compared_, nullptr) == &entry;
-  const bool deletes = is_one_of(running(), kDeleting);
+  if (const Command* command = running(); command != seen_command_) {
+    seen_command_ = command;
+    it_deletes_ = is_one_of(command, kDeleting);
+  }
+  const bool deletes = it_deletes_;
   if (deletes && end_step(entry, database, cause)) return;
   LockModel& model = model_for(entry, database);
   if (cause.client != 0 && !deletes) return model.used_otherwise(database, entry.key());

@@ -161,7 +161,9 @@ class LockWatch final : public server::LockClaims,
   bool told_early_ = false;  // the model was told of something before an earlier step
   std::vector<End> ends_;    // of the steps in the ring that have ended; empty while there are none
   std::vector<uint64_t> to_tell_;
-  uint64_t calls_ = 0;  // transactions and scripts
+  const server::Command* seen_command_ = nullptr;  // the last that removed a lock
+  bool it_deletes_ = false;                        // it is one of those by which clients release
+  uint64_t calls_ = 0;                             // transactions and scripts
   uint64_t transaction_ = 0;
   uint64_t script_ = 0;
   std::pair<uint64_t, uint64_t> script_request_;  // client, and how many it had sent before

@@ -35,8 +35,9 @@ struct LockStep {
   uint32_t back = 0;
   uint32_t row_ms = 0;  // from the first of the refusals to the last
   LockRecipe recipe = LockRecipe::kSetnx;
-  uint8_t via = 0;     // locks::Via
-  bool ended = false;  // it was released by who took it; `entry` is no more
+  uint8_t via = 0;          // locks::Via
+  bool ended = false;       // it was released by who took it; `entry` is no more
+  bool same_token = false;  // it was refused with the value that the lock has
 };
 
 class LockClaims {
