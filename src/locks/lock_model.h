@@ -156,8 +156,9 @@ enum class Recipe : uint8_t {
   kSetNxExpiry,
   kSetIf,
   kGetset,
-  kSet,   // by overwriting
-  kHash,  // HINCRBY and PEXPIRE of a field that names a client, in a script
+  kSet,        // by overwriting
+  kHash,       // HINCRBY and PEXPIRE of a field that names a client, in a script
+  kScriptSet,  // EXISTS and SET PX in a script
 };
 std::string_view name_of(Recipe recipe);
 

@@ -49,9 +49,11 @@ Recipe recipe_of(LockRecipe recipe, int64_t deadline_ms) {
     case LockRecipe::kSetNx:
       return deadline_ms >= 0 ? Recipe::kSetNxExpiry : Recipe::kSetNx;
     case LockRecipe::kSetIf:
+      return Recipe::kSetIf;
+    case LockRecipe::kScriptSet:
       break;
   }
-  return Recipe::kSetIf;
+  return Recipe::kScriptSet;
 }
 
 }  // namespace
@@ -261,6 +263,12 @@ void LockWatch::taken_slowly(CommandContext& ctx, const store::KeyRef& ref, Lock
   if (client == nullptr) return;
   client->set(kClientTookLock);
   add_step_of(ctx, ref, {.recipe = recipe});
+}
+
+void LockWatch::made_by_script(CommandContext& ctx, const store::KeyRef& ref) {
+  if (!cause_of(ref->key()).compared) return;
+  ctx.db.mark_lock(ref);
+  taken_slowly(ctx, ref, LockRecipe::kScriptSet);
 }
 
 void LockWatch::refused_slowly(CommandContext& ctx, const store::KeyRef& ref,

@@ -65,6 +65,7 @@ class LockWatch final : public server::LockClaims,
   void counted(server::CommandContext& ctx, const store::KeyRef& ref, std::string_view field,
                int64_t change, int64_t count) override;
   void client_gone(server::Client& client) override;
+  void made_by_script(server::CommandContext& ctx, const store::KeyRef& ref) override;
 
   // server::KeyspaceEventListener
   void key_changed(store::Keyspace& keyspace, std::string_view key, server::EventClass event_class,

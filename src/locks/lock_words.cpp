@@ -187,7 +187,7 @@ std::string_view name_of(EventKind kind) {
 }
 
 std::string_view name_of(Recipe recipe) {
-  constexpr std::array<std::string_view, 10> kNames = {"SETNX",
+  constexpr std::array<std::string_view, 11> kNames = {"SETNX",
                                                        "SETNX, then EXPIRE",
                                                        "SETNX and EXPIRE in MULTI",
                                                        "SETNX and EXPIRE in a script",
@@ -196,7 +196,8 @@ std::string_view name_of(Recipe recipe) {
                                                        "SET IFEQ",
                                                        "GETSET",
                                                        "SET",
-                                                       "HINCRBY and PEXPIRE in a script"};
+                                                       "HINCRBY and PEXPIRE in a script",
+                                                       "EXISTS and SET PX in a script"};
   return kNames[static_cast<size_t>(recipe)];
 }
 

@@ -135,11 +135,14 @@ void set_with_options(CommandContext& ctx) {
       options.takes_locks() || options.get ? ctx.server.lock_claims() : nullptr;
   const bool takes = claims != nullptr && holds && !ref && options.takes_locks();
   if (claims != nullptr && ref) note_attempt(ctx, options, ref, holds, *claims);
+  const bool made_by_script = ctx.client.has(kClientScript) && claims == nullptr && !ref &&
+                              deadline_ms >= 0 && ctx.server.lock_claims() != nullptr;
   if (holds) {
     put(ctx, ref, ctx.args[2], deadline_ms);
     propagate_set(ctx, options, deadline_ms);
   }
   if (takes) claims->taken(ctx, ref, options.recipe());
+  if (made_by_script) ctx.server.lock_claims()->made_by_script(ctx, ref);
   if (options.get) return;
   if (holds) {
     ctx.reply.ok();

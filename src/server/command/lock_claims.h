@@ -16,12 +16,13 @@
 
 #include "server/client/client.h"
 #include "server/command/command_context.h"
+#include "server/command/command_table.h"
 #include "store/keyspace.h"
 
 namespace latchkey::server {
 
 // By which command a lock was taken.
-enum class LockRecipe : uint8_t { kSetnx, kSetNx, kSetIf };
+enum class LockRecipe : uint8_t { kSetnx, kSetNx, kSetIf, kScriptSet };
 
 // A lock was taken, or a client that wanted it was refused.
 struct LockStep {
@@ -86,6 +87,10 @@ class LockClaims {
   virtual void counted(CommandContext& ctx, const store::KeyRef& ref, std::string_view field,
                        int64_t change, int64_t count) = 0;
 
+  // A script has made the key at `ref`, which was not there, with a deadline. It takes a lock so if
+  // it had looked whether the key was there.
+  virtual void made_by_script(CommandContext& ctx, const store::KeyRef& ref) = 0;
+
   // A list has been made of so many elements, before anybody is told of the change. One that a
   // client makes of a single element outside of transactions is seldom a semaphore.
   void list_made(CommandContext& ctx, std::string_view key, size_t elements) {
@@ -95,7 +100,8 @@ class LockClaims {
   // A command of a transaction or script begins, and ends.
   void begin_nested(const Command& command, Arguments args, bool by_script) {
     nested_ = {&command, by_script};
-    if (any_) nested_begins(command, args);
+    // Without locks nothing is of interest but a script that asks whether there is one.
+    if (any_ || command.full_name == "exists") nested_begins(command, args);
   }
   void end_nested() { nested_ = {}; }
   // EXEC is about to run what was queued; the client's watched keys are still known.

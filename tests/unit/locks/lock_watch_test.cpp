@@ -242,6 +242,18 @@ TEST_CASE("A lock that counts is known by its scripts", "[locks]") {
   CHECK(counters.model().records().empty());
 }
 
+TEST_CASE("A script that sets a key which it has seen missing takes a lock", "[locks]") {
+  Scene scene(
+      "anna @exists-set lock a 1000; bob @exists-set lock b 1000; anna @compare-delete lock a; "
+      "bob @exists-set lock b 1000; anna DEL lock");
+  CHECK(scene.log() ==
+        "taken anna, released-by-comparison anna, taken bob, released-by-stranger anna");
+  CHECK(scene.findings() == "foreign-release");
+  Scene unseen;
+  unseen.client("anna").run_words({"EVAL", "redis.call('SET', 'lock', 'a', 'PX', 1000)", "0"});
+  CHECK(unseen.model().records().empty());
+}
+
 TEST_CASE("A former holder that looks at its lock comes back", "[locks]") {
   Scene scene("anna SET lock a NX PX 1000; wait 1500; anna @compare-delete lock a");
   CHECK(scene.log() == "taken anna, expired, came-back anna");

@@ -9,6 +9,7 @@
 //     @compare-delete <key> <value>    @setnx-expire <key> <value> <seconds>
 //     @delete <key>                    @setnx-expire-anyway <key> <value> <seconds>
 //     @compare-prolong <key> <value> <milliseconds>
+//     @exists-set <key> <value> <milliseconds>
 //     @enter <key> <field> <milliseconds>    @leave <key> <field> <milliseconds>   a lock that
 //     counts
 #pragma once
@@ -128,6 +129,9 @@ class Scene : public ServerFixture {
          "if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then "
          "redis.call('pexpire', KEYS[1], ARGV[2]) return 0 end "
          "redis.call('del', KEYS[1]) return 1"},
+        {"@exists-set",
+         "if redis.call('exists', KEYS[1]) == 1 then return 0 end "
+         "redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1"},
         {"@delete", "return redis.call('DEL', KEYS[1])"},
         {"@setnx-expire",
          "local won = redis.call('SETNX', KEYS[1], ARGV[1]) if won == 1 then "
