@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace latchkey::store {
 
@@ -60,11 +61,10 @@ VectorBuffer::VectorBuffer(Quantization quantization, std::span<const float> com
     : bytes_(quantized_size(quantization, components.size())) {
   double square = 0;
   for (const float component : components) square += double{component} * component;
-  view_.length = static_cast<float>(std::sqrt(square));
+  constexpr double kLongest = std::numeric_limits<float>::max();
+  view_.length = square == 0 ? 1 : static_cast<float>(std::min(std::sqrt(square), kLongest));
   std::vector<float> scaled(components.begin(), components.end());
-  if (view_.length > 0) {
-    for (float& component : scaled) component /= view_.length;
-  }
+  for (float& component : scaled) component /= view_.length;
   for (const float component : scaled) view_.range = std::max(view_.range, std::abs(component));
   switch (quantization) {
     case Quantization::kFloat:

@@ -31,15 +31,14 @@ size_t quantized_size(Quantization quantization, size_t dimensions);
 // A vector as it is kept; the bytes are somebody else's.
 struct QuantizedVector {
   const char* bytes = nullptr;
-  float length = 0;  // of the vector before it was scaled
+  float length = 0;  // of the vector before it was scaled; 1 for one of zeros
   float range = 0;   // of kByte
 };
 
 // A vector in that form with bytes of its own.
 class VectorBuffer {
  public:
-  // O(dimensions). The components must be finite; their length may overflow to infinity, which
-  // gives zeros.
+  // O(dimensions). The components must be finite.
   VectorBuffer(Quantization quantization, std::span<const float> components);
 
   const QuantizedVector& view() const { return view_; }

@@ -74,6 +74,9 @@ TEST_CASE("Vectors are restored as exactly as their quantization allows", "[vect
   const VectorBuffer bytes(Quantization::kByte, components);
   for (size_t i = 0; i < components.size(); ++i)
     CHECK(std::abs(restored(Quantization::kByte, bytes.view(), 4)[i] - components[i]) < 4.0 / 127);
+  const VectorBuffer longest(Quantization::kByte, std::vector<float>(4, 3e38F));
+  CHECK(restored(Quantization::kByte, longest.view(), 4)[3] == Catch::Approx(3e38F));
+  CHECK(VectorBuffer(Quantization::kByte, std::vector<float>(4)).view().length == 1);
   const VectorBuffer bits(Quantization::kBit, components);
   CHECK(restored(Quantization::kBit, bits.view(), 4) == std::vector<float>{1, -1, 1, -1});
 }
