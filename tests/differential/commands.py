@@ -300,8 +300,9 @@ READERS = {
 }
 
 
-# Documented with what newer versions than the reference added.
-GROWN = {"bitop", "set", "xadd", "xtrim"}
+# Documented with what newer versions than the reference added. 8.0 tells nothing of the commands of vector sets.
+GROWN = {"bitop", "set", "xadd", "xtrim", "vadd", "vcard", "vdim", "vemb", "vgetattr", "vinfo", "vismember", "vlinks",
+         "vrandmember", "vrem", "vsetattr", "vsim"}
 
 
 CHANCE = {"spop", "srandmember", "hrandfield", "zrandmember"}

@@ -433,8 +433,9 @@ KINDS = {
     # Numbers of fields so large that their product with the width overflows become small offsets in the reference.
     "field_offset": often(lambda rng: rng.choice([b"", b"#"]) + b"%d" % rng.randrange(rng.choice([4, 64, 500])),
                           choose(-1, "#-1", 2**32, "#4294967296", 2**63, "#9223372036854775808", "abc", "", "#", "#x", "+1", 100000), 0.06),
+    # The smallest number there is overflows in the reference when it is saturated.
     "field_number": often(lambda rng: b"%d" % rng.randrange(-rng.choice([2, 20, 300, 70000]), rng.choice([3, 20, 300, 70000])),
-                          choose(2**63 - 1, -(2**63), 2**62, 2**31, 2**32 - 1, -(2**31) - 1, 2**63, "abc", "", "1.5"), 0.15),
+                          choose(2**63 - 1, -(2**62), 2**62, 2**31, 2**32 - 1, -(2**31) - 1, 2**63, "abc", "", "1.5"), 0.15),
     "stream": own_stream,
     "new_id": new_id,
     "entry_id": entry_id,
