@@ -29,6 +29,13 @@ void changed(CommandContext& ctx) {
   ctx.changed(ctx.args[1], EventClass::kModule, {});
 }
 
+// False with an error sent. Only a very large proto-max-bulk-len lets such texts come.
+bool is_short_enough(CommandContext& ctx, std::string_view text) {
+  if (text.size() <= VectorSet::kLongestText) return true;
+  ctx.reply.error("ERR string exceeds maximum allowed size");
+  return false;
+}
+
 // --- VADD ----------------------------------------------------------------------------------------
 
 struct Addition {
@@ -136,7 +143,9 @@ bool has_room_for(CommandContext& ctx, const VectorSet& set, const Addition& add
 
 void vadd(CommandContext& ctx) {
   Addition addition;
-  if (!read_addition(ctx, &addition)) return;
+  if (!read_addition(ctx, &addition) || !is_short_enough(ctx, addition.name) ||
+      !is_short_enough(ctx, addition.attributes.value_or(std::string_view())))
+    return;
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   if (!ctx.is_type(ref, VectorSet::kType)) return;
   if (ref && (!has_form(ctx, value_of<VectorSet>(ref), addition.shape) ||
@@ -165,6 +174,7 @@ void vrem(CommandContext& ctx) {
 }
 
 void vsetattr(CommandContext& ctx) {
+  if (!is_short_enough(ctx, ctx.args[3])) return;
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   if (!ref) return ctx.reply.boolean(false);
   VectorSet* set = value_at<VectorSet>(ctx, ref);
