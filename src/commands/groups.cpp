@@ -63,6 +63,8 @@ void add_groups(Table& table) {
   table.add(string_range_rows());
   table.add(string_rows());
   table.add(transaction_rows());
+  table.add(vector_search_rows());
+  table.add(vector_set_rows());
 }
 
 }  // namespace

@@ -68,6 +68,8 @@ std::span<const server::CommandRow> string_condition_rows();
 std::span<const server::CommandRow> string_range_rows();
 std::span<const server::CommandRow> string_rows();
 std::span<const server::CommandRow> transaction_rows();
+std::span<const server::CommandRow> vector_search_rows();
+std::span<const server::CommandRow> vector_set_rows();
 
 // Adds every group above: to a set that servers share, or to the table of one.
 void add_all(server::CommandSet& set);

@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "persist/append_only_file.h"
+#include "persist/dump_payload.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "store/value/hash.h"
@@ -217,6 +218,10 @@ void write_entry(RequestWriter& writer, const Entry& entry) {
       break;
     case store::Type::kStream:
       write_stream(writer, entry.key(), value_of<store::Stream>(entry));
+      break;
+    case store::Type::kVectorSet:
+      // No commands make the same graph, nor the same projection.
+      writer.request({"RESTORE", entry.key(), "0", make_dump(entry, false)});
       break;
   }
   if (entry.has_deadline())

@@ -12,6 +12,7 @@
 #include "persist/rdb_modules.h"
 #include "persist/rdb_primitives.h"
 #include "persist/rdb_values.h"
+#include "persist/rdb_vector_set.h"
 #include "server/config/command_line.h"
 #include "store/value/hash.h"
 
@@ -189,12 +190,13 @@ bool Checker::check_key(uint8_t type) {
 }
 
 bool Checker::check_value(uint8_t type) {
-  if (type == static_cast<uint8_t>(RdbType::kModule2)) {
-    uint64_t id;
-    return reader_.length(&id) && skip_module_data(reader_);
-  }
   LoadedValue loaded;
-  switch (read_value(reader_, type, environment_, &loaded)) {
+  const bool is_of_module = type == static_cast<uint8_t>(RdbType::kModule2);
+  uint64_t module = kVectorSetModule;
+  if (is_of_module && !reader_.length(&module)) return false;
+  if (module != kVectorSetModule) return skip_module_data(reader_);
+  switch (is_of_module ? read_vector_set(reader_, environment_, &loaded)
+                       : read_value(reader_, type, environment_, &loaded)) {
     case ReadResult::kDone:
       break;
     case ReadResult::kEmpty:

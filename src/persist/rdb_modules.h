@@ -1,5 +1,6 @@
 // Data of modules in RDB files. This server has no modules: their names are used in messages, and
-// the check tool skips their data.
+// the check tool skips their data. Vector sets, which are a module's values in files, are read all
+// the same (persist/rdb_vector_set.h).
 #pragma once
 
 #include <cstdint>

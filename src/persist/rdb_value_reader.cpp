@@ -8,6 +8,7 @@
 #include "persist/rdb_modules.h"
 #include "persist/rdb_stream_reader.h"
 #include "persist/rdb_values.h"
+#include "persist/rdb_vector_set.h"
 #include "persist/ziplist.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
@@ -363,9 +364,12 @@ ReadResult read_hash_listpack_ex(RdbReader& reader, RdbType type, Environment& e
   return done(std::move(hash), loaded);
 }
 
-ReadResult refuse_module(RdbReader& reader) {
+ReadResult read_module(RdbReader& reader, RdbType type, Environment& environment,
+                       LoadedValue* loaded) {
   uint64_t id;
   if (!reader.length(&id)) return kFailed;
+  if (type == RdbType::kModule2 && id == kVectorSetModule)
+    return read_vector_set(reader, environment, loaded);
   return failed(reader,
                 "The RDB file contains module data I can't load: no matching module type '" +
                     module_name(id) + "'");
@@ -418,7 +422,7 @@ ReadResult read_value(RdbReader& reader, uint8_t type_byte, Environment& environ
       return read_stream(reader, type, environment, loaded);
     case RdbType::kModule1:
     case RdbType::kModule2:
-      return refuse_module(reader);
+      return read_module(reader, type, environment, loaded);
   }
   return failed(reader, "Unknown RDB encoding type " + std::to_string(type_byte));
 }

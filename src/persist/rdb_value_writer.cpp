@@ -3,11 +3,13 @@
 #include <cstring>
 
 #include "persist/rdb_values.h"
+#include "persist/rdb_vector_set.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
 #include "store/value/set.h"
 #include "store/value/sorted_set.h"
 #include "store/value/stream.h"
+#include "store/value/vector_set.h"
 
 namespace latchkey::persist {
 
@@ -193,6 +195,8 @@ RdbType rdb_type_of(const Entry& entry) {
       return type_of(value_of<Hash>(entry));
     case store::Type::kStream:
       return RdbType::kStreamListpacks3;
+    case store::Type::kVectorSet:
+      return RdbType::kModule2;
   }
   return RdbType::kString;
 }
@@ -211,6 +215,8 @@ void write_value(RdbWriter& writer, const Entry& entry) {
       return write_hash(writer, value_of<Hash>(entry));
     case store::Type::kStream:
       return write_stream(writer, value_of<Stream>(entry));
+    case store::Type::kVectorSet:
+      return write_vector_set(writer, value_of<store::VectorSet>(entry));
   }
 }
 

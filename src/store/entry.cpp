@@ -18,6 +18,8 @@ std::string_view type_name(Type type) {
       return "hash";
     case Type::kStream:
       return "stream";
+    case Type::kVectorSet:
+      return "vectorset";
   }
   return "unknown";
 }

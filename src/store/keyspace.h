@@ -112,6 +112,7 @@ struct Environment {
   uint64_t hits = 0;
   uint64_t misses = 0;
   uint64_t expired_keys = 0;
+  uint64_t vector_sets_made = 0;  // the number that the next vector set gets
   uint64_t expired_elements = 0;  // elements with deadlines of their own, such as hash fields
 };
 

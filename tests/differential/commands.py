@@ -3,7 +3,7 @@
 A template is used only when both servers know its command. Collections have modules of their own.
 """
 
-from . import bitmaps, geo, grammar, hashes, hyperloglog, lists, scripts, sets, sorted_sets, stream_values, streams, tracking, users
+from . import bitmaps, geo, grammar, hashes, hyperloglog, lists, scripts, sets, sorted_sets, stream_values, streams, tracking, users, vector_sets
 from .rows import Row
 
 
@@ -276,6 +276,7 @@ THEMES = {
     "geo": geo.ROWS,
     "hyperloglogs": hyperloglog.ROWS,
     "collections": lists.ROWS + hashes.ROWS + sets.ROWS + sorted_sets.ROWS,
+    "vector_sets": vector_sets.ROWS,
     "expiry": EXPIRY + SHORT_LIVED + STRINGS[:12],
     "transactions": TRANSACTIONS + STRINGS[:6] + SHORT_LIVED[:1],
     "connection": CONNECTION + STRINGS[:2] + TRANSACTIONS[:3],
@@ -295,11 +296,13 @@ READERS = {
     "hash": (["HGETALL"], [], False),
     "zset": (["ZRANGE"], ["0", "-1", "WITHSCORES"], True),
     "stream": (["XRANGE"], ["-", "+"], True),
+    "vectorset": (["VRANDMEMBER"], ["1000"], False),
 }
 
 
-# Documented with what newer versions than the reference added.
-GROWN = {"bitop", "set", "xadd", "xtrim"}
+# Documented with what newer versions than the reference added. 8.0 tells nothing of the commands of vector sets.
+GROWN = {"bitop", "set", "xadd", "xtrim", "vadd", "vcard", "vdim", "vemb", "vgetattr", "vinfo", "vismember", "vlinks",
+         "vrandmember", "vrem", "vsetattr", "vsim"}
 
 
 CHANCE = {"spop", "srandmember", "hrandfield", "zrandmember"}

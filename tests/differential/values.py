@@ -1,6 +1,7 @@
 """Kinds of words. Every kind is a function of a random.Random that returns bytes."""
 
 import random
+import struct
 
 from . import functions
 
@@ -197,6 +198,31 @@ def sketch_bytes(rng):
                 runs += b"%c" % (0x80 | rng.choice([0, 0, 1, 2, 31]) << 2 | (length - 1))
             left -= length
     return header + (b"" if rng.random() < 0.05 else runs)
+
+
+# --- Of vectors -----------------------------------------------------------------------------------
+
+def vector(rng):
+    """Two components, seldom more or none, in one of the two forms."""
+    numbers = [rng.randrange(-3, 4) for _ in range(2 if rng.random() < 0.9 else rng.randrange(0, 4))]
+    if rng.random() < 0.5:
+        return [rng.choice([b"FP32", b"fp32"]), struct.pack("<%df" % len(numbers), *numbers)]
+    # The largest number there is ends the reference.
+    count = rng.choice([b"0", b"-1", b"abc", b"9"]) if rng.random() < 0.04 else b"%d" % len(numbers)
+    return [b"VALUES", count, *(b"%d" % number for number in numbers)]
+
+
+def filter_expression(rng, depth):
+    """An expression on the fields of attributes, most of the time a valid one."""
+    if depth == 0 or rng.random() < 0.3:
+        return rng.choice([b".a", b".s", b".l", b".n", b".nosuch", b"1", b"-2", b"0.5", b'"foo"', b"'1'", b"[1,2]", b'["foo", 3]',
+                           b"[]", b'""', b"1e2", b"@", b"foo"])
+    left = filter_expression(rng, depth - 1)
+    if rng.random() < 0.2:
+        return rng.choice([b"!%s", b"not %s", b"(%s)", b"(%s", b"! %s"]) % left
+    operator = rng.choice([b"+", b"-", b"*", b"/", b"%", b"**", b"<", b"<=", b">", b">=", b"==", b"!=", b"in", b"and", b"or", b"&&",
+                           b"||", b"=", b"AND"])
+    return left + rng.choice([b" ", b" ", b" ", b""]) + operator + b" " + filter_expression(rng, depth - 1)
 
 
 # --- Keys -----------------------------------------------------------------------------------------
@@ -407,8 +433,9 @@ KINDS = {
     # Numbers of fields so large that their product with the width overflows become small offsets in the reference.
     "field_offset": often(lambda rng: rng.choice([b"", b"#"]) + b"%d" % rng.randrange(rng.choice([4, 64, 500])),
                           choose(-1, "#-1", 2**32, "#4294967296", 2**63, "#9223372036854775808", "abc", "", "#", "#x", "+1", 100000), 0.06),
+    # The smallest number there is overflows in the reference when it is saturated.
     "field_number": often(lambda rng: b"%d" % rng.randrange(-rng.choice([2, 20, 300, 70000]), rng.choice([3, 20, 300, 70000])),
-                          choose(2**63 - 1, -(2**63), 2**62, 2**31, 2**32 - 1, -(2**31) - 1, 2**63, "abc", "", "1.5"), 0.15),
+                          choose(2**63 - 1, -(2**62), 2**62, 2**31, 2**32 - 1, -(2**31) - 1, 2**63, "abc", "", "1.5"), 0.15),
     "stream": own_stream,
     "new_id": new_id,
     "entry_id": entry_id,
@@ -420,6 +447,13 @@ KINDS = {
     "reads": often(choose(0, 1, 5, 100), choose(-1, -2, "abc", 2**63, 2**63 - 1), 0.15),
     "idle": often(choose(0, 0, 0, 3600000), choose(-1, "abc", "", 2**63 - 1), 0.1),
     "wait_ms": often(choose(10, 1, 20), choose(-1, "abc", "", "1.5", 2**63 - 1), 0.2),
+    "vset": keys_of(b"v", 3),
+    "vector": vector,
+    "component": often(lambda rng: b"%d" % rng.randrange(-3, 4), choose("nan", "abc", "", "1e999", "0x2", "1 "), 0.03),
+    "vector_element": often(choose("e0", "e1", "e2", "e3", "e4", "e5", "e6"), choose("", "nosuch", "x y"), 0.1),
+    "attributes": choose('{"a":1}', '{"a":2,"s":"foo"}', '{"a":3,"l":[1,"x"]}', '{"s":"bar","n":null}', "no JSON", "{"),
+    "no_attributes": choose(""),
+    "filter": lambda rng: filter_expression(rng, 3),
     "sketch": keys_of(b"y", 4),
     "sketch_bytes": sketch_bytes,
     "numbered": numbered,

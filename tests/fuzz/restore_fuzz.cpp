@@ -9,6 +9,7 @@
 #include "commands/groups.h"
 #include "input.h"
 #include "persist/rdb_format.h"
+#include "persist/rdb_vector_set.h"
 #include "persist/rows.h"
 #include "reply_check.h"
 #include "server/observe/dataset_digest.h"
@@ -32,8 +33,8 @@ class World {
     send({"FLUSHALL"});
     choose_limits(input.byte());
     const uint8_t type = input.byte() % (persist::kLastRdbType + 1);
-    const std::string dump =
-        payload(std::string(1, static_cast<char>(type)) + std::string(input.rest()));
+    const std::string dump = payload(std::string(1, static_cast<char>(type)) + head_of(type) +
+                                     std::string(input.rest()));
     if (send({"RESTORE", "key", "0", dump}) != tests::kOk) return;
     require_survival();
     use();
@@ -58,6 +59,16 @@ class World {
     limits.zset_max_listpack_entries = 2;
     limits.list_max_listpack_size = 2;
     limits.list_compress_depth = (choice & 2) != 0 ? 1 : 0;
+  }
+
+  // The id of the one module whose values are read.
+  static std::string head_of(uint8_t type) {
+    if (type != static_cast<uint8_t>(persist::RdbType::kModule2)) return {};
+    std::string head;
+    persist::StringSink sink(head);
+    persist::RdbWriter(sink, false).length(persist::kVectorSetModule);
+    sink.flush();
+    return head;
   }
 
   // Without a checksum, which is as good as a right one.
@@ -93,6 +104,7 @@ class World {
     if (type == "+hash\r\n") return use_hash();
     if (type == "+zset\r\n") return use_sorted_set();
     use_stream();
+    use_vector_set();
   }
 
   void use_string() {
@@ -168,6 +180,23 @@ class World {
     }
     send({"XDEL", "key", "1-1", "1-2"});
     send({"XTRIM", "key", "MAXLEN", "1"});
+  }
+
+  void use_vector_set() {
+    send({"VINFO", "key"});
+    send({"VRANDMEMBER", "key", "-3"});
+    send({"VRANGE", "key", "-", "+"});
+    send({"VEMB", "key", "a"});
+    send({"VLINKS", "key", "a", "WITHSCORES"});
+    send({"VSIM", "key", "ELE", "a", "WITHSCORES", "FILTER", ".a > 1"});
+    for (const std::string_view quantization : {"Q8", "NOQUANT", "BIN"}) {
+      for (const std::string_view element : {"a", "new"})
+        send({"VADD", "key", "VALUES", "2", "1", "-2", element, quantization, "M", "4"});
+    }
+    send({"VSETATTR", "key", "a", "{}"});
+    send({"VREM", "key", "a"});
+    send({"VSIM", "key", "VALUES", "2", "3", "4"});
+    send({"VREM", "key", "new"});
   }
 
   tests::ServerFixture server_;

@@ -78,8 +78,11 @@ void command_list(CommandContext& ctx) {
   }
   std::string_view value;
   if (!options.word("FILTERBY") || options.left() != 2) return ctx.syntax_error();
-  // There are no modules, so no command belongs to one.
-  if (options.word("MODULE", &value)) return ctx.reply.empty_array();
+  if (options.word("MODULE", &value)) {
+    return list_commands(ctx, [is_known = value == kOnlyModule](const Command& one) {
+      return is_known && one.row->group == Group::kModule;
+    });
+  }
   if (options.word("ACLCAT", &value)) {
     const uint32_t category = acl_category_named(value);
     return list_commands(ctx, [category](const Command& one) { return (one.acl & category) != 0; });

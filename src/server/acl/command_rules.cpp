@@ -61,7 +61,7 @@ void CommandRules::set_bits(const Command& command, bool allowed) {
 
 void CommandRules::set_command(const Command& command, bool allowed) {
   set_bits(command, allowed);
-  note(command.full_name, allowed);
+  note(base::lower_case(command.full_name), allowed);
 }
 
 void CommandRules::set_category(const CommandTable& table, const BitName& category, bool allowed) {

@@ -24,6 +24,8 @@ void Notifications::apply_settings() {
 
 void Notifications::key_changed(store::Keyspace& keyspace, std::string_view key,
                                 EventClass event_class, std::string_view event) {
+  // Changes of vector sets have no names, and nobody is notified of them.
+  if (event.empty()) return;
   const unsigned wanted = server_.settings().notify_keyspace_events;
   if ((wanted & static_cast<unsigned>(event_class)) == 0) return;
   const std::string database = std::to_string(keyspace.index());

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "server/command/key_spec.h"
@@ -33,7 +34,7 @@ enum CommandFlag : uint32_t {
   kWrite = 1 << 0,             // changes the dataset
   kReadOnly = 1 << 1,          // reads the dataset
   kDenyOom = 1 << 2,           // may need memory; refused when it is used up
-  kModule = 1 << 3,            // reserved for the reference's modules; no row has it
+  kModule = 1 << 3,            // of a type that the reference has as a module (Group::kModule)
   kAdmin = 1 << 4,             // for operators
   kPubSub = 1 << 5,            // of the publish/subscribe family
   kNoScript = 1 << 6,          // not in scripts
@@ -83,6 +84,9 @@ enum AclCategory : uint32_t {
   kAclScripting = 1 << 20,
 };
 
+// The one module of the reference whose commands there are.
+inline constexpr std::string_view kOnlyModule = "vectorset";
+
 enum class Group : uint8_t {
   kGeneric,
   kString,
@@ -100,6 +104,7 @@ enum class Group : uint8_t {
   kGeo,
   kStream,
   kBitmap,
+  kModule,  // the vector sets: replies name such commands in upper case, and their module
 };
 
 // Appends the keys of a request and what happens to each, where the specifications do not tell it

@@ -177,12 +177,15 @@ void write_command_docs(const Command& command, resp::ReplyBuilder& reply) {
   const bool deprecated = extras.deprecated_since != nullptr;
   const bool has_doc_flags = deprecated || extras.system;
 
-  reply.map(3 + size_t{row.complexity != nullptr} + size_t{has_doc_flags} + (deprecated ? 1 : 0) +
-            size_t{extras.replaced_by != nullptr} + size_t{!history.empty()} +
-            size_t{!syntax.arguments.empty()} + size_t{command.is_container()});
+  const bool is_of_module = row.group == Group::kModule;
+  reply.map(3 + size_t{is_of_module} + size_t{row.complexity != nullptr} + size_t{has_doc_flags} +
+            (deprecated ? 1 : 0) + size_t{extras.replaced_by != nullptr} +
+            size_t{!history.empty()} + size_t{!syntax.arguments.empty()} +
+            size_t{command.is_container()});
   write_text_field("summary", row.summary, reply);
   write_text_field("since", row.since, reply);
   write_text_field("group", group_name(row.group), reply);
+  if (is_of_module) write_text_field("module", kOnlyModule, reply);
   if (row.complexity != nullptr) write_text_field("complexity", row.complexity, reply);
   if (has_doc_flags) {
     reply.bulk("doc_flags");

@@ -44,7 +44,7 @@ ArgumentType type_named(std::string_view name) {
 }
 
 bool is_name_byte(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-';
+  return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
 }
 
 bool is_name_start(char byte) {

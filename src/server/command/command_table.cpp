@@ -81,7 +81,7 @@ constexpr BitName kKeyFlagNames[] = {
 constexpr std::string_view kGroupNames[] = {
     "generic", "string",       "list",       "set",    "sorted-set", "hash",
     "pubsub",  "transactions", "connection", "server", "scripting",  "hyperloglog",
-    "cluster", "geo",          "stream",     "bitmap",
+    "cluster", "geo",          "stream",     "bitmap", "module",
 };
 
 uint32_t acl_of(const CommandRow& row) {
@@ -214,7 +214,8 @@ Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
   command->acl = acl_of(row);
   command->id = static_cast<uint32_t>(all_.size());
   command->name = base::lower_case(row.name);
-  command->full_name = command->name;
+  // The reference registers its module's commands in upper case, and shows them so.
+  command->full_name = command->has(kModule) ? row.name : command->name;
   if (parent != nullptr) {
     LK_ASSERT(subcommand_named(*parent, row.name) == nullptr);
     command->parent = parent;

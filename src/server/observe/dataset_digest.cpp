@@ -12,6 +12,7 @@
 #include "store/value/set.h"
 #include "store/value/sorted_set.h"
 #include "store/value/stream.h"
+#include "store/value/vector_set.h"
 
 namespace latchkey::server {
 
@@ -86,6 +87,17 @@ void take_in_elements(Digest& digest, const store::Stream& stream) {
   });
 }
 
+void take_in_elements(Digest& digest, const store::VectorSet& set) {
+  const size_t vector_size = set.graph().distance().vector_size();
+  set.for_each([&](const store::VectorElement& element) {
+    Digest one{};
+    take_in(one, element.name());
+    take_in(one, std::string_view(set.vector(element).bytes, vector_size));
+    take_in(one, element.attributes());
+    join(digest, view(one));
+  });
+}
+
 template <typename V>
 void take_in_elements_of(Digest& digest, const store::Entry& entry) {
   take_in_elements(digest, static_cast<const V&>(*entry.value()));
@@ -93,7 +105,9 @@ void take_in_elements_of(Digest& digest, const store::Entry& entry) {
 
 // The reference's type numbers count the type of modules before streams.
 uint32_t type_number(store::Type type) {
+  constexpr uint32_t kModuleNumber = 5;
   constexpr uint32_t kStreamNumber = 6;
+  if (type == store::Type::kVectorSet) return kModuleNumber;
   return type == store::Type::kStream ? kStreamNumber : static_cast<uint32_t>(type);
 }
 
@@ -118,6 +132,9 @@ void take_in_value(Digest& digest, const store::Entry& entry) {
       break;
     case store::Type::kStream:
       take_in_elements_of<store::Stream>(digest, entry);
+      break;
+    case store::Type::kVectorSet:
+      take_in_elements_of<store::VectorSet>(digest, entry);
       break;
   }
   if (entry.has_deadline()) join(digest, kDeadlineMark);
