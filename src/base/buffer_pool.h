@@ -13,6 +13,9 @@ class BufferPool {
  public:
   static constexpr size_t kBufferSize = 16 * 1024;
 
+  // Whether those who use the pool copy what they could share (DEBUG REPLY-COPY-AVOIDANCE).
+  bool copies_all = false;
+
   BufferPool() = default;
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;

@@ -58,6 +58,7 @@ Cluster::Cluster(Server& server)
       gossip_(*this),
       detector_(*this),
       claims_(*this),
+      slot_stats_(server),
       election_(*this),
       handover_(*this),
       migration_(*this),
@@ -227,6 +228,7 @@ void Cluster::reconcile() {
   unreconciled_ = false;
   align_role();
   update_state();
+  if (const Node* master = shard_master(); master != nullptr) slot_stats_.keep(master->slots);
   delete_lost_keys();
   disconnect_unserved_clients();
 }

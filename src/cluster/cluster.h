@@ -27,6 +27,7 @@
 #include "cluster/node_table.h"
 #include "cluster/replica_migration.h"
 #include "cluster/slot_claims.h"
+#include "cluster/slot_stats.h"
 #include "net/loop.h"
 #include "server/client/pubsub.h"
 #include "server/command/slot_gate.h"
@@ -71,6 +72,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   Gossip& gossip() { return gossip_; }
   FailureDetector& detector() { return detector_; }
   SlotClaims& claims() { return claims_; }
+  SlotStats& slot_stats() { return slot_stats_; }
   Election& election() { return election_; }
   Handover& handover() { return handover_; }
   int64_t timeout_ms() const;
@@ -116,6 +118,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // server::SlotGate
   Answer judge(std::span<const server::SlotGate::Request> requests, const Caller& caller) override;
   LinkFigures link_figures() const override;
+  bool owns(int slot) const override { return nodes_.owner(slot) == &myself(); }
   // server::PubSubRelay
   void relay(server::TopicKind kind, std::string_view channel, std::string_view message) override;
 
@@ -151,6 +154,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   Gossip gossip_;
   FailureDetector detector_;
   SlotClaims claims_;
+  SlotStats slot_stats_;
   Election election_;
   Handover handover_;
   ReplicaMigration migration_;

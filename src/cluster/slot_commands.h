@@ -19,6 +19,7 @@ void cluster_setslot(server::CommandContext& ctx, Cluster& cluster);
 void cluster_keyslot(server::CommandContext& ctx, Cluster& cluster);
 void cluster_countkeysinslot(server::CommandContext& ctx, Cluster& cluster);
 void cluster_getkeysinslot(server::CommandContext& ctx, Cluster& cluster);
+void cluster_slot_stats(server::CommandContext& ctx, Cluster& cluster);
 
 // Writes the node file. False when an error has been sent.
 bool commit(server::CommandContext& ctx, Cluster& cluster);

@@ -38,6 +38,7 @@ void add_groups(Table& table) {
   table.add(memory_rows());
   table.add(module_rows());
   table.add(monitor_rows());
+  table.add(hotkeys_rows());
   table.add(object_rows());
   table.add(pubsub_rows());
   table.add(scan_rows());
@@ -57,6 +58,7 @@ void add_groups(Table& table) {
   table.add(stream_pending_rows());
   table.add(stream_read_rows());
   table.add(stream_reference_rows());
+  table.add(stream_request_rows());
   table.add(stream_rows());
   table.add(string_batch_rows());
   table.add(string_condition_rows());

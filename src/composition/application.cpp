@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "persist/leftovers.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
+#include "server/acl/access_control.h"
 #include "server/client/client_registry.h"
 #include "server/config/live_settings.h"
 #include "server/observe/logo.h"
@@ -201,8 +203,30 @@ void Application::exit_when_not_needed(server::Server& server) {
       std::make_unique<server::AutomaticExit>(server, clients, std::move(parent_has_gone));
 }
 
+void Application::warn_of_open_access(server::Server& server) {
+  const ConfigValues& values = server.settings();
+  if (values.port == 0 || !server.access().default_user()->needs_no_password) return;
+  const bool all_interfaces =
+      std::any_of(values.bind.begin(), values.bind.end(), [](std::string_view address) {
+        if (address.starts_with('-')) address.remove_prefix(1);
+        return address == "*" || address == "0.0.0.0" || address == "::*" || address == "::";
+      });
+  if (values.protected_mode) {
+    log_.warning("WARNING: Redis does not require authentication: any local client is served.");
+  } else if (all_interfaces) {
+    log_.warning(
+        "WARNING: Redis does not require authentication and is not protected by network "
+        "restrictions: clients of any address are served on all network interfaces.");
+  } else {
+    log_.warning(
+        "WARNING: Redis does not require authentication: clients of any address are served on "
+        "each configured network interface.");
+  }
+}
+
 void Application::announce_readiness(server::Server& server) {
   const ConfigValues& values = server.settings();
+  warn_of_open_access(server);
   if (values.port != 0) log_.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log_.notice("Ready to accept connections unix");
   if (!readiness_.announce(server.listeners().address())) std::_Exit(1);

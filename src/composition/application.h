@@ -54,6 +54,8 @@ class Application {
   void exit_when_not_needed(server::Server& server);
   // Ends the process when that fails.
   void load_dataset(WholeServer& whole);
+  // Says in the log who may use a server that asks for no password.
+  void warn_of_open_access(server::Server& server);
   // Ends the process when whoever waits for the server could not find it.
   void announce_readiness(server::Server& server);
 

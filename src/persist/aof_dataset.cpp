@@ -176,6 +176,22 @@ void write_consumer(RequestWriter& writer, std::string_view key, std::string_vie
   });
 }
 
+// Only requests whose entries are still there can be recorded again.
+void write_producers(RequestWriter& writer, std::string_view key, const store::Stream& stream) {
+  const store::StreamProducers& producers = *stream.producers();
+  if (producers.duration_s() != store::StreamProducers::kDefaultDurationS ||
+      producers.most_each() != store::StreamProducers::kDefaultMostEach) {
+    writer.request({"XCFGSET", key, "IDMP-DURATION", std::to_string(producers.duration_s()),
+                    "IDMP-MAXSIZE", std::to_string(producers.most_each())});
+  }
+  std::string_view producer;
+  producers.for_each([&](std::string_view name, size_t) { producer = name; },
+                     [&](std::string_view request, StreamId id) {
+                       if (!stream.contains(id)) return;
+                       writer.request({"XIDMPRECORD", key, producer, request, text_of(id)});
+                     });
+}
+
 void write_stream(RequestWriter& writer, std::string_view key, const store::Stream& stream) {
   write_entries(writer, key, stream);
   writer.request({"XSETID", key, text_of(stream.last_id()), "ENTRIESADDED",
@@ -187,6 +203,7 @@ void write_stream(RequestWriter& writer, std::string_view key, const store::Stre
     for (const auto& [unused, consumer] : group.consumers())
       write_consumer(writer, key, name, *consumer);
   });
+  if (stream.producers() != nullptr) write_producers(writer, key, stream);
 }
 
 // --- Keys ----------------------------------------------------------------------------------------

@@ -132,13 +132,7 @@ AofLoader::Result AofLoader::result_of(Step step, const File& file, ByteSource& 
       log.warning("Unknown command '" + unknown_ + "' reading the append only file " + file.name);
       return Result::kFailed;
     case Step::kMalformed:
-      log.warning("The append only file " + file.name + " cannot be understood at offset " +
-                  std::to_string(source.offset()) + "; it can be up to offset " +
-                  std::to_string(valid_));
-      log.warning("Bad file format reading the append only file " + file.name +
-                  ": make a backup of your AOF file, then use ./redis-check-aof --fix "
-                  "<filename.manifest>");
-      return Result::kFailed;
+      return cut_malformed(file, source.offset());
     case Step::kCutShort:
       return cut(file);
   }
@@ -163,12 +157,43 @@ AofLoader::Result AofLoader::cut(const File& file) {
   }
   log.warning("!!! Truncating the AOF " + file.name + " at offset " + std::to_string(valid_) +
               " !!!");
-  if (truncate(file.path.c_str(), static_cast<off_t>(valid_)) != 0) {
-    log.warning("Error truncating the AOF file " + file.name + ": " + strerror(errno));
-    return Result::kFailed;
-  }
+  if (!truncate_file(file)) return Result::kFailed;
   log.warning("AOF " + file.name + " loaded anyway because aof-load-truncated is enabled");
   return Result::kTruncated;
+}
+
+AofLoader::Result AofLoader::cut_malformed(const File& file, uint64_t offset) {
+  base::Logger& log = server_.log();
+  log.warning("The append only file " + file.name + " cannot be understood at offset " +
+              std::to_string(offset) + "; it can be up to offset " + std::to_string(valid_));
+  struct stat status {};
+  const bool sized = stat(file.path.c_str(), &status) == 0;
+  const int64_t tail = sized ? status.st_size - static_cast<int64_t>(valid_) : INT64_MAX;
+  if (tail > server_.settings().aof_load_corrupt_tail_max_size) {
+    std::string error = "Bad file format reading the append only file " + file.name +
+                        ": make a backup of your AOF file, then use ./redis-check-aof --fix "
+                        "<filename.manifest>.";
+    if (sized)
+      error +=
+          " Alternatively you can set the 'aof-load-corrupt-tail-max-size' configuration "
+          "option to " +
+          std::to_string(tail) + " and restart the server.";
+    log.warning(error);
+    return Result::kFailed;
+  }
+  log.warning("!!! Warning: corrupt AOF file tail!!!");
+  log.warning("!!! Truncating the AOF " + file.name + " at offset " + std::to_string(valid_) +
+              " (remaining " + std::to_string(tail) + ") !!!");
+  if (!truncate_file(file)) return Result::kFailed;
+  log.warning("AOF " + file.name +
+              " loaded anyway because aof-load-corrupt-tail-max-size is enabled");
+  return Result::kTruncated;
+}
+
+bool AofLoader::truncate_file(const File& file) {
+  if (truncate(file.path.c_str(), static_cast<off_t>(valid_)) == 0) return true;
+  server_.log().warning("Error truncating the AOF file " + file.name + ": " + strerror(errno));
+  return false;
 }
 
 // --- Reading -------------------------------------------------------------------------------------

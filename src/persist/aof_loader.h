@@ -85,7 +85,12 @@ class AofLoader {
   Step run_words(uint64_t end);
   bool run(std::span<const std::string_view> words);
   bool read_preamble(ByteSource& source, const File& file, LoadingScope& scope);
+  // What becomes of a file that ends in the middle of a request, and of one in which something
+  // that is no request begins at `offset`.
   Result cut(const File& file);
+  Result cut_malformed(const File& file, uint64_t offset);
+  // Removes all bytes behind `valid_`.
+  bool truncate_file(const File& file);
   Result result_of(Step step, const File& file, ByteSource& source);
 
   server::Server& server_;

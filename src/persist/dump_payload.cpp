@@ -26,15 +26,17 @@ std::string make_dump(const store::Entry& entry, bool compress) {
   StringSink sink(dump);
   sink.enable_checksum();
   RdbWriter writer(sink, compress);
-  writer.type(rdb_type_of(entry));
+  const RdbType type = rdb_type_of(entry);
+  writer.type(type);
   write_value(writer, entry);
-  write_dump_footer(sink, writer);
+  write_dump_footer(sink, writer,
+                    type == RdbType::kStreamListpacks4 ? kNewestRdbVersion : kRdbVersion);
   return dump;
 }
 
-void write_dump_footer(ByteSink& sink, RdbWriter& writer) {
-  const auto version = static_cast<uint16_t>(kRdbVersion);
-  writer.raw(&version, sizeof version);
+void write_dump_footer(ByteSink& sink, RdbWriter& writer, int version) {
+  const auto written = static_cast<uint16_t>(version);
+  writer.raw(&written, sizeof written);
   const uint64_t checksum = sink.checksum();
   writer.raw(&checksum, sizeof checksum);
   sink.flush();
@@ -47,7 +49,7 @@ std::string_view dump_body(std::string_view dump) {
 bool is_intact_dump(std::string_view dump, bool skip_checksum) {
   if (dump.size() < kFooterSize) return false;
   const size_t footer = dump.size() - kFooterSize;
-  if (load<uint16_t>(dump, footer) > kRdbVersion) return false;
+  if (load<uint16_t>(dump, footer) > kNewestRdbVersion) return false;
   const auto told = load<uint64_t>(dump, footer + kVersionSize);
   return skip_checksum || told == 0 ||
          told == base::crc64(0, dump.substr(0, footer + kVersionSize));

@@ -20,7 +20,7 @@ std::string make_dump(const store::Entry& entry, bool compress);
 
 // For other dumps with this format: adds version and checksum to what has been written to a sink
 // whose checksum was enabled from the start, and flushes it.
-void write_dump_footer(ByteSink& sink, RdbWriter& writer);
+void write_dump_footer(ByteSink& sink, RdbWriter& writer, int version = kRdbVersion);
 // The bytes before version and checksum. REQUIRES: is_intact_dump().
 std::string_view dump_body(std::string_view dump);
 

@@ -26,6 +26,8 @@ enum class AccessKept : uint8_t { kNone, kIdle, kFrequency };
 AccessKept access_kept(MaxmemoryPolicy policy) {
   switch (policy) {
     case MaxmemoryPolicy::kVolatileLru:
+    case MaxmemoryPolicy::kVolatileLrm:
+    case MaxmemoryPolicy::kAllkeysLrm:
     case MaxmemoryPolicy::kAllkeysLru:
       return AccessKept::kIdle;
     case MaxmemoryPolicy::kVolatileLfu:

@@ -30,7 +30,8 @@ std::string_view rdb_type_name(uint8_t type) {
                                                 "hash-hashtable-md-pre-release",
                                                 "hash-listpack-md-pre-release",
                                                 "hash-hashtable-md",
-                                                "hash-listpack-md"};
+                                                "hash-listpack-md",
+                                                "stream-v4"};
   static_assert(std::size(kNames) == kLastRdbType + 1);
   return type < std::size(kNames) ? kNames[type] : std::string_view();
 }

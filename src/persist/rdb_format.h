@@ -20,8 +20,11 @@
 
 namespace latchkey::persist {
 
-// The version that is written, and the highest version that is read.
+// The version that is written, and the highest version that is read. Files of version 12 may
+// contain values of newer types, which older servers refuse when they come to them: so they can
+// still load what does not use the new types. Dumps have the version of their type.
 inline constexpr int kRdbVersion = 12;
+inline constexpr int kNewestRdbVersion = 13;
 
 // The layout of a value. Types that are obsolete in current files are still read.
 enum class RdbType : uint8_t {
@@ -50,8 +53,9 @@ enum class RdbType : uint8_t {
   kHashListpackExPreGa = 23,
   kHashMetadata = 24,  // the earliest deadline, then alternating deadline, field, value
   kHashListpackEx = 25,
+  kStreamListpacks4 = 26,  // with the requests of producers; from version 13 on
 };
-inline constexpr uint8_t kLastRdbType = 25;
+inline constexpr uint8_t kLastRdbType = 26;
 
 enum class RdbOpcode : uint8_t {
   kSlotInfo = 244,

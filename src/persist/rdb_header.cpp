@@ -14,7 +14,7 @@ bool read_rdb_header(RdbReader& reader, int* version, std::string* problem) {
     return false;
   }
   *version = std::atoi(header + kSignature.size());
-  if (*version >= 1 && *version <= kRdbVersion) return true;
+  if (*version >= 1 && *version <= kNewestRdbVersion) return true;
   *problem = "Can't handle RDB format version " + std::to_string(*version);
   return false;
 }

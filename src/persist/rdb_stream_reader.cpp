@@ -144,7 +144,7 @@ bool read_consumer(RdbReader& reader, RdbType type, PendingRecords& records, Str
   StreamConsumer& consumer = group.add_consumer(name, 0);
   if (!read_time(reader, 0, &consumer.seen_ms)) return false;
   consumer.active_ms = consumer.seen_ms;
-  if (type == RdbType::kStreamListpacks3 &&
+  if (type >= RdbType::kStreamListpacks3 &&
       !read_time(reader, StreamConsumer::kNever, &consumer.active_ms))
     return false;
   uint64_t pending;
@@ -182,6 +182,45 @@ bool read_group(RdbReader& reader, RdbType type, Stream& stream) {
   return are_owned || reader.fail("NACK entry without consumer");
 }
 
+// Reads the requests of one producer.
+bool read_requests(RdbReader& reader, store::StreamProducers& producers) {
+  std::string_view text;
+  uint64_t count;
+  if (!reader.string(&text)) return false;
+  const std::string producer(text);
+  if (!reader.length(&count)) return false;
+  if (count > producers.most_each()) return reader.fail("Stream IDMP producer has too many IIDs");
+  for (; count > 0; --count) {
+    StreamId id;
+    if (!reader.string(&text)) return false;
+    const std::string request(text);
+    if (!read_id(reader, &id)) return false;
+    producers.restore(producer, request, id);
+  }
+  return true;
+}
+
+bool read_producers(RdbReader& reader, Stream& stream) {
+  uint64_t duration_s;
+  uint64_t most_each;
+  uint64_t count;
+  uint64_t added;
+  uint64_t repeated;
+  if (!reader.length(&duration_s) || !reader.length(&most_each) || !reader.length(&count))
+    return false;
+  if (duration_s == 0 || duration_s > store::StreamProducers::kLongestDurationS || most_each == 0 ||
+      most_each > store::StreamProducers::kMostOfAProducer)
+    return reader.fail("Stream IDMP limits are out of range");
+  store::StreamProducers& producers = stream.producers_or_new();
+  producers.set_limits(static_cast<uint32_t>(duration_s), static_cast<uint32_t>(most_each));
+  for (; count > 0; --count) {
+    if (!read_requests(reader, producers)) return false;
+  }
+  if (!reader.length(&added) || !reader.length(&repeated)) return false;
+  producers.set_counts(added, repeated);
+  return true;
+}
+
 }  // namespace
 
 ReadResult read_stream(RdbReader& reader, RdbType type, store::Environment&, LoadedValue* loaded) {
@@ -193,6 +232,8 @@ ReadResult read_stream(RdbReader& reader, RdbType type, store::Environment&, Loa
   for (; groups > 0; --groups) {
     if (!read_group(reader, type, *stream)) return ReadResult::kFailed;
   }
+  if (type == RdbType::kStreamListpacks4 && !read_producers(reader, *stream))
+    return ReadResult::kFailed;
   loaded->type = Stream::kType;
   loaded->value = std::move(stream);
   return ReadResult::kDone;

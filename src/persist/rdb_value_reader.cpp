@@ -419,6 +419,7 @@ ReadResult read_value(RdbReader& reader, uint8_t type_byte, Environment& environ
     case RdbType::kStreamListpacks:
     case RdbType::kStreamListpacks2:
     case RdbType::kStreamListpacks3:
+    case RdbType::kStreamListpacks4:
       return read_stream(reader, type, environment, loaded);
     case RdbType::kModule1:
     case RdbType::kModule2:

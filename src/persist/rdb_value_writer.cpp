@@ -162,6 +162,27 @@ void write_group(RdbWriter& writer, std::string_view name, const StreamGroup& gr
   for (const auto& [unused, consumer] : group.consumers()) write_consumer(writer, *consumer);
 }
 
+bool has_producers(const Stream& stream) {
+  return stream.producers() != nullptr && !stream.producers()->is_plain();
+}
+
+void write_producers(RdbWriter& writer, const store::StreamProducers& producers) {
+  writer.length(producers.duration_s());
+  writer.length(producers.most_each());
+  writer.length(producers.producers());
+  producers.for_each(
+      [&](std::string_view name, size_t requests) {
+        writer.string(name);
+        writer.length(requests);
+      },
+      [&](std::string_view request, StreamId id) {
+        writer.string(request);
+        write_id(writer, id);
+      });
+  writer.length(producers.added());
+  writer.length(producers.repeated());
+}
+
 void write_stream(RdbWriter& writer, const Stream& stream) {
   writer.length(stream.nodes());
   stream.for_each_node([&](const StreamNode& node) {
@@ -177,6 +198,7 @@ void write_stream(RdbWriter& writer, const Stream& stream) {
   writer.length(stream.group_count());
   stream.for_each_group(
       [&](std::string_view name, const StreamGroup& group) { write_group(writer, name, group); });
+  if (has_producers(stream)) write_producers(writer, *stream.producers());
 }
 
 }  // namespace
@@ -194,7 +216,8 @@ RdbType rdb_type_of(const Entry& entry) {
     case store::Type::kHash:
       return type_of(value_of<Hash>(entry));
     case store::Type::kStream:
-      return RdbType::kStreamListpacks3;
+      return has_producers(value_of<Stream>(entry)) ? RdbType::kStreamListpacks4
+                                                    : RdbType::kStreamListpacks3;
     case store::Type::kVectorSet:
       return RdbType::kModule2;
   }

@@ -50,6 +50,7 @@ bool DatasetInstaller::wants_socket() const {
     case ReplDisklessLoad::kOnEmptyDb:
       return is_empty();
     case ReplDisklessLoad::kSwapdb:
+    case ReplDisklessLoad::kFlushdb:
       return true;
   }
   return false;

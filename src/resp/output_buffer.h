@@ -63,6 +63,9 @@ class OutputBuffer {
   // nothing was taken from `other`, and no shared piece is before byte `first`.
   void append(const OutputBuffer& other, size_t first = 0);
 
+  // Whether what could be shared is to be appended as bytes.
+  bool copies_all() const { return pool_->copies_all; }
+
   // A position among the own bytes, for later patching or truncating. Valid until bytes are taken.
   size_t mark() const { return size_; }
   // Drops everything appended since `mark`.

@@ -104,7 +104,7 @@ void ReplyBuilder::bulk(int64_t value) {
 }
 
 void ReplyBuilder::bulk(base::Blob* blob) {
-  if (blob->size() < kShareThreshold) {
+  if (blob->size() < kShareThreshold || out_->copies_all()) {
     bulk(blob->view());
     return;
   }

@@ -53,7 +53,7 @@ class ReplyBuilder {
   void big_number(std::string_view digits);
   void bulk(std::string_view bytes);
   void bulk(int64_t value);
-  // By reference if the blob has at least kShareThreshold bytes.
+  // By reference if the blob has at least kShareThreshold bytes, unless the output copies all.
   void bulk(base::Blob* blob);
   // Text with a three-letter format, "txt" or "mkd".
   void verbatim(std::string_view format, std::string_view text);

@@ -39,6 +39,7 @@ Rule rule_of(MaxmemoryPolicy policy) {
   using store::EvictionOrder;
   switch (policy) {
     case MaxmemoryPolicy::kVolatileLru:
+    case MaxmemoryPolicy::kVolatileLrm:
       return {EvictionOrder::kIdlest, true};
     case MaxmemoryPolicy::kVolatileLfu:
       return {EvictionOrder::kLeastFrequent, true};
@@ -47,6 +48,7 @@ Rule rule_of(MaxmemoryPolicy policy) {
     case MaxmemoryPolicy::kVolatileTtl:
       return {EvictionOrder::kNearestDeadline, true};
     case MaxmemoryPolicy::kAllkeysLru:
+    case MaxmemoryPolicy::kAllkeysLrm:
       return {EvictionOrder::kIdlest, false};
     case MaxmemoryPolicy::kAllkeysLfu:
       return {EvictionOrder::kLeastFrequent, false};

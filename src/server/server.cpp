@@ -17,6 +17,7 @@
 #include "server/config/live_settings.h"
 #include "server/expiry.h"
 #include "server/memory_limit.h"
+#include "server/modification_clock.h"
 #include "server/observe/info.h"
 #include "server/process/crash_report.h"
 #include "server/process/listeners.h"
@@ -44,6 +45,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       propagation_([this](bool wanted) { environment_.name_expired_elements = wanted; }),
       expiry_(std::make_unique<Expiry>(*this)),
       memory_limit_(std::make_unique<MemoryLimit>(*this)),
+      modification_clock_(std::make_unique<ModificationClock>(*this)),
       access_(std::make_unique<acl::AccessControl>(*this)),
       client_eviction_(*this),
       clients_(*this),
@@ -86,12 +88,12 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
                     });
   config_.on_change(
       {"hash-max-listpack-entries", "hash-max-listpack-value", "set-max-intset-entries",
-       "set-max-listpack-entries", "set-max-listpack-value", "zset-max-listpack-entries",
-       "zset-max-listpack-value", "list-max-listpack-size", "list-compress-depth",
-       "stream-node-max-bytes", "stream-node-max-entries", "min-replicas-to-write",
-       "min-replicas-max-lag", "slowlog-log-slower-than", "slowlog-max-len",
-       "cluster-compatibility-sample-ratio", "latency-monitor-threshold", "replica-read-only",
-       "replica-serve-stale-data"},
+       "set-max-listpack-entries",  "set-max-listpack-value",  "zset-max-listpack-entries",
+       "zset-max-listpack-value",   "list-max-listpack-size",  "list-compress-depth",
+       "stream-node-max-bytes",     "stream-node-max-entries", "stream-idmp-duration",
+       "stream-idmp-maxsize",       "min-replicas-to-write",   "min-replicas-max-lag",
+       "slowlog-log-slower-than",   "slowlog-max-len",         "cluster-compatibility-sample-ratio",
+       "latency-monitor-threshold", "replica-read-only",       "replica-serve-stale-data"},
       [this](std::string*) {
         apply_settings();
         return true;
@@ -124,6 +126,7 @@ void Server::apply_settings() {
   const bool lfu = values.maxmemory_policy == MaxmemoryPolicy::kAllkeysLfu ||
                    values.maxmemory_policy == MaxmemoryPolicy::kVolatileLfu;
   environment_.use_lfu = lfu;
+  modification_clock_->follow_policy();
   environment_.lfu_log_factor = values.lfu_log_factor;
   environment_.lfu_decay_minutes = values.lfu_decay_time;
   environment_.limits = {
@@ -138,6 +141,8 @@ void Server::apply_settings() {
       .list_compress_depth = values.list_compress_depth,
       .stream_node_max_bytes = values.stream_node_max_bytes,
       .stream_node_max_entries = static_cast<size_t>(values.stream_node_max_entries),
+      .stream_idmp_duration_s = static_cast<uint32_t>(values.stream_idmp_duration),
+      .stream_idmp_maxsize = static_cast<uint32_t>(values.stream_idmp_maxsize),
       .quicklist_packed_threshold = debug_settings_.quicklist_packed_threshold,
   };
   set_state(kStateMemoryLimit, values.maxmemory != 0);
@@ -284,7 +289,7 @@ void Server::tick() {
   clients_.end_waits();
   sample_rates();
   memory_.refresh();
-  stats_.peak_memory = std::max<uint64_t>(stats_.peak_memory, used_memory());
+  stats_.note_memory(used_memory(), machine_ms() / 1000);
   clients_.look_after_some();
   expiry_->look_again();
   if ((state_ & kStateTrackingFull) != 0) tracking_->give_up_some();
@@ -328,6 +333,8 @@ void Server::reset_stats() {
   environment_.misses = 0;
   environment_.expired_keys = 0;
   environment_.expired_elements = 0;
+  environment_.found_expired_keys = 0;
+  environment_.found_expired_elements = 0;
   environment_.reclaimer.reset_freed();
   if (loop_ != nullptr) loop_->counters() = {};
 }

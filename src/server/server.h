@@ -79,6 +79,7 @@ class InfoSections;
 class Listeners;
 class LockClaims;
 class MemoryLimit;
+class ModificationClock;
 class Monitors;
 class Notifications;
 class PauseControl;
@@ -114,6 +115,7 @@ enum ServerState : uint32_t {
   kStateRecorded = 1u << 15,      // calls are recorded (server/command/call_listener.h)
   kStateFaults = 1u << 16,        // requests may be made to fail (server/command/fault_injector.h)
   kStateSpace = 1u << 18,         // it is a space within a process (testing/spaces.h)
+  kStateMetered = 1u << 19,       // what calls cost is asked for (server/command/call_meter.h)
 };
 
 // The steps of the end of a turn that layers above the server take (Server::on_turn_end), in the
@@ -455,6 +457,7 @@ class Server {
   Propagation propagation_;
   std::unique_ptr<Expiry> expiry_;
   std::unique_ptr<MemoryLimit> memory_limit_;
+  std::unique_ptr<ModificationClock> modification_clock_;
   std::vector<std::unique_ptr<store::Keyspace>> databases_;
   CommandTable commands_;
   std::unique_ptr<acl::AccessControl> access_;

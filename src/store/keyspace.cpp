@@ -204,6 +204,8 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
       tell_lock_replaced(*old, *entry, deadline_ms);
       entry->flags_ |= Entry::kLock;
     }
+    if (environment_.key_observer != nullptr && old->type() != entry->type())
+      environment_.key_observer->type_changed(*this, ref.key_);
     if (old->has_deadline()) deadlines_->erase(old->node());
     forget_elements(*old);
     count_out(*old);
@@ -516,8 +518,13 @@ void Keyspace::swap_contents(Keyspace& other) {
 
 bool Keyspace::expire_due(size_t budget) {
   if (environment_.expired != Environment::Expired::kRemove) return true;
+  const uint64_t keys = environment_.expired_keys;
+  const uint64_t elements = environment_.expired_elements;
   const bool no_more_keys = expire_keys(budget);
-  return expire_elements(budget) && no_more_keys;
+  const bool no_more_elements = expire_elements(budget);
+  environment_.found_expired_keys += environment_.expired_keys - keys;
+  environment_.found_expired_elements += environment_.expired_elements - elements;
+  return no_more_keys && no_more_elements;
 }
 
 bool Keyspace::expire_keys(size_t budget) {

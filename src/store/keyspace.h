@@ -57,12 +57,14 @@ class ExpiryObserver {
                                 std::span<const std::string> names, bool last) = 0;
 };
 
-// Is notified of new keys, and of counted lookups that miss. Must not touch the keyspace.
+// Is notified of new keys, of counted lookups that miss, and of keys whose value is replaced by one
+// of another type. Must not touch the keyspace.
 class KeyObserver {
  public:
   virtual ~KeyObserver() = default;
   virtual void key_added(Keyspace& keyspace, std::string_view key) = 0;
   virtual void key_missed(Keyspace& keyspace, std::string_view key) = 0;
+  virtual void type_changed(Keyspace& keyspace, std::string_view key) = 0;
 };
 
 // Is notified of changes of keys that were taken as locks (Keyspace::mark_lock), before each. Must
@@ -100,6 +102,7 @@ struct Environment {
   int64_t now_ms = 0;         // Unix time
   uint32_t access_clock = 0;  // the access field of an entry used under LRU
   bool use_lfu = false;       // entries count accesses instead
+  bool use_lrm = false;       // entries are used when they are changed, not when they are looked up
   int lfu_log_factor = 10;
   int lfu_decay_minutes = 1;
   ValueLimits limits;
@@ -114,6 +117,9 @@ struct Environment {
   uint64_t expired_keys = 0;
   uint64_t vector_sets_made = 0;  // the number that the next vector set gets
   uint64_t expired_elements = 0;  // elements with deadlines of their own, such as hash fields
+  // Those of them that expire_due() has found.
+  uint64_t found_expired_keys = 0;
+  uint64_t found_expired_elements = 0;
 };
 
 // The access field of an entry that is used at this time, and of a new entry.
@@ -418,7 +424,7 @@ class Keyspace {
     if (environment_.freeze_access) return;
     if (environment_.use_lfu) {
       entry.set_access(touched_access(environment_, entry.access(), environment_.random));
-    } else if (entry.access() != environment_.access_clock) {
+    } else if (entry.access() != environment_.access_clock && !environment_.use_lrm) {
       // An unchanged clock is not written, so that reading does not dirty the line.
       entry.set_access(environment_.access_clock);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace latchkey::store {
 
@@ -22,6 +23,9 @@ struct ValueLimits {
   // Maximum size of a stream's node; 0: the largest possible size, or no limit of entries.
   size_t stream_node_max_bytes = 4096;
   size_t stream_node_max_entries = 100;
+  // What a new stream remembers of the requests of each producer (store/value/stream_producers.h).
+  uint32_t stream_idmp_duration_s = 100;
+  uint32_t stream_idmp_maxsize = 100;
   // Elements of a quicklist of at least this many bytes get their own node; 0: elements larger than
   // a node do. Not a directive; DEBUG sets it.
   size_t quicklist_packed_threshold = 0;

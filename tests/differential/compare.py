@@ -91,6 +91,19 @@ def near_deep_ms(ours, theirs):
     return _each(ours, theirs, near_deep_ms)
 
 
+def newer_refusal(ours, theirs):
+    """Errors whose words are those of Redis 8.6."""
+    return ours.kind == theirs.kind == "-"
+
+
+def newer_stream(ours, theirs):
+    """A stream's description, which has fields that Redis 8.0 does not know."""
+    if ours.kind != theirs.kind or not isinstance(ours.value, list) or not isinstance(theirs.value, list):
+        return False
+    a, b = _pairs(ours), _pairs(theirs)
+    return all(key in a and (a[key].raw == value.raw or near_deep_ms(a[key], value)) for key, value in b.items())
+
+
 def _unordered(reply):
     if not isinstance(reply.value, list):
         return reply.raw

@@ -37,21 +37,21 @@ COMMANDS = [
 # Deadlines of fields lie far off or have passed already, as those of keys do.
 _WHICH = " FIELDS <counted_fields>"
 DEADLINES = [
-    call("HEXPIREAT <hash> <at_seconds> [NX|XX|GT|LT]" + _WHICH),
-    call("HPEXPIREAT <hash> <at_milliseconds> [NX|XX|GT|LT]" + _WHICH),
-    call("HEXPIREAT <hash> <at_seconds> (NX|XX|GT|LT|<word>)+" + _WHICH),
-    call("HEXPIRE <hash> (0|-1|abc|9223372036854775807|4611686018427387904)" + _WHICH),
-    call("HPEXPIRE <hash> (0|-1|abc|9223372036854775807)" + _WHICH),
+    call("HEXPIREAT <hash> <at_seconds> [NX|XX|GT|LT]" + _WHICH, "newer_refusal"),
+    call("HPEXPIREAT <hash> <at_milliseconds> [NX|XX|GT|LT]" + _WHICH, "newer_refusal"),
+    call("HEXPIREAT <hash> <at_seconds> (NX XX|GT LT|XX GT|<word>)" + _WHICH, "newer_refusal"),
+    call("HEXPIRE <hash> (0|-1|abc|9223372036854775807|4611686018427387904)" + _WHICH, "newer_refusal"),
+    call("HPEXPIRE <hash> (0|-1|abc|9223372036854775807)" + _WHICH, "newer_refusal"),
     call("HEXPIRETIME <hash>" + _WHICH),
     call("HPEXPIRETIME <hash>" + _WHICH),
     call("HTTL <hash>" + _WHICH, "near_each"),
     call("HPTTL <hash>" + _WHICH, "near_each_ms"),
     call("HPERSIST <hash>" + _WHICH),
     call("HGETDEL <hash>" + _WHICH),
-    call("HGETEX <hash> [EXAT <at_seconds>|PXAT <at_milliseconds>|PERSIST]" + _WHICH),
-    call("HGETEX <hash> (EXAT 4102444800|PERSIST|PX 0|EX abc|<word>)+" + _WHICH),
-    call("HSETEX <hash> [FNX|FXX] [EXAT <at_seconds>|PXAT <at_milliseconds>|KEEPTTL] FIELDS <counted_pairs>"),
-    call("HSETEX <hash> (FNX|FXX|EXAT 4102444800|KEEPTTL|PX 0|<word>)+ FIELDS <counted_pairs>"),
+    call("HGETEX <hash> [EXAT <at_seconds>|PXAT <at_milliseconds>|PERSIST]" + _WHICH, "newer_refusal"),
+    call("HGETEX <hash> (EXAT 4102444800|PERSIST|PX 0|EX abc|<word>)+" + _WHICH, "newer_refusal"),
+    call("HSETEX <hash> [FNX|FXX] [EXAT <at_seconds>|PXAT <at_milliseconds>|KEEPTTL] FIELDS <counted_pairs>", "newer_refusal"),
+    call("HSETEX <hash> (FNX|FXX|EXAT 4102444800|KEEPTTL|PX 0|<word>)+ FIELDS <counted_pairs>", "newer_refusal"),
 ]
 
 ROWS = COMMANDS + DEADLINES + shared("hash")

@@ -22,10 +22,10 @@ ENTRIES = [
     Row("XREAD [COUNT <pops>] STREAMS <stream> (<entry_id>|0|$|+)"),
     Row("XREAD [COUNT <pops>] STREAMS <stream> <stream> <entry_id> (0|$|+|<word>)"),
     Row("XREAD (COUNT 1|BLOCK abc|NOACK|GROUP g c|<word>)+ STREAMS <stream> 0"),
-    Row("XINFO STREAM <stream>"),
-    Row("XINFO STREAM <stream>"),
-    Row("XINFO STREAM <stream> FULL [COUNT <pops>]", "near_deep_ms"),
-    Row("XINFO STREAM <stream> (FULL|COUNT|<word>)+", "near_deep_ms"),
+    Row("XINFO STREAM <stream>", "newer_stream"),
+    Row("XINFO STREAM <stream>", "newer_stream"),
+    Row("XINFO STREAM <stream> FULL [COUNT <pops>]", "newer_stream"),
+    Row("XINFO STREAM <stream> (FULL|COUNT|<word>)+", "newer_stream"),
 ]
 
 GROUPS = [

@@ -206,6 +206,9 @@ class Admission(BothServers):
                 return side.replies(client, requests)
 
         for conditions in subsets(2):
+            # Subscribing needs memory here, as in Redis 8.6.
+            if "out of memory" in conditions:
+                continue
             for side in self.sides:
                 side.set(conditions)
             self.compare(", ".join(conditions), requests, ask)

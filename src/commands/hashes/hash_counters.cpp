@@ -59,8 +59,9 @@ void hincrbyfloat(CommandContext& ctx) {
   const std::string text = base::format_long_double(value);
   hash->set(ctx.args[2], text, Hash::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrbyfloat");
-  // Floating-point sums may differ on other machines, so the result is propagated.
-  ctx.propagate({"HSET", ctx.args[1], ctx.args[2], text});
+  // Floating-point sums may differ on other machines, so the result is propagated, in a form that
+  // keeps the field's deadline.
+  ctx.propagate({"HSETEX", ctx.args[1], "KEEPTTL", "FIELDS", "1", ctx.args[2], text});
   ctx.reply.bulk(std::string_view(text));
 }
 

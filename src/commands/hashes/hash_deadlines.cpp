@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "base/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/hashes/hash_fields.h"
@@ -118,18 +121,101 @@ class FieldExpirySetter {
   uint64_t fields_ = 0;
 };
 
+// FIELDS, the number of fields, and the fields (or the fields and their values), which may stand
+// anywhere among the options of a request.
+class FieldsClause {
+ public:
+  enum class Step : uint8_t { kTaken, kNotMine, kFailed };
+  // `words_each`: 2 if each field is followed by a value.
+  explicit FieldsClause(size_t words_each) : words_each_(words_each) {}
+
+  // Consumes the clause if it comes next. Sends the error if it returns kFailed.
+  Step take(CommandContext& ctx, ArgReader& reader, std::string_view bad_count) {
+    if (!reader.word("FIELDS")) return Step::kNotMine;
+    if (given()) return refuse(ctx, "ERR FIELDS keyword specified multiple times");
+    if (!reader.more()) {
+      ctx.wrong_arity();
+      return Step::kFailed;
+    }
+    int64_t count = 0;
+    if (!ctx.read_int64_in(reader.next(), 1, INT_MAX, &count, bad_count)) return Step::kFailed;
+    const size_t size = static_cast<size_t>(count) * words_each_;
+    if (reader.left() < size) return refuse(ctx, "ERR wrong number of arguments");
+    words_ = reader.rest().first(size);
+    for (size_t i = 0; i < size; ++i) reader.next();
+    is_last_ = !reader.more();
+    return Step::kTaken;
+  }
+  bool given() const { return !words_.empty(); }
+  // Whether nothing follows it, as older servers require.
+  bool is_last() const { return is_last_; }
+  Arguments words() const { return words_; }
+  // Appends the clause to a request. `count`: has the number's text.
+  void append_to(std::vector<std::string_view>* request, std::string* count) const {
+    *count = std::to_string(words_.size() / words_each_);
+    request->push_back("FIELDS");
+    request->push_back(*count);
+    request->insert(request->end(), words_.begin(), words_.end());
+  }
+
+ private:
+  static Step refuse(CommandContext& ctx, std::string_view error) {
+    ctx.reply.error(error);
+    return Step::kFailed;
+  }
+
+  size_t words_each_;
+  Arguments words_;
+  bool is_last_ = false;
+};
+
+bool unknown_argument(CommandContext& ctx, std::string_view name) {
+  // The reference prints it up to a zero byte.
+  ctx.reply.error("ERR unknown argument: " + std::string(base::up_to_nul(name)));
+  return false;
+}
+
+bool missing_fields(CommandContext& ctx) {
+  ctx.reply.error("ERR missing FIELDS argument");
+  return false;
+}
+
+// The options of HEXPIRE and its variants.
+struct DeadlineOptions {
+  FieldsClause fields{1};
+  DeadlineCondition condition;
+  std::string_view condition_word;  // empty without a condition
+
+  bool read(CommandContext& ctx) {
+    for (ArgReader reader(ctx.args, 3); reader.more();) {
+      const auto step =
+          fields.take(ctx, reader, "ERR Parameter `numFields` should be greater than 0");
+      if (step == FieldsClause::Step::kFailed) return false;
+      if (step == FieldsClause::Step::kTaken) continue;
+      const std::string_view word = reader.peek();
+      if (!condition.read(reader)) return unknown_argument(ctx, word);
+      if (!condition_word.empty() && !base::equal_ignoring_case(word, condition_word)) {
+        ctx.reply.error("ERR Multiple condition flags specified");
+        return false;
+      }
+      condition_word = word;
+    }
+    return fields.given() || missing_fields(ctx);
+  }
+};
+
 // Propagates the request with the deadline as a Unix time in milliseconds, for the fields in
 // `given`, those of its fields that got the deadline.
 void propagate_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base, int64_t deadline_ms,
-                         Arguments fields, const std::vector<std::string_view>& given) {
+                         const DeadlineOptions& options,
+                         const std::vector<std::string_view>& given) {
   if (!ctx.propagation.wanted() || given.empty()) return;
   const bool is_exact = unit == TimeUnit::kMilliseconds && base == TimeBase::kUnixTime;
-  if (is_exact && given.size() == fields.size()) return;
+  if (is_exact && options.fields.is_last() && given.size() == options.fields.words().size()) return;
   const std::string count = std::to_string(given.size());
-  // The words between the time and the number of fields: the condition, if there is one, and
-  // FIELDS.
-  const Arguments options = ctx.args.subspan(3, ctx.args.size() - fields.size() - 4);
-  std::vector<std::string_view> words(options.begin(), options.end());
+  std::vector<std::string_view> words;
+  if (!options.condition_word.empty()) words.push_back(options.condition_word);
+  words.push_back("FIELDS");
   words.push_back(count);
   words.insert(words.end(), given.begin(), given.end());
   ctx.propagate({is_exact ? ctx.args[0] : "HPEXPIREAT", ctx.args[1], deadline_ms}, words);
@@ -141,16 +227,12 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   constexpr int64_t kDeleted = 2;
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   int64_t deadline_ms;
+  DeadlineOptions options;
   if (!ctx.is_type(ref, Hash::kType) ||
-      !read_field_deadline(ctx, ctx.args[2], unit, base, &deadline_ms)) {
+      !read_field_deadline(ctx, ctx.args[2], unit, base, &deadline_ms) || !options.read(ctx)) {
     return;
   }
-  ArgReader reader(ctx.args, 3);
-  DeadlineCondition condition;
-  condition.read(reader);
-  Arguments fields;
-  if (!read_fields(ctx, reader, &fields, "ERR Parameter `numFields` should be greater than 0"))
-    return;
+  const Arguments fields = options.fields.words();
   ctx.reply.array(fields.size());
   if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
   Hash& hash = value_of<Hash>(ref);
@@ -160,7 +242,7 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
     const std::optional<int64_t> current_ms = hash.deadline_ms(field);
     if (!current_ms) {
       ctx.reply.integer(kNoSuchField);
-    } else if (!condition.holds(*current_ms, deadline_ms)) {
+    } else if (!options.condition.holds(*current_ms, deadline_ms)) {
       ctx.reply.integer(kRefused);
     } else {
       deadlines.apply(field);
@@ -168,7 +250,7 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
       ctx.reply.integer(deadlines.deletes() ? kDeleted : kSet);
     }
   }
-  if (!deadlines.deletes()) propagate_deadlines(ctx, unit, base, deadline_ms, fields, given);
+  if (!deadlines.deletes()) propagate_deadlines(ctx, unit, base, deadline_ms, options, given);
   deadlines.notify(ref);
 }
 
@@ -254,20 +336,76 @@ void hpexpiretime(CommandContext& ctx) {
 
 // --- Reading and setting ------------------------------------------------------------------------
 
-// The option before HGETEX's fields.
-struct GetOption {
-  bool persists = false;
-  int64_t deadline_ms = Hash::kKeepDeadline;
+// The time of HGETEX and HSETEX: EX, PX, EXAT or PXAT with a time, or one word in their place.
+class FieldTime {
+ public:
+  enum class Step : uint8_t { kTaken, kNotMine, kFailed };
+  // `word`: PERSIST or KEEPTTL.
+  explicit FieldTime(std::string_view word) : word_(word) {}
 
-  // False, with an error sent, when the time is invalid.
-  bool read(CommandContext& ctx, ArgReader& reader) {
-    std::string_view time;
-    if (const TimeWord* word = read_time_word(reader, &time))
-      return read_field_deadline(ctx, time, word->unit, word->base, &deadline_ms);
-    persists = reader.word("PERSIST");
-    return true;
+  // Consumes the option if it comes next. Sends the error if it returns kFailed.
+  Step take(CommandContext& ctx, ArgReader& reader) {
+    const bool is_time = std::any_of(std::begin(kTimeWords), std::end(kTimeWords),
+                                     [&](auto& each) { return is_word(reader.peek(), each.name); });
+    if (!is_time && !is_word(reader.peek(), word_)) return Step::kNotMine;
+    if (given_) {
+      return refuse(ctx, "ERR Only one of EX, PX, EXAT, PXAT or " + std::string(word_) +
+                             " arguments can be specified");
+    }
+    given_ = true;
+    if (reader.word(word_)) return Step::kTaken;
+    std::string_view text;
+    const TimeWord* word = read_time_word(reader, &text);
+    if (word == nullptr) return refuse(ctx, "ERR missing expire time");
+    return read_field_deadline(ctx, text, word->unit, word->base, &deadline_ms_) ? Step::kTaken
+                                                                                 : Step::kFailed;
   }
-  bool gives_deadline() const { return deadline_ms != Hash::kKeepDeadline; }
+  bool gives_deadline() const { return deadline_ms_ != Hash::kKeepDeadline; }
+  int64_t deadline_ms() const { return deadline_ms_; }
+  // Whether PERSIST or KEEPTTL was given.
+  bool has_word() const { return given_ && !gives_deadline(); }
+
+ private:
+  static Step refuse(CommandContext& ctx, std::string_view error) {
+    ctx.reply.error(error);
+    return Step::kFailed;
+  }
+
+  std::string_view word_;
+  bool given_ = false;
+  int64_t deadline_ms_ = Hash::kKeepDeadline;
+};
+
+// An argument that is none of the command's: one of the other command's is not named.
+bool refuse_argument(CommandContext& ctx, std::string_view word,
+                     std::initializer_list<std::string_view> of_the_other) {
+  const bool known = std::any_of(of_the_other.begin(), of_the_other.end(),
+                                 [&](std::string_view each) { return is_word(word, each); });
+  if (!known) return unknown_argument(ctx, word);
+  ctx.reply.error("ERR unknown argument");
+  return false;
+}
+
+constexpr std::string_view kBadCount = "ERR invalid number of fields";
+
+// The arguments of HGETEX.
+struct GetRequest {
+  FieldsClause fields{1};
+  FieldTime time{"PERSIST"};
+
+  // False, with the error sent, when the arguments are invalid.
+  bool read(CommandContext& ctx) {
+    for (ArgReader reader(ctx.args, 2); reader.more();) {
+      const auto clause = fields.take(ctx, reader, kBadCount);
+      if (clause == FieldsClause::Step::kFailed) return false;
+      if (clause == FieldsClause::Step::kTaken) continue;
+      const auto option = time.take(ctx, reader);
+      if (option == FieldTime::Step::kFailed) return false;
+      if (option == FieldTime::Step::kNotMine)
+        return refuse_argument(ctx, reader.peek(), {"KEEPTTL", "FNX", "FXX"});
+    }
+    return fields.given() || missing_fields(ctx);
+  }
 };
 
 // Replies with the values, and calls change(field) after each existing field.
@@ -284,27 +422,28 @@ void reply_values(CommandContext& ctx, Hash& hash, Arguments fields, Change&& ch
 void hgetex(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   if (!ctx.is_type(ref, Hash::kType)) return;
-  ArgReader reader(ctx.args, 2);
-  GetOption option;
-  Arguments fields;
-  if (!option.read(ctx, reader)) return;
-  const Arguments fields_clause = reader.rest();
-  if (!read_fields(ctx, reader, &fields)) return;
+  GetRequest request;
+  if (!request.read(ctx)) return;
+  const Arguments fields = request.fields.words();
+  std::vector<std::string_view> fields_clause;
+  std::string count;
+  request.fields.append_to(&fields_clause, &count);
   if (ref) expire_fields(ctx, ref, fields);
   ctx.reply.array(fields.size());
   if (!ref) return reply_nulls(ctx, fields.size());
   Hash& hash = value_of<Hash>(ref);
-  if (option.gives_deadline()) {
-    FieldExpirySetter deadlines(ctx, hash, option.deadline_ms);
+  if (request.time.gives_deadline()) {
+    FieldExpirySetter deadlines(ctx, hash, request.time.deadline_ms());
     reply_values(ctx, hash, fields, [&](std::string_view field) { deadlines.apply(field); });
     if (deadlines.any() && !deadlines.deletes())
-      ctx.propagate({"HPEXPIREAT", ctx.args[1], option.deadline_ms}, fields_clause);
+      ctx.propagate({"HPEXPIREAT", ctx.args[1], request.time.deadline_ms()}, fields_clause);
     return deadlines.notify(ref);
   }
   uint64_t dropped = 0;
-  if (option.persists) hash.prepare_deadlines();
+  const bool persists = request.time.has_word();
+  if (persists) hash.prepare_deadlines();
   reply_values(ctx, hash, fields, [&](std::string_view field) {
-    if (!option.persists || hash.deadline_ms(field) == Hash::kNoDeadline) return;
+    if (!persists || hash.deadline_ms(field) == Hash::kNoDeadline) return;
     hash.set_deadline(field, Hash::kNoDeadline);
     ++dropped;
   });
@@ -315,23 +454,27 @@ void hgetex(CommandContext& ctx) {
 // The arguments of HSETEX.
 struct SetRequest {
   enum class If : uint8_t { kAlways, kNoneIsThere, kAllAreThere } condition = If::kAlways;
-  int64_t deadline_ms = Hash::kNoDeadline;
-  size_t time_word = 0;  // index of the word EX, PX, ...
-  Arguments pairs;
+  FieldTime time{"KEEPTTL"};
+  FieldsClause fields{2};
 
   // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
-    bool has_time = false;
     for (ArgReader reader(ctx.args, 2); reader.more();) {
-      if (reader.word("FIELDS")) return read_pairs(ctx, reader);
-      const bool is_condition = is_word(reader.peek(), "FNX") || is_word(reader.peek(), "FXX");
-      if (!(is_condition ? read_condition(ctx, reader) : read_time(ctx, reader, &has_time)))
-        return false;
+      const auto clause = fields.take(ctx, reader, kBadCount);
+      if (clause == FieldsClause::Step::kFailed) return false;
+      if (clause == FieldsClause::Step::kTaken) continue;
+      if (is_word(reader.peek(), "FNX") || is_word(reader.peek(), "FXX")) {
+        if (!read_condition(ctx, reader)) return false;
+        continue;
+      }
+      const auto option = time.take(ctx, reader);
+      if (option == FieldTime::Step::kFailed) return false;
+      if (option == FieldTime::Step::kNotMine)
+        return refuse_argument(ctx, reader.peek(), {"PERSIST"});
     }
-    ctx.wrong_arity();
-    return false;
+    return fields.given() || missing_fields(ctx);
   }
-  bool gives_deadline() const { return deadline_ms >= 0; }
+  Arguments pairs() const { return fields.words(); }
 
  private:
   bool read_condition(CommandContext& ctx, ArgReader& reader) {
@@ -342,39 +485,6 @@ struct SetRequest {
     condition = is_word(reader.next(), "FNX") ? If::kNoneIsThere : If::kAllAreThere;
     return true;
   }
-  bool read_time(CommandContext& ctx, ArgReader& reader, bool* has_time) {
-    const std::string_view name = reader.peek();
-    const size_t position = reader.position();
-    std::string_view time;
-    const TimeWord* word = read_time_word(reader, &time);
-    if (word == nullptr && !reader.word("KEEPTTL")) {
-      // The reference prints it up to a zero byte.
-      ctx.reply.error("ERR unknown argument: " + std::string(base::up_to_nul(name)));
-      return false;
-    }
-    if (*has_time) {
-      ctx.reply.error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified");
-      return false;
-    }
-    *has_time = true;
-    time_word = position;
-    if (word != nullptr)
-      return read_field_deadline(ctx, time, word->unit, word->base, &deadline_ms);
-    deadline_ms = Hash::kKeepDeadline;
-    return true;
-  }
-  bool read_pairs(CommandContext& ctx, ArgReader& reader) {
-    constexpr size_t kFewestWords = 3;  // the number and a pair
-    int64_t count = 0;
-    if (reader.left() >= kFewestWords &&
-        !ctx.read_int64_in(reader.next(), 1, INT_MAX, &count, "ERR invalid number of fields")) {
-      return false;
-    }
-    pairs = reader.rest();
-    if (count > 0 && pairs.size() == static_cast<uint64_t>(count) * 2) return true;
-    ctx.wrong_arity();
-    return false;
-  }
 };
 
 // Whether all fields exist, or none does, as the request demands. Removes fields past their
@@ -382,21 +492,31 @@ struct SetRequest {
 bool condition_holds(CommandContext& ctx, KeyRef& ref, const SetRequest& request) {
   if (request.condition == SetRequest::If::kAlways) return true;
   const bool wanted = request.condition == SetRequest::If::kAllAreThere;
-  for (size_t i = 0; i < request.pairs.size(); i += 2) {
-    if (ref) expire_fields(ctx, ref, request.pairs.subspan(i, 1));
-    if ((ref && value_of<Hash>(ref).contains(request.pairs[i])) != wanted) return false;
+  const Arguments pairs = request.pairs();
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    if (ref) expire_fields(ctx, ref, pairs.subspan(i, 1));
+    if ((ref && value_of<Hash>(ref).contains(pairs[i])) != wanted) return false;
   }
   return true;
 }
 
-// Propagates HSETEX with the time as a Unix time in milliseconds.
+// Propagates HSETEX in the order of words that older servers require, with the time as a Unix time
+// in milliseconds.
 void propagate_set_request(CommandContext& ctx, const SetRequest& request) {
   if (!ctx.propagation.wanted()) return;
-  const std::string time = std::to_string(request.deadline_ms);
-  std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
-  words[request.time_word] = "PXAT";
-  words[request.time_word + 1] = time;
-  ctx.propagate({}, words);
+  const std::string time = std::to_string(request.time.deadline_ms());
+  std::string count;
+  std::vector<std::string_view> words;
+  if (request.condition != SetRequest::If::kAlways)
+    words.push_back(request.condition == SetRequest::If::kNoneIsThere ? "FNX" : "FXX");
+  if (request.time.gives_deadline()) {
+    words.push_back("PXAT");
+    words.push_back(time);
+  } else if (request.time.has_word()) {
+    words.push_back("KEEPTTL");
+  }
+  request.fields.append_to(&words, &count);
+  ctx.propagate({ctx.args[0], ctx.args[1]}, words);
 }
 
 void hsetex(CommandContext& ctx) {
@@ -406,26 +526,25 @@ void hsetex(CommandContext& ctx) {
   if (!ctx.is_type(ref, Hash::kType)) return;
   if (!condition_holds(ctx, ref, request)) return ctx.reply.integer(0);
   Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
-  const uint64_t count = request.pairs.size() / 2;
+  const Arguments pairs = request.pairs();
+  const uint64_t count = pairs.size() / 2;
   hash->expect(count);
   ctx.reply.integer(1);
-  if (!request.gives_deadline()) {
-    const bool keeps = request.deadline_ms == Hash::kKeepDeadline;
-    for (size_t i = 0; i < request.pairs.size(); i += 2) {
-      hash->set(request.pairs[i], request.pairs[i + 1],
-                keeps ? Hash::kKeepDeadline : Hash::kNoDeadline);
-    }
+  if (!request.time.gives_deadline()) {
+    const int64_t deadline_ms = request.time.has_word() ? Hash::kKeepDeadline : Hash::kNoDeadline;
+    for (size_t i = 0; i < pairs.size(); i += 2) hash->set(pairs[i], pairs[i + 1], deadline_ms);
     ctx.changed(ctx.args[1], EventClass::kHash, "hset");
     ctx.events.count(count - 1);
+    if (!request.fields.is_last()) propagate_set_request(ctx, request);
     return index_deadlines(ctx, ref, *hash);
   }
   // Setting a field and its deadline is one change, which deadlines.notify() counts.
   ctx.events.happened(ctx.db, ctx.args[1], EventClass::kHash, "hset");
-  FieldExpirySetter deadlines(ctx, *hash, request.deadline_ms);
+  FieldExpirySetter deadlines(ctx, *hash, request.time.deadline_ms());
   // Field by field, so that fields whose deadline has passed do not make the hash a table.
-  for (size_t i = 0; i < request.pairs.size(); i += 2) {
-    hash->set(request.pairs[i], request.pairs[i + 1], Hash::kNoDeadline);
-    deadlines.apply(request.pairs[i]);
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    hash->set(pairs[i], pairs[i + 1], Hash::kNoDeadline);
+    deadlines.apply(pairs[i]);
   }
   if (!deadlines.deletes()) propagate_set_request(ctx, request);
   deadlines.notify(ref);

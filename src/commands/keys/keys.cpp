@@ -1,4 +1,5 @@
 // Keys of any type: EXISTS, TYPE, DEL, UNLINK, TOUCH, RENAME, RENAMENX, MOVE, COPY, RANDOMKEY.
+#include <optional>
 #include <utility>
 
 #include "commands/groups.h"
@@ -82,14 +83,28 @@ void put(Keyspace& keyspace, std::string_view key, store::DetachedEntry entry) {
   keyspace.set_access(place, store::initial_access(keyspace.environment()));
 }
 
-// Removes `key` if it exists. False when it exists and `overwrite` is false. Invalidates KeyRefs of
-// the keyspace.
-bool make_way(CommandContext& ctx, Keyspace& keyspace, std::string_view key, bool overwrite) {
+// Removes `key` if it exists, and sets *replaced to its type. False when it exists and `overwrite`
+// is false. Invalidates KeyRefs of the keyspace.
+bool make_way(CommandContext& ctx, Keyspace& keyspace, std::string_view key, bool overwrite,
+              std::optional<store::Type>* replaced) {
   KeyRef ref = keyspace.find_to_replace(key);
   if (!ref) return true;
   if (!overwrite) return false;
+  *replaced = ref->type();
   keyspace.erase(ref, ctx.server.settings().lazyfree_lazy_server_del);
   return true;
+}
+
+// Tells that `key` has taken the place of a key, if notifications of that are wanted: others need
+// not hear of it.
+void tell_replaced(CommandContext& ctx, Keyspace& keyspace, std::string_view key,
+                   std::optional<store::Type> replaced) {
+  const unsigned wanted = ctx.server.settings().notify_keyspace_events;
+  if (!replaced || (wanted & (kNotifyOverwritten | kNotifyTypeChanged)) == 0) return;
+  ctx.events.happened(keyspace, key, EventClass::kOverwritten, "overwritten");
+  const KeyRef ref = keyspace.find(key, Keyspace::kPeek);
+  if (ref && ref->type() != *replaced)
+    ctx.events.happened(keyspace, key, EventClass::kTypeChanged, "type_changed");
 }
 
 enum class Renamed { kNoSource, kTaken, kSame, kDone };
@@ -99,11 +114,13 @@ Renamed rename_key(CommandContext& ctx, bool overwrite) {
   const std::string_view to = ctx.args[2];
   if (!ctx.db.find_to_replace(from)) return Renamed::kNoSource;
   if (from == to) return Renamed::kSame;
-  if (!make_way(ctx, ctx.db, to, overwrite)) return Renamed::kTaken;
+  std::optional<store::Type> replaced;
+  if (!make_way(ctx, ctx.db, to, overwrite, &replaced)) return Renamed::kTaken;
   KeyRef source = ctx.db.find(from, Keyspace::kPeek);
   put(ctx.db, to, ctx.db.detach(source));
   ctx.changed(from, EventClass::kGeneric, "rename_from");
   ctx.events.happened(ctx.db, to, EventClass::kGeneric, "rename_to");
+  tell_replaced(ctx, ctx.db, to, replaced);
   return Renamed::kDone;
 }
 
@@ -154,9 +171,12 @@ void copy(CommandContext& ctx) {
   if (index == ctx.db.index() && from == to) return ctx.reply.error(kSamePlace);
   if (index != ctx.db.index()) ctx.server.cluster_audit().unfit();
   Keyspace& target = ctx.server.database(index);
-  if (!ctx.db.find(from) || !make_way(ctx, target, to, replace)) return ctx.reply.integer(0);
+  std::optional<store::Type> replaced;
+  if (!ctx.db.find(from) || !make_way(ctx, target, to, replace, &replaced))
+    return ctx.reply.integer(0);
   put(target, to, ctx.db.copy(ctx.db.find(from, Keyspace::kPeek)));
   ctx.events.changed(target, to, EventClass::kGeneric, "copy_to");
+  tell_replaced(ctx, target, to, replaced);
   ctx.reply.integer(1);
 }
 

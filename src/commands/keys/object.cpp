@@ -62,6 +62,8 @@ bool is_shared_integer(CommandContext& ctx, const store::Entry& entry) {
   switch (settings.maxmemory_policy) {
     case MaxmemoryPolicy::kVolatileLru:
     case MaxmemoryPolicy::kAllkeysLru:
+    case MaxmemoryPolicy::kVolatileLrm:
+    case MaxmemoryPolicy::kAllkeysLrm:
     case MaxmemoryPolicy::kVolatileLfu:
     case MaxmemoryPolicy::kAllkeysLfu:
       return false;

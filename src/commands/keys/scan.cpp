@@ -13,6 +13,8 @@
 #include "commands/keys/scan_cursor.h"
 #include "server/client/output_limits.h"
 #include "server/command/command_context.h"
+#include "server/command/dispatcher.h"
+#include "server/server.h"
 
 namespace latchkey::commands {
 
@@ -140,7 +142,10 @@ void scan(CommandContext& ctx) {
   // Expired keys are removed only after the scan, because the table must not change during it. With
   // TYPE every key is looked up and counts as a hit or a miss.
   const uint8_t how = options.type ? Keyspace::kNoTouch : Keyspace::kPeek;
+  const bool leaves_expired = ctx.server.dispatcher().in_nested_call() &&
+                              !ctx.server.settings().lazyexpire_nested_arbitrary_keys;
   std::erase_if(found, [&](const Entry* entry) {
+    if (leaves_expired && ctx.db.is_expired(*entry)) return true;
     const auto ref = ctx.db.find(entry->key(), how);
     return !ref || (options.type &&
                     !base::equal_ignoring_case(store::type_name(ref->type()), *options.type));

@@ -77,6 +77,11 @@ void debug_structsize(CommandContext& ctx) {
                  part("keyspace", sizeof(store::Keyspace)) + part("client", sizeof(Client)));
 }
 
+void debug_reply_copy_avoidance(CommandContext& ctx) {
+  ctx.server.buffer_pool().copies_all = !is_on(ctx.args[kFirstArgument]);
+  ctx.reply.ok();
+}
+
 void debug_quicklist_packed_threshold(CommandContext& ctx) {
   constexpr uint64_t kMax = (uint64_t{1} << 32) - (1 << 20);
   const auto bytes = parse_memory(ctx.args[kFirstArgument]);
@@ -174,6 +179,8 @@ void debug_leak(CommandContext& ctx) {
 }
 
 constexpr std::string_view kHelp[] = {
+    "ALLOCSIZE-SLOTS-ASSERT <0|1>",
+    "    Have a wrong number of keys in a slot end the server, counting all keys after each call.",
     "ASSERT",
     "    Die of a failed assertion.",
     "CHANGE-REPL-ID",
@@ -194,6 +201,8 @@ constexpr std::string_view kHelp[] = {
     "    Describe the hash table of a value.",
     "LEAK <string>",
     "    Allocate a copy of the string and forget it.",
+    "KEYSIZES-HIST-ASSERT <0|1>",
+    "    Have a wrong histogram of key sizes end the server, looking at all keys after each call.",
     "LISTPACK <key>",
     "    Print the listpack that a value is kept in to standard output.",
     "LOG <message>",
@@ -220,6 +229,8 @@ constexpr std::string_view kHelp[] = {
     "    Print the nodes of a list to standard output, and its elements with 1.",
     "QUICKLIST-PACKED-THRESHOLD <size>",
     "    From what size on a list element gets a node of its own; 0: as usual.",
+    "REPLY-COPY-AVOIDANCE <0|1>",
+    "    Whether long values are sent without being copied.",
     "REPLYBUFFER PEAK-RESET-TIME <NEVER||RESET|time>",
     "    Refused: reply buffers hold what is to be sent and no more.",
     "REPLYBUFFER RESIZING <0|1>",
@@ -253,6 +264,7 @@ void debug_help(CommandContext& ctx) {
 constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
 constexpr DebugSubcommand kSubcommands[] = {
+    {"ALLOCSIZE-SLOTS-ASSERT", 1, 1, debug_allocsize_slots_assert},
     {"ASSERT", 0, 0, debug_assert},
     {"CHANGE-REPL-ID", 0, 0, debug_change_replication_id},
     {"CONFIG-REWRITE-FORCE-ALL", 0, 0, debug_config_rewrite_force_all},
@@ -264,6 +276,7 @@ constexpr DebugSubcommand kSubcommands[] = {
     {"HTSTATS", 1, 2, debug_htstats},
     {"HTSTATS-KEY", 1, 2, debug_htstats_key},
     {"LEAK", 1, 1, debug_leak},
+    {"KEYSIZES-HIST-ASSERT", 1, 1, debug_keysizes_hist_assert},
     {"LISTPACK", 1, 1, debug_listpack},
     {"LOG", 1, 1, debug_log},
     {"MALLCTL", 1, 2, debug_mallctl},
@@ -276,6 +289,7 @@ constexpr DebugSubcommand kSubcommands[] = {
     {"PROTOCOL", 1, 1, debug_protocol},
     {"QUICKLIST", 1, 2, debug_quicklist},
     {"QUICKLIST-PACKED-THRESHOLD", 1, 1, debug_quicklist_packed_threshold},
+    {"REPLY-COPY-AVOIDANCE", 1, 1, debug_reply_copy_avoidance},
     {"REPLYBUFFER", 2, 2, debug_replybuffer},
     {"SDSLEN", 1, 1, debug_sdslen},
     {"SEGFAULT", 0, 0, debug_segfault},

@@ -22,6 +22,10 @@ void debug_populate(server::CommandContext& ctx);
 void debug_quicklist(server::CommandContext& ctx);
 void debug_sdslen(server::CommandContext& ctx);
 
+// debug_key_sizes.cpp
+void debug_allocsize_slots_assert(server::CommandContext& ctx);
+void debug_keysizes_hist_assert(server::CommandContext& ctx);
+
 // debug_protocol.cpp
 void debug_protocol(server::CommandContext& ctx);
 

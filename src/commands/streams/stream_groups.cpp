@@ -1,4 +1,5 @@
 // XGROUP: creates, moves and removes consumer groups and their consumers.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -62,6 +63,11 @@ bool read_place(CommandContext& ctx, std::string_view text, const Stream* stream
   return true;
 }
 
+// No more entries can have been read than were ever added.
+int64_t capped_reads(const Stream& stream, const PlaceRequest& request) {
+  return std::min(request.entries_read, static_cast<int64_t>(stream.entries_added()));
+}
+
 void key_is_required(CommandContext& ctx) {
   ctx.reply.error(
       "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to "
@@ -96,12 +102,12 @@ void xgroup_create(CommandContext& ctx) {
   if (stream != nullptr && stream->find_group(name) != nullptr)
     return ctx.reply.error("BUSYGROUP Consumer Group name already exists");
   if (stream == nullptr) {
-    stream = value_or_new<Stream>(ctx, ref);
+    stream = stream_or_new(ctx, ref);
     // Transactions that watch the key must see a new key; creating a group alone does not notify
     // them.
     ctx.server.watches().key_changed(ctx.db, key, EventClass::kNewKey, "new");
   }
-  stream->add_group(name, id, request.entries_read);
+  stream->add_group(name, id, capped_reads(*stream, request));
   ctx.changed(key, EventClass::kStream, "xgroup-create");
   ctx.reply.ok();
 }
@@ -119,7 +125,7 @@ void xgroup_setid(CommandContext& ctx) {
     return;
   }
   found.group->last_delivered = id;
-  found.group->entries_read = request.entries_read;
+  found.group->entries_read = capped_reads(*found.stream, request);
   ctx.changed(ctx.args[2], EventClass::kStream, "xgroup-setid");
   ctx.reply.ok();
 }

@@ -105,6 +105,16 @@ void reply_figures(CommandContext& ctx, const Stream& stream) {
   id("max-deleted-entry-id", stream.max_deleted_id());
   figure("entries-added", stream.entries_added());
   id("recorded-first-entry-id", stream.first_id());
+  const store::StreamProducers none;
+  const store::StreamProducers& producers =
+      stream.producers() != nullptr ? *stream.producers() : none;
+  const auto remembered = producers.remembered(ctx.now_ms());
+  figure("idmp-duration", producers.duration_s());
+  figure("idmp-maxsize", producers.most_each());
+  figure("pids-tracked", remembered.producers);
+  figure("iids-tracked", remembered.requests);
+  figure("iids-added", producers.added());
+  figure("iids-duplicates", producers.repeated());
 }
 
 // Replies with the oldest or the newest entry.
@@ -117,7 +127,7 @@ void reply_edge(CommandContext& ctx, const Stream& stream, bool newest) {
 }
 
 void reply_summary(CommandContext& ctx, const Stream& stream) {
-  ctx.reply.map(10);
+  ctx.reply.map(16);
   reply_figures(ctx, stream);
   ctx.reply.bulk("groups");
   ctx.reply.integer(static_cast<int64_t>(stream.group_count()));
@@ -177,7 +187,7 @@ void reply_group(CommandContext& ctx, const Stream& stream, std::string_view nam
 }
 
 void reply_in_full(CommandContext& ctx, const Stream& stream, size_t count) {
-  ctx.reply.map(9);
+  ctx.reply.map(15);
   reply_figures(ctx, stream);
   ctx.reply.bulk("entries");
   reply_stream_entries(ctx.reply, stream, {}, false, count);
@@ -300,7 +310,9 @@ constexpr CommandRow kXinfoSubcommands[] = {
      {.history =
           "6.0.0 Added the `FULL` modifier.\n7.0.0 Added the `max-deleted-entry-id`, "
           "`entries-added`, `recorded-first-entry-id`, `entries-read` and `lag` fields\n7.2.0 "
-          "Added the `active-time` field, and changed the meaning of `seen-time`."}},
+          "Added the `active-time` field, and changed the meaning of `seen-time`.\n8.6.0 Added the "
+          "`idmp-duration`, `idmp-maxsize`, `pids-tracked`, `iids-tracked`, `iids-added` and "
+          "`iids-duplicates` fields for IDMP tracking."}},
 };
 
 constexpr CommandRow kStreamInfoRows[] = {

@@ -32,6 +32,8 @@ struct ReadRequest {
   std::string_view group;
   std::string_view consumer;
   bool no_ack = false;
+  // Entries that have been pending for so long are read before new ones; negative: none are.
+  int64_t claim_idle_ms = -1;
   size_t count = 0;  // 0: all
   bool may_wait = false;
   int64_t deadline_ms = 0;
@@ -76,11 +78,23 @@ bool read_count(CommandContext& ctx, std::string_view text, ReadRequest* request
   return true;
 }
 
+bool read_claim_time(CommandContext& ctx, std::string_view text, ReadRequest* request) {
+  if (!request->for_group)
+    return refuse(
+        ctx, "ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.");
+  if (!ctx.read_int64(text, &request->claim_idle_ms,
+                      "ERR min-idle-time is not an integer or out of range"))
+    return false;
+  return request->claim_idle_ms >= 0 || refuse(ctx, "ERR min-idle-time must be a positive integer");
+}
+
 bool read_request(CommandContext& ctx, ReadRequest* request) {
   for (ArgReader words(ctx.args, 1); words.more();) {
     std::string_view text;
     if (words.word("BLOCK", &text)) {
       if (!read_block_time(ctx, text, request)) return false;
+    } else if (words.word("CLAIM", &text)) {
+      if (!read_claim_time(ctx, text, request)) return false;
     } else if (words.word("COUNT", &text)) {
       if (!read_count(ctx, text, request)) return false;
     } else if (words.left() > 1 && words.word("STREAMS")) {
@@ -172,41 +186,105 @@ bool find_source(CommandContext& ctx, const ReadRequest& request, size_t index, 
   return read_place(ctx, request.ids[index], source);
 }
 
-// Whether there is something to send: the history of a consumer is sent even if it is empty.
-bool has_something(const Source& source) {
-  if (source.group != nullptr && !source.is_new) return true;
+// The entries that CLAIM takes over from other consumers, the longest delivered first, up to the
+// request's count. O(pending entries).
+std::vector<PendingEntry*> claimable(const CommandContext& ctx, const ReadRequest& request,
+                                     const Source& source) {
+  std::vector<PendingEntry*> found;
+  if (request.claim_idle_ms < 0 || !source.is_new) return found;
+  const int64_t latest_ms = ctx.now_ms() - request.claim_idle_ms;
+  source.group->pending().for_each([&](PendingEntry* entry) {
+    if (entry->delivered_ms <= latest_ms) found.push_back(entry);
+  });
+  // They are in order of their ids.
+  std::stable_sort(found.begin(), found.end(), [](const PendingEntry* a, const PendingEntry* b) {
+    return a->delivered_ms < b->delivered_ms;
+  });
+  // Entries that were deleted stay pending.
+  std::erase_if(found, [&, left = request.count](const PendingEntry* entry) mutable {
+    if (request.count != 0 && left == 0) return true;
+    if (!source.stream->contains(entry->id)) return true;
+    --left;
+    return false;
+  });
+  return found;
+}
+
+bool has_new_entries(const Source& source) {
   return source.stream != nullptr && source.stream->size() > 0 &&
          source.stream->last_entry_id() > source.after;
 }
 
+// Whether there is something to send: the history of a consumer is sent even if it is empty.
+bool has_something(const CommandContext& ctx, const ReadRequest& request, const Source& source) {
+  if (source.group != nullptr && !source.is_new) return true;
+  return has_new_entries(source) || !claimable(ctx, request, source).empty();
+}
+
 // --- For groups ---------------------------------------------------------------------------------
 
-// Sends entries that the group has not read; they become pending.
+// Assigns an entry that has been pending for long to the consumer, and sends it with the time since
+// its last delivery and the number of deliveries before this one.
+void send_claimed_entry(CommandContext& ctx, const ReadRequest& request, const Source& source,
+                        StreamConsumer& consumer, PendingEntry& pending) {
+  StreamGroup& group = *source.group;
+  reply_stream_entry_at(ctx.reply, *source.stream, pending.id, /*more=*/2);
+  ctx.reply.integer(ctx.now_ms() - pending.delivered_ms);
+  ctx.reply.integer(static_cast<int64_t>(pending.deliveries));
+  group.move_pending(pending, consumer);
+  pending.delivered_ms = ctx.now_ms();
+  ++pending.deliveries;
+  propagate_pending(ctx, source.key, group, request.group, pending);
+}
+
+// Sends an entry that the group has not read; it becomes pending.
+void send_new_entry(CommandContext& ctx, const ReadRequest& request, const Source& source,
+                    StreamConsumer& consumer, const StreamEntry& entry) {
+  StreamGroup& group = *source.group;
+  if (request.claim_idle_ms >= 0) {
+    reply_stream_entry(ctx.reply, entry, /*more=*/2);
+    ctx.reply.integer(0);
+    ctx.reply.integer(0);
+  } else {
+    reply_stream_entry(ctx.reply, entry);
+  }
+  source.stream->advance(group, entry.id());
+  if (request.no_ack) return;
+  // The entry may be pending already, if the group's last id was set back.
+  if (PendingEntry* pending = group.pending().find(entry.id())) {
+    group.move_pending(*pending, consumer);
+    pending->delivered_ms = ctx.now_ms();
+    pending->deliveries = 1;
+  } else {
+    group.add_pending(entry.id(), consumer, ctx.now_ms(), 1);
+  }
+  propagate_pending(ctx, source.key, group, request.group, *group.pending().find(entry.id()));
+}
+
+// Sends entries that CLAIM takes over, and entries that the group has not read.
 void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Source& source,
                       StreamConsumer& consumer) {
   StreamGroup& group = *source.group;
   const resp::ReplyBuilder::Later later = ctx.reply.later();
-  size_t sent = 0;
-  source.stream->for_each({source.after.next()}, false, [&](const StreamEntry& entry) {
-    reply_stream_entry(ctx.reply, entry);
-    source.stream->advance(group, entry.id());
-    if (!request.no_ack) {
-      // The entry may be pending already, if the group's last id was set back.
-      if (PendingEntry* pending = group.pending().find(entry.id())) {
-        group.move_pending(*pending, consumer);
-        pending->delivered_ms = ctx.now_ms();
-        pending->deliveries = 1;
-      } else {
-        group.add_pending(entry.id(), consumer, ctx.now_ms(), 1);
-      }
-      propagate_pending(ctx, source.key, group, request.group, *group.pending().find(entry.id()));
-    }
-    return ++sent != request.count;
-  });
+  const std::vector<PendingEntry*> claimed = claimable(ctx, request, source);
+  for (PendingEntry* pending : claimed)
+    send_claimed_entry(ctx, request, source, consumer, *pending);
+  size_t sent = claimed.size();
+  if ((request.count == 0 || sent < request.count) && has_new_entries(source)) {
+    source.stream->for_each({source.after.next()}, false, [&](const StreamEntry& entry) {
+      send_new_entry(ctx, request, source, consumer, entry);
+      return ++sent != request.count;
+    });
+  }
   ctx.reply.array_later(later, sent);
-  if (!request.no_ack) consumer.active_ms = ctx.now_ms();
-  propagate_place(ctx, source.key, group, request.group);
+  const bool any_new = sent != claimed.size();
+  if (!claimed.empty() || !request.no_ack) consumer.active_ms = ctx.now_ms();
+  if (any_new) propagate_place(ctx, source.key, group, request.group);
   ctx.events.count(1);
+  if (ctx.db.environment().use_lrm) {
+    store::KeyRef ref = ctx.db.find(source.key, store::Keyspace::kPeek);
+    ctx.db.set_access(ref, ctx.db.environment().access_clock);
+  }
 }
 
 // Sends the consumer's pending entries again.
@@ -243,6 +321,25 @@ void send_source(CommandContext& ctx, const ReadRequest& request, const Source& 
                 : send_history(ctx, request, source, consumer);
 }
 
+// When an entry may have been pending for as long as CLAIM wants, which no change of a key tells; 0
+// without CLAIM. Others may read in the meantime, so it is soon enough for those entries too.
+int64_t time_to_look_again(const CommandContext& ctx, const ReadRequest& request,
+                           const std::vector<Source>& sources) {
+  constexpr int64_t kLeastMs = 20;
+  if (request.claim_idle_ms < 0) return 0;
+  constexpr int64_t kLongestMs = int64_t{1} << 40;
+  int64_t earliest_ms = ctx.now_ms() + std::min(request.claim_idle_ms, kLongestMs);
+  for (const Source& source : sources) {
+    if (!source.is_new) continue;
+    source.group->pending().for_each([&](const PendingEntry* entry) {
+      if (!source.stream->contains(entry->id)) return;
+      earliest_ms =
+          std::min(earliest_ms, entry->delivered_ms + std::min(request.claim_idle_ms, kLongestMs));
+    });
+  }
+  return std::max(earliest_ms, ctx.now_ms() + kLeastMs);
+}
+
 // Blocks with ids in place of "$" and "+", which mean the streams' contents at the time of the
 // request.
 void wait_for_entries(CommandContext& ctx, const ReadRequest& request,
@@ -254,12 +351,14 @@ void wait_for_entries(CommandContext& ctx, const ReadRequest& request,
     ids[i] = stream_id_text(sources[i].after);
     words[request.first_key + sources.size() + i] = ids[i];
   }
+  const int64_t again_ms = time_to_look_again(ctx, request, sources);
   CommandContext resolved{ctx.server, ctx.client, ctx.command, words,
                           ctx.db,     ctx.reply,  ctx.events,  ctx.propagation};
   ctx.server.blocking().wait(resolved,
                              {.keys = Arguments(words).subspan(request.first_key, sources.size()),
                               .type = Stream::kType,
                               .deadline_ms = request.deadline_ms,
+                              .again_ms = again_ms,
                               .also_without_key = request.for_group});
 }
 
@@ -283,14 +382,15 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
         ctx.propagate({"XGROUP", "CREATECONSUMER", source.key, request.group, request.consumer});
     }
   }
-  if (std::none_of(sources.begin(), sources.end(), has_something))
+  const auto is_served = [&](const Source& source) { return has_something(ctx, request, source); };
+  if (std::none_of(sources.begin(), sources.end(), is_served))
     return request.may_wait ? wait_for_entries(ctx, request, sources) : ctx.reply.null_array();
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t sent = 0;
   for (Source& source : sources) {
     // If a stream is named twice, the second time starts behind the entries already sent.
     if (source.is_new) source.after = source.group->last_delivered;
-    if (!has_something(source)) continue;
+    if (!is_served(source)) continue;
     send_source(ctx, request, source);
     ++sent;
   }
@@ -312,7 +412,9 @@ constexpr CommandRow kStreamReadRows[] = {
      "Returns messages from multiple streams with IDs greater than the ones requested. Blocks "
      "until a message is available otherwise."},
     {"XREADGROUP", xreadgroup,
-     "{GROUP group-block=group consumer} [COUNT count] [BLOCK milliseconds] [NOACK] {STREAMS "
+     "{GROUP group-block=group consumer} [COUNT count] [BLOCK milliseconds] [CLAIM "
+     "min-idle-time:integer] "
+     "[NOACK] {STREAMS "
      "streams=key... id...}",
      kWrite | kBlocking, keys_after("STREAMS", 4, -1).limit(2).ro().access(), kAclStream,
      Group::kStream, "5.0.0",

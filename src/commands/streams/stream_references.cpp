@@ -105,9 +105,7 @@ void xdelex(CommandContext& ctx) {
     if (request.references == StreamReferences::kDelete)
       ctx.events.count(stream->erase_references(id));
     if (!stream->contains(id)) return kNotThere;
-    // Without groups, no entry counts as acknowledged.
-    if (request.references == StreamReferences::kAcknowledged &&
-        (stream->group_count() == 0 || stream->is_referenced(id)))
+    if (request.references == StreamReferences::kAcknowledged && stream->is_referenced(id))
       return kReferred;
     stream->erase(id);
     ++deleted;
@@ -144,8 +142,8 @@ constexpr CommandRow kStreamReferenceRows[] = {
     {"XACKDEL", xackdel,
      "key group [condition=KEEPREF|DELREF|ACKED] {IDS ids=numids:integer id...}", kWrite | kFast,
      keys(1).rw().update().remove(), kAclStream, Group::kStream, "8.2.0",
-     "O(1) for each entry ID processed.",
-     "Acknowledges and conditionally deletes one or multiple entries for a stream consumer group."},
+     "O(1) for each message ID processed.",
+     "Acknowledges and deletes one or multiple messages for a stream consumer group."},
     {"XDELEX", xdelex, "key [condition=KEEPREF|DELREF|ACKED] {IDS ids=numids:integer id...}",
      kWrite | kFast, keys(1).rw().remove(), kAclStream, Group::kStream, "8.2.0",
      "O(1) for each single item to delete in the stream, regardless of the stream size.",

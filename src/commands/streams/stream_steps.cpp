@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "base/up_to_nul.h"
+#include "commands/keys/typed_key.h"
 #include "server/client/client.h"
 
 namespace latchkey::commands {
@@ -86,6 +87,13 @@ bool read_new_stream_id(CommandContext& ctx, std::string_view text, StreamId* id
   }
   *form = IdForm::kWhole;
   return read_stream_id(ctx, text, 0, id);
+}
+
+bool is_stream_id(std::string_view text) {
+  constexpr std::string_view kAnySequence = "-*";
+  if (text.ends_with(kAnySequence)) text.remove_suffix(kAnySequence.size());
+  StreamId id;
+  return parse_stream_id(text, 0, &id);
 }
 
 bool read_stream_range(CommandContext& ctx, std::string_view first, std::string_view last,
@@ -218,6 +226,13 @@ void make_trim_exact(const StreamTrimOptions& options, const Stream& stream,
   (*words)[options.threshold_word] = *scratch;
 }
 
+Stream* stream_or_new(CommandContext& ctx, store::KeyRef& ref) {
+  const bool is_new = !ref;
+  Stream* stream = value_or_new<Stream>(ctx, ref);
+  if (is_new && stream != nullptr) stream->begin_with(ctx.db.environment().limits);
+  return stream;
+}
+
 // --- Replying -----------------------------------------------------------------------------------
 
 namespace {
@@ -246,8 +261,8 @@ void reply_stream_id(resp::ReplyBuilder& reply, StreamId id) {
   reply.bulk(std::string_view(text, format_id(id, text)));
 }
 
-void reply_stream_entry(resp::ReplyBuilder& reply, const StreamEntry& entry) {
-  reply.array(2);
+void reply_stream_entry(resp::ReplyBuilder& reply, const StreamEntry& entry, size_t more) {
+  reply.array(2 + more);
   reply_stream_id(reply, entry.id());
   reply.array(entry.fields() * 2);
   entry.for_each_field([&](const auto& field, const auto& value) {
@@ -256,10 +271,11 @@ void reply_stream_entry(resp::ReplyBuilder& reply, const StreamEntry& entry) {
   });
 }
 
-bool reply_stream_entry_at(resp::ReplyBuilder& reply, const Stream& stream, StreamId id) {
+bool reply_stream_entry_at(resp::ReplyBuilder& reply, const Stream& stream, StreamId id,
+                           size_t more) {
   bool found = false;
   stream.for_each({id, id}, false, [&](const StreamEntry& entry) {
-    reply_stream_entry(reply, entry);
+    reply_stream_entry(reply, entry, more);
     found = true;
     return false;
   });

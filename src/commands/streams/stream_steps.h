@@ -22,6 +22,9 @@ bool parse_stream_id(std::string_view text, uint64_t without_sequence, store::St
 bool read_stream_id(server::CommandContext& ctx, std::string_view text, uint64_t without_sequence,
                     store::StreamId* id);
 
+// Whether the text has the form of an id that XADD accepts, other than "*".
+bool is_stream_id(std::string_view text);
+
 // Which part of a new entry's id the server chooses.
 enum class IdForm : uint8_t { kAutomatic, kMilliseconds, kWhole };
 // Reads an id of XADD other than "*": complete, or "ms-*".
@@ -71,17 +74,22 @@ class StreamTrimReader {
   bool references_told_ = false;
 };
 
+// The stream at `ref`, made with the limits of the configuration when there is no key. Null, with
+// the error sent, when the key has another type.
+store::Stream* stream_or_new(server::CommandContext& ctx, store::KeyRef& ref);
+
 // --- Replying -----------------------------------------------------------------------------------
 
 // "ms-sequence".
 std::string stream_id_text(store::StreamId id);
 void reply_stream_id(resp::ReplyBuilder& reply, store::StreamId id);
-// Replies with the id and an array of fields and values.
-void reply_stream_entry(resp::ReplyBuilder& reply, const store::StreamEntry& entry);
+// Replies with the id and an array of fields and values, to which the caller adds `more` elements.
+void reply_stream_entry(resp::ReplyBuilder& reply, const store::StreamEntry& entry,
+                        size_t more = 0);
 // As reply_stream_entry(), for the entry with that id. False, with nothing sent, when there is
 // none.
 bool reply_stream_entry_at(resp::ReplyBuilder& reply, const store::Stream& stream,
-                           store::StreamId id);
+                           store::StreamId id, size_t more = 0);
 // Replies with an array of up to `count` entries of a range (all when zero).
 void reply_stream_entries(resp::ReplyBuilder& reply, const store::Stream& stream,
                           const store::StreamRange& range, bool reverse, size_t count);

@@ -7,7 +7,9 @@
 
 #include "commands/groups.h"
 #include "commands/keys/typed_key.h"
+#include "commands/streams/stream_requests.h"
 #include "commands/streams/stream_steps.h"
+#include "server/client/client.h"
 #include "server/command/command_context.h"
 
 namespace latchkey::commands {
@@ -25,6 +27,7 @@ namespace {
 struct AddRequest {
   bool make_key = true;
   StreamTrimOptions trim;
+  ProducerRequest producer;
   IdForm form = IdForm::kAutomatic;
   size_t id_word = 0;  // index of the word with the id
   StreamId id;
@@ -40,9 +43,18 @@ bool read_add_options(CommandContext& ctx, ArgReader& words, AddRequest* request
     const auto step = trim.take(words);
     if (step == StreamTrimReader::Step::kFailed) return false;
     if (step == StreamTrimReader::Step::kTaken) continue;
+    const auto producer_step = request->producer.take(ctx, words);
+    if (producer_step == ProducerRequest::Step::kFailed) return false;
+    if (producer_step == ProducerRequest::Step::kTaken) continue;
     if (words.word("NOMKSTREAM")) {
       request->make_key = false;
       continue;
+    }
+    // What is propagated has the id that was chosen.
+    if (request->producer.given() && !ctx.client.has(kClientInternal | kClientMaster) &&
+        is_stream_id(words.peek())) {
+      ctx.reply.error("ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs");
+      return false;
     }
     return read_new_stream_id(ctx, words.next(), &request->id, &request->form) &&
            trim.finish(&request->trim);
@@ -110,9 +122,18 @@ void xadd(CommandContext& ctx) {
   if (!ctx.is_type(ref, Stream::kType)) return;
   if (!StreamNode::can_hold(request.fields))
     return ctx.reply.error("ERR Elements are too large to be stored");
-  Stream* stream = value_or_new<Stream>(ctx, ref);
+  Stream* stream = stream_or_new(ctx, ref);
+  if (request.producer.given()) {
+    request.producer.name_after(request.fields);
+    if (const auto known = request.producer.repeats(ctx, *stream)) {
+      reply_stream_id(ctx.reply, *known);
+      ctx.events.count(1);
+      return propagate_add(ctx, request, *stream, *known);
+    }
+  }
   const std::optional<StreamId> id = id_for(ctx, *stream, request);
   if (!id) return;
+  if (request.producer.given()) request.producer.remember(ctx, *stream, *id);
   stream->append(*id, request.fields, ctx.db.environment().limits);
   reply_stream_id(ctx.reply, *id);
   ctx.changed(key, EventClass::kStream, "xadd");
@@ -267,7 +288,9 @@ void xsetid(CommandContext& ctx) {
 constexpr CommandRow kStreamRows[] = {
     {"XADD",
      xadd,
-     "key [NOMKSTREAM]@6.2.0 [condition=KEEPREF|DELREF|ACKED]@8.2.0 "
+     "key [NOMKSTREAM]@6.2.0 [condition=KEEPREF|DELREF|ACKED] "
+     "[idmp={idmpauto-with-pid=idmpauto-token=IDMPAUTO pid}|"
+     "{idmp-with-pid-iid=idmp-token=IDMP pid iid}] "
      "[trim={strategy=MAXLEN|MINID@6.2.0} "
      "[operator=equal==|approximately=~] threshold [LIMIT count]@6.2.0] {id-selector=auto-id=*|id} "
      "{data=field value}...",
@@ -282,7 +305,8 @@ constexpr CommandRow kStreamRows[] = {
      "Appends a new message to a stream. Creates the key if it doesn't exist.",
      {.tips = "nondeterministic_output",
       .history = "6.2.0 Added the `NOMKSTREAM` option, `MINID` trimming strategy and the `LIMIT` "
-                 "option.\n7.0.0 Added support for the `<ms>-*` explicit ID form."}},
+                 "option.\n7.0.0 Added support for the `<ms>-*` explicit ID form.\n8.2.0 Added the "
+                 "`KEEPREF`, `DELREF` and `ACKED` options."}},
     {"XDEL", xdel, "key id...", kWrite | kFast, keys(1).rw().remove(), kAclStream, Group::kStream,
      "5.0.0", "O(1) for each single item to delete in the stream, regardless of the stream size.",
      "Returns the number of messages after removing them from a stream."},
@@ -326,7 +350,7 @@ constexpr CommandRow kStreamRows[] = {
     {"XTRIM",
      xtrim,
      "key {trim={strategy=MAXLEN|MINID@6.2.0} [operator=equal==|approximately=~] threshold [LIMIT "
-     "count]@6.2.0} [condition=KEEPREF|DELREF|ACKED]@8.2.0",
+     "count]@6.2.0 [condition=KEEPREF|DELREF|ACKED]}",
      kWrite,
      keys(1).rw().remove(),
      kAclStream,
@@ -337,7 +361,8 @@ constexpr CommandRow kStreamRows[] = {
      "with a single deallocation.",
      "Deletes messages from the beginning of a stream.",
      {.tips = "nondeterministic_output",
-      .history = "6.2.0 Added the `MINID` trimming strategy and the `LIMIT` option."}},
+      .history = "6.2.0 Added the `MINID` trimming strategy and the `LIMIT` option.\n8.2.0 Added "
+                 "the `KEEPREF`, `DELREF` and `ACKED` options."}},
 };
 
 }  // namespace

@@ -93,13 +93,13 @@ constexpr CommandRow kStringConditionRows[] = {
      Group::kString,
      "8.4.0",
      "O(1) for IFEQ/IFNE, O(N) for IFDEQ/IFDNE where N is the length of the string value.",
-     "Conditionally removes the specified key based on value or hash digest comparison.",
+     "Conditionally removes the specified key based on value or digest comparison.",
      {.find_keys = find_delex_keys}},
     {"DELIFEQ", delifeq, "key value", kWrite | kFast, keys(1).rm().remove(), kAclString,
      Group::kString, "9.0.0", "O(1)", "Delete key if value matches string."},
     {"DIGEST", digest, "key", kReadOnly | kFast, keys(1).ro().access(), kAclString, Group::kString,
      "8.4.0", "O(N) where N is the length of the string value.",
-     "Returns the hash digest of a string value as a hexadecimal string."},
+     "Returns the XXH3 hash of a string value."},
 };
 
 }  // namespace

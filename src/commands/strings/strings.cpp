@@ -242,9 +242,11 @@ void getex(CommandContext& ctx) {
 bool find_set_keys(Words words, std::vector<KeyReference>* out) {
   uint32_t flags = kKeyOverwrite | kKeyUpdate;
   for (const std::string_view word : words.subspan(3)) {
-    if (is_word(word, "GET") || is_word(word, "IFEQ") || is_word(word, "IFNE") ||
-        is_word(word, "IFDEQ") || is_word(word, "IFDNE")) {
+    if (is_word(word, "GET")) {
       flags = kKeyReadWrite | kKeyAccess | kKeyUpdate;
+    } else if (is_word(word, "IFEQ") || is_word(word, "IFNE") || is_word(word, "IFDEQ") ||
+               is_word(word, "IFDNE")) {
+      flags = kKeyReadWrite | (flags & kKeyAccess) | kKeyUpdate;
     }
   }
   out->push_back({1, flags});

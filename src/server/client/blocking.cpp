@@ -25,7 +25,8 @@ struct Blocking::Waiter {
   StoredRequest request;
   store::Type type;
   bool also_without_key;
-  uint64_t ticks = 0;  // that the request took before it began to wait
+  uint64_t ticks = 0;        // that the request took before it began to wait
+  int64_t deadline_ms = -1;  // for when it is run again as a new one
   std::vector<Position> positions = {};
 };
 
@@ -57,11 +58,17 @@ void Blocking::wait(CommandContext& ctx, const KeyWait& wanted) {
       new Waiter{client, StoredRequest(command, ctx.args), wanted.type, wanted.also_without_key});
   for (const std::string_view key : wanted.keys) join(*waiter, client.database, key);
 
-  client.wait({.deadline_ms = wanted.deadline_ms,
+  const int64_t deadline_ms = kept_deadline_ms_ >= 0 ? kept_deadline_ms_ : wanted.deadline_ms;
+  const bool runs_again =
+      wanted.again_ms != 0 && (deadline_ms == 0 || wanted.again_ms < deadline_ms);
+  if (runs_again) waiter->deadline_ms = deadline_ms;
+  client.wait({.deadline_ms = runs_again ? wanted.again_ms : deadline_ms,
                .may_unblock = true,
-               .ended = [this, &client](BlockEnd end) {
-                 const auto over = take(client);
+               .ended = [this, &client, runs_again](BlockEnd end) {
+                 auto over = take(client);
                  if (end == BlockEnd::kClosed) return;
+                 if (end == BlockEnd::kTimeout && runs_again)
+                   return keep_until_served(std::move(over));
                  server_.dispatcher().count_call(client, over->request.command(),
                                                  over->request.words(), over->ticks);
                  if (end == BlockEnd::kTimeout || end == BlockEnd::kUnblocked)
@@ -196,6 +203,16 @@ void Blocking::hold(Waiter& waiter) {
   held_.push_back(client.id);
 }
 
+void Blocking::keep_until_served(std::unique_ptr<Waiter> waiter) {
+  Client& client = waiter->client;
+  if (waiters_.empty()) server_.events().add(*this);
+  waiters_[client.id] = std::move(waiter);
+  client.wait({.deadline_ms = 0, .may_unblock = false, .ended = [this, &client](BlockEnd) {
+                 take(client);
+               }});
+  due_.push_back(client.id);
+}
+
 void Blocking::pause_ended() {
   due_.insert(due_.end(), held_.begin(), held_.end());
   held_.clear();
@@ -210,7 +227,9 @@ void Blocking::go_on_after_pause(uint64_t client_id) {
   // From here on it is a request like any, that may wait anew.
   const auto waiter = take(client);
   client.unblock(BlockEnd::kUnblocked, true);
+  kept_deadline_ms_ = waiter->deadline_ms;
   server_.dispatcher().retry(client, waiter->request.command(), waiter->request.words());
+  kept_deadline_ms_ = -1;
 }
 
 // --- Clusters ------------------------------------------------------------------------------------

@@ -54,6 +54,9 @@ struct KeyWait {
   store::Type type;
   // Unix time in milliseconds, 0: for ever.
   int64_t deadline_ms = 0;
+  // When the handler is run again though no key has changed: as a new request, whose deadline is
+  // still this one. 0: never.
+  int64_t again_ms = 0;
   // The handler is run again also when a key has gone or holds another type, to say so.
   bool also_without_key = false;
   // A client that may not wait is sent a single null, not the null array that one is sent whose
@@ -166,6 +169,8 @@ class Blocking final : public KeyspaceEventListener {
   bool is_paused_for(const Waiter& waiter) const;
   // Lets a client whose key is ready wait for the end of the pause instead.
   void hold(Waiter& waiter);
+  // Keeps a request whose time to be run again has come until serve().
+  void keep_until_served(std::unique_ptr<Waiter> waiter);
   void go_on_after_pause(uint64_t client_id);
 
   Server& server_;
@@ -173,11 +178,13 @@ class Blocking final : public KeyspaceEventListener {
   std::unordered_map<uint64_t, std::unique_ptr<Waiter>> waiters_;  // by client id
   ReadyKeys ready_;
   std::vector<uint64_t> held_;  // ids of clients that a pause keeps from being served
-  std::vector<uint64_t> due_;   // of those whose pause has ended
+  std::vector<uint64_t>
+      due_;  // of those whose pause has ended, or whose time to be run again has come
   size_t queues_heard_without_ = 0;
   bool serving_ = false;
   Client* again_ = nullptr;  // whose request is being run again
   bool keeps_waiting_ = false;
+  int64_t kept_deadline_ms_ = -1;  // of the request that is being run again as a new one, or -1
 };
 
 // Reads the timeout of a blocking command, seconds that may have a fraction, and gives the Unix

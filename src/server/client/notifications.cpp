@@ -5,6 +5,18 @@
 
 namespace latchkey::server {
 
+namespace {
+
+constexpr unsigned kReplacements = kNotifyOverwritten | kNotifyTypeChanged;
+
+// Whether the event's command sets the whole value of the key. RENAME and COPY remove the key
+// before, and tell what they have replaced themselves.
+bool replaces_value(std::string_view event) {
+  return event == "set" || event.ends_with("store");  // "restore" too
+}
+
+}  // namespace
+
 Notifications::Notifications(Server& server) : server_(server) {
   server_.config().on_change({"notify-keyspace-events"}, [this](std::string*) {
     apply_settings();
@@ -18,14 +30,26 @@ void Notifications::apply_settings() {
   const bool anywhere = (wanted & (kNotifyKeyspace | kNotifyKeyevent)) != 0;
   server_.events().remove(*this);
   if (anywhere) server_.events().add(*this);
-  const bool lookups = anywhere && (wanted & (kNotifyNewKey | kNotifyKeyMiss)) != 0;
+  const bool lookups = anywhere && (wanted & (kNotifyNewKey | kNotifyKeyMiss | kReplacements)) != 0;
   server_.environment().key_observer = lookups ? this : nullptr;
+  pending_.clear();
 }
 
 void Notifications::key_changed(store::Keyspace& keyspace, std::string_view key,
                                 EventClass event_class, std::string_view event) {
   // Changes of vector sets have no names, and nobody is notified of them.
   if (event.empty()) return;
+  if ((server_.settings().notify_keyspace_events & kReplacements) == 0)
+    return publish(keyspace, key, event_class, event);
+  // In the reference's order.
+  const bool is_restore = event == "restore";
+  if (is_restore) publish(keyspace, key, event_class, event);
+  publish_replacement(keyspace, key, event);
+  if (!is_restore) publish(keyspace, key, event_class, event);
+}
+
+void Notifications::publish(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+                            std::string_view event) {
   const unsigned wanted = server_.settings().notify_keyspace_events;
   if ((wanted & static_cast<unsigned>(event_class)) == 0) return;
   const std::string database = std::to_string(keyspace.index());
@@ -39,12 +63,39 @@ void Notifications::key_changed(store::Keyspace& keyspace, std::string_view key,
   }
 }
 
+void Notifications::publish_replacement(store::Keyspace& keyspace, std::string_view key,
+                                        std::string_view event) {
+  bool added = false;
+  bool type_changed = false;
+  std::erase_if(pending_, [&](const Pending& pending) {
+    if (pending.database != keyspace.index() || pending.key != key) return false;
+    (pending.added ? added : type_changed) = true;
+    return true;
+  });
+  if (added || !replaces_value(event)) return;
+  publish(keyspace, key, EventClass::kOverwritten, "overwritten");
+  if (type_changed) publish(keyspace, key, EventClass::kTypeChanged, "type_changed");
+}
+
 void Notifications::key_added(store::Keyspace& keyspace, std::string_view key) {
-  key_changed(keyspace, key, EventClass::kNewKey, "new");
+  publish(keyspace, key, EventClass::kNewKey, "new");
+  remember(keyspace, key, /*added=*/true);
 }
 
 void Notifications::key_missed(store::Keyspace& keyspace, std::string_view key) {
-  key_changed(keyspace, key, EventClass::kKeyMiss, "keymiss");
+  publish(keyspace, key, EventClass::kKeyMiss, "keymiss");
+}
+
+void Notifications::type_changed(store::Keyspace& keyspace, std::string_view key) {
+  remember(keyspace, key, /*added=*/false);
+}
+
+void Notifications::remember(const store::Keyspace& keyspace, std::string_view key, bool added) {
+  // What is loaded has no events.
+  if ((server_.settings().notify_keyspace_events & kReplacements) == 0 ||
+      (server_.state() & kStateLoading) != 0)
+    return;
+  pending_.push_back({keyspace.index(), std::string(key), added});
 }
 
 }  // namespace latchkey::server

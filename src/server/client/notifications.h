@@ -3,13 +3,18 @@
 //     __keyspace@<database>__:<key>    the event
 //     __keyevent@<database>__:<event>  the key
 //
-// as far as notify-keyspace-events asks for. Registered for keyspace events, and for added and
+// as far as notify-keyspace-events asks for. Before what replaces a key's whole value ("set",
+// "sunionstore", ...) come "overwritten" when there was a key, and "type_changed" when its type was
+// another.
+//
+// Registered for keyspace events, and for added and
 // missed keys, only while the setting needs them. An event costs two messages, whether or not
 // anybody has subscribed.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/command/keyspace_events.h"
 #include "store/keyspace.h"
@@ -32,12 +37,27 @@ class Notifications final : public KeyspaceEventListener, public store::KeyObser
   // store::KeyObserver
   void key_added(store::Keyspace& keyspace, std::string_view key) override;
   void key_missed(store::Keyspace& keyspace, std::string_view key) override;
+  void type_changed(store::Keyspace& keyspace, std::string_view key) override;
 
  private:
   void apply_settings();
+  void publish(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+               std::string_view event);
+  // Publishes what `event` has replaced, and forgets what was remembered of the key.
+  void publish_replacement(store::Keyspace& keyspace, std::string_view key, std::string_view event);
+
+  void remember(const store::Keyspace& keyspace, std::string_view key, bool added);
+
+  // A key that was added or changed its type and whose event has not come yet.
+  struct Pending {
+    int database;
+    std::string key;
+    bool added;
+  };
 
   Server& server_;
-  std::string channel_;  // of the message being sent
+  std::string channel_;           // of the message being sent
+  std::vector<Pending> pending_;  // while overwritten or type_changed are wanted
 };
 
 }  // namespace latchkey::server

@@ -88,7 +88,8 @@ size_t RequestPump::run(Client& client, std::span<char> bytes) {
                              : static_cast<size_t>(server_.settings().proto_max_bulk_len),
         .authenticated = !client.has(kClientNeedsAuth),
     };
-    const size_t most = limits.authenticated ? kBatchSize : 1;
+    const size_t most =
+        limits.authenticated ? static_cast<size_t>(server_.settings().lookahead) : 1;
     size_t position = consumed;
     while (batch_.requests.size() < most && position < bytes.size()) {
       const size_t first = batch_.words.size();

@@ -27,7 +27,6 @@ class RequestPump {
   size_t process(Client& client, std::span<char> bytes);
 
  private:
-  static constexpr size_t kBatchSize = 32;
   // Replies of a pipeline leave together, but not more than this at a time.
   static constexpr size_t kMaxUnsent = 1024 * 1024;
   // Room for arguments that is kept from one batch to the next.

@@ -463,7 +463,7 @@ Admission admit(Server& server, const AdmissionRequest& request) {
 
 uint32_t gating_states(uint32_t flags, bool flags_vary) {
   // MONITOR and CALLS see all requests, and FAULT may concern any.
-  uint32_t states = kStateMonitored | kStateRecorded | kStateFaults;
+  uint32_t states = kStateMonitored | kStateRecorded | kStateFaults | kStateMetered;
   for (const Rule& rule : kForClients) {
     if (flags_vary || rule.concerns(flags, ~flags)) states |= rule.states;
   }

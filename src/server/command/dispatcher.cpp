@@ -15,11 +15,13 @@
 #include "server/client/pause.h"
 #include "server/client/replica_link.h"
 #include "server/client/tracking.h"
+#include "server/command/call_meter.h"
 #include "server/command/fault_injector.h"
 #include "server/command/lock_claims.h"
 #include "server/command/redaction.h"
 #include "server/command/transaction.h"
 #include "server/memory_limit.h"
+#include "server/observe/hot_keys.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -48,7 +50,10 @@ const CommandTable& Dispatcher::server_commands() const {
   return server_.commands();
 }
 
-Dispatcher::Dispatcher(Server& server) : server_(server), calls_(server.buffer_pool()) {}
+Dispatcher::Dispatcher(Server& server)
+    : server_(server), hot_keys_(std::make_unique<HotKeys>(server)), calls_(server.buffer_pool()) {}
+
+Dispatcher::~Dispatcher() = default;
 
 void Dispatcher::Calls::swap(Calls& other) noexcept {
   std::swap(last_ticks, other.last_ticks);
@@ -306,7 +311,9 @@ void Dispatcher::retry(Client& client, Command& command, Arguments args) {
     reject(client, &command, answer.error);
     return note_late_reply(client, mark);
   }
+  const size_t outer_mark = std::exchange(metered_mark_, client.out().size());
   perform(client, command, args);
+  metered_mark_ = outer_mark;
   remember_reads(client, command, args);
   if (client.has(kClientBlocked)) return;
   client.set(kClientCaching, false);
@@ -333,7 +340,9 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   if (monitored && show_first) server_.monitors().show(client, command, args);
   const Recording recording = begin_recording(client, &command, args);
   const bool outer_in_script = std::exchange(calls_.in_script, client.has(kClientScript));
+  const size_t outer_mark = std::exchange(metered_mark_, client.out().size());
   perform(client, command, args);
+  metered_mark_ = outer_mark;
   calls_.in_script = outer_in_script;
   end_recording(client, recording);
   remember_reads(client, command, args);
@@ -497,10 +506,45 @@ void Dispatcher::choose_noted_calls() {
   if (server_.latency_monitor().is_on() &&
       server_.latency_monitor().threshold_ms() < shortest_us / kUsPerMs)
     shortest_us = server_.latency_monitor().threshold_ms() * kUsPerMs;
-  noted_ticks_ = server_.cycle_clock().to_ticks(shortest_us);
+  noted_ticks_ = meters_.empty() ? server_.cycle_clock().to_ticks(shortest_us) : 0;
+}
+
+void Dispatcher::add_meter(CallMeter& meter) {
+  meters_.push_back(&meter);
+  server_.set_state(kStateMetered, true);
+  choose_noted_calls();
+}
+
+void Dispatcher::remove_meter(CallMeter& meter) {
+  std::erase(meters_, &meter);
+  server_.set_state(kStateMetered, !meters_.empty());
+  choose_noted_calls();
+}
+
+void Dispatcher::set_checker(std::unique_ptr<CallMeter> checker) {
+  if (checker_ != nullptr) remove_meter(*checker_);
+  checker_ = std::move(checker);
+  if (checker_ != nullptr) add_meter(*checker_);
+}
+
+void Dispatcher::tell_meters(Client& client, const Command& command, Arguments args,
+                             uint64_t ticks) {
+  Client& sender = calls_.serving != nullptr ? *calls_.serving : client;
+  const size_t size = client.out().size();
+  const MeteredCall call{sender,
+                         command,
+                         args,
+                         client.database,
+                         ticks,
+                         size - std::min(size, metered_mark_),
+                         calls_.depth > 0,
+                         client.has(kClientScript)};
+  // A meter may leave when it is told.
+  for (CallMeter* meter : std::vector(meters_)) meter->called(call);
 }
 
 void Dispatcher::note_call(Client& client, const Command& command, Arguments args, uint64_t ticks) {
+  if (!meters_.empty()) tell_meters(client, command, args, ticks);
   const int64_t duration_us = server_.cycle_clock().to_us(ticks);
   SlowLog& slow_log = server_.slow_log();
   if (slow_log.is_on() && duration_us >= slow_log.slower_than_us() && !command.has(kSkipSlowlog)) {

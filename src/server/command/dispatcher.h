@@ -23,6 +23,8 @@
 
 namespace latchkey::server {
 
+class CallMeter;
+class HotKeys;
 enum class BlockEnd : uint8_t;
 
 class Dispatcher {
@@ -33,6 +35,7 @@ class Dispatcher {
   };
 
   explicit Dispatcher(Server& server);
+  ~Dispatcher();
 
   // Runs one request of a client. `command`: what lookup() found for it, or null when that was not
   // asked.
@@ -85,6 +88,13 @@ class Dispatcher {
   // server/observe/latency_monitor.h).
   void choose_noted_calls();
 
+  // From here on the meter is told of calls, or no longer.
+  void add_meter(CallMeter& meter);
+  void remove_meter(CallMeter& meter);
+  HotKeys& hot_keys() { return *hot_keys_; }
+  // Has the meter, or none, in place of the one that was given here before.
+  void set_checker(std::unique_ptr<CallMeter> checker);
+
   // Starts a batch: the time from here on counts for the first command.
   void begin_batch();
 
@@ -117,7 +127,8 @@ class Dispatcher {
  private:
   const CommandTable& server_commands() const;
   void perform(Client& client, Command& command, Arguments args);
-  // Enters a call that lasted long in the slow log and with the latency monitor.
+  // Enters a call that lasted long in the slow log and with the latency monitor, and tells the
+  // meters of it.
   void note_call(Client& client, const Command& command, Arguments args, uint64_t ticks);
   Outcome dispatch(Client& client, Arguments args, Command* command);
   // CLIENT CACHING holds for one command that is none of CLIENT's, or for a whole transaction.
@@ -166,7 +177,13 @@ class Dispatcher {
   // no request of its is being served.
   Calls* calls_for(const Client& client);
 
-  uint64_t noted_ticks_ = UINT64_MAX;  // from how long on a call is noted
+  void tell_meters(Client& client, const Command& command, Arguments args, uint64_t ticks);
+
+  uint64_t noted_ticks_ = UINT64_MAX;  // from how long on a call is noted; 0 while there are meters
+  std::vector<CallMeter*> meters_;
+  std::unique_ptr<HotKeys> hot_keys_;
+  std::unique_ptr<CallMeter> checker_;
+  size_t metered_mark_ = SIZE_MAX;  // size of the output before the reply of the metered call
   int64_t disk_warned_ms_ = 0;
   Calls calls_;
   std::vector<Calls*> aside_;

@@ -30,6 +30,8 @@ enum class EventClass : uint32_t {
   kKeyMiss = 1u << 11,
   kModule = 1u << 12,
   kNewKey = 1u << 13,
+  kOverwritten = 1u << 14,
+  kTypeChanged = 1u << 15,
 };
 
 class KeyspaceEventListener {

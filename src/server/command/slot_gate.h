@@ -56,6 +56,8 @@ class SlotGate {
   // Judges requests that run as one: one, or those of a transaction. Linear in their words.
   virtual Answer judge(std::span<const Request> requests, const Caller& caller) = 0;
   virtual LinkFigures link_figures() const = 0;
+  // Whether the slot is one of this node's own.
+  virtual bool owns(int slot) const = 0;
 };
 
 // The client, as the gate sees it.

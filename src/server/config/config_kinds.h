@@ -78,6 +78,7 @@ std::string out_of_range(const std::string& least, const std::string& most);
 // Directives that need code of their own, in config_special.cpp.
 Directive bind_directive();
 Directive client_output_buffer_limit_directive();
+Directive cluster_slot_stats_directive();
 Directive dir_directive();
 Directive hz_directive();
 Directive latency_percentiles_directive();

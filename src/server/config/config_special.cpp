@@ -254,7 +254,7 @@ struct EventClass {
 };
 
 // The classes in the order of CONFIG GET.
-constexpr std::array<EventClass, 12> kEventClasses = {{
+constexpr std::array<EventClass, 14> kEventClasses = {{
     {'g', kNotifyGeneric},
     {'$', kNotifyString},
     {'l', kNotifyList},
@@ -266,6 +266,8 @@ constexpr std::array<EventClass, 12> kEventClasses = {{
     {'t', kNotifyStream},
     {'d', kNotifyModule},
     {'n', kNotifyNewKey},
+    {'o', kNotifyOverwritten},
+    {'c', kNotifyTypeChanged},
     {'A', kNotifyAll},
 }};
 
@@ -326,6 +328,39 @@ Directive notify_keyspace_events_directive() {
          events != defaults.notify_keyspace_events}};
   };
   return row;
+}
+
+Directive cluster_slot_stats_directive() {
+  static constexpr std::pair<std::string_view, unsigned> kWords[] = {{"no", 0},
+                                                                     {"yes", kSlotStatsAll},
+                                                                     {"cpu", kSlotStatsCpu},
+                                                                     {"net", kSlotStatsNetwork},
+                                                                     {"mem", kSlotStatsMemory}};
+  return list_row(
+      "cluster-slot-stats-enabled", 0,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        unsigned bits = 0;
+        for (const std::string& argument : arguments) {
+          const auto known = std::find_if(
+              std::begin(kWords), std::end(kWords),
+              [&](const auto& word) { return base::equal_ignoring_case(argument, word.first); });
+          if (known == std::end(kWords)) return refuse(error, not_one_of("no, yes, cpu, net, mem"));
+          bits |= known->second;
+        }
+        if (arguments.empty()) return refuse(error, not_one_of("no, yes, cpu, net, mem"));
+        context.values.cluster_slot_stats_enabled = bits;
+        return true;
+      },
+      [](const ConfigValues& values) {
+        const unsigned bits = values.cluster_slot_stats_enabled;
+        if (bits == 0) return std::string("no");
+        if (bits == kSlotStatsAll) return std::string("yes");
+        std::vector<std::string> words;
+        for (const auto& [word, bit] : kWords) {
+          if (bit != 0 && bit != kSlotStatsAll && (bits & bit) != 0) words.emplace_back(word);
+        }
+        return join(words);
+      });
 }
 
 Directive oom_score_adj_values_directive() {

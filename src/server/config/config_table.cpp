@@ -219,7 +219,8 @@ void add_replication(std::vector<Directive>& table) {
   table.push_back(choice<ReplDisklessLoad>("repl-diskless-load", &V::repl_diskless_load,
                                            {{"disabled", ReplDisklessLoad::kDisabled},
                                             {"on-empty-db", ReplDisklessLoad::kOnEmptyDb},
-                                            {"swapdb", ReplDisklessLoad::kSwapdb}},
+                                            {"swapdb", ReplDisklessLoad::kSwapdb},
+                                            {"flushdb", ReplDisklessLoad::kFlushdb}},
                                            kDenyLoading));
   table.push_back(boolean("repl-rdb-channel", &V::repl_rdb_channel, kHidden));
   table.push_back(number({"repl-ping-replica-period", "repl-ping-slave-period"},
@@ -267,9 +268,11 @@ void add_clients_and_memory(std::vector<Directive>& table) {
                                            {"volatile-lfu", MaxmemoryPolicy::kVolatileLfu},
                                            {"volatile-random", MaxmemoryPolicy::kVolatileRandom},
                                            {"volatile-ttl", MaxmemoryPolicy::kVolatileTtl},
+                                           {"volatile-lrm", MaxmemoryPolicy::kVolatileLrm},
                                            {"allkeys-lru", MaxmemoryPolicy::kAllkeysLru},
                                            {"allkeys-lfu", MaxmemoryPolicy::kAllkeysLfu},
                                            {"allkeys-random", MaxmemoryPolicy::kAllkeysRandom},
+                                           {"allkeys-lrm", MaxmemoryPolicy::kAllkeysLrm},
                                            {"noeviction", MaxmemoryPolicy::kNoeviction}}));
   table.push_back(number("maxmemory-samples", &V::maxmemory_samples, 1, 64));
   table.push_back(number("maxmemory-eviction-tenacity", &V::maxmemory_eviction_tenacity, 0, 100));
@@ -279,7 +282,10 @@ void add_clients_and_memory(std::vector<Directive>& table) {
                          kMaxSignedBytes));
   table.push_back(
       memory("proto-max-bulk-len", &V::proto_max_bulk_len, kOneMegabyte, kMaxSignedBytes));
+  table.push_back(number("lookahead", &V::lookahead, 1, kMaxInt));
   table.push_back(number("active-expire-effort", &V::active_expire_effort, 1, 10));
+  table.push_back(
+      boolean("lazyexpire-nested-arbitrary-keys", &V::lazyexpire_nested_arbitrary_keys, kHidden));
   table.push_back(boolean("lazyfree-lazy-eviction", &V::lazyfree_lazy_eviction));
   table.push_back(boolean("lazyfree-lazy-expire", &V::lazyfree_lazy_expire));
   table.push_back(boolean("lazyfree-lazy-server-del", &V::lazyfree_lazy_server_del));
@@ -324,6 +330,8 @@ void add_append_only_file(std::vector<Directive>& table) {
   table.push_back(
       memory("auto-aof-rewrite-min-size", &V::auto_aof_rewrite_min_size, 0, kMaxSignedBytes));
   table.push_back(boolean("aof-load-truncated", &V::aof_load_truncated));
+  table.push_back(
+      number("aof-load-corrupt-tail-max-size", &V::aof_load_corrupt_tail_max_size, 0, kMaxInt64));
   table.push_back(boolean("aof-use-rdb-preamble", &V::aof_use_rdb_preamble));
   table.push_back(boolean("aof-timestamp-enabled", &V::aof_timestamp_enabled));
   table.push_back(boolean("aof-rewrite-incremental-fsync", &V::aof_rewrite_incremental_fsync));
@@ -372,6 +380,7 @@ void add_cluster(std::vector<Directive>& table) {
        {"unknown-endpoint", ClusterEndpointType::kUnknownEndpoint}}));
   table.push_back(
       number("cluster-compatibility-sample-ratio", &V::cluster_compatibility_sample_ratio, 0, 100));
+  table.push_back(cluster_slot_stats_directive());
   table.push_back(text("cluster-announce-ip", &V::cluster_announce_ip));
   table.push_back(number("cluster-announce-port", &V::cluster_announce_port, 0, kLastPort));
   table.push_back(number("cluster-announce-tls-port", &V::cluster_announce_tls_port, 0, kLastPort));
@@ -385,6 +394,7 @@ void add_observation(std::vector<Directive>& table) {
   table.push_back(boolean("latency-tracking", &V::latency_tracking));
   table.push_back(latency_percentiles_directive());
   table.push_back(notify_keyspace_events_directive());
+  table.push_back(boolean("key-memory-histograms", &V::key_memory_histograms));
 }
 
 void add_encodings(std::vector<Directive>& table) {
@@ -405,6 +415,10 @@ void add_encodings(std::vector<Directive>& table) {
   table.push_back(memory("hll-sparse-max-bytes", &V::hll_sparse_max_bytes, 0, kMaxSignedBytes));
   table.push_back(memory("stream-node-max-bytes", &V::stream_node_max_bytes, 0, kMaxSignedBytes));
   table.push_back(number("stream-node-max-entries", &V::stream_node_max_entries, 0, kMaxInt64));
+  constexpr int64_t kSecondsOfDay = 86400;
+  constexpr int64_t kMostRemembered = 10'000;
+  table.push_back(number("stream-idmp-duration", &V::stream_idmp_duration, 1, kSecondsOfDay));
+  table.push_back(number("stream-idmp-maxsize", &V::stream_idmp_maxsize, 1, kMostRemembered));
 }
 
 void add_cron(std::vector<Directive>& table) {

@@ -21,7 +21,7 @@ enum class ClusterEndpointType { kIp, kHostname, kUnknownEndpoint };
 enum class ProtectedAction { kNo, kYes, kLocal };
 enum class OomScoreAdj { kNo, kRelative, kAbsolute };
 enum class PropagationErrorBehavior { kIgnore, kPanic, kPanicOnReplicas };
-enum class ReplDisklessLoad { kDisabled, kOnEmptyDb, kSwapdb };
+enum class ReplDisklessLoad { kDisabled, kOnEmptyDb, kSwapdb, kFlushdb };
 enum class SanitizeDumpPayload { kNo, kYes, kClients };
 enum class Supervised { kUpstart, kSystemd, kAuto, kNo };
 enum class TlsAuthClients { kNo, kYes, kOptional };
@@ -31,9 +31,11 @@ enum class MaxmemoryPolicy {
   kVolatileLfu,
   kVolatileRandom,
   kVolatileTtl,
+  kVolatileLrm,
   kAllkeysLru,
   kAllkeysLfu,
   kAllkeysRandom,
+  kAllkeysLrm,
   kNoeviction,
 };
 
@@ -47,23 +49,31 @@ inline constexpr unsigned kShutdownNow = 4;
 inline constexpr unsigned kShutdownForce = 8;
 
 // Bits of notify-keyspace-events.
-inline constexpr unsigned kNotifyKeyspace = 1u << 0;   // K
-inline constexpr unsigned kNotifyKeyevent = 1u << 1;   // E
-inline constexpr unsigned kNotifyGeneric = 1u << 2;    // g
-inline constexpr unsigned kNotifyString = 1u << 3;     // $
-inline constexpr unsigned kNotifyList = 1u << 4;       // l
-inline constexpr unsigned kNotifySet = 1u << 5;        // s
-inline constexpr unsigned kNotifyHash = 1u << 6;       // h
-inline constexpr unsigned kNotifySortedSet = 1u << 7;  // z
-inline constexpr unsigned kNotifyExpired = 1u << 8;    // x
-inline constexpr unsigned kNotifyEvicted = 1u << 9;    // e
-inline constexpr unsigned kNotifyStream = 1u << 10;    // t
-inline constexpr unsigned kNotifyKeyMiss = 1u << 11;   // m, not part of A
-inline constexpr unsigned kNotifyModule = 1u << 12;    // d
-inline constexpr unsigned kNotifyNewKey = 1u << 13;    // n, not part of A
+inline constexpr unsigned kNotifyKeyspace = 1u << 0;      // K
+inline constexpr unsigned kNotifyKeyevent = 1u << 1;      // E
+inline constexpr unsigned kNotifyGeneric = 1u << 2;       // g
+inline constexpr unsigned kNotifyString = 1u << 3;        // $
+inline constexpr unsigned kNotifyList = 1u << 4;          // l
+inline constexpr unsigned kNotifySet = 1u << 5;           // s
+inline constexpr unsigned kNotifyHash = 1u << 6;          // h
+inline constexpr unsigned kNotifySortedSet = 1u << 7;     // z
+inline constexpr unsigned kNotifyExpired = 1u << 8;       // x
+inline constexpr unsigned kNotifyEvicted = 1u << 9;       // e
+inline constexpr unsigned kNotifyStream = 1u << 10;       // t
+inline constexpr unsigned kNotifyKeyMiss = 1u << 11;      // m, not part of A
+inline constexpr unsigned kNotifyModule = 1u << 12;       // d
+inline constexpr unsigned kNotifyNewKey = 1u << 13;       // n, not part of A
+inline constexpr unsigned kNotifyOverwritten = 1u << 14;  // o, not part of A
+inline constexpr unsigned kNotifyTypeChanged = 1u << 15;  // c, not part of A
 inline constexpr unsigned kNotifyAll = kNotifyGeneric | kNotifyString | kNotifyList | kNotifySet |
                                        kNotifyHash | kNotifySortedSet | kNotifyExpired |
                                        kNotifyEvicted | kNotifyStream | kNotifyModule;  // A
+
+// Bits of cluster-slot-stats-enabled.
+inline constexpr unsigned kSlotStatsCpu = 1;
+inline constexpr unsigned kSlotStatsNetwork = 2;
+inline constexpr unsigned kSlotStatsMemory = 4;
+inline constexpr unsigned kSlotStatsAll = kSlotStatsCpu | kSlotStatsNetwork | kSlotStatsMemory;
 
 struct SavePoint {
   int64_t seconds = 0;
@@ -237,7 +247,10 @@ struct ConfigValues {
   }};
   int64_t client_query_buffer_limit = 1073741824;
   int64_t proto_max_bulk_len = 536870912;
+  int lookahead = 32;  // requests
   int active_expire_effort = 1;
+  // Whether SCAN within a transaction or script removes the expired keys that it comes across.
+  bool lazyexpire_nested_arbitrary_keys = true;
   bool lazyfree_lazy_eviction = false;
   bool lazyfree_lazy_expire = false;
   bool lazyfree_lazy_server_del = false;
@@ -264,6 +277,7 @@ struct ConfigValues {
   int auto_aof_rewrite_percentage = 100;
   int64_t auto_aof_rewrite_min_size = 67108864;
   bool aof_load_truncated = true;
+  int64_t aof_load_corrupt_tail_max_size = 0;
   bool aof_use_rdb_preamble = true;
   bool aof_timestamp_enabled = false;
   bool aof_rewrite_incremental_fsync = true;
@@ -296,6 +310,7 @@ struct ConfigValues {
   std::string cluster_announce_human_nodename;
   ClusterEndpointType cluster_preferred_endpoint_type = ClusterEndpointType::kIp;
   int cluster_compatibility_sample_ratio = 0;
+  unsigned cluster_slot_stats_enabled = 0;
   std::string cluster_announce_ip;
   int cluster_announce_port = 0;
   int cluster_announce_tls_port = 0;
@@ -308,6 +323,7 @@ struct ConfigValues {
   bool latency_tracking = true;
   std::vector<double> latency_tracking_info_percentiles = {50.0, 99.0, 99.9};
   unsigned notify_keyspace_events = 0;
+  bool key_memory_histograms = false;
 
   // Encodings
   uint64_t hash_max_listpack_entries = 512;
@@ -322,6 +338,8 @@ struct ConfigValues {
   uint64_t hll_sparse_max_bytes = 3000;
   uint64_t stream_node_max_bytes = 4096;
   int64_t stream_node_max_entries = 100;
+  int stream_idmp_duration = 100;  // seconds
+  int stream_idmp_maxsize = 100;
 
   // Cron
   int hz = 10;

@@ -109,6 +109,18 @@ void register_live_settings(Server& server) {
     *error = "Invalid locale name";
     return false;
   });
+  // As in the reference, where figures that were not kept from the start would be wrong.
+  config.on_change(
+      {"key-memory-histograms"},
+      [&server, allowed = server.settings().key_memory_histograms](std::string* error) mutable {
+        const bool wanted = server.settings().key_memory_histograms;
+        if (wanted && !allowed) {
+          *error = "memory tracking cannot be enabled at runtime";
+          return false;
+        }
+        allowed = wanted;
+        return true;
+      });
   config.on_change({"hz"}, [&server](std::string*) {
     server.start_ticking();
     return true;

@@ -159,6 +159,7 @@ void memory_section(InfoText& text, Server& server) {
   text.bytes("used_memory", memory.used);
   text.bytes("used_memory_rss", memory.resident);
   text.bytes("used_memory_peak", memory.peak);
+  text.field("used_memory_peak_time", server.stats().peak_memory_time_s);
   text.percent("used_memory_peak_perc", memory.peak_percent());
   text.field("used_memory_overhead", memory.overhead());
   text.field("used_memory_startup", memory.startup);
@@ -289,7 +290,9 @@ void stats_section(InfoText& text, Server& server) {
   text.field("sync_partial_ok", replication.partial_syncs);
   text.field("sync_partial_err", replication.refused_partial_syncs);
   text.field("expired_subkeys", environment.expired_elements);
+  text.field("expired_subkeys_active", environment.found_expired_elements);
   text.field("expired_keys", environment.expired_keys);
+  text.field("expired_keys_active", environment.found_expired_keys);
   text.field("expired_stale_perc", 0, 2);
   text.field("expired_time_cap_reached_count", stats.expiry_cap_reached);
   text.field("expire_cycle_cpu_milliseconds", cycles.to_us(stats.expiry_ticks) / 1000);
@@ -425,31 +428,60 @@ std::string size_label(size_t bin) {
   return std::to_string(size_t{1} << (power % kBitsPerUnit)).append(kUnits[power / kBitsPerUnit]);
 }
 
+struct ShownSizes {
+  store::Type type;
+  std::string_view name;
+};
+
+// A line for each of these types that has values, with their number in each bin.
+void add_sizes(InfoText& text, int database, const store::KeySizes& sizes,
+               std::span<const ShownSizes> shown) {
+  for (const auto& [type, name] : shown) {
+    std::string value;
+    for (size_t bin = 0; bin < store::KeySizes::kBins; ++bin) {
+      const uint64_t count = sizes.count(type, bin);
+      if (count == 0) continue;
+      if (!value.empty()) value += ',';
+      value.append(size_label(bin)).append("=").append(std::to_string(count));
+    }
+    if (!value.empty())
+      text.field("db" + std::to_string(database) + "_distrib_" + std::string(name), value);
+  }
+}
+
+bool shows_key_memory(const ConfigValues& settings) {
+  return settings.key_memory_histograms ||
+         (settings.cluster_enabled &&
+          (settings.cluster_slot_stats_enabled & kSlotStatsMemory) != 0);
+}
+
+// The bytes of each collection, measured now: O(keys and elements).
+store::KeySizes measure_key_memory(const store::Keyspace& keyspace) {
+  store::KeySizes sizes;
+  keyspace.table().for_each([&](const store::Entry* entry) {
+    if (!entry->is_string())
+      sizes.add(entry->type(), store::KeySizes::bin_of(entry->memory_usage()));
+  });
+  return sizes;
+}
+
 void keysizes_section(InfoText& text, Server& server) {
-  struct Shown {
-    store::Type type;
-    std::string_view name;
-  };
-  constexpr Shown kShown[] = {{store::Type::kString, "strings_sizes"},
-                              {store::Type::kList, "lists_items"},
-                              {store::Type::kSet, "sets_items"},
-                              {store::Type::kSortedSet, "zsets_items"},
-                              {store::Type::kHash, "hashes_items"}};
+  static constexpr ShownSizes kItems[] = {{store::Type::kString, "strings_sizes"},
+                                          {store::Type::kList, "lists_items"},
+                                          {store::Type::kSet, "sets_items"},
+                                          {store::Type::kSortedSet, "zsets_items"},
+                                          {store::Type::kHash, "hashes_items"}};
+  static constexpr ShownSizes kBytes[] = {{store::Type::kList, "lists_sizes"},
+                                          {store::Type::kSet, "sets_sizes"},
+                                          {store::Type::kSortedSet, "zsets_sizes"},
+                                          {store::Type::kHash, "hashes_sizes"}};
   server.database(0).update_sizes();
   for (int i = 0; i < server.database_count(); ++i) {
-    const store::KeySizes* sizes = server.database(i).sizes();
-    if (sizes == nullptr) continue;
-    for (const auto& [type, name] : kShown) {
-      std::string value;
-      for (size_t bin = 0; bin < store::KeySizes::kBins; ++bin) {
-        const uint64_t count = sizes->count(type, bin);
-        if (count == 0) continue;
-        if (!value.empty()) value += ',';
-        value.append(size_label(bin)).append("=").append(std::to_string(count));
-      }
-      if (!value.empty())
-        text.field("db" + std::to_string(i) + "_distrib_" + std::string(name), value);
-    }
+    const store::Keyspace& keyspace = server.database(i);
+    if (keyspace.sizes() == nullptr) continue;
+    add_sizes(text, i, *keyspace.sizes(), kItems);
+    if (shows_key_memory(server.settings()))
+      add_sizes(text, i, measure_key_memory(keyspace), kBytes);
   }
 }
 

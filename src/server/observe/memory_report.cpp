@@ -47,7 +47,8 @@ double MemoryReport::fragmentation() const {
 MemoryReport measure_memory(Server& server) {
   MemoryReport report;
   report.used = server.used_memory();
-  report.peak = std::max<size_t>(report.used, server.stats().peak_memory);
+  server.stats().note_memory(report.used, server.machine_ms() / 1000);
+  report.peak = server.stats().peak_memory;
   report.startup = server.startup_memory();
   report.resident = resident_memory();
   report.allocator = allocator_figures();

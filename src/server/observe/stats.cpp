@@ -52,9 +52,16 @@ void Stats::count_error(std::string_view text) {
   }
 }
 
+void Stats::note_memory(uint64_t used, int64_t now_s) {
+  if (used <= peak_memory) return;
+  peak_memory = used;
+  peak_memory_time_s = now_s;
+}
+
 Stats::ErrorCounts Stats::reset() {
   Stats fresh;
   fresh.peak_memory = peak_memory;
+  fresh.peak_memory_time_s = peak_memory_time_s;
   fresh.on_errors_overflow = std::move(on_errors_overflow);
   ErrorCounts gone = std::move(errors);
   *this = std::move(fresh);

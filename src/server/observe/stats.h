@@ -74,10 +74,13 @@ struct Stats {
   RateMeter turns_rate;
   MeanMeter turn_duration;  // microseconds of work per turn of the loop
   uint64_t peak_memory = 0;
+  int64_t peak_memory_time_s = 0;  // Unix time when it was reached
 
   static constexpr size_t kMaxErrorCodes = 128;
   // `text`: an error reply without its dash; its first word is the code.
   void count_error(std::string_view text);
+  // Takes a measurement of the memory in use, made at that Unix time.
+  void note_memory(uint64_t used, int64_t now_s);
   // CONFIG RESETSTAT; peak_memory stays. Returns the error counts it cleared.
   ErrorCounts reset();
 };

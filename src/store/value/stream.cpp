@@ -20,6 +20,8 @@ Stream::Stream(const Stream& other)
       last_id_(other.last_id_),
       max_deleted_id_(other.max_deleted_id_) {
   other.nodes_.for_each([&](const StreamNode* node) { nodes_.insert(new StreamNode(*node)); });
+  if (other.producers_ != nullptr)
+    producers_ = std::make_unique<StreamProducers>(*other.producers_);
   if (other.groups_ == nullptr) return;
   groups_ = std::make_unique<Groups>();
   for (const auto& [name, group] : *other.groups_)
@@ -202,6 +204,7 @@ size_t Stream::memory_usage() const {
   for_each_group([&](std::string_view name, const StreamGroup& group) {
     bytes += sizeof(Groups::value_type) + name.size() + group.memory_usage();
   });
+  if (producers_ != nullptr) bytes += sizeof(StreamProducers) + producers_->memory_usage();
   return bytes;
 }
 

@@ -8,6 +8,8 @@
 // A stream remembers its last id, how many entries were ever added and the highest deleted id, from
 // which lag() computes how far behind a group is.
 //
+// It also remembers requests of producers that name them (store/value/stream_producers.h).
+//
 // Costs, with n nodes: appending O(fields), finding an entry O(log n + entries of a node), walking
 // O(elements passed), trimming O(nodes removed).
 #pragma once
@@ -25,6 +27,7 @@
 #include "store/encoding/stream_node.h"
 #include "store/entry.h"
 #include "store/value/stream_group.h"
+#include "store/value/stream_producers.h"
 #include "store/value_limits.h"
 
 namespace latchkey::store {
@@ -148,6 +151,21 @@ class Stream final : public Value {
   // How many entries up to that id were ever added; nothing when that is not known.
   std::optional<int64_t> count_ever_added_to(StreamId id) const;
 
+  // --- Producers --------------------------------------------------------------------------------
+
+  // Null as long as they have the default limits and no request was added.
+  StreamProducers* producers() const { return producers_.get(); }
+  StreamProducers& producers_or_new() {
+    if (producers_ == nullptr) producers_ = std::make_unique<StreamProducers>();
+    return *producers_;
+  }
+  // Sets the limits of a stream that has been made just now.
+  void begin_with(const ValueLimits& limits) {
+    if (limits.stream_idmp_duration_s != StreamProducers::kDefaultDurationS ||
+        limits.stream_idmp_maxsize != StreamProducers::kDefaultMostEach)
+      producers_or_new().set_limits(limits.stream_idmp_duration_s, limits.stream_idmp_maxsize);
+  }
+
   // Value
   std::string_view encoding_name() const override { return "stream"; }
   size_t free_effort() const override;
@@ -179,6 +197,7 @@ class Stream final : public Value {
   StreamId last_id_;
   StreamId max_deleted_id_;
   std::unique_ptr<Groups> groups_;  // created with the first group
+  std::unique_ptr<StreamProducers> producers_;
 };
 
 template <typename Fn>

@@ -172,7 +172,7 @@ TEST_CASE("A blocking pop that is refused for its type is not written") {
 TEST_CASE("Deadlines of fields are written as Unix times, of those fields that got one") {
   static constexpr Case kCases[] = {
       {"HSET h a 1 b 2 c 3", "HSET h a 1 b 2 c 3"},
-      {"HINCRBYFLOAT h a 1.5", "HSET h a 2.5"},
+      {"HINCRBYFLOAT h a 1.5", "HSETEX h KEEPTTL FIELDS 1 a 2.5"},
       {"HEXPIRE h 10 FIELDS 1 a", "HPEXPIREAT h <in 10> FIELDS 1 a"},
       {"HEXPIRE h 20 XX FIELDS 3 a b none", "HPEXPIREAT h <in 20> XX FIELDS 1 a"},
       {"hpexpireat h <in 30> FIELDS 1 a", "hpexpireat h <in 30> FIELDS 1 a"},

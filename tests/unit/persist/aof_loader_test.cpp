@@ -131,6 +131,31 @@ TEST_CASE("What is no request ends loading, with the place in the log") {
   }
 }
 
+TEST_CASE("aof-load-corrupt-tail-max-size cuts a tail that is no request, up to that size") {
+  const std::string tail = "*3\r\n$3\r\nSET\r\nwhat" + kSetB;
+  const std::string least = "aof-load-corrupt-tail-max-size " + std::to_string(tail.size()) + "\n";
+  const bool is_last = GENERATE(true, false);
+  {
+    Loading l(least);
+    CHECK(l.load(kSetA + tail, is_last) == Result::kTruncated);
+    CHECK(l.directory.read("file") == kSetA);
+    CHECK(l.logged("loaded anyway because aof-load-corrupt-tail-max-size is enabled"));
+    CHECK(l.client.run("MGET a b") == array({bulk("1"), std::string(kNull)}));
+  }
+  Loading l(least);
+  CHECK(l.load(kSetA + tail + "x", is_last) == Result::kFailed);
+  CHECK(l.directory.read("file") == kSetA + tail + "x");
+  CHECK(l.logged("'aof-load-corrupt-tail-max-size' configuration option to " +
+                 std::to_string(tail.size() + 1) + " and"));
+}
+
+TEST_CASE("A corrupt tail within a transaction takes the transaction with it") {
+  Loading l("aof-load-corrupt-tail-max-size 4096\n");
+  CHECK(l.load(kSetA + request({"MULTI"}) + kSetB + "!!!") == Result::kTruncated);
+  CHECK(l.directory.read("file") == kSetA);
+  CHECK(l.client.run("MGET a b") == array({bulk("1"), std::string(kNull)}));
+}
+
 TEST_CASE("A size beyond the file costs no memory") {
   Loading l;
   CHECK(l.load(kSetA + "*1\r\n$999999999999999\r\nabc") == Result::kTruncated);

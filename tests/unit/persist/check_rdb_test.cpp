@@ -72,7 +72,7 @@ TEST_CASE("A damaged file is told with what was being read", "[check_rdb]") {
 TEST_CASE("A file that ends too early, and one that is none, are told", "[check_rdb]") {
   CHECK(check("REDIS").lines[1] == "[offset 0] Unexpected EOF reading RDB file");
   CHECK(check("REDIX0012").lines[1] == "[offset 9] Wrong signature trying to load DB from file");
-  CHECK(check("REDIS0013").lines[1] == "[offset 9] Can't handle RDB format version 13");
+  CHECK(check("REDIS0014").lines[1] == "[offset 9] Can't handle RDB format version 14");
   CHECK_FALSE(persist::check_rdb("/nonexistent/file", 0, [](std::string_view) {}));
 }
 

@@ -150,14 +150,14 @@ TEST_CASE("Accesses are kept where the policy goes by them", "[rdb]") {
 }
 
 TEST_CASE("Files of every version are read, those of later ones refused", "[rdb]") {
-  for (int version = 1; version <= 12; ++version) {
+  for (int version = 1; version <= 13; ++version) {
     FileServer server;
     CHECK(server.load(rdb_file(selected(string_key("a", "b")), version)).ok);
     CHECK(server.database().size() == 1);
   }
   FileServer server;
-  const ReadReport newer = server.load(rdb_file(selected(string_key("a", "b")), 13));
-  CHECK(newer.errors == std::vector<std::string>{"Can't handle RDB format version 13"});
+  const ReadReport newer = server.load(rdb_file(selected(string_key("a", "b")), 14));
+  CHECK(newer.errors == std::vector<std::string>{"Can't handle RDB format version 14"});
   CHECK_FALSE(newer.is_damaged);
   CHECK(server.load("REDIX0012").errors ==
         std::vector<std::string>{"Wrong signature trying to load DB from file"});

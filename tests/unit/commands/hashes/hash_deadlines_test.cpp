@@ -4,6 +4,7 @@
 #include "commands/groups.h"
 #include "server/expiry.h"
 #include "unit/catch.h"
+#include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -224,6 +225,28 @@ TEST_CASE("HSETEX sets when its condition holds, with a deadline or the old one"
   CHECK(client.run("HSETEX h FNX FIELDS 1 a 5") == integer(1));
 }
 
+TEST_CASE("Options of field deadlines may stand behind the fields", "[hash_deadlines]") {
+  DeadlineServer server;
+  TestClient client(server);
+  client.run("HSET h a 1 b 2");
+  PropagationRecorder stream(server);
+  const std::string in_a_second = std::to_string(server.now_ms() + 1000);
+  CHECK(client.run("HPEXPIRE h 1000 FIELDS 1 a NX") == integers({1}));
+  CHECK(stream.take() == "SELECT 0; HPEXPIREAT h " + in_a_second + " NX FIELDS 1 a");
+  CHECK(client.run("HPEXPIREAT h " + in_a_second + " FIELDS 2 a b NX") == integers({0, 1}));
+  CHECK(stream.take() == "HPEXPIREAT h " + in_a_second + " NX FIELDS 1 b");
+  CHECK(client.run("HGETEX h FIELDS 2 a b PERSIST") == bulks({"1", "2"}));
+  CHECK(stream.take() == "HPERSIST h FIELDS 2 a b");
+  CHECK(client.run("HSETEX h FIELDS 1 a 3 PX 1000 FXX") == integer(1));
+  CHECK(stream.take() == "HSETEX h FXX PXAT " + in_a_second + " FIELDS 1 a 3");
+  CHECK(client.run("HSETEX h FIELDS 1 a 4 KEEPTTL") == integer(1));
+  CHECK(stream.take() == "HSETEX h KEEPTTL FIELDS 1 a 4");
+  CHECK(client.run("HPTTL h FIELDS 2 a b") == integers({1000, -1}));
+  // Fields may be named like options.
+  CHECK(client.run("HSETEX h FIELDS 2 EX 10 FIELDS 1") == integer(1));
+  CHECK(client.run("HGET h FIELDS") == bulk("1"));
+}
+
 TEST_CASE("Requests about field deadlines are read with care", "[hash_deadlines]") {
   const std::string no_integer = error("ERR value is not an integer or out of range");
   const std::string negative = error("ERR invalid expire time, must be >= 0");
@@ -242,9 +265,12 @@ TEST_CASE("Requests about field deadlines are read with care", "[hash_deadlines]
       {"HPEXPIREAT h 70368744177664 FIELDS 1 a",
        error("ERR invalid expire time in 'hpexpireat' command")},
       {"HPEXPIREAT h 70368744177663 FIELDS 1 a", integers({1})},
-      {"HEXPIRE h 10 NX XX FIELDS 1 a", no_fields},
+      {"HEXPIRE h 10 NX XX FIELDS 1 a", error("ERR Multiple condition flags specified")},
       {"HEXPIRE h 10 FIELDS 0 a", error("ERR Parameter `numFields` should be greater than 0")},
-      {"HEXPIRE h 10 FIELDS 1 a b", no_match},
+      {"HEXPIRE h 10 FIELDS 1 a b", error("ERR unknown argument: b")},
+      {"HEXPIRE h 10 FIELDS 2 a", error("ERR wrong number of arguments")},
+      {"HEXPIRE h 10 FIELDS 1 a FIELDS 1 b", error("ERR FIELDS keyword specified multiple times")},
+      {"HEXPIRE h 10 NX NX NX", error("ERR missing FIELDS argument")},
       {"HEXPIRE s x YY 0 a", std::string(kWrongType)},
       {"HTTL h FIELDS 0 a", no_count},
       {"HTTL h FIELDX 0 a", no_fields},
@@ -252,18 +278,24 @@ TEST_CASE("Requests about field deadlines are read with care", "[hash_deadlines]
       {"HTTL s FIELDX 2 a", std::string(kWrongType)},
       {"HPERSIST h FIELDS x a", no_count},
       {"HGETDEL h FIELDS 2 a", no_match},
-      {"HGETEX h EX 10 PX 10 FIELDS 1 a", no_fields},
-      {"HGETEX h PERSIST FIELDS 1", no_match},
+      {"HGETEX h EX 10 PX 10 FIELDS 1 a",
+       error("ERR Only one of EX, PX, EXAT, PXAT or PERSIST arguments can be specified")},
+      {"HGETEX h FIELDS 1 a EX", error("ERR missing expire time")},
+      {"HGETEX h KEEPTTL FIELDS 1 a", error("ERR unknown argument")},
+      {"HGETEX h FOO FIELDS 1 a", error("ERR unknown argument: FOO")},
+      {"HGETEX h FIELDS 0 a", error("ERR invalid number of fields")},
+      {"HGETEX h PERSIST FIELDS 1", error("ERR wrong number of arguments")},
       {"HGETEX h EX -1 FIELDX 1 a", negative},
       {"HGETEX s EX -1 FIELDX 1 a", std::string(kWrongType)},
       {"HSETEX h FNX FXX FIELDS 1 a 1",
        error("ERR Only one of FXX or FNX arguments can be specified")},
       {"HSETEX h EX 10 KEEPTTL FIELDS 1 a 1",
        error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")},
-      {"HSETEX s PERSIST FIELDS 1 a 1", error("ERR unknown argument: PERSIST")},
+      {"HSETEX s PERSIST FIELDS 1 a 1", error("ERR unknown argument")},
       {"HSETEX s FIELDS 0 a 1", error("ERR invalid number of fields")},
       {"HSETEX h FIELDS 2147483648 a 1", error("ERR invalid number of fields")},
-      {"HSETEX h FIELDS 2 a 1", error("ERR wrong number of arguments for 'hsetex' command")},
+      {"HSETEX h FIELDS 2 a 1", error("ERR wrong number of arguments")},
+      {"HSETEX h FIELDS 1 a 1 b", error("ERR unknown argument: b")},
       {"HSETEX h FNX EX 10 FIELDS", error("ERR wrong number of arguments for 'hsetex' command")},
       {"HSETEX s FIELDS 1 a 1", std::string(kWrongType)},
   };

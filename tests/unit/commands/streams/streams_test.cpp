@@ -182,11 +182,14 @@ TEST_CASE("XINFO STREAM tells what a stream is made of", "[streams]") {
                            bulk("radix-tree-nodes") + integer(6) + bulk("last-generated-id") +
                            bulk("300-0") + bulk("max-deleted-entry-id") + bulk("1-2") +
                            bulk("entries-added") + integer(3) + bulk("recorded-first-entry-id") +
-                           bulk("1-1");
-  CHECK(client.run("XINFO STREAM s") == "*20\r\n" + head + bulk("groups") + integer(0) +
+                           bulk("1-1") + bulk("idmp-duration") + integer(100) +
+                           bulk("idmp-maxsize") + integer(100) + bulk("pids-tracked") + integer(0) +
+                           bulk("iids-tracked") + integer(0) + bulk("iids-added") + integer(0) +
+                           bulk("iids-duplicates") + integer(0);
+  CHECK(client.run("XINFO STREAM s") == "*32\r\n" + head + bulk("groups") + integer(0) +
                                             bulk("first-entry") + entry("1-1", {"a", "1"}) +
                                             bulk("last-entry") + entry("300-0", {"a", "3"}));
-  CHECK(client.run("XINFO STREAM s FULL COUNT 1") == "*18\r\n" + head + bulk("entries") +
+  CHECK(client.run("XINFO STREAM s FULL COUNT 1") == "*30\r\n" + head + bulk("entries") +
                                                          array({entry("1-1", {"a", "1"})}) +
                                                          bulk("groups") + "*0\r\n");
   CHECK(client.run("XINFO STREAM s NOSUCH") ==

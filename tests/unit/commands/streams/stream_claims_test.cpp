@@ -1,0 +1,151 @@
+// XREADGROUP with CLAIM: entries that have been pending for long are read before new ones.
+#include <string>
+
+#include "commands/groups.h"
+#include "unit/catch.h"
+#include "unit/propagation_recorder.h"
+#include "unit/server_fixture.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+// A stream "s" with the entries 1-0 to 3-0 and a group "g", of which "anna" has read the first two.
+struct ClaimServer : ServerFixture {
+  ClaimServer()
+      : ServerFixture({commands::key_rows(), commands::stream_group_rows(),
+                       commands::stream_info_rows(), commands::stream_pending_rows(),
+                       commands::stream_read_rows(), commands::stream_rows()}),
+        client(*this) {
+    for (const char* id : {"1", "2", "3"}) run(std::string("XADD s ") + id + " n " + id);
+    run("XGROUP CREATE s g 0");
+    run("XREADGROUP GROUP g anna COUNT 2 STREAMS s >");
+  }
+  std::string run(std::string_view line) { return client.run(line); }
+  TestClient client;
+};
+
+std::string entry(const std::string& n, int64_t idle_ms, int64_t deliveries) {
+  return array({bulk(n + "-0"), bulks({"n", n}), integer(idle_ms), integer(deliveries)});
+}
+
+std::string of_s(std::initializer_list<std::string> entries) {
+  return array({array({bulk("s"), array(entries)})});
+}
+
+std::string pending(const std::string& n, std::string_view consumer, int64_t idle_ms,
+                    int64_t deliveries) {
+  return array({bulk(n + "-0"), bulk(consumer), integer(idle_ms), integer(deliveries)});
+}
+
+}  // namespace
+
+TEST_CASE("CLAIM reads what has been pending for long, then what is new", "[stream_claims]") {
+  ClaimServer server;
+  server.advance_ms(50);
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 50 STREAMS s >") ==
+        of_s({entry("1", 50, 1), entry("2", 50, 1), entry("3", 0, 0)}));
+  CHECK(server.run("XPENDING s g - + 9") ==
+        array({pending("1", "ben", 0, 2), pending("2", "ben", 0, 2), pending("3", "ben", 0, 1)}));
+  CHECK(server.run("XREADGROUP GROUP g carl CLAIM 1 STREAMS s >") == kNullArray);
+}
+
+TEST_CASE("CLAIM begins with what was delivered first, and counts it", "[stream_claims]") {
+  ClaimServer server;
+  server.advance_ms(10);
+  server.run("XCLAIM s g anna 0 1-0");
+  server.advance_ms(10);
+  CHECK(server.run("XREADGROUP GROUP g ben COUNT 1 CLAIM 5 STREAMS s >") ==
+        of_s({entry("2", 20, 1)}));
+  CHECK(server.run("XREADGROUP GROUP g ben COUNT 2 CLAIM 5 STREAMS s >") ==
+        of_s({entry("1", 10, 2), entry("3", 0, 0)}));
+}
+
+TEST_CASE("CLAIM passes over entries that were deleted", "[stream_claims]") {
+  ClaimServer server;
+  server.run("XDEL s 1-0");
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 COUNT 1 STREAMS s >") ==
+        of_s({entry("2", 0, 1)}));
+  CHECK(server.run("XPENDING s g - + 1") == array({pending("1", "anna", 0, 1)}));
+}
+
+TEST_CASE("CLAIM concerns new entries alone, not a consumer's history", "[stream_claims]") {
+  ClaimServer server;
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 STREAMS s 0") == of_s({}));
+}
+
+TEST_CASE("With NOACK what is claimed stays pending and what is new does not", "[stream_claims]") {
+  ClaimServer server;
+  CHECK(server.run("XREADGROUP GROUP g ben NOACK CLAIM 0 COUNT 9 STREAMS s >") ==
+        of_s({entry("1", 0, 1), entry("2", 0, 1), entry("3", 0, 0)}));
+  CHECK(server.run("XPENDING s g - + 9") ==
+        array({pending("1", "ben", 0, 2), pending("2", "ben", 0, 2)}));
+}
+
+TEST_CASE("CLAIM wants a time that is a whole number", "[stream_claims]") {
+  ClaimServer server;
+  const std::string none = error("ERR min-idle-time is not an integer or out of range");
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM x STREAMS s >") == none);
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM +1 STREAMS s >") == none);
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM -1 STREAMS s >") ==
+        error("ERR min-idle-time must be a positive integer"));
+  CHECK(server.run("XREAD CLAIM 0 STREAMS s 0") ==
+        error("ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead."));
+}
+
+TEST_CASE("What is claimed is propagated as the claim of each entry", "[stream_claims]") {
+  ClaimServer server;
+  PropagationRecorder stream(server);
+  const std::string now = std::to_string(server.now_ms());
+  server.run("XREADGROUP GROUP g ben COUNT 2 CLAIM 0 STREAMS s >");
+  const std::string claim = " TIME " + now + " RETRYCOUNT 2 FORCE JUSTID LASTID 2-0";
+  CHECK(stream.take() == "MULTI; SELECT 0; XCLAIM s g ben 0 1-0" + claim +
+                             "; XCLAIM s g ben 0 2-0" + claim + "; EXEC");
+}
+
+TEST_CASE("A client waits for entries to have been pending for long", "[stream_claims]") {
+  ClaimServer server;
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  TestClient waiting(server);
+  server.advance_ms(100);
+  REQUIRE(waiting.run("XREADGROUP GROUP g ben BLOCK 500 CLAIM 300 STREAMS s >").empty());
+  server.advance_ms(199);
+  server.tick();
+  CHECK(waiting.take_output().empty());
+  server.advance_ms(1);
+  server.tick();
+  CHECK(waiting.take_output() ==
+        of_s({entry("1", 300, 1), entry("2", 300, 1), entry("3", 300, 1)}));
+}
+
+TEST_CASE("A wait with CLAIM ends when its own time is over", "[stream_claims]") {
+  ClaimServer server;
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  TestClient waiting(server);
+  REQUIRE(waiting.run("XREADGROUP GROUP g ben BLOCK 250 CLAIM 100 STREAMS s >").empty());
+  // Somebody else takes them before.
+  server.advance_ms(99);
+  server.run("XCLAIM s g carl 0 1-0 2-0 3-0");
+  server.advance_ms(1);
+  server.tick();
+  CHECK(waiting.take_output().empty());
+  server.run("XACK s g 1-0 2-0 3-0");
+  server.advance_ms(149);
+  server.tick();
+  CHECK(waiting.take_output().empty());
+  server.advance_ms(1);
+  server.tick();
+  CHECK(waiting.take_output() == kNullArray);
+}
+
+TEST_CASE("Who waits with CLAIM is served new entries at once", "[stream_claims]") {
+  ClaimServer server;
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  TestClient waiting(server);
+  REQUIRE(waiting.run("XREADGROUP GROUP g ben BLOCK 0 CLAIM 1000 STREAMS s >").empty());
+  server.advance_ms(1);
+  server.run("XADD s 4 n 4");
+  CHECK(waiting.take_output() == of_s({entry("4", 0, 0)}));
+}
+
+}  // namespace latchkey::tests
