@@ -193,7 +193,7 @@ class World {
     if (!record.hold) return;
     store::Keyspace& keyspace = scene_.database(record.place->database);
     const std::string key = record.place->key;
-    const std::string token = record.hold->token.text();
+    const std::string token(record.hold->token.text());
     const int64_t deadline_ms = record.hold->deadline_ms;
     const store::KeyRef ref = keyspace.find(key, store::Keyspace::kPeek);
     if (!ref) {
