@@ -266,7 +266,8 @@ void LockWatch::taken_slowly(CommandContext& ctx, const store::KeyRef& ref, Lock
 }
 
 void LockWatch::made_by_script(CommandContext& ctx, const store::KeyRef& ref) {
-  if (!cause_of(ref->key()).compared) return;
+  if (!cause_of(ref->key()).compared && std::exchange(looked_for_, 0) != base::digest(ref->key()))
+    return;
   ctx.db.mark_lock(ref);
   taken_slowly(ctx, ref, LockRecipe::kScriptSet);
 }

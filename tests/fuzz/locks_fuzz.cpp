@@ -37,6 +37,8 @@ class World {
  private:
   std::string client() { return std::string(1, static_cast<char>('a' + input_.byte() % kClients)); }
   std::string run(const std::string& name, const std::string& request) {
+    // Requests of a client that waits are not read before it goes on.
+    if (scene_.client(name)->has(server::kClientBlocked)) return {};
     return scene_.run(name, request);
   }
 

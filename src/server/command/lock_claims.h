@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/command_table.h"
@@ -100,8 +101,12 @@ class LockClaims {
   // A command of a transaction or script begins, and ends.
   void begin_nested(const Command& command, Arguments args, bool by_script) {
     nested_ = {&command, by_script};
-    // Without locks nothing is of interest but a script that asks whether there is one.
-    if (any_ || command.full_name == "exists") nested_begins(command, args);
+    if (any_) {
+      nested_begins(command, args);
+    } else if (args.size() == 2 && command.full_name == "exists") {
+      // Without locks nothing is of interest but whether there is one.
+      looked_for_ = base::digest(args[1]);
+    }
   }
   void end_nested() { nested_ = {}; }
   // EXEC is about to run what was queued; the client's watched keys are still known.
@@ -141,6 +146,7 @@ class LockClaims {
   uint64_t made_ = 0;                        // steps since the beginning
   uint64_t make_room_at_ = 0;                // so many steps, and the ring must grow
   bool any_ = false;                         // there are locks
+  uint64_t looked_for_ = 0;                  // digest of the key that EXISTS was last asked for
   const store::Entry* compared_ = nullptr;   // the next change of it is one of a comparison
   const store::Entry* exchanged_ = nullptr;  // the next change of it gives its value back
   Nested nested_;
