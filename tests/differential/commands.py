@@ -170,7 +170,8 @@ SERVER = [
     Row("CONFIG GET (maxmemory|maxmemory-policy|appendonly|databases|timeout|nosuch|hz|port-nosuch|list-max-listpack-size)+",
         compare="any_order_pairs"),
     Row("CONFIG GET"),
-    Row("CONFIG SET (nosuch|hz|maxmemory-policy|databases|timeout|appendonly) (abc|-1|<word>)"),
+    Row("CONFIG SET (nosuch|hz|databases|timeout|appendonly) (abc|-1|<word>)"),
+    Row("CONFIG SET maxmemory-policy (abc|-1|<word>)", compare="newer_refusal"),
     Row("CONFIG SET (maxmemory-samples 5|maxmemory-samples 0|maxmemory-samples abc)+"),
     Row("CONFIG NOSUCH"),
     Row("DEBUG SLEEP 0"),
@@ -300,9 +301,9 @@ READERS = {
 }
 
 
-# Documented with what newer versions than the reference added. 8.0 tells nothing of the commands of vector sets.
-GROWN = {"bitop", "set", "xadd", "xtrim", "vadd", "vcard", "vdim", "vemb", "vgetattr", "vinfo", "vismember", "vlinks",
-         "vrandmember", "vrem", "vsetattr", "vsim"}
+# Documented with what newer versions than the reference added, or with their flags. 8.0 tells nothing of the commands of vector sets.
+GROWN = {"bitop", "psubscribe", "set", "ssubscribe", "subscribe", "xadd", "xinfo", "xinfo|stream", "xreadgroup", "xtrim",
+         "vadd", "vcard", "vdim", "vemb", "vgetattr", "vinfo", "vismember", "vlinks", "vrandmember", "vrem", "vsetattr", "vsim"}
 
 
 CHANCE = {"spop", "srandmember", "hrandfield", "zrandmember"}

@@ -160,7 +160,7 @@ def replies_equal(ours, theirs, compare=None):
     if ours.raw == theirs.raw:
         return True
     # Other errors are never a matter of chance.
-    if compare is None or compare != "script" and (ours.kind in "-!" or theirs.kind in "-!"):
+    if compare is None or compare not in ("script", "newer_refusal") and (ours.kind in "-!" or theirs.kind in "-!"):
         return False
     return globals()[compare](ours, theirs)
 
