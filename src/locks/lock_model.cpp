@@ -125,14 +125,15 @@ const PartyRef& LockModel::party(uint64_t client) const {
 KnownBy LockModel::recognise(const Record& record, const Token& token) const {
   const auto guards_something = [&](const Guard& guard) { return guard.lock == *record.place; };
   if (std::any_of(guards_.begin(), guards_.end(), guards_something)) return KnownBy::kPattern;
-  if (!patterns_.empty()) {
-    const bool any = std::any_of(patterns_.begin(), patterns_.end(), [&](const auto& pattern) {
-      return base::glob_match(pattern, record.place->key);
-    });
-    return any ? KnownBy::kPattern : KnownBy::kNothing;
-  }
+  if (!patterns_.empty())
+    return matches_patterns(record.place->key) ? KnownBy::kPattern : KnownBy::kNothing;
   if (names_lock(record.place->key)) return KnownBy::kName;
   return is_random(token.text()) ? KnownBy::kToken : KnownBy::kNothing;
+}
+
+bool LockModel::matches_patterns(std::string_view key) const {
+  return std::any_of(patterns_.begin(), patterns_.end(),
+                     [&](const auto& pattern) { return base::glob_match(pattern, key); });
 }
 
 void LockModel::know_by_use(Record& record) const {

@@ -362,6 +362,7 @@ class LockModel {
   // Valid until the next call.
   const PartyRef& party(uint64_t client) const;
   void trim();
+  bool matches_patterns(std::string_view key) const;
   KnownBy recognise(const Record& record, const Token& token) const;
   // Nobody uses what is no lock in this way.
   void know_by_use(Record& record) const;

@@ -203,6 +203,7 @@ void LockWatch::tell_step(uint64_t number) {
     return model_.removed(step.database, end.key_text(), end.cause);
   }
   const Entry& entry = *step.entry;
+  if (entry.key().size() > kLongestKey) return;
   if (step.refusals == 0) {
     char scratch[base::kMaxInt64Text];
     return model_.taken(step.database, entry.key(), cause,

@@ -16,10 +16,11 @@ std::string tokens(int64_t count) {
 }  // namespace
 
 void LockModel::tokens_made(int database, std::string_view key, const Cause& cause, int64_t count) {
+  const bool is_named = patterns_.empty() ? names_lock(key) : matches_patterns(key);
+  if (!is_named) return;
   used_otherwise(database, key);
   Record& record = make(database, key);
-  record.known_by = recognise(record, Token());
-  if (record.known_by == KnownBy::kNothing) return forget(order_.begin());
+  record.known_by = patterns_.empty() ? KnownBy::kName : KnownBy::kPattern;
   record.semaphore = std::make_unique<Semaphore>();
   record.semaphore->created = record.semaphore->there = count;
   ++semaphores_;

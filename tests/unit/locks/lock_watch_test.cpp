@@ -149,6 +149,15 @@ TEST_CASE("Steps of locks that nobody else touches wait, and are told in order",
   CHECK(scene.findings().empty());
 }
 
+TEST_CASE("Locks of very long names are not watched, and other lists cost no lock its place",
+          "[locks]") {
+  Scene scene("anna SET lock:" + std::string(2000, 'x') + " a NX PX 1000",
+              "lock-watch-max-keys 2\n");
+  CHECK(scene.model().records().empty());
+  scene.play("anna SET lock:1 a NX; anna SET lock:2 a NX; bob RPUSH queue 1 2");
+  CHECK(scene.model().records().size() == 2);
+}
+
 TEST_CASE("What waited of a client is told when it goes, with its name", "[locks]") {
   Scene scene("anna SET lock:1 a NX PX 1000; anna DEL lock:1; anna leaves");
   CHECK(scene.log() == "taken anna, released-blind anna");
