@@ -53,8 +53,8 @@ void SettableClock::restore(const State& state) {
   reset();
   rate_ = state.rate;
   if (state.mode == Mode::kWall) return;
-  run_from(state.shown_us);
-  if (state.mode == Mode::kFrozen) freeze();
+  mode_ = state.mode;
+  set(state.shown_us);
 }
 
 std::optional<int64_t> SettableClock::real_us_until(int64_t us) const {

@@ -8,6 +8,16 @@ namespace {
 constexpr int64_t kStart = 1'700'000'000'000'000;
 constexpr int64_t kSecond = 1'000'000;
 
+// Each reading of its monotonic time takes a microsecond.
+class SlowClock final : public Clock {
+ public:
+  int64_t wall_us() const override { return kStart + now_us_; }
+  int64_t monotonic_us() const override { return ++now_us_; }
+
+ private:
+  mutable int64_t now_us_ = 0;
+};
+
 }  // namespace
 
 TEST_CASE("A settable clock shows its source's time until it is told otherwise", "[clock]") {
@@ -56,6 +66,17 @@ TEST_CASE("A clock runs at a multiple of its source's monotonic time", "[clock]"
   clock.resume();
   source.advance_us(kSecond);
   CHECK(clock.wall_us() == kStart + 67 * kSecond);
+}
+
+TEST_CASE("A frozen clock that is restored shows the very time it was saved with", "[clock]") {
+  SlowClock source;
+  SettableClock clock(source);
+  clock.restore({SettableClock::Mode::kFrozen, 2, 42});
+  CHECK(clock.wall_us() == 42);
+  CHECK(clock.mode() == SettableClock::Mode::kFrozen);
+  CHECK(clock.rate() == 2);
+  clock.restore({SettableClock::Mode::kWall, 1, 42});
+  CHECK(clock.is_wall());
 }
 
 TEST_CASE("A clock does not go beyond the last time it can show", "[clock]") {
