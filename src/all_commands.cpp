@@ -1,6 +1,8 @@
 #include "all_commands.h"
 
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "cluster/rows.h"
 #include "commands/groups.h"
@@ -15,8 +17,8 @@ namespace latchkey {
 
 namespace {
 
-std::shared_ptr<const server::CommandSet> make_set() {
-  auto set = std::make_shared<server::CommandSet>();
+std::shared_ptr<const server::CommandSet> make_set(const server::Edition& edition) {
+  auto set = std::make_shared<server::CommandSet>(edition);
   commands::add_all(*set);
   set->add(cluster::cluster_rows());
   set->add(locks::lock_rows());
@@ -39,9 +41,12 @@ std::shared_ptr<const server::CommandSet> make_set() {
 }  // namespace
 
 void add_all_commands(server::Server& server) {
-  // It never changes, and all servers of the process share it.
-  static const std::shared_ptr<const server::CommandSet> set = make_set();
-  server.commands().share(set);
+  // They never change, and all servers of the process that stand for the same release share one.
+  static std::vector<std::shared_ptr<const server::CommandSet>> sets;
+  auto found = std::find_if(sets.begin(), sets.end(),
+                            [&](const auto& set) { return set->edition() == server.edition(); });
+  if (found == sets.end()) found = sets.insert(sets.end(), make_set(server.edition()));
+  server.commands().share(*found);
   server.add_debug_subcommands(cluster::cluster_debug_subcommands());
   server.add_debug_subcommands(persist::dump_debug_subcommands());
 }

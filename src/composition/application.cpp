@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/version.h"
 #include "composition/space_host.h"
 #include "composition/whole_server.h"
 #include "net/loop.h"
@@ -125,7 +124,7 @@ void Application::log_start() {
   log_.notice("oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo");
   log_.logf(LogLevel::kNotice,
             "Redis version=%s, bits=64, commit=00000000, modified=0, pid=%d, just started",
-            base::kReferenceVersion, getpid());
+            config_->values().edition.version().c_str(), getpid());
   if (!line_.config_path.empty() || !line_.options.empty() || line_.read_stdin) {
     log_.notice("Configuration loaded");
   } else {

@@ -158,7 +158,7 @@ bool Aof::open_at_start() {
   if (next.empty() && !create_base(&next)) return false;
   std::string name;
   if (next.increments().empty()) {
-    name = next.add_increment(server_.replication_offset());
+    name = next.add_increment(directory_.next_start_offset());
     log.notice("Creating AOF incr file " + name + " on server start");
   } else {
     name = next.last_increment().name;

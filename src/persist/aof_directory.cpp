@@ -172,6 +172,10 @@ uint64_t AofDirectory::dataset_bytes() const {
   return bytes;
 }
 
+int64_t AofDirectory::next_start_offset() const {
+  return server_.edition().has({8, 0}) ? server_.replication_offset() : -1;
+}
+
 bool AofDirectory::collect_history() {
   if (server_.settings().aof_disable_auto_gc || manifest_.history().empty()) return true;
   AofManifest next = manifest_;

@@ -47,6 +47,10 @@ class AofDirectory {
   // Bytes of the base and the increments; missing files count as 0.
   uint64_t dataset_bytes() const;
 
+  // Where an increment that is opened now begins (AofFile::start_offset); -1 when the release that
+  // is emulated has manifests without it.
+  int64_t next_start_offset() const;
+
   // Removes the history from the manifest, and its files in the background, unless
   // aof-disable-auto-gc. False when the manifest could not be written.
   bool collect_history();

@@ -174,7 +174,7 @@ bool AofRewrite::open_increment() {
   base::Logger& log = server_.log();
   AofManifest next = directory_.manifest();
   std::string name = temporary_increment();
-  start_offset_ = server_.replication_offset();
+  start_offset_ = directory_.next_start_offset();
   if (current_ == Purpose::kReplace) name = next.add_increment(start_offset_);
   const int descriptor = directory_.open_for_append(name, /*truncate=*/true);
   if (descriptor < 0) {

@@ -21,7 +21,8 @@ namespace {
 void dump(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.null();
-  ctx.reply.bulk(make_dump(*ref, ctx.server.settings().rdbcompression));
+  ctx.reply.bulk(
+      make_dump(*ref, ctx.server.settings().rdbcompression, ctx.server.edition().rdb_version()));
 }
 
 struct RestoreOptions {

@@ -21,16 +21,15 @@ T load(std::string_view bytes, size_t offset) {
 
 }  // namespace
 
-std::string make_dump(const store::Entry& entry, bool compress) {
+std::string make_dump(const store::Entry& entry, bool compress, int version) {
   std::string dump;
   StringSink sink(dump);
   sink.enable_checksum();
-  RdbWriter writer(sink, compress);
-  const RdbType type = rdb_type_of(entry);
+  RdbWriter writer(sink, compress, version);
+  const RdbType type = rdb_type_of(entry, version);
   writer.type(type);
   write_value(writer, entry);
-  write_dump_footer(sink, writer,
-                    type == RdbType::kStreamListpacks4 ? kNewestRdbVersion : kRdbVersion);
+  write_dump_footer(sink, writer, type == RdbType::kStreamListpacks4 ? kNewestRdbVersion : version);
   return dump;
 }
 

@@ -16,7 +16,7 @@
 
 namespace latchkey::persist {
 
-std::string make_dump(const store::Entry& entry, bool compress);
+std::string make_dump(const store::Entry& entry, bool compress, int version = kRdbVersion);
 
 // For other dumps with this format: adds version and checksum to what has been written to a sink
 // whose checksum was enabled from the start, and flushes it.

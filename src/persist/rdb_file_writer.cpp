@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/prefetch.h"
-#include "base/version.h"
 #include "persist/rdb_file.h"
 #include "persist/rdb_primitives.h"
 #include "persist/rdb_values.h"
@@ -40,7 +39,7 @@ AccessKept access_kept(MaxmemoryPolicy policy) {
 
 void write_header(RdbWriter& writer) {
   char header[16];
-  const int size = std::snprintf(header, sizeof header, "REDIS%04d", kRdbVersion);
+  const int size = std::snprintf(header, sizeof header, "REDIS%04d", writer.version());
   writer.raw(header, static_cast<size_t>(size));
 }
 
@@ -51,7 +50,8 @@ void write_aux(RdbWriter& writer, std::string_view name, std::string_view value)
 }
 
 void write_aux_fields(RdbWriter& writer, server::Server& server, const WriteOptions& options) {
-  write_aux(writer, "redis-ver", base::kReferenceVersion);
+  const server::Edition& edition = server.edition();
+  write_aux(writer, edition.is_valkey() ? "valkey-ver" : "redis-ver", edition.version());
   write_aux(writer, "redis-bits", "64");
   write_aux(writer, "ctime", std::to_string(server.now_ms() / 1000));
   write_aux(writer, "used-mem", std::to_string(server.used_memory()));
@@ -85,7 +85,7 @@ void write_entry(RdbWriter& writer, const Entry& entry, AccessKept kept,
     writer.milliseconds(entry.deadline_ms());
   }
   write_access(writer, entry, kept, environment);
-  writer.type(rdb_type_of(entry));
+  writer.type(rdb_type_of(entry, writer.version()));
   writer.string(entry.key());
   write_value(writer, entry);
 }
@@ -150,7 +150,7 @@ WriteOptions write_options(server::Server& server) {
 
 bool write_dataset(ByteSink& sink, server::Server& server, const WriteOptions& options) {
   if (options.checksum) sink.enable_checksum();
-  RdbWriter writer(sink, options.compress);
+  RdbWriter writer(sink, options.compress, server.edition().rdb_version());
   write_header(writer);
   write_aux_fields(writer, server, options);
   if (options.with_functions) write_functions(writer, server);

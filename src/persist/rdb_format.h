@@ -26,6 +26,11 @@ namespace latchkey::persist {
 inline constexpr int kRdbVersion = 12;
 inline constexpr int kNewestRdbVersion = 13;
 
+// Since when there are listpacks of lists, hashes and sorted sets, a stream's counters, and
+// functions; listpacks of sets, and a consumer's last activity.
+inline constexpr int kRdbVersionOfListpacks = 10;
+inline constexpr int kRdbVersionOfSetListpacks = 11;
+
 // The layout of a value. Types that are obsolete in current files are still read.
 enum class RdbType : uint8_t {
   kString = 0,

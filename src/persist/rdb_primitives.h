@@ -18,7 +18,11 @@ namespace latchkey::persist {
 class RdbWriter {
  public:
   // `compress`: whether to compress strings if that makes them shorter (rdbcompression).
-  RdbWriter(ByteSink& sink, bool compress) : sink_(sink), compress_(compress) {}
+  // `version`: of the format; values are written in a layout that it has.
+  RdbWriter(ByteSink& sink, bool compress, int version = kRdbVersion)
+      : sink_(sink), compress_(compress), version_(version) {}
+
+  int version() const { return version_; }
 
   ByteSink& sink() { return sink_; }
   bool ok() const { return sink_.ok(); }
@@ -48,6 +52,7 @@ class RdbWriter {
 
   ByteSink& sink_;
   bool compress_;
+  int version_;
   std::string room_;
 };
 

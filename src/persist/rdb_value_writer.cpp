@@ -31,12 +31,25 @@ const V& value_of(const Entry& entry) {
   return static_cast<const V&>(*entry.value());
 }
 
-RdbType type_of(const Set& set) {
-  if (set.is_intset()) return RdbType::kSetIntset;
-  return set.listpack_or_null() != nullptr ? RdbType::kSetListpack : RdbType::kSet;
+// What a version has no listpacks for is written element by element.
+bool has_listpacks(const RdbWriter& writer) {
+  return writer.version() >= kRdbVersionOfListpacks;
 }
 
-RdbType type_of(const Hash& hash) {
+RdbType type_of(const Set& set, int version) {
+  if (set.is_intset()) return RdbType::kSetIntset;
+  const bool as_listpack =
+      set.listpack_or_null() != nullptr && version >= kRdbVersionOfSetListpacks;
+  return as_listpack ? RdbType::kSetListpack : RdbType::kSet;
+}
+
+RdbType type_of(const SortedSet& set, int version) {
+  return set.is_listpack() && version >= kRdbVersionOfListpacks ? RdbType::kZsetListpack
+                                                                : RdbType::kZset2;
+}
+
+RdbType type_of(const Hash& hash, int version) {
+  if (version < kRdbVersionOfListpacks) return RdbType::kHash;
   if (!hash.is_table())
     return hash.is_prepared() ? RdbType::kHashListpackEx : RdbType::kHashListpack;
   return hash.first_deadline_ms() == Hash::kNoDeadline ? RdbType::kHash : RdbType::kHashMetadata;
@@ -49,7 +62,15 @@ void write_string(RdbWriter& writer, const Entry& entry) {
   writer.string(entry.text());
 }
 
+void write_elements(RdbWriter& writer, const List& list) {
+  writer.length(list.size());
+  char scratch[store::Listpack::kScratch];
+  for (auto at = list.at(0); at; at = list.next(at)) writer.string(list.get(at).text(scratch));
+  list.recompress();
+}
+
 void write_list(RdbWriter& writer, const List& list) {
+  if (!has_listpacks(writer)) return write_elements(writer, list);
   if (!list.is_quicklist()) {
     writer.length(1);
     writer.length(static_cast<uint64_t>(NodeContainer::kPacked));
@@ -72,13 +93,15 @@ void write_list(RdbWriter& writer, const List& list) {
 
 void write_set(RdbWriter& writer, const Set& set) {
   if (const store::Intset* integers = set.intset_or_null()) return writer.blob(integers->bytes());
-  if (const store::Listpack* pack = set.listpack_or_null()) return writer.blob(pack->bytes());
+  if (type_of(set, writer.version()) == RdbType::kSetListpack)
+    return writer.blob(set.listpack_or_null()->bytes());
   writer.length(set.size());
   set.for_each([&](std::string_view member) { writer.string(member); });
 }
 
 void write_sorted_set(RdbWriter& writer, const SortedSet& set) {
-  if (set.is_listpack()) return writer.blob(set.listpack().bytes());
+  if (type_of(set, writer.version()) == RdbType::kZsetListpack)
+    return writer.blob(set.listpack().bytes());
   writer.length(set.size());
   // In descending order, because the loading server then adds each member in front of the others.
   set.for_each({0, set.size()}, true, [&](std::string_view member, double score) {
@@ -101,7 +124,7 @@ void write_hash_with_deadlines(RdbWriter& writer, const Hash& hash) {
 }
 
 void write_hash(RdbWriter& writer, const Hash& hash) {
-  switch (type_of(hash)) {
+  switch (type_of(hash, writer.version())) {
     case RdbType::kHashListpackEx:
       writer.milliseconds(std::max(hash.first_deadline_ms(), int64_t{0}));
       return writer.blob(hash.listpack_or_null()->bytes());
@@ -141,7 +164,7 @@ void write_raw_id(RdbWriter& writer, StreamId id) {
 void write_consumer(RdbWriter& writer, const StreamConsumer& consumer) {
   writer.string(consumer.name);
   writer.milliseconds(consumer.seen_ms);
-  writer.milliseconds(consumer.active_ms);
+  if (writer.version() >= kRdbVersionOfSetListpacks) writer.milliseconds(consumer.active_ms);
   writer.length(consumer.pending.size());
   consumer.pending.for_each(
       [&](const store::PendingEntry* entry) { write_raw_id(writer, entry->id); });
@@ -151,7 +174,8 @@ void write_group(RdbWriter& writer, std::string_view name, const StreamGroup& gr
   writer.string(name);
   write_id(writer, group.last_delivered);
   // kUnknownReads becomes the highest uint64_t.
-  writer.length(static_cast<uint64_t>(group.entries_read));
+  if (writer.version() >= kRdbVersionOfListpacks)
+    writer.length(static_cast<uint64_t>(group.entries_read));
   writer.length(group.pending().size());
   group.pending().for_each([&](const store::PendingEntry* entry) {
     write_raw_id(writer, entry->id);
@@ -183,6 +207,12 @@ void write_producers(RdbWriter& writer, const store::StreamProducers& producers)
   writer.length(producers.repeated());
 }
 
+RdbType type_of(const Stream& stream, int version) {
+  if (version < kRdbVersionOfListpacks) return RdbType::kStreamListpacks;
+  if (version < kRdbVersionOfSetListpacks) return RdbType::kStreamListpacks2;
+  return has_producers(stream) ? RdbType::kStreamListpacks4 : RdbType::kStreamListpacks3;
+}
+
 void write_stream(RdbWriter& writer, const Stream& stream) {
   writer.length(stream.nodes());
   stream.for_each_node([&](const StreamNode& node) {
@@ -192,32 +222,34 @@ void write_stream(RdbWriter& writer, const Stream& stream) {
   });
   writer.length(stream.size());
   write_id(writer, stream.last_id());
-  write_id(writer, stream.first_id());
-  write_id(writer, stream.max_deleted_id());
-  writer.length(stream.entries_added());
+  if (writer.version() >= kRdbVersionOfListpacks) {
+    write_id(writer, stream.first_id());
+    write_id(writer, stream.max_deleted_id());
+    writer.length(stream.entries_added());
+  }
   writer.length(stream.group_count());
   stream.for_each_group(
       [&](std::string_view name, const StreamGroup& group) { write_group(writer, name, group); });
-  if (has_producers(stream)) write_producers(writer, *stream.producers());
+  if (type_of(stream, writer.version()) == RdbType::kStreamListpacks4)
+    write_producers(writer, *stream.producers());
 }
 
 }  // namespace
 
-RdbType rdb_type_of(const Entry& entry) {
+RdbType rdb_type_of(const Entry& entry, int version) {
   switch (entry.type()) {
     case store::Type::kString:
       return RdbType::kString;
     case store::Type::kList:
-      return RdbType::kListQuicklist2;
+      return version < kRdbVersionOfListpacks ? RdbType::kList : RdbType::kListQuicklist2;
     case store::Type::kSet:
-      return type_of(value_of<Set>(entry));
+      return type_of(value_of<Set>(entry), version);
     case store::Type::kSortedSet:
-      return value_of<SortedSet>(entry).is_listpack() ? RdbType::kZsetListpack : RdbType::kZset2;
+      return type_of(value_of<SortedSet>(entry), version);
     case store::Type::kHash:
-      return type_of(value_of<Hash>(entry));
+      return type_of(value_of<Hash>(entry), version);
     case store::Type::kStream:
-      return has_producers(value_of<Stream>(entry)) ? RdbType::kStreamListpacks4
-                                                    : RdbType::kStreamListpacks3;
+      return type_of(value_of<Stream>(entry), version);
     case store::Type::kVectorSet:
       return RdbType::kModule2;
   }

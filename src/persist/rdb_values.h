@@ -16,7 +16,7 @@
 namespace latchkey::persist {
 
 // The layout in which write_value() writes the value. O(1).
-RdbType rdb_type_of(const store::Entry& entry);
+RdbType rdb_type_of(const store::Entry& entry, int version = kRdbVersion);
 
 // Writes the entry's value without its type. Errors are in the writer's sink.
 void write_value(RdbWriter& writer, const store::Entry& entry);

@@ -84,7 +84,8 @@ void append_restore(CommandContext& ctx, const MigrationOrder& order, std::strin
   const int64_t left_ms =
       ref->has_deadline() ? std::max<int64_t>(ref->deadline_ms() - ctx.now_ms(), 1) : 0;
   const std::string ttl = std::to_string(left_ms);
-  const std::string dump = persist::make_dump(*ref, ctx.server.settings().rdbcompression);
+  const std::string dump = persist::make_dump(*ref, ctx.server.settings().rdbcompression,
+                                              ctx.server.edition().rdb_version());
   // The other node only imports the slot; it does not own it.
   const std::string_view name = ctx.server.in_cluster() ? "RESTORE-ASKING" : "RESTORE";
   std::vector<std::string_view> words = {name, key, ttl, dump};

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/sha1.h"
-#include "base/version.h"
 #include "script/debugger.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_text.h"
@@ -93,11 +92,20 @@ void add_constants(lua_State* lua, std::span<const Constant> constants) {
   }
 }
 
-void add_version(lua_State* lua) {
-  push_text(lua, base::kReferenceVersion);
-  lua_setfield(lua, -2, "REDIS_VERSION");
-  lua_pushinteger(lua, version_number(base::kReferenceVersion));
-  lua_setfield(lua, -2, "REDIS_VERSION_NUM");
+void add_version(lua_State* lua, std::string_view product, const std::string& version) {
+  const std::string name = std::string(product) + "_VERSION";
+  push_text(lua, version);
+  lua_setfield(lua, -2, name.c_str());
+  lua_pushinteger(lua, version_number(version));
+  lua_setfield(lua, -2, (name + "_NUM").c_str());
+}
+
+void add_versions(lua_State* lua, const server::Edition& edition) {
+  add_version(lua, "REDIS", edition.redis_version());
+  if (!edition.is_valkey()) return;
+  add_version(lua, "VALKEY", edition.version());
+  push_text(lua, edition.product_name());
+  lua_setfield(lua, -2, "SERVER_NAME");
 }
 
 }  // namespace
@@ -306,7 +314,13 @@ void add_redis_library(Interpreter& interpreter, ScriptRunner& runner, Program::
   if (kind == Program::Kind::kScript) add_functions(lua, kScriptFunctions, runner);
   add_constants(lua, kLogConstants);
   add_constants(lua, kReplicationConstants);
-  add_version(lua);
+  const server::Edition& edition = runner.server().edition();
+  add_versions(lua, edition);
+  // Valkey's name for the same.
+  if (edition.is_valkey()) {
+    lua_pushvalue(lua, -1);
+    interpreter.add_table("server");
+  }
   interpreter.add_table("redis");
 }
 
@@ -315,7 +329,7 @@ void push_load_library(lua_State* lua, ScriptRunner& runner) {
   lua_newtable(lua);
   add_functions(lua, kFunctions, runner);
   add_constants(lua, kLogConstants);
-  add_version(lua);
+  add_versions(lua, runner.server().edition());
 }
 
 }  // namespace latchkey::script

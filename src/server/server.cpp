@@ -72,6 +72,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   stats_.on_errors_overflow = [this](Stats::ErrorCounts errors) {
     drop_error_counts(std::move(errors));
   };
+  set_state(kStateEmulating, edition().emulates());
   refresh_clock();
   for (int i = 0; i < settings().databases; ++i) {
     databases_.push_back(std::make_unique<store::Keyspace>(i, environment_));

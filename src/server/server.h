@@ -115,6 +115,7 @@ enum ServerState : uint32_t {
   kStateRecorded = 1u << 15,      // calls are recorded (server/command/call_listener.h)
   kStateFaults = 1u << 16,        // requests may be made to fail (server/command/fault_injector.h)
   kStateSpace = 1u << 18,         // it is a space within a process (testing/spaces.h)
+  kStateEmulating = 1u << 20,     // it stands for a release of another server (emulate)
   kStateMetered = 1u << 19,       // what calls cost is asked for (server/command/call_meter.h)
 };
 
@@ -152,6 +153,8 @@ class Server {
   void data_clock_moved();
   Config& config() { return config_; }
   const ConfigValues& settings() const { return config_.values(); }
+  // Which server it stands for.
+  const Edition& edition() const { return settings().edition; }
   base::Logger& log() { return log_; }
   net::Loop* loop() { return loop_; }
   base::BufferPool& buffer_pool() { return loop_ != nullptr ? loop_->buffer_pool() : buffer_pool_; }

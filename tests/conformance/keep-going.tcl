@@ -63,13 +63,18 @@ proc start_server {options {code undefined}} {
     return -options $how $result
 }
 
+# What the suites themselves have for it differs in its argument.
+proc keep_going::is_running {pid} {
+    expr {![catch {exec kill -0 $pid}]}
+}
+
 rename wait_server_started keep_going::suite_wait_server_started
 proc wait_server_started {args} {
     # The suites differ in what else they pass, but agree on these two.
     set stdout [lsearch -inline -glob $args */stdout]
     set pid [lindex $args end]
     set told " PID: $pid.*Server initialized|Failed listening on port"
-    while {[is_alive $pid] && ![regexp -- $told [exec cat $stdout]]} {
+    while {[keep_going::is_running $pid] && ![regexp -- $told [exec cat $stdout]]} {
         after 20
     }
     if {![regexp -- $told [exec cat $stdout]]} {
@@ -84,7 +89,7 @@ proc wait_server_started {args} {
 # is gone. What cannot be mended shows in the next test.
 proc keep_going::refresh_servers {} {
     if {[llength $::servers] == 0} return
-    if {![is_alive [srv 0 pid]]} {
+    if {![keep_going::is_running [srv 0 pid]]} {
         catch {restart_server 0 true false}
         return
     }

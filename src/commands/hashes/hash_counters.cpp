@@ -60,8 +60,12 @@ void hincrbyfloat(CommandContext& ctx) {
   hash->set(ctx.args[2], text, Hash::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrbyfloat");
   // Floating-point sums may differ on other machines, so the result is propagated, in a form that
-  // keeps the field's deadline.
-  ctx.propagate({"HSETEX", ctx.args[1], "KEEPTTL", "FIELDS", "1", ctx.args[2], text});
+  // keeps the field's deadline where fields have any.
+  if (ctx.server.edition().has({8, 0}, {9, 0})) {
+    ctx.propagate({"HSETEX", ctx.args[1], "KEEPTTL", "FIELDS", "1", ctx.args[2], text});
+  } else {
+    ctx.propagate({"HSET", ctx.args[1], ctx.args[2], text});
+  }
   ctx.reply.bulk(std::string_view(text));
 }
 

@@ -20,7 +20,7 @@ namespace {
 void write_all_infos(CommandContext& ctx) {
   const std::vector<const Command*>& all = ctx.server.commands().commands();
   ctx.reply.array(all.size());
-  for (const Command* one : all) write_command_info(*one, ctx.reply);
+  for (const Command* one : all) write_command_info(*one, ctx.server.edition(), ctx.reply);
 }
 
 void command(CommandContext& ctx) {
@@ -37,7 +37,7 @@ void command_info(CommandContext& ctx) {
   ctx.reply.array(names.size());
   for (const std::string_view name : names) {
     const Command* const one = ctx.server.commands().find_full_name(name);
-    one != nullptr ? write_command_info(*one, ctx.reply) : ctx.reply.null();
+    one != nullptr ? write_command_info(*one, ctx.server.edition(), ctx.reply) : ctx.reply.null();
   }
 }
 
@@ -52,7 +52,7 @@ void command_docs(CommandContext& ctx) {
   ctx.reply.map(documented.size());
   for (const Command* one : documented) {
     ctx.reply.bulk(one->full_name);
-    write_command_docs(*one, ctx.reply);
+    write_command_docs(*one, ctx.server.edition(), ctx.reply);
   }
 }
 

@@ -2,7 +2,6 @@
 #include <string>
 
 #include "base/number.h"
-#include "base/version.h"
 #include "commands/groups.h"
 #include "server/acl/access_control.h"
 #include "server/client/authentication.h"
@@ -142,9 +141,9 @@ void hello(CommandContext& ctx) {
 
   ctx.reply.map(7);
   ctx.reply.bulk("server");
-  ctx.reply.bulk("redis");
+  ctx.reply.bulk(ctx.server.edition().product_name());
   ctx.reply.bulk("version");
-  ctx.reply.bulk(std::string_view(base::kReferenceVersion));
+  ctx.reply.bulk(ctx.server.edition().version());
   ctx.reply.bulk("proto");
   ctx.reply.integer(ctx.reply.protocol());
   ctx.reply.bulk("id");

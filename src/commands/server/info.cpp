@@ -12,7 +12,7 @@ using namespace server;
 namespace {
 
 void info(CommandContext& ctx) {
-  ctx.reply.verbatim("txt", ctx.server.info().text(ctx.args.subspan(1)));
+  ctx.reply.verbatim("txt", ctx.server.info().text(ctx.args.subspan(1), ctx.server.edition()));
 }
 
 constexpr CommandRow kInfoRows[] = {

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "base/version.h"
 #include "commands/groups.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
@@ -60,9 +59,12 @@ void lolwut(CommandContext& ctx) {
   }
   columns = std::clamp<int64_t>(columns, 1, kMaxColumns);
   rows = std::clamp<int64_t>(rows, 1, kMaxRows);
+  const Edition& edition = ctx.server.edition();
+  const bool says_valkey = edition.is_valkey() && edition.has(kNever, {9, 0});
   ctx.reply.verbatim("txt", draw_wall(ctx.server.environment().random, static_cast<size_t>(columns),
                                       static_cast<size_t>(rows)) +
-                                "\nRedis ver. " + base::kReferenceVersion + "\n");
+                                (says_valkey ? "\nValkey" : "\nRedis") + " ver. " +
+                                edition.version() + "\n");
 }
 
 constexpr CommandRow kLolwutRows[] = {

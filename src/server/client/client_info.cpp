@@ -12,15 +12,20 @@
 #include "server/command/command_table.h"
 #include "server/command/transaction.h"
 #include "server/command/watch.h"
+#include "server/emulation/info_fields.h"
 #include "server/server.h"
 
 namespace latchkey::server {
 
 namespace {
 
+// "name=value" for each field, of those that the edition has.
 class Fields {
  public:
+  explicit Fields(const Edition& edition) : edition_(edition) {}
+
   Fields& add(std::string_view name, std::string_view value) {
+    if (!has_client_field(edition_, name)) return *this;
     if (!text_.empty()) text_ += ' ';
     text_.append(name).append("=").append(value);
     return *this;
@@ -31,6 +36,7 @@ class Fields {
   std::string take() { return std::move(text_); }
 
  private:
+  const Edition& edition_;
   std::string text_;
 };
 
@@ -128,7 +134,7 @@ std::string describe(Client& client) {
   const size_t input_capacity = connection != nullptr ? connection->input_capacity() : 0;
   const OutputFigures output = output_figures(client);
   const bool waits_to_write = connection != nullptr && connection->waits_to_write();
-  Fields fields;
+  Fields fields(client.server.edition());
   fields.add("id", client.id)
       .add("addr", client.peer_address())
       .add("laddr", client.local_address())

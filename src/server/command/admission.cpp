@@ -13,6 +13,7 @@
 #include "server/command/dispatcher.h"
 #include "server/command/space_gate.h"
 #include "server/command/transaction.h"
+#include "server/emulation/later_options.h"
 #include "server/memory_limit.h"
 #include "server/server.h"
 
@@ -283,6 +284,15 @@ bool replica_or_monitor(Judged& judged) {
   return judged.refuse("ERR Replica can't interact with the keyspace");
 }
 
+// Options that the release has not are what any unknown word is to it.
+bool later_option(Judged& judged) {
+  const LaterOptions* const later = judged.command().later_options;
+  if (later == nullptr) return false;
+  const size_t own_words = judged.command().parent == nullptr ? 1 : 2;
+  return later->used_by(judged.request.args.subspan(own_words)) &&
+         judged.refuse("ERR syntax error");
+}
+
 bool paused(Judged& judged) {
   return judged.server.pauses().holds(judged.present) && judged.end_with(Verdict::kPostpone);
 }
@@ -356,9 +366,11 @@ constexpr Rule kForClients[] = {
     {paused,             kStatePaused},
     {queued,             0, kClientInMulti},
     {cluster_audit,      kStateClusterAudit},
+    {later_option,       kStateEmulating},
 };
 constexpr Rule kForExec[] = {
     {permission,         0, kClientRestricted},
+    {later_option,       kStateEmulating},
 };
 constexpr Rule kForScriptStart[] = {
     {stale,              kStateStale, 0, 0, 0, kStale},
@@ -379,6 +391,7 @@ constexpr Rule kForScripts[] = {
     {memory_of_script,   0, 0, kDenyOom},
     {slot_of_script,     kStateCluster},
     {cluster_audit_of_script, kStateClusterAudit},
+    {later_option,       kStateEmulating},
 };
 constexpr Rule kForMaster[] = {
     {protected_command,  0, 0, kProtected},

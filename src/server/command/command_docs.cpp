@@ -4,6 +4,7 @@
 #include <string>
 
 #include "server/command/command_syntax.h"
+#include "server/emulation/later_options.h"
 
 namespace latchkey::server {
 
@@ -122,8 +123,23 @@ void write_arguments(const std::vector<Argument>& arguments, resp::ReplyBuilder&
   for (const Argument& argument : arguments) write_argument(argument, reply);
 }
 
-void write_history(std::string_view history, resp::ReplyBuilder& reply) {
-  const std::vector<std::string_view> changes = split(history, '\n');
+// The changes that the edition has.
+std::vector<std::string_view> changes_until(const Edition& edition, std::string_view history) {
+  std::vector<std::string_view> changes = split(history, '\n');
+  std::erase_if(changes, [&](std::string_view change) {
+    const auto version = parse_version(change.substr(0, change.find(' ')));
+    return version && !edition.has(*version);
+  });
+  return changes;
+}
+
+bool is_past(const char* version, const Edition& edition) {
+  if (version == nullptr) return false;
+  const auto parsed = parse_version(version);
+  return !parsed || edition.has(*parsed);
+}
+
+void write_history(const std::vector<std::string_view>& changes, resp::ReplyBuilder& reply) {
   reply.bulk("history");
   reply.set(changes.size());
   for (const std::string_view change : changes) {
@@ -148,10 +164,11 @@ void write_bit_names(uint32_t bits, std::span<const BitName> names, std::string_
   }
 }
 
-void write_command_info(const Command& command, resp::ReplyBuilder& reply) {
+void write_command_info(const Command& command, const Edition& edition, resp::ReplyBuilder& reply) {
   const CommandRow& row = *command.row;
   const std::vector<std::string_view> tips = split(row.extras.tips, ' ');
-  reply.array(10);
+  const bool with_specifications = edition.has({7, 0});
+  reply.array(with_specifications ? 10 : 7);
   reply.bulk(command.full_name);
   reply.integer(command.arity);
   write_bit_names(command.flags, command_flag_names(), "", reply);
@@ -159,29 +176,32 @@ void write_command_info(const Command& command, resp::ReplyBuilder& reply) {
   reply.integer(command.last_key);
   reply.integer(command.key_step);
   write_bit_names(command.acl, acl_category_names(), "@", reply);
+  if (!with_specifications) return;
   reply.set(tips.size());
   for (const std::string_view tip : tips) reply.bulk(tip);
   reply.set(row.keys.size());
   for (const KeySpec& spec : row.keys) write_key_spec(spec, reply);
   // The one list that is not a set, unless it is empty: so the reference has it.
   command.is_container() ? reply.array(command.subcommands.size()) : reply.set(0);
-  for (const Command* subcommand : command.subcommands) write_command_info(*subcommand, reply);
+  for (const Command* subcommand : command.subcommands)
+    write_command_info(*subcommand, edition, reply);
 }
 
-void write_command_docs(const Command& command, resp::ReplyBuilder& reply) {
+void write_command_docs(const Command& command, const Edition& edition, resp::ReplyBuilder& reply) {
   const CommandRow& row = *command.row;
   const CommandExtras& extras = row.extras;
   Syntax syntax = parse_syntax(row.syntax, 1, row.keys.size());
+  if (edition.emulates()) remove_later(&syntax.arguments, edition, command.full_name);
   std::erase_if(syntax.arguments, [](const Argument& argument) { return argument.hidden; });
-  const std::string_view history = extras.history;
-  const bool deprecated = extras.deprecated_since != nullptr;
+  const std::vector<std::string_view> changes = changes_until(edition, extras.history);
+  const bool deprecated = is_past(extras.deprecated_since, edition);
+  const bool replaced = deprecated && extras.replaced_by != nullptr;
   const bool has_doc_flags = deprecated || extras.system;
 
   const bool is_of_module = row.group == Group::kModule;
   reply.map(3 + size_t{is_of_module} + size_t{row.complexity != nullptr} + size_t{has_doc_flags} +
-            (deprecated ? 1 : 0) + size_t{extras.replaced_by != nullptr} +
-            size_t{!history.empty()} + size_t{!syntax.arguments.empty()} +
-            size_t{command.is_container()});
+            (deprecated ? 1 : 0) + size_t{replaced} + size_t{!changes.empty()} +
+            size_t{!syntax.arguments.empty()} + size_t{command.is_container()});
   write_text_field("summary", row.summary, reply);
   write_text_field("since", row.since, reply);
   write_text_field("group", group_name(row.group), reply);
@@ -194,8 +214,8 @@ void write_command_docs(const Command& command, resp::ReplyBuilder& reply) {
     if (extras.system) reply.status("syscmd");
   }
   if (deprecated) write_text_field("deprecated_since", extras.deprecated_since, reply);
-  if (extras.replaced_by != nullptr) write_text_field("replaced_by", extras.replaced_by, reply);
-  if (!history.empty()) write_history(history, reply);
+  if (replaced) write_text_field("replaced_by", extras.replaced_by, reply);
+  if (!changes.empty()) write_history(changes, reply);
   if (!syntax.arguments.empty()) {
     reply.bulk("arguments");
     write_arguments(syntax.arguments, reply);
@@ -205,7 +225,7 @@ void write_command_docs(const Command& command, resp::ReplyBuilder& reply) {
     reply.map(command.subcommands.size());
     for (const Command* subcommand : command.subcommands) {
       reply.bulk(subcommand->full_name);
-      write_command_docs(*subcommand, reply);
+      write_command_docs(*subcommand, edition, reply);
     }
   }
 }

@@ -322,10 +322,14 @@ std::string_view argument_type_name(ArgumentType type) {
 Syntax parse_syntax(std::string_view line, int command_words, size_t key_spec_count) {
   Syntax syntax;
   syntax.arguments = Parser(line, key_spec_count).parse();
-  const Extent extent = extent_of_sequence(syntax.arguments);
-  const int words = command_words + extent.least;
-  syntax.arity = extent.varies ? -words : words;
+  syntax.arity = arity_of(syntax.arguments, command_words);
   return syntax;
+}
+
+int arity_of(const std::vector<Argument>& arguments, int command_words) {
+  const Extent extent = extent_of_sequence(arguments);
+  const int words = command_words + extent.least;
+  return extent.varies ? -words : words;
 }
 
 }  // namespace latchkey::server

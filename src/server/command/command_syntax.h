@@ -71,6 +71,8 @@ struct Argument {
   bool multiple_token = false;
   // Counts for the arity, and is not documented.
   bool hidden = false;
+  // Came after the release that is emulated (server/emulation/later_options.h).
+  bool later = false;
   std::string_view token;
   std::string_view since;
   std::string_view deprecated_since;
@@ -89,5 +91,8 @@ struct Syntax {
 // the number of the row's key specifications. A malformed line is a programmer's mistake and stops
 // the process. Linear in the line.
 Syntax parse_syntax(std::string_view line, int command_words, size_t key_spec_count);
+
+// The arity of these arguments after so many words.
+int arity_of(const std::vector<Argument>& arguments, int command_words);
 
 }  // namespace latchkey::server

@@ -8,6 +8,9 @@
 #include "server/command/admission.h"
 #include "server/command/command_syntax.h"
 #include "server/config/config.h"
+#include "server/emulation/arrivals.h"
+#include "server/emulation/later_options.h"
+#include "server/server.h"
 
 namespace latchkey::server {
 
@@ -189,20 +192,27 @@ bool CommandNames::is_named(const Slot& slot, std::string_view name) const {
 
 // --- The set -------------------------------------------------------------------------------------
 
-CommandSet::CommandSet() {
-  names_.rebuild(commands_, words_);
+CommandSet::CommandSet(const Edition& edition) : edition_(edition) {
+  names_.rebuild(named_, words_);
 }
+
+CommandSet::~CommandSet() = default;
 
 void CommandSet::add(std::span<const CommandRow> rows) {
   for (const CommandRow& row : rows) {
-    LK_ASSERT(std::none_of(commands_.begin(), commands_.end(), [&](const Command* command) {
+    if (!has_command(edition_, row.name, row.since)) continue;
+    LK_ASSERT(std::none_of(named_.begin(), named_.end(), [&](const Command* command) {
       return base::equal_ignoring_case(command->name, row.name);
     }));
     Command* const command = add_command(row, nullptr);
-    for (const CommandRow& subcommand : row.extras.subcommands) add_command(subcommand, command);
-    commands_.push_back(command);
+    for (const CommandRow& subcommand : row.extras.subcommands) {
+      const std::string full_name = command->name + '|' + subcommand.name;
+      if (has_command(edition_, full_name, subcommand.since)) add_command(subcommand, command);
+    }
+    named_.push_back(command);
+    if (!edition_.emulates() || !is_own_command(row.name)) commands_.push_back(command);
   }
-  names_.rebuild(commands_, words_);
+  names_.rebuild(named_, words_);
 }
 
 Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
@@ -223,16 +233,30 @@ Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
     parent->subcommands.push_back(command.get());
   }
   LK_ASSERT(row.handler != nullptr || !row.extras.subcommands.empty());
-  command->arity = row.handler == nullptr
-                       ? -2
-                       : parse_syntax(row.syntax, parent == nullptr ? 1 : 2, row.keys.size()).arity;
+  command->arity = -2;
+  if (row.handler != nullptr) apply_syntax(command.get());
   derive_fixed_keys(command.get());
   // EXEC is judged by what is queued.
   const bool flags_vary = row.extras.find_flags != nullptr || command->full_name == "exec";
   command->gating_states = gating_states(command->flags, flags_vary);
+  if (command->later_options == nullptr) command->gating_states &= ~kStateEmulating;
   words_.push_back(command->name);
   all_.push_back(std::move(command));
   return all_.back().get();
+}
+
+void CommandSet::apply_syntax(Command* command) {
+  const CommandRow& row = *command->row;
+  const int own_words = command->parent == nullptr ? 1 : 2;
+  Syntax syntax = parse_syntax(row.syntax, own_words, row.keys.size());
+  command->arity = syntax.arity;
+  if (!edition_.emulates()) return;
+  auto later = std::make_unique<LaterOptions>(syntax.arguments, edition_, command->full_name);
+  if (!later->any()) return;
+  remove_later(&syntax.arguments, edition_, command->full_name);
+  command->arity = arity_of(syntax.arguments, own_words);
+  command->later_options = later.get();
+  later_options_.push_back(std::move(later));
 }
 
 // --- One server's table --------------------------------------------------------------------------
@@ -286,12 +310,16 @@ bool CommandTable::rename(std::string_view name, std::string_view new_name) {
   if (renaming_ == nullptr) {
     renaming_ = std::make_unique<Renaming>();
     renaming_->commands = set_->commands();
+    renaming_->named = set_->named();
     renaming_->words = set_->words();
     names_ = &renaming_->names;
   }
   renaming_->words[id] = base::lower_case(new_name);
-  if (new_name.empty()) std::erase(renaming_->commands, all()[id].get());
-  renaming_->names.rebuild(renaming_->commands, renaming_->words);
+  if (new_name.empty()) {
+    std::erase(renaming_->commands, all()[id].get());
+    std::erase(renaming_->named, all()[id].get());
+  }
+  renaming_->names.rebuild(renaming_->named, renaming_->words);
   return true;
 }
 

@@ -20,9 +20,11 @@
 
 #include "base/latency_histogram.h"
 #include "server/command/command.h"
+#include "server/emulation/edition.h"
 
 namespace latchkey::server {
 
+class LaterOptions;
 struct ConfigError;
 struct DeferredDirective;
 
@@ -66,6 +68,8 @@ struct CommandFacts {
   int32_t key_step = 0;
   // CommandExtras::element.
   int32_t element = 0;
+  // What the release that is emulated does not have of it; null when that is nothing.
+  const LaterOptions* later_options = nullptr;
 
   bool has(uint32_t flag) const { return (flags & flag) != 0; }
   bool is_container() const { return !subcommands.empty(); }
@@ -164,16 +168,23 @@ class CommandNames {
 
 class CommandSet {
  public:
-  CommandSet();
+  // The commands of a release, as it has them.
+  explicit CommandSet(const Edition& edition = Edition());
+  ~CommandSet();
   CommandSet(const CommandSet&) = delete;
   CommandSet& operator=(const CommandSet&) = delete;
 
-  // Adds commands and their subcommands. The rows must outlive the set. Two rows of one name, or a
-  // malformed syntax line, are a programmer's mistake. Linear in the number of commands.
+  const Edition& edition() const { return edition_; }
+
+  // Adds commands and their subcommands, those that the edition has. The rows must outlive the set.
+  // Two rows of one name, or a malformed syntax line, are a programmer's mistake. Linear in the
+  // number of commands.
   void add(std::span<const CommandRow> rows);
 
-  // Commands in the order they were added, without subcommands.
+  // Commands in the order they were added, without subcommands. A set that emulates another server
+  // does not list what that server would not know at all (is_own_command); named() has that, too.
   const std::vector<const Command*>& commands() const { return commands_; }
+  const std::vector<const Command*>& named() const { return named_; }
   // Every command and subcommand, by id.
   const std::vector<std::unique_ptr<Command>>& all() const { return all_; }
   const CommandNames& names() const { return names_; }
@@ -182,8 +193,12 @@ class CommandSet {
 
  private:
   Command* add_command(const CommandRow& row, Command* parent);
+  void apply_syntax(Command* command);
 
+  const Edition edition_;
   std::vector<const Command*> commands_;
+  std::vector<const Command*> named_;
+  std::vector<std::unique_ptr<const LaterOptions>> later_options_;
   std::vector<std::unique_ptr<Command>> all_;
   std::vector<std::string> words_;
   CommandNames names_;
@@ -194,6 +209,9 @@ class CommandTable {
   CommandTable();
   CommandTable(const CommandTable&) = delete;
   CommandTable& operator=(const CommandTable&) = delete;
+
+  // The release whose commands these are.
+  const Edition& edition() const { return set_->edition(); }
 
   // Takes the commands of a set that is shared with other servers. REQUIRES: none were added, used
   // or renamed.
@@ -246,6 +264,7 @@ class CommandTable {
   // Of a table whose commands do not all answer to the names they came with.
   struct Renaming {
     std::vector<const Command*> commands;
+    std::vector<const Command*> named;
     std::vector<std::string> words;  // by id: what each answers to
     CommandNames names;
   };

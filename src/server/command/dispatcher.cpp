@@ -259,7 +259,7 @@ void Dispatcher::enqueue(Client& client, Command& command, Arguments args) {
 }
 
 bool Dispatcher::run_queued(Client& client, Command& command, Arguments args) {
-  if (client.has(kClientRestricted)) {
+  if (client.has(kClientRestricted) || command.later_options != nullptr) {
     const Admission answer = admit(server_, {Origin::kExec, client, command, args});
     if (answer.verdict == Admission::Verdict::kRefuse) {
       client.reply.error(answer.error);

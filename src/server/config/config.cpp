@@ -23,6 +23,7 @@
 #include "server/config/config_directive.h"
 #include "server/config/config_parse.h"
 #include "server/config/config_rewrite.h"
+#include "server/emulation/later_directives.h"
 
 namespace latchkey::server {
 
@@ -36,6 +37,22 @@ constexpr std::array<std::string_view, 3> kIgnoredDirectives = {
     "list-max-ziplist-value",
     "lua-replicate-commands",
 };
+
+constexpr std::string_view kEmulate = "emulate";
+
+// Calls `visit` with each line that is neither empty nor a comment, and its number, until it says
+// false; says the same.
+template <typename Visit>
+bool each_line(std::string_view text, Visit visit) {
+  for (int number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trim_line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    if (!visit(line, number)) return false;
+  }
+  return true;
+}
 
 bool wrong_count(const Directive& directive, size_t count) {
   return !directive.has(kManyValues) && count != 1;
@@ -131,6 +148,10 @@ const Directive* Config::find(std::string_view name) {
   return found == by_name.end() ? nullptr : found->second;
 }
 
+const Directive* Config::find_known(std::string_view name) const {
+  return has_directive(values_.edition, base::lower_case(name)) ? find(name) : nullptr;
+}
+
 bool Config::is_sensitive(std::string_view name) const {
   const Directive* directive = find(name);
   return directive != nullptr && directive->has(kSensitive);
@@ -160,30 +181,38 @@ bool Config::load(const std::string& path, std::string_view more, ConfigError* e
 
 bool Config::load_text(std::string_view text, ConfigError* error) {
   loaded_directives_.clear();
-  return load_lines(text, 0, error);
+  return choose_edition(text, error) && load_lines(text, 0, error);
+}
+
+bool Config::choose_edition(std::string_view text, ConfigError* error) {
+  DeferredDirective place;
+  each_line(text, [&](std::string_view line, int number) {
+    const auto words = split_arguments(line);
+    if (words && !words->empty() && base::equal_ignoring_case(words->front(), kEmulate))
+      place = {{words->begin() + 1, words->end()}, number, std::string(line)};
+    return true;
+  });
+  if (place.line == 0) return true;
+  std::string message;
+  if (load_directive(*find(kEmulate), place.arguments, &message)) return true;
+  *error = ConfigError::at(place, std::move(message));
+  return false;
 }
 
 bool Config::load_lines(std::string_view text, int depth, ConfigError* error) {
-  DeferredDirective place;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const auto line = trim_line(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++place.line;
-    if (line.empty() || line.front() == '#') continue;
-    place.line_text = line;
+  return each_line(text, [&](std::string_view line, int number) {
+    DeferredDirective place{{}, number, std::string(line)};
     auto words = split_arguments(line);
     if (!words) {
       *error = ConfigError::at(place, "Unbalanced quotes in configuration line");
       return false;
     }
-    if (words->empty()) continue;
+    if (words->empty()) return true;
     const std::string name = base::lower_case(words->front());
     words->erase(words->begin());
     place.arguments = std::move(*words);
-    if (!load_line(name, place, depth, error)) return false;
-  }
-  return true;
+    return load_line(name, place, depth, error);
+  });
 }
 
 bool Config::load_line(const std::string& name, const DeferredDirective& place, int depth,
@@ -193,7 +222,8 @@ bool Config::load_line(const std::string& name, const DeferredDirective& place, 
     *error = ConfigError::at(place, std::move(message));
     return false;
   };
-  if (const Directive* directive = find(name)) {
+  if (name == kEmulate) return true;  // done: choose_edition()
+  if (const Directive* directive = find_known(name)) {
     std::string message;
     return load_directive(*directive, arguments, &message) || refuse(std::move(message));
   }
@@ -332,13 +362,15 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
   };
   for (const auto pattern : patterns) {
     if (!has_wildcard(pattern)) {
-      if (const Directive* directive = find(pattern)) show(pattern, *directive);
+      if (const Directive* directive = find_known(pattern)) show(pattern, *directive);
       continue;
     }
     for (const Directive& directive : directives()) {
       if (directive.has(kHidden)) continue;
       for (const auto name : {directive.name, directive.alias}) {
-        if (!name.empty() && base::glob_match(pattern, name, true)) show(name, directive);
+        if (!name.empty() && has_directive(values_.edition, name) &&
+            base::glob_match(pattern, name, true))
+          show(name, directive);
       }
     }
   }
@@ -349,7 +381,7 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
 
 const Directive* Config::settable(const NameAndValue& pair, const SetRequest& request,
                                   std::string* error) const {
-  const Directive* directive = find(pair.first);
+  const Directive* directive = find_known(pair.first);
   const auto refuse = [&](std::string_view reason) {
     *error = set_failure(pair.first, reason);
     return nullptr;
@@ -484,6 +516,7 @@ std::string Config::rewritten(std::string_view text, bool everything) const {
   const ConfigValues defaults;
   std::vector<DirectiveLines> all;
   for (const Directive& directive : directives()) {
+    if (!has_directive(values_.edition, directive.name)) continue;
     DirectiveLines lines{std::string(directive.name), directive.rewrite(values_, defaults)};
     for (RewriteLine& line : lines.lines) line.forced = line.forced || everything;
     all.push_back(std::move(lines));

@@ -178,6 +178,10 @@ class Config {
   static const Directive* find(std::string_view name);
 
  private:
+  // The same of those that the server which is emulated knows.
+  const Directive* find_known(std::string_view name) const;
+  // Takes the last line of `text` that says which server to emulate: it concerns all other lines.
+  bool choose_edition(std::string_view text, ConfigError* error);
   struct RegisteredHook {
     std::vector<const Directive*> directives;
     Hook act;

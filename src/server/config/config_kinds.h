@@ -80,6 +80,7 @@ Directive bind_directive();
 Directive client_output_buffer_limit_directive();
 Directive cluster_slot_stats_directive();
 Directive dir_directive();
+Directive emulate_directive();
 Directive hz_directive();
 Directive latency_percentiles_directive();
 // Bytes, or percent of something, which are stored as negative numbers.

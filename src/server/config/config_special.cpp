@@ -160,6 +160,29 @@ Directive dir_directive() {
   return row;
 }
 
+Directive emulate_directive() {
+  return special(
+      "emulate", kImmutable | kHidden | kManyValues,
+      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+        std::string name;
+        for (const std::string& word : arguments) name.append(name.empty() ? "" : " ").append(word);
+        const auto edition = Edition::parse(name);
+        if (!edition) {
+          *error = "argument(s) must be one of the following: " + Edition::known();
+          return false;
+        }
+        context.values.edition = *edition;
+        // Sets had no listpacks yet; and what has to be enabled since was there.
+        if (!edition->has({7, 2})) context.values.set_max_listpack_entries = 0;
+        if (!edition->has({7, 0})) {
+          context.values.enable_debug_command = ProtectedAction::kYes;
+          context.values.enable_protected_configs = ProtectedAction::kYes;
+        }
+        return true;
+      },
+      [](const ConfigValues& values) { return values.edition.text(); });
+}
+
 Directive hz_directive() {
   return special(
       "hz", 0,

@@ -92,6 +92,7 @@ void add_network(std::vector<Directive>& table) {
   table.push_back(choice("enable-module-command", &V::enable_module_command, actions, kImmutable));
   table.push_back(
       choice("enable-test-commands", &V::enable_test_commands, actions, kImmutable | kHidden));
+  table.push_back(emulate_directive());
   table.push_back(text("clock", &V::clock, kImmutable | kHidden));
   table.push_back(number("max-spaces", &V::max_spaces, 0, kMaxInt));
   table.push_back(memory("space-maxmemory", &V::space_maxmemory, 0, kMaxBytes));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "server/emulation/edition.h"
 
 namespace latchkey::server {
 
@@ -101,6 +102,8 @@ struct DeferredDirective {
 };
 
 struct ConfigValues {
+  Edition edition;  // which server it stands for (emulate)
+
   // Network
   std::vector<std::string> bind = {"*", "-::*"};
   std::string bind_source_addr;

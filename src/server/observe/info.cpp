@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "server/emulation/info_fields.h"
 
 namespace latchkey::server {
 
@@ -25,6 +26,7 @@ void InfoText::title(std::string_view title) {
 }
 
 void InfoText::field(std::string_view name, std::string_view value) {
+  if (!has_info_field(edition_, name)) return;
   text_.append(name).append(":").append(value).append("\r\n");
 }
 
@@ -77,10 +79,11 @@ bool InfoSections::wanted(const Section& section, std::span<const std::string_vi
   });
 }
 
-std::string InfoSections::text(std::span<const std::string_view> words) const {
-  InfoText text;
+std::string InfoSections::text(std::span<const std::string_view> words,
+                               const Edition& edition) const {
+  InfoText text(edition);
   for (const Section& section : sections_) {
-    if (!wanted(section, words)) continue;
+    if (!wanted(section, words) || !has_info_section(edition, section.title)) continue;
     text.title(section.title);
     for (const Writer& writer : section.writers) writer(text);
   }

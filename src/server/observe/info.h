@@ -14,11 +14,16 @@
 #include <string_view>
 #include <vector>
 
+#include "server/emulation/edition.h"
+
 namespace latchkey::server {
 
-// The text of sections: "# Title", then "name:value" lines.
+// The text of sections: "# Title", then "name:value" lines, those that the edition has.
 class InfoText {
  public:
+  explicit InfoText(const Edition& edition = Edition()) : edition_(edition) {}
+  const Edition& edition() const { return edition_; }
+
   void title(std::string_view title);
   void field(std::string_view name, std::string_view value);
   template <std::integral Integer>
@@ -35,6 +40,7 @@ class InfoText {
   std::string take() { return std::move(text_); }
 
  private:
+  const Edition edition_;
   std::string text_;
 };
 
@@ -55,7 +61,7 @@ class InfoSections {
 
   // The sections that `words` ask for, each once, in their order; without words the default ones.
   // Words are section names and "default", "all", "everything", in any case; others are ignored.
-  std::string text(std::span<const std::string_view> words) const;
+  std::string text(std::span<const std::string_view> words, const Edition& edition) const;
 
  private:
   struct Section {

@@ -71,13 +71,20 @@ void describe_listeners(InfoText& text, const ConfigValues& settings) {
 
 void server_section(InfoText& text, Server& server) {
   const ConfigValues& settings = server.settings();
-  text.field("redis_version", base::kReferenceVersion);
-  text.field("server_name", "latchkey");
+  const Edition& edition = text.edition();
+  text.field("redis_version", edition.redis_version());
+  text.field("server_name", edition.is_valkey() ? edition.product_name() : "latchkey");
+  if (edition.is_valkey()) {
+    text.field("valkey_version", edition.version());
+    text.field("valkey_release_stage", "ga");
+  }
   text.field("latchkey_version", base::kLatchkeyVersion);
   text.field("redis_git_sha1", "00000000");
   text.field("redis_git_dirty", 0);
   text.field("redis_build_id", base::build_id());
-  text.field("redis_mode", server.in_cluster() ? "cluster" : "standalone");
+  const char* const mode = server.in_cluster() ? "cluster" : "standalone";
+  text.field("redis_mode", mode);
+  if (edition.is_valkey()) text.field("server_mode", mode);
   text.field("os", system_description());
   text.field("arch_bits", sizeof(void*) * 8);
   text.field("monotonic_clock", "POSIX clock_gettime");
@@ -411,11 +418,14 @@ void keyspace_section(InfoText& text, Server& server) {
   for (int i = 0; i < server.database_count(); ++i) {
     const store::Keyspace& database = server.database(i);
     if (database.empty()) continue;
-    text.field("db" + std::to_string(i),
-               "keys=" + std::to_string(database.size()) +
-                   ",expires=" + std::to_string(database.volatile_size()) +
-                   ",avg_ttl=" + std::to_string(database.mean_ttl_ms()) +
-                   ",subexpiry=" + std::to_string(database.volatile_elements_size()));
+    std::string value = "keys=" + std::to_string(database.size()) +
+                        ",expires=" + std::to_string(database.volatile_size()) +
+                        ",avg_ttl=" + std::to_string(database.mean_ttl_ms());
+    if (text.edition().has({7, 4}))
+      value += ",subexpiry=" + std::to_string(database.volatile_elements_size());
+    if (text.edition().is_valkey() && text.edition().has(kNever, {9, 0}))
+      value += ",keys_with_volatile_items=" + std::to_string(database.volatile_elements_size());
+    text.field("db" + std::to_string(i), value);
   }
 }
 

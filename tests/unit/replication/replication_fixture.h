@@ -28,7 +28,7 @@ struct ReplicationFixture : ServerFixture {
 
   std::string info(std::string_view field) {
     const std::string_view section = "replication";
-    const std::string text = server.info().text(std::span(&section, 1));
+    const std::string text = server.info().text(std::span(&section, 1), server.edition());
     const size_t at = text.find("\n" + std::string(field) + ":");
     if (at == std::string::npos) return {};
     const size_t start = at + field.size() + 2;

@@ -317,7 +317,7 @@ TEST_CASE("COMMAND INFO is written in both protocols", "[table][docs]") {
   CommandTable table;
   table.add(kRows);
   const auto write = [&table](resp::ReplyBuilder& reply) {
-    write_command_info(*table.find("set"), reply);
+    write_command_info(*table.find("set"), Edition(), reply);
   };
   CHECK(
       written(2, write) ==
@@ -339,7 +339,7 @@ TEST_CASE("COMMAND DOCS is written from the syntax line", "[table][docs]") {
   table.add(kRows);
   CHECK(written(2,
                 [&table](resp::ReplyBuilder& reply) {
-                  write_command_docs(*table.find("set"), reply);
+                  write_command_docs(*table.find("set"), Edition(), reply);
                 }) ==
         "*12\r\n$7\r\nsummary\r\n$7\r\nWrites.\r\n$5\r\nsince\r\n$5\r\n1.0.0\r\n$5\r\ngroup\r\n$"
         "6\r\nstring\r\n"

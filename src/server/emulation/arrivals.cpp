@@ -1,0 +1,95 @@
+#include "server/emulation/arrivals.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace latchkey::server {
+
+namespace {
+
+struct Arrival {
+  std::string_view command;
+  std::string_view token;  // empty: the command itself
+  Version redis;
+  Version valkey;
+};
+
+constexpr Arrival kArrivals[] = {
+    // Documented as of 8.2.
+    {"vismember", "", {8, 0}, kNever},
+
+    // Arguments that the rows' documentation gives no version of.
+    {"bitop", "ANDOR", {8, 2}, kNever},
+    {"bitop", "DIFF", {8, 2}, kNever},
+    {"bitop", "DIFF1", {8, 2}, kNever},
+    {"bitop", "ONE", {8, 2}, kNever},
+    {"hscan", "NOVALUES", {7, 4}, {8, 0}},
+    {"xadd", "ACKED", {8, 2}, kNever},
+    {"xadd", "DELREF", {8, 2}, kNever},
+    {"xadd", "KEEPREF", {8, 2}, kNever},
+    {"xadd", "IDMP", {8, 6}, kNever},
+    {"xadd", "IDMPAUTO", {8, 6}, kNever},
+    {"xreadgroup", "CLAIM", {8, 4}, kNever},
+    {"xtrim", "ACKED", {8, 2}, kNever},
+    {"xtrim", "DELREF", {8, 2}, kNever},
+    {"xtrim", "KEEPREF", {8, 2}, kNever},
+    {"zrank", "WITHSCORE", {7, 2}, {}},
+    {"zrevrank", "WITHSCORE", {7, 2}, {}},
+
+    // What Valkey brought, or took over later.
+    {"cluster|slot-stats", "", {8, 2}, {8, 0}},
+    {"delifeq", "", kNever, {9, 0}},
+    {"set", "IFEQ", {8, 4}, {8, 1}},
+    {"hexpire", "", {7, 4}, {9, 0}},
+    {"hexpireat", "", {7, 4}, {9, 0}},
+    {"hexpiretime", "", {7, 4}, {9, 0}},
+    {"hpersist", "", {7, 4}, {9, 0}},
+    {"hpexpire", "", {7, 4}, {9, 0}},
+    {"hpexpireat", "", {7, 4}, {9, 0}},
+    {"hpexpiretime", "", {7, 4}, {9, 0}},
+    {"hpttl", "", {7, 4}, {9, 0}},
+    {"httl", "", {7, 4}, {9, 0}},
+    {"hgetex", "", {8, 0}, {9, 0}},
+    {"hsetex", "", {8, 0}, {9, 0}},
+    {"hgetdel", "", {8, 0}, {9, 1}},
+    {"msetex", "", {8, 4}, {9, 1}},
+};
+
+constexpr std::string_view kOwnCommands[] = {"calls", "checkpoint", "clock",
+                                             "fault", "lock",       "space"};
+
+const Arrival* arrival_of(std::string_view full_name, std::string_view token) {
+  for (const Arrival& arrival : kArrivals) {
+    if (base::equal_ignoring_case(arrival.command, full_name) &&
+        base::equal_ignoring_case(arrival.token, token))
+      return &arrival;
+  }
+  return nullptr;
+}
+
+bool has(const Edition& edition, const Arrival* arrival, std::string_view since) {
+  if (arrival != nullptr) return edition.has(arrival->redis, arrival->valkey);
+  const auto version = parse_version(since);
+  return !version || edition.has(*version);
+}
+
+}  // namespace
+
+bool has_command(const Edition& edition, std::string_view full_name, std::string_view since) {
+  return is_own_command(full_name) || has(edition, arrival_of(full_name, ""), since);
+}
+
+bool has_argument(const Edition& edition, std::string_view full_name, std::string_view token,
+                  std::string_view since) {
+  const Arrival* const arrival = token.empty() ? nullptr : arrival_of(full_name, token);
+  return has(edition, arrival, since);
+}
+
+bool is_own_command(std::string_view full_name) {
+  const std::string_view name = full_name.substr(0, full_name.find('|'));
+  return std::any_of(std::begin(kOwnCommands), std::end(kOwnCommands),
+                     [&](std::string_view own) { return base::equal_ignoring_case(own, name); });
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,23 @@
+// In which releases commands and their options came, of those where the command's row does not tell
+// it all: what Valkey brought on its own, or at another time than Redis.
+#pragma once
+
+#include <string_view>
+
+#include "server/emulation/edition.h"
+
+namespace latchkey::server {
+
+// `full_name`: "get" or "client|list", in any case. `since`: what the row says, a release of Redis.
+bool has_command(const Edition& edition, std::string_view full_name, std::string_view since);
+
+// Whether it has an argument of a command: `token` as the row's syntax has it, empty for one
+// without; `since` empty for one that was there from the beginning.
+bool has_argument(const Edition& edition, std::string_view full_name, std::string_view token,
+                  std::string_view since);
+
+// Whether a command, by its own or its container's name, is one that no other server has. Such
+// commands work whatever is emulated, but are not listed then.
+bool is_own_command(std::string_view full_name);
+
+}  // namespace latchkey::server

@@ -1,0 +1,15 @@
+// Which fields of INFO, and of CLIENT LIST, a release has.
+#pragma once
+
+#include <string_view>
+
+#include "server/emulation/edition.h"
+
+namespace latchkey::server {
+
+// `name`: of a field, or the title of a section.
+bool has_info_field(const Edition& edition, std::string_view name);
+bool has_client_field(const Edition& edition, std::string_view name);
+bool has_info_section(const Edition& edition, std::string_view title);
+
+}  // namespace latchkey::server

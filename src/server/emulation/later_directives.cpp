@@ -1,0 +1,79 @@
+#include "server/emulation/later_directives.h"
+
+#include <algorithm>
+
+namespace latchkey::server {
+
+namespace {
+
+// Those that came after the oldest release that can be emulated.
+struct DirectiveArrival {
+  std::string_view name;
+  Version redis;
+  Version valkey;
+};
+
+constexpr DirectiveArrival kDirectives[] = {
+    {"aof-timestamp-enabled", {7, 0}, {}},
+    {"appenddirname", {7, 0}, {}},
+    {"bind-source-addr", {7, 0}, {}},
+    {"busy-reply-threshold", {7, 0}, {}},
+    {"cluster-allow-pubsubshard-when-down", {7, 0}, {}},
+    {"cluster-announce-hostname", {7, 0}, {}},
+    {"cluster-link-sendbuf-limit", {7, 0}, {}},
+    {"cluster-port", {7, 0}, {}},
+    {"cluster-preferred-endpoint-type", {7, 0}, {}},
+    {"enable-debug-command", {7, 0}, {}},
+    {"enable-module-command", {7, 0}, {}},
+    {"enable-protected-configs", {7, 0}, {}},
+    {"hash-max-listpack-entries", {7, 0}, {}},
+    {"hash-max-listpack-value", {7, 0}, {}},
+    {"latency-tracking", {7, 0}, {}},
+    {"latency-tracking-info-percentiles", {7, 0}, {}},
+    {"list-max-listpack-size", {7, 0}, {}},
+    {"maxmemory-clients", {7, 0}, {}},
+    {"propagation-error-behavior", {7, 0}, {}},
+    {"repl-diskless-sync-max-replicas", {7, 0}, {}},
+    {"replica-ignore-disk-write-errors", {7, 0}, {}},
+    {"shutdown-on-sigint", {7, 0}, {}},
+    {"shutdown-on-sigterm", {7, 0}, {}},
+    {"shutdown-timeout", {7, 0}, {}},
+    {"socket-mark-id", {7, 0}, {}},
+    {"zset-max-listpack-entries", {7, 0}, {}},
+    {"zset-max-listpack-value", {7, 0}, {}},
+
+    {"cluster-announce-human-nodename", {7, 2}, {}},
+    {"locale-collate", {7, 2}, {}},
+    {"set-max-listpack-entries", {7, 2}, {}},
+    {"set-max-listpack-value", {7, 2}, {}},
+
+    {"aof-rewrite-cpulist", {7, 4}, {8, 0}},
+    {"bgsave-cpulist", {7, 4}, {8, 0}},
+    {"bio-cpulist", {7, 4}, {8, 0}},
+    {"hide-user-data-from-log", {7, 4}, {8, 0}},
+    {"max-new-connections-per-cycle", {7, 4}, {8, 0}},
+    {"max-new-tls-connections-per-cycle", {7, 4}, {8, 0}},
+    {"server-cpulist", {7, 4}, {8, 0}},
+
+    {"cluster-compatibility-sample-ratio", {8, 0}, kNever},
+    {"replica-full-sync-buffer-limit", {8, 0}, kNever},
+
+    {"aof-load-corrupt-tail-max-size", {8, 2}, kNever},
+    {"cluster-slot-stats-enabled", {8, 2}, {8, 0}},
+    {"key-memory-histograms", {8, 6}, kNever},
+    {"lookahead", {8, 2}, kNever},
+    {"stream-idmp-duration", {8, 6}, kNever},
+    {"stream-idmp-maxsize", {8, 6}, kNever},
+};
+
+}  // namespace
+
+bool has_directive(const Edition& edition, std::string_view name) {
+  if (!edition.emulates()) return true;
+  const auto* const found =
+      std::find_if(std::begin(kDirectives), std::end(kDirectives),
+                   [name](const DirectiveArrival& each) { return each.name == name; });
+  return found == std::end(kDirectives) || edition.has(found->redis, found->valkey);
+}
+
+}  // namespace latchkey::server

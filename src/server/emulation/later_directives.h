@@ -1,0 +1,14 @@
+// Which directives of the configuration a release knows. Latchkey's own are known whatever is
+// emulated.
+#pragma once
+
+#include <string_view>
+
+#include "server/emulation/edition.h"
+
+namespace latchkey::server {
+
+// `name`: a name or an alias, in lower case.
+bool has_directive(const Edition& edition, std::string_view name);
+
+}  // namespace latchkey::server
