@@ -76,9 +76,9 @@ bool Application::load_configuration() {
   const std::string input =
       line_.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
   ConfigError error;
-  if (config_->load(line_.config_path, line_.configuration(input), &error) &&
-      readiness_.prepare(*config_, &error))
-    return true;
+  const bool loaded = config_->load(line_.config_path, line_.configuration(input), &error);
+  edition_ = config_->values().edition;
+  if (loaded && readiness_.prepare(*config_, &error)) return true;
   report(error);
   return false;
 }
@@ -92,7 +92,7 @@ void Application::report(const ConfigError& error) {
       break;
     case ConfigError::Kind::kLine:
     case ConfigError::Kind::kWhole:
-      std::fputs(error.report().c_str(), stderr);
+      std::fputs(error.report(edition_).c_str(), stderr);
   }
 }
 

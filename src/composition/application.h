@@ -68,6 +68,7 @@ class Application {
   server::LoopWatchdog watchdog_;
   server::OomScore oom_score_;
   std::unique_ptr<server::Config> config_;  // until there is a server that owns it
+  server::Edition edition_;                 // which server the configuration says to stand for
   std::unique_ptr<server::Supervision> supervision_;
   std::string pidfile_;  // empty: none
   server::Readiness readiness_{log_};

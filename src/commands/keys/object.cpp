@@ -19,9 +19,15 @@ KeyRef find_object(CommandContext& ctx) {
   return ref;
 }
 
+// Before Redis 7.2 there were no lists but quicklists.
+std::string_view encoding_shown(const store::Entry& entry, const Edition& edition) {
+  const bool is_list = entry.type() == store::Type::kList;
+  return is_list && !edition.has({7, 2}) ? "quicklist" : entry.encoding_name();
+}
+
 void object_encoding(CommandContext& ctx) {
   const KeyRef ref = find_object(ctx);
-  if (ref) ctx.reply.bulk(ref->encoding_name());
+  if (ref) ctx.reply.bulk(encoding_shown(*ref, ctx.server.edition()));
 }
 
 void object_freq(CommandContext& ctx) {

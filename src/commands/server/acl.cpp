@@ -37,7 +37,7 @@ void acl_users(CommandContext& ctx) {
 void acl_list(CommandContext& ctx) {
   const auto& users = ctx.server.access().users();
   ctx.reply.array(users.size());
-  for (const auto& [name, user] : users) ctx.reply.bulk(acl::acl_line(*user));
+  for (const auto& [name, user] : users) ctx.reply.bulk(acl::acl_line(*user, ctx.server.edition()));
 }
 
 void reply_selector(resp::ReplyBuilder& reply, const Selector& selector) {
@@ -54,10 +54,11 @@ void acl_getuser(CommandContext& ctx) {
   if (user == nullptr) return ctx.reply.null();
   ctx.reply.map(6);
   ctx.reply.bulk("flags");
-  ctx.reply.set(user->needs_no_password ? 3 : 2);
+  const std::string_view sanitizing = user->sanitizing_flag(ctx.server.edition());
+  ctx.reply.set(1 + size_t{user->needs_no_password} + size_t{!sanitizing.empty()});
   ctx.reply.bulk(user->enabled ? "on" : "off");
   if (user->needs_no_password) ctx.reply.bulk("nopass");
-  ctx.reply.bulk(user->sanitizes_payloads ? "sanitize-payload" : "skip-sanitize-payload");
+  if (!sanitizing.empty()) ctx.reply.bulk(sanitizing);
   ctx.reply.bulk("passwords");
   ctx.reply.array(user->passwords.size());
   for (const std::string& digest : user->passwords) ctx.reply.bulk(digest);
@@ -159,7 +160,8 @@ void acl_dryrun(CommandContext& ctx) {
   }
   const auto refusal = user->check(*command, request);
   if (!refusal) return ctx.reply.ok();
-  ctx.reply.bulk(acl::refusal_text(*user, *command, request, *refusal, /*shows_names=*/true));
+  ctx.reply.bulk(acl::refusal_text(ctx.server.edition(), *user, *command, request, *refusal,
+                                   /*shows_names=*/true));
 }
 
 // --- The log ------------------------------------------------------------------------------------

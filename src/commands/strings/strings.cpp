@@ -99,7 +99,9 @@ class SetOptions {
 
 // Propagates SET with a Unix time instead of a relative one, and without GET.
 void propagate_set(CommandContext& ctx, const SetOptions& options, int64_t deadline_ms) {
-  if (!ctx.propagation.wanted() || options.expiration.names_deadline()) return;
+  // Before Redis 7.2 what named the deadline was propagated in the same form as all others.
+  const bool may_stay = ctx.server.edition().has({7, 2});
+  if (!ctx.propagation.wanted() || (options.expiration.names_deadline() && may_stay)) return;
   if (deadline_ms >= 0)
     return ctx.propagate({"SET", ctx.args[1], ctx.args[2], "PXAT", deadline_ms});
   if (!options.get) return;

@@ -50,12 +50,20 @@ bool may_go_on_listening(const PubSub& pubsub, const Client& client, const User&
 
 }  // namespace
 
-std::string refusal_text(const User& user, const Command& command, Arguments words,
-                         const Refusal& refusal, bool shows_names) {
-  const std::string whose = "User " + user.name + " has no permissions to ";
-  if (refusal.what == Forbidden::kCommand)
-    return whose + "run the '" + command.full_name + "' command";
+std::string refusal_text(const Edition& edition, const User& user, const Command& command,
+                         Arguments words, const Refusal& refusal, bool shows_names) {
+  const bool names_user = edition.has({7, 2});
+  const std::string whose = (names_user    ? "User " + user.name
+                             : shows_names ? "This user"
+                                           : "this user") +
+                            " has no permissions to ";
+  if (refusal.what == Forbidden::kCommand) {
+    return whose + "run the '" + command.full_name + "' command" +
+           (edition.has({7, 0}) ? "" : " or its subcommand");
+  }
   const std::string kind = refusal.what == Forbidden::kKey ? "key" : "channel";
+  if (!shows_names && !names_user)
+    return whose + "access one of the " + kind + "s used as arguments";
   if (!shows_names) return "No permissions to access a " + kind;
   return whose + "access the '" + std::string(words[refusal.position]) + "' " + kind;
 }
@@ -245,7 +253,7 @@ void AccessControl::replace_users(std::vector<User> users) {
 
 std::optional<std::string> AccessControl::save_file() const {
   std::string text;
-  for (const auto& [name, user] : users_) text += acl_line(*user) + "\n";
+  for (const auto& [name, user] : users_) text += acl_line(*user, server_.edition()) + "\n";
   if (base::replace_file(file_path(), text)) return std::nullopt;
   server_.log().warning("Writing the ACL file for ACL SAVE: " + std::string(strerror(errno)));
   return "There was an error trying to save the ACLs. Please check the server logs for more "
@@ -258,7 +266,7 @@ std::vector<std::string> AccessControl::configuration_lines() const {
   if (!server_.settings().aclfile.empty()) return lines;
   for (const auto& [name, user] : users_) {
     std::string line = "user " + quote_if_needed(name);
-    for (const std::string& word : split_at_spaces(user->text()))
+    for (const std::string& word : split_at_spaces(user->text(server_.edition())))
       line.append(" ").append(quote_if_needed(word));
     lines.push_back(std::move(line));
   }

@@ -97,9 +97,9 @@ class AccessControl {
   DenialLog log_;
 };
 
-// Why a request was refused, without the error's code. `shows_names`: with the user and the key,
-// for ACL DRYRUN.
-std::string refusal_text(const User& user, const Command& command, Arguments words,
-                         const Refusal& refusal, bool shows_names = false);
+// Why a request was refused, without the error's code, in the words of the edition. `shows_names`:
+// with the user and the key, for ACL DRYRUN.
+std::string refusal_text(const Edition& edition, const User& user, const Command& command,
+                         Arguments words, const Refusal& refusal, bool shows_names = false);
 
 }  // namespace latchkey::server::acl

@@ -89,8 +89,8 @@ AclFile read_acl_file(const RuleContext& context, std::string_view name, std::st
   return reader.finish();
 }
 
-std::string acl_line(const User& user) {
-  return "user " + user.name + " " + user.text();
+std::string acl_line(const User& user, const Edition& edition) {
+  return "user " + user.name + " " + user.text(edition);
 }
 
 }  // namespace latchkey::server::acl

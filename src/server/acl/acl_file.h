@@ -18,7 +18,7 @@ struct AclFile {
 };
 AclFile read_acl_file(const RuleContext& context, std::string_view name, std::string_view text);
 
-// The line of a user in the file.
-std::string acl_line(const User& user);
+// The line of a user in the file, as the edition writes it.
+std::string acl_line(const User& user, const Edition& edition = Edition());
 
 }  // namespace latchkey::server::acl

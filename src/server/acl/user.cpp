@@ -80,20 +80,26 @@ bool User::keeps_channels_in(const User& other) const {
   });
 }
 
-std::vector<std::string> User::rules() const {
+std::string_view User::sanitizing_flag(const Edition& edition) const {
+  if (!sanitizes_payloads) return "skip-sanitize-payload";
+  return edition.has({7, 2}) ? "sanitize-payload" : "";
+}
+
+std::vector<std::string> User::rules(const Edition& edition) const {
   std::vector<std::string> rules;
   rules.emplace_back(enabled ? "on" : "off");
   if (needs_no_password) rules.emplace_back("nopass");
-  rules.emplace_back(sanitizes_payloads ? "sanitize-payload" : "skip-sanitize-payload");
+  if (const std::string_view flag = sanitizing_flag(edition); !flag.empty())
+    rules.emplace_back(flag);
   for (const std::string& digest : passwords) rules.push_back("#" + digest);
   rules.push_back(own.text());
   for (const Selector& selector : selectors) rules.push_back("(" + selector.text() + ")");
   return rules;
 }
 
-std::string User::text() const {
+std::string User::text(const Edition& edition) const {
   std::string text;
-  for (const std::string& rule : rules()) text.append(text.empty() ? "" : " ").append(rule);
+  for (const std::string& rule : rules(edition)) text.append(text.empty() ? "" : " ").append(rule);
   return text;
 }
 

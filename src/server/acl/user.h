@@ -48,8 +48,10 @@ class User {
   bool keeps_channels_in(const User& other) const;
 
   // Rules that create this user: "on nopass sanitize-payload ~* &* +@all".
-  std::vector<std::string> rules() const;
-  std::string text() const;
+  std::vector<std::string> rules(const Edition& edition = Edition()) const;
+  std::string text(const Edition& edition = Edition()) const;
+  // The rule about payloads; empty where it is the usual one and the edition does not tell it.
+  std::string_view sanitizing_flag(const Edition& edition) const;
 
  private:
   template <typename Fn>

@@ -136,7 +136,8 @@ bool permission(Judged& judged) {
         "EXEC call. This command is no longer allowed for the following reason: " +
         std::string(text_of(refusal->what)));
   }
-  const std::string text = acl::refusal_text(*client.user, request.command, request.args, *refusal);
+  const std::string text = acl::refusal_text(judged.server.edition(), *client.user, request.command,
+                                             request.args, *refusal);
   return judged.refuse((judged.is_from_script() ? "ERR ACL failure in script: " : "NOPERM ") +
                        text);
 }

@@ -87,15 +87,16 @@ constexpr std::string_view kGroupNames[] = {
     "cluster", "geo",          "stream",     "bitmap", "module",
 };
 
-uint32_t acl_of(const CommandRow& row) {
+// `flags`: as the edition has them.
+uint32_t acl_of(const CommandRow& row, uint32_t flags) {
   uint32_t acl = row.acl;
-  if ((row.flags & kWrite) != 0) acl |= kAclWrite;
+  if ((flags & kWrite) != 0) acl |= kAclWrite;
   // Scripts read, but the categories count them as neither.
-  if ((row.flags & kReadOnly) != 0 && (acl & kAclScripting) == 0) acl |= kAclRead;
-  if ((row.flags & kAdmin) != 0) acl |= kAclAdmin | kAclDangerous;
-  if ((row.flags & kPubSub) != 0) acl |= kAclPubSub;
-  if ((row.flags & kBlocking) != 0) acl |= kAclBlocking;
-  acl |= (row.flags & kFast) != 0 ? kAclFast : kAclSlow;
+  if ((flags & kReadOnly) != 0 && (acl & kAclScripting) == 0) acl |= kAclRead;
+  if ((flags & kAdmin) != 0) acl |= kAclAdmin | kAclDangerous;
+  if ((flags & kPubSub) != 0) acl |= kAclPubSub;
+  if ((flags & kBlocking) != 0) acl |= kAclBlocking;
+  acl |= (flags & kFast) != 0 ? kAclFast : kAclSlow;
   return acl;
 }
 
@@ -219,19 +220,19 @@ Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
   auto command = std::make_unique<Command>();
   command->row = &row;
   command->handler = row.handler;
-  command->flags = row.flags;
   command->element = row.extras.element;
-  command->acl = acl_of(row);
   command->id = static_cast<uint32_t>(all_.size());
   command->name = base::lower_case(row.name);
   // The reference registers its module's commands in upper case, and shows them so.
-  command->full_name = command->has(kModule) ? row.name : command->name;
+  command->full_name = (row.flags & kModule) != 0 ? row.name : command->name;
   if (parent != nullptr) {
     LK_ASSERT(subcommand_named(*parent, row.name) == nullptr);
     command->parent = parent;
     command->full_name = parent->name + '|' + command->name;
     parent->subcommands.push_back(command.get());
   }
+  command->flags = flags_in(edition_, command->full_name, row.flags);
+  command->acl = acl_of(row, command->flags);
   LK_ASSERT(row.handler != nullptr || !row.extras.subcommands.empty());
   command->arity = -2;
   if (row.handler != nullptr) apply_syntax(command.get());

@@ -19,7 +19,6 @@
 #include "base/file.h"
 #include "base/glob.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "server/config/config_directive.h"
 #include "server/config/config_parse.h"
 #include "server/config/config_rewrite.h"
@@ -81,9 +80,9 @@ ConfigError ConfigError::at(const DeferredDirective& place, std::string message)
   return {Kind::kLine, place.line, place.line_text, std::move(message)};
 }
 
-std::string ConfigError::report() const {
+std::string ConfigError::report(const Edition& edition) const {
   std::string text = "\n*** FATAL CONFIG FILE ERROR (Redis ";
-  text.append(base::kReferenceVersion).append(") ***\n");
+  text.append(edition.version()).append(") ***\n");
   if (kind == Kind::kLine) {
     text.append("Reading the configuration file, at line ").append(std::to_string(line));
     text.append("\n>>> '").append(line_text).append("'\n");

@@ -45,7 +45,8 @@ struct ConfigError {
 
   // The reference's text on standard error before it exits with status 1. A kFile error is logged
   // at warning level instead, with `message` as its text.
-  std::string report() const;
+  // `edition`: the server that is to be started.
+  std::string report(const Edition& edition = Edition()) const;
 };
 
 // The directory that relative paths refer to; `dir` changes it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "server/command/command.h"
 
 namespace latchkey::server {
 
@@ -56,6 +57,25 @@ constexpr Arrival kArrivals[] = {
     {"msetex", "", {8, 4}, {9, 1}},
 };
 
+// Flags that commands have had, or no longer have, since a release.
+struct FlagChange {
+  std::string_view command;
+  uint32_t flag;
+  bool gained;
+  Version redis;
+  Version valkey;
+};
+
+constexpr FlagChange kFlagChanges[] = {
+    {"blmove", kNoScript, false, {7, 2}, {}},       {"blpop", kNoScript, false, {7, 2}, {}},
+    {"brpop", kNoScript, false, {7, 2}, {}},        {"brpoplpush", kNoScript, false, {7, 2}, {}},
+    {"bzpopmax", kNoScript, false, {7, 2}, {}},     {"bzpopmin", kNoScript, false, {7, 2}, {}},
+    {"wait", kNoScript, false, {7, 2}, {}},         {"wait", kBlocking, true, {7, 2}, {}},
+    {"cluster|shards", kLoading, true, {7, 2}, {}}, {"cluster|slots", kLoading, true, {7, 2}, {}},
+    {"psubscribe", kDenyOom, true, {8, 6}, kNever}, {"ssubscribe", kDenyOom, true, {8, 6}, kNever},
+    {"subscribe", kDenyOom, true, {8, 6}, kNever},
+};
+
 constexpr std::string_view kOwnCommands[] = {"calls", "checkpoint", "clock",
                                              "fault", "lock",       "space"};
 
@@ -84,6 +104,16 @@ bool has_argument(const Edition& edition, std::string_view full_name, std::strin
                   std::string_view since) {
   const Arrival* const arrival = token.empty() ? nullptr : arrival_of(full_name, token);
   return has(edition, arrival, since);
+}
+
+uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t flags) {
+  if (!edition.emulates()) return flags;
+  for (const FlagChange& change : kFlagChanges) {
+    if (!base::equal_ignoring_case(change.command, full_name)) continue;
+    const bool has_flag = edition.has(change.redis, change.valkey) == change.gained;
+    flags = has_flag ? flags | change.flag : flags & ~change.flag;
+  }
+  return flags;
 }
 
 bool is_own_command(std::string_view full_name) {

@@ -2,6 +2,7 @@
 // it all: what Valkey brought on its own, or at another time than Redis.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "server/emulation/edition.h"
@@ -15,6 +16,9 @@ bool has_command(const Edition& edition, std::string_view full_name, std::string
 // without; `since` empty for one that was there from the beginning.
 bool has_argument(const Edition& edition, std::string_view full_name, std::string_view token,
                   std::string_view since);
+
+// The CommandFlag bits of a command in that edition; `flags`: those of its row.
+uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t flags);
 
 // Whether a command, by its own or its container's name, is one that no other server has. Such
 // commands work whatever is emulated, but are not listed then.
