@@ -1,5 +1,7 @@
-// MODULE LIST, LOAD, LOADEX, UNLOAD, HELP. This server supports no modules: the list is empty, and
-// the others return an error.
+// MODULE LIST, LOAD, LOADEX, UNLOAD, HELP. This server loads no modules: the list has what is built
+// in, and the others return an error.
+#include "commands/server/modules.h"
+
 #include <string>
 
 #include "commands/groups.h"
@@ -13,8 +15,10 @@ using namespace server;
 
 namespace {
 
+constexpr std::string_view kVectorSets = "vectorset";
+
 void module_list(CommandContext& ctx) {
-  ctx.reply.empty_array();
+  reply_modules(ctx.reply);
 }
 
 void module_load(CommandContext& ctx) {
@@ -24,19 +28,21 @@ void module_load(CommandContext& ctx) {
 }
 
 void module_unload(CommandContext& ctx) {
-  ctx.reply.error("ERR Error unloading module: no such module with that name");
+  ctx.reply.error(ctx.args[2] == kVectorSets
+                      ? "ERR Error unloading module: the module can't be unloaded"
+                      : "ERR Error unloading module: no such module with that name");
 }
 
 void module_help(CommandContext& ctx) {
   reply_help(ctx, {
                       "LIST",
-                      "    List the modules that are loaded: none, here.",
+                      "    List the modules that there are: vector sets, which are built in.",
                       "LOAD <path> [<arg> ...]",
                       "    Refused: this server runs no modules.",
                       "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
                       "    Refused as well.",
                       "UNLOAD <name>",
-                      "    Refused, since there is none to unload.",
+                      "    Refused, since what is built in cannot be unloaded.",
                   });
 }
 
@@ -100,6 +106,19 @@ constexpr CommandRow kModuleRows[] = {
 };
 
 }  // namespace
+
+void reply_modules(resp::ReplyBuilder& reply) {
+  reply.array(1);
+  reply.map(4);
+  reply.bulk("name");
+  reply.bulk(kVectorSets);
+  reply.bulk("ver");
+  reply.integer(1);
+  reply.bulk("path");
+  reply.bulk("");
+  reply.bulk("args");
+  reply.empty_array();
+}
 
 std::span<const CommandRow> module_rows() {
   return kModuleRows;
