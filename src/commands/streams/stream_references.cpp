@@ -104,11 +104,10 @@ void tell_deleted(CommandContext& ctx, std::string_view key, size_t deleted) {
 }
 
 void xdelex(CommandContext& ctx) {
-  DeleteRequest request;
-  if (!read_request(ctx, 2, &request)) return;
   const std::string_view key = ctx.args[1];
   const KeyRef ref = ctx.db.find_for_write(key);
-  if (!ctx.is_type(ref, Stream::kType)) return;
+  DeleteRequest request;
+  if (!ctx.is_type(ref, Stream::kType) || !read_request(ctx, 2, &request)) return;
   if (!ref) return reply_not_there(ctx, request);
   if (!are_ids(ctx, request)) return;
   Stream& stream = value_of<Stream>(ref);
@@ -128,11 +127,10 @@ void xdelex(CommandContext& ctx) {
 }
 
 void xackdel(CommandContext& ctx) {
-  DeleteRequest request;
-  if (!read_request(ctx, 3, &request)) return;
   const std::string_view key = ctx.args[1];
   const KeyRef ref = ctx.db.find_for_write(key);
-  if (!ctx.is_type(ref, Stream::kType)) return;
+  DeleteRequest request;
+  if (!ctx.is_type(ref, Stream::kType) || !read_request(ctx, 3, &request)) return;
   Stream* stream = ref ? &value_of<Stream>(ref) : nullptr;
   StreamGroup* group = stream == nullptr ? nullptr : stream->find_group(ctx.args[2]);
   if (group == nullptr) return reply_not_there(ctx, request);
