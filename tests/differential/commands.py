@@ -41,9 +41,11 @@ STRINGS = [
 CONDITIONS = "(IFEQ <value>|IFNE <value>|IFDEQ <digest>|IFDNE <digest>)"
 NEWER_STRINGS = [
     Row("SET <key> <value> " + CONDITIONS, needs="msetex"),
-    Row("SET <key> <value> " + CONDITIONS + " [GET] [EX <seconds>|PX <milliseconds>|KEEPTTL]", needs="msetex"),
+    Row("SET <key> <value> " + CONDITIONS + " [EX <seconds>|PX <milliseconds>|KEEPTTL]", needs="msetex"),
+    # With GET the reference does not say that a digest is none.
+    Row("SET <key> <value> (IFEQ <value>|IFNE <value>) GET [EX <seconds>|KEEPTTL]", needs="msetex"),
     # Behind one of these the reference takes NX or XX as well, and heeds the last one; before it, it refuses them, as ours does.
-    Row("SET <key> <value> [NX|XX] (IFEQ|IFNE|IFDEQ|IFDNE) [GET|KEEPTTL|abc]", needs="msetex"),
+    Row("SET <key> <value> [NX|XX] (IFEQ|IFNE) [GET|KEEPTTL|abc]", needs="msetex"),
     Row("DELEX <key>"),
     Row("DELEX <key> " + CONDITIONS),
     Row("DELEX <key> (IFEQ a|IFNE|IFDEQ <digest>|<word>)+"),
