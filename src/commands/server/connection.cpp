@@ -154,7 +154,7 @@ void hello(CommandContext& ctx) {
   ctx.reply.bulk("role");
   ctx.reply.bulk(ctx.server.is_replica() ? "replica" : "master");
   ctx.reply.bulk("modules");
-  reply_modules(ctx.reply);
+  reply_modules(ctx);
 }
 
 void find_hello_secrets(const Config&, Words words, std::vector<size_t>* positions) {

@@ -17,8 +17,12 @@ namespace {
 
 constexpr std::string_view kVectorSets = "vectorset";
 
+bool has_vector_sets(const CommandContext& ctx) {
+  return ctx.server.edition().has({8, 0});
+}
+
 void module_list(CommandContext& ctx) {
-  reply_modules(ctx.reply);
+  reply_modules(ctx);
 }
 
 void module_load(CommandContext& ctx) {
@@ -28,7 +32,7 @@ void module_load(CommandContext& ctx) {
 }
 
 void module_unload(CommandContext& ctx) {
-  ctx.reply.error(ctx.args[2] == kVectorSets
+  ctx.reply.error(has_vector_sets(ctx) && ctx.args[2] == kVectorSets
                       ? "ERR Error unloading module: the module can't be unloaded"
                       : "ERR Error unloading module: no such module with that name");
 }
@@ -107,17 +111,18 @@ constexpr CommandRow kModuleRows[] = {
 
 }  // namespace
 
-void reply_modules(resp::ReplyBuilder& reply) {
-  reply.array(1);
-  reply.map(4);
-  reply.bulk("name");
-  reply.bulk(kVectorSets);
-  reply.bulk("ver");
-  reply.integer(1);
-  reply.bulk("path");
-  reply.bulk("");
-  reply.bulk("args");
-  reply.empty_array();
+void reply_modules(CommandContext& ctx) {
+  if (!has_vector_sets(ctx)) return ctx.reply.empty_array();
+  ctx.reply.array(1);
+  ctx.reply.map(4);
+  ctx.reply.bulk("name");
+  ctx.reply.bulk(kVectorSets);
+  ctx.reply.bulk("ver");
+  ctx.reply.integer(1);
+  ctx.reply.bulk("path");
+  ctx.reply.bulk("");
+  ctx.reply.bulk("args");
+  ctx.reply.empty_array();
 }
 
 std::span<const CommandRow> module_rows() {

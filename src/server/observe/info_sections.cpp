@@ -523,6 +523,7 @@ void add_standard_sections(InfoSections& sections, Server& server) {
   sections.add("CPU", Shown::kDefault, cpu_section);
   sections.add("Modules", Shown::kDefault, [](InfoText& text) {
     // Vector sets, which are built in.
+    if (!text.edition().has({8, 0})) return;
     text.field("module",
                "name=vectorset,ver=1,api=1,filters=0,usedby=[],using=[],"
                "options=[handle-io-errors|handle-repl-async-load]");
