@@ -366,7 +366,11 @@ void Cluster::update_state() {
   }
   if (up == up_) return;
   up_ = up;
-  server_.log().notice(std::string("Cluster state changed: ") + (up ? "ok" : "fail"));
+  if (up) {
+    server_.log().notice("Cluster state changed: ok");
+  } else {
+    server_.log().warning("Cluster state changed: fail");
+  }
   if (!up) disconnect_unserved_clients();
 }
 

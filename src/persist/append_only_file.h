@@ -94,8 +94,11 @@ class AppendOnlyFile final : public server::PropagationSink {
   uint64_t dataset_bytes() const { return dataset_bytes_; }
   void set_dataset_bytes(uint64_t bytes) { dataset_bytes_ = bytes; }
   size_t buffered_bytes() const { return buffer_.size(); }
-  // Bytes allocated for the buffer.
-  size_t memory_usage() const { return buffer_.capacity(); }
+  // Bytes allocated for the buffer; none as long as it never had anything in it.
+  size_t memory_usage() const {
+    const size_t capacity = buffer_.capacity();
+    return capacity > std::string().capacity() ? capacity : 0;
+  }
   bool last_write_failed() const { return write_failed_; }
   // Whether writing or syncing fails.
   bool has_problem() const { return problem_ != 0; }

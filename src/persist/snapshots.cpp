@@ -13,6 +13,7 @@
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/dispatcher.h"
+#include "server/observe/info.h"
 #include "server/process/shutdown.h"
 #include "server/server.h"
 
@@ -48,6 +49,9 @@ Snapshots::Snapshots(Server& server, BackgroundChild& child)
   });
   server.shutdown().before_exit([this](unsigned flags) { return prepare_exit(flags); });
   server.on_dataset_flushed([this] { dataset_flushed(); });
+  server.info().extend("Persistence", [this](server::InfoText& text) {
+    text.field("rdb_saves_consecutive_failures", failures_in_a_row_);
+  });
 }
 
 int64_t Snapshots::now_s() const {
@@ -136,6 +140,7 @@ void Snapshots::saved(uint64_t changes_total, int64_t at_s) {
 
 void Snapshots::set_ok(bool ok) {
   ok_ = ok;
+  failures_in_a_row_ = ok ? 0 : failures_in_a_row_ + 1;
   update_refusal();
 }
 

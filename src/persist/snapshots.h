@@ -77,6 +77,7 @@ class Snapshots {
   bool scheduled_ = false;
   int64_t last_duration_s_ = -1;
   uint64_t saves_ = 0;
+  uint64_t failures_in_a_row_ = 0;
   size_t last_copied_bytes_ = 0;
 };
 

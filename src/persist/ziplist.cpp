@@ -140,9 +140,14 @@ bool append_zipmap(std::span<const char> bytes, Listpack& to) {
   Bytes rest(bytes);
   const uint64_t pairs = rest.number(1);
   uint64_t count = 0;
-  const auto length = [&rest] {
+  // A length that is longer than it needs to be is damage too.
+  bool is_short = true;
+  const auto length = [&] {
     const uint64_t first = rest.number(1);
-    return first == kLongLength ? rest.number(4) : first;
+    if (first != kLongLength) return first;
+    const uint64_t told = rest.number(4);
+    is_short = is_short && told >= kLongLength;
+    return told;
   };
   while (rest.ok() && !rest.next_is_end()) {
     const std::string_view key = rest.take(length());
@@ -150,7 +155,7 @@ bool append_zipmap(std::span<const char> bytes, Listpack& to) {
     const uint64_t unused = rest.number(1);
     const std::string_view value = rest.take(value_size);
     rest.take(unused);
-    if (!rest.ok() || !append_text(key, to) || !append_text(value, to)) return false;
+    if (!rest.ok() || !is_short || !append_text(key, to) || !append_text(value, to)) return false;
     ++count;
   }
   return rest.ok() && rest.left() == 1 && (pairs >= kUncounted || pairs == count);

@@ -55,12 +55,15 @@ void describe(const ReplicaRole& role, const server::Server& server, server::Inf
   text.field("slave_repl_offset", offset);
   text.field("replica_full_sync_buffer_size", role.full_sync_buffer());
   text.field("replica_full_sync_buffer_peak", role.full_sync_buffer_peak());
+  text.field("master_current_sync_attempts", role.attempts());
+  text.field("master_total_sync_attempts", role.attempts_in_all());
   if (syncs) describe_sync(role, now_ms, text);
   if (session == nullptr) {
     const int64_t since_ms = role.down_since_ms();
     text.field("master_link_down_since_seconds",
                since_ms != 0 ? (now_ms - since_ms) / kSecondMs : -1);
   }
+  text.field("total_disconnect_time_sec", role.disconnected_ms() / kSecondMs);
   text.field("slave_priority", settings.replica_priority);
   text.field("slave_read_only", settings.replica_read_only ? 1 : 0);
   text.field("replica_announced", settings.replica_announced ? 1 : 0);

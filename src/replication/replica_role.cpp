@@ -101,6 +101,11 @@ int64_t ReplicaRole::silent_ms() const {
   return server_.machine_ms() - (session_ != nullptr ? session_->last_io_ms() : down_since_ms_);
 }
 
+int64_t ReplicaRole::disconnected_ms() const {
+  return disconnected_before_ms_ +
+         (down_since_ms_ != 0 ? server_.machine_ms() - down_since_ms_ : 0);
+}
+
 int ReplicaRole::stream_database() const {
   return session_ != nullptr ? session_->client().database : stream_database_;
 }
@@ -115,6 +120,8 @@ void ReplicaRole::replicate_from(const std::string& host, int port) {
   server_.clients().end_waits_for_role();
   if (server_.flush_waits() != nullptr) server_.flush_waits()->answer_all();
   if (was_master) become_replica();
+  attempts_ = 0;
+  attempts_in_all_ = 0;
   connect(kConnecting);
 }
 
@@ -152,6 +159,8 @@ void ReplicaRole::connect(const char* how) {
   base::Logger& log = server_.log();
   log.notice(how + host() + ":" + std::to_string(port()));
   log.notice("MASTER <-> REPLICA sync started");
+  ++attempts_;
+  ++attempts_in_all_;
   // make_unique() cannot access the private base.
   link_.reset(new MasterConnection(server_, *this, host(), port(), introduction()));
 }
@@ -264,6 +273,8 @@ void ReplicaRole::attach(int database, bool has_kept) {
   client.master = std::move(session);
   may_resume_ = false;
   down_since_ms_ = 0;
+  if (disconnected_since_ms_ != 0)
+    disconnected_before_ms_ += server_.machine_ms() - std::exchange(disconnected_since_ms_, 0);
   server_.set_role(/*replica=*/true, /*link_up=*/true);
   if (connection == nullptr) return;
   connection->set_handler(client);
@@ -297,6 +308,8 @@ void ReplicaRole::session_closed(MasterSession& session) {
   }
   if (may_resume_) log.notice("Caching the disconnected master state.");
   down_since_ms_ = server_.machine_ms();
+  disconnected_since_ms_ = down_since_ms_;
+  attempts_ = 0;
   server_.set_role(/*replica=*/true, /*link_up=*/false);
   if (leaving_ || server_.stop_requested()) return;
   connect(kReconnecting);

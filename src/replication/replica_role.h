@@ -81,6 +81,13 @@ class ReplicaRole final : private MasterConnection::Owner {
   MasterConnection* carrier() const { return channel_ != nullptr ? channel_.get() : link_.get(); }
   // When the link broke (Unix time); 0: it is up, or never was.
   int64_t down_since_ms() const { return down_since_ms_; }
+  // How often this server has tried to reach its master: since the last link broke, the attempt
+  // that succeeded included, and since it replicates from this one.
+  uint64_t attempts() const { return attempts_; }
+  uint64_t attempts_in_all() const { return attempts_in_all_; }
+  // For how long there was no link, from the first one on; the time as a master counts as soon as
+  // there is a link again.
+  int64_t disconnected_ms() const;
   uint64_t bytes_received() const;
   size_t locally_expiring_keys() const { return local_expiry_.keys(); }
   // Bytes of the stream that are kept until they can be applied, and the maximum during the last
@@ -149,6 +156,10 @@ class ReplicaRole final : private MasterConnection::Owner {
   bool buffer_full_ = false;
   size_t buffer_peak_ = 0;
   int64_t down_since_ms_ = 0;
+  int64_t disconnected_since_ms_ = 0;  // as down_since_ms_, but promotion leaves it alone
+  int64_t disconnected_before_ms_ = 0;
+  uint64_t attempts_ = 0;
+  uint64_t attempts_in_all_ = 0;
   int64_t second_began_ms_ = 0;
   int64_t newline_sent_ms_ = 0;
   uint64_t received_by_former_ = 0;

@@ -5,6 +5,7 @@
 
 #include "base/sha1.h"
 #include "script/lua/interpreter.h"
+#include "script/lua/lua_deprecated.h"
 #include "script/redis_api.h"
 #include "script/shebang.h"
 #include "server/server.h"
@@ -19,6 +20,7 @@ Interpreter& Engine::vm() {
   if (interpreter_ == nullptr) [[unlikely]] {
     interpreter_ = std::make_unique<Interpreter>(random_, "user_script");
     add_redis_library(*interpreter_, runner_, Program::Kind::kScript);
+    if (server_.settings().lua_enable_deprecated_api) add_deprecated_functions(*interpreter_);
     runner_.adopt(*interpreter_);
   }
   return *interpreter_;

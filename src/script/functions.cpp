@@ -7,6 +7,7 @@
 #include "script/library_header.h"
 #include "script/load_api.h"
 #include "script/lua/interpreter.h"
+#include "script/lua/lua_deprecated.h"
 #include "script/redis_api.h"
 #include "script/shebang.h"
 #include "server/server.h"
@@ -48,6 +49,7 @@ Interpreter& Functions::vm() {
   if (interpreter_ == nullptr) [[unlikely]] {
     interpreter_ = std::make_shared<Interpreter>(random_, "user_function");
     add_redis_library(*interpreter_, runner_, Program::Kind::kFunction);
+    if (server_.settings().lua_enable_deprecated_api) add_deprecated_functions(*interpreter_);
     load_globals_ = add_load_globals(*interpreter_, *this, runner_);
     runner_.adopt(*interpreter_);
   }

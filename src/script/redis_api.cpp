@@ -267,6 +267,8 @@ struct RedisApi {
     const server::Command* command = self.server_.dispatcher().lookup(self.words_);
     if (command == nullptr)
       return raise_error(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
+    if (command->is_container() || !command->accepts_word_count(self.words_.size()))
+      return raise_error(lua, "ERR Wrong number of args for redis.acl_check_cmd()");
     const server::acl::User* user = self.client_.user.get();
     lua_pushboolean(lua, user == nullptr || !user->check(*command, self.words_) ? 1 : 0);
     return 1;

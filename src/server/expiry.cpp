@@ -26,6 +26,12 @@ Expiry::Expiry(Server& server) : server_(server) {
     timer_ = std::make_unique<net::Timer>(*server.loop(), [this] { work_on_timer(); });
 }
 
+void Expiry::show_expired(bool on) {
+  shows_expired_ = on;
+  // Has Environment::expired chosen anew.
+  server_.set_state(0, false);
+}
+
 void Expiry::key_expiring(store::Keyspace& keyspace, std::string_view key) {
   server_.propagation().add_removal(keyspace.index(), key, server_.settings().lazyfree_lazy_expire);
   server_.events().happened(keyspace, key, EventClass::kExpired, "expired");
@@ -63,6 +69,14 @@ void Expiry::work_on_timer() {
 }
 
 bool Expiry::work() {
+  if (!shows_expired_) return work_on_due();
+  show_expired(false);
+  const bool done = work_on_due();
+  show_expired(true);
+  return done;
+}
+
+bool Expiry::work_on_due() {
   // Time stands still for a script that runs, and what is being loaded is not all there yet.
   if (!enabled_ || (server_.state() & (kStateBusy | kStateLoading)) != 0) return true;
   const LatencyTimer timer(server_, "expire-cycle");

@@ -26,6 +26,10 @@ class Expiry final : public store::ExpiryObserver {
   // DEBUG SET-ACTIVE-EXPIRE.
   void enable(bool on) { enabled_ = on; }
   bool is_enabled() const { return enabled_; }
+  // DEBUG SET-ALLOW-ACCESS-EXPIRED: whether what has expired, and work() has not removed, is there
+  // as if it had not.
+  void show_expired(bool on);
+  bool shows_expired() const { return shows_expired_; }
 
   // Removes what is due, for about a quarter of a millisecond, or for one when keys have been
   // waiting for longer than they should. False when there is more to do.
@@ -46,12 +50,14 @@ class Expiry final : public store::ExpiryObserver {
   static constexpr uint64_t kNothingSeen = UINT64_MAX;  // no count of effects
 
   void work_on_timer();
+  bool work_on_due();
   bool work_within_budget();
   bool any_deadlines() const;
 
   Server& server_;
   std::unique_ptr<net::Timer> timer_;  // null without a loop
   bool enabled_ = true;
+  bool shows_expired_ = false;
   bool timer_runs_ = false;
   uint64_t propagated_seen_ = 0;
   int next_database_ = 0;

@@ -161,6 +161,7 @@ store::Environment::Expired Server::expired_key_policy() const {
   using Expired = store::Environment::Expired;
   // The master says when keys go; its requests find what has expired here but not yet there.
   if ((state_ & (kStateLoading | kStateApplyingMaster)) != 0) return Expired::kShow;
+  if (expiry_ != nullptr && expiry_->shows_expired()) return Expired::kShow;
   return (state_ & (kStatePaused | kStateReplica)) != 0 ? Expired::kHide : Expired::kRemove;
 }
 

@@ -5,6 +5,7 @@
 # failed test leaves its connections, and at times a dead server, to those that follow. With this:
 #
 # * an error inside a test fails that test, and the next one starts on fresh connections;
+# * settings that a failed test has changed by config_get_set, and not set back, are set back;
 # * a server that died in a failed test is started again for the next one;
 # * an error between tests ends the block of that server, is reported under the name
 #   "(stopped after LAST TEST)", and the file goes on with its next block;
@@ -17,6 +18,7 @@ namespace eval keep_going {
     variable depth_of_tests 0
     variable last_test "the start"
     variable failed_last 0
+    variable settings {}
 }
 
 # The suite's durable mode turns errors inside a test into failures, which is wanted; it also takes over
@@ -26,6 +28,9 @@ proc test {name args} {
     if {$keep_going::failed_last && $keep_going::depth_of_tests == 0} {
         set keep_going::failed_last 0
         keep_going::refresh_servers
+    }
+    if {$keep_going::depth_of_tests == 0} {
+        set keep_going::settings {}
     }
     set failed_before $::num_failed
     set durable_before $::durable
@@ -39,6 +44,16 @@ proc test {name args} {
         set keep_going::failed_last 1
     }
     return -options $options $result
+}
+
+# Remembers what a setting was before the test that changes it.
+if {[llength [info commands config_get_set]] != 0} {
+    rename config_get_set keep_going::suite_config_get_set
+    proc config_get_set {name value args} {
+        set before [keep_going::suite_config_get_set $name $value {*}$args]
+        lappend keep_going::settings $name $before
+        return $before
+    }
 }
 
 rename start_server keep_going::suite_start_server
@@ -86,7 +101,7 @@ proc wait_server_started {args} {
 }
 
 # Gives every running server of the stack a new connection, and starts the innermost one again when it
-# is gone. What cannot be mended shows in the next test.
+# is gone. Sets its settings back, the last one first. What cannot be mended shows in the next test.
 proc keep_going::refresh_servers {} {
     if {[llength $::servers] == 0} return
     if {![keep_going::is_running [srv 0 pid]]} {
@@ -98,4 +113,8 @@ proc keep_going::refresh_servers {} {
             if {[dict exists [get_srv -$level] client]} { reconnect -$level }
         }
     }
+    foreach {before name} [lreverse $keep_going::settings] {
+        catch {r config set $name $before}
+    }
+    set keep_going::settings {}
 }

@@ -37,6 +37,24 @@ STRINGS = [
     Row("LCS <key> <key> (LEN|IDX|MINMATCHLEN 1|WITHMATCHLEN|<word>)+"),
 ]
 
+# Of Redis 8.4.
+CONDITIONS = "(IFEQ <value>|IFNE <value>|IFDEQ <digest>|IFDNE <digest>)"
+NEWER_STRINGS = [
+    Row("SET <key> <value> " + CONDITIONS, needs="msetex"),
+    Row("SET <key> <value> " + CONDITIONS + " [EX <seconds>|PX <milliseconds>|KEEPTTL]", needs="msetex"),
+    # With GET the reference does not say that a digest is none.
+    Row("SET <key> <value> (IFEQ <value>|IFNE <value>) GET [EX <seconds>|KEEPTTL]", needs="msetex"),
+    # Behind one of these the reference takes NX or XX as well, and heeds the last one; before it, it refuses them, as ours does.
+    Row("SET <key> <value> [NX|XX] (IFEQ|IFNE) [GET|KEEPTTL|abc]", needs="msetex"),
+    Row("DELEX <key>"),
+    Row("DELEX <key> " + CONDITIONS),
+    Row("DELEX <key> (IFEQ a|IFNE|IFDEQ <digest>|<word>)+"),
+    Row("DIGEST <key>"),
+    Row("DIGEST <key> <key>"),
+    Row("MSETEX <counted_values> [NX|XX] [EX <seconds>|PX <milliseconds>|EXAT <at_seconds>|PXAT <at_milliseconds>|KEEPTTL]"),
+    Row("MSETEX <counted_values> (NX|XX|KEEPTTL|EX 100|EX|PXAT|<word>)+"),
+]
+
 KEYSPACE = [
     Row("DEL <key>+"),
     Row("UNLINK <key>+"),
@@ -266,7 +284,7 @@ OTHER_TYPES = [
 ]
 
 THEMES = {
-    "strings": STRINGS + KEYSPACE[:5] + OTHER_TYPES[:1],
+    "strings": STRINGS + NEWER_STRINGS + KEYSPACE[:5] + OTHER_TYPES[:1],
     "keyspace": STRINGS[:3] + KEYSPACE + WALKS + EXPIRY + OTHER_TYPES,
     "bitmaps": bitmaps.ROWS,
     "lists": lists.ROWS,
@@ -286,7 +304,7 @@ THEMES = {
     "functions": FUNCTIONS,
     "users": users.ROWS,
     "tracking": tracking.ROWS,
-    "everything": STRINGS + KEYSPACE + WALKS + EXPIRY + SHORT_LIVED + TRANSACTIONS + CONNECTION + SERVER + SCRIPTING,
+    "everything": STRINGS + NEWER_STRINGS + KEYSPACE + WALKS + EXPIRY + SHORT_LIVED + TRANSACTIONS + CONNECTION + SERVER + SCRIPTING,
 }
 
 # How the rest of a dataset is read at the end: for a type, the command, and whether its order means something.

@@ -2,6 +2,7 @@
 named by the row of their command."""
 
 NEAR_SECONDS = 3
+NO_ARGUMENTS = b", with args beginning with: \r\n"
 
 
 def _number(reply):
@@ -156,8 +157,19 @@ def script(ours, theirs):
     return ours.raw.startswith(COMPILE_ERROR) and theirs.raw.startswith(COMPILE_ERROR)
 
 
-def replies_equal(ours, theirs, compare=None):
-    if ours.raw == theirs.raw:
+def string_encodings(ours, theirs):
+    """Redis 8.6 keeps a string with its key, and says `raw` of one that is too long for that, which depends on the key too."""
+    return {ours, theirs} == {b"$3\r\nraw\r\n", b"$6\r\nembstr\r\n"}
+
+
+def unknown_command(ours, theirs):
+    """Redis 8.6 says less of a command that is not there when it came without arguments."""
+    return ours.raw.endswith(NO_ARGUMENTS) and ours.raw.replace(NO_ARGUMENTS, b"\r\n") == theirs.raw
+
+
+def replies_equal(ours, theirs, compare=None, newer=False):
+    """`newer`: the reference is Redis 8.6, of which some replies have other words."""
+    if ours.raw == theirs.raw or newer and (unknown_command(ours, theirs) or string_encodings(ours.raw, theirs.raw)):
         return True
     # Other errors are never a matter of chance.
     if compare is None or compare not in ("script", "newer_refusal") and (ours.kind in "-!" or theirs.kind in "-!"):
@@ -165,10 +177,11 @@ def replies_equal(ours, theirs, compare=None):
     return globals()[compare](ours, theirs)
 
 
-def exec_equal(ours, theirs, queued):
+def exec_equal(ours, theirs, queued, newer=False):
     """EXEC: each reply by the comparison of its request. `queued`: names of comparisons, or None."""
     if ours.raw == theirs.raw:
         return True
     if ours.kind != "*" or theirs.kind != "*" or ours.value is None or theirs.value is None:
         return False
-    return len(ours.value) == len(theirs.value) == len(queued) and all(map(replies_equal, ours.value, theirs.value, queued))
+    return len(ours.value) == len(theirs.value) == len(queued) and all(
+        replies_equal(a, b, how, newer) for a, b, how in zip(ours.value, theirs.value, queued))

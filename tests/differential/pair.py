@@ -248,12 +248,19 @@ def shown(*values, most=300):
     return ["..."[: start] + text[start : start + most] + ("..." if len(text) > start + most else "") for text in texts]
 
 
+def without_version(dump):
+    """A payload without its last ten bytes: the version of the format that the server writes, and the checksum of all."""
+    return dump and dump[:-10]
+
+
 class Pair:
     def __init__(self, ours, reference):
         self.sides = (Side(ours), Side(reference))
         ours, theirs = (side.known_commands() for side in self.sides)
         self.known = ours & theirs
         self.not_shared = ours ^ theirs
+        # MSETEX came with Redis 8.4.
+        self.newer = "msetex" in theirs
 
     def close(self):
         for side in self.sides:
@@ -349,14 +356,17 @@ class Pair:
         queued = self.queued[client]
         if queued is not None and name == b"EXEC" and len(request.words) == 1:
             self.queued[client] = None
-            return compare.exec_equal(ours, theirs, queued)
+            return compare.exec_equal(ours, theirs, queued, self.newer)
         if theirs.raw == b"+QUEUED\r\n":
             queued.append(request.compare)
         elif name == b"MULTI" and theirs.raw == b"+OK\r\n":
             self.queued[client] = []
         elif name in (b"DISCARD", b"RESET", b"QUIT") and theirs.kind != "-":
             self.queued[client] = None
-        return compare.replies_equal(ours, theirs, request.compare)
+        return compare.replies_equal(ours, theirs, request.compare, self.newer)
+
+    def _same_encoding(self, ours, theirs):
+        return ours == theirs or self.newer and compare.string_encodings(ours, theirs)
 
     def _broken(self, number, step):
         for side in self.sides:
@@ -379,7 +389,7 @@ class Pair:
             encoding = self.sides[0].control.call("OBJECT", "ENCODING", key).value
             kind = self.sides[0].control.call("TYPE", key).value
             # Tables have an order of their own; streams and field deadlines hold times, graphs of vectors chance.
-            if dumps[0] != dumps[1] and kind != b"vectorset" and encoding not in (b"hashtable", b"listpackex", b"stream", None):
+            if without_version(dumps[0]) != without_version(dumps[1]) and kind != b"vectorset" and encoding not in (b"hashtable", b"listpackex", b"stream", None):
                 return Difference(end, "DUMP of key %r in database %d at the end" % (key, db), *dumps)
             for side, dump in zip(self.sides, reversed(dumps)):
                 # One of them may be gone by now.
@@ -395,7 +405,7 @@ class Pair:
         ours, theirs = (side.dataset(self.known) for side in self.sides)
         for place in sorted(set(ours) | set(theirs)):
             a, b = ours.get(place), theirs.get(place)
-            if a is None or b is None or a[:3] != b[:3] or (
+            if a is None or b is None or a[:2] != b[:2] or not self._same_encoding(a[2], b[2]) or (
                     a[3] is not None and not compare.replies_equal(a[3], b[3], "near_ms")):
                 def tell(entry):
                     return entry and (*entry[:3], entry[3] and entry[3].raw)

@@ -36,19 +36,23 @@ ASKING = [
 RANGES = [
     call("ZRANGE <zset> 0 -1 WITHSCORES"),
     call("ZRANGE <zset> <index> <index> [REV] [WITHSCORES]"),
-    call("ZRANGE <zset> <bound> <bound> BYSCORE [REV] [LIMIT <index> <index>] [WITHSCORES]"),
-    call("ZRANGE <lexset> <lex> <lex> BYLEX [REV] [LIMIT <index> <index>]"),
+    call("ZRANGE <zset> <bound> <bound> BYSCORE [REV] [LIMIT <skipped> <index>] [WITHSCORES]"),
+    call("ZRANGE <lexset> <lex> <lex> BYLEX [REV] [LIMIT <skipped> <index>]"),
     call("ZRANGE <lexset> <index> <index> (BYSCORE|BYLEX|REV|LIMIT 0 5|WITHSCORES|<word>)+"),
     call("ZRANGESTORE <zset> <zset> <index> <index> [REV]"),
-    call("ZRANGESTORE <zset> <zset> <bound> <bound> BYSCORE [REV] [LIMIT <index> <index>]"),
-    call("ZRANGESTORE <zset> <lexset> <lex> <lex> BYLEX [REV] [LIMIT <index> <index>]"),
+    call("ZRANGESTORE <zset> <zset> <bound> <bound> BYSCORE [REV] [LIMIT <skipped> <index>]"),
+    call("ZRANGESTORE <zset> <lexset> <lex> <lex> BYLEX [REV] [LIMIT <skipped> <index>]"),
     call("ZRANGESTORE <zset> <zset> <index> <index> (BYSCORE|REV|LIMIT 0 5|WITHSCORES|<word>)+"),
     call("ZREVRANGE <zset> <index> <index> [WITHSCORES|<word>]"),
-    call("ZRANGEBYSCORE <zset> <bound> <bound> [WITHSCORES] [LIMIT <index> <index>]"),
-    call("ZREVRANGEBYSCORE <zset> <bound> <bound> [WITHSCORES] [LIMIT <index> <index>]"),
+    call("ZRANGEBYSCORE <zset> <bound> <bound> [WITHSCORES] [LIMIT <skipped> <index>]"),
+    call("ZREVRANGEBYSCORE <zset> <bound> <bound> [WITHSCORES] [LIMIT <skipped> <index>]"),
     call("ZRANGEBYSCORE <zset> <bound> <bound> (WITHSCORES|LIMIT 0 5|LIMIT|REV|<word>)+"),
-    call("ZRANGEBYLEX <lexset> <lex> <lex> [LIMIT <index> <index>]"),
-    call("ZREVRANGEBYLEX <lexset> <lex> <lex> [LIMIT <index> <index>]"),
+    call("ZRANGEBYLEX <lexset> <lex> <lex> [LIMIT <skipped> <index>]"),
+    call("ZREVRANGEBYLEX <lexset> <lex> <lex> [LIMIT <skipped> <index>]"),
+    # Before Redis 8.6 negative offsets meant something else in a large sorted set.
+    call("ZRANGE <zset> <bound> <bound> BYSCORE [REV] LIMIT <index> <index>", needs="msetex"),
+    call("ZRANGEBYSCORE <zset> <bound> <bound> LIMIT <index> <index>", needs="msetex"),
+    call("ZREVRANGEBYLEX <lexset> <lex> <lex> LIMIT <index> <index>", needs="msetex"),
     call("ZREMRANGEBYRANK <zset> <index> <index>"),
     call("ZREMRANGEBYSCORE <zset> <bound> <bound>"),
     call("ZREMRANGEBYLEX <lexset> <lex> <lex>"),
@@ -77,8 +81,8 @@ ALGEBRA = [
     call("SADD <set> <element>+"),
     # A sorted set that is sorted becomes a large one.
     call("SORT <zset> ALPHA [DESC]", "any_order", scatters=True),
-    call("SORT <zset> ALPHA [DESC] [LIMIT <index> <index>] STORE <list>", scatters=True),
-    call("SORT <zset> BY nosort [DESC] [LIMIT <index> <index>] [GET #] [STORE <list>]", scatters=True),
+    call("SORT <zset> ALPHA [DESC] [LIMIT <skipped> <index>] STORE <list>", scatters=True),
+    call("SORT <zset> BY nosort [DESC] [LIMIT <skipped> <index>] [GET #] [STORE <list>]", scatters=True),
 ]
 
 BLOCKING = [

@@ -41,6 +41,8 @@ ACTING = [
     exact("<acl_request>", always=True),
     exact("<acl_request>", always=True),
     exact("EVAL <acl_caller> 0 <acl_request>"),
+    # Redis 8.6 counts the words.
+    exact("EVAL <acl_checker> 0 <acl_request>", needs="msetex"),
     exact("MULTI"),
     exact("EXEC"),
     exact("EXEC"),

@@ -251,6 +251,12 @@ def _number(rng, number, wrong):
         else b"%d" % number
 
 
+def counted_values(rng):
+    """Keys and their values, behind their number."""
+    pairs = [word for _ in range(rng.choice([1, 1, 2, 3])) for word in (key(rng), value(rng))]
+    return [_number(rng, len(pairs) // 2, 0.04), *pairs]
+
+
 def counted_pairs(rng):
     pairs = [word for _ in range(rng.choice([1, 1, 2, 3])) for word in (element(rng), element(rng))]
     return [_number(rng, len(pairs) // 2, 0.04), *pairs]
@@ -414,7 +420,10 @@ KINDS = {
     "acl_user": choose("anna", "anna", "berta", "carla"),
     "acl_password": choose("one", "one", "two", "three", ""),
     "acl_rules": acl_rules,
-    "acl_caller": choose("return redis.pcall(unpack(ARGV))", "return redis.acl_check_cmd(unpack(ARGV))"),
+    "acl_caller": choose("return redis.pcall(unpack(ARGV))"),
+    "acl_checker": choose("return redis.acl_check_cmd(unpack(ARGV))"),
+    # Of "a", "b", "hello", and none at all.
+    "digest": choose("e6c632b61e964e1f", "575a0b1c44d8843f", "9555e8555c62dcfd", "0000000000000000", "E6C632B61E964E1F", "abc", ""),
     "acl_request": acl_request,
     "tracked_reader": choose("return redis.call('GET', KEYS[1])", "return redis.call('MGET', 'k2', 'k3')", "return redis.call('GET', 'k2')"),
     "tracked_writer": choose("return redis.call('SET', KEYS[1], '1')", "redis.call('SET', 'k2', '1') return redis.call('DEL', 'k3')"),
@@ -474,6 +483,7 @@ KINDS = {
     "equally_scored": equally_scored,
     "bound": bound,
     "lex": lex,
+    "skipped": often(choose(0, 0, 1, 2, 3, 5, 10, 100, 127, 130), choose(1000, 2**63 - 1, 2**63, "abc", ""), 0.1),
     "index": often(choose(0, 0, 1, 2, 3, 5, 10, -1, -2, -3, -5, 100, 127, 130), choose(-1000, 1000, 2**63 - 1, -(2**63), 2**63, "abc", ""), 0.1),
     # LSET takes indexes below -2^32 for others in the reference, and so hits the wrong element.
     "place": often(choose(0, 0, 1, 2, 3, 5, 10, -1, -2, -3, -5, 100, 127, 130), choose(-1000, 1000, 2**31 - 1, 2**63, "abc", ""), 0.1),
@@ -484,6 +494,8 @@ KINDS = {
     "counted_sets": counted(own_set),
     "counted_zsets": counted(either_set),
     "counted_fields": counted(element),
+    "counted_values": counted_values,
+    "counted_ids": counted(lambda rng: entry_id(rng)),
     "counted_pairs": counted_pairs,
     "weighted_zsets": weighted_zsets,
     "sort_pattern": choose("k*", "*", "h0->*", "h*->a", "nosort", "#", "l*", "nosuch_*", "*->", "->*"),

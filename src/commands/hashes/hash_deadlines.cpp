@@ -487,15 +487,41 @@ struct SetRequest {
   }
 };
 
+bool all_are_there(CommandContext& ctx, KeyRef& ref, Arguments pairs) {
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    if (ref) expire_fields(ctx, ref, pairs.subspan(i, 1));
+    if (!ref || !value_of<Hash>(ref).contains(pairs[i])) return false;
+  }
+  return true;
+}
+
+// When it is true the key is about to get fields, and stays although the last one has expired.
+bool none_is_there(CommandContext& ctx, KeyRef& ref, Arguments pairs) {
+  if (!ref) return true;
+  Hash& hash = value_of<Hash>(ref);
+  if (hash.has_due()) ctx.db.will_change(ref);
+  size_t expired = 0;
+  bool found = false;
+  for (size_t i = 0; i < pairs.size() && !found; i += 2) {
+    expired += hash.expire(pairs[i]) ? 1 : 0;
+    found = hash.contains(pairs[i]);
+  }
+  if (expired == 0) return !found;
+  if (hash.element_count() == 0) hash.set(pairs[0], pairs[1], Hash::kNoDeadline);
+  ctx.db.elements_expired(ref);
+  return !found;
+}
+
 // Whether all fields exist, or none does, as the request demands. Removes fields past their
 // deadline, up to the first field that violates the condition.
 bool condition_holds(CommandContext& ctx, KeyRef& ref, const SetRequest& request) {
-  if (request.condition == SetRequest::If::kAlways) return true;
-  const bool wanted = request.condition == SetRequest::If::kAllAreThere;
-  const Arguments pairs = request.pairs();
-  for (size_t i = 0; i < pairs.size(); i += 2) {
-    if (ref) expire_fields(ctx, ref, pairs.subspan(i, 1));
-    if ((ref && value_of<Hash>(ref).contains(pairs[i])) != wanted) return false;
+  switch (request.condition) {
+    case SetRequest::If::kAlways:
+      break;
+    case SetRequest::If::kAllAreThere:
+      return all_are_there(ctx, ref, request.pairs());
+    case SetRequest::If::kNoneIsThere:
+      return none_is_there(ctx, ref, request.pairs());
   }
   return true;
 }

@@ -57,31 +57,11 @@ void object_idletime(CommandContext& ctx) {
   ctx.reply.integer((environment.access_clock - ref->access()) & store::Entry::kMaxAccess);
 }
 
-// The reference shares one object for each integer below 10,000, unless the eviction policy needs
-// the access field of each key, and shows these objects with a reference count of this many.
-bool is_shared_integer(CommandContext& ctx, const store::Entry& entry) {
-  constexpr int64_t kSharedIntegers = 10'000;
-  if (!entry.is_string() || !entry.is_integer()) return false;
-  if (entry.integer() < 0 || entry.integer() >= kSharedIntegers) return false;
-  const ConfigValues& settings = ctx.server.settings();
-  if (settings.maxmemory == 0) return true;
-  switch (settings.maxmemory_policy) {
-    case MaxmemoryPolicy::kVolatileLru:
-    case MaxmemoryPolicy::kAllkeysLru:
-    case MaxmemoryPolicy::kVolatileLrm:
-    case MaxmemoryPolicy::kAllkeysLrm:
-    case MaxmemoryPolicy::kVolatileLfu:
-    case MaxmemoryPolicy::kAllkeysLfu:
-      return false;
-    default:
-      return true;
-  }
-}
-
 void object_refcount(CommandContext& ctx) {
   const KeyRef ref = find_object(ctx);
   if (!ref) return;
-  ctx.reply.integer(is_shared_integer(ctx, *ref) ? INT32_MAX : 1);
+  // Values are never shared.
+  ctx.reply.integer(1);
 }
 
 void object_help(CommandContext& ctx) {

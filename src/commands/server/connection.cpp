@@ -3,6 +3,7 @@
 
 #include "base/number.h"
 #include "commands/groups.h"
+#include "commands/server/modules.h"
 #include "server/acl/access_control.h"
 #include "server/client/authentication.h"
 #include "server/client/client.h"
@@ -153,7 +154,7 @@ void hello(CommandContext& ctx) {
   ctx.reply.bulk("role");
   ctx.reply.bulk(ctx.server.is_replica() ? "replica" : "master");
   ctx.reply.bulk("modules");
-  ctx.reply.empty_array();
+  reply_modules(ctx);
 }
 
 void find_hello_secrets(const Config&, Words words, std::vector<size_t>* positions) {

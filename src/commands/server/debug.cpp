@@ -48,6 +48,11 @@ void debug_set_active_expire(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
+void debug_set_allow_access_expired(CommandContext& ctx) {
+  ctx.server.expiry().show_expired(is_on(ctx.args[kFirstArgument]));
+  ctx.reply.ok();
+}
+
 void debug_pause_cron(CommandContext& ctx) {
   if (is_on(ctx.args[kFirstArgument])) {
     ctx.server.pause_ticking();
@@ -241,6 +246,8 @@ constexpr std::string_view kHelp[] = {
     "    Die of a write to memory that cannot be written.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Whether keys whose time has come go before anybody asks for them.",
+    "SET-ALLOW-ACCESS-EXPIRED <0|1>",
+    "    Whether keys and fields of hashes stay and can be read after their time has come.",
     "SET-DISABLE-DENY-SCRIPTS <0|1>",
     "    Whether scripts may call commands that are denied to scripts.",
     "SLEEP <seconds>",
@@ -294,6 +301,7 @@ constexpr DebugSubcommand kSubcommands[] = {
     {"SDSLEN", 1, 1, debug_sdslen},
     {"SEGFAULT", 0, 0, debug_segfault},
     {"SET-ACTIVE-EXPIRE", 1, 1, debug_set_active_expire},
+    {"SET-ALLOW-ACCESS-EXPIRED", 1, 1, debug_set_allow_access_expired},
     {"SET-DISABLE-DENY-SCRIPTS", 1, 1, debug_set_disable_deny_scripts},
     {"SLEEP", 1, 1, debug_sleep},
     {"STRUCTSIZE", 0, 0, debug_structsize},

@@ -28,7 +28,8 @@ bool refuse(CommandContext& ctx, std::string_view error) {
   return false;
 }
 
-// Reads the metrics that follow METRICS and their number.
+// Reads the metrics that follow METRICS and their number. Those that later versions may have are
+// passed over, as long as there is one that this one has.
 bool read_metrics(CommandContext& ctx, ArgReader& words, HotKeys::Options* options) {
   int64_t count = 0;
   if (!ctx.read_int64_in(words.next(), 1, 2, &count, "ERR METRICS count must be > 0 and <= 2"))
@@ -36,15 +37,19 @@ bool read_metrics(CommandContext& ctx, ArgReader& words, HotKeys::Options* optio
   int64_t given = 0;
   for (; given < count && words.more(); ++given) {
     const bool cpu = words.word("CPU");
-    if (!cpu && !words.word("NET")) break;
+    if (!cpu && !words.word("NET")) {
+      words.next();
+      continue;
+    }
     if (std::exchange(cpu ? options->cpu : options->network, true)) {
       return refuse(ctx, cpu ? "ERR METRICS CPU defined more than once!"
                              : "ERR METRICS NET defined more than once!");
     }
   }
-  if (given == 0) return refuse(ctx, "ERR METRICS no valid metrics passed. Supported: CPU|NET");
   if (given < count)
     return refuse(ctx, "ERR METRICS count does not match number of metric types provided");
+  if (!options->cpu && !options->network)
+    return refuse(ctx, "ERR METRICS no valid metrics passed. Supported: CPU|NET");
   return true;
 }
 

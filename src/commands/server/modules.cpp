@@ -1,5 +1,7 @@
-// MODULE LIST, LOAD, LOADEX, UNLOAD, HELP. This server supports no modules: the list is empty, and
-// the others return an error.
+// MODULE LIST, LOAD, LOADEX, UNLOAD, HELP. This server loads no modules: the list has what is built
+// in, and the others return an error.
+#include "commands/server/modules.h"
+
 #include <string>
 
 #include "commands/groups.h"
@@ -13,8 +15,14 @@ using namespace server;
 
 namespace {
 
+constexpr std::string_view kVectorSets = "vectorset";
+
+bool has_vector_sets(const CommandContext& ctx) {
+  return ctx.server.edition().has({8, 0});
+}
+
 void module_list(CommandContext& ctx) {
-  ctx.reply.empty_array();
+  reply_modules(ctx);
 }
 
 void module_load(CommandContext& ctx) {
@@ -24,19 +32,21 @@ void module_load(CommandContext& ctx) {
 }
 
 void module_unload(CommandContext& ctx) {
-  ctx.reply.error("ERR Error unloading module: no such module with that name");
+  ctx.reply.error(has_vector_sets(ctx) && ctx.args[2] == kVectorSets
+                      ? "ERR Error unloading module: the module can't be unloaded"
+                      : "ERR Error unloading module: no such module with that name");
 }
 
 void module_help(CommandContext& ctx) {
   reply_help(ctx, {
                       "LIST",
-                      "    List the modules that are loaded: none, here.",
+                      "    List the modules that there are: vector sets, which are built in.",
                       "LOAD <path> [<arg> ...]",
                       "    Refused: this server runs no modules.",
                       "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
                       "    Refused as well.",
                       "UNLOAD <name>",
-                      "    Refused, since there is none to unload.",
+                      "    Refused, since what is built in cannot be unloaded.",
                   });
 }
 
@@ -100,6 +110,20 @@ constexpr CommandRow kModuleRows[] = {
 };
 
 }  // namespace
+
+void reply_modules(CommandContext& ctx) {
+  if (!has_vector_sets(ctx)) return ctx.reply.empty_array();
+  ctx.reply.array(1);
+  ctx.reply.map(4);
+  ctx.reply.bulk("name");
+  ctx.reply.bulk(kVectorSets);
+  ctx.reply.bulk("ver");
+  ctx.reply.integer(1);
+  ctx.reply.bulk("path");
+  ctx.reply.bulk("");
+  ctx.reply.bulk("args");
+  ctx.reply.empty_array();
+}
 
 std::span<const CommandRow> module_rows() {
   return kModuleRows;

@@ -186,14 +186,11 @@ bool read_range_options(CommandContext& ctx, size_t first, RangeRequest* request
   return true;
 }
 
-// The part of a range of `set` that LIMIT leaves; it counts from the range's end when `reverse`. As
-// in the reference, a negative offset counts from the other end in a large set, and leaves nothing
-// in a small one.
-RankRange limited(const SortedSet& set, RankRange ranks, const RangeRequest& request) {
-  int64_t offset = request.offset;
-  if (offset < 0 && !set.is_listpack()) offset += static_cast<int64_t>(ranks.count);
-  if (offset < 0) return {};
-  const size_t skipped = std::min(static_cast<size_t>(offset), ranks.count);
+// The part of a range that LIMIT leaves; it counts from the range's end when `reverse`. A negative
+// offset leaves nothing.
+RankRange limited(RankRange ranks, const RangeRequest& request) {
+  if (request.offset < 0) return {};
+  const size_t skipped = std::min(static_cast<size_t>(request.offset), ranks.count);
   const size_t left = ranks.count - skipped;
   const size_t count =
       request.limit < 0 ? left : std::min(left, static_cast<size_t>(request.limit));
@@ -236,7 +233,7 @@ void answer_range(CommandContext& ctx, size_t key, const RangeRequest& request) 
   if (set == nullptr) return;
   RankRange ranks = ranks_of(*set, range);
   if (request.by != By::kRank) {
-    ranks = limited(*set, ranks, request);
+    ranks = limited(ranks, request);
   } else if (request.reverse && ranks.count > 0) {
     ranks.first = set->size() - ranks.first - ranks.count;
   }

@@ -2,6 +2,7 @@
 //
 // A group refers to an entry that is pending in it, or that it has not yet read. The reply has a
 // number for each id, which says what happened to its entry.
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -51,7 +52,8 @@ bool read_request(CommandContext& ctx, size_t first, DeleteRequest* request) {
   for (ArgReader words(ctx.args, first); words.more();) {
     const bool repeated = told;
     if (!read_stream_references(words, &request->references, &told)) {
-      if (request->ids.empty() && words.word("IDS")) {
+      // The last list of ids counts.
+      if (words.word("IDS")) {
         if (!read_ids(ctx, words, &request->ids)) return false;
         continue;
       }
@@ -67,12 +69,21 @@ bool read_request(CommandContext& ctx, size_t first, DeleteRequest* request) {
     ctx.syntax_error();
     return false;
   }
-  // All ids are validated before the first is deleted.
-  StreamId id;
-  for (const std::string_view text : request->ids) {
-    if (!read_stream_id(ctx, text, 0, &id)) return false;
-  }
   return true;
+}
+
+// To be called before the first entry is deleted. False, with the error sent, when one of the ids
+// is none.
+bool are_ids(CommandContext& ctx, const DeleteRequest& request) {
+  StreamId id;
+  return std::all_of(request.ids.begin(), request.ids.end(),
+                     [&](std::string_view text) { return read_stream_id(ctx, text, 0, &id); });
+}
+
+// What is not looked for is not looked at either: `ids` may be anything.
+void reply_not_there(CommandContext& ctx, const DeleteRequest& request) {
+  ctx.reply.array(request.ids.size());
+  for (size_t i = 0; i < request.ids.size(); ++i) ctx.reply.integer(kNotThere);
 }
 
 // Replies with the number that fn(StreamId) returns for each id.
@@ -93,21 +104,22 @@ void tell_deleted(CommandContext& ctx, std::string_view key, size_t deleted) {
 }
 
 void xdelex(CommandContext& ctx) {
-  DeleteRequest request;
-  if (!read_request(ctx, 2, &request)) return;
   const std::string_view key = ctx.args[1];
   const KeyRef ref = ctx.db.find_for_write(key);
-  if (!ctx.is_type(ref, Stream::kType)) return;
-  Stream* stream = ref ? &value_of<Stream>(ref) : nullptr;
+  DeleteRequest request;
+  if (!ctx.is_type(ref, Stream::kType) || !read_request(ctx, 2, &request)) return;
+  if (!ref) return reply_not_there(ctx, request);
+  if (!are_ids(ctx, request)) return;
+  Stream& stream = value_of<Stream>(ref);
   size_t deleted = 0;
   for_each_id(ctx, request, [&](StreamId id) {
-    if (stream == nullptr) return kNotThere;
     if (request.references == StreamReferences::kDelete)
-      ctx.events.count(stream->erase_references(id));
-    if (!stream->contains(id)) return kNotThere;
-    if (request.references == StreamReferences::kAcknowledged && stream->is_referenced(id))
+      ctx.events.count(stream.erase_references(id));
+    // Groups may refer to entries that are not there any more, or not yet.
+    if (request.references == StreamReferences::kAcknowledged && stream.is_referenced(id))
       return kReferred;
-    stream->erase(id);
+    if (!stream.contains(id)) return kNotThere;
+    stream.erase(id);
     ++deleted;
     return kGone;
   });
@@ -115,16 +127,16 @@ void xdelex(CommandContext& ctx) {
 }
 
 void xackdel(CommandContext& ctx) {
-  DeleteRequest request;
-  if (!read_request(ctx, 3, &request)) return;
   const std::string_view key = ctx.args[1];
   const KeyRef ref = ctx.db.find_for_write(key);
-  if (!ctx.is_type(ref, Stream::kType)) return;
+  DeleteRequest request;
+  if (!ctx.is_type(ref, Stream::kType) || !read_request(ctx, 3, &request)) return;
   Stream* stream = ref ? &value_of<Stream>(ref) : nullptr;
   StreamGroup* group = stream == nullptr ? nullptr : stream->find_group(ctx.args[2]);
+  if (group == nullptr) return reply_not_there(ctx, request);
+  if (!are_ids(ctx, request)) return;
   size_t deleted = 0;
   for_each_id(ctx, request, [&](StreamId id) {
-    if (group == nullptr) return kNotThere;
     const bool acknowledged = group->erase_pending(id);
     ctx.events.count(acknowledged ? 1 : 0);
     if (request.references == StreamReferences::kDelete)

@@ -124,6 +124,9 @@ Interpreter::Interpreter(LuaRandom& random, const char* chunk_name)
     lua_pushstring(lua_, global == kKeys ? "KEYS" : "ARGV");
     names_[global] = luaL_ref(lua_, LUA_REGISTRYINDEX);
   }
+  push_json_array_mark(lua_);
+  protect();
+  lua_setfield(lua_, LUA_REGISTRYINDEX, kArrayMetatable);
   push_json_library(lua_);
   add_table("cjson");
   push_msgpack_library(lua_);

@@ -8,6 +8,7 @@
 #include <lua.hpp>
 
 #include "script/lua/interpreter.h"
+#include "script/lua/lua_json.h"
 #include "script/lua/lua_text.h"
 
 namespace latchkey::script {
@@ -276,6 +277,10 @@ bool JsonDecoder::array(int depth) {
   // Stack slots for the table and a value.
   if (!enter(depth, 2)) return false;
   lua_newtable(lua_);
+  if (options_.mark_arrays) {
+    lua_getfield(lua_, LUA_REGISTRYINDEX, kArrayMetatable);
+    lua_setmetatable(lua_, -2);
+  }
   advance();
   if (token_.kind == Kind::kArrayEnd) return true;
   for (int i = 1;; ++i) {

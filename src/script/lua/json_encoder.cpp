@@ -8,6 +8,7 @@
 
 #include "base/hex.h"
 #include "script/lua/interpreter.h"
+#include "script/lua/lua_json.h"
 #include "script/lua/lua_text.h"
 #include "script/lua/table_order.h"
 
@@ -137,9 +138,23 @@ bool JsonEncoder::table(int depth) {
     std::snprintf(error_, sizeof error_, "Cannot serialise, excessive nesting (%d)", depth);
     return false;
   }
+  if (is_marked()) return array(depth, static_cast<int>(lua_objlen(lua_, -1)));
   int length = 0;
   if (!measure_array(&length)) return false;
   return length > 0 ? array(depth, length) : object(depth);
+}
+
+bool JsonEncoder::is_marked() const {
+  if (lua_getmetatable(lua_, -1) == 0) return false;
+  lua_getfield(lua_, LUA_REGISTRYINDEX, kArrayMetatable);
+  bool marked = lua_rawequal(lua_, -1, -2) != 0;
+  if (!marked) {
+    lua_pop(lua_, 1);
+    push_raw_field(lua_, -1, kArrayMark);
+    marked = lua_toboolean(lua_, -1) != 0;
+  }
+  lua_pop(lua_, 2);
+  return marked;
 }
 
 bool JsonEncoder::measure_array(int* length) {

@@ -5,7 +5,8 @@
 //     number         as %.14g                 other values                 an error
 //     string         quoted, '/' and all control characters escaped, other bytes as they are
 //
-// Ignores metatables. Linear in the size of the text.
+// Ignores metatables, except for the mark of arrays: with it a table is [...] of its keys 1..n,
+// whatever else it has. Linear in the size of the text.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +35,7 @@ class JsonEncoder {
   bool value(int depth);
   bool number();
   bool table(int depth);
+  bool is_marked() const;
   bool array(int depth, int length);
   bool object(int depth);
   bool key();

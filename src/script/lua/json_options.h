@@ -16,6 +16,9 @@ struct JsonOptions {
   int encode_number_precision = 14;  // significant digits
   int encode_invalid_numbers = kRefuse;
   bool decode_invalid_numbers = true;
+  // Whether tables that are made of arrays carry the mark by which they are encoded as arrays
+  // again, also when they are empty.
+  bool mark_arrays = false;
   // Stored and returned to scripts only: it has no effect here.
   bool encode_keep_buffer = true;
   // A table is sparse when its highest index is above `sparse_safe` and above `sparse_ratio` times

@@ -138,12 +138,23 @@ int decode_invalid_numbers(lua_State* lua) {
   return switch_setting(lua, 1, &options(lua).decode_invalid_numbers);
 }
 
+int decode_array_with_array_mt(lua_State* lua) {
+  take_arguments(lua, 1);
+  return switch_setting(lua, 1, &options(lua).mark_arrays);
+}
+
 int new_library(lua_State* lua) {
   push_json_library(lua);
   return 1;
 }
 
 }  // namespace
+
+void push_json_array_mark(lua_State* lua) {
+  lua_newtable(lua);
+  lua_pushboolean(lua, 1);
+  lua_setfield(lua, -2, kArrayMark);
+}
 
 void push_json_library(lua_State* lua) {
   constexpr luaL_Reg kFunctions[] = {
@@ -156,6 +167,7 @@ void push_json_library(lua_State* lua) {
       {"encode_keep_buffer", encode_keep_buffer},
       {"encode_invalid_numbers", encode_invalid_numbers},
       {"decode_invalid_numbers", decode_invalid_numbers},
+      {"decode_array_with_array_mt", decode_array_with_array_mt},
       {"new", new_library},
   };
   lua_newtable(lua);

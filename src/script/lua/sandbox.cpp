@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_coroutines.h"
+#include "script/lua/lua_deprecated.h"
 #include "script/lua/lua_format.h"
 #include "script/lua/lua_patterns.h"
 #include "script/lua/lua_sort.h"
@@ -67,6 +68,10 @@ struct Sandbox {
       return lua_error(lua);
     }
     lua_settop(lua, 3);
+    if (is_finalizer_of_proxy(lua)) {
+      lua_settop(lua, 1);
+      return 1;
+    }
     lua_rawset(lua, 1);
     return 1;
   }

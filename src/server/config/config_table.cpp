@@ -1,6 +1,9 @@
 // The table of directives. Defaults are in ConfigValues; the order is that of CONFIG GET.
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <syslog.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "server/config/config_kinds.h"
@@ -60,9 +63,25 @@ bool check_hostname(const std::string& name, const ConfigValues&, std::string* e
   return true;
 }
 
+bool check_announced_ip(const std::string& ip, const ConfigValues&, std::string* error) {
+  unsigned char address[sizeof(in6_addr)];
+  const bool is_ip = ip.size() < INET6_ADDRSTRLEN && ip.find('\0') == std::string::npos &&
+                     (inet_pton(AF_INET, ip.c_str(), address) == 1 ||
+                      inet_pton(AF_INET6, ip.c_str(), address) == 1);
+  if (ip.empty() || is_ip) return true;
+  *error = "Cluster announce IP must be a valid IPv4 or IPv6 address";
+  return false;
+}
+
+// The name is told to others in lines and lists, which no character of it may end.
 bool check_human_name(const std::string& name, const ConfigValues&, std::string* error) {
-  constexpr std::string_view kForbidden("\0!#$%&()*+:;<>?@[]^{|}~", 22);
-  if (name.find_first_of(kForbidden) == std::string::npos) return true;
+  const auto is_allowed = [](char c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool beyond_ascii = (static_cast<unsigned char>(c) & 0x80) != 0;
+    return letter || beyond_ascii ||
+           std::string_view("0123456789-./_`").find(c) != std::string::npos;
+  };
+  if (std::all_of(name.begin(), name.end(), is_allowed)) return true;
   *error = "Announced human node name contained invalid character";
   return false;
 }
@@ -382,7 +401,8 @@ void add_cluster(std::vector<Directive>& table) {
   table.push_back(
       number("cluster-compatibility-sample-ratio", &V::cluster_compatibility_sample_ratio, 0, 100));
   table.push_back(cluster_slot_stats_directive());
-  table.push_back(text("cluster-announce-ip", &V::cluster_announce_ip));
+  table.push_back(
+      text("cluster-announce-ip", &V::cluster_announce_ip, 0, {.check = check_announced_ip}));
   table.push_back(number("cluster-announce-port", &V::cluster_announce_port, 0, kLastPort));
   table.push_back(number("cluster-announce-tls-port", &V::cluster_announce_tls_port, 0, kLastPort));
   table.push_back(number("cluster-announce-bus-port", &V::cluster_announce_bus_port, 0, kLastPort));

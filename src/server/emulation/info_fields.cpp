@@ -77,6 +77,10 @@ constexpr FieldArrival kFields[] = {
     {"rdb_saves_consecutive_failures", {8, 6}, kNever},
     {"used_memory_peak_time", {8, 2}, kNever},
 
+    {"master_current_sync_attempts", {8, 6}, kNever},
+    {"master_total_sync_attempts", {8, 6}, kNever},
+    {"total_disconnect_time_sec", {8, 6}, kNever},
+
     {"availability_zone", kNever, {8, 0}},
     {"server_mode", kNever, {8, 0}},
     {"server_name", kNever, {8, 0}},

@@ -521,7 +521,13 @@ void add_standard_sections(InfoSections& sections, Server& server) {
   // Its fields are added by replication, a layer above.
   sections.add("Replication", Shown::kDefault, [](InfoText&) {});
   sections.add("CPU", Shown::kDefault, cpu_section);
-  sections.add("Modules", Shown::kDefault, [](InfoText&) {});
+  sections.add("Modules", Shown::kDefault, [](InfoText& text) {
+    // Vector sets, which are built in.
+    if (!text.edition().has({8, 0})) return;
+    text.field("module",
+               "name=vectorset,ver=1,api=1,filters=0,usedby=[],using=[],"
+               "options=[handle-io-errors|handle-repl-async-load]");
+  });
   add("Commandstats", Shown::kAll, commandstats_section);
   add("Errorstats", Shown::kDefault, errorstats_section);
   add("Latencystats", Shown::kAll, latencystats_section);

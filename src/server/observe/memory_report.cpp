@@ -61,8 +61,10 @@ MemoryReport measure_memory(Server& server) {
     memory.index = i;
     memory.keys = database.size();
     memory.table_bytes = database.table().bucket_bytes();
+    // The keyspace's pointer to the wheel is there with and without deadlines.
+    memory.deadlines_bytes = sizeof(std::unique_ptr<store::DeadlineWheel>);
     if (database.volatile_size() > 0) {
-      memory.deadlines_bytes =
+      memory.deadlines_bytes +=
           sizeof(store::DeadlineWheel) + database.volatile_size() * sizeof(store::DeadlineNode);
     }
     report.keys += memory.keys;

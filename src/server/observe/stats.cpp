@@ -62,6 +62,7 @@ Stats::ErrorCounts Stats::reset() {
   Stats fresh;
   fresh.peak_memory = peak_memory;
   fresh.peak_memory_time_s = peak_memory_time_s;
+  fresh.denied = denied;
   fresh.on_errors_overflow = std::move(on_errors_overflow);
   ErrorCounts gone = std::move(errors);
   *this = std::move(fresh);

@@ -94,6 +94,10 @@ TEST_CASE("It tells the version that it stands for", "[emulation]") {
   CHECK_FALSE(contains(redis.info("everything"), "eventloop_cycles"));
   CHECK_FALSE(contains(redis.info("everything"), "# Keysizes"));
   CHECK(contains(redis.run("HELLO 2"), "$6\r\n7.0.15\r\n"));
+  // Vector sets came with a module.
+  CHECK(redis.run("MODULE LIST") == "*0\r\n");
+  CHECK_FALSE(contains(redis.run("HELLO 2"), "vectorset"));
+  CHECK_FALSE(contains(redis.info("modules"), "vectorset"));
   CHECK(redis.evaluate("return redis.REDIS_VERSION") == bulk("7.0.15"));
   CHECK_FALSE(contains(redis.run("CLIENT INFO"), "lib-name="));
   CHECK(redis.run("CONFIG GET emulate") == "*2\r\n" + bulk("emulate") + bulk("redis 7.0"));

@@ -109,6 +109,20 @@ TEST_CASE("Hashes are read from zipmaps and ziplists", "[rdb]") {
   const std::string twice = ziplist({zip_text("f"), zip_text("1"), zip_text("f"), zip_text("2")});
   CHECK(restore(client, "x", byte(13) + rdb_string(twice)) == kBad);
   CHECK(restore(client, "x", byte(9) + rdb_string(zipmap.substr(0, 8))) == kBad);
+  // Five bytes for a length that one byte could hold.
+  const std::string one = byte(0xfe) + byte(1) + byte(0) + byte(0) + byte(0);
+  CHECK(restore(client, "x",
+                byte(9) + rdb_string(byte(1) + one + "a" + byte(1) + byte(0) + "1" + byte(0xff))) ==
+        kBad);
+  CHECK(restore(client, "x",
+                byte(9) + rdb_string(byte(1) + byte(1) + "a" + one + byte(0) + "1" + byte(0xff))) ==
+        kBad);
+  const std::string long_one = byte(0xfe) + byte(0xfe) + byte(0) + byte(0) + byte(0);
+  const std::string long_text(254, 'x');
+  CHECK(restore(client, "long",
+                byte(9) + rdb_string(byte(1) + byte(1) + "a" + long_one + byte(0) + long_text +
+                                     byte(0xff))) == kOk);
+  CHECK(client.run("HGET long a") == bulk(long_text));
 }
 
 TEST_CASE("Hashes of strings are read, a field twice is refused", "[rdb]") {

@@ -245,6 +245,12 @@ TEST_CASE("After a snapshot that failed writes are refused until one succeeds") 
   REQUIRE(server.child_runs());
   server.finish_child();
   CHECK_FALSE(server.figures().last_save_ok);
+  const auto failures = [&] {
+    constexpr std::string_view kField = "rdb_saves_consecutive_failures:";
+    const std::string told = client.run("INFO persistence");
+    return told.substr(told.find(kField) + kField.size(), 1);
+  };
+  CHECK(failures() == "1");
   CHECK(server.logged("# Background saving error"));
   CHECK(client.run("SET a 2").starts_with("-MISCONF Redis is configured to save RDB snapshots"));
   CHECK(client.run("PING").starts_with("-MISCONF "));
@@ -255,10 +261,15 @@ TEST_CASE("After a snapshot that failed writes are refused until one succeeds") 
     server.tick();
     CHECK_FALSE(server.child_runs());
     server.advance_ms(1000);
+    server.tick();
+    server.finish_child();
+    CHECK(failures() == "2");
+    server.advance_ms(6000);
     REQUIRE(fs::remove(directory.path / "dump.rdb"));
     server.tick();
     REQUIRE(server.child_runs());
     server.finish_child();
+    CHECK(failures() == "0");
     CHECK(client.run("SET a 2") == kOk);
   }
   SECTION("unless the configuration says otherwise") {

@@ -352,6 +352,43 @@ TEST_CASE("Without a link a replica serves what it has, unless it must not") {
   CHECK(f.info("role") == "slave");
 }
 
+TEST_CASE("INFO counts attempts to reach the master, and the time without it") {
+  Server f;
+  Master master(f);
+  TestClient user(f);
+  const auto counts = [&] {
+    return f.info("master_current_sync_attempts") + " of " + f.info("master_total_sync_attempts");
+  };
+  user.run("REPLICAOF master 6379");
+  f.advance_seconds(3);
+  CHECK(f.info("total_disconnect_time_sec") == "0");
+  master.give_dataset(empty_dataset());
+  CHECK(f.info("total_disconnect_time_sec") == "0");
+  CHECK(counts() == "1 of 1");
+  master.hangs_up();
+  CHECK(counts() == "1 of 2");
+  f.advance_seconds(2);
+  CHECK(f.info("total_disconnect_time_sec") == "2");
+  master.accept();
+  master.says("+CONTINUE\r\n");
+  CHECK(counts() == "1 of 2");
+  CHECK(f.info("total_disconnect_time_sec") == "2");
+
+  // The time as a master counts when there is a link again.
+  user.run("REPLICAOF NO ONE");
+  f.advance_seconds(4);
+  user.run("REPLICAOF other 6379");
+  CHECK(counts() == "1 of 1");
+  CHECK(f.info("total_disconnect_time_sec") == "2");
+  f.replica_role().link()->on_disconnect();
+  CHECK(f.replica_role().link() == nullptr);
+  f.advance_seconds(1);
+  f.tick();
+  CHECK(counts() == "2 of 2");
+  master.give_dataset(empty_dataset());
+  CHECK(f.info("total_disconnect_time_sec") == "7");
+}
+
 TEST_CASE("A broken link is taken up where the stream was") {
   Follower f;
   const std::string set = bulks({"SELECT", "3"}) + bulks({"SET", "key", "value"});

@@ -187,6 +187,51 @@ TEST_CASE("CVE-2026-23631: a library's functions do not outlive their interprete
   CHECK(scripts.client->run("FCALL f 0") == bulk("one"));
 }
 
+TEST_CASE("Deprecated functions are there where they are asked for, and keep within the sandbox",
+          "[script-host]") {
+  ScriptServer plain;
+  CHECK(plain.error_of("return getfenv(1)") ==
+        "-ERR user_script:1: Script attempted to access nonexistent global variable 'getfenv'");
+  ScriptServer scripts("lua-enable-deprecated-api yes");
+  CHECK(scripts.eval("local function f() return x end setfenv(f, {x = 5}) return f()") ==
+        integer(5));
+  CHECK(scripts.eval("local function f() return x end local e = {} setfenv(f, e) "
+                     "return rawequal(getfenv(f), e) and rawequal(getfenv(1), getfenv(0))") ==
+        integer(1));
+  // Environments of C functions would show what the sandbox leaves out.
+  for (const char* const function : {"redis.call", "pcall", "string.rep", "0", "1", "next"})
+    CHECK(scripts.eval("local e = getfenv(" + std::string(function) +
+                       ") return rawequal(e, _G) and rawget(e, 'dofile') == nil") == integer(1));
+  for (const char* const function : {"0", "pcall", "redis.call"})
+    CHECK(scripts.error_of("setfenv(" + std::string(function) + ", {})") ==
+          "-ERR user_script:1: 'setfenv' cannot change environment of given object");
+  CHECK(scripts.error_of("getfenv(1).x = 1").find("Attempt to modify a readonly table") !=
+        std::string::npos);
+  CHECK(scripts.error_of("getfenv(50)").find("invalid level") != std::string::npos);
+  CHECK(scripts.works());
+}
+
+TEST_CASE("Userdata of scripts are not finalized", "[script-host]") {
+  ScriptServer scripts("lua-enable-deprecated-api yes");
+  CHECK(scripts.eval("return type(newproxy()) .. type(getmetatable(newproxy(true)))") ==
+        bulk("userdatatable"));
+  CHECK(scripts.eval("local p = newproxy(true) getmetatable(p).__index = function(_, k) "
+                     "return k .. '!' end return newproxy(p).hey") == bulk("hey!"));
+  scripts.eval(
+      "local p = newproxy(true) local m = getmetatable(p) "
+      "m.__gc = function() redis.call('set', 'gone', 1) end "
+      "rawset(m, '__gc', function() redis.call('set', 'gone', 1) end) "
+      "p, m = nil, nil collectgarbage() collectgarbage()");
+  CHECK(scripts.eval("collectgarbage() collectgarbage() return redis.call('get', 'gone')") ==
+        kNull);
+  CHECK(scripts.eval(
+            "local m = getmetatable(newproxy(true)) "
+            "return pcall(setmetatable, m, nil) or getmetatable(m) or rawget(m, '__gc')") == kNull);
+  CHECK(scripts.error_of("newproxy({})").find("boolean or proxy expected") != std::string::npos);
+  CHECK(scripts.eval("local t = rawset({}, '__gc', 1) return t.__gc") == integer(1));
+  CHECK(scripts.works());
+}
+
 TEST_CASE(
     "CVE-2024-25176, CVE-2024-25177, CVE-2024-25178: LuaJIT compiles nothing and formats no "
     "numbers that scripts choose",

@@ -130,6 +130,47 @@ TEST_CASE("JSON that is none is an error that says where") {
                  "return (pcall(cjson.decode, string.rep('[', 1e6)))") == kNull);
 }
 
+TEST_CASE("Arrays of JSON stay arrays where they are marked") {
+  Libraries lua;
+  const std::string again = "return cjson.encode(cjson.decode(ARGV[1]))";
+  CHECK(lua.eval(again, "{\"item\":[]}") == bulk("{\"item\":{}}"));
+  CHECK(lua.eval("return {cjson.decode_array_with_array_mt(true) and 'on', "
+                 "cjson.decode_array_with_array_mt() and 'on'}") == bulks({"on", "on"}));
+  CHECK(lua.eval(again, "{\"item\":[]}") == bulk("{\"item\":[]}"));
+  CHECK(lua.eval("local t = cjson.decode('[1,2]') t[1] = nil t[2] = nil return cjson.encode(t)") ==
+        bulk("[]"));
+  CHECK(lua.eval("local t = cjson.decode('[1,2,3]') t[1] = nil t.x = 1 return cjson.encode(t)") ==
+        bulk("[null,2,3]"));
+  CHECK(lua.eval("return cjson.encode(cjson.decode('{}'))") == bulk("{}"));
+  // Each library has the setting for itself, and all know the mark.
+  CHECK(lua.eval("return cjson.encode(cjson.new().decode('[]'))") == bulk("{}"));
+  CHECK(lua.eval("return cjson.new().encode(cjson.decode('[]'))") == bulk("[]"));
+  CHECK(
+      lua.eval("cjson.decode_array_with_array_mt(false) return cjson.encode(cjson.decode('[]'))") ==
+      bulk("{}"));
+  CHECK(lua.error_of("cjson.decode_array_with_array_mt(true, 1)") ==
+        raised("bad argument #2 to 'decode_array_with_array_mt' (found too many arguments)"));
+}
+
+TEST_CASE("The mark of arrays is a metatable that scripts can give and cannot change") {
+  Libraries lua;
+  lua.eval("cjson.decode_array_with_array_mt(true)");
+  constexpr std::string_view kRefused = "Attempt to modify a readonly table";
+  CHECK(
+      lua.eval("return select(2, pcall(function() getmetatable(cjson.decode('[]')).x = 1 end))") ==
+      raised(kRefused));
+  CHECK(lua.eval("return select(2, pcall(rawset, getmetatable(cjson.decode('[]')), 'x', 1))") ==
+        bulk(kRefused));
+  CHECK(lua.eval("return getmetatable(cjson.decode('[]')).__is_cjson_array and 1") == integer(1));
+  CHECK(lua.eval("local t = setmetatable({}, getmetatable(cjson.decode('[]'))) "
+                 "return cjson.encode(t)") == bulk("[]"));
+  CHECK(lua.eval("return cjson.encode(setmetatable({}, {__is_cjson_array = true}))") == bulk("[]"));
+  CHECK(lua.eval("return cjson.encode(setmetatable({}, {__is_cjson_array = false}))") ==
+        bulk("{}"));
+  CHECK(lua.eval("local t = cjson.decode('[]') setmetatable(t, nil) return cjson.encode(t)") ==
+        bulk("{}"));
+}
+
 TEST_CASE("The settings of a JSON library are its own") {
   Libraries lua;
   CHECK(lua.eval("local mine = cjson.new() mine.encode_number_precision(3) "

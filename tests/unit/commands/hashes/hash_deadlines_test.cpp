@@ -225,6 +225,60 @@ TEST_CASE("HSETEX sets when its condition holds, with a deadline or the old one"
   CHECK(client.run("HSETEX h FNX FIELDS 1 a 5") == integer(1));
 }
 
+TEST_CASE("A hash whose last field has expired stays when HSETEX FNX gives it others",
+          "[hash_deadlines]") {
+  for (const char* const settings : {kSmall, kLarge}) {
+    DeadlineServer server(settings);
+    TestClient client(server);
+    const auto expire_all = [&] {
+      client.run("DEL h");
+      client.run("HSET h a 1 b 2");
+      client.run("HPEXPIRE h 1 FIELDS 2 a b");
+      server.advance_ms(1);
+      server.events();
+    };
+    expire_all();
+    CHECK(client.run("HSETEX h FNX FIELDS 2 a 5 b 6") == integer(1));
+    CHECK(server.events() == "hexpired h, hset h");
+    CHECK(client.run("HGETALL h") == bulks({"a", "5", "b", "6"}));
+    CHECK(client.run("HPTTL h FIELDS 2 a b") == integers({-1, -1}));
+    expire_all();
+    CHECK(client.run("HSETEX h FNX PXAT 1 FIELDS 2 a 5 b 6") == integer(1));
+    CHECK(server.events() == "hexpired h, hset h, hdel h, del h");
+    // What was found to have expired is gone, also when another field is there.
+    expire_all();
+    client.run("HSET h c 3");
+    server.events();
+    CHECK(client.run("HSETEX h FNX FIELDS 2 a 5 c 6") == integer(0));
+    CHECK(server.events() == "hexpired h");
+    CHECK(client.run("HLEN h") == integer(2));
+    expire_all();
+    CHECK(client.run("HSETEX h FXX FIELDS 1 a 5") == integer(0));
+    CHECK(server.events() == "hexpired h");
+    CHECK(client.run("HSETEX h FXX FIELDS 1 b 5") == integer(0));
+    CHECK(server.events() == "hexpired h, del h");
+  }
+}
+
+TEST_CASE("What has expired can be seen where that is allowed, and is counted on",
+          "[hash_deadlines]") {
+  for (const char* const settings : {kSmall, kLarge}) {
+    DeadlineServer server(settings);
+    TestClient client(server);
+    server.server.expiry().enable(false);
+    server.server.expiry().show_expired(true);
+    client.run("HSET h a 1");
+    client.run("HPEXPIRE h 1 FIELDS 1 a");
+    server.advance_ms(10);
+    CHECK(client.run("HGETALL h") == bulks({"a", "1"}));
+    CHECK(client.run("HEXISTS h a") == integer(1));
+    CHECK(client.run("HINCRBY h a 1") == integer(2));
+    CHECK(client.run("HRANDFIELD h") == bulk("a"));
+    server.server.expiry().show_expired(false);
+    CHECK(client.run("HGET h a") == kNull);
+  }
+}
+
 TEST_CASE("Options of field deadlines may stand behind the fields", "[hash_deadlines]") {
   DeadlineServer server;
   TestClient client(server);

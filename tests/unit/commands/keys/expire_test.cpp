@@ -72,6 +72,29 @@ TEST_CASE("No key expires by itself when active expiry is off", "[expire]") {
   CHECK(server.database().size() == 0);
 }
 
+TEST_CASE("Keys that have expired can be seen where that is allowed", "[expire]") {
+  ExpireFixture server;
+  TestClient client(server);
+  server.server.expiry().enable(false);
+  server.server.expiry().show_expired(true);
+  client.run("SET a 1");
+  client.run("PEXPIRE a 1");
+  server.advance_ms(1000);
+  CHECK(client.run("GET a") == bulk("1"));
+  CHECK(client.run("EXISTS a") == integer(1));
+  CHECK(client.run("PTTL a") == integer(0));
+  SECTION("until it is not any more") {
+    server.server.expiry().show_expired(false);
+    CHECK(client.run("GET a") == kNull);
+  }
+  SECTION("until active expiry comes by") {
+    server.server.expiry().enable(true);
+    server.tick();
+    CHECK(client.run("GET a") == kNull);
+    CHECK(server.server.expiry().shows_expired());
+  }
+}
+
 TEST_CASE("A deadline that has passed deletes the key", "[expire]") {
   ExpireFixture server;
   TestClient client(server);

@@ -191,13 +191,13 @@ TEST_CASE("OBJECT shows the form of a value", "[keys]") {
   KeysFixture server;
   TestClient client(server);
   client.run("SET number 10000");
-  client.run("SET shared 9999");
+  client.run("SET small 9999");
   client.run("SET text hello");
   CHECK(client.run("OBJECT ENCODING number") == bulk("int"));
   CHECK(client.run("OBJECT ENCODING text") == bulk("embstr"));
   CHECK(client.run("OBJECT ENCODING missing") == kNull);
   CHECK(client.run("OBJECT REFCOUNT number") == integer(1));
-  CHECK(client.run("OBJECT REFCOUNT shared") == integer(2147483647));
+  CHECK(client.run("OBJECT REFCOUNT small") == integer(1));
   CHECK(client.run("OBJECT REFCOUNT missing") == kNull);
 }
 

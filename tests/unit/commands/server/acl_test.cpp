@@ -140,6 +140,9 @@ TEST_CASE("A script may do what its caller may", "[acl]") {
         error("ERR ACL failure in script: User anna has no permissions to run the 'del' command"));
   CHECK(run("return redis.acl_check_cmd('set', 'mine:a', 1)") == integer(1));
   CHECK(run("return redis.acl_check_cmd('set', 'yours', 1)") == kNull);
+  for (const char* const words : {"'get'", "'get', 'a', 'b'", "'eval', 'return 1'", "'config'"})
+    CHECK(run("return select(2, pcall(redis.acl_check_cmd, " + std::string(words) + "))") ==
+          bulk("ERR Wrong number of args for redis.acl_check_cmd()"));
   TestClient root(server);
   CHECK(root.run_words({"EVAL", "return redis.pcall('set', 'yours', 1)", "0"}) == kOk);
 }

@@ -30,7 +30,7 @@ TEST_CASE("DEBUG is refused unless the configuration allows it") {
   CHECK(client.run("DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed."));
 }
 
-TEST_CASE("MODULE lists none and loads none, whether that is allowed or not") {
+TEST_CASE("MODULE lists what is built in and loads none, whether that is allowed or not") {
   constexpr std::string_view kRefused =
       "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
       "you "
@@ -38,12 +38,18 @@ TEST_CASE("MODULE lists none and loads none, whether that is allowed or not") {
       "configuration file, and then restart the server.";
   ServerFixture careful({commands::module_rows()});
   TestClient stranger(careful);
-  CHECK(stranger.run("MODULE LIST") == tests::array({}));
+  const std::string no_path = tests::bulk("");
+  CHECK(stranger.run("MODULE LIST") ==
+        tests::array({tests::array({tests::bulk("name"), tests::bulk("vectorset"),
+                                    tests::bulk("ver"), tests::integer(1), tests::bulk("path"),
+                                    no_path, tests::bulk("args"), tests::array({})})}));
   CHECK(stranger.run("MODULE LOAD /a.so") == tests::error(kRefused));
   ServerFixture open({commands::module_rows()}, "enable-module-command yes\n");
   TestClient client(open);
   CHECK(client.run("MODULE LOADEX /a.so ARGS a") ==
         tests::error("ERR Error loading the extension. Please check the server logs."));
+  CHECK(client.run("MODULE UNLOAD vectorset") ==
+        tests::error("ERR Error unloading module: the module can't be unloaded"));
   CHECK(client.run("MODULE UNLOAD a") ==
         tests::error("ERR Error unloading module: no such module with that name"));
 }

@@ -83,6 +83,8 @@ TEST_CASE("HOTKEYS START says what is wrong with its words", "[hotkeys]") {
   CHECK(refused("COUNT 5", "METRICS parameter is required"));
   CHECK(refused("METRICS 0 CPU", "METRICS count must be > 0 and <= 2"));
   CHECK(refused("METRICS 1 GPU", "METRICS no valid metrics passed. Supported: CPU|NET"));
+  CHECK(refused("METRICS 2 GPU COUNT 5", "METRICS no valid metrics passed. Supported: CPU|NET"));
+  CHECK(refused("METRICS 2 CPU COUNT 5", "syntax error"));
   CHECK(refused("METRICS 2 CPU", "METRICS count does not match number of metric types provided"));
   CHECK(refused("METRICS 2 CPU CPU", "METRICS CPU defined more than once!"));
   CHECK(refused("METRICS 1 CPU NET", "syntax error"));

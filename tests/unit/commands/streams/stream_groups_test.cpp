@@ -227,9 +227,11 @@ TEST_CASE("XDELEX deletes with regard to what groups know of an entry", "[stream
     for (const int number : numbers) text += integer(number);
     return text;
   };
-  // 1-0 is acknowledged, 2-0 pending, 4-0 not given to anybody yet.
-  CHECK(client.run("XDELEX s ACKED IDS 4 1 2 4 9") == results({1, 2, 2, -1}));
+  // 1-0 is acknowledged, 2-0 pending, 4-0 not given to anybody yet, as 9-0 would be if it came.
+  CHECK(client.run("XDELEX s ACKED IDS 4 1 2 4 9") == results({1, 2, 2, 2}));
   CHECK(server.events() == "xdel s");
+  CHECK(client.run("XDELEX s ACKED IDS 1 1") == results({-1}));
+  CHECK(client.run("XDELEX s IDS 1 9") == results({-1}));
   CHECK(client.run("XDELEX s IDS 1 2") == results({1}));
   CHECK(client.run("XPENDING s g").substr(0, 8) == "*4\r\n:2\r\n");
   // What is deleted already is still pending, and goes from there.
@@ -237,6 +239,12 @@ TEST_CASE("XDELEX deletes with regard to what groups know of an entry", "[stream
   CHECK(client.run("XPENDING s g").substr(0, 8) == "*4\r\n:0\r\n");
   CHECK(client.run("XLEN s") == integer(2));
   CHECK(client.run("XDELEX nosuch KEEPREF IDS 2 1 2") == results({-1, -1}));
+  // Ids are looked at where there is something to look for.
+  CHECK(client.run("XDELEX nosuch IDS 2 x y") == results({-1, -1}));
+  CHECK(client.run("XDELEX nosuch IDS 1 1 IDS 2 1 2") == results({-1, -1}));
+  CHECK(client.run("XDELEX s IDS 2 4 x") ==
+        error("ERR Invalid stream ID specified as stream command argument"));
+  CHECK(client.run("XLEN s") == integer(2));
   CHECK(client.run("XDELEX s IDS 0 1") == error("ERR Number of IDs must be a positive integer"));
   CHECK(client.run("XDELEX s IDS 2 1") ==
         error("ERR The `numids` parameter must match the number of arguments"));
@@ -261,6 +269,12 @@ TEST_CASE("XACKDEL acknowledges, and deletes what no other group needs", "[strea
   CHECK(client.run("XPENDING s h - + 10 c").find("4-0") == std::string::npos);
   CHECK(client.run("XLEN s") == integer(2));
   CHECK(client.run("XACKDEL s nosuch IDS 1 5") == array({integer(-1)}));
+  CHECK(client.run("XACKDEL s nosuch IDS 1 x") == array({integer(-1)}));
+  client.run("SET h v");
+  CHECK(client.run("XACKDEL h g 1 1") == kWrongType);
+  CHECK(client.run("XDELEX h 1 1 1") == kWrongType);
+  CHECK(client.run("XACKDEL s g IDS 1 x") ==
+        error("ERR Invalid stream ID specified as stream command argument"));
 }
 
 TEST_CASE("Trimming leaves what is not acknowledged, or what is pending goes with it",

@@ -161,6 +161,13 @@ TEST_CASE("Every way to get a line wrong has the reference's message", "[config]
   CHECK(f.load("appenddirname \"\"") == "appenddirname can't be empty");
   CHECK(f.load("cluster-announce-hostname a_b") ==
         "Hostnames may only contain alphanumeric characters, hyphens or dots");
+  for (const char* const ip : {"node.example.com", "192.168.1", "\"1.2.3.4\\n\"", "fe80::1%eth0"})
+    CHECK(f.load("cluster-announce-ip " + std::string(ip)) ==
+          "Cluster announce IP must be a valid IPv4 or IPv6 address");
+  for (const char* const name :
+       {"a,b", "a=b", "\"a b\"", "\"a\\tb\"", "\"a'b\"", "\"a\\\\b\"", "a:b"})
+    CHECK(f.load("cluster-announce-human-nodename " + std::string(name)) ==
+          "Announced human node name contained invalid character");
   CHECK(f.load("proc-title-template {foo}") ==
         "template format is invalid or contains unknown variables");
   CHECK(f.load("oom-score-adj-values 1 2 3000") ==
