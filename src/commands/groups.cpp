@@ -11,6 +11,7 @@ void add_groups(Table& table) {
   table.add(acl_rows());
   table.add(bitfield_rows());
   table.add(bitmap_rows());
+  table.add(bounded_counter_rows());
   table.add(client_rows());
   table.add(command_rows());
   table.add(config_rows());
