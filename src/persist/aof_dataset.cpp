@@ -202,6 +202,10 @@ void write_stream(RequestWriter& writer, std::string_view key, const store::Stre
                     std::to_string(group.entries_read)});
     for (const auto& [unused, consumer] : group.consumers())
       write_consumer(writer, key, name, *consumer);
+    for (const store::PendingEntry* entry : group.released_in_order()) {
+      writer.request({"XNACK", key, name, "FAIL", "IDS", "1", text_of(entry->id), "RETRYCOUNT",
+                      std::to_string(entry->deliveries), "FORCE"});
+    }
   });
   if (stream.producers() != nullptr) write_producers(writer, key, stream);
 }
