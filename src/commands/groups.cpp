@@ -9,6 +9,9 @@ namespace {
 template <typename Table>
 void add_groups(Table& table) {
   table.add(acl_rows());
+  table.add(array_cursor_rows());
+  table.add(array_rows());
+  table.add(array_search_rows());
   table.add(bitfield_rows());
   table.add(bitmap_rows());
   table.add(bounded_counter_rows());

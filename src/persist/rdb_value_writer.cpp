@@ -2,8 +2,10 @@
 #include <array>
 #include <cstring>
 
+#include "persist/rdb_array.h"
 #include "persist/rdb_values.h"
 #include "persist/rdb_vector_set.h"
+#include "store/value/array.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
 #include "store/value/set.h"
@@ -266,6 +268,7 @@ RdbType rdb_type_of(const Entry& entry, int version) {
     case store::Type::kStream:
       return type_of(value_of<Stream>(entry), version);
     case store::Type::kVectorSet:
+    case store::Type::kArray:
       return RdbType::kModule2;
   }
   return RdbType::kString;
@@ -287,6 +290,8 @@ void write_value(RdbWriter& writer, const Entry& entry) {
       return write_stream(writer, value_of<Stream>(entry));
     case store::Type::kVectorSet:
       return write_vector_set(writer, value_of<store::VectorSet>(entry));
+    case store::Type::kArray:
+      return write_array(writer, value_of<store::Array>(entry));
   }
 }
 
