@@ -1,7 +1,10 @@
+#include <memory>
 #include <string>
 
 #include "commands/groups.h"
 #include "persist/rows.h"
+#include "script/engine.h"
+#include "script/rows.h"
 #include "unit/catch.h"
 #include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
@@ -18,9 +21,11 @@ struct ArrayServer : ServerFixture {
       : ServerFixture({commands::array_cursor_rows(), commands::array_rows(),
                        commands::array_search_rows(), commands::debug_rows(), commands::key_rows(),
                        commands::memory_rows(), commands::object_rows(), commands::scan_rows(),
-                       commands::string_rows(), persist::dump_rows()},
+                       commands::string_rows(), persist::dump_rows(), script::script_rows()},
                       "enable-debug-command yes\n"),
-        client(*this) {}
+        client(*this) {
+    server.set_scripts(std::make_shared<script::Engine>(server));
+  }
   std::string run(std::string_view line) { return client.run(line); }
   TestClient client;
 };
@@ -298,6 +303,21 @@ TEST_CASE("An array survives DUMP and RESTORE with its cursor", "[arrays]") {
   cut.erase(cut.size() / 2, 3);
   CHECK(server.client.run_words({"RESTORE", "c", "0", cut}).starts_with("-ERR"));
   CHECK(server.run("EXISTS c") == integer(0));
+}
+
+TEST_CASE("Scripts read the lengths and indexes of arrays, however large", "[arrays]") {
+  ArrayServer server;
+  server.run("ARSET a 18446744073709551614 last");
+  server.run("ARSET a 3 x");
+  for (const std::string resp : {"2", "3"}) {
+    CHECK(server.client.run_words(
+              {"EVAL",
+               "redis.setresp(" + resp + ") return string.format('%.0f', redis.call('ARLEN', 'a'))",
+               "0"}) == bulk("18446744073709551616"));
+    CHECK(server.client.run_words(
+              {"EVAL", "redis.setresp(" + resp + ") return redis.call('ARSCAN', 'a', 0, 10)",
+               "0"}) == array({pair(3, "x")}));
+  }
 }
 
 TEST_CASE("Requests that change arrays are propagated as they came", "[arrays]") {
