@@ -232,8 +232,10 @@ void xpending(CommandContext& ctx) {
 
 // --- Claiming -----------------------------------------------------------------------------------
 
+// Released entries always are; they were delivered at 0.
 bool is_idle_enough(const CommandContext& ctx, const PendingEntry& entry, int64_t least_idle_ms) {
-  return least_idle_ms == 0 || ctx.now_ms() - entry.delivered_ms >= least_idle_ms;
+  return least_idle_ms == 0 || entry.delivered_ms == 0 ||
+         ctx.now_ms() - entry.delivered_ms >= least_idle_ms;
 }
 
 bool read_least_idle(CommandContext& ctx, std::string_view text, std::string_view command,
