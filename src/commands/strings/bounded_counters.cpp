@@ -154,8 +154,10 @@ struct RealKind {
   }
   static std::string text(Number value) { return base::format_long_double(value); }
   static void reply(CommandContext& ctx, Number value) {
+    // Clients read no longer doubles, and these would be infinite to them.
+    constexpr size_t kLongestDouble = 300;
     const std::string digits = text(value);
-    if (!ctx.reply.is_resp3()) return ctx.reply.bulk(digits);
+    if (!ctx.reply.is_resp3() || digits.size() > kLongestDouble) return ctx.reply.bulk(digits);
     // All digits, which a double might not hold.
     ctx.reply.raw("," + digits + "\r\n");
   }

@@ -27,6 +27,8 @@ TEST_CASE("INCREX counts by one, by an integer and by a float", "[increx]") {
   CHECK(client.run("INCREX n") == error("ERR value is not an integer or out of range"));
   TestClient third(server, 3);
   CHECK(third.run("INCREX n BYFLOAT 0.5") == "*2\r\n,40.75\r\n,0.5\r\n");
+  // What no client could read as a double is text in both protocols.
+  CHECK(third.run("INCREX large BYFLOAT 1e400").starts_with("*2\r\n$401\r\n"));
 }
 
 TEST_CASE("INCREX beyond a bound changes nothing and says so", "[increx]") {
