@@ -9,8 +9,12 @@ namespace {
 template <typename Table>
 void add_groups(Table& table) {
   table.add(acl_rows());
+  table.add(array_cursor_rows());
+  table.add(array_rows());
+  table.add(array_search_rows());
   table.add(bitfield_rows());
   table.add(bitmap_rows());
+  table.add(bounded_counter_rows());
   table.add(client_rows());
   table.add(command_rows());
   table.add(config_rows());

@@ -14,8 +14,12 @@ class CommandTable;
 namespace latchkey::commands {
 
 std::span<const server::CommandRow> acl_rows();
+std::span<const server::CommandRow> array_cursor_rows();
+std::span<const server::CommandRow> array_rows();
+std::span<const server::CommandRow> array_search_rows();
 std::span<const server::CommandRow> bitfield_rows();
 std::span<const server::CommandRow> bitmap_rows();
+std::span<const server::CommandRow> bounded_counter_rows();
 std::span<const server::CommandRow> client_rows();
 std::span<const server::CommandRow> command_rows();
 std::span<const server::CommandRow> config_rows();

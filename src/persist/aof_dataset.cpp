@@ -11,6 +11,7 @@
 #include "persist/dump_payload.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
+#include "store/value/array.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
 #include "store/value/set.h"
@@ -202,8 +203,27 @@ void write_stream(RequestWriter& writer, std::string_view key, const store::Stre
                     std::to_string(group.entries_read)});
     for (const auto& [unused, consumer] : group.consumers())
       write_consumer(writer, key, name, *consumer);
+    for (const store::PendingEntry* entry : group.released_in_order()) {
+      writer.request({"XNACK", key, name, "FAIL", "IDS", "1", text_of(entry->id), "RETRYCOUNT",
+                      std::to_string(entry->deliveries), "FORCE"});
+    }
   });
   if (stream.producers() != nullptr) write_producers(writer, key, stream);
+}
+
+void write_array_requests(RequestWriter& writer, std::string_view key, const store::Array& array) {
+  Batches batches(writer, "ARMSET", key, array.size(), 2);
+  char scratch[store::kCellScratch];
+  char digits[base::kMaxInt64Text];
+  array.for_each(0, store::Array::kLastIndex, [&](uint64_t index, store::ArrayCell value) {
+    batches.next();
+    writer.word(std::string_view(digits, base::format_uint64(index, digits)));
+    writer.word(store::cell::text(value, scratch));
+    return writer.sink().ok();
+  });
+  if (array.cursor() == 0) return;
+  writer.request(
+      {"ARSEEK", key, std::string_view(digits, base::format_uint64(array.cursor(), digits))});
 }
 
 // --- Keys ----------------------------------------------------------------------------------------
@@ -239,6 +259,9 @@ void write_entry(RequestWriter& writer, const Entry& entry) {
     case store::Type::kVectorSet:
       // No commands make the same graph, nor the same projection.
       writer.request({"RESTORE", entry.key(), "0", make_dump(entry, false)});
+      break;
+    case store::Type::kArray:
+      write_array_requests(writer, entry.key(), value_of<store::Array>(entry));
       break;
   }
   if (entry.has_deadline())

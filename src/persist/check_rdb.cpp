@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "persist/byte_stream.h"
+#include "persist/rdb_array.h"
 #include "persist/rdb_header.h"
 #include "persist/rdb_modules.h"
 #include "persist/rdb_primitives.h"
@@ -191,12 +192,14 @@ bool Checker::check_key(uint8_t type) {
 
 bool Checker::check_value(uint8_t type) {
   LoadedValue loaded;
-  const bool is_of_module = type == static_cast<uint8_t>(RdbType::kModule2);
-  uint64_t module = kVectorSetModule;
-  if (is_of_module && !reader_.length(&module)) return false;
-  if (module != kVectorSetModule) return skip_module_data(reader_);
-  switch (is_of_module ? read_vector_set(reader_, environment_, &loaded)
-                       : read_value(reader_, type, environment_, &loaded)) {
+  uint64_t module = 0;
+  if (type == static_cast<uint8_t>(RdbType::kModule2)) {
+    if (!reader_.length(&module)) return false;
+    if (module != kVectorSetModule && module != kArrayModule) return skip_module_data(reader_);
+  }
+  switch (module == kVectorSetModule ? read_vector_set(reader_, environment_, &loaded)
+          : module == kArrayModule   ? read_array(reader_, &loaded)
+                                     : read_value(reader_, type, environment_, &loaded)) {
     case ReadResult::kDone:
       break;
     case ReadResult::kEmpty:

@@ -1,6 +1,6 @@
 // Data of modules in RDB files. This server has no modules: their names are used in messages, and
-// the check tool skips their data. Vector sets, which are a module's values in files, are read all
-// the same (persist/rdb_vector_set.h).
+// the check tool skips their data. Vector sets and arrays, which are modules' values in files, are
+// read all the same (persist/rdb_vector_set.h, persist/rdb_array.h).
 #pragma once
 
 #include <cstdint>

@@ -132,7 +132,12 @@ bool own(RdbReader& reader, PendingRecords& records, StreamId id, StreamGroup& g
   if (record->is_owned)
     return reader.fail("Duplicated consumer PEL entry loading a stream consumer group");
   record->is_owned = true;
-  group.add_pending(id, consumer, record->delivered_ms, record->deliveries);
+  // Released entries are saved as those of a consumer without a name (rdb_value_writer.cpp).
+  if (consumer.name.empty() && record->delivered_ms == 0) {
+    group.add_released(id, record->deliveries);
+  } else {
+    group.add_pending(id, consumer, record->delivered_ms, record->deliveries);
+  }
   return true;
 }
 
@@ -153,6 +158,8 @@ bool read_consumer(RdbReader& reader, RdbType type, PendingRecords& records, Str
     StreamId id;
     if (!read_raw_id(reader, &id) || !own(reader, records, id, group, consumer)) return false;
   }
+  if (consumer.name.empty() && consumer.seen_ms == 0 && consumer.pending.empty())
+    group.erase_consumer("");
   return true;
 }
 

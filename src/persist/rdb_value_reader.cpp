@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "persist/distinct.h"
+#include "persist/rdb_array.h"
 #include "persist/rdb_modules.h"
 #include "persist/rdb_stream_reader.h"
 #include "persist/rdb_values.h"
@@ -370,6 +371,7 @@ ReadResult read_module(RdbReader& reader, RdbType type, Environment& environment
   if (!reader.length(&id)) return kFailed;
   if (type == RdbType::kModule2 && id == kVectorSetModule)
     return read_vector_set(reader, environment, loaded);
+  if (type == RdbType::kModule2 && id == kArrayModule) return read_array(reader, loaded);
   return failed(reader,
                 "The RDB file contains module data I can't load: no matching module type '" +
                     module_name(id) + "'");

@@ -2,8 +2,10 @@
 #include <array>
 #include <cstring>
 
+#include "persist/rdb_array.h"
 #include "persist/rdb_values.h"
 #include "persist/rdb_vector_set.h"
+#include "store/value/array.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
 #include "store/value/set.h"
@@ -161,13 +163,29 @@ void write_raw_id(RdbWriter& writer, StreamId id) {
   writer.raw(bytes.data(), bytes.size());
 }
 
-void write_consumer(RdbWriter& writer, const StreamConsumer& consumer) {
+// `released`: entries that are saved as this consumer's too.
+void write_consumer(RdbWriter& writer, const StreamConsumer& consumer,
+                    std::span<store::PendingEntry* const> released = {}) {
   writer.string(consumer.name);
   writer.milliseconds(consumer.seen_ms);
   if (writer.version() >= kRdbVersionOfSetListpacks) writer.milliseconds(consumer.active_ms);
-  writer.length(consumer.pending.size());
+  writer.length(consumer.pending.size() + released.size());
   consumer.pending.for_each(
       [&](const store::PendingEntry* entry) { write_raw_id(writer, entry->id); });
+  for (const store::PendingEntry* entry : released) write_raw_id(writer, entry->id);
+}
+
+// Servers before Redis 8.8 load no pending entries without an owner, and how it saves them is not
+// documented. So released entries are those of a consumer without a name, in the order of their
+// release: what XPENDING shows of them is the same everywhere.
+void write_consumers(RdbWriter& writer, const StreamGroup& group) {
+  const std::vector<store::PendingEntry*> released = group.released_in_order();
+  const bool adds_nameless = !released.empty() && group.find_consumer("") == nullptr;
+  writer.length(group.consumers().size() + (adds_nameless ? 1 : 0));
+  if (adds_nameless) write_consumer(writer, StreamConsumer(), released);
+  for (const auto& [name, consumer] : group.consumers()) {
+    name.empty() ? write_consumer(writer, *consumer, released) : write_consumer(writer, *consumer);
+  }
 }
 
 void write_group(RdbWriter& writer, std::string_view name, const StreamGroup& group) {
@@ -182,8 +200,7 @@ void write_group(RdbWriter& writer, std::string_view name, const StreamGroup& gr
     writer.milliseconds(entry->delivered_ms);
     writer.length(entry->deliveries);
   });
-  writer.length(group.consumers().size());
-  for (const auto& [unused, consumer] : group.consumers()) write_consumer(writer, *consumer);
+  write_consumers(writer, group);
 }
 
 bool has_producers(const Stream& stream) {
@@ -251,6 +268,7 @@ RdbType rdb_type_of(const Entry& entry, int version) {
     case store::Type::kStream:
       return type_of(value_of<Stream>(entry), version);
     case store::Type::kVectorSet:
+    case store::Type::kArray:
       return RdbType::kModule2;
   }
   return RdbType::kString;
@@ -272,6 +290,8 @@ void write_value(RdbWriter& writer, const Entry& entry) {
       return write_stream(writer, value_of<Stream>(entry));
     case store::Type::kVectorSet:
       return write_vector_set(writer, value_of<store::VectorSet>(entry));
+    case store::Type::kArray:
+      return write_array(writer, value_of<store::Array>(entry));
   }
 }
 

@@ -160,7 +160,8 @@ constexpr CommandRow kScriptRows[] = {
     {"EVAL",
      eval,
      "script numkeys [key...] [arg...]",
-     kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate | kMayTakeLong,
+     kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate | kMayTakeLong |
+         kScriptRunner,
      counted_keys(2).rw().access().update().note(
          "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"),
      kAclScripting,
@@ -172,7 +173,8 @@ constexpr CommandRow kScriptRows[] = {
     {"EVAL_RO",
      eval_ro,
      "script numkeys [key...] [arg...]",
-     kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayTakeLong,
+     kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayTakeLong |
+         kScriptRunner,
      counted_keys(2).ro().access().note(
          "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"),
      kAclScripting,
@@ -184,7 +186,8 @@ constexpr CommandRow kScriptRows[] = {
     {"EVALSHA",
      evalsha,
      "sha1 numkeys [key...] [arg...]",
-     kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate | kMayTakeLong,
+     kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate | kMayTakeLong |
+         kScriptRunner,
      counted_keys(2).rw().access().update(),
      kAclScripting,
      Group::kScripting,
@@ -195,7 +198,8 @@ constexpr CommandRow kScriptRows[] = {
     {"EVALSHA_RO",
      evalsha_ro,
      "sha1 numkeys [key...] [arg...]",
-     kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayTakeLong,
+     kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayTakeLong |
+         kScriptRunner,
      counted_keys(2).ro().access(),
      kAclScripting,
      Group::kScripting,

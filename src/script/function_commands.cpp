@@ -309,7 +309,8 @@ constexpr CommandRow kFunctionRows[] = {
     {"FCALL",
      fcall,
      "function numkeys [key...] [arg...]",
-     kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate | kMayTakeLong,
+     kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayReplicate | kMayTakeLong |
+         kScriptRunner,
      counted_keys(2).rw().access().update().note(
          "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE"),
      kAclScripting,
@@ -321,7 +322,8 @@ constexpr CommandRow kFunctionRows[] = {
     {"FCALL_RO",
      fcall_ro,
      "function numkeys [key...] [arg...]",
-     kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayTakeLong,
+     kReadOnly | kNoScript | kStale | kSkipMonitor | kNoMandatoryKeys | kMayTakeLong |
+         kScriptRunner,
      counted_keys(2).ro().access().note(
          "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS"),
      kAclScripting,

@@ -28,7 +28,7 @@ class Reader {
       case '$':
         return push_bulk();
       case ':':
-        return lua_pushnumber(lua_, static_cast<lua_Number>(read_integer()));
+        return push_integer();
       case '+':
         return push_field("ok", read_line());
       case '-':
@@ -72,6 +72,17 @@ class Reader {
     int64_t value = 0;
     LK_ASSERT(base::parse_int64(line, &value));
     return value;
+  }
+
+  // Lengths and indexes of arrays may be above what 64 bits hold with a sign.
+  void push_integer() {
+    const std::string_view line = read_line();
+    int64_t value = 0;
+    uint64_t large = 0;
+    if (base::parse_int64(line, &value))
+      return lua_pushnumber(lua_, static_cast<lua_Number>(value));
+    LK_ASSERT(base::parse_uint64(line, &large));
+    lua_pushnumber(lua_, static_cast<lua_Number>(large));
   }
 
   std::string_view read_bytes(int64_t size) {

@@ -40,9 +40,15 @@ void Expiry::key_expiring(store::Keyspace& keyspace, std::string_view key) {
 // Only hashes have elements with deadlines.
 void Expiry::elements_expired(store::Keyspace& keyspace, std::string_view key,
                               std::span<const std::string> names, bool last) {
-  for (const std::string& field : names)
-    server_.propagation().add(keyspace.index(), {"HDEL", key, field});
+  if (server_.propagation().wanted()) {
+    for (const std::string& field : names)
+      server_.propagation().add(keyspace.index(), {"HDEL", key, field});
+  }
   server_.events().happened(keyspace, key, EventClass::kHash, "hexpired");
+  if (server_.events().wants_subkeys()) {
+    const std::vector<std::string_view> fields(names.begin(), names.end());
+    server_.events().subkeys_changed(keyspace, key, EventClass::kHash, "hexpired", fields);
+  }
   if (last) server_.events().happened(keyspace, key, EventClass::kGeneric, "del");
 }
 

@@ -42,7 +42,9 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       log_(log),
       loop_(loop),
       random_source_(config.values().random_seed),
-      propagation_([this](bool wanted) { environment_.name_expired_elements = wanted; }),
+      propagation_([this](bool wanted) {
+        environment_.name_expired_elements = wanted || events_.wants_subkeys();
+      }),
       expiry_(std::make_unique<Expiry>(*this)),
       memory_limit_(std::make_unique<MemoryLimit>(*this)),
       modification_clock_(std::make_unique<ModificationClock>(*this)),

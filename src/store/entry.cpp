@@ -20,6 +20,8 @@ std::string_view type_name(Type type) {
       return "stream";
     case Type::kVectorSet:
       return "vectorset";
+    case Type::kArray:
+      return "array";
   }
   return "unknown";
 }

@@ -35,7 +35,7 @@ namespace latchkey::store {
 class Entry;
 
 // The types that TYPE distinguishes.
-enum class Type : uint8_t { kString, kList, kSet, kSortedSet, kHash, kStream, kVectorSet };
+enum class Type : uint8_t { kString, kList, kSet, kSortedSet, kHash, kStream, kVectorSet, kArray };
 
 // The name that TYPE and SCAN's TYPE option use ("string", "zset", ...).
 std::string_view type_name(Type type);
@@ -46,8 +46,8 @@ struct ElementDeadline : DeadlineNode {
   Entry* entry = nullptr;  // the entry of the value, while it is in the index
 };
 
-// A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams, vector sets
-// derive from it.
+// A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams, vector sets,
+// arrays derive from it.
 enum class LookupStep : uint8_t;
 
 class Value {

@@ -92,6 +92,12 @@ def near_deep_ms(ours, theirs):
     return _each(ours, theirs, near_deep_ms)
 
 
+def and_more(ours, theirs):
+    """Ours begins with theirs: a list to which newer versions add."""
+    return isinstance(ours.value, list) and isinstance(theirs.value, list) and \
+        [each.raw for each in ours.value[:len(theirs.value)]] == [each.raw for each in theirs.value]
+
+
 def newer_refusal(ours, theirs):
     """Errors whose words are those of Redis 8.6."""
     return ours.kind == theirs.kind == "-"

@@ -18,7 +18,7 @@ ASKING = [
     exact("ACL LIST"),
     exact("ACL USERS"),
     exact("ACL WHOAMI"),
-    exact("ACL CAT"),
+    exact("ACL CAT", "and_more"),
     exact("ACL CAT zebra"),
     exact("ACL GETUSER <acl_user>"),
     exact("ACL GETUSER nosuchuser"),

@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "commands/groups.h"
 #include "input.h"
+#include "persist/rdb_array.h"
 #include "persist/rdb_format.h"
 #include "persist/rdb_vector_set.h"
 #include "persist/rows.h"
@@ -32,9 +34,10 @@ class World {
   void run(Input input) {
     send({"FLUSHALL"});
     choose_limits(input.byte());
-    const uint8_t type = input.byte() % (persist::kLastRdbType + 1);
-    const std::string dump = payload(std::string(1, static_cast<char>(type)) + head_of(type) +
-                                     std::string(input.rest()));
+    uint8_t type = input.byte() % (persist::kLastRdbType + 1);
+    const std::string head = head_of(&type);
+    const std::string dump =
+        payload(std::string(1, static_cast<char>(type)) + head + std::string(input.rest()));
     if (send({"RESTORE", "key", "0", dump}) != tests::kOk) return;
     require_survival();
     use();
@@ -61,12 +64,17 @@ class World {
     limits.list_compress_depth = (choice & 2) != 0 ? 1 : 0;
   }
 
-  // The id of the one module whose values are read.
-  static std::string head_of(uint8_t type) {
-    if (type != static_cast<uint8_t>(persist::RdbType::kModule2)) return {};
+  // The id of a module whose values are read: that of vector sets, or by the type of values that no
+  // longer exist, that of arrays.
+  static std::string head_of(uint8_t* type) {
+    constexpr auto kModule = static_cast<uint8_t>(persist::RdbType::kModule2);
+    constexpr auto kOldModule = static_cast<uint8_t>(persist::RdbType::kModule1);
+    if (*type != kModule && *type != kOldModule) return {};
+    const bool is_array = std::exchange(*type, kModule) == kOldModule;
     std::string head;
     persist::StringSink sink(head);
-    persist::RdbWriter(sink, false).length(persist::kVectorSetModule);
+    persist::RdbWriter(sink, false)
+        .length(is_array ? persist::kArrayModule : persist::kVectorSetModule);
     sink.flush();
     return head;
   }
@@ -103,6 +111,7 @@ class World {
     if (type == "+set\r\n") return use_set();
     if (type == "+hash\r\n") return use_hash();
     if (type == "+zset\r\n") return use_sorted_set();
+    if (type == "+array\r\n") return use_array();
     use_stream();
     use_vector_set();
   }
@@ -113,6 +122,18 @@ class World {
     send({"APPEND", "key", "tail"});
     send({"SETRANGE", "key", "3", "middle"});
     send({"BITCOUNT", "key"});
+  }
+
+  void use_array() {
+    send({"ARGETRANGE", "key", "0", "100"});
+    send({"ARINSERT", "key", "appended"});
+    send({"ARSET", "key", "70", "a", std::string(300, 'b'), "17"});
+    send({"ARGREP", "key", "-", "+", "RE", "^(a|b)+$"});
+    send({"AROP", "key", "0", "18446744073709551614", "SUM"});
+    send({"ARRING", "key", "5", "x", "y"});
+    send({"ARLASTITEMS", "key", "9"});
+    send({"ARDELRANGE", "key", "0", "2"});
+    send({"ARINFO", "key", "FULL"});
   }
 
   void use_list() {

@@ -34,6 +34,7 @@ void hincrby(CommandContext& ctx) {
     return ctx.reply.error("ERR increment or decrement would overflow");
   hash->set(ctx.args[2], {scratch, base::format_int64(value, scratch)}, Hash::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrby");
+  tell_fields_of_pairs(ctx, "hincrby", ctx.args.subspan(2));
   // Locks that count how often their holder has them are made by scripts.
   if (ctx.client.has(kClientScript) && ctx.server.lock_claims() != nullptr)
     ctx.server.lock_claims()->counted(ctx, ref, ctx.args[2], increment, value);
@@ -59,6 +60,7 @@ void hincrbyfloat(CommandContext& ctx) {
   const std::string text = base::format_long_double(value);
   hash->set(ctx.args[2], text, Hash::kKeepDeadline);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrbyfloat");
+  tell_fields_of_pairs(ctx, "hincrbyfloat", ctx.args.subspan(2));
   // Floating-point sums may differ on other machines, so the result is propagated, in a form that
   // keeps the field's deadline where fields have any.
   if (ctx.server.edition().has({8, 0}, {9, 0})) {

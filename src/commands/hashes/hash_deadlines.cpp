@@ -74,11 +74,12 @@ const TimeWord* read_time_word(ArgReader& options, std::string_view* text) {
 
 // --- Changing -----------------------------------------------------------------------------------
 
-// Records that a command has set or removed `count` deadlines of the hash at `ref`.
+// Records that a command has set or removed `count` deadlines of these fields of the hash at `ref`.
 void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
-                       std::string_view event) {
+                       std::string_view event, const ChangedFields& fields) {
   if (count == 0) return;
   ctx.changed(ctx.args[1], EventClass::kHash, event);
+  fields.tell(ctx, event);
   ctx.events.count(count - 1);
   ctx.db.index_elements(ref);
 }
@@ -88,7 +89,11 @@ void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
 class FieldExpirySetter {
  public:
   FieldExpirySetter(CommandContext& ctx, Hash& hash, int64_t deadline_ms)
-      : ctx_(ctx), hash_(hash), deadline_ms_(deadline_ms), has_passed_(hash.is_due(deadline_ms)) {
+      : ctx_(ctx),
+        hash_(hash),
+        deadline_ms_(deadline_ms),
+        has_passed_(hash.is_due(deadline_ms)),
+        names_(ctx) {
     hash_.prepare_deadlines();
   }
 
@@ -99,6 +104,7 @@ class FieldExpirySetter {
   // deadlines that were set.
   void apply(std::string_view field) {
     ++fields_;
+    names_.add(field);
     if (has_passed_) {
       ctx_.propagate({"HDEL", ctx_.args[1], field});
       hash_.erase(field);
@@ -108,9 +114,9 @@ class FieldExpirySetter {
   }
   // Callers must call this at the end; removes the key at `ref` if no field is left.
   void notify(KeyRef& ref) const {
-    if (!has_passed_) return deadlines_changed(ctx_, ref, fields_, "hexpire");
+    if (!has_passed_) return deadlines_changed(ctx_, ref, fields_, "hexpire", names_);
     ctx_.db.environment().expired_elements += fields_;
-    fields_deleted(ctx_, ref, fields_);
+    fields_deleted(ctx_, ref, fields_, names_);
   }
 
  private:
@@ -119,6 +125,7 @@ class FieldExpirySetter {
   int64_t deadline_ms_;
   bool has_passed_;
   uint64_t fields_ = 0;
+  ChangedFields names_;
 };
 
 // FIELDS, the number of fields, and the fields (or the fields and their values), which may stand
@@ -285,6 +292,7 @@ void hpersist(CommandContext& ctx) {
   if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
   Hash& hash = value_of<Hash>(ref);
   bool any_dropped = false;
+  ChangedFields persisted(ctx);
   for (const std::string_view field : fields) {
     const int64_t shown = shown_deadline(hash, field);
     if (shown < 0) {
@@ -293,10 +301,11 @@ void hpersist(CommandContext& ctx) {
     }
     hash.set_deadline(field, Hash::kNoDeadline);
     any_dropped = true;
+    persisted.add(field);
     ctx.reply.integer(kDropped);
   }
   // Counts as one change, however many fields there are, as in the reference.
-  if (any_dropped) deadlines_changed(ctx, ref, 1, "hpersist");
+  if (any_dropped) deadlines_changed(ctx, ref, 1, "hpersist", persisted);
 }
 
 // --- Asking -------------------------------------------------------------------------------------
@@ -440,15 +449,17 @@ void hgetex(CommandContext& ctx) {
     return deadlines.notify(ref);
   }
   uint64_t dropped = 0;
+  ChangedFields persisted(ctx);
   const bool persists = request.time.has_word();
   if (persists) hash.prepare_deadlines();
   reply_values(ctx, hash, fields, [&](std::string_view field) {
     if (!persists || hash.deadline_ms(field) == Hash::kNoDeadline) return;
     hash.set_deadline(field, Hash::kNoDeadline);
     ++dropped;
+    persisted.add(field);
   });
   if (dropped > 0) ctx.propagate({"HPERSIST", ctx.args[1]}, fields_clause);
-  deadlines_changed(ctx, ref, dropped, "hpersist");
+  deadlines_changed(ctx, ref, dropped, "hpersist", persisted);
 }
 
 // The arguments of HSETEX.
@@ -560,12 +571,14 @@ void hsetex(CommandContext& ctx) {
     const int64_t deadline_ms = request.time.has_word() ? Hash::kKeepDeadline : Hash::kNoDeadline;
     for (size_t i = 0; i < pairs.size(); i += 2) hash->set(pairs[i], pairs[i + 1], deadline_ms);
     ctx.changed(ctx.args[1], EventClass::kHash, "hset");
+    tell_fields_of_pairs(ctx, "hset", pairs);
     ctx.events.count(count - 1);
     if (!request.fields.is_last()) propagate_set_request(ctx, request);
     return index_deadlines(ctx, ref, *hash);
   }
   // Setting a field and its deadline is one change, which deadlines.notify() counts.
   ctx.events.happened(ctx.db, ctx.args[1], EventClass::kHash, "hset");
+  tell_fields_of_pairs(ctx, "hset", pairs);
   FieldExpirySetter deadlines(ctx, *hash, request.time.deadline_ms());
   // Field by field, so that fields whose deadline has passed do not make the hash a table.
   for (size_t i = 0; i < pairs.size(); i += 2) {

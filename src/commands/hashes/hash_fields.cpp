@@ -36,9 +36,16 @@ Hash* hash_to_write(CommandContext& ctx, KeyRef& ref, const std::string_view& fi
   return value_or_new<Hash>(ctx, ref, ctx.db.environment());
 }
 
-void fields_deleted(CommandContext& ctx, KeyRef& ref, uint64_t count) {
+void tell_fields_that_are_asked_for(CommandContext& ctx, std::string_view event, Arguments pairs) {
+  ChangedFields fields(ctx);
+  for (size_t i = 0; i < pairs.size(); i += 2) fields.add(pairs[i]);
+  fields.tell(ctx, event);
+}
+
+void fields_deleted(CommandContext& ctx, KeyRef& ref, uint64_t count, const ChangedFields& fields) {
   if (count == 0) return;
   ctx.changed(ctx.args[1], EventClass::kHash, "hdel");
+  fields.tell(ctx, "hdel");
   ctx.events.count(count - 1);
   if (!erase_if_empty<Hash>(ctx, ref, ctx.args[1])) index_deadlines(ctx, ref, value_of<Hash>(ref));
 }

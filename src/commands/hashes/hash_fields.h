@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "commands/keys/typed_key.h"
 #include "server/command/command_context.h"
@@ -26,9 +27,40 @@ void expire_fields(server::CommandContext& ctx, store::KeyRef& ref, server::Argu
 store::Hash* hash_to_write(server::CommandContext& ctx, store::KeyRef& ref,
                            const std::string_view& field);
 
-// Records that a command has deleted `count` fields of the hash at `ref`, and removes the key if no
-// field is left.
-void fields_deleted(server::CommandContext& ctx, store::KeyRef& ref, uint64_t count);
+// The names of the fields that an event is about, kept only while somebody asks for them
+// (KeyspaceEvents::wants_subkeys). They are views and must last.
+class ChangedFields {
+ public:
+  explicit ChangedFields(const server::CommandContext& ctx) : wanted_(ctx.events.wants_subkeys()) {}
+  void add(std::string_view field) {
+    if (wanted_) [[unlikely]]
+      names_.push_back(field);
+  }
+  // To be called behind the event of the key.
+  void tell(server::CommandContext& ctx, std::string_view event) const {
+    if (wanted_) [[unlikely]]
+      ctx.events.subkeys_changed(ctx.db, ctx.args[1], server::EventClass::kHash, event, names_);
+  }
+
+ private:
+  bool wanted_;
+  std::vector<std::string_view> names_;
+};
+
+// As ChangedFields::tell() for all fields of alternating fields and values; costs a test while
+// nobody asks.
+void tell_fields_that_are_asked_for(server::CommandContext& ctx, std::string_view event,
+                                    server::Arguments pairs);
+inline void tell_fields_of_pairs(server::CommandContext& ctx, std::string_view event,
+                                 server::Arguments pairs) {
+  if (ctx.events.wants_subkeys()) [[unlikely]]
+    tell_fields_that_are_asked_for(ctx, event, pairs);
+}
+
+// Records that a command has deleted these `count` fields of the hash at `ref`, and removes the key
+// if no field is left.
+void fields_deleted(server::CommandContext& ctx, store::KeyRef& ref, uint64_t count,
+                    const ChangedFields& fields);
 
 // Elements of a reply: `count` nulls; a bulk string, or null if `text` is empty.
 void reply_nulls(server::CommandContext& ctx, size_t count);

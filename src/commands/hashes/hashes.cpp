@@ -52,6 +52,7 @@ bool set_pairs(CommandContext& ctx, int64_t* created) {
   for (size_t i = 0; i < pairs.size(); i += 2) *created += hash->set(pairs[i], pairs[i + 1]);
   index_deadlines(ctx, ref, *hash);
   ctx.changed(ctx.args[1], EventClass::kHash, "hset");
+  tell_fields_of_pairs(ctx, "hset", pairs);
   ctx.events.count(pairs.size() / 2 - 1);
   return true;
 }
@@ -73,6 +74,7 @@ void hsetnx(CommandContext& ctx) {
   if (hash->contains(ctx.args[2])) return ctx.reply.integer(0);
   hash->set(ctx.args[2], ctx.args[3]);
   ctx.changed(ctx.args[1], EventClass::kHash, "hset");
+  tell_fields_of_pairs(ctx, "hset", ctx.args.subspan(2));
   ctx.reply.integer(1);
 }
 
@@ -82,8 +84,13 @@ void hdel(CommandContext& ctx) {
   Hash* hash = value_at<Hash>(ctx, ref);
   if (hash == nullptr) return;
   uint64_t deleted = 0;
-  for (const std::string_view field : ctx.args.subspan(2)) deleted += hash->erase(field);
-  fields_deleted(ctx, ref, deleted);
+  ChangedFields erased(ctx);
+  for (const std::string_view field : ctx.args.subspan(2)) {
+    if (!hash->erase(field)) continue;
+    ++deleted;
+    erased.add(field);
+  }
+  fields_deleted(ctx, ref, deleted, erased);
   ctx.reply.integer(static_cast<int64_t>(deleted));
 }
 
@@ -99,14 +106,17 @@ void hgetdel(CommandContext& ctx) {
   Hash& hash = value_of<Hash>(ref);
   char scratch[Hash::kScratch];
   uint64_t deleted = 0;
+  ChangedFields erased(ctx);
   for (const std::string_view field : fields) {
     const auto value = hash.get(field, scratch);
     reply_text_or_null(ctx, value);
-    if (value) deleted += hash.erase(field);
+    if (!value) continue;
+    deleted += hash.erase(field);
+    erased.add(field);
   }
   if (deleted == 0) return;
   ctx.propagate({"HDEL", ctx.args[1]}, fields);
-  fields_deleted(ctx, ref, deleted);
+  fields_deleted(ctx, ref, deleted, erased);
 }
 
 // --- Reading ------------------------------------------------------------------------------------

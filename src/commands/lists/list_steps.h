@@ -62,6 +62,25 @@ enum class Moved : uint8_t { kDone, kRefused, kNoSource };
 Moved move_element(server::CommandContext& ctx, std::string_view source_key,
                    std::string_view target_key, End from, End to);
 
+// How many elements LMOVEM and BLMOVEM move, and how they lie in the target.
+struct MoveRequest {
+  End from = End::kLeft;
+  End to = End::kLeft;
+  size_t count = 1;
+  bool exactly = false;     // all of them, or none
+  bool one_by_one = false;  // OBO; else they keep their order
+};
+
+// Reads the ends at positions 3 and 4, and `[<COUNT | EXACTLY> count <OBO | BULK>]` from the
+// argument at `block` to the end; false, with the error sent, on anything else.
+bool read_move_request(server::CommandContext& ctx, size_t block, MoveRequest* request);
+
+// Moves elements between two lists, which may be the same, and replies with an array of them in the
+// target's order. kNoSource: nothing was sent, because there are not enough elements: none, or
+// fewer than are to be moved exactly. O(elements moved).
+Moved move_elements(server::CommandContext& ctx, std::string_view source_key,
+                    std::string_view target_key, const MoveRequest& request);
+
 // The arguments of LMPOP and BLMPOP.
 struct PopRequest {
   server::Arguments keys;

@@ -1,6 +1,7 @@
-// Blocking pops and moves: BLPOP, BRPOP, BLMOVE, BRPOPLPUSH, BLMPOP.
+// Blocking pops and moves: BLPOP, BRPOP, BLMOVE, BLMOVEM, BRPOPLPUSH, BLMPOP.
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "commands/groups.h"
 #include "commands/lists/list_steps.h"
@@ -60,6 +61,27 @@ void blmove(CommandContext& ctx) {
   move_or_wait(ctx, from, to, "LMOVE");
 }
 
+// Waits for one element, or for as many as are to be moved exactly: then it is run again at each
+// change of the source, and keeps its place while there are fewer.
+void blmovem(CommandContext& ctx) {
+  constexpr size_t kTimeout = 5;
+  MoveRequest request;
+  if (!read_move_request(ctx, kTimeout + 1, &request)) return;
+  int64_t deadline_ms = 0;
+  if (!read_wait_timeout(ctx, ctx.args[kTimeout], &deadline_ms)) return;
+  const Moved moved = move_elements(ctx, ctx.args[1], ctx.args[2], request);
+  if (moved == Moved::kDone) {
+    std::vector<std::string_view> words(ctx.args.begin() + 1, ctx.args.end());
+    words.erase(words.begin() + kTimeout - 1);
+    ctx.propagate({"LMOVEM"}, words);
+  }
+  if (moved != Moved::kNoSource) return;
+  ctx.server.blocking().wait(ctx, {.keys = ctx.args.subspan(1, 1),
+                                   .type = List::kType,
+                                   .deadline_ms = deadline_ms,
+                                   .single_null_at_once = true});
+}
+
 void brpoplpush(CommandContext& ctx) {
   move_or_wait(ctx, End::kRight, End::kLeft, "RPOPLPUSH");
 }
@@ -81,6 +103,14 @@ constexpr CommandRow kListWaitRows[] = {
      kAclList, Group::kList, "6.2.0", "O(1)",
      "Pops an element from a list, pushes it to another list and returns it. Blocks until an "
      "element is available otherwise. Deletes the list if the last element was moved."},
+    {"BLMOVEM", blmovem,
+     "source destination {wherefrom=LEFT|RIGHT} {whereto=LEFT|RIGHT} timeout:double "
+     "[how-many={selector=COUNT count|EXACTLY exactly:integer} {ordering=OBO|BULK}]",
+     kWrite | kDenyOom | kBlocking, keys(1).rw().access().remove() + keys(2).rw().insert(),
+     kAclList, Group::kList, "8.10.0", "O(N) where N is the number of elements moved.",
+     "Moves up to (or exactly) a number of elements from one list to another and returns them. "
+     "Blocks until the elements are available otherwise. Deletes the source list if it becomes "
+     "empty."},
     {"BLMPOP", blmpop, "timeout:double numkeys key... {where=LEFT|RIGHT} [COUNT count]",
      kWrite | kBlocking, counted_keys(2).rw().access().remove(), kAclList, Group::kList, "7.0.0",
      "O(N+M) where N is the number of provided keys and M is the number of elements returned.",

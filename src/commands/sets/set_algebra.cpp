@@ -1,4 +1,5 @@
-// Intersections, unions and differences of sets.
+// Intersections, unions and differences of sets, and their sizes. SUNIONCARD and SDIFFCARD came
+// with Redis 8.10 and follow its documentation.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -145,26 +146,97 @@ void sdiffstore(CommandContext& ctx) {
   store_members(ctx, difference, "sdiffstore");
 }
 
-void sintercard(CommandContext& ctx) {
+// The arguments of commands that only count.
+struct CardRequest {
+  std::vector<const Set*> sets;
+  size_t limit = 0;  // 0: no limit
+};
+
+// Reads `numkeys key [key ...] [LIMIT limit]`, with APPROX if `may_approximate`, and finds the
+// sets; false, with the error sent, on anything else.
+bool read_card_request(CommandContext& ctx, bool may_approximate, CardRequest* request) {
   int64_t key_count;
   if (!ctx.read_int64_in(ctx.args[1], 1, INT64_MAX, &key_count,
                          "ERR numkeys should be greater than 0")) {
-    return;
+    return false;
   }
-  if (static_cast<uint64_t>(key_count) > ctx.args.size() - 2)
-    return ctx.reply.error("ERR Number of keys can't be greater than number of args");
+  if (static_cast<uint64_t>(key_count) > ctx.args.size() - 2) {
+    ctx.reply.error("ERR Number of keys can't be greater than number of args");
+    return false;
+  }
   const auto keys = ctx.args.subspan(2, static_cast<size_t>(key_count));
-  int64_t limit = 0;  // 0: no limit
   std::string_view text;
   for (ArgReader options(ctx.args, 2 + keys.size()); options.more();) {
-    if (!options.word("LIMIT", &text)) return ctx.syntax_error();
-    if (!ctx.read_int64_in(text, 0, INT64_MAX, &limit, "ERR LIMIT can't be negative")) return;
+    if (may_approximate && options.word("APPROX")) continue;
+    if (!options.word("LIMIT", &text)) {
+      ctx.syntax_error();
+      return false;
+    }
+    int64_t limit;
+    if (!ctx.read_int64_in(text, 0, INT64_MAX, &limit, "ERR LIMIT can't be negative")) return false;
+    request->limit = static_cast<size_t>(limit);
   }
-  std::vector<const Set*> sets;
-  if (!find_sets(ctx, keys, &sets)) return;
-  int64_t count = 0;
-  for_each_in_all(sets, [&](std::string_view) { return ++count != limit; });
-  ctx.reply.integer(count);
+  return find_sets(ctx, keys, &request->sets);
+}
+
+void sintercard(CommandContext& ctx) {
+  CardRequest request;
+  if (!read_card_request(ctx, false, &request)) return;
+  size_t count = 0;
+  for_each_in_all(request.sets, [&](std::string_view) { return ++count != request.limit; });
+  ctx.reply.integer(static_cast<int64_t>(count));
+}
+
+// Counts the members of `set` that none of `others` has, from `count` on until `limit` is reached.
+size_t count_new(const Set& set, std::span<const Set* const> others, size_t count, size_t limit) {
+  bool goes_on = limit == 0 || count < limit;
+  set.for_each([&](std::string_view member) {
+    if (!goes_on) return;
+    const auto has_member = [&](const Set* other) { return other->contains(member); };
+    if (std::none_of(others.begin(), others.end(), has_member)) goes_on = ++count != limit;
+  });
+  return count;
+}
+
+// Few sets are counted by looking members up in those before, which takes no memory; many by
+// uniting them. APPROX gets the exact number too: it costs no more than a set does to be united.
+size_t union_size(CommandContext& ctx, CardRequest& request) {
+  constexpr size_t kFew = 8;
+  auto& sets = request.sets;
+  std::erase(sets, nullptr);
+  std::sort(sets.begin(), sets.end(),
+            [](const Set* left, const Set* right) { return left->size() > right->size(); });
+  if (sets.empty()) return 0;
+  size_t count = sets.front()->size();
+  if (request.limit != 0 && count >= request.limit) return request.limit;
+  if (sets.size() <= kFew) {
+    for (size_t i = 1; i < sets.size(); ++i)
+      count = count_new(*sets[i], std::span(sets).first(i), count, request.limit);
+    return count;
+  }
+  Set all(ctx.db.environment());
+  for (const Set* set : sets) {
+    set->for_each([&](std::string_view member) {
+      if (request.limit == 0 || all.size() < request.limit) all.add(member);
+    });
+  }
+  return all.size();
+}
+
+void sunioncard(CommandContext& ctx) {
+  CardRequest request;
+  if (!read_card_request(ctx, true, &request)) return;
+  ctx.reply.integer(static_cast<int64_t>(union_size(ctx, request)));
+}
+
+void sdiffcard(CommandContext& ctx) {
+  CardRequest request;
+  if (!read_card_request(ctx, false, &request)) return;
+  const Set* first = request.sets.front();
+  if (first == nullptr) return ctx.reply.integer(0);
+  request.sets.erase(request.sets.begin());
+  std::erase(request.sets, nullptr);
+  ctx.reply.integer(static_cast<int64_t>(count_new(*first, request.sets, 0, request.limit)));
 }
 
 constexpr char kIntersectionCost[] =
@@ -184,6 +256,10 @@ constexpr CommandRow kSetAlgebraRows[] = {
      kAllMembersCost,
      "Returns the difference of multiple sets.",
      {.tips = "nondeterministic_output_order"}},
+    {"SDIFFCARD", sdiffcard, "numkeys key... [LIMIT limit]", kReadOnly,
+     counted_keys(1).ro().access(), kAclSet, Group::kSet, "8.10.0", kAllMembersCost,
+     "Returns the number of members of the difference between the first set and all successive "
+     "sets."},
     {"SDIFFSTORE", sdiffstore, "destination key...", kWrite | kDenyOom,
      keys(1).ow().update() + keys(2, -1).ro().access(), kAclSet, Group::kSet, "1.0.0",
      kAllMembersCost, "Stores the difference of multiple sets in a key."},
@@ -215,6 +291,9 @@ constexpr CommandRow kSetAlgebraRows[] = {
      kAllMembersCost,
      "Returns the union of multiple sets.",
      {.tips = "nondeterministic_output_order"}},
+    {"SUNIONCARD", sunioncard, "numkeys key... [APPROX] [LIMIT limit]", kReadOnly,
+     counted_keys(1).ro().access(), kAclSet, Group::kSet, "8.10.0", kAllMembersCost,
+     "Returns the number of members of the union of multiple sets."},
     {"SUNIONSTORE", sunionstore, "destination key...", kWrite | kDenyOom,
      keys(1).ow().update() + keys(2, -1).ro().access(), kAclSet, Group::kSet, "1.0.0",
      kAllMembersCost, "Stores the union of multiple sets in a key."},

@@ -26,7 +26,8 @@ using store::SortedSet;
 namespace {
 
 enum class Operation : uint8_t { kUnion, kIntersection, kDifference };
-enum class Aggregate : uint8_t { kSum, kMinimum, kMaximum };
+// kCount (Redis 8.8) sums the weights of the sets that have a member, whatever its scores are.
+enum class Aggregate : uint8_t { kSum, kMinimum, kMaximum, kCount };
 
 // The value of a key: a sorted set, a plain set, or nothing.
 struct Operand {
@@ -91,6 +92,8 @@ bool read_aggregate(CommandContext& ctx, std::string_view word, Aggregate* aggre
     *aggregate = Aggregate::kMinimum;
   } else if (is_word(word, "MAX")) {
     *aggregate = Aggregate::kMaximum;
+  } else if (is_word(word, "COUNT")) {
+    *aggregate = Aggregate::kCount;
   } else {
     ctx.syntax_error();
     return false;
@@ -148,8 +151,9 @@ bool read_algebra(CommandContext& ctx, size_t count, AlgebraRequest* request) {
 
 // --- Computing the result -----------------------------------------------------------------------
 
-double weighted(double score, double weight) {
-  const double product = score * weight;
+// What a member of `operand` with that score contributes.
+double weighted(double score, const Operand& operand, Aggregate aggregate) {
+  const double product = aggregate == Aggregate::kCount ? operand.weight : score * operand.weight;
   return std::isnan(product) ? 0 : product;
 }
 
@@ -160,6 +164,7 @@ double joined(double left, double right, Aggregate aggregate) {
     case Aggregate::kMaximum:
       return std::max(left, right);
     case Aggregate::kSum:
+    case Aggregate::kCount:
       break;
   }
   // The sum of opposite infinities is 0.
@@ -170,7 +175,7 @@ double joined(double left, double right, Aggregate aggregate) {
 void unite(const AlgebraRequest& request, SortedSet& result) {
   for (const Operand& operand : request.operands) {
     operand.for_each([&](std::string_view member, double score) {
-      score = weighted(score, operand.weight);
+      score = weighted(score, operand, request.aggregate);
       if (const auto present = result.score(member)) {
         result.change(member, joined(*present, score, request.aggregate));
       } else {
@@ -189,12 +194,12 @@ void intersect(AlgebraRequest& request, Fn&& fn) {
   bool wanted = true;
   smallest.for_each([&](std::string_view member, double score) {
     if (!wanted) return;
-    score = weighted(score, smallest.weight);
+    score = weighted(score, smallest, request.aggregate);
     for (size_t i = 1; i < request.operands.size(); ++i) {
       const Operand& operand = request.operands[i];
       const auto other = operand.score(member);
       if (!other) return;
-      score = joined(score, weighted(*other, operand.weight), request.aggregate);
+      score = joined(score, weighted(*other, operand, request.aggregate), request.aggregate);
     }
     wanted = fn(member, score);
   });
@@ -286,6 +291,8 @@ void zintercard(CommandContext& ctx) {
   ctx.reply.integer(static_cast<int64_t>(count));
 }
 
+constexpr char kCountHistory[] = "8.8.0 Added `COUNT` aggregate option.";
+
 constexpr CommandRow kSortedSetAlgebraRows[] = {
     {"ZDIFF", zdiff, "numkeys key... [WITHSCORES]", kReadOnly, counted_keys(1).ro().access(),
      kAclSortedSet, Group::kSortedSet, "6.2.0",
@@ -298,37 +305,59 @@ constexpr CommandRow kSortedSetAlgebraRows[] = {
      "O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is "
      "the size of the first set, and K is the size of the result set.",
      "Stores the difference of multiple sorted sets in a key."},
-    {"ZINTER", zinter,
-     "numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX] [WITHSCORES]", kReadOnly,
-     counted_keys(1).ro().access(), kAclSortedSet, Group::kSortedSet, "6.2.0",
+    {"ZINTER",
+     zinter,
+     "numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX|COUNT] [WITHSCORES]",
+     kReadOnly,
+     counted_keys(1).ro().access(),
+     kAclSortedSet,
+     Group::kSortedSet,
+     "6.2.0",
      "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number "
      "of input sorted sets and M being the number of elements in the resulting sorted set.",
-     "Returns the intersect of multiple sorted sets."},
+     "Returns the intersect of multiple sorted sets.",
+     {.history = kCountHistory}},
     {"ZINTERCARD", zintercard, "numkeys key... [LIMIT limit]", kReadOnly,
      counted_keys(1).ro().access(), kAclSortedSet, Group::kSortedSet, "7.0.0",
      "O(N*K) worst case with N being the smallest input sorted set, K being the number of input "
      "sorted sets.",
      "Returns the number of members of the intersect of multiple sorted sets."},
-    {"ZINTERSTORE", zinterstore,
-     "destination numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX]",
-     kWrite | kDenyOom, keys(1).ow().update() + counted_keys(2).ro().access(), kAclSortedSet,
-     Group::kSortedSet, "2.0.0",
+    {"ZINTERSTORE",
+     zinterstore,
+     "destination numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX|COUNT]",
+     kWrite | kDenyOom,
+     keys(1).ow().update() + counted_keys(2).ro().access(),
+     kAclSortedSet,
+     Group::kSortedSet,
+     "2.0.0",
      "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number "
      "of input sorted sets and M being the number of elements in the resulting sorted set.",
-     "Stores the intersect of multiple sorted sets in a key."},
-    {"ZUNION", zunion,
-     "numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX] [WITHSCORES]", kReadOnly,
-     counted_keys(1).ro().access(), kAclSortedSet, Group::kSortedSet, "6.2.0",
+     "Stores the intersect of multiple sorted sets in a key.",
+     {.history = kCountHistory}},
+    {"ZUNION",
+     zunion,
+     "numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX|COUNT] [WITHSCORES]",
+     kReadOnly,
+     counted_keys(1).ro().access(),
+     kAclSortedSet,
+     Group::kSortedSet,
+     "6.2.0",
      "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the "
      "number of elements in the resulting sorted set.",
-     "Returns the union of multiple sorted sets."},
-    {"ZUNIONSTORE", zunionstore,
-     "destination numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX]",
-     kWrite | kDenyOom, keys(1).ow().update() + counted_keys(2).ro().access(), kAclSortedSet,
-     Group::kSortedSet, "2.0.0",
+     "Returns the union of multiple sorted sets.",
+     {.history = kCountHistory}},
+    {"ZUNIONSTORE",
+     zunionstore,
+     "destination numkeys key... [WEIGHTS weight...] [AGGREGATE aggregate=SUM|MIN|MAX|COUNT]",
+     kWrite | kDenyOom,
+     keys(1).ow().update() + counted_keys(2).ro().access(),
+     kAclSortedSet,
+     Group::kSortedSet,
+     "2.0.0",
      "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M being the "
      "number of elements in the resulting sorted set.",
-     "Stores the union of multiple sorted sets in a key."},
+     "Stores the union of multiple sorted sets in a key.",
+     {.history = kCountHistory}},
 };
 
 }  // namespace

@@ -167,7 +167,9 @@ void reply_consumer(CommandContext& ctx, const StreamConsumer& consumer, size_t 
 
 void reply_group(CommandContext& ctx, const Stream& stream, std::string_view name,
                  const StreamGroup& group, size_t count) {
-  ctx.reply.map(7);
+  // Redis 8.6 does not know of released entries, so only groups with some tell of them.
+  const size_t released = group.released();
+  ctx.reply.map(released == 0 ? 7 : 8);
   ctx.reply.bulk("name");
   ctx.reply.bulk(name);
   ctx.reply.bulk("last-delivered-id");
@@ -184,6 +186,9 @@ void reply_group(CommandContext& ctx, const Stream& stream, std::string_view nam
   ctx.reply.array(group.consumers().size());
   for (const auto& [consumer_name, consumer] : group.consumers())
     reply_consumer(ctx, *consumer, count);
+  if (released == 0) return;
+  ctx.reply.bulk("nacked-count");
+  ctx.reply.integer(static_cast<int64_t>(released));
 }
 
 void reply_in_full(CommandContext& ctx, const Stream& stream, size_t count) {

@@ -1,5 +1,5 @@
-// Entries delivered to consumers of a group and not acknowledged: XACK, XPENDING, XCLAIM,
-// XAUTOCLAIM.
+// Entries delivered to consumers of a group and not acknowledged: XACK, XNACK, XPENDING, XCLAIM,
+// XAUTOCLAIM. XNACK came with Redis 8.8 and follows its documentation.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -45,6 +45,93 @@ void xack(CommandContext& ctx) {
   }
   ctx.events.count(acknowledged);
   ctx.reply.integer(static_cast<int64_t>(acknowledged));
+}
+
+// --- XNACK --------------------------------------------------------------------------------------
+
+struct ReleaseRequest {
+  enum class Mode : uint8_t { kSilent, kFail, kFatal };
+  Mode mode = Mode::kFail;
+  Arguments ids;
+  int64_t deliveries = -1;  // negative: as the mode says
+  bool force = false;
+
+  // `deliveries_so_far`: 0 for an entry that was not pending.
+  uint64_t deliveries_after(uint64_t deliveries_so_far) const {
+    if (deliveries >= 0) return static_cast<uint64_t>(deliveries);
+    if (mode == Mode::kFatal) return PendingEntry::kMostDeliveries;
+    return deliveries_so_far - (mode == Mode::kSilent && deliveries_so_far > 0 ? 1 : 0);
+  }
+};
+
+bool read_release_mode(CommandContext& ctx, std::string_view word, ReleaseRequest* request) {
+  if (is_word(word, "SILENT")) {
+    request->mode = ReleaseRequest::Mode::kSilent;
+  } else if (is_word(word, "FAIL")) {
+    request->mode = ReleaseRequest::Mode::kFail;
+  } else if (is_word(word, "FATAL")) {
+    request->mode = ReleaseRequest::Mode::kFatal;
+  } else {
+    ctx.reply.error("ERR mode must be SILENT, FAIL, or FATAL");
+    return false;
+  }
+  return true;
+}
+
+bool read_release_request(CommandContext& ctx, ReleaseRequest* request) {
+  if (!read_release_mode(ctx, ctx.args[3], request)) return false;
+  ArgReader words(ctx.args, 4);
+  if (!words.word("IDS")) {
+    ctx.syntax_error();
+    return false;
+  }
+  if (!read_counted_ids(ctx, words, &request->ids)) return false;
+  for (std::string_view text; words.more();) {
+    if (words.word("FORCE")) {
+      request->force = true;
+    } else if (words.word("RETRYCOUNT", &text)) {
+      if (!ctx.read_int64_in(text, 0, INT64_MAX, &request->deliveries,
+                             "ERR Invalid RETRYCOUNT option argument for XNACK"))
+        return false;
+    } else {
+      ctx.syntax_error();
+      return false;
+    }
+  }
+  // All ids are validated before the first is released.
+  StreamId id;
+  for (const std::string_view text : request->ids) {
+    if (!read_stream_id(ctx, text, 0, &id)) return false;
+  }
+  return true;
+}
+
+void xnack(CommandContext& ctx) {
+  ReleaseRequest request;
+  if (!read_release_request(ctx, &request)) return;
+  const std::string_view key = ctx.args[1];
+  const KeyRef ref = ctx.db.find_for_write(key, store::Keyspace::kTouch);
+  const GroupAtKey found = group_at(ctx, ref, key, ctx.args[2]);
+  if (!found) return;
+  size_t released = 0;
+  for (const std::string_view text : request.ids) {
+    StreamId id;
+    parse_stream_id(text, 0, &id);
+    if (PendingEntry* entry = found.group->pending().find(id)) {
+      found.group->release_pending(*entry, request.deliveries_after(entry->deliveries));
+    } else if (request.force && found.stream->contains(id)) {
+      found.group->add_released(id, request.deliveries_after(0));
+    } else {
+      continue;
+    }
+    ++released;
+  }
+  if (released > 0) {
+    // Without a name: nobody is notified, but consumers that wait with CLAIM look again.
+    ctx.changed(key, EventClass::kStream, "");
+    ctx.events.count(released - 1);
+  }
+  ctx.reply.integer(static_cast<int64_t>(released));
 }
 
 // --- XPENDING -----------------------------------------------------------------------------------
@@ -110,7 +197,7 @@ bool read_pending_request(CommandContext& ctx, PendingRequest* request) {
   return true;
 }
 
-void list_pending(CommandContext& ctx, const PendingRequest& request,
+void list_pending(CommandContext& ctx, const PendingRequest& request, const StreamGroup& group,
                   const StreamIndex<PendingEntry>& pending) {
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t sent = 0;
@@ -123,7 +210,7 @@ void list_pending(CommandContext& ctx, const PendingRequest& request,
     ctx.reply.array(4);
     reply_stream_id(ctx.reply, entry.id);
     ctx.reply.bulk(entry.consumer->name);
-    ctx.reply.integer(std::max<int64_t>(idle_ms, 0));
+    ctx.reply.integer(group.is_released(entry) ? -1 : std::max<int64_t>(idle_ms, 0));
     ctx.reply.integer(static_cast<int64_t>(entry.deliveries));
     ++sent;
   }
@@ -137,16 +224,18 @@ void xpending(CommandContext& ctx) {
   const GroupAtKey found = group_at(ctx, ref, ctx.args[1], ctx.args[2]);
   if (!found) return;
   if (request.summary) return summarize_pending(ctx, *found.group);
-  if (!request.of_one) return list_pending(ctx, request, found.group->pending());
+  if (!request.of_one) return list_pending(ctx, request, *found.group, found.group->pending());
   const StreamConsumer* consumer = found.group->find_consumer(request.consumer);
   if (consumer == nullptr) return ctx.reply.empty_array();
-  list_pending(ctx, request, consumer->pending);
+  list_pending(ctx, request, *found.group, consumer->pending);
 }
 
 // --- Claiming -----------------------------------------------------------------------------------
 
+// Released entries always are; they were delivered at 0.
 bool is_idle_enough(const CommandContext& ctx, const PendingEntry& entry, int64_t least_idle_ms) {
-  return least_idle_ms == 0 || ctx.now_ms() - entry.delivered_ms >= least_idle_ms;
+  return least_idle_ms == 0 || entry.delivered_ms == 0 ||
+         ctx.now_ms() - entry.delivered_ms >= least_idle_ms;
 }
 
 bool read_least_idle(CommandContext& ctx, std::string_view text, std::string_view command,
@@ -243,7 +332,7 @@ bool claim(CommandContext& ctx, const ClaimRequest& request, const GroupAtKey& a
   if (request.deliveries >= 0) {
     entry->deliveries = static_cast<uint64_t>(request.deliveries);
   } else if (!request.just_ids) {
-    ++entry->deliveries;
+    entry->count_delivery();
   }
   reply_claimed(ctx, *at.stream, id, request.just_ids);
   propagate_pending(ctx, ctx.args[1], group, ctx.args[2], *entry);
@@ -342,7 +431,7 @@ void xautoclaim(CommandContext& ctx) {
     if (!is_idle_enough(ctx, entry, request.least_idle_ms)) continue;
     group.move_pending(entry, consumer);
     entry.delivered_ms = ctx.now_ms();
-    if (!request.just_ids) ++entry.deliveries;
+    if (!request.just_ids) entry.count_delivery();
     propagate_pending(ctx, key, group, ctx.args[2], entry);
     claimed.push_back(id);
     --left;
@@ -390,6 +479,13 @@ constexpr CommandRow kStreamPendingRows[] = {
      "Changes, or acquires, ownership of a message in a consumer group, as if the message was "
      "delivered a consumer group member.",
      {.tips = "nondeterministic_output"}},
+    {"XNACK", xnack,
+     "key group {mode=SILENT|FAIL|FATAL} {IDS ids=numids:integer id...} [count=RETRYCOUNT "
+     "count:integer] [FORCE]",
+     kWrite | kFast, keys(1).rw().update(), kAclStream, Group::kStream, "8.8.0",
+     "O(1) for each message ID processed.",
+     "Releases pending messages back to the group's PEL without acknowledging them, making them "
+     "available for re-delivery."},
     {"XPENDING",
      xpending,
      "key group [filters=[IDLE min-idle-time:integer]@6.2.0 start:string end:string count "

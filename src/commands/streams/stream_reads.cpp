@@ -1,4 +1,7 @@
 // Reading new entries of streams, and blocking for them: XREAD, and XREADGROUP for consumer groups.
+//
+// MAXCOUNT and MAXSIZE came with Redis 8.10 and follow its documentation, which does not say what
+// of a reply counts for MAXSIZE: here the entries' ids, fields and values as they are sent.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -24,6 +27,7 @@ using store::StreamConsumer;
 using store::StreamEntry;
 using store::StreamGroup;
 using store::StreamId;
+using store::StreamRange;
 
 namespace {
 
@@ -34,7 +38,9 @@ struct ReadRequest {
   bool no_ack = false;
   // Entries that have been pending for so long are read before new ones; negative: none are.
   int64_t claim_idle_ms = -1;
-  size_t count = 0;  // 0: all
+  size_t count = 0;      // of each stream; 0: all
+  size_t max_count = 0;  // of all streams together; 0: all
+  size_t max_size = 0;   // bytes, of all streams together; 0: all
   bool may_wait = false;
   int64_t deadline_ms = 0;
   size_t first_key = 0;  // word of the request
@@ -78,6 +84,15 @@ bool read_count(CommandContext& ctx, std::string_view text, ReadRequest* request
   return true;
 }
 
+bool read_maximum(CommandContext& ctx, std::string_view text, std::string_view name,
+                  size_t* maximum) {
+  int64_t value = 0;
+  const std::string error = "ERR " + std::string(name) + " must be a positive integer";
+  if (!ctx.read_int64_in(text, 1, INT64_MAX, &value, error)) return false;
+  *maximum = static_cast<size_t>(value);
+  return true;
+}
+
 bool read_claim_time(CommandContext& ctx, std::string_view text, ReadRequest* request) {
   if (!request->for_group)
     return refuse(
@@ -97,6 +112,10 @@ bool read_request(CommandContext& ctx, ReadRequest* request) {
       if (!read_claim_time(ctx, text, request)) return false;
     } else if (words.word("COUNT", &text)) {
       if (!read_count(ctx, text, request)) return false;
+    } else if (words.word("MAXCOUNT", &text)) {
+      if (!read_maximum(ctx, text, "MAXCOUNT", &request->max_count)) return false;
+    } else if (words.word("MAXSIZE", &text)) {
+      if (!read_maximum(ctx, text, "MAXSIZE", &request->max_size)) return false;
     } else if (words.left() > 1 && words.word("STREAMS")) {
       if (!read_streams(ctx, words, request)) return false;
       break;
@@ -124,6 +143,8 @@ bool read_request(CommandContext& ctx, ReadRequest* request) {
   }
   if (request->for_group && request->group.data() == nullptr)
     return refuse(ctx, "ERR Missing GROUP option for XREADGROUP");
+  if (request->max_count != 0 && request->max_count < request->count)
+    return refuse(ctx, "ERR MAXCOUNT must be greater than or equal to COUNT");
   return true;
 }
 
@@ -186,8 +207,8 @@ bool find_source(CommandContext& ctx, const ReadRequest& request, size_t index, 
   return read_place(ctx, request.ids[index], source);
 }
 
-// The entries that CLAIM takes over from other consumers, the longest delivered first, up to the
-// request's count. O(pending entries).
+// The entries that CLAIM takes over from other consumers, those first that were released, then the
+// longest delivered, up to the request's count. O(pending entries).
 std::vector<PendingEntry*> claimable(const CommandContext& ctx, const ReadRequest& request,
                                      const Source& source) {
   std::vector<PendingEntry*> found;
@@ -196,10 +217,13 @@ std::vector<PendingEntry*> claimable(const CommandContext& ctx, const ReadReques
   source.group->pending().for_each([&](PendingEntry* entry) {
     if (entry->delivered_ms <= latest_ms) found.push_back(entry);
   });
-  // They are in order of their ids.
+  // They are in order of their ids. Those that were released come first, in the order of that.
+  std::erase_if(found, [&](PendingEntry* entry) { return source.group->is_released(*entry); });
   std::stable_sort(found.begin(), found.end(), [](const PendingEntry* a, const PendingEntry* b) {
     return a->delivered_ms < b->delivered_ms;
   });
+  const std::vector<PendingEntry*> released = source.group->released_in_order();
+  found.insert(found.begin(), released.begin(), released.end());
   // Entries that were deleted stay pending.
   std::erase_if(found, [&, left = request.count](const PendingEntry* entry) mutable {
     if (request.count != 0 && left == 0) return true;
@@ -225,16 +249,24 @@ bool has_something(const CommandContext& ctx, const ReadRequest& request, const 
 
 // Assigns an entry that has been pending for long to the consumer, and sends it with the time since
 // its last delivery and the number of deliveries before this one.
-void send_claimed_entry(CommandContext& ctx, const ReadRequest& request, const Source& source,
-                        StreamConsumer& consumer, PendingEntry& pending) {
+// False when the budget does not allow it.
+bool send_claimed_entry(CommandContext& ctx, const ReadRequest& request, const Source& source,
+                        StreamConsumer& consumer, PendingEntry& pending, ReplyBudget& budget) {
   StreamGroup& group = *source.group;
-  reply_stream_entry_at(ctx.reply, *source.stream, pending.id, /*more=*/2);
-  ctx.reply.integer(ctx.now_ms() - pending.delivered_ms);
+  bool may_send = false;
+  source.stream->for_each({pending.id, pending.id}, false, [&](const StreamEntry& entry) {
+    may_send = budget.take(entry);
+    if (may_send) reply_stream_entry(ctx.reply, entry, /*more=*/2);
+    return false;
+  });
+  if (!may_send) return false;
+  ctx.reply.integer(idle_time_ms(ctx, group, pending));
   ctx.reply.integer(static_cast<int64_t>(pending.deliveries));
   group.move_pending(pending, consumer);
   pending.delivered_ms = ctx.now_ms();
-  ++pending.deliveries;
+  pending.count_delivery();
   propagate_pending(ctx, source.key, group, request.group, pending);
+  return true;
 }
 
 // Sends an entry that the group has not read; it becomes pending.
@@ -261,43 +293,58 @@ void send_new_entry(CommandContext& ctx, const ReadRequest& request, const Sourc
   propagate_pending(ctx, source.key, group, request.group, *group.pending().find(entry.id()));
 }
 
-// Sends entries that CLAIM takes over, and entries that the group has not read.
-void send_new_entries(CommandContext& ctx, const ReadRequest& request, const Source& source,
-                      StreamConsumer& consumer) {
+// Sends entries that CLAIM takes over, and entries that the group has not read; returns how many.
+size_t send_new_entries(CommandContext& ctx, const ReadRequest& request, const Source& source,
+                        StreamConsumer& consumer, ReplyBudget& budget) {
   StreamGroup& group = *source.group;
   const resp::ReplyBuilder::Later later = ctx.reply.later();
-  const std::vector<PendingEntry*> claimed = claimable(ctx, request, source);
-  for (PendingEntry* pending : claimed)
-    send_claimed_entry(ctx, request, source, consumer, *pending);
-  size_t sent = claimed.size();
+  size_t claimed = 0;
+  for (PendingEntry* pending : claimable(ctx, request, source)) {
+    if (!send_claimed_entry(ctx, request, source, consumer, *pending, budget)) break;
+    ++claimed;
+  }
+  size_t sent = claimed;
   if ((request.count == 0 || sent < request.count) && has_new_entries(source)) {
     source.stream->for_each({source.after.next()}, false, [&](const StreamEntry& entry) {
+      if (!budget.take(entry)) return false;
       send_new_entry(ctx, request, source, consumer, entry);
       return ++sent != request.count;
     });
   }
   ctx.reply.array_later(later, sent);
-  const bool any_new = sent != claimed.size();
-  if (!claimed.empty() || !request.no_ack) consumer.active_ms = ctx.now_ms();
+  if (sent == 0) return 0;
+  const bool any_new = sent != claimed;
+  if (claimed != 0 || !request.no_ack) consumer.active_ms = ctx.now_ms();
   if (any_new) propagate_place(ctx, source.key, group, request.group);
   ctx.events.count(1);
   if (ctx.db.environment().use_lrm) {
     store::KeyRef ref = ctx.db.find(source.key, store::Keyspace::kPeek);
     ctx.db.set_access(ref, ctx.db.environment().access_clock);
   }
+  return sent;
 }
 
 // Sends the consumer's pending entries again.
 void send_history(CommandContext& ctx, const ReadRequest& request, const Source& source,
-                  StreamConsumer& consumer) {
+                  StreamConsumer& consumer, ReplyBudget& budget) {
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t sent = 0;
   for (auto position = consumer.pending.not_before(source.after.next()); position;
        position.forward()) {
     PendingEntry& pending = **position;
-    if (reply_stream_entry_at(ctx.reply, *source.stream, pending.id)) {
+    bool exists = false;
+    bool may_send = false;
+    source.stream->for_each({pending.id, pending.id}, false, [&](const StreamEntry& entry) {
+      exists = true;
+      may_send = budget.take(entry);
+      if (may_send) reply_stream_entry(ctx.reply, entry);
+      return false;
+    });
+    if (!exists) may_send = budget.take(pending.id);
+    if (!may_send) break;
+    if (exists) {
       pending.delivered_ms = ctx.now_ms();
-      ++pending.deliveries;
+      pending.count_delivery();
     } else {
       ctx.reply.array(2);
       reply_stream_id(ctx.reply, pending.id);
@@ -310,15 +357,40 @@ void send_history(CommandContext& ctx, const ReadRequest& request, const Source&
 
 // --- The commands -------------------------------------------------------------------------------
 
-void send_source(CommandContext& ctx, const ReadRequest& request, const Source& source) {
+// Whether the budget allows the first of the entries that a source has, so that the source is not
+// sent without any. A history without entries is sent.
+bool may_send_from(CommandContext& ctx, const ReadRequest& request, const Source& source,
+                   ReplyBudget budget) {
+  if (!budget.is_limited()) return true;
+  StreamRange range{source.after.next()};
+  if (source.group != nullptr && !source.is_new) {
+    const auto first =
+        source.group->find_consumer(request.consumer)->pending.not_before(range.first);
+    if (!first) return true;
+    if (!source.stream->contains((*first)->id)) return budget.take((*first)->id);
+    range = {(*first)->id, (*first)->id};
+  } else if (source.group != nullptr) {
+    const std::vector<PendingEntry*> claimed = claimable(ctx, request, source);
+    if (!claimed.empty()) range = {claimed.front()->id, claimed.front()->id};
+  }
+  bool may_send = false;
+  source.stream->for_each(range, false, [&](const StreamEntry& entry) {
+    may_send = budget.take(entry);
+    return false;
+  });
+  return may_send;
+}
+
+void send_source(CommandContext& ctx, const ReadRequest& request, const Source& source,
+                 ReplyBudget& budget) {
   if (!ctx.reply.is_resp3()) ctx.reply.array(2);
   ctx.reply.bulk(source.key);
   if (source.group == nullptr)
     return reply_stream_entries(ctx.reply, *source.stream, {source.after.next()}, false,
-                                request.count);
+                                request.count, &budget);
   StreamConsumer& consumer = *source.group->find_consumer(request.consumer);
-  source.is_new ? send_new_entries(ctx, request, source, consumer)
-                : send_history(ctx, request, source, consumer);
+  source.is_new ? static_cast<void>(send_new_entries(ctx, request, source, consumer, budget))
+                : send_history(ctx, request, source, consumer, budget);
 }
 
 // When an entry may have been pending for as long as CLAIM wants, which no change of a key tells; 0
@@ -387,11 +459,13 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
     return request.may_wait ? wait_for_entries(ctx, request, sources) : ctx.reply.null_array();
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t sent = 0;
+  ReplyBudget budget(request.max_count, request.max_size);
   for (Source& source : sources) {
     // If a stream is named twice, the second time starts behind the entries already sent.
     if (source.is_new) source.after = source.group->last_delivered;
     if (!is_served(source)) continue;
-    send_source(ctx, request, source);
+    if (!may_send_from(ctx, request, source, budget)) break;
+    send_source(ctx, request, source, budget);
     ++sent;
   }
   ctx.reply.is_resp3() ? ctx.reply.map_later(later, sent) : ctx.reply.array_later(later, sent);
@@ -405,25 +479,41 @@ void xreadgroup(CommandContext& ctx) {
   read_or_wait(ctx, true);
 }
 
+constexpr char kMaximumHistory[] = "8.10.0 Added the `MAXCOUNT` and `MAXSIZE` options.";
+constexpr char kGroupHistory[] =
+    "8.4.0 Added the `CLAIM` option.\n8.10.0 Added the `MAXCOUNT` and `MAXSIZE` options.";
+
 constexpr CommandRow kStreamReadRows[] = {
-    {"XREAD", xread, "[COUNT count] [BLOCK milliseconds] {STREAMS streams=key... id...}",
-     kReadOnly | kBlocking, keys_after("STREAMS", 1, -1).limit(2).ro().access(), kAclStream,
-     Group::kStream, "5.0.0", nullptr,
+    {"XREAD",
+     xread,
+     "[COUNT count] [MAXCOUNT maxcount:integer]@8.10.0 [MAXSIZE maxsize:integer]@8.10.0 [BLOCK "
+     "milliseconds] {STREAMS streams=key... id...}",
+     kReadOnly | kBlocking,
+     keys_after("STREAMS", 1, -1).limit(2).ro().access(),
+     kAclStream,
+     Group::kStream,
+     "5.0.0",
+     nullptr,
      "Returns messages from multiple streams with IDs greater than the ones requested. Blocks "
-     "until a message is available otherwise."},
-    {"XREADGROUP", xreadgroup,
-     "{GROUP group-block=group consumer} [COUNT count] [BLOCK milliseconds] [CLAIM "
-     "min-idle-time:integer] "
-     "[NOACK] {STREAMS "
+     "until a message is available otherwise.",
+     {.history = kMaximumHistory}},
+    {"XREADGROUP",
+     xreadgroup,
+     "{GROUP group-block=group consumer} [COUNT count] [MAXCOUNT maxcount:integer]@8.10.0 [MAXSIZE "
+     "maxsize:integer]@8.10.0 [BLOCK milliseconds] [CLAIM min-idle-time:integer] [NOACK] {STREAMS "
      "streams=key... id...}",
-     kWrite | kBlocking, keys_after("STREAMS", 4, -1).limit(2).ro().access(), kAclStream,
-     Group::kStream, "5.0.0",
+     kWrite | kBlocking,
+     keys_after("STREAMS", 4, -1).limit(2).ro().access(),
+     kAclStream,
+     Group::kStream,
+     "5.0.0",
      "For each stream mentioned: O(M) with M being the number of elements returned. If M is "
      "constant (e.g. always asking for the first 10 elements with COUNT), you can consider it "
      "O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to "
      "serve the N clients blocked on the stream getting new data.",
      "Returns new or historical messages from a stream for a consumer in a group. Blocks until a "
-     "message is available otherwise."},
+     "message is available otherwise.",
+     {.history = kGroupHistory}},
 };
 
 }  // namespace

@@ -29,24 +29,6 @@ struct DeleteRequest {
   Arguments ids;
 };
 
-// Reads "IDS numids id ..." up to the last id.
-bool read_ids(CommandContext& ctx, ArgReader& words, Arguments* ids) {
-  if (!words.more()) {
-    ctx.syntax_error();
-    return false;
-  }
-  constexpr std::string_view kNotPositive = "ERR Number of IDs must be a positive integer";
-  int64_t count = 0;
-  if (!ctx.read_int64_in(words.next(), 1, INT64_MAX, &count, kNotPositive)) return false;
-  if (static_cast<uint64_t>(count) > words.left()) {
-    ctx.reply.error("ERR The `numids` parameter must match the number of arguments");
-    return false;
-  }
-  *ids = words.rest().first(static_cast<size_t>(count));
-  for (size_t i = 0; i < ids->size(); ++i) words.next();
-  return true;
-}
-
 bool read_request(CommandContext& ctx, size_t first, DeleteRequest* request) {
   bool told = false;
   for (ArgReader words(ctx.args, first); words.more();) {
@@ -54,7 +36,7 @@ bool read_request(CommandContext& ctx, size_t first, DeleteRequest* request) {
     if (!read_stream_references(words, &request->references, &told)) {
       // The last list of ids counts.
       if (words.word("IDS")) {
-        if (!read_ids(ctx, words, &request->ids)) return false;
+        if (!read_counted_ids(ctx, words, &request->ids)) return false;
         continue;
       }
       ctx.syntax_error();

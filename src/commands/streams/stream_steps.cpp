@@ -251,6 +251,23 @@ void reply_element(resp::ReplyBuilder& reply, const store::Listpack::Element& el
 
 }  // namespace
 
+bool read_counted_ids(CommandContext& ctx, ArgReader& words, Arguments* ids) {
+  if (!words.more()) {
+    ctx.syntax_error();
+    return false;
+  }
+  constexpr std::string_view kNotPositive = "ERR Number of IDs must be a positive integer";
+  int64_t count = 0;
+  if (!ctx.read_int64_in(words.next(), 1, INT64_MAX, &count, kNotPositive)) return false;
+  if (static_cast<uint64_t>(count) > words.left()) {
+    ctx.reply.error("ERR The `numids` parameter must match the number of arguments");
+    return false;
+  }
+  *ids = words.rest().first(static_cast<size_t>(count));
+  for (size_t i = 0; i < ids->size(); ++i) words.next();
+  return true;
+}
+
 std::string stream_id_text(StreamId id) {
   char text[kMaxIdText];
   return std::string(text, format_id(id, text));
@@ -259,6 +276,47 @@ std::string stream_id_text(StreamId id) {
 void reply_stream_id(resp::ReplyBuilder& reply, StreamId id) {
   char text[kMaxIdText];
   reply.bulk(std::string_view(text, format_id(id, text)));
+}
+
+namespace {
+
+size_t reply_size(size_t text_size) {
+  constexpr size_t kFrame = 5;  // "$", and two line ends
+  return kFrame + base::count_digits(text_size) + text_size;
+}
+
+size_t reply_size(const store::Listpack::Element& element) {
+  char text[store::Listpack::kScratch];
+  return reply_size(element.text(text).size());
+}
+
+// As reply_stream_entry() writes it, without the headers of its arrays.
+size_t reply_size(const StreamEntry& entry) {
+  size_t size = reply_size(stream_id_text(entry.id()).size());
+  entry.for_each_field(
+      [&](const auto& field, const auto& value) { size += reply_size(field) + reply_size(value); });
+  return size;
+}
+
+}  // namespace
+
+bool ReplyBudget::take_limited(const StreamEntry& entry) {
+  return take_bytes(bytes_ == 0 ? 0 : reply_size(entry));
+}
+
+bool ReplyBudget::take(StreamId id) {
+  return !is_limited() || take_bytes(reply_size(stream_id_text(id).size()));
+}
+
+bool ReplyBudget::take_bytes(size_t size) {
+  if (spent_ || (sent_entries_ > 0 && ((entries_ != 0 && sent_entries_ >= entries_) ||
+                                       (bytes_ != 0 && sent_bytes_ + size > bytes_)))) {
+    spent_ = true;
+    return false;
+  }
+  ++sent_entries_;
+  sent_bytes_ += size;
+  return true;
 }
 
 void reply_stream_entry(resp::ReplyBuilder& reply, const StreamEntry& entry, size_t more) {
@@ -283,10 +341,11 @@ bool reply_stream_entry_at(resp::ReplyBuilder& reply, const Stream& stream, Stre
 }
 
 void reply_stream_entries(resp::ReplyBuilder& reply, const Stream& stream, const StreamRange& range,
-                          bool reverse, size_t count) {
+                          bool reverse, size_t count, ReplyBudget* budget) {
   const resp::ReplyBuilder::Later later = reply.later();
   size_t sent = 0;
   stream.for_each(range, reverse, [&](const StreamEntry& entry) {
+    if (budget != nullptr && !budget->take(entry)) return false;
     reply_stream_entry(reply, entry);
     return ++sent != count;
   });

@@ -22,6 +22,11 @@ bool parse_stream_id(std::string_view text, uint64_t without_sequence, store::St
 bool read_stream_id(server::CommandContext& ctx, std::string_view text, uint64_t without_sequence,
                     store::StreamId* id);
 
+// Reads the words behind IDS, "numids id [id ...]", up to the last id, which need not be one yet.
+// False, with the error sent, when there are fewer.
+bool read_counted_ids(server::CommandContext& ctx, server::ArgReader& words,
+                      server::Arguments* ids);
+
 // Whether the text has the form of an id that XADD accepts, other than "*".
 bool is_stream_id(std::string_view text);
 
@@ -80,6 +85,30 @@ store::Stream* stream_or_new(server::CommandContext& ctx, store::KeyRef& ref);
 
 // --- Replying -----------------------------------------------------------------------------------
 
+// What the entries of one reply may come to together (MAXCOUNT and MAXSIZE of XREAD), counted as
+// they are sent. The first entry is always sent.
+class ReplyBudget {
+ public:
+  // 0: no limit. `bytes`: of the entries as they are sent.
+  ReplyBudget(size_t entries, size_t bytes) : entries_(entries), bytes_(bytes) {}
+
+  bool is_limited() const { return entries_ != 0 || bytes_ != 0; }
+  // Whether an entry of that size may be sent too, which is counted then. Else the budget is spent.
+  bool take(const store::StreamEntry& entry) { return !is_limited() || take_limited(entry); }
+  // The same for the id of an entry that is gone.
+  bool take(store::StreamId id);
+
+ private:
+  bool take_limited(const store::StreamEntry& entry);
+  bool take_bytes(size_t size);
+
+  size_t entries_;
+  size_t bytes_;
+  size_t sent_entries_ = 0;
+  size_t sent_bytes_ = 0;
+  bool spent_ = false;
+};
+
 // "ms-sequence".
 std::string stream_id_text(store::StreamId id);
 void reply_stream_id(resp::ReplyBuilder& reply, store::StreamId id);
@@ -91,7 +120,9 @@ void reply_stream_entry(resp::ReplyBuilder& reply, const store::StreamEntry& ent
 bool reply_stream_entry_at(resp::ReplyBuilder& reply, const store::Stream& stream,
                            store::StreamId id, size_t more = 0);
 // Replies with an array of up to `count` entries of a range (all when zero).
+// With a `budget`, as far as it goes.
 void reply_stream_entries(resp::ReplyBuilder& reply, const store::Stream& stream,
-                          const store::StreamRange& range, bool reverse, size_t count);
+                          const store::StreamRange& range, bool reverse, size_t count,
+                          ReplyBudget* budget = nullptr);
 
 }  // namespace latchkey::commands

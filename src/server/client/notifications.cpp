@@ -8,6 +8,12 @@ namespace latchkey::server {
 namespace {
 
 constexpr unsigned kReplacements = kNotifyOverwritten | kNotifyTypeChanged;
+constexpr unsigned kSubkeys =
+    kNotifySubkeyspace | kNotifySubkeyevent | kNotifySubkeyspaceItem | kNotifySubkeyspaceEvent;
+
+void append_counted(std::string& text, std::string_view bytes) {
+  text.append(std::to_string(bytes.size())).append(":").append(bytes);
+}
 
 // Whether the event's command sets the whole value of the key. RENAME and COPY remove the key
 // before, and tell what they have replaced themselves.
@@ -30,6 +36,9 @@ void Notifications::apply_settings() {
   const bool anywhere = (wanted & (kNotifyKeyspace | kNotifyKeyevent)) != 0;
   server_.events().remove(*this);
   if (anywhere) server_.events().add(*this);
+  server_.events().set_subkey_listener((wanted & kSubkeys) != 0 ? this : nullptr);
+  server_.environment().name_expired_elements =
+      server_.propagation().wanted() || server_.events().wants_subkeys();
   const bool lookups = anywhere && (wanted & (kNotifyNewKey | kNotifyKeyMiss | kReplacements)) != 0;
   server_.environment().key_observer = lookups ? this : nullptr;
   pending_.clear();
@@ -37,7 +46,7 @@ void Notifications::apply_settings() {
 
 void Notifications::key_changed(store::Keyspace& keyspace, std::string_view key,
                                 EventClass event_class, std::string_view event) {
-  // Changes of vector sets have no names, and nobody is notified of them.
+  // Changes of vector sets and releases of pending entries have no names, and nobody is notified.
   if (event.empty()) return;
   if ((server_.settings().notify_keyspace_events & kReplacements) == 0)
     return publish(keyspace, key, event_class, event);
@@ -60,6 +69,42 @@ void Notifications::publish(store::Keyspace& keyspace, std::string_view key, Eve
   if ((wanted & kNotifyKeyevent) != 0) {
     channel_.assign("__keyevent@").append(database).append("__:").append(event);
     server_.pubsub().publish(channel_, key);
+  }
+}
+
+void Notifications::subkeys_changed(store::Keyspace& keyspace, std::string_view key,
+                                    EventClass event_class, std::string_view event,
+                                    std::span<const std::string_view> subkeys) {
+  const unsigned wanted = server_.settings().notify_keyspace_events;
+  if ((wanted & static_cast<unsigned>(event_class)) == 0) return;
+  const std::string database = "@" + std::to_string(keyspace.index()) + "__:";
+  std::string names;
+  for (const std::string_view subkey : subkeys) {
+    if (!names.empty()) names += ',';
+    append_counted(names, subkey);
+  }
+  // What separates the parts must not be in one of them.
+  const bool may_separate = event.find('|') == std::string_view::npos;
+  PubSub& pubsub = server_.pubsub();
+  if ((wanted & kNotifySubkeyspace) != 0 && may_separate) {
+    channel_.assign("__subkeyspace").append(database).append(key);
+    pubsub.publish(channel_, std::string(event).append("|").append(names));
+  }
+  if ((wanted & kNotifySubkeyevent) != 0) {
+    channel_.assign("__subkeyevent").append(database).append(event);
+    std::string message;
+    append_counted(message, key);
+    pubsub.publish(channel_, message.append("|").append(names));
+  }
+  if ((wanted & kNotifySubkeyspaceItem) != 0 && key.find('\n') == std::string_view::npos) {
+    for (const std::string_view subkey : subkeys) {
+      channel_.assign("__subkeyspaceitem").append(database).append(key).append("\n").append(subkey);
+      pubsub.publish(channel_, event);
+    }
+  }
+  if ((wanted & kNotifySubkeyspaceEvent) != 0 && may_separate) {
+    channel_.assign("__subkeyspaceevent").append(database).append(event).append("|").append(key);
+    pubsub.publish(channel_, names);
   }
 }
 

@@ -3,7 +3,16 @@
 //     __keyspace@<database>__:<key>    the event
 //     __keyevent@<database>__:<event>  the key
 //
-// as far as notify-keyspace-events asks for. Before what replaces a key's whole value ("set",
+// as far as notify-keyspace-events asks for. Where handlers name what changed within a key's value,
+// the fields of hashes, it may ask for messages that name these, each with its length before it:
+//
+//     __subkeyspace@<database>__:<key>                 <event>|<length>:<field>,...
+//     __subkeyevent@<database>__:<event>               <length>:<key>|<length>:<field>,...
+//     __subkeyspaceitem@<database>__:<key>\n<field>    <event>
+//     __subkeyspaceevent@<database>__:<event>|<key>    <length>:<field>,...
+//
+// as Redis 8.8 has them (https://redis.io/docs/latest/develop/pubsub/subkeyspace-notifications/).
+// Before what replaces a key's whole value ("set",
 // "sunionstore", ...) come "overwritten" when there was a key, and "type_changed" when its type was
 // another.
 //
@@ -12,6 +21,7 @@
 // anybody has subscribed.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +33,9 @@ namespace latchkey::server {
 
 class Server;
 
-class Notifications final : public KeyspaceEventListener, public store::KeyObserver {
+class Notifications final : public KeyspaceEventListener,
+                            public SubkeyListener,
+                            public store::KeyObserver {
  public:
   // Follows notify-keyspace-events as it changes.
   explicit Notifications(Server& server);
@@ -33,6 +45,10 @@ class Notifications final : public KeyspaceEventListener, public store::KeyObser
                    std::string_view event) override;
   void keyspace_clearing(store::Keyspace&) override {}
   void keyspaces_swapping(store::Keyspace&, store::Keyspace&) override {}
+
+  // SubkeyListener
+  void subkeys_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+                       std::string_view event, std::span<const std::string_view> subkeys) override;
 
   // store::KeyObserver
   void key_added(store::Keyspace& keyspace, std::string_view key) override;

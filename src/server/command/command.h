@@ -29,7 +29,8 @@ struct CommandContext;
 struct CommandRow;
 using Handler = void (*)(CommandContext&);
 
-// In the order in which COMMAND INFO lists them; the last ones are not listed.
+// In the order in which COMMAND INFO lists them; the last ones are not listed but
+// for kScriptRunner.
 enum CommandFlag : uint32_t {
   kWrite = 1 << 0,             // changes the dataset
   kReadOnly = 1 << 1,          // reads the dataset
@@ -56,6 +57,7 @@ enum CommandFlag : uint32_t {
   kMayTakeLong = 1 << 22,      // runs in a task (server/tasks.h), so that others can be served
   kMayChangeServer = 1 << 23,  // may hand its client to another server (command/space_gate.h)
   kNotInSpace = 1 << 24,       // for what a space does not have: persistence, replication, cluster
+  kScriptRunner = 1 << 25,     // runs a script or a function; listed
 };
 
 // In the order in which COMMAND INFO lists them. Read, write, admin, pubsub, fast, slow, blocking
@@ -82,6 +84,7 @@ enum AclCategory : uint32_t {
   kAclConnection = 1 << 18,
   kAclTransaction = 1 << 19,
   kAclScripting = 1 << 20,
+  kAclArray = 1 << 21,
 };
 
 // The one module of the reference whose commands there are.
@@ -104,6 +107,7 @@ enum class Group : uint8_t {
   kGeo,
   kStream,
   kBitmap,
+  kArray,
   kModule,  // the vector sets: replies name such commands in upper case, and their module
 };
 

@@ -41,6 +41,7 @@ constexpr BitName kCommandFlagNames[] = {
     {kNoMulti, "no_multi"},
     {kMovableKeys, "movablekeys"},
     {kAllowBusy, "allow_busy"},
+    {kScriptRunner, "script_runner"},
 };
 
 constexpr BitName kAclCategoryNames[] = {
@@ -65,6 +66,7 @@ constexpr BitName kAclCategoryNames[] = {
     {kAclConnection, "connection"},
     {kAclTransaction, "transaction"},
     {kAclScripting, "scripting"},
+    {kAclArray, "array"},
 };
 
 constexpr BitName kKeyFlagNames[] = {
@@ -84,7 +86,7 @@ constexpr BitName kKeyFlagNames[] = {
 constexpr std::string_view kGroupNames[] = {
     "generic", "string",       "list",       "set",    "sorted-set", "hash",
     "pubsub",  "transactions", "connection", "server", "scripting",  "hyperloglog",
-    "cluster", "geo",          "stream",     "bitmap", "module",
+    "cluster", "geo",          "stream",     "bitmap", "array",      "module",
 };
 
 // `flags`: as the edition has them.

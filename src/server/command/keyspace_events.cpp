@@ -3,7 +3,8 @@
 namespace latchkey::server {
 
 bool is_beside_value(EventClass event_class, std::string_view event) {
-  return event_class == EventClass::kStream && (event.starts_with("xgroup-") || event == "xsetid");
+  return event_class == EventClass::kStream &&
+         (event.empty() || event.starts_with("xgroup-") || event == "xsetid");
 }
 
 void KeyspaceEvents::tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class,

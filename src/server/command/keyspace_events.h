@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,7 @@ enum class EventClass : uint32_t {
   kNewKey = 1u << 13,
   kOverwritten = 1u << 14,
   kTypeChanged = 1u << 15,
+  kArray = 1u << 16,
 };
 
 class KeyspaceEventListener {
@@ -48,6 +50,17 @@ class KeyspaceEventListener {
   // A database or all of them have been emptied on request, or for another dataset, whether or not
   // there were keys.
   virtual void dataset_flushed() {}
+};
+
+// Is told which elements of a key's value an event is about, where handlers name them: the fields
+// of hashes.
+class SubkeyListener {
+ public:
+  virtual ~SubkeyListener() = default;
+  // `subkeys`: at least one.
+  virtual void subkeys_changed(store::Keyspace& keyspace, std::string_view key,
+                               EventClass event_class, std::string_view event,
+                               std::span<const std::string_view> subkeys) = 0;
 };
 
 // Whether an event is of what stands beside a key's value (a stream's groups and counters), which
@@ -75,6 +88,15 @@ class KeyspaceEvents {
                 std::string_view event) {
     if (!listeners_.empty()) tell(keyspace, key, event_class, event);
   }
+  // Whether anybody asks for the names of changed elements; handlers need not collect them
+  // otherwise.
+  bool wants_subkeys() const { return subkey_listener_ != nullptr; }
+  // To be called behind changed() or happened() of the same event. Nothing happens without subkeys.
+  void subkeys_changed(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+                       std::string_view event, std::span<const std::string_view> subkeys) {
+    if (subkey_listener_ != nullptr && !subkeys.empty())
+      subkey_listener_->subkeys_changed(keyspace, key, event_class, event, subkeys);
+  }
   // To be called before the fact.
   void clearing(store::Keyspace& keyspace);
   void swapping(store::Keyspace& first, store::Keyspace& second);
@@ -87,6 +109,8 @@ class KeyspaceEvents {
   // for should leave.
   void add(KeyspaceEventListener& listener) { listeners_.push_back(&listener); }
   void remove(KeyspaceEventListener& listener) { std::erase(listeners_, &listener); }
+  // There is one at most; null takes it away.
+  void set_subkey_listener(SubkeyListener* listener) { subkey_listener_ = listener; }
 
  private:
   void tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
@@ -94,6 +118,7 @@ class KeyspaceEvents {
 
   uint64_t total_ = 0;
   std::vector<KeyspaceEventListener*> listeners_;
+  SubkeyListener* subkey_listener_ = nullptr;
 };
 
 }  // namespace latchkey::server

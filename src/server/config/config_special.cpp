@@ -277,7 +277,7 @@ struct EventClass {
 };
 
 // The classes in the order of CONFIG GET.
-constexpr std::array<EventClass, 14> kEventClasses = {{
+constexpr std::array<EventClass, 15> kEventClasses = {{
     {'g', kNotifyGeneric},
     {'$', kNotifyString},
     {'l', kNotifyList},
@@ -288,6 +288,7 @@ constexpr std::array<EventClass, 14> kEventClasses = {{
     {'e', kNotifyEvicted},
     {'t', kNotifyStream},
     {'d', kNotifyModule},
+    {'a', kNotifyArray},
     {'n', kNotifyNewKey},
     {'o', kNotifyOverwritten},
     {'c', kNotifyTypeChanged},
@@ -295,10 +296,14 @@ constexpr std::array<EventClass, 14> kEventClasses = {{
 }};
 
 // Shown after kEventClasses, even when those are abbreviated as A.
-constexpr std::array<EventClass, 3> kLastEventClasses = {{
+constexpr std::array<EventClass, 7> kLastEventClasses = {{
     {'K', kNotifyKeyspace},
     {'E', kNotifyKeyevent},
     {'m', kNotifyKeyMiss},
+    {'S', kNotifySubkeyspace},
+    {'T', kNotifySubkeyevent},
+    {'I', kNotifySubkeyspaceItem},
+    {'V', kNotifySubkeyspaceEvent},
 }};
 
 unsigned event_bit(char letter) {
@@ -340,6 +345,9 @@ Directive notify_keyspace_events_directive() {
           }
           events |= bit;
         }
+        // Who names all classes that there were before arrays means A.
+        constexpr unsigned kWithoutArrays = kNotifyAll & ~kNotifyArray;
+        if ((events & kWithoutArrays) == kWithoutArrays) events |= kNotifyArray;
         context.values.notify_keyspace_events = events;
         return true;
       },

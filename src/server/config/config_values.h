@@ -66,9 +66,15 @@ inline constexpr unsigned kNotifyModule = 1u << 12;       // d
 inline constexpr unsigned kNotifyNewKey = 1u << 13;       // n, not part of A
 inline constexpr unsigned kNotifyOverwritten = 1u << 14;  // o, not part of A
 inline constexpr unsigned kNotifyTypeChanged = 1u << 15;  // c, not part of A
-inline constexpr unsigned kNotifyAll = kNotifyGeneric | kNotifyString | kNotifyList | kNotifySet |
-                                       kNotifyHash | kNotifySortedSet | kNotifyExpired |
-                                       kNotifyEvicted | kNotifyStream | kNotifyModule;  // A
+inline constexpr unsigned kNotifyArray = 1u << 16;        // a
+// The four channels that name elements; none is part of A.
+inline constexpr unsigned kNotifySubkeyspace = 1u << 17;       // S
+inline constexpr unsigned kNotifySubkeyevent = 1u << 18;       // T
+inline constexpr unsigned kNotifySubkeyspaceItem = 1u << 19;   // I
+inline constexpr unsigned kNotifySubkeyspaceEvent = 1u << 20;  // V
+inline constexpr unsigned kNotifyAll =
+    kNotifyGeneric | kNotifyString | kNotifyList | kNotifySet | kNotifyHash | kNotifySortedSet |
+    kNotifyExpired | kNotifyEvicted | kNotifyStream | kNotifyModule | kNotifyArray;  // A
 
 // Bits of cluster-slot-stats-enabled.
 inline constexpr unsigned kSlotStatsCpu = 1;

@@ -35,8 +35,12 @@ constexpr Arrival kArrivals[] = {
     {"xtrim", "ACKED", {8, 2}, kNever},
     {"xtrim", "DELREF", {8, 2}, kNever},
     {"xtrim", "KEEPREF", {8, 2}, kNever},
+    {"zinter", "COUNT", {8, 8}, kNever},
+    {"zinterstore", "COUNT", {8, 8}, kNever},
     {"zrank", "WITHSCORE", {7, 2}, {}},
     {"zrevrank", "WITHSCORE", {7, 2}, {}},
+    {"zunion", "COUNT", {8, 8}, kNever},
+    {"zunionstore", "COUNT", {8, 8}, kNever},
 
     // What Valkey brought, or took over later.
     {"cluster|slot-stats", "", {8, 2}, {8, 0}},

@@ -7,6 +7,7 @@
 #include "server/server.h"
 #include "store/entry.h"
 #include "store/keyspace.h"
+#include "store/value/array.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
 #include "store/value/set.h"
@@ -98,6 +99,15 @@ void take_in_elements(Digest& digest, const store::VectorSet& set) {
   });
 }
 
+void take_in_elements(Digest& digest, const store::Array& array) {
+  char scratch[store::kCellScratch];
+  array.for_each(0, store::Array::kLastIndex, [&](uint64_t index, store::ArrayCell value) {
+    take_in(digest, std::to_string(index));
+    take_in(digest, store::cell::text(value, scratch));
+    return true;
+  });
+}
+
 template <typename V>
 void take_in_elements_of(Digest& digest, const store::Entry& entry) {
   take_in_elements(digest, static_cast<const V&>(*entry.value()));
@@ -135,6 +145,9 @@ void take_in_value(Digest& digest, const store::Entry& entry) {
       break;
     case store::Type::kVectorSet:
       take_in_elements_of<store::VectorSet>(digest, entry);
+      break;
+    case store::Type::kArray:
+      take_in_elements_of<store::Array>(digest, entry);
       break;
   }
   if (entry.has_deadline()) join(digest, kDeadlineMark);

@@ -1,5 +1,7 @@
 #include "store/value/stream_group.h"
 
+#include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace latchkey::store {
@@ -24,6 +26,8 @@ StreamGroup::StreamGroup(const StreamGroup& other)
       add_pending(entry->id, copy, entry->delivered_ms, entry->deliveries);
     });
   }
+  for (const PendingEntry* entry : other.released_in_order())
+    add_released(entry->id, entry->deliveries);
 }
 
 StreamConsumer* StreamGroup::find_consumer(std::string_view name) const {
@@ -74,8 +78,47 @@ bool StreamGroup::erase_pending(StreamId id) {
   return true;
 }
 
+void StreamGroup::note_release(StreamId id) {
+  constexpr size_t kFew = 16;
+  release_order_.push_back(id);
+  if (release_order_.size() < kFew || release_order_.size() / 2 < released()) return;
+  std::vector<StreamId> order;
+  for (const PendingEntry* entry : released_in_order()) order.push_back(entry->id);
+  release_order_ = std::move(order);
+}
+
+void StreamGroup::release_pending(PendingEntry& entry, uint64_t deliveries) {
+  if (released_ == nullptr) released_ = std::make_unique<StreamConsumer>();
+  move_pending(entry, *released_);
+  entry.delivered_ms = 0;
+  entry.deliveries = deliveries;
+  note_release(entry.id);
+}
+
+void StreamGroup::add_released(StreamId id, uint64_t deliveries) {
+  if (released_ == nullptr) released_ = std::make_unique<StreamConsumer>();
+  add_pending(id, *released_, 0, deliveries);
+  note_release(id);
+}
+
+std::vector<PendingEntry*> StreamGroup::released_in_order() const {
+  std::vector<PendingEntry*> entries;
+  if (released() == 0) return entries;
+  std::unordered_set<const PendingEntry*> seen;
+  for (size_t i = release_order_.size(); i-- > 0;) {
+    PendingEntry* entry = released_->pending.find(release_order_[i]);
+    if (entry != nullptr && seen.insert(entry).second) entries.push_back(entry);
+  }
+  std::reverse(entries.begin(), entries.end());
+  return entries;
+}
+
 size_t StreamGroup::memory_usage() const {
   size_t bytes = sizeof(*this) + pending_.memory_usage() + pending_.size() * sizeof(PendingEntry);
+  if (released_ != nullptr) {
+    bytes += sizeof(StreamConsumer) + released_->pending.memory_usage() +
+             release_order_.capacity() * sizeof(StreamId);
+  }
   for (const auto& [name, consumer] : consumers_) {
     bytes +=
         kMapNodeBytes + 2 * name.size() + sizeof(StreamConsumer) + consumer->pending.memory_usage();

@@ -8,6 +8,9 @@
 //                         \_____|_____|__________________________________/    |
 //                               record 3-0 (delivered when, how often, to a) -+
 //
+// An entry that was released (XNACK) belongs to nobody until it is delivered again: its owner is a
+// record of the group's that is no consumer and has no name. It was delivered at time 0.
+//
 // Costs: O(log n) to find, add, move or remove one of n records; about 70 bytes a record. Names are
 // in byte order. Times are Unix times in milliseconds.
 #pragma once
@@ -18,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/encoding/stream_id.h"
 #include "store/encoding/stream_index.h"
@@ -30,15 +34,18 @@ struct StreamConsumer;
 struct PendingEntry {
   StreamId id;
   int64_t delivered_ms;
-  uint64_t deliveries;
+  uint64_t deliveries;  // up to kMostDeliveries
   StreamConsumer* consumer;
+
+  static constexpr uint64_t kMostDeliveries = INT64_MAX;
+  void count_delivery() { deliveries += deliveries < kMostDeliveries ? 1 : 0; }
 };
 
 struct StreamConsumer {
   static constexpr int64_t kNever = -1;
 
   std::string name;
-  int64_t seen_ms;             // when it last asked for entries
+  int64_t seen_ms = 0;         // when it last asked for entries
   int64_t active_ms = kNever;  // when it last received entries
   StreamIndex<PendingEntry> pending;
 };
@@ -80,12 +87,31 @@ class StreamGroup {
   // False when the id is not pending.
   bool erase_pending(StreamId id);
 
+  // --- Released entries -------------------------------------------------------------------------
+
+  // Takes the entry from its owner; it is the last of the released entries then.
+  void release_pending(PendingEntry& entry, uint64_t deliveries);
+  // Adds a released entry, the last one. REQUIRES: the id is not pending.
+  void add_released(StreamId id, uint64_t deliveries);
+  bool is_released(const PendingEntry& entry) const { return entry.consumer == released_.get(); }
+  size_t released() const { return released_ == nullptr ? 0 : released_->pending.size(); }
+  // In the order in which they were released. O(n log n).
+  std::vector<PendingEntry*> released_in_order() const;
+
   // Bytes held, this object included.
   size_t memory_usage() const;
 
  private:
+  // Remembers that the id was released last.
+  void note_release(StreamId id);
+
   Consumers consumers_;
   StreamIndex<PendingEntry> pending_;
+  // Owns the released entries; null before the first one.
+  std::unique_ptr<StreamConsumer> released_;
+  // Their ids as they were released, the last time that an id stands there counting; with ids among
+  // them that have an owner again or are gone, at most about as many as there are released ones.
+  std::vector<StreamId> release_order_;
 };
 
 }  // namespace latchkey::store

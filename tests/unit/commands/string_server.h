@@ -14,10 +14,11 @@ namespace latchkey::tests {
 class StringServer : public ServerFixture {
  public:
   explicit StringServer(std::string_view settings = {})
-      : ServerFixture({commands::counter_rows(), commands::lcs_rows(),
-                       commands::string_batch_rows(), commands::string_condition_rows(),
-                       commands::string_range_rows(), commands::string_rows()},
-                      settings) {}
+      : ServerFixture(
+            {commands::bounded_counter_rows(), commands::counter_rows(), commands::lcs_rows(),
+             commands::string_batch_rows(), commands::string_condition_rows(),
+             commands::string_range_rows(), commands::string_rows()},
+            settings) {}
 
   // Makes `key` a list.
   void put_list(std::string_view key) {

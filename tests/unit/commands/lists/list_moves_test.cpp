@@ -100,4 +100,85 @@ TEST_CASE("LPOS finds elements from either end, within bounds", "[lists]") {
   CHECK(client.run("LPOS missing c COUNT 1") == array({}));
 }
 
+TEST_CASE("LMOVEM moves several elements, in their order or one by one", "[lists]") {
+  struct Case {
+    const char* request;
+    std::initializer_list<std::string_view> reply;
+    std::initializer_list<std::string_view> target;
+    std::initializer_list<std::string_view> source;
+  };
+  const Case cases[] = {
+      {"LEFT LEFT COUNT 2 BULK", {"a", "b"}, {"a", "b", "x"}, {"c", "d"}},
+      {"LEFT LEFT COUNT 2 OBO", {"b", "a"}, {"b", "a", "x"}, {"c", "d"}},
+      {"LEFT RIGHT COUNT 2 OBO", {"a", "b"}, {"x", "a", "b"}, {"c", "d"}},
+      {"LEFT RIGHT COUNT 2 BULK", {"a", "b"}, {"x", "a", "b"}, {"c", "d"}},
+      {"RIGHT LEFT COUNT 2 OBO", {"c", "d"}, {"c", "d", "x"}, {"a", "b"}},
+      {"RIGHT LEFT COUNT 2 BULK", {"c", "d"}, {"c", "d", "x"}, {"a", "b"}},
+      {"RIGHT RIGHT COUNT 2 OBO", {"d", "c"}, {"x", "d", "c"}, {"a", "b"}},
+      {"RIGHT RIGHT COUNT 2 BULK", {"c", "d"}, {"x", "c", "d"}, {"a", "b"}},
+      {"LEFT RIGHT", {"a"}, {"x", "a"}, {"b", "c", "d"}},
+      {"LEFT RIGHT EXACTLY 3 BULK", {"a", "b", "c"}, {"x", "a", "b", "c"}, {"d"}}};
+  for (const Case& one : cases) {
+    CAPTURE(one.request);
+    ListServer server;
+    TestClient client(server);
+    client.run("RPUSH from a b c d");
+    client.run("RPUSH to x");
+    CHECK(client.run("LMOVEM from to " + std::string(one.request)) == bulks(one.reply));
+    CHECK(client.run("LRANGE to 0 -1") == bulks(one.target));
+    CHECK(client.run("LRANGE from 0 -1") == bulks(one.source));
+  }
+}
+
+TEST_CASE("LMOVEM within one list turns it, and reverses what it moves one by one", "[lists]") {
+  ListServer server;
+  TestClient client(server);
+  client.run("RPUSH l a b c");
+  CHECK(client.run("LMOVEM l l LEFT LEFT EXACTLY 2 OBO") == bulks({"b", "a"}));
+  CHECK(client.run("LRANGE l 0 -1") == bulks({"b", "a", "c"}));
+  CHECK(client.run("LMOVEM l l LEFT LEFT COUNT 9 BULK") == bulks({"b", "a", "c"}));
+  CHECK(client.run("LMOVEM l l LEFT RIGHT COUNT 2 BULK") == bulks({"b", "a"}));
+  CHECK(client.run("LRANGE l 0 -1") == bulks({"c", "b", "a"}));
+}
+
+TEST_CASE("LMOVEM moves what there is, or exactly what was asked for", "[lists]") {
+  ListServer server;
+  TestClient client(server);
+  client.run("RPUSH from 1 2 3");
+  server.events();
+  CHECK(client.run("LMOVEM from to LEFT LEFT EXACTLY 4 BULK") == kNull);
+  CHECK(client.run("LMOVEM none to LEFT LEFT EXACTLY 1 BULK") == kNull);
+  CHECK(client.run("LMOVEM none to LEFT LEFT COUNT 1 BULK") == array({}));
+  CHECK(client.run("LMOVEM none to LEFT LEFT") == array({}));
+  CHECK(server.events().empty());
+  CHECK(client.run("LMOVEM from to LEFT LEFT COUNT 4 BULK") == bulks({"1", "2", "3"}));
+  CHECK(server.events() == "lpush to, lpop from, del from");
+}
+
+TEST_CASE("LMOVEM refuses what makes no sense, and moves nothing then", "[lists]") {
+  ListServer server;
+  TestClient client(server);
+  client.run("RPUSH from 1 2 3");
+  client.run("SET text x");
+  constexpr std::string_view kSyntax = "ERR syntax error";
+  constexpr std::string_view kCount = "ERR count should be greater than 0";
+  const std::pair<const char*, std::string_view> kRequests[] = {
+      {"LEFT UP", kSyntax},
+      {"LEFT LEFT COUNT 2", kSyntax},
+      {"LEFT LEFT COUNT", kSyntax},
+      {"LEFT LEFT OBO COUNT 2", kSyntax},
+      {"LEFT LEFT COUNT 2 EXACTLY 2 OBO", kSyntax},
+      {"LEFT LEFT COUNT 2 OBO BULK", kSyntax},
+      {"LEFT LEFT COUNT 0 OBO", kCount},
+      {"LEFT LEFT EXACTLY -1 BULK", kCount},
+      {"LEFT LEFT COUNT x BULK", kCount}};
+  for (const auto& [options, text] : kRequests) {
+    CAPTURE(options);
+    CHECK(client.run("LMOVEM from to " + std::string(options)) == error(text));
+  }
+  CHECK(client.run("LMOVEM from text LEFT LEFT") == kWrongType);
+  CHECK(client.run("LMOVEM text from LEFT LEFT") == kWrongType);
+  CHECK(client.run("LLEN from") == integer(3));
+}
+
 }  // namespace latchkey::tests

@@ -4,6 +4,7 @@
 #include "script/rows.h"
 #include "server/client/blocking.h"
 #include "unit/catch.h"
+#include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -216,6 +217,49 @@ TEST_CASE("A move counts as one change, and a pop as many as it has popped", "[l
   CHECK(server.changes() == 2);
   client.run("LTRIM key 0 -1");
   CHECK(server.changes() == 0);
+}
+
+TEST_CASE("BLMOVEM waits for one element, and moves as many as have come", "[lists]") {
+  ListServer server;
+  TestClient waiting(server);
+  TestClient other(server);
+  PropagationRecorder stream(server);
+  CHECK(waiting.run("BLMOVEM from to LEFT RIGHT 0 COUNT 3 BULK").empty());
+  other.run("RPUSH from a b");
+  CHECK(waiting.take_output() == bulks({"a", "b"}));
+  CHECK(stream.take().ends_with("RPUSH from a b; LMOVEM from to LEFT RIGHT COUNT 3 BULK"));
+  CHECK(waiting.run("BLMOVEM to from LEFT RIGHT 0") == bulks({"a"}));
+  CHECK(stream.take() == "LMOVEM to from LEFT RIGHT");
+}
+
+TEST_CASE("BLMOVEM with EXACTLY waits for all of them, and lets others by", "[lists]") {
+  ListServer server;
+  TestClient waiting(server);
+  TestClient next(server);
+  TestClient other(server);
+  CHECK(waiting.run("BLMOVEM from to LEFT LEFT 0 EXACTLY 3 OBO").empty());
+  CHECK(next.run("BLPOP from 0").empty());
+  other.run("RPUSH from a b");
+  CHECK(waiting.take_output().empty());
+  CHECK(next.take_output() == bulks({"from", "a"}));
+  other.run("RPUSH from c d");
+  CHECK(waiting.take_output() == bulks({"d", "c", "b"}));
+  CHECK(other.run("LLEN from") == integer(0));
+}
+
+TEST_CASE("BLMOVEM gives up at its deadline, and at once where it must not wait", "[lists]") {
+  ListServer server;
+  TestClient waiting(server);
+  CHECK(waiting.run("BLMOVEM from to LEFT LEFT 0.5 EXACTLY 2 BULK").empty());
+  server.advance_ms(500);
+  server.tick();
+  CHECK(waiting.take_output() == kNullArray);
+  waiting.run("MULTI");
+  waiting.run("BLMOVEM from to LEFT LEFT 0 EXACTLY 2 BULK");
+  CHECK(waiting.run("EXEC") == array({std::string(kNull)}));
+  CHECK(waiting.run("BLMOVEM from to LEFT LEFT x COUNT 2 BULK") ==
+        error("ERR timeout is not a float or out of range"));
+  CHECK(waiting.run("BLMOVEM from to LEFT LEFT 0 COUNT 2") == error("ERR syntax error"));
 }
 
 }  // namespace latchkey::tests

@@ -136,4 +136,57 @@ TEST_CASE("Sets are intersected, joined and taken from one another", "[sets]") {
   CHECK(client.run("SINTERCARD 1 a LIMIT -1") == error("ERR LIMIT can't be negative"));
 }
 
+TEST_CASE("SUNIONCARD counts each member once, as far as its limit", "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  client.run("SADD a 1 2 3");
+  client.run("SADD b 3 4 5 6");
+  client.run("SADD c 6 7");
+  CHECK(client.run("SUNIONCARD 1 a") == integer(3));
+  CHECK(client.run("SUNIONCARD 3 a b c") == integer(7));
+  CHECK(client.run("SUNIONCARD 4 a a none b") == integer(6));
+  CHECK(client.run("SUNIONCARD 10 a b c a b c a b c none") == integer(7));
+  CHECK(client.run("SUNIONCARD 10 a b c a b c a b c none LIMIT 5") == integer(5));
+  CHECK(client.run("SUNIONCARD 3 a b c APPROX") == integer(7));
+  for (int limit = 1; limit <= 9; ++limit) {
+    CHECK(client.run("SUNIONCARD 3 a b c LIMIT " + std::to_string(limit) + " APPROX") ==
+          integer(std::min(limit, 7)));
+  }
+  CHECK(client.run("SUNIONCARD 3 a b c LIMIT 0") == integer(7));
+  CHECK(client.run("SUNIONCARD 1 none") == integer(0));
+}
+
+TEST_CASE("SDIFFCARD counts what only the first set has, as far as its limit", "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  client.run("SADD a 1 2 3 x y");
+  client.run("SADD b 3 4");
+  client.run("SADD c y");
+  CHECK(client.run("SDIFFCARD 1 a") == integer(5));
+  CHECK(client.run("SDIFFCARD 3 a b c") == integer(3));
+  CHECK(client.run("SDIFFCARD 3 a b c LIMIT 2") == integer(2));
+  CHECK(client.run("SDIFFCARD 3 a none c LIMIT 9") == integer(4));
+  CHECK(client.run("SDIFFCARD 2 a a") == integer(0));
+  CHECK(client.run("SDIFFCARD 2 none a") == integer(0));
+}
+
+TEST_CASE("SUNIONCARD and SDIFFCARD refuse what SINTERCARD refuses", "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  client.run("SADD a 1");
+  client.run("SET text x");
+  for (const std::string name : {"SUNIONCARD", "SDIFFCARD"}) {
+    CAPTURE(name);
+    CHECK(client.run(name + " 0 a") == error("ERR numkeys should be greater than 0"));
+    CHECK(client.run(name + " 2 a") ==
+          error("ERR Number of keys can't be greater than number of args"));
+    CHECK(client.run(name + " 1 a LIMIT -1") == error("ERR LIMIT can't be negative"));
+    CHECK(client.run(name + " 1 a LIMIT") == error("ERR syntax error"));
+    CHECK(client.run(name + " 1 a MORE") == error("ERR syntax error"));
+    CHECK(client.run(name + " 2 a text") == kWrongType);
+  }
+  CHECK(client.run("SDIFFCARD 1 a APPROX") == error("ERR syntax error"));
+  CHECK(client.run("SINTERCARD 1 a APPROX") == error("ERR syntax error"));
+}
+
 }  // namespace latchkey::tests

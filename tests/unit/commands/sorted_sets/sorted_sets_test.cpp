@@ -312,4 +312,24 @@ TEST_CASE("Waiting for sorted sets is refused with an error that fits", "[sorted
   CHECK(client.run("EXEC") == array({std::string(kNullArray)}));
 }
 
+TEST_CASE("AGGREGATE COUNT counts in how many sets a member is, by their weights",
+          "[sorted_sets]") {
+  SortedSetServer server;
+  server.set_large(GENERATE(false, true));
+  TestClient client(server);
+  client.run("ZADD a 1 x -2 y inf z");
+  client.run("ZADD b 10 y -inf z 30 w");
+  CHECK(client.run("ZUNION 2 a b AGGREGATE COUNT WITHSCORES") ==
+        bulks({"w", "1", "x", "1", "y", "2", "z", "2"}));
+  CHECK(client.run("ZUNION 2 a b WEIGHTS 2 5 AGGREGATE count WITHSCORES") ==
+        bulks({"x", "2", "w", "5", "y", "7", "z", "7"}));
+  CHECK(client.run("ZINTER 2 a b WEIGHTS 2 -0.5 AGGREGATE COUNT WITHSCORES") ==
+        bulks({"y", "1.5", "z", "1.5"}));
+  CHECK(client.run("ZUNIONSTORE to 3 a b a AGGREGATE COUNT") == integer(4));
+  CHECK(client.run("ZSCORE to x") == bulk("2"));
+  CHECK(client.run("ZINTERSTORE to 2 a b AGGREGATE COUNT") == integer(2));
+  CHECK(client.run("ZSCORE to z") == bulk("2"));
+  CHECK(client.run("ZUNION 2 a b AGGREGATE NUMBER") == error("ERR syntax error"));
+}
+
 }  // namespace latchkey::tests

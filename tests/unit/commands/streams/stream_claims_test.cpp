@@ -148,4 +148,128 @@ TEST_CASE("Who waits with CLAIM is served new entries at once", "[stream_claims]
   CHECK(waiting.take_output() == of_s({entry("4", 0, 0)}));
 }
 
+TEST_CASE("XNACK takes entries from their consumer and leaves them to whoever claims", "[xnack]") {
+  ClaimServer server;
+  server.advance_ms(10);
+  CHECK(server.run("XNACK s g FAIL IDS 2 1-0 9-0") == integer(1));
+  CHECK(server.run("XPENDING s g - + 9") ==
+        array({pending("1", "", -1, 1), pending("2", "anna", 10, 1)}));
+  CHECK(server.run("XPENDING s g") ==
+        array({integer(2), bulk("1-0"), bulk("2-0"), array({bulks({"anna", "1"})})}));
+  CHECK(server.run("XPENDING s g - + 9 anna") == array({pending("2", "anna", 10, 1)}));
+  CHECK(server.run("XREADGROUP GROUP g anna STREAMS s 0") ==
+        of_s({array({bulk("2-0"), bulks({"n", "2"})})}));
+  CHECK(server.run("XCLAIM s g ben 9000000000000000000 1-0 JUSTID") == bulks({"1-0"}));
+  CHECK(server.run("XPENDING s g - + 9 ben") == array({pending("1", "ben", 0, 1)}));
+}
+
+TEST_CASE("XNACK counts deliveries by its mode", "[xnack]") {
+  ClaimServer server;
+  const auto deliveries_after = [&](const std::string& options) {
+    server.run("XCLAIM s g anna 0 1-0 RETRYCOUNT 3");
+    CHECK(server.run("XNACK s g " + options) == integer(1));
+    const std::string reply = server.run("XPENDING s g 1-0 1-0 1");
+    return reply.substr(reply.rfind(':') + 1, reply.rfind('\r') - reply.rfind(':') - 1);
+  };
+  CHECK(deliveries_after("SILENT IDS 1 1-0") == "2");
+  CHECK(deliveries_after("FAIL IDS 1 1-0") == "3");
+  CHECK(deliveries_after("fatal IDS 1 1-0") == "9223372036854775807");
+  CHECK(deliveries_after("FATAL IDS 1 1-0 RETRYCOUNT 7") == "7");
+  CHECK(deliveries_after("SILENT IDS 1 1-0 RETRYCOUNT 0") == "0");
+  server.run("XNACK s g SILENT IDS 1 1-0");
+  CHECK(server.run("XPENDING s g 1-0 1-0 1") == array({pending("1", "", -1, 0)}));
+  // The number stays where it is at its end.
+  server.run("XNACK s g FATAL IDS 1 1-0");
+  server.run("XCLAIM s g anna 0 1-0");
+  CHECK(server.run("XPENDING s g 1-0 1-0 1") == array({pending("1", "anna", 0, INT64_MAX)}));
+}
+
+TEST_CASE("XNACK FORCE makes entries pending that were not", "[xnack]") {
+  ClaimServer server;
+  CHECK(server.run("XNACK s g FAIL IDS 1 3-0") == integer(0));
+  CHECK(server.run("XNACK s g FAIL IDS 2 3-0 7-0 FORCE") == integer(1));
+  CHECK(server.run("XPENDING s g 3-0 + 9") == array({pending("3", "", -1, 0)}));
+  CHECK(server.run("XNACK s g FATAL IDS 1 3-0 FORCE") == integer(1));
+  CHECK(server.run("XPENDING s g 3-0 + 9") == array({pending("3", "", -1, INT64_MAX)}));
+}
+
+TEST_CASE("XREADGROUP CLAIM begins with released entries, in the order of their release",
+          "[xnack]") {
+  ClaimServer server;
+  server.run("XADD s 4 n 4");
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  server.advance_ms(10);
+  CHECK(server.run("XNACK s g FAIL IDS 3 3-0 1-0 4-0") == integer(3));
+  CHECK(server.run("XNACK s g FAIL IDS 1 3-0") == integer(1));
+  CHECK(server.run("XREADGROUP GROUP g ben COUNT 2 CLAIM 100 STREAMS s >") ==
+        of_s({entry("1", -1, 1), entry("4", -1, 1)}));
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 5 STREAMS s >") ==
+        of_s({entry("3", -1, 1), entry("2", 10, 1)}));
+}
+
+TEST_CASE("A consumer that waits with CLAIM is served by XNACK", "[xnack]") {
+  ClaimServer server;
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  TestClient waiting(server);
+  CHECK(waiting.run("XREADGROUP GROUP g ben BLOCK 0 CLAIM 100000 STREAMS s >").empty());
+  server.events();
+  CHECK(server.run("XNACK s g FAIL IDS 1 2-0") == integer(1));
+  CHECK(waiting.take_output() == of_s({entry("2", -1, 1)}));
+}
+
+TEST_CASE("XAUTOCLAIM takes released entries, and clears those whose entry is gone", "[xnack]") {
+  ClaimServer server;
+  server.run("XNACK s g FAIL IDS 2 1-0 2-0");
+  server.run("XDEL s 2-0");
+  PropagationRecorder stream(server);
+  CHECK(server.run("XAUTOCLAIM s g ben 100000 0 JUSTID") ==
+        array({bulk("0-0"), bulks({"1-0"}), bulks({"2-0"})}));
+  CHECK(stream.take().find("XACK s g 2-0") != std::string::npos);
+  CHECK(server.run("XPENDING s g - + 9") == array({pending("1", "ben", 0, 1)}));
+}
+
+TEST_CASE("Released entries are shown by XINFO, copied, and acknowledged", "[xnack]") {
+  ClaimServer server;
+  PropagationRecorder stream(server);
+  server.run("XNACK s g FAIL IDS 2 2-0 1-0");
+  CHECK(stream.take().ends_with("XNACK s g FAIL IDS 2 2-0 1-0"));
+  CHECK(server.run("XINFO STREAM s FULL").ends_with(bulk("nacked-count") + integer(2)));
+  server.run("COPY s copy");
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 COUNT 2 STREAMS copy >") ==
+        array({array({bulk("copy"), array({entry("2", -1, 1), entry("1", -1, 1)})})}));
+  CHECK(server.run("XACK s g 1-0 2-0") == integer(2));
+  CHECK(server.run("XINFO STREAM s FULL").find("nacked-count") == std::string::npos);
+}
+
+TEST_CASE("XNACK refuses what makes no sense", "[xnack]") {
+  ClaimServer server;
+  const std::string syntax = error("ERR syntax error");
+  CHECK(server.run("XNACK s g SOME IDS 1 1-0") == error("ERR mode must be SILENT, FAIL, or FATAL"));
+  CHECK(server.run("XNACK s g FAIL IDS 1 1-0 MORE") == syntax);
+  CHECK(server.run("XNACK s g FAIL ID 1 1-0") == syntax);
+  CHECK(server.run("XNACK s g FAIL IDS 0 1-0") ==
+        error("ERR Number of IDs must be a positive integer"));
+  CHECK(server.run("XNACK s g FAIL IDS 2 1-0") ==
+        error("ERR The `numids` parameter must match the number of arguments"));
+  CHECK(server.run("XNACK s g FAIL IDS 1 1-0 RETRYCOUNT -1") ==
+        error("ERR Invalid RETRYCOUNT option argument for XNACK"));
+  CHECK(server.run("XNACK s g FAIL IDS 2 1-0 x") ==
+        error("ERR Invalid stream ID specified as stream command argument"));
+  CHECK(server.run("XNACK s none FAIL IDS 1 1-0") ==
+        error("NOGROUP No such key 's' or consumer group 'none'"));
+  CHECK(server.run("XNACK none g FAIL IDS 1 1-0") ==
+        error("NOGROUP No such key 'none' or consumer group 'g'"));
+  CHECK(server.run("XPENDING s g - + 9").find("anna") != std::string::npos);
+}
+
+TEST_CASE("Many releases of one entry are remembered once", "[xnack]") {
+  ClaimServer server;
+  server.run("XNACK s g FAIL IDS 1 2-0");
+  for (int i = 0; i < 1000; ++i) server.run("XNACK s g FAIL IDS 1 1-0");
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 COUNT 1 STREAMS s >") ==
+        of_s({entry("2", -1, 1)}));
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 COUNT 1 STREAMS s >") ==
+        of_s({entry("1", -1, 1)}));
+}
+
 }  // namespace latchkey::tests

@@ -10,7 +10,8 @@ namespace {
 struct StreamServer : ServerFixture {
   StreamServer()
       : ServerFixture({commands::config_rows(), commands::expire_rows(), commands::key_rows(),
-                       commands::object_rows(), commands::stream_info_rows(),
+                       commands::object_rows(), commands::stream_group_rows(),
+                       commands::stream_info_rows(), commands::stream_pending_rows(),
                        commands::stream_read_rows(), commands::stream_rows(),
                        commands::string_rows(), commands::transaction_rows()}) {}
 };
@@ -204,6 +205,102 @@ TEST_CASE("A copied stream goes its own way", "[streams]") {
   CHECK(client.run("COPY s t") == integer(1));
   client.run("XDEL s 1");
   CHECK(client.run("XRANGE t - +") == array({entry("1-0", {"a", "1"})}));
+}
+
+TEST_CASE("MAXCOUNT limits what XREAD sends of all streams together", "[stream_maximum]") {
+  StreamServer server;
+  TestClient client(server);
+  for (const std::string key : {"a", "b"}) {
+    for (int i = 1; i <= 3; ++i) client.run("XADD " + key + " " + std::to_string(i) + " f v");
+  }
+  const auto entry = [](std::string_view id) { return array({bulk(id), bulks({"f", "v"})}); };
+  CHECK(client.run("XREAD MAXCOUNT 4 STREAMS a b 0 0") ==
+        array({array({bulk("a"), array({entry("1-0"), entry("2-0"), entry("3-0")})}),
+               array({bulk("b"), array({entry("1-0")})})}));
+  CHECK(client.run("XREAD COUNT 2 MAXCOUNT 3 STREAMS a b 0 0") ==
+        array({array({bulk("a"), array({entry("1-0"), entry("2-0")})}),
+               array({bulk("b"), array({entry("1-0")})})}));
+  // A stream of which nothing may be sent is not named.
+  CHECK(client.run("XREAD MAXCOUNT 3 STREAMS a b 0 0") ==
+        array({array({bulk("a"), array({entry("1-0"), entry("2-0"), entry("3-0")})})}));
+}
+
+TEST_CASE("MAXSIZE limits the bytes that XREAD sends, but for the first entry",
+          "[stream_maximum]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("XADD a 1 f " + std::string(500, 'x'));
+  client.run("XADD a 2 f y");
+  client.run("XADD b 1 f z");
+  const std::string first = array({bulk("1-0"), bulks({"f", std::string(500, 'x')})});
+  const std::string small = array({bulk("2-0"), bulks({"f", "y"})});
+  CHECK(client.run("XREAD MAXSIZE 50 STREAMS a b 0 0") ==
+        array({array({bulk("a"), array({first})})}));
+  // An entry of "2-0", "f" and "y" is sent as 9 + 7 + 7 bytes.
+  CHECK(client.run("XREAD MAXSIZE 23 STREAMS a b 1 0") ==
+        array({array({bulk("a"), array({small})})}));
+  CHECK(client.run("XREAD MAXSIZE 46 STREAMS a b 1 0") ==
+        array({array({bulk("a"), array({small})}),
+               array({bulk("b"), array({array({bulk("1-0"), bulks({"f", "z"})})})})}));
+  CHECK(client.run("XREAD MAXSIZE 100000 MAXCOUNT 1 STREAMS a b 1 0") ==
+        array({array({bulk("a"), array({small})})}));
+}
+
+TEST_CASE("What XREADGROUP may not send does not become pending", "[stream_maximum]") {
+  StreamServer server;
+  TestClient client(server);
+  for (int i = 1; i <= 3; ++i) client.run("XADD a " + std::to_string(i) + " f v");
+  client.run("XGROUP CREATE a g 0");
+  const auto entry = [](std::string_view id) { return array({bulk(id), bulks({"f", "v"})}); };
+  CHECK(client.run("XREADGROUP GROUP g c MAXSIZE 46 STREAMS a >") ==
+        array({array({bulk("a"), array({entry("1-0"), entry("2-0")})})}));
+  CHECK(client.run("XPENDING a g").starts_with("*4\r\n:2\r\n"));
+  CHECK(client.run("XREADGROUP GROUP g c MAXCOUNT 1 STREAMS a 0") ==
+        array({array({bulk("a"), array({entry("1-0")})})}));
+  CHECK(client.run("XREADGROUP GROUP g c MAXSIZE 1 STREAMS a 0") ==
+        array({array({bulk("a"), array({entry("1-0")})})}));
+  // Neither does a stream come without entries whose first one does not fit any more.
+  client.run("XADD b 1 f v");
+  client.run("XGROUP CREATE b g 0");
+  client.run("XREADGROUP GROUP g c STREAMS b >");
+  CHECK(client.run("XREADGROUP GROUP g c MAXCOUNT 2 STREAMS a b 0 0") ==
+        array({array({bulk("a"), array({entry("1-0"), entry("2-0")})})}));
+  CHECK(client.run("XREADGROUP GROUP g c MAXSIZE 50 STREAMS a b 0 0") ==
+        array({array({bulk("a"), array({entry("1-0"), entry("2-0")})})}));
+  CHECK(client.run("XREADGROUP GROUP g c MAXCOUNT 2 STREAMS b a 9 0") ==
+        array({array({bulk("b"), array({})}),
+               array({bulk("a"), array({entry("1-0"), entry("2-0")})})}));
+  client.run("XDEL a 1");
+  CHECK(client.run("XREADGROUP GROUP g c MAXCOUNT 1 STREAMS a 0") ==
+        array({array({bulk("a"), array({array({bulk("1-0"), std::string(kNullArray)})})})}));
+}
+
+TEST_CASE("MAXCOUNT and MAXSIZE hold for those who have waited", "[stream_maximum]") {
+  StreamServer server;
+  TestClient client(server);
+  TestClient waiting(server);
+  CHECK(waiting.run("XREAD MAXCOUNT 1 BLOCK 0 STREAMS a $").empty());
+  client.run("MULTI");
+  client.run("XADD a 1 f v");
+  client.run("XADD a 2 f v");
+  client.run("EXEC");
+  CHECK(waiting.take_output() ==
+        array({array({bulk("a"), array({array({bulk("1-0"), bulks({"f", "v"})})})})}));
+}
+
+TEST_CASE("MAXCOUNT and MAXSIZE must be positive, and not below COUNT", "[stream_maximum]") {
+  StreamServer server;
+  TestClient client(server);
+  for (const std::string name : {"MAXCOUNT", "MAXSIZE"}) {
+    for (const char* value : {"0", "-1", "x"}) {
+      CHECK(client.run("XREAD " + name + " " + value + " STREAMS a 0") ==
+            error("ERR " + name + " must be a positive integer"));
+    }
+    CHECK(client.run("XREAD " + name).starts_with("-ERR"));
+  }
+  CHECK(client.run("XREAD COUNT 3 MAXCOUNT 2 STREAMS a 0") ==
+        error("ERR MAXCOUNT must be greater than or equal to COUNT"));
+  CHECK(client.run("XREAD MAXCOUNT 2 COUNT 2 STREAMS a 0") == kNullArray);
 }
 
 }  // namespace latchkey::tests

@@ -1,6 +1,8 @@
 #include "server/client/notifications.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "commands/groups.h"
 #include "unit/catch.h"
@@ -77,6 +79,120 @@ TEST_CASE("What is overwritten is published only where it is asked for", "[notif
   server.events_of("DEL name");
   server.events_of("SADD name x");
   CHECK(server.events_of("SET name y") == "type_changed name");
+}
+
+namespace {
+
+// What a listener to all channels that name fields hears of a request: "channel message" each.
+struct FieldServer : ServerFixture {
+  explicit FieldServer(const std::string& classes)
+      : ServerFixture(
+            {commands::config_rows(), commands::hash_counter_rows(), commands::hash_deadline_rows(),
+             commands::hash_rows(), commands::key_rows(), commands::pubsub_rows()},
+            "notify-keyspace-events " + classes + "\n"),
+        client(*this),
+        listener(*this) {
+    listener.run("PSUBSCRIBE __subkey*");
+  }
+  std::vector<std::string> heard() {
+    std::vector<std::string> messages;
+    std::string text = listener.take_output();
+    // Each is an array of four bulk strings: "pmessage", the pattern, the channel, the message.
+    std::vector<std::string> words;
+    for (size_t at = 0; at < text.size();) {
+      const size_t line = text.find("\r\n", at);
+      if (text[at] == '*') {
+        at = line + 2;
+        continue;
+      }
+      const size_t size = std::stoul(text.substr(at + 1));
+      words.push_back(text.substr(line + 2, size));
+      at = line + 2 + size + 2;
+    }
+    for (size_t i = 0; i + 3 < words.size(); i += 4)
+      messages.push_back(words[i + 2] + " " + words[i + 3]);
+    return messages;
+  }
+  std::vector<std::string> heard_of(std::string_view line) {
+    client.run(line);
+    return heard();
+  }
+  TestClient client;
+  TestClient listener;
+};
+
+using Messages = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("Channels name the fields of a hash that have changed", "[subkeys]") {
+  FieldServer server("STIVh");
+  CHECK(server.heard_of("HSET hash one 1 second 2") ==
+        Messages{"__subkeyspace@0__:hash hset|3:one,6:second",
+                 "__subkeyevent@0__:hset 4:hash|3:one,6:second",
+                 "__subkeyspaceitem@0__:hash\none hset", "__subkeyspaceitem@0__:hash\nsecond hset",
+                 "__subkeyspaceevent@0__:hset|hash 3:one,6:second"});
+}
+
+TEST_CASE("Each of the channels that name fields is asked for by a letter", "[subkeys]") {
+  for (const auto& [letter, channel] : {std::pair{"S", "__subkeyspace@0__:h hset|1:f"},
+                                        std::pair{"T", "__subkeyevent@0__:hset 1:h|1:f"},
+                                        std::pair{"I", "__subkeyspaceitem@0__:h\nf hset"},
+                                        std::pair{"V", "__subkeyspaceevent@0__:hset|h 1:f"}}) {
+    FieldServer server(std::string(letter) + "h");
+    CHECK(server.heard_of("HSET h f v") == Messages{channel});
+    // The class of hashes must be asked for too, and keys' own channels are no matter.
+    server.client.run(std::string("CONFIG SET notify-keyspace-events KE") + letter);
+    CHECK(server.heard_of("HSET h f v").empty());
+    CHECK(server.client.run("CONFIG GET notify-keyspace-events") ==
+          bulks({"notify-keyspace-events", std::string("KE") + letter}));
+    server.client.run_words({"CONFIG", "SET", "notify-keyspace-events", ""});
+    CHECK(server.heard_of("HSET h f v").empty());
+  }
+}
+
+TEST_CASE("Commands on hashes name the fields that they changed, and no others", "[subkeys]") {
+  FieldServer server("Sh");
+  const auto heard_of = [&](std::string_view line) {
+    Messages messages = server.heard_of(line);
+    for (std::string& message : messages)
+      message.erase(0, std::string("__subkeyspace@0__:h ").size());
+    return messages;
+  };
+  CHECK(heard_of("HSETNX h a 1") == Messages{"hset|1:a"});
+  CHECK(heard_of("HSETNX h a 1").empty());
+  CHECK(heard_of("HMSET h b 1 c 2 d 3") == Messages{"hset|1:b,1:c,1:d"});
+  CHECK(heard_of("HINCRBY h b 1") == Messages{"hincrby|1:b"});
+  CHECK(heard_of("HINCRBYFLOAT h b 1.5") == Messages{"hincrbyfloat|1:b"});
+  CHECK(heard_of("HDEL h none c") == Messages{"hdel|1:c"});
+  CHECK(heard_of("HDEL h none").empty());
+  CHECK(heard_of("HGETDEL h FIELDS 2 none d") == Messages{"hdel|1:d"});
+  CHECK(heard_of("HEXPIRE h 100 FIELDS 3 a none b") == Messages{"hexpire|1:a,1:b"});
+  CHECK(heard_of("HPERSIST h FIELDS 2 none a") == Messages{"hpersist|1:a"});
+  CHECK(heard_of("HPERSIST h FIELDS 1 a").empty());
+  CHECK(heard_of("HGETEX h PX 5000 FIELDS 1 a") == Messages{"hexpire|1:a"});
+  CHECK(heard_of("HGETEX h PERSIST FIELDS 2 a b") == Messages{"hpersist|1:a,1:b"});
+  CHECK(heard_of("HSETEX h FIELDS 2 x 1 y 2") == Messages{"hset|1:x,1:y"});
+  CHECK(heard_of("HSETEX h EX 9 FIELDS 1 x 1") == Messages{"hset|1:x", "hexpire|1:x"});
+  CHECK(heard_of("HEXPIREAT h 1 FIELDS 2 x y") == Messages{"hdel|1:x,1:y"});
+  CHECK(heard_of("HGET h a").empty());
+}
+
+TEST_CASE("Fields that expire are named, together with others of their hash", "[subkeys]") {
+  FieldServer server("Sh");
+  server.client.run("HSET h a 1 b 2 c 3");
+  server.client.run("HPEXPIRE h 30 FIELDS 2 a b");
+  server.heard();
+  server.advance_ms(31);
+  CHECK(server.heard_of("HMGET h a b c") == Messages{"__subkeyspace@0__:h hexpired|1:a,1:b"});
+}
+
+TEST_CASE("What separates the parts of a channel is not in them", "[subkeys]") {
+  FieldServer server("STIVh");
+  server.client.run_words({"HSET", "a\nb", "f|,", "v"});
+  CHECK(server.heard() == Messages{"__subkeyspace@0__:a\nb hset|3:f|,",
+                                   "__subkeyevent@0__:hset 3:a\nb|3:f|,",
+                                   "__subkeyspaceevent@0__:hset|a\nb 3:f|,"});
 }
 
 }  // namespace latchkey::tests

@@ -370,6 +370,9 @@ TEST_CASE("Key space events are shown in one order whatever order they were give
   CHECK(shown("$lshzxetdmn") == "$lshzxetdnm");
   CHECK(shown("KEg$lshzxetd") == "AKE");
   CHECK(shown("AKEmn") == "AKEm");
+  CHECK(shown("Ka") == "aK");
+  CHECK(shown("VITShK") == "hKSTIV");
+  CHECK(shown("ASTIV") == "ASTIV");
   CHECK(shown("ng") == "gn");
   CHECK(shown("") == "");
 }
