@@ -271,7 +271,7 @@ TEST_CASE("XACKDEL acknowledges, and deletes what no other group needs", "[strea
   CHECK(client.run("XACKDEL s nosuch IDS 1 5") == array({integer(-1)}));
   CHECK(client.run("XACKDEL s nosuch IDS 1 x") == array({integer(-1)}));
   client.run("SET h v");
-  CHECK(client.run("XACKDEL h g 1 1") == kWrongType);
+  CHECK(client.run("XACKDEL h g 1 1 1") == kWrongType);
   CHECK(client.run("XDELEX h 1 1 1") == kWrongType);
   CHECK(client.run("XACKDEL s g IDS 1 x") ==
         error("ERR Invalid stream ID specified as stream command argument"));
