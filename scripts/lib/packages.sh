@@ -8,7 +8,7 @@
 # What turns the sources into latchkey-server and the unit tests.
 build_packages=(
   g++ meson ninja-build ccache pkg-config
-  libuv1-dev libboost-context-dev libluajit-5.1-dev libjemalloc-dev libxxhash-dev liblzf-dev
+  libuv1-dev libboost-context-dev libluajit-5.1-dev libjemalloc-dev libxxhash-dev liblzf-dev libre2-dev
   catch2
 )
 

@@ -122,10 +122,18 @@ void acl_save(CommandContext& ctx) {
 
 // --- Permissions --------------------------------------------------------------------------------
 
+// The categories that any command is in: a release that is emulated may lack some.
 void reply_categories(CommandContext& ctx) {
-  const auto categories = acl_category_names();
-  ctx.reply.array(categories.size());
-  for (const BitName& category : categories) ctx.reply.bulk(category.name);
+  uint32_t used = 0;
+  for (const auto& command : ctx.server.commands().all()) used |= command->acl;
+  const auto size = ctx.reply.later();
+  size_t count = 0;
+  for (const BitName& category : acl_category_names()) {
+    if ((category.bit & used) == 0) continue;
+    ctx.reply.bulk(category.name);
+    ++count;
+  }
+  ctx.reply.array_later(size, count);
 }
 
 void acl_cat(CommandContext& ctx) {

@@ -112,6 +112,7 @@ bool has_argument(const Edition& edition, std::string_view full_name, std::strin
 
 uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t flags) {
   if (!edition.emulates()) return flags;
+  if (!edition.has({8, 8})) flags &= ~kScriptRunner;
   for (const FlagChange& change : kFlagChanges) {
     if (!base::equal_ignoring_case(change.command, full_name)) continue;
     const bool has_flag = edition.has(change.redis, change.valkey) == change.gained;

@@ -45,7 +45,6 @@ TEST_CASE("Repetitions of a regular expression count", "[regex]") {
   CHECK(!matches("^a{2,}$", "a"));
   CHECK(matches("^a{1,3}$", "aa"));
   CHECK(!matches("^a{1,3}$", "aaaa"));
-  CHECK(matches("^a{,2}$", "aa"));
   CHECK(matches("^a{0}$", ""));
   CHECK(matches("^(a*)*$", "aaa"));
   CHECK(matches("^(ab|c)+?d$", "abcabd"));
@@ -87,9 +86,8 @@ TEST_CASE("A regular expression may ignore case", "[regex]") {
 
 TEST_CASE("A malformed regular expression is refused", "[regex]") {
   for (const char* pattern :
-       {"(",    ")",  "(a",    "a)",     "[",          "[a",       "[b-a]",
-        "*a",   "+",  "a|?",   "a{2",    "a{3,2}",     "a{,}",     "a{1001}",
-        "a{x}", "\\", "\\xg0", "(a)\\1", "[[:none:]]", "[[:alpha", "(?<n>a)"}) {
+       {"(", ")", "(a", "a)", "[", "[a", "[b-a]", "*a", "+", "a|?", "a{3,2}", "a{1001}", "\\",
+        "\\xg0", "(a)\\1", "[[:none:]]", "[[:alpha", "(?<n>a)"}) {
     base::Regex regex;
     std::string error;
     INFO(pattern);
@@ -102,10 +100,9 @@ TEST_CASE("Regular expressions that are too large are refused at once", "[regex]
   base::Regex regex;
   std::string error;
   CHECK(!regex.compile("((((a{1000}){1000}){1000}){1000}){1000}", false, &error));
-  CHECK(error == "too large");
-  CHECK(!regex.compile(std::string(101, '(') + std::string(101, ')'), false, &error));
-  CHECK(!regex.compile(std::string(5000, 'a'), false, &error));
-  CHECK(error == "too long");
+  CHECK(!error.empty());
+  CHECK(!regex.compile("(\\w{100}){100}", false, &error));
+  CHECK(!regex.compile(std::string(10'000, '(') + std::string(10'000, ')'), false, &error));
 }
 
 TEST_CASE("Regular expressions that backtracking takes ages for are quick", "[regex]") {

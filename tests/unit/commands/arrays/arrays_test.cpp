@@ -218,7 +218,7 @@ TEST_CASE("ARGREP refuses what makes no sense", "[arrays]") {
   CHECK(server.run("ARGREP a - + MATCH x MORE") == error(kSyntax));
   CHECK(server.run("ARGREP a - + MATCH x LIMIT 0") ==
         error("ERR LIMIT must be a positive integer"));
-  CHECK(server.run("ARGREP a - + RE (x") == error("ERR invalid regular expression: unmatched ("));
+  CHECK(server.run("ARGREP a - + RE (x") == error("ERR invalid regular expression: missing ): (x"));
 }
 
 TEST_CASE("AROP aggregates the numbers of a range", "[arrays]") {
