@@ -1,0 +1,216 @@
+"""A server that stands for a release of another one, beside that release itself: what it lists, says of itself, refuses, and
+writes. Releases that scripts/reference has not brought are skipped."""
+
+import os
+import shutil
+import unittest
+
+import harness
+
+REFERENCE = harness.reference("redis-server")
+# What is emulated, and the name of the program that is the thing itself.
+RELEASES = {
+    "redis 7.0": "redis-server-7.0",
+    "redis 8.0": "redis-server-8.0",
+    "redis 8.6": "redis-server-8.6",
+    "valkey 8.1": "valkey-server-8.1",
+}
+# Commands that are not built yet.
+MISSING = {
+    "redis 8.6": {"cluster|migration", "cluster|syncslots", "trimslots"},
+    "valkey 8.1": {"client|capa", "client|import-source", "commandlog", "commandlog|get", "commandlog|help", "commandlog|len",
+                   "commandlog|reset", "script|show"},
+}
+# Which commands take another number of words there: of vector sets 8.0 counts them when they run, and 7.0 wants one word more.
+OTHER_ARITY = {
+    "redis 8.0": {"vadd", "vcard", "vdim", "vemb", "vgetattr", "vinfo", "vismember", "vlinks", "vrandmember", "vrem", "vsetattr",
+                  "vsim"},
+    "redis 7.0": {"command|getkeys", "command|getkeysandflags"},
+}
+# Fields of INFO that tell how a server is made, or that only appear at times.
+OWN_FIELDS = {"atomicvar_api", "latchkey_version", "clients_hz", "availability_zone", "paused_reason", "paused_actions",
+              "paused_timeout_milliseconds", "io_threaded_freed_objects", "io_threaded_accept_processed",
+              "io_threaded_poll_processed", "io_threaded_total_prefetch_batches", "io_threaded_total_prefetch_entries",
+              "replicas_waiting_psync", "acl_access_denied_tls_cert", "mem_cluster_slot_migration_output_buffer",
+              "mem_cluster_slot_migration_input_buffer", "mem_cluster_slot_migration_input_buffer_peak"}
+
+
+def program_of(release):
+    path = REFERENCE and os.path.join(os.path.dirname(REFERENCE), RELEASES[release])
+    return path if path and os.path.isfile(path) else None
+
+
+def info_fields(client):
+    text = client.call("INFO", "everything")
+    fields = {line.split(":")[0] for line in text.splitlines() if ":" in line and not line.startswith("#")}
+    return {field for field in fields - OWN_FIELDS if not field.startswith(("cmdstat_", "latency_percentiles_", "errorstat_"))}
+
+
+def arities(infos):
+    found = {}
+    for info in infos:
+        found[info[0].lower()] = info[1]
+        found.update(arities(info[9] or []))
+    return found
+
+
+def client_fields(client):
+    return [field.split("=")[0] for field in client.call("CLIENT", "INFO").split()]
+
+
+def is_own(name):
+    return name.startswith(("lock-", "space-")) or name in ("max-spaces", "random-seed", "exit-when-idle", "lua-memory-limit")
+
+
+def directory_with_dump_of(server):
+    """A new directory, which goes with the server's."""
+    directory = os.path.join(server.directory, "copy")
+    os.mkdir(directory)
+    shutil.copy(os.path.join(server.directory, "dump.rdb"), directory)
+    return directory
+
+
+class BesideTheRelease:
+    """Both servers are asked the same."""
+
+    release = ""
+
+    def setUp(self):
+        self.servers = []
+        for program, options in ((None, {"emulate": self.release}), (program_of(self.release), {})):
+            self.servers.append(harness.Server(program, repl_diskless_sync_delay=0, **options))
+            self.addCleanup(self.servers[-1].stop)
+        self.clients = [server.connect() for server in self.servers]
+        for client in self.clients:
+            self.addCleanup(client.close)
+
+    def eventually(self, condition):
+        harness.ServerTestCase.eventually(self, condition)
+
+    def test_commands_and_their_words(self):
+        ours, theirs = self.clients
+        listed = set(name.lower() for name in theirs.call("COMMAND", "LIST")) - MISSING.get(self.release, set())
+        self.assertEqual(set(name.lower() for name in ours.call("COMMAND", "LIST")), listed)
+        mine, real = arities(ours.call("COMMAND")), arities(theirs.call("COMMAND"))
+        for name in (set(mine) & set(real)) - OTHER_ARITY.get(self.release, set()):
+            self.assertEqual(mine[name], real[name], name)
+
+    def test_fields_and_versions(self):
+        for client in self.clients:
+            client.call("SET", "k", "v")
+        ours, theirs = self.clients
+        self.assertEqual(info_fields(ours) ^ info_fields(theirs), set())
+        if not self.release.startswith("valkey"):
+            self.assertEqual(client_fields(ours), client_fields(theirs))
+        for field in ("version", "server"):
+            said = [client.call("HELLO", "2") for client in self.clients]
+            self.assertEqual(*[reply[reply.index(field) + 1] for reply in said])
+
+    def test_directives(self):
+        """Those of Redis: of Valkey's own many are not there yet."""
+        if self.release.startswith("valkey"):
+            self.skipTest("many directives of Valkey's own are not there yet")
+        ours, theirs = [set(client.call("CONFIG", "GET", "*")[::2]) for client in self.clients]
+        self.assertEqual([name for name in ours - theirs if not is_own(name)], [])
+
+    def test_files_and_payloads(self):
+        """Each reads what the other has written."""
+        for client in self.clients:
+            client.call("RPUSH", "list", *range(200))
+            client.call("HSET", "hash", "f", "v", "g", "w")
+            client.call("SADD", "set", "a", "b")
+            client.call("ZADD", "zset", "1", "a", "2.5", "b")
+            client.call("XADD", "stream", "1-1", "f", "v")
+            client.call("XGROUP", "CREATE", "stream", "group", "0")
+            client.call("XREADGROUP", "GROUP", "group", "consumer", "STREAMS", "stream", ">")
+            client.call("SAVE")
+        for source, target in (self.servers, reversed(self.servers)):
+            copy = harness.Server(target.program, **{**target.options, "dir": directory_with_dump_of(source)})
+            self.addCleanup(copy.stop)
+            with copy.connect() as client:
+                self.assertEqual(client.call("DBSIZE"), 5)
+                self.assertEqual(client.call("LRANGE", "list", "0", "-1"), [str(i) for i in range(200)])
+                self.assertEqual(client.call("XPENDING", "stream", "group")[0], 1)
+        theirs = self.clients[1]
+        with self.servers[0].connect(binary=True) as binary:
+            for key in ("list", "hash", "set", "zset", "stream"):
+                theirs.call("DEL", key)
+                self.assertEqual(theirs.call("RESTORE", key, "0", binary.call("DUMP", key)), "OK")
+
+    def test_replication(self):
+        """It follows the release, and the release follows it."""
+        for master, replica in ((0, 1), (1, 0)):
+            leader, follower = self.clients[master], self.clients[replica]
+            leader.call("FLUSHALL")
+            leader.call("SET", "from", str(master))
+            follower.call("REPLICAOF", "127.0.0.1", self.servers[master].port)
+            self.eventually(lambda: follower.call("GET", "from") == str(master))
+            leader.call("HINCRBYFLOAT", "hash", "field", "1.5")
+            leader.call("SET", "k", "v", "EX", "100")
+            self.eventually(lambda: follower.call("HGET", "hash", "field") == "1.5")
+            self.eventually(lambda: follower.call("TTL", "k") > 0)
+            follower.call("REPLICAOF", "NO", "ONE")
+
+
+def has(release):
+    return unittest.skipUnless(program_of(release), "scripts/reference has not brought " + release)
+
+
+@has("redis 7.0")
+class Redis70(BesideTheRelease, unittest.TestCase):
+    release = "redis 7.0"
+
+
+@has("redis 8.0")
+class Redis80(BesideTheRelease, unittest.TestCase):
+    release = "redis 8.0"
+
+
+@has("redis 8.6")
+class Redis86(BesideTheRelease, unittest.TestCase):
+    release = "redis 8.6"
+
+
+@has("valkey 8.1")
+class Valkey81(BesideTheRelease, unittest.TestCase):
+    release = "valkey 8.1"
+
+
+class Emulating(unittest.TestCase):
+    def server(self, **options):
+        server = harness.Server(**options)
+        self.addCleanup(server.stop)
+        return server
+
+    def test_a_space_stands_for_the_same_release(self):
+        server = self.server(emulate="redis 7.0")
+        with server.connect() as client:
+            client.call("SPACE", "CREATE", "a", "KEEP")
+            client.call("SPACE", "ENTER", "a")
+            self.assertIn("redis_version:7.0.15", client.call("INFO", "server"))
+            self.assertIn("unknown command", client.error_of("HEXPIRE", "h", "5", "FIELDS", "1", "f"))
+
+    def test_the_configuration_is_rewritten_as_the_release_reads_it(self):
+        path = os.path.join(harness.tempfile.mkdtemp(prefix="latchkey-e2e-"), "redis.conf")
+        self.addCleanup(shutil.rmtree, os.path.dirname(path))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("emulate redis 7.0\n")
+        server = self.server(file=path)
+        with server.connect() as client:
+            client.call("CONFIG", "SET", "maxmemory", "100mb")
+            client.call("CONFIG", "REWRITE")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("emulate redis 7.0\n", text)
+        self.assertNotIn("lookahead", text)
+        with self.server(file=path).connect() as client:
+            self.assertIn("redis_version:7.0.15", client.call("INFO", "server"))
+
+    def test_what_cannot_be_emulated_ends_the_start(self):
+        with self.assertRaises(AssertionError) as refused:
+            harness.Server(emulate="redis 5.0")
+        self.assertIn("must be one of the following: no, redis 6.2", str(refused.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
