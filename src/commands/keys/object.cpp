@@ -57,11 +57,25 @@ void object_idletime(CommandContext& ctx) {
   ctx.reply.integer((environment.access_clock - ref->access()) & store::Entry::kMaxAccess);
 }
 
+// Values are never shared here, nor in Redis 8.6. Older releases share one object for each integer
+// below 10,000, unless the eviction policy needs the access field of each key, and show these
+// objects with a reference count of INT32_MAX.
+bool is_shared_integer(CommandContext& ctx, const store::Entry& entry) {
+  constexpr int64_t kSharedIntegers = 10'000;
+  if (ctx.server.edition().has({8, 6}) || !entry.is_string() || !entry.is_integer()) return false;
+  if (entry.integer() < 0 || entry.integer() >= kSharedIntegers) return false;
+  const ConfigValues& settings = ctx.server.settings();
+  const bool needs_access = settings.maxmemory_policy != MaxmemoryPolicy::kVolatileRandom &&
+                            settings.maxmemory_policy != MaxmemoryPolicy::kVolatileTtl &&
+                            settings.maxmemory_policy != MaxmemoryPolicy::kAllkeysRandom &&
+                            settings.maxmemory_policy != MaxmemoryPolicy::kNoeviction;
+  return settings.maxmemory == 0 || !needs_access;
+}
+
 void object_refcount(CommandContext& ctx) {
   const KeyRef ref = find_object(ctx);
   if (!ref) return;
-  // Values are never shared.
-  ctx.reply.integer(1);
+  ctx.reply.integer(is_shared_integer(ctx, *ref) ? INT32_MAX : 1);
 }
 
 void object_help(CommandContext& ctx) {

@@ -122,6 +122,21 @@ TEST_CASE("Directives that came later are unknown", "[emulation]") {
   CHECK(Emulating("lookahead 5\nemulate \"redis 8.6\"\n").made());
 }
 
+TEST_CASE("What older releases say of integers and lists is said", "[emulation]") {
+  Emulating older("emulate \"redis 7.0\"\n");
+  Emulating newer("emulate \"redis 8.6\"\n");
+  REQUIRE((older.made() && newer.made()));
+  for (Emulating* server : {&older, &newer}) {
+    server->run("SET n 7");
+    server->run("RPUSH l a");
+  }
+  CHECK(older.run("OBJECT REFCOUNT n") == ":2147483647\r\n");
+  CHECK(newer.run("OBJECT REFCOUNT n") == ":1\r\n");
+  CHECK(older.run("OBJECT REFCOUNT l") == ":1\r\n");
+  CHECK(older.run("OBJECT ENCODING l") == bulk("quicklist"));
+  CHECK(newer.run("OBJECT ENCODING l") == bulk("listpack"));
+}
+
 TEST_CASE("What cannot be emulated is refused", "[emulation]") {
   Emulating none("emulate \"redis 5.0\"\n");
   CHECK_FALSE(none.made());
