@@ -18,6 +18,10 @@ Regex::Regex(Regex&&) noexcept = default;
 Regex& Regex::operator=(Regex&&) noexcept = default;
 
 bool Regex::compile(std::string_view pattern, bool ignore_case, std::string* error) {
+  if (pattern.size() > kLongest) {
+    *error = "too long";
+    return false;
+  }
   re2::RE2::Options options;
   options.set_encoding(re2::RE2::Options::EncodingLatin1);
   options.set_case_sensitive(!ignore_case);

@@ -2,9 +2,10 @@
 // escapes of Perl. A match may begin anywhere in the text; `.` is any byte; case is that of ASCII.
 //
 // What comes from clients must not take exponential time or unbounded memory: RE2 has no back
-// references, and searches in O(text * pattern) with at most kMostBytes for a pattern.
+// references, and searches in O(text * pattern) with about kMostBytes for a compiled pattern.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,7 @@ namespace latchkey::base {
 class Regex {
  public:
   static constexpr int64_t kMostBytes = 1 << 20;
+  static constexpr size_t kLongest = 4096;  // bytes of a pattern
 
   Regex();
   ~Regex();
