@@ -113,6 +113,23 @@ void Dispatcher::begin_batch() {
   calls_.last_ticks = base::CycleClock::ticks();
 }
 
+// Every request comes through here: left to itself the compiler inlines it at times, and a call
+// more costs 27 instructions of a thousand.
+[[gnu::always_inline]] inline Dispatcher::Outcome Dispatcher::dispatch(Client& client,
+                                                                       Arguments args,
+                                                                       Command* command) {
+  if (command == nullptr && (command = lookup(args)) == nullptr) [[unlikely]]
+    return refuse_unknown(client, args);
+  client.last_command = command;
+  if (!command->accepts_word_count(args.size())) [[unlikely]]
+    return refuse_word_count(client, *command, args);
+  if (((client.flags & kGatedClientFlags) | (server_.state() & command->gating_states) |
+       (command->flags & kGatedCommandFlags)) != 0) [[unlikely]]
+    return dispatch_gated(client, *command, args);
+  perform(client, *command, args);
+  return Outcome::kDone;
+}
+
 Dispatcher::Outcome Dispatcher::execute(Client& client, Arguments args, Command* command) {
   if (client.has(kClientReplySkip | kClientReplySkipNext | kClientReplica | kClientMaster |
                  kClientCaching)) [[unlikely]] {
@@ -169,19 +186,6 @@ void Dispatcher::apply_despite_disk_error() {
   if (server_.machine_ms() - disk_warned_ms_ <= kIntervalMs) return;
   disk_warned_ms_ = server_.machine_ms();
   server_.log().warning("Replica is applying a command even though it is unable to write to disk.");
-}
-
-Dispatcher::Outcome Dispatcher::dispatch(Client& client, Arguments args, Command* command) {
-  if (command == nullptr && (command = lookup(args)) == nullptr) [[unlikely]]
-    return refuse_unknown(client, args);
-  client.last_command = command;
-  if (!command->accepts_word_count(args.size())) [[unlikely]]
-    return refuse_word_count(client, *command, args);
-  if (((client.flags & kGatedClientFlags) | (server_.state() & command->gating_states) |
-       (command->flags & kGatedCommandFlags)) != 0) [[unlikely]]
-    return dispatch_gated(client, *command, args);
-  perform(client, *command, args);
-  return Outcome::kDone;
 }
 
 Dispatcher::Outcome Dispatcher::refuse_unknown(Client& client, Arguments args) {
