@@ -206,6 +206,16 @@ class Emulating(unittest.TestCase):
         with self.server(file=path).connect() as client:
             self.assertIn("redis_version:7.0.15", client.call("INFO", "server"))
 
+    def test_a_file_that_is_included_cannot_say_it(self):
+        directory = harness.tempfile.mkdtemp(prefix="latchkey-e2e-")
+        self.addCleanup(shutil.rmtree, directory)
+        path = os.path.join(directory, "more.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("emulate redis 7.0\n")
+        with self.assertRaises(AssertionError) as refused:
+            harness.Server(include=path)
+        self.assertIn("emulate cannot be in a file that is included", str(refused.exception))
+
     def test_what_cannot_be_emulated_ends_the_start(self):
         with self.assertRaises(AssertionError) as refused:
             harness.Server(emulate="redis 5.0")

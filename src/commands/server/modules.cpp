@@ -15,8 +15,6 @@ using namespace server;
 
 namespace {
 
-constexpr std::string_view kVectorSets = "vectorset";
-
 bool has_vector_sets(const CommandContext& ctx) {
   return ctx.server.edition().has({8, 0});
 }
@@ -32,7 +30,7 @@ void module_load(CommandContext& ctx) {
 }
 
 void module_unload(CommandContext& ctx) {
-  ctx.reply.error(has_vector_sets(ctx) && ctx.args[2] == kVectorSets
+  ctx.reply.error(has_vector_sets(ctx) && ctx.args[2] == kOnlyModule
                       ? "ERR Error unloading module: the module can't be unloaded"
                       : "ERR Error unloading module: no such module with that name");
 }
@@ -116,7 +114,7 @@ void reply_modules(CommandContext& ctx) {
   ctx.reply.array(1);
   ctx.reply.map(4);
   ctx.reply.bulk("name");
-  ctx.reply.bulk(kVectorSets);
+  ctx.reply.bulk(kOnlyModule);
   ctx.reply.bulk("ver");
   ctx.reply.integer(1);
   ctx.reply.bulk("path");

@@ -221,7 +221,8 @@ bool Config::load_line(const std::string& name, const DeferredDirective& place, 
     *error = ConfigError::at(place, std::move(message));
     return false;
   };
-  if (name == kEmulate) return true;  // done: choose_edition()
+  // Of the file itself: choose_edition() has read it.
+  if (name == kEmulate) return depth == 0 || refuse("emulate cannot be in a file that is included");
   if (const Directive* directive = find_known(name)) {
     std::string message;
     return load_directive(*directive, arguments, &message) || refuse(std::move(message));

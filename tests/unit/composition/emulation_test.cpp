@@ -166,10 +166,9 @@ TEST_CASE("Payloads have the version and the layouts that the release reads", "[
     std::string types;  // of l, h, s, z, x
   };
   const Expected expected[] = {
-      {"redis 6.2", 9, {1, 4, 2, 5, 15}},
-      {"redis 7.0", 10, {18, 16, 2, 17, 19}},
-      {"redis 7.2", 11, {18, 16, 20, 17, 21}},
-      {"redis 8.6", 13, {18, 16, 20, 17, 21}},
+      {"redis 6.2", 9, {1, 4, 2, 5, 15}},       {"redis 7.0", 10, {18, 16, 2, 17, 19}},
+      {"redis 7.2", 11, {18, 16, 20, 17, 21}},  {"redis 8.6", 13, {18, 16, 20, 17, 21}},
+      {"valkey 8.1", 11, {18, 16, 20, 17, 21}}, {"valkey 9.1", 11, {18, 16, 20, 17, 21}},
   };
   for (const Expected& each : expected) {
     INFO(each.edition);
