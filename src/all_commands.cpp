@@ -49,6 +49,7 @@ void add_all_commands(server::Server& server) {
   server.commands().share(*found);
   server.add_debug_subcommands(cluster::cluster_debug_subcommands());
   server.add_debug_subcommands(persist::dump_debug_subcommands());
+  server.add_debug_subcommands(persist::object_debug_subcommands());
 }
 
 }  // namespace latchkey

@@ -7,8 +7,9 @@
 
 namespace latchkey::base {
 
-// The reference's release whose behaviour, replies and file formats Latchkey follows.
-inline constexpr const char* kReferenceVersion = "8.0.2";
+// The reference's release whose behaviour and replies Latchkey follows. Files are written in a form
+// that Redis 8.0 reads as well (Edition::rdb_version).
+inline constexpr const char* kReferenceVersion = "8.6.3";
 
 // Latchkey's own release; the project's meson.build says it, and the build generates own_version.h.
 inline constexpr const char* kLatchkeyVersion = LATCHKEY_VERSION;

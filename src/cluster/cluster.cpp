@@ -15,6 +15,7 @@
 #include "server/config/config.h"
 #include "server/server.h"
 #include "server/tasks.h"
+#include "store/slot_index.h"
 
 namespace latchkey::cluster {
 
@@ -64,7 +65,7 @@ Cluster::Cluster(Server& server)
       migration_(*this),
       heartbeat_(*this),
       secret_(server_.random_source().hex(kIdDigits)) {
-  server_.database(0).count_slots();
+  server_.database(0).index_slots();
   const auto announce = [this](std::string*) {
     update_myself();
     reconcile();
@@ -127,10 +128,10 @@ bool Cluster::listen() {
 
 bool Cluster::claim_loaded_slots() {
   if (myself().is_replica()) return true;
-  const store::SlotCounts& counts = *server_.database(0).slot_counts();
+  const store::SlotIndex& index = *server_.database(0).slot_index();
   for (int slot = 0; slot < store::kKeySlots; ++slot) {
     Node* const owner = nodes_.owner(slot);
-    if (counts.in(slot) == 0 || owner == &myself() || nodes_.importing_from(slot) != nullptr)
+    if (index.in(slot) == 0 || owner == &myself() || nodes_.importing_from(slot) != nullptr)
       continue;
     const std::string number = std::to_string(slot);
     if (owner == nullptr) {
@@ -375,17 +376,11 @@ void Cluster::update_state() {
 }
 
 std::vector<std::string> Cluster::keys_in(const SlotSet& slots) const {
-  const store::Keyspace& db = server_.database(0);
-  size_t left = 0;
-  slots.for_each([&](int slot) { left += db.slot_counts()->in(slot); });
+  const store::SlotIndex& index = *server_.database(0).slot_index();
   std::vector<std::string> keys;
-  uint64_t cursor = 0;
-  while (keys.size() < left) {
-    cursor = db.scan(cursor, [&](const store::Entry& entry) {
-      if (slots.has(store::key_slot(entry.key()))) keys.emplace_back(entry.key());
-    });
-    if (cursor == 0) break;
-  }
+  slots.for_each([&](int slot) {
+    index.for_each(slot, [&](const store::Entry& entry) { keys.emplace_back(entry.key()); });
+  });
   return keys;
 }
 

@@ -25,14 +25,23 @@ void of_node(CommandContext& ctx) {
 
 // --- How a connection uses the cluster -----------------------------------------------------------
 
-void readonly(CommandContext& ctx, Cluster&) {
-  ctx.client.set(kClientReadsAnywhere);
+// Without a cluster it concerns replicas that redirect the client (CLIENT CAPA REDIRECT). Valkey
+// takes it from any client then, which Redis refuses.
+void set_reads_anywhere(CommandContext& ctx, bool on) {
+  const Edition& edition = ctx.server.edition();
+  const bool any_client = edition.is_valkey() && edition.has(kNever, {8, 0});
+  if (ctx.server.cluster() == nullptr && !any_client && !ctx.client.has(kClientRedirects))
+    return ctx.reply.error("ERR This instance has cluster support disabled");
+  ctx.client.set(kClientReadsAnywhere, on);
   ctx.reply.ok();
 }
 
-void readwrite(CommandContext& ctx, Cluster&) {
-  ctx.client.set(kClientReadsAnywhere, false);
-  ctx.reply.ok();
+void readonly(CommandContext& ctx) {
+  set_reads_anywhere(ctx, true);
+}
+
+void readwrite(CommandContext& ctx) {
+  set_reads_anywhere(ctx, false);
 }
 
 // Announces that the next request is for a slot that is being imported here.
@@ -430,7 +439,7 @@ constexpr CommandRow kClusterRows[] = {
      "A container for Redis Cluster commands.",
      {.subcommands = kClusterSubcommands}},
     {"READONLY",
-     of_node<readonly>,
+     readonly,
      "",
      kLoading | kStale | kFast,
      {},
@@ -440,7 +449,7 @@ constexpr CommandRow kClusterRows[] = {
      "O(1)",
      "Enables read-only queries for a connection to a Redis Cluster replica node."},
     {"READWRITE",
-     of_node<readwrite>,
+     readwrite,
      "",
      kLoading | kStale | kFast,
      {},

@@ -10,6 +10,7 @@
 #include "cluster/cluster.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
+#include "store/slot_index.h"
 
 namespace latchkey::cluster {
 
@@ -136,7 +137,7 @@ void update_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_vi
   Node* const owner = find_partner(ctx, cluster, id, "ERR Unknown node ");
   if (owner == nullptr) return;
   const bool was_mine = nodes.owner(slot) == &myself;
-  const bool has_keys = ctx.db.slot_counts()->in(slot) > 0;
+  const bool has_keys = ctx.db.slot_index()->in(slot) > 0;
   if (was_mine && owner != &myself && has_keys) {
     return ctx.reply.error("ERR Can't assign hashslot " + std::to_string(slot) +
                            " to a different node while I still hold keys for this hash slot.");
@@ -216,24 +217,24 @@ void cluster_countkeysinslot(CommandContext& ctx, Cluster&) {
   int64_t slot = 0;
   if (!ctx.read_int64(ctx.args[2], &slot)) return;
   if (slot < 0 || slot >= store::kKeySlots) return ctx.reply.error("ERR Invalid slot");
-  ctx.reply.integer(static_cast<int64_t>(ctx.db.slot_counts()->in(static_cast<int>(slot))));
+  ctx.reply.integer(static_cast<int64_t>(ctx.db.slot_index()->in(static_cast<int>(slot))));
 }
 
-// Scans the keys until as many of the slot as wanted are found.
 void cluster_getkeysinslot(CommandContext& ctx, Cluster&) {
   int64_t slot = 0;
   int64_t most = 0;
   if (!ctx.read_int64(ctx.args[2], &slot) || !ctx.read_int64(ctx.args[3], &most)) return;
   if (slot < 0 || slot >= store::kKeySlots || most < 0)
     return ctx.reply.error("ERR Invalid slot or number of keys");
-  const auto wanted = static_cast<size_t>(std::min<uint64_t>(
-      static_cast<uint64_t>(most), ctx.db.slot_counts()->in(static_cast<int>(slot))));
+  const auto number = static_cast<int>(slot);
+  const store::SlotIndex& index = *ctx.db.slot_index();
+  const auto wanted =
+      static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(most), index.in(number)));
   std::vector<std::string_view> keys;
   uint64_t cursor = 0;
   while (keys.size() < wanted) {
-    cursor = ctx.db.scan(cursor, [&](const store::Entry& entry) {
-      if (store::key_slot(entry.key()) == slot) keys.push_back(entry.key());
-    });
+    cursor =
+        index.scan(number, cursor, [&](const store::Entry& entry) { keys.push_back(entry.key()); });
     if (cursor == 0) break;
   }
   keys.resize(std::min(keys.size(), wanted));

@@ -10,6 +10,7 @@
 #include "server/command/command_context.h"
 #include "server/server.h"
 #include "store/key_slot.h"
+#include "store/slot_index.h"
 
 namespace latchkey::cluster {
 
@@ -48,7 +49,7 @@ class Report {
     const SlotStats::Figures& figures = stats_.of(slot);
     switch (metric) {
       case Metric::kKeys:
-        return ctx_.db.slot_counts()->in(slot);
+        return ctx_.db.slot_index()->in(slot);
       case Metric::kMemory:
         return memory_[static_cast<size_t>(slot)];
       case Metric::kCpu:

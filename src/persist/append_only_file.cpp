@@ -65,6 +65,7 @@ AppendOnlyFile::AppendOnlyFile(server::Server& server, base::Worker& worker,
       worker_(worker),
       fatal_(std::move(fatal)),
       encoder_(server::kPropagateToFile) {
+  encoder_.select_before_multi(!server.edition().has({7, 2}));
   if (!fatal_) fatal_ = [] { std::_Exit(1); };
   if (server.loop() != nullptr)
     waker_ = std::make_unique<net::Waker>(*server.loop(), [this] { look_at_worker(); });

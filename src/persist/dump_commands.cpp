@@ -134,7 +134,8 @@ void restore(CommandContext& ctx) {
     ctx.server.log().verbose("RESTORE refused a value: " + error);
     return ctx.reply.error("ERR Bad data format");
   }
-  const bool expires_keys = ctx.db.environment().expired != store::Environment::Expired::kShow;
+  const bool expires_keys = ctx.db.environment().expired != store::Environment::Expired::kShow &&
+                            (ctx.server.state() & server::kStateImporting) == 0;
   if (deadline_ms != Keyspace::kNoDeadline && deadline_ms <= ctx.now_ms() && expires_keys)
     return restore_nothing(ctx, ref);
   put_value(ctx.db, ref, loaded, deadline_ms);

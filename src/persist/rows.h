@@ -13,6 +13,8 @@ std::span<const server::DebugSubcommand> aof_debug_subcommands();
 std::span<const server::CommandRow> dump_rows();
 // DEBUG SET-SKIP-CHECKSUM-VALIDATION.
 std::span<const server::DebugSubcommand> dump_debug_subcommands();
+// DEBUG OBJECT.
+std::span<const server::DebugSubcommand> object_debug_subcommands();
 std::span<const server::CommandRow> snapshot_rows();
 std::span<const server::DebugSubcommand> snapshot_debug_subcommands();
 

@@ -85,7 +85,7 @@ constexpr DebugSubcommand kSnapshotDebugSubcommands[] = {
 constexpr CommandRow kSnapshotRows[] = {
     {"BGSAVE",
      bgsave,
-     "[SCHEDULE]@3.2.2",
+     "[operation=SCHEDULE@3.2.2|CANCEL@8.1.0]",
      kAdmin | kNoScript | kNoAsyncLoading | kNotInSpace,
      {},
      0,
@@ -93,7 +93,7 @@ constexpr CommandRow kSnapshotRows[] = {
      "1.0.0",
      "O(1)",
      "Asynchronously saves the database(s) to disk.",
-     {.history = "3.2.2 Added the `SCHEDULE` option."}},
+     {.history = "3.2.2 Added the `SCHEDULE` option.\n8.1.0 Added the `CANCEL` option."}},
     {"LASTSAVE",
      lastsave,
      "",

@@ -218,6 +218,7 @@ void Snapshots::save_command(CommandContext& ctx) {
 void Snapshots::start_command(CommandContext& ctx) {
   bool may_schedule = false;
   if (ctx.args.size() > 1) {
+    if (ctx.args.size() == 2 && is_word(ctx.args[1], "CANCEL")) return cancel_command(ctx);
     if (ctx.args.size() > 2 || !is_word(ctx.args[1], "SCHEDULE")) return ctx.syntax_error();
     may_schedule = true;
   }
@@ -236,6 +237,16 @@ void Snapshots::start_command(CommandContext& ctx) {
   }
   if (!start()) return ctx.reply.error("ERR");
   ctx.reply.status("Background saving started");
+}
+
+void Snapshots::cancel_command(CommandContext& ctx) {
+  if (running()) {
+    child_.kill();
+    return ctx.reply.status("Background saving cancelled");
+  }
+  if (std::exchange(scheduled_, false))
+    return ctx.reply.status("Scheduled background saving cancelled");
+  ctx.reply.error("ERR Background saving is currently not in progress or scheduled");
 }
 
 void Snapshots::last_save_command(CommandContext& ctx) {

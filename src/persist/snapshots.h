@@ -51,6 +51,9 @@ class Snapshots {
   // Command handlers.
   void save_command(server::CommandContext& ctx);
   void start_command(server::CommandContext& ctx);
+  // BGSAVE CANCEL: stops the child that writes to disk, or else forgets what is scheduled. Does not
+  // wait for the child's end.
+  void cancel_command(server::CommandContext& ctx);
   void last_save_command(server::CommandContext& ctx);
 
  private:

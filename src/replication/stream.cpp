@@ -17,6 +17,11 @@ constexpr size_t kMaxKept = 64 * 1024;
 
 }  // namespace
 
+Stream::Stream(server::Server& server, bool relays)
+    : server_(server), encoder_(server::kPropagateToReplicas), relays_(relays) {
+  encoder_.select_before_multi(!server.edition().has({7, 2}));
+}
+
 Stream::~Stream() {
   if (is_open() && !relays_) server_.propagation().remove_sink(*this);
 }

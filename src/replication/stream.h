@@ -32,7 +32,7 @@ namespace latchkey::replication {
 class Stream final : public server::PropagationSink {
  public:
   // `relays`: it is a master's from the start.
-  Stream(server::Server& server, bool relays) : server_(server), relays_(relays) {}
+  Stream(server::Server& server, bool relays);
   ~Stream() override;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -92,7 +92,7 @@ class Stream final : public server::PropagationSink {
   size_t backlog_size() const;
 
   server::Server& server_;
-  server::PropagationEncoder encoder_{server::kPropagateToReplicas};
+  server::PropagationEncoder encoder_;
   std::function<void(bool)> counting_;
   std::string turn_;  // effects since the last flush()
   std::unique_ptr<Backlog> backlog_;

@@ -69,7 +69,8 @@ void ReplyBuilder::boolean(bool value) {
 
 void ReplyBuilder::number(double value) {
   char text[base::kMaxDoubleText];
-  const std::string_view digits(text, base::format_double(value, text));
+  const std::string_view digits(text, uses_17_digits_ ? base::format_double_17_digits(value, text)
+                                                      : base::format_double(value, text));
   if (protocol_ == 2) {
     bulk(digits);
     return;

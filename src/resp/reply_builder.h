@@ -40,6 +40,10 @@ class ReplyBuilder {
   void set_protocol(int protocol) { protocol_ = protocol; }
   bool is_resp3() const { return protocol_ == 3; }
 
+  // number() writes 17 significant digits, as servers before Redis 7.2 did, instead of as many as
+  // tell the number.
+  void use_17_digits() { uses_17_digits_ = true; }
+
   void ok() { raw("+OK\r\n"); }
   // "+text"; the text must not contain line breaks.
   void status(std::string_view text);
@@ -94,6 +98,7 @@ class ReplyBuilder {
 
   OutputBuffer* out_;
   int protocol_ = 2;
+  bool uses_17_digits_ = false;
   uint64_t error_count_ = 0;
   size_t last_error_mark_ = 0;
 };

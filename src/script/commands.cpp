@@ -47,6 +47,12 @@ void script_exists(CommandContext& ctx) {
     ctx.reply.integer(ctx.server.scripts().exists(sha) ? 1 : 0);
 }
 
+void script_show(CommandContext& ctx) {
+  const Script* const script = ctx.server.scripts().find(ctx.args[2]);
+  if (script == nullptr) return ctx.reply.error("NOSCRIPT No matching script.");
+  ctx.reply.bulk(script->body);
+}
+
 void script_flush(CommandContext& ctx) {
   ArgReader args(ctx.args, 2);
   bool in_background = ctx.server.settings().lazyfree_lazy_user_flush;
@@ -84,16 +90,22 @@ void script_debug(CommandContext& ctx) {
 }
 
 void script_help(CommandContext& ctx) {
-  reply_help(
-      ctx,
-      {"DEBUG (YES|SYNC|NO)",
-       "    Debug this client's next EVAL: in a child of the server, or (SYNC) in the server "
-       "itself, "
-       "which serves nobody else then.",
-       "EXISTS <sha1> [<sha1> ...]", "    Tell for each digest whether its script is in the cache.",
-       "FLUSH [ASYNC|SYNC]", "    Forget all scripts; ASYNC frees them on another thread.", "KILL",
-       "    Stop the script that runs, unless it has written.", "LOAD <script>",
-       "    Compile a script and keep it in the cache without running it."});
+  std::vector<std::string_view> lines = {
+      "DEBUG (YES|SYNC|NO)",
+      "    Debug this client's next EVAL: in a child of the server, or (SYNC) in the server "
+      "itself, "
+      "which serves nobody else then.",
+      "EXISTS <sha1> [<sha1> ...]",
+      "    Tell for each digest whether its script is in the cache.",
+      "FLUSH [ASYNC|SYNC]",
+      "    Forget all scripts; ASYNC frees them on another thread.",
+      "KILL",
+      "    Stop the script that runs, unless it has written.",
+      "LOAD <script>",
+      "    Compile a script and keep it in the cache without running it."};
+  if (ctx.server.edition().has(kNever, {8, 0}))
+    lines.insert(lines.end(), {"SHOW <sha1>", "    Reply with the script that has this digest."});
+  reply_help(ctx, lines);
 }
 
 constexpr CommandRow kScriptSubcommands[] = {
@@ -154,6 +166,16 @@ constexpr CommandRow kScriptSubcommands[] = {
      "O(N) with N being the length in bytes of the script body.",
      "Loads a server-side Lua script to the script cache.",
      {.tips = "request_policy:all_nodes response_policy:all_succeeded"}},
+    {"SHOW",
+     script_show,
+     "sha1",
+     kNoScript,
+     {},
+     kAclScripting,
+     Group::kScripting,
+     "8.0.0",
+     "O(1).",
+     "Show server-side Lua script in the script cache."},
 };
 
 constexpr CommandRow kScriptRows[] = {

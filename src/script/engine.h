@@ -39,6 +39,8 @@ class Engine {
   // SCRIPT LOAD. The digest, or null with an error in *error.
   const std::string* load(std::string_view body, std::string* error);
   bool exists(std::string_view sha) const { return cache_.find_sha(sha) != nullptr; }
+  // The script with this digest, in any case, or null. Good until the cache is changed.
+  const Script* find(std::string_view sha) const { return cache_.find_sha(sha); }
   // Drops all scripts and their Lua VM. With `in_background` another thread frees them.
   void flush(bool in_background);
 

@@ -69,7 +69,7 @@ size_t format_number(double value, char* out) {
   return base::format_double(value, out);
 }
 
-// "8.0.2" as 0x080002.
+// "8.6.3" as 0x080603.
 int version_number(std::string_view version) {
   constexpr int kBitsOfPart = 8;
   int number = 0;

@@ -115,7 +115,10 @@ bool MemoryLimit::make_room() {
     note_excess(false);
     return true;
   }
-  return server_.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction && evict();
+  // What is imported is not to go again before the import is over.
+  const bool evicts = server_.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction &&
+                      (server_.state() & kStateImporting) == 0;
+  return evicts && evict();
 }
 
 bool MemoryLimit::evict() {

@@ -19,6 +19,7 @@
 #include "server/memory_limit.h"
 #include "server/modification_clock.h"
 #include "server/observe/info.h"
+#include "server/observe/large_calls.h"
 #include "server/process/crash_report.h"
 #include "server/process/listeners.h"
 #include "server/process/shutdown.h"
@@ -89,18 +90,36 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
                       memory_limit_->make_room_soon();
                       return true;
                     });
-  config_.on_change(
-      {"hash-max-listpack-entries", "hash-max-listpack-value", "set-max-intset-entries",
-       "set-max-listpack-entries",  "set-max-listpack-value",  "zset-max-listpack-entries",
-       "zset-max-listpack-value",   "list-max-listpack-size",  "list-compress-depth",
-       "stream-node-max-bytes",     "stream-node-max-entries", "stream-idmp-duration",
-       "stream-idmp-maxsize",       "min-replicas-to-write",   "min-replicas-max-lag",
-       "slowlog-log-slower-than",   "slowlog-max-len",         "cluster-compatibility-sample-ratio",
-       "latency-monitor-threshold", "replica-read-only",       "replica-serve-stale-data"},
-      [this](std::string*) {
-        apply_settings();
-        return true;
-      });
+  config_.on_change({"hash-max-listpack-entries",
+                     "hash-max-listpack-value",
+                     "set-max-intset-entries",
+                     "set-max-listpack-entries",
+                     "set-max-listpack-value",
+                     "zset-max-listpack-entries",
+                     "zset-max-listpack-value",
+                     "list-max-listpack-size",
+                     "list-compress-depth",
+                     "stream-node-max-bytes",
+                     "stream-node-max-entries",
+                     "stream-idmp-duration",
+                     "stream-idmp-maxsize",
+                     "min-replicas-to-write",
+                     "min-replicas-max-lag",
+                     "slowlog-log-slower-than",
+                     "slowlog-max-len",
+                     "commandlog-request-larger-than",
+                     "commandlog-large-request-max-len",
+                     "commandlog-reply-larger-than",
+                     "commandlog-large-reply-max-len",
+                     "cluster-compatibility-sample-ratio",
+                     "latency-monitor-threshold",
+                     "import-mode",
+                     "replica-read-only",
+                     "replica-serve-stale-data"},
+                    [this](std::string*) {
+                      apply_settings();
+                      return true;
+                    });
   config_.on_change({"random-seed"}, [this](std::string*) {
     random_source_.reseed(settings().random_seed);
     environment_.random = random_source_.commands();
@@ -149,8 +168,14 @@ void Server::apply_settings() {
       .quicklist_packed_threshold = debug_settings_.quicklist_packed_threshold,
   };
   set_state(kStateMemoryLimit, values.maxmemory != 0);
-  slow_log_.configure({.slower_than_us = values.slowlog_log_slower_than,
+  set_state(kStateImporting, values.import_mode);
+  slow_log_.configure({.least_amount = values.slowlog_log_slower_than,
                        .most_entries = static_cast<size_t>(values.slowlog_max_len)});
+  dispatcher_->large_calls().configure(
+      {.least_amount = values.commandlog_request_larger_than,
+       .most_entries = static_cast<size_t>(values.commandlog_large_request_max_len)},
+      {.least_amount = values.commandlog_reply_larger_than,
+       .most_entries = static_cast<size_t>(values.commandlog_large_reply_max_len)});
   latency_monitor_.set_threshold_ms(values.latency_monitor_threshold);
   set_state(kStateClusterAudit,
             values.cluster_compatibility_sample_ratio > 0 && !values.cluster_enabled);
@@ -164,7 +189,10 @@ store::Environment::Expired Server::expired_key_policy() const {
   // The master says when keys go; its requests find what has expired here but not yet there.
   if ((state_ & (kStateLoading | kStateApplyingMaster)) != 0) return Expired::kShow;
   if (expiry_ != nullptr && expiry_->shows_expired()) return Expired::kShow;
-  return (state_ & (kStatePaused | kStateReplica)) != 0 ? Expired::kHide : Expired::kRemove;
+  constexpr uint32_t kKeepsExpired = kStatePaused | kStateReplica | kStateImporting;
+  if ((state_ & kKeepsExpired) == 0) return Expired::kRemove;
+  const bool imports = (state_ & kStateImporting) != 0 && !is_replica();
+  return imports && serves_import_source_ ? Expired::kShow : Expired::kHide;
 }
 
 void Server::set_role(bool replica, bool link_up) {

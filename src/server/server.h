@@ -28,12 +28,12 @@
 #include "server/command/propagation.h"
 #include "server/config/config.h"
 #include "server/config/debug_settings.h"
+#include "server/observe/command_log.h"
 #include "server/observe/latency_monitor.h"
 #include "server/observe/memory.h"
 #include "server/observe/memory_report.h"
 #include "server/observe/persistence_figures.h"
 #include "server/observe/replication_figures.h"
-#include "server/observe/slow_log.h"
 #include "server/observe/stats.h"
 #include "server/random_source.h"
 #include "server/replication_history.h"
@@ -114,6 +114,7 @@ enum ServerState : uint32_t {
   kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/client/tracking.h)
   kStateRecorded = 1u << 15,      // calls are recorded (server/command/call_listener.h)
   kStateFaults = 1u << 16,        // requests may be made to fail (server/command/fault_injector.h)
+  kStateImporting = 1u << 17,     // import-mode: what has expired is left to an import source
   kStateSpace = 1u << 18,         // it is a space within a process (testing/spaces.h)
   kStateEmulating = 1u << 20,     // it stands for a release of another server (emulate)
   kStateMetered = 1u << 19,       // what calls cost is asked for (server/command/call_meter.h)
@@ -178,7 +179,7 @@ class Server {
   Tracking& tracking() { return *tracking_; }
   Blocking& blocking() { return *blocking_; }
   Monitors& monitors() { return *monitors_; }
-  SlowLog& slow_log() { return slow_log_; }
+  CommandLog& slow_log() { return slow_log_; }
   LatencyMonitor& latency_monitor() { return latency_monitor_; }
   Stats& stats() { return stats_; }
   const base::CycleClock& cycle_clock() const { return cycle_clock_; }
@@ -282,6 +283,15 @@ class Server {
   void set_state(uint32_t bit, bool on) {
     state_ = on ? state_ | bit : state_ & ~bit;
     environment_.expired = expired_key_policy();
+  }
+
+  // Whether expired keys are there for the request that is being run, which comes from an import
+  // source (import-mode). Returns what was said before.
+  bool set_serves_import_source(bool on) {
+    const bool before = serves_import_source_;
+    serves_import_source_ = on;
+    environment_.expired = expired_key_policy();
+    return before;
   }
 
   // Said by replication: whether this server follows a master, and the link to it is up.
@@ -477,7 +487,8 @@ class Server {
   std::unique_ptr<Notifications> notifications_;
   std::unique_ptr<Blocking> blocking_;
   std::unique_ptr<Monitors> monitors_;
-  SlowLog slow_log_;
+  CommandLog slow_log_;
+  bool serves_import_source_ = false;
   LatencyMonitor latency_monitor_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;

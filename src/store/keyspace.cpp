@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/number.h"
+#include "store/slot_index.h"
 
 namespace latchkey::store {
 
@@ -400,6 +401,7 @@ void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
   Entry* rebuilt = rebuild(*entry, entry->key(), wanted);
   rebuilt->flags_ |= entry->flags_ & Entry::kLock;
   *ref.slot_ = rebuilt;
+  if (slot_index_ != nullptr) slot_index_->move(*entry, *rebuilt);
   index_elements(*rebuilt);
   ::operator delete(entry, allocated_size(*entry));
   if (wanted) {
@@ -431,7 +433,7 @@ void Keyspace::clear(bool lazily) {
   element_deadlines_.reset();
   update_sizes();
   sizes_.reset();
-  if (slot_counts_ != nullptr) count_slots();
+  if (slot_index_ != nullptr) index_slots();
   const size_t count = table->size();
   if (lazily && count > kLazyFreeThreshold) {
     environment_.reclaimer.free_later(count, [table] {
@@ -456,6 +458,7 @@ void Keyspace::give_away(Reclaimer& reclaimer) {
   deadlines_.reset();
   element_deadlines_.reset();
   sizes_.reset();
+  if (slot_index_ != nullptr) index_slots();
   reclaimer.free_later(table->size(), [table] {
     table->for_each([](Entry* entry) { free_entry(entry); });
     table->clear();
@@ -510,7 +513,7 @@ void Keyspace::swap_contents(Keyspace& other) {
     environment_.lock_observer->locks_swapped(*this, other);
   update_sizes();
   std::swap(sizes_, other.sizes_);
-  std::swap(slot_counts_, other.slot_counts_);
+  std::swap(slot_index_, other.slot_index_);
   std::swap(table_, other.table_);
   std::swap(deadlines_, other.deadlines_);
   std::swap(element_deadlines_, other.element_deadlines_);
@@ -564,8 +567,12 @@ void Keyspace::expire(const Due& due) {
 
 // --- Sizes --------------------------------------------------------------------------------------
 
+void Keyspace::index_slots() {
+  slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
+}
+
 void Keyspace::count_in(Entry& entry) {
-  if (slot_counts_ != nullptr) slot_counts_->add(entry.key());
+  if (slot_index_ != nullptr) slot_index_->add(entry);
   if (sizes_ == nullptr) sizes_ = std::make_unique<KeySizes>();
   if (entry.is_string()) return sizes_->add(Type::kString, KeySizes::bin_of(entry.string_size()));
   Value& value = *entry.value();
@@ -574,7 +581,7 @@ void Keyspace::count_in(Entry& entry) {
 }
 
 void Keyspace::count_out(Entry& entry) {
-  if (slot_counts_ != nullptr) slot_counts_->remove(entry.key());
+  if (slot_index_ != nullptr) slot_index_->remove(entry);
   if (entry.is_string())
     return sizes_->remove(Type::kString, KeySizes::bin_of(entry.string_size()));
   Value& value = *entry.value();

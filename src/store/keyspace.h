@@ -36,6 +36,7 @@
 namespace latchkey::store {
 
 class Keyspace;
+class SlotIndex;
 class UndoLog;
 
 // A value whose size may have changed since find_for_write() or set_value(); update_sizes() will
@@ -404,10 +405,10 @@ class Keyspace {
   void update_sizes();
   const KeySizes* sizes() const { return sizes_.get(); }
 
-  // Starts counting keys by slot. REQUIRES: empty().
-  void count_slots() { slot_counts_ = std::make_unique<SlotCounts>(); }
-  // Null unless count_slots() was called.
-  const SlotCounts* slot_counts() const { return slot_counts_.get(); }
+  // Starts to keep an index of the keys by slot. REQUIRES: empty().
+  void index_slots();
+  // Null unless index_slots() was called.
+  const SlotIndex* slot_index() const { return slot_index_.get(); }
 
   struct EntryTraits {
     using Item = Entry;
@@ -511,7 +512,7 @@ class Keyspace {
   // Created with the first key.
   std::unique_ptr<KeySizes> sizes_;
   // Only for a server that is a cluster node.
-  std::unique_ptr<SlotCounts> slot_counts_;
+  std::unique_ptr<SlotIndex> slot_index_;
   // Of the newest checkpoint; null when there is none.
   UndoLog* undo_log_ = nullptr;
 };

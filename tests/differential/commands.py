@@ -320,7 +320,7 @@ READERS = {
 
 
 # Documented with what newer versions than the reference added, or with their flags. 8.0 tells nothing of the commands of vector sets.
-GROWN = {"bitop", "eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "psubscribe", "set", "ssubscribe", "subscribe", "xadd", "xinfo", "xinfo|stream", "xread", "xreadgroup", "xtrim",
+GROWN = {"bgsave", "bitop", "eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "psubscribe", "set", "ssubscribe", "subscribe", "xadd", "xinfo", "xinfo|stream", "xread", "xreadgroup", "xtrim",
          "zinter", "zinterstore", "zunion", "zunionstore",
          "vadd", "vcard", "vdim", "vemb", "vgetattr", "vinfo", "vismember", "vlinks", "vrandmember", "vrem", "vsetattr", "vsim"}
 

@@ -273,7 +273,7 @@ class Greeting(harness.ServerTestCase):
             list(greeting), ["server", "version", "proto", "id", "mode", "role", "modules"])
         self.assertEqual(
             (greeting["server"], greeting["version"], greeting["proto"], greeting["mode"], greeting["role"]),
-            ("redis", "8.0.2", 3, "standalone", "master"),
+            ("redis", "8.6.3", 3, "standalone", "master"),
         )
         self.assertEqual(client.call("HELLO")["proto"], 3)
         self.assertEqual(client.call("HELLO", "2")[4:6], ["proto", 2])

@@ -104,7 +104,7 @@ class RenamedCommands(harness.ServerTestCase):
 class RefusedSettings(unittest.TestCase):
     def assert_refused(self, line, reason, before="# The line that is wrong comes next."):
         said = start_in_vain("%s\n%s\n" % (before, line))
-        self.assertIn("*** FATAL CONFIG FILE ERROR (Redis 8.0.2) ***\nReading the configuration file, at line 4\n>>> '%s'\n%s\n"
+        self.assertIn("*** FATAL CONFIG FILE ERROR (Redis 8.6.3) ***\nReading the configuration file, at line 4\n>>> '%s'\n%s\n"
                       % (line, reason), said)
 
     def test_a_command_that_is_not_there_cannot_be_renamed(self):
@@ -121,7 +121,7 @@ class RefusedSettings(unittest.TestCase):
         for line, reason in (("tls-port 6380", "tls-port must be 0, and is 6380"),
                              ("tls-replication yes", "tls-replication must be no"),
                              ("tls-cluster yes", "tls-cluster must be no")):
-            self.assertIn("*** FATAL CONFIG FILE ERROR (Redis 8.0.2) ***\nThis server has no TLS: %s\n" % reason,
+            self.assertIn("*** FATAL CONFIG FILE ERROR (Redis 8.6.3) ***\nThis server has no TLS: %s\n" % reason,
                           start_in_vain(line + "\n"))
 
     def test_tls_cannot_be_switched_on_later(self):

@@ -92,7 +92,7 @@ class FieldExpirySetter {
       : ctx_(ctx),
         hash_(hash),
         deadline_ms_(deadline_ms),
-        has_passed_(hash.is_due(deadline_ms)),
+        has_passed_(deadline_ms >= 0 && deletes_at_once(ctx, deadline_ms)),
         names_(ctx) {
     hash_.prepare_deadlines();
   }

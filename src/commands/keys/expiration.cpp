@@ -37,6 +37,11 @@ bool read_deadline(CommandContext& ctx, std::string_view text, TimeUnit unit, Ti
   return true;
 }
 
+bool deletes_at_once(const CommandContext& ctx, int64_t deadline_ms) {
+  return deadline_ms <= ctx.now_ms() && (ctx.server.state() & kStateImporting) == 0 &&
+         ctx.db.environment().expired != store::Environment::Expired::kShow;
+}
+
 void propagate_removal(CommandContext& ctx, std::string_view key) {
   ctx.propagate({ctx.server.settings().lazyfree_lazy_expire ? "UNLINK" : "DEL", key});
 }

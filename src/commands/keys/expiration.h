@@ -24,6 +24,10 @@ void reply_invalid_expire_time(server::CommandContext& ctx);
 bool read_deadline(server::CommandContext& ctx, std::string_view text, TimeUnit unit, TimeBase base,
                    int64_t* deadline_ms);
 
+// Whether what is given this deadline is deleted at once, because the time has passed. Not where
+// expired keys have to stay: while the master or a file is followed, and in import-mode.
+bool deletes_at_once(const server::CommandContext& ctx, int64_t deadline_ms);
+
 // Propagates DEL or UNLINK of `key` instead of a request that gave it a deadline in the past.
 void propagate_removal(server::CommandContext& ctx, std::string_view key);
 

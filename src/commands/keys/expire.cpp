@@ -63,8 +63,7 @@ void set_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   if (!deadline_ms) return reply_invalid_expire_time(ctx);
   KeyRef ref = ctx.db.find_to_replace(key);
   if (!ref || !condition.holds(ref->deadline_ms(), *deadline_ms)) return ctx.reply.integer(0);
-  const bool expires_keys = ctx.db.environment().expired != store::Environment::Expired::kShow;
-  if (*deadline_ms <= ctx.now_ms() && expires_keys) {
+  if (deletes_at_once(ctx, *deadline_ms)) {
     ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
     ctx.removed(key);
     propagate_removal(ctx, key);

@@ -116,6 +116,24 @@ void client_no_touch(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
+// Words that are not known are for other releases.
+void client_capa(CommandContext& ctx) {
+  for (const std::string_view word : ctx.args.subspan(2)) {
+    if (is_word(word, "REDIRECT")) ctx.client.set(kClientRedirects);
+  }
+  ctx.reply.ok();
+}
+
+void client_import_source(CommandContext& ctx) {
+  // Who has been a source may stop being one at any time.
+  if (!ctx.server.settings().import_mode && !ctx.client.has(kClientImportSource))
+    return ctx.reply.error("ERR Server is not in import mode");
+  bool on = false;
+  if (!read_switch(ctx, ctx.args[2], &on)) return;
+  ctx.client.set(kClientImportSource, on);
+  ctx.reply.ok();
+}
+
 void client_reply(CommandContext& ctx) {
   const std::string_view mode = ctx.args[2];
   if (is_word(mode, "ON")) {
@@ -232,6 +250,16 @@ constexpr CommandRow kClientSubcommands[] = {
      "6.0.0",
      "O(1)",
      "Instructs the server whether to track the keys in the next request."},
+    {"CAPA",
+     client_capa,
+     "capability...",
+     kNoScript | kLoading | kStale,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "8.0.0",
+     "O(1)",
+     "A client claims its capability."},
     {"GETNAME",
      client_getname,
      "",
@@ -263,6 +291,16 @@ constexpr CommandRow kClientSubcommands[] = {
      "5.0.0",
      "O(1)",
      "Returns the unique client ID of the connection."},
+    {"IMPORT-SOURCE",
+     client_import_source,
+     "{enabled=ON|OFF}",
+     kNoScript | kLoading | kStale,
+     {},
+     kAclConnection,
+     Group::kConnection,
+     "8.1.0",
+     "O(1)",
+     "Marks this client as an import source when the server is in import mode."},
     {"INFO",
      client_info,
      "",

@@ -54,9 +54,9 @@ void reset(CommandContext& ctx) {
   ctx.server.pubsub().unsubscribe_all(client);
   ctx.server.monitors().remove(client);
   ctx.server.tracking().stop(client);
-  client.set(
-      kClientInMulti | kClientReplyOff | kClientNoTouch | kClientNoEvict | kClientReadsAnywhere,
-      false);
+  client.set(kClientInMulti | kClientReplyOff | kClientNoTouch | kClientNoEvict |
+                 kClientReadsAnywhere | kClientImportSource,
+             false);
   client.database = 0;
   client.name.clear();
   ctx.reply.set_protocol(2);
@@ -140,7 +140,8 @@ void hello(CommandContext& ctx) {
   if (greeting.has_name) client.name = greeting.name;
   if (greeting.protocol != 0) ctx.reply.set_protocol(static_cast<int>(greeting.protocol));
 
-  ctx.reply.map(7);
+  const std::string& zone = ctx.server.settings().availability_zone;
+  ctx.reply.map(zone.empty() ? 7 : 8);
   ctx.reply.bulk("server");
   ctx.reply.bulk(ctx.server.edition().product_name());
   ctx.reply.bulk("version");
@@ -155,6 +156,9 @@ void hello(CommandContext& ctx) {
   ctx.reply.bulk(ctx.server.is_replica() ? "replica" : "master");
   ctx.reply.bulk("modules");
   reply_modules(ctx);
+  if (zone.empty()) return;
+  ctx.reply.bulk("availability_zone");
+  ctx.reply.bulk(zone);
 }
 
 void find_hello_secrets(const Config&, Words words, std::vector<size_t>* positions) {

@@ -17,7 +17,6 @@ void debug_digest_value(server::CommandContext& ctx);
 void debug_htstats(server::CommandContext& ctx);
 void debug_htstats_key(server::CommandContext& ctx);
 void debug_listpack(server::CommandContext& ctx);
-void debug_object(server::CommandContext& ctx);
 void debug_populate(server::CommandContext& ctx);
 void debug_quicklist(server::CommandContext& ctx);
 void debug_sdslen(server::CommandContext& ctx);

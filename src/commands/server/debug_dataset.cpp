@@ -35,22 +35,6 @@ KeyRef find_key(CommandContext& ctx) {
   return ref;
 }
 
-// Bytes of a string in a snapshot: the type, then an integer in as few bytes as possible, or the
-// length and the uncompressed bytes.
-size_t serialized_length(const store::Entry& entry) {
-  if (entry.is_integer()) {
-    const int64_t value = entry.integer();
-    if (value == static_cast<int8_t>(value)) return 2;
-    if (value == static_cast<int16_t>(value)) return 3;
-    if (value == static_cast<int32_t>(value)) return 5;
-  }
-  constexpr size_t kShortLength = 1 << 6;
-  constexpr size_t kMiddleLength = 1 << 14;
-  const size_t size = entry.string_size();
-  if (size < kShortLength) return size + 1;
-  return size + (size < kMiddleLength ? 2 : 5);
-}
-
 struct ChainFigures {
   size_t buckets = 0;
   size_t used = 0;
@@ -153,21 +137,6 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
-// Figures on the nodes of a quicklist for the end of DEBUG OBJECT's reply.
-std::string node_figures(const store::List& list) {
-  const store::Quicklist& chain = list.quicklist();
-  size_t bytes = 0;
-  for (const store::Quicklist::Node* node = chain.first_node(); node != nullptr; node = node->next)
-    bytes += node->byte_size();
-  char text[160];
-  std::snprintf(text, sizeof(text),
-                " ql_nodes:%zu ql_avg_node:%.2f ql_listpack_max:%d ql_compressed:%d "
-                "ql_uncompressed_size:%zu",
-                chain.nodes(), ratio(chain.size(), chain.nodes()), chain.fill(),
-                chain.depth() != 0 ? 1 : 0, bytes);
-  return text;
-}
-
 }  // namespace
 
 void debug_digest(CommandContext& ctx) {
@@ -256,25 +225,6 @@ void debug_quicklist(CommandContext& ctx) {
   if (full) describe_elements(chain, text);
   print(text);
   ctx.reply.status("Quicklist structure printed on stdout");
-}
-
-void debug_object(CommandContext& ctx) {
-  const KeyRef ref = find_key(ctx);
-  if (!ref) return;
-  const store::Environment& environment = ctx.db.environment();
-  const uint32_t idle = (environment.access_clock - ref->access()) & store::Entry::kMaxAccess;
-  // Only the snapshot writer could tell the serialized length of a collection.
-  char length[48] = "";
-  if (ref->is_string())
-    std::snprintf(length, sizeof(length), "serializedlength:%zu ", serialized_length(*ref));
-  char text[256];
-  std::snprintf(text, sizeof(text),
-                "Value at:%p refcount:1 encoding:%s %slru:%u lru_seconds_idle:%u",
-                static_cast<const void*>(&*ref), std::string(ref->encoding_name()).c_str(), length,
-                ref->access(), environment.use_lfu ? 0 : idle);
-  const bool is_quicklist = ref->encoding_name() == "quicklist";
-  ctx.reply.status(text +
-                   (is_quicklist ? node_figures(value_of<store::List>(ref)) : std::string()));
 }
 
 void debug_sdslen(CommandContext& ctx) {

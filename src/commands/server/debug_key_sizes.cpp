@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "commands/server/debug.h"
 #include "server/command/call_meter.h"
@@ -10,6 +11,7 @@
 #include "server/server.h"
 #include "store/key_sizes.h"
 #include "store/key_slot.h"
+#include "store/slot_index.h"
 
 namespace latchkey::commands {
 
@@ -57,17 +59,19 @@ class KeySizesCheck final : public CallMeter {
 };
 
 // What the keys of a slot take is measured when somebody asks; what is kept is their number.
-class SlotCountsCheck final : public CallMeter {
+class SlotIndexCheck final : public CallMeter {
  public:
-  explicit SlotCountsCheck(Server& server) : server_(server) {}
+  explicit SlotIndexCheck(Server& server) : server_(server) {}
 
   void called(const MeteredCall& call) override {
     const store::Keyspace& keyspace = server_.database(0);
-    if (call.nested || keyspace.slot_counts() == nullptr) return;
-    store::SlotCounts counts;
-    keyspace.table().for_each([&](const store::Entry* entry) { counts.add(entry->key()); });
+    if (call.nested || keyspace.slot_index() == nullptr) return;
+    std::vector<size_t> counts(store::kKeySlots);
+    keyspace.table().for_each([&](const store::Entry* entry) {
+      ++counts[static_cast<size_t>(store::key_slot(entry->key()))];
+    });
     for (int slot = 0; slot < store::kKeySlots; ++slot) {
-      if (counts.in(slot) == keyspace.slot_counts()->in(slot)) continue;
+      if (counts[static_cast<size_t>(slot)] == keyspace.slot_index()->in(slot)) continue;
       server_.panic("The number of keys in slot " + std::to_string(slot) + " is wrong behind " +
                         call.command.full_name,
                     __FILE__, __LINE__);
@@ -93,7 +97,7 @@ void debug_keysizes_hist_assert(CommandContext& ctx) {
 }
 
 void debug_allocsize_slots_assert(CommandContext& ctx) {
-  set_check<SlotCountsCheck>(ctx);
+  set_check<SlotIndexCheck>(ctx);
 }
 
 }  // namespace latchkey::commands

@@ -11,6 +11,7 @@
 #include "commands/streams/stream_steps.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
+#include "server/server.h"
 
 namespace latchkey::commands {
 
@@ -80,7 +81,27 @@ void reply_or_null(CommandContext& ctx, std::optional<int64_t> value) {
   value ? ctx.reply.integer(*value) : ctx.reply.null();
 }
 
+// What tells of an older release by its fields: Redis 7.0 counts entries and reads, 7.2 knows when
+// a consumer was last served, 8.6 knows producers.
+bool has_counts(const CommandContext& ctx) {
+  return ctx.server.edition().has({7, 0});
+}
+
+bool has_active_time(const CommandContext& ctx) {
+  return ctx.server.edition().has({7, 2});
+}
+
+bool has_producers(const CommandContext& ctx) {
+  return ctx.server.edition().has({8, 6});
+}
+
+// The number of fields that reply_figures() sends.
+size_t figure_count(const CommandContext& ctx) {
+  return 4 + (has_counts(ctx) ? 3 : 0) + (has_producers(ctx) ? 6 : 0);
+}
+
 void reply_reads_and_lag(CommandContext& ctx, const Stream& stream, const StreamGroup& group) {
+  if (!has_counts(ctx)) return;
   ctx.reply.bulk("entries-read");
   reply_or_null(ctx, group.entries_read == StreamGroup::kUnknownReads
                          ? std::nullopt
@@ -102,9 +123,12 @@ void reply_figures(CommandContext& ctx, const Stream& stream) {
   figure("radix-tree-keys", stream.nodes());
   figure("radix-tree-nodes", radix_tree_nodes(stream));
   id("last-generated-id", stream.last_id());
-  id("max-deleted-entry-id", stream.max_deleted_id());
-  figure("entries-added", stream.entries_added());
-  id("recorded-first-entry-id", stream.first_id());
+  if (has_counts(ctx)) {
+    id("max-deleted-entry-id", stream.max_deleted_id());
+    figure("entries-added", stream.entries_added());
+    id("recorded-first-entry-id", stream.first_id());
+  }
+  if (!has_producers(ctx)) return;
   const store::StreamProducers none;
   const store::StreamProducers& producers =
       stream.producers() != nullptr ? *stream.producers() : none;
@@ -127,7 +151,7 @@ void reply_edge(CommandContext& ctx, const Stream& stream, bool newest) {
 }
 
 void reply_summary(CommandContext& ctx, const Stream& stream) {
-  ctx.reply.map(16);
+  ctx.reply.map(figure_count(ctx) + 3);
   reply_figures(ctx, stream);
   ctx.reply.bulk("groups");
   ctx.reply.integer(static_cast<int64_t>(stream.group_count()));
@@ -150,13 +174,15 @@ void reply_pending(CommandContext& ctx, const store::StreamIndex<PendingEntry>& 
 }
 
 void reply_consumer(CommandContext& ctx, const StreamConsumer& consumer, size_t count) {
-  ctx.reply.map(5);
+  ctx.reply.map(has_active_time(ctx) ? 5 : 4);
   ctx.reply.bulk("name");
   ctx.reply.bulk(consumer.name);
   ctx.reply.bulk("seen-time");
   ctx.reply.integer(consumer.seen_ms);
-  ctx.reply.bulk("active-time");
-  ctx.reply.integer(consumer.active_ms);
+  if (has_active_time(ctx)) {
+    ctx.reply.bulk("active-time");
+    ctx.reply.integer(consumer.active_ms);
+  }
   reply_pending(ctx, consumer.pending, count, [&](const PendingEntry& entry) {
     ctx.reply.array(3);
     reply_stream_id(ctx.reply, entry.id);
@@ -169,7 +195,7 @@ void reply_group(CommandContext& ctx, const Stream& stream, std::string_view nam
                  const StreamGroup& group, size_t count) {
   // Redis 8.6 does not know of released entries, so only groups with some tell of them.
   const size_t released = group.released();
-  ctx.reply.map(released == 0 ? 7 : 8);
+  ctx.reply.map(5 + (has_counts(ctx) ? 2 : 0) + (released == 0 ? 0 : 1));
   ctx.reply.bulk("name");
   ctx.reply.bulk(name);
   ctx.reply.bulk("last-delivered-id");
@@ -192,7 +218,7 @@ void reply_group(CommandContext& ctx, const Stream& stream, std::string_view nam
 }
 
 void reply_in_full(CommandContext& ctx, const Stream& stream, size_t count) {
-  ctx.reply.map(15);
+  ctx.reply.map(figure_count(ctx) + 2);
   reply_figures(ctx, stream);
   ctx.reply.bulk("entries");
   reply_stream_entries(ctx.reply, stream, {}, false, count);
@@ -232,7 +258,7 @@ void xinfo_groups(CommandContext& ctx) {
   if (stream == nullptr) return;
   ctx.reply.array(stream->group_count());
   stream->for_each_group([&](std::string_view name, const StreamGroup& group) {
-    ctx.reply.map(6);
+    ctx.reply.map(has_counts(ctx) ? 6 : 4);
     ctx.reply.bulk("name");
     ctx.reply.bulk(name);
     ctx.reply.bulk("consumers");
@@ -253,13 +279,14 @@ void xinfo_consumers(CommandContext& ctx) {
   const auto since = [&](int64_t time_ms) { return std::max<int64_t>(ctx.now_ms() - time_ms, 0); };
   ctx.reply.array(group->consumers().size());
   for (const auto& [name, consumer] : group->consumers()) {
-    ctx.reply.map(4);
+    ctx.reply.map(has_active_time(ctx) ? 4 : 3);
     ctx.reply.bulk("name");
     ctx.reply.bulk(name);
     ctx.reply.bulk("pending");
     ctx.reply.integer(static_cast<int64_t>(consumer->pending.size()));
     ctx.reply.bulk("idle");
     ctx.reply.integer(since(consumer->seen_ms));
+    if (!has_active_time(ctx)) continue;
     ctx.reply.bulk("inactive");
     ctx.reply.integer(consumer->active_ms == StreamConsumer::kNever ? StreamConsumer::kNever
                                                                     : since(consumer->active_ms));

@@ -70,6 +70,9 @@ bool read_streams(CommandContext& ctx, const ArgReader& words, ReadRequest* requ
 }
 
 bool read_block_time(CommandContext& ctx, std::string_view text, ReadRequest* request) {
+  if (ctx.client.has(server::kClientScript) && !ctx.server.edition().has({7, 2}))
+    return refuse(ctx, "ERR " + std::string(ctx.args[0]) +
+                           " command is not allowed with BLOCK option from scripts");
   if (!ctx.read_timeout_ms(text, &request->deadline_ms)) return false;
   // BLOCK 0 waits without a timeout.
   if (request->deadline_ms == ctx.now_ms()) request->deadline_ms = 0;
@@ -195,11 +198,19 @@ bool find_source(CommandContext& ctx, const ReadRequest& request, size_t index, 
   // Reading for a group changes the group.
   const KeyRef ref = request.for_group ? ctx.db.find_for_write(source->key, store::Keyspace::kTouch)
                                        : ctx.db.find(source->key);
+  // Before Redis 7.2 one that has waited is told that what it waited for has gone.
+  const bool tells_of_loss = request.for_group && !ctx.server.edition().has({7, 2}) &&
+                             ctx.server.blocking().served() == &ctx.client;
+  if (tells_of_loss && (!ref || ref->type() != Stream::kType))
+    return refuse(ctx, "UNBLOCKED the stream key no longer exists");
   if (!ctx.is_type(ref, Stream::kType)) return false;
   if (ref) source->stream = &value_of<Stream>(ref);
   if (request.for_group) {
     if (ref) source->group = source->stream->find_group(request.group);
     if (source->group == nullptr) {
+      if (tells_of_loss)
+        return refuse(ctx,
+                      "NOGROUP the consumer group this client was blocked on no longer exists");
       no_such_group(ctx, source->key, request.group, " in XREADGROUP with GROUP option");
       return false;
     }
@@ -315,7 +326,9 @@ size_t send_new_entries(CommandContext& ctx, const ReadRequest& request, const S
   if (sent == 0) return 0;
   const bool any_new = sent != claimed;
   if (claimed != 0 || !request.no_ack) consumer.active_ms = ctx.now_ms();
-  if (any_new) propagate_place(ctx, source.key, group, request.group);
+  // Before Redis 7.2 the entries alone said how far the group has read.
+  if (any_new && (request.no_ack || ctx.server.edition().has({7, 2})))
+    propagate_place(ctx, source.key, group, request.group);
   ctx.events.count(1);
   if (ctx.db.environment().use_lrm) {
     store::KeyRef ref = ctx.db.find(source.key, store::Keyspace::kPeek);
@@ -442,10 +455,14 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
   for (size_t i = 0; i < sources.size(); ++i) {
     if (!find_source(ctx, request, i, &sources[i])) return;
   }
+  const auto is_served = [&](const Source& source) { return has_something(ctx, request, source); };
   if (for_group) {
     // The pending entries are propagated, not the request.
     ctx.propagate_nothing();
+    // Before Redis 7.2 the first entry that is delivered creates the consumer.
+    const bool without_entries = ctx.server.edition().has({7, 2});
     for (Source& source : sources) {
+      if (!without_entries && !is_served(source)) continue;
       const bool is_new = source.group->find_consumer(request.consumer) == nullptr;
       consumer_or_new(ctx, source.key, *source.group, request.consumer);
       // Propagated pending entries create their consumer; without them it must be created
@@ -454,7 +471,6 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
         ctx.propagate({"XGROUP", "CREATECONSUMER", source.key, request.group, request.consumer});
     }
   }
-  const auto is_served = [&](const Source& source) { return has_something(ctx, request, source); };
   if (std::none_of(sources.begin(), sources.end(), is_served))
     return request.may_wait ? wait_for_entries(ctx, request, sources) : ctx.reply.null_array();
   const resp::ReplyBuilder::Later later = ctx.reply.later();

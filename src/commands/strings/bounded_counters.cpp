@@ -176,7 +176,7 @@ void apply_expiration(CommandContext& ctx, KeyRef& ref, const IncrexRequest& req
                       int64_t deadline_ms, std::string_view text) {
   const std::string_view key = ctx.args[1];
   const bool sets = deadline_ms >= 0 && !(request.only_without_deadline && ref->has_deadline());
-  if (sets && request.expiration.names_unix_time() && deadline_ms <= ctx.now_ms()) {
+  if (sets && request.expiration.names_unix_time() && deletes_at_once(ctx, deadline_ms)) {
     ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
     ctx.removed(key);
     return propagate_removal(ctx, key);

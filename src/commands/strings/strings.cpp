@@ -223,7 +223,7 @@ void getex(CommandContext& ctx) {
   if (!expiration.resolve(ctx, &deadline_ms)) return;
 
   reply_string(ctx.reply, *ref);
-  if (expiration.names_unix_time() && deadline_ms <= ctx.now_ms()) {
+  if (expiration.names_unix_time() && deletes_at_once(ctx, deadline_ms)) {
     ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
     ctx.removed(key);
     propagate_removal(ctx, key);

@@ -234,6 +234,13 @@ std::optional<std::string> AccessControl::load_file() {
   if (!file.errors.empty()) return std::move(file.errors);
 
   file.users.insert(file.users.begin(), User::make_default());
+  // Since Redis 7.4 clients whose user stays keep their connections.
+  if (!server_.edition().has({7, 4}, {8, 0})) {
+    std::vector<std::string> known;
+    for (const auto& [user_name, user] : users_) known.push_back(user_name);
+    std::erase(known, kDefaultUser);
+    for (const std::string& user_name : known) delete_user(user_name);
+  }
   replace_users(std::move(file.users));
   return std::nullopt;
 }

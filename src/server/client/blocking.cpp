@@ -139,7 +139,8 @@ void Blocking::keyspaces_swapping(store::Keyspace& first, store::Keyspace& secon
 
 void Blocking::serve() {
   if (std::exchange(serving_, true)) return;
-  server_.refresh_clock();
+  // Keys are looked at as of the request that changed them, since Redis 7.2.
+  if (!server_.edition().has({7, 2})) server_.refresh_clock();
   server_.dispatcher().begin_batch();
   while (any_ready()) {
     for (const uint64_t id : std::exchange(due_, {})) go_on_after_pause(id);
@@ -164,8 +165,12 @@ void Blocking::serve_key(const Place& place) {
     const bool last = it == queue.line.end();
     const store::KeyRef ref =
         database.find(place.key, store::Keyspace::kPeek | store::Keyspace::kEvenExpired);
-    // What is past its deadline serves nobody, and goes when somebody asks for it.
-    if (ref && database.is_expired(*ref)) return;
+    // What is past its deadline serves nobody, and goes when somebody asks for it. Before Redis 7.2
+    // this was to ask.
+    if (ref && database.is_expired(*ref)) {
+      if (!server_.edition().has({7, 2})) database.find(place.key, store::Keyspace::kPeek);
+      return;
+    }
     if (may_serve(waiter, ref)) is_paused_for(waiter) ? hold(waiter) : run_again(waiter);
     // The queue goes with the last who waited in it.
     if (last || (!ref && queue.also_without_key == 0)) return;
@@ -178,6 +183,7 @@ void Blocking::run_again(Waiter& waiter) {
   keeps_waiting_ = false;
   // The handler runs as that of any client, and its figures are counted if this one is served.
   client.set(kClientBlocked, false);
+  server_.refresh_clock();
   server_.dispatcher().retry(client, waiter.request.command(), waiter.request.words());
   client.set(kClientBlocked);
   again_ = nullptr;
@@ -228,6 +234,7 @@ void Blocking::go_on_after_pause(uint64_t client_id) {
   const auto waiter = take(client);
   client.unblock(BlockEnd::kUnblocked, true);
   kept_deadline_ms_ = waiter->deadline_ms;
+  server_.refresh_clock();
   server_.dispatcher().retry(client, waiter->request.command(), waiter->request.words());
   kept_deadline_ms_ = -1;
 }

@@ -26,7 +26,9 @@ Client::Client(Server& owner, uint64_t client_id, net::Connection* connection)
       last_interaction_ms(owner.machine_ms()),
       reply(connection != nullptr ? connection->out() : local_out_),
       connection_(connection),
-      local_out_(owner.buffer_pool()) {}
+      local_out_(owner.buffer_pool()) {
+  if (!owner.edition().has({7, 2})) reply.use_17_digits();
+}
 
 Client::~Client() {
   LK_ASSERT(connection_ == nullptr && !has(kClientSuspended));

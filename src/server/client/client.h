@@ -66,13 +66,15 @@ enum ClientFlag : uint32_t {
   kClientAskingNext = 1u << 27,     // ASKING was called for the next request
   kClientSuspended = 1u << 28,      // a suspended task is running its request
   kClientTookLock = 1u << 29,       // has taken a lock at some time (command/lock_claims.h)
+  kClientRedirects = 1u << 30,      // CLIENT CAPA REDIRECT: a replica sends it to the master
+  kClientImportSource = 1u << 31,   // CLIENT IMPORT-SOURCE (import-mode)
 };
 
 // Any of these flags keeps the dispatcher off its fast path.
 inline constexpr uint32_t kGatedClientFlags =
     kClientInMulti | kClientNeedsAuth | kClientReplyOff | kClientReplySkip | kClientReplySkipNext |
     kClientNoTouch | kClientScript | kClientSubscribed | kClientMonitor | kClientReplica |
-    kClientMaster | kClientTracking | kClientRestricted;
+    kClientMaster | kClientTracking | kClientRestricted | kClientRedirects | kClientImportSource;
 
 // Why a client's wait ended. A client that closes while blocked ends with kClosed.
 enum class BlockEnd : uint8_t { kTimeout, kUnblocked, kUnblockedWithError, kRoleChanged, kClosed };

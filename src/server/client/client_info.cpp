@@ -61,6 +61,7 @@ std::string flag_letters(const Client& client) {
   if (client.has(kClientNoEvict)) letters += 'e';
   if (client.has(kClientNoTouch)) letters += 'T';
   if (client.has(kClientReplica) && client.replica->is_rdb_channel()) letters += 'C';
+  if (client.has(kClientImportSource)) letters += 'I';
   return letters.empty() ? "N" : letters;
 }
 
@@ -143,6 +144,7 @@ std::string describe(Client& client) {
       .add("age", static_cast<uint64_t>((now_ms - client.created_ms) / 1000))
       .add("idle", static_cast<uint64_t>((now_ms - client.last_interaction_ms) / 1000))
       .add("flags", flag_letters(client))
+      .add("capa", client.has(kClientRedirects) ? "r" : "")
       .add("db", static_cast<uint64_t>(client.database))
       .add("sub", PubSub::count(client, TopicKind::kChannel))
       .add("psub", PubSub::count(client, TopicKind::kPattern))

@@ -100,6 +100,10 @@ bool authentication(Judged& judged) {
 }
 
 bool not_in_multi(Judged& judged) {
+  const Edition& edition = judged.server.edition();
+  if (edition.is_valkey() && edition.has(kNever, {9, 0}))
+    return judged.refuse("ERR Command '" + judged.command().full_name +
+                         "' not allowed inside a transaction");
   return judged.refuse("ERR Command not allowed inside a transaction");
 }
 
@@ -166,6 +170,19 @@ bool slot(Judged& judged) {
   if (error.empty()) return false;
   judged.result.plain_error = judged.command().full_name == "exec";
   return judged.refuse(error);
+}
+
+// A replica without a cluster sends clients that can go elsewhere to its master.
+bool redirect(Judged& judged) {
+  Server& server = judged.server;
+  const bool reads_here = !judged.writes() && judged.client().has(kClientReadsAnywhere);
+  if (!server.is_replica() || server.in_cluster() || reads_here) return false;
+  // While a failover is under way the master would send the client back.
+  if ((judged.state & kStatePaused) != 0) return judged.end_with(Verdict::kPostpone);
+  judged.result.plain_error = judged.command().full_name == "exec";
+  const ConfigValues& settings = server.settings();
+  return judged.refuse("REDIRECT " + settings.replicaof_host + ":" +
+                       std::to_string(settings.replicaof_port));
 }
 
 // Whether the slot is not the one that the script keeps to, if it keeps to one.
@@ -353,6 +370,7 @@ constexpr Rule kForClients[] = {
     {another_server,     0, 0, kMayChangeServer},
     {not_in_space,       kStateSpace, 0, 0, kNotInSpace},
     {slot,               kStateCluster},
+    {redirect,           0, kClientRedirects, 0, kWrite | kReadOnly},
     {memory,             kStateMemoryLimit},
     {tracking_room,      kStateTrackingFull},
     {disk_error,         kStateDiskError},

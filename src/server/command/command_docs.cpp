@@ -4,6 +4,7 @@
 #include <string>
 
 #include "server/command/command_syntax.h"
+#include "server/emulation/arrivals.h"
 #include "server/emulation/later_options.h"
 
 namespace latchkey::server {
@@ -133,12 +134,6 @@ std::vector<std::string_view> changes_until(const Edition& edition, std::string_
   return changes;
 }
 
-bool is_past(const char* version, const Edition& edition) {
-  if (version == nullptr) return false;
-  const auto parsed = parse_version(version);
-  return !parsed || edition.has(*parsed);
-}
-
 void write_history(const std::vector<std::string_view>& changes, resp::ReplyBuilder& reply) {
   reply.bulk("history");
   reply.set(changes.size());
@@ -171,7 +166,13 @@ void write_command_info(const Command& command, const Edition& edition, resp::Re
   reply.array(with_specifications ? 10 : 7);
   reply.bulk(command.full_name);
   reply.integer(command.arity);
-  write_bit_names(command.flags, command_flag_names(), "", reply);
+  std::vector<BitName> flag_names(command_flag_names().begin(), command_flag_names().end());
+  if (edition.is_valkey() && edition.has(kNever, {8, 1})) {
+    for (BitName& name : flag_names) {
+      if (name.bit == kSkipSlowlog) name.name = "skip_commandlog";
+    }
+  }
+  write_bit_names(command.flags, flag_names, "", reply);
   reply.integer(command.first_key);
   reply.integer(command.last_key);
   reply.integer(command.key_step);
@@ -194,7 +195,7 @@ void write_command_docs(const Command& command, const Edition& edition, resp::Re
   if (edition.emulates()) remove_later(&syntax.arguments, edition, command.full_name);
   std::erase_if(syntax.arguments, [](const Argument& argument) { return argument.hidden; });
   const std::vector<std::string_view> changes = changes_until(edition, extras.history);
-  const bool deprecated = is_past(extras.deprecated_since, edition);
+  const bool deprecated = is_deprecated(edition, command.full_name, extras.deprecated_since);
   const bool replaced = deprecated && extras.replaced_by != nullptr;
   const bool has_doc_flags = deprecated || extras.system;
 

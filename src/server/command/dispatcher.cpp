@@ -18,10 +18,10 @@
 #include "server/command/call_meter.h"
 #include "server/command/fault_injector.h"
 #include "server/command/lock_claims.h"
-#include "server/command/redaction.h"
 #include "server/command/transaction.h"
 #include "server/memory_limit.h"
 #include "server/observe/hot_keys.h"
+#include "server/observe/large_calls.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -51,7 +51,10 @@ const CommandTable& Dispatcher::server_commands() const {
 }
 
 Dispatcher::Dispatcher(Server& server)
-    : server_(server), hot_keys_(std::make_unique<HotKeys>(server)), calls_(server.buffer_pool()) {}
+    : server_(server),
+      hot_keys_(std::make_unique<HotKeys>(server)),
+      large_calls_(std::make_unique<LargeCalls>(*this)),
+      calls_(server.buffer_pool()) {}
 
 Dispatcher::~Dispatcher() = default;
 
@@ -345,7 +348,11 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   const Recording recording = begin_recording(client, &command, args);
   const bool outer_in_script = std::exchange(calls_.in_script, client.has(kClientScript));
   const size_t outer_mark = std::exchange(metered_mark_, client.out().size());
+  const Client& sender = calls_.serving != nullptr ? *calls_.serving : client;
+  const bool from_import_source = sender.has(kClientImportSource);
+  const bool outer_source = from_import_source && server_.set_serves_import_source(true);
   perform(client, command, args);
+  if (from_import_source) server_.set_serves_import_source(outer_source);
   metered_mark_ = outer_mark;
   calls_.in_script = outer_in_script;
   end_recording(client, recording);
@@ -506,7 +513,7 @@ void Dispatcher::remember_reads(Client& client, const Command& command, Argument
 void Dispatcher::choose_noted_calls() {
   constexpr int64_t kUsPerMs = 1000;
   int64_t shortest_us = INT64_MAX;
-  if (server_.slow_log().is_on()) shortest_us = server_.slow_log().slower_than_us();
+  if (server_.slow_log().is_on()) shortest_us = server_.slow_log().least_amount();
   if (server_.latency_monitor().is_on() &&
       server_.latency_monitor().threshold_ms() < shortest_us / kUsPerMs)
     shortest_us = server_.latency_monitor().threshold_ms() * kUsPerMs;
@@ -550,15 +557,7 @@ void Dispatcher::tell_meters(Client& client, const Command& command, Arguments a
 void Dispatcher::note_call(Client& client, const Command& command, Arguments args, uint64_t ticks) {
   if (!meters_.empty()) tell_meters(client, command, args, ticks);
   const int64_t duration_us = server_.cycle_clock().to_us(ticks);
-  SlowLog& slow_log = server_.slow_log();
-  if (slow_log.is_on() && duration_us >= slow_log.slower_than_us() && !command.has(kSkipSlowlog)) {
-    const bool from_script = client.has(kClientScript);
-    slow_log.add({.time_s = server_.now_ms() / 1000,
-                  .duration_us = duration_us,
-                  .client_address = from_script ? std::string() : client.peer_address(),
-                  .client_name = client.name},
-                 shown_words(server_.config(), command, args));
-  }
+  server_.slow_log().judge(client, command, args, duration_us);
   server_.latency_monitor().add(command.has(kFast) ? "fast-command" : "command", duration_us / 1000,
                                 server_.now_ms() / 1000);
 }

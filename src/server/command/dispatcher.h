@@ -25,6 +25,7 @@ namespace latchkey::server {
 
 class CallMeter;
 class HotKeys;
+class LargeCalls;
 enum class BlockEnd : uint8_t;
 
 class Dispatcher {
@@ -84,7 +85,7 @@ class Dispatcher {
   // The same for what is sent behind all other messages.
   resp::OutputBuffer& last_push_out(Client& client);
 
-  // Takes from the settings how long a call must last to be noted (server/observe/slow_log.h,
+  // Takes from the settings how long a call must last to be noted (server/observe/command_log.h,
   // server/observe/latency_monitor.h).
   void choose_noted_calls();
 
@@ -92,6 +93,7 @@ class Dispatcher {
   void add_meter(CallMeter& meter);
   void remove_meter(CallMeter& meter);
   HotKeys& hot_keys() { return *hot_keys_; }
+  LargeCalls& large_calls() { return *large_calls_; }
   // Has the meter, or none, in place of the one that was given here before.
   void set_checker(std::unique_ptr<CallMeter> checker);
 
@@ -182,6 +184,7 @@ class Dispatcher {
   uint64_t noted_ticks_ = UINT64_MAX;  // from how long on a call is noted; 0 while there are meters
   std::vector<CallMeter*> meters_;
   std::unique_ptr<HotKeys> hot_keys_;
+  std::unique_ptr<LargeCalls> large_calls_;
   std::unique_ptr<CallMeter> checker_;
   size_t metered_mark_ = SIZE_MAX;  // size of the output before the reply of the metered call
   int64_t disk_warned_ms_ = 0;

@@ -71,18 +71,23 @@ void PropagationEncoder::append(std::span<const PropagatedCommand> unit, std::st
                        std::any_of(unit.begin(), unit.end(), [&](const PropagatedCommand& effect) {
                          return is_mine(effect) && !effect.outside_multi();
                        });
+  if (several && selects_before_multi_)
+    select(std::find_if(unit.begin(), unit.end(), is_mine)->database, out);
   if (several) out->append(kMulti);
   for (const PropagatedCommand& effect : unit) {
     if (!is_mine(effect)) continue;
-    if (effect.database != kAnyDatabase && effect.database != database_) {
-      database_ = effect.database;
-      append_header(out, '*', 2);
-      append_word(out, "SELECT");
-      append_word(out, std::to_string(database_));
-    }
+    select(effect.database, out);
     out->append(effect.request);
   }
   if (several) out->append(kExec);
+}
+
+void PropagationEncoder::select(int database, std::string* out) {
+  if (database == kAnyDatabase || database == database_) return;
+  database_ = database;
+  append_header(out, '*', 2);
+  append_word(out, "SELECT");
+  append_word(out, std::to_string(database));
 }
 
 void Propagation::add_sink(PropagationSink& reader) {

@@ -64,6 +64,10 @@ class PropagationEncoder {
   // `reader`: one of PropagationTargets.
   explicit PropagationEncoder(uint8_t reader) : target_(reader) {}
 
+  // Whether the SELECT that the first request of several needs stands before their MULTI, as before
+  // Redis 7.2, instead of behind it.
+  void select_before_multi(bool before) { selects_before_multi_ = before; }
+
   // Appends the unit to `out`; nothing when no part of it is for this reader.
   void append(std::span<const PropagatedCommand> unit, std::string* out);
   // The next request is preceded by a SELECT, whatever was selected: for whoever begins to read in
@@ -72,7 +76,10 @@ class PropagationEncoder {
   int database() const { return database_; }
 
  private:
+  void select(int database, std::string* out);
+
   uint8_t target_;
+  bool selects_before_multi_ = false;
   int database_ = kAnyDatabase;
 };
 

@@ -160,6 +160,38 @@ Directive dir_directive() {
   return row;
 }
 
+namespace {
+
+// Defaults that are others in the release than here.
+void set_defaults_of(const Edition& edition, ConfigValues* values) {
+  // Sets had no listpacks yet; and what has to be enabled since was there.
+  if (!edition.has({7, 2})) values->set_max_listpack_entries = 0;
+  if (!edition.has({7, 0})) {
+    values->enable_debug_command = ProtectedAction::kYes;
+    values->enable_protected_configs = ProtectedAction::kYes;
+  }
+  if (edition.is_valkey()) {
+    values->lazyfree_lazy_eviction = true;
+    values->lazyfree_lazy_expire = true;
+    values->lazyfree_lazy_server_del = true;
+    values->lazyfree_lazy_user_del = true;
+    values->lazyfree_lazy_user_flush = true;
+    values->replica_lazy_flush = true;
+    values->hide_user_data_from_log = true;
+    values->repl_backlog_size = int64_t{10} << 20;
+    values->syslog_ident = "valkey";
+    // It offers replicas the separate channel only when it is told to.
+    values->repl_rdb_channel = false;
+  }
+  if (edition.is_valkey() && edition.has(kNever, {8, 1})) {
+    constexpr int64_t kLarge = 1 << 20;
+    values->commandlog_request_larger_than = kLarge;
+    values->commandlog_reply_larger_than = kLarge;
+  }
+}
+
+}  // namespace
+
 Directive emulate_directive() {
   return special(
       "emulate", kImmutable | kHidden | kManyValues,
@@ -172,12 +204,7 @@ Directive emulate_directive() {
           return false;
         }
         context.values.edition = *edition;
-        // Sets had no listpacks yet; and what has to be enabled since was there.
-        if (!edition->has({7, 2})) context.values.set_max_listpack_entries = 0;
-        if (!edition->has({7, 0})) {
-          context.values.enable_debug_command = ProtectedAction::kYes;
-          context.values.enable_protected_configs = ProtectedAction::kYes;
-        }
+        set_defaults_of(*edition, &context.values);
         return true;
       },
       [](const ConfigValues& values) { return values.edition.text(); });

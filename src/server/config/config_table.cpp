@@ -242,7 +242,10 @@ void add_replication(std::vector<Directive>& table) {
                                             {"swapdb", ReplDisklessLoad::kSwapdb},
                                             {"flushdb", ReplDisklessLoad::kFlushdb}},
                                            kDenyLoading));
-  table.push_back(boolean("repl-rdb-channel", &V::repl_rdb_channel, kHidden));
+  table.push_back(boolean({"repl-rdb-channel", "dual-channel-replication-enabled"},
+                          &V::repl_rdb_channel, kHidden));
+  table.push_back(boolean("import-mode", &V::import_mode));
+  table.push_back(text("availability-zone", &V::availability_zone));
   table.push_back(number({"repl-ping-replica-period", "repl-ping-slave-period"},
                          &V::repl_ping_replica_period, 1, kMaxInt));
   table.push_back(number("repl-timeout", &V::repl_timeout, 1, kMaxInt));
@@ -409,8 +412,18 @@ void add_cluster(std::vector<Directive>& table) {
 }
 
 void add_observation(std::vector<Directive>& table) {
-  table.push_back(number("slowlog-log-slower-than", &V::slowlog_log_slower_than, -1, kMaxInt64));
-  table.push_back(number("slowlog-max-len", &V::slowlog_max_len, 0, kMaxInt64));
+  table.push_back(number({"slowlog-log-slower-than", "commandlog-execution-slower-than"},
+                         &V::slowlog_log_slower_than, -1, kMaxInt64));
+  table.push_back(number({"slowlog-max-len", "commandlog-slow-execution-max-len"},
+                         &V::slowlog_max_len, 0, kMaxInt64));
+  table.push_back(
+      number("commandlog-request-larger-than", &V::commandlog_request_larger_than, -1, kMaxInt64));
+  table.push_back(number("commandlog-large-request-max-len", &V::commandlog_large_request_max_len,
+                         0, kMaxInt64));
+  table.push_back(
+      number("commandlog-reply-larger-than", &V::commandlog_reply_larger_than, -1, kMaxInt64));
+  table.push_back(
+      number("commandlog-large-reply-max-len", &V::commandlog_large_reply_max_len, 0, kMaxInt64));
   table.push_back(number("latency-monitor-threshold", &V::latency_monitor_threshold, 0, kMaxInt64));
   table.push_back(boolean("latency-tracking", &V::latency_tracking));
   table.push_back(latency_percentiles_directive());

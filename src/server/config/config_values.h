@@ -216,6 +216,8 @@ struct ConfigValues {
   int repl_diskless_sync_max_replicas = 0;
   ReplDisklessLoad repl_diskless_load = ReplDisklessLoad::kDisabled;
   bool repl_rdb_channel = true;
+  bool import_mode = false;
+  std::string availability_zone;
   int repl_ping_replica_period = 10;  // seconds
   int repl_timeout = 60;              // seconds
   bool repl_disable_tcp_nodelay = false;
@@ -328,6 +330,11 @@ struct ConfigValues {
   // Watching the server
   int64_t slowlog_log_slower_than = 10000;  // microseconds; negative switches the slow log off
   int64_t slowlog_max_len = 128;
+  // Bytes; negative switches the log off. It is on by default in Valkey only (emulate).
+  int64_t commandlog_request_larger_than = -1;
+  int64_t commandlog_large_request_max_len = 128;
+  int64_t commandlog_reply_larger_than = -1;
+  int64_t commandlog_large_reply_max_len = 128;
   int64_t latency_monitor_threshold = 0;  // milliseconds
   bool latency_tracking = true;
   std::vector<double> latency_tracking_info_percentiles = {50.0, 99.0, 99.9};

@@ -44,6 +44,14 @@ constexpr Arrival kArrivals[] = {
 
     // What Valkey brought, or took over later.
     {"cluster|slot-stats", "", {8, 2}, {8, 0}},
+    {"bgsave", "CANCEL", kNever, {8, 1}},
+    {"client|capa", "", kNever, {8, 0}},
+    {"client|import-source", "", kNever, {8, 1}},
+    {"commandlog", "", kNever, {8, 1}},
+    {"commandlog|get", "", kNever, {8, 1}},
+    {"commandlog|help", "", kNever, {8, 1}},
+    {"commandlog|len", "", kNever, {8, 1}},
+    {"commandlog|reset", "", kNever, {8, 1}},
     {"delifeq", "", kNever, {9, 0}},
     {"set", "IFEQ", {8, 4}, {8, 1}},
     {"hexpire", "", {7, 4}, {9, 0}},
@@ -59,6 +67,7 @@ constexpr Arrival kArrivals[] = {
     {"hsetex", "", {8, 0}, {9, 0}},
     {"hgetdel", "", {8, 0}, {9, 1}},
     {"msetex", "", {8, 4}, {9, 1}},
+    {"script|show", "", kNever, {8, 0}},
 };
 
 // Flags that commands have had, or no longer have, since a release.
@@ -71,13 +80,72 @@ struct FlagChange {
 };
 
 constexpr FlagChange kFlagChanges[] = {
-    {"blmove", kNoScript, false, {7, 2}, {}},       {"blpop", kNoScript, false, {7, 2}, {}},
-    {"brpop", kNoScript, false, {7, 2}, {}},        {"brpoplpush", kNoScript, false, {7, 2}, {}},
-    {"bzpopmax", kNoScript, false, {7, 2}, {}},     {"bzpopmin", kNoScript, false, {7, 2}, {}},
-    {"wait", kNoScript, false, {7, 2}, {}},         {"wait", kBlocking, true, {7, 2}, {}},
-    {"cluster|shards", kLoading, true, {7, 2}, {}}, {"cluster|slots", kLoading, true, {7, 2}, {}},
-    {"psubscribe", kDenyOom, true, {8, 6}, kNever}, {"ssubscribe", kDenyOom, true, {8, 6}, kNever},
+    {"blmove", kNoScript, false, {7, 2}, {}},
+    {"blpop", kNoScript, false, {7, 2}, {}},
+    {"brpop", kNoScript, false, {7, 2}, {}},
+    {"brpoplpush", kNoScript, false, {7, 2}, {}},
+    {"bzpopmax", kNoScript, false, {7, 2}, {}},
+    {"bzpopmin", kNoScript, false, {7, 2}, {}},
+    {"wait", kNoScript, false, {7, 2}, {}},
+    {"wait", kBlocking, true, {7, 2}, {}},
+    {"cluster|shards", kLoading, true, {7, 2}, {}},
+    {"cluster|slots", kLoading, true, {7, 2}, {}},
+    {"psubscribe", kDenyOom, true, {8, 6}, kNever},
+    {"ssubscribe", kDenyOom, true, {8, 6}, kNever},
     {"subscribe", kDenyOom, true, {8, 6}, kNever},
+
+    // Valkey's own.
+    {"client|caching", kAllowBusy, true, kNever, {9, 0}},
+    {"client|capa", kAllowBusy, true, kNever, {9, 0}},
+    {"client|getname", kAllowBusy, true, kNever, {9, 0}},
+    {"client|getredir", kAllowBusy, true, kNever, {9, 0}},
+    {"client|id", kAllowBusy, true, kNever, {9, 0}},
+    {"client|no-evict", kAllowBusy, true, kNever, {9, 0}},
+    {"client|no-touch", kAllowBusy, true, kNever, {9, 0}},
+    {"client|reply", kAllowBusy, true, kNever, {9, 0}},
+    {"client|setinfo", kAllowBusy, true, kNever, {9, 0}},
+    {"client|setname", kAllowBusy, true, kNever, {9, 0}},
+    {"select", kAllowBusy, true, kNever, {9, 0}},
+    {"client|reply", kNoMulti, true, kNever, {9, 0}},
+    {"multi", kNoMulti, true, kNever, {8, 0}},
+    {"watch", kNoMulti, true, kNever, {8, 0}},
+    {"cluster|info", kLoading, true, kNever, {8, 0}},
+    {"cluster|myid", kLoading, true, kNever, {8, 0}},
+    {"cluster|myshardid", kLoading, true, kNever, {8, 0}},
+    {"cluster|nodes", kLoading, true, kNever, {8, 0}},
+    {"memory|malloc-stats", kLoading, true, kNever, {8, 0}},
+    {"memory|purge", kLoading, true, kNever, {8, 0}},
+    {"script|exists", kStale, true, kNever, {9, 0}},
+    {"script|flush", kStale, true, kNever, {9, 0}},
+    {"script|show", kStale, true, kNever, {9, 0}},
+};
+
+// Commands that Valkey no longer calls deprecated.
+struct Rehabilitation {
+  std::string_view command;
+  Version valkey;
+};
+
+constexpr Rehabilitation kRehabilitations[] = {
+    {"cluster|slots", {8, 0}},
+    {"brpoplpush", {9, 0}},
+    {"georadius", {9, 0}},
+    {"georadius_ro", {9, 0}},
+    {"georadiusbymember", {9, 0}},
+    {"georadiusbymember_ro", {9, 0}},
+    {"getset", {9, 0}},
+    {"hmset", {9, 0}},
+    {"psetex", {9, 0}},
+    {"quit", {9, 0}},
+    {"rpoplpush", {9, 0}},
+    {"setex", {9, 0}},
+    {"setnx", {9, 0}},
+    {"substr", {9, 0}},
+    {"zrangebylex", {9, 0}},
+    {"zrangebyscore", {9, 0}},
+    {"zrevrange", {9, 0}},
+    {"zrevrangebylex", {9, 0}},
+    {"zrevrangebyscore", {9, 0}},
 };
 
 constexpr std::string_view kOwnCommands[] = {"calls", "checkpoint", "clock",
@@ -119,6 +187,17 @@ uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t f
     flags = has_flag ? flags | change.flag : flags & ~change.flag;
   }
   return flags;
+}
+
+bool is_deprecated(const Edition& edition, std::string_view full_name, const char* since) {
+  if (since == nullptr) return false;
+  const auto version = parse_version(since);
+  if (version && !edition.has(*version)) return false;
+  return std::none_of(std::begin(kRehabilitations), std::end(kRehabilitations),
+                      [&](const Rehabilitation& each) {
+                        return edition.is_valkey() && edition.has(kNever, each.valkey) &&
+                               base::equal_ignoring_case(each.command, full_name);
+                      });
 }
 
 bool is_own_command(std::string_view full_name) {

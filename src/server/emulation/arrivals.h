@@ -20,6 +20,9 @@ bool has_argument(const Edition& edition, std::string_view full_name, std::strin
 // The CommandFlag bits of a command in that edition; `flags`: those of its row.
 uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t flags);
 
+// Whether a command is documented as deprecated. `since`: what the row says, null if it never was.
+bool is_deprecated(const Edition& edition, std::string_view full_name, const char* since);
+
 // Whether a command, by its own or its container's name, is one that no other server has. Such
 // commands work whatever is emulated, but are not listed then.
 bool is_own_command(std::string_view full_name);

@@ -64,6 +64,17 @@ constexpr DirectiveArrival kDirectives[] = {
     {"lookahead", {8, 2}, kNever},
     {"stream-idmp-duration", {8, 6}, kNever},
     {"stream-idmp-maxsize", {8, 6}, kNever},
+
+    {"availability-zone", kNever, {8, 0}},
+    {"dual-channel-replication-enabled", kNever, {8, 0}},
+
+    {"commandlog-execution-slower-than", kNever, {8, 1}},
+    {"commandlog-large-reply-max-len", kNever, {8, 1}},
+    {"commandlog-large-request-max-len", kNever, {8, 1}},
+    {"commandlog-reply-larger-than", kNever, {8, 1}},
+    {"commandlog-request-larger-than", kNever, {8, 1}},
+    {"commandlog-slow-execution-max-len", kNever, {8, 1}},
+    {"import-mode", kNever, {8, 1}},
 };
 
 }  // namespace

@@ -104,6 +104,7 @@ void server_section(InfoText& text, Server& server) {
   text.field("executable", executable_path());
   text.field("config_file", server.config().file());
   text.field("io_threads_active", 0);
+  text.field("availability_zone", settings.availability_zone);
   describe_listeners(text, settings);
   if (const int64_t until_ms = server.shutdown().deadline_ms(); until_ms != 0)
     text.field("shutdown_in_milliseconds", std::max<int64_t>(until_ms - server.machine_ms(), 0));

@@ -111,7 +111,7 @@ TEST_CASE("A file begins and ends as the reference's", "[rdb]") {
   TestClient client(server);
   client.run("SET a b");
   const std::string file = server.save();
-  CHECK(file.starts_with("REDIS0012" + byte(0xfa) + rdb_string("redis-ver") + rdb_string("8.0.2") +
+  CHECK(file.starts_with("REDIS0012" + byte(0xfa) + rdb_string("redis-ver") + rdb_string("8.6.3") +
                          byte(0xfa) + rdb_string("redis-bits") + from_hex("c040") + byte(0xfa) +
                          rdb_string("ctime")));
   const std::string end = byte(0xfa) + rdb_string("aof-base") + from_hex("c000") +

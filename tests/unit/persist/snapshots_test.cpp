@@ -209,6 +209,42 @@ TEST_CASE("BGSAVE beside another child is refused, or waits for its end") {
   CHECK(server.figures().last_save_ok);
 }
 
+TEST_CASE("BGSAVE CANCEL stops the child, which is no failure") {
+  Directory directory;
+  SnapshotServer server(directory, "save 3600 1000\nrdb-key-save-delay 60000000");
+  TestClient client(server);
+  REQUIRE(base::write_file(directory.path / "dump.rdb", "old"));
+  client.run("SET a 1");
+  const std::string nothing_to_cancel =
+      error("ERR Background saving is currently not in progress or scheduled");
+  CHECK(client.run("BGSAVE CANCEL") == nothing_to_cancel);
+  REQUIRE(client.run("BGSAVE") == kStarted);
+  CHECK(client.run("BGSAVE CANCEL more") == error("ERR syntax error"));
+  CHECK(client.run("BGSAVE cancel") == "+Background saving cancelled\r\n");
+  server.finish_child();
+  CHECK_FALSE(server.child_runs());
+  CHECK(server.figures().last_save_ok);
+  CHECK(base::read_file(directory.path / "dump.rdb") == "old");
+  CHECK(client.run("SET a 2") == kOk);
+  CHECK(client.run("BGSAVE CANCEL") == nothing_to_cancel);
+}
+
+TEST_CASE("BGSAVE CANCEL forgets what is scheduled, and leaves another child alone") {
+  Directory directory;
+  SnapshotServer server(directory);
+  TestClient client(server);
+  std::string reason;
+  REQUIRE(server.persistence->child().start({.kind = ChildKind::kAofRewrite,
+                                             .work = [](ChildProgress&) { return true; },
+                                             .ended = nullptr},
+                                            &reason));
+  CHECK(client.run("BGSAVE SCHEDULE") == kScheduled);
+  CHECK(client.run("BGSAVE CANCEL") == "+Scheduled background saving cancelled\r\n");
+  CHECK(server.persistence->child().running(ChildKind::kAofRewrite));
+  server.finish_child();
+  CHECK_FALSE(server.child_runs());
+}
+
 TEST_CASE("A save point is met when there are changes enough and the last snapshot is old enough") {
   Directory directory;
   SnapshotServer server(directory, "save 10 2");

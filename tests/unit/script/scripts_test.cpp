@@ -1,5 +1,7 @@
 // Scripts as clients meet them.
 
+#include <cctype>
+
 #include "base/sha1.h"
 #include "commands/groups.h"
 #include "script/engine.h"
@@ -43,6 +45,21 @@ TEST_CASE("A script sees its keys and arguments") {
   CHECK(scripts.client->run("EVAL return 2 a") ==
         error("ERR Number of keys can't be greater than number of args"));
   CHECK(scripts.client->run("EVAL return -1 a") == error("ERR Number of keys can't be negative"));
+}
+
+TEST_CASE("SCRIPT SHOW replies with the script of a digest in any case") {
+  Scripts scripts;
+  const std::string sha = base::sha1_hex("return 1");
+  const std::string unknown = error("NOSCRIPT No matching script.");
+  CHECK(scripts.client->run("SCRIPT SHOW " + sha) == unknown);
+  scripts.eval("return 1");
+  CHECK(scripts.client->run("SCRIPT SHOW " + sha) == bulk("return 1"));
+  std::string upper = sha;
+  for (char& digit : upper) digit = static_cast<char>(std::toupper(digit));
+  CHECK(scripts.client->run("SCRIPT SHOW " + upper) == bulk("return 1"));
+  CHECK(scripts.client->run("SCRIPT SHOW abc") == unknown);
+  scripts.client->run("SCRIPT FLUSH");
+  CHECK(scripts.client->run("SCRIPT SHOW " + sha) == unknown);
 }
 
 TEST_CASE("The release of a lock deletes only the holder's key") {

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "commands/groups.h"
+#include "server/observe/large_calls.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
 
@@ -39,7 +40,7 @@ TEST_CASE("SLOWLOG GET tells the latest calls first, with who made them") {
   CHECK(entry.call.client_name == "somebody");
   CHECK(entry.call.client_address == "?:0");
   CHECK(entry.call.time_s == server.now_ms() / 1000);
-  CHECK(entry.call.duration_us >= 0);
+  CHECK(entry.call.amount >= 0);
   const std::string reply = client.run("SLOWLOG GET 1");
   CHECK(
       reply.starts_with("*1\r\n*6\r\n:2\r\n:" + std::to_string(server.now_ms() / 1000) + "\r\n:"));
@@ -130,4 +131,64 @@ TEST_CASE("The slow log shows a call that waited when it has been served") {
   client.run("RPUSH list a");
   CHECK(server.size() == 2);
   CHECK(server.latest() == Words{"BLPOP", "list", "0"});
+}
+
+TEST_CASE("COMMANDLOG has calls by the size of their request or reply, while these logs are on") {
+  LoggingServer server;
+  TestClient client(server);
+  CHECK(client.run("COMMANDLOG GET -1 large-reply") == "*0\r\n");
+  client.run("SET key " + std::string(100, 'a'));
+  CHECK(client.run("COMMANDLOG LEN large-request") == tests::integer(0));
+  client.run("CONFIG SET commandlog-request-larger-than 128 commandlog-reply-larger-than 107");
+  client.run("SET key " + std::string(100, 'a'));  // of 130 bytes
+  client.run("SET key " + std::string(97, 'a'));   // of 126 bytes
+  client.run("SET key " + std::string(100, 'a'));
+  client.run("GET key");
+  client.run("SETRANGE key 0 short");
+  auto& large = server.server.dispatcher().large_calls();
+  REQUIRE(large.requests().entries().size() == 2);
+  CHECK(large.requests().entries()[0].call.amount == 130);
+  CHECK(large.requests().entries()[0].words == Words{"SET", "key", std::string(100, 'a')});
+  REQUIRE(large.replies().entries().size() == 1);
+  CHECK(large.replies().entries()[0].call.amount == 108);
+  CHECK(large.replies().entries()[0].words == Words{"GET", "key"});
+  CHECK(client.run("COMMANDLOG GET 1 LARGE-REPLY")
+            .ends_with(tests::bulks({"GET", "key"}) + tests::bulk("?:0") + tests::bulk("")));
+  CHECK(client.run("COMMANDLOG RESET large-reply") == tests::kOk);
+  CHECK(client.run("COMMANDLOG LEN large-reply") == tests::integer(0));
+  CHECK(client.run("COMMANDLOG LEN large-request") == tests::integer(2));
+  client.run("CONFIG SET commandlog-request-larger-than -1 commandlog-reply-larger-than -1");
+  client.run("SET key " + std::string(1000, 'a'));
+  CHECK(large.requests().entries().size() == 2);
+  CHECK((server.server.state() & server::kStateMetered) == 0);
+}
+
+TEST_CASE("COMMANDLOG's slow log is SLOWLOG") {
+  LoggingServer server("commandlog-execution-slower-than 0\n");
+  TestClient client(server);
+  client.run("PING");
+  CHECK(client.run("SLOWLOG LEN") == tests::integer(1));
+  CHECK(client.run("COMMANDLOG LEN slow") == tests::integer(2));
+  CHECK(client.run("COMMANDLOG GET 1 slow").starts_with("*1\r\n*6\r\n:2\r\n"));
+  CHECK(client.run("COMMANDLOG RESET slow") == tests::kOk);
+  CHECK(server.size() == 1);
+  CHECK(client.run("COMMANDLOG GET -2 slow") ==
+        tests::error("ERR count should be greater than or equal to -1"));
+  CHECK(client.run("COMMANDLOG LEN fast") ==
+        tests::error("ERR type should be one of the following: slow, large-request, large-reply"));
+}
+
+TEST_CASE("COMMANDLOG judges replies within a transaction, but no requests") {
+  LoggingServer server(
+      "commandlog-request-larger-than 100\ncommandlog-reply-larger-than 100\n"
+      "slowlog-log-slower-than -1\n");
+  TestClient client(server);
+  client.run("MULTI");
+  client.run("SET key " + std::string(100, 'a'));
+  client.run("GET key");
+  client.run("EXEC");
+  auto& large = server.server.dispatcher().large_calls();
+  CHECK(large.requests().entries().empty());
+  REQUIRE(!large.replies().entries().empty());
+  CHECK(large.replies().entries().back().words == Words{"GET", "key"});
 }

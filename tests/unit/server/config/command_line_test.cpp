@@ -81,7 +81,7 @@ TEST_CASE("The version line has the shape that harnesses read", "[command line]"
     CHECK(line.action == CommandLine::Action::kExit);
     CHECK(line.exit_status == 0);
     CHECK_THAT(line.output, Catch::Matchers::Matches(
-                                "Redis server v=8\\.0\\.2 sha=00000000:0 malloc=[a-z]+[-0-9.]* "
+                                "Redis server v=8\\.6\\.3 sha=00000000:0 malloc=[a-z]+[-0-9.]* "
                                 "bits=[0-9]+ build=[0-9a-f]+\n"));
   }
   CHECK(parse({"--port", "1", "--version"}).action == CommandLine::Action::kServe);

@@ -133,7 +133,7 @@ TEST_CASE("A wrong line is reported with its number, its text and the reason", "
   Fixture f;
   CHECK(f.load("# one\n\n   port   abc  \n") == "argument couldn't be parsed into an integer");
   CHECK(f.error.report() ==
-        "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.2) ***\n"
+        "\n*** FATAL CONFIG FILE ERROR (Redis 8.6.3) ***\n"
         "Reading the configuration file, at line 3\n"
         ">>> 'port   abc'\n"
         "argument couldn't be parsed into an integer\n");
@@ -241,7 +241,7 @@ TEST_CASE("A replica cannot be a cluster node", "[config]") {
   Fixture f;
   CHECK_FALSE(f.config.load("", "replicaof 1.2.3.4 6379\ncluster-enabled yes\n", &f.error));
   CHECK(f.error.report() ==
-        "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.2) ***\n"
+        "\n*** FATAL CONFIG FILE ERROR (Redis 8.6.3) ***\n"
         "replicaof directive not allowed in cluster mode\n");
 }
 
@@ -250,7 +250,7 @@ TEST_CASE("A server that is to have TLS does not start without it", "[config]") 
     Fixture f;
     return f.config.load("", text, &f.error) ? "" : f.error.report();
   };
-  const std::string title = "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.2) ***\n";
+  const std::string title = "\n*** FATAL CONFIG FILE ERROR (Redis 8.6.3) ***\n";
   CHECK(message("tls-port 6380\n") ==
         title + "This server has no TLS: tls-port must be 0, and is 6380\n");
   CHECK(message("tls-replication yes\n") ==

@@ -198,7 +198,7 @@ TEST_CASE("A crash leaves a report and the signal takes its course", "[process]"
   const std::string log = f.read("log");
   CHECK_THAT(log, Catch::Matchers::ContainsSubstring(
                       "=== REDIS BUG REPORT START: Cut & paste starting from here ==="));
-  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("Redis 8.0.2 crashed by signal: " +
+  CHECK_THAT(log, Catch::Matchers::ContainsSubstring("Redis 8.6.3 crashed by signal: " +
                                                      std::to_string(signal)));
   CHECK_THAT(log, Catch::Matchers::ContainsSubstring("------ STACK TRACE ------\n"));
   CHECK_THAT(log, Catch::Matchers::ContainsSubstring("------ STACK TRACE DONE ------\n"));

@@ -1,4 +1,5 @@
-// SLOWLOG: the slow calls, the latest first.
+// SLOWLOG and COMMANDLOG: calls that cost much, the latest first. Each log judges calls by an
+// amount of its own: how long they took, or how many bytes their request or reply has.
 //
 // The dispatcher measures the time of each call anyway and compares it with one number; the code
 // here runs for slow calls only. An entry is cut to 32 words of 128 bytes, so that the log stays
@@ -15,16 +16,19 @@
 
 namespace latchkey::server {
 
-class SlowLog {
+class Client;
+struct Command;
+
+class CommandLog {
  public:
   struct Settings {
-    int64_t slower_than_us = -1;  // calls at least this long; negative: none
+    int64_t least_amount = -1;  // of the calls that are entered; negative: none
     size_t most_entries = 0;
   };
   // A call without its words. Calls made by scripts have no address.
   struct Call {
     int64_t time_s = 0;  // Unix time
-    int64_t duration_us = 0;
+    int64_t amount = 0;  // microseconds or bytes
     std::string client_address;
     std::string client_name;
   };
@@ -36,10 +40,12 @@ class SlowLog {
 
   // Surplus entries are dropped when the next one is added.
   void configure(const Settings& settings) { settings_ = settings; }
-  bool is_on() const { return settings_.slower_than_us >= 0 && settings_.most_entries > 0; }
-  int64_t slower_than_us() const { return settings_.slower_than_us; }
+  bool is_on() const { return settings_.least_amount >= 0 && settings_.most_entries > 0; }
+  int64_t least_amount() const { return settings_.least_amount; }
 
-  void add(Call call, std::span<const std::string_view> words);
+  // Enters the call if the log is on and the amount suffices, but for commands with kSkipSlowlog.
+  void judge(Client& client, const Command& command, std::span<const std::string_view> words,
+             int64_t amount);
   // The latest first.
   const std::deque<Entry>& entries() const { return entries_; }
   void clear() { entries_.clear(); }

@@ -1,0 +1,180 @@
+"""What Valkey alone has, beside Valkey 9.1 itself. Skipped where scripts/reference --rival has not brought it."""
+
+import os
+import unittest
+
+import harness
+
+REFERENCE = harness.reference("redis-server")
+VALKEY = REFERENCE and os.path.join(os.path.dirname(REFERENCE), "valkey-server-rival")
+
+
+@unittest.skipUnless(VALKEY and os.path.isfile(VALKEY), "Valkey 9.1 is not unpacked")
+class BesideValkey(unittest.TestCase):
+    def setUp(self):
+        self.clients = []
+        for program, options in ((None, {"emulate": "valkey 9.1"}), (VALKEY, {})):
+            server = harness.Server(program, **options)
+            self.addCleanup(server.stop)
+            client = server.connect()
+            self.addCleanup(client.close)
+            self.clients.append(client)
+
+    def same(self, *words):
+        """The reply of both, which is the same."""
+        replies = []
+        for client in self.clients:
+            try:
+                replies.append(client.call(*words))
+            except harness.ReplyError as error:
+                replies.append("-" + str(error))
+        self.assertEqual(*replies, words)
+        return replies[0]
+
+    def test_script_show(self):
+        self.assertIn("NOSCRIPT", self.same("SCRIPT", "SHOW", "f" * 40))
+        self.same("SCRIPT", "SHOW")
+        sha = self.same("SCRIPT", "LOAD", "return 1")
+        self.assertEqual(self.same("SCRIPT", "SHOW", sha), "return 1")
+        self.assertEqual(self.same("SCRIPT", "SHOW", sha.upper()), "return 1")
+        self.same("COMMAND", "INFO", "script|show")
+        self.same("COMMAND", "DOCS", "script|show")
+
+    def test_bgsave_cancel(self):
+        self.same("SET", "key", "value")
+        self.assertIn("not in progress", self.same("BGSAVE", "CANCEL"))
+        self.same("BGSAVE", "CANCEL", "CANCEL")
+        self.same("CONFIG", "SET", "rdb-key-save-delay", "10000000")
+        self.same("BGSAVE")
+        self.assertIn("cancelled", self.same("BGSAVE", "CANCEL"))
+        for client in self.clients:
+            harness.ServerTestCase.eventually(self, lambda: "rdb_bgsave_in_progress:0" in client.call("INFO", "persistence"))
+            self.assertIn("rdb_last_bgsave_status:ok", client.call("INFO", "persistence"))
+        self.same("BGREWRITEAOF")
+        self.same("BGSAVE", "SCHEDULE")
+        self.assertIn("cancelled", self.same("BGSAVE", "CANCEL"))
+        self.same("BGSAVE", "CANCEL")
+
+    def test_commandlog(self):
+        def log(kind):
+            """The words of the requests in a log, which are the same, the latest first, and the amounts."""
+            entries = [client.call("COMMANDLOG", "GET", "-1", kind) for client in self.clients]
+            shown = [[(entry[3], entry[5]) for entry in each] for each in entries]
+            self.assertEqual(*shown)
+            return [(entry[3], entry[2]) for entry in entries[0]], [entry[2] for entry in entries[1]]
+
+        for directive in ("commandlog-*", "slowlog-*"):
+            replies = [sorted(zip(*[iter(client.call("CONFIG", "GET", directive))] * 2)) for client in self.clients]
+            self.assertEqual(*replies)
+        self.same("CONFIG", "SET", "commandlog-execution-slower-than", "0", "commandlog-request-larger-than", "1000",
+                  "commandlog-reply-larger-than", "1000")
+        self.same("COMMANDLOG", "RESET", "slow")
+        self.same("CLIENT", "SETNAME", "writer")
+        self.same("SET", "key", "v" * 1010)
+        self.same("GET", "key")
+        self.same("EVAL", "return redis.call('GET', 'key')", "0")
+        self.same("EVAL", "return redis.call('SET', 'key', string.rep('v', 2000))", "0")
+        self.same("MULTI")
+        self.same("SET", "key", "w" * 1000)
+        # Of replies within EXEC Valkey counts "+QUEUED" as well, so none of them is compared.
+        self.same("EXEC")
+        self.assertEqual([entry[3] for entry in self.same_slow("PING", 1)], [["PING"]])
+        for kind in ("large-request", "large-reply"):
+            ours, theirs = log(kind)
+            self.assertGreaterEqual(len(ours), 1)
+            self.assertEqual([amount for _, amount in ours], theirs)
+        for kind in ("slow", "large-request", "large-reply"):
+            self.same("COMMANDLOG", "RESET", kind)
+        self.same("COMMANDLOG", "LEN", "large-reply")
+        for words in (["GET"], ["GET", "1"], ["GET", "a", "slow"], ["GET", "-2", "slow"], ["GET", "1", "none"], ["LEN"], ["LEN", "none"],
+                      ["RESET", "none"], ["NONE"]):
+            self.same("COMMANDLOG", *words)
+        for words in (["commandlog-request-larger-than", "-2"], ["commandlog-large-reply-max-len", "-1"],
+                      ["commandlog-execution-slower-than", "-2"], ["slowlog-max-len", "-1"]):
+            self.same("CONFIG", "SET", *words)
+        self.same("COMMAND", "INFO", "commandlog|get", "commandlog|help", "commandlog|len", "commandlog|reset")
+        self.same("COMMAND", "DOCS", "commandlog")
+
+    def same_slow(self, word, count):
+        self.same(word)
+        return self.clients[0].call("COMMANDLOG", "GET", count, "slow")
+
+    def test_import_mode(self):
+        self.same("CLIENT", "IMPORT-SOURCE", "ON")
+        self.same("CLIENT", "IMPORT-SOURCE", "NONE")
+        self.same("CONFIG", "SET", "import-mode", "yes")
+        self.same("SET", "k", "v", "PXAT", "5")
+        self.same("SET", "l", "v")
+        self.same("PEXPIREAT", "l", "-1")
+        self.same("SET", "m", "v")
+        self.same("GETEX", "m", "PXAT", "5")
+        for words in (["DBSIZE"], ["GET", "k"], ["TTL", "k"], ["EXISTS", "k", "l"], ["CLIENT", "IMPORT-SOURCE", "NONE"]):
+            self.same(*words)
+        self.same("CLIENT", "IMPORT-SOURCE", "ON")
+        for words in (["GET", "k"], ["TTL", "k"], ["PTTL", "l"], ["EXISTS", "k", "l", "m"], ["EVAL", "return redis.call('GET', 'k')", "0"]):
+            self.same(*words)
+        self.same("MULTI")
+        self.same("GET", "k")
+        self.same("EXEC")
+        for client in self.clients:
+            self.assertIn(" flags=I ", client.call("CLIENT", "INFO"))
+        self.same("CONFIG", "SET", "import-mode", "no")
+        self.same("GET", "k")
+        self.same("CLIENT", "IMPORT-SOURCE", "OFF")
+        self.same("CLIENT", "IMPORT-SOURCE", "ON")
+        for client in self.clients:
+            harness.ServerTestCase.eventually(self, lambda: client.call("DBSIZE") == 0)
+        self.same("COMMAND", "INFO", "client|import-source")
+        self.same("COMMAND", "DOCS", "client|import-source")
+
+    def test_redirection_of_clients(self):
+        self.same("CLIENT", "CAPA")
+        self.same("CLIENT", "CAPA", "other", "REDIRECT")
+        self.same("SET", "k", "v")
+        self.same("REPLICAOF", "127.0.0.1", "1")
+        for words in (["GET", "k"], ["SET", "k", "v"], ["PING"], ["PUBLISH", "a", "b"], ["EVAL", "return 1", "0"]):
+            self.same(*words)
+        self.same("MULTI")
+        self.assertIn("REDIRECT 127.0.0.1:1", self.same("GET", "k"))
+        self.same("EXEC")
+        self.same("READONLY")
+        self.assertEqual(self.same("GET", "k"), "v")
+        self.same("SET", "k", "w")
+        self.same("READWRITE")
+        self.same("GET", "k")
+        self.same("RESET")
+        self.same("GET", "k")
+        for client in self.clients:
+            self.assertIn(" flags=N capa=r db=0 ", client.call("CLIENT", "INFO"))
+        self.same("COMMAND", "INFO", "client|capa")
+        self.same("COMMAND", "DOCS", "client|capa")
+
+    def test_availability_zone(self):
+        for zone in ("west-1", ""):
+            self.same("CONFIG", "SET", "availability-zone", zone)
+            self.same("CONFIG", "GET", "availability-zone")
+            ours, theirs = [client.call("HELLO", "2") for client in self.clients]
+            self.assertEqual(ours[::2], theirs[::2])
+            self.assertEqual("availability_zone" in ours, zone != "")
+            for client in self.clients:
+                self.assertIn("\navailability_zone:%s\r\n" % zone, client.call("INFO", "server"))
+        self.same("CONFIG", "GET", "dual-channel-replication-enabled")
+
+    def test_flags_of_commands(self):
+        changed = ["client|caching", "client|getname", "client|getredir", "client|id", "client|no-evict", "client|no-touch",
+                   "client|reply", "client|setinfo", "client|setname", "cluster|info", "cluster|myid", "cluster|myshardid",
+                   "cluster|nodes", "exec", "memory|malloc-stats", "memory|purge", "multi", "script|exists", "script|flush",
+                   "select", "watch"]
+        for name in changed:
+            flags = [set(client.call("COMMAND", "INFO", name)[0][2]) for client in self.clients]
+            self.assertEqual(*flags, name)
+        docs = [client.call("COMMAND", "DOCS") for client in self.clients]
+        deprecated = [{name for name, fields in zip(each[::2], each[1::2]) if "deprecated_since" in fields} for each in docs]
+        self.assertEqual(*deprecated)
+        self.same("MULTI")
+        for words in (["MULTI"], ["WATCH", "k"], ["CLIENT", "REPLY", "ON"], ["EXEC"]):
+            self.same(*words)
+
+
+if __name__ == "__main__":
+    unittest.main()
