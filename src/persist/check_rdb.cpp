@@ -69,7 +69,6 @@ class Checker {
   // An error besides those of the reader.
   std::string problem_;
 
-  int version_ = 0;
   int64_t deadline_ms_ = -1;
   uint64_t keys_ = 0;
   uint64_t expires_ = 0;
@@ -78,7 +77,7 @@ class Checker {
 };
 
 bool Checker::check_all() {
-  if (!read_rdb_header(reader_, &version_, &problem_)) return false;
+  if (!read_rdb_header(reader_, &problem_)) return false;
   for (bool is_end = false; !is_end;) {
     doing_ = "read-type";
     uint8_t opcode;
@@ -88,7 +87,7 @@ bool Checker::check_all() {
                                : check_key(opcode);
     if (!is_intact) return false;
   }
-  return version_ < kFirstRdbVersionWithChecksum || check_sum();
+  return reader_.version() < kFirstRdbVersionWithChecksum || check_sum();
 }
 
 bool Checker::check_opcode(uint8_t opcode, bool* is_end) {

@@ -124,7 +124,8 @@ void restore(CommandContext& ctx) {
   if (ref && !options.replace) return ctx.reply.error("BUSYKEY Target key name already exists.");
   int64_t deadline_ms;
   if (!read_deadline(ctx, options.absolute_ttl, &deadline_ms)) return;
-  if (!is_intact_dump(ctx.args[3], ctx.server.debug_settings().skip_checksums))
+  const int newest = ctx.server.edition().newest_rdb_version(kNewestRdbVersion);
+  if (!is_intact_dump(ctx.args[3], ctx.server.debug_settings().skip_checksums, newest))
     return ctx.reply.error("ERR DUMP payload version or checksum are wrong");
 
   LoadedValue loaded;

@@ -45,10 +45,11 @@ std::string_view dump_body(std::string_view dump) {
   return dump.substr(0, dump.size() - kFooterSize);
 }
 
-bool is_intact_dump(std::string_view dump, bool skip_checksum) {
+bool is_intact_dump(std::string_view dump, bool skip_checksum, int newest) {
   if (dump.size() < kFooterSize) return false;
   const size_t footer = dump.size() - kFooterSize;
-  if (load<uint16_t>(dump, footer) > kNewestRdbVersion) return false;
+  const int version = load<uint16_t>(dump, footer);
+  if (version > newest && version != kValkeyRdbVersion) return false;
   const auto told = load<uint64_t>(dump, footer + kVersionSize);
   return skip_checksum || told == 0 ||
          told == base::crc64(0, dump.substr(0, footer + kVersionSize));
@@ -58,6 +59,7 @@ bool read_dump(std::string_view dump, store::Environment& environment, std::stri
                LoadedValue* loaded, std::string* error) {
   MemorySource source(dump_body(dump));
   RdbReader reader(source);
+  reader.set_version(load<uint16_t>(dump, dump.size() - kFooterSize));
   uint8_t type;
   ReadResult result = ReadResult::kFailed;
   if (reader.byte(&type)) {

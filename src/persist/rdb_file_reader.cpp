@@ -75,14 +75,15 @@ class DatasetReader {
   Keyspace* db_;
   ReadReport report_;
   KeyAttributes attributes_;
-  int version_ = 0;
   std::string key_;
   bool refused_ = false;
 };
 
 bool DatasetReader::read_all() {
   std::string problem;
-  if (!read_rdb_header(reader_, &version_, &problem))
+  const server::Edition& edition = server_.edition();
+  const int newest = edition.newest_rdb_version(kNewestRdbVersion);
+  if (!read_rdb_header(reader_, &problem, newest, server_.settings().rdb_version_check_relaxed))
     return problem.empty() ? false : refuse(std::move(problem));
   for (bool is_end = false; !is_end;) {
     uint8_t opcode;
@@ -92,7 +93,7 @@ bool DatasetReader::read_all() {
                              : read_key(opcode);
     if (!is_read) return false;
   }
-  return version_ < kFirstRdbVersionWithChecksum || check_sum();
+  return reader_.version() < kFirstRdbVersionWithChecksum || check_sum();
 }
 
 bool DatasetReader::read_opcode(uint8_t opcode, bool* is_end) {

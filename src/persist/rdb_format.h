@@ -26,6 +26,10 @@ namespace latchkey::persist {
 inline constexpr int kRdbVersion = 12;
 inline constexpr int kNewestRdbVersion = 13;
 
+// Valkey's own form since 9.0: "VALKEY080" in place of "REDIS0011", and type 22 for hashes with
+// deadlines; all else is as in version 11. Read off files that it wrote.
+inline constexpr int kValkeyRdbVersion = 80;
+
 // Since when there are listpacks of lists, hashes and sorted sets, a stream's counters, and
 // functions; listpacks of sets, and a consumer's last activity.
 inline constexpr int kRdbVersionOfListpacks = 10;
@@ -54,7 +58,8 @@ enum class RdbType : uint8_t {
   kStreamListpacks2 = 19,
   kSetListpack = 20,
   kStreamListpacks3 = 21,
-  kHashMetadataPreGa = 22,  // absolute deadlines, without the earliest one before them
+  kHashMetadataPreGa = 22,  // absolute deadlines, without the earliest one before them; in Valkey's
+                            // form: field, value, deadline (64 bits, -1: none)
   kHashListpackExPreGa = 23,
   kHashMetadata = 24,  // the earliest deadline, then alternating deadline, field, value
   kHashListpackEx = 25,

@@ -5,17 +5,25 @@
 
 namespace latchkey::persist {
 
-bool read_rdb_header(RdbReader& reader, int* version, std::string* problem) {
+bool read_rdb_header(RdbReader& reader, std::string* problem, int newest, bool any_later) {
   constexpr std::string_view kSignature = "REDIS";
-  char header[10] = {};
-  if (!reader.raw(header, sizeof header - 1)) return false;
-  if (!std::string_view(header).starts_with(kSignature)) {
+  constexpr std::string_view kValkeySignature = "VALKEY";
+  char bytes[10] = {};
+  if (!reader.raw(bytes, sizeof bytes - 1)) return false;
+  const std::string_view header(bytes);
+  const bool is_valkey = header.starts_with(kValkeySignature);
+  if (!is_valkey && !header.starts_with(kSignature)) {
     *problem = "Wrong signature trying to load DB from file";
     return false;
   }
-  *version = std::atoi(header + kSignature.size());
-  if (*version >= 1 && *version <= kNewestRdbVersion) return true;
-  *problem = "Can't handle RDB format version " + std::to_string(*version);
+  const int version =
+      std::atoi(bytes + (is_valkey ? kValkeySignature.size() : kSignature.size()));
+  reader.set_version(version);
+  // Neither product writes the other's signature with a version of its own.
+  const bool is_known =
+      is_valkey ? version == kValkeyRdbVersion : version >= 1 && version <= newest;
+  if (is_known || (any_later && version >= 1)) return true;
+  *problem = "Can't handle RDB format version " + std::to_string(version);
   return false;
 }
 

@@ -1,4 +1,4 @@
-// The first nine bytes of an RDB file: "REDIS" and its version as four digits.
+// The first nine bytes of an RDB file: "REDIS" and its version as four digits, or "VALKEY" and three.
 #pragma once
 
 #include <string>
@@ -10,8 +10,10 @@ namespace latchkey::persist {
 // Earlier versions have no checksum at the end.
 inline constexpr int kFirstRdbVersionWithChecksum = 5;
 
-// False when the bytes end (`problem` stays empty), or when they are not the header of a version
-// that can be read (`problem` says so).
-bool read_rdb_header(RdbReader& reader, int* version, std::string* problem);
+// Tells the reader the version. False when the bytes end (`problem` stays empty), or when they are
+// not the header of a version that can be read (`problem` says so). newest: of Redis's versions the
+// last that is read; any_later: versions that nobody has heard of are tried too.
+bool read_rdb_header(RdbReader& reader, std::string* problem, int newest = kNewestRdbVersion,
+                     bool any_later = false);
 
 }  // namespace latchkey::persist

@@ -62,6 +62,9 @@ class RdbReader {
   explicit RdbReader(ByteSource& source) : source_(source) {}
 
   ByteSource& source() { return source_; }
+  // Of the format that is read.
+  void set_version(int version) { version_ = version; }
+  int version() const { return version_; }
   // What is wrong with the bytes, or that they end. Empty until a function fails.
   const std::string& error() const { return error_; }
   // Stores the first error. Always false.
@@ -87,6 +90,7 @@ class RdbReader {
   bool compressed_string(std::string_view* text);
 
   ByteSource& source_;
+  int version_ = kRdbVersion;
   std::string error_;
   std::string room_;  // for strings that do not lie in the source's buffer
   std::string full_;  // for decompressed strings

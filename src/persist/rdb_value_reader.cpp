@@ -290,6 +290,33 @@ ReadResult read_hash(RdbReader& reader, RdbType type, Environment& environment,
   return done(std::move(hash), loaded);
 }
 
+// As Valkey writes hashes with deadlines.
+ReadResult read_valkey_hash(RdbReader& reader, Environment& environment, LoadedValue* loaded) {
+  constexpr int64_t kNone = -1;
+  uint64_t count;
+  if (!reader.length(&count)) return kFailed;
+  if (count == 0) return kEmpty;
+  auto hash = std::make_unique<Hash>(environment);
+  hash->prepare_deadlines();
+  hash->expect(count);
+  std::string field;
+  std::string value;
+  std::string_view text;
+  for (; count > 0; --count) {
+    int64_t told = 0;
+    if (!reader.string(&text)) return kFailed;
+    field = text;
+    if (!reader.string(&text)) return kFailed;
+    value = text;
+    if (!reader.milliseconds(&told)) return kFailed;
+    if (told != kNone && (told < 0 || told > Hash::kMaxDeadline))
+      return failed(reader, "Hash expiration time is out of range");
+    if (!hash->set(field, value, told == kNone ? Hash::kNoDeadline : told))
+      return failed(reader, "Duplicate hash fields detected");
+  }
+  return done(std::move(hash), loaded);
+}
+
 // Takes over alternating fields and values. `ambiguous`: the error for a duplicate field.
 ReadResult adopt_fields(RdbReader& reader, Listpack pack, std::string_view ambiguous,
                         Environment& environment, LoadedValue* loaded) {
@@ -410,6 +437,8 @@ ReadResult read_value(RdbReader& reader, uint8_t type_byte, Environment& environ
     case RdbType::kHash:
     case RdbType::kHashMetadata:
     case RdbType::kHashMetadataPreGa:
+      if (reader.version() == kValkeyRdbVersion)
+        return read_valkey_hash(reader, environment, loaded);
       return read_hash(reader, type, environment, loaded);
     case RdbType::kHashZipmap:
     case RdbType::kHashZiplist:

@@ -52,6 +52,8 @@ RdbType type_of(const SortedSet& set, int version) {
 
 RdbType type_of(const Hash& hash, int version) {
   if (version < kRdbVersionOfListpacks) return RdbType::kHash;
+  if (version == kValkeyRdbVersion && hash.first_deadline_ms() != Hash::kNoDeadline)
+    return RdbType::kHashMetadataPreGa;
   if (!hash.is_table())
     return hash.is_prepared() ? RdbType::kHashListpackEx : RdbType::kHashListpack;
   return hash.first_deadline_ms() == Hash::kNoDeadline ? RdbType::kHash : RdbType::kHashMetadata;
@@ -125,6 +127,15 @@ void write_hash_with_deadlines(RdbWriter& writer, const Hash& hash) {
   });
 }
 
+void write_valkey_hash(RdbWriter& writer, const Hash& hash) {
+  writer.length(hash.size());
+  hash.for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
+    writer.string(field);
+    writer.string(value);
+    writer.milliseconds(deadline_ms != Hash::kNoDeadline ? deadline_ms : -1);
+  });
+}
+
 void write_hash(RdbWriter& writer, const Hash& hash) {
   switch (type_of(hash, writer.version())) {
     case RdbType::kHashListpackEx:
@@ -134,6 +145,8 @@ void write_hash(RdbWriter& writer, const Hash& hash) {
       return writer.blob(hash.listpack_or_null()->bytes());
     case RdbType::kHashMetadata:
       return write_hash_with_deadlines(writer, hash);
+    case RdbType::kHashMetadataPreGa:
+      return write_valkey_hash(writer, hash);
     default:
       writer.length(hash.size());
       hash.for_each_stored([&](std::string_view field, std::string_view value, int64_t) {

@@ -12,8 +12,8 @@ namespace {
 
 // Latchkey's own files are those of the reference.
 constexpr int kOwnRdbVersion = 12;
-// Valkey 9 writes 80, in a form of its own that this server does not read; it reads this one.
-constexpr int kRdbVersionForValkey9 = 11;
+// Of Redis's versions the last that Valkey reads.
+constexpr int kRdbVersionOfValkeysRoot = 11;
 // The Redis that every Valkey says it stands for.
 constexpr std::string_view kRedisOfValkey = "7.2.4";
 
@@ -34,7 +34,7 @@ const Edition::Release Edition::kReleases[] = {
     {Product::kRedis, {8, 0}, "8.0.2", 12},
     {Product::kRedis, {8, 6}, "8.6.3", 13},
     {Product::kValkey, {8, 1}, "8.1.1", 11},
-    {Product::kValkey, {9, 1}, "9.1.2", kRdbVersionForValkey9},
+    {Product::kValkey, {9, 1}, "9.1.2", 80},
 };
 
 std::optional<Version> parse_version(std::string_view text) {
@@ -84,6 +84,11 @@ std::string Edition::version() const {
 
 std::string Edition::redis_version() const {
   return is_valkey() ? std::string(kRedisOfValkey) : version();
+}
+
+int Edition::newest_rdb_version(int own) const {
+  if (!emulates()) return own;
+  return is_valkey() ? kRdbVersionOfValkeysRoot : release()->rdb_version;
 }
 
 int Edition::rdb_version() const {

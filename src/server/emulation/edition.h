@@ -66,6 +66,8 @@ class Edition {
   std::string redis_version() const;
   // The version of the RDB files and DUMP payloads that it writes.
   int rdb_version() const;
+  // Of the versions of Redis's files and payloads the last that it reads; `own`: Latchkey's.
+  int newest_rdb_version(int own) const;
   // As parse() takes it: "no", "redis 7.0".
   std::string text() const;
 

@@ -168,7 +168,7 @@ TEST_CASE("Payloads have the version and the layouts that the release reads", "[
   const Expected expected[] = {
       {"redis 6.2", 9, {1, 4, 2, 5, 15}},       {"redis 7.0", 10, {18, 16, 2, 17, 19}},
       {"redis 7.2", 11, {18, 16, 20, 17, 21}},  {"redis 8.6", 13, {18, 16, 20, 17, 21}},
-      {"valkey 8.1", 11, {18, 16, 20, 17, 21}}, {"valkey 9.1", 11, {18, 16, 20, 17, 21}},
+      {"valkey 8.1", 11, {18, 16, 20, 17, 21}}, {"valkey 9.1", 80, {18, 16, 20, 17, 21}},
   };
   for (const Expected& each : expected) {
     INFO(each.edition);
@@ -190,6 +190,39 @@ TEST_CASE("Payloads have the version and the layouts that the release reads", "[
     CHECK(server.run("DEBUG RELOAD") == kOk);
     CHECK(server.run("DEBUG DIGEST") == before);
   }
+}
+
+TEST_CASE("Hashes with deadlines are in Valkey's form where Valkey is emulated", "[emulation]") {
+  // As Valkey 9.1.2 wrote it: f has the value v and a deadline, g the value w.
+  const std::string payload =
+      R"("\x16\x02\x01f\x01v\x00 J\xa9\xd1\x01\x00\x00\x01g\x01w\xff\xff\xff\xff\xff\xff\xff\xff)"
+      R"(P\x00\xc0\xa2\x1e\xb1\x08\xdb\x1bf")";
+  for (const char* settings : {"", "emulate \"valkey 9.1\"\n"}) {
+    INFO(settings);
+    Emulating server(std::string("enable-debug-command yes\n") + settings);
+    REQUIRE(server.made());
+    CHECK(server.run("RESTORE h 0 " + payload) == kOk);
+    CHECK(server.run("HPEXPIRETIME h FIELDS 2 f g") == "*2\r\n:2000000000000\r\n:-1\r\n");
+    CHECK(server.run("HMGET h f g") == "*2\r\n" + bulk("v") + bulk("w"));
+    const std::string before = server.run("DEBUG DIGEST");
+    CHECK(server.run("DEBUG RELOAD") == kOk);
+    CHECK(server.run("DEBUG DIGEST") == before);
+  }
+  Emulating valkey("emulate \"valkey 9.1\"\n");
+  REQUIRE(valkey.made());
+  CHECK(valkey.run("RESTORE h 0 " + payload) == kOk);
+  CHECK(contains(valkey.run("DUMP h"), "\x16\x02\x01" "f\x01v"));
+}
+
+TEST_CASE("Payloads of later releases are refused", "[emulation]") {
+  Emulating newer("");
+  Emulating older("emulate \"redis 7.0\"\n");
+  REQUIRE((newer.made() && older.made()));
+  // "value" as an RDB of version 12 has it, whose checksum is left out.
+  const std::string payload = R"("\x00\x05value\x0c\x00\x00\x00\x00\x00\x00\x00\x00\x00")";
+  CHECK(newer.run("RESTORE k 0 " + payload) == kOk);
+  CHECK(older.run("RESTORE k 0 " + payload) ==
+        "-ERR DUMP payload version or checksum are wrong\r\n");
 }
 
 }  // namespace latchkey::tests
