@@ -3,19 +3,28 @@
 //   PID:ROLE DD Mon YYYY HH:MM:SS.mmm LEVEL message
 //
 // ROLE is M (master), S (replica), C (a child, or a process still starting) or X (sentinel); LEVEL
-// is one of . - * #. Every line is written by opening, appending to and closing the file, so that
+// is one of . - * #. On request lines are in one of the formats of Valkey, for programs that collect
+// logs, and with other time stamps (its directives log-format and log-timestamp-format). Every line is written by opening, appending to and closing the file, so that
 // log rotation can simply rename it; without a file, lines go to standard output or standard error.
 // Time stamps use the machine's clock and local time zone, whatever Clock the server uses. A line
 // below the level costs one comparison. A logger may be used from several threads.
 #pragma once
 
 #include <cstdarg>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace latchkey::base {
 
 enum class LogLevel { kDebug, kVerbose, kNotice, kWarning, kNothing };
+
+// As above; name=value pairs (logfmt); or an object per line. The latter two hold the first 2 KiB
+// of a message.
+enum class LogFormat : uint8_t { kLegacy, kLogfmt, kJson };
+// "23 Nov 2026 14:01:28.613", "2026-11-23T14:01:29.602+00:00", or Unix time in milliseconds.
+enum class LogTime : uint8_t { kLegacy, kIso8601, kMilliseconds };
 
 class Logger {
  public:
@@ -37,6 +46,16 @@ class Logger {
   int standard_stream() const { return standard_stream_; }
 
   void set_role(char role) { role_ = role; }
+
+  // Puts the message into other words, which it writes into `room`; returns the message as it is
+  // where they do not fit. Must not allocate. Null: as it is.
+  using Rewording = std::string_view (*)(std::string_view message, std::span<char> room);
+  void set_rewording(Rewording rewording) { rewording_ = rewording; }
+
+  void set_format(LogFormat format, LogTime time) {
+    format_ = format;
+    time_ = time;
+  }
 
   // Also sends lines to syslog(3) under `ident`; `facility` is a LOG_* facility. The connection to
   // syslog belongs to the process: the last logger that opens it sets its name.
@@ -73,6 +92,9 @@ class Logger {
 
   LogLevel level_ = LogLevel::kNotice;
   char role_ = 'M';
+  LogFormat format_ = LogFormat::kLegacy;
+  LogTime time_ = LogTime::kLegacy;
+  Rewording rewording_ = nullptr;
   int standard_stream_ = 1;  // STDOUT_FILENO
   bool syslog_ = false;
   std::string file_;

@@ -10,16 +10,16 @@ using server::PauseControl;
 
 namespace {
 
-constexpr int64_t kTimeoutMs = 5000;
-// Writes stay paused until the new master is known.
-constexpr int64_t kPauseMs = 2 * kTimeoutMs;
+int64_t timeout_ms(Cluster& cluster) {
+  return cluster.server().settings().cluster_manual_failover_timeout;
+}
 
 }  // namespace
 
 void Handover::begin(bool force) {
   reset();
   cluster_.election().reset();
-  deadline_ms_ = cluster_.server().machine_ms() + kTimeoutMs;
+  deadline_ms_ = cluster_.server().machine_ms() + timeout_ms(cluster_);
   may_begin_ = force;
   Node* const master = cluster_.myself().master;
   if (!force) cluster_.bus().send(*master->link, cluster_.message(MessageType::kManualFailover));
@@ -37,10 +37,11 @@ void Handover::asked(Node& sender) {
   if (sender.master != &cluster_.myself()) return;
   server::Server& server = cluster_.server();
   reset();
-  deadline_ms_ = server.machine_ms() + kTimeoutMs;
+  deadline_ms_ = server.machine_ms() + timeout_ms(cluster_);
   successor_ = &sender;
+  // Writes stay paused until the new master is known.
   server.pauses().pause(PauseControl::Reason::kFailover, PauseControl::Kind::kWrites,
-                        server.machine_ms() + kPauseMs);
+                        server.machine_ms() + 2 * timeout_ms(cluster_));
   server.log().notice("Manual failover requested by replica " + title(sender) + ".");
   if (sender.link != nullptr) cluster_.gossip().send(*sender.link, MessageType::kPing);
 }

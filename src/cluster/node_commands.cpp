@@ -20,7 +20,6 @@ namespace {
 
 constexpr int64_t kBusPortDistance = 10000;
 // How long gossip cannot bring a forgotten node back.
-constexpr int64_t kForgottenMs = 60'000;
 
 // The node named by the third word. Null when an error has been sent.
 Node* read_node(CommandContext& ctx, Cluster& cluster) {
@@ -30,7 +29,7 @@ Node* read_node(CommandContext& ctx, Cluster& cluster) {
 }
 
 void log_request(CommandContext& ctx, const std::string& what) {
-  ctx.server.log().notice(what + " (user request from '" + describe(ctx.client) + "').");
+  ctx.server.log().notice(what + " (user request from '" + describe_for_log(ctx.client) + "').");
 }
 
 void flush_dataset(CommandContext& ctx) {
@@ -74,7 +73,9 @@ void cluster_forget(CommandContext& ctx, Cluster& cluster) {
   if (read_node(ctx, cluster) == nullptr) return;
   if (node->is_myself()) return ctx.reply.error("ERR I tried hard but I can't forget myself...");
   if (node == cluster.myself().master) return ctx.reply.error("ERR Can't forget my master!");
-  cluster.nodes().forget(id, ctx.now_ms() + kForgottenMs);
+  constexpr int64_t kSecondMs = 1000;
+  const int64_t seconds = ctx.server.settings().cluster_blacklist_ttl;
+  cluster.nodes().forget(id, ctx.now_ms() + seconds * kSecondMs);
   cluster.remove(*node);
   log_request(ctx, "Cluster node " + id + " was forgotten");
   commit_and_confirm(ctx, cluster);

@@ -1,6 +1,7 @@
 #include "net/listener.h"
 
 #include <arpa/inet.h>
+#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace latchkey::net {
 
@@ -80,6 +82,21 @@ int bind_with_mode(uv_pipe_t* pipe, const std::string& path, unsigned permission
   return chmod(path.c_str(), mode) == 0 ? 0 : -errno;
 }
 
+// What chown() takes for "as it is".
+constexpr auto kNoUser = static_cast<uid_t>(-1);
+constexpr auto kNoGroup = static_cast<gid_t>(-1);
+
+bool find_group(const std::string& name, gid_t* group) {
+  std::vector<char> buffer(size_t{16} * 1024);
+  struct group entry {};
+  struct group* found = nullptr;
+  if (getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
+      found == nullptr)
+    return false;
+  *group = found->gr_gid;
+  return true;
+}
+
 }  // namespace
 
 std::unique_ptr<Listener> Listener::tcp(Loop& loop, const std::string& name, int port, int backlog,
@@ -100,15 +117,21 @@ std::unique_ptr<Listener> Listener::tcp(Loop& loop, const std::string& name, int
 }
 
 std::unique_ptr<Listener> Listener::unix_socket(Loop& loop, const std::string& path,
-                                                unsigned permissions, int backlog,
+                                                const UnixAccess& access, int backlog,
                                                 Acceptor acceptor, std::string* error) {
+  gid_t group = kNoGroup;
+  if (!access.group.empty() && !find_group(access.group, &group)) {
+    *error = "getgrnam error for group '" + access.group + "'";
+    return nullptr;
+  }
   unlink(path.c_str());
   std::unique_ptr<Listener> listener(
       new Listener(new Handle(loop, Connection::Kind::kUnix, std::move(acceptor))));
-  int status = bind_with_mode(&listener->handle_->pipe, path, permissions);
+  int status = bind_with_mode(&listener->handle_->pipe, path, access.permissions);
+  if (status == 0 && group != kNoGroup && chown(path.c_str(), kNoUser, group) != 0) status = -errno;
   if (status == 0) status = listener->handle_->listen(backlog);
   if (status != 0) {
-    *error = std::strerror(-status);
+    *error = std::string("bind: ") + std::strerror(-status);
     return nullptr;
   }
   return listener;

@@ -21,11 +21,17 @@ class Listener {
   // ("bind: Address already in use") and *code its errno.
   static std::unique_ptr<Listener> tcp(Loop& loop, const std::string& name, int port, int backlog,
                                        Acceptor acceptor, std::string* error, int* code);
-  // Listens at a unix socket; removes any file at `path`. permissions 0: by the umask. The socket
-  // is never more accessible than `permissions`, from its creation on.
+  // Who may connect to a unix socket. permissions 0: by the umask. group: the name of the group
+  // that the file is given to; empty leaves it to the process's own.
+  struct UnixAccess {
+    unsigned permissions = 0;
+    std::string group;
+  };
+  // Listens at a unix socket; removes any file at `path`. The socket is never more accessible than
+  // `access` says, from its creation on. *error begins with what failed ("bind: ...").
   static std::unique_ptr<Listener> unix_socket(Loop& loop, const std::string& path,
-                                               unsigned permissions, int backlog, Acceptor acceptor,
-                                               std::string* error);
+                                               const UnixAccess& access, int backlog,
+                                               Acceptor acceptor, std::string* error);
   ~Listener();
   // The TCP port it listens at: the one that the system chose where 0 was asked for; 0 for a unix
   // socket.

@@ -56,7 +56,7 @@ void role(CommandContext& ctx) {
 void promote(CommandContext& ctx, ReplicaRole& role) {
   if (role.active()) {
     role.promote();
-    ctx.server.log().notice("MASTER MODE enabled (user request from '" + describe(ctx.client) +
+    ctx.server.log().notice("MASTER MODE enabled (user request from '" + describe_for_log(ctx.client) +
                             "')");
   }
   ctx.reply.ok();
@@ -83,7 +83,7 @@ void replicaof(CommandContext& ctx) {
   }
   role.replicate_from(host, static_cast<int>(port));
   ctx.server.log().notice("REPLICAOF " + host + ":" + std::to_string(port) +
-                          " enabled (user request from '" + describe(ctx.client) + "')");
+                          " enabled (user request from '" + describe_for_log(ctx.client) + "')");
   ctx.reply.ok();
 }
 

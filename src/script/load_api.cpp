@@ -9,6 +9,7 @@
 #include "script/lua/lua_text.h"
 #include "script/redis_api.h"
 #include "script/shebang.h"
+#include "server/server.h"
 
 namespace latchkey::script {
 
@@ -145,6 +146,11 @@ int add_load_globals(Interpreter& interpreter, Functions& functions, ScriptRunne
   lua_pushcclosure(lua, LoadApi::register_function, 1);
   lua_setfield(lua, -2, "register_function");
   interpreter.seal();
+  // Valkey's name for the same.
+  if (runner.server().edition().is_valkey()) {
+    lua_pushvalue(lua, -1);
+    lua_setfield(lua, -3, "server");
+  }
   lua_setfield(lua, -2, "redis");
   return interpreter.add_globals();
 }

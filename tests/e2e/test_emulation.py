@@ -103,6 +103,8 @@ class BesideTheRelease:
     """Both servers are asked the same."""
 
     release = ""
+    # Directives that the release has and Latchkey has no use for: CONFIG GET does not list them.
+    directives_without_meaning = set()
 
     def setUp(self):
         self.servers = []
@@ -136,11 +138,9 @@ class BesideTheRelease:
             self.assertEqual(*[reply[reply.index(field) + 1] for reply in said])
 
     def test_directives(self):
-        """Those of Redis: of Valkey's own many are not there yet."""
-        if self.release.startswith("valkey"):
-            self.skipTest("many directives of Valkey's own are not there yet")
         ours, theirs = [set(client.call("CONFIG", "GET", "*")[::2]) for client in self.clients]
         self.assertEqual([name for name in ours - theirs if not is_own(name)], [])
+        self.assertLessEqual(theirs - ours, self.directives_without_meaning)
 
     def test_files_and_payloads(self):
         """Each reads what the other has written."""
@@ -255,6 +255,8 @@ def has(release):
 @has("redis 7.0")
 class Redis70(BesideTheRelease, unittest.TestCase):
     release = "redis 7.0"
+    # For the developers of the release: keeping files that are no longer needed; and there are no I/O threads.
+    directives_without_meaning = {"aof-disable-auto-gc", "io-threads-do-reads"}
 
 
 @has("redis 8.0")
@@ -265,11 +267,21 @@ class Redis80(BesideTheRelease, unittest.TestCase):
 @has("redis 8.6")
 class Redis86(BesideTheRelease, unittest.TestCase):
     release = "redis 8.6"
+    # VSIM has no threads; what belongs to TLS and to the atomic migration of slots is not there yet.
+    directives_without_meaning = {
+        "vset-force-single-threaded-execution", "tls-auth-clients-user", "cluster-slot-migration-handoff-max-lag-bytes",
+        "cluster-slot-migration-write-pause-timeout"}
 
 
 @has("valkey 8.1")
 class Valkey81(BesideTheRelease, unittest.TestCase):
     release = "valkey 8.1"
+    # unixsocketgroup and the separate channel are there, but have to be named. RDMA and prefetching across clients are not; memory is
+    # not defragmented; the announced addresses for clients alone are not there yet.
+    directives_without_meaning = {
+        "rdma-bind", "rdma-completion-vector", "rdma-port", "rdma-rx-size", "prefetch-batch-max-size", "active-defrag-cycle-us",
+        "cluster-announce-client-ipv4", "cluster-announce-client-ipv6", "dual-channel-replication-enabled",
+        "unixsocketgroup"}
 
 
 class Emulating(unittest.TestCase):

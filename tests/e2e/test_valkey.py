@@ -1,6 +1,8 @@
 """What Valkey alone has, beside Valkey 9.1 itself. Skipped where scripts/reference --rival has not brought it."""
 
+import grp
 import os
+import re
 import unittest
 
 import harness
@@ -13,9 +15,11 @@ VALKEY = REFERENCE and os.path.join(os.path.dirname(REFERENCE), "valkey-server-r
 class BesideValkey(unittest.TestCase):
     def setUp(self):
         self.clients = []
+        self.servers = []
         for program, options in ((None, {"emulate": "valkey 9.1"}), (VALKEY, {})):
-            server = harness.Server(program, **options)
+            server = harness.Server(program, enable_debug_command="yes", **options)
             self.addCleanup(server.stop)
+            self.servers.append(server)
             client = server.connect()
             self.addCleanup(client.close)
             self.clients.append(client)
@@ -30,6 +34,114 @@ class BesideValkey(unittest.TestCase):
                 replies.append("-" + str(error))
         self.assertEqual(*replies, words)
         return replies[0]
+
+    def test_client_filters(self):
+        for client in self.clients:
+            client.call("CLIENT", "SETNAME", "one")
+            client.call("CLIENT", "SETINFO", "LIB-NAME", "library")
+        def count(*words):
+            listed = self.same_lines("CLIENT", "LIST", *words)
+            return listed if isinstance(listed, str) else len(listed)
+        for words, expected in ((["NAME", "one"], 1), (["NAME", "two"], 0), (["NOT-NAME", "one"], 0), (["FLAGS", "N"], 1), (["FLAGS", ""], 1),
+                                (["NOT-FLAGS", "P"], 1), (["FLAGS", "P", "FLAGS", "N"], 1), (["LIB-NAME", "library"], 1),
+                                (["LIB-VER", ""], 0), (["NOT-LIB-VER", "1"], 1), (["DB", "0"], 1), (["NOT-DB", "0"], 0),
+                                (["CAPA", "r"], 0), (["NOT-CAPA", "r"], 1), (["IP", "127.0.0.1"], 1), (["NOT-IP", "127.0.0.1"], 0),
+                                (["IDLE", "1000"], 0), (["NOT-USER", "default"], 0), (["NOT-TYPE", "normal"], 0), (["TYPE", "primary"], 0),
+                                (["NOT-ID", "123456", "NOT-ADDR", "x", "NOT-LADDR", "y"], 1)):
+            self.assertEqual(count(*words), expected, words)
+        for words in (["FLAGS", "zz"], ["CAPA", "q"], ["DB", "16"], ["DB", "x"], ["IDLE", "0"], ["IDLE", "x"], ["NOT-IDLE", "5"],
+                      ["NOT-MAXAGE", "5"], ["NOT-SKIPME", "yes"], ["NOT-USER", "nobody"], ["NOT-", "x"], ["NAME"]):
+            self.assertIn("ERR", count(*words))
+        self.same("CLIENT", "KILL", "NAME", "two")
+        self.same("CLIENT", "KILL", "FLAGS", "zz")
+        self.assertEqual(self.same("CLIENT", "KILL", "NAME", "one", "SKIPME", "NO"), 1)
+
+    def same_lines(self, *words):
+        """The lines of CLIENT LIST, of which there are as many in both; or the error, which is the same."""
+        replies = []
+        for client in self.clients:
+            try:
+                replies.append(client.call(*words).splitlines())
+            except harness.ReplyError as error:
+                replies.append(str(error))
+        if isinstance(replies[0], str):
+            self.assertEqual(*replies, words)
+        else:
+            self.assertEqual(*map(len, replies), words)
+        return replies[0]
+
+    def test_formats_of_the_log(self):
+        for client in self.clients:
+            client.call("CONFIG", "SET", "loglevel", "debug")
+        for time_format in ("legacy", "iso8601", "milliseconds"):
+            for line_format in ("legacy", "logfmt", "json"):
+                self.same("CONFIG", "SET", "log-format", line_format, "log-timestamp-format", time_format)
+                words = 'a "quoted" \\ word,\ttab, end\x01 of ' + line_format + time_format
+                if line_format == "legacy":
+                    words = line_format + time_format
+                self.same("DEBUG", "LOG", words)
+        for name, wrong in (("log-format", "xml"), ("log-timestamp-format", "sundial")):
+            self.same("CONFIG", "SET", name, wrong)
+        logs = [self.shapes_of(server) for server in self.servers]
+        self.assertEqual(len(logs[0]), 9)
+        self.assertEqual(*logs)
+
+    @staticmethod
+    def shapes_of(server):
+        """The lines of DEBUG LOG in a server's log, without what differs from time to time."""
+        lines = [line for line in server.log().splitlines() if "DEBUG LOG: " in line]
+        lines = [re.sub(r"[A-Z][a-z]{2} \d{4}", "Mon 2026", re.sub(r"^(\d+:|pid=\d+|\{.pid.:\d+)", "PID", line)) for line in lines]
+        return [re.sub(r"\d", "9", line) for line in lines]
+
+    def test_the_name_in_hello(self):
+        def name():
+            return self.clients[0].call("HELLO")[1], self.clients[1].call("HELLO")[1]
+        self.assertEqual(name(), ("valkey", "valkey"))
+        self.same("CONFIG", "SET", "extended-redis-compatibility", "yes")
+        self.assertEqual(name(), ("redis", "redis"))
+
+    def test_other_names_of_directives(self):
+        self.same("CONFIG", "SET", "primaryauth", "secret", "primaryuser", "somebody")
+        self.same("CONFIG", "GET", "masterauth")
+        self.same("CONFIG", "GET", "primaryuser")
+        for name, wrong in (("cluster-manual-failover-timeout", "0"), ("unixsocketgroup", "staff")):
+            self.same("CONFIG", "SET", name, wrong)
+
+    def test_the_group_of_the_unix_socket(self):
+        directory = harness.tempfile.mkdtemp(prefix="latchkey-e2e-")
+        self.addCleanup(harness.shutil.rmtree, directory)
+        path = os.path.join(directory, "socket")
+        mine = grp.getgrgid(os.getgid()).gr_name
+        server = harness.Server(unixsocket=path, unixsocketgroup=mine, unixsocketperm="770")
+        self.addCleanup(server.stop)
+        self.assertEqual(os.stat(path).st_gid, os.getgid())
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o770)
+        for program, emulate in ((None, {"emulate": "valkey 9.1"}), (VALKEY, {})):
+            with self.assertRaises(Exception) as caught:
+                harness.Server(program, unixsocket=path + "2", unixsocketgroup="no-such-group-anywhere", **emulate)
+            self.assertIn("Failed opening Unix socket: getgrnam error for group 'no-such-group-anywhere'", str(caught.exception))
+
+    def test_files_and_payloads_with_deadlines_of_fields(self):
+        deadline = 2000000000000
+        for client in self.clients:
+            client.call("HSET", "h", "f", "v", "g", "w")
+            client.call("HPEXPIREAT", "h", deadline, "FIELDS", "1", "f")
+            client.call("HSET", "plain", "a", "b")
+            client.call("SAVE")
+        for source, target in ((self.servers[0], self.clients[1]), (self.servers[1], self.clients[0])):
+            with source.connect(binary=True) as binary:
+                payload = binary.call("DUMP", "h")
+            target.call("RESTORE", "copy", "0", payload, "REPLACE")
+            self.assertEqual(target.call("HPEXPIRETIME", "copy", "FIELDS", "2", "f", "g"), [deadline, -1])
+        for source, program, options in ((self.servers[0], VALKEY, {}), (self.servers[1], None, {"emulate": "valkey 9.1"}), (self.servers[1], None, {})):
+            directory = harness.tempfile.mkdtemp(prefix="latchkey-e2e-")
+            self.addCleanup(harness.shutil.rmtree, directory)
+            harness.shutil.copy(os.path.join(source.directory, "dump.rdb"), directory)
+            copy = harness.Server(program, dir=directory, **options)
+            self.addCleanup(copy.stop)
+            with copy.connect() as client:
+                self.assertEqual(client.call("HPEXPIRETIME", "h", "FIELDS", "2", "f", "g"), [deadline, -1])
+                self.assertEqual(client.call("HGETALL", "plain"), ["a", "b"])
 
     def test_script_show(self):
         self.assertIn("NOSCRIPT", self.same("SCRIPT", "SHOW", "f" * 40))

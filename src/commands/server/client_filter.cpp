@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "server/acl/access_control.h"
+#include "server/emulation/edition.h"
 
 namespace latchkey::commands {
 
@@ -13,90 +14,198 @@ using namespace server;
 
 namespace {
 
-bool is_option(std::string_view word) {
-  constexpr std::string_view kOptions[] = {"ID",    "TYPE",   "USER",  "ADDR",
-                                           "LADDR", "MAXAGE", "SKIPME"};
-  return std::any_of(std::begin(kOptions), std::end(kOptions),
-                     [&](std::string_view option) { return is_word(word, option); });
+bool fail(CommandContext& ctx, const std::string& error) {
+  ctx.reply.error("ERR " + error);
+  return false;
+}
+
+bool all_within(std::string_view letters, std::string_view allowed) {
+  return letters.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+bool read_positive(CommandContext& ctx, std::string_view text, const std::string& what,
+                   int64_t* number) {
+  const std::string not_a_number = "ERR " + what + " is not an integer or out of range";
+  if (!ctx.read_int64(text, number, not_a_number.c_str())) return false;
+  return *number > 0 || fail(ctx, what + " should be greater than 0");
+}
+
+int64_t seconds_since(const Client& client, int64_t time_ms) {
+  return (client.server.machine_ms() - time_ms) / 1000;
+}
+
+// "ip:port", "[ip6]:port": without the port and the brackets.
+std::string_view ip_of(std::string_view address) {
+  address = address.substr(0, address.rfind(':'));
+  if (address.starts_with('[') && address.ends_with(']'))
+    address = address.substr(1, address.size() - 2);
+  return address;
 }
 
 }  // namespace
 
+const ClientFilter::Kind ClientFilter::kKinds[] = {
+    // read_ids() reads them.
+    {"ID", true, false, nullptr,
+     [](const Condition& wanted, Client& client) {
+       return std::find(wanted.ids.begin(), wanted.ids.end(), static_cast<int64_t>(client.id)) !=
+              wanted.ids.end();
+     }},
+    {"TYPE", true, false,
+     [](CommandContext& ctx, Condition& wanted) {
+       const auto type = find_client_type(wanted.text);
+       if (!type) return fail(ctx, "Unknown client type '" + std::string(wanted.text) + "'");
+       wanted.type = *type;
+       return true;
+     },
+     [](const Condition& wanted, Client& client) { return client_type(client) == wanted.type; }},
+    {"USER", true, false,
+     [](CommandContext& ctx, Condition& wanted) {
+       return ctx.server.access().find(wanted.text) != nullptr ||
+              fail(ctx, "No such user '" + std::string(wanted.text) + "'");
+     },
+     [](const Condition& wanted, Client& client) {
+       return client.user != nullptr && client.user->name == wanted.text;
+     }},
+    {"ADDR", true, false, nullptr,
+     [](const Condition& wanted, Client& client) { return client.peer_address() == wanted.text; }},
+    {"LADDR", true, false, nullptr,
+     [](const Condition& wanted, Client& client) { return client.local_address() == wanted.text; }},
+    {"MAXAGE", false, false,
+     [](CommandContext& ctx, Condition& wanted) {
+       return read_positive(ctx, wanted.text, "maxage", &wanted.number);
+     },
+     [](const Condition& wanted, Client& client) {
+       return seconds_since(client, client.created_ms) >= wanted.number;
+     }},
+    {"FLAGS", true, true,
+     [](CommandContext& ctx, Condition& wanted) {
+       return all_within(wanted.text, kFlagLetters) ||
+              fail(ctx, "Unknown flags found in the provided filter: " + std::string(wanted.text));
+     },
+     [](const Condition& wanted, Client& client) {
+       return all_within(wanted.text, flag_letters(client));
+     }},
+    {"NAME", true, true, nullptr,
+     [](const Condition& wanted, Client& client) {
+       return !client.name.empty() && client.name == wanted.text;
+     }},
+    {"IDLE", false, true,
+     [](CommandContext& ctx, Condition& wanted) {
+       return read_positive(ctx, wanted.text, "idle", &wanted.number);
+     },
+     [](const Condition& wanted, Client& client) {
+       return seconds_since(client, client.last_interaction_ms) >= wanted.number;
+     }},
+    {"LIB-NAME", true, true, nullptr,
+     [](const Condition& wanted, Client& client) {
+       return !client.library_name.empty() && client.library_name == wanted.text;
+     }},
+    {"LIB-VER", true, true, nullptr,
+     [](const Condition& wanted, Client& client) {
+       return !client.library_version.empty() && client.library_version == wanted.text;
+     }},
+    {"DB", true, true,
+     [](CommandContext& ctx, Condition& wanted) {
+       if (!ctx.read_int64(wanted.text, &wanted.number,
+                           "ERR DB is not an integer or out of range"))
+         return false;
+       const int last = ctx.server.settings().databases - 1;
+       return (wanted.number >= 0 && wanted.number <= last) ||
+              fail(ctx, "DB number should be between 0 and " + std::to_string(last));
+     },
+     [](const Condition& wanted, Client& client) { return client.database == wanted.number; }},
+    {"CAPA", true, true,
+     [](CommandContext& ctx, Condition& wanted) {
+       return all_within(wanted.text, "r") ||
+              fail(ctx, "Unknown capa found in the provided filter: " + std::string(wanted.text));
+     },
+     [](const Condition& wanted, Client& client) {
+       return wanted.text.empty() || client.has(kClientRedirects);
+     }},
+    {"IP", true, true, nullptr,
+     [](const Condition& wanted, Client& client) {
+       return ip_of(client.peer_address()) == wanted.text;
+     }},
+};
+
+const ClientFilter::Kind* ClientFilter::find_kind(const Edition& edition, std::string_view word,
+                                                  bool* negated) {
+  constexpr std::string_view kNot = "NOT-";
+  *negated = is_word(word.substr(0, kNot.size()), kNot);
+  if (*negated) word.remove_prefix(kNot.size());
+  const auto* const found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) {
+    return is_word(word, kind.name);
+  });
+  if (found == std::end(kKinds) || (*negated && !found->can_be_negated)) return nullptr;
+  const bool is_new = *negated || found->is_new;
+  return is_new && !edition.has(kNever, {9, 0}) ? nullptr : found;
+}
+
+ClientFilter::Condition& ClientFilter::condition_of(const Kind& kind, bool negated) {
+  for (Condition& condition : conditions_) {
+    if (condition.kind == &kind && condition.negated == negated) return condition;
+  }
+  Condition& added = conditions_.emplace_back();
+  added.kind = &kind;
+  added.negated = negated;
+  return added;
+}
+
 bool ClientFilter::read(CommandContext& ctx) {
   for (ArgReader options(ctx.args, 2); options.more();) {
     std::string_view value;
-    bool right = true;
-    if (options.left() >= 2 && options.word("ID")) {
-      right = read_ids(ctx, options);
-    } else if (options.word("TYPE", &value)) {
-      right = read_type(ctx, value);
-    } else if (options.word("USER", &value)) {
-      right = read_user(ctx, value);
-    } else if (options.word("ADDR", &value)) {
-      address_ = value;
-    } else if (options.word("LADDR", &value)) {
-      local_address_ = value;
-    } else if (options.word("MAXAGE", &value)) {
-      right = read_age(ctx, value);
-    } else if (options.word("SKIPME", &value) && (is_word(value, "YES") || is_word(value, "NO"))) {
+    if (options.word("SKIPME", &value) && (is_word(value, "YES") || is_word(value, "NO"))) {
       skip_me_ = is_word(value, "YES");
-    } else {
+      continue;
+    }
+    bool negated = false;
+    const Kind* const kind = options.left() < 2 ? nullptr : find_kind(ctx.server.edition(), options.next(), &negated);
+    if (kind == nullptr) {
       ctx.syntax_error();
       return false;
     }
-    if (!right) return false;
+    Condition& condition = condition_of(*kind, negated);
+    if (kind == &kKinds[0]) {
+      if (!read_ids(ctx, options, condition)) return false;
+      continue;
+    }
+    condition.text = options.next();
+    if (kind->read != nullptr && !kind->read(ctx, condition)) return false;
   }
   return true;
 }
 
-bool ClientFilter::read_ids(CommandContext& ctx, ArgReader& options) {
+bool ClientFilter::read_ids(CommandContext& ctx, ArgReader& options, Condition& condition) {
   const bool kill = purpose_ == Purpose::kKill;
-  if (!ids_) ids_.emplace();
   for (bool first = true; options.more(); first = false) {
     const std::string_view word = options.peek();
     int64_t id = 0;
     const bool is_number = base::parse_int64(word, &id);
     // Other options may follow the first id.
-    if (!is_number && !first && (kill || is_option(word))) return true;
-    if (!is_number || (kill && id < 1)) {
-      ctx.reply.error(kill ? "ERR client-id should be greater than 0" : "ERR Invalid client ID");
-      return false;
-    }
-    ids_->push_back(id);
+    bool negated = false;
+    const bool is_option = is_word(word, "SKIPME") || find_kind(ctx.server.edition(), word, &negated) != nullptr;
+    if (!is_number && !first && (kill || is_option)) return true;
+    if (!is_number || (kill && id < 1))
+      return fail(ctx, kill ? "client-id should be greater than 0" : "Invalid client ID");
+    condition.ids.push_back(id);
     options.next();
   }
   return true;
 }
 
-bool ClientFilter::read_type(CommandContext& ctx, std::string_view name) {
-  type_ = find_client_type(name);
-  if (type_) return true;
-  ctx.reply.error("ERR Unknown client type '" + std::string(name) + "'");
-  return false;
-}
-
-bool ClientFilter::read_user(CommandContext& ctx, std::string_view name) {
-  user_ = name;
-  if (ctx.server.access().find(name) != nullptr) return true;
-  ctx.reply.error("ERR No such user '" + std::string(name) + "'");
-  return false;
-}
-
-bool ClientFilter::read_age(CommandContext& ctx, std::string_view text) {
-  if (!ctx.read_int64(text, &least_age_s_, "ERR maxage is not an integer or out of range"))
-    return false;
-  if (least_age_s_ > 0) return true;
-  ctx.reply.error("ERR maxage should be greater than 0");
-  return false;
+const std::vector<int64_t>* ClientFilter::wanted_ids() const {
+  for (const Condition& condition : conditions_) {
+    if (condition.kind == &kKinds[0] && !condition.negated) return &condition.ids;
+  }
+  return nullptr;
 }
 
 bool ClientFilter::matches(Client& client, const Client& me) const {
   if (skip_me_ && &client == &me) return false;
-  if (type_ && client_type(client) != *type_) return false;
-  if (user_ && (client.user == nullptr || client.user->name != *user_)) return false;
-  if (address_ && client.peer_address() != *address_) return false;
-  if (local_address_ && client.local_address() != *local_address_) return false;
-  return (client.server.machine_ms() - client.created_ms) / 1000 >= least_age_s_;
+  return std::all_of(conditions_.begin(), conditions_.end(), [&](const Condition& condition) {
+    return condition.kind->holds(condition, client) != condition.negated;
+  });
 }
 
 }  // namespace latchkey::commands

@@ -2,10 +2,13 @@
 //
 //     ID id [id ...] | TYPE type | USER name | ADDR address | LADDR address | MAXAGE seconds |
 //     SKIPME yes|no
+//
+// and Valkey's: FLAGS letters | NAME name | IDLE seconds | LIB-NAME name | LIB-VER version |
+// DB number | CAPA letters | IP address. NOT- before the name turns all but MAXAGE, IDLE and SKIPME
+// round; one that emulates an older release has none of these. Of an option that is given twice the last counts; ids add up.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,27 +40,46 @@ class ClientFilter {
     const auto visit = [&](server::Client& client) {
       if (matches(client, ctx.client)) fn(client);
     };
-    if (!ids_) return clients.for_each(visit);
-    for (const int64_t id : *ids_) {
+    const std::vector<int64_t>* ids = wanted_ids();
+    if (ids == nullptr) return clients.for_each(visit);
+    for (const int64_t id : *ids) {
       server::Client* client = id > 0 ? clients.find(static_cast<uint64_t>(id)) : nullptr;
       if (client != nullptr) visit(*client);
     }
   }
 
  private:
-  bool read_ids(server::CommandContext& ctx, server::ArgReader& options);
-  bool read_type(server::CommandContext& ctx, std::string_view name);
-  bool read_user(server::CommandContext& ctx, std::string_view name);
-  bool read_age(server::CommandContext& ctx, std::string_view text);
+  struct Kind;
+  static const Kind kKinds[];
+
+  struct Condition {
+    const Kind* kind = nullptr;
+    bool negated = false;
+    std::string_view text;
+    int64_t number = 0;
+    server::ClientType type{};
+    std::vector<int64_t> ids;
+  };
+  // One option. `holds` asks nothing of `negated`.
+  struct Kind {
+    std::string_view name;
+    bool can_be_negated;
+    bool is_new;  // of Valkey 9.0, as is every negation
+    // Checks the text of the condition, and reads what it means; false when an error has been sent.
+    bool (*read)(server::CommandContext& ctx, Condition& condition);
+    bool (*holds)(const Condition& condition, server::Client& client);
+  };
+
+  // The option that a word names, without the NOT- before it. Null when it names none.
+  static const Kind* find_kind(const server::Edition& edition, std::string_view word,
+                               bool* negated);
+  Condition& condition_of(const Kind& kind, bool negated);
+  bool read_ids(server::CommandContext& ctx, server::ArgReader& options, Condition& condition);
+  const std::vector<int64_t>* wanted_ids() const;
 
   Purpose purpose_;
   bool skip_me_;
-  std::optional<std::vector<int64_t>> ids_;
-  std::optional<server::ClientType> type_;
-  std::optional<std::string_view> user_;
-  std::optional<std::string_view> address_;
-  std::optional<std::string_view> local_address_;
-  int64_t least_age_s_ = 0;
+  std::vector<Condition> conditions_;
 };
 
 }  // namespace latchkey::commands

@@ -143,7 +143,9 @@ void hello(CommandContext& ctx) {
   const std::string& zone = ctx.server.settings().availability_zone;
   ctx.reply.map(zone.empty() ? 7 : 8);
   ctx.reply.bulk("server");
-  ctx.reply.bulk(ctx.server.edition().product_name());
+  ctx.reply.bulk(ctx.server.settings().extended_redis_compatibility
+                     ? std::string_view("redis")
+                     : ctx.server.edition().product_name());
   ctx.reply.bulk("version");
   ctx.reply.bulk(ctx.server.edition().version());
   ctx.reply.bulk("proto");

@@ -10,6 +10,7 @@
 #include "commands/groups.h"
 #include "commands/strings/bit_strings.h"
 #include "server/command/command_context.h"
+#include "server/emulation/edition.h"
 #include "server/server.h"
 
 namespace latchkey::commands {
@@ -85,10 +86,13 @@ struct Range {
 void bitcount(CommandContext& ctx) {
   Range range;
   const size_t words = ctx.args.size();
-  if (words == 3 || words > 5) return ctx.syntax_error();
-  if (words > 3) {
-    if (!ctx.read_int64(ctx.args[2], &range.first) || !ctx.read_int64(ctx.args[3], &range.last))
-      return;
+  // Valkey needs no end since 8.0.
+  const Edition& edition = ctx.server.edition();
+  const bool may_end_with_start = edition.is_valkey() && edition.has(kNever, {8, 0});
+  if ((words == 3 && !may_end_with_start) || words > 5) return ctx.syntax_error();
+  if (words > 2) {
+    if (!ctx.read_int64(ctx.args[2], &range.first)) return;
+    if (words > 3 && !ctx.read_int64(ctx.args[3], &range.last)) return;
     if (words == 5 && !range.read_unit(ctx.args[4])) return ctx.syntax_error();
   }
   const KeyRef ref = ctx.db.find(ctx.args[1]);

@@ -51,7 +51,7 @@ void ClientEviction::measure(Client& client) {
 }
 
 void ClientEviction::close(Client& client) {
-  server_.log().notice("Evicting client: " + describe(client));
+  server_.log().notice("Evicting client: " + describe_for_log(client));
   ++server_.stats().evicted_clients;
   client.close();
 }

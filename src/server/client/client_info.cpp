@@ -40,6 +40,8 @@ class Fields {
   std::string text_;
 };
 
+}  // namespace
+
 std::string flag_letters(const Client& client) {
   std::string letters;
   if (client.has(kClientReplica)) letters += 'S';
@@ -64,6 +66,8 @@ std::string flag_letters(const Client& client) {
   if (client.has(kClientImportSource)) letters += 'I';
   return letters.empty() ? "N" : letters;
 }
+
+namespace {
 
 // The memory of a client's output, in the reference's terms: a first buffer, and a list after it.
 struct OutputFigures {
@@ -101,7 +105,8 @@ std::optional<ClientType> find_client_type(std::string_view name) {
   if (base::equal_ignoring_case(name, "pubsub")) return ClientType::kPubsub;
   if (base::equal_ignoring_case(name, "replica") || base::equal_ignoring_case(name, "slave"))
     return ClientType::kReplica;
-  if (base::equal_ignoring_case(name, "master")) return ClientType::kMaster;
+  if (base::equal_ignoring_case(name, "master") || base::equal_ignoring_case(name, "primary"))
+    return ClientType::kMaster;
   return std::nullopt;
 }
 
@@ -128,7 +133,12 @@ size_t memory_usage(Client& client) {
          connection->output_memory();
 }
 
-std::string describe(Client& client) {
+namespace {
+
+std::string describe(Client& client, bool hides_names) {
+  const auto name_or_not = [hides_names](std::string_view name) {
+    return hides_names ? kRedacted : name;
+  };
   const net::Connection* connection = client.connection();
   const int64_t now_ms = client.server.machine_ms();
   const size_t input = connection != nullptr ? connection->input_size() : 0;
@@ -140,7 +150,7 @@ std::string describe(Client& client) {
       .add("addr", client.peer_address())
       .add("laddr", client.local_address())
       .add("fd", connection != nullptr ? std::to_string(connection->descriptor()) : "-1")
-      .add("name", client.name)
+      .add("name", name_or_not(client.name))
       .add("age", static_cast<uint64_t>((now_ms - client.created_ms) / 1000))
       .add("idle", static_cast<uint64_t>((now_ms - client.last_interaction_ms) / 1000))
       .add("flags", flag_letters(client))
@@ -166,7 +176,8 @@ std::string describe(Client& client) {
       .add("events", waits_to_write ? "rw" : "r")
       .add("cmd", client.last_command != nullptr ? std::string_view(client.last_command->full_name)
                                                  : "NULL")
-      .add("user", client.user != nullptr ? std::string_view(client.user->name) : "(superuser)")
+      .add("user", name_or_not(client.user != nullptr ? std::string_view(client.user->name)
+                                                      : "(superuser)"))
       .add("redir",
            client.tracking != nullptr ? std::to_string(client.tracking->options.redirect) : "-1")
       .add("resp", static_cast<uint64_t>(client.reply.protocol()))
@@ -177,6 +188,16 @@ std::string describe(Client& client) {
       .add("tot-net-out", connection != nullptr ? connection->bytes_sent() : 0)
       .add("tot-cmds", client.total_commands);
   return fields.take();
+}
+
+}  // namespace
+
+std::string describe(Client& client) {
+  return describe(client, false);
+}
+
+std::string describe_for_log(Client& client) {
+  return describe(client, client.server.settings().hide_user_data_from_log);
 }
 
 }  // namespace latchkey::server

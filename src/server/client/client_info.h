@@ -18,8 +18,17 @@ ClientType client_type(const Client& client);
 // "normal", "pubsub", "replica" or "slave", "master", in any case.
 std::optional<ClientType> find_client_type(std::string_view name);
 
+// What CLIENT LIST shows as flags, each a letter of kFlagLetters.
+std::string flag_letters(const Client& client);
+// All that a release of Redis or Valkey shows, also those that have no meaning here.
+inline constexpr std::string_view kFlagLetters = "AbBcCdeEiIMNOPrRStTuUx";
+
 // "id=3 addr=127.0.0.1:52555 laddr=... tot-cmds=7", in the reference's order of fields.
 std::string describe(Client& client);
+// The same for the log: without the names that users have chosen if hide-user-data-from-log says so.
+std::string describe_for_log(Client& client);
+// What stands in the log for data of users that is hidden.
+inline constexpr std::string_view kRedacted = "*redacted*";
 
 // Bytes of memory held for the client: itself, buffers in both directions, what MULTI queued.
 size_t memory_usage(Client& client);

@@ -70,7 +70,7 @@ void enforce_output_limit(Client& client) {
   // A client that has not logged in gets at most a first buffer and an error.
   if (client.has(kClientNeedsAuth) && pending > kMaxUnauthenticated) exceeded = true;
   if (!exceeded) return;
-  server.log().warning("Client " + describe(client) +
+  server.log().warning("Client " + describe_for_log(client) +
                        " scheduled to be closed ASAP for overcoming of output buffer limits.");
   ++server.stats().output_buffer_limit_disconnections;
   client.close();

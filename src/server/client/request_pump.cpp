@@ -39,6 +39,23 @@ std::string excerpt(std::span<const char> bytes) {
   return text + "'";
 }
 
+// What the log says of bytes that are no request. `reason`: "Protocol error: ...".
+std::string told_of(Client& client, std::string reason, std::span<const char> bytes) {
+  constexpr std::string_view kPrefix = "Protocol error: ";
+  if (reason.starts_with(kPrefix))
+    reason = "Protocol error (" + reason.substr(kPrefix.size()) + ")";
+  std::transform(reason.begin(), reason.end(), reason.begin(), printable);
+  const Server& server = client.server;
+  const bool valkey = server.edition().is_valkey();
+  std::string shown = excerpt(bytes);
+  if (server.settings().hide_user_data_from_log) {
+    shown = kRedacted;
+    if (!valkey) shown = "'" + shown + "'";
+  }
+  return reason + " from client: " + describe_for_log(client) +
+         (valkey ? ". Query buffer: " : ". Query buffer during protocol error: ") + shown;
+}
+
 }  // namespace
 
 size_t RequestPump::process(Client& client, std::span<char> bytes) {
@@ -237,16 +254,11 @@ void RequestPump::refuse(Client& client, std::span<const char> bytes) {
   if (client.master != nullptr) {
     if (reason.empty()) reason = "Protocol error (Master using the inline protocol. Desync?)";
     client.master->desynchronized(reason);
-    server_.log().warning(reason + " from client: " + describe(client) +
-                          ". Query buffer during protocol error: " + excerpt(bytes));
+    server_.log().warning(told_of(client, reason, bytes));
     return client.close();
   }
-  if (server_.log().enabled(base::LogLevel::kVerbose)) {
-    std::string line = reason;
-    std::transform(line.begin(), line.end(), line.begin(), printable);
-    server_.log().verbose(line + " from client: " + describe(client) +
-                          ". Query buffer during protocol error: " + excerpt(bytes));
-  }
+  if (server_.log().enabled(base::LogLevel::kVerbose))
+    server_.log().verbose(told_of(client, reason, bytes));
   const size_t mark = client.out().mark();
   client.reply.error("ERR " + reason);
   server_.dispatcher().count_error(client, client.reply.last_error_mark());
@@ -319,7 +331,7 @@ void RequestPump::check_limits(Client& client, size_t kept_bytes) {
   if (client.has(kClientMaster)) return;
   if (kept_bytes > static_cast<size_t>(server_.settings().client_query_buffer_limit)) {
     server_.log().warning("Closing client that reached max query buffer length: " +
-                          describe(client));
+                          describe_for_log(client));
     ++server_.stats().query_buffer_limit_disconnections;
     client.close();
     return;

@@ -166,7 +166,7 @@ Dispatcher::Outcome Dispatcher::dispatch_for_replica(Client& client, Arguments a
   const std::string name =
       client.last_command != nullptr ? client.last_command->full_name : excerpt(args[0]);
   server_.log().warning("Replica generated a reply to command '" + name +
-                        "', disconnecting it: " + describe(client));
+                        "', disconnecting it: " + describe_for_log(client));
   client.close();
   return outcome;
 }

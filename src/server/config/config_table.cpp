@@ -94,6 +94,7 @@ void add_network(std::vector<Directive>& table) {
   table.push_back(number("tcp-backlog", &V::tcp_backlog, 0, kMaxInt, kImmutable));
   table.push_back(text("unixsocket", &V::unixsocket, kImmutable));
   table.push_back(unixsocketperm_directive());
+  table.push_back(text("unixsocketgroup", &V::unixsocketgroup, kImmutable | kHidden));
   table.push_back(number("timeout", &V::timeout, 0, kMaxInt));
   table.push_back(number("tcp-keepalive", &V::tcp_keepalive, 0, kMaxInt));
   table.push_back(number("socket-mark-id", &V::socket_mark_id, 0, kMaxUint32, kImmutable));
@@ -172,6 +173,16 @@ void add_general(std::vector<Directive>& table) {
                                           {"notice", base::LogLevel::kNotice},
                                           {"warning", base::LogLevel::kWarning},
                                           {"nothing", base::LogLevel::kNothing}}));
+  table.push_back(choice<bool>("rdb-version-check", &V::rdb_version_check_relaxed,
+                               {{"strict", false}, {"relaxed", true}}));
+  table.push_back(choice<base::LogFormat>("log-format", &V::log_format,
+                                          {{"legacy", base::LogFormat::kLegacy},
+                                           {"logfmt", base::LogFormat::kLogfmt},
+                                           {"json", base::LogFormat::kJson}}));
+  table.push_back(choice<base::LogTime>("log-timestamp-format", &V::log_timestamp_format,
+                                        {{"legacy", base::LogTime::kLegacy},
+                                         {"iso8601", base::LogTime::kIso8601},
+                                         {"milliseconds", base::LogTime::kMilliseconds}}));
   table.push_back(text("logfile", &V::logfile, kImmutable, {.empty_is_a_value = true}));
   table.push_back(boolean("syslog-enabled", &V::syslog_enabled, kImmutable));
   table.push_back(text("syslog-ident", &V::syslog_ident, kImmutable, {.empty_is_a_value = true}));
@@ -225,8 +236,8 @@ void add_snapshots(std::vector<Directive>& table) {
 
 void add_replication(std::vector<Directive>& table) {
   table.push_back(replicaof_directive());
-  table.push_back(text("masterauth", &V::masterauth, kSensitive));
-  table.push_back(text("masteruser", &V::masteruser, kSensitive));
+  table.push_back(text({"masterauth", "primaryauth"}, &V::masterauth, kSensitive));
+  table.push_back(text({"masteruser", "primaryuser"}, &V::masteruser, kSensitive));
   table.push_back(boolean({"replica-serve-stale-data", "slave-serve-stale-data"},
                           &V::replica_serve_stale_data));
   table.push_back(boolean({"replica-read-only", "slave-read-only"}, &V::replica_read_only));
@@ -240,11 +251,13 @@ void add_replication(std::vector<Directive>& table) {
                                            {{"disabled", ReplDisklessLoad::kDisabled},
                                             {"on-empty-db", ReplDisklessLoad::kOnEmptyDb},
                                             {"swapdb", ReplDisklessLoad::kSwapdb},
-                                            {"flushdb", ReplDisklessLoad::kFlushdb}},
+                                            {"flushdb", ReplDisklessLoad::kFlushdb},
+                                            {"flush-before-load", ReplDisklessLoad::kFlushdb}},
                                            kDenyLoading));
   table.push_back(boolean({"repl-rdb-channel", "dual-channel-replication-enabled"},
                           &V::repl_rdb_channel, kHidden));
   table.push_back(boolean("import-mode", &V::import_mode));
+  table.push_back(boolean("extended-redis-compatibility", &V::extended_redis_compatibility));
   table.push_back(text("availability-zone", &V::availability_zone));
   table.push_back(number({"repl-ping-replica-period", "repl-ping-slave-period"},
                          &V::repl_ping_replica_period, 1, kMaxInt));
@@ -379,6 +392,9 @@ void add_cluster(std::vector<Directive>& table) {
   table.push_back(number("cluster-node-timeout", &V::cluster_node_timeout, 0, kMaxInt64));
   table.push_back(
       number("cluster-ping-interval", &V::cluster_ping_interval, 0, kMaxInt64, kHidden));
+  table.push_back(number("cluster-manual-failover-timeout", &V::cluster_manual_failover_timeout, 1,
+                         kMaxInt));
+  table.push_back(number("cluster-blacklist-ttl", &V::cluster_blacklist_ttl, 0, kMaxInt));
   table.push_back(number("cluster-port", &V::cluster_port, 0, kLastPort, kImmutable));
   table.push_back(number({"cluster-replica-validity-factor", "cluster-slave-validity-factor"},
                          &V::cluster_replica_validity_factor, 0, kMaxInt));

@@ -119,6 +119,7 @@ struct ConfigValues {
   int tcp_backlog = 511;
   std::string unixsocket;
   unsigned unixsocketperm = 0;  // file mode; 0 leaves it to the umask
+  std::string unixsocketgroup;  // empty: the process's own
   int timeout = 0;              // seconds
   int tcp_keepalive = 300;      // seconds
   uint32_t socket_mark_id = 0;
@@ -167,6 +168,9 @@ struct ConfigValues {
   Supervised supervised = Supervised::kNo;
   std::string pidfile;
   base::LogLevel loglevel = base::LogLevel::kNotice;
+  bool rdb_version_check_relaxed = false;
+  base::LogFormat log_format = base::LogFormat::kLegacy;
+  base::LogTime log_timestamp_format = base::LogTime::kLegacy;
   std::string logfile;
   bool syslog_enabled = false;
   std::string syslog_ident = "redis";
@@ -217,6 +221,8 @@ struct ConfigValues {
   ReplDisklessLoad repl_diskless_load = ReplDisklessLoad::kDisabled;
   bool repl_rdb_channel = true;
   bool import_mode = false;
+  // Valkey's: HELLO and LOLWUT say "redis". Here they do unless Valkey is emulated.
+  bool extended_redis_compatibility = false;
   std::string availability_zone;
   int repl_ping_replica_period = 10;  // seconds
   int repl_timeout = 60;              // seconds
@@ -308,6 +314,8 @@ struct ConfigValues {
   std::string cluster_config_file = "nodes.conf";
   int64_t cluster_node_timeout = 15000;  // milliseconds
   int64_t cluster_ping_interval = 0;     // milliseconds
+  int64_t cluster_manual_failover_timeout = 5000;  // milliseconds
+  int64_t cluster_blacklist_ttl = 60;    // seconds that CLUSTER FORGET holds
   int cluster_port = 0;
   int cluster_replica_validity_factor = 10;
   int cluster_migration_barrier = 1;

@@ -92,6 +92,11 @@ void register_live_settings(Server& server) {
     server.log().set_level(server.settings().loglevel);
     return true;
   });
+  config.on_change({"log-format", "log-timestamp-format"}, [&server](std::string*) {
+    const ConfigValues& values = server.settings();
+    server.log().set_format(values.log_format, values.log_timestamp_format);
+    return true;
+  });
   config.on_change({"maxmemory"}, [&server](std::string*) {
     const uint64_t limit = server.settings().maxmemory;
     const size_t used = server.used_memory();

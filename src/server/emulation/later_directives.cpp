@@ -11,6 +11,7 @@ struct DirectiveArrival {
   std::string_view name;
   Version redis;
   Version valkey;
+  Version gone_from_valkey = kNever;
 };
 
 constexpr DirectiveArrival kDirectives[] = {
@@ -65,7 +66,12 @@ constexpr DirectiveArrival kDirectives[] = {
     {"stream-idmp-duration", {8, 6}, kNever},
     {"stream-idmp-maxsize", {8, 6}, kNever},
 
+    {"dynamic-hz", {}, {}, {8, 1}},
+    {"sanitize-dump-payload", {}, {}, {9, 0}},
+
     {"availability-zone", kNever, {8, 0}},
+    {"cluster-blacklist-ttl", kNever, {8, 0}},
+    {"cluster-manual-failover-timeout", kNever, {8, 1}},
     {"dual-channel-replication-enabled", kNever, {8, 0}},
 
     {"commandlog-execution-slower-than", kNever, {8, 1}},
@@ -74,7 +80,14 @@ constexpr DirectiveArrival kDirectives[] = {
     {"commandlog-reply-larger-than", kNever, {8, 1}},
     {"commandlog-request-larger-than", kNever, {8, 1}},
     {"commandlog-slow-execution-max-len", kNever, {8, 1}},
+    {"extended-redis-compatibility", kNever, {8, 0}},
     {"import-mode", kNever, {8, 1}},
+    {"log-format", kNever, {8, 1}},
+    {"log-timestamp-format", kNever, {8, 1}},
+    {"primaryauth", kNever, {8, 0}},
+    {"primaryuser", kNever, {8, 0}},
+    {"rdb-version-check", kNever, {8, 1}},
+    {"unixsocketgroup", kNever, {8, 0}},
 };
 
 }  // namespace
@@ -84,7 +97,9 @@ bool has_directive(const Edition& edition, std::string_view name) {
   const auto* const found =
       std::find_if(std::begin(kDirectives), std::end(kDirectives),
                    [name](const DirectiveArrival& each) { return each.name == name; });
-  return found == std::end(kDirectives) || edition.has(found->redis, found->valkey);
+  if (found == std::end(kDirectives)) return true;
+  const bool gone = edition.is_valkey() && edition.has(kNever, found->gone_from_valkey);
+  return !gone && edition.has(found->redis, found->valkey);
 }
 
 }  // namespace latchkey::server

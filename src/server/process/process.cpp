@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "server/emulation/log_words.h"
 
 namespace latchkey::server {
 
@@ -48,6 +49,8 @@ std::optional<int> parse_int(std::string_view text) {
 void configure_logger(const ConfigValues& values, base::Logger& logger) {
   logger.set_level(values.loglevel);
   logger.set_file(values.logfile);
+  if (values.edition.is_valkey()) logger.set_rewording(in_words_of_valkey);
+  logger.set_format(values.log_format, values.log_timestamp_format);
   // Standard output then holds the URL and nothing else.
   if (values.print_url) logger.set_standard_stream(STDERR_FILENO);
   if (values.syslog_enabled) logger.open_syslog(values.syslog_ident, values.syslog_facility);

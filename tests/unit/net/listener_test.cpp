@@ -50,7 +50,7 @@ struct Opened {
   Opened(const std::string& path, unsigned permissions) {
     mode_at_birth.reset();
     listener = net::Listener::unix_socket(
-        loop, path, permissions, 1, [](net::Connection* connection) { connection->close(); },
+        loop, path, {.permissions = permissions, .group = {}}, 1, [](net::Connection* connection) { connection->close(); },
         &error);
   }
   net::Loop loop;

@@ -96,7 +96,7 @@ class Wire {
   explicit Wire(net::Loop& loop) : peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     std::string error;
     const auto listener = net::Listener::unix_socket(
-        loop, path(), 0700, 1, [this](net::Connection* accepted) { connection = accepted; },
+        loop, path(), {.permissions = 0700, .group = {}}, 1, [this](net::Connection* accepted) { connection = accepted; },
         &error);
     INFO(error);
     REQUIRE(listener != nullptr);

@@ -1,0 +1,47 @@
+#include "server/emulation/log_words.h"
+
+#include <algorithm>
+
+namespace latchkey::server {
+
+namespace {
+
+struct Word {
+  std::string_view from;
+  std::string_view to;
+};
+
+constexpr Word kWords[] = {{"master", "primary"}, {"Master", "Primary"}, {"MASTER", "PRIMARY"}};
+
+bool is_part_of_word(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9') || byte == '_';
+}
+
+// The word that begins at `at`; null if none of them does.
+const Word* word_at(std::string_view text, size_t at) {
+  if (at > 0 && is_part_of_word(text[at - 1])) return nullptr;
+  for (const Word& word : kWords) {
+    if (!text.substr(at).starts_with(word.from)) continue;
+    const size_t end = at + word.from.size();
+    if (end == text.size() || !is_part_of_word(text[end])) return &word;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view in_words_of_valkey(std::string_view message, std::span<char> room) {
+  size_t size = 0;
+  for (size_t at = 0; at < message.size();) {
+    const Word* const word = word_at(message, at);
+    const std::string_view piece = word != nullptr ? word->to : message.substr(at, 1);
+    if (size + piece.size() > room.size()) return message;
+    std::copy(piece.begin(), piece.end(), room.begin() + static_cast<ptrdiff_t>(size));
+    size += piece.size();
+    at += word != nullptr ? word->from.size() : 1;
+  }
+  return {room.data(), size};
+}
+
+}  // namespace latchkey::server

@@ -1,0 +1,24 @@
+#include "server/emulation/log_words.h"
+
+#include <array>
+#include <string>
+
+#include "unit/catch.h"
+
+using latchkey::server::in_words_of_valkey;
+
+TEST_CASE("The log of Valkey speaks of primaries", "[emulation]") {
+  std::array<char, 64> room{};
+  CHECK(in_words_of_valkey("Connecting to MASTER 1.2.3.4:1", room) ==
+        "Connecting to PRIMARY 1.2.3.4:1");
+  CHECK(in_words_of_valkey("Master told the master: masters, webmaster, my_master.", room) ==
+        "Primary told the primary: masters, webmaster, my_master.");
+  CHECK(in_words_of_valkey("master", room) == "primary");
+  CHECK(in_words_of_valkey("", room).empty());
+}
+
+TEST_CASE("A line that does not fit stays in the words of Redis", "[emulation]") {
+  std::array<char, 8> room{};
+  CHECK(in_words_of_valkey("master 1", room) == "master 1");
+  CHECK(in_words_of_valkey("master 12345678", room) == "master 12345678");
+}
