@@ -120,8 +120,7 @@ class StructuredLine {
   std::string_view format(char role, LogLevel level, LogTime time, std::string_view message) {
     Stamp number{};
     Stamp told{};
-    const int digits =
-        snprintf(number.data(), number.size(), "%d", static_cast<int>(getpid()));
+    const int digits = snprintf(number.data(), number.size(), "%d", static_cast<int>(getpid()));
     if (json_) append("{");
     name("pid");
     append(printed(number, digits));

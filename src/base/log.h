@@ -3,11 +3,12 @@
 //   PID:ROLE DD Mon YYYY HH:MM:SS.mmm LEVEL message
 //
 // ROLE is M (master), S (replica), C (a child, or a process still starting) or X (sentinel); LEVEL
-// is one of . - * #. On request lines are in one of the formats of Valkey, for programs that collect
-// logs, and with other time stamps (its directives log-format and log-timestamp-format). Every line is written by opening, appending to and closing the file, so that
-// log rotation can simply rename it; without a file, lines go to standard output or standard error.
-// Time stamps use the machine's clock and local time zone, whatever Clock the server uses. A line
-// below the level costs one comparison. A logger may be used from several threads.
+// is one of . - * #. On request lines are in one of the formats of Valkey, for programs that
+// collect logs, and with other time stamps (its directives log-format and log-timestamp-format).
+// Every line is written by opening, appending to and closing the file, so that log rotation can
+// simply rename it; without a file, lines go to standard output or standard error. Time stamps use
+// the machine's clock and local time zone, whatever Clock the server uses. A line below the level
+// costs one comparison. A logger may be used from several threads.
 #pragma once
 
 #include <cstdarg>

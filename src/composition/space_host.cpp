@@ -20,7 +20,7 @@ class SpaceHost final : public testing::SpaceServer {
     host->log_.set_level(main.server().log().level());
     host->log_.set_file(main.server().log().file());
     host->log_.set_format(main.server().settings().log_format,
-                           main.server().settings().log_timestamp_format);
+                          main.server().settings().log_timestamp_format);
     host->log_.set_standard_stream(main.server().log().standard_stream());
     host->whole_ = WholeServer::make_space({}, {.clock = clock, .log = host->log_, .loop = &loop},
                                            error, &main.config());

@@ -24,8 +24,8 @@ void write_dump_footer(ByteSink& sink, RdbWriter& writer, int version = kRdbVers
 // The bytes before version and checksum. REQUIRES: is_intact_dump().
 std::string_view dump_body(std::string_view dump);
 
-// Whether the version can be read and the checksum is right (or `skip_checksum`). newest: of Redis's
-// versions the last that is read. O(bytes).
+// Whether the version can be read and the checksum is right (or `skip_checksum`). newest: of
+// Redis's versions the last that is read. O(bytes).
 bool is_intact_dump(std::string_view dump, bool skip_checksum, int newest = kNewestRdbVersion);
 
 // Reads the value of an intact dump. `room` must live as long as the value is used. False, with the

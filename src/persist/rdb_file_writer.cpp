@@ -39,7 +39,8 @@ AccessKept access_kept(MaxmemoryPolicy policy) {
 
 void write_header(RdbWriter& writer) {
   char header[16];
-  const int size = std::snprintf(header, sizeof header, writer.version() == kValkeyRdbVersion ? "VALKEY%03d" : "REDIS%04d",
+  const int size = std::snprintf(header, sizeof header,
+                                 writer.version() == kValkeyRdbVersion ? "VALKEY%03d" : "REDIS%04d",
                                  writer.version());
   writer.raw(header, static_cast<size_t>(size));
 }

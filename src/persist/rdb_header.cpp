@@ -16,8 +16,7 @@ bool read_rdb_header(RdbReader& reader, std::string* problem, int newest, bool a
     *problem = "Wrong signature trying to load DB from file";
     return false;
   }
-  const int version =
-      std::atoi(bytes + (is_valkey ? kValkeySignature.size() : kSignature.size()));
+  const int version = std::atoi(bytes + (is_valkey ? kValkeySignature.size() : kSignature.size()));
   reader.set_version(version);
   // Neither product writes the other's signature with a version of its own.
   const bool is_known =

@@ -1,4 +1,5 @@
-// The first nine bytes of an RDB file: "REDIS" and its version as four digits, or "VALKEY" and three.
+// The first nine bytes of an RDB file: "REDIS" and its version as four digits, or "VALKEY" and
+// three.
 #pragma once
 
 #include <string>

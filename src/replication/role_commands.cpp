@@ -56,8 +56,8 @@ void role(CommandContext& ctx) {
 void promote(CommandContext& ctx, ReplicaRole& role) {
   if (role.active()) {
     role.promote();
-    ctx.server.log().notice("MASTER MODE enabled (user request from '" + describe_for_log(ctx.client) +
-                            "')");
+    ctx.server.log().notice("MASTER MODE enabled (user request from '" +
+                            describe_for_log(ctx.client) + "')");
   }
   ctx.reply.ok();
 }

@@ -65,8 +65,8 @@ bool take_over(CommandContext& ctx, std::string_view id) {
     return false;
   }
   role.promote();
-  ctx.server.log().notice("MASTER MODE enabled (failover request from '" + describe_for_log(ctx.client) +
-                          "')");
+  ctx.server.log().notice("MASTER MODE enabled (failover request from '" +
+                          describe_for_log(ctx.client) + "')");
   return true;
 }
 

@@ -195,7 +195,8 @@ void client_help(CommandContext& ctx) {
           "CACHING (YES|NO)",
           "    Say whether what the next command reads is tracked, where OPTIN or OPTOUT asks.",
           "CAPA <capability> [<capability> ...]",
-          "    Say what this client understands: REDIRECT, that a replica may send it to its master.",
+          "    Say what this client understands: REDIRECT, that a replica may send it to its "
+          "master.",
           "GETNAME",
           "    Tell the name that this connection was given.",
           "GETREDIR",

@@ -107,8 +107,7 @@ const ClientFilter::Kind ClientFilter::kKinds[] = {
      }},
     {"DB", true, true,
      [](CommandContext& ctx, Condition& wanted) {
-       if (!ctx.read_int64(wanted.text, &wanted.number,
-                           "ERR DB is not an integer or out of range"))
+       if (!ctx.read_int64(wanted.text, &wanted.number, "ERR DB is not an integer or out of range"))
          return false;
        const int last = ctx.server.settings().databases - 1;
        return (wanted.number >= 0 && wanted.number <= last) ||
@@ -134,9 +133,9 @@ const ClientFilter::Kind* ClientFilter::find_kind(const Edition& edition, std::s
   constexpr std::string_view kNot = "NOT-";
   *negated = is_word(word.substr(0, kNot.size()), kNot);
   if (*negated) word.remove_prefix(kNot.size());
-  const auto* const found = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& kind) {
-    return is_word(word, kind.name);
-  });
+  const auto* const found =
+      std::find_if(std::begin(kKinds), std::end(kKinds),
+                   [&](const Kind& kind) { return is_word(word, kind.name); });
   if (found == std::end(kKinds) || (*negated && !found->can_be_negated)) return nullptr;
   const bool is_new = *negated || found->is_new;
   return is_new && !edition.has(kNever, {9, 0}) ? nullptr : found;
@@ -160,7 +159,8 @@ bool ClientFilter::read(CommandContext& ctx) {
       continue;
     }
     bool negated = false;
-    const Kind* const kind = options.left() < 2 ? nullptr : find_kind(ctx.server.edition(), options.next(), &negated);
+    const Kind* const kind =
+        options.left() < 2 ? nullptr : find_kind(ctx.server.edition(), options.next(), &negated);
     if (kind == nullptr) {
       ctx.syntax_error();
       return false;
@@ -184,7 +184,8 @@ bool ClientFilter::read_ids(CommandContext& ctx, ArgReader& options, Condition& 
     const bool is_number = base::parse_int64(word, &id);
     // Other options may follow the first id.
     bool negated = false;
-    const bool is_option = is_word(word, "SKIPME") || find_kind(ctx.server.edition(), word, &negated) != nullptr;
+    const bool is_option =
+        is_word(word, "SKIPME") || find_kind(ctx.server.edition(), word, &negated) != nullptr;
     if (!is_number && !first && (kill || is_option)) return true;
     if (!is_number || (kill && id < 1))
       return fail(ctx, kill ? "client-id should be greater than 0" : "Invalid client ID");

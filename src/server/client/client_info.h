@@ -25,7 +25,8 @@ inline constexpr std::string_view kFlagLetters = "AbBcCdeEiIMNOPrRStTuUx";
 
 // "id=3 addr=127.0.0.1:52555 laddr=... tot-cmds=7", in the reference's order of fields.
 std::string describe(Client& client);
-// The same for the log: without the names that users have chosen if hide-user-data-from-log says so.
+// The same for the log: without the names that users have chosen if hide-user-data-from-log says
+// so.
 std::string describe_for_log(Client& client);
 // What stands in the log for data of users that is hidden.
 inline constexpr std::string_view kRedacted = "*redacted*";

@@ -392,8 +392,8 @@ void add_cluster(std::vector<Directive>& table) {
   table.push_back(number("cluster-node-timeout", &V::cluster_node_timeout, 0, kMaxInt64));
   table.push_back(
       number("cluster-ping-interval", &V::cluster_ping_interval, 0, kMaxInt64, kHidden));
-  table.push_back(number("cluster-manual-failover-timeout", &V::cluster_manual_failover_timeout, 1,
-                         kMaxInt));
+  table.push_back(
+      number("cluster-manual-failover-timeout", &V::cluster_manual_failover_timeout, 1, kMaxInt));
   table.push_back(number("cluster-blacklist-ttl", &V::cluster_blacklist_ttl, 0, kMaxInt));
   table.push_back(number("cluster-port", &V::cluster_port, 0, kLastPort, kImmutable));
   table.push_back(number({"cluster-replica-validity-factor", "cluster-slave-validity-factor"},

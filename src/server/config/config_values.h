@@ -312,10 +312,10 @@ struct ConfigValues {
   // Cluster
   bool cluster_enabled = false;
   std::string cluster_config_file = "nodes.conf";
-  int64_t cluster_node_timeout = 15000;  // milliseconds
-  int64_t cluster_ping_interval = 0;     // milliseconds
+  int64_t cluster_node_timeout = 15000;            // milliseconds
+  int64_t cluster_ping_interval = 0;               // milliseconds
   int64_t cluster_manual_failover_timeout = 5000;  // milliseconds
-  int64_t cluster_blacklist_ttl = 60;    // seconds that CLUSTER FORGET holds
+  int64_t cluster_blacklist_ttl = 60;              // seconds that CLUSTER FORGET holds
   int cluster_port = 0;
   int cluster_replica_validity_factor = 10;
   int cluster_migration_barrier = 1;

@@ -27,14 +27,10 @@ struct Edition::Release {
 };
 
 const Edition::Release Edition::kReleases[] = {
-    {Product::kRedis, {6, 2}, "6.2.16", 9},
-    {Product::kRedis, {7, 0}, "7.0.15", 10},
-    {Product::kRedis, {7, 2}, "7.2.6", 11},
-    {Product::kRedis, {7, 4}, "7.4.1", 12},
-    {Product::kRedis, {8, 0}, "8.0.2", 12},
-    {Product::kRedis, {8, 6}, "8.6.3", 13},
-    {Product::kValkey, {8, 1}, "8.1.1", 11},
-    {Product::kValkey, {9, 1}, "9.1.2", 80},
+    {Product::kRedis, {6, 2}, "6.2.16", 9},  {Product::kRedis, {7, 0}, "7.0.15", 10},
+    {Product::kRedis, {7, 2}, "7.2.6", 11},  {Product::kRedis, {7, 4}, "7.4.1", 12},
+    {Product::kRedis, {8, 0}, "8.0.2", 12},  {Product::kRedis, {8, 6}, "8.6.3", 13},
+    {Product::kValkey, {8, 1}, "8.1.1", 11}, {Product::kValkey, {9, 1}, "9.1.2", 80},
 };
 
 std::optional<Version> parse_version(std::string_view text) {

@@ -1,4 +1,5 @@
-// The words that Valkey's log has in place of Redis's, since 8.0: tests and operators look for them.
+// The words that Valkey's log has in place of Redis's, since 8.0: tests and operators look for
+// them.
 #pragma once
 
 #include <span>

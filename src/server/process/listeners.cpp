@@ -132,8 +132,7 @@ bool Listeners::open_unix_socket() {
   std::string error;
   unix_socket_ = net::Listener::unix_socket(
       *server_.loop(), settings.unixsocket, {settings.unixsocketperm, settings.unixsocketgroup},
-      settings.tcp_backlog,
-      [this](net::Connection* connection) { admit(connection); }, &error);
+      settings.tcp_backlog, [this](net::Connection* connection) { admit(connection); }, &error);
   if (unix_socket_ != nullptr) return true;
   server_.log().warning("Failed opening Unix socket: " + error);
   return false;

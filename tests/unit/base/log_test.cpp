@@ -41,9 +41,10 @@ TEST_CASE("A log line begins with the process, its role, the time and the level"
 }
 
 TEST_CASE("The time of a log line can be in the form of ISO 8601, or milliseconds") {
-  CHECK_THAT(line_of(LogFormat::kLegacy, LogTime::kIso8601, "x"),
-             Matches("[0-9]+:M [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}[+-][0-9]{2}:[0-9]{2} "
-                     "\\* x\n"));
+  CHECK_THAT(
+      line_of(LogFormat::kLegacy, LogTime::kIso8601, "x"),
+      Matches("[0-9]+:M [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}[+-][0-9]{2}:[0-9]{2} "
+              "\\* x\n"));
   CHECK_THAT(line_of(LogFormat::kLegacy, LogTime::kMilliseconds, "x"),
              Matches("[0-9]+:M [0-9]{13} \\* x\n"));
 }
@@ -56,10 +57,11 @@ TEST_CASE("A log line can be pairs of names and values") {
 }
 
 TEST_CASE("A log line can be a JSON object") {
-  CHECK_THAT(line_of(LogFormat::kJson, LogTime::kMilliseconds, "a \"b\"\\\n\x01",
-                     base::LogLevel::kWarning, 'C'),
-             Matches("\\{\"pid\":[0-9]+,\"role\":\"RDB/AOF\",\"timestamp\":\"[0-9]{13}\","
-                     "\"level\":\"warning\",\"message\":\"a \\\\\"b\\\\\"\\\\\\\\\\\\n\\\\u0001\"\\}\n"));
+  CHECK_THAT(
+      line_of(LogFormat::kJson, LogTime::kMilliseconds, "a \"b\"\\\n\x01", base::LogLevel::kWarning,
+              'C'),
+      Matches("\\{\"pid\":[0-9]+,\"role\":\"RDB/AOF\",\"timestamp\":\"[0-9]{13}\","
+              "\"level\":\"warning\",\"message\":\"a \\\\\"b\\\\\"\\\\\\\\\\\\n\\\\u0001\"\\}\n"));
 }
 
 TEST_CASE("A long message is cut in a structured line, which stays one") {

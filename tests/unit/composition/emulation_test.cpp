@@ -1,6 +1,7 @@
 // A whole server that stands for a release of another one.
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "composition/whole_server.h"
 #include "unit/catch.h"
@@ -11,6 +12,7 @@ namespace latchkey::tests {
 namespace {
 
 using composition::WholeServer;
+using namespace std::string_view_literals;
 
 class Emulating {
  public:
@@ -22,6 +24,9 @@ class Emulating {
   }
 
   std::string run(const std::string& request) { return client_->run(request); }
+  std::string restore(const char* key, const std::string& payload) {
+    return client_->run_words({"RESTORE", key, "0", payload});
+  }
   std::string evaluate(const char* script) { return client_->run_words({"EVAL", script, "0"}); }
   std::string info(const std::string& section) { return run("INFO " + section); }
   bool made() const { return whole_ != nullptr; }
@@ -194,14 +199,17 @@ TEST_CASE("Payloads have the version and the layouts that the release reads", "[
 
 TEST_CASE("Hashes with deadlines are in Valkey's form where Valkey is emulated", "[emulation]") {
   // As Valkey 9.1.2 wrote it: f has the value v and a deadline, g the value w.
-  const std::string payload =
-      R"("\x16\x02\x01f\x01v\x00 J\xa9\xd1\x01\x00\x00\x01g\x01w\xff\xff\xff\xff\xff\xff\xff\xff)"
-      R"(P\x00\xc0\xa2\x1e\xb1\x08\xdb\x1bf")";
+  constexpr std::string_view kPayload =
+      "\x16\x02\x01"
+      "f\x01v\x00 J\xa9\xd1\x01\x00\x00\x01g\x01w"
+      "\xff\xff\xff\xff\xff\xff\xff\xffP\x00\xc0\xa2\x1e\xb1\x08\xdb\x1b"
+      "f"sv;
+  const std::string payload(kPayload);
   for (const char* settings : {"", "emulate \"valkey 9.1\"\n"}) {
     INFO(settings);
     Emulating server(std::string("enable-debug-command yes\n") + settings);
     REQUIRE(server.made());
-    CHECK(server.run("RESTORE h 0 " + payload) == kOk);
+    CHECK(server.restore("h", payload) == kOk);
     CHECK(server.run("HPEXPIRETIME h FIELDS 2 f g") == "*2\r\n:2000000000000\r\n:-1\r\n");
     CHECK(server.run("HMGET h f g") == "*2\r\n" + bulk("v") + bulk("w"));
     const std::string before = server.run("DEBUG DIGEST");
@@ -210,8 +218,10 @@ TEST_CASE("Hashes with deadlines are in Valkey's form where Valkey is emulated",
   }
   Emulating valkey("emulate \"valkey 9.1\"\n");
   REQUIRE(valkey.made());
-  CHECK(valkey.run("RESTORE h 0 " + payload) == kOk);
-  CHECK(contains(valkey.run("DUMP h"), "\x16\x02\x01" "f\x01v"));
+  CHECK(valkey.restore("h", payload) == kOk);
+  CHECK(contains(valkey.run("DUMP h"),
+                 "\x16\x02\x01"
+                 "f\x01v"));
 }
 
 TEST_CASE("Payloads of later releases are refused", "[emulation]") {
@@ -219,10 +229,9 @@ TEST_CASE("Payloads of later releases are refused", "[emulation]") {
   Emulating older("emulate \"redis 7.0\"\n");
   REQUIRE((newer.made() && older.made()));
   // "value" as an RDB of version 12 has it, whose checksum is left out.
-  const std::string payload = R"("\x00\x05value\x0c\x00\x00\x00\x00\x00\x00\x00\x00\x00")";
-  CHECK(newer.run("RESTORE k 0 " + payload) == kOk);
-  CHECK(older.run("RESTORE k 0 " + payload) ==
-        "-ERR DUMP payload version or checksum are wrong\r\n");
+  const std::string payload("\x00\x05value\x0c\x00\x00\x00\x00\x00\x00\x00\x00\x00"sv);
+  CHECK(newer.restore("k", payload) == kOk);
+  CHECK(older.restore("k", payload) == "-ERR DUMP payload version or checksum are wrong\r\n");
 }
 
 }  // namespace latchkey::tests

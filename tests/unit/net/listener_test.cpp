@@ -50,8 +50,8 @@ struct Opened {
   Opened(const std::string& path, unsigned permissions) {
     mode_at_birth.reset();
     listener = net::Listener::unix_socket(
-        loop, path, {.permissions = permissions, .group = {}}, 1, [](net::Connection* connection) { connection->close(); },
-        &error);
+        loop, path, {.permissions = permissions, .group = {}}, 1,
+        [](net::Connection* connection) { connection->close(); }, &error);
   }
   net::Loop loop;
   std::string error;

@@ -96,8 +96,8 @@ class Wire {
   explicit Wire(net::Loop& loop) : peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     std::string error;
     const auto listener = net::Listener::unix_socket(
-        loop, path(), {.permissions = 0700, .group = {}}, 1, [this](net::Connection* accepted) { connection = accepted; },
-        &error);
+        loop, path(), {.permissions = 0700, .group = {}}, 1,
+        [this](net::Connection* accepted) { connection = accepted; }, &error);
     INFO(error);
     REQUIRE(listener != nullptr);
     peer.connect(path());

@@ -59,8 +59,7 @@ TEST_CASE("CLIENT LIST shows the clients that all options hold for") {
 TEST_CASE("CLIENT LIST and CLIENT KILL refuse options that mean nothing") {
   Clients server;
   TestClient client(server);
-  CHECK(listed(client, "FLAGS qq") ==
-        "-ERR Unknown flags found in the provided filter: qq\r\n");
+  CHECK(listed(client, "FLAGS qq") == "-ERR Unknown flags found in the provided filter: qq\r\n");
   CHECK(listed(client, "CAPA x") == "-ERR Unknown capa found in the provided filter: x\r\n");
   CHECK(listed(client, "DB 16") == "-ERR DB number should be between 0 and 15\r\n");
   CHECK(listed(client, "DB -1") == "-ERR DB number should be between 0 and 15\r\n");
