@@ -597,6 +597,16 @@ class BetweenServers(unittest.TestCase):
                         in replica.log())
         self.assertFalse(self.link_is_up(replica))
 
+    def test_a_master_that_says_nothing_is_given_up(self):
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+            replica = self.start(tls_replication="yes", repl_timeout="2",
+                                 replicaof=["127.0.0.1", str(silent.getsockname()[1])])
+            self.eventually(lambda: replica.log().count("Connecting to MASTER") > 1)
+            with replica.connect() as client:
+                self.assertEqual(client.call("PING"), "PONG")
+
     def test_the_clients_certificate_is_shown(self):
         master = self.start()
         replica = self.start(tls_replication="yes", tls_client_cert_file=Certificates.path("server.crt"),
@@ -628,6 +638,8 @@ class BetweenServers(unittest.TestCase):
         more = {"cluster_enabled": "yes", "tls_cluster": "yes", "tls_replication": "yes", "cluster_node_timeout": "5000"}
         nodes = [self.start(**more) for _ in range(3)]
         clients = [node.connect() for node in nodes]
+        silent = socket.create_connection(("127.0.0.1", nodes[0].tls_port + 10000), harness.REPLY_TIMEOUT_S)
+        self.addCleanup(silent.close)
         for client in clients:
             self.addCleanup(client.close)
         for node in nodes[1:]:
@@ -653,6 +665,8 @@ class BetweenServers(unittest.TestCase):
             client.call("CLUSTER", "MEET", "127.0.0.1", nodes[0].port, nodes[0].tls_port + 10000)
             time.sleep(0.5)
             self.assertIn("cluster_known_nodes:3", clients[0].call("CLUSTER", "INFO"))
+        # Whoever comes to the bus and says nothing is sent away.
+        self.assertEqual(harness.Client(silent).read_until_closed(), b"")
 
 
 if __name__ == "__main__":
