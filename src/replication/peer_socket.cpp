@@ -99,9 +99,7 @@ bool PeerSocket::send_all(std::string_view bytes, int64_t timeout_ms) {
     const ssize_t count = send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count >= 0) {
       bytes.remove_prefix(static_cast<size_t>(count));
-    } else if (errno != EAGAIN && errno != EINTR) {
-      return false;
-    } else if (!wait(POLLOUT, timeout_ms)) {
+    } else if ((errno != EAGAIN && errno != EINTR) || !wait(POLLOUT, timeout_ms)) {
       return false;
     }
   }

@@ -67,7 +67,7 @@ uint64_t options_for(std::string_view text) {
 int tell_password(char* buffer, int size, int, void* password) {
   const auto& text = *static_cast<const std::string*>(password);
   if (text.empty() || std::cmp_greater(text.size(), size)) return -1;
-  std::memcpy(buffer, text.data(), text.size());
+  std::copy(text.begin(), text.end(), buffer);
   return static_cast<int>(text.size());
 }
 
