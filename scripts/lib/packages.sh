@@ -9,13 +9,14 @@
 build_packages=(
   g++ meson ninja-build ccache pkg-config
   libuv1-dev libboost-context-dev libluajit-5.1-dev libjemalloc-dev libxxhash-dev liblzf-dev libre2-dev
+  libssl-dev
   catch2
 )
 
 # What the end-to-end tests need: real clients, and the interpreter of the conformance suites.
 test_packages=(
   python3 python3-pytest python3-pytest-xdist python3-redis python3-rq celery php-cli php-redis phpunit
-  ruby ruby-minitest ruby-rspec ruby-redis libhiredis-dev redis-tools tcl procps util-linux locales
+  ruby ruby-minitest ruby-rspec ruby-redis libhiredis-dev redis-tools tcl tcl-tls openssl procps util-linux locales
 )
 # Node that comes with npm, as its makers pack it, is left as it is.
 command -v npm >/dev/null || test_packages+=(nodejs npm)

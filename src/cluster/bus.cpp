@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/process/secure_transport.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {
@@ -17,7 +18,12 @@ constexpr int kLastPort = 65535;
 int Bus::port() const {
   if (listening_port_ != 0) return listening_port_;
   const server::ConfigValues& settings = server_.settings();
-  return settings.cluster_port != 0 ? settings.cluster_port : settings.port + kPortDistance;
+  if (settings.cluster_port != 0) return settings.cluster_port;
+  return (settings.tls_cluster ? settings.tls_port : settings.port) + kPortDistance;
+}
+
+FirstPort Bus::first_port() const {
+  return server_.settings().tls_cluster ? FirstPort::kTls : FirstPort::kPlain;
 }
 
 bool Bus::listen() {
@@ -60,11 +66,14 @@ void Bus::connect(Node& node) {
   if (server_.loop() == nullptr) return;
   link.dial(*server_.loop(), {.host = node.address.ip,
                               .port = node.address.bus_port,
-                              .source = server_.settings().bind_source_addr});
+                              .source = server_.settings().bind_source_addr,
+                              .layer = server_.secure_transport().for_cluster()});
 }
 
 Link& Bus::accept(net::Connection* connection) {
   server_.refresh_clock();
+  if (connection != nullptr && server_.settings().tls_cluster)
+    connection->secure(server_.secure_transport().accept());
   links_.emplace_back(new Link(*this, server_.machine_ms()));
   Link& link = *links_.back();
   link.connected(connection);
@@ -98,6 +107,16 @@ void Bus::came_from(Link& link, Node& node) {
   node.incoming = &link;
 }
 
+void Bus::drop_stalled() {
+  constexpr int64_t kLongestHandshakeMs = 10'000;
+  std::vector<Link*> stalled;
+  for (const auto& link : links_) {
+    if (link->in_handshake() && server_.machine_ms() - link->created_ms > kLongestHandshakeMs)
+      stalled.push_back(link.get());
+  }
+  for (Link* link : stalled) drop(*link);
+}
+
 void Bus::drop_over_limit(uint64_t most) {
   std::vector<Link*> over;
   for (const auto& link : links_) {
@@ -113,7 +132,7 @@ void Bus::drop_over_limit(uint64_t most) {
 
 void Bus::send(Link& link, const Message& message) {
   if (!link.is_connected()) return;
-  link.send(encode(message));
+  link.send(encode(message, first_port()));
   ++counts_.sent[static_cast<size_t>(message.type)];
 }
 
@@ -122,7 +141,7 @@ void Bus::send_to(const std::vector<Node*>& nodes, const Message& message) {
   for (Node* node : nodes) {
     if (node->has(kMyself | kHandshake) || node->link == nullptr || !node->link->is_connected())
       continue;
-    if (bytes.empty()) bytes = encode(message);
+    if (bytes.empty()) bytes = encode(message, first_port());
     node->link->send(bytes);
     ++counts_.sent[static_cast<size_t>(message.type)];
   }
@@ -141,7 +160,7 @@ size_t Bus::memory() const {
 
 void Bus::link_received(Link& link, std::string_view bytes) {
   server_.refresh_clock();
-  const auto message = decode(bytes);
+  const auto message = decode(bytes, first_port());
   if (!message) {
     server_.log().warning("Dropping a cluster link by which something came that is no message");
     return drop(link);

@@ -57,6 +57,8 @@ class Bus final : private Link::Owner {
   void drop_links(Node& node);
   // `link` turned out to come from that node; an older one from it is dropped.
   void came_from(Link& link, Node& node);
+  // Drops incoming links whose TLS handshake is not over after ten seconds.
+  void drop_stalled();
   // Drops links with more than `most` bytes to send.
   void drop_over_limit(uint64_t most);
 
@@ -81,6 +83,7 @@ class Bus final : private Link::Owner {
   void link_connected(Link& link) override { receiver_.link_ready(link); }
   void link_received(Link& link, std::string_view bytes) override;
   void link_failed(Link& link) override;
+  FirstPort first_port() const;
 
   server::Server& server_;
   Receiver& receiver_;

@@ -12,7 +12,7 @@ constexpr std::string_view kSignature = "RCmb";
 constexpr uint16_t kVersion = 1;
 constexpr size_t kIpBytes = 46;
 constexpr size_t kUnusedBytes = 30;
-constexpr size_t kGossipUnusedBytes = 4;
+constexpr size_t kGossipUnusedBytes = 2;
 constexpr size_t kExtensionHeader = 8;
 constexpr size_t kExtensionUnit = 8;
 constexpr size_t kMessageFlagBytes = 3;
@@ -93,21 +93,38 @@ ExtensionWriter extensions_of(const Extensions& extensions) {
   return writer;
 }
 
-void write_gossip(Writer& writer, const GossipEntry& entry) {
+int first_of(const NodeAddress& address, FirstPort first) {
+  return address.port_for(first == FirstPort::kTls);
+}
+
+int second_of(const NodeAddress& address, FirstPort first) {
+  return address.port_for(first != FirstPort::kTls);
+}
+
+int& first_of(NodeAddress& address, FirstPort first) {
+  return first == FirstPort::kTls ? address.tls_port : address.port;
+}
+
+int& second_of(NodeAddress& address, FirstPort first) {
+  return first == FirstPort::kTls ? address.port : address.tls_port;
+}
+
+void write_gossip(Writer& writer, const GossipEntry& entry, FirstPort first) {
   writer.field(entry.id, kIdDigits);
   writer.number(entry.ping_sent_s);
   writer.number(entry.pong_received_s);
   writer.field(entry.address.ip, kIpBytes);
-  writer.port(entry.address.port);
+  writer.port(first_of(entry.address, first));
   writer.port(entry.address.bus_port);
   writer.number(entry.flags);
+  writer.port(second_of(entry.address, first));
   writer.field({}, kGossipUnusedBytes);
 }
 
-std::string body_of(const Message& message) {
+std::string body_of(const Message& message, FirstPort first) {
   std::string body;
   Writer writer(&body);
-  for (const GossipEntry& entry : message.gossip) write_gossip(writer, entry);
+  for (const GossipEntry& entry : message.gossip) write_gossip(writer, entry, first);
   if (message.type == MessageType::kFail) writer.field(message.subject, kIdDigits);
   if (message.type == MessageType::kUpdate) {
     writer.number(message.subject_epoch);
@@ -192,15 +209,16 @@ std::string read_ip(Reader& reader) {
   return ip;
 }
 
-GossipEntry read_gossip(Reader& reader) {
+GossipEntry read_gossip(Reader& reader, FirstPort first) {
   GossipEntry entry;
   entry.id = reader.id();
   entry.ping_sent_s = reader.number<uint32_t>();
   entry.pong_received_s = reader.number<uint32_t>();
   entry.address.ip = read_ip(reader);
-  entry.address.port = reader.number<uint16_t>();
+  first_of(entry.address, first) = reader.number<uint16_t>();
   entry.address.bus_port = reader.number<uint16_t>();
   entry.flags = reader.number<uint16_t>();
+  second_of(entry.address, first) = reader.number<uint16_t>();
   reader.skip(kGossipUnusedBytes);
   return entry;
 }
@@ -262,16 +280,16 @@ std::string_view name_of(MessageType type) {
   return kNames[static_cast<size_t>(type)];
 }
 
-std::string encode(const Message& message) {
+std::string encode(const Message& message, FirstPort first) {
   const ExtensionWriter extensions = extensions_of(message.extensions);
-  const std::string body = body_of(message);
+  const std::string body = body_of(message, first);
   std::string out;
   out.reserve(kHeaderBytes + body.size() + extensions.bytes().size());
   Writer writer(&out);
   writer.bytes(kSignature);
   writer.number(static_cast<uint32_t>(kHeaderBytes + body.size() + extensions.bytes().size()));
   writer.number(kVersion);
-  writer.port(message.address.port);
+  writer.port(first_of(message.address, first));
   writer.number(static_cast<uint16_t>(message.type));
   // For messages with one subject the count is 1.
   const bool has_subject = !has_gossip(message.type) && !body.empty();
@@ -285,7 +303,7 @@ std::string encode(const Message& message) {
   writer.field(message.address.ip, kIpBytes);
   writer.number(extensions.count());
   writer.field({}, kUnusedBytes);
-  writer.port(0);
+  writer.port(second_of(message.address, first));
   writer.port(message.address.bus_port);
   writer.number(message.flags);
   writer.number(static_cast<uint8_t>(message.down));
@@ -302,12 +320,12 @@ std::optional<size_t> announced_length(std::string_view bytes) {
   return length;
 }
 
-std::optional<Message> decode(std::string_view bytes) {
+std::optional<Message> decode(std::string_view bytes, FirstPort first) {
   Reader reader(bytes);
   Message message;
   reader.skip(kLengthPrefix);
   if (reader.number<uint16_t>() != kVersion) return std::nullopt;
-  message.address.port = reader.number<uint16_t>();
+  first_of(message.address, first) = reader.number<uint16_t>();
   const auto type = reader.number<uint16_t>();
   if (type >= kMessageTypes) return std::nullopt;
   message.type = static_cast<MessageType>(type);
@@ -323,7 +341,8 @@ std::optional<Message> decode(std::string_view bytes) {
   if (!message.master.empty() && !is_id(message.master)) return std::nullopt;
   message.address.ip = read_ip(reader);
   const auto extensions = reader.number<uint16_t>();
-  reader.skip(kUnusedBytes + sizeof(uint16_t));
+  reader.skip(kUnusedBytes);
+  second_of(message.address, first) = reader.number<uint16_t>();
   message.address.bus_port = reader.number<uint16_t>();
   message.flags = reader.number<uint16_t>();
   message.down = reader.number<uint8_t>() != 0;
@@ -332,7 +351,7 @@ std::optional<Message> decode(std::string_view bytes) {
 
   if (has_gossip(message.type)) {
     for (size_t i = 0; i < count && !reader.failed(); ++i)
-      message.gossip.push_back(read_gossip(reader));
+      message.gossip.push_back(read_gossip(reader, first));
     for (size_t i = 0; i < extensions && !reader.failed(); ++i)
       read_extension(reader, &message.extensions);
   } else if (message.type == MessageType::kFail) {

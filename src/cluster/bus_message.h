@@ -3,7 +3,7 @@
 //
 //     4      "RCmb"
 //     4      length of the message, this header included
-//     2 2 2  version (1), the sender's port, type
+//     2 2 2  version (1), the sender's first port, type
 //     2      entries of gossip
 //     8 8 8  current epoch, configuration epoch, offset of the stream
 //     40     the sender's id
@@ -11,15 +11,15 @@
 //     40     its master's id; zeros: it is a master
 //     46     its ip as text, ended by a zero; empty: the connection's address
 //     2 30   number of extensions, unused
-//     2 2 2  port beside TLS, bus port, flags (NodeFlag)
+//     2 2 2  the sender's second port, bus port, flags (NodeFlag)
 //     1 3    1: the cluster is down for the sender; message flags
 //
 // After this header of 2256 bytes follows the content of the type.
 //
 //     PING PONG MEET   entries of gossip, 104 bytes each: 40 id, 4 4 seconds of the last ping sent
-//                      and pong received, 46 ip, 2 2 2 port, bus port, flags, 4 unused; then
-//                      extensions: 4 length (a multiple of 8, with these 8), 2 kind, 2 unused,
-//                      value
+//                      and pong received, 46 ip, 2 2 2 first port, bus port, flags, 2 second port,
+//                      2 unused; then extensions: 4 length (a multiple of 8, with these 8), 2 kind,
+//                      2 unused, value
 //     FAIL             40 id of the failed node
 //     UPDATE           8 configuration epoch, 40 id, 2048 slots of another node
 //     PUBLISH ...      4 4 lengths of channel and message, both
@@ -54,6 +54,10 @@ enum class MessageType : uint16_t {
   kModule,
   kPublishToShard,
 };
+// Which of a node's ports is the first one in messages, for clients without TLS or with it: all
+// nodes of a cluster have the same tls-cluster, which decides.
+enum class FirstPort : uint8_t { kPlain, kTls };
+
 inline constexpr size_t kMessageTypes = 11;
 // The name in CLUSTER INFO: "ping".
 std::string_view name_of(MessageType type);
@@ -114,11 +118,11 @@ inline constexpr size_t kHeaderBytes = 2256;
 // Bytes that are needed to read a message's length.
 inline constexpr size_t kLengthPrefix = 8;
 
-std::string encode(const Message& message);
+std::string encode(const Message& message, FirstPort first = FirstPort::kPlain);
 
 // The length in the first kLengthPrefix bytes; nothing when they do not begin a message.
 std::optional<size_t> announced_length(std::string_view bytes);
 // Nothing when the message is malformed. REQUIRES: bytes.size() is the announced length.
-std::optional<Message> decode(std::string_view bytes);
+std::optional<Message> decode(std::string_view bytes, FirstPort first = FirstPort::kPlain);
 
 }  // namespace latchkey::cluster

@@ -72,7 +72,8 @@ Cluster::Cluster(Server& server)
     return true;
   };
   server_.config().on_change(
-      {"port", "cluster-announce-ip", "cluster-announce-port", "cluster-announce-bus-port",
+      {"port", "tls-port", "tls-cluster", "tls-replication", "cluster-announce-ip",
+       "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-bus-port",
        "cluster-announce-hostname", "cluster-announce-human-nodename",
        "cluster-replica-no-failover", "cluster-require-full-coverage"},
       announce);
@@ -157,6 +158,8 @@ void Cluster::update_myself() {
   if (!values.cluster_announce_ip.empty()) node.address.ip = values.cluster_announce_ip;
   node.address.port =
       values.cluster_announce_port != 0 ? values.cluster_announce_port : values.port;
+  node.address.tls_port =
+      values.cluster_announce_tls_port != 0 ? values.cluster_announce_tls_port : values.tls_port;
   node.address.bus_port =
       values.cluster_announce_bus_port != 0 ? values.cluster_announce_bus_port : bus_.port();
   node.hostname = values.cluster_announce_hostname;
@@ -292,7 +295,8 @@ bool Cluster::meet(const NodeAddress& address) {
   const bool is_ip = inet_pton(AF_INET, address.ip.c_str(), &v4) == 1 ||
                      inet_pton(AF_INET6, address.ip.c_str(), &v6) == 1;
   const auto is_port = [](int port) { return port > 0 && port <= kLastPort; };
-  if (!is_ip || !is_port(address.port) || !is_port(address.bus_port)) return false;
+  const int port = address.port_for(server_.settings().tls_cluster);
+  if (!is_ip || !is_port(port) || !is_port(address.bus_port)) return false;
   for (const Node* node : nodes_.all()) {
     if (node->has(kHandshake) && node->address.ip == address.ip &&
         node->address.bus_port == address.bus_port)
@@ -337,8 +341,9 @@ void Cluster::align_role() {
   if (node.master == nullptr || node.master->address.ip.empty()) return;
   const NodeAddress& master = node.master->address;
   replication::ReplicaRole& role = server_.replication().replica_role();
-  if (role.active() && role.host() == master.ip && role.port() == master.port) return;
-  role.replicate_from(master.ip, master.port);
+  const int port = master.port_for(server_.settings().tls_replication);
+  if (role.active() && role.host() == master.ip && role.port() == port) return;
+  role.replicate_from(master.ip, port);
 }
 
 bool Cluster::finds_itself_up() {

@@ -145,7 +145,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   std::optional<Answer> judge_moving(std::span<const server::SlotGate::Request> requests,
                                      const Caller& caller, int slot, const Node& owner);
   Answer judge_down(Answer answer, bool has_channels, bool writes) const;
-  Answer redirect(Verdict verdict, int slot, const Node& node) const;
+  Answer redirect(Verdict verdict, int slot, const Node& node, bool secure) const;
 
   server::Server& server_;
   NodeFile file_;

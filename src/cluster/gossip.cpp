@@ -126,7 +126,10 @@ void Gossip::learn_own_address(const Link& link, const Message& message) {
 NodeAddress Gossip::address_of(const Link& link, const Message& message) const {
   NodeAddress address = message.address;
   if (address.ip.empty()) address.ip = link.peer_ip();
-  if (address.bus_port == 0) address.bus_port = address.port + kBusPortDistance;
+  if (address.bus_port == 0) {
+    const bool secure = cluster_.server().settings().tls_cluster;
+    address.bus_port = address.port_for(secure) + kBusPortDistance;
+  }
   return address;
 }
 
@@ -173,8 +176,9 @@ void Gossip::update_address(Node& node, const Link& link, const Message& message
   node.address = address;
   node.set(kNoAddress, false);
   if (node.link != nullptr) cluster_.bus().drop(*node.link);
-  cluster_.server().log().notice("Address updated for node " + title(node) + ", now " + address.ip +
-                                 ":" + std::to_string(address.port));
+  cluster_.server().log().notice(
+      "Address updated for node " + title(node) + ", now " + address.ip + ":" +
+      std::to_string(address.port != 0 ? address.port : address.tls_port));
   cluster_.changed();
 }
 
@@ -261,7 +265,8 @@ void Gossip::hear_of_stranger(const GossipEntry& entry) {
   NodeTable& nodes = cluster_.nodes();
   const int64_t now_ms = cluster_.server().machine_ms();
   const bool has_address = (entry.flags & kNoAddress) == 0 && !entry.address.ip.empty() &&
-                           entry.address.port != 0 && entry.address.bus_port != 0;
+                           (entry.address.port != 0 || entry.address.tls_port != 0) &&
+                           entry.address.bus_port != 0;
   if (!has_address || nodes.is_forgotten(entry.id, now_ms)) return;
   Node& node = nodes.add(entry.id, (entry.flags & kReplica) != 0 ? kReplica : kMaster, now_ms);
   node.shard_id = cluster_.server().random_source().hex(kIdDigits);

@@ -28,6 +28,7 @@ void Heartbeat::keep_links() {
   const int64_t handshake_ms = std::max(cluster_.timeout_ms(), kShortestHandshakeMs);
   const uint64_t most = cluster_.server().settings().cluster_link_sendbuf_limit;
   if (most != 0) cluster_.bus().drop_over_limit(most);
+  cluster_.bus().drop_stalled();
   for (Node* node : cluster_.nodes().all()) {
     if (node->has(kMyself | kNoAddress)) continue;
     if (node->has(kHandshake) && now_ms - node->created_ms > handshake_ms) {

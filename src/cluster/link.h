@@ -54,6 +54,8 @@ class Link final : public net::ConnectionHandler {
   void connected(net::Connection* connection);
   bool is_connected() const { return connected_; }
   bool is_closed() const { return closed_; }
+  // An incoming link whose TLS handshake is not over.
+  bool in_handshake() const { return connection_ != nullptr && connection_->in_handshake(); }
 
   // Queues a message.
   void send(std::string_view bytes);

@@ -33,8 +33,10 @@ enum NodeFlag : uint16_t {
 // The address of a node.
 struct NodeAddress {
   std::string ip;  // empty: for this node, the address that the client used; for others, unknown
-  int port = 0;
+  int port = 0;    // without TLS; 0: there is none
   int bus_port = 0;
+  int tls_port = 0;  // 0: there is none
+  int port_for(bool secure) const { return secure ? tls_port : port; }
   bool operator==(const NodeAddress&) const = default;
 };
 

@@ -59,8 +59,9 @@ void cluster_meet(CommandContext& ctx, Cluster& cluster) {
   const auto narrow = [](int64_t number) {
     return static_cast<int>(std::clamp<int64_t>(number, -1, 1 << 16));
   };
-  if (cluster.meet({std::string(ctx.args[2]), narrow(port), narrow(bus_port)}))
-    return ctx.reply.ok();
+  NodeAddress address{.ip = std::string(ctx.args[2]), .bus_port = narrow(bus_port)};
+  (ctx.server.settings().tls_cluster ? address.tls_port : address.port) = narrow(port);
+  if (cluster.meet(address)) return ctx.reply.ok();
   ctx.reply.error("ERR Invalid node address specified: " + std::string(ctx.args[2]) + ":" +
                   std::string(ctx.args[3]));
 }

@@ -22,6 +22,7 @@ constexpr FlagName kFlagNames[] = {
 };
 constexpr std::string_view kNoFlags = "noflags";
 constexpr std::string_view kShardIdKey = "shard-id=";
+constexpr std::string_view kTlsPortKey = "tls-port=";
 constexpr std::string_view kNameKey = "nodename=";
 
 enum Word : size_t {
@@ -50,8 +51,9 @@ Words split(std::string_view text, char separator) {
 
 // --- Writing ------------------------------------------------------------------------------------
 
-std::string place_of(const NodeAddress& address) {
-  return address.ip + ":" + std::to_string(address.port) + "@" + std::to_string(address.bus_port);
+std::string place_of(const NodeAddress& address, bool secure) {
+  return address.ip + ":" + std::to_string(address.port_for(secure)) + "@" +
+         std::to_string(address.bus_port);
 }
 
 std::string moves_of(const NodeTable& nodes) {
@@ -116,6 +118,9 @@ bool parse_address(std::string_view text, Node* node) {
   node->hostname = text.substr(0, text.find(','));
   for (const std::string_view part : split(text, ',')) {
     if (part.starts_with(kShardIdKey)) node->shard_id = part.substr(kShardIdKey.size());
+    if (part.starts_with(kTlsPortKey) &&
+        !parse_port(part.substr(kTlsPortKey.size()), &node->address.tls_port))
+      return false;
     if (part.starts_with(kNameKey)) node->human_name = part.substr(kNameKey.size());
   }
   if (node->shard_id.empty()) node->shard_id = base::random_hex(kIdDigits);
@@ -196,14 +201,14 @@ std::string flags_text(uint16_t flags) {
   return text.empty() ? std::string(kNoFlags) : text;
 }
 
-std::string describe(const NodeTable& nodes, const Node& node) {
+std::string describe(const NodeTable& nodes, const Node& node, bool secure) {
   const std::string hostname = node.hostname.empty() ? "" : "," + node.hostname;
-  return line_of(nodes, node, place_of(node.address) + hostname);
+  return line_of(nodes, node, place_of(node.address, secure) + hostname);
 }
 
-std::string describe_all(const NodeTable& nodes) {
+std::string describe_all(const NodeTable& nodes, bool secure) {
   std::string text;
-  for (const Node* node : nodes.all()) text += describe(nodes, *node) + "\n";
+  for (const Node* node : nodes.all()) text += describe(nodes, *node, secure) + "\n";
   return text;
 }
 
@@ -211,7 +216,8 @@ std::string file_text(const NodeTable& nodes) {
   std::string text;
   for (const Node* node : nodes.all()) {
     if (node->has(kHandshake)) continue;
-    std::string place = place_of(node->address) + "," + node->hostname + ",tls-port=0";
+    std::string place = place_of(node->address, /*secure=*/false) + "," + node->hostname + ",";
+    place.append(kTlsPortKey).append(std::to_string(node->address.tls_port));
     if (!node->human_name.empty()) place.append(",").append(kNameKey).append(node->human_name);
     place.append(",").append(kShardIdKey).append(node->shard_id);
     text += line_of(nodes, *node, place) + "\n";

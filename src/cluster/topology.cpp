@@ -80,7 +80,7 @@ void reply_endpoint(CommandContext& ctx, const Node& node) {
   } else {
     ctx.reply.bulk(preferred_endpoint(ctx.server, node));
   }
-  ctx.reply.integer(node.address.port);
+  ctx.reply.integer(node.address.port_for(ctx.client.is_secure()));
   ctx.reply.bulk(node.id);
   const bool with_ip = preferred != ClusterEndpointType::kIp && !node.address.ip.empty();
   const bool with_hostname = preferred != ClusterEndpointType::kHostname && !node.hostname.empty();
@@ -105,10 +105,17 @@ void reply_shard_node(CommandContext& ctx, Cluster& cluster, const Node& node) {
     ctx.reply.bulk(name);
     ctx.reply.bulk(value);
   };
-  ctx.reply.map(node.hostname.empty() ? 7 : 8);
+  const auto port = [&](std::string_view name, int number) {
+    if (number == 0) return;
+    ctx.reply.bulk(name);
+    ctx.reply.integer(number);
+  };
+  constexpr size_t kFields = 6;
+  ctx.reply.map(kFields + size_t{!node.hostname.empty()} + size_t{node.address.port != 0} +
+                size_t{node.address.tls_port != 0});
   field("id", node.id);
-  ctx.reply.bulk("port");
-  ctx.reply.integer(node.address.port);
+  port("port", node.address.port);
+  port("tls-port", node.address.tls_port);
   field("ip", node.address.ip);
   field("endpoint", preferred_endpoint(ctx.server, node));
   if (!node.hostname.empty()) field("hostname", node.hostname);
@@ -190,7 +197,7 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
 }
 
 void cluster_nodes(CommandContext& ctx, Cluster& cluster) {
-  ctx.reply.verbatim("txt", describe_all(cluster.nodes()));
+  ctx.reply.verbatim("txt", describe_all(cluster.nodes(), ctx.client.is_secure()));
 }
 
 void cluster_replicas(CommandContext& ctx, Cluster& cluster) {
@@ -198,7 +205,8 @@ void cluster_replicas(CommandContext& ctx, Cluster& cluster) {
   if (node == nullptr) return ctx.reply.error("ERR Unknown node " + std::string(ctx.args[2]));
   if (!node->is_master()) return ctx.reply.error("ERR The specified node is not a master");
   ctx.reply.array(node->replicas.size());
-  for (const Node* replica : node->replicas) ctx.reply.bulk(describe(cluster.nodes(), *replica));
+  for (const Node* replica : node->replicas)
+    ctx.reply.bulk(describe(cluster.nodes(), *replica, ctx.client.is_secure()));
 }
 
 void cluster_myid(CommandContext& ctx, Cluster& cluster) {

@@ -149,7 +149,7 @@ bool Application::start(WholeServer& whole) {
     readiness_.withdraw();
     if (!pidfile_.empty()) server::remove_pidfile(pidfile_, log_);
   });
-  server.config().on_change({"port", "bind"}, [this, &server](std::string*) {
+  server.config().on_change({"port", "tls-port", "bind"}, [this, &server](std::string*) {
     readiness_.moved(server.listeners().address());
     return true;
   });
@@ -204,7 +204,9 @@ void Application::exit_when_not_needed(server::Server& server) {
 
 void Application::warn_of_open_access(server::Server& server) {
   const ConfigValues& values = server.settings();
-  if (values.port == 0 || !server.access().default_user()->needs_no_password) return;
+  if ((values.port == 0 && values.tls_port == 0) ||
+      !server.access().default_user()->needs_no_password)
+    return;
   const bool all_interfaces =
       std::any_of(values.bind.begin(), values.bind.end(), [](std::string_view address) {
         if (address.starts_with('-')) address.remove_prefix(1);
@@ -228,6 +230,7 @@ void Application::announce_readiness(server::Server& server) {
   warn_of_open_access(server);
   if (values.port != 0) log_.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log_.notice("Ready to accept connections unix");
+  if (values.tls_port != 0) log_.notice("Ready to accept connections tls");
   if (!readiness_.announce(server.listeners().address())) std::_Exit(1);
   supervision_->ready();
 }

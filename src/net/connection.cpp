@@ -47,6 +47,13 @@ constexpr size_t kMaxRetained = 1024 * 1024;
 // arrived.
 constexpr size_t kLargestStep = 8 * 1024 * 1024;
 
+// Bytes that are encrypted ahead of what the socket takes, and the pieces that they are made of:
+// small ones are joined, because each piece makes a record.
+constexpr size_t kMaxEncrypted = 64 * 1024;
+constexpr size_t kRecord = 16 * 1024;
+// What a peer may make a layer answer without reading it.
+constexpr size_t kMaxUnreadAnswers = 256 * 1024;
+
 void set_keepalive(int descriptor, int seconds) {
   const int on = 1;
   if (seconds <= 0 || setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) != 0)
@@ -135,6 +142,9 @@ void Connection::start(ConnectionHandler& handler, int keepalive_seconds) {
     set_keepalive(descriptor(), keepalive_seconds);
   }
   resume_reading();
+  if (layer_ == nullptr || std::exchange(layer_begun_, true)) return;
+  layer_->begin();
+  if (!layer_->wire().empty()) flush();
 }
 
 void Connection::set_nodelay(bool on) {
@@ -169,22 +179,37 @@ void Connection::resume() {
 
 void Connection::provide_buffer(char** base, size_t* size) {
   loop_.begin_work();
+  if (layer_ != nullptr) [[unlikely]] {
+    *base = loop_.wire_buffer();
+    *size = Loop::kWireReadSize;
+    return;
+  }
+  provide_room(0, base, size);
+}
+
+// The place for bytes behind the kept input, for at least `least` bytes.
+void Connection::provide_room(size_t least, char** base, size_t* size) {
   if (kept_size_ == 0 || (kept_size_ <= kMaxMoved && handler_->wanted_input() <= Loop::kReadSize)) {
     if (kept_size_ > 0) std::memcpy(loop_.read_buffer(), kept_ + kept_start_, kept_size_);
     *base = loop_.read_buffer() + kept_size_;
     *size = Loop::kReadSize - kept_size_;
     return;
   }
-  make_room();
+  make_room(least);
   *base = kept_ + kept_start_ + kept_size_;
   *size = kept_capacity_ - kept_start_ - kept_size_;
 }
 
 void Connection::on_read(ptrdiff_t count, char* buffer) {
   if (count == 0 || closing_) return;
+  if (layer_ != nullptr) [[unlikely]]
+    return on_wire_read(count, buffer);
   if (count == UV_EOF) return handler_->on_end_of_input();
   if (count < 0) return handler_->on_disconnect();
-  const auto size = static_cast<size_t>(count);
+  received(static_cast<size_t>(count), buffer);
+}
+
+void Connection::received(size_t size, const char* buffer) {
   bytes_received_ += size;
   loop_.counters().bytes_read += size;
   ++loop_.counters().reads;
@@ -205,6 +230,48 @@ void Connection::on_read(ptrdiff_t count, char* buffer) {
   }
 }
 
+void Connection::on_wire_read(ptrdiff_t count, const char* wire) {
+  if (input_ended_) return;
+  if (count < 0 && count != UV_EOF) {
+    if (layer_opened_) return handler_->on_disconnect();
+    return handler_->on_handshake_failed(strerror(static_cast<int>(-count)));
+  }
+  if (count == UV_EOF) {
+    layer_->receive_end();
+  } else {
+    layer_->receive({wire, static_cast<size_t>(count)});
+  }
+  static_assert(Loop::kWireReadSize + TransportLayer::kMostHeld + kMaxMoved <= Loop::kReadSize);
+  char* room = nullptr;
+  size_t capacity = 0;
+  provide_room(Loop::kWireReadSize + TransportLayer::kMostHeld, &room, &capacity);
+  size_t size = 0;
+  for (size_t more = 1; more > 0; size += more)
+    more = size < capacity ? layer_->read(room + size, capacity - size) : 0;
+  using State = TransportLayer::State;
+  const State state = layer_->state();
+  const bool open = state == State::kOpen || state == State::kEnded || size > 0;
+  if (open && !std::exchange(layer_opened_, true)) {
+    handler_->on_secured();
+    if (closing_) return;
+  }
+  flush();
+  if (closing_) return;
+  if (size > 0) received(size, room);
+  if (closing_) return;
+  if (count == UV_EOF || state == State::kEnded) {
+    input_ended_ = true;
+    if (layer_opened_) return handler_->on_end_of_input();
+  }
+  if (state == State::kFailed || layer_->wire().size() > kMaxUnreadAnswers) failed();
+}
+
+// The layer has failed.
+void Connection::failed() {
+  if (layer_opened_) return handler_->on_disconnect();
+  handler_->on_handshake_failed(layer_->reason());
+}
+
 size_t Connection::hand_over(char* bytes, size_t size, size_t capacity) {
   in_handler_ = true;
   in_hand_size_ = size;
@@ -220,21 +287,22 @@ void Connection::keep(const char* rest, size_t size) {
   kept_start_ = 0;
   kept_size_ = size;
   most_kept_ = std::max(most_kept_, size);
-  if (handler_->wanted_input() > kept_capacity_) make_room();
+  if (handler_->wanted_input() > kept_capacity_) make_room(0);
 }
 
-void Connection::make_room() {
+void Connection::make_room(size_t least) {
   const size_t wanted = handler_->wanted_input();
   const size_t spare = kept_capacity_ - kept_start_ - kept_size_;
   const size_t missing = wanted > kept_size_ ? wanted - kept_size_ : 0;
-  if (spare >= (missing > 0 ? std::min(missing, Loop::kReadSize) : kLeastKept)) return;
+  if (spare >= std::max(least, missing > 0 ? std::min(missing, Loop::kReadSize) : kLeastKept))
+    return;
   const size_t room =
       missing > 0 ? std::min(missing, std::max(kept_size_, kLargestStep)) : kept_size_ / 2;
   if (kept_start_ > 0) {
     std::memmove(kept_, kept_ + kept_start_, kept_size_);
     kept_start_ = 0;
   }
-  const size_t needed = kept_size_ + std::max(room, kLeastKept);
+  const size_t needed = kept_size_ + std::max({room, kLeastKept, least});
   if (kept_capacity_ < needed) resize_input(needed);
 }
 
@@ -285,11 +353,69 @@ void Connection::flush() {
   if (writing_ || closing_ || output_paused_) return;
   if (loop_.holds_output()) [[unlikely]]
     return hold();
+  if (layer_ != nullptr) [[unlikely]]
+    return flush_layer();
   const bool all_sent = drain(in_flight_) && drain(out_);
   if (closing_) return;
   if (all_sent) return handler_->on_flushed();
   if (in_flight_.empty()) in_flight_.swap(out_);
   wait_to_write();
+}
+
+// The same through the layer: only so much is encrypted as the socket may take soon.
+void Connection::flush_layer() {
+  for (;;) {
+    if (!drain(in_flight_)) {
+      if (!closing_) wait_to_write();
+      return;
+    }
+    if (layer_->wire().empty()) encrypt_some();
+    if (layer_->wire().empty()) break;
+    in_flight_.swap(layer_->wire());
+  }
+  if (out_.empty()) return handler_->on_flushed();
+  if (layer_->state() == TransportLayer::State::kFailed && layer_opened_) handler_->on_disconnect();
+}
+
+void Connection::encrypt_some() {
+  using State = TransportLayer::State;
+  if (layer_->state() != State::kOpen && layer_->state() != State::kEnded) return;
+  char joined[kRecord];
+  while (!out_.empty() && layer_->wire().size() < kMaxEncrypted) {
+    uv_buf_t pieces[kMaxPieces];
+    const size_t count = out_.gather(pieces, kMaxPieces);
+    std::string_view record(pieces[0].base, std::min(pieces[0].len, kRecord));
+    if (record.size() < kRecord && count > 1) {
+      size_t size = 0;
+      for (size_t i = 0; i < count && size < kRecord; ++i) {
+        const size_t part = std::min(pieces[i].len, kRecord - size);
+        std::memcpy(joined + size, pieces[i].base, part);
+        size += part;
+      }
+      record = {joined, size};
+    }
+    layer_->write(record);
+    loop_.counters().bytes_written += record.size();
+    bytes_sent_ += record.size();
+    out_.take(record.size());
+  }
+}
+
+void Connection::count_sent(size_t size) {
+  ++loop_.counters().writes;
+  // What a layer sends is counted before it is encrypted.
+  if (layer_ != nullptr) return;
+  loop_.counters().bytes_written += size;
+  bytes_sent_ += size;
+}
+
+// Tells the peer, if that is possible at once, that this side sends no more.
+void Connection::end_layer() {
+  if (!layer_opened_ || writing_ || !in_flight_.empty() || !layer_->wire().empty()) return;
+  layer_->end();
+  uv_buf_t pieces[kMaxPieces];
+  const size_t count = layer_->wire().gather(pieces, kMaxPieces);
+  if (count > 0) send_pieces(descriptor(), pieces, count);
 }
 
 void Connection::hold() {
@@ -315,9 +441,7 @@ bool Connection::drain(resp::OutputBuffer& buffer) {
       handler_->on_disconnect();
       return false;
     }
-    ++loop_.counters().writes;
-    loop_.counters().bytes_written += static_cast<size_t>(written);
-    bytes_sent_ += static_cast<size_t>(written);
+    count_sent(static_cast<size_t>(written));
     buffer.take(static_cast<size_t>(written));
   }
   return true;
@@ -337,9 +461,7 @@ void Connection::wait_to_write() {
                                 self->writing_ = false;
                                 if (self->closing_) return;
                                 if (result != 0) return self->handler_->on_disconnect();
-                                ++self->loop_.counters().writes;
-                                self->loop_.counters().bytes_written += self->offered_;
-                                self->bytes_sent_ += self->offered_;
+                                self->count_sent(self->offered_);
                                 self->in_flight_.take(self->offered_);
                                 self->flush();
                               });
@@ -350,14 +472,16 @@ void Connection::wait_to_write() {
 
 size_t Connection::pending_output() const {
   size_t pending = out_.size() + in_flight_.size();
+  if (layer_ != nullptr) pending += layer_->wire().size();
   if (writing_) pending -= offered_ - uv_stream_get_write_queue_size(&stream_->stream);
   return pending;
 }
 
 void Connection::flush_and_close() {
+  if (layer_ != nullptr) return close();
   uv_buf_t pieces[kMaxPieces];
   const size_t count = out_.gather(pieces, kMaxPieces);
-  uv_try_write(&stream_->stream, pieces, static_cast<unsigned>(count));
+  if (count > 0) uv_try_write(&stream_->stream, pieces, static_cast<unsigned>(count));
   close();
 }
 
@@ -369,6 +493,7 @@ void Connection::reset_on_close() {
 
 void Connection::close() {
   if (closing_) return;
+  if (layer_ != nullptr) end_layer();
   closing_ = true;
   handler_ = nullptr;
   if (held_place_ != kNotHeld) loop_.held_[held_place_] = nullptr;
@@ -376,8 +501,8 @@ void Connection::close() {
            [](uv_handle_t* handle) { delete static_cast<Connection*>(handle->data); });
 }
 
-size_t Connection::own_memory() {
-  return sizeof(Connection) + sizeof(Stream);
+size_t Connection::own_memory() const {
+  return sizeof(Connection) + sizeof(Stream) + (layer_ != nullptr ? layer_->memory() : 0);
 }
 
 int Connection::descriptor() const {

@@ -6,6 +6,11 @@
 // copied to the connection's own buffer, which trim_input() shrinks. Output is appended to out()
 // and sent by flush(): as much as the socket takes at once, the rest when the socket is ready.
 //
+// A TransportLayer (TLS) may stand between the connection and its socket. Then the input that the
+// handler sees and the output it appends are the plain bytes; the layer's handshake runs by itself
+// once reading has started, and output waits in out() until it is over. A connection without a
+// layer pays the test of a pointer for each read and each flush().
+//
 // A connection lives until its handler calls close() and drops its pointer; the loop frees it
 // later, so that callers up the stack may still touch it.
 #pragma once
@@ -15,8 +20,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "net/loop.h"
+#include "net/transport_layer.h"
 #include "resp/output_buffer.h"
 
 struct sockaddr;
@@ -41,6 +48,13 @@ class ConnectionHandler {
   virtual void on_disconnect() = 0;
   // All queued output has been sent.
   virtual void on_flushed() = 0;
+  // The handshake of the connection's layer is over. May close the connection.
+  virtual void on_secured() {}
+  // The handshake has failed, or the stream during it. The handler must close() the connection.
+  virtual void on_handshake_failed(const std::string& reason) {
+    (void)reason;
+    on_disconnect();
+  }
 };
 
 class Connection {
@@ -56,7 +70,17 @@ class Connection {
   int bind(const sockaddr* address);
   int connect(uv_connect_s* request, const sockaddr* address, void (*done)(uv_connect_s*, int));
 
-  // Starts reading; from here on `handler` gets all callbacks. keepalive_seconds 0: no TCP
+  // Puts a layer between the connection and its socket. REQUIRES: not started.
+  void secure(std::unique_ptr<TransportLayer> layer) { layer_ = std::move(layer); }
+  // Null when there is none.
+  const TransportLayer* layer() const { return layer_.get(); }
+  // Whether a layer's handshake is not over yet.
+  bool in_handshake() const {
+    return layer_ != nullptr && layer_->state() == TransportLayer::State::kHandshake;
+  }
+
+  // Starts reading, and the handshake of the layer; from here on `handler` gets all callbacks. May
+  // be called again, to give the connection to another handler. keepalive_seconds 0: no TCP
   // keep-alive probes.
   void start(ConnectionHandler& handler, int keepalive_seconds);
 
@@ -74,7 +98,7 @@ class Connection {
   size_t own_output_memory() const { return out_.own_memory() + in_flight_.own_memory(); }
   // True while the socket takes no more bytes.
   bool waits_to_write() const { return writing_; }
-  // Bytes sent and received since the connection began.
+  // Bytes sent and received since the connection began; without what a layer adds.
   uint64_t bytes_sent() const { return bytes_sent_; }
   uint64_t bytes_received() const { return bytes_received_; }
 
@@ -99,14 +123,15 @@ class Connection {
   size_t input_size() const { return in_handler_ ? in_hand_size_ : kept_size_; }
   size_t input_capacity() const { return in_handler_ ? in_hand_capacity_ : kept_capacity_; }
   // Memory of the connection itself, and of its own input buffer.
-  static size_t own_memory();
+  size_t own_memory() const;
   size_t input_memory() const { return kept_capacity_; }
   // Shrinks the connection's own input buffer: by all spare room when the connection is idle,
   // otherwise if it is much larger than what was used since the last call. Callers must call this
   // regularly.
   void trim_input(bool idle);
 
-  // Sends as much as one write takes, then closes; for a connection that was never started.
+  // Sends as much as one write takes, then closes; for a connection that was never started. Through
+  // a layer nothing can be sent then.
   void flush_and_close();
   // Has close() reset the connection (TCP RST) instead of ending the stream. Of no effect on unix
   // sockets.
@@ -129,13 +154,21 @@ class Connection {
   Connection(Loop& loop, Kind kind);
   ~Connection();
   void provide_buffer(char** base, size_t* size);
+  void provide_room(size_t least, char** base, size_t* size);
   void on_read(ptrdiff_t count, char* buffer);
+  void on_wire_read(ptrdiff_t count, const char* wire);
+  void failed();
+  void end_layer();
+  void received(size_t size, const char* buffer);
   size_t hand_over(char* bytes, size_t size, size_t capacity);
   void keep(const char* rest, size_t size);
-  void make_room();
+  void make_room(size_t least);
   void resize_input(size_t capacity);
   static constexpr size_t kNotHeld = static_cast<size_t>(-1);
   bool drain(resp::OutputBuffer& buffer);
+  void flush_layer();
+  void encrypt_some();
+  void count_sent(size_t size);
   void wait_to_write();
   void hold();
   void flush_held();
@@ -143,9 +176,10 @@ class Connection {
   Loop& loop_;
   ConnectionHandler* handler_ = nullptr;
   std::unique_ptr<Stream> stream_;
+  std::unique_ptr<TransportLayer> layer_;
   resp::OutputBuffer out_;
   // Output that the socket did not take at once; it precedes everything in out_. Must not be
-  // changed while writing_.
+  // changed while writing_. With a layer: its wire bytes.
   resp::OutputBuffer in_flight_;
   size_t offered_ = 0;  // bytes from the front of in_flight_ that the loop is sending
   uint64_t bytes_sent_ = 0;
@@ -165,6 +199,9 @@ class Connection {
   bool closing_ = false;
   bool in_handler_ = false;
   bool output_paused_ = false;
+  bool input_ended_ = false;  // the layer's end was told to the handler
+  bool layer_begun_ = false;
+  bool layer_opened_ = false;  // the handshake is over
   std::string peer_address_;
   std::string local_address_;
 };

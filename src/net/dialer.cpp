@@ -5,13 +5,14 @@
 #include <uv.h>
 
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "net/connection.h"
 
 namespace latchkey::net {
 
-struct Dialer::Attempt {
+struct Dialer::Attempt final : ConnectionHandler {
   Loop& loop;
   Target target;
   Done done;  // empty: cancelled
@@ -21,12 +22,23 @@ struct Dialer::Attempt {
   const addrinfo* next = nullptr;
   Connection* connection = nullptr;
   std::string error;
+  bool in_handshake = false;
 
   Attempt(Loop& on, Target to) : loop(on), target(std::move(to)) {}
-  ~Attempt() {
+  ~Attempt() override {
     if (found != nullptr) uv_freeaddrinfo(found);
   }
+  // ConnectionHandler, during a layer's handshake. Input stays for whoever gets the connection.
+  size_t on_input(std::span<char>) override { return 0; }
+  size_t wanted_input() const override { return 0; }
+  void on_end_of_input() override { on_handshake_failed("the connection was closed"); }
+  void on_disconnect() override { on_handshake_failed("the connection has failed"); }
+  void on_flushed() override {}
+  void on_secured() override { finish(std::exchange(connection, nullptr)); }
+  void on_handshake_failed(const std::string& reason) override;
+
   void begin();
+  void connected();
   void try_next();
   void finish(Connection* made);
   // Starts to connect. The error if that failed, or 0.
@@ -76,6 +88,22 @@ void Dialer::Attempt::begin() {
       0, 0);
 }
 
+void Dialer::Attempt::connected() {
+  if (!done || !target.layer) return finish(std::exchange(connection, nullptr));
+  auto layer = target.layer(target.host);
+  if (layer == nullptr) return on_handshake_failed("TLS was switched off");
+  connection->secure(std::move(layer));
+  in_handshake = true;
+  connection->start(*this, /*keepalive_seconds=*/0);
+}
+
+// Other addresses of the name are not tried: they would be the same server's.
+void Dialer::Attempt::on_handshake_failed(const std::string& reason) {
+  std::exchange(connection, nullptr)->close();
+  error = reason;
+  finish(nullptr);
+}
+
 void Dialer::Attempt::try_next() {
   while (done && next != nullptr) {
     const addrinfo& address = *std::exchange(next, next->ai_next);
@@ -107,7 +135,7 @@ int Dialer::Attempt::try_address(const addrinfo& address) {
         connection->connect(&connecting, address.ai_addr, [](uv_connect_s* request, int result) {
           auto* self = static_cast<Attempt*>(request->data);
           self->loop.begin_work();
-          if (result == 0) return self->finish(std::exchange(self->connection, nullptr));
+          if (result == 0 && self->connection != nullptr) return self->connected();
           if (self->connection != nullptr) std::exchange(self->connection, nullptr)->close();
           self->error = text_of(result);
           self->try_next();
@@ -143,6 +171,8 @@ void Dialer::give_up() {
   Attempt& attempt = *std::exchange(attempt_, nullptr);
   if (attempt.connection != nullptr) {
     std::exchange(attempt.connection, nullptr)->close();
+    // A handshake waits for no callback of libuv's.
+    if (attempt.in_handshake) delete &attempt;
   } else {
     uv_cancel(reinterpret_cast<uv_req_t*>(&attempt.lookup));
   }

@@ -1,4 +1,5 @@
-// Connects to another server: resolves its name, and tries one address after the other.
+// Connects to another server: resolves its name, tries one address after the other, and runs the
+// handshake of a layer (TLS) if there is to be one. Waits without limit: whoever dials gives up.
 #pragma once
 
 #include <functional>
@@ -6,6 +7,7 @@
 #include <string>
 
 #include "net/loop.h"
+#include "net/transport_layer.h"
 
 namespace latchkey::net {
 
@@ -17,8 +19,9 @@ class Dialer {
     std::string host;  // a name or an address
     int port = 0;
     std::string source;  // the address to connect from; empty: any
+    LayerMaker layer;    // empty: the connection is plain
   };
-  // Called with a connection that is not started yet, or with null and the reason.
+  // Called with a connection whose start() is yet to be called, or with null and the reason.
   using Done = std::function<void(Connection* connection, const std::string& error)>;
 
   // `done` is called once on the loop, after the constructor has returned, unless the dialer is

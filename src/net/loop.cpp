@@ -46,6 +46,11 @@ bool Loop::turn(bool until_stopped) {
   return left != 0;
 }
 
+char* Loop::wire_buffer() {
+  if (wire_buffer_ == nullptr) wire_buffer_.reset(new char[kWireReadSize]);
+  return wire_buffer_.get();
+}
+
 void Loop::run() {
   turn(/*until_stopped=*/true);
 }

@@ -72,6 +72,10 @@ class Loop {
   // The shared read buffer of connections without kept input, in use from a read to the end of the
   // batch.
   char* read_buffer() { return read_buffer_.get(); }
+  // The same for what connections with a layer receive from their sockets: kWireReadSize bytes,
+  // which come out of a layer with kReadSize bytes at most. Allocated by the first call.
+  static constexpr size_t kWireReadSize = kReadSize - 20 * 1024;
+  char* wire_buffer();
 
  private:
   friend class BeforeWait;
@@ -86,6 +90,7 @@ class Loop {
   base::BufferPool buffer_pool_;
   Counters counters_;
   std::unique_ptr<char[]> read_buffer_;
+  std::unique_ptr<char[]> wire_buffer_;
   std::vector<BeforeWait*> before_wait_;  // null: gone, or called, since the last turn
   bool turning_ = false;
   int output_holds_ = 0;

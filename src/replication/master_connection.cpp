@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/number.h"
+#include "server/process/secure_transport.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -32,7 +33,10 @@ MasterConnection::MasterConnection(server::Server& server, Owner& owner, const s
   if (server.loop() == nullptr) return;
   dialer_ = std::make_unique<net::Dialer>(
       *server.loop(),
-      net::Dialer::Target{.host = host, .port = port, .source = server.settings().bind_source_addr},
+      net::Dialer::Target{.host = host,
+                          .port = port,
+                          .source = server.settings().bind_source_addr,
+                          .layer = server.secure_transport().for_replication()},
       [this](net::Connection* made, const std::string& error) {
         server_.refresh_clock();
         if (made != nullptr) return connected(made);

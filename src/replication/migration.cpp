@@ -9,6 +9,7 @@
 #include "replication/replication.h"
 #include "replication/rows.h"
 #include "server/command/command_context.h"
+#include "server/process/secure_transport.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -173,7 +174,8 @@ Migration::Outcome Migration::attempt(CommandContext& ctx, const MigrationOrder&
 Migration::Peer* Migration::peer_for(CommandContext& ctx, const MigrationOrder& order) {
   const auto found = peers_.find(order.place());
   if (found != peers_.end()) return &found->second;
-  auto socket = PeerSocket::connect(order.host, order.port, order.timeout_ms);
+  auto socket = PeerSocket::connect(order.host, order.port, order.timeout_ms,
+                                    ctx.server.secure_transport().for_cluster());
   if (socket == nullptr) {
     ctx.reply.error("IOERR error or timeout connecting to the client");
     return nullptr;

@@ -1,8 +1,8 @@
 // MIGRATE: moves keys to another server, and deletes them here after it has restored them.
 //
-// The server blocks on the other one, each step up to the command's timeout. A connection is kept
-// for ten seconds for the next MIGRATE to the same place, and opened again if it turns out to be
-// closed.
+// With tls-cluster connections are encrypted. The server blocks on the other one, each step up to
+// the command's timeout. A connection is kept for ten seconds for the next MIGRATE to the same
+// place, and opened again if it turns out to be closed.
 #pragma once
 
 #include <cstdint>

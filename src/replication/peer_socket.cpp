@@ -11,11 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <utility>
 
 namespace latchkey::replication {
 
 std::unique_ptr<PeerSocket> PeerSocket::connect(const std::string& host, const std::string& port,
-                                                int64_t timeout_ms) {
+                                                int64_t timeout_ms, const net::LayerMaker& layer) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -35,7 +36,9 @@ std::unique_ptr<PeerSocket> PeerSocket::connect(const std::string& host, const s
     int error = 0;
     socklen_t size = sizeof error;
     getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error == 0 || each->ai_next == nullptr) return peer;
+    if (error != 0 && each->ai_next != nullptr) continue;
+    if (layer && !peer->secure(layer(host), timeout_ms)) return nullptr;
+    return peer;
   }
   return nullptr;
 }
@@ -56,32 +59,79 @@ bool PeerSocket::wait(short events, int64_t timeout_ms) {
   return ready > 0;
 }
 
+bool PeerSocket::secure(std::unique_ptr<net::TransportLayer> layer, int64_t timeout_ms) {
+  using State = net::TransportLayer::State;
+  if (layer == nullptr) return false;
+  layer_ = std::move(layer);
+  layer_->begin();
+  while (layer_->state() == State::kHandshake) {
+    if (!send_wire(timeout_ms) || !receive(timeout_ms)) return false;
+  }
+  return send_wire(timeout_ms) && layer_->state() == State::kOpen;
+}
+
 bool PeerSocket::write(std::string_view bytes, int64_t timeout_ms) {
+  if (layer_ == nullptr) return send_all(bytes, timeout_ms);
+  constexpr size_t kMostEncrypted = 64 * 1024;
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, kMostEncrypted);
+    bytes.remove_prefix(part.size());
+    layer_->write(part);
+    if (layer_->state() != net::TransportLayer::State::kOpen || !send_wire(timeout_ms))
+      return false;
+  }
+  return true;
+}
+
+bool PeerSocket::send_wire(int64_t timeout_ms) {
+  resp::OutputBuffer& wire = layer_->wire();
+  while (!wire.empty()) {
+    std::string_view piece;
+    wire.gather(&piece, 1);
+    if (!send_all(piece, timeout_ms)) return false;
+    wire.take(piece.size());
+  }
+  return true;
+}
+
+bool PeerSocket::send_all(std::string_view bytes, int64_t timeout_ms) {
   while (!bytes.empty()) {
     const ssize_t count = send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count >= 0) {
       bytes.remove_prefix(static_cast<size_t>(count));
-    } else if (errno != EAGAIN && errno != EINTR) {
-      return false;
-    } else if (!wait(POLLOUT, timeout_ms)) {
+    } else if ((errno != EAGAIN && errno != EINTR) || !wait(POLLOUT, timeout_ms)) {
       return false;
     }
   }
   return true;
 }
 
+bool PeerSocket::receive(int64_t timeout_ms) {
+  char bytes[4096];
+  for (;;) {
+    const ssize_t count = recv(descriptor_, bytes, sizeof bytes, 0);
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) return false;
+    if (count < 0) {
+      if (!wait(POLLIN, timeout_ms)) return false;
+      continue;
+    }
+    if (layer_ == nullptr) {
+      received_.append(bytes, static_cast<size_t>(count));
+      return true;
+    }
+    layer_->receive({bytes, static_cast<size_t>(count)});
+    char plain[4096];
+    for (size_t size = 0; (size = layer_->read(plain, sizeof plain)) > 0;)
+      received_.append(plain, size);
+    using State = net::TransportLayer::State;
+    return layer_->state() == State::kHandshake || layer_->state() == State::kOpen;
+  }
+}
+
 bool PeerSocket::read_line(std::string* line, int64_t timeout_ms) {
   size_t end;
   while ((end = received_.find("\r\n")) == std::string::npos) {
-    char bytes[4096];
-    const ssize_t count = recv(descriptor_, bytes, sizeof bytes, 0);
-    if (count > 0) {
-      received_.append(bytes, static_cast<size_t>(count));
-    } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
-      return false;
-    } else if (!wait(POLLIN, timeout_ms)) {
-      return false;
-    }
+    if (!receive(timeout_ms)) return false;
   }
   *line = received_.substr(0, end);
   received_.erase(0, end + 2);

@@ -1,5 +1,5 @@
-// A blocking connection to another server, with a timeout for each step: MIGRATE sends keys through
-// it.
+// A blocking connection to another server, plain or through a layer (TLS), with a timeout for each
+// step: MIGRATE sends keys through it.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,17 @@
 #include <string>
 #include <string_view>
 
+#include "net/transport_layer.h"
+
 namespace latchkey::replication {
 
 class PeerSocket {
  public:
-  // Waits up to `timeout_ms` for the connection. Null when the host is unknown or the time is over;
+  // Waits up to `timeout_ms` for the connection, and as long for each step of the handshake of
+  // `layer`, which is empty for a plain one. Null when the host is unknown or the time is over;
   // a refused connection is found by the first write.
   static std::unique_ptr<PeerSocket> connect(const std::string& host, const std::string& port,
-                                             int64_t timeout_ms);
+                                             int64_t timeout_ms, const net::LayerMaker& layer = {});
   ~PeerSocket();
   PeerSocket(const PeerSocket&) = delete;
   PeerSocket& operator=(const PeerSocket&) = delete;
@@ -29,10 +32,16 @@ class PeerSocket {
  private:
   explicit PeerSocket(int descriptor) : descriptor_(descriptor) {}
   bool wait(short events, int64_t timeout_ms);
+  bool secure(std::unique_ptr<net::TransportLayer> layer, int64_t timeout_ms);
+  bool send_all(std::string_view bytes, int64_t timeout_ms);
+  bool send_wire(int64_t timeout_ms);
+  // Waits for bytes, and appends what they mean to received_.
+  bool receive(int64_t timeout_ms);
 
   int descriptor_;
   bool timed_out_ = false;
   std::string received_;
+  std::unique_ptr<net::TransportLayer> layer_;
 };
 
 }  // namespace latchkey::replication

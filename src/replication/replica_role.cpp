@@ -183,10 +183,11 @@ void ReplicaRole::drop_link() {
 
 Introduction ReplicaRole::introduction() const {
   const server::ConfigValues& settings = server_.settings();
+  const int own_port = settings.tls_replication ? settings.tls_port : settings.port;
   Introduction introduction{
       .user = settings.masteruser,
       .password = settings.masterauth,
-      .port = settings.replica_announce_port != 0 ? settings.replica_announce_port : settings.port,
+      .port = settings.replica_announce_port != 0 ? settings.replica_announce_port : own_port,
       .ip = settings.replica_announce_ip,
       .resume = std::nullopt,
       .offers_rdb_channel = settings.repl_rdb_channel,

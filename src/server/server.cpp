@@ -22,6 +22,7 @@
 #include "server/observe/large_calls.h"
 #include "server/process/crash_report.h"
 #include "server/process/listeners.h"
+#include "server/process/secure_transport.h"
 #include "server/process/shutdown.h"
 #include "server/tasks.h"
 
@@ -63,6 +64,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       dispatcher_(std::make_unique<Dispatcher>(*this)),
       pump_(std::make_unique<RequestPump>(*this)),
       tasks_(std::make_unique<Tasks>(*this)),
+      secure_transport_(std::make_unique<SecureTransport>(*this)),
       listeners_(std::make_unique<Listeners>(*this)),
       start_wall_us_(clock.wall_us()),
       start_monotonic_us_(clock.monotonic_us()),
@@ -241,6 +243,10 @@ void Server::refresh_clock() {
 }
 
 bool Server::listen() {
+  if (!secure_transport_->configure()) {
+    log_.warning("Failed to configure TLS. Check logs for more info.");
+    return false;
+  }
   if (!listeners_->open()) return false;
   startup_memory_ = used_memory();
   return true;

@@ -85,6 +85,7 @@ class Notifications;
 class PauseControl;
 class PubSub;
 class RequestPump;
+class SecureTransport;
 class Shutdown;
 class SlotGate;
 class SpaceGate;
@@ -141,6 +142,8 @@ class Server {
   // logged, when a required one cannot be had.
   bool listen();
   void stop_listening();
+  // TLS, for clients, and for connections to other servers.
+  SecureTransport& secure_transport() { return *secure_transport_; }
   Listeners& listeners() { return *listeners_; }
   const Listeners& listeners() const { return *listeners_; }
 
@@ -511,6 +514,7 @@ class Server {
   FaultInjector* fault_injector_ = nullptr;
   std::shared_ptr<locks::LockWatch> lock_watch_;
   LockClaims* lock_claims_ = nullptr;
+  std::unique_ptr<SecureTransport> secure_transport_;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<net::BeforeWait> before_wait_;
   std::unique_ptr<net::Timer> tick_timer_;

@@ -117,25 +117,6 @@ class RefusedSettings(unittest.TestCase):
         self.assert_refused("rename-command SET OTHER", "Target command name already exists", before="rename-command GET other")
 
 
-    def test_tls_is_refused_as_long_as_there_is_none(self):
-        for line, reason in (("tls-port 6380", "tls-port must be 0, and is 6380"),
-                             ("tls-replication yes", "tls-replication must be no"),
-                             ("tls-cluster yes", "tls-cluster must be no")):
-            self.assertIn("*** FATAL CONFIG FILE ERROR (Redis 8.6.3) ***\nThis server has no TLS: %s\n" % reason,
-                          start_in_vain(line + "\n"))
-
-    def test_tls_cannot_be_switched_on_later(self):
-        server = harness.Server(tls_port="0", tls_replication="no")
-        self.addCleanup(server.stop)
-        with server.connect() as client:
-            for name, value, present in (("tls-port", "6380", "0"), ("tls-replication", "yes", "no"),
-                                         ("tls-cluster", "yes", "no")):
-                self.assertEqual(client.error_of("CONFIG", "SET", name, value),
-                                 "ERR CONFIG SET failed (possibly related to argument '%s') - Unable to update TLS "
-                                 "configuration. Check server logs." % name)
-                self.assertEqual(client.call("CONFIG", "GET", name), [name, present])
-
-
 class Watchdog(unittest.TestCase):
     def setUp(self):
         self.server = harness.Server(enable_debug_command="yes")

@@ -30,7 +30,7 @@ OTHER_ARITY = {
 OWN_FIELDS = {"atomicvar_api", "latchkey_version", "clients_hz", "availability_zone", "paused_reason", "paused_actions",
               "paused_timeout_milliseconds", "io_threaded_freed_objects", "io_threaded_accept_processed",
               "io_threaded_poll_processed", "io_threaded_total_prefetch_batches", "io_threaded_total_prefetch_entries",
-              "replicas_waiting_psync", "acl_access_denied_tls_cert", "mem_cluster_slot_migration_output_buffer",
+              "replicas_waiting_psync", "mem_cluster_slot_migration_output_buffer",
               "mem_cluster_slot_migration_input_buffer", "mem_cluster_slot_migration_input_buffer_peak"}
 
 

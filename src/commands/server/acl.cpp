@@ -182,6 +182,8 @@ std::string_view name_of(Denial::Reason reason) {
       return "key";
     case Denial::Reason::kChannel:
       return "channel";
+    case Denial::Reason::kTlsCertificate:
+      return "tls-cert";
     case Denial::Reason::kAuth:
       break;
   }

@@ -306,6 +306,14 @@ void AccessControl::login_failed(Client& client, std::string_view user, std::str
                   .client = {}});
 }
 
+void AccessControl::certificate_refused(Client& client, std::string_view user) {
+  record(client, {.reason = Denial::Reason::kTlsCertificate,
+                  .context = Denial::Context::kToplevel,
+                  .object = {},
+                  .user = std::string(user),
+                  .client = {}});
+}
+
 void AccessControl::record(Client& client, Denial denial) {
   ++server_.stats().denied[static_cast<size_t>(denial.reason)];
   denial.client = describe(client);

@@ -70,6 +70,8 @@ class AccessControl {
                                Denial::Context context);
   // Counts and logs a failed login. `object`: the command that tried it.
   void login_failed(Client& client, std::string_view user, std::string_view object);
+  // The same for a certificate whose name is no enabled user's.
+  void certificate_refused(Client& client, std::string_view user);
 
  private:
   RuleContext rule_context() const;

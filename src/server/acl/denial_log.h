@@ -10,7 +10,7 @@
 namespace latchkey::server::acl {
 
 struct Denial {
-  enum class Reason : uint8_t { kCommand, kKey, kChannel, kAuth };
+  enum class Reason : uint8_t { kCommand, kKey, kChannel, kAuth, kTlsCertificate };
   enum class Context : uint8_t { kToplevel, kMulti, kScript };
   Reason reason;
   Context context;

@@ -28,6 +28,22 @@ bool authenticate(Client& client, std::string_view name, std::string_view passwo
   return true;
 }
 
+void authenticate_by_certificate(Client& client) {
+  Server& server = client.server;
+  if (server.settings().tls_auth_clients_user == TlsUserField::kOff) return;
+  const std::string name = client.connection()->layer()->peer_name();
+  if (name.empty()) return;
+  const auto user = server.access().find(name);
+  if (user == nullptr || !user->enabled) {
+    server.access().certificate_refused(client, name);
+    return;
+  }
+  client.user = user;
+  client.authenticated = true;
+  update_rights(client);
+  server.log().verbose("TLS: Auto-authenticated client as " + name);
+}
+
 void become_stranger(Client& client) {
   client.user = client.server.access().default_user();
   client.authenticated = false;

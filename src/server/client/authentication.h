@@ -17,6 +17,11 @@ void assume_default_user(Client& client);
 bool authenticate(Client& client, std::string_view user, std::string_view password,
                   std::string_view command);
 
+// The client's TLS handshake is over: makes it the user that its certificate names, if
+// tls-auth-clients-user asks for that. It stays who it is, with the refusal counted and logged,
+// when there is no such enabled user.
+void authenticate_by_certificate(Client& client);
+
 // Makes the client the default user, not authenticated.
 void become_stranger(Client& client);
 

@@ -15,6 +15,7 @@
 #include "server/command/lock_claims.h"
 #include "server/command/transaction.h"
 #include "server/command/watch.h"
+#include "server/process/listeners.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -161,6 +162,17 @@ void Client::on_end_of_input() {
   // A blocked client has no reply to wait for; others may still read the replies they asked for.
   if (has(kClientBlocked | kClientSuspended) || pending_output() == 0) return close();
   close_after_reply();
+}
+
+void Client::on_secured() {
+  server.refresh_clock();
+  if (!server.listeners().refuse_protected(*this)) authenticate_by_certificate(*this);
+}
+
+void Client::on_handshake_failed(const std::string& reason) {
+  server.log().warning("Error accepting a client connection: " + reason +
+                       " (addr=" + peer_address() + " laddr=" + local_address() + ")");
+  close();
 }
 
 void Client::on_flushed() {

@@ -144,6 +144,8 @@ class Client final : public net::ConnectionHandler {
   void set(uint32_t flag, bool on = true) { flags = on ? flags | flag : flags & ~flag; }
 
   net::Connection* connection() const { return connection_; }
+  // Whether it speaks TLS.
+  bool is_secure() const { return connection_ != nullptr && connection_->layer() != nullptr; }
   // "ip:port" of the two ends; "?:0" without a connection.
   std::string peer_address() const;
   std::string local_address() const;
@@ -185,6 +187,8 @@ class Client final : public net::ConnectionHandler {
   size_t wanted_input() const override { return parser.wanted_size(); }
   void on_end_of_input() override;
   void on_disconnect() override { close(); }
+  void on_secured() override;
+  void on_handshake_failed(const std::string& reason) override;
   void on_flushed() override;
 
  private:

@@ -129,7 +129,7 @@ size_t memory_usage(Client& client) {
            Tracking::memory_of(client);
   const net::Connection* connection = client.connection();
   if (connection == nullptr) return bytes + client.out().memory_usage();
-  return bytes + net::Connection::own_memory() + connection->input_memory() +
+  return bytes + connection->own_memory() + connection->input_memory() +
          connection->output_memory();
 }
 

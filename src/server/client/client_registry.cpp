@@ -107,6 +107,12 @@ void ClientRegistry::look_after_some() {
   }
 }
 
+int64_t ClientRegistry::handshake_limit_ms() const {
+  constexpr int64_t kLongest = 10'000;
+  const int64_t timeout_ms = int64_t{server_.settings().timeout} * 1000;
+  return timeout_ms == 0 ? kLongest : std::min(timeout_ms, kLongest);
+}
+
 void ClientRegistry::look_after(Client& client) {
   constexpr int64_t kIdleMs = 2000;
   net::Connection& connection = *client.connection();
@@ -114,6 +120,10 @@ void ClientRegistry::look_after(Client& client) {
   // A replica acknowledges every second, so sent bytes do not prove that the master is alive.
   if (seen != connection.bytes_sent() && !client.has(kClientMaster)) {
     client.last_interaction_ms = server_.machine_ms();
+  }
+  if (connection.in_handshake() &&
+      server_.machine_ms() - client.created_ms > handshake_limit_ms()) {
+    return client.on_handshake_failed("the TLS handshake takes too long");
   }
   const int64_t idle_ms = server_.machine_ms() - client.last_interaction_ms;
   const int64_t limit_ms = int64_t{server_.settings().timeout} * 1000;

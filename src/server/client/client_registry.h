@@ -71,6 +71,8 @@ class ClientRegistry {
  private:
   static constexpr size_t kFewest = 5;
   void look_after(Client& client);
+  // How long a TLS handshake may take, in milliseconds: ten seconds, or `timeout` if that is less.
+  int64_t handshake_limit_ms() const;
 
   Server& server_;
   uint64_t next_id_ = 1;

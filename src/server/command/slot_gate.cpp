@@ -32,7 +32,9 @@ int common_slot(std::span<const SlotGate::Request> requests) {
 }
 
 SlotGate::Caller caller_of(const Client& client) {
-  return {.reads_anywhere = client.has(kClientReadsAnywhere), .asking = client.has(kClientAsking)};
+  return {.reads_anywhere = client.has(kClientReadsAnywhere),
+          .asking = client.has(kClientAsking),
+          .secure = client.is_secure()};
 }
 
 std::string refusal_of(const SlotGate::Answer& answer) {

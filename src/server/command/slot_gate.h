@@ -44,6 +44,7 @@ class SlotGate {
   struct Caller {
     bool reads_anywhere = false;  // READONLY
     bool asking = false;          // ASKING
+    bool secure = false;          // it speaks TLS, and is sent to TLS ports
     bool waits = false;           // keys that are being moved are no matter: it waits for them
   };
   // Of the connections between the nodes.

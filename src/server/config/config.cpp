@@ -324,13 +324,6 @@ bool Config::check_whole(ConfigError* error) const {
   }
   if (values_.daemonize && values_.print_url)
     return refuse("print-url cannot be yes with daemonize: a daemon has no standard output");
-  // Plain text, or no port at all, must not replace TLS silently.
-  if (values_.tls_port != 0) {
-    return refuse("This server has no TLS: tls-port must be 0, and is " +
-                  std::to_string(values_.tls_port));
-  }
-  if (values_.tls_replication) return refuse("This server has no TLS: tls-replication must be no");
-  if (values_.tls_cluster) return refuse("This server has no TLS: tls-cluster must be no");
   return true;
 }
 
@@ -542,6 +535,8 @@ void Config::inherit(const Config& other) {
   values_ = other.values_;
   values_.port = 0;
   values_.tls_port = 0;
+  values_.tls_replication = false;
+  values_.tls_cluster = false;
   values_.unixsocket.clear();
   values_.dir = own.dir;
   values_.save.clear();

@@ -129,19 +129,23 @@ void add_locks(std::vector<Directive>& table) {
 }
 
 void add_tls(std::vector<Directive>& table) {
-  table.push_back(text("tls-cert-file", &V::tls_cert_file));
-  table.push_back(text("tls-key-file", &V::tls_key_file));
+  // A file may have another content under its name: setting it again reads it again.
+  table.push_back(text("tls-cert-file", &V::tls_cert_file, kActsAlways));
+  table.push_back(text("tls-key-file", &V::tls_key_file, kActsAlways));
   table.push_back(text("tls-key-file-pass", &V::tls_key_file_pass, kSensitive));
-  table.push_back(text("tls-client-cert-file", &V::tls_client_cert_file));
-  table.push_back(text("tls-client-key-file", &V::tls_client_key_file));
+  table.push_back(text("tls-client-cert-file", &V::tls_client_cert_file, kActsAlways));
+  table.push_back(text("tls-client-key-file", &V::tls_client_key_file, kActsAlways));
   table.push_back(text("tls-client-key-file-pass", &V::tls_client_key_file_pass, kSensitive));
-  table.push_back(text("tls-dh-params-file", &V::tls_dh_params_file));
-  table.push_back(text("tls-ca-cert-file", &V::tls_ca_cert_file));
-  table.push_back(text("tls-ca-cert-dir", &V::tls_ca_cert_dir));
+  table.push_back(text("tls-dh-params-file", &V::tls_dh_params_file, kActsAlways));
+  table.push_back(text("tls-ca-cert-file", &V::tls_ca_cert_file, kActsAlways));
+  table.push_back(text("tls-ca-cert-dir", &V::tls_ca_cert_dir, kActsAlways));
   table.push_back(choice<TlsAuthClients>("tls-auth-clients", &V::tls_auth_clients,
                                          {{"no", TlsAuthClients::kNo},
                                           {"yes", TlsAuthClients::kYes},
                                           {"optional", TlsAuthClients::kOptional}}));
+  table.push_back(
+      choice<TlsUserField>("tls-auth-clients-user", &V::tls_auth_clients_user,
+                           {{"CN", TlsUserField::kCommonName}, {"off", TlsUserField::kOff}}));
   table.push_back(boolean("tls-replication", &V::tls_replication));
   table.push_back(boolean("tls-cluster", &V::tls_cluster));
   table.push_back(text("tls-protocols", &V::tls_protocols));

@@ -26,6 +26,7 @@ enum class ReplDisklessLoad { kDisabled, kOnEmptyDb, kSwapdb, kFlushdb };
 enum class SanitizeDumpPayload { kNo, kYes, kClients };
 enum class Supervised { kUpstart, kSystemd, kAuto, kNo };
 enum class TlsAuthClients { kNo, kYes, kOptional };
+enum class TlsUserField { kOff, kCommonName };
 
 enum class MaxmemoryPolicy {
   kVolatileLru,
@@ -153,6 +154,7 @@ struct ConfigValues {
   std::string tls_ca_cert_file;
   std::string tls_ca_cert_dir;
   TlsAuthClients tls_auth_clients = TlsAuthClients::kYes;
+  TlsUserField tls_auth_clients_user = TlsUserField::kOff;
   bool tls_replication = false;
   bool tls_cluster = false;
   std::string tls_protocols;

@@ -21,14 +21,6 @@ OomScore::Role oom_role(const Server& server) {
 // Refuses to switch on features that this server does not have; switching them off is allowed.
 void refuse_what_is_missing(Server& server) {
   Config& config = server.config();
-  config.on_change({"tls-port", "tls-replication", "tls-cluster"}, [&server](std::string* error) {
-    const ConfigValues& settings = server.settings();
-    if (settings.tls_port == 0 && !settings.tls_replication && !settings.tls_cluster) return true;
-    server.log().warning(
-        "This server has no TLS: tls-port stays 0, tls-replication and tls-cluster stay no.");
-    *error = "Unable to update TLS configuration. Check server logs.";
-    return false;
-  });
   config.on_change({"activedefrag"}, [&server](std::string* error) {
     if (!server.settings().activedefrag) return true;
     *error =

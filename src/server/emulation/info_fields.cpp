@@ -49,6 +49,7 @@ constexpr FieldArrival kFields[] = {
     {"acl_access_denied_channel", {7, 2}, {}},
     {"acl_access_denied_cmd", {7, 2}, {}},
     {"acl_access_denied_key", {7, 2}, {}},
+    {"acl_access_denied_tls_cert", {8, 6}, kNever},
     {"eventloop_cycles", {7, 2}, {}},
     {"eventloop_duration_cmd_sum", {7, 2}, {}},
     {"eventloop_duration_sum", {7, 2}, {}},

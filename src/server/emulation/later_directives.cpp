@@ -62,6 +62,7 @@ constexpr DirectiveArrival kDirectives[] = {
     {"aof-load-corrupt-tail-max-size", {8, 2}, kNever},
     {"cluster-slot-stats-enabled", {8, 2}, {8, 0}},
     {"key-memory-histograms", {8, 6}, kNever},
+    {"tls-auth-clients-user", {8, 6}, kNever},
     {"lookahead", {8, 2}, kNever},
     {"stream-idmp-duration", {8, 6}, kNever},
     {"stream-idmp-maxsize", {8, 6}, kNever},

@@ -57,16 +57,17 @@ std::string_view supervisor_name(Supervised supervised) {
 }
 
 void describe_listeners(InfoText& text, const ConfigValues& settings) {
-  int number = 0;
-  const auto listener = [&](const std::string& value) {
-    text.field("listener" + std::to_string(number++), value);
-  };
-  if (settings.port != 0) {
-    std::string value = "name=tcp";
+  // Numbers belong to kinds of listeners.
+  const auto ports = [&](std::string_view field, std::string_view name, int port) {
+    if (port == 0) return;
+    std::string value = "name=" + std::string(name);
     for (const std::string& address : settings.bind) value += ",bind=" + address;
-    listener(value + ",port=" + std::to_string(settings.port));
-  }
-  if (!settings.unixsocket.empty()) listener("name=unix,bind=" + settings.unixsocket);
+    text.field(field, value + ",port=" + std::to_string(port));
+  };
+  ports("listener0", "tcp", settings.port);
+  if (!settings.unixsocket.empty())
+    text.field("listener1", "name=unix,bind=" + settings.unixsocket);
+  ports("listener2", "tls", settings.tls_port);
 }
 
 void server_section(InfoText& text, Server& server) {
@@ -94,7 +95,7 @@ void server_section(InfoText& text, Server& server) {
   text.field("process_id", getpid());
   text.field("process_supervised", supervisor_name(settings.supervised));
   text.field("run_id", server.run_id());
-  text.field("tcp_port", settings.port);
+  text.field("tcp_port", settings.port != 0 ? settings.port : settings.tls_port);
   text.field("server_time_usec", server.data_clock().wall_us());
   text.field("uptime_in_seconds", server.uptime_seconds());
   text.field("uptime_in_days", server.uptime_seconds() / (24 * 3600));
@@ -351,6 +352,7 @@ void stats_section(InfoText& text, Server& server) {
   text.field("acl_access_denied_cmd", denied(acl::Denial::Reason::kCommand));
   text.field("acl_access_denied_key", denied(acl::Denial::Reason::kKey));
   text.field("acl_access_denied_channel", denied(acl::Denial::Reason::kChannel));
+  text.field("acl_access_denied_tls_cert", denied(acl::Denial::Reason::kTlsCertificate));
   if ((server.state() & kStateClusterAudit) != 0)
     text.field("cluster_incompatible_ops", server.cluster_audit().count());
 }

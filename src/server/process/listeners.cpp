@@ -7,6 +7,7 @@
 #include "server/acl/access_control.h"
 #include "server/client/authentication.h"
 #include "server/command/fault_injector.h"
+#include "server/process/secure_transport.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -45,7 +46,7 @@ bool is_missing_address(int code) {
 }  // namespace
 
 Listeners::Listeners(Server& server) : server_(server) {
-  server.config().on_change({"port"}, [this](std::string* error) {
+  server.config().on_change({"port", "tls-port"}, [this](std::string* error) {
     if (move_tcp()) return true;
     *error = "Unable to listen on this port. Check server logs.";
     return false;
@@ -59,10 +60,10 @@ Listeners::Listeners(Server& server) : server_(server) {
 
 bool Listeners::open() {
   const ConfigValues& settings = server_.settings();
-  if (!open_tcp(settings, &tcp_) || !open_unix_socket()) return false;
+  if (!open_tcp(settings, &tcp_) || !open_tls(settings, &tls_) || !open_unix_socket()) return false;
   use_tcp();
   opened_ = true;
-  if (!tcp_.listeners.empty() || unix_socket_ != nullptr) return true;
+  if (!address().empty() || unix_socket_ != nullptr) return true;
   server_.log().warning("Configured to not listen anywhere, exiting.");
   return false;
 }
@@ -71,11 +72,13 @@ void Listeners::use_tcp() {
   ConfigValues& values = server_.config().mutable_values();
   if (!tcp_.listeners.empty()) values.port = tcp_.port;
   port_ = values.port;
+  tls_port_ = values.tls_port;
   addresses_ = values.bind;
 }
 
 void Listeners::close() {
   tcp_ = {};
+  tls_ = {};
   unix_socket_.reset();
 }
 
@@ -85,7 +88,7 @@ bool Listeners::open_tcp(const ConfigValues& settings, TcpSockets* sockets) {
   const int attempts = settings.port == 0 ? kMostAttempts : 1;
   Opened opened = Opened::kPortTaken;
   for (int i = 0; i < attempts && opened == Opened::kPortTaken; ++i) {
-    opened = open_at(settings.port, settings.bind, sockets);
+    opened = open_at(settings.port, settings.bind, /*secure=*/false, sockets);
     if (opened == Opened::kYes) return true;
     *sockets = {};
   }
@@ -96,24 +99,35 @@ bool Listeners::open_tcp(const ConfigValues& settings, TcpSockets* sockets) {
   return false;
 }
 
+bool Listeners::open_tls(const ConfigValues& settings, TcpSockets* sockets) {
+  if (settings.tls_port == 0 || settings.bind.empty()) return true;
+  if (open_at(settings.tls_port, settings.bind, /*secure=*/true, sockets) == Opened::kYes)
+    return true;
+  *sockets = {};
+  server_.log().logf(base::LogLevel::kWarning, "Failed listening on port %d (tls), aborting.",
+                     settings.tls_port);
+  return false;
+}
+
 Listeners::Opened Listeners::open_at(int port, const std::vector<std::string>& addresses,
-                                     TcpSockets* sockets) {
+                                     bool secure, TcpSockets* sockets) {
   sockets->port = port;
   for (const std::string& entry : addresses) {
     const bool optional = entry.starts_with('-');
     int code = 0;
-    if (open_one(entry.substr(optional ? 1 : 0), sockets->port, sockets, &code)) continue;
+    if (open_one(entry.substr(optional ? 1 : 0), sockets->port, secure, sockets, &code)) continue;
     if (port == 0 && code == EADDRINUSE) return Opened::kPortTaken;
     if (!optional || !is_missing_address(code)) return Opened::kFailed;
   }
   return sockets->listeners.empty() ? Opened::kFailed : Opened::kYes;
 }
 
-bool Listeners::open_one(const std::string& address, int port, TcpSockets* sockets, int* code) {
+bool Listeners::open_one(const std::string& address, int port, bool secure, TcpSockets* sockets,
+                         int* code) {
   std::string error;
   auto listener = net::Listener::tcp(
       *server_.loop(), address, port, server_.settings().tcp_backlog,
-      [this](net::Connection* connection) { admit(connection); }, &error, code);
+      [this, secure](net::Connection* connection) { admit(connection, secure); }, &error, code);
   if (listener != nullptr) {
     if (sockets->listeners.empty()) sockets->address = address;
     sockets->port = listener->port();
@@ -132,7 +146,8 @@ bool Listeners::open_unix_socket() {
   std::string error;
   unix_socket_ = net::Listener::unix_socket(
       *server_.loop(), settings.unixsocket, {settings.unixsocketperm, settings.unixsocketgroup},
-      settings.tcp_backlog, [this](net::Connection* connection) { admit(connection); }, &error);
+      settings.tcp_backlog,
+      [this](net::Connection* connection) { admit(connection, /*secure=*/false); }, &error);
   if (unix_socket_ != nullptr) return true;
   server_.log().warning("Failed opening Unix socket: " + error);
   return false;
@@ -141,16 +156,27 @@ bool Listeners::open_unix_socket() {
 bool Listeners::move_tcp() {
   const ConfigValues& settings = server_.settings();
   const bool same_port = settings.port == port_ && (port_ != 0 || !settings.port_auto);
-  if (!opened_ || (same_port && settings.bind == addresses_)) return true;
-  TcpSockets old = std::exchange(tcp_, {});
-  // At the same port the old sockets would block the new ones.
-  if (same_port) old = {};
-  if (open_tcp(settings, &tcp_)) {
+  const bool same_tls_port = settings.tls_port == tls_port_;
+  const bool same_addresses = settings.bind == addresses_;
+  if (!opened_ || (same_port && same_tls_port && same_addresses)) return true;
+  // What stays as it is stays open.
+  const bool move_plain = !same_port || !same_addresses;
+  const bool move_secure = !same_tls_port || !same_addresses;
+  TcpSockets old_tcp = move_plain ? std::exchange(tcp_, {}) : TcpSockets();
+  TcpSockets old_tls = move_secure ? std::exchange(tls_, {}) : TcpSockets();
+  // At the same port the old sockets would block the new ones. A port may also change hands.
+  const bool swaps = move_plain && move_secure;
+  if (same_port || (swaps && settings.tls_port == port_)) old_tcp = {};
+  if (same_tls_port || (swaps && settings.port == tls_port_)) old_tls = {};
+  if ((!move_plain || open_tcp(settings, &tcp_)) && (!move_secure || open_tls(settings, &tls_))) {
     use_tcp();
     return true;
   }
-  tcp_ = std::move(old);
-  if (same_port) open_at(port_, addresses_, &tcp_);
+  if (move_plain) tcp_ = std::move(old_tcp);
+  if (move_secure) tls_ = std::move(old_tls);
+  if (tcp_.listeners.empty() && port_ != 0) open_at(port_, addresses_, /*secure=*/false, &tcp_);
+  if (tls_.listeners.empty() && tls_port_ != 0)
+    open_at(tls_port_, addresses_, /*secure=*/true, &tls_);
   return false;
 }
 
@@ -159,7 +185,16 @@ bool Listeners::is_protected_from(net::Connection& connection) const {
          !connection.peer_is_local();
 }
 
-void Listeners::admit(net::Connection* connection) {
+bool Listeners::refuse_protected(Client& client) {
+  if (!is_protected_from(*client.connection())) return false;
+  ++server_.stats().connections_rejected;
+  client.out().append(kDenied);
+  client.close_after_reply();
+  client.flush_soon();
+  return true;
+}
+
+void Listeners::admit(net::Connection* connection, bool secure) {
   Stats& stats = server_.stats();
   if ((server_.state() & kStateFaults) != 0 && server_.fault_injector().refuses_connection()) {
     connection->close();
@@ -169,15 +204,21 @@ void Listeners::admit(net::Connection* connection) {
   std::string_view refusal;
   if (server_.clients().size() >= server_.settings().maxclients) {
     refusal = kTooManyClients;
-  } else if (is_protected_from(*connection)) {
+  } else if (!secure && is_protected_from(*connection)) {
     refusal = kDenied;
   }
   if (!refusal.empty()) {
-    connection->out().append(refusal);
-    connection->flush_and_close();
+    if (secure) {
+      // Before its handshake a TLS client can be told nothing.
+      connection->close();
+    } else {
+      connection->out().append(refusal);
+      connection->flush_and_close();
+    }
     ++stats.connections_rejected;
     return;
   }
+  if (secure) connection->secure(server_.secure_transport().accept());
   server_.refresh_clock();
   ++stats.connections_received;
   Client& client = server_.clients().add(connection);

@@ -55,6 +55,8 @@ bool is_writable(int descriptor) {
 
 std::string url_of(std::string_view address, const ConfigValues& values) {
   if (address.empty()) return "unix://" + percent_encoded(values.unixsocket, "/");
+  if (values.port == 0)
+    return "rediss://" + host_of(address) + ":" + std::to_string(values.tls_port);
   return "redis://" + host_of(address) + ":" + std::to_string(values.port);
 }
 
@@ -115,7 +117,7 @@ void Readiness::withdraw() {
 // The file is not synced: it says nothing that is true after a crash.
 bool Readiness::write_port_file(std::string_view address) {
   const ConfigValues& values = config_->values();
-  const int port = address.empty() ? 0 : values.port;
+  const int port = address.empty() ? 0 : values.port != 0 ? values.port : values.tls_port;
   std::string text = "port=" + std::to_string(port) + "\nurl=" + url_of(address, values) + "\n";
   const std::string temporary = port_file_ + "." + std::to_string(getpid()) + ".tmp";
   if (base::write_file(temporary, text) && rename(temporary.c_str(), port_file_.c_str()) == 0) {

@@ -54,6 +54,30 @@ TEST_CASE("a message says the same at the other end", "[cluster]") {
   CHECK(read->extensions.forgotten.at(0).seconds == 59);
 }
 
+TEST_CASE("the port that comes first is the one that tls-cluster is for", "[cluster]") {
+  Message message = ping();
+  message.address.port = 0x1234;
+  message.address.tls_port = 0x5678;
+  message.gossip.at(0).address.port = 1;
+  message.gossip.at(0).address.tls_port = 2;
+  constexpr size_t kFirst = 10;
+  constexpr size_t kSecond = 2246;
+  const std::string plain = encode(message);
+  CHECK(plain.substr(kFirst, 2) == "\x12\x34");
+  CHECK(plain.substr(kSecond, 2) == "\x56\x78");
+  const std::string secure = encode(message, FirstPort::kTls);
+  CHECK(secure.substr(kFirst, 2) == "\x56\x78");
+  CHECK(secure.substr(kSecond, 2) == "\x12\x34");
+  for (const FirstPort first : {FirstPort::kPlain, FirstPort::kTls}) {
+    const auto read = decode(encode(message, first), first);
+    REQUIRE(read);
+    CHECK(read->address == message.address);
+    CHECK(read->gossip.at(0).address == message.gossip.at(0).address);
+  }
+  // Nodes that disagree take one for the other.
+  CHECK(decode(secure)->address.port == 0x5678);
+}
+
 // Offsets as a node of the reference was seen to send them.
 TEST_CASE("a message stands as the reference's nodes read it", "[cluster]") {
   const std::string bytes = encode(ping());

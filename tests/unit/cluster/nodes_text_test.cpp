@@ -40,6 +40,7 @@ TEST_CASE("what a node knows comes back from its file", "[cluster]") {
   me.address.ip = "10.0.0.1";
   me.hostname = "here";
   me.human_name = "anna";
+  me.address.tls_port = 7001;
   me.config_epoch = 5;
   for (const int slot : {0, 1, 2, 5, 16383}) nodes.assign(slot, me);
   Node& other = add(nodes, kOther, kMaster | kFailing);
@@ -55,6 +56,7 @@ TEST_CASE("what a node knows comes back from its file", "[cluster]") {
   REQUIRE(parse_file(file_text(nodes), kNow, &read, &error));
   CHECK(file_text(read) == file_text(nodes));
   CHECK(read.myself().human_name == "anna");
+  CHECK(read.myself().address.tls_port == 7001);
   CHECK(read.myself().slots.text() == " 0-2 5 16383");
   CHECK(read.find(kOther)->address.ip == "::1");
   CHECK(read.migrating_to(5) == read.find(kOther));
@@ -76,6 +78,11 @@ TEST_CASE("a node is written down as the reference does it", "[cluster]") {
   // A node whose id is not known is nothing to remember.
   add(nodes, kOther, kHandshake);
   CHECK(file_text(nodes).find(kOther) == std::string::npos);
+  // Clients with TLS are told the other port, which the file has beside the first one.
+  me.address.tls_port = 7001;
+  CHECK(describe(nodes, me, /*secure=*/true) ==
+        kId + " :7001@17000,here myself,master - 0 0 0 connected 1");
+  CHECK(file_text(nodes).starts_with(kId + " :7000@17000,here,tls-port=7001,shard-id="));
   CHECK(describe_all(nodes).find(kOther + " :7000@17000 handshake - 0 0 0 disconnected\n") !=
         std::string::npos);
 }

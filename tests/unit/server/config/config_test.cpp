@@ -245,20 +245,15 @@ TEST_CASE("A replica cannot be a cluster node", "[config]") {
         "replicaof directive not allowed in cluster mode\n");
 }
 
-TEST_CASE("A server that is to have TLS does not start without it", "[config]") {
-  const auto message = [](std::string_view text) {
-    Fixture f;
-    return f.config.load("", text, &f.error) ? "" : f.error.report();
-  };
-  const std::string title = "\n*** FATAL CONFIG FILE ERROR (Redis 8.6.3) ***\n";
-  CHECK(message("tls-port 6380\n") ==
-        title + "This server has no TLS: tls-port must be 0, and is 6380\n");
-  CHECK(message("tls-replication yes\n") ==
-        title + "This server has no TLS: tls-replication must be no\n");
-  CHECK(message("tls-cluster yes\n") == title + "This server has no TLS: tls-cluster must be no\n");
-  CHECK(message("tls-port 0\ntls-replication no\ntls-cluster no\ntls-auth-clients no\n") == "");
-  // The last of two counts.
-  CHECK(message("tls-port 6380\ntls-port 0\n") == "");
+TEST_CASE("What TLS is asked for is read whatever comes of it", "[config]") {
+  Fixture f;
+  REQUIRE(f.config.load(
+      "", "tls-port 6380\ntls-cluster yes\ntls-auth-clients optional\ntls-auth-clients-user cn\n",
+      &f.error));
+  CHECK(f.config.values().tls_port == 6380);
+  CHECK(f.config.values().tls_cluster);
+  CHECK(f.config.values().tls_auth_clients_user == latchkey::server::TlsUserField::kCommonName);
+  CHECK_FALSE(f.config.load("", "tls-auth-clients-user SAN\n", &f.error));
 }
 
 TEST_CASE("CONFIG GET takes names and patterns and shows each name once", "[config]") {

@@ -1,0 +1,68 @@
+// What may stand between the bytes of a connection and those of its socket: a layer that encrypts
+// them, as TLS does (src/tls). It knows no socket and waits for nothing: whoever has the socket
+// gives it what was received, and sends what stands in wire().
+//
+//     received bytes -> receive() -> read() -> bytes for the handler
+//     bytes to send  -> write()   -> wire() -> bytes for the socket
+//
+// Not thread-safe. A function that fails leaves the layer in State::kFailed with the cause in
+// reason(); wire() may then hold an alert, which should still be sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "resp/output_buffer.h"
+
+namespace latchkey::net {
+
+class TransportLayer {
+ public:
+  enum class State : uint8_t {
+    kHandshake,  // neither write() nor read() of the peer's bytes is possible yet
+    kOpen,
+    kEnded,   // the peer has said that it sends no more; write() is still possible
+    kFailed,  // nothing more is possible
+  };
+
+  virtual ~TransportLayer() = default;
+
+  virtual State state() const = 0;
+  // Starts the handshake of the side that connects; to be called once, before all others.
+  virtual void begin() = 0;
+  // Takes all of `bytes`, which were received from the peer, and does not keep a reference to them.
+  // Every call must be followed by calls of read() until one returns 0.
+  virtual void receive(std::span<const char> bytes) = 0;
+  // The stream has ended: the layer fails unless the peer has ended it before.
+  virtual void receive_end() = 0;
+  // Writes up to `size` of the peer's bytes to `room`, and returns their number. 0: more must be
+  // received first, or the state tells why not. Of N bytes received come at most N + kMostHeld
+  // bytes.
+  virtual size_t read(char* room, size_t size) = 0;
+  static constexpr size_t kMostHeld = 16 * 1024;
+  // Appends the bytes to wire(), encrypted. REQUIRES: state() is kOpen or kEnded.
+  virtual void write(std::string_view bytes) = 0;
+  // Appends to wire() that this side sends no more; without effect where write() is not possible.
+  virtual void end() = 0;
+  // What is to be sent to the peer. The caller takes it.
+  virtual resp::OutputBuffer& wire() = 0;
+
+  // Why the layer has failed, as the cryptographic library words it.
+  virtual const std::string& reason() const = 0;
+  // The common name (CN) in the peer's certificate; empty without a certificate.
+  virtual std::string peer_name() const = 0;
+  // Bytes of memory, without wire() and what belongs to the cryptographic library, which does not
+  // tell.
+  virtual size_t memory() const = 0;
+};
+
+// Makes the layer of an outgoing connection to `host` (a name or an address). An empty function: no
+// layer is wanted.
+using LayerMaker = std::function<std::unique_ptr<TransportLayer>(const std::string& host)>;
+
+}  // namespace latchkey::net
