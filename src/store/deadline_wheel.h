@@ -44,6 +44,8 @@ class DeadlineWheel {
   void erase(DeadlineNode& node);
   // Gives a linked node another deadline. O(1).
   void update(DeadlineNode& node, int64_t deadline_ms);
+  // Has a linked node reported at `until_ms` although its deadline, which stays, is earlier. O(1).
+  void defer(DeadlineNode& node, int64_t until_ms);
   // Puts `moved`, a copy of a linked node at another address, in its place. O(1).
   void relocate(DeadlineNode& moved);
 
@@ -99,7 +101,7 @@ class DeadlineWheel {
     }
   }
 
-  // Calls on_due(node), which must erase() the node, for each node with deadline <= now_ms, until
+  // Calls on_due(node), which must erase() or defer() the node, for each node with deadline <= now_ms, until
   // there are no more of them or `budget` nodes have been examined. Returns false when the budget
   // ended it.
   template <typename OnDue>

@@ -1,0 +1,40 @@
+// The keys of slots as requests, for the node that imports them: functions first, then slot by slot,
+// ended by CLUSTER SYNCSLOTS SNAPSHOT-EOF. The format is the reference's.
+//
+// Only reads the server; runs in a forked child.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "cluster/slot_set.h"
+#include "persist/byte_stream.h"
+
+namespace latchkey::server {
+class Server;
+}
+
+namespace latchkey::cluster {
+
+// Writes to a socket that does not block, and which another process may have in use: waits up to
+// `timeout_ms` for the peer to take more.
+class SocketSink final : public persist::ByteSink {
+ public:
+  SocketSink(int descriptor, int timeout_ms)
+      : ByteSink(kBuffer), descriptor_(descriptor), timeout_ms_(timeout_ms) {}
+
+ private:
+  static constexpr size_t kBuffer = 64 << 10;
+  int put(std::string_view bytes) override;
+
+  int descriptor_;
+  int timeout_ms_;
+};
+
+// Writes all of it and flushes the sink; `after_key` is called after each key. False when the sink
+// has failed; see its error().
+bool write_slot_snapshot(persist::ByteSink& sink, server::Server& server, const SlotSet& slots,
+                         const std::function<void()>& after_key);
+
+}  // namespace latchkey::cluster
