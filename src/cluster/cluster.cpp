@@ -130,8 +130,8 @@ bool Cluster::listen() {
 
 bool Cluster::claim_loaded_slots() {
   if (myself().is_replica()) return true;
-  // Keys of other nodes' slots were left over by a migration that has ended without this node; before
-  // Redis 8.4 they were taken for an import that goes on.
+  // Keys of other nodes' slots were left over by a migration that has ended without this node;
+  // before Redis 8.4 they were taken for an import that goes on.
   const bool trims = server_.edition().has({8, 4}, kNever);
   const store::SlotIndex& index = *server_.database(0).slot_index();
   for (int slot = 0; slot < store::kKeySlots; ++slot) {

@@ -6,8 +6,8 @@
 // on disk before the reply, and one by the bus before the next message is sent.
 //
 // Parts: Gossip (heartbeats and their content), FailureDetector, SlotClaims, Election and Handover
-// (automatic and manual failover), ReplicaMigration, SlotMigration, Heartbeat (periodic work). They share this
-// class and reach each other only through it.
+// (automatic and manual failover), ReplicaMigration, SlotMigration, Heartbeat (periodic work). They
+// share this class and reach each other only through it.
 #pragma once
 
 #include <memory>

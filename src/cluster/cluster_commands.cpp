@@ -434,7 +434,8 @@ constexpr CommandRow kClusterSubcommands[] = {
       .replaced_by = "`CLUSTER SHARDS`"}},
     {"SYNCSLOTS",
      of_node<cluster_syncslots>,
-     "{subcommand={SYNC sync=task-id {slot-range=start-slot:integer end-slot:integer}...}|RDBCHANNEL "
+     "{subcommand={SYNC sync=task-id {slot-range=start-slot:integer "
+     "end-slot:integer}...}|RDBCHANNEL "
      "task-id|SNAPSHOT-EOF|STREAM-EOF|{ACK ack=state offset:integer}|FAIL error|{CONF "
      "conf=option... value...}}",
      kAdmin | kStale | kNoAsyncLoading,

@@ -124,8 +124,8 @@ void begin_importing(CommandContext& ctx, Cluster& cluster, int slot, std::strin
   commit_and_confirm(ctx, cluster);
 }
 
-// Whether an atomic migration has the slot, or left keys of it that are not deleted yet. An error has
-// been sent then.
+// Whether an atomic migration has the slot, or left keys of it that are not deleted yet. An error
+// has been sent then.
 bool is_migrated(CommandContext& ctx, Cluster& cluster, int slot) {
   SlotMigration& migration = cluster.slot_migration();
   if (migration.moves(slot)) {

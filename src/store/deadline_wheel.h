@@ -101,9 +101,9 @@ class DeadlineWheel {
     }
   }
 
-  // Calls on_due(node), which must erase() or defer() the node, for each node with deadline <= now_ms, until
-  // there are no more of them or `budget` nodes have been examined. Returns false when the budget
-  // ended it.
+  // Calls on_due(node), which must erase() or defer() the node, for each node with deadline <=
+  // now_ms, until there are no more of them or `budget` nodes have been examined. Returns false
+  // when the budget ended it.
   template <typename OnDue>
   bool advance(int64_t now_ms, size_t budget, OnDue&& on_due) {
     const int64_t target = tick_of(now_ms);

@@ -1,5 +1,6 @@
-// Slots whose keys are here but are not part of what clients see: those that are being imported from
-// another node of the cluster, and those whose keys are being deleted because another node has them.
+// Slots whose keys are here but are not part of what clients see: those that are being imported
+// from another node of the cluster, and those whose keys are being deleted because another node has
+// them.
 //
 // Keys of hidden slots do not expire and are not evicted; who lists or counts keys leaves them out.
 #pragma once

@@ -47,6 +47,8 @@ bool read_ranges(CommandContext& ctx, Arguments words, SlotSet* slots) {
 // Why the slots cannot be imported; empty: they can.
 std::string import_refusal(Cluster& cluster, const SlotSet& slots) {
   const NodeTable& nodes = cluster.nodes();
+  if (nodes.any_moves())
+    return "ERR all slot states must be STABLE to start a slot migration task.";
   const Node* source = nullptr;
   std::string error;
   slots.for_each([&](int slot) {
@@ -61,8 +63,6 @@ std::string import_refusal(Cluster& cluster, const SlotSet& slots) {
   });
   if (!error.empty()) return error;
   if (source == &cluster.myself()) return "ERR this node is already the owner of the slot range";
-  if (nodes.any_moves())
-    return "ERR all slot states must be STABLE to start a slot migration task.";
   if (cluster.slot_migration().tasks().find_overlapping(slots) != nullptr)
     return "ERR overlapping import exists";
   return {};
@@ -271,8 +271,7 @@ void trimslots(CommandContext& ctx, Cluster& cluster) {
       if (served < 0 && cluster.nodes().owner(slot) == &cluster.myself()) served = slot;
     });
     if (served >= 0) {
-      return ctx.reply.error("ERR the slot " + std::to_string(served) +
-                             " is served by this node");
+      return ctx.reply.error("ERR the slot " + std::to_string(served) + " is served by this node");
     }
   }
   migration.trimmer().schedule(slots, /*tell_replicas=*/false);

@@ -1,5 +1,5 @@
-// CLUSTER MIGRATION, CLUSTER SYNCSLOTS, TRIMSLOTS, and the subcommands of DEBUG for them. Their rows
-// are in cluster_commands.cpp and debug_commands.cpp.
+// CLUSTER MIGRATION, CLUSTER SYNCSLOTS, TRIMSLOTS, and the subcommands of DEBUG for them. Their
+// rows are in cluster_commands.cpp and debug_commands.cpp.
 #pragma once
 
 namespace latchkey::server {

@@ -98,8 +98,8 @@ void Exporter::stop() {
 void Exporter::closing(const Client& client) {
   if (&client == main_) {
     main_ = nullptr;
-    // The other node has all it needs, and closes the connection when it takes the slots over. Until
-    // the bus tells who owns them, or the time is over, nothing may be written here.
+    // The other node has all it needs, and closes the connection when it takes the slots over.
+    // Until the bus tells who owns them, or the time is over, nothing may be written here.
     if (task_.state == TaskState::kHandoff) return;
     return fail(snapshot_ == nullptr ? "Main and RDB channel clients are disconnected."
                                      : "Main channel - Connection lost");
@@ -114,6 +114,10 @@ void Exporter::closing(const Client& client) {
 
 bool Exporter::attach(Client& snapshot) {
   if (over_ || task_.state != TaskState::kWaitRdbchannel) return false;
+  if (host_.fails_at("migrate-main-channel", name_of(task_.state))) {
+    fail("Main channel - Failed on purpose");
+    return false;
+  }
   snapshot_ = &snapshot;
   task_.snapshot = SnapshotState::kRdbchannelTransfer;
   enter(TaskState::kWaitBgsaveStart);

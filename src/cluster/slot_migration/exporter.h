@@ -1,14 +1,14 @@
-// The source's side of a slot migration: sends the slots of one task to the node that asked for them
-// (importer.h has the protocol).
+// The source's side of a slot migration: sends the slots of one task to the node that asked for
+// them (importer.h has the protocol).
 //
 //     wait-rdbchannel -> wait-bgsave-start -> send-bulk-and-stream -> send-stream
 //         -> handoff-prep -> handoff -> (the other node owns the slots)
 //
 // A forked child writes the snapshot to the second connection. From the fork on all writes to the
-// slots go to the first one. When the snapshot is sent and the other node has nearly caught up, writes
-// are paused, and once everything is sent the stream is ended. The other node then takes the slots
-// over; this node hears of that by the bus. When it does not in time, writes go on here and the task
-// has failed.
+// slots go to the first one. When the snapshot is sent and the other node has nearly caught up,
+// writes are paused, and once everything is sent the stream is ended. The other node then takes the
+// slots over; this node hears of that by the bus. When it does not in time, writes go on here and
+// the task has failed.
 #pragma once
 
 #include <cstdint>
@@ -83,10 +83,10 @@ class Exporter final {
   bool caught_up_ = false;  // the other node applies the stream as it comes
   uint64_t sent_ = 0;       // bytes of the stream
   uint64_t applied_ = 0;
-  int64_t entered_ms_;      // when the state began (machine's time)
-  int64_t heard_ms_;        // from the other node
+  int64_t entered_ms_;  // when the state began (machine's time)
+  int64_t heard_ms_;    // from the other node
   int64_t paused_ms_ = 0;
-  uint64_t taken_ = 0;      // bytes that the socket had taken at the last look, and when they changed
+  uint64_t taken_ = 0;  // bytes that the socket had taken at the last look, and when they changed
   int64_t taken_ms_;
 };
 

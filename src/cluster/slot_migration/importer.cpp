@@ -42,8 +42,8 @@ Importer::Importer(server::Server& server, Host& host, server::Client& client, S
       runner_(server, client, task.slots),
       timer_(*server.loop(), [this] { apply_more(); }) {
   task_.state = TaskState::kConnecting;
-  main_ = std::make_unique<NodeChannel>(server_, static_cast<NodeChannel::Owner&>(*this), origin_.host,
-                                        origin_.port);
+  main_ = std::make_unique<NodeChannel>(server_, static_cast<NodeChannel::Owner&>(*this),
+                                        origin_.host, origin_.port);
 }
 
 void Importer::stop() {
@@ -57,14 +57,12 @@ void Importer::stop() {
 
 void Importer::enter(TaskState state) {
   task_.state = state;
-  if (host_.fails_at("import-main-channel", name_of(state)))
-    fail_main("Failed on purpose");
+  if (host_.fails_at("import-main-channel", name_of(state))) fail_main("Failed on purpose");
 }
 
 void Importer::enter(SnapshotState state) {
   task_.snapshot = state;
-  if (host_.fails_at("import-rdb-channel", name_of(state)))
-    fail_snapshot("Failed on purpose");
+  if (host_.fails_at("import-rdb-channel", name_of(state))) fail_snapshot("Failed on purpose");
 }
 
 void Importer::channel_connected(NodeChannel& channel) {
@@ -128,8 +126,7 @@ void Importer::read_main_reply(std::string_view line) {
     }
     case TaskState::kSyncslotsReply:
       if (line.starts_with("-NOTREADY")) {
-        log.notice(
-            "Source node replied to SYNCSLOTS SYNC with -NOTREADY, will retry later...");
+        log.notice("Source node replied to SYNCSLOTS SYNC with -NOTREADY, will retry later...");
         stop();
         return host_.import_refused_for_now();
       }
@@ -144,8 +141,8 @@ void Importer::read_main_reply(std::string_view line) {
 
 void Importer::open_snapshot_channel() {
   task_.snapshot = SnapshotState::kConnecting;
-  snapshot_ = std::make_unique<NodeChannel>(server_, static_cast<NodeChannel::Owner&>(*this), origin_.host,
-                                        origin_.port);
+  snapshot_ = std::make_unique<NodeChannel>(server_, static_cast<NodeChannel::Owner&>(*this),
+                                            origin_.host, origin_.port);
 }
 
 void Importer::read_snapshot_reply(std::string_view line) {
@@ -219,17 +216,19 @@ size_t Importer::apply(NodeChannel& channel, std::span<char> bytes) {
   left > kMostAhead ? channel.pause_reading() : channel.resume_reading();
   const bool more = left > 0 && !incomplete;
   if (is_main(channel) && !more && task_.state == TaskState::kStreamingBuffer) {
-    server_.log().notice("Successfully streamed accumulated buffer for the import task, applied "
-                         "offset: " + std::to_string(applied_));
+    server_.log().notice(
+        "Successfully streamed accumulated buffer for the import task, applied "
+        "offset: " +
+        std::to_string(applied_));
     enter(TaskState::kWaitStreamEof);
     if (!over_) acknowledge();
     return used;
   }
   constexpr int kUsPerMs = 1000;
   if (more)
-    timer_.start(slowly ? static_cast<uint64_t>(
-                              std::max(server_.settings().key_load_delay / kUsPerMs, 1))
-                        : 0);
+    timer_.start(
+        slowly ? static_cast<uint64_t>(std::max(server_.settings().key_load_delay / kUsPerMs, 1))
+               : 0);
   return used;
 }
 

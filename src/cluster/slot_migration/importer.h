@@ -13,8 +13,8 @@
 //     CLUSTER SYNCSLOTS RDBCHANNEL <task>
 // answered by +SLOTSSNAPSHOT and the keys as requests, up to CLUSTER SYNCSLOTS SNAPSHOT-EOF. The
 // main channel brings the writes to these slots since the snapshot, up to CLUSTER SYNCSLOTS
-// STREAM-EOF; this node tells by CLUSTER SYNCSLOTS ACK <state> <offset> how many bytes of them it has
-// applied.
+// STREAM-EOF; this node tells by CLUSTER SYNCSLOTS ACK <state> <offset> how many bytes of them it
+// has applied.
 //
 // Requests are run in pieces between which other clients are served.
 #pragma once
@@ -56,7 +56,8 @@ class Importer final : private NodeChannel::Owner {
     std::string node_id;  // this node's
   };
 
-  // REQUIRES: the server has a loop. What is received runs as `client`. `task` must outlive the importer, or stop() be called before.
+  // REQUIRES: the server has a loop. What is received runs as `client`. `task` must outlive the
+  // importer, or stop() be called before.
   Importer(server::Server& server, Host& host, server::Client& client, SlotTask& task,
            Origin origin);
 

@@ -131,12 +131,12 @@ void SlotMigration::start(SlotTask& task) {
   importing_ = &task;
   listen();
   most_input_ = 0;
-  importer_ = std::make_unique<Importer>(
-      server_, static_cast<Importer::Host&>(*this), runner_client_, task,
-      Importer::Origin{.host = source.address.ip,
-                       .port = source.address.port,
-                       .secret = cluster_.secret(),
-                       .node_id = cluster_.myself().id});
+  importer_ =
+      std::make_unique<Importer>(server_, static_cast<Importer::Host&>(*this), runner_client_, task,
+                                 Importer::Origin{.host = source.address.ip,
+                                                  .port = source.address.port,
+                                                  .secret = cluster_.secret(),
+                                                  .node_id = cluster_.myself().id});
 }
 
 // Leaves the task where it is.
@@ -219,7 +219,8 @@ std::string SlotMigration::begin_export(NodeSession& session, std::string_view i
   const Node* const dest = nodes.find(session.node_id);
   if (dest == nullptr || !dest->is_master() || dest->is_myself())
     return "ERR The node that asks is no other master of the cluster";
-  if (nodes.any_moves()) return "ERR all slot states must be STABLE to start a slot migration task.";
+  if (nodes.any_moves())
+    return "ERR all slot states must be STABLE to start a slot migration task.";
   if (cluster_.myself().is_replica()) return "ERR This node is not a master";
   bool mine = true;
   slots.for_each([&](int slot) { mine &= nodes.owner(slot) == &cluster_.myself(); });
@@ -301,8 +302,8 @@ void SlotMigration::complete_export() {
 
 void SlotMigration::archive(SlotTask& task) {
   retry_ms_.erase(task.id);
-  tasks_.archive(
-      task, static_cast<size_t>(server_.settings().cluster_slot_migration_max_archived_tasks));
+  tasks_.archive(task,
+                 static_cast<size_t>(server_.settings().cluster_slot_migration_max_archived_tasks));
   listen();
 }
 
@@ -532,7 +533,8 @@ bool SlotMigration::set_fail_point(std::string_view channel, std::string_view st
     known |= name_of(static_cast<TaskState>(i)) == state;
   for (int i = 0; i <= static_cast<int>(SnapshotState::kCompleted); ++i)
     known |= name_of(static_cast<SnapshotState>(i)) == state;
-  if (!known || std::find(std::begin(kChannels), std::end(kChannels), channel) == std::end(kChannels))
+  if (!known ||
+      std::find(std::begin(kChannels), std::end(kChannels), channel) == std::end(kChannels))
     return false;
   fail_channel_ = channel;
   fail_state_ = state;

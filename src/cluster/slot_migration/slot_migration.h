@@ -1,10 +1,11 @@
 // Atomic slot migration (CLUSTER MIGRATION, Redis 8.4): the tasks by which whole slots move between
 // this node and others, and what they leave to be deleted.
 //
-// One task is at work at a time, the other imports wait. An import that fails is tried again until it
-// succeeds or is canceled; whatever ends it, the keys that had come are deleted before the next
-// attempt. Keys of slots that are being imported are not seen by clients (store/hidden_slots.h), and
-// the replicas of this node are told which they are: CLUSTER SYNCSLOTS CONF ASM-TASK in the stream.
+// One task is at work at a time, the other imports wait. An import that fails is tried again until
+// it succeeds or is canceled; whatever ends it, the keys that had come are deleted before the next
+// attempt. Keys of slots that are being imported are not seen by clients (store/hidden_slots.h),
+// and the replicas of this node are told which they are: CLUSTER SYNCSLOTS CONF ASM-TASK in the
+// stream.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +39,7 @@ class NodeSession final : public server::NodeLink {
  public:
   enum class Role : uint8_t { kNone, kStream, kSnapshot };
 
-  NodeSession(SlotMigration& migration, server::Client& of)
-      : client(of), migration_(migration) {}
+  NodeSession(SlotMigration& migration, server::Client& of) : client(of), migration_(migration) {}
 
   server::Client& client;
   std::string node_id;  // as it says; empty: it has not

@@ -39,9 +39,8 @@ void write_functions(persist::ByteSink& sink, server::Server& server) {
 // "<slot>:<keys>:<keys with a deadline>", by which the other node can make room.
 void write_slot_info(persist::ByteSink& sink, const store::SlotIndex& index, int slot) {
   size_t with_deadline = 0;
-  index.for_each(slot, [&](const store::Entry& entry) {
-    with_deadline += entry.has_deadline() ? 1 : 0;
-  });
+  index.for_each(slot,
+                 [&](const store::Entry& entry) { with_deadline += entry.has_deadline() ? 1 : 0; });
   write_request(sink, {"CLUSTER", "SYNCSLOTS", "CONF", "SLOT-INFO",
                        std::to_string(slot) + ":" + std::to_string(index.in(slot)) + ":" +
                            std::to_string(with_deadline)});

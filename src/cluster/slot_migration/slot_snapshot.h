@@ -1,5 +1,5 @@
-// The keys of slots as requests, for the node that imports them: functions first, then slot by slot,
-// ended by CLUSTER SYNCSLOTS SNAPSHOT-EOF. The format is the reference's.
+// The keys of slots as requests, for the node that imports them: functions first, then slot by
+// slot, ended by CLUSTER SYNCSLOTS SNAPSHOT-EOF. The format is the reference's.
 //
 // Only reads the server; runs in a forked child.
 #pragma once

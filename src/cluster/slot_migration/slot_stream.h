@@ -25,11 +25,10 @@ namespace latchkey::cluster {
 class SlotStream final : public server::PropagationSink {
  public:
   // Hears of propagated requests until it is destroyed. `take` gets each that concerns the slots
-  // alone, encoded; `crosses` is told once if one concerns other slots too, after which nothing more
-  // is taken. Neither may remove the stream.
+  // alone, encoded; `crosses` is told once if one concerns other slots too, after which nothing
+  // more is taken. Neither may remove the stream.
   SlotStream(server::Server& server, const SlotSet& slots,
-             std::function<void(std::string_view request)> take,
-             std::function<void()> crosses);
+             std::function<void(std::string_view request)> take, std::function<void()> crosses);
   ~SlotStream() override;
 
   void on_propagated(std::span<const server::PropagatedCommand> unit) override;

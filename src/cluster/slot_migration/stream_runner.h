@@ -1,7 +1,7 @@
-// Runs the requests by which another node sends slots, after looking at each: only writes of keys in
-// the slots that are being migrated, and FUNCTION LOAD and RESTORE. What else a stream of writes may
-// have around them (SELECT 0, PING, MULTI and EXEC: nobody sees these keys yet) is accepted and does
-// nothing.
+// Runs the requests by which another node sends slots, after looking at each: only writes of keys
+// in the slots that are being migrated, and FUNCTION LOAD and RESTORE. What else a stream of writes
+// may have around them (SELECT 0, PING, MULTI and EXEC: nobody sees these keys yet) is accepted and
+// does nothing.
 //
 // Expired keys are there for these requests, as for a master's: the source says when they go.
 #pragma once

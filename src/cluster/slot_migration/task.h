@@ -1,5 +1,5 @@
-// A slot migration as CLUSTER MIGRATION STATUS shows it: what this node imports, or what it sends to
-// another node. Only data.
+// A slot migration as CLUSTER MIGRATION STATUS shows it: what this node imports, or what it sends
+// to another node. Only data.
 #pragma once
 
 #include <cstddef>

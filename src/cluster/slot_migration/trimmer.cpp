@@ -84,9 +84,9 @@ void Trimmer::schedule(const SlotSet& slots, bool tell_replicas) {
 void Trimmer::begin(Job& job) {
   job.begun = true;
   job.keys = keys_in(server_, job.slots);
-  server_.log().notice((job.active ? "Active trim started for slots: "
-                                   : "Background trim started for slots: ") +
-                       ranges_text(job.slots) + " to trim " + std::to_string(job.keys) + " keys.");
+  server_.log().notice(
+      (job.active ? "Active trim started for slots: " : "Background trim started for slots: ") +
+      ranges_text(job.slots) + " to trim " + std::to_string(job.keys) + " keys.");
   if (job.active) {
     ++figures_.started;
     figures_.keys = job.keys;
@@ -239,9 +239,8 @@ size_t Trimmer::trim_step(int slot, uint64_t* cursor, bool in_background, size_t
   store::Keyspace& db = server_.database(0);
   std::vector<std::string> keys;
   const uint64_t at = *cursor;
-  *cursor = db.slot_index()->scan(slot, at, [&](const store::Entry& entry) {
-    keys.emplace_back(entry.key());
-  });
+  *cursor = db.slot_index()->scan(
+      slot, at, [&](const store::Entry& entry) { keys.emplace_back(entry.key()); });
   if (keys.size() > most) {
     // The rest of this place comes with the next step.
     keys.resize(most);
@@ -249,7 +248,8 @@ size_t Trimmer::trim_step(int slot, uint64_t* cursor, bool in_background, size_t
   }
   auto freed = std::make_shared<std::vector<store::DetachedEntry>>();
   for (const std::string& key : keys) {
-    store::KeyRef ref = db.find_for_write(key, store::Keyspace::kPeek | store::Keyspace::kEvenExpired);
+    store::KeyRef ref =
+        db.find_for_write(key, store::Keyspace::kPeek | store::Keyspace::kEvenExpired);
     if (!ref) continue;
     if (in_background && !db.must_keep(ref)) {
       freed->push_back(db.detach(ref));

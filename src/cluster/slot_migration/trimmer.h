@@ -1,9 +1,9 @@
 // Deletes the keys of slots that this node does not serve any more, or has imported in vain.
 //
 // In steps of a fraction of a millisecond, between which requests are served; while writes are
-// paused, a script runs or a dataset is loaded it stands still. Clients do not see keys of slots that
-// are being deleted (store/hidden_slots.h). Costs by the number of these keys. Without a loop all
-// keys go at once.
+// paused, a script runs or a dataset is loaded it stands still. Clients do not see keys of slots
+// that are being deleted (store/hidden_slots.h). Costs by the number of these keys. Without a loop
+// all keys go at once.
 //
 // In the background values are freed by the thread for lazy freeing. "Active" trimming frees them
 // where they are deleted and counts them, as the reference does where clients track keys.

@@ -1,5 +1,5 @@
-// Atomic slot migration without sockets: its commands, what is run of a stream, what is sent, and the
-// deletion of keys of lost slots.
+// Atomic slot migration without sockets: its commands, what is run of a stream, what is sent, and
+// the deletion of keys of lost slots.
 #include "cluster/slot_migration/slot_migration.h"
 
 #include <filesystem>
@@ -111,7 +111,8 @@ TEST_CASE("only who knows the secret of the nodes may use SYNCSLOTS", "[slot-mig
   CHECK(known.run("CLUSTER SYNCSLOTS CONF NODE-ID " + two.second().id()) == kOk);
   CHECK(known.run(sync + " 0 9000") == error("ERR This node is not the owner of the slots"));
   CHECK(known.run(sync + " 0 1 1 2") == error("ERR Slot 1 specified multiple times"));
-  CHECK(known.run("CLUSTER SYNCSLOTS RDBCHANNEL " + std::string(40, 'a')).starts_with("-ERR No such"));
+  CHECK(known.run("CLUSTER SYNCSLOTS RDBCHANNEL " + std::string(40, 'a'))
+            .starts_with("-ERR No such"));
   CHECK(known.run(sync + " 0 1") == "+RDBCHANNELSYNCSLOTS\r\n");
   // On a stream nothing is replied: what is wrong ends it.
   CHECK(known.run("CLUSTER SYNCSLOTS NONSENSE").empty());
@@ -201,8 +202,8 @@ TEST_CASE("keys of slots that are imported are not seen", "[slot-migration]") {
   CHECK(db.size() == 2);
   REQUIRE(migration.told_of_task(task + "completed:0-0 5-7"));
   CHECK(node.run("DBSIZE") == ":2\r\n");
-  for (const char* damaged : {"", "a:b:c", "a:b:c:import:connecting:x", "a:b:c:import:connecting:3-1",
-                              "a:b:c:nonsense:connecting:1-2"})
+  for (const char* damaged : {"", "a:b:c", "a:b:c:import:connecting:x",
+                              "a:b:c:import:connecting:3-1", "a:b:c:nonsense:connecting:1-2"})
     CHECK_FALSE(migration.told_of_task(damaged));
   CHECK(node.run("DBSIZE") == ":2\r\n");
 }
@@ -220,7 +221,8 @@ TEST_CASE("TRIMSLOTS deletes the keys of slots that are not served here", "[slot
   CHECK(node.run("TRIMSLOTS RANGES 1") ==
         error("ERR wrong number of arguments for 'trimslots' command"));
   CHECK(node.run("TRIMSLOTS UNKNOWN 1 1 2") == error("ERR missing ranges argument"));
-  CHECK(node.run("TRIMSLOTS RANGES 2 0 0") == error("ERR wrong number of arguments for 'trimslots' command"));
+  CHECK(node.run("TRIMSLOTS RANGES 2 0 0") ==
+        error("ERR wrong number of arguments for 'trimslots' command"));
   CHECK(node.run("TRIMSLOTS RANGES 2 0 0 1") == error("ERR invalid number of ranges"));
   CHECK(node.run("TRIMSLOTS RANGES 0 0 0") == error("ERR invalid number of ranges"));
   CHECK(node.run("TRIMSLOTS RANGES 1 0 16384") == error("ERR Invalid or out of range slot"));
