@@ -136,7 +136,8 @@ Evictor::Victim Evictor::take_best() {
     Keyspace& keyspace = *best.keyspace;
     Victim victim{&keyspace, std::move(best.key)};
     const KeyRef ref = keyspace.find(victim.key, Keyspace::kPeek);
-    if (ref && (!pool_volatile_only_ || ref->has_deadline()) && !keyspace.must_keep(ref))
+    if (ref && (!pool_volatile_only_ || ref->has_deadline()) && !keyspace.must_keep(ref) &&
+        !keyspace.is_hidden(*ref))
       return victim;
   }
   return {};

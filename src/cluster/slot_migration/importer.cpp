@@ -174,8 +174,9 @@ void Importer::keep(size_t bytes) {
 }
 
 size_t Importer::apply(NodeChannel& channel, std::span<char> bytes) {
-  constexpr uint32_t kWaits =
-      server::kStateBusy | server::kStateLoading | server::kStateAsyncLoading;
+  // A pause ends the import, but not here.
+  constexpr uint32_t kWaits = server::kStateBusy | server::kStateLoading |
+                              server::kStateAsyncLoading | server::kStatePaused;
   if ((server_.state() & kWaits) != 0 || server_.tasks().any()) {
     timer_.start(kPatienceMs);
     return 0;

@@ -382,6 +382,19 @@ void SlotMigration::look_at_export(SlotTask& task) {
   cancel(task, "Cancelled due to slots configuration updated");
 }
 
+// The destination may have heard first that the slots went elsewhere, and have hung up: an export
+// that had failed is over for good then, and shown so.
+void SlotMigration::look_at_failed_export() {
+  SlotTask* const task = tasks_.newest_export();
+  if (task == nullptr || task->state != TaskState::kFailed) return;
+  bool mine = true;
+  task->slots.for_each(
+      [&](int slot) { mine &= cluster_.nodes().owner(slot) == &cluster_.myself(); });
+  if (mine) return;
+  task->note_error("Cancelled due to slots configuration updated");
+  task->state = TaskState::kCanceled;
+}
+
 void SlotMigration::slots_changed() {
   std::vector<SlotTask*> imports;
   for (const auto& task : tasks_.active()) {
@@ -389,6 +402,7 @@ void SlotMigration::slots_changed() {
   }
   for (SlotTask* task : imports) look_at_import(*task);
   if (exporting_ != nullptr) look_at_export(*exporting_);
+  look_at_failed_export();
   if (!trimmer_.any()) return;
   // What is served again must not be what was left over.
   const Node* const master = cluster_.shard_master();

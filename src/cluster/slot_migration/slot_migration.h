@@ -135,6 +135,7 @@ class SlotMigration final : private Importer::Host,
   void archive(SlotTask& task);
   void look_at_import(SlotTask& task);
   void look_at_export(SlotTask& task);
+  void look_at_failed_export();
   void look_at_pauses();
   // Whether the slots' keys are hidden as imported ones.
   void hide(const SlotSet& slots, bool on);

@@ -107,6 +107,13 @@ SlotTask* TaskTable::find_overlapping(const SlotSet& slots) const {
   return nullptr;
 }
 
+SlotTask* TaskTable::newest_export() {
+  for (SlotTask& task : archive_) {
+    if (!task.import) return &task;
+  }
+  return nullptr;
+}
+
 void TaskTable::archive(SlotTask& task, size_t most) {
   // A source hears of an import that is tried again as of a new task with the same id.
   std::erase_if(archive_, [&](const SlotTask& old) { return old.id == task.id; });

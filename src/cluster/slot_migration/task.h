@@ -90,6 +90,8 @@ class TaskTable {
   SlotTask* find_active(std::string_view id) const;
   // A task that goes on and has one of these slots; null when there is none.
   SlotTask* find_overlapping(const SlotSet& slots) const;
+  // The latest of the archive by which this node was to send slots; null when there is none.
+  SlotTask* newest_export();
   // Moves an active task to the archive, which keeps at most `most`. The reference ends.
   void archive(SlotTask& task, size_t most);
 
