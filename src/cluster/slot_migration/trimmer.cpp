@@ -87,11 +87,7 @@ void Trimmer::begin(Job& job) {
   server_.log().notice(
       (job.active ? "Active trim started for slots: " : "Background trim started for slots: ") +
       ranges_text(job.slots) + " to trim " + std::to_string(job.keys) + " keys.");
-  if (job.active) {
-    ++figures_.started;
-    figures_.keys = job.keys;
-    figures_.trimmed = 0;
-  }
+  if (job.active) ++figures_.started;
   if (!job.tell_replicas) return;
   std::vector<std::string> words = {"RANGES", std::to_string(job.slots.runs())};
   job.slots.for_each_run([&](int first, int last) {
@@ -178,9 +174,14 @@ Trimmer::Figures Trimmer::figures() const {
 
 void Trimmer::work() {
   if (jobs_.empty()) return;
-  const bool stopped = jobs_.front().active && delay_us_ < 0;
-  if (is_held() || stopped) {
-    // The jobs are begun, and shown, in the order in which they came.
+  const bool held = is_held();
+  if (!held) {
+    // Replicas begin at once, too.
+    for (Job& job : jobs_) {
+      if (!job.begun) begin(job);
+    }
+  }
+  if (held || (jobs_.front().active && delay_us_ < 0)) {
     if (timer_ != nullptr) timer_->start(kPatienceMs);
     return;
   }
@@ -195,7 +196,10 @@ void Trimmer::work() {
 void Trimmer::run_jobs(int64_t until_us) {
   while (!jobs_.empty()) {
     Job& job = jobs_.front();
-    if (!job.begun) begin(job);
+    if (job.active) {
+      figures_.keys = job.keys;
+      figures_.trimmed = job.trimmed;
+    }
     const bool slowly = job.active && delay_us_ != 0;
     if (!trim_some(job, slowly ? 1 : kStep)) {
       end(job);
