@@ -12,6 +12,7 @@
 #include "replication/replica_role.h"
 #include "replication/replication.h"
 #include "server/client/blocking.h"
+#include "server/client/client.h"
 #include "server/config/config.h"
 #include "server/server.h"
 #include "server/tasks.h"
@@ -60,6 +61,7 @@ Cluster::Cluster(Server& server)
       detector_(*this),
       claims_(*this),
       slot_stats_(server),
+      slot_migration_(*this),
       election_(*this),
       handover_(*this),
       migration_(*this),
@@ -129,9 +131,13 @@ bool Cluster::listen() {
 
 bool Cluster::claim_loaded_slots() {
   if (myself().is_replica()) return true;
+  // Keys of other nodes' slots were left over by a migration that has ended without this node;
+  // before Redis 8.4 they were taken for an import that goes on.
+  const bool trims = server_.edition().has({8, 4}, kNever);
   const store::SlotIndex& index = *server_.database(0).slot_index();
   for (int slot = 0; slot < store::kKeySlots; ++slot) {
     Node* const owner = nodes_.owner(slot);
+    if (trims && owner != nullptr) continue;
     if (index.in(slot) == 0 || owner == &myself() || nodes_.importing_from(slot) != nullptr)
       continue;
     const std::string number = std::to_string(slot);
@@ -147,6 +153,7 @@ bool Cluster::claim_loaded_slots() {
     }
     changed();
   }
+  slot_migration_.trim_unowned();
   if (!unsaved_ || commit()) return true;
   server_.log().warning("Cannot write " + file_.path() + ": " + strerror(errno));
   return false;
@@ -233,6 +240,7 @@ void Cluster::reconcile() {
   align_role();
   update_state();
   if (const Node* master = shard_master(); master != nullptr) slot_stats_.keep(master->slots);
+  slot_migration_.slots_changed();
   delete_lost_keys();
   disconnect_unserved_clients();
 }
@@ -259,6 +267,7 @@ void Cluster::bump_epoch() {
 }
 
 void Cluster::remove(Node& node) {
+  slot_migration_.node_removed(node);
   bus_.drop_links(node);
   handover_.forget(node);
   nodes_.remove(node);
@@ -394,6 +403,7 @@ void Cluster::delete_lost_keys() {
   const SlotSet slots = std::exchange(lost_, {});
   // A replica receives deletions from its master.
   if (myself().is_replica()) return;
+  if (server_.edition().has({8, 4}, kNever)) return slot_migration_.trim_lost(slots);
   store::Keyspace& db = server_.database(0);
   for (const std::string& key : keys_in(slots)) {
     store::KeyRef ref = db.find_for_write(key);
@@ -418,6 +428,7 @@ void Cluster::disconnect_unserved_clients() {
 void Cluster::tick() {
   heartbeat_.tick();
   handover_.tick();
+  slot_migration_.tick();
   if (!is_occupied()) {
     election_.tick();
     migration_.tick();
@@ -433,6 +444,7 @@ void Cluster::tick() {
 
 void Cluster::end_turn() {
   if (unreconciled_) reconcile();
+  slot_migration_.end_turn();
   if (unsaved_ && nodes_.has_myself() && !save()) {
     server_.log().warning("Fatal: can't update cluster config file: " +
                           std::string(strerror(errno)));
@@ -527,8 +539,26 @@ void Cluster::relay(TopicKind kind, std::string_view channel, std::string_view c
   bus_.send_to(to_shard ? shard() : nodes_.all(), published);
 }
 
+bool Cluster::admit_node(Client& client, std::string_view secret) {
+  if (secret.size() != secret_.size()) return false;
+  unsigned differences = 0;
+  for (size_t i = 0; i < secret.size(); ++i)
+    differences |= static_cast<unsigned char>(secret[i] ^ secret_[i]);
+  if (differences != 0) return false;
+  client.node = std::make_unique<NodeSession>(slot_migration_, client);
+  client.user = nullptr;
+  client.authenticated = true;
+  client.set(kClientNeedsAuth | kClientRestricted, false);
+  return true;
+}
+
 SlotGate::LinkFigures Cluster::link_figures() const {
-  return {.links = bus_.size(), .bytes = bus_.memory()};
+  const SlotMigration::Figures migration = slot_migration_.figures();
+  return {.links = bus_.size(),
+          .bytes = bus_.memory(),
+          .migration_output = migration.output_bytes,
+          .migration_input = migration.input_bytes,
+          .most_migration_input = migration.most_input_bytes};
 }
 
 }  // namespace latchkey::cluster

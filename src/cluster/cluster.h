@@ -6,8 +6,8 @@
 // on disk before the reply, and one by the bus before the next message is sent.
 //
 // Parts: Gossip (heartbeats and their content), FailureDetector, SlotClaims, Election and Handover
-// (automatic and manual failover), ReplicaMigration, Heartbeat (periodic work). They share this
-// class and reach each other only through it.
+// (automatic and manual failover), ReplicaMigration, SlotMigration, Heartbeat (periodic work). They
+// share this class and reach each other only through it.
 #pragma once
 
 #include <memory>
@@ -27,6 +27,7 @@
 #include "cluster/node_table.h"
 #include "cluster/replica_migration.h"
 #include "cluster/slot_claims.h"
+#include "cluster/slot_migration/slot_migration.h"
 #include "cluster/slot_stats.h"
 #include "net/loop.h"
 #include "server/client/pubsub.h"
@@ -73,6 +74,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   FailureDetector& detector() { return detector_; }
   SlotClaims& claims() { return claims_; }
   SlotStats& slot_stats() { return slot_stats_; }
+  SlotMigration& slot_migration() { return slot_migration_; }
   Election& election() { return election_; }
   Handover& handover() { return handover_; }
   int64_t timeout_ms() const;
@@ -118,6 +120,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // server::SlotGate
   Answer judge(std::span<const server::SlotGate::Request> requests, const Caller& caller) override;
   LinkFigures link_figures() const override;
+  bool admit_node(server::Client& client, std::string_view secret) override;
   bool owns(int slot) const override { return nodes_.owner(slot) == &myself(); }
   // server::PubSubRelay
   void relay(server::TopicKind kind, std::string_view channel, std::string_view message) override;
@@ -155,6 +158,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   FailureDetector detector_;
   SlotClaims claims_;
   SlotStats slot_stats_;
+  SlotMigration slot_migration_;
   Election election_;
   Handover handover_;
   ReplicaMigration migration_;

@@ -3,6 +3,7 @@
 #include "cluster/node_commands.h"
 #include "cluster/rows.h"
 #include "cluster/slot_commands.h"
+#include "cluster/slot_migration/commands.h"
 #include "cluster/topology.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
@@ -83,6 +84,12 @@ void cluster_help(CommandContext& ctx, Cluster&) {
                "    Describe the connections to other nodes and from them.",
                "MEET <ip> <port> [<bus port>]",
                "    Make one cluster with the node that listens there.",
+               "MIGRATION IMPORT <first> <last> [<first> <last> ...]",
+               "    Fetch these slots, with their keys, from the node that serves them.",
+               "MIGRATION CANCEL (ID <task>|ALL)",
+               "    End such a task, or all of them; the slots stay where they are.",
+               "MIGRATION STATUS (ID <task>|ALL)",
+               "    Describe tasks that go on and the latest that have ended.",
                "MYID",
                "    Tell this node's number.",
                "MYSHARDID",
@@ -268,6 +275,17 @@ constexpr CommandRow kClusterSubcommands[] = {
      "O(1)",
      "Forces a node to handshake with another node.",
      {.history = "4.0.0 Added the optional `cluster_bus_port` argument."}},
+    {"MIGRATION",
+     of_node<cluster_migration>,
+     "{subcommand={IMPORT import=start-slot:integer end-slot:integer}...|{CANCEL cancel=ID "
+     "task-id|ALL}|{STATUS status=ID task-id|ALL}}",
+     kAdmin | kStale | kNoAsyncLoading,
+     {},
+     0,
+     Group::kCluster,
+     "8.4.0",
+     "O(N) where N is the total number of the slots between the start slot and end slot arguments.",
+     "Start, monitor and cancel slot migration."},
     {"MYID",
      of_node<cluster_myid>,
      "",
@@ -414,6 +432,20 @@ constexpr CommandRow kClusterSubcommands[] = {
       .history = "4.0.0 Added node IDs.\n7.0.0 Added additional networking metadata field.",
       .deprecated_since = "7.0.0",
       .replaced_by = "`CLUSTER SHARDS`"}},
+    {"SYNCSLOTS",
+     of_node<cluster_syncslots>,
+     "{subcommand={SYNC sync=task-id {slot-range=start-slot:integer "
+     "end-slot:integer}...}|RDBCHANNEL "
+     "task-id|SNAPSHOT-EOF|STREAM-EOF|{ACK ack=state offset:integer}|FAIL error|{CONF "
+     "conf=option... value...}}",
+     kAdmin | kStale | kNoAsyncLoading,
+     {},
+     0,
+     Group::kCluster,
+     "8.4.0",
+     "O(1)",
+     "Internal command for atomic slot migration protocol between cluster nodes.",
+     {.tips = "nondeterministic_output"}},
 };
 
 constexpr CommandRow kClusterRows[] = {
@@ -458,6 +490,16 @@ constexpr CommandRow kClusterRows[] = {
      "3.0.0",
      "O(1)",
      "Enables read-write queries for a connection to a Reids Cluster replica node."},
+    {"TRIMSLOTS",
+     of_node<trimslots>,
+     "{RANGES ranges=numranges {slots=startslot:integer endslot:integer}...}",
+     kWrite,
+     {},
+     kAclKeyspace | kAclDangerous,
+     Group::kServer,
+     "8.4.0",
+     "O(N) where N is the total number of keys in all databases",
+     "Trim the keys that belong to specified slots."},
 };
 
 }  // namespace

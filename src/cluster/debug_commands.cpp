@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/rows.h"
+#include "cluster/slot_migration/commands.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
 
@@ -46,6 +47,12 @@ void kill_links(CommandContext& ctx) {
 }
 
 constexpr DebugSubcommand kDebugSubcommands[] = {
+    {"ASM-FAILPOINT", 2, 2, debug_asm_failpoint, "ASM-FAILPOINT <channel> <state>",
+     "Have slot migrations fail where a channel comes to a state; two empty words: nowhere."},
+    {"ASM-TRIM-METHOD", 1, 2, debug_asm_trim_method,
+     "ASM-TRIM-METHOD (default|none|active|bg) [<delay>]",
+     "Choose how the keys of lost slots are deleted; active: with so many microseconds between "
+     "keys, or not at all if that is negative."},
     {"CLUSTERLINK", 3, 3, kill_links, "CLUSTERLINK KILL (TO|FROM|ALL) <node>",
      "Cut the links to a node of the cluster, from it, or both."},
     {"DROP-CLUSTER-PACKET-FILTER", 1, 1, drop_packets, "DROP-CLUSTER-PACKET-FILTER <type>",

@@ -37,6 +37,8 @@ void Handover::asked(Node& sender) {
   if (sender.master != &cluster_.myself()) return;
   server::Server& server = cluster_.server();
   reset();
+  // The stream must not go on behind the offset that the successor waits for.
+  cluster_.slot_migration().cancel_all("Cancelled due to failover");
   deadline_ms_ = server.machine_ms() + timeout_ms(cluster_);
   successor_ = &sender;
   // Writes stay paused until the new master is known.

@@ -124,6 +124,26 @@ void begin_importing(CommandContext& ctx, Cluster& cluster, int slot, std::strin
   commit_and_confirm(ctx, cluster);
 }
 
+// Whether an atomic migration has the slot, or left keys of it that are not deleted yet. An error
+// has been sent then.
+bool is_migrated(CommandContext& ctx, Cluster& cluster, int slot) {
+  SlotMigration& migration = cluster.slot_migration();
+  if (migration.moves(slot)) {
+    ctx.reply.error("ERR Slot " + std::to_string(slot) + " is in an active atomic slot migration.");
+    return true;
+  }
+  Trimmer& trimmer = migration.trimmer();
+  if (!trimmer.covers(slot)) return false;
+  if (trimmer.is_held()) {
+    ctx.reply.error("ERR There is a pending trim job for slot " + std::to_string(slot));
+    return true;
+  }
+  SlotSet slots;
+  slots.add(slot);
+  trimmer.finish(slots);
+  return false;
+}
+
 void end_move(CommandContext& ctx, Cluster& cluster, int slot) {
   cluster.nodes().set_migrating(slot, nullptr);
   cluster.nodes().set_importing(slot, nullptr);
@@ -198,6 +218,7 @@ void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
     return ctx.reply.error("ERR You can use SETSLOT only with masters.");
   int slot = 0;
   if (!read_slot(ctx, ctx.args[2], &slot)) return;
+  if (is_migrated(ctx, cluster, slot)) return;
   const std::string_view action = ctx.args[3];
   if (ctx.args.size() == 4 && is_word(action, "STABLE")) return end_move(ctx, cluster, slot);
   const std::string_view node = ctx.args.size() == 5 ? ctx.args[4] : std::string_view();
@@ -217,7 +238,9 @@ void cluster_countkeysinslot(CommandContext& ctx, Cluster&) {
   int64_t slot = 0;
   if (!ctx.read_int64(ctx.args[2], &slot)) return;
   if (slot < 0 || slot >= store::kKeySlots) return ctx.reply.error("ERR Invalid slot");
-  ctx.reply.integer(static_cast<int64_t>(ctx.db.slot_index()->in(static_cast<int>(slot))));
+  ctx.reply.integer(ctx.db.hidden_slots()->has(static_cast<int>(slot))
+                        ? 0
+                        : static_cast<int64_t>(ctx.db.slot_index()->in(static_cast<int>(slot))));
 }
 
 void cluster_getkeysinslot(CommandContext& ctx, Cluster&) {
@@ -228,6 +251,7 @@ void cluster_getkeysinslot(CommandContext& ctx, Cluster&) {
     return ctx.reply.error("ERR Invalid slot or number of keys");
   const auto number = static_cast<int>(slot);
   const store::SlotIndex& index = *ctx.db.slot_index();
+  if (ctx.db.hidden_slots()->has(number)) return ctx.reply.empty_array();
   const auto wanted =
       static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(most), index.in(number)));
   std::vector<std::string_view> keys;

@@ -171,6 +171,18 @@ void reply_link(CommandContext& ctx, const Node& node, const Link& link) {
   ctx.reply.integer(static_cast<int64_t>(link.queued()));
 }
 
+void add_migration_lines(Cluster& cluster, InfoLines* lines) {
+  const Trimmer::Figures trim = cluster.slot_migration().trimmer().figures();
+  lines->field("cluster_slot_migration_active_tasks",
+               cluster.slot_migration().figures().active_tasks);
+  lines->field("cluster_slot_migration_active_trim_running", trim.running);
+  lines->field("cluster_slot_migration_active_trim_current_job_keys", trim.keys);
+  lines->field("cluster_slot_migration_active_trim_current_job_trimmed", trim.trimmed);
+  lines->field("cluster_slot_migration_stats_active_trim_started", trim.started);
+  lines->field("cluster_slot_migration_stats_active_trim_completed", trim.completed);
+  lines->field("cluster_slot_migration_stats_active_trim_cancelled", trim.cancelled);
+}
+
 }  // namespace
 
 // --- Commands ------------------------------------------------------------------------------------
@@ -193,6 +205,7 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
   lines.messages("sent", cluster.bus().counts().sent);
   lines.messages("received", cluster.bus().counts().received);
   lines.field("total_cluster_links_buffer_limit_exceeded", cluster.bus().counts().over_limit);
+  if (ctx.server.edition().has({8, 4}, kNever)) add_migration_lines(cluster, &lines);
   ctx.reply.verbatim("txt", lines.text());
 }
 

@@ -74,6 +74,10 @@ class Connection {
   void secure(std::unique_ptr<TransportLayer> layer) { layer_ = std::move(layer); }
   // Null when there is none.
   const TransportLayer* layer() const { return layer_.get(); }
+  // For a child process that writes to the socket by itself. What it has written through the layer
+  // this process does not know: nothing more may be sent here, and closing tells the peer nothing
+  // that it could read.
+  TransportLayer* layer() { return layer_.get(); }
   // Whether a layer's handshake is not over yet.
   bool in_handshake() const {
     return layer_ != nullptr && layer_->state() == TransportLayer::State::kHandshake;

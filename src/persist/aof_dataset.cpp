@@ -270,6 +270,11 @@ void write_entry(RequestWriter& writer, const Entry& entry) {
 
 }  // namespace
 
+void write_key_as_requests(ByteSink& sink, const Entry& entry) {
+  RequestWriter writer(sink);
+  write_entry(writer, entry);
+}
+
 bool write_dataset_as_requests(ByteSink& sink, server::Server& server,
                                const AofDatasetOptions& options) {
   constexpr int64_t kMsPerSecond = 1000;
@@ -286,6 +291,10 @@ bool write_dataset_as_requests(ByteSink& sink, server::Server& server,
     writer.request({"SELECT", std::to_string(i)});
     keyspace.table().for_each([&](const Entry* entry) {
       if (!sink.ok()) return;
+      if (keyspace.is_leaving(*entry)) {
+        if (options.skipped != nullptr) ++*options.skipped;
+        return;
+      }
       write_entry(writer, *entry);
       if (options.after_key) options.after_key();
     });

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "persist/byte_stream.h"
+#include "store/entry.h"
 
 namespace latchkey::server {
 class Server;
@@ -16,9 +17,16 @@ class Server;
 
 namespace latchkey::persist {
 
+// Writes requests that make the key with its value and deadline, where there is no such key. Large
+// collections are written in several. Does not flush the sink.
+void write_key_as_requests(ByteSink& sink, const store::Entry& entry);
+
 struct AofDatasetOptions {
   // Begin with a timestamp annotation (aof-timestamp-enabled).
   bool timestamp = false;
+  // If not null, gets the number of keys that were left out: those of slots that are being deleted
+  // (store/hidden_slots.h).
+  uint64_t* skipped = nullptr;
   // Called after each key.
   std::function<void()> after_key;
 };

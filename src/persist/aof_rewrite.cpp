@@ -50,9 +50,15 @@ bool write_dataset_to(ByteSink& sink, server::Server& server, ChildProgress* pro
     return write_dataset(sink, server, options);
   }
   uint64_t keys = 0;
-  return write_dataset_as_requests(
-      sink, server,
-      {.timestamp = settings.aof_timestamp_enabled, .after_key = [&] { after_key(++keys); }});
+  uint64_t skipped = 0;
+  if (!write_dataset_as_requests(sink, server,
+                                 {.timestamp = settings.aof_timestamp_enabled,
+                                  .skipped = &skipped,
+                                  .after_key = [&] { after_key(++keys); }}))
+    return false;
+  server.log().notice("AOF rewrite done, " + std::to_string(keys) + " keys saved, " +
+                      std::to_string(skipped) + " keys skipped.");
+  return true;
 }
 
 size_t keys_of(server::Server& server) {

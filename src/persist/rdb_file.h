@@ -32,6 +32,12 @@ struct WriteOptions {
   bool with_functions = true;
   // Auxiliary fields besides the standard ones, such as repl-id.
   std::vector<std::pair<std::string, std::string>> aux;
+  // What has been written, for a line of the log; may be null.
+  struct Tally {
+    uint64_t saved = 0;
+    uint64_t skipped = 0;  // in slots that are being deleted (store/hidden_slots.h)
+  };
+  Tally* tally = nullptr;
   // Called after each key with the number of keys written so far, for progress and delays. If it
   // returns false, the sink fails with ECANCELED.
   std::function<bool(uint64_t keys)> after_key;

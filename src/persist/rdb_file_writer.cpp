@@ -116,11 +116,19 @@ class DatasetWriter {
       if (due != nullptr) write(*due);
     };
     keyspace.table().for_each([&](const Entry* entry) {
+      if (keyspace.is_leaving(*entry)) {
+        ++skipped_;
+        return;
+      }
       base::prefetch(entry);
       base::prefetch(reinterpret_cast<const char*>(entry) + kCacheLine);
       take_turn(entry);
     });
     for (size_t i = 0; i < kAhead; ++i) take_turn(nullptr);
+  }
+
+  void tell(WriteOptions::Tally* tally) const {
+    if (tally != nullptr) *tally = {keys_, skipped_};
   }
 
  private:
@@ -139,6 +147,7 @@ class DatasetWriter {
   const WriteOptions& options_;
   AccessKept kept_;
   uint64_t keys_ = 0;
+  uint64_t skipped_ = 0;
 };
 
 }  // namespace
@@ -159,6 +168,7 @@ bool write_dataset(ByteSink& sink, server::Server& server, const WriteOptions& o
   DatasetWriter databases(writer, server, options);
   for (int i = 0; options.with_keys && i < server.database_count(); ++i)
     databases.write(server.database(i));
+  databases.tell(options.tally);
   writer.opcode(RdbOpcode::kEnd);
   const uint64_t checksum = sink.checksum();
   writer.raw(&checksum, sizeof checksum);

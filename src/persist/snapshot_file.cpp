@@ -61,10 +61,15 @@ const char* write_file(server::Server& server, int descriptor, ChildProgress* pr
                    {"repl-id", place->id},
                    {"repl-offset", std::to_string(place->offset)}};
   }
+  WriteOptions::Tally tally;
+  options.tally = &tally;
   if (!write_dataset(sink, server, options)) {
     errno = sink.error();
     return "rdbSaveRio";
   }
+  server.log().notice("BGSAVE done, " + std::to_string(tally.saved) + " keys saved, " +
+                      std::to_string(tally.skipped) + " keys skipped, " +
+                      std::to_string(sink.bytes_written()) + " bytes written.");
   return fsync(descriptor) == 0 ? nullptr : "fsync";
 }
 

@@ -58,6 +58,15 @@ void DeadlineWheel::update(DeadlineNode& node, int64_t deadline_ms) {
   }
 }
 
+// Placed again on its way down the levels, the node comes up at once, and is deferred anew.
+void DeadlineWheel::defer(DeadlineNode& node, int64_t until_ms) {
+  const int64_t deadline_ms = node.deadline_ms;
+  unlink(node);
+  node.deadline_ms = until_ms;
+  place(node);
+  node.deadline_ms = deadline_ms;
+}
+
 void DeadlineWheel::relocate(DeadlineNode& moved) {
   moved.previous->next = &moved;
   moved.next->previous = &moved;

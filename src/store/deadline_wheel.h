@@ -44,6 +44,8 @@ class DeadlineWheel {
   void erase(DeadlineNode& node);
   // Gives a linked node another deadline. O(1).
   void update(DeadlineNode& node, int64_t deadline_ms);
+  // Has a linked node reported at `until_ms` although its deadline, which stays, is earlier. O(1).
+  void defer(DeadlineNode& node, int64_t until_ms);
   // Puts `moved`, a copy of a linked node at another address, in its place. O(1).
   void relocate(DeadlineNode& moved);
 
@@ -99,9 +101,9 @@ class DeadlineWheel {
     }
   }
 
-  // Calls on_due(node), which must erase() the node, for each node with deadline <= now_ms, until
-  // there are no more of them or `budget` nodes have been examined. Returns false when the budget
-  // ended it.
+  // Calls on_due(node), which must erase() or defer() the node, for each node with deadline <=
+  // now_ms, until there are no more of them or `budget` nodes have been examined. Returns false
+  // when the budget ended it.
   template <typename OnDue>
   bool advance(int64_t now_ms, size_t budget, OnDue&& on_due) {
     const int64_t target = tick_of(now_ms);

@@ -9,7 +9,12 @@ namespace latchkey::store {
 
 namespace {
 
+bool hides_keys(const Keyspace& keyspace) {
+  return keyspace.hidden_slots() != nullptr && keyspace.hidden_slots()->any();
+}
+
 bool has_candidates(const Keyspace& keyspace, bool volatile_only) {
+  if (hides_keys(keyspace) && keyspace.visible_size() == 0) return false;
   return volatile_only ? keyspace.volatile_size() != 0 : !keyspace.empty();
 }
 
@@ -39,20 +44,21 @@ Evictor::Victim Evictor::choose(std::span<const std::unique_ptr<Keyspace>> datab
     pool_volatile_only_ = volatile_only;
   }
   // Candidates in the pool may have been removed or changed; as long as there are keys, a new
-  // sample adds one that was not. Where a checkpoint wants to keep keys there may be none.
-  constexpr int kAttemptsBesideCheckpoint = 16;
+  // sample adds one that was not. Where a checkpoint wants to keep keys, or slots are hidden, there
+  // may be none.
+  constexpr int kAttempts = 16;
   for (int attempt = 0;; ++attempt) {
     bool any = false;
     bool any_unlimited = false;
     for (const auto& keyspace : databases) {
       if (!has_candidates(*keyspace, volatile_only)) continue;
       any = true;
-      any_unlimited |= !keyspace->has_keys_to_keep();
+      any_unlimited |= !keyspace->has_keys_to_keep() && !hides_keys(*keyspace);
       sample(*keyspace, order, volatile_only, samples);
     }
     if (!any) return {};
     if (Victim victim = take_best(); victim.keyspace != nullptr) return victim;
-    if (!any_unlimited && attempt >= kAttemptsBesideCheckpoint) return {};
+    if (!any_unlimited && attempt >= kAttempts) return {};
   }
 }
 
@@ -68,7 +74,7 @@ Evictor::Victim Evictor::choose_random(std::span<const std::unique_ptr<Keyspace>
         victim = {&keyspace, std::string(entry->key())};
     } else if (volatile_only) {
       keyspace.sample_volatile(1, [&](const Entry& entry) {
-        victim = {&keyspace, std::string(entry.key())};
+        if (!keyspace.is_hidden(entry)) victim = {&keyspace, std::string(entry.key())};
       });
     } else if (const Entry* entry = keyspace.random_entry(); entry != nullptr) {
       victim = {&keyspace, std::string(entry->key())};
@@ -103,6 +109,7 @@ void Evictor::sample(Keyspace& keyspace, EvictionOrder order, bool volatile_only
 }
 
 void Evictor::offer(uint64_t score, Keyspace& keyspace, const Entry& entry) {
+  if (keyspace.is_hidden(entry)) return;
   const auto begin = pool_.begin();
   const auto end = begin + static_cast<ptrdiff_t>(pool_count_);
   for (auto known = begin; known != end; ++known) {
@@ -129,7 +136,8 @@ Evictor::Victim Evictor::take_best() {
     Keyspace& keyspace = *best.keyspace;
     Victim victim{&keyspace, std::move(best.key)};
     const KeyRef ref = keyspace.find(victim.key, Keyspace::kPeek);
-    if (ref && (!pool_volatile_only_ || ref->has_deadline()) && !keyspace.must_keep(ref))
+    if (ref && (!pool_volatile_only_ || ref->has_deadline()) && !keyspace.must_keep(ref) &&
+        !keyspace.is_hidden(*ref))
       return victim;
   }
   return {};

@@ -17,6 +17,8 @@ namespace {
 // stop the server for some tenths of a millisecond, so it is always done in the background.
 constexpr size_t kLazyFreeThreshold = 64;
 constexpr size_t kStopThreshold = 4096;
+// Due keys of hidden slots are looked at again after this time.
+constexpr int64_t kHiddenDelayMs = 1000;
 
 // The allocator's classes: multiples of 16 up to 128, then four to a doubling. Rounding up costs no
 // memory, and lets a value be replaced in place by any that falls into the same class.
@@ -185,8 +187,13 @@ void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
 const Entry* Keyspace::random_entry() {
   constexpr int kMaxHidden = 100;
   int hidden = 0;
+  int unseen = 0;  // in hidden slots
   while (!table_.empty()) {
     Entry* entry = table_.random(environment_.random);
+    if (is_hidden(*entry)) {
+      if (++unseen < kMaxHidden) continue;
+      return any_visible_entry();
+    }
     if (!is_expired(*entry)) return entry;
     if (environment_.expired != Environment::Expired::kHide) {
       find(entry->key(), kPeek);
@@ -534,6 +541,7 @@ bool Keyspace::expire_keys(size_t budget) {
   if (deadlines_ == nullptr) return true;
   return deadlines_->advance(environment_.now_ms, budget, [&](DeadlineNode& node) {
     Entry& entry = Entry::of(node);
+    if (is_hidden(entry)) return deadlines_->defer(node, environment_.now_ms + kHiddenDelayMs);
     const uint64_t hash = table_.hash(entry.key());
     Entry** slot = table_.find(entry.key(), hash);
     LK_ASSERT(slot != nullptr && *slot == &entry);
@@ -567,8 +575,31 @@ void Keyspace::expire(const Due& due) {
 
 // --- Sizes --------------------------------------------------------------------------------------
 
+size_t Keyspace::visible_size() const {
+  if (hidden_slots_ == nullptr || !hidden_slots_->any()) return size();
+  size_t hidden = 0;
+  for (int slot = 0; slot < kKeySlots; ++slot) {
+    if (hidden_slots_->has(slot)) hidden += slot_index_->in(slot);
+  }
+  return size() - hidden;
+}
+
+const Entry* Keyspace::any_visible_entry() const {
+  const auto first = static_cast<int>(environment_.random.below(kKeySlots));
+  for (int i = 0; i < kKeySlots; ++i) {
+    const int slot = (first + i) % kKeySlots;
+    if (slot_index_->in(slot) == 0 || hidden_slots_->has(slot)) continue;
+    const Entry* found = nullptr;
+    for (uint64_t cursor = 0; found == nullptr;)
+      cursor = slot_index_->scan(slot, cursor, [&](const Entry& entry) { found = &entry; });
+    return found;
+  }
+  return nullptr;
+}
+
 void Keyspace::index_slots() {
   slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
+  hidden_slots_ = std::make_unique<HiddenSlots>();
 }
 
 void Keyspace::count_in(Entry& entry) {
@@ -632,6 +663,8 @@ bool Keyspace::expire_elements(size_t budget) {
   size_t left = budget;
   return element_deadlines_->advance(environment_.now_ms, budget, [&](DeadlineNode& node) {
     Entry& entry = *static_cast<ElementDeadline&>(node).entry;
+    if (is_hidden(entry))
+      return element_deadlines_->defer(node, environment_.now_ms + kHiddenDelayMs);
     // A value with more due elements than the budget is put back for another call.
     left -= std::min(left, expire_elements_of(entry, std::max<size_t>(left, 1)));
   });

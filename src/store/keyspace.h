@@ -28,6 +28,7 @@
 #include "store/deadline_wheel.h"
 #include "store/entry.h"
 #include "store/hash_table.h"
+#include "store/hidden_slots.h"
 #include "store/key_sizes.h"
 #include "store/key_slot.h"
 #include "store/reclaimer.h"
@@ -267,7 +268,8 @@ class Keyspace {
 
   bool exists(std::string_view key) { return static_cast<bool>(find(key, kPeek)); }
 
-  // A key chosen uniformly among those not expired; null when there is none. Removes the expired
+  // A key chosen uniformly among those neither expired nor hidden (nearly so while there are hidden
+  // ones); null when there is none. Removes the expired
   // keys that it draws. If they must stay (kHide) and all keys have deadlines, it returns the
   // hundredth expired key.
   const Entry* random_entry();
@@ -282,22 +284,32 @@ class Keyspace {
     });
   }
 
-  // Calls fn(const Entry&) for every key that is not expired. O(size).
+  // Calls fn(const Entry&) for every key that is neither expired nor hidden. O(size).
   template <typename Fn>
   void for_each(Fn&& fn) const {
     table_.for_each([&](Entry* entry) {
-      if (!is_expired(*entry)) fn(static_cast<const Entry&>(*entry));
+      if (!is_expired(*entry) && !is_hidden(*entry)) fn(static_cast<const Entry&>(*entry));
     });
   }
-  // One step of SCAN, expired entries included: see HashTable::scan.
+  // One step of SCAN, expired and hidden entries included: see HashTable::scan.
   template <typename Fn>
   uint64_t scan(uint64_t cursor, Fn&& fn) const {
     return table_.scan(cursor, [&](Entry* entry) { fn(static_cast<const Entry&>(*entry)); });
   }
   bool is_expired(const Entry& entry) const {
     return entry.has_deadline() && entry.deadline_ms() <= environment_.now_ms &&
-           environment_.expired != Environment::Expired::kShow;
+           environment_.expired != Environment::Expired::kShow && !is_hidden(entry);
   }
+  // Whether the key is in a hidden slot.
+  bool is_hidden(const Entry& entry) const {
+    return hidden_slots_ != nullptr && hidden_slots_->hides(entry.key());
+  }
+  // Whether the key is in a slot that is being deleted.
+  bool is_leaving(const Entry& entry) const {
+    return hidden_slots_ != nullptr && hidden_slots_->drops(entry.key());
+  }
+  // Number of keys that are not hidden. O(1), or O(slots) while there are hidden ones.
+  size_t visible_size() const;
 
   // --- Changing ---------------------------------------------------------------------------------
 
@@ -409,6 +421,8 @@ class Keyspace {
   void index_slots();
   // Null unless index_slots() was called.
   const SlotIndex* slot_index() const { return slot_index_.get(); }
+  // Null unless index_slots() was called. Who changes them calls its update().
+  HiddenSlots* hidden_slots() const { return hidden_slots_.get(); }
 
   struct EntryTraits {
     using Item = Entry;
@@ -456,6 +470,8 @@ class Keyspace {
   // Told of a key that is a lock before it changes. The string's text, or none for another value.
   void tell_lock_set(const Entry& entry, std::string_view value, int64_t deadline_ms);
   void tell_lock_replaced(const Entry& old, const Entry& entry, int64_t deadline_ms);
+  // A key that is not in a hidden slot; null when there is none. It may have expired. O(slots).
+  const Entry* any_visible_entry() const;
   // Resolves kKeepDeadline to the current deadline.
   static int64_t resolve_deadline(const KeyRef& ref, int64_t deadline_ms) {
     if (deadline_ms != kKeepDeadline) return deadline_ms;
@@ -513,6 +529,7 @@ class Keyspace {
   std::unique_ptr<KeySizes> sizes_;
   // Only for a server that is a cluster node.
   std::unique_ptr<SlotIndex> slot_index_;
+  std::unique_ptr<HiddenSlots> hidden_slots_;
   // Of the newest checkpoint; null when there is none.
   UndoLog* undo_log_ = nullptr;
 };

@@ -658,6 +658,13 @@ class BetweenServers(unittest.TestCase):
         self.assertEqual(secure.error_of("GET", "foo"), "MOVED 12182 127.0.0.1:%d" % nodes[1].tls_port)
         self.assertIn("127.0.0.1:%d@%d" % (nodes[1].tls_port, nodes[1].tls_port + 10000), secure.call("CLUSTER", "NODES"))
         self.assertIn("127.0.0.1:%d@%d" % (nodes[1].port, nodes[1].tls_port + 10000), clients[0].call("CLUSTER", "NODES"))
+        # Whole slots move by it.
+        clients[0].call("SET", "{06S}key", "v" * 300_000)
+        clients[0].call("RPUSH", "{06S}list", *range(2000))
+        task = clients[1].call("CLUSTER", "MIGRATION", "IMPORT", "0", "0")
+        self.eventually(lambda: "completed" in clients[1].call("CLUSTER", "MIGRATION", "STATUS", "ID", task)[0])
+        self.assertEqual(clients[1].call("GET", "{06S}key"), "v" * 300_000)
+        self.assertEqual(clients[1].call("LLEN", "{06S}list"), 2000)
         # A node that speaks without TLS is none.
         stranger = harness.Server(cluster_enabled="yes")
         self.addCleanup(stranger.stop)

@@ -62,7 +62,7 @@ void swapdb(CommandContext& ctx) {
 }
 
 void dbsize(CommandContext& ctx) {
-  ctx.reply.integer(static_cast<int64_t>(ctx.db.size()));
+  ctx.reply.integer(static_cast<int64_t>(ctx.db.visible_size()));
 }
 
 // Reads ASYNC or SYNC of FLUSHDB and FLUSHALL. False, with an error sent, for anything else.

@@ -64,7 +64,8 @@ void keys_matching(CommandContext& ctx) {
   const Pattern pattern(ctx.args[1]);
   if (pattern.is_literal()) {
     const Entry* entry = ctx.db.table().find_item(ctx.args[1]);
-    if (entry == nullptr || ctx.db.is_expired(*entry)) return ctx.reply.empty_array();
+    if (entry == nullptr || ctx.db.is_expired(*entry) || ctx.db.is_hidden(*entry))
+      return ctx.reply.empty_array();
     ctx.reply.array(1);
     return ctx.reply.bulk(entry->key());
   }
@@ -123,7 +124,7 @@ uint64_t collect(const Keyspace& keyspace, uint64_t cursor, const ScanOptions& o
   do {
     cursor = keyspace.scan(cursor, [&](const Entry& entry) {
       ++seen;
-      if (pattern.matches(entry.key())) found.push_back(&entry);
+      if (pattern.matches(entry.key()) && !keyspace.is_hidden(entry)) found.push_back(&entry);
     });
     ++buckets;
   } while (cursor != 0 && seen < wanted && buckets / kBucketsPerKey < wanted);

@@ -12,6 +12,7 @@
 #include "server/client/pubsub.h"
 #include "server/client/tracking.h"
 #include "server/command/command_context.h"
+#include "server/command/slot_gate.h"
 #include "server/command/transaction.h"
 #include "server/command/watch.h"
 #include "server/server.h"
@@ -64,6 +65,19 @@ void reset(CommandContext& ctx) {
   ctx.reply.status("RESET");
 }
 
+// What another node of the cluster says in place of a user's name.
+constexpr std::string_view kNodeUser = "internal connection";
+
+void authenticate_node(CommandContext& ctx) {
+  if (!ctx.server.in_cluster()) {
+    return ctx.reply.error(
+        "ERR Cannot authenticate as an internal connection on non-cluster instances");
+  }
+  if (!ctx.server.slot_gate()->admit_node(ctx.client, ctx.args[2]))
+    return ctx.reply.error("WRONGPASS invalid internal password");
+  ctx.reply.ok();
+}
+
 void auth(CommandContext& ctx) {
   if (ctx.args.size() > 3) return ctx.syntax_error();
   const bool names_user = ctx.args.size() == 3;
@@ -74,6 +88,7 @@ void auth(CommandContext& ctx) {
         "correct?");
   }
   const std::string_view user = names_user ? ctx.args[1] : acl::kDefaultUser;
+  if (names_user && user == kNodeUser) return authenticate_node(ctx);
   if (!authenticate(ctx.client, user, ctx.args.back(), ctx.args[0]))
     return ctx.reply.error(kWrongPassword);
   ctx.reply.ok();

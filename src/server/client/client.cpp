@@ -6,6 +6,7 @@
 #include "server/client/authentication.h"
 #include "server/client/master_link.h"
 #include "server/client/monitors.h"
+#include "server/client/node_link.h"
 #include "server/client/pubsub.h"
 #include "server/client/replica_link.h"
 #include "server/client/request_pump.h"
@@ -68,6 +69,7 @@ void Client::close() {
     server.lock_claims()->client_gone(*this);
   if ((server.state() & kStateFaults) != 0) server.fault_injector().client_closed(*this);
   if (replica != nullptr) replica->closing();
+  if (node != nullptr) node->closing();
   // If a suspended request of the master is still running, request_ended() calls closing().
   if (master != nullptr && !has(kClientSuspended)) master->closing();
   if (connection_ != nullptr) disconnect();

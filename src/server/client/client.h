@@ -25,6 +25,7 @@ namespace latchkey::server {
 
 struct Command;
 class MasterLink;
+class NodeLink;
 class ReplicaLink;
 class Server;
 struct Subscriptions;
@@ -123,6 +124,8 @@ class Client final : public net::ConnectionHandler {
   std::unique_ptr<ReplicaLink> replica;
   // Null unless the client stands for the master.
   std::unique_ptr<MasterLink> master;
+  // Null unless the client is another node of the cluster (AUTH "internal connection").
+  std::unique_ptr<NodeLink> node;
   // Replication offset at the client's last write (WAIT).
   uint64_t written_offset = 0;
 

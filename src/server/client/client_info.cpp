@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "server/acl/user.h"
 #include "server/client/client.h"
+#include "server/client/node_link.h"
 #include "server/client/pubsub.h"
 #include "server/client/replica_link.h"
 #include "server/client/tracking.h"
@@ -63,7 +64,9 @@ std::string flag_letters(const Client& client) {
   if (client.has(kClientNoEvict)) letters += 'e';
   if (client.has(kClientNoTouch)) letters += 'T';
   if (client.has(kClientReplica) && client.replica->is_rdb_channel()) letters += 'C';
+  if (client.node != nullptr && client.node->gets_stream()) letters += 'g';
   if (client.has(kClientImportSource)) letters += 'I';
+  if (client.node != nullptr) letters += 'I';
   return letters.empty() ? "N" : letters;
 }
 

@@ -4,6 +4,7 @@
 
 #include "server/client/client.h"
 #include "server/client/client_info.h"
+#include "server/client/node_link.h"
 #include "server/client/replica_link.h"
 #include "server/server.h"
 
@@ -15,9 +16,14 @@ namespace {
 constexpr size_t kFirstBuffer = base::BufferPool::kBufferSize;
 constexpr size_t kMaxUnauthenticated = kFirstBuffer + 1024;
 
+// Replicas, and nodes to which slots are being migrated.
+bool follows_stream(const Client& client) {
+  return client.has(kClientReplica) || (client.node != nullptr && client.node->gets_stream());
+}
+
 const ClientBufferLimit& limit_of(const Client& client) {
   auto which = client.has(kClientSubscribed) ? kBufferPubsub : kBufferNormal;
-  if (client.has(kClientReplica)) which = kBufferReplica;
+  if (follows_stream(client)) which = kBufferReplica;
   return client.server.settings().client_output_buffer_limit[which];
 }
 
@@ -28,7 +34,7 @@ size_t pending_bytes(const Client& client) {
 // Output that never exceeds a limit: a first buffer; for a replica also the backlog, which may be
 // sent to it at once.
 size_t always_allowed(const Client& client) {
-  if (!client.has(kClientReplica)) return kFirstBuffer;
+  if (!follows_stream(client)) return kFirstBuffer;
   return kFirstBuffer + static_cast<size_t>(client.server.settings().repl_backlog_size);
 }
 

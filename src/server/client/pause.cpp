@@ -48,7 +48,8 @@ void PauseControl::recompute() {
 
 void PauseControl::tick() {
   if (kind_ == Kind::kNone) return;
-  for (const Reason reason : {Reason::kClient, Reason::kShutdown, Reason::kFailover}) {
+  for (const Reason reason :
+       {Reason::kClient, Reason::kShutdown, Reason::kFailover, Reason::kSlotHandoff}) {
     Pause& pause = pauses_[static_cast<size_t>(reason)];
     if (pause.kind == Kind::kNone || pause.until_ms == kForEver) continue;
     if (now_ms(reason) < pause.until_ms) {

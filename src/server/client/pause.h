@@ -1,6 +1,7 @@
 // Pauses: for a while, commands (or only those that write) wait until the pause ends.
 //
-// CLIENT PAUSE, shutdown and failover each have a pause of their own; the strongest of them holds.
+// CLIENT PAUSE, shutdown, failover and the handoff of slots each have a pause of their own; the
+// strongest of them holds.
 // During any pause keys do not expire either, so that the dataset does not change.
 #pragma once
 
@@ -18,7 +19,7 @@ class Server;
 class PauseControl {
  public:
   enum class Kind : uint8_t { kNone, kWrites, kAll };
-  enum class Reason : uint8_t { kClient, kShutdown, kFailover };
+  enum class Reason : uint8_t { kClient, kShutdown, kFailover, kSlotHandoff };
   static constexpr int64_t kForEver = std::numeric_limits<int64_t>::max();
 
   explicit PauseControl(Server& server) : server_(server) {}
@@ -33,6 +34,9 @@ class PauseControl {
   void tick();
 
   Kind kind() const { return kind_; }
+  bool pauses_for(Reason reason) const {
+    return pauses_[static_cast<size_t>(reason)].kind != Kind::kNone;
+  }
   // When the pause of CLIENT PAUSE ends; kForEver where there is none.
   int64_t client_pause_ends_ms() const {
     const Pause& pause = pauses_[static_cast<size_t>(Reason::kClient)];
@@ -56,7 +60,7 @@ class PauseControl {
   void recompute();
 
   Server& server_;
-  std::array<Pause, 3> pauses_;    // by Reason
+  std::array<Pause, 4> pauses_;    // by Reason
   Kind kind_ = Kind::kNone;        // the strongest of them
   std::vector<uint64_t> waiting_;  // client ids
 };

@@ -222,6 +222,10 @@ bool slot_of_script(Judged& judged) {
 // Makes room before any request, as the reference does: reads evict, too.
 bool memory(Judged& judged) {
   const bool enough = judged.server.memory_limit().make_room();
+  // Keys of slots that are being imported cannot be evicted yet, but will be.
+  if (judged.client().has(kClientInternal) &&
+      judged.server.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction)
+    return false;
   return !enough && (judged.present & kDenyOom) != 0 && judged.refuse(kOutOfMemory);
 }
 

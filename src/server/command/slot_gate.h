@@ -51,12 +51,19 @@ class SlotGate {
   struct LinkFigures {
     size_t links = 0;
     size_t bytes = 0;
+    // Of slot migrations: what waits to be sent and to be applied, and the most of the latter.
+    size_t migration_output = 0;
+    size_t migration_input = 0;
+    size_t most_migration_input = 0;
   };
 
   virtual ~SlotGate() = default;
   // Judges requests that run as one: one, or those of a transaction. Linear in their words.
   virtual Answer judge(std::span<const Request> requests, const Caller& caller) = 0;
   virtual LinkFigures link_figures() const = 0;
+  // Whether `secret` is the one that the nodes share; the client is another node then, and may do
+  // everything. The time does not depend on where secrets differ.
+  virtual bool admit_node(Client& client, std::string_view secret) = 0;
   // Whether the slot is one of this node's own.
   virtual bool owns(int slot) const = 0;
 };

@@ -421,6 +421,15 @@ void add_cluster(std::vector<Directive>& table) {
       {{"ip", ClusterEndpointType::kIp},
        {"hostname", ClusterEndpointType::kHostname},
        {"unknown-endpoint", ClusterEndpointType::kUnknownEndpoint}}));
+  table.push_back(memory("cluster-slot-migration-handoff-max-lag-bytes",
+                         &V::cluster_slot_migration_handoff_max_lag_bytes, 0, kMaxBytes));
+  table.push_back(number("cluster-slot-migration-write-pause-timeout",
+                         &V::cluster_slot_migration_write_pause_timeout, 0, kMaxInt64));
+  table.push_back(number("cluster-slot-migration-sync-buffer-drain-timeout",
+                         &V::cluster_slot_migration_sync_buffer_drain_timeout, 0, kMaxInt64,
+                         kHidden));
+  table.push_back(number("cluster-slot-migration-max-archived-tasks",
+                         &V::cluster_slot_migration_max_archived_tasks, 1, kMaxInt, kHidden));
   table.push_back(
       number("cluster-compatibility-sample-ratio", &V::cluster_compatibility_sample_ratio, 0, 100));
   table.push_back(cluster_slot_stats_directive());

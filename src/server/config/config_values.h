@@ -330,6 +330,10 @@ struct ConfigValues {
   std::string cluster_announce_hostname;
   std::string cluster_announce_human_nodename;
   ClusterEndpointType cluster_preferred_endpoint_type = ClusterEndpointType::kIp;
+  uint64_t cluster_slot_migration_handoff_max_lag_bytes = uint64_t{1} << 20;
+  int64_t cluster_slot_migration_write_pause_timeout = 10'000;        // milliseconds
+  int64_t cluster_slot_migration_sync_buffer_drain_timeout = 60'000;  // milliseconds
+  int cluster_slot_migration_max_archived_tasks = 32;
   int cluster_compatibility_sample_ratio = 0;
   unsigned cluster_slot_stats_enabled = 0;
   std::string cluster_announce_ip;

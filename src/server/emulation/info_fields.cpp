@@ -75,6 +75,10 @@ constexpr FieldArrival kFields[] = {
 
     {"expired_keys_active", {8, 2}, kNever},
     {"expired_subkeys_active", {8, 2}, kNever},
+    {"mem_cluster_slot_migration_input_buffer", {8, 4}, kNever},
+    {"mem_cluster_slot_migration_input_buffer_peak", {8, 4}, kNever},
+    {"mem_cluster_slot_migration_output_buffer", {8, 4}, kNever},
+
     {"rdb_saves_consecutive_failures", {8, 6}, kNever},
     {"used_memory_peak_time", {8, 2}, kNever},
 

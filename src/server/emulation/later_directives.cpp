@@ -60,6 +60,10 @@ constexpr DirectiveArrival kDirectives[] = {
     {"replica-full-sync-buffer-limit", {8, 0}, kNever},
 
     {"aof-load-corrupt-tail-max-size", {8, 2}, kNever},
+    {"cluster-slot-migration-handoff-max-lag-bytes", {8, 4}, kNever},
+    {"cluster-slot-migration-max-archived-tasks", {8, 4}, kNever},
+    {"cluster-slot-migration-sync-buffer-drain-timeout", {8, 4}, kNever},
+    {"cluster-slot-migration-write-pause-timeout", {8, 4}, kNever},
     {"cluster-slot-stats-enabled", {8, 2}, {8, 0}},
     {"key-memory-histograms", {8, 6}, kNever},
     {"tls-auth-clients-user", {8, 6}, kNever},

@@ -199,7 +199,11 @@ void memory_section(InfoText& text, Server& server) {
   text.field("mem_replica_full_sync_buffer", replication.full_sync_buffer);
   text.field("mem_clients_slaves", replication.clients_memory);
   text.field("mem_clients_normal", memory.clients - replication.clients_memory);
-  text.field("mem_cluster_links", link_figures(server).bytes);
+  const SlotGate::LinkFigures links = link_figures(server);
+  text.field("mem_cluster_slot_migration_output_buffer", links.migration_output);
+  text.field("mem_cluster_slot_migration_input_buffer", links.migration_input);
+  text.field("mem_cluster_slot_migration_input_buffer_peak", links.most_migration_input);
+  text.field("mem_cluster_links", links.bytes);
   text.field("mem_aof_buffer", server.persistence_figures().aof.buffer_memory);
   text.field("mem_allocator", base::allocator_name());
   text.field("mem_overhead_db_hashtable_rehashing", 0);

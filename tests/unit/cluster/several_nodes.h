@@ -29,14 +29,14 @@ namespace latchkey::tests {
 class ClusterNode {
  public:
   ClusterNode(const std::string& directory, int port, std::string_view settings)
-      : server(
-            {cluster::cluster_rows(), commands::client_rows(), commands::config_rows(),
-             commands::connection_rows(), commands::database_rows(), commands::key_rows(),
-             commands::list_rows(), commands::list_wait_rows(), commands::pubsub_rows(),
-             commands::string_batch_rows(), commands::string_rows(), commands::transaction_rows()},
-            "cluster-enabled yes\ndatabases 1\ncluster-node-timeout 2000\nport " +
-                std::to_string(port) + "\ncluster-announce-ip 127.0.0.1\ncluster-config-file " +
-                directory + "/" + std::to_string(port) + ".conf\n" + std::string(settings)) {
+      : server({cluster::cluster_rows(), commands::client_rows(), commands::config_rows(),
+                commands::connection_rows(), commands::database_rows(), commands::key_rows(),
+                commands::list_rows(), commands::list_wait_rows(), commands::pubsub_rows(),
+                commands::scan_rows(), commands::string_batch_rows(), commands::string_rows(),
+                commands::transaction_rows()},
+               "cluster-enabled yes\ndatabases 1\ncluster-node-timeout 2000\nport " +
+                   std::to_string(port) + "\ncluster-announce-ip 127.0.0.1\ncluster-config-file " +
+                   directory + "/" + std::to_string(port) + ".conf\n" + std::string(settings)) {
     server.server.set_replication(std::make_shared<replication::Replication>(
         server.server, std::make_unique<FakeSnapshots>()));
     cluster = std::make_shared<cluster::Cluster>(server.server);

@@ -1,0 +1,346 @@
+#include "cluster/slot_migration/importer.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "replication/pause_point.h"
+#include "server/server.h"
+#include "server/tasks.h"
+
+namespace latchkey::cluster {
+
+using base::equal_ignoring_case;
+
+namespace {
+
+// Bytes that are applied in a turn of the loop; fewer while they are applied slowly on purpose.
+constexpr size_t kPiece = 256 * 1024;
+constexpr size_t kSlowPiece = 16 * 1024;
+// Bytes that are kept while they are being applied; beyond them the socket is not read.
+constexpr size_t kMostAhead = 4 * 1024 * 1024;
+constexpr uint64_t kAcknowledgeEvery = 512 * 1024;
+constexpr int64_t kAcknowledgeIntervalMs = 1000;
+// Until the next attempt, while something else is in the middle.
+constexpr uint64_t kPatienceMs = 10;
+constexpr size_t kMaxLine = 64 * 1024;
+
+std::string_view without_return(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+}  // namespace
+
+Importer::Importer(server::Server& server, Host& host, server::Client& client, SlotTask& task,
+                   Origin origin)
+    : server_(server),
+      host_(host),
+      task_(task),
+      origin_(std::move(origin)),
+      runner_(server, client, task.slots),
+      timer_(*server.loop(), [this] { apply_more(); }) {
+  task_.state = TaskState::kConnecting;
+  main_ = std::make_unique<NodeChannel>(server_, static_cast<NodeChannel::Owner&>(*this),
+                                        origin_.host, origin_.port);
+}
+
+void Importer::stop() {
+  over_ = true;
+  timer_.stop();
+  if (main_ != nullptr) main_->close();
+  if (snapshot_ != nullptr) snapshot_->close();
+}
+
+// --- Handshakes ----------------------------------------------------------------------------------
+
+void Importer::enter(TaskState state) {
+  task_.state = state;
+  if (host_.fails_at("import-main-channel", name_of(state))) fail_main("Failed on purpose");
+}
+
+void Importer::enter(SnapshotState state) {
+  task_.snapshot = state;
+  if (host_.fails_at("import-rdb-channel", name_of(state))) fail_snapshot("Failed on purpose");
+}
+
+void Importer::channel_connected(NodeChannel& channel) {
+  if (over_) return;
+  const bool main = is_main(channel);
+  // The failure of a connection is one that did not come about.
+  main ? enter(TaskState::kConnecting) : enter(SnapshotState::kConnecting);
+  if (over_) return;
+  channel.send({"AUTH", "internal connection", origin_.secret});
+  main ? enter(TaskState::kAuthReply) : enter(SnapshotState::kAuthReply);
+}
+
+bool Importer::awaits_reply(const NodeChannel& channel) const {
+  if (is_main(channel)) return task_.state < TaskState::kAccumulateBuffer;
+  return task_.snapshot < SnapshotState::kRdbchannelTransfer;
+}
+
+size_t Importer::channel_input(NodeChannel& channel, std::span<char> bytes) {
+  size_t used = 0;
+  while (!over_ && awaits_reply(channel)) {
+    const std::string_view rest(bytes.data() + used, bytes.size() - used);
+    const size_t end = rest.find('\n');
+    if (end == std::string_view::npos) {
+      if (rest.size() > kMaxLine) fail(channel, "The reply is no line of any sensible length");
+      break;
+    }
+    used += end + 1;
+    const std::string_view line = without_return(rest.substr(0, end));
+    if (!line.empty()) read_reply(channel, line);
+  }
+  if (over_) return bytes.size();
+  if (awaits_reply(channel)) return used;
+  if (is_main(channel) && task_.state == TaskState::kAccumulateBuffer) {
+    keep(bytes.size() - used);
+    return used;
+  }
+  return used + apply(channel, bytes.subspan(used));
+}
+
+void Importer::read_reply(NodeChannel& channel, std::string_view line) {
+  is_main(channel) ? read_main_reply(line) : read_snapshot_reply(line);
+}
+
+void Importer::read_main_reply(std::string_view line) {
+  base::Logger& log = server_.log();
+  switch (task_.state) {
+    case TaskState::kAuthReply:
+      if (line != "+OK") return fail_main("AUTH was refused: " + std::string(line));
+      main_->send({"CLUSTER", "SYNCSLOTS", "CONF", "NODE-ID", origin_.node_id});
+      return enter(TaskState::kHandshakeReply);
+    case TaskState::kHandshakeReply: {
+      if (line != "+OK") return fail_main("SYNCSLOTS CONF was refused: " + std::string(line));
+      std::vector<std::string> words = {"CLUSTER", "SYNCSLOTS", "SYNC", task_.id};
+      task_.slots.for_each_run([&](int first, int last) {
+        words.push_back(std::to_string(first));
+        words.push_back(std::to_string(last));
+      });
+      const std::vector<std::string_view> views(words.begin(), words.end());
+      main_->send(views);
+      return enter(TaskState::kSyncslotsReply);
+    }
+    case TaskState::kSyncslotsReply:
+      if (line.starts_with("-NOTREADY")) {
+        log.notice("Source node replied to SYNCSLOTS SYNC with -NOTREADY, will retry later...");
+        stop();
+        return host_.import_refused_for_now();
+      }
+      if (line != "+RDBCHANNELSYNCSLOTS")
+        return fail_main("SYNCSLOTS SYNC was refused: " + std::string(line));
+      enter(TaskState::kAccumulateBuffer);
+      return over_ ? void() : open_snapshot_channel();
+    default:
+      return fail_main("Unexpected reply: " + std::string(line));
+  }
+}
+
+void Importer::open_snapshot_channel() {
+  task_.snapshot = SnapshotState::kConnecting;
+  snapshot_ = std::make_unique<NodeChannel>(server_, static_cast<NodeChannel::Owner&>(*this),
+                                            origin_.host, origin_.port);
+}
+
+void Importer::read_snapshot_reply(std::string_view line) {
+  if (task_.snapshot == SnapshotState::kAuthReply) {
+    if (line != "+OK") return fail_snapshot("AUTH was refused: " + std::string(line));
+    snapshot_->send({"CLUSTER", "SYNCSLOTS", "RDBCHANNEL", task_.id});
+    return enter(SnapshotState::kRdbchannelReply);
+  }
+  if (line != "+SLOTSSNAPSHOT")
+    return fail_snapshot("SYNCSLOTS RDBCHANNEL was refused: " + std::string(line));
+  enter(SnapshotState::kRdbchannelTransfer);
+}
+
+// --- What the source sends -----------------------------------------------------------------------
+
+void Importer::keep(size_t bytes) {
+  most_buffered_ = std::max(most_buffered_, bytes);
+  const server::ConfigValues& settings = server_.settings();
+  const auto own = static_cast<uint64_t>(settings.replica_full_sync_buffer_limit);
+  const uint64_t most =
+      own != 0 ? own : settings.client_output_buffer_limit[server::kBufferReplica].hard_limit_bytes;
+  if (most == 0 || bytes < most) return;
+  if (!std::exchange(told_full_, true)) {
+    server_.log().notice(
+        "Slots sync buffer limit has been reached; the rest stays with the source node until the "
+        "snapshot is here.");
+  }
+  main_->pause_reading();
+}
+
+size_t Importer::apply(NodeChannel& channel, std::span<char> bytes) {
+  // A pause ends the import, but not here.
+  constexpr uint32_t kWaits = server::kStateBusy | server::kStateLoading |
+                              server::kStateAsyncLoading | server::kStatePaused;
+  if ((server_.state() & kWaits) != 0 || server_.tasks().any()) {
+    timer_.start(kPatienceMs);
+    return 0;
+  }
+  resp::RequestParser& parser = is_main(channel) ? main_parser_ : snapshot_parser_;
+  const bool slowly = is_main(channel) && server_.settings().key_load_delay > 0;
+  const size_t piece = slowly ? kSlowPiece : kPiece;
+  const resp::RequestParser::Limits limits{
+      .max_bulk_size = static_cast<size_t>(server_.settings().proto_max_bulk_len)};
+  size_t used = 0;
+  bool incomplete = bytes.empty();
+  while (!over_ && !incomplete && used < piece && used < bytes.size()) {
+    const bool between = !parser.in_request() && parser.understood_bytes() == 0;
+    if (between && (bytes[used] == '\n' || bytes[used] == '\r')) {
+      ++used;
+      continue;
+    }
+    words_.clear();
+    size_t size = 0;
+    switch (parser.parse(bytes.subspan(used), limits, words_, &size)) {
+      case resp::RequestParser::Status::kIncomplete:
+        incomplete = true;
+        break;
+      case resp::RequestParser::Status::kError:
+        fail(channel, std::string(parser.error()));
+        break;
+      case resp::RequestParser::Status::kRequest:
+        used += size;
+        if (!words_.empty()) run(channel, size);
+        if (&channel == snapshot_.get() && task_.snapshot == SnapshotState::kCompleted)
+          return bytes.size();
+        break;
+    }
+  }
+  if (over_) return bytes.size();
+  const size_t left = bytes.size() - used;
+  if (is_main(channel)) most_buffered_ = std::max(most_buffered_, left);
+  left > kMostAhead ? channel.pause_reading() : channel.resume_reading();
+  const bool more = left > 0 && !incomplete;
+  if (is_main(channel) && !more && task_.state == TaskState::kStreamingBuffer) {
+    server_.log().notice(
+        "Successfully streamed accumulated buffer for the import task, applied "
+        "offset: " +
+        std::to_string(applied_));
+    enter(TaskState::kWaitStreamEof);
+    if (!over_) acknowledge();
+    return used;
+  }
+  constexpr int kUsPerMs = 1000;
+  if (more)
+    timer_.start(
+        slowly ? static_cast<uint64_t>(std::max(server_.settings().key_load_delay / kUsPerMs, 1))
+               : 0);
+  return used;
+}
+
+void Importer::run(NodeChannel& channel, size_t size) {
+  if (run_protocol(channel)) return;
+  if (over_) return;
+  if (const auto error = runner_.run(words_)) return fail(channel, *error);
+  if (!is_main(channel)) return;
+  applied_ += size;
+  if (applied_ - acknowledged_ >= kAcknowledgeEvery) acknowledge();
+}
+
+bool Importer::run_protocol(NodeChannel& channel) {
+  if (words_.size() < 3 || !equal_ignoring_case(words_[0], "cluster") ||
+      !equal_ignoring_case(words_[1], "syncslots"))
+    return false;
+  const std::string_view what = words_[2];
+  if (equal_ignoring_case(what, "conf")) return true;
+  if (!is_main(channel) && equal_ignoring_case(what, "snapshot-eof")) {
+    snapshot_ended();
+  } else if (is_main(channel) && equal_ignoring_case(what, "stream-eof") &&
+             task_.state == TaskState::kWaitStreamEof) {
+    server_.log().notice("CLUSTER SYNCSLOTS STREAM-EOF received when waiting for STREAM-EOF");
+    stop();
+    task_.state = TaskState::kTakeover;
+    host_.import_ready();
+  } else if (is_main(channel) && equal_ignoring_case(what, "stream-eof") &&
+             task_.state == TaskState::kStreamingBuffer) {
+    // All of the stream has been applied: it ended within what was kept.
+    task_.state = TaskState::kWaitStreamEof;
+    return run_protocol(channel);
+  } else {
+    fail(channel, "Unexpected CLUSTER SYNCSLOTS " + std::string(what));
+  }
+  return true;
+}
+
+void Importer::snapshot_ended() {
+  server_.log().notice("RDB channel snapshot transfer completed for the import task.");
+  task_.snapshot = SnapshotState::kCompleted;
+  snapshot_->close();
+  server_.log().notice("Starting to stream accumulated buffer for the import task (" +
+                       std::to_string(main_->kept_bytes()) + " bytes)");
+  enter(TaskState::kStreamingBuffer);
+  if (!over_) timer_.start(0);
+}
+
+void Importer::apply_more() {
+  server_.refresh_clock();
+  if (over_) return;
+  if (task_.state == TaskState::kStreamingBuffer) {
+    replication::pause_if_asked(server_, server::ReplicationPause::kOnStreaming);
+    // Nothing may have been kept.
+    if (main_->kept_bytes() == 0) {
+      apply(*main_, {});
+      return;
+    }
+  }
+  if (task_.state >= TaskState::kStreamingBuffer) return main_->offer();
+  if (snapshot_ != nullptr) snapshot_->offer();
+}
+
+void Importer::acknowledge() {
+  acknowledged_ = applied_;
+  acknowledged_ms_ = server_.machine_ms();
+  main_->send({"CLUSTER", "SYNCSLOTS", "ACK", name_of(task_.state), std::to_string(applied_)});
+}
+
+// --- The end -------------------------------------------------------------------------------------
+
+bool Importer::timed_out(const NodeChannel& channel) const {
+  constexpr int64_t kMsPerSecond = 1000;
+  return server_.machine_ms() - channel.last_input_ms() >
+         int64_t{server_.settings().repl_timeout} * kMsPerSecond;
+}
+
+void Importer::tick() {
+  if (over_) return;
+  if (task_.state >= TaskState::kStreamingBuffer &&
+      server_.machine_ms() - acknowledged_ms_ >= kAcknowledgeIntervalMs)
+    acknowledge();
+  // While the snapshot is under way, or what was kept is being applied, the stream may be silent.
+  const bool main_speaks =
+      task_.state < TaskState::kAccumulateBuffer || task_.state == TaskState::kWaitStreamEof;
+  if (main_speaks && main_->kept_bytes() == 0 && timed_out(*main_))
+    return fail_main("Connection timeout");
+  if (task_.state == TaskState::kAccumulateBuffer && snapshot_ != nullptr &&
+      snapshot_->kept_bytes() < kPiece && timed_out(*snapshot_))
+    fail_snapshot("Connection timeout");
+}
+
+void Importer::channel_lost(NodeChannel& channel, const std::string& reason) {
+  if (!over_) fail(channel, reason);
+}
+
+void Importer::fail(const NodeChannel& channel, const std::string& what) {
+  is_main(channel) ? fail_main(what) : fail_snapshot(what);
+}
+
+void Importer::fail_main(const std::string& what) {
+  end("Main channel - " + what);
+}
+
+void Importer::fail_snapshot(const std::string& what) {
+  end("RDB channel - " + what);
+}
+
+void Importer::end(const std::string& error) {
+  if (over_) return;
+  stop();
+  host_.import_failed(error);
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,109 @@
+#include "cluster/slot_migration/slot_snapshot.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <initializer_list>
+#include <string>
+
+#include "persist/aof_dataset.h"
+#include "persist/dump_payload.h"
+#include "server/function_libraries.h"
+#include "server/server.h"
+#include "store/slot_index.h"
+
+namespace latchkey::cluster {
+
+namespace {
+
+// Larger collections are written as several requests, so that none is large.
+constexpr size_t kMostInDump = 512;
+
+void write_request(persist::ByteSink& sink, std::initializer_list<std::string_view> words) {
+  sink.write("*" + std::to_string(words.size()) + "\r\n");
+  for (const std::string_view word : words) {
+    sink.write("$" + std::to_string(word.size()) + "\r\n");
+    sink.write(word);
+    sink.write("\r\n");
+  }
+}
+
+void write_functions(persist::ByteSink& sink, server::Server& server) {
+  if (server.functions() == nullptr) return;
+  server.functions()->for_each_code([&](std::string_view code) {
+    write_request(sink, {"FUNCTION", "LOAD", "REPLACE", code});
+  });
+}
+
+// "<slot>:<keys>:<keys with a deadline>", by which the other node can make room.
+void write_slot_info(persist::ByteSink& sink, const store::SlotIndex& index, int slot) {
+  size_t with_deadline = 0;
+  index.for_each(slot,
+                 [&](const store::Entry& entry) { with_deadline += entry.has_deadline() ? 1 : 0; });
+  write_request(sink, {"CLUSTER", "SYNCSLOTS", "CONF", "SLOT-INFO",
+                       std::to_string(slot) + ":" + std::to_string(index.in(slot)) + ":" +
+                           std::to_string(with_deadline)});
+}
+
+void write_key(persist::ByteSink& sink, server::Server& server, const store::Entry& entry) {
+  const bool large = !entry.is_string() && entry.value()->element_count() > kMostInDump;
+  if (entry.is_string() || large) return persist::write_key_as_requests(sink, entry);
+  const int64_t deadline_ms = entry.has_deadline() ? entry.deadline_ms() : 0;
+  write_request(sink, {"RESTORE", entry.key(), std::to_string(deadline_ms),
+                       persist::make_dump(entry, server.settings().rdbcompression,
+                                          server.edition().rdb_version()),
+                       "ABSTTL"});
+}
+
+}  // namespace
+
+int SocketSink::put(std::string_view bytes) {
+  if (layer_ == nullptr) return send_all(bytes);
+  layer_->write(bytes);
+  resp::OutputBuffer& wire = layer_->wire();
+  while (!wire.empty()) {
+    std::string_view piece;
+    wire.gather(&piece, 1);
+    if (const int error = send_all(piece); error != 0) return error;
+    wire.take(piece.size());
+  }
+  return layer_->state() == net::TransportLayer::State::kFailed ? EPROTO : 0;
+}
+
+int SocketSink::send_all(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(sent));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return errno;
+    pollfd waiting{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+    const int ready = poll(&waiting, 1, timeout_ms_);
+    if (ready == 0) return ETIMEDOUT;
+    if (ready < 0 && errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+bool write_slot_snapshot(persist::ByteSink& sink, server::Server& server, const SlotSet& slots,
+                         const std::function<void()>& after_key) {
+  write_functions(sink, server);
+  write_request(sink, {"SELECT", "0"});
+  const store::SlotIndex& index = *server.database(0).slot_index();
+  slots.for_each([&](int slot) {
+    if (index.in(slot) == 0 || !sink.ok()) return;
+    write_slot_info(sink, index, slot);
+    index.for_each(slot, [&](const store::Entry& entry) {
+      if (!sink.ok()) return;
+      write_key(sink, server, entry);
+      after_key();
+    });
+  });
+  write_request(sink, {"CLUSTER", "SYNCSLOTS", "SNAPSHOT-EOF"});
+  return sink.flush();
+}
+
+}  // namespace latchkey::cluster

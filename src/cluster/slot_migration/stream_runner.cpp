@@ -1,0 +1,64 @@
+#include "cluster/slot_migration/stream_runner.h"
+
+#include "base/text.h"
+#include "server/client/client.h"
+#include "server/command/command_table.h"
+#include "server/command/dispatcher.h"
+#include "server/command/slot_gate.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+using namespace server;
+
+namespace {
+
+// Stands around writes, and means nothing here.
+bool is_frame(const Command& command, std::span<const std::string_view> words) {
+  const std::string& name = command.full_name;
+  return name == "ping" || name == "multi" || name == "exec" ||
+         (name == "select" && words.size() == 2 && words[1] == "0");
+}
+
+}  // namespace
+
+StreamRunner::StreamRunner(Server& server, Client& client, const SlotSet& slots)
+    : server_(server), slots_(slots), client_(client) {
+  client_.set(kClientInternal | kClientDenyBlocking);
+}
+
+std::optional<std::string> StreamRunner::run(std::span<const std::string_view> words) {
+  Command* const command = server_.dispatcher().lookup(words);
+  if (command == nullptr) return "Unknown command in the stream: " + std::string(words[0]);
+  if (is_frame(*command, words)) return std::nullopt;
+  if (auto refused = refusal(*command, words)) return refused;
+  const size_t mark = client_.out().mark();
+  const bool outer = (server_.state() & kStateApplyingMaster) != 0;
+  server_.set_state(kStateApplyingMaster, true);
+  const Dispatcher::Outcome outcome = server_.dispatcher().execute(client_, words, command);
+  server_.set_state(kStateApplyingMaster, outer);
+  const std::string reply = client_.out().copy_since(mark, 256);
+  client_.out().clear();
+  if (outcome == Dispatcher::Outcome::kPostponed) return "Writes are paused";
+  if (!reply.starts_with('-')) return std::nullopt;
+  return "'" + command->full_name + "' failed: " + reply.substr(1, reply.find('\r') - 1);
+}
+
+std::optional<std::string> StreamRunner::refusal(const Command& command,
+                                                 std::span<const std::string_view> words) {
+  if (command.full_name == "function|load" || command.full_name == "function|restore")
+    return std::nullopt;
+  const std::string what = "'" + command.full_name + "' in the stream ";
+  if (!command.has(kWrite)) return what + "is no write";
+  if (!command.accepts_word_count(words.size())) return what + "has a wrong number of arguments";
+  found_.clear();
+  find_slotted_words({command, words}, &found_);
+  if (found_.empty()) return what + "names no key";
+  for (const KeyReference& word : found_) {
+    if (!slots_.has(store::key_slot(words[word.position])))
+      return what + "is for a slot that is not migrated";
+  }
+  return std::nullopt;
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,45 @@
+// Runs the requests by which another node sends slots, after looking at each: only writes of keys
+// in the slots that are being migrated, and FUNCTION LOAD and RESTORE. What else a stream of writes
+// may have around them (SELECT 0, PING, MULTI and EXEC: nobody sees these keys yet) is accepted and
+// does nothing.
+//
+// Expired keys are there for these requests, as for a master's: the source says when they go.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/slot_set.h"
+#include "server/command/key_spec.h"
+
+namespace latchkey::server {
+class Client;
+class Server;
+struct Command;
+}  // namespace latchkey::server
+
+namespace latchkey::cluster {
+
+class StreamRunner {
+ public:
+  // The requests run as `client`, which must be internal and outlive the runner.
+  StreamRunner(server::Server& server, server::Client& client, const SlotSet& slots);
+
+  // Runs the request. An error: it is none of those above, or it has failed; the stream must not
+  // be run any further.
+  std::optional<std::string> run(std::span<const std::string_view> words);
+
+ private:
+  std::optional<std::string> refusal(const server::Command& command,
+                                     std::span<const std::string_view> words);
+
+  server::Server& server_;
+  SlotSet slots_;
+  server::Client& client_;
+  std::vector<server::KeyReference> found_;
+};
+
+}  // namespace latchkey::cluster
