@@ -421,8 +421,8 @@ void SlotMigration::role_changed() {
   const bool replica = server_.is_replica();
   if (std::exchange(was_replica_, replica) == replica) return;
   if (replica) {
+    // What is being deleted is deleted at the new master, too.
     cancel_all("Cancelled due to failover");
-    trimmer_.cancel_all();
     return;
   }
   for (const auto& [id, slots] : of_master_) hide(slots, false);

@@ -88,7 +88,7 @@ void Trimmer::begin(Job& job) {
       (job.active ? "Active trim started for slots: " : "Background trim started for slots: ") +
       ranges_text(job.slots) + " to trim " + std::to_string(job.keys) + " keys.");
   if (job.active) ++figures_.started;
-  if (!job.tell_replicas) return;
+  if (!job.tell_replicas || server_.is_replica()) return;
   std::vector<std::string> words = {"RANGES", std::to_string(job.slots.runs())};
   job.slots.for_each_run([&](int first, int last) {
     words.push_back(std::to_string(first));

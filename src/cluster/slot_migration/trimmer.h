@@ -49,7 +49,7 @@ class Trimmer {
   void trim_now(const SlotSet& slots);
   // Completes what there is to do in these slots, and nothing else. Costs by the keys there.
   void finish(const SlotSet& slots);
-  // Drops all jobs: the dataset goes, or the role changes.
+  // Drops all jobs: the dataset goes.
   void cancel_all();
 
   bool any() const { return !jobs_.empty(); }
