@@ -131,12 +131,12 @@ void SlotMigration::start(SlotTask& task) {
   importing_ = &task;
   listen();
   most_input_ = 0;
-  importer_ =
-      std::make_unique<Importer>(server_, static_cast<Importer::Host&>(*this), runner_client_, task,
-                                 Importer::Origin{.host = source.address.ip,
-                                                  .port = source.address.port_for(server_.settings().tls_cluster),
-                                                  .secret = cluster_.secret(),
-                                                  .node_id = cluster_.myself().id});
+  importer_ = std::make_unique<Importer>(
+      server_, static_cast<Importer::Host&>(*this), runner_client_, task,
+      Importer::Origin{.host = source.address.ip,
+                       .port = source.address.port_for(server_.settings().tls_cluster),
+                       .secret = cluster_.secret(),
+                       .node_id = cluster_.myself().id});
 }
 
 // Leaves the task where it is.
