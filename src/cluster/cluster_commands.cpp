@@ -492,7 +492,7 @@ constexpr CommandRow kClusterRows[] = {
      "Enables read-write queries for a connection to a Reids Cluster replica node."},
     {"TRIMSLOTS",
      of_node<trimslots>,
-     "{RANGES ranges=numranges {slots=startslot:integer endslot:integer}...}",
+     "{RANGES ranges=numranges:integer {slots=startslot:integer endslot:integer}...}",
      kWrite,
      {},
      kAclKeyspace | kAclDangerous,
