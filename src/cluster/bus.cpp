@@ -166,7 +166,10 @@ void Bus::link_received(Link& link, std::string_view bytes) {
     return drop(link);
   }
   ++counts_.received[static_cast<size_t>(message->type)];
-  if (static_cast<int>(message->type) == thrown_away_) return;
+  if (thrown_away_ == kAllTypes || static_cast<int>(message->type) == thrown_away_) {
+    if (close_on_throw_away_) link_failed(link);
+    return;
+  }
   receiver_.received(link, *message);
 }
 

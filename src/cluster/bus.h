@@ -71,8 +71,12 @@ class Bus final : private Link::Owner {
   void collect() { dropped_.clear(); }
 
   const Counts& counts() const { return counts_; }
-  // Discards incoming messages of this type; -1: none.
+  // Discards incoming messages of this type, or kNoType, or kAllTypes; and closes the links that
+  // they came from if `closing`. For tests.
+  static constexpr int kNoType = -1;
+  static constexpr int kAllTypes = -2;
   void throw_away(int type) { thrown_away_ = type; }
+  void close_on_throw_away(bool closing) { close_on_throw_away_ = closing; }
   size_t size() const { return links_.size(); }
   size_t memory() const;
   // For tests.
@@ -92,7 +96,8 @@ class Bus final : private Link::Owner {
   std::vector<std::unique_ptr<Link>> dropped_;
   Counts counts_;
   int listening_port_ = 0;
-  int thrown_away_ = -1;
+  int thrown_away_ = kNoType;
+  bool close_on_throw_away_ = false;
 };
 
 }  // namespace latchkey::cluster

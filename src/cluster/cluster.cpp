@@ -198,6 +198,10 @@ std::vector<Node*> Cluster::shard() const {
 }
 
 uint64_t Cluster::offset() const {
+  if (myself().is_replica()) {
+    const replication::ReplicaRole& role = server_.replication().replica_role();
+    if (is_new_in_shard_ || !role.knows_place() || role.state() == replication::ReplicaRole::State::kSync) return 0;
+  }
   return static_cast<uint64_t>(std::max<int64_t>(server_.replication_offset(), 0));
 }
 
@@ -277,6 +281,7 @@ void Cluster::reset(bool hard) {
   Node& node = myself();
   handover_.reset();
   election_.reset();
+  is_new_in_shard_ = false;
   if (node.is_replica()) {
     nodes_.make_master(node);
     node.shard_id = server_.random_source().hex(kIdDigits);
@@ -306,19 +311,25 @@ bool Cluster::meet(const NodeAddress& address) {
   const auto is_port = [](int port) { return port > 0 && port <= kLastPort; };
   const int port = address.port_for(server_.settings().tls_cluster);
   if (!is_ip || !is_port(port) || !is_port(address.bus_port)) return false;
-  for (const Node* node : nodes_.all()) {
-    if (node->has(kHandshake) && node->address.ip == address.ip &&
-        node->address.bus_port == address.bus_port)
-      return true;
-  }
-  Node& node =
-      nodes_.add(server_.random_source().hex(kIdDigits), kHandshake | kMeet, server_.machine_ms());
-  node.shard_id = server_.random_source().hex(kIdDigits);
-  node.address = address;
+  if (!is_met(address)) add_stranger(address, kHandshake | kMeet);
   return true;
 }
 
+bool Cluster::is_met(const NodeAddress& address) const {
+  return std::ranges::any_of(nodes_.all(), [&](const Node* node) {
+    return node->has(kHandshake) && node->address.ip == address.ip &&
+           node->address.bus_port == address.bus_port;
+  });
+}
+
+void Cluster::add_stranger(const NodeAddress& address, uint16_t flags) {
+  Node& node = nodes_.add(server_.random_source().hex(kIdDigits), flags, server_.machine_ms());
+  node.shard_id = server_.random_source().hex(kIdDigits);
+  node.address = address;
+}
+
 void Cluster::replicate_from(Node& master) {
+  is_new_in_shard_ |= master.shard_id != myself().shard_id;
   nodes_.make_replica(myself(), &master);
   nodes_.end_moves();
   handover_.reset();
@@ -331,6 +342,7 @@ void Cluster::take_over() {
   Node& node = myself();
   const SlotSet slots = node.master->slots;
   nodes_.make_master(node);
+  is_new_in_shard_ = false;
   slots.for_each([&](int slot) { nodes_.assign(slot, node); });
   handover_.reset();
   election_.reset();
@@ -355,36 +367,43 @@ void Cluster::align_role() {
   role.replicate_from(master.ip, port);
 }
 
-bool Cluster::finds_itself_up() {
-  if (server_.settings().cluster_require_full_coverage) {
-    for (int slot = 0; slot < store::kKeySlots; ++slot) {
-      const Node* const owner = nodes_.owner(slot);
-      if (owner == nullptr || owner->has(kFailing)) return false;
-    }
-  }
+std::string_view Cluster::reason_to_be_down() {
   size_t reached = 0;
   for (const Node* node : nodes_.all()) {
     if (node->votes() && !node->has(kSuspect | kFailing)) ++reached;
   }
-  if (reached >= nodes_.quorum()) return true;
-  minority_ms_ = server_.machine_ms();
-  return false;
+  if (reached < nodes_.quorum()) {
+    minority_ms_ = server_.machine_ms();
+    return "I am part of a minority partition.";
+  }
+  if (!server_.settings().cluster_require_full_coverage) return {};
+  for (int slot = 0; slot < store::kKeySlots; ++slot) {
+    const Node* const owner = nodes_.owner(slot);
+    if (owner == nullptr || owner->has(kFailing))
+      return "At least one hash slot is not served by any available node.";
+  }
+  return {};
 }
 
 void Cluster::update_state() {
   const int64_t now_ms = server_.machine_ms();
-  bool up = finds_itself_up();
+  const std::string_view reason = reason_to_be_down();
+  bool up = reason.empty();
   if (up && !up_ && myself().is_master()) {
     const int64_t rejoin_ms = std::clamp(timeout_ms(), kShortestRejoinMs, kLongestRejoinMs);
     const bool rejoins = minority_ms_ != 0 && nodes_.voters() > 1;
     if (now_ms < serves_from_ms_ || (rejoins && now_ms - minority_ms_ < rejoin_ms)) up = false;
   }
+  if (!up_ && !up && !reason.empty() && reason != down_because_ && !down_because_.empty())
+    server_.log().notice("Cluster is still down, for another reason: " + std::string(reason));
+  down_because_ = reason;
   if (up == up_) return;
   up_ = up;
   if (up) {
     server_.log().notice("Cluster state changed: ok");
   } else {
     server_.log().warning("Cluster state changed: fail");
+    server_.log().notice("Cluster is down: " + std::string(reason));
   }
   if (!up) disconnect_unserved_clients();
 }
@@ -405,6 +424,11 @@ void Cluster::delete_lost_keys() {
   if (myself().is_replica()) return;
   if (server_.edition().has({8, 4}, kNever)) return slot_migration_.trim_lost(slots);
   store::Keyspace& db = server_.database(0);
+  slots.for_each([&](int slot) {
+    if (db.slot_index()->in(slot) == 0) return;
+    server_.log().notice("Deleting keys in dirty slot " + std::to_string(slot) + " on node " +
+                         myself().id + ", which does not serve it any more.");
+  });
   for (const std::string& key : keys_in(slots)) {
     store::KeyRef ref = db.find_for_write(key);
     if (!ref) continue;
@@ -434,9 +458,13 @@ void Cluster::tick() {
     migration_.tick();
     // A replica of a replica becomes a replica of that one's master.
     Node* const master = myself().master;
-    if (master != nullptr && master->master != nullptr && master->master != &myself())
+    if (master != nullptr && master->master != nullptr && master->master != &myself()) {
+      server_.log().notice("I'm a sub-replica! Following " + title(*master->master) +
+                           " instead of " + title(*master) + ".");
       replicate_from(*master->master);
+    }
     align_role();
+    if (server_.replication().replica_role().connected()) is_new_in_shard_ = false;
     update_state();
   }
   if (server_.loop() == nullptr) end_turn();
@@ -459,8 +487,6 @@ void Cluster::end_turn() {
 void Cluster::link_ready(Link& link) {
   Node& node = *link.node;
   gossip_.send(link, node.has(kMeet) ? MessageType::kMeet : MessageType::kPing);
-  // Later messages are pings.
-  node.set(kMeet, false);
 }
 
 void Cluster::link_lost(Node& node) {

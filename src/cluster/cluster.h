@@ -77,6 +77,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   SlotMigration& slot_migration() { return slot_migration_; }
   Election& election() { return election_; }
   Handover& handover() { return handover_; }
+  Heartbeat& heartbeat() { return heartbeat_; }
   int64_t timeout_ms() const;
 
   // Whether the cluster is up for this node, so that requests are served.
@@ -103,6 +104,11 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void reset(bool hard);
   // Starts a handshake with the node at that address. False when the address is invalid.
   bool meet(const NodeAddress& address);
+  // Whether a handshake with the node at that address is going on.
+  bool is_met(const NodeAddress& address) const;
+  // Adds a node whose id is not known yet, under a random one. `flags`: kHandshake, and kMeet if it
+  // is to be introduced to this cluster.
+  void add_stranger(const NodeAddress& address, uint16_t flags);
   // Becomes a replica of that master / a master with the slots of its own one.
   void replicate_from(Node& master);
   void take_over();
@@ -110,7 +116,8 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // --- Messages ---------------------------------------------------------------------------------
   // A message of this node with its header filled in.
   Message message(MessageType type);
-  // The replication offset of this node.
+  // The replication offset of this node. 0 for a replica that has not its master's dataset yet:
+  // other nodes do not send clients to it, and it is behind the other replicas in an election.
   uint64_t offset() const;
 
   // To be called ten times a second where there is no loop.
@@ -141,7 +148,8 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // Makes the server a replica of the node's master, or a master.
   void align_role();
   void update_state();
-  bool finds_itself_up();
+  // Why the cluster is down for this node; empty: it is up.
+  std::string_view reason_to_be_down();
   void delete_lost_keys();
   void disconnect_unserved_clients();
   std::vector<std::string> keys_in(const SlotSet& slots) const;
@@ -166,8 +174,10 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   std::unique_ptr<net::Timer> timer_;
   std::string secret_;
   bool up_ = false;
+  std::string_view down_because_;
   bool unsaved_ = false;
   bool unreconciled_ = false;
+  bool is_new_in_shard_ = false;  // a replica that has another shard's dataset until it is synchronised
   SlotSet lost_;
   int64_t minority_ms_ = 0;     // the last time this node was in a minority
   int64_t serves_from_ms_ = 0;  // a master that restarts serves from then on, after it has heard

@@ -25,9 +25,28 @@ void internal_secret(CommandContext& ctx) {
 
 void drop_packets(CommandContext& ctx) {
   int64_t type = 0;
-  if (!ctx.read_int64_in(ctx.args[2], -1, static_cast<int64_t>(kMessageTypes) - 1, &type)) return;
+  constexpr auto kLastType = static_cast<int64_t>(kMessageTypes) - 1;
+  if (!ctx.read_int64_in(ctx.args[2], Bus::kAllTypes, kLastType, &type)) return;
   if (Cluster* const cluster = ctx.server.cluster(); cluster != nullptr)
     cluster->bus().throw_away(static_cast<int>(type));
+  ctx.reply.ok();
+}
+
+void close_on_drop(CommandContext& ctx) {
+  Cluster* const cluster = ctx.server.cluster();
+  if (cluster == nullptr) return ctx.reply.error(kNoCluster);
+  int64_t closing = 0;
+  if (!ctx.read_int64_in(ctx.args[2], 0, 1, &closing)) return;
+  cluster->bus().close_on_throw_away(closing == 1);
+  ctx.reply.ok();
+}
+
+void disable_random_ping(CommandContext& ctx) {
+  Cluster* const cluster = ctx.server.cluster();
+  if (cluster == nullptr) return ctx.reply.error(kNoCluster);
+  int64_t disabled = 0;
+  if (!ctx.read_int64_in(ctx.args[2], 0, 1, &disabled)) return;
+  cluster->heartbeat().ping_at_random(disabled == 0);
   ctx.reply.ok();
 }
 
@@ -53,10 +72,15 @@ constexpr DebugSubcommand kDebugSubcommands[] = {
      "ASM-TRIM-METHOD (default|none|active|bg) [<delay>]",
      "Choose how the keys of lost slots are deleted; active: with so many microseconds between "
      "keys, or not at all if that is negative."},
+    {"CLOSE-CLUSTER-LINK-ON-PACKET-DROP", 1, 1, close_on_drop,
+     "CLOSE-CLUSTER-LINK-ON-PACKET-DROP <0|1>",
+     "Close the links of messages that DROP-CLUSTER-PACKET-FILTER throws away, or keep them."},
     {"CLUSTERLINK", 3, 3, kill_links, "CLUSTERLINK KILL (TO|FROM|ALL) <node>",
      "Cut the links to a node of the cluster, from it, or both."},
+    {"DISABLE-CLUSTER-RANDOM-PING", 1, 1, disable_random_ping, "DISABLE-CLUSTER-RANDOM-PING <0|1>",
+     "Ping only the nodes that have been silent for half of cluster-node-timeout, or others too."},
     {"DROP-CLUSTER-PACKET-FILTER", 1, 1, drop_packets, "DROP-CLUSTER-PACKET-FILTER <type>",
-     "Throw messages of this type away that other nodes send; -1: none."},
+     "Throw messages of this type away that other nodes send; -1: none, -2: all."},
     {"INTERNAL_SECRET", 0, 0, internal_secret, "INTERNAL_SECRET",
      "Tell a hash of what the nodes of a cluster share."},
 };

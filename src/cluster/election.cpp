@@ -17,8 +17,12 @@ constexpr int64_t kSecondMs = 1000;
 constexpr int64_t kDelayMs = 500;
 constexpr uint64_t kRandomDelayMs = 500;
 constexpr int64_t kDelayPerRankMs = 1000;
+// When several masters have failed, their replicas begin one after the other: a master has only one
+// vote in an epoch.
+constexpr int64_t kDelayPerMasterMs = 500;
 constexpr int64_t kShortestTimeoutMs = 2000;
-// A master votes for only one replica of the same master within this many timeouts.
+// A master votes for only one replica of the same master within this many timeouts. A handover does
+// not count: its replica was chosen by hand, and no other one stands.
 constexpr int64_t kVoteTimeouts = 2;
 
 }  // namespace
@@ -32,6 +36,11 @@ void Election::reset() {
 }
 
 // --- The candidate ------------------------------------------------------------------------------
+
+bool Election::in_progress() const {
+  const int64_t timeout_ms = std::max(cluster_.timeout_ms() * 2, kShortestTimeoutMs);
+  return asked_ && cluster_.server().machine_ms() - begins_ms_ <= timeout_ms;
+}
 
 bool Election::may_stand() const {
   const Node& myself = cluster_.myself();
@@ -53,11 +62,20 @@ bool Election::data_is_too_old() const {
 }
 
 int Election::rank() const {
-  int better = 0;
-  for (const Node* replica : cluster_.myself().master->replicas) {
-    if (!replica->has(kMyself | kNoFailover) && replica->offset > cluster_.offset()) ++better;
-  }
-  return better;
+  const Node& myself = cluster_.myself();
+  const uint64_t offset = cluster_.offset();
+  const auto is_better = [&](const Node* replica) {
+    if (replica->has(kMyself | kNoFailover)) return false;
+    return replica->offset > offset || (replica->offset == offset && replica->id < myself.id);
+  };
+  return static_cast<int>(std::ranges::count_if(myself.master->replicas, is_better));
+}
+
+int64_t Election::delay_of_master() const {
+  const Node& master = *cluster_.myself().master;
+  return kDelayPerMasterMs * std::ranges::count_if(cluster_.nodes().all(), [&](const Node* node) {
+           return node->votes() && node->has(kFailing) && node->id < master.id;
+         });
 }
 
 void Election::tick() {
@@ -84,7 +102,7 @@ void Election::schedule(int64_t now_ms) {
   rank_ = rank();
   const auto chance =
       static_cast<int64_t>(cluster_.server().environment().random.below(kRandomDelayMs));
-  const int64_t delay_ms = kDelayMs + chance + rank_ * kDelayPerRankMs;
+  const int64_t delay_ms = kDelayMs + chance + rank_ * kDelayPerRankMs + delay_of_master();
   begins_ms_ = now_ms + delay_ms;
   cluster_.server().log().notice("Start of election delayed for " + std::to_string(delay_ms) +
                                  " milliseconds (rank #" + std::to_string(rank_) + ", offset " +
@@ -130,7 +148,7 @@ std::string_view Election::refusal_for(const Node& candidate, const Message& mes
     return "it is no replica of a master that I know";
   if (!candidate.master->has(kFailing) && !message.has(kVoteThoughUp)) return "its master is up";
   const int64_t since_ms = cluster_.server().machine_ms() - candidate.master->voted_ms;
-  if (since_ms < cluster_.timeout_ms() * kVoteTimeouts)
+  if (!message.has(kVoteThoughUp) && since_ms < cluster_.timeout_ms() * kVoteTimeouts)
     return "I have voted for a replica of its master just now";
   bool newer_owner = false;
   message.slots.for_each([&](int slot) {
@@ -149,7 +167,7 @@ void Election::asked(Node& candidate, const Message& message) {
     return;
   }
   nodes.last_vote_epoch = nodes.current_epoch;
-  candidate.master->voted_ms = cluster_.server().machine_ms();
+  if (!message.has(kVoteThoughUp)) candidate.master->voted_ms = cluster_.server().machine_ms();
   // The node file is written before the vote is sent.
   cluster_.changed();
   cluster_.bus().send(*candidate.link, cluster_.message(MessageType::kVote));

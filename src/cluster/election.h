@@ -23,6 +23,10 @@ class Election {
   void tick();
   // Ends the current election; the next may begin at once.
   void reset();
+  // Whether this node waits for votes.
+  bool in_progress() const;
+  // The epoch of the election. REQUIRES: in_progress().
+  uint64_t epoch() const { return epoch_; }
 
   // A replica asks for this node's vote.
   void asked(Node& candidate, const Message& message);
@@ -32,8 +36,10 @@ class Election {
  private:
   bool may_stand() const;
   bool data_is_too_old() const;
-  // Number of replicas of the same master with a higher offset.
+  // Number of replicas of the same master with a higher offset, or the same one and a smaller id.
   int rank() const;
+  // How much later than replicas of other failed masters this one begins, in milliseconds.
+  int64_t delay_of_master() const;
   void schedule(int64_t now_ms);
   void ask_for_votes();
   void win();

@@ -18,6 +18,7 @@ class FailureDetector {
 
   // Called when a node has not answered in time.
   void suspect(Node& node);
+  void make_failing(Node& node);
   // Makes a suspected node failing if enough masters have reported it.
   void mark_if_agreed(Node& node);
   // FAIL: another node has marked a node as failing.
@@ -29,7 +30,6 @@ class FailureDetector {
   size_t count_reports(Node& node);
 
  private:
-  void make_failing(Node& node);
   Cluster& cluster_;
 };
 

@@ -94,10 +94,15 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
     if (link.node->has(kHandshake)) {
       sender = finish_handshake(link, sender, message);
     } else if (link.node->id != message.sender) {
-      // Another node uses this address.
+      // Another node uses this address, or the node has forgotten who it was (CLUSTER RESET HARD).
       Node& lost = *link.node;
+      cluster_.server().log().notice("PONG contains mismatching sender ID: " + title(lost) +
+                                     " is not at its address any more.");
       lost.set(kNoAddress);
       lost.address = {};
+      // Valkey has it replaced by a replica; for Redis an operator decides.
+      if (!lost.has(kFailing) && cluster_.server().edition().has(server::kNever, {8, 1}))
+        cluster_.detector().make_failing(lost);
       cluster_.bus().drop(link);
       return cluster_.changed();
     }
@@ -134,11 +139,9 @@ NodeAddress Gossip::address_of(const Link& link, const Message& message) const {
 }
 
 void Gossip::greet_stranger(const Link& link, const Message& message) {
+  // A node repeats MEET until it is answered.
   const NodeAddress address = address_of(link, message);
-  Node& node = cluster_.nodes().add(cluster_.server().random_source().hex(kIdDigits), kHandshake,
-                                    cluster_.server().machine_ms());
-  node.shard_id = cluster_.server().random_source().hex(kIdDigits);
-  node.address = address;
+  if (!cluster_.is_met(address)) cluster_.add_stranger(address, kHandshake);
 }
 
 Node* Gossip::finish_handshake(Link& link, Node* sender, const Message& message) {

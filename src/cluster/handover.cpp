@@ -18,7 +18,13 @@ int64_t timeout_ms(Cluster& cluster) {
 
 void Handover::begin(bool force) {
   reset();
-  cluster_.election().reset();
+  Election& election = cluster_.election();
+  if (election.in_progress()) {
+    cluster_.server().log().notice("Failover election in progress for epoch " +
+                                   std::to_string(election.epoch()) +
+                                   " while a manual failover is asked for. Resetting the election.");
+  }
+  election.reset();
   deadline_ms_ = cluster_.server().machine_ms() + timeout_ms(cluster_);
   may_begin_ = force;
   Node* const master = cluster_.myself().master;

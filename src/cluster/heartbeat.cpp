@@ -17,7 +17,7 @@ constexpr int64_t kShortestHandshakeMs = 1000;
 
 void Heartbeat::tick() {
   keep_links();
-  ping_one_of_some();
+  if (pings_at_random_) ping_one_of_some();
   for (Node* node : cluster_.nodes().all()) {
     if (!node->has(kMyself | kNoAddress | kHandshake)) look_after(*node);
   }

@@ -15,6 +15,8 @@ class Heartbeat {
   explicit Heartbeat(Cluster& cluster) : cluster_(cluster) {}
 
   void tick();
+  // Whether nodes are pinged now and then although they are not silent (the default). For tests.
+  void ping_at_random(bool on) { pings_at_random_ = on; }
 
  private:
   void keep_links();
@@ -24,6 +26,7 @@ class Heartbeat {
 
   Cluster& cluster_;
   int64_t pinged_ms_ = 0;
+  bool pings_at_random_ = true;
 };
 
 }  // namespace latchkey::cluster

@@ -59,7 +59,7 @@ struct Node {
   uint64_t config_epoch = 0;
   SlotSet slots;                // changed only by NodeTable
   Node* master = nullptr;       // of a replica, if known
-  std::vector<Node*> replicas;  // of a master
+  std::vector<Node*> replicas;  // of a master, in order of their ids
   uint64_t offset = 0;          // replication offset, as it last sent it
 
   int64_t created_ms = 0;

@@ -7,6 +7,15 @@
 
 namespace latchkey::cluster {
 
+namespace {
+
+// All nodes list the replicas of a master in the same order, so that their replies are equal.
+bool by_id(const Node* a, const Node* b) {
+  return a->id < b->id;
+}
+
+}  // namespace
+
 Node* NodeTable::find(std::string_view id) const {
   const auto found = nodes_.find(id);
   return found == nodes_.end() ? nullptr : found->second.get();
@@ -44,6 +53,8 @@ void NodeTable::rename(Node& node, std::string id) {
   handle.key() = node.id;
   const bool inserted = nodes_.insert(std::move(handle)).inserted;
   LK_ASSERT(inserted);
+  if (node.master != nullptr)
+    std::sort(node.master->replicas.begin(), node.master->replicas.end(), by_id);
 }
 
 void NodeTable::clear() {
@@ -76,7 +87,7 @@ void NodeTable::make_replica(Node& node, Node* master) {
   leave_master(node);
   node.master = master;
   if (master == nullptr) return;
-  master->replicas.push_back(&node);
+  master->replicas.insert(std::upper_bound(master->replicas.begin(), master->replicas.end(), &node, by_id), &node);
   master->set(kMigrateTo);
   node.shard_id = master->shard_id;
 }

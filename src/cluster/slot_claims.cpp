@@ -41,6 +41,8 @@ void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
         "Configuration change detected. Reconfiguring myself as a replica of " + title(claimant));
     return cluster_.replicate_from(claimant);
   }
+  if (left_with_none && former == &myself)
+    cluster_.server().log().notice("Configuration change detected. I am now an empty master.");
   cluster_.lost(lost);
 }
 

@@ -175,6 +175,8 @@ void update_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_vi
     ctx.server.log().notice("Configuration change detected. Reconfiguring myself as a replica of " +
                             title(*owner));
     cluster.replicate_from(*owner);
+  } else if (left_with_none) {
+    ctx.server.log().notice("Configuration change detected. I am now an empty master.");
   }
   if (!commit(ctx, cluster)) return;
   if (arrived) cluster.gossip().broadcast_pong();

@@ -81,12 +81,28 @@ TEST_CASE("A replica of a master that is up gets a vote only if the master helps
 
 TEST_CASE("For replicas of one master votes are given with time between them", "[cluster]") {
   Asking asking;
+  asking.request.message_flags = 0;
+  asking.master().flags |= cluster::kFailing;
   CHECK(asking.ask());
-  // Two timeouts of the nodes, of 2000 ms.
   asking.request.current_epoch = ++asking.voter().current_epoch;
-  asking.nodes[0].server.advance_ms(3999);
-  CHECK_FALSE(asking.ask());
-  asking.nodes[0].server.advance_ms(1);
+  SECTION("two timeouts of the nodes, of 2000 ms") {
+    asking.nodes[0].server.advance_ms(3999);
+    CHECK_FALSE(asking.ask());
+    asking.nodes[0].server.advance_ms(1);
+    CHECK(asking.ask());
+  }
+  SECTION("but not to one that was asked to replace its master") {
+    asking.request.message_flags = cluster::kVoteThoughUp;
+    CHECK(asking.ask());
+  }
+}
+
+TEST_CASE("A vote in a manual failover does not delay an automatic one", "[cluster]") {
+  Asking asking;
+  CHECK(asking.ask());
+  asking.request.current_epoch = ++asking.voter().current_epoch;
+  asking.request.message_flags = 0;
+  asking.master().flags |= cluster::kFailing;
   CHECK(asking.ask());
 }
 
