@@ -200,7 +200,7 @@ std::vector<Node*> Cluster::shard() const {
 uint64_t Cluster::offset() const {
   if (myself().is_replica()) {
     const replication::ReplicaRole& role = server_.replication().replica_role();
-    if (is_new_in_shard_ || !role.knows_place() || role.state() == replication::ReplicaRole::State::kSync) return 0;
+    if (is_new_in_shard_ || !role.knows_place() || role.installs_dataset()) return 0;
   }
   return static_cast<uint64_t>(std::max<int64_t>(server_.replication_offset(), 0));
 }

@@ -69,6 +69,8 @@ class ReplicaRole final : private MasterConnection::Owner {
   // database.
   bool knows_place() const { return may_resume_ || connected(); }
   int stream_database() const;
+  // Whether a dataset is being put in place of the former one.
+  bool installs_dataset() const { return installation_ != nullptr; }
   // The session of the master's client; null while there is no link.
   MasterSession* session() const { return session_; }
 
