@@ -7,7 +7,8 @@
 
 namespace latchkey::server {
 
-// "master" becomes "primary", as a word of its own, in whatever case. A base::Logger::Rewording.
+// "master" becomes "primary", in whatever case, and "Redis" becomes "Valkey", as words of their own. A
+// base::Logger::Rewording.
 std::string_view in_words_of_valkey(std::string_view message, std::span<char> room);
 
 }  // namespace latchkey::server

@@ -14,6 +14,8 @@ TEST_CASE("The log of Valkey speaks of primaries", "[emulation]") {
   CHECK(in_words_of_valkey("Master told the master: masters, webmaster, my_master.", room) ==
         "Primary told the primary: masters, webmaster, my_master.");
   CHECK(in_words_of_valkey("master", room) == "primary");
+  CHECK(in_words_of_valkey("Redis is ready, RediSearch is not.", room) ==
+        "Valkey is ready, RediSearch is not.");
   CHECK(in_words_of_valkey("", room).empty());
 }
 
