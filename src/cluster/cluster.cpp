@@ -9,6 +9,7 @@
 
 #include "base/crc16.h"
 #include "cluster/nodes_text.h"
+#include "cluster/setslot.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
 #include "server/client/blocking.h"
@@ -329,9 +330,11 @@ void Cluster::add_stranger(const NodeAddress& address, uint16_t flags) {
 }
 
 void Cluster::replicate_from(Node& master) {
-  is_new_in_shard_ |= master.shard_id != myself().shard_id;
+  const bool changes_shard = master.shard_id != myself().shard_id;
+  is_new_in_shard_ |= changes_shard;
   nodes_.make_replica(myself(), &master);
-  nodes_.end_moves();
+  // Replicas of Valkey know what their shard moves.
+  if (changes_shard || !server_.edition().is_valkey()) nodes_.end_moves();
   handover_.reset();
   election_.reset();
   changed();
@@ -576,6 +579,17 @@ bool Cluster::admit_node(Client& client, std::string_view secret) {
   client.authenticated = true;
   client.set(kClientNeedsAuth | kClientRestricted, false);
   return true;
+}
+
+std::string Cluster::moves_in_dataset() const {
+  return server_.edition().is_valkey() ? moves_text(nodes_) : std::string();
+}
+
+void Cluster::adopt_moves(std::string_view text) {
+  if (!server_.edition().is_valkey() || myself().is_master()) return;
+  nodes_.end_moves();
+  add_moves(text, &nodes_);
+  changed();
 }
 
 SlotGate::LinkFigures Cluster::link_figures() const {

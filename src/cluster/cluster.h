@@ -128,6 +128,8 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   Answer judge(std::span<const server::SlotGate::Request> requests, const Caller& caller) override;
   LinkFigures link_figures() const override;
   bool admit_node(server::Client& client, std::string_view secret) override;
+  std::string moves_in_dataset() const override;
+  void adopt_moves(std::string_view text) override;
   bool owns(int slot) const override { return nodes_.owner(slot) == &myself(); }
   // server::PubSubRelay
   void relay(server::TopicKind kind, std::string_view channel, std::string_view message) override;

@@ -67,7 +67,8 @@ SlotGate::Answer Cluster::judge_down(Answer answer, bool has_channels, bool any_
 std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::Request> requests,
                                                       const Caller& caller, int slot,
                                                       const Node& owner) {
-  const Node* const to = &owner == &myself() ? nodes_.migrating_to(slot) : nullptr;
+  const bool is_here = &owner == &myself() || (caller.reads_anywhere && &owner == myself().master);
+  const Node* const to = is_here ? nodes_.migrating_to(slot) : nullptr;
   const Node* const from = nodes_.importing_from(slot);
   if (to == nullptr && from == nullptr) return std::nullopt;
   const Answer served{.verdict = Verdict::kServed, .slot = slot};

@@ -87,6 +87,14 @@ void NodeTable::make_replica(Node& node, Node* master) {
   leave_master(node);
   node.master = master;
   if (master == nullptr) return;
+  if (master->shard_id == node.shard_id) {
+    // It was replaced: what is moved to it or from it is its successor's from now on.
+    for (Moves* moves : {&migrating_, &importing_}) {
+      for (auto& [slot, other] : *moves) {
+        if (other == &node) other = master;
+      }
+    }
+  }
   master->replicas.insert(std::upper_bound(master->replicas.begin(), master->replicas.end(), &node, by_id), &node);
   master->set(kMigrateTo);
   node.shard_id = master->shard_id;

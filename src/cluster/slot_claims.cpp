@@ -11,6 +11,7 @@ void SlotClaims::hear(Node& sender, const Message& message) {
   const Node* const served = sender.is_master() ? &sender : sender.master;
   const bool differs = served != nullptr && served->slots != message.slots;
   if (differs && sender.is_master()) apply(sender, message.config_epoch, message.slots);
+  if (differs && sender.is_master()) claim_imported(sender, message);
   if (differs) correct(sender, message);
   if (sender.is_master()) part(sender, message.config_epoch);
 }
@@ -24,12 +25,16 @@ void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
   size_t taken_from_shard = 0;
   slots.for_each([&](int slot) {
     Node* const owner = nodes.owner(slot);
-    // Only CLUSTER SETSLOT gives this node a slot that it imports.
-    if (owner == &claimant || nodes.importing_from(slot) != nullptr) return;
+    if (owner == &claimant) return;
+    // Only CLUSTER SETSLOT gives this node a slot that it imports; to a replica its master tells that
+    // it has it.
+    if (nodes.importing_from(slot) != nullptr && &claimant != former) return;
     if (owner != nullptr && owner->config_epoch >= epoch) return;
     if (owner == &myself) lost.push_back(slot);
     if (owner != nullptr && owner == former) ++taken_from_shard;
-    if (owner == &myself) nodes.set_migrating(slot, nullptr);
+    // A successor of the same shard goes on with its moves.
+    if (owner == former && claimant.shard_id != myself.shard_id) nodes.set_migrating(slot, nullptr);
+    if (&claimant == former) nodes.set_importing(slot, nullptr);
     nodes.assign(slot, claimant);
     cluster_.changed();
   });
@@ -44,6 +49,27 @@ void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
   if (left_with_none && former == &myself)
     cluster_.server().log().notice("Configuration change detected. I am now an empty master.");
   cluster_.lost(lost);
+}
+
+void SlotClaims::claim_imported(const Node& sender, const Message& message) {
+  const Node& myself = cluster_.myself();
+  if (!myself.is_master() || !cluster_.server().edition().is_valkey()) return;
+  NodeTable& nodes = cluster_.nodes();
+  std::vector<int> given_up;
+  for (const auto& [slot, from] : nodes.importing()) {
+    if (from == &sender && !message.slots.has(slot) && nodes.owner(slot) == &sender)
+      given_up.push_back(slot);
+  }
+  if (given_up.empty()) return;
+  cluster_.bump_epoch();
+  for (const int slot : given_up) {
+    cluster_.server().log().notice("Slot " + std::to_string(slot) + " was given up by " +
+                                   title(sender) + ", from which it was imported: it is mine.");
+    nodes.set_importing(slot, nullptr);
+    nodes.assign(slot, cluster_.myself());
+  }
+  cluster_.changed();
+  cluster_.gossip().broadcast_pong();
 }
 
 void SlotClaims::correct(Node& sender, const Message& message) {

@@ -25,6 +25,9 @@ class SlotClaims {
  private:
   // REQUIRES: the claimant is a master.
   void apply(Node& claimant, uint64_t epoch, const SlotSet& slots);
+  // Takes the slots that the sender does not claim any more and that this node imports from it: its
+  // owner was told of the move before this node was. As Valkey does.
+  void claim_imported(const Node& sender, const Message& message);
   void correct(Node& sender, const Message& message);
   void part(const Node& sender, uint64_t epoch);
 

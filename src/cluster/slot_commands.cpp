@@ -91,98 +91,6 @@ void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>&
   commit_and_confirm(ctx, cluster);
 }
 
-// --- Migrating slots -----------------------------------------------------------------------------
-
-// The other node of a migration. Null when an error has been sent.
-Node* find_partner(CommandContext& ctx, Cluster& cluster, std::string_view id,
-                   const std::string& unknown) {
-  Node* const node = cluster.nodes().find(id);
-  if (node == nullptr) {
-    ctx.reply.error(unknown + std::string(id));
-  } else if (!node->is_master()) {
-    ctx.reply.error("ERR Target node is not a master");
-    return nullptr;
-  }
-  return node;
-}
-
-void begin_migrating(CommandContext& ctx, Cluster& cluster, int slot, std::string_view id) {
-  if (cluster.nodes().owner(slot) != &cluster.myself())
-    return ctx.reply.error("ERR I'm not the owner of hash slot " + std::to_string(slot));
-  Node* const to = find_partner(ctx, cluster, id, "ERR I don't know about node ");
-  if (to == nullptr) return;
-  cluster.nodes().set_migrating(slot, to == &cluster.myself() ? nullptr : to);
-  commit_and_confirm(ctx, cluster);
-}
-
-void begin_importing(CommandContext& ctx, Cluster& cluster, int slot, std::string_view id) {
-  if (cluster.nodes().owner(slot) == &cluster.myself())
-    return ctx.reply.error("ERR I'm already the owner of hash slot " + std::to_string(slot));
-  Node* const from = find_partner(ctx, cluster, id, "ERR I don't know about node ");
-  if (from == nullptr) return;
-  cluster.nodes().set_importing(slot, from == &cluster.myself() ? nullptr : from);
-  commit_and_confirm(ctx, cluster);
-}
-
-// Whether an atomic migration has the slot, or left keys of it that are not deleted yet. An error
-// has been sent then.
-bool is_migrated(CommandContext& ctx, Cluster& cluster, int slot) {
-  SlotMigration& migration = cluster.slot_migration();
-  if (migration.moves(slot)) {
-    ctx.reply.error("ERR Slot " + std::to_string(slot) + " is in an active atomic slot migration.");
-    return true;
-  }
-  Trimmer& trimmer = migration.trimmer();
-  if (!trimmer.covers(slot)) return false;
-  if (trimmer.is_held()) {
-    ctx.reply.error("ERR There is a pending trim job for slot " + std::to_string(slot));
-    return true;
-  }
-  SlotSet slots;
-  slots.add(slot);
-  trimmer.finish(slots);
-  return false;
-}
-
-void end_move(CommandContext& ctx, Cluster& cluster, int slot) {
-  cluster.nodes().set_migrating(slot, nullptr);
-  cluster.nodes().set_importing(slot, nullptr);
-  commit_and_confirm(ctx, cluster);
-}
-
-// Assigns the slot to that node.
-void update_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_view id) {
-  NodeTable& nodes = cluster.nodes();
-  Node& myself = cluster.myself();
-  Node* const owner = find_partner(ctx, cluster, id, "ERR Unknown node ");
-  if (owner == nullptr) return;
-  const bool was_mine = nodes.owner(slot) == &myself;
-  const bool has_keys = ctx.db.slot_index()->in(slot) > 0;
-  if (was_mine && owner != &myself && has_keys) {
-    return ctx.reply.error("ERR Can't assign hashslot " + std::to_string(slot) +
-                           " to a different node while I still hold keys for this hash slot.");
-  }
-  if (!has_keys || owner == &myself) nodes.set_migrating(slot, nullptr);
-  nodes.assign(slot, *owner);
-  const bool arrived = owner == &myself && nodes.importing_from(slot) != nullptr;
-  if (arrived) {
-    // The other nodes believe the claim with the newer epoch.
-    cluster.bump_epoch();
-    nodes.set_importing(slot, nullptr);
-  }
-  const bool left_with_none = was_mine && owner != &myself && myself.slots.empty();
-  if (left_with_none && ctx.server.settings().cluster_allow_replica_migration) {
-    ctx.server.log().notice("Configuration change detected. Reconfiguring myself as a replica of " +
-                            title(*owner));
-    cluster.replicate_from(*owner);
-  } else if (left_with_none) {
-    ctx.server.log().notice("Configuration change detected. I am now an empty master.");
-  }
-  if (!commit(ctx, cluster)) return;
-  if (arrived) cluster.gossip().broadcast_pong();
-  ctx.reply.ok();
-}
-
 }  // namespace
 
 // --- Commands ------------------------------------------------------------------------------------
@@ -213,23 +121,6 @@ void cluster_flushslots(CommandContext& ctx, Cluster& cluster) {
   const SlotSet slots = cluster.myself().slots;
   slots.for_each([&](int slot) { cluster.nodes().unassign(slot); });
   commit_and_confirm(ctx, cluster);
-}
-
-void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
-  if (!cluster.myself().is_master())
-    return ctx.reply.error("ERR You can use SETSLOT only with masters.");
-  int slot = 0;
-  if (!read_slot(ctx, ctx.args[2], &slot)) return;
-  if (is_migrated(ctx, cluster, slot)) return;
-  const std::string_view action = ctx.args[3];
-  if (ctx.args.size() == 4 && is_word(action, "STABLE")) return end_move(ctx, cluster, slot);
-  const std::string_view node = ctx.args.size() == 5 ? ctx.args[4] : std::string_view();
-  if (ctx.args.size() == 5 && is_word(action, "MIGRATING"))
-    return begin_migrating(ctx, cluster, slot, node);
-  if (ctx.args.size() == 5 && is_word(action, "IMPORTING"))
-    return begin_importing(ctx, cluster, slot, node);
-  if (ctx.args.size() == 5 && is_word(action, "NODE")) return update_slot(ctx, cluster, slot, node);
-  ctx.reply.error("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
 }
 
 void cluster_keyslot(CommandContext& ctx, Cluster&) {

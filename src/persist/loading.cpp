@@ -178,6 +178,8 @@ Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
   figures_.keys_expired = report.keys_expired;
   figures_.done_bytes = source.offset();
   if (report.ok && options.place != nullptr) *options.place = place_of(report);
+  const std::string* const moves = report.find_aux(kSlotMovesField);
+  if (options.slot_moves != nullptr && moves != nullptr) *options.slot_moves = *moves;
   if (report.ok) return Result::kDone;
   if (source.error() == ByteSource::Error::kStopped) return Result::kStopped;
   for (const std::string& error : report.errors) server_.log().warning(error);

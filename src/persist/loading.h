@@ -102,6 +102,8 @@ class Loading {
     bool serves_old = false;
     // Set to the dataset's replication id and offset when it was saved, if the file has them.
     std::optional<server::StreamPlace>* place = nullptr;
+    // Set to the moves of slots in a cluster that the file tells of (SlotGate::moves_in_dataset).
+    std::string* slot_moves = nullptr;
     // Expired keys that were dropped are appended here.
     std::vector<DroppedKey>* dropped = nullptr;
     // Set to whether the failure is due to the file (ReadReport::is_damaged).

@@ -69,6 +69,9 @@ struct ReadOptions {
 // The options by the server's settings and role.
 ReadOptions read_options(server::Server& server);
 
+// The auxiliary field for SlotGate::moves_in_dataset.
+inline constexpr std::string_view kSlotMovesField = "cluster-slot-states";
+
 struct ReadReport {
   bool ok = false;
   // Log lines that explain the failure; the last one has the offset and the reason.

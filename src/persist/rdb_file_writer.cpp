@@ -8,6 +8,7 @@
 #include "persist/rdb_file.h"
 #include "persist/rdb_primitives.h"
 #include "persist/rdb_values.h"
+#include "server/command/slot_gate.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
 
@@ -59,6 +60,10 @@ void write_aux_fields(RdbWriter& writer, server::Server& server, const WriteOpti
   write_aux(writer, "used-mem", std::to_string(server.used_memory()));
   for (const auto& [name, value] : options.aux) write_aux(writer, name, value);
   write_aux(writer, "aof-base", options.is_aof_preamble ? "1" : "0");
+  if (const server::SlotGate* const gate = server.slot_gate(); gate != nullptr) {
+    if (const std::string moves = gate->moves_in_dataset(); !moves.empty())
+      write_aux(writer, kSlotMovesField, moves);
+  }
 }
 
 void write_functions(RdbWriter& writer, server::Server& server) {

@@ -98,7 +98,7 @@ DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
   const ClosedFile closed(server_.persistence().aof());
   empty();
   Result result;
-  const auto loaded = server_.persistence().loading().load_snapshot(name, {.place = &result.place});
+  const auto loaded = server_.persistence().loading().load_snapshot(name, {.place = &result.place, .slot_moves = &result.slot_moves});
   result.ok = loaded == Loading::Result::kDone;
   result.dataset_lost = !result.ok;
   if (!result.ok) {
@@ -132,7 +132,7 @@ DatasetInstaller::Result DatasetInstaller::load_over(ConnectionSource& source, u
   empty();
   Result result;
   const auto loaded =
-      server_.persistence().loading().load_from(source, size, {.place = &result.place});
+      server_.persistence().loading().load_from(source, size, {.place = &result.place, .slot_moves = &result.slot_moves});
   result.ok = loaded == Loading::Result::kDone && source.ends_well();
   if (result.ok) return result;
   result.dataset_lost = true;
@@ -153,7 +153,8 @@ DatasetInstaller::Result DatasetInstaller::load_beside(ConnectionSource& source,
                                                                {.databases = loaded,
                                                                 .functions = &functions,
                                                                 .serves_old = same_history,
-                                                                .place = &result.place});
+                                                                .place = &result.place,
+                                                                .slot_moves = &result.slot_moves});
   result.ok = ended == Loading::Result::kDone && source.ends_well();
   wait_for_others();
   if (result.ok) {

@@ -391,6 +391,8 @@ void ReplicaRole::installed(const Installation& installation,
   replication_.begin_at(installation.id,
                         counts ? installation.offset : server_.replication_offset());
   server_.log().notice("MASTER <-> REPLICA sync: Finished with success");
+  if (server::SlotGate* const gate = server_.slot_gate(); gate != nullptr)
+    gate->adopt_moves(result.slot_moves);
   const int database = result.place ? result.place->database : 0;
   if (link_ == nullptr || link_->ended()) {
     if (counts) resume_at(database);

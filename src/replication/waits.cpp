@@ -1,5 +1,7 @@
 #include "replication/waits.h"
 
+#include <utility>
+
 #include "replication/replication.h"
 #include "server/client/client.h"
 #include "server/command/dispatcher.h"
@@ -11,13 +13,27 @@ using server::BlockEnd;
 using server::Client;
 
 void ReplicaWaits::wait(Client& client, int64_t replicas, int64_t deadline_ms) {
-  const uint64_t offset = client.written_offset;
-  waiting_.push_back({client.id, offset, replicas});
-  const auto ended = [this, &client, offset](BlockEnd end) {
+  block(client, replicas, deadline_ms, [&client](size_t acknowledged) {
+    client.reply.integer(static_cast<int64_t>(acknowledged));
+  });
+}
+
+void ReplicaWaits::wait_for_stream(Client& client, size_t replicas, int64_t deadline_ms,
+                                   std::function<void(bool acknowledged)> done) {
+  const auto reply = [replicas, done = std::move(done)](size_t acknowledged) {
+    done(acknowledged >= replicas);
+  };
+  block(client, static_cast<int64_t>(replicas), deadline_ms, reply);
+}
+
+void ReplicaWaits::block(Client& client, int64_t replicas, int64_t deadline_ms,
+                         std::function<void(size_t acknowledged)> reply) {
+  const auto ended = [this, &client, reply](BlockEnd end) {
     forget(client.id);
     if (end != BlockEnd::kTimeout && end != BlockEnd::kUnblocked) return;
-    client.reply.integer(static_cast<int64_t>(replication_.count_acknowledged(offset)));
+    reply(replication_.count_acknowledged(client.written_offset));
   };
+  waiting_.push_back({client.id, replicas, std::move(reply)});
   client.wait({.deadline_ms = deadline_ms, .may_unblock = true, .ended = ended});
   replication_.ask_for_acknowledgements();
 }
@@ -27,17 +43,24 @@ void ReplicaWaits::forget(uint64_t client_id) {
 }
 
 void ReplicaWaits::serve() {
-  std::erase_if(waiting_, [&](const Waiting& each) {
-    const size_t count = replication_.count_acknowledged(each.offset);
+  // Whoever is served may make a request that waits again.
+  std::vector<Waiting> served;
+  std::erase_if(waiting_, [&](Waiting& each) {
+    const Client& client = *replication_.server().clients().find(each.client_id);
+    const size_t count = replication_.count_acknowledged(client.written_offset);
     if (static_cast<int64_t>(count) < each.replicas) return false;
-    Client* client = replication_.server().clients().find(each.client_id);
-    const size_t mark = client->out().mark();
-    if (!client->has(server::kClientReplyOff | server::kClientReplySkip))
-      client->reply.integer(static_cast<int64_t>(count));
-    replication_.server().dispatcher().note_late_reply(*client, mark);
-    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+    served.push_back(std::move(each));
     return true;
   });
+  for (const Waiting& each : served) {
+    Client* const client = replication_.server().clients().find(each.client_id);
+    if (client == nullptr) continue;
+    const size_t mark = client->out().mark();
+    if (!client->has(server::kClientReplyOff | server::kClientReplySkip))
+      each.reply(replication_.count_acknowledged(client->written_offset));
+    replication_.server().dispatcher().note_late_reply(*client, mark);
+    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+  }
 }
 
 }  // namespace latchkey::replication

@@ -64,6 +64,10 @@ class SlotGate {
   // Whether `secret` is the one that the nodes share; the client is another node then, and may do
   // everything. The time does not depend on where secrets differ.
   virtual bool admit_node(Client& client, std::string_view secret) = 0;
+  // Slots that are being moved, as a dataset tells a replica of them; empty: none, or the replicas
+  // of this release are not told.
+  virtual std::string moves_in_dataset() const = 0;
+  virtual void adopt_moves(std::string_view text) = 0;
   // Whether the slot is one of this node's own.
   virtual bool owns(int slot) const = 0;
 };

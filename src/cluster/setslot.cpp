@@ -1,0 +1,248 @@
+#include "cluster/setslot.h"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/number.h"
+#include "cluster/cluster.h"
+#include "cluster/slot_commands.h"
+#include "replication/replication.h"
+#include "replication/waits.h"
+#include "server/client/client.h"
+#include "server/command/admission.h"
+#include "server/command/command_context.h"
+#include "server/server.h"
+#include "store/slot_index.h"
+
+namespace latchkey::cluster {
+
+using namespace server;
+
+namespace {
+
+constexpr std::string_view kInvalid =
+    "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP";
+
+// What a request asks for. Errors of the functions below are texts to reply with; empty: none.
+struct Change {
+  enum class Kind : uint8_t { kStable, kMigrating, kImporting, kOwner };
+  Kind kind = Kind::kStable;
+  int slot = 0;
+  Node* node = nullptr;  // the other node, or the owner; null for kStable
+};
+
+// --- The words of the request --------------------------------------------------------------------
+
+// Words behind the slot: the action, and a node unless it is STABLE.
+std::string read_action(Cluster& cluster, Arguments words, Change* change) {
+  using enum Change::Kind;
+  const bool names_node = words.size() > 1;
+  const auto is = [&](std::string_view action) { return is_word(words[0], action); };
+  if (is("STABLE")) {
+    change->kind = kStable;
+    return {};
+  }
+  const bool is_owner = is("NODE");
+  if (!names_node || (!is_owner && !is("MIGRATING") && !is("IMPORTING")))
+    return std::string(kInvalid);
+  change->kind = is_owner ? kOwner : is("MIGRATING") ? kMigrating : kImporting;
+  const Node* const mine = cluster.shard_master();
+  const Node* const owner = cluster.nodes().owner(change->slot);
+  const std::string slot = std::to_string(change->slot);
+  if (change->kind == kMigrating && owner != mine)
+    return "ERR I'm not the owner of hash slot " + slot;
+  if (change->kind == kImporting && owner == mine)
+    return "ERR I'm already the owner of hash slot " + slot;
+  change->node = cluster.nodes().find(words[1]);
+  if (change->node == nullptr)
+    return (is_owner ? "ERR Unknown node " : "ERR I don't know about node ") + std::string(words[1]);
+  return change->node->is_master() ? "" : "ERR Target node is not a master";
+}
+
+// "TIMEOUT milliseconds" behind everything else, as Valkey has it, which passes over other words.
+std::string read_timeout(Arguments words, int64_t* timeout_ms) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!is_word(words[i], "TIMEOUT")) continue;
+    if (i + 1 == words.size()) return "ERR Missing timeout value";
+    if (!base::parse_int64(words[i + 1], timeout_ms))
+      return "ERR timeout is not an integer or out of range";
+    return *timeout_ms < 0 ? "ERR timeout is negative" : "";
+  }
+  return {};
+}
+
+// An atomic migration must not have the slot, nor have left keys of it that are not deleted yet.
+std::string wait_for_migration(Cluster& cluster, int slot) {
+  SlotMigration& migration = cluster.slot_migration();
+  if (migration.moves(slot))
+    return "ERR Slot " + std::to_string(slot) + " is in an active atomic slot migration.";
+  Trimmer& trimmer = migration.trimmer();
+  if (!trimmer.covers(slot)) return {};
+  if (trimmer.is_held())
+    return "ERR There is a pending trim job for slot " + std::to_string(slot);
+  SlotSet slots;
+  slots.add(slot);
+  trimmer.finish(slots);
+  return {};
+}
+
+// --- The change ----------------------------------------------------------------------------------
+
+bool has_keys(Cluster& cluster, int slot) {
+  return cluster.server().database(0).slot_index()->in(slot) > 0;
+}
+
+// Whether keys would be left behind.
+std::string check_owner(Cluster& cluster, const Change& change) {
+  const Node& myself = cluster.myself();
+  const bool leaves = cluster.nodes().owner(change.slot) == &myself && change.node != &myself;
+  if (!leaves || !has_keys(cluster, change.slot)) return {};
+  return "ERR Can't assign hashslot " + std::to_string(change.slot) +
+         " to a different node while I still hold keys for this hash slot.";
+}
+
+// Whether this node has become the owner of a slot that it imported.
+bool set_owner(Cluster& cluster, const Change& change) {
+  NodeTable& nodes = cluster.nodes();
+  Node& myself = cluster.myself();
+  Node* const mine = cluster.shard_master();
+  Node& owner = *change.node;
+  const bool was_mine = nodes.owner(change.slot) == &myself;
+  if (!has_keys(cluster, change.slot) || &owner == mine) nodes.set_migrating(change.slot, nullptr);
+  nodes.assign(change.slot, owner);
+  const bool arrived = &owner == mine && nodes.importing_from(change.slot) != nullptr;
+  if (arrived) nodes.set_importing(change.slot, nullptr);
+  // The other nodes believe the claim with the newer epoch.
+  if (arrived && myself.is_master()) cluster.bump_epoch();
+  if (was_mine && &owner != &myself && myself.slots.empty()) {
+    base::Logger& log = cluster.server().log();
+    if (cluster.server().settings().cluster_allow_replica_migration) {
+      log.notice("Configuration change detected. Reconfiguring myself as a replica of " +
+                 title(owner));
+      cluster.replicate_from(owner);
+    } else {
+      log.notice("Configuration change detected. I am now an empty master.");
+    }
+  }
+  return arrived && myself.is_master();
+}
+
+std::string make(Cluster& cluster, const Change& change) {
+  NodeTable& nodes = cluster.nodes();
+  Node* const other = change.node == &cluster.myself() ? nullptr : change.node;
+  bool arrived = false;
+  switch (change.kind) {
+    case Change::Kind::kStable:
+      nodes.set_migrating(change.slot, nullptr);
+      nodes.set_importing(change.slot, nullptr);
+      break;
+    case Change::Kind::kMigrating:
+      nodes.set_migrating(change.slot, other);
+      break;
+    case Change::Kind::kImporting:
+      nodes.set_importing(change.slot, other);
+      break;
+    case Change::Kind::kOwner:
+      arrived = set_owner(cluster, change);
+      break;
+  }
+  if (!cluster.commit())
+    return std::string("ERR error saving the cluster node config: ") + strerror(errno);
+  if (arrived) cluster.gossip().broadcast_pong();
+  return {};
+}
+
+// --- Replicas ------------------------------------------------------------------------------------
+
+size_t online_replicas(Cluster& cluster) {
+  return cluster.server().replication().count_acknowledged(0);
+}
+
+// `words`: from the action on. They are read again when the replicas have answered, because the
+// nodes may have changed meanwhile.
+std::string read_and_make(Cluster& cluster, int slot, Arguments words) {
+  Change change{.slot = slot};
+  std::string error = read_action(cluster, words, &change);
+  if (error.empty() && change.kind == Change::Kind::kOwner) error = check_owner(cluster, change);
+  return error.empty() ? make(cluster, change) : error;
+}
+
+void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int64_t timeout_ms) {
+  ctx.propagate({}, ctx.args, kPropagateToReplicas);
+  const Arguments words = ctx.args.subspan(3);
+  auto kept = std::make_shared<std::vector<std::string>>(words.begin(), words.end());
+  Client& client = ctx.client;
+  const auto done = [&client, &cluster, slot, kept](bool acknowledged) {
+    const std::vector<std::string_view> views(kept->begin(), kept->end());
+    const std::string error = !acknowledged ? std::string(kFewReplicas)
+                              : cluster.myself().is_master()
+                                  ? read_and_make(cluster, slot, views)
+                                  : "ERR You can use SETSLOT only with masters.";
+    error.empty() ? client.reply.ok() : client.reply.error(error);
+  };
+  ctx.server.replication().waits().wait_for_stream(
+      client, online_replicas(cluster), ctx.server.now_ms() + timeout_ms, done);
+}
+
+}  // namespace
+
+void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
+  constexpr int64_t kDefaultTimeoutMs = 2000;
+  const bool is_valkey = ctx.server.edition().is_valkey();
+  const bool from_master = is_valkey && ctx.client.has(kClientMaster);
+  if (!cluster.myself().is_master() && !from_master) {
+    return ctx.reply.error(is_valkey ? "ERR Please use SETSLOT only with masters."
+                                     : "ERR You can use SETSLOT only with masters.");
+  }
+  Change change;
+  if (!parse_slot(ctx.args[2], &change.slot))
+    return ctx.reply.error("ERR Invalid or out of range slot");
+  std::string error = wait_for_migration(cluster, change.slot);
+  if (!error.empty()) return ctx.reply.error(error);
+  const Arguments words = ctx.args.subspan(3);
+  const size_t wanted = is_word(words[0], "STABLE") ? 1 : 2;
+  if (!is_valkey && words.size() != wanted) return ctx.reply.error(kInvalid);
+  int64_t timeout_ms = kDefaultTimeoutMs;
+  error = read_action(cluster, words, &change);
+  if (error.empty() && words.size() > wanted)
+    error = read_timeout(words.subspan(wanted), &timeout_ms);
+  if (error.empty() && change.kind == Change::Kind::kOwner) error = check_owner(cluster, change);
+  if (!error.empty()) return ctx.reply.error(error);
+  const bool may_wait = is_valkey && !from_master && !ctx.client.has(kClientDenyBlocking);
+  if (may_wait && online_replicas(cluster) > 0)
+    return make_on_replicas_first(ctx, cluster, change.slot, timeout_ms);
+  error = make(cluster, change);
+  error.empty() ? ctx.reply.ok() : ctx.reply.error(error);
+}
+
+// --- Moves in a dataset --------------------------------------------------------------------------
+
+std::string moves_text(const NodeTable& nodes) {
+  std::string text;
+  const auto add = [&](const NodeTable::Moves& moves, char direction) {
+    for (const auto& [slot, other] : moves)
+      text += std::to_string(slot) + direction + other->id + ',';
+  };
+  add(nodes.importing(), '<');
+  add(nodes.migrating(), '>');
+  return text;
+}
+
+void add_moves(std::string_view text, NodeTable* nodes) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    const std::string_view move = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t arrow = move.find_first_of("<>");
+    int slot = 0;
+    if (arrow == move.npos || !parse_slot(move.substr(0, arrow), &slot)) continue;
+    Node* const other = nodes->find(move.substr(arrow + 1));
+    if (other == nullptr || other->is_myself()) continue;
+    move[arrow] == '>' ? nodes->set_migrating(slot, other) : nodes->set_importing(slot, other);
+  }
+}
+
+}  // namespace latchkey::cluster
