@@ -179,7 +179,8 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   std::string_view down_because_;
   bool unsaved_ = false;
   bool unreconciled_ = false;
-  bool is_new_in_shard_ = false;  // a replica that has another shard's dataset until it is synchronised
+  bool is_new_in_shard_ =
+      false;  // a replica that has another shard's dataset until it is synchronised
   SlotSet lost_;
   int64_t minority_ms_ = 0;     // the last time this node was in a minority
   int64_t serves_from_ms_ = 0;  // a master that restarts serves from then on, after it has heard

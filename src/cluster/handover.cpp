@@ -20,9 +20,9 @@ void Handover::begin(bool force) {
   reset();
   Election& election = cluster_.election();
   if (election.in_progress()) {
-    cluster_.server().log().notice("Failover election in progress for epoch " +
-                                   std::to_string(election.epoch()) +
-                                   " while a manual failover is asked for. Resetting the election.");
+    cluster_.server().log().notice(
+        "Failover election in progress for epoch " + std::to_string(election.epoch()) +
+        " while a manual failover is asked for. Resetting the election.");
   }
   election.reset();
   deadline_ms_ = cluster_.server().machine_ms() + timeout_ms(cluster_);

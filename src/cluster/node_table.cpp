@@ -95,7 +95,8 @@ void NodeTable::make_replica(Node& node, Node* master) {
       }
     }
   }
-  master->replicas.insert(std::upper_bound(master->replicas.begin(), master->replicas.end(), &node, by_id), &node);
+  master->replicas.insert(
+      std::upper_bound(master->replicas.begin(), master->replicas.end(), &node, by_id), &node);
   master->set(kMigrateTo);
   node.shard_id = master->shard_id;
 }

@@ -58,7 +58,8 @@ std::string read_action(Cluster& cluster, Arguments words, Change* change) {
     return "ERR I'm already the owner of hash slot " + slot;
   change->node = cluster.nodes().find(words[1]);
   if (change->node == nullptr)
-    return (is_owner ? "ERR Unknown node " : "ERR I don't know about node ") + std::string(words[1]);
+    return (is_owner ? "ERR Unknown node " : "ERR I don't know about node ") +
+           std::string(words[1]);
   return change->node->is_master() ? "" : "ERR Target node is not a master";
 }
 
@@ -81,8 +82,7 @@ std::string wait_for_migration(Cluster& cluster, int slot) {
     return "ERR Slot " + std::to_string(slot) + " is in an active atomic slot migration.";
   Trimmer& trimmer = migration.trimmer();
   if (!trimmer.covers(slot)) return {};
-  if (trimmer.is_held())
-    return "ERR There is a pending trim job for slot " + std::to_string(slot);
+  if (trimmer.is_held()) return "ERR There is a pending trim job for slot " + std::to_string(slot);
   SlotSet slots;
   slots.add(slot);
   trimmer.finish(slots);
@@ -183,8 +183,8 @@ void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int
                                   : "ERR You can use SETSLOT only with masters.";
     error.empty() ? client.reply.ok() : client.reply.error(error);
   };
-  ctx.server.replication().waits().wait_for_stream(
-      client, online_replicas(cluster), ctx.server.now_ms() + timeout_ms, done);
+  ctx.server.replication().waits().wait_for_stream(client, online_replicas(cluster),
+                                                   ctx.server.now_ms() + timeout_ms, done);
 }
 
 }  // namespace

@@ -26,9 +26,12 @@ void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
   slots.for_each([&](int slot) {
     Node* const owner = nodes.owner(slot);
     if (owner == &claimant) return;
-    // Only CLUSTER SETSLOT gives this node a slot that it imports; to a replica its master tells that
-    // it has it.
-    if (nodes.importing_from(slot) != nullptr && &claimant != former) return;
+    // Only CLUSTER SETSLOT gives this node a slot that it imports, and to a replica its master
+    // tells that it has it. The owner may be replaced by another node of its shard.
+    if (nodes.importing_from(slot) != nullptr && &claimant != former) {
+      if (owner == nullptr || owner->shard_id != claimant.shard_id) return;
+      if (owner->config_epoch < epoch) nodes.set_importing(slot, &claimant);
+    }
     if (owner != nullptr && owner->config_epoch >= epoch) return;
     if (owner == &myself) lost.push_back(slot);
     if (owner != nullptr && owner == former) ++taken_from_shard;

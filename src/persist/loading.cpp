@@ -16,6 +16,7 @@
 #include "persist/rdb_file.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
+#include "server/emulation/valkey_words.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "server/tasks.h"
@@ -103,7 +104,7 @@ void LoadingScope::pause_for_tests(uint64_t count) {
 
 bool refuses_reload(CommandContext& ctx) {
   if ((ctx.server.state() & (kStateLoading | kStateAsyncLoading)) != 0) {
-    ctx.reply.error("LOADING Redis is loading the dataset in memory");
+    ctx.reply.error(in_words_of(ctx.server, "LOADING Redis is loading the dataset in memory"));
     return true;
   }
   if (!ctx.client.has(kClientScript)) return false;

@@ -98,7 +98,8 @@ DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
   const ClosedFile closed(server_.persistence().aof());
   empty();
   Result result;
-  const auto loaded = server_.persistence().loading().load_snapshot(name, {.place = &result.place, .slot_moves = &result.slot_moves});
+  const auto loaded = server_.persistence().loading().load_snapshot(
+      name, {.place = &result.place, .slot_moves = &result.slot_moves});
   result.ok = loaded == Loading::Result::kDone;
   result.dataset_lost = !result.ok;
   if (!result.ok) {
@@ -131,8 +132,8 @@ DatasetInstaller::Result DatasetInstaller::install(ConnectionSource& source, uin
 DatasetInstaller::Result DatasetInstaller::load_over(ConnectionSource& source, uint64_t size) {
   empty();
   Result result;
-  const auto loaded =
-      server_.persistence().loading().load_from(source, size, {.place = &result.place, .slot_moves = &result.slot_moves});
+  const auto loaded = server_.persistence().loading().load_from(
+      source, size, {.place = &result.place, .slot_moves = &result.slot_moves});
   result.ok = loaded == Loading::Result::kDone && source.ends_well();
   if (result.ok) return result;
   result.dataset_lost = true;

@@ -15,6 +15,7 @@
 #include "replication/stream_replay.h"
 #include "server/client/client.h"
 #include "server/client/flush_waits.h"
+#include "server/command/slot_gate.h"
 #include "server/server.h"
 #include "server/tasks.h"
 

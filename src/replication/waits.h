@@ -23,8 +23,8 @@ class ReplicaWaits {
   // deadline (Unix time in milliseconds; 0: none); the reply is the number that have. To be called
   // last by a handler that has replied nothing.
   void wait(server::Client& client, int64_t replicas, int64_t deadline_ms);
-  // Blocks the client until `replicas` replicas have acknowledged what its present request writes to
-  // the stream, or until the deadline. `done` is told whether they have, and replies; it is not
+  // Blocks the client until `replicas` replicas have acknowledged what its present request writes
+  // to the stream, or until the deadline. `done` is told whether they have, and replies; it is not
   // called when the client goes. To be called last by a handler that has replied nothing.
   void wait_for_stream(server::Client& client, size_t replicas, int64_t deadline_ms,
                        std::function<void(bool acknowledged)> done);

@@ -6,6 +6,7 @@
 #include "script/debugger.h"
 #include "script/lua/interpreter.h"
 #include "script/script_runner.h"
+#include "server/emulation/valkey_words.h"
 #include "server/server.h"
 #include "server/tasks.h"
 
@@ -19,6 +20,8 @@ namespace {
 constexpr int kInstructions = 10'000;
 
 constexpr char kKilled[] = "ERR Script killed by user with SCRIPT KILL...";
+// Valkey's, of a function.
+constexpr char kFunctionKilled[] = "ERR Script killed by user with FUNCTION KILL...";
 constexpr char kLibraryTimeout[] = "ERR FUNCTION LOAD timeout";
 
 // Its address is the key of the runner in Lua's registry.
@@ -81,7 +84,11 @@ void ScriptRunner::on_interrupt(lua_State* lua, lua_Debug*) {
   ScriptRunner& self = runner_of(lua);
   if (self.run_.is_library) stop(lua, kLibraryTimeout);
   if (!self.run_.killed) self.serve_others();
-  if (self.run_.killed) stop(lua, kKilled);
+  if (self.run_.killed) {
+    const bool names_function =
+        self.server_.edition().is_valkey() && self.run_.program->kind == Program::Kind::kFunction;
+    stop(lua, names_function ? kFunctionKilled : kKilled);
+  }
 }
 
 void ScriptRunner::on_debugger_hook(lua_State* lua, lua_Debug* where) {
@@ -127,7 +134,8 @@ void ScriptRunner::kill(CommandContext& ctx, Program::Kind kind) {
         "either wait the script termination or kill the server in a hard way using the SHUTDOWN "
         "NOSAVE command.");
   }
-  if (run_.program->kind != kind) return ctx.reply.error(busy_error(run_.program->kind));
+  if (run_.program->kind != kind)
+    return ctx.reply.error(in_words_of(server_, busy_error(run_.program->kind)));
   run_.killed = true;
   {
     // Whatever has become of the watchdog's interruption.

@@ -12,6 +12,7 @@
 #include "script/lua/lua_text.h"
 #include "script/lua/sandbox.h"
 #include "script/script_runner.h"
+#include "server/emulation/valkey_words.h"
 #include "server/server.h"
 
 namespace latchkey::script {
@@ -141,7 +142,13 @@ Debugger::Next Debugger::obey(lua_State* lua, Words words) {
                           base::equal_ignoring_case(words[0], command.letter);
     if (is_named && words.size() >= command.fewest_words) return (this->*command.run)(lua, words);
   }
-  console_.say("<error> Unknown Redis Lua debugger command or wrong number of arguments.");
+  const bool is_valkey = runner_.server().edition().is_valkey();
+  if (is_valkey && words.size() > 1 && base::equal_ignoring_case(words[0], "server"))
+    return command(lua, words);
+  constexpr std::string_view kUnknown =
+      "Unknown Redis Lua debugger command or wrong number of arguments.";
+  console_.say("<error> " +
+               (is_valkey ? server::script_error_of_valkey(kUnknown) : std::string(kUnknown)));
   return Next::kAsk;
 }
 

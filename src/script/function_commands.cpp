@@ -9,6 +9,7 @@
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
+#include "server/emulation/valkey_words.h"
 #include "server/server.h"
 
 namespace latchkey::script {
@@ -179,7 +180,7 @@ void function_stats(CommandContext& ctx) {
   const ScriptRunner& runner = ctx.server.scripts().runner();
   const Program* running = runner.running();
   if (running != nullptr && running->kind == Program::Kind::kScript)
-    return ctx.reply.error(busy_error(running->kind));
+    return ctx.reply.error(in_words_of(ctx.server, busy_error(running->kind)));
   const FunctionStore& store = functions_of(ctx).store();
   ctx.reply.map(2);
   ctx.reply.bulk("running_script");

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "script/functions.h"
+#include "script/host_errors.h"
 #include "script/library_header.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_text.h"
@@ -21,38 +22,31 @@ constexpr int kName = 3;
 constexpr int kCallback = 4;
 constexpr int kDescription = 5;
 
-[[noreturn]] void refuse(lua_State* lua, const char* text) {
-  lua_createtable(lua, 0, 1);
-  lua_pushstring(lua, text);
-  lua_setfield(lua, -2, kErrorText);
-  lua_error(lua);
-  __builtin_unreachable();
-}
-
 // Moves the value on top of the stack to `slot`.
 void keep_text(lua_State* lua, int slot, const char* error) {
-  if (lua_isstring(lua, -1) == 0) refuse(lua, error);
+  if (lua_isstring(lua, -1) == 0) raise_error(lua, error);
   lua_tolstring(lua, -1, nullptr);
   lua_replace(lua, slot);
 }
 void keep_callback(lua_State* lua, const char* error) {
-  if (!lua_isfunction(lua, -1)) refuse(lua, error);
+  if (!lua_isfunction(lua, -1)) raise_error(lua, error);
   lua_replace(lua, kCallback);
 }
 
 // Pops a list of flags.
 uint32_t read_flags(lua_State* lua) {
   if (!lua_istable(lua, -1)) {
-    refuse(lua,
-           "ERR flags argument to redis.register_function must be a table representing function "
-           "flags");
+    raise_error(
+        lua,
+        "ERR flags argument to redis.register_function must be a table representing function "
+        "flags");
   }
   uint32_t flags = 0;
   for (int i = 1;; ++i) {
     lua_rawgeti(lua, -1, i);
     if (lua_isnil(lua, -1)) break;
     const uint32_t flag = lua_isstring(lua, -1) != 0 ? script_flag(text_at(lua, -1)) : 0;
-    if (flag == 0) refuse(lua, "ERR unknown flag given");
+    if (flag == 0) raise_error(lua, "ERR unknown flag given");
     flags |= flag;
     lua_pop(lua, 1);
   }
@@ -73,7 +67,7 @@ uint32_t read_named(lua_State* lua) {
   uint32_t flags = 0;
   for (lua_pushnil(lua); lua_next(lua, 1) != 0;) {
     if (lua_isstring(lua, -2) == 0) {
-      refuse(lua, "ERR named argument key given to redis.register_function is not a string");
+      raise_error(lua, "ERR named argument key given to redis.register_function is not a string");
     }
     const std::string_view key =
         lua_type(lua, -2) == LUA_TSTRING ? text_at(lua, -2) : std::string_view();
@@ -89,13 +83,13 @@ uint32_t read_named(lua_State* lua) {
     } else if (key == "flags") {
       flags = read_flags(lua);
     } else {
-      refuse(lua, "ERR unknown argument given to redis.register_function");
+      raise_error(lua, "ERR unknown argument given to redis.register_function");
     }
   }
   if (lua_isnil(lua, kName))
-    refuse(lua, "ERR redis.register_function must get a function name argument");
+    raise_error(lua, "ERR redis.register_function must get a function name argument");
   if (lua_isnil(lua, kCallback))
-    refuse(lua, "ERR redis.register_function must get a callback argument");
+    raise_error(lua, "ERR redis.register_function must get a callback argument");
   return flags;
 }
 
@@ -108,14 +102,15 @@ struct LoadApi {
     auto& self = *static_cast<Functions*>(lua_touserdata(lua, lua_upvalueindex(1)));
     const int count = lua_gettop(lua);
     if (count < 1 || count > kArguments)
-      refuse(lua, "ERR wrong number of arguments to redis.register_function");
+      raise_error(lua, "ERR wrong number of arguments to redis.register_function");
     if (count == 1 && !lua_istable(lua, 1)) {
-      refuse(lua,
-             "ERR calling redis.register_function with a single argument is only applicable to Lua "
-             "table (representing named arguments).");
+      raise_error(
+          lua,
+          "ERR calling redis.register_function with a single argument is only applicable to Lua "
+          "table (representing named arguments).");
     }
     if (self.loading_ == nullptr) {
-      refuse(lua, "ERR redis.register_function can only be called on FUNCTION LOAD command");
+      raise_error(lua, "ERR redis.register_function can only be called on FUNCTION LOAD command");
     }
     lua_settop(lua, kDescription);
     uint32_t flags = 0;
@@ -124,9 +119,9 @@ struct LoadApi {
     } else {
       read_positional(lua);
     }
-    if (!is_function_name(text_at(lua, kName))) refuse(lua, kBadFunctionName);
+    if (!is_function_name(text_at(lua, kName))) raise_error(lua, kBadFunctionName);
     if (self.loading_->find(text_at(lua, kName)) != nullptr)
-      refuse(lua, "ERR Function already exists in the library");
+      raise_error(lua, "ERR Function already exists in the library");
     lua_pushvalue(lua, kCallback);
     const int callback = luaL_ref(lua, LUA_REGISTRYINDEX);
     Function& function = self.loading_->functions.emplace_back();

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/sha1.h"
 #include "script/debugger.h"
+#include "script/host_errors.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_text.h"
 #include "script/reply_reader.h"
@@ -42,19 +43,6 @@ constexpr Constant kReplicationConstants[] = {
 };
 constexpr base::LogLevel kLogLevels[] = {base::LogLevel::kDebug, base::LogLevel::kVerbose,
                                          base::LogLevel::kNotice, base::LogLevel::kWarning};
-
-// Pushes {err = text}.
-int push_error(lua_State* lua, const char* text) {
-  lua_createtable(lua, 0, 1);
-  lua_pushstring(lua, text);
-  lua_setfield(lua, -2, kErrorText);
-  return 1;
-}
-
-int raise_error(lua_State* lua, const char* text) {
-  push_error(lua, text);
-  return lua_error(lua);
-}
 
 // Formats a number as a command's argument: integers without a point, others as short as possible.
 size_t format_number(double value, char* out) {
@@ -267,7 +255,10 @@ struct RedisApi {
     const server::Command* command = self.server_.dispatcher().lookup(self.words_);
     if (command == nullptr)
       return raise_error(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
-    if (command->is_container() || !command->accepts_word_count(self.words_.size()))
+    // Valkey lets commands pass that would be refused for their number of words.
+    const bool has_arity =
+        !command->is_container() && command->accepts_word_count(self.words_.size());
+    if (!has_arity && !self.server_.edition().is_valkey())
       return raise_error(lua, "ERR Wrong number of args for redis.acl_check_cmd()");
     const server::acl::User* user = self.client_.user.get();
     lua_pushboolean(lua, user == nullptr || !user->check(*command, self.words_) ? 1 : 0);
@@ -320,6 +311,7 @@ void add_redis_library(Interpreter& interpreter, ScriptRunner& runner, Program::
   add_versions(lua, edition);
   // Valkey's name for the same.
   if (edition.is_valkey()) {
+    word_errors_as_valkey(lua);
     lua_pushvalue(lua, -1);
     interpreter.add_table("server");
   }

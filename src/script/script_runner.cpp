@@ -11,6 +11,7 @@
 #include "server/command/admission.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"
+#include "server/emulation/valkey_words.h"
 #include "server/memory_limit.h"
 #include "server/observe/memory.h"
 #include "server/server.h"
@@ -99,6 +100,7 @@ void ScriptRunner::begin(CommandContext& ctx, const Program& program, bool read_
   run_.call.any_slot =
       (program.flags & kDeclared) == 0 || (program.flags & kAllowCrossSlotKeys) != 0;
   client_.database = ctx.client.database;
+  client_.written_offset = ctx.client.written_offset;
   client_.set(kClientReadOnlyScript, run_.call.read_only);
   client_.set(kClientNoTouch, ctx.client.has(kClientNoTouch));
   client_.user = ctx.client.user;
@@ -197,14 +199,18 @@ void ScriptRunner::reply_error(CommandContext& ctx, const Program& program) {
 
 // --- Their commands -----------------------------------------------------------------------------
 
+void ScriptRunner::reject(Command* command, std::string_view error) {
+  server_.dispatcher().reject(
+      client_, command,
+      server_.edition().is_valkey() ? script_error_of_valkey(error) : std::string(error));
+}
+
 void ScriptRunner::run_command(Arguments words) {
   Dispatcher& dispatcher = server_.dispatcher();
   Command* command = dispatcher.lookup(words);
-  if (command == nullptr)
-    return dispatcher.reject(client_, nullptr, "ERR Unknown Redis command called from script");
+  if (command == nullptr) return reject(nullptr, "ERR Unknown Redis command called from script");
   if (command->is_container() || !command->accepts_word_count(words.size())) {
-    return dispatcher.reject(client_, command,
-                             "ERR Wrong number of args calling Redis command from script");
+    return reject(command, "ERR Wrong number of args calling Redis command from script");
   }
   dispatcher.run_for_script(client_, *command, words, run_.call);
 }

@@ -114,6 +114,7 @@ class ScriptRunner {
   // redis.call and redis.pcall: runs a command of the script, leaves its reply in the script
   // client's output.
   void run_command(server::Arguments words);
+  void reject(server::Command* command, std::string_view error);
   // The same, before the eyes of the debugger if there is one.
   void run_shown_command(server::Arguments words);
   // The reply in the script client's output, as one piece. Valid until the output is cleared.

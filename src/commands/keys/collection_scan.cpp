@@ -1,5 +1,7 @@
 #include "commands/keys/collection_scan.h"
 
+#include "server/server.h"
+
 namespace latchkey::commands {
 
 bool CollectionScanOptions::read(server::CommandContext& ctx, store::Type type) {
@@ -16,6 +18,13 @@ bool CollectionScanOptions::read(server::CommandContext& ctx, store::Type type) 
         continue;
       }
       ctx.reply.error("ERR NOVALUES option can only be used in HSCAN");
+      return false;
+    } else if (ctx.server.edition().has(server::kNever, {8, 0}) && reader.word("NOSCORES")) {
+      if (type == store::Type::kSortedSet) {
+        no_values = true;
+        continue;
+      }
+      ctx.reply.error("ERR NOSCORES option can only be used in ZSCAN");
       return false;
     }
     ctx.syntax_error();

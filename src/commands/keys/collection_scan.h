@@ -21,7 +21,7 @@ struct CollectionScanOptions {
   bool no_values = false;
 
   // Reads from the request's fourth word on. False, with an error sent, on an invalid option.
-  // NOVALUES is valid only for hashes.
+  // NOVALUES is valid only for hashes, NOSCORES (of Valkey) for sorted sets.
   bool read(server::CommandContext& ctx, store::Type type);
 };
 

@@ -46,6 +46,18 @@ void propagate_removal(CommandContext& ctx, std::string_view key) {
   ctx.propagate({ctx.server.settings().lazyfree_lazy_expire ? "UNLINK" : "DEL", key});
 }
 
+void remove_at_once(CommandContext& ctx, store::KeyRef& ref, std::string_view key) {
+  ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
+  const server::Edition& edition = ctx.server.edition();
+  if (edition.is_valkey() && edition.has(server::kNever, {8, 1})) {
+    ++ctx.db.environment().expired_keys;
+    ctx.changed(key, server::EventClass::kExpired, "expired");
+  } else {
+    ctx.removed(key);
+  }
+  propagate_removal(ctx, key);
+}
+
 bool DeadlineCondition::read(ArgReader& options) {
   static constexpr std::pair<std::string_view, bool DeadlineCondition::*> kWords[] = {
       {"NX", &DeadlineCondition::only_without},

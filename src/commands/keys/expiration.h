@@ -30,6 +30,9 @@ bool deletes_at_once(const server::CommandContext& ctx, int64_t deadline_ms);
 
 // Propagates DEL or UNLINK of `key` instead of a request that gave it a deadline in the past.
 void propagate_removal(server::CommandContext& ctx, std::string_view key);
+// Deletes a key that has been given a deadline in the past: for Redis it is deleted, for Valkey
+// (since 8.1) it expires.
+void remove_at_once(server::CommandContext& ctx, store::KeyRef& ref, std::string_view key);
 
 // The conditions NX, XX, GT and LT under which a new deadline replaces the old one. A missing
 // deadline counts as later than any other.

@@ -64,9 +64,7 @@ void set_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   KeyRef ref = ctx.db.find_to_replace(key);
   if (!ref || !condition.holds(ref->deadline_ms(), *deadline_ms)) return ctx.reply.integer(0);
   if (deletes_at_once(ctx, *deadline_ms)) {
-    ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
-    ctx.removed(key);
-    propagate_removal(ctx, key);
+    remove_at_once(ctx, ref, key);
   } else {
     ctx.db.set_deadline(ref, std::max<int64_t>(*deadline_ms, 0));
     ctx.changed(key, EventClass::kGeneric, "expire");

@@ -81,6 +81,15 @@ void keys_matching(CommandContext& ctx) {
   ctx.reply.array_later(size, count);
 }
 
+bool is_type_name(std::string_view text) {
+  static constexpr store::Type kTypes[] = {store::Type::kString,    store::Type::kList,
+                                           store::Type::kSet,       store::Type::kHash,
+                                           store::Type::kSortedSet, store::Type::kStream};
+  return std::ranges::any_of(kTypes, [&](store::Type type) {
+    return base::equal_ignoring_case(store::type_name(type), text);
+  });
+}
+
 struct ScanOptions {
   int64_t count = 10;
   std::string_view pattern = "*";
@@ -94,6 +103,11 @@ bool read_scan_options(CommandContext& ctx, ScanOptions* options) {
     if (reader.word("MATCH", &options->pattern)) continue;
     if (reader.word("TYPE", &text)) {
       options->type = text;
+      const server::Edition& edition = ctx.server.edition();
+      if (edition.is_valkey() && edition.has(server::kNever, {8, 1}) && !is_type_name(text)) {
+        ctx.reply.error("ERR unknown type name '" + std::string(text) + "'");
+        return false;
+      }
     } else if (reader.word("COUNT", &text)) {
       if (!ctx.read_int64(text, &options->count)) return false;
       if (options->count < 1) {
@@ -147,6 +161,10 @@ void scan(CommandContext& ctx) {
                               !ctx.server.settings().lazyexpire_nested_arbitrary_keys;
   std::erase_if(found, [&](const Entry* entry) {
     if (leaves_expired && ctx.db.is_expired(*entry)) return true;
+    // Valkey lets expired keys of other types be.
+    if (options.type && ctx.server.edition().is_valkey() &&
+        !base::equal_ignoring_case(store::type_name(entry->type()), *options.type))
+      return true;
     const auto ref = ctx.db.find(entry->key(), how);
     return !ref || (options.type &&
                     !base::equal_ignoring_case(store::type_name(ref->type()), *options.type));

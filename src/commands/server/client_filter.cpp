@@ -187,6 +187,7 @@ bool ClientFilter::read_ids(CommandContext& ctx, ArgReader& options, Condition& 
     const bool is_option =
         is_word(word, "SKIPME") || find_kind(ctx.server.edition(), word, &negated) != nullptr;
     if (!is_number && !first && (kill || is_option)) return true;
+    if (!is_number && ctx.server.edition().is_valkey()) return fail(ctx, "syntax error");
     if (!is_number || (kill && id < 1))
       return fail(ctx, kill ? "client-id should be greater than 0" : "Invalid client ID");
     condition.ids.push_back(id);

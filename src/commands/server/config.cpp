@@ -8,6 +8,7 @@
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
+#include "server/emulation/valkey_words.h"
 #include "server/server.h"
 
 namespace latchkey::commands {
@@ -49,7 +50,8 @@ void config_set(CommandContext& ctx) {
       .loading = (ctx.server.state() & (kStateLoading | kStateAsyncLoading)) != 0,
   };
   if (request.loading && must_wait(ctx.server.config(), pairs))
-    return ctx.reply.error("LOADING Redis is loading the dataset in memory");
+    return ctx.reply.error(
+        in_words_of(ctx.server, "LOADING Redis is loading the dataset in memory"));
   std::string error;
   if (!ctx.server.config().set(pairs, request, &error)) return ctx.reply.error("ERR " + error);
   ctx.reply.ok();

@@ -162,7 +162,9 @@ void hello(CommandContext& ctx) {
                      ? std::string_view("redis")
                      : ctx.server.edition().product_name());
   ctx.reply.bulk("version");
-  ctx.reply.bulk(ctx.server.edition().version());
+  ctx.reply.bulk(ctx.server.settings().extended_redis_compatibility
+                     ? ctx.server.edition().redis_version()
+                     : ctx.server.edition().version());
   ctx.reply.bulk("proto");
   ctx.reply.integer(ctx.reply.protocol());
   ctx.reply.bulk("id");

@@ -60,6 +60,9 @@ bool read_streams(CommandContext& ctx, const ArgReader& words, ReadRequest* requ
     return refuse(ctx, request->for_group
                            ? "ERR Unbalanced 'xreadgroup' list of streams: for each stream key an "
                              "ID or '>' must be specified."
+                       : ctx.server.edition().is_valkey()
+                           ? "ERR Unbalanced 'xread' list of streams: for each stream key an ID "
+                             "or '$' must be specified."
                            : "ERR Unbalanced 'xread' list of streams: for each stream key an ID, "
                              "'+', or '$' must be specified.");
   }

@@ -177,9 +177,7 @@ void apply_expiration(CommandContext& ctx, KeyRef& ref, const IncrexRequest& req
   const std::string_view key = ctx.args[1];
   const bool sets = deadline_ms >= 0 && !(request.only_without_deadline && ref->has_deadline());
   if (sets && request.expiration.names_unix_time() && deletes_at_once(ctx, deadline_ms)) {
-    ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
-    ctx.removed(key);
-    return propagate_removal(ctx, key);
+    return remove_at_once(ctx, ref, key);
   }
   if (sets) {
     ctx.db.set_deadline(ref, deadline_ms);

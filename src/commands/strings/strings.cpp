@@ -224,9 +224,7 @@ void getex(CommandContext& ctx) {
 
   reply_string(ctx.reply, *ref);
   if (expiration.names_unix_time() && deletes_at_once(ctx, deadline_ms)) {
-    ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
-    ctx.removed(key);
-    propagate_removal(ctx, key);
+    remove_at_once(ctx, ref, key);
   } else if (deadline_ms >= 0) {
     ctx.db.set_deadline(ref, deadline_ms);
     ctx.changed(key, EventClass::kGeneric, "expire");

@@ -26,6 +26,7 @@ struct Library {
   std::string_view several;
 };
 constexpr Library kLibraries[] = {{"redis", ""},
+                                  {"server", ""},
                                   {"string", " byte find gsub match "},
                                   {"table", " remove "},
                                   {"math", " frexp modf "},

@@ -148,6 +148,8 @@ std::string describe(Client& client, bool hides_names) {
   const size_t input_capacity = connection != nullptr ? connection->input_capacity() : 0;
   const OutputFigures output = output_figures(client);
   const bool waits_to_write = connection != nullptr && connection->waits_to_write();
+  // Valkey does not count what is in the buffer that all clients share.
+  const bool valkey = client.server.edition().is_valkey();
   Fields fields(client.server.edition());
   fields.add("id", client.id)
       .add("addr", client.peer_address())
@@ -166,7 +168,8 @@ std::string describe(Client& client, bool hides_names) {
                         ? std::to_string(client.transaction->requests.size())
                         : "-1")
       .add("watch", client.server.watches().watched_by(client))
-      .add("qbuf", input - client.parser.understood_bytes())
+      .add("qbuf",
+           valkey ? client.parser.partial_bytes() : input - client.parser.understood_bytes())
       .add("qbuf-free", input_capacity - input)
       .add("argv-mem", client.parser.partial_bytes())
       .add("multi-mem", client.transaction != nullptr ? client.transaction->memory_usage : 0)

@@ -33,6 +33,21 @@ void PauseControl::unpause(Reason reason) {
   recompute();
 }
 
+PauseControl::Holding PauseControl::holding() const {
+  Holding found;
+  for (size_t i = 0; i < pauses_.size(); ++i) {
+    const Pause& pause = pauses_[i];
+    const auto reason = static_cast<Reason>(i);
+    if (pause.kind == Kind::kNone) continue;
+    const int64_t left_ms = pause.until_ms == kForEver
+                                ? kForEver
+                                : std::max<int64_t>(pause.until_ms - now_ms(reason), 0);
+    if (pause.kind > found.kind || (pause.kind == found.kind && left_ms > found.left_ms))
+      found = {.kind = pause.kind, .reason = reason, .left_ms = left_ms};
+  }
+  return found;
+}
+
 void PauseControl::recompute() {
   Kind strongest = Kind::kNone;
   for (const Pause& pause : pauses_) strongest = std::max(strongest, pause.kind);

@@ -34,6 +34,14 @@ class PauseControl {
   void tick();
 
   Kind kind() const { return kind_; }
+  // The pause that holds requests up, if there is one: the strongest, of several such the one that
+  // lasts longest.
+  struct Holding {
+    Kind kind = Kind::kNone;
+    Reason reason = Reason::kClient;
+    int64_t left_ms = 0;
+  };
+  Holding holding() const;
   bool pauses_for(Reason reason) const {
     return pauses_[static_cast<size_t>(reason)].kind != Kind::kNone;
   }

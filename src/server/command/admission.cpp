@@ -14,6 +14,7 @@
 #include "server/command/space_gate.h"
 #include "server/command/transaction.h"
 #include "server/emulation/later_options.h"
+#include "server/emulation/valkey_words.h"
 #include "server/memory_limit.h"
 #include "server/server.h"
 
@@ -289,7 +290,8 @@ bool stale(Judged& judged) {
 }
 
 bool loading(Judged& judged) {
-  return judged.refuse("LOADING Redis is loading the dataset in memory");
+  return judged.refuse(
+      in_words_of(judged.server, "LOADING Redis is loading the dataset in memory"));
 }
 
 bool busy(Judged& judged) {
@@ -299,7 +301,7 @@ bool busy(Judged& judged) {
   const bool allowed = command.full_name == "shutdown"
                            ? args.size() == 2 && is_word(args[1], "NOSAVE")
                            : command.has(kAllowBusy);
-  return !allowed && judged.refuse(judged.server.busy_error());
+  return !allowed && judged.refuse(in_words_of(judged.server, judged.server.busy_error()));
 }
 
 bool replica_or_monitor(Judged& judged) {

@@ -81,8 +81,10 @@ ConfigError ConfigError::at(const DeferredDirective& place, std::string message)
 }
 
 std::string ConfigError::report(const Edition& edition) const {
-  std::string text = "\n*** FATAL CONFIG FILE ERROR (Redis ";
-  text.append(edition.version()).append(") ***\n");
+  std::string text = "\n*** FATAL CONFIG FILE ERROR (";
+  text.append(edition.is_valkey() ? "Valkey " : "Redis ")
+      .append(edition.version())
+      .append(") ***\n");
   if (kind == Kind::kLine) {
     text.append("Reading the configuration file, at line ").append(std::to_string(line));
     text.append("\n>>> '").append(line_text).append("'\n");

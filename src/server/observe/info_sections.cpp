@@ -11,6 +11,7 @@
 #include "server/acl/denial_log.h"
 #include "server/client/blocking.h"
 #include "server/client/client.h"
+#include "server/client/pause.h"
 #include "server/client/pubsub.h"
 #include "server/client/tracking.h"
 #include "server/command/slot_gate.h"
@@ -112,6 +113,21 @@ void server_section(InfoText& text, Server& server) {
   text.field("random_seed", server.random_source().seed());
 }
 
+std::string_view reason_name(const PauseControl::Holding& holding) {
+  if (holding.kind == PauseControl::Kind::kNone) return "none";
+  switch (holding.reason) {
+    case PauseControl::Reason::kShutdown:
+      return "shutdown_in_progress";
+    case PauseControl::Reason::kFailover:
+      return "failover_in_progress";
+    case PauseControl::Reason::kSlotHandoff:
+      return "slot_migration_in_progress";
+    case PauseControl::Reason::kClient:
+      break;
+  }
+  return "client_pause";
+}
+
 void clients_section(InfoText& text, Server& server) {
   size_t largest_input = 0;
   size_t largest_output = 0;
@@ -138,6 +154,12 @@ void clients_section(InfoText& text, Server& server) {
   text.field("total_watched_keys", server.watches().watched_keys());
   text.field("total_blocking_keys", server.blocking().keys());
   text.field("total_blocking_keys_on_nokey", server.blocking().keys_heard_without());
+  const PauseControl::Holding holding = server.pauses().holding();
+  text.field("paused_reason", reason_name(holding));
+  text.field("paused_actions", holding.kind == PauseControl::Kind::kNone  ? "none"
+                               : holding.kind == PauseControl::Kind::kAll ? "all"
+                                                                          : "write");
+  text.field("paused_timeout_milliseconds", holding.left_ms);
 }
 
 double ratio(uint64_t part, uint64_t whole) {

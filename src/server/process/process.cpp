@@ -19,7 +19,7 @@
 #include <cstring>
 
 #include "base/file.h"
-#include "server/emulation/log_words.h"
+#include "server/emulation/valkey_words.h"
 
 namespace latchkey::server {
 

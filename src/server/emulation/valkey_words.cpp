@@ -1,6 +1,8 @@
-#include "server/emulation/log_words.h"
+#include "server/emulation/valkey_words.h"
 
 #include <algorithm>
+
+#include "server/server.h"
 
 namespace latchkey::server {
 
@@ -43,6 +45,34 @@ std::string_view in_words_of_valkey(std::string_view message, std::span<char> ro
     at += word != nullptr ? word->from.size() : 1;
   }
   return {room.data(), size};
+}
+
+std::string in_words_of(const Server& server, std::string_view error) {
+  constexpr std::string_view kRedis = "Redis";
+  std::string worded(error);
+  if (!server.edition().is_valkey() || server.settings().extended_redis_compatibility)
+    return worded;
+  for (size_t at = 0; (at = worded.find(kRedis, at)) != worded.npos;)
+    worded.replace(at, kRedis.size(), "Valkey");
+  return worded;
+}
+
+std::string script_error_of_valkey(std::string_view text) {
+  static constexpr Word kPhrases[] = {
+      {"Lua redis lib command arguments", "Command arguments"},
+      {"Unknown Redis command", "Unknown command"},
+      {"Unknown Redis Lua debugger", "Unknown Lua debugger"},
+      {"calling Redis command", "calling command"},
+      {"this redis lib call", "this call"},
+      {"Library names can", "Function names can"},
+      {" redis.", " server."},
+  };
+  std::string worded(text);
+  for (const Word& phrase : kPhrases) {
+    if (const size_t at = worded.find(phrase.from); at != worded.npos)
+      worded.replace(at, phrase.from.size(), phrase.to);
+  }
+  return worded;
 }
 
 }  // namespace latchkey::server

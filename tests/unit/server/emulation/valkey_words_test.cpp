@@ -1,4 +1,4 @@
-#include "server/emulation/log_words.h"
+#include "server/emulation/valkey_words.h"
 
 #include <array>
 #include <string>
@@ -23,4 +23,16 @@ TEST_CASE("A line that does not fit stays in the words of Redis", "[emulation]")
   std::array<char, 8> room{};
   CHECK(in_words_of_valkey("master 1", room) == "master 1");
   CHECK(in_words_of_valkey("master 12345678", room) == "master 12345678");
+}
+
+TEST_CASE("Errors of scripts have Valkey's words", "[emulation]") {
+  using latchkey::server::script_error_of_valkey;
+  CHECK(script_error_of_valkey("ERR Unknown Redis command called from script") ==
+        "ERR Unknown command called from script");
+  CHECK(script_error_of_valkey("ERR redis.log() requires two arguments or more.") ==
+        "ERR server.log() requires two arguments or more.");
+  CHECK(script_error_of_valkey("ERR wrong number of arguments to redis.register_function") ==
+        "ERR wrong number of arguments to server.register_function");
+  CHECK(script_error_of_valkey("ERR RESP version must be 2 or 3.") ==
+        "ERR RESP version must be 2 or 3.");
 }
