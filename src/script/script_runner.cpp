@@ -191,8 +191,12 @@ bool ScriptRunner::run_library(Interpreter& vm, int function, int64_t limit_ms) 
 
 void ScriptRunner::reply_error(CommandContext& ctx, const Program& program) {
   ScriptError error = vm_->take_error();
-  error.text.append(" script: ").append(program.name);
-  if (!error.place.empty()) error.text.append(", on ").append(error.place).append(".");
+  // Valkey 9 leaves the name out.
+  const Edition& edition = server_.edition();
+  const bool has_name = !edition.is_valkey() || !edition.has(kNever, {9, 0});
+  error.text.append(" script: ").append(has_name ? program.name : "");
+  if (!error.place.empty())
+    error.text.append(has_name ? ", on " : "on ").append(error.place).append(".");
   ctx.client.set(kClientErrorCounted, error.counted);
   ctx.reply.error("-" + error.text);
 }

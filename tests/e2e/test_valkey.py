@@ -143,6 +143,56 @@ class BesideValkey(unittest.TestCase):
                 self.assertEqual(client.call("HPEXPIRETIME", "h", "FIELDS", "2", "f", "g"), [deadline, -1])
                 self.assertEqual(client.call("HGETALL", "plain"), ["a", "b"])
 
+    def test_the_words_of_errors(self):
+        for code in ("return redis.call('nosuch')", "return server.call('nosuch')", "return redis.call('get')", "return redis.acl_check_cmd('nosuch')",
+                     "return server.acl_check_cmd()", "return redis.acl_check_cmd('get')", "return redis.call({})", "return redis.pcall()",
+                     "return redis.log(1)", "return redis.set_repl()", "return server.setresp()"):
+            self.same("EVAL", code, "0")
+        for call in ("f()", "f('x')", "f(1, {})", "f({}, function() end)", "f{function_name={}}", "f{callback=1}",
+                     "f{description={}}", "f{z=1}", "f{callback=function() end}", "f{function_name='x'}",
+                     "f{function_name='x', callback=function() end, flags=1}"):
+            self.same("FUNCTION", "LOAD", "REPLACE", "#!lua name=l\nlocal f = server.register_function\n" + call)
+        self.same("XREAD", "STREAMS", "a", "b", "1")
+        for words in (["LIST", "ID", "x"], ["LIST", "ID", "1", "x"]):
+            self.same("CLIENT", *words)
+
+    def test_scans(self):
+        self.same("ZADD", "z", "1", "a", "2", "b")
+        for words in (["ZSCAN", "z", "0", "NOSCORES"], ["ZSCAN", "z", "0", "NOSCORES", "COUNT", "1"], ["ZSCAN", "z", "0", "NOVALUES"],
+                      ["HSCAN", "h", "0", "NOSCORES"], ["SCAN", "0", "TYPE", "zset"], ["SCAN", "0", "TYPE", "nosuch"]):
+            self.same(*words)
+
+    def test_a_key_with_a_deadline_in_the_past_expires(self):
+        def expired():
+            return [re.search(r"^expired_keys:(\d+)", client.call("INFO", "stats"), re.M).group(1) for client in self.clients]
+        self.same("CONFIG", "SET", "notify-keyspace-events", "KEA")
+        listeners = [server.connect() for server in self.servers]
+        for listener in listeners:
+            self.addCleanup(listener.close)
+            listener.call("PSUBSCRIBE", "__keyevent@0__:*")
+        for words in (["EXPIRE", "k", "-1"], ["PEXPIREAT", "k", "1"], ["GETEX", "k", "PXAT", "1"]):
+            self.same("SET", "k", "v")
+            self.same(*words)
+            self.same("EXISTS", "k")
+            self.assertEqual(*expired(), words)
+        self.same("SET", "end", "v")
+        heard = [[], []]
+        for listener, events in zip(listeners, heard):
+            while not events or events[-1] != ["__keyevent@0__:set", "end"]:
+                events.append(listener.read()[2:])
+        self.assertEqual(*heard)
+
+    def test_pauses_in_info(self):
+        def paused():
+            return [re.findall(r"^(paused_reason|paused_actions):(\w+)", client.call("INFO", "clients"), re.M) for client in self.clients]
+        self.assertEqual(*paused())
+        self.same("CLIENT", "PAUSE", "60000", "WRITE")
+        reasons = paused()
+        self.assertEqual(*reasons)
+        self.assertEqual(reasons[0], [("paused_reason", "client_pause"), ("paused_actions", "write")])
+        self.same("CLIENT", "UNPAUSE")
+        self.assertEqual(paused()[0][0], ("paused_reason", "none"))
+
     def test_script_show(self):
         self.assertIn("NOSCRIPT", self.same("SCRIPT", "SHOW", "f" * 40))
         self.same("SCRIPT", "SHOW")
