@@ -130,9 +130,13 @@ void Bus::drop_over_limit(uint64_t most) {
   }
 }
 
+Dialect Bus::dialect() const {
+  return server_.edition().is_valkey() ? Dialect::kValkey : Dialect::kRedis;
+}
+
 void Bus::send(Link& link, const Message& message) {
   if (!link.is_connected()) return;
-  link.send(encode(message, first_port()));
+  link.send(encode(message, first_port(), dialect()));
   ++counts_.sent[static_cast<size_t>(message.type)];
 }
 
@@ -141,7 +145,7 @@ void Bus::send_to(const std::vector<Node*>& nodes, const Message& message) {
   for (Node* node : nodes) {
     if (node->has(kMyself | kHandshake) || node->link == nullptr || !node->link->is_connected())
       continue;
-    if (bytes.empty()) bytes = encode(message, first_port());
+    if (bytes.empty()) bytes = encode(message, first_port(), dialect());
     node->link->send(bytes);
     ++counts_.sent[static_cast<size_t>(message.type)];
   }
@@ -160,7 +164,7 @@ size_t Bus::memory() const {
 
 void Bus::link_received(Link& link, std::string_view bytes) {
   server_.refresh_clock();
-  const auto message = decode(bytes, first_port());
+  const auto message = decode(bytes, first_port(), dialect());
   if (!message) {
     server_.log().warning("Dropping a cluster link by which something came that is no message");
     return drop(link);

@@ -88,6 +88,7 @@ class Bus final : private Link::Owner {
   void link_received(Link& link, std::string_view bytes) override;
   void link_failed(Link& link) override;
   FirstPort first_port() const;
+  Dialect dialect() const;
 
   server::Server& server_;
   Receiver& receiver_;

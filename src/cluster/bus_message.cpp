@@ -18,7 +18,14 @@ constexpr size_t kExtensionUnit = 8;
 constexpr size_t kMessageFlagBytes = 3;
 constexpr size_t kLongestHostname = 255;
 
-enum ExtensionKind : uint16_t { kHostname, kHumanName, kForgotten, kShardId, kSecret };
+enum ExtensionKind : uint16_t {
+  kHostname,
+  kHumanName,
+  kForgotten,
+  kShardId,
+  kSecret,              // of Redis; to Valkey an address of the node for its clients
+  kOwnSecret = 0x4c4b,  // among nodes that emulate Valkey
+};
 
 bool has_gossip(MessageType type) {
   return type == MessageType::kPing || type == MessageType::kPong || type == MessageType::kMeet;
@@ -83,13 +90,13 @@ class ExtensionWriter {
   uint16_t count_ = 0;
 };
 
-ExtensionWriter extensions_of(const Extensions& extensions) {
+ExtensionWriter extensions_of(const Extensions& extensions, Dialect dialect) {
   ExtensionWriter writer;
   writer.text(kHostname, extensions.hostname);
   writer.text(kHumanName, extensions.human_name);
   for (const ForgottenNode& node : extensions.forgotten) writer.forgotten(node);
   writer.fixed(kShardId, extensions.shard_id);
-  writer.fixed(kSecret, extensions.secret);
+  writer.fixed(dialect == Dialect::kValkey ? kOwnSecret : kSecret, extensions.secret);
   return writer;
 }
 
@@ -223,7 +230,7 @@ GossipEntry read_gossip(Reader& reader, FirstPort first) {
   return entry;
 }
 
-void read_extension(Reader& reader, Extensions* extensions) {
+void read_extension(Reader& reader, Dialect dialect, Extensions* extensions) {
   const auto length = reader.number<uint32_t>();
   const auto kind = reader.number<uint16_t>();
   reader.skip(sizeof(uint16_t));
@@ -249,6 +256,9 @@ void read_extension(Reader& reader, Extensions* extensions) {
       extensions->shard_id = value.id();
       break;
     case kSecret:
+      if (dialect == Dialect::kRedis) extensions->secret = value.id();
+      break;
+    case kOwnSecret:
       extensions->secret = value.id();
       break;
     default:  // of a newer version of the protocol
@@ -280,8 +290,8 @@ std::string_view name_of(MessageType type) {
   return kNames[static_cast<size_t>(type)];
 }
 
-std::string encode(const Message& message, FirstPort first) {
-  const ExtensionWriter extensions = extensions_of(message.extensions);
+std::string encode(const Message& message, FirstPort first, Dialect dialect) {
+  const ExtensionWriter extensions = extensions_of(message.extensions, dialect);
   const std::string body = body_of(message, first);
   std::string out;
   out.reserve(kHeaderBytes + body.size() + extensions.bytes().size());
@@ -320,7 +330,7 @@ std::optional<size_t> announced_length(std::string_view bytes) {
   return length;
 }
 
-std::optional<Message> decode(std::string_view bytes, FirstPort first) {
+std::optional<Message> decode(std::string_view bytes, FirstPort first, Dialect dialect) {
   Reader reader(bytes);
   Message message;
   reader.skip(kLengthPrefix);
@@ -353,7 +363,7 @@ std::optional<Message> decode(std::string_view bytes, FirstPort first) {
     for (size_t i = 0; i < count && !reader.failed(); ++i)
       message.gossip.push_back(read_gossip(reader, first));
     for (size_t i = 0; i < extensions && !reader.failed(); ++i)
-      read_extension(reader, &message.extensions);
+      read_extension(reader, dialect, &message.extensions);
   } else if (message.type == MessageType::kFail) {
     message.subject = reader.id();
   } else if (message.type == MessageType::kUpdate) {

@@ -57,6 +57,8 @@ enum class MessageType : uint16_t {
 // Which of a node's ports is the first one in messages, for clients without TLS or with it: all
 // nodes of a cluster have the same tls-cluster, which decides.
 enum class FirstPort : uint8_t { kPlain, kTls };
+// Whose nodes understand the messages: a kind of extension means different things to them.
+enum class Dialect : uint8_t { kRedis, kValkey };
 
 inline constexpr size_t kMessageTypes = 11;
 // The name in CLUSTER INFO: "ping".
@@ -118,11 +120,13 @@ inline constexpr size_t kHeaderBytes = 2256;
 // Bytes that are needed to read a message's length.
 inline constexpr size_t kLengthPrefix = 8;
 
-std::string encode(const Message& message, FirstPort first = FirstPort::kPlain);
+std::string encode(const Message& message, FirstPort first = FirstPort::kPlain,
+                   Dialect dialect = Dialect::kRedis);
 
 // The length in the first kLengthPrefix bytes; nothing when they do not begin a message.
 std::optional<size_t> announced_length(std::string_view bytes);
 // Nothing when the message is malformed. REQUIRES: bytes.size() is the announced length.
-std::optional<Message> decode(std::string_view bytes, FirstPort first = FirstPort::kPlain);
+std::optional<Message> decode(std::string_view bytes, FirstPort first = FirstPort::kPlain,
+                              Dialect dialect = Dialect::kRedis);
 
 }  // namespace latchkey::cluster

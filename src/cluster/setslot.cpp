@@ -1,5 +1,6 @@
 #include "cluster/setslot.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -161,6 +162,13 @@ size_t online_replicas(Cluster& cluster) {
   return cluster.server().replication().count_acknowledged(0);
 }
 
+// Whether there is a replica that understands such a request in the stream: Valkey since 8.0.
+bool any_wants_setslot(Cluster& cluster) {
+  return std::ranges::any_of(cluster.server().replication().replicas(), [](const auto* replica) {
+    return replica->told_version && replica->state == replication::ReplicaState::kOnline;
+  });
+}
+
 // `words`: from the action on. They are read again when the replicas have answered, because the
 // nodes may have changed meanwhile.
 std::string read_and_make(Cluster& cluster, int slot, Arguments words) {
@@ -212,7 +220,7 @@ void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
   if (error.empty() && change.kind == Change::Kind::kOwner) error = check_owner(cluster, change);
   if (!error.empty()) return ctx.reply.error(error);
   const bool may_wait = is_valkey && !from_master && !ctx.client.has(kClientDenyBlocking);
-  if (may_wait && online_replicas(cluster) > 0)
+  if (may_wait && any_wants_setslot(cluster))
     return make_on_replicas_first(ctx, cluster, change.slot, timeout_ms);
   error = make(cluster, change);
   error.empty() ? ctx.reply.ok() : ctx.reply.error(error);

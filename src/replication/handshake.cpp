@@ -108,6 +108,7 @@ void Handshake::announce(std::string* out) {
   std::vector<std::string_view> words = {"REPLCONF", "capa", "eof",  "capa",
                                          "psync2",   "capa", "clock"};
   if (introduction_.offers_rdb_channel) words.insert(words.end(), {"capa", "rdb-channel-repl"});
+  if (!introduction_.version.empty()) words.insert(words.end(), {"version", introduction_.version});
   say(words, out);
 }
 

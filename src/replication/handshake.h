@@ -33,6 +33,9 @@ struct Introduction {
     int64_t offset;
   };
   std::optional<Place> resume;
+  // What this replica says it is, to masters of Valkey, which send some requests only to replicas
+  // of 8.0 and later; empty: nothing.
+  std::string version = {};
   // Offers the master to fetch the dataset by an RDB channel.
   bool offers_rdb_channel = false;
   // Not empty: this is an RDB channel, and this is the id that the master has given the replica's

@@ -191,6 +191,7 @@ Introduction ReplicaRole::introduction() const {
       .port = settings.replica_announce_port != 0 ? settings.replica_announce_port : own_port,
       .ip = settings.replica_announce_ip,
       .resume = std::nullopt,
+      .version = server_.edition().is_valkey() ? server_.edition().version() : std::string(),
       .offers_rdb_channel = settings.repl_rdb_channel,
       .main_client_id = {},
       .hands_over = replication_.failover().in_progress(),

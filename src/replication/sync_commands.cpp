@@ -181,6 +181,8 @@ void replconf(CommandContext& ctx) {
       if (is_word(value, "PSYNC2")) replica.knows_psync2 = true;
       if (is_word(value, "RDB-CHANNEL-REPL")) replica.knows_rdb_channel = true;
       if (is_word(value, "CLOCK")) replica.follows_clock = true;
+    } else if (is_word(name, "VERSION") && ctx.server.edition().is_valkey()) {
+      replica.told_version = true;
     } else if (is_word(name, "RDB-ONLY")) {
       if (!ctx.read_int64_in(value, 0, 1, &number)) return;
       replica.rdb_only = number == 1;

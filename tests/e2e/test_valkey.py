@@ -3,6 +3,7 @@
 import grp
 import os
 import re
+import signal
 import unittest
 
 import harness
@@ -337,6 +338,91 @@ class BesideValkey(unittest.TestCase):
         for words in (["MULTI"], ["WATCH", "k"], ["CLIENT", "REPLY", "ON"], ["EXEC"]):
             self.same(*words)
 
+
+@unittest.skipUnless(VALKEY and os.path.isfile(VALKEY), "Valkey 9.1 is not unpacked")
+class InAClusterOfValkey(harness.ServerTestCase):
+    """Nodes of both servers."""
+
+    def start(self, *programs):
+        self.nodes = []
+        for program in programs:
+            options = {"emulate": "valkey 9.1"} if program is None else {}
+            server = harness.Server(program, cluster_enabled="yes", cluster_node_timeout=2000, repl_diskless_sync_delay=0, **options)
+            self.addCleanup(server.stop)
+            self.nodes.append(server)
+        for node in self.nodes[1:]:
+            self.call(0, "CLUSTER", "MEET", "127.0.0.1", node.port)
+        self.call(0, "CLUSTER", "ADDSLOTSRANGE", 0, 8191)
+        self.call(1, "CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
+        self.ids = [self.call(i, "CLUSTER", "MYID") for i in range(len(self.nodes))]
+        for i in range(len(self.nodes)):
+            self.eventually(lambda: "cluster_state:ok" in self.call(i, "CLUSTER", "INFO")
+                            and all(node in self.call(i, "CLUSTER", "NODES") for node in self.ids))
+
+    def call(self, node, *words):
+        with self.nodes[node].connect() as client:
+            return client.call(*words)
+
+    def replicate(self, replica, master):
+        self.eventually(lambda: self.ids[master] in self.call(replica, "CLUSTER", "NODES"))
+        self.call(replica, "CLUSTER", "REPLICATE", self.ids[master])
+        self.eventually(lambda: "master_link_status:up" in self.call(replica, "INFO", "replication"))
+
+    def moves(self, node):
+        line = next(line for line in self.call(node, "CLUSTER", "NODES").splitlines() if "myself" in line)
+        return re.findall(r"\[\S+\]", line)
+
+    def try_moves(self, master, replica):
+        self.start(master, None, replica)
+        migrating = ["[5->-%s]" % self.ids[1]]
+        # A replica that comes later gets the moves with the dataset.
+        self.call(0, "CLUSTER", "SETSLOT", 5, "MIGRATING", self.ids[1])
+        self.replicate(2, 0)
+        self.eventually(lambda: self.moves(2) == migrating)
+        # One that is there gets them before the master has them.
+        self.call(0, "CLUSTER", "SETSLOT", 9000, "IMPORTING", self.ids[1])
+        self.eventually(lambda: self.moves(2) == migrating + ["[9000-<-%s]" % self.ids[1]])
+        self.call(0, "CLUSTER", "SETSLOT", 5, "STABLE")
+        self.eventually(lambda: self.moves(2) == ["[9000-<-%s]" % self.ids[1]])
+        # It goes on with them when it takes over.
+        self.eventually(lambda: "master_link_status:up" in self.call(2, "INFO", "replication"))
+        self.call(2, "CLUSTER", "FAILOVER")
+        self.eventually(lambda: "role:master" in self.call(2, "INFO", "replication"))
+        self.assertEqual(self.moves(2), ["[9000-<-%s]" % self.ids[1]])
+        self.eventually(lambda: "role:slave" in self.call(0, "INFO", "replication"))
+
+    def test_a_replica_of_valkey_is_told_of_moves(self):
+        self.try_moves(None, VALKEY)
+
+    def test_a_replica_is_told_of_moves_by_valkey(self):
+        self.try_moves(VALKEY, None)
+
+    def test_a_move_is_refused_where_a_replica_does_not_answer(self):
+        self.start(None, None, None)
+        self.replicate(2, 0)
+        self.nodes[2].process.send_signal(signal.SIGSTOP)
+        try:
+            with self.assertRaisesRegex(harness.ReplyError, "NOREPLICAS"):
+                self.call(0, "CLUSTER", "SETSLOT", 5, "MIGRATING", self.ids[1], "TIMEOUT", "100")
+            self.assertEqual(self.moves(0), [])
+            # The client may go meanwhile.
+            client = self.nodes[0].connect()
+            client.send("CLUSTER", "SETSLOT", 6, "MIGRATING", self.ids[1], "TIMEOUT", "100000")
+            self.eventually(lambda: "blocked_clients:1" in self.call(0, "INFO", "clients"))
+            client.close()
+            self.eventually(lambda: "blocked_clients:0" in self.call(0, "INFO", "clients"))
+        finally:
+            self.nodes[2].process.send_signal(signal.SIGCONT)
+        self.call(0, "CLUSTER", "SETSLOT", 7, "MIGRATING", self.ids[1])
+        self.assertEqual(self.moves(0), ["[7->-%s]" % self.ids[1]])
+
+    def test_the_order_of_replicas(self):
+        self.start(None, None, None, VALKEY, None)
+        for replica in (2, 3, 4):
+            self.replicate(replica, 0)
+        ranges = [self.nodes[0].port] + [port for _, port in sorted((self.ids[i], self.nodes[i].port) for i in (2, 3, 4))]
+        for node in range(5):
+            self.eventually(lambda: [place[1] for place in self.call(node, "CLUSTER", "SLOTS")[0][2:]] == ranges)
 
 if __name__ == "__main__":
     unittest.main()

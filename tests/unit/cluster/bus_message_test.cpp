@@ -150,4 +150,20 @@ TEST_CASE("what is no message is refused", "[cluster]") {
   }
 }
 
+TEST_CASE("What Redis takes for the secret is something else to Valkey", "[cluster]") {
+  Message message = ping();
+  const std::string secret(cluster::kIdDigits, '5');
+  message.extensions.secret = secret;
+  const auto by = [&](cluster::Dialect written, cluster::Dialect read) {
+    const auto back = decode(encode(message, cluster::FirstPort::kPlain, written),
+                             cluster::FirstPort::kPlain, read);
+    REQUIRE(back);
+    return back->extensions.secret;
+  };
+  using enum cluster::Dialect;
+  CHECK(by(kRedis, kRedis) == secret);
+  CHECK(by(kValkey, kValkey) == secret);
+  CHECK_FALSE(by(kRedis, kValkey));
+}
+
 }  // namespace latchkey::cluster
