@@ -197,6 +197,8 @@ void Application::exit_when_not_needed(server::Server& server) {
         .connected =
             server.clients().size() - (server.replication().replica_role().connected() ? 1 : 0),
         .connections_received = server.stats().connections_received};
+    // A Sentinel has no spaces.
+    if (server.spaces() == nullptr) return all;
     for (const auto& [name, space] : server.spaces()->all()) {
       all.connected += space->server().clients().size();
       all.connections_received += space->server().stats().connections_received;

@@ -111,12 +111,12 @@ Reason monitor(Sentinel& sentinel, Words words) {
 
 template <int64_t Master::*Member>
 Reason positive_time(Master& master, Words words) {
-  if (read_number(words[1], 1, INT64_MAX, &(master.*Member))) return {};
+  if (read_number(words[1], 1, kLongestPeriodMs, &(master.*Member))) return {};
   return "negative or zero time parameter.";
 }
 
 Reason reboot_down_after(Master& master, Words words) {
-  if (read_number(words[1], 0, INT64_MAX, &master.reboot_down_after_ms)) return {};
+  if (read_number(words[1], 0, kLongestPeriodMs, &master.reboot_down_after_ms)) return {};
   return "negative time parameter.";
 }
 
@@ -179,7 +179,8 @@ Reason down_after(Sentinel& sentinel, Words words) {
   Master* const master = sentinel.find_master(words[0]);
   if (master == nullptr) return std::string(kNoSuchMaster);
   int64_t period_ms = 0;
-  if (!read_number(words[1], 1, INT64_MAX, &period_ms)) return "negative or zero time parameter.";
+  if (!read_number(words[1], 1, kLongestPeriodMs, &period_ms))
+    return "negative or zero time parameter.";
   sentinel.set_down_after(*master, period_ms);
   return {};
 }

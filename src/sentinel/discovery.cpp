@@ -205,15 +205,20 @@ void Discovery::share_address(const PeerSentinel& sentinel) {
 void Discovery::adopt_configuration(Master& master, PeerSentinel& from, const Hello& hello) {
   const Address address = sentinel_.make_address(hello.master_host, hello.master_port);
   if (address.ip.empty()) return;
+  // A failover of this Sentinel's own that began before the other one has been overtaken: to go on
+  // with it would give one epoch two addresses.
+  const bool overtaken = master.has(kFailover) && master.failover_epoch < hello.master_config_epoch;
   master.config_epoch = hello.master_config_epoch;
-  if (master.address == address) {
+  if (master.address == address && !overtaken) {
     sentinel_.save();
     return;
   }
-  const Address old = master.address;
+  const Address old = Sentinel::current_address(master);
   sentinel_.event(LogLevel::kWarning, "+config-update-from", from);
-  sentinel_.failover().announce_switch(master, old, address);
-  sentinel_.tell_reconfig_script(master, /*leads=*/false, old, address);
+  if (!(old == address)) {
+    sentinel_.failover().announce_switch(master, old, address);
+    sentinel_.tell_reconfig_script(master, /*leads=*/false, old, address);
+  }
   sentinel_.move_master(master, address);
 }
 

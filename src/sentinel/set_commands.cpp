@@ -43,11 +43,13 @@ Outcome set_number(Master& master, Sentinel& sentinel, std::string_view option,
   const bool small = option == "parallel-syncs" || option == "quorum";
   int64_t number = 0;
   if (option == "master-reboot-down-after-period") {
-    if (!base::parse_int64(value, &number) || number < 0) return Outcome::kInvalid;
+    if (!base::parse_int64(value, &number) || number < 0 || number > kLongestPeriodMs)
+      return Outcome::kInvalid;
     master.reboot_down_after_ms = number;
     return Outcome::kSet;
   }
-  if (!read_positive(value, small ? INT32_MAX : INT64_MAX, &number)) return Outcome::kInvalid;
+  if (!read_positive(value, small ? INT32_MAX : kLongestPeriodMs, &number))
+    return Outcome::kInvalid;
   if (option == "down-after-milliseconds") sentinel.set_down_after(master, number);
   if (option == "failover-timeout") master.failover_timeout_ms = number;
   if (option == "parallel-syncs") master.parallel_syncs = static_cast<int>(number);

@@ -32,6 +32,10 @@ struct Periods {
   static const std::array<Name, 13>& names();
 };
 
+// The longest period that may be set, in milliseconds: sums and multiples of periods must not
+// overflow.
+inline constexpr int64_t kLongestPeriodMs = int64_t{1} << 50;
+
 struct Settings {
   bool resolve_hostnames = false;
   bool announce_hostnames = false;

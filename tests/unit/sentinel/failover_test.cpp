@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "sentinel/hello.h"
 #include "unit/catch.h"
 #include "unit/sentinel/world.h"
 
@@ -164,6 +165,34 @@ TEST_CASE("A failover on request needs no agreement", "[sentinel]") {
   CHECK_FALSE(node.has_told("+odown"));
 }
 
+TEST_CASE("A failover that a later one has overtaken is not finished", "[sentinel]") {
+  World world(15);
+  world.build(2, 3, 2);
+  discover(world);
+  Node& node = *world.nodes()[0];
+  Master& master = node.master();
+  node.sentinel().failover().force(master);
+  REQUIRE(world.run_until([&] { return master.failover_state == FailoverState::kReconfReplicas; },
+                          60 * kSecond));
+  REQUIRE(Sentinel::current_address(master).ip != "10.0.0.1");
+  // Meanwhile others have given the old address back to the master, in a later epoch.
+  const uint64_t epoch = master.failover_epoch + 1;
+  const PeerSentinel& other = *master.sentinels.begin()->second;
+  node.sentinel().discovery().take_hello(format_hello({.ip = other.address.ip,
+                                                       .port = other.address.port,
+                                                       .id = other.name,
+                                                       .current_epoch = epoch,
+                                                       .master_name = "mymaster",
+                                                       .master_host = "10.0.0.1",
+                                                       .master_port = 6379,
+                                                       .master_config_epoch = epoch}));
+  CHECK_FALSE(master.has(kFailover));
+  CHECK(master.config_epoch == epoch);
+  CHECK(Sentinel::current_address(master).ip == "10.0.0.1");
+  CHECK(node.events().back().first == "+slave");
+  CHECK(node.has_told("+config-update-from"));
+}
+
 TEST_CASE("Replicas are reconfigured as many at a time as parallel-syncs says", "[sentinel]") {
   World world(10);
   world.build(4, 1, 1);
@@ -262,7 +291,7 @@ TEST_CASE("A script is told of the switch, by the leader and by the observers", 
 // What a seed chooses happens to the servers, the Sentinels and the network. Nobody must be elected
 // beside another in one epoch; when all is well again, all must agree.
 TEST_CASE("In one epoch one Sentinel is elected at most, whatever breaks", "[sentinel]") {
-  const uint64_t seed = GENERATE(range(uint64_t{100}, uint64_t{160}));
+  const uint64_t seed = GENERATE(range(uint64_t{100}, uint64_t{160}), value(uint64_t{1803}));
   CAPTURE(seed);
   World world(seed);
   world.build(2, 5, 3, /*down_after_ms=*/2000);
