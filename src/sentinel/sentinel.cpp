@@ -142,16 +142,15 @@ void Sentinel::reset(Master& master, bool keep_sentinels) {
   master.role_reported_ms = now;
 }
 
-void Sentinel::move_master(Master& master, const Address& address) {
+void Sentinel::move_master(Master& master, Address to) {
   const Address from = master.address;
-  const Address to = address;  // `address` may be that of a replica that goes
   std::vector<Address> replicas;
   for (const auto& [name, replica] : master.replicas) {
     if (!(replica->address == to)) replicas.push_back(replica->address);
   }
   if (!(from == to)) replicas.push_back(from);
   reset(master, /*keep_sentinels=*/true);
-  master.address = to;
+  master.address = std::move(to);
   for (const Address& replica : replicas) {
     if (Replica* const added = add_replica(master, replica))
       event(LogLevel::kNotice, "+slave", *added);

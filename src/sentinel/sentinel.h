@@ -89,7 +89,7 @@ class Sentinel {
   // Forgets the replicas and the state of the master, and, unless told otherwise, the Sentinels.
   void reset(Master& master, bool keep_sentinels);
   // Has the master be at another address: the others of its replicas stay, and it becomes one.
-  void move_master(Master& master, const Address& address);
+  void move_master(Master& master, Address to);
   // down-after-milliseconds is a setting of a master that holds for all that belong to it.
   void set_down_after(Master& master, int64_t down_after_ms);
 

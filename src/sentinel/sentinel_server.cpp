@@ -166,6 +166,7 @@ void SentinelServer::crash() {
 int64_t SentinelServer::start(const std::vector<std::string>& words) {
   if (server_.loop() == nullptr) return 0;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   std::array<uv_stdio_container_t, 3> streams{};
