@@ -10,12 +10,26 @@
 #include "persist/rows.h"
 #include "replication/rows.h"
 #include "script/rows.h"
+#include "sentinel/rows.h"
 #include "server/server.h"
 #include "testing/rows.h"
 
 namespace latchkey {
 
 namespace {
+
+// A Sentinel has some of the commands of other servers, and its own.
+std::shared_ptr<const server::CommandSet> make_sentinel_set(const server::Edition& edition) {
+  auto set = std::make_shared<server::CommandSet>(edition);
+  for (const auto rows : {commands::acl_rows(), commands::client_rows(), commands::command_rows(),
+                          commands::connection_rows(), commands::info_rows(),
+                          commands::pubsub_rows(), commands::server_rows()}) {
+    set->add(rows, sentinel::is_shared_command);
+  }
+  set->add(sentinel::sentinel_rows());
+  set->add(sentinel::mode_rows());
+  return set;
+}
 
 std::shared_ptr<const server::CommandSet> make_set(const server::Edition& edition) {
   auto set = std::make_shared<server::CommandSet>(edition);
@@ -41,6 +55,7 @@ std::shared_ptr<const server::CommandSet> make_set(const server::Edition& editio
 }  // namespace
 
 void add_all_commands(server::Server& server) {
+  if (server.is_sentinel()) return server.commands().share(make_sentinel_set(server.edition()));
   // They never change, and all servers of the process that stand for the same release share one.
   static std::vector<std::shared_ptr<const server::CommandSet>> sets;
   auto found = std::find_if(sets.begin(), sets.end(),

@@ -15,6 +15,7 @@
 #include "persist/leftovers.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
+#include "sentinel/sentinel_server.h"
 #include "server/acl/access_control.h"
 #include "server/client/client_registry.h"
 #include "server/config/live_settings.h"
@@ -59,7 +60,8 @@ int Application::run() {
     report(error);
     return 1;
   }
-  const auto spaces = make_spaces(*whole, clock, loop);
+  std::unique_ptr<testing::Spaces> spaces;
+  if (!line_.sentinel) spaces = make_spaces(*whole, clock, loop);
   if (!start(*whole)) return 1;
   // Once the first clients have been greeted, so that what they needed goes as well.
   constexpr uint64_t kSettledMs = 100;
@@ -73,6 +75,10 @@ int Application::run() {
 
 bool Application::load_configuration() {
   config_ = std::make_unique<server::Config>();
+  if (line_.sentinel) {
+    config_->be_sentinel();
+    log_.set_role('X');
+  }
   const std::string input =
       line_.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
   ConfigError error;
@@ -154,9 +160,15 @@ bool Application::start(WholeServer& whole) {
     return true;
   });
   exit_when_not_needed(server);
-  log_.notice("Server initialized");
-  persist::remove_leftovers(server);
-  load_dataset(whole);
+  if (server.is_sentinel()) {
+    server.sentinel()->run();
+  } else {
+    log_.notice("Server initialized");
+    persist::remove_leftovers(server);
+    load_dataset(whole);
+    warn_of_open_access(server);
+    log_readiness(server.settings());
+  }
   announce_readiness(server);
   // Not before: a process that goes to the background leaves its threads behind.
   server::set_allocator_background_thread(server.settings().jemalloc_bg_thread);
@@ -185,6 +197,8 @@ void Application::exit_when_not_needed(server::Server& server) {
         .connected =
             server.clients().size() - (server.replication().replica_role().connected() ? 1 : 0),
         .connections_received = server.stats().connections_received};
+    // A Sentinel has no spaces.
+    if (server.spaces() == nullptr) return all;
     for (const auto& [name, space] : server.spaces()->all()) {
       all.connected += space->server().clients().size();
       all.connections_received += space->server().stats().connections_received;
@@ -225,12 +239,13 @@ void Application::warn_of_open_access(server::Server& server) {
   }
 }
 
-void Application::announce_readiness(server::Server& server) {
-  const ConfigValues& values = server.settings();
-  warn_of_open_access(server);
+void Application::log_readiness(const ConfigValues& values) {
   if (values.port != 0) log_.notice("Ready to accept connections tcp");
   if (!values.unixsocket.empty()) log_.notice("Ready to accept connections unix");
   if (values.tls_port != 0) log_.notice("Ready to accept connections tls");
+}
+
+void Application::announce_readiness(server::Server& server) {
   if (!readiness_.announce(server.listeners().address())) std::_Exit(1);
   supervision_->ready();
 }

@@ -56,6 +56,7 @@ class Application {
   void load_dataset(WholeServer& whole);
   // Says in the log who may use a server that asks for no password.
   void warn_of_open_access(server::Server& server);
+  void log_readiness(const server::ConfigValues& values);
   // Ends the process when whoever waits for the server could not find it.
   void announce_readiness(server::Server& server);
 

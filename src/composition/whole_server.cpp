@@ -11,6 +11,7 @@
 #include "replication/child_snapshots.h"
 #include "replication/replication.h"
 #include "script/engine.h"
+#include "sentinel/sentinel_server.h"
 #include "server/acl/access_control.h"
 #include "server/tasks.h"
 #include "testing/calls.h"
@@ -84,6 +85,11 @@ bool WholeServer::configure(ConfigError* error) {
   if (!set_clock(error) || !choose_collation(error)) return false;
   if (!server_.commands().rename(config_->values().rename_commands, error)) return false;
   if (!server_.access().configure(error)) return false;
+  if (config_->values().sentinel_mode) {
+    const auto sentinel = std::make_shared<sentinel::SentinelServer>(server_);
+    server_.set_sentinel(sentinel);
+    if (!sentinel->start(error)) return false;
+  }
   if (join_cluster() && report_startup_problems()) return true;
   error->kind = ConfigError::Kind::kLogged;
   return false;

@@ -54,6 +54,9 @@ class Replication;
 namespace latchkey::script {
 class Engine;
 }
+namespace latchkey::sentinel {
+class SentinelServer;
+}
 namespace latchkey::testing {
 class Calls;
 class Checkpoints;
@@ -159,6 +162,8 @@ class Server {
   const ConfigValues& settings() const { return config_.values(); }
   // Which server it stands for.
   const Edition& edition() const { return settings().edition; }
+  // Whether it is a Sentinel: it has no dataset, and a layer above gives it other commands.
+  bool is_sentinel() const { return settings().sentinel_mode; }
   base::Logger& log() { return log_; }
   net::Loop* loop() { return loop_; }
   base::BufferPool& buffer_pool() { return loop_ != nullptr ? loop_->buffer_pool() : buffer_pool_; }
@@ -240,6 +245,11 @@ class Server {
   testing::Checkpoints& checkpoints() { return *checkpoints_; }
   void set_checkpoints(std::shared_ptr<testing::Checkpoints> checkpoints) {
     checkpoints_ = std::move(checkpoints);
+  }
+  // Null unless the server is a Sentinel.
+  sentinel::SentinelServer* sentinel() { return sentinel_.get(); }
+  void set_sentinel(std::shared_ptr<sentinel::SentinelServer> sentinel) {
+    sentinel_ = std::move(sentinel);
   }
   // Null unless the server is a node of a cluster, another layer above. The gate, which is part of
   // it, is asked before requests run.
@@ -507,6 +517,7 @@ class Server {
   std::shared_ptr<testing::Checkpoints> checkpoints_;
   std::shared_ptr<cluster::Cluster> cluster_;
   SlotGate* slot_gate_ = nullptr;
+  std::shared_ptr<sentinel::SentinelServer> sentinel_;
   ClusterAudit cluster_audit_{*this};
   std::shared_ptr<testing::Calls> calls_;
   CallListener* call_listener_ = nullptr;

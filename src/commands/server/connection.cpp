@@ -156,7 +156,8 @@ void hello(CommandContext& ctx) {
   if (greeting.protocol != 0) ctx.reply.set_protocol(static_cast<int>(greeting.protocol));
 
   const std::string& zone = ctx.server.settings().availability_zone;
-  ctx.reply.map(zone.empty() ? 7 : 8);
+  const bool has_role = !ctx.server.is_sentinel();
+  ctx.reply.map(size_t{6} + (has_role ? 1 : 0) + (zone.empty() ? 0 : 1));
   ctx.reply.bulk("server");
   ctx.reply.bulk(ctx.server.settings().extended_redis_compatibility
                      ? std::string_view("redis")
@@ -170,9 +171,11 @@ void hello(CommandContext& ctx) {
   ctx.reply.bulk("id");
   ctx.reply.integer(static_cast<int64_t>(client.id));
   ctx.reply.bulk("mode");
-  ctx.reply.bulk(ctx.server.in_cluster() ? "cluster" : "standalone");
-  ctx.reply.bulk("role");
-  ctx.reply.bulk(ctx.server.is_replica() ? "replica" : "master");
+  ctx.reply.bulk(server_mode(ctx.server.settings()));
+  if (has_role) {
+    ctx.reply.bulk("role");
+    ctx.reply.bulk(ctx.server.is_replica() ? "replica" : "master");
+  }
   ctx.reply.bulk("modules");
   reply_modules(ctx);
   if (zone.empty()) return;

@@ -16,7 +16,8 @@ using namespace server;
 namespace {
 
 bool has_vector_sets(const CommandContext& ctx) {
-  return ctx.server.edition().has({8, 0});
+  // A Sentinel has no values.
+  return ctx.server.edition().has({8, 0}) && !ctx.server.is_sentinel();
 }
 
 void module_list(CommandContext& ctx) {

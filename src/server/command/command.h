@@ -108,6 +108,7 @@ enum class Group : uint8_t {
   kStream,
   kBitmap,
   kArray,
+  kSentinel,
   kModule,  // the vector sets: replies name such commands in upper case, and their module
 };
 

@@ -84,9 +84,9 @@ constexpr BitName kKeyFlagNames[] = {
 };
 
 constexpr std::string_view kGroupNames[] = {
-    "generic", "string",       "list",       "set",    "sorted-set", "hash",
-    "pubsub",  "transactions", "connection", "server", "scripting",  "hyperloglog",
-    "cluster", "geo",          "stream",     "bitmap", "array",      "module",
+    "generic",      "string",     "list",   "set",       "sorted-set",  "hash",    "pubsub",
+    "transactions", "connection", "server", "scripting", "hyperloglog", "cluster", "geo",
+    "stream",       "bitmap",     "array",  "sentinel",  "module",
 };
 
 // `flags`: as the edition has them.
@@ -201,16 +201,20 @@ CommandSet::CommandSet(const Edition& edition) : edition_(edition) {
 
 CommandSet::~CommandSet() = default;
 
-void CommandSet::add(std::span<const CommandRow> rows) {
+void CommandSet::add(std::span<const CommandRow> rows, Choice choice) {
+  const auto has = [&](std::string_view full_name, std::string_view since) {
+    return has_command(edition_, full_name, since) &&
+           (choice == nullptr || choice(base::lower_case(full_name)));
+  };
   for (const CommandRow& row : rows) {
-    if (!has_command(edition_, row.name, row.since)) continue;
+    if (!has(row.name, row.since)) continue;
     LK_ASSERT(std::none_of(named_.begin(), named_.end(), [&](const Command* command) {
       return base::equal_ignoring_case(command->name, row.name);
     }));
     Command* const command = add_command(row, nullptr);
     for (const CommandRow& subcommand : row.extras.subcommands) {
       const std::string full_name = command->name + '|' + subcommand.name;
-      if (has_command(edition_, full_name, subcommand.since)) add_command(subcommand, command);
+      if (has(full_name, subcommand.since)) add_command(subcommand, command);
     }
     named_.push_back(command);
     if (!edition_.emulates() || !is_own_command(row.name)) commands_.push_back(command);

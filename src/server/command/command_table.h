@@ -168,6 +168,9 @@ class CommandNames {
 
 class CommandSet {
  public:
+  // Says of a command, or "command|subcommand", lower case, whether a set has it.
+  using Choice = bool (*)(std::string_view full_name);
+
   // The commands of a release, as it has them.
   explicit CommandSet(const Edition& edition = Edition());
   ~CommandSet();
@@ -176,10 +179,10 @@ class CommandSet {
 
   const Edition& edition() const { return edition_; }
 
-  // Adds commands and their subcommands, those that the edition has. The rows must outlive the set.
-  // Two rows of one name, or a malformed syntax line, are a programmer's mistake. Linear in the
-  // number of commands.
-  void add(std::span<const CommandRow> rows);
+  // Adds commands and their subcommands, those that the edition has; with `choice` only those that
+  // it says. The rows must outlive the set. Two rows of one name, or a malformed syntax line, are a
+  // programmer's mistake. Linear in the number of commands.
+  void add(std::span<const CommandRow> rows, Choice choice = nullptr);
 
   // Commands in the order they were added, without subcommands. A set that emulates another server
   // does not list what that server would not know at all (is_own_command); named() has that, too.

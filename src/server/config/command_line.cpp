@@ -1,6 +1,7 @@
 #include "server/config/command_line.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "base/version.h"
@@ -41,6 +42,7 @@ std::string usage(std::string_view program) {
       {"-v or --version", ""},
       {"-h or --help", ""},
       {"--check-system", "(what the system could do better)"},
+      {"/path/to/sentinel.conf --sentinel", "(as a Sentinel)"},
   };
   constexpr Example kExamples[] = {
       {"", "(every directive at its default)"},
@@ -107,8 +109,6 @@ class OptionWriter {
   bool value_expected_ = false;
 };
 
-constexpr std::string_view kSentinelMessage = "Sentinel is not part of this release of Latchkey.\n";
-
 }  // namespace
 
 Program program_of(std::string_view path) {
@@ -138,16 +138,17 @@ std::string CommandLine::configuration(std::string_view standard_input) const {
 CommandLine parse_command_line(std::span<const std::string> arguments) {
   const std::string program = arguments.empty() ? "latchkey-server" : arguments[0];
   switch (program_of(program)) {
-    case Program::kSentinel:
-      return leave(1, {}, std::string(kSentinelMessage));
     case Program::kCheckRdb:
       return act(CommandLine::Action::kCheckRdb);
     case Program::kCheckAof:
       return act(CommandLine::Action::kCheckAof);
+    case Program::kSentinel:
     case Program::kServer:
       break;
   }
-  if (arguments.size() < 2) return {};
+  CommandLine line;
+  line.sentinel = program_of(program) == Program::kSentinel;
+  if (arguments.size() < 2) return line;
 
   const std::string& first = arguments[1];
   if (first == "-v" || first == "--version") return leave(0, version_line() + "\n", {});
@@ -155,15 +156,10 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
   if (first == "--test-memory") {
     return leave(1, {}, "Testing memory is not supported: use memtester or memtest86+.\n");
   }
-  CommandLine line;
   if (first == "--check-system") {
     line.action = CommandLine::Action::kCheckSystem;
     return line;
   }
-  for (const auto& argument : arguments.subspan(1)) {
-    if (argument == "--sentinel") return leave(1, {}, std::string(kSentinelMessage));
-  }
-
   auto rest = arguments.subspan(1);
   if (!first.starts_with('-')) {
     line.config_path = first;
@@ -176,9 +172,11 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
     line.read_stdin = true;
     rest = rest.first(rest.size() - 1);
   }
+  std::vector<std::string> options(rest.begin(), rest.end());
+  if (std::erase(options, "--sentinel") != 0) line.sentinel = true;
   OptionWriter writer;
-  for (size_t i = 0; i < rest.size(); ++i) {
-    writer.add(rest[i], i + 1 < rest.size() ? &rest[i + 1] : nullptr);
+  for (size_t i = 0; i < options.size(); ++i) {
+    writer.add(options[i], i + 1 < options.size() ? &options[i + 1] : nullptr);
   }
   line.options = writer.take();
   return line;

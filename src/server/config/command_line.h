@@ -16,7 +16,7 @@ Program program_of(std::string_view path);
 
 // A parsed command line.
 //
-//   latchkey-server [FILE] [--directive VALUE...]... [-]
+//   latchkey-server [FILE] [--directive VALUE...]... [--sentinel] [-]
 //
 // An argument that begins with `--` opens a directive, and the arguments after it are its values,
 // quoted for the configuration's parser. Right after a directive without a value such an argument
@@ -36,6 +36,7 @@ struct CommandLine {
   std::string output;
   std::string errors;
 
+  bool sentinel = false;    // kServe: as a Sentinel
   std::string config_path;  // empty: none
   bool read_stdin = false;
   std::string options;  // directives, one a line; follows the file and standard input

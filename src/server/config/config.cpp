@@ -233,7 +233,11 @@ bool Config::load_line(const std::string& name, const DeferredDirective& place, 
   if (arguments.empty()) return refuse("Bad directive or wrong number of arguments");
   const bool one = arguments.size() == 1;
   if (name == "include" && one) return include(place, depth, error);
-  if (name == "sentinel") return refuse("sentinel directive while not in sentinel mode");
+  if (name == "sentinel") {
+    if (!values_.sentinel_mode) return refuse("sentinel directive while not in sentinel mode");
+    values_.sentinel_directives.push_back(place);
+    return true;
+  }
   if (name == "loadmodule") {
     return refuse("Modules are not supported: nothing was loaded from " +
                   quote_argument(arguments[0]));
@@ -320,6 +324,10 @@ bool Config::check_whole(ConfigError* error) const {
   if (values_.cluster_enabled && !values_.replicaof_host.empty()) {
     return refuse("replicaof directive not allowed in cluster mode");
   }
+  if (values_.sentinel_mode && !values_.replicaof_host.empty())
+    return refuse("replicaof directive not allowed in sentinel mode");
+  if (values_.sentinel_mode && (values_.cluster_enabled || values_.appendonly))
+    return refuse("cluster-enabled and appendonly cannot be yes in sentinel mode");
   if (values_.daemonize && values_.exit_with_parent) {
     return refuse(
         "exit-with-parent cannot be yes with daemonize: who starts a daemon is not its parent");
@@ -512,6 +520,8 @@ std::string Config::rewritten(std::string_view text, bool everything) const {
   std::vector<DirectiveLines> all;
   for (const Directive& directive : directives()) {
     if (!has_directive(values_.edition, directive.name)) continue;
+    // A Sentinel has no dataset: its file is not to say that it would be saved.
+    if (values_.sentinel_mode && directive.name == "save") continue;
     DirectiveLines lines{std::string(directive.name), directive.rewrite(values_, defaults)};
     for (RewriteLine& line : lines.lines) line.forced = line.forced || everything;
     all.push_back(std::move(lines));
@@ -523,13 +533,21 @@ std::string Config::rewritten(std::string_view text, bool everything) const {
   }
   return rewrite_configuration(text, all, [](std::string_view name) -> std::string {
     if (const Directive* directive = find(name)) return std::string(directive->name);
-    const bool kept = name == "include" || name == "rename-command" || name == "user";
+    const bool kept = name == "include" || name == "rename-command" || name == "user" ||
+                      name == kDirectiveOfOptions;
     return kept ? std::string(name) : std::string();
   });
 }
 
 void Config::on_rewrite(std::string name, LinesSource source) {
   rewrite_sources_.emplace_back(std::move(name), std::move(source));
+}
+
+void Config::be_sentinel() {
+  constexpr int kSentinelPort = 26379;
+  values_.sentinel_mode = true;
+  values_.port = kSentinelPort;
+  values_.protected_mode = false;
 }
 
 void Config::inherit(const Config& other) {

@@ -100,6 +100,10 @@ class Config {
   Config(const Config&) = delete;
   Config& operator=(const Config&) = delete;
 
+  // Makes it the configuration of a Sentinel: `sentinel` lines are kept for it, and the defaults of
+  // `port` and `protected-mode` are a Sentinel's. To be called before anything is loaded.
+  void be_sentinel();
+
   // Begins with the values of another, but for those that concern sockets, files, other servers and
   // the users: these are as they are without a configuration.
   void inherit(const Config& other);
@@ -159,7 +163,7 @@ class Config {
   void on_change(std::initializer_list<std::string_view> names, Hook hook);
 
   // `source` gives the lines of directive `name`, which is not in the table ("user"), when the file
-  // is rewritten.
+  // is rewritten. A line of `sentinel` takes the place of one with the same second word.
   void on_rewrite(std::string name, LinesSource source);
 
   // CONFIG REWRITE: writes the settings back into file(), keeping comments and order.

@@ -27,8 +27,8 @@ class RewrittenFile {
   }
 
   void place(const DirectiveLines& directive) {
-    auto& places = places_[directive.name];
     for (const auto& line : directive.lines) {
+      auto& places = places_[key_of(directive.name, line.text)];
       if (!places.empty()) {
         lines_[places.front()] = line.text;
         places.pop_front();
@@ -36,7 +36,10 @@ class RewrittenFile {
         append(line.text);
       }
     }
-    for (const size_t left_over : places) lines_[left_over].clear();
+    if (directive.name != kDirectiveOfOptions) return clear(places_[directive.name]);
+    for (auto& [key, places] : places_) {
+      if (key.starts_with(kDirectiveOfOptions)) clear(places);
+    }
   }
 
   std::string text() const {
@@ -63,8 +66,21 @@ class RewrittenFile {
       lines_.push_back(std::string(kNotUnderstood).append(line));
       return;
     }
-    places_[name].push_back(lines_.size());
+    places_[key_of(name, line)].push_back(lines_.size());
     lines_.emplace_back(line);
+  }
+
+  // What a line must have in common with the one whose place it takes.
+  static std::string key_of(const std::string& directive, std::string_view line) {
+    if (directive != kDirectiveOfOptions) return directive;
+    const auto words = split_arguments(line);
+    return words && words->size() > 1 ? directive + ' ' + base::lower_case((*words)[1]) : directive;
+  }
+
+  // Removes the lines that were not replaced.
+  void clear(std::deque<size_t>& places) {
+    for (const size_t left_over : places) lines_[left_over].clear();
+    places.clear();
   }
 
   void append(const std::string& line) {

@@ -14,6 +14,9 @@
 
 namespace latchkey::server {
 
+// A directive whose lines take the places of lines with the same second word: sentinel.
+inline constexpr std::string_view kDirectiveOfOptions = "sentinel";
+
 // The new lines of one directive.
 struct DirectiveLines {
   std::string name;

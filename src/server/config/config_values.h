@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -388,8 +389,17 @@ struct ConfigValues {
   // Directives that other subsystems check themselves, in file order.
   std::vector<DeferredDirective> rename_commands;  // {from, to}; an empty `to` removes the command
   std::vector<DeferredDirective> users;            // {name, rule...}
+  // Whether the server is a Sentinel: set before the configuration is loaded (Config::be_sentinel).
+  bool sentinel_mode = false;
+  std::vector<DeferredDirective> sentinel_directives;  // {option, argument...}, of a Sentinel
   // Lines with unknown directives; the reference takes them for settings of a module.
   std::vector<DeferredDirective> unknown_directives;
 };
+
+// What a server of this configuration calls its mode.
+constexpr std::string_view server_mode(const ConfigValues& values) {
+  if (values.sentinel_mode) return "sentinel";
+  return values.cluster_enabled ? "cluster" : "standalone";
+}
 
 }  // namespace latchkey::server

@@ -68,6 +68,12 @@ void InfoSections::extend(std::string_view section, Writer writer) {
   found->writers.push_back(std::move(writer));
 }
 
+void InfoSections::keep_only(std::span<const std::string_view> titles) {
+  std::erase_if(sections_, [&](const Section& section) {
+    return std::find(titles.begin(), titles.end(), section.title) == titles.end();
+  });
+}
+
 bool InfoSections::wanted(const Section& section, std::span<const std::string_view> words) {
   if (words.empty()) return section.shown == Shown::kDefault;
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {

@@ -56,6 +56,8 @@ class InfoSections {
 
   // `title` as shown; the section is found by it in any case.
   void add(std::string title, Shown shown, Writer writer);
+  // Removes all sections but these.
+  void keep_only(std::span<const std::string_view> titles);
   // Appends fields to an existing section.
   void extend(std::string_view section, Writer writer);
 

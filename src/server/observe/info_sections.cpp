@@ -84,7 +84,7 @@ void server_section(InfoText& text, Server& server) {
   text.field("redis_git_sha1", "00000000");
   text.field("redis_git_dirty", 0);
   text.field("redis_build_id", base::build_id());
-  const char* const mode = server.in_cluster() ? "cluster" : "standalone";
+  const std::string_view mode = server_mode(server.settings());
   text.field("redis_mode", mode);
   if (edition.is_valkey()) text.field("server_mode", mode);
   text.field("os", system_description());

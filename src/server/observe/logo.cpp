@@ -27,12 +27,12 @@ constexpr const char* kPicture = R"(
 }  // namespace
 
 void show_logo(const ConfigValues& values, base::Logger& log) {
-  const char* const mode = values.cluster_enabled ? "cluster" : "standalone";
+  const std::string mode(server_mode(values));
   const int port = values.port != 0 ? values.port : values.tls_port;
   const bool on_terminal =
       values.logfile.empty() && !values.syslog_enabled && isatty(log.standard_stream()) != 0;
   if (!values.always_show_logo && !on_terminal) {
-    log.logf(base::LogLevel::kNotice, "Running mode=%s, port=%d.", mode, port);
+    log.logf(base::LogLevel::kNotice, "Running mode=%s, port=%d.", mode.c_str(), port);
     return;
   }
   char text[1024];

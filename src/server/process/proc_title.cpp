@@ -23,7 +23,10 @@ std::optional<std::string> variable(std::string_view name, const ConfigValues& v
                                     std::string_view title, std::string_view config_file) {
   if (name == "title") return std::string(title);
   if (name == "listen-addr") return listen_address(values);
-  if (name == "server-mode") return values.cluster_enabled ? "[cluster]" : "";
+  if (name == "server-mode") {
+    if (values.sentinel_mode) return "[sentinel]";
+    return values.cluster_enabled ? "[cluster]" : "";
+  }
   if (name == "port") return std::to_string(values.port);
   if (name == "tls-port") return std::to_string(values.tls_port);
   if (name == "unixsocket") return values.unixsocket;

@@ -182,8 +182,9 @@ void Shutdown::stop_waiting() {
 
 Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
   base::Logger& log = server_.log();
-  // A dataset that is only partly loaded must not replace the whole file.
-  if ((server_.state() & kStateLoading) != 0) flags = (flags & ~kShutdownSave) | kShutdownNosave;
+  // A dataset that is only partly loaded must not replace the whole file, and a Sentinel has none.
+  if ((server_.state() & kStateLoading) != 0 || server_.is_sentinel())
+    flags = (flags & ~kShutdownSave) | kShutdownNosave;
   for (const auto& step : first_steps_) step();
   if (!prepare(flags) && (flags & kShutdownForce) == 0) {
     log.warning("Errors trying to shut down the server. Check the logs for more information.");
@@ -193,7 +194,8 @@ Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
   for (const auto& step : steps_) step();
   if (!server_.settings().unixsocket.empty()) log.notice("Removing the unix socket file.");
   server_.stop_listening();
-  log.warning("Redis is now ready to exit, bye bye...");
+  log.warning(std::string(server_.is_sentinel() ? "Sentinel" : "Redis") +
+              " is now ready to exit, bye bye...");
   server_.request_stop(0);
   return Outcome::kEnds;
 }

@@ -95,13 +95,23 @@ TEST_CASE("Help goes to standard error with status 1", "[command line]") {
 }
 
 TEST_CASE("What this release lacks is refused with a word", "[command line]") {
-  for (const auto& arguments : std::vector<std::vector<std::string>>{
-           {"--test-memory", "5"}, {"--sentinel"}, {"my.conf", "--sentinel"}}) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{"--test-memory", "5"}}) {
     const auto line = parse(arguments);
     CHECK(line.action == CommandLine::Action::kExit);
     CHECK(line.exit_status == 1);
     CHECK_FALSE(line.errors.empty());
   }
+}
+
+TEST_CASE("A Sentinel is asked for by a word or by the binary's name", "[command line]") {
+  const auto line = parse({"my.conf", "--sentinel", "--port", "5000"});
+  CHECK(line.action == CommandLine::Action::kServe);
+  CHECK(line.sentinel);
+  CHECK(line.config_path == "my.conf");
+  CHECK(line.options == "port \"5000\" ");
+  CHECK_FALSE(parse({"my.conf"}).sentinel);
+  const std::vector<std::string> arguments = {"/usr/bin/redis-sentinel", "my.conf"};
+  CHECK(parse_command_line(arguments).sentinel);
 }
 
 TEST_CASE("The name of the binary chooses the program", "[command line]") {

@@ -132,6 +132,18 @@ TEST_CASE("Who owns a directive gives its lines", "[config rewrite]") {
         "user a on\nport 6379\n\n" + kMarker + "user b off\n");
 }
 
+TEST_CASE("A Sentinel's lines take the places of lines with the same option", "[config rewrite]") {
+  Config config(std::make_unique<PrivateDirectory>());
+  config.be_sentinel();
+  config.on_rewrite("sentinel", [] {
+    return std::vector<std::string>{"sentinel myid b", "sentinel monitor n 1.1.1.1 2 3"};
+  });
+  const std::string text = "sentinel known-replica n 1.1.1.1 9\nport 26379\nsentinel MONITOR m\n";
+  CHECK(without_constant_lines(config.rewritten(text)) ==
+        "\nport 26379\nsentinel monitor n 1.1.1.1 2 3\n\n" + kMarker + "protected-mode no\n" +
+            "sentinel myid b\n");
+}
+
 TEST_CASE("The file is replaced in place and nothing is left beside it", "[config rewrite]") {
   namespace fs = std::filesystem;
   std::string pattern = fs::temp_directory_path() / "latchkey-rewrite-XXXXXX";

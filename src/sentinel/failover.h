@@ -1,0 +1,57 @@
+// The failover of a master, by the Sentinel that was elected: it chooses a replica, promotes it,
+// tells the others to follow it, and then calls it the master.
+//
+//     none -> wait_start -> select_slave -> send_slaveof_noone -> wait_promotion
+//          -> reconf_slaves -> update_config -> none
+//
+// Up to the promotion it is given up when it takes too long. From the promotion on, the new address
+// is in this Sentinel's hello messages with a greater configuration epoch, and the others take it
+// over.
+#pragma once
+
+#include <cstdint>
+
+#include "sentinel/instance.h"
+
+namespace latchkey::sentinel {
+
+class Sentinel;
+
+class Failover {
+ public:
+  // How far apart the attempts of several Sentinels are at most.
+  static constexpr uint64_t kLongestDelayMs = 1000;
+
+  explicit Failover(Sentinel& sentinel) : sentinel_(sentinel) {}
+
+  // Begins one if the master is objectively down, none is in progress, and the last attempt, of
+  // whomever, is twice the failover-timeout ago. Says whether one was begun.
+  bool start_if_needed(Master& master);
+  // Begins one without asking the others. REQUIRES: none is in progress.
+  void force(Master& master);
+  // Takes the next step, if it is time.
+  void advance(Master& master);
+  // The replica that is to be promoted says that it is a master now.
+  void promoted(Master& master, Replica& replica);
+  // The promoted replica becomes the master. REQUIRES: state kUpdateConfig.
+  void finish(Master& master);
+  // The replica that would be promoted, or null.
+  std::shared_ptr<Replica> choose_replica(const Master& master);
+  void announce_switch(Master& master, const Address& from, const Address& to);
+
+ private:
+  void start(Master& master);
+  void abort(Master& master, std::string_view event);
+  void enter(Master& master, FailoverState state);
+  bool timed_out(const Master& master);
+  void wait_for_election(Master& master);
+  void select_replica(Master& master);
+  void promote_replica(Master& master);
+  void reconfigure_replicas(Master& master);
+  void detect_end(Master& master);
+  bool is_fit(const Master& master, const Replica& replica);
+
+  Sentinel& sentinel_;
+};
+
+}  // namespace latchkey::sentinel
