@@ -68,6 +68,7 @@ size_t SocketChannel::on_input(std::span<char> bytes) {
     if (result == Parse::kIncomplete) break;
     if (result == Parse::kMalformed) {
       fail();
+      if (!gone) gone_ = nullptr;
       return bytes.size();
     }
     rest.remove_prefix(used);
