@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cluster/slot_keys.h"
 #include "server/command/command_context.h"
+#include "server/command/help.h"
 #include "server/server.h"
 #include "store/slot_index.h"
 
@@ -128,6 +130,11 @@ void begin_importing(CommandContext& ctx, Cluster& cluster, int slot, std::strin
 // has been sent then.
 bool is_migrated(CommandContext& ctx, Cluster& cluster, int slot) {
   SlotMigration& migration = cluster.slot_migration();
+  if (cluster.slot_jobs().moves(slot)) {
+    const bool exports = cluster.nodes().owner(slot) == &cluster.myself();
+    ctx.reply.error(exports ? "ERR Slot export in progress." : "ERR Slot import in progress.");
+    return true;
+  }
   if (migration.moves(slot)) {
     ctx.reply.error("ERR Slot " + std::to_string(slot) + " is in an active atomic slot migration.");
     return true;
@@ -157,7 +164,7 @@ void update_slot(CommandContext& ctx, Cluster& cluster, int slot, std::string_vi
   Node* const owner = find_partner(ctx, cluster, id, "ERR Unknown node ");
   if (owner == nullptr) return;
   const bool was_mine = nodes.owner(slot) == &myself;
-  const bool has_keys = ctx.db.slot_index()->in(slot) > 0;
+  const bool has_keys = keys_in_slot(ctx.server, slot) > 0;
   if (was_mine && owner != &myself && has_keys) {
     return ctx.reply.error("ERR Can't assign hashslot " + std::to_string(slot) +
                            " to a different node while I still hold keys for this hash slot.");
@@ -206,11 +213,40 @@ void cluster_delslotsrange(CommandContext& ctx, Cluster& cluster) {
 }
 
 void cluster_flushslots(CommandContext& ctx, Cluster& cluster) {
-  if (!ctx.db.empty())
+  const auto databases = ctx.server.databases();
+  if (!std::all_of(databases.begin(), databases.end(), [](const auto& db) { return db->empty(); }))
     return ctx.reply.error("ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
   const SlotSet slots = cluster.myself().slots;
   slots.for_each([&](int slot) { cluster.nodes().unassign(slot); });
   commit_and_confirm(ctx, cluster);
+}
+
+// The keys of a slot in all databases. Replicas and the append-only file get the request as it is,
+// if there was anything to delete; while the slot is being sent to another node, the deletion of
+// each key, which that node understands.
+void cluster_flushslot(CommandContext& ctx, Cluster& cluster) {
+  if (ctx.args.size() > 4) return wrong_subcommand(ctx);
+  int slot = 0;
+  if (!read_slot(ctx, ctx.args[2], &slot)) return;
+  bool lazily = ctx.server.settings().lazyfree_lazy_user_flush;
+  if (ctx.args.size() == 4) {
+    lazily = is_word(ctx.args[3], "ASYNC");
+    if (!lazily && !is_word(ctx.args[3], "SYNC")) return ctx.syntax_error();
+  }
+  const bool moves = cluster.migrates(slot);
+  size_t deleted = 0;
+  const auto gone = [&](store::Keyspace& database, const std::string& key) {
+    ctx.events.removed(database, key);
+    ++deleted;
+    if (moves) ctx.server.propagation().add(database.index(), {"DEL", key});
+  };
+  delete_slot(ctx.server, slot, gone, lazily);
+  if (moves) {
+    ctx.propagate_nothing();
+  } else if (deleted > 0) {
+    ctx.propagate({}, ctx.args);
+  }
+  ctx.reply.ok();
 }
 
 void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
@@ -228,10 +264,6 @@ void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
     return begin_importing(ctx, cluster, slot, node);
   if (ctx.args.size() == 5 && is_word(action, "NODE")) return update_slot(ctx, cluster, slot, node);
   ctx.reply.error("ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP");
-}
-
-void cluster_keyslot(CommandContext& ctx, Cluster&) {
-  ctx.reply.integer(store::key_slot(ctx.args[2]));
 }
 
 void cluster_countkeysinslot(CommandContext& ctx, Cluster&) {

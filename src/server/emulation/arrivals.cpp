@@ -44,6 +44,12 @@ constexpr Arrival kArrivals[] = {
 
     // What Valkey brought, or took over later.
     {"cluster|slot-stats", "", {8, 2}, {8, 0}},
+    {"cluster|cancelslotmigrations", "", kNever, {9, 0}},
+    {"cluster|flushslot", "", kNever, {9, 0}},
+    {"cluster|getslotmigrations", "", kNever, {9, 0}},
+    {"cluster|migrateslots", "", kNever, {9, 0}},
+    {"cluster|syncslots", "", {8, 4}, {9, 0}},
+    {"clusterscan", "", kNever, {9, 1}},
     {"bgsave", "CANCEL", kNever, {8, 1}},
     {"client|capa", "", kNever, {8, 0}},
     {"client|import-source", "", kNever, {8, 1}},
