@@ -53,6 +53,7 @@ class Host final : public cluster::JobReceiver::Host {
  private:
   void receiving_failed(cluster::SlotJob&, const std::string&) override { ++failed; }
   void slots_granted(cluster::SlotJob&) override { ++granted; }
+  bool may_take_slots() const override { return true; }
 };
 
 std::string some_bytes(Input& input) {

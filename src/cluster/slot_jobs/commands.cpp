@@ -229,6 +229,22 @@ void cluster_cancelslotmigrations(CommandContext& ctx, Cluster& cluster) {
   ctx.reply.ok();
 }
 
+void debug_slotmigration(CommandContext& ctx) {
+  Cluster* const cluster = ctx.server.cluster();
+  if (cluster == nullptr)
+    return ctx.reply.error("ERR Debug option only available for cluster mode enabled setup!");
+  int64_t on = 0;
+  if (!ctx.read_int64_in(ctx.args[3], 0, 1, &on)) return;
+  if (is_word(ctx.args[2], "PREVENT-PAUSE")) {
+    cluster->slot_jobs().hold_back.pause = on != 0;
+  } else if (is_word(ctx.args[2], "PREVENT-FAILOVER")) {
+    cluster->slot_jobs().hold_back.failover = on != 0;
+  } else {
+    return ctx.syntax_error();
+  }
+  ctx.reply.ok();
+}
+
 bool sync_as_valkey(CommandContext& ctx, Cluster& cluster) {
   static constexpr std::string_view kOfStream[] = {
       "ACK", "SNAPSHOT-EOF", "REQUEST-PAUSE", "PAUSED", "REQUEST-FAILOVER", "FAILOVER-GRANTED"};

@@ -14,6 +14,8 @@ void cluster_migrateslots(server::CommandContext& ctx, Cluster& cluster);
 void cluster_getslotmigrations(server::CommandContext& ctx, Cluster& cluster);
 void cluster_cancelslotmigrations(server::CommandContext& ctx, Cluster& cluster);
 
+void debug_slotmigration(server::CommandContext& ctx);
+
 // Handles a request of Valkey's protocol (sender.h), from a client or the master. False when it is
 // none.
 bool sync_as_valkey(server::CommandContext& ctx, Cluster& cluster);

@@ -162,7 +162,7 @@ bool JobReceiver::run_protocol(std::span<const std::string_view> words) {
     advance(JobState::kWaitingForPaused, JobState::kFailoverRequested, what, "REQUEST-FAILOVER");
   } else if (equal_ignoring_case(what, "failover-granted")) {
     advance(JobState::kFailoverRequested, JobState::kFailoverGranted, what, {});
-    if (!over_) host_.slots_granted(job_);
+    if (!over_ && host_.may_take_slots()) host_.slots_granted(job_);
   } else {
     fail("The source sends an unexpected CLUSTER SYNCSLOTS " + std::string(what.substr(0, 64)));
   }
@@ -171,9 +171,11 @@ bool JobReceiver::run_protocol(std::span<const std::string_view> words) {
 
 void JobReceiver::tick() {
   if (over_ || !begun_) return;
+  if (job_.state == JobState::kFailoverGranted && host_.may_take_slots())
+    return host_.slots_granted(job_);
   const int64_t now_ms = server_.machine_ms();
   if (now_ms - job_.heard_ms > int64_t{server_.settings().repl_timeout} * kMsPerSecond)
-    return fail("Timed out waiting for the source");
+    return fail("Timed out after too long with no interaction");
   // The source's silence has a limit of its own.
   client_.last_interaction_ms = now_ms;
   if (now_ms - told_ms_ >= kAckIntervalMs) tell("ACK");

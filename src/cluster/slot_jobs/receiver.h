@@ -36,6 +36,7 @@ class JobReceiver final : public net::ConnectionHandler {
     virtual void receiving_failed(SlotJob& job, const std::string& message) = 0;
     // Everything is here, and the source lets this node have the slots.
     virtual void slots_granted(SlotJob& job) = 0;
+    virtual bool may_take_slots() const = 0;
   };
 
   // `from`: the client that has sent ESTABLISH, and closes the receiver when it is closed. What it

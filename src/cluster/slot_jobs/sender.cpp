@@ -264,7 +264,7 @@ size_t JobSender::waiting_bytes() const {
 }
 
 void JobSender::pause_writes() {
-  if (job_.state != JobState::kReplicating || paused_ms_ != 0) return;
+  if (job_.state != JobState::kReplicating || paused_ms_ != 0 || !host_.may_pause_writes()) return;
   const int64_t most = server_.settings().slot_migration_max_failover_repl_bytes;
   // A script that is in the middle may still write.
   if (server_.tasks().any() || (server_.state() & server::kStateBusy) != 0) return;
@@ -282,7 +282,7 @@ void JobSender::check_times() {
   const server::ConfigValues& settings = server_.settings();
   const int64_t now_ms = server_.machine_ms();
   if (now_ms - job_.heard_ms > int64_t{settings.repl_timeout} * kMsPerSecond)
-    return fail("Timed out waiting for the target");
+    return fail("Timed out after too long with no interaction");
   // A grant holds for the time that a target may need to tell everybody.
   const int64_t patience_ms =
       settings.cluster_manual_failover_timeout * (job_.state == JobState::kFailoverGranted ? 2 : 1);

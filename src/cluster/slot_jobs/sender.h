@@ -47,6 +47,7 @@ class JobSender final : private NodeChannel::Owner {
     // Whether no other job is between its snapshot and its end: writes are paused for one at a
     // time.
     virtual bool may_begin_snapshot(const SlotJob& job) const = 0;
+    virtual bool may_pause_writes() const = 0;
     // The child that wrote the snapshot of that job has ended.
     virtual void snapshot_ended(const std::string& job, bool done, size_t copied_bytes) = 0;
   };

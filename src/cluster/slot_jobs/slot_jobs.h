@@ -52,6 +52,13 @@ class SlotJobs final : private JobSender::Host,
     uint64_t received = 0;
   };
 
+  // DEBUG SLOTMIGRATION: what jobs do not do yet.
+  struct HoldBack {
+    bool pause = false;     // of writes here
+    bool failover = false;  // of slots to this node
+  };
+  HoldBack hold_back;
+
   explicit SlotJobs(Cluster& cluster);
   ~SlotJobs() override;
 
@@ -95,10 +102,12 @@ class SlotJobs final : private JobSender::Host,
   // JobSender::Host
   void sending_failed(SlotJob& job, const std::string& message) override;
   bool may_begin_snapshot(const SlotJob& job) const override;
+  bool may_pause_writes() const override { return !hold_back.pause; }
   void snapshot_ended(const std::string& job, bool done, size_t copied_bytes) override;
   // JobReceiver::Host
   void receiving_failed(SlotJob& job, const std::string& message) override;
   void slots_granted(SlotJob& job) override;
+  bool may_take_slots() const override { return !hold_back.failover; }
   // server::KeyspaceEventListener
   void key_changed(store::Keyspace&, std::string_view, server::EventClass,
                    std::string_view) override {}

@@ -1,5 +1,7 @@
 #include "commands/keys/collection_scan.h"
 
+#include "server/server.h"
+
 namespace latchkey::commands {
 
 bool CollectionScanOptions::read(server::CommandContext& ctx, store::Type type) {
@@ -16,6 +18,12 @@ bool CollectionScanOptions::read(server::CommandContext& ctx, store::Type type) 
         continue;
       }
       ctx.reply.error("ERR NOVALUES option can only be used in HSCAN");
+      return false;
+    } else if (type == store::Type::kSortedSet && reader.word("NOSCORES")) {
+      no_scores = true;
+      continue;
+    } else if (ctx.server.edition().is_valkey() && reader.word("NOSCORES")) {
+      ctx.reply.error("ERR NOSCORES option can only be used in ZSCAN");
       return false;
     }
     ctx.syntax_error();

@@ -183,15 +183,17 @@ void zrevrank(CommandContext& ctx) {
 }
 
 void zscan(CommandContext& ctx) {
-  scan_collection<SortedSet>(ctx, [](std::vector<std::string>& out, const CollectionScanOptions&,
-                                     const SortedSet& set, std::string_view member, double score) {
-    char text[base::kMaxDoubleText];
-    out.emplace_back(member);
-    // A listpack's score is sent as it is stored; other scores with all 17 digits, as in the
-    // reference.
-    out.emplace_back(text, set.is_listpack() ? base::format_double(score, text)
-                                             : base::format_double_17_digits(score, text));
-  });
+  scan_collection<SortedSet>(
+      ctx, [](std::vector<std::string>& out, const CollectionScanOptions& options,
+              const SortedSet& set, std::string_view member, double score) {
+        char text[base::kMaxDoubleText];
+        out.emplace_back(member);
+        if (options.no_scores) return;
+        // A listpack's score is sent as it is stored; other scores with all 17 digits, as in the
+        // reference.
+        out.emplace_back(text, set.is_listpack() ? base::format_double(score, text)
+                                                 : base::format_double_17_digits(score, text));
+      });
 }
 
 constexpr CommandRow kSortedSetRows[] = {
@@ -271,7 +273,7 @@ constexpr CommandRow kSortedSetRows[] = {
      {.history = "7.2.0 Added the optional `WITHSCORE` argument.", .element = 2}},
     {"ZSCAN",
      zscan,
-     "key cursor [MATCH pattern] [COUNT count]",
+     "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
      kReadOnly,
      keys(1).ro().access(),
      kAclSortedSet,
