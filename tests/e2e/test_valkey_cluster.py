@@ -152,8 +152,7 @@ class OneNode(TwoServers):
             mine, real = [client.call("COMMAND", "DOCS", name) for client in self.clients]
             self.assertEqual(mine, real, name)
             infos = [client.call("COMMAND", "INFO", name)[0] for client in self.clients]
-            if name != "cluster|migrateslots":
-                self.assertEqual(*[info[1] for info in infos], name)
+            self.assertEqual(*[info[1] for info in infos], name)
             for i in (2, 6, 7):
                 self.assertEqual(*[sorted(info[i]) for info in infos], (name, i))
 
@@ -446,6 +445,25 @@ class Migrations(SlotMigrationTestCase):
     def test_from_valkey_and_back(self):
         self.check(PRODUCTS[1], PRODUCTS[0])
 
+    def test_redis_form_moves_all_databases(self):
+        source, target = self.nodes_of((None, {}), (None, {}))
+        before = self.fill_databases(source)
+        with target.connect() as client:
+            client.call("CLUSTER", "MIGRATION", "IMPORT", "0", "1")
+        self.eventually(lambda: {key: self.contents(target).get(key) for key in before} == before, "the keys")
+        self.eventually(lambda: self.contents(source) == {}, "the deletion of what has gone")
+
+    def test_a_replica_that_swaps_its_dataset_in_knows_the_keys_of_slots(self):
+        source, _ = self.nodes_of((None, {}), (None, {}))
+        with source.connect() as client:
+            for i in range(20):
+                client.call("SET", "{06S}%d" % i, "v")
+        replica = self.add_replica(source, cluster_databases="4", repl_diskless_load="swapdb")
+        with replica.connect() as reader:
+            reader.call("READONLY")
+            self.eventually(lambda: reader.call("DBSIZE") == 20, "the keys")
+            self.assertEqual(reader.call("CLUSTER", "COUNTKEYSINSLOT", "0"), 20)
+
     def test_errors(self):
         replies = []
         for program, own in PRODUCTS:
@@ -453,8 +471,7 @@ class Migrations(SlotMigrationTestCase):
             mine, other = self.identity(source), self.identity(target)
             said = []
             with source.connect() as client:
-                # Shorter requests are refused by their length, which the syntax tells; there, by their first words.
-                for line in ("", "FOO 0 1 NODE x", "SLOTSRANGE 10 11 NODE x", "SLOTSRANGE 10 11 NODE " + "a" * 40,
+                for line in ("", "SLOTSRANGE 0 1", "SLOTSRANGE 10 NODE OTHER", "SLOTSRANGE 10 11 NODE", "SLOTSRANGE NODE OTHER", "FOO 0 1 NODE x", "SLOTSRANGE 10 11 NODE x", "SLOTSRANGE 10 11 NODE " + "a" * 40,
                              "SLOTSRANGE 10 11 NODE MINE", "SLOTSRANGE 11 10 NODE OTHER", "SLOTSRANGE 10 99999 NODE OTHER",
                              "SLOTSRANGE x 10 NODE OTHER", "SLOTSRANGE 10 11 11 12 NODE OTHER", "SLOTSRANGE 16000 16000 NODE OTHER",
                              "SLOTSRANGE 10 11 NODE OTHER SLOTSRANGE 11 11 NODE OTHER", "SLOTSRANGE 10 11 NODE OTHER FOO", "SLOTSRANGE 10 11 12 NODE OTHER", "SLOTSRANGE 99999 5 NODE OTHER", "SLOTSRANGE -1 5 NODE OTHER"):
@@ -514,6 +531,22 @@ class Migrations(SlotMigrationTestCase):
             self.assertEqual([self.ended(pair[flushed])[field] for field in ("state", "message")], ["failed", "Data was flushed"])
             self.assertEqual(self.ended(pair[1 - flushed])["state"], "failed")
             self.check_nothing_came(*pair)
+
+    def test_what_debug_holds_back(self):
+        """Writes go on while the pause is held back, and the source serves while the target may not take the slots."""
+        source, target = self.nodes_of(PRODUCTS[0], PRODUCTS[0])
+        with source.connect() as client, target.connect() as other:
+            client.call("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", "1")
+            other.call("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "1")
+            client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
+            self.eventually(lambda: [job["state"] for job in jobs(client)] == ["replicating"], "the end of the snapshot")
+            self.assertEqual(client.call("SET", "{06S}a", "1"), "OK")
+            client.call("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", "0")
+            self.eventually(lambda: [job["state"] for job in jobs(other)] == ["failover-granted"], "the grant")
+            self.assertEqual(client.call("GET", "{06S}a"), "1")
+            other.call("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "0")
+            self.eventually(lambda: [job["state"] for job in jobs(client)] == ["success"], "the end")
+            self.eventually(lambda: other.call("GET", "{06S}a") == "1", "the key")
 
     def test_the_target_is_killed(self):
         source, target = self.begin_slowly(PRODUCTS[0], PRODUCTS[0])
