@@ -84,15 +84,19 @@ void send_slots(Input& input, tests::ClusterNode& node) {
   cluster::JobReceiver receiver(server, host, job, *source, runner);
   constexpr int kMaxSteps = 100;
   std::string kept;
+  size_t offered = 0;
   for (int step = 0; step < kMaxSteps && !input.empty() && host.failed + host.granted == 0;
        ++step) {
     kept += text(input, kRequests[input.byte() % std::size(kRequests)]);
-    const size_t size = kept.size() - std::min<size_t>(kept.size(), input.byte() % 8);
+    // Never less than was offered before.
+    const size_t cut = std::min<size_t>(kept.size() - offered, input.byte() % 8);
+    const size_t size = kept.size() - cut;
     // In memory of its own, so that reading beyond it is noticed.
     const auto bytes = std::make_unique<char[]>(size);
     std::memcpy(bytes.get(), kept.data(), size);
     const size_t used = receiver.on_input({bytes.get(), size});
     require(used <= size);
+    offered = size - used;
     // What is decoded in place stays decoded.
     kept = std::string(bytes.get() + used, size - used) + kept.substr(size);
   }
