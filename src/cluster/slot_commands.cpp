@@ -270,9 +270,12 @@ void cluster_countkeysinslot(CommandContext& ctx, Cluster&) {
   int64_t slot = 0;
   if (!ctx.read_int64(ctx.args[2], &slot)) return;
   if (slot < 0 || slot >= store::kKeySlots) return ctx.reply.error("ERR Invalid slot");
-  ctx.reply.integer(ctx.db.hidden_slots()->has(static_cast<int>(slot))
-                        ? 0
-                        : static_cast<int64_t>(ctx.db.slot_index()->in(static_cast<int>(slot))));
+  const auto number = static_cast<int>(slot);
+  // Valkey counts what is being imported.
+  const store::HiddenSlots& hidden = *ctx.db.hidden_slots();
+  const bool is_hidden =
+      ctx.server.edition().is_valkey() ? hidden.is_leaving(number) : hidden.has(number);
+  ctx.reply.integer(is_hidden ? 0 : static_cast<int64_t>(ctx.db.slot_index()->in(number)));
 }
 
 void cluster_getkeysinslot(CommandContext& ctx, Cluster&) {

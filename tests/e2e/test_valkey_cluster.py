@@ -539,7 +539,7 @@ class Migrations(SlotMigrationTestCase):
             client.call("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", "1")
             other.call("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "1")
             client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
-            self.eventually(lambda: [job["state"] for job in jobs(client)] == ["replicating"], "the end of the snapshot")
+            self.eventually(lambda: [job["state"] for job in jobs(client)] == ["waiting-to-pause"], "the end of the snapshot")
             self.assertEqual(client.call("SET", "{06S}a", "1"), "OK")
             client.call("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", "0")
             self.eventually(lambda: [job["state"] for job in jobs(other)] == ["failover-granted"], "the grant")

@@ -28,8 +28,11 @@ bool read_ranges(CommandContext& ctx, ArgReader& reader, SlotSet* slots) {
   while (reader.more() && base::parse_int64(reader.peek(), &number)) {
     int first = 0;
     int last = 0;
-    if (reader.left() < 2 || !parse_slot(reader.next(), &first) ||
-        !parse_slot(reader.next(), &last)) {
+    if (reader.left() < 2) {
+      ctx.reply.error("ERR No end slot for final slot range");
+      return false;
+    }
+    if (!parse_slot(reader.next(), &first) || !parse_slot(reader.next(), &last)) {
       ctx.reply.error("ERR Invalid or out of range slot");
       return false;
     }

@@ -14,6 +14,7 @@ std::string_view name_of(JobState state) {
                                                 "waiting-to-snapshot",
                                                 "snapshotting",
                                                 "replicating",
+                                                "waiting-to-pause",
                                                 "failover-paused",
                                                 "waiting-for-ack",
                                                 "receiving-snapshot",

@@ -21,6 +21,7 @@ enum class JobState : uint8_t {
   kWaitingToSnapshot,
   kSnapshotting,
   kReplicating,     // the snapshot is sent, writes follow as they happen
+  kWaitingToPause,  // the target has the snapshot, and too much waits to be sent
   kFailoverPaused,  // writes are paused
   // Of the target.
   kWaitingForAck,

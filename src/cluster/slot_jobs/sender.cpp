@@ -264,7 +264,8 @@ size_t JobSender::waiting_bytes() const {
 }
 
 void JobSender::pause_writes() {
-  if (job_.state != JobState::kReplicating || paused_ms_ != 0 || !host_.may_pause_writes()) return;
+  if (job_.state == JobState::kReplicating) enter(JobState::kWaitingToPause);
+  if (job_.state != JobState::kWaitingToPause || !host_.may_pause_writes()) return;
   const int64_t most = server_.settings().slot_migration_max_failover_repl_bytes;
   // A script that is in the middle may still write.
   if (server_.tasks().any() || (server_.state() & server::kStateBusy) != 0) return;

@@ -2,7 +2,7 @@
 // the slots of one job.
 //
 //     connecting -> sending-establish-command -> reading-establish-response -> waiting-to-snapshot
-//         -> snapshotting -> replicating -> failover-paused -> failover-granted
+//         -> snapshotting -> replicating -> waiting-to-pause -> failover-paused -> failover-granted
 //
 // The protocol is Valkey's, watched between nodes of 9.1. All of it goes over one connection to the
 // port of the target's clients, after AUTH if `primaryauth` is set:

@@ -198,7 +198,6 @@ void SlotJobs::end(SlotJob& job, JobState state, const std::string& message) {
                        (message.empty() ? "" : ", " + message));
   if (!job.exports) tell_of_end(job);
   listen();
-  untrimmed_ = true;
 }
 
 void SlotJobs::end_all(const std::string& message, bool cancels) {
@@ -320,6 +319,7 @@ bool SlotJobs::told_of_end(std::string_view name, bool success, std::string_view
 void SlotJobs::tick() {
   for (size_t i = 0; i < receivers_.size(); ++i) receivers_[i]->tick();
   end_turn();
+  jobs_.trim(static_cast<size_t>(server_.settings().cluster_slot_migration_log_max_len));
 }
 
 void SlotJobs::end_turn() {
@@ -328,8 +328,6 @@ void SlotJobs::end_turn() {
   for (size_t i = 0; i < senders_.size(); ++i) senders_[i]->work();
   stopped_senders_.clear();
   stopped_receivers_.clear();
-  if (std::exchange(untrimmed_, false))
-    jobs_.trim(static_cast<size_t>(server_.settings().cluster_slot_migration_log_max_len));
 }
 
 }  // namespace latchkey::cluster

@@ -141,7 +141,6 @@ class SlotJobs final : private JobSender::Host,
   uint64_t received_ = 0;
   bool listens_ = false;
   bool flushed_ = false;
-  bool untrimmed_ = false;  // jobs have ended since the table was trimmed
 };
 
 }  // namespace latchkey::cluster
