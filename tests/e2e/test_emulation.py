@@ -147,6 +147,8 @@ class BesideTheRelease:
         for client in self.clients:
             client.call("RPUSH", "list", *range(200))
             client.call("HSET", "hash", "f", "v", "g", "w")
+            # Too large for a listpack.
+            client.call("HSET", "large", *[word for i in range(1000) for word in ("field:%d" % i, i)])
             client.call("SADD", "set", "a", "b")
             client.call("ZADD", "zset", "1", "a", "2.5", "b")
             client.call("XADD", "stream", "1-1", "f", "v")
@@ -157,12 +159,13 @@ class BesideTheRelease:
             copy = harness.Server(target.program, **{**target.options, "dir": directory_with_dump_of(source)})
             self.addCleanup(copy.stop)
             with copy.connect() as client:
-                self.assertEqual(client.call("DBSIZE"), 5)
+                self.assertEqual(client.call("DBSIZE"), 6)
+                self.assertEqual(client.call("HGET", "large", "field:7"), "7")
                 self.assertEqual(client.call("LRANGE", "list", "0", "-1"), [str(i) for i in range(200)])
                 self.assertEqual(client.call("XPENDING", "stream", "group")[0], 1)
         theirs = self.clients[1]
         with self.servers[0].connect(binary=True) as binary:
-            for key in ("list", "hash", "set", "zset", "stream"):
+            for key in ("list", "hash", "large", "set", "zset", "stream"):
                 theirs.call("DEL", key)
                 self.assertEqual(theirs.call("RESTORE", key, "0", binary.call("DUMP", key)), "OK")
 
