@@ -116,6 +116,7 @@ class BesideValkey(unittest.TestCase):
         self.assertEqual(name(), ("valkey", "valkey"))
         self.same("CONFIG", "SET", "extended-redis-compatibility", "yes")
         self.assertEqual(name(), ("redis", "redis"))
+        self.assertEqual(self.clients[0].call("HELLO")[3], self.clients[1].call("HELLO")[3])
 
     def test_other_names_of_directives(self):
         self.same("CONFIG", "SET", "primaryauth", "secret", "primaryuser", "somebody")

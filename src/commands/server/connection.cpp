@@ -158,11 +158,11 @@ void hello(CommandContext& ctx) {
   const std::string& zone = ctx.server.settings().availability_zone;
   ctx.reply.map(zone.empty() ? 7 : 8);
   ctx.reply.bulk("server");
-  ctx.reply.bulk(ctx.server.settings().extended_redis_compatibility
-                     ? std::string_view("redis")
-                     : ctx.server.edition().product_name());
+  const Edition& edition = ctx.server.edition();
+  const bool as_redis = ctx.server.settings().extended_redis_compatibility;
+  ctx.reply.bulk(as_redis ? std::string_view("redis") : edition.product_name());
   ctx.reply.bulk("version");
-  ctx.reply.bulk(ctx.server.edition().version());
+  ctx.reply.bulk(as_redis ? edition.redis_version() : edition.version());
   ctx.reply.bulk("proto");
   ctx.reply.integer(ctx.reply.protocol());
   ctx.reply.bulk("id");
