@@ -130,9 +130,10 @@ void begin_importing(CommandContext& ctx, Cluster& cluster, int slot, std::strin
 // has been sent then.
 bool is_migrated(CommandContext& ctx, Cluster& cluster, int slot) {
   SlotMigration& migration = cluster.slot_migration();
-  if (cluster.slot_jobs().moves(slot)) {
-    const bool exports = cluster.nodes().owner(slot) == &cluster.myself();
-    ctx.reply.error(exports ? "ERR Slot export in progress." : "ERR Slot import in progress.");
+  // Valkey lets no slot be moved by hand meanwhile.
+  if (cluster.slot_jobs().sends() || cluster.slot_jobs().receives()) {
+    ctx.reply.error(cluster.slot_jobs().receives() ? "ERR Slot import in progress."
+                                                   : "ERR Slot export in progress.");
     return true;
   }
   if (migration.moves(slot)) {

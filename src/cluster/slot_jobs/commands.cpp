@@ -67,13 +67,21 @@ struct WantedJob {
 
 // Why these slots cannot leave; empty: they can.
 std::string refusal_of_slots(Cluster& cluster, const SlotSet& slots) {
-  bool mine = true;
-  slots.for_each([&](int slot) { mine &= cluster.nodes().owner(slot) == &cluster.myself(); });
-  if (!mine) return "ERR Slots are not served by this node.";
+  const Node* owner = nullptr;
+  std::string error;
+  slots.for_each([&](int slot) {
+    const Node* const next = cluster.nodes().owner(slot);
+    if (!error.empty()) return;
+    if (next == nullptr) error = "ERR Slot " + std::to_string(slot) + " has no node served.";
+    if (owner != nullptr && next != nullptr && next != owner)
+      error = "ERR Requested slots span multiple shards";
+    owner = next;
+  });
+  if (!error.empty()) return error;
+  if (owner != &cluster.myself()) return "ERR Slots are not served by this node.";
   if (cluster.nodes().any_moves() ||
       cluster.slot_migration().tasks().find_overlapping(slots) != nullptr)
     return "ERR Slots are being manually migrated";
-  std::string error;
   slots.for_each([&](int slot) {
     SlotSet one;
     one.add(slot);

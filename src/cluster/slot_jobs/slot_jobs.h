@@ -66,6 +66,9 @@ class SlotJobs final : private JobSender::Host,
   Figures figures() const;
   // Bytes of writes that a job has not sent yet.
   size_t waiting_bytes(const SlotJob& job) const;
+  // Whether any job goes on by which this node sends, or receives.
+  bool sends() const { return !senders_.empty(); }
+  bool receives() const { return !receivers_.empty(); }
   // Whether a job that goes on has the slot, or one of the slots.
   bool moves(int slot) const {
     SlotSet slots;
