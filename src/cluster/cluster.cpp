@@ -10,6 +10,7 @@
 #include "base/crc16.h"
 #include "cluster/nodes_text.h"
 #include "cluster/setslot.h"
+#include "cluster/slot_keys.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
 #include "server/client/blocking.h"
@@ -36,10 +37,13 @@ constexpr int64_t kLongestRejoinMs = 5000;
 
 void adapt_configuration(Config& config, base::Logger& log) {
   int& databases = config.mutable_values().databases;
-  if (!config.values().cluster_enabled || databases == 1) return;
-  log.warning("WARNING: Changing databases number from " + std::to_string(databases) +
-              " to 1 since we are in cluster mode");
-  databases = 1;
+  const int wanted = config.values().cluster_databases;
+  if (!config.values().cluster_enabled || databases == wanted) return;
+  const server::Edition& edition = config.values().edition;
+  if (edition.is_valkey() && edition.has(server::kNever, {9, 0})) return;
+  log.warning("WARNING: Changing databases number from " + std::to_string(databases) + " to " +
+              std::to_string(wanted) + " since we are in cluster mode");
+  databases = wanted;
 }
 
 std::string preferred_endpoint(const Server& server, const Node& node) {
@@ -63,12 +67,14 @@ Cluster::Cluster(Server& server)
       claims_(*this),
       slot_stats_(server),
       slot_migration_(*this),
+      slot_jobs_(*this),
       election_(*this),
       handover_(*this),
       migration_(*this),
       heartbeat_(*this),
       secret_(server_.random_source().hex(kIdDigits)) {
-  server_.database(0).index_slots();
+  const auto hidden = std::make_shared<store::HiddenSlots>();
+  for (const auto& database : server_.databases()) database->index_slots(hidden);
   const auto announce = [this](std::string*) {
     update_myself();
     reconcile();
@@ -85,6 +91,16 @@ Cluster::Cluster(Server& server)
 
 Cluster::~Cluster() {
   for (Node* node : nodes_.all()) bus_.drop_links(*node);
+}
+
+bool Cluster::migrates(int slot) const {
+  SlotSet slots;
+  slots.add(slot);
+  return migrates_any(slots);
+}
+
+bool Cluster::migrates_any(const SlotSet& slots) const {
+  return slot_migration_.tasks().find_overlapping(slots) != nullptr || slot_jobs_.moves_any(slots);
 }
 
 // --- The start ----------------------------------------------------------------------------------
@@ -135,11 +151,11 @@ bool Cluster::claim_loaded_slots() {
   // Keys of other nodes' slots were left over by a migration that has ended without this node;
   // before Redis 8.4 they were taken for an import that goes on.
   const bool trims = server_.edition().has({8, 4}, kNever);
-  const store::SlotIndex& index = *server_.database(0).slot_index();
   for (int slot = 0; slot < store::kKeySlots; ++slot) {
     Node* const owner = nodes_.owner(slot);
     if (trims && owner != nullptr) continue;
-    if (index.in(slot) == 0 || owner == &myself() || nodes_.importing_from(slot) != nullptr)
+    if (keys_in_slot(server_, slot) == 0 || owner == &myself() ||
+        nodes_.importing_from(slot) != nullptr)
       continue;
     const std::string number = std::to_string(slot);
     if (owner == nullptr) {
@@ -246,6 +262,7 @@ void Cluster::reconcile() {
   update_state();
   if (const Node* master = shard_master(); master != nullptr) slot_stats_.keep(master->slots);
   slot_migration_.slots_changed();
+  slot_jobs_.slots_changed();
   delete_lost_keys();
   disconnect_unserved_clients();
 }
@@ -411,34 +428,21 @@ void Cluster::update_state() {
   if (!up) disconnect_unserved_clients();
 }
 
-std::vector<std::string> Cluster::keys_in(const SlotSet& slots) const {
-  const store::SlotIndex& index = *server_.database(0).slot_index();
-  std::vector<std::string> keys;
-  slots.for_each([&](int slot) {
-    index.for_each(slot, [&](const store::Entry& entry) { keys.emplace_back(entry.key()); });
-  });
-  return keys;
-}
-
 void Cluster::delete_lost_keys() {
   if (lost_.empty()) return;
   const SlotSet slots = std::exchange(lost_, {});
   // A replica receives deletions from its master.
   if (myself().is_replica()) return;
   if (server_.edition().has({8, 4}, kNever)) return slot_migration_.trim_lost(slots);
-  store::Keyspace& db = server_.database(0);
   slots.for_each([&](int slot) {
-    if (db.slot_index()->in(slot) == 0) return;
+    if (keys_in_slot(server_, slot) == 0) return;
     server_.log().notice("Deleting keys in dirty slot " + std::to_string(slot) + " on node " +
                          myself().id + ", which does not serve it any more.");
+    delete_slot(server_, slot, [this](store::Keyspace& db, const std::string& key) {
+      server_.events().removed(db, key);
+      server_.propagation().add(db.index(), {"DEL", key});
+    });
   });
-  for (const std::string& key : keys_in(slots)) {
-    store::KeyRef ref = db.find_for_write(key);
-    if (!ref) continue;
-    db.erase(ref);
-    server_.events().removed(db, key);
-    server_.propagation().add(db.index(), {"DEL", key});
-  }
 }
 
 void Cluster::disconnect_unserved_clients() {
@@ -456,6 +460,7 @@ void Cluster::tick() {
   heartbeat_.tick();
   handover_.tick();
   slot_migration_.tick();
+  slot_jobs_.tick();
   if (!is_occupied()) {
     election_.tick();
     migration_.tick();
@@ -476,6 +481,7 @@ void Cluster::tick() {
 void Cluster::end_turn() {
   if (unreconciled_) reconcile();
   slot_migration_.end_turn();
+  slot_jobs_.end_turn();
   if (unsaved_ && nodes_.has_myself() && !save()) {
     server_.log().warning("Fatal: can't update cluster config file: " +
                           std::string(strerror(errno)));

@@ -27,6 +27,7 @@
 #include "cluster/node_table.h"
 #include "cluster/replica_migration.h"
 #include "cluster/slot_claims.h"
+#include "cluster/slot_jobs/slot_jobs.h"
 #include "cluster/slot_migration/slot_migration.h"
 #include "cluster/slot_stats.h"
 #include "net/loop.h"
@@ -43,7 +44,8 @@ class Server;
 
 namespace latchkey::cluster {
 
-// Sets `databases` to 1 in a cluster. To be called before the server is made.
+// Sets `databases` to the number there is in a cluster, cluster-databases; where Valkey is
+// emulated, both are shown as they were given. To be called before the server is made.
 void adapt_configuration(server::Config& config, base::Logger& log);
 
 class Cluster final : public server::SlotGate, public server::PubSubRelay, private Bus::Receiver {
@@ -75,6 +77,10 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   SlotClaims& claims() { return claims_; }
   SlotStats& slot_stats() { return slot_stats_; }
   SlotMigration& slot_migration() { return slot_migration_; }
+  SlotJobs& slot_jobs() { return slot_jobs_; }
+  // Whether an atomic migration, of whatever kind, has the slot, or one of these.
+  bool migrates(int slot) const;
+  bool migrates_any(const SlotSet& slots) const;
   Election& election() { return election_; }
   Handover& handover() { return handover_; }
   Heartbeat& heartbeat() { return heartbeat_; }
@@ -154,7 +160,6 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   std::string_view reason_to_be_down();
   void delete_lost_keys();
   void disconnect_unserved_clients();
-  std::vector<std::string> keys_in(const SlotSet& slots) const;
   std::optional<Answer> judge_moving(std::span<const server::SlotGate::Request> requests,
                                      const Caller& caller, int slot, const Node& owner);
   Answer judge_down(Answer answer, bool has_channels, bool writes) const;
@@ -169,6 +174,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   SlotClaims claims_;
   SlotStats slot_stats_;
   SlotMigration slot_migration_;
+  SlotJobs slot_jobs_;
   Election election_;
   Handover handover_;
   ReplicaMigration migration_;

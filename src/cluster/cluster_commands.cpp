@@ -3,6 +3,7 @@
 #include "cluster/node_commands.h"
 #include "cluster/rows.h"
 #include "cluster/slot_commands.h"
+#include "cluster/slot_jobs/commands.h"
 #include "cluster/slot_migration/commands.h"
 #include "cluster/topology.h"
 #include "server/client/client.h"
@@ -22,6 +23,15 @@ void of_node(CommandContext& ctx) {
   Cluster* const cluster = ctx.server.cluster();
   if (cluster == nullptr) return ctx.reply.error("ERR This instance has cluster support disabled");
   Handle(ctx, *cluster);
+}
+
+// Valkey 9 answers without a cluster, too.
+void cluster_keyslot(CommandContext& ctx) {
+  const Edition& edition = ctx.server.edition();
+  const bool anywhere = edition.is_valkey() && edition.has(kNever, {9, 0});
+  if (ctx.server.cluster() == nullptr && !anywhere)
+    return ctx.reply.error("ERR This instance has cluster support disabled");
+  ctx.reply.integer(store::key_slot(ctx.args[2]));
 }
 
 // --- How a connection uses the cluster -----------------------------------------------------------
@@ -60,6 +70,8 @@ void cluster_help(CommandContext& ctx, Cluster&) {
                "    Serve all slots of these ranges.",
                "BUMPEPOCH",
                "    Give this node an epoch that is newer than all others.",
+               "CANCELSLOTMIGRATIONS",
+               "    End all migrations by which this node sends slots.",
                "COUNTKEYSINSLOT <slot>",
                "    Count the keys in a slot.",
                "COUNT-FAILURE-REPORTS <node>",
@@ -70,12 +82,16 @@ void cluster_help(CommandContext& ctx, Cluster&) {
                "    Serve the slots of these ranges no more.",
                "FAILOVER [FORCE|TAKEOVER]",
                "    Take the master's place: with its help, without it, or without anybody's.",
+               "FLUSHSLOT <slot> [ASYNC|SYNC]",
+               "    Delete the keys of a slot, in all databases.",
                "FLUSHSLOTS",
                "    Serve no slots; the dataset must be empty.",
                "FORGET <node>",
                "    Know a node no more.",
                "GETKEYSINSLOT <slot> <count>",
                "    Name so many keys of a slot.",
+               "GETSLOTMIGRATIONS",
+               "    Describe the migrations that MIGRATESLOTS has begun, here or at another node.",
                "INFO",
                "    Describe the cluster's state.",
                "KEYSLOT <key>",
@@ -84,6 +100,9 @@ void cluster_help(CommandContext& ctx, Cluster&) {
                "    Describe the connections to other nodes and from them.",
                "MEET <ip> <port> [<bus port>]",
                "    Make one cluster with the node that listens there.",
+               "MIGRATESLOTS SLOTSRANGE <first> <last> [<first> <last> ...] NODE <node> "
+               "[SLOTSRANGE ...]",
+               "    Send these slots, with their keys, to other nodes.",
                "MIGRATION IMPORT <first> <last> [<first> <last> ...]",
                "    Fetch these slots, with their keys, from the node that serves them.",
                "MIGRATION CANCEL (ID <task>|ALL)",
@@ -149,6 +168,17 @@ constexpr CommandRow kClusterSubcommands[] = {
      "O(1)",
      "Advances the cluster config epoch.",
      {.tips = "nondeterministic_output"}},
+    {"CANCELSLOTMIGRATIONS",
+     of_node<cluster_cancelslotmigrations>,
+     "",
+     kAdmin | kStale | kNoAsyncLoading,
+     {},
+     0,
+     Group::kCluster,
+     "9.0.0",
+     "O(N), where N is the number of slot migration operations being cancelled.",
+     "Cancel all current ongoing slot migration operations.",
+     {.databases = {.instead = true, .every = true}}},
     {"COUNT-FAILURE-REPORTS",
      of_node<cluster_count_failure_reports>,
      "node-id",
@@ -200,6 +230,17 @@ constexpr CommandRow kClusterSubcommands[] = {
      "3.0.0",
      "O(1)",
      "Forces a replica to perform a manual failover of its master."},
+    {"FLUSHSLOT",
+     of_node<cluster_flushslot>,
+     "slot [flush-type=ASYNC|SYNC]",
+     kWrite | kAdmin | kNoAsyncLoading,
+     {},
+     kAclKeyspace,
+     Group::kCluster,
+     "9.0.0",
+     "O(N) where N is the number of keys in the target slot",
+     "Removes all keys from the target slot.",
+     {.databases = {.every = true}}},
     {"FLUSHSLOTS",
      of_node<cluster_flushslots>,
      "",
@@ -231,6 +272,16 @@ constexpr CommandRow kClusterSubcommands[] = {
      "O(N) where N is the number of requested keys",
      "Returns the key names in a hash slot.",
      {.tips = "nondeterministic_output"}},
+    {"GETSLOTMIGRATIONS",
+     of_node<cluster_getslotmigrations>,
+     "",
+     kAdmin | kStale | kNoAsyncLoading,
+     {},
+     0,
+     Group::kCluster,
+     "9.0.0",
+     "O(N), where N is the number of active slot import and export jobs.",
+     "Gets the status of ongoing and recently finished slot import and export operations."},
     help_row(of_node<cluster_help>, 0, Group::kCluster, "5.0.0"),
     {"INFO",
      of_node<cluster_info>,
@@ -244,7 +295,7 @@ constexpr CommandRow kClusterSubcommands[] = {
      "Returns information about the state of a node.",
      {.tips = "nondeterministic_output"}},
     {"KEYSLOT",
-     of_node<cluster_keyslot>,
+     cluster_keyslot,
      "key:string",
      kStale,
      {},
@@ -275,6 +326,18 @@ constexpr CommandRow kClusterSubcommands[] = {
      "O(1)",
      "Forces a node to handshake with another node.",
      {.history = "4.0.0 Added the optional `cluster_bus_port` argument."}},
+    {"MIGRATESLOTS",
+     of_node<cluster_migrateslots>,
+     "{migration-group=slotsrange-token=SLOTSRANGE {range=start-slot:integer end-slot:integer}... "
+     "node-token=NODE node-id}...",
+     kAdmin | kStale | kNoAsyncLoading,
+     {},
+     0,
+     Group::kCluster,
+     "9.0.0",
+     "O(N) where N is the total number of the slots between all start slot and end slot arguments.",
+     "Migrate the given slots from this node to the specified nodes.",
+     {.databases = {.instead = true, .every = true}}},
     {"MIGRATION",
      of_node<cluster_migration>,
      "{subcommand={IMPORT import=start-slot:integer end-slot:integer}...|{CANCEL cancel=ID "
@@ -470,6 +533,18 @@ constexpr CommandRow kClusterRows[] = {
      "Depends on subcommand.",
      "A container for Redis Cluster commands.",
      {.subcommands = kClusterSubcommands}},
+    {"CLUSTERSCAN",
+     of_node<clusterscan>,
+     "cursor:string [MATCH match-pattern:pattern] [COUNT count:integer] [TYPE type] [SLOT "
+     "slot:integer]",
+     kReadOnly,
+     keys(1).not_key(),
+     kAclKeyspace,
+     Group::kCluster,
+     "9.1.0",
+     "O(N) where N is the number of elements returned.",
+     "Iterates over the keys in the cluster.",
+     {.tips = "nondeterministic_output request_policy:special response_policy:special"}},
     {"READONLY",
      readonly,
      "",

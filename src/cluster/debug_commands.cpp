@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/rows.h"
+#include "cluster/slot_jobs/commands.h"
 #include "cluster/slot_migration/commands.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
@@ -83,6 +84,9 @@ constexpr DebugSubcommand kDebugSubcommands[] = {
      "Throw messages of this type away that other nodes send; -1: none, -2: all."},
     {"INTERNAL_SECRET", 0, 0, internal_secret, "INTERNAL_SECRET",
      "Tell a hash of what the nodes of a cluster share."},
+    {"SLOTMIGRATION", 2, 2, debug_slotmigration,
+     "SLOTMIGRATION (PREVENT-PAUSE|PREVENT-FAILOVER) (0|1)",
+     "Keep CLUSTER MIGRATESLOTS from pausing writes here, or from taking slots over."},
 };
 
 }  // namespace

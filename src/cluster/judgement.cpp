@@ -84,8 +84,8 @@ std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::
     find_slotted_words(request, &found_);
     keys += found_.size();
     for (const KeyReference& word : found_) {
-      if (!server_.database(0).find(request.words[word.position], store::Keyspace::kPeek))
-        ++missing;
+      const std::string_view key = request.words[word.position];
+      if (!server_.database(caller.database).find(key, store::Keyspace::kPeek)) ++missing;
     }
   }
   // A client that is blocked on a key keeps waiting until the slot has moved.

@@ -10,13 +10,13 @@
 #include "base/number.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_commands.h"
+#include "cluster/slot_keys.h"
 #include "replication/replication.h"
 #include "replication/waits.h"
 #include "server/client/client.h"
 #include "server/command/admission.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
-#include "store/slot_index.h"
 
 namespace latchkey::cluster {
 
@@ -78,6 +78,9 @@ std::string read_timeout(Arguments words, int64_t* timeout_ms) {
 
 // An atomic migration must not have the slot, nor have left keys of it that are not deleted yet.
 std::string wait_for_migration(Cluster& cluster, int slot) {
+  // Valkey lets no slot be moved by hand meanwhile.
+  if (cluster.slot_jobs().receives()) return "ERR Slot import in progress.";
+  if (cluster.slot_jobs().sends()) return "ERR Slot export in progress.";
   SlotMigration& migration = cluster.slot_migration();
   if (migration.moves(slot))
     return "ERR Slot " + std::to_string(slot) + " is in an active atomic slot migration.";
@@ -93,7 +96,7 @@ std::string wait_for_migration(Cluster& cluster, int slot) {
 // --- The change ----------------------------------------------------------------------------------
 
 bool has_keys(Cluster& cluster, int slot) {
-  return cluster.server().database(0).slot_index()->in(slot) > 0;
+  return keys_in_slot(cluster.server(), slot) > 0;
 }
 
 // Whether keys would be left behind.

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cluster/slot_keys.h"
 #include "server/command/command_context.h"
+#include "server/command/help.h"
 #include "server/server.h"
 #include "store/slot_index.h"
 
@@ -116,24 +118,52 @@ void cluster_delslotsrange(CommandContext& ctx, Cluster& cluster) {
 }
 
 void cluster_flushslots(CommandContext& ctx, Cluster& cluster) {
-  if (!ctx.db.empty())
+  const auto databases = ctx.server.databases();
+  if (!std::all_of(databases.begin(), databases.end(), [](const auto& db) { return db->empty(); }))
     return ctx.reply.error("ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
   const SlotSet slots = cluster.myself().slots;
   slots.for_each([&](int slot) { cluster.nodes().unassign(slot); });
   commit_and_confirm(ctx, cluster);
 }
 
-void cluster_keyslot(CommandContext& ctx, Cluster&) {
-  ctx.reply.integer(store::key_slot(ctx.args[2]));
+// The keys of a slot in all databases. Replicas and the append-only file get the request as it is,
+// if there was anything to delete; while the slot is being sent to another node, the deletion of
+// each key, which that node understands.
+void cluster_flushslot(CommandContext& ctx, Cluster& cluster) {
+  if (ctx.args.size() > 4) return wrong_subcommand(ctx);
+  int slot = 0;
+  if (!read_slot(ctx, ctx.args[2], &slot)) return;
+  bool lazily = ctx.server.settings().lazyfree_lazy_user_flush;
+  if (ctx.args.size() == 4) {
+    lazily = is_word(ctx.args[3], "ASYNC");
+    if (!lazily && !is_word(ctx.args[3], "SYNC")) return ctx.syntax_error();
+  }
+  const bool moves = cluster.migrates(slot);
+  size_t deleted = 0;
+  const auto gone = [&](store::Keyspace& database, const std::string& key) {
+    ctx.events.removed(database, key);
+    ++deleted;
+    if (moves) ctx.server.propagation().add(database.index(), {"DEL", key});
+  };
+  delete_slot(ctx.server, slot, gone, lazily);
+  if (moves) {
+    ctx.propagate_nothing();
+  } else if (deleted > 0) {
+    ctx.propagate({}, ctx.args);
+  }
+  ctx.reply.ok();
 }
 
 void cluster_countkeysinslot(CommandContext& ctx, Cluster&) {
   int64_t slot = 0;
   if (!ctx.read_int64(ctx.args[2], &slot)) return;
   if (slot < 0 || slot >= store::kKeySlots) return ctx.reply.error("ERR Invalid slot");
-  ctx.reply.integer(ctx.db.hidden_slots()->has(static_cast<int>(slot))
-                        ? 0
-                        : static_cast<int64_t>(ctx.db.slot_index()->in(static_cast<int>(slot))));
+  const auto number = static_cast<int>(slot);
+  // Valkey counts what is being imported.
+  const store::HiddenSlots& hidden = *ctx.db.hidden_slots();
+  const bool is_hidden =
+      ctx.server.edition().is_valkey() ? hidden.is_leaving(number) : hidden.has(number);
+  ctx.reply.integer(is_hidden ? 0 : static_cast<int64_t>(ctx.db.slot_index()->in(number)));
 }
 
 void cluster_getkeysinslot(CommandContext& ctx, Cluster&) {

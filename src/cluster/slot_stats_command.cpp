@@ -7,10 +7,10 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_commands.h"
+#include "cluster/slot_keys.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
 #include "store/key_slot.h"
-#include "store/slot_index.h"
 
 namespace latchkey::cluster {
 
@@ -49,7 +49,7 @@ class Report {
     const SlotStats::Figures& figures = stats_.of(slot);
     switch (metric) {
       case Metric::kKeys:
-        return ctx_.db.slot_index()->in(slot);
+        return keys_in_slot(ctx_.server, slot);
       case Metric::kMemory:
         return memory_[static_cast<size_t>(slot)];
       case Metric::kCpu:

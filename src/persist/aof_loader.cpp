@@ -13,6 +13,7 @@
 #include "base/up_to_nul.h"
 #include "persist/loading.h"
 #include "persist/rdb_file.h"
+#include "persist/rdb_header.h"
 #include "server/client/client.h"
 #include "server/client/pubsub.h"
 #include "server/command/command_context.h"
@@ -27,14 +28,13 @@ using server::Command;
 
 namespace {
 
-constexpr std::string_view kRdbMagic = "REDIS";
 // Replies are dropped when they exceed this size, and at the end.
 constexpr size_t kMaxReplies = 64 * 1024;
 
 bool begins_with_rdb(int descriptor) {
-  char magic[kRdbMagic.size()];
-  return pread(descriptor, magic, sizeof magic, 0) == static_cast<ssize_t>(sizeof magic) &&
-         std::string_view(magic, sizeof magic) == kRdbMagic;
+  char bytes[kRdbSignatureBytes];
+  return pread(descriptor, bytes, sizeof bytes, 0) == static_cast<ssize_t>(sizeof bytes) &&
+         begins_like_rdb({bytes, sizeof bytes});
 }
 
 }  // namespace

@@ -23,13 +23,13 @@
 #include "persist/aof_manifest.h"
 #include "persist/byte_stream.h"
 #include "persist/check_rdb.h"
+#include "persist/rdb_header.h"
 #include "server/config/config_parse.h"
 
 namespace latchkey::persist {
 
 namespace {
 
-constexpr std::string_view kRdbMagic = "REDIS";
 constexpr std::string_view kTimestamp = "#TS:";
 // Longest annotation that is read as one line.
 constexpr size_t kMaxLine = 127;
@@ -219,10 +219,10 @@ class Checker {
 bool Checker::begins_with_rdb(const std::string& path) {
   constexpr size_t kLeastRdb = 8;
   const base::Descriptor file(path, O_RDONLY);
-  char magic[kRdbMagic.size()];
+  char bytes[kRdbSignatureBytes];
   return file.is_open() && file.size().value_or(0) >= kLeastRdb &&
-         pread(file.number(), magic, sizeof magic, 0) == static_cast<ssize_t>(sizeof magic) &&
-         std::string_view(magic, sizeof magic) == kRdbMagic;
+         pread(file.number(), bytes, sizeof bytes, 0) == static_cast<ssize_t>(sizeof bytes) &&
+         begins_like_rdb({bytes, sizeof bytes});
 }
 
 bool Checker::check_multi_part(const std::string& path) {

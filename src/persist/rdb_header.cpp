@@ -5,9 +5,18 @@
 
 namespace latchkey::persist {
 
+namespace {
+
+constexpr std::string_view kSignature = "REDIS";
+constexpr std::string_view kValkeySignature = "VALKEY";
+
+}  // namespace
+
+bool begins_like_rdb(std::string_view first_bytes) {
+  return first_bytes.starts_with(kSignature) || first_bytes.starts_with(kValkeySignature);
+}
+
 bool read_rdb_header(RdbReader& reader, std::string* problem, int newest, bool any_later) {
-  constexpr std::string_view kSignature = "REDIS";
-  constexpr std::string_view kValkeySignature = "VALKEY";
   char bytes[10] = {};
   if (!reader.raw(bytes, sizeof bytes - 1)) return false;
   const std::string_view header(bytes);

@@ -437,7 +437,7 @@ ReadResult read_value(RdbReader& reader, uint8_t type_byte, Environment& environ
     case RdbType::kHash:
     case RdbType::kHashMetadata:
     case RdbType::kHashMetadataPreGa:
-      if (reader.version() == kValkeyRdbVersion)
+      if (type == RdbType::kHashMetadataPreGa && reader.version() == kValkeyRdbVersion)
         return read_valkey_hash(reader, environment, loaded);
       return read_hash(reader, type, environment, loaded);
     case RdbType::kHashZipmap:

@@ -14,6 +14,7 @@
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "server/tasks.h"
+#include "store/slot_index.h"
 
 namespace latchkey::replication {
 
@@ -146,8 +147,10 @@ DatasetInstaller::Result DatasetInstaller::load_over(ConnectionSource& source, u
 DatasetInstaller::Result DatasetInstaller::load_beside(ConnectionSource& source, uint64_t size,
                                                        bool same_history) {
   std::vector<std::unique_ptr<store::Keyspace>> loaded;
-  for (int i = 0; i < server_.database_count(); ++i)
+  for (int i = 0; i < server_.database_count(); ++i) {
     loaded.push_back(std::make_unique<store::Keyspace>(i, server_.environment()));
+    if (server_.database(i).slot_index() != nullptr) loaded.back()->index_slots();
+  }
   std::vector<std::string> functions;
   Result result;
   const auto ended = server_.persistence().loading().load_from(source, size,

@@ -261,7 +261,9 @@ struct RedisApi {
     if (!has_arity && !self.server_.edition().is_valkey())
       return raise_error(lua, "ERR Wrong number of args for redis.acl_check_cmd()");
     const server::acl::User* user = self.client_.user.get();
-    lua_pushboolean(lua, user == nullptr || !user->check(*command, self.words_) ? 1 : 0);
+    const server::acl::Place place{.database = self.client_.database,
+                                   .databases = self.server_.database_count()};
+    lua_pushboolean(lua, user == nullptr || !user->check(*command, self.words_, place) ? 1 : 0);
     return 1;
   }
 

@@ -71,7 +71,9 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       run_id_(random_source_.hex(kIdDigits)),
       info_(std::make_unique<InfoSections>()),
       shutdown_(std::make_unique<Shutdown>(*this)) {
-  environment_.secret = random_source_.hash_secret();
+  const std::string& hash_seed = settings().hash_seed;
+  environment_.secret =
+      hash_seed.empty() ? random_source_.hash_secret() : base::HashSecret(base::digest(hash_seed));
   environment_.random = random_source_.commands();
   environment_.expiry_observer = expiry_.get();
   stats_.on_errors_overflow = [this](Stats::ErrorCounts errors) {
@@ -79,7 +81,9 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   };
   set_state(kStateEmulating, edition().emulates());
   refresh_clock();
-  for (int i = 0; i < settings().databases; ++i) {
+  const int databases =
+      settings().cluster_enabled ? settings().cluster_databases : settings().databases;
+  for (int i = 0; i < databases; ++i) {
     databases_.push_back(std::make_unique<store::Keyspace>(i, environment_));
   }
   add_standard_sections(*info_, *this);

@@ -440,7 +440,7 @@ void Keyspace::clear(bool lazily) {
   element_deadlines_.reset();
   update_sizes();
   sizes_.reset();
-  if (slot_index_ != nullptr) index_slots();
+  if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
   const size_t count = table->size();
   if (lazily && count > kLazyFreeThreshold) {
     environment_.reclaimer.free_later(count, [table] {
@@ -465,7 +465,7 @@ void Keyspace::give_away(Reclaimer& reclaimer) {
   deadlines_.reset();
   element_deadlines_.reset();
   sizes_.reset();
-  if (slot_index_ != nullptr) index_slots();
+  if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
   reclaimer.free_later(table->size(), [table] {
     table->for_each([](Entry* entry) { free_entry(entry); });
     table->clear();
@@ -588,7 +588,8 @@ const Entry* Keyspace::any_visible_entry() const {
   const auto first = static_cast<int>(environment_.random.below(kKeySlots));
   for (int i = 0; i < kKeySlots; ++i) {
     const int slot = (first + i) % kKeySlots;
-    if (slot_index_->in(slot) == 0 || hidden_slots_->has(slot)) continue;
+    if (slot_index_->in(slot) == 0) continue;
+    if (hidden_slots_ != nullptr && hidden_slots_->has(slot)) continue;
     const Entry* found = nullptr;
     for (uint64_t cursor = 0; found == nullptr;)
       cursor = slot_index_->scan(slot, cursor, [&](const Entry& entry) { found = &entry; });
@@ -597,9 +598,9 @@ const Entry* Keyspace::any_visible_entry() const {
   return nullptr;
 }
 
-void Keyspace::index_slots() {
+void Keyspace::index_slots(std::shared_ptr<HiddenSlots> hidden) {
   slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
-  hidden_slots_ = std::make_unique<HiddenSlots>();
+  hidden_slots_ = std::move(hidden);
 }
 
 void Keyspace::count_in(Entry& entry) {

@@ -417,11 +417,12 @@ class Keyspace {
   void update_sizes();
   const KeySizes* sizes() const { return sizes_.get(); }
 
-  // Starts to keep an index of the keys by slot. REQUIRES: empty().
-  void index_slots();
+  // Starts to keep an index of the keys by slot. `hidden`: the slots that clients do not see, of
+  // all databases of a server; null: there will be none. REQUIRES: empty().
+  void index_slots(std::shared_ptr<HiddenSlots> hidden = nullptr);
   // Null unless index_slots() was called.
   const SlotIndex* slot_index() const { return slot_index_.get(); }
-  // Null unless index_slots() was called. Who changes them calls its update().
+  // Null unless index_slots() was given it. Who changes them calls its update().
   HiddenSlots* hidden_slots() const { return hidden_slots_.get(); }
 
   struct EntryTraits {
@@ -529,7 +530,7 @@ class Keyspace {
   std::unique_ptr<KeySizes> sizes_;
   // Only for a server that is a cluster node.
   std::unique_ptr<SlotIndex> slot_index_;
-  std::unique_ptr<HiddenSlots> hidden_slots_;
+  std::shared_ptr<HiddenSlots> hidden_slots_;
   // Of the newest checkpoint; null when there is none.
   UndoLog* undo_log_ = nullptr;
 };

@@ -155,7 +155,7 @@ void Keyspace::keep_or_dispose(Entry* entry, uint64_t hash, bool lazily) {
 bool Keyspace::keep_contents() {
   if (undo_log_->cleared_ != nullptr) return false;
   auto cleared = std::make_unique<Keyspace>(index_, environment_);
-  if (slot_index_ != nullptr) cleared->index_slots();
+  if (slot_index_ != nullptr) cleared->index_slots(hidden_slots_);
   swap_contents(*cleared);
   undo_log_->cleared_ = std::move(cleared);
   return true;

@@ -36,6 +36,23 @@ class BesideValkey(unittest.TestCase):
         self.assertEqual(*replies, words)
         return replies[0]
 
+    def test_scans_without_scores(self):
+        self.same("ZADD", "z", "1", "a", "2", "b")
+        self.same("HSET", "h", "f", "v")
+        self.same("SADD", "s", "m")
+        self.assertEqual(self.same("ZSCAN", "z", "0", "NOSCORES"), ["0", ["a", "b"]])
+        for words in (("HSCAN", "h"), ("SSCAN", "s"), ("ZSCAN", "z")):
+            for option in ("NOSCORES", "NOVALUES", "NONSENSE"):
+                self.same(*words, "0", option)
+
+    def test_users_of_keys_that_are_stored_to(self):
+        """Of several options STORE the last one counts, also for who may write there."""
+        self.same("ACL", "SETUSER", "a", "on", "nopass", "+@all", "~geo", "~own")
+        for name, rest in (("GEORADIUS", ("13", "38", "500", "km")), ("GEORADIUSBYMEMBER", ("m", "500", "km"))):
+            for options in (("STORE", "own"), ("STORE", "other"), ("STORE", "own", "STORE", "other"), ("STORE", "other", "STOREDIST", "own"),
+                            ("STOREDIST", "own", "STORE", "other"), ("COUNT", "1", "STORE", "own", "STOREDIST", "other")):
+                self.same("ACL", "DRYRUN", "a", name, "geo", *rest, *options)
+
     def test_client_filters(self):
         for client in self.clients:
             client.call("CLIENT", "SETNAME", "one")
@@ -100,6 +117,7 @@ class BesideValkey(unittest.TestCase):
         self.assertEqual(name(), ("valkey", "valkey"))
         self.same("CONFIG", "SET", "extended-redis-compatibility", "yes")
         self.assertEqual(name(), ("redis", "redis"))
+        self.assertEqual(self.clients[0].call("HELLO")[3], self.clients[1].call("HELLO")[3])
 
     def test_other_names_of_directives(self):
         self.same("CONFIG", "SET", "primaryauth", "secret", "primaryuser", "somebody")

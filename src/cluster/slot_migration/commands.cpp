@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "cluster/cluster.h"
+#include "cluster/slot_jobs/commands.h"
 #include "cluster/slot_migration/slot_migration.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
@@ -63,8 +64,7 @@ std::string import_refusal(Cluster& cluster, const SlotSet& slots) {
   });
   if (!error.empty()) return error;
   if (source == &cluster.myself()) return "ERR this node is already the owner of the slot range";
-  if (cluster.slot_migration().tasks().find_overlapping(slots) != nullptr)
-    return "ERR overlapping import exists";
+  if (cluster.migrates_any(slots)) return "ERR overlapping import exists";
   return {};
 }
 
@@ -151,8 +151,9 @@ void status(CommandContext& ctx, Cluster& cluster) {
 
 // --- CLUSTER SYNCSLOTS ---------------------------------------------------------------------------
 
+// Null where the client is no node, or a source of Valkey's kind (slot_jobs/).
 NodeSession* session_of(CommandContext& ctx) {
-  return static_cast<NodeSession*>(ctx.client.node.get());
+  return dynamic_cast<NodeSession*>(ctx.client.node.get());
 }
 
 // A connection that carries a stream gets no replies: what is wrong there ends it.
@@ -228,10 +229,14 @@ void cluster_migration(CommandContext& ctx, Cluster& cluster) {
 void cluster_syncslots(CommandContext& ctx, Cluster& cluster) {
   const std::string_view what = ctx.args[2];
   const size_t size = ctx.args.size();
+  const Edition& edition = ctx.server.edition();
+  if (session_of(ctx) == nullptr && edition.has(kNever, {9, 0}) && sync_as_valkey(ctx, cluster))
+    return;
   if (ctx.client.has(kClientMaster)) {
     if (is_word(what, "CONF")) return configure(ctx, cluster);
     return ctx.syntax_error();
   }
+  if (edition.is_valkey()) return ctx.syntax_error();
   if (session_of(ctx) == nullptr) {
     ctx.client.close_after_reply();
     return ctx.reply.error(

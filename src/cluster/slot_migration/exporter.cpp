@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cluster/slot_keys.h"
 #include "cluster/slot_migration/slot_snapshot.h"
 #include "persist/background_child.h"
 #include "persist/persistence.h"
@@ -13,7 +14,6 @@
 #include "server/client/pause.h"
 #include "server/server.h"
 #include "server/tasks.h"
-#include "store/slot_index.h"
 
 namespace latchkey::cluster {
 
@@ -129,8 +129,7 @@ void Exporter::start_snapshot() {
   if (child.running() || server_.tasks().any() || snapshot_->pending_output() > 0) return;
   // The child writes to the socket; nothing else is sent there.
   const int descriptor = snapshot_->connection()->descriptor();
-  size_t keys = 0;
-  task_.slots.for_each([&](int slot) { keys += server_.database(0).slot_index()->in(slot); });
+  const size_t keys = keys_in_slots(server_, task_.slots);
   const auto work = [this](persist::ChildProgress& progress) {
     return write_snapshot(server_, task_.slots, *snapshot_->connection(), progress);
   };
@@ -149,7 +148,8 @@ void Exporter::start_snapshot() {
                        " to the destination's socket");
   child_runs_ = true;
   stream_ = std::make_unique<SlotStream>(
-      server_, task_.slots, [this](std::string_view request) { send_stream(request); },
+      server_, task_.slots,
+      [this](int database, std::string_view request) { send_stream(database, request); },
       [this] { crossed_ = true; });
   enter(TaskState::kSendBulkAndStream);
 }
@@ -167,8 +167,16 @@ void Exporter::snapshot_ended(bool done) {
 // --- The stream ----------------------------------------------------------------------------------
 
 // Called while a request is propagated: failing is left to work().
-void Exporter::send_stream(std::string_view request) {
+void Exporter::send_stream(int database, std::string_view request) {
   if (main_ == nullptr || over_) return;
+  // The other node begins with the first database, the only one that Redis has.
+  if (database != server::kAnyDatabase && std::exchange(stream_database_, database) != database) {
+    const std::string number = std::to_string(database);
+    const std::string select =
+        "*2\r\n$6\r\nSELECT\r\n$" + std::to_string(number.size()) + "\r\n" + number + "\r\n";
+    main_->out().append(select);
+    sent_ += select.size();
+  }
   main_->out().append(request);
   main_->flush_soon();
   sent_ += request.size();

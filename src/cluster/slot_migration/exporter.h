@@ -64,7 +64,7 @@ class Exporter final {
  private:
   void enter(TaskState state);
   void start_snapshot();
-  void send_stream(std::string_view request);
+  void send_stream(int database, std::string_view request);
   void prepare_handoff();
   void end_stream();
   void check_times();
@@ -82,6 +82,7 @@ class Exporter final {
   bool crossed_ = false;
   bool caught_up_ = false;  // the other node applies the stream as it comes
   uint64_t sent_ = 0;       // bytes of the stream
+  int stream_database_ = 0;
   uint64_t applied_ = 0;
   int64_t entered_ms_;  // when the state began (machine's time)
   int64_t heard_ms_;    // from the other node

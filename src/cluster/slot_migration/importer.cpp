@@ -271,6 +271,7 @@ void Importer::snapshot_ended() {
   server_.log().notice("RDB channel snapshot transfer completed for the import task.");
   task_.snapshot = SnapshotState::kCompleted;
   snapshot_->close();
+  runner_.begin_stream();
   server_.log().notice("Starting to stream accumulated buffer for the import task (" +
                        std::to_string(main_->kept_bytes()) + " bytes)");
   enter(TaskState::kStreamingBuffer);

@@ -49,6 +49,8 @@ class NodeChannel final : public net::ConnectionHandler {
   void resume_reading();
   // Offers the input that was not consumed again.
   void offer();
+  // Null until connected, and when closed.
+  net::Connection* connection() const { return connection_; }
   // Bytes received and not consumed.
   size_t kept_bytes() const { return connection_ != nullptr ? connection_->input_size() : 0; }
   // When bytes came last, or the connection began (Unix time).

@@ -5,11 +5,11 @@
 
 #include "base/text.h"
 #include "cluster/cluster.h"
+#include "cluster/slot_keys.h"
 #include "server/client/client.h"
 #include "server/client/pause.h"
 #include "server/process/shutdown.h"
 #include "server/server.h"
-#include "store/slot_index.h"
 
 namespace latchkey::cluster {
 
@@ -191,12 +191,8 @@ void SlotMigration::import_ready() {
   const Node* const owner = common_owner(task.slots);
   if (owner == nullptr || owner->id != task.source)
     return cancel(task, "Cancelled due to slots configuration updated");
-  const store::SlotIndex& index = *server_.database(0).slot_index();
-  size_t keys = 0;
-  task.slots.for_each([&](int slot) {
-    keys += index.in(slot);
-    cluster_.nodes().assign(slot, cluster_.myself());
-  });
+  const size_t keys = keys_in_slots(server_, task.slots);
+  task.slots.for_each([&](int slot) { cluster_.nodes().assign(slot, cluster_.myself()); });
   // The other nodes believe the claim with the newest epoch.
   cluster_.bump_epoch();
   cluster_.changed();
@@ -228,7 +224,7 @@ std::string SlotMigration::begin_export(NodeSession& session, std::string_view i
   // The connection of its former attempt may not have been closed yet.
   if (exporting_ != nullptr && exporting_->dest == dest->id)
     cancel(*exporting_, "Cancelled due to new migration requested");
-  if (importing_ != nullptr || exporting_ != nullptr)
+  if (importing_ != nullptr || exporting_ != nullptr || cluster_.slot_jobs().moves_any(slots))
     return "NOTREADY Another slot migration task is already in progress";
   SlotTask task;
   task.id = id;
@@ -237,9 +233,7 @@ std::string SlotMigration::begin_export(NodeSession& session, std::string_view i
   task.dest = dest->id;
   task.created_ms = task.started_ms = server_.machine_ms();
   exporting_ = &tasks_.add(std::move(task));
-  const store::SlotIndex& index = *server_.database(0).slot_index();
-  size_t keys = 0;
-  slots.for_each([&](int slot) { keys += index.in(slot); });
+  const size_t keys = keys_in_slots(server_, slots);
   server_.log().notice(exporting_->title() + " started for slots: " + ranges_text(slots) +
                        " (keys at start: " + std::to_string(keys) + ")");
   session.role = NodeSession::Role::kStream;
@@ -436,12 +430,11 @@ void SlotMigration::dataset_replacing() {
 
 void SlotMigration::trim_unowned() {
   if (server_.is_replica() || !server_.edition().has({8, 4}, server::kNever)) return;
-  const store::SlotIndex& index = *server_.database(0).slot_index();
   const NodeTable& nodes = cluster_.nodes();
   SlotSet unowned;
   for (int slot = 0; slot < store::kKeySlots; ++slot) {
     const Node* const owner = nodes.owner(slot);
-    if (index.in(slot) > 0 && owner != nullptr && owner != &cluster_.myself() &&
+    if (keys_in_slot(server_, slot) > 0 && owner != nullptr && owner != &cluster_.myself() &&
         nodes.importing_from(slot) == nullptr)
       unowned.add(slot);
   }
@@ -465,12 +458,32 @@ void SlotMigration::hide(const SlotSet& slots, bool on) {
   hidden.update();
 }
 
+namespace {
+
 // "<task>:<source>:<destination>:<operation>:<state>:<ranges>".
+std::string task_text(std::string_view id, std::string_view source, std::string_view dest,
+                      std::string_view operation, std::string_view state, const SlotSet& slots) {
+  std::string text;
+  for (const std::string_view field : {id, source, dest, operation, state})
+    text.append(field).append(":");
+  return text + ranges_text(slots);
+}
+
+}  // namespace
+
 void SlotMigration::tell_replicas(const SlotTask& task, std::string_view state) {
   if (server_.is_replica()) return;
-  const std::string text = task.id + ":" + task.source + ":" + task.dest + ":" +
-                           (task.import ? "import" : "migrate") + ":" + std::string(state) + ":" +
-                           ranges_text(task.slots);
+  const std::string text = task_text(task.id, task.source, task.dest,
+                                     task.import ? "import" : "migrate", state, task.slots);
+  server_.propagation().add(server::kAnyDatabase,
+                            {"CLUSTER", "SYNCSLOTS", "CONF", "ASM-TASK", text},
+                            server::kPropagateToReplicas);
+}
+
+void SlotMigration::tell_replicas(std::string_view id, std::string_view source,
+                                  std::string_view dest, std::string_view state,
+                                  const SlotSet& slots) {
+  const std::string text = task_text(id, source, dest, "import", state, slots);
   server_.propagation().add(server::kAnyDatabase,
                             {"CLUSTER", "SYNCSLOTS", "CONF", "ASM-TASK", text},
                             server::kPropagateToReplicas);

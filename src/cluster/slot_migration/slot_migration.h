@@ -100,6 +100,17 @@ class SlotMigration final : private Importer::Host,
   // Deletes the keys of slots that this node has lost.
   void trim_lost(const SlotSet& slots);
 
+  // --- For both kinds of migrations -------------------------------------------------------------
+  // Whether the slots' keys are hidden as imported ones.
+  void hide(const SlotSet& slots, bool on);
+  // Deletes the keys that an import has brought.
+  void drop_imported(const SlotSet& slots);
+  // Deletes at once what is to be deleted of these slots.
+  void finish_trimming(const SlotSet& slots) { trimmer_.finish(slots); }
+  // Tells replicas of an import by Redis's message. `state`: "completed" and "failed" end it.
+  void tell_replicas(std::string_view id, std::string_view source, std::string_view dest,
+                     std::string_view state, const SlotSet& slots);
+
   // To be called ten times a second, and at the end of each turn.
   void tick();
   void end_turn();
@@ -137,12 +148,8 @@ class SlotMigration final : private Importer::Host,
   void look_at_export(SlotTask& task);
   void look_at_failed_export();
   void look_at_pauses();
-  // Whether the slots' keys are hidden as imported ones.
-  void hide(const SlotSet& slots, bool on);
   void tell_replicas(const SlotTask& task, std::string_view state);
   void listen();
-  // Deletes the keys that an import has brought.
-  void drop_imported(const SlotSet& slots);
   void role_changed();
   void dataset_replacing();
 

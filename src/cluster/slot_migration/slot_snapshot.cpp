@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "persist/aof_dataset.h"
 #include "persist/dump_payload.h"
@@ -91,18 +92,41 @@ int SocketSink::send_all(std::string_view bytes) {
 bool write_slot_snapshot(persist::ByteSink& sink, server::Server& server, const SlotSet& slots,
                          const std::function<void()>& after_key) {
   write_functions(sink, server);
-  write_request(sink, {"SELECT", "0"});
-  const store::SlotIndex& index = *server.database(0).slot_index();
-  slots.for_each([&](int slot) {
-    if (index.in(slot) == 0 || !sink.ok()) return;
-    write_slot_info(sink, index, slot);
-    index.for_each(slot, [&](const store::Entry& entry) {
-      if (!sink.ok()) return;
-      write_key(sink, server, entry);
-      after_key();
+  for (const auto& database : server.databases()) {
+    // Redis has the first one only, and expects it to be selected.
+    if (database->index() != 0 && database->empty()) continue;
+    write_request(sink, {"SELECT", std::to_string(database->index())});
+    const store::SlotIndex& index = *database->slot_index();
+    slots.for_each([&](int slot) {
+      if (index.in(slot) == 0 || !sink.ok()) return;
+      write_slot_info(sink, index, slot);
+      index.for_each(slot, [&](const store::Entry& entry) {
+        if (!sink.ok()) return;
+        write_key(sink, server, entry);
+        after_key();
+      });
     });
-  });
+  }
   write_request(sink, {"CLUSTER", "SYNCSLOTS", "SNAPSHOT-EOF"});
+  return sink.flush();
+}
+
+bool write_slot_requests(persist::ByteSink& sink, server::Server& server, const SlotSet& slots,
+                         const std::function<void()>& after_key) {
+  for (const auto& database : server.databases()) {
+    bool selected = false;
+    const store::SlotIndex& index = *database->slot_index();
+    slots.for_each([&](int slot) {
+      if (index.in(slot) == 0 || !sink.ok()) return;
+      if (!std::exchange(selected, true))
+        write_request(sink, {"SELECT", std::to_string(database->index())});
+      index.for_each(slot, [&](const store::Entry& entry) {
+        if (!sink.ok()) return;
+        persist::write_key_as_requests(sink, entry);
+        after_key();
+      });
+    });
+  }
   return sink.flush();
 }
 

@@ -42,4 +42,8 @@ class SocketSink final : public persist::ByteSink {
 bool write_slot_snapshot(persist::ByteSink& sink, server::Server& server, const SlotSet& slots,
                          const std::function<void()>& after_key);
 
+// The same as Valkey has it: the keys alone, for each database that has any behind a SELECT.
+bool write_slot_requests(persist::ByteSink& sink, server::Server& server, const SlotSet& slots,
+                         const std::function<void()>& after_key);
+
 }  // namespace latchkey::cluster

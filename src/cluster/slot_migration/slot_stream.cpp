@@ -9,8 +9,8 @@
 
 namespace latchkey::cluster {
 
-SlotStream::SlotStream(server::Server& server, const SlotSet& slots,
-                       std::function<void(std::string_view)> take, std::function<void()> crosses)
+SlotStream::SlotStream(server::Server& server, const SlotSet& slots, Take take,
+                       std::function<void()> crosses)
     : server_(server), slots_(slots), take_(std::move(take)), crosses_(std::move(crosses)) {
   server_.propagation().add_sink(*this);
 }
@@ -21,14 +21,13 @@ SlotStream::~SlotStream() {
 
 void SlotStream::on_propagated(std::span<const server::PropagatedCommand> unit) {
   for (const server::PropagatedCommand& command : unit) {
-    if ((command.targets & server::kPropagateToReplicas) != 0 && !crossed_)
-      look_at(command.request);
+    if ((command.targets & server::kPropagateToReplicas) != 0 && !crossed_) look_at(command);
   }
 }
 
-void SlotStream::look_at(std::string_view request) {
+void SlotStream::look_at(const server::PropagatedCommand& propagated) {
   // The parser decodes in place.
-  bytes_.assign(request);
+  bytes_.assign(propagated.request);
   words_.clear();
   parser_.reset();
   size_t size = 0;
@@ -43,7 +42,7 @@ void SlotStream::look_at(std::string_view request) {
   for (const server::KeyReference& word : found_)
     inside += slots_.has(store::key_slot(words_[word.position])) ? 1 : 0;
   if (inside == 0) return;
-  if (inside == found_.size()) return take_(request);
+  if (inside == found_.size()) return take_(propagated.database, propagated.request);
   crossed_ = true;
   crosses_();
 }

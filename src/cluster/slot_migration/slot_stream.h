@@ -24,21 +24,23 @@ namespace latchkey::cluster {
 
 class SlotStream final : public server::PropagationSink {
  public:
+  using Take = std::function<void(int database, std::string_view request)>;
+
   // Hears of propagated requests until it is destroyed. `take` gets each that concerns the slots
-  // alone, encoded; `crosses` is told once if one concerns other slots too, after which nothing
-  // more is taken. Neither may remove the stream.
-  SlotStream(server::Server& server, const SlotSet& slots,
-             std::function<void(std::string_view request)> take, std::function<void()> crosses);
+  // alone, encoded, and its database; `crosses` is told once if one concerns other slots too, after
+  // which nothing more is taken. Neither may remove the stream.
+  SlotStream(server::Server& server, const SlotSet& slots, Take take,
+             std::function<void()> crosses);
   ~SlotStream() override;
 
   void on_propagated(std::span<const server::PropagatedCommand> unit) override;
 
  private:
-  void look_at(std::string_view request);
+  void look_at(const server::PropagatedCommand& propagated);
 
   server::Server& server_;
   SlotSet slots_;
-  std::function<void(std::string_view)> take_;
+  Take take_;
   std::function<void()> crosses_;
   bool crossed_ = false;
   std::string bytes_;

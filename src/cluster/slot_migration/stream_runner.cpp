@@ -1,6 +1,6 @@
 #include "cluster/slot_migration/stream_runner.h"
 
-#include "base/text.h"
+#include "base/number.h"
 #include "server/client/client.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"
@@ -14,10 +14,9 @@ using namespace server;
 namespace {
 
 // Stands around writes, and means nothing here.
-bool is_frame(const Command& command, std::span<const std::string_view> words) {
+bool is_frame(const Command& command) {
   const std::string& name = command.full_name;
-  return name == "ping" || name == "multi" || name == "exec" ||
-         (name == "select" && words.size() == 2 && words[1] == "0");
+  return name == "ping" || name == "multi" || name == "exec";
 }
 
 }  // namespace
@@ -27,11 +26,22 @@ StreamRunner::StreamRunner(Server& server, Client& client, const SlotSet& slots)
   client_.set(kClientInternal | kClientDenyBlocking);
 }
 
+std::optional<std::string> StreamRunner::select(std::span<const std::string_view> words) {
+  int64_t number = 0;
+  if (words.size() != 2 || !base::parse_int64(words[1], &number) || number < 0 ||
+      number >= server_.database_count())
+    return "'select' in the stream names a database that is not there";
+  database_ = static_cast<int>(number);
+  return std::nullopt;
+}
+
 std::optional<std::string> StreamRunner::run(std::span<const std::string_view> words) {
   Command* const command = server_.dispatcher().lookup(words);
   if (command == nullptr) return "Unknown command in the stream: " + std::string(words[0]);
-  if (is_frame(*command, words)) return std::nullopt;
+  if (is_frame(*command)) return std::nullopt;
+  if (command->full_name == "select") return select(words);
   if (auto refused = refusal(*command, words)) return refused;
+  client_.database = database_;
   const size_t mark = client_.out().mark();
   const bool outer = (server_.state() & kStateApplyingMaster) != 0;
   server_.set_state(kStateApplyingMaster, true);

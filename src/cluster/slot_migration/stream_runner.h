@@ -1,7 +1,7 @@
 // Runs the requests by which another node sends slots, after looking at each: only writes of keys
 // in the slots that are being migrated, and FUNCTION LOAD and RESTORE. What else a stream of writes
-// may have around them (SELECT 0, PING, MULTI and EXEC: nobody sees these keys yet) is accepted and
-// does nothing.
+// may have around them (PING, MULTI and EXEC: nobody sees these keys yet) is accepted and does
+// nothing. SELECT names the database of what follows.
 //
 // Expired keys are there for these requests, as for a master's: the source says when they go.
 #pragma once
@@ -25,20 +25,25 @@ namespace latchkey::cluster {
 
 class StreamRunner {
  public:
-  // The requests run as `client`, which must be internal and outlive the runner.
+  // The requests run as `client`, which must be internal and outlive the runner; several runners
+  // may share it.
   StreamRunner(server::Server& server, server::Client& client, const SlotSet& slots);
 
+  // What follows is for the first database, until a SELECT.
+  void begin_stream() { database_ = 0; }
   // Runs the request. An error: it is none of those above, or it has failed; the stream must not
   // be run any further.
   std::optional<std::string> run(std::span<const std::string_view> words);
 
  private:
+  std::optional<std::string> select(std::span<const std::string_view> words);
   std::optional<std::string> refusal(const server::Command& command,
                                      std::span<const std::string_view> words);
 
   server::Server& server_;
   SlotSet slots_;
   server::Client& client_;
+  int database_ = 0;
   std::vector<server::KeyReference> found_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cluster/slot_keys.h"
 #include "cluster/slot_migration/task.h"
 #include "server/client/tracking.h"
 #include "server/command/keyspace_events.h"
@@ -24,18 +25,10 @@ constexpr uint64_t kPatienceMs = 20;
 // Keys between two glances at the clock.
 constexpr size_t kStep = 64;
 
-uint64_t keys_in(Server& server, const SlotSet& slots) {
-  const store::SlotIndex& index = *server.database(0).slot_index();
-  uint64_t keys = 0;
-  slots.for_each([&](int slot) { keys += index.in(slot); });
-  return keys;
-}
-
 SlotSet with_keys(Server& server, const SlotSet& slots) {
-  const store::SlotIndex& index = *server.database(0).slot_index();
   SlotSet result;
   slots.for_each([&](int slot) {
-    if (index.in(slot) > 0) result.add(slot);
+    if (keys_in_slot(server, slot) > 0) result.add(slot);
   });
   return result;
 }
@@ -83,7 +76,7 @@ void Trimmer::schedule(const SlotSet& slots, bool tell_replicas) {
 
 void Trimmer::begin(Job& job) {
   job.begun = true;
-  job.keys = keys_in(server_, job.slots);
+  job.keys = keys_in_slots(server_, job.slots);
   server_.log().notice(
       (job.active ? "Active trim started for slots: " : "Background trim started for slots: ") +
       ranges_text(job.slots) + " to trim " + std::to_string(job.keys) + " keys.");
@@ -101,7 +94,7 @@ void Trimmer::begin(Job& job) {
 void Trimmer::trim_now(const SlotSet& slots) {
   slots.for_each([&](int slot) {
     uint64_t cursor = 0;
-    while (server_.database(0).slot_index()->in(slot) > 0)
+    while (keys_in_slot(server_, slot) > 0)
       trim_step(slot, &cursor, /*in_background=*/true, SIZE_MAX);
   });
 }
@@ -115,7 +108,7 @@ void Trimmer::finish(const SlotSet& slots) {
     });
     if (!now.empty()) {
       if (!job.begun) begin(job);
-      const uint64_t keys = keys_in(server_, now);
+      const uint64_t keys = keys_in_slots(server_, now);
       trim_now(now);
       job.trimmed += keys;
       job.cursor = 0;
@@ -219,14 +212,13 @@ void Trimmer::end(const Job& job) {
 }
 
 bool Trimmer::trim_some(Job& job, size_t most) {
-  const store::SlotIndex& index = *server_.database(0).slot_index();
   size_t done = 0;
   while (done < most && !job.slots.empty()) {
     int slot = -1;
     job.slots.for_each_run([&](int first, int) {
       if (slot < 0) slot = first;
     });
-    if (index.in(slot) == 0) {
+    if (keys_in_slot(server_, slot) == 0) {
       job.slots.remove(slot);
       job.cursor = 0;
       show(slot);
@@ -240,7 +232,13 @@ bool Trimmer::trim_some(Job& job, size_t most) {
 }
 
 size_t Trimmer::trim_step(int slot, uint64_t* cursor, bool in_background, size_t most) {
-  store::Keyspace& db = server_.database(0);
+  // The first database that has keys of the slot; another cursor's place there is as good as any.
+  const auto databases = server_.databases();
+  const auto found = std::find_if(databases.begin(), databases.end(), [slot](const auto& database) {
+    return database->slot_index()->in(slot) > 0;
+  });
+  if (found == databases.end()) return 0;
+  store::Keyspace& db = **found;
   std::vector<std::string> keys;
   const uint64_t at = *cursor;
   *cursor = db.slot_index()->scan(

@@ -21,7 +21,7 @@ bool CollectionScanOptions::read(server::CommandContext& ctx, store::Type type) 
       return false;
     } else if (ctx.server.edition().has(server::kNever, {8, 0}) && reader.word("NOSCORES")) {
       if (type == store::Type::kSortedSet) {
-        no_values = true;
+        no_scores = true;
         continue;
       }
       ctx.reply.error("ERR NOSCORES option can only be used in ZSCAN");

@@ -19,6 +19,7 @@ struct CollectionScanOptions {
   int64_t count = 10;
   std::string_view pattern = "*";
   bool no_values = false;
+  bool no_scores = false;
 
   // Reads from the request's fourth word on. False, with an error sent, on an invalid option.
   // NOVALUES is valid only for hashes, NOSCORES (of Valkey) for sorted sets.

@@ -23,12 +23,18 @@ bool read_database_index(CommandContext& ctx, std::string_view text, int* index)
   return true;
 }
 
+bool has_one_database_of_cluster(const Server& server) {
+  const Edition& edition = server.edition();
+  const bool as_valkey = edition.is_valkey() && edition.has(kNever, {9, 0});
+  return server.in_cluster() && server.database_count() == 1 && !as_valkey;
+}
+
 namespace {
 
 void select(CommandContext& ctx) {
   int64_t number;
   if (!ctx.read_int64(ctx.args[1], &number)) return;
-  if (ctx.server.in_cluster() && number != 0)
+  if (has_one_database_of_cluster(ctx.server) && number != 0)
     return ctx.reply.error("ERR SELECT is not allowed in cluster mode");
   int index;
   if (!read_database_index(ctx, ctx.args[1], &index)) return;
@@ -133,7 +139,8 @@ constexpr CommandRow kDatabaseRows[] = {
      "Removes all keys from all databases.",
      {.tips = "request_policy:all_shards response_policy:all_succeeded",
       .history = "4.0.0 Added the `ASYNC` flushing mode modifier.\n6.2.0 Added the `SYNC` flushing "
-                 "mode modifier."}},
+                 "mode modifier.",
+      .databases = {.every = true}}},
     {"FLUSHDB",
      flushdb,
      "[flush-type=ASYNC@4.0.0|SYNC@6.2.0]",
@@ -156,7 +163,8 @@ constexpr CommandRow kDatabaseRows[] = {
      Group::kConnection,
      "1.0.0",
      "O(1)",
-     "Changes the selected database."},
+     "Changes the selected database.",
+     {.databases = {.first = 1, .count = 1, .instead = true}}},
     {"SWAPDB",
      swapdb,
      "index1 index2",
@@ -166,7 +174,8 @@ constexpr CommandRow kDatabaseRows[] = {
      Group::kServer,
      "4.0.0",
      "O(N) where N is the count of clients watching or blocking on keys from both databases.",
-     "Swaps two Redis databases."},
+     "Swaps two Redis databases.",
+     {.databases = {.first = 1, .count = 2, .instead = true}}},
 };
 
 }  // namespace

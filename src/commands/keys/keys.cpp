@@ -139,7 +139,8 @@ constexpr std::string_view kSamePlace = "ERR source and destination objects are 
 
 void move(CommandContext& ctx) {
   const std::string_view key = ctx.args[1];
-  if (ctx.server.in_cluster()) return ctx.reply.error("ERR MOVE is not allowed in cluster mode");
+  if (has_one_database_of_cluster(ctx.server))
+    return ctx.reply.error("ERR MOVE is not allowed in cluster mode");
   int index;
   if (!read_database_index(ctx, ctx.args[2], &index)) return;
   if (index == ctx.db.index()) return ctx.reply.error(kSamePlace);
@@ -181,11 +182,18 @@ void copy(CommandContext& ctx) {
 }
 
 constexpr CommandRow kKeyRows[] = {
-    {"COPY", copy, "source destination [DB destination-db] [REPLACE]", kWrite | kDenyOom,
-     keys(1).ro().access() + keys(2).ow().update(), kAclKeyspace, Group::kGeneric, "6.2.0",
+    {"COPY",
+     copy,
+     "source destination [DB destination-db] [REPLACE]",
+     kWrite | kDenyOom,
+     keys(1).ro().access() + keys(2).ow().update(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "6.2.0",
      "O(N) worst case for collections, where N is the number of nested items. O(1) for string "
      "values.",
-     "Copies the value of a key to a new key."},
+     "Copies the value of a key to a new key.",
+     {.databases = {.option = true}}},
     {"DEL",
      del,
      "key...",
@@ -212,8 +220,17 @@ constexpr CommandRow kKeyRows[] = {
      "Determines whether one or more keys exist.",
      {.tips = "request_policy:multi_shard response_policy:agg_sum",
       .history = "3.0.3 Accepts multiple `key` arguments."}},
-    {"MOVE", move, "key db", kWrite | kFast, keys(1).rw().access().update(), kAclKeyspace,
-     Group::kGeneric, "1.0.0", "O(1)", "Moves a key to another database."},
+    {"MOVE",
+     move,
+     "key db",
+     kWrite | kFast,
+     keys(1).rw().access().update(),
+     kAclKeyspace,
+     Group::kGeneric,
+     "1.0.0",
+     "O(1)",
+     "Moves a key to another database.",
+     {.databases = {.first = 2, .count = 1}}},
     {"RANDOMKEY",
      randomkey,
      "",

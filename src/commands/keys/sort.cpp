@@ -99,7 +99,8 @@ struct SortRequest {
 // keys. False, with the error sent, when the client's user is not.
 bool may_use_patterns(CommandContext& ctx, std::string_view option) {
   const auto& user = ctx.client.user;
-  if (!ctx.client.has(kClientRestricted) || user->may_read_all_keys(ctx.command, ctx.args))
+  const acl::Place place{.database = ctx.db.index(), .databases = ctx.server.database_count()};
+  if (!ctx.client.has(kClientRestricted) || user->may_read_all_keys(ctx.command, ctx.args, place))
     return true;
   ctx.reply.error("ERR " + std::string(option) +
                   " option of SORT denied due to insufficient ACL permissions.");

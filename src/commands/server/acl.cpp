@@ -40,19 +40,32 @@ void acl_list(CommandContext& ctx) {
   for (const auto& [name, user] : users) ctx.reply.bulk(acl::acl_line(*user, ctx.server.edition()));
 }
 
-void reply_selector(resp::ReplyBuilder& reply, const Selector& selector) {
+// Whether databases are shown, which Redis does not know: where Valkey is emulated, or a user is
+// restricted to some.
+bool shows_databases(const Edition& edition, const User& user) {
+  if (!edition.has(kNever, {9, 1})) return false;
+  const auto restricted = [](const Selector& selector) { return !selector.allows_all_databases(); };
+  return edition.emulates() || restricted(user.own) ||
+         std::any_of(user.selectors.begin(), user.selectors.end(), restricted);
+}
+
+void reply_selector(resp::ReplyBuilder& reply, const Selector& selector, bool with_databases) {
   reply.bulk("commands");
   reply.bulk(selector.commands.text());
   reply.bulk("keys");
   reply.bulk(selector.keys_text());
   reply.bulk("channels");
   reply.bulk(selector.channels_text());
+  if (!with_databases) return;
+  reply.bulk("databases");
+  reply.bulk(selector.databases_text());
 }
 
 void acl_getuser(CommandContext& ctx) {
   const auto user = ctx.server.access().find(ctx.args[2]);
   if (user == nullptr) return ctx.reply.null();
-  ctx.reply.map(6);
+  const bool with_databases = shows_databases(ctx.server.edition(), *user);
+  ctx.reply.map(with_databases ? 7 : 6);
   ctx.reply.bulk("flags");
   const std::string_view sanitizing = user->sanitizing_flag(ctx.server.edition());
   ctx.reply.set(1 + size_t{user->needs_no_password} + size_t{!sanitizing.empty()});
@@ -62,12 +75,12 @@ void acl_getuser(CommandContext& ctx) {
   ctx.reply.bulk("passwords");
   ctx.reply.array(user->passwords.size());
   for (const std::string& digest : user->passwords) ctx.reply.bulk(digest);
-  reply_selector(ctx.reply, user->own);
+  reply_selector(ctx.reply, user->own, with_databases);
   ctx.reply.bulk("selectors");
   ctx.reply.array(user->selectors.size());
   for (const Selector& selector : user->selectors) {
-    ctx.reply.map(3);
-    reply_selector(ctx.reply, selector);
+    ctx.reply.map(with_databases ? 4 : 3);
+    reply_selector(ctx.reply, selector, with_databases);
   }
 }
 
@@ -166,7 +179,8 @@ void acl_dryrun(CommandContext& ctx) {
     return ctx.reply.error("ERR wrong number of arguments for '" + command->full_name +
                            "' command");
   }
-  const auto refusal = user->check(*command, request);
+  const auto refusal = user->check(
+      *command, request, {.database = ctx.db.index(), .databases = ctx.server.database_count()});
   if (!refusal) return ctx.reply.ok();
   ctx.reply.bulk(acl::refusal_text(ctx.server.edition(), *user, *command, request, *refusal,
                                    /*shows_names=*/true));
@@ -184,6 +198,8 @@ std::string_view name_of(Denial::Reason reason) {
       return "channel";
     case Denial::Reason::kTlsCertificate:
       return "tls-cert";
+    case Denial::Reason::kDatabase:
+      return "database";
     case Denial::Reason::kAuth:
       break;
   }

@@ -109,7 +109,7 @@ const ClientFilter::Kind ClientFilter::kKinds[] = {
      [](CommandContext& ctx, Condition& wanted) {
        if (!ctx.read_int64(wanted.text, &wanted.number, "ERR DB is not an integer or out of range"))
          return false;
-       const int last = ctx.server.settings().databases - 1;
+       const int last = ctx.server.database_count() - 1;
        return (wanted.number >= 0 && wanted.number <= last) ||
               fail(ctx, "DB number should be between 0 and " + std::to_string(last));
      },

@@ -159,13 +159,11 @@ void hello(CommandContext& ctx) {
   const bool has_role = !ctx.server.is_sentinel();
   ctx.reply.map(size_t{6} + (has_role ? 1 : 0) + (zone.empty() ? 0 : 1));
   ctx.reply.bulk("server");
-  ctx.reply.bulk(ctx.server.settings().extended_redis_compatibility
-                     ? std::string_view("redis")
-                     : ctx.server.edition().product_name());
+  const Edition& edition = ctx.server.edition();
+  const bool as_redis = ctx.server.settings().extended_redis_compatibility;
+  ctx.reply.bulk(as_redis ? std::string_view("redis") : edition.product_name());
   ctx.reply.bulk("version");
-  ctx.reply.bulk(ctx.server.settings().extended_redis_compatibility
-                     ? ctx.server.edition().redis_version()
-                     : ctx.server.edition().version());
+  ctx.reply.bulk(as_redis ? edition.redis_version() : edition.version());
   ctx.reply.bulk("proto");
   ctx.reply.integer(ctx.reply.protocol());
   ctx.reply.bulk("id");

@@ -364,6 +364,19 @@ constexpr const char* kShapeCost =
     "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around "
     "the shape provided as the filter and M is the number of items inside the shape";
 
+// Of several STORE and STOREDIST the last one counts, which the specifications cannot tell.
+// FirstOption: the position of the word that may be the first option.
+template <size_t FirstOption>
+bool find_radius_keys(Words words, std::vector<KeyReference>* out) {
+  out->push_back({1, kKeyReadOnly | kKeyAccess});
+  std::optional<size_t> target;
+  for (size_t i = FirstOption; i + 1 < words.size(); ++i) {
+    if (is_word(words[i], "STORE") || is_word(words[i], "STOREDIST")) target = ++i;
+  }
+  if (target) out->push_back({static_cast<uint32_t>(*target), kKeyOverwrite | kKeyUpdate});
+  return true;
+}
+
 constexpr CommandRow kGeoSearchRows[] = {
     {"GEORADIUS",
      georadius,
@@ -381,7 +394,8 @@ constexpr CommandRow kGeoSearchRows[] = {
      "stores the result.",
      {.history = kRadiusHistory,
       .deprecated_since = "6.2.0",
-      .replaced_by = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument"}},
+      .replaced_by = "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument",
+      .find_keys = find_radius_keys<6>}},
     {"GEORADIUS_RO",
      georadius_ro,
      "key longitude:double latitude:double radius:double {unit=M|KM|FT|MI} [WITHCOORD] [WITHDIST] "
@@ -413,7 +427,8 @@ constexpr CommandRow kGeoSearchRows[] = {
      {.history = kRadiusHistory,
       .deprecated_since = "6.2.0",
       .replaced_by =
-          "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments"}},
+          "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
+      .find_keys = find_radius_keys<5>}},
     {"GEORADIUSBYMEMBER_RO",
      georadiusbymember_ro,
      "key member radius:double {unit=M|KM|FT|MI} [WITHCOORD] [WITHDIST] [WITHHASH] "

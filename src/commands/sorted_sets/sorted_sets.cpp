@@ -188,7 +188,7 @@ void zscan(CommandContext& ctx) {
               const SortedSet& set, std::string_view member, double score) {
         char text[base::kMaxDoubleText];
         out.emplace_back(member);
-        if (options.no_values) return;
+        if (options.no_scores) return;
         // A listpack's score is sent as it is stored; other scores with all 17 digits, as in the
         // reference.
         out.emplace_back(text, set.is_listpack() ? base::format_double(score, text)
@@ -273,7 +273,7 @@ constexpr CommandRow kSortedSetRows[] = {
      {.history = "7.2.0 Added the optional `WITHSCORE` argument.", .element = 2}},
     {"ZSCAN",
      zscan,
-     "key cursor [MATCH pattern] [COUNT count]",
+     "key cursor [MATCH pattern] [COUNT count] [NOSCORES]",
      kReadOnly,
      keys(1).ro().access(),
      kAclSortedSet,

@@ -12,6 +12,7 @@
 #include "server/client/client_info.h"
 #include "server/client/pubsub.h"
 #include "server/command/dispatcher.h"
+#include "server/command/transaction.h"
 #include "server/config/config_parse.h"
 #include "server/server.h"
 
@@ -25,6 +26,7 @@ constexpr std::string_view kUsersInBothPlaces =
     "please define either an ACL file or declare users directly in your redis.conf, but not both.";
 
 Denial::Reason reason_for(Forbidden what) {
+  if (what == Forbidden::kDatabase) return Denial::Reason::kDatabase;
   if (what == Forbidden::kCommand) return Denial::Reason::kCommand;
   return what == Forbidden::kKey ? Denial::Reason::kKey : Denial::Reason::kChannel;
 }
@@ -61,6 +63,10 @@ std::string refusal_text(const Edition& edition, const User& user, const Command
     return whose + "run the '" + command.full_name + "' command" +
            (edition.has({7, 0}) ? "" : " or its subcommand");
   }
+  if (refusal.what == Forbidden::kDatabase) {
+    if (!shows_names) return "No permissions to access database";
+    return whose + "access database " + std::string(words[refusal.position]);
+  }
   const std::string kind = refusal.what == Forbidden::kKey ? "key" : "channel";
   if (!shows_names && !names_user)
     return whose + "access one of the " + kind + "s used as arguments";
@@ -77,7 +83,8 @@ AccessControl::AccessControl(Server& server)
 
 RuleContext AccessControl::rule_context() const {
   return {.commands = server_.commands(),
-          .all_channels = server_.settings().acl_pubsub_default == AclPubsubDefault::kAllChannels};
+          .all_channels = server_.settings().acl_pubsub_default == AclPubsubDefault::kAllChannels,
+          .databases = server_.edition().has(kNever, {9, 1})};
 }
 
 std::shared_ptr<const User> AccessControl::find(std::string_view name) const {
@@ -284,11 +291,16 @@ std::vector<std::string> AccessControl::configuration_lines() const {
 
 std::optional<Refusal> AccessControl::check(Client& client, const Command& command, Arguments words,
                                             Denial::Context context) {
-  const auto refusal = client.user != nullptr ? client.user->check(command, words) : std::nullopt;
+  if (client.user == nullptr) return std::nullopt;
+  Place place{.database = client.database, .databases = server_.database_count()};
+  // What is being queued will run where the queued requests lead.
+  const bool queues = context == Denial::Context::kMulti && client.transaction != nullptr &&
+                      !server_.dispatcher().in_nested_call();
+  if (queues && client.transaction->database >= 0) place.database = client.transaction->database;
+  const auto refusal = client.user->check(command, words, place);
   if (!refusal) return std::nullopt;
-  const std::string_view object = refusal->what == Forbidden::kCommand
-                                      ? std::string_view(command.full_name)
-                                      : words[refusal->position];
+  const std::string_view object =
+      refusal->position == 0 ? std::string_view(command.full_name) : words[refusal->position];
   record(client, {.reason = reason_for(refusal->what),
                   .context = context,
                   .object = std::string(object),

@@ -10,11 +10,11 @@
 namespace latchkey::server::acl {
 
 struct Denial {
-  enum class Reason : uint8_t { kCommand, kKey, kChannel, kAuth, kTlsCertificate };
+  enum class Reason : uint8_t { kCommand, kKey, kChannel, kAuth, kTlsCertificate, kDatabase };
   enum class Context : uint8_t { kToplevel, kMulti, kScript };
   Reason reason;
   Context context;
-  // The command, key or channel; for a login the command that tried it.
+  // The command, key, channel or database; for a login the command that tried it.
   std::string object;
   std::string user;
   // As in CLIENT INFO.

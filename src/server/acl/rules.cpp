@@ -1,9 +1,12 @@
 #include "server/acl/rules.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
+#include <limits>
 #include <utility>
 
+#include "base/number.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/up_to_nul.h"
@@ -112,6 +115,59 @@ RuleError apply_channels(std::string_view glob, Selector* selector) {
   return RuleError::kNone;
 }
 
+// --- Databases ----------------------------------------------------------------------------------
+
+// One number of "0,3". As the C library's strtol() reads it: blanks and a sign may precede it.
+RuleError read_database(std::string_view text, int* number) {
+  while (!text.empty() && is_blank(text[0])) text.remove_prefix(1);
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty() || !std::all_of(text.begin(), text.end(), [](char c) {
+        return std::isdigit(static_cast<unsigned char>(c)) != 0;
+      }))
+    return RuleError::kSyntax;
+  text.remove_prefix(std::min(text.find_first_not_of('0'), text.size() - 1));
+  int64_t value = 0;
+  if (!base::parse_int64(text, &value) || value > std::numeric_limits<int>::max() ||
+      (negative && value != 0))
+    return RuleError::kDatabaseRange;
+  *number = static_cast<int>(value);
+  return RuleError::kNone;
+}
+
+RuleError apply_databases(std::string_view list, Selector* selector) {
+  std::vector<int> numbers;
+  for (bool more = true; more;) {
+    const size_t end = std::min(list.find(','), list.size());
+    const RuleError error = read_database(list.substr(0, end), &numbers.emplace_back());
+    if (error != RuleError::kNone) return error;
+    more = end < list.size();
+    if (more) list.remove_prefix(end + 1);
+  }
+  selector->allow_databases(std::move(numbers));
+  return RuleError::kNone;
+}
+
+constexpr std::string_view kDatabasePrefix = "db=";
+
+bool is_database_rule(std::string_view rule) {
+  return equal_ignoring_case(rule, "alldbs") || equal_ignoring_case(rule, "resetdbs") ||
+         equal_ignoring_case(rule.substr(0, kDatabasePrefix.size()), kDatabasePrefix);
+}
+
+RuleError apply_database_rule(const RuleContext& context, std::string_view rule,
+                              Selector* selector) {
+  if (!context.databases) return RuleError::kSyntax;
+  if (equal_ignoring_case(rule, "alldbs")) {
+    selector->allow_all_databases();
+  } else if (equal_ignoring_case(rule, "resetdbs")) {
+    selector->allow_databases({});
+  } else {
+    return apply_databases(rule.substr(kDatabasePrefix.size()), selector);
+  }
+  return RuleError::kNone;
+}
+
 // --- Words --------------------------------------------------------------------------------------
 
 struct SelectorWord {
@@ -171,6 +227,7 @@ RuleError apply_to_selector(const RuleContext& context, std::string_view rule, S
     known->act(*selector);
     return RuleError::kNone;
   }
+  if (is_database_rule(rule)) return apply_database_rule(context, rule, selector);
   switch (rule.front()) {
     case '+':
       return apply_command(context, rule.substr(1), true, selector);
@@ -249,6 +306,8 @@ std::string_view rule_error_text(RuleError error) {
     case RuleError::kMalformedDigest:
       return "The password hash must be exactly 64 characters and contain only lowercase "
              "hexadecimal characters";
+    case RuleError::kDatabaseRange:
+      return "The provided database ID is out of range";
     case RuleError::kNone:
     case RuleError::kSyntax:
       break;

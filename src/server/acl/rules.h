@@ -1,5 +1,6 @@
-// The language of user permissions: "on", ">password", "~key:*", "+@read", "(+set %W~log:*)". Rules
-// come from requests, the configuration and the ACL file, and are checked word by word.
+// The language of user permissions: "on", ">password", "~key:*", "+@read", "db=0,3", "(+set
+// %W~log:*)". Rules come from requests, the configuration and the ACL file, and are checked word by
+// word.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ enum class RuleError : uint8_t {
   kChannelsAfterAll,
   kUnknownPassword,  // the password to remove does not exist
   kMalformedDigest,
+  kDatabaseRange,
 };
 
 // The reference's error text.
@@ -32,6 +34,8 @@ struct RuleContext {
   const CommandTable& commands;
   // Whether new selectors allow all channels (acl-pubsub-default).
   bool all_channels;
+  // Whether there are rules for databases (Valkey 9.1).
+  bool databases = true;
 };
 
 // Applies one rule. On error the user is unchanged.

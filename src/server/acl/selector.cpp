@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/glob.h"
+#include "base/number.h"
+#include "server/command/command_context.h"
 
 namespace latchkey::server::acl {
 
@@ -26,6 +28,29 @@ std::string_view prefix_of(uint8_t access) {
 void append_word(std::string* text, std::string_view prefix, std::string_view rest) {
   if (!text->empty()) text->push_back(' ');
   text->append(prefix).append(rest);
+}
+
+// Whether a command works on what is in the client's database. Valkey's rule: whoever reads, writes
+// or belongs to the keyspace, and whoever names keys.
+bool uses_own_database(const Command& command) {
+  if (command.row->extras.databases.instead) return false;
+  return (command.acl & (kAclRead | kAclWrite | kAclKeyspace)) != 0 || command.has_keys();
+}
+
+// Positions of the words that are numbers of databases.
+std::vector<size_t> database_words(const DatabaseWords& databases, Words words) {
+  std::vector<size_t> positions;
+  for (size_t i = databases.first; i < size_t{databases.first} + databases.count; ++i) {
+    if (i < words.size()) positions.push_back(i);
+  }
+  constexpr size_t kFirstOption = 3;
+  for (size_t i = kFirstOption; databases.option && i < words.size(); ++i) {
+    if (is_word(words[i], "REPLACE")) continue;
+    // The handler has the right error for what is no option.
+    if (!is_word(words[i], "DB") || i + 1 == words.size()) return {};
+    positions.push_back(++i);
+  }
+  return positions;
 }
 
 }  // namespace
@@ -71,6 +96,18 @@ void Selector::allow_channels(std::string_view glob) {
     channels_.emplace_back(glob);
 }
 
+void Selector::allow_all_databases() {
+  all_databases_ = true;
+  databases_.clear();
+}
+
+void Selector::allow_databases(std::vector<int> numbers) {
+  all_databases_ = false;
+  databases_ = std::move(numbers);
+  std::sort(databases_.begin(), databases_.end());
+  databases_.erase(std::unique(databases_.begin(), databases_.end()), databases_.end());
+}
+
 // --- Checks ------------------------------------------------------------------------------------
 
 bool Selector::allows_key(std::string_view key, uint32_t flags) const {
@@ -87,6 +124,29 @@ bool Selector::allows_channel(std::string_view channel, bool is_pattern) const {
          });
 }
 
+bool Selector::allows_database(int number) const {
+  return all_databases_ || std::binary_search(databases_.begin(), databases_.end(), number);
+}
+
+std::optional<Refusal> Selector::check_databases(CheckedRequest& request) const {
+  const Command& command = request.command();
+  const Words words = request.words();
+  const DatabaseWords& databases = command.row->extras.databases;
+  const Place place = request.place();
+  if (uses_own_database(command) && !allows_database(place.database))
+    return Refusal{Forbidden::kDatabase};
+  for (int number = 0; databases.every && number < place.databases; ++number) {
+    if (!allows_database(number)) return Refusal{Forbidden::kDatabase};
+  }
+  for (const size_t position : database_words(databases, words)) {
+    int64_t number = 0;
+    if (!base::parse_int64(words[position], &number) || number < 0 || number >= place.databases)
+      continue;
+    if (!allows_database(static_cast<int>(number))) return Refusal{Forbidden::kDatabase, position};
+  }
+  return std::nullopt;
+}
+
 bool Selector::reads_all_keys() const {
   return all_keys_ || std::any_of(keys_.begin(), keys_.end(), [](const KeyPattern& pattern) {
            return pattern.glob == kEverything && (pattern.access & kMayRead) != 0;
@@ -96,6 +156,9 @@ bool Selector::reads_all_keys() const {
 std::optional<Refusal> Selector::check(CheckedRequest& request) const {
   const Command& command = request.command();
   const Words words = request.words();
+  if (!all_databases_) {
+    if (auto refusal = check_databases(request)) return refusal;
+  }
   if (!command.has(kNoAuth) && !commands.allows(command, words))
     return Refusal{Forbidden::kCommand};
   if (!all_keys_) {
@@ -130,11 +193,21 @@ std::string Selector::channels_text() const {
   return text;
 }
 
+std::string Selector::databases_text() const {
+  if (all_databases_) return "alldbs";
+  std::string text;
+  for (const int number : databases_)
+    text.append(text.empty() ? "db=" : ",").append(std::to_string(number));
+  return text;
+}
+
 std::string Selector::text() const {
   std::string text = keys_text();
   if (!all_channels_) append_word(&text, "resetchannels", {});
   if (const std::string channels = channels_text(); !channels.empty())
     append_word(&text, channels, {});
+  if (!all_databases_)
+    append_word(&text, databases_.empty() ? std::string("resetdbs") : databases_text(), {});
   append_word(&text, commands.text(), {});
   return text;
 }

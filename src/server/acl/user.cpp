@@ -45,8 +45,8 @@ bool User::may_do_everything() const {
   return any_selector([](const Selector& selector) { return selector.allows_everything(); });
 }
 
-std::optional<Refusal> User::check(const Command& command, Words words) const {
-  CheckedRequest request(command, words);
+std::optional<Refusal> User::check(const Command& command, Words words, Place place) const {
+  CheckedRequest request(command, words, place);
   std::optional<Refusal> furthest;
   const bool permitted = any_selector([&](const Selector& selector) {
     const auto refusal = selector.check(request);
@@ -56,8 +56,8 @@ std::optional<Refusal> User::check(const Command& command, Words words) const {
   return permitted ? std::nullopt : furthest;
 }
 
-bool User::may_read_all_keys(const Command& command, Words words) const {
-  CheckedRequest request(command, words);
+bool User::may_read_all_keys(const Command& command, Words words, Place place) const {
+  CheckedRequest request(command, words, place);
   return any_selector([&](const Selector& selector) {
     return selector.reads_all_keys() && !selector.check(request);
   });
@@ -81,6 +81,8 @@ bool User::keeps_channels_in(const User& other) const {
 }
 
 std::string_view User::sanitizing_flag(const Edition& edition) const {
+  // Valkey 9 reads both rules and forgets them.
+  if (edition.is_valkey() && edition.has(kNever, {9, 0})) return "";
   if (!sanitizes_payloads) return "skip-sanitize-payload";
   return edition.has({7, 2}) ? "sanitize-payload" : "";
 }

@@ -116,6 +116,8 @@ bool not_from_scripts(Judged& judged) {
 // Why EXEC does not run a queued request.
 std::string_view text_of(acl::Forbidden what) {
   switch (what) {
+    case acl::Forbidden::kDatabase:
+      return "no permission to access the database";
     case acl::Forbidden::kCommand:
       return "no permission to execute the command or subcommand";
     case acl::Forbidden::kKey:

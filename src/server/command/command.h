@@ -132,6 +132,16 @@ struct ChannelWords {
   bool patterns = false;  // they are patterns of channels
 };
 
+// Which databases a request uses, for those who may use some only, where that is not the client's
+// own alone.
+struct DatabaseWords {
+  uint8_t first = 0;  // words that are numbers of databases; 0: none are
+  uint8_t count = 0;
+  bool option = false;   // the words behind each option DB are
+  bool instead = false;  // the client's own database is not used
+  bool every = false;    // all databases are used
+};
+
 // What only some commands have. Rows name the fields: {.tips = "nondeterministic_output"}.
 struct CommandExtras {
   // Command tips, separated by spaces.
@@ -145,6 +155,7 @@ struct CommandExtras {
   KeyFinder find_keys = nullptr;
   FlagFinder find_flags = nullptr;
   ChannelWords channels = {};
+  DatabaseWords databases = {};
   // Which word of a request is an element of the first key's value (-1: the last), so that batches
   // can look several up together; 0: none.
   int8_t element = 0;

@@ -256,7 +256,7 @@ void CommandSet::apply_syntax(Command* command) {
   const CommandRow& row = *command->row;
   const int own_words = command->parent == nullptr ? 1 : 2;
   Syntax syntax = parse_syntax(row.syntax, own_words, row.keys.size());
-  command->arity = syntax.arity;
+  command->arity = arity_in(command->full_name, syntax.arity);
   if (!edition_.emulates()) return;
   auto later = std::make_unique<LaterOptions>(syntax.arguments, edition_, command->full_name);
   if (!later->any()) return;

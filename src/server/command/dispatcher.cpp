@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/number.h"
 #include "base/up_to_nul.h"
 #include "server/client/blocking.h"
 #include "server/client/client.h"
@@ -262,6 +263,10 @@ void Dispatcher::enqueue(Client& client, Command& command, Arguments args) {
   transaction.command_flags |= flags;
   transaction.missing_flags |= ~flags;
   transaction.memory_usage += request.memory_usage();
+  if (int64_t database = 0; command.full_name == "select" &&
+                            base::parse_int64(args[1], &database) && database >= 0 &&
+                            database < server_.database_count())
+    transaction.database = static_cast<int>(database);
   if (!client.has(kClientReplyOff | kClientReplySkip)) client.reply.status("QUEUED");
 }
 

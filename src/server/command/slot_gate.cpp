@@ -32,7 +32,8 @@ int common_slot(std::span<const SlotGate::Request> requests) {
 }
 
 SlotGate::Caller caller_of(const Client& client) {
-  return {.reads_anywhere = client.has(kClientReadsAnywhere),
+  return {.database = client.database,
+          .reads_anywhere = client.has(kClientReadsAnywhere),
           .asking = client.has(kClientAsking),
           .secure = client.is_secure()};
 }

@@ -42,6 +42,7 @@ class SlotGate {
   };
   // What matters of the client.
   struct Caller {
+    int database = 0;
     bool reads_anywhere = false;  // READONLY
     bool asking = false;          // ASKING
     bool secure = false;          // it speaks TLS, and is sent to TLS ports

@@ -37,6 +37,8 @@ struct Transaction {
   // A command was refused while queueing: EXEC will answer EXECABORT.
   bool aborted = false;
   size_t memory_usage = 0;
+  // The database that the latest queued SELECT names; -1: none does.
+  int database = -1;
 };
 
 // Drops what the client has queued and whatever it watches. Of no effect on a client without a

@@ -339,6 +339,13 @@ struct ConfigValues {
   unsigned cluster_slot_stats_enabled = 0;
   std::string cluster_announce_ip;
   int cluster_announce_port = 0;
+  // Of a node of a cluster, instead of `databases`.
+  int cluster_databases = 1;
+  int64_t cluster_slot_migration_log_max_len = 1000;
+  // Bytes of writes that may be under way when a migration pauses writes; -1: as many as there are.
+  int64_t slot_migration_max_failover_repl_bytes = 0;
+  // What the hashes of keys follow from; empty: a secret of this process.
+  std::string hash_seed;
   int cluster_announce_tls_port = 0;
   int cluster_announce_bus_port = 0;
 

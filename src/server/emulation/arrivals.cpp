@@ -44,6 +44,12 @@ constexpr Arrival kArrivals[] = {
 
     // What Valkey brought, or took over later.
     {"cluster|slot-stats", "", {8, 2}, {8, 0}},
+    {"cluster|cancelslotmigrations", "", kNever, {9, 0}},
+    {"cluster|flushslot", "", kNever, {9, 0}},
+    {"cluster|getslotmigrations", "", kNever, {9, 0}},
+    {"cluster|migrateslots", "", kNever, {9, 0}},
+    {"cluster|syncslots", "", {8, 4}, {9, 0}},
+    {"clusterscan", "", kNever, {9, 1}},
     {"bgsave", "CANCEL", kNever, {8, 1}},
     {"client|capa", "", kNever, {8, 0}},
     {"client|import-source", "", kNever, {8, 1}},
@@ -68,6 +74,7 @@ constexpr Arrival kArrivals[] = {
     {"hgetdel", "", {8, 0}, {9, 1}},
     {"msetex", "", {8, 4}, {9, 1}},
     {"script|show", "", kNever, {8, 0}},
+    {"zscan", "NOSCORES", kNever, {8, 1}},
 };
 
 // Flags that commands have had, or no longer have, since a release.
@@ -187,6 +194,12 @@ uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t f
     flags = has_flag ? flags | change.flag : flags & ~change.flag;
   }
   return flags;
+}
+
+int arity_in(std::string_view full_name, int arity) {
+  constexpr int kLeastOfMigrateslots = -4;
+  return base::equal_ignoring_case(full_name, "cluster|migrateslots") ? kLeastOfMigrateslots
+                                                                      : arity;
 }
 
 bool is_deprecated(const Edition& edition, std::string_view full_name, const char* since) {

@@ -20,6 +20,9 @@ bool has_argument(const Edition& edition, std::string_view full_name, std::strin
 // The CommandFlag bits of a command in that edition; `flags`: those of its row.
 uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t flags);
 
+// The arity of a command; `arity`: what follows from its syntax. Some leave more to their handlers.
+int arity_in(std::string_view full_name, int arity);
+
 // Whether a command is documented as deprecated. `since`: what the row says, null if it never was.
 bool is_deprecated(const Edition& edition, std::string_view full_name, const char* since);
 

@@ -379,6 +379,7 @@ void stats_section(InfoText& text, Server& server) {
   text.field("acl_access_denied_key", denied(acl::Denial::Reason::kKey));
   text.field("acl_access_denied_channel", denied(acl::Denial::Reason::kChannel));
   text.field("acl_access_denied_tls_cert", denied(acl::Denial::Reason::kTlsCertificate));
+  text.field("acl_access_denied_db", denied(acl::Denial::Reason::kDatabase));
   if ((server.state() & kStateClusterAudit) != 0)
     text.field("cluster_incompatible_ops", server.cluster_audit().count());
 }

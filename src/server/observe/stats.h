@@ -54,7 +54,7 @@ struct Stats {
   // Called with all codes seen when kMaxErrorCodes is exceeded, before they are cleared.
   std::function<void(ErrorCounts errors)> on_errors_overflow;
   uint64_t unexpected_error_replies = 0;
-  std::array<uint64_t, 5> denied{};  // requests and logins refused, by acl::Denial::Reason
+  std::array<uint64_t, 6> denied{};  // requests and logins refused, by acl::Denial::Reason
   uint64_t evicted_keys = 0;
   uint64_t evicted_clients = 0;
   uint64_t query_buffer_limit_disconnections = 0;

@@ -169,6 +169,56 @@ TEST_CASE("a node has one database", "[cluster]") {
   CHECK(node.run("COPY a {a}1 DB 1") == error("ERR DB index is out of range"));
 }
 
+TEST_CASE("a node has as many databases as cluster-databases says", "[cluster]") {
+  const Directory directory;
+  WholeNode node(directory, "cluster-databases 3\n");
+  CHECK(node.run("SET {06S}a 1") == kOk);
+  CHECK(node.run("MOVE {06S}a 2") == integer(1));
+  CHECK(node.run("SELECT 3") == error("ERR DB index is out of range"));
+  CHECK(node.run("SWAPDB 0 1") == error("ERR SWAPDB is not allowed in cluster mode"));
+  CHECK(node.run("CLUSTER COUNTKEYSINSLOT 0") == integer(0));
+  CHECK(node.run("SELECT 2") == kOk);
+  CHECK(node.run("CLUSTER COUNTKEYSINSLOT 0") == integer(1));
+  CHECK(node.run("COPY {06S}a {06S}b DB 1") == integer(1));
+  CHECK(node.run("CLUSTER FLUSHSLOTS") ==
+        error("ERR DB must be empty to perform CLUSTER FLUSHSLOTS."));
+  CHECK(node.run("CLUSTER FLUSHSLOT 0 SYNC") == kOk);
+  CHECK(node.run("DBSIZE") == integer(0));
+  CHECK(node.run("CLUSTER FLUSHSLOTS") == kOk);
+}
+
+TEST_CASE("CLUSTERSCAN visits all slots that are served, and then names the next one",
+          "[cluster]") {
+  const Directory directory;
+  Node node(directory);
+  node.run("CONFIG SET cluster-require-full-coverage no");
+  node.run("CLUSTER ADDSLOTSRANGE 0 1 3 3 100 16383");
+  for (int i = 0; i < 100; ++i) node.run("SET {06S}" + std::to_string(i) + " v");
+  node.run("SET {Qi}a v");
+  CHECK(node.run("CLUSTERSCAN 0") == array({bulk("0-{06S}-0"), "*0\r\n"}));
+  std::string cursor = "0-{06S}-0";
+  std::string keys;
+  int calls = 0;
+  while (!cursor.starts_with("0-{5L5}")) {
+    const std::string reply = node.run("CLUSTERSCAN " + cursor + " COUNT 10");
+    REQUIRE(reply.starts_with("*2\r\n$"));
+    const size_t begin = reply.find("\r\n", 4) + 2;
+    cursor = reply.substr(begin, reply.find("\r\n", begin) - begin);
+    keys += reply;
+    REQUIRE(++calls < 100);
+    if (calls == 1) REQUIRE(cursor.find("{06S}") != std::string::npos);
+    if (cursor.starts_with("0-") && calls == 1) break;
+  }
+  CHECK(calls > 3);
+  for (int i = 0; i < 100; ++i)
+    CHECK(keys.find("\r\n{06S}" + std::to_string(i) + "\r\n") != std::string::npos);
+  CHECK(keys.find("\r\n{Qi}a\r\n") != std::string::npos);
+  CHECK(node.run("CLUSTERSCAN 0-{4Iu}-0 SLOT 3") == array({bulk("0"), "*0\r\n"}));
+  CHECK(node.run("CLUSTERSCAN x-{06S}-77 SLOT 1") ==
+        error("ERR Cursor slot mismatch with SLOT argument"));
+  CHECK(node.run("CLUSTERSCAN 0-{06S}") == error("ERR Invalid cursor"));
+}
+
 TEST_CASE("SORT keeps to the slot of its key", "[cluster]") {
   const Directory directory;
   WholeNode node(directory);

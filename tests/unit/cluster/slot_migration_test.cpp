@@ -161,7 +161,11 @@ TEST_CASE("a stream of slots has the writes to them, as they are propagated", "[
   std::string sent;
   bool crossed = false;
   cluster::SlotStream stream(
-      node.server.server, slots_of({0}), [&](std::string_view request) { sent += request; },
+      node.server.server, slots_of({0}),
+      [&](int database, std::string_view request) {
+        CHECK(database == 0);
+        sent += request;
+      },
       [&] { crossed = true; });
   node.run("SET {06S}a 1");
   node.run("SET {Qi}a 1");

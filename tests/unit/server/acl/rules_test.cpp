@@ -66,6 +66,28 @@ class Ruled {
 
 }  // namespace
 
+TEST_CASE("A user may be kept to some databases", "[acl]") {
+  Ruled ruled("on nopass ~* +@all db=3,0,3");
+  CHECK(ruled.text() == "on nopass sanitize-payload ~* resetchannels db=0,3 +@all");
+  CHECK(ruled.may("GET a"));
+  CHECK(ruled.may("PING"));
+  CHECK(ruled.may("SELECT 3"));
+  CHECK(ruled.refused("SELECT 1") == "1");
+  CHECK(ruled.refused("SELECT 99").empty());
+  CHECK_FALSE(ruled.user().may_do_everything());
+  CHECK(ruled.try_to_add("alldbs") == RuleError::kNone);
+  CHECK(ruled.may("SELECT 1"));
+  CHECK(ruled.try_to_add("resetdbs") == RuleError::kNone);
+  CHECK(ruled.text() == "on nopass sanitize-payload ~* resetchannels resetdbs +@all");
+  CHECK_FALSE(ruled.may("GET a"));
+  for (const std::string_view wrong : {"db=", "db=x", "db=1,", "db=,1", "db=1,,2", "db=3-4", "db"})
+    CHECK(ruled.try_to_add(wrong) == RuleError::kSyntax);
+  for (const std::string_view beyond : {"db=-1", "db=2147483648", "db=99999999999999999999"})
+    CHECK(ruled.try_to_add(beyond) == RuleError::kDatabaseRange);
+  CHECK(ruled.try_to_add("db=2147483647 db=+1") == RuleError::kNone);
+  CHECK(ruled.text() == "on nopass sanitize-payload ~* resetchannels db=1 +@all");
+}
+
 TEST_CASE("A new user may do nothing, and the default user everything", "[acl]") {
   const Ruled nobody("");
   CHECK(nobody.text() == "off sanitize-payload resetchannels -@all");

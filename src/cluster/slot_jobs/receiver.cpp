@@ -1,0 +1,184 @@
+#include "cluster/slot_jobs/receiver.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "server/client/client.h"
+#include "server/server.h"
+#include "server/tasks.h"
+
+namespace latchkey::cluster {
+
+using base::equal_ignoring_case;
+
+namespace {
+
+// Bytes that are applied in a turn of the loop.
+constexpr size_t kPiece = 256 * 1024;
+// Bytes that are kept while they are being applied; beyond them the socket is not read.
+constexpr size_t kMostAhead = 4 * 1024 * 1024;
+constexpr int64_t kAckIntervalMs = 1000;
+constexpr int64_t kMsPerSecond = 1000;
+// Until the next attempt, while something else is in the middle.
+constexpr uint64_t kPatienceMs = 10;
+
+}  // namespace
+
+JobReceiver::JobReceiver(server::Server& server, Host& host, SlotJob& job, server::Client& from,
+                         server::Client& runner)
+    : server_(server), host_(host), job_(job), client_(from), runner_(server, runner, job.slots) {
+  if (server.loop() == nullptr) return;
+  timer_ = std::make_unique<net::Timer>(*server.loop(), [this] {
+    server_.refresh_clock();
+    if (!over_) client_.connection()->resume_input();
+  });
+}
+
+void JobReceiver::go_on_soon(uint64_t delay_ms) {
+  if (timer_ != nullptr) timer_->start(delay_ms);
+}
+
+void JobReceiver::enter(JobState state) {
+  server_.log().debug(job_.title() + ": " + std::string(name_of(job_.state)) + " -> " +
+                      std::string(name_of(state)));
+  job_.state = state;
+  job_.updated_ms = server_.machine_ms();
+}
+
+void JobReceiver::begin() {
+  if (over_ || std::exchange(begun_, true) || client_.connection() == nullptr) return;
+  client_.connection()->set_handler(*this);
+  client_.connection()->resume_input();
+}
+
+size_t JobReceiver::kept_bytes() const {
+  return over_ || client_.connection() == nullptr ? 0 : client_.connection()->input_size();
+}
+
+void JobReceiver::closing() {
+  if (over_) return;
+  over_ = true;
+  if (timer_ != nullptr) timer_->stop();
+  host_.receiving_failed(job_,
+                         "Connection lost to source. Check CLUSTER GETSLOTMIGRATIONS on the source "
+                         "node for more information.");
+}
+
+void JobReceiver::stop() {
+  if (std::exchange(over_, true)) return;
+  if (timer_ != nullptr) timer_->stop();
+  // What was said last goes out where the socket takes it.
+  if (net::Connection* const connection = client_.connection(); connection != nullptr) {
+    connection->set_handler(client_);
+    connection->flush();
+  }
+  client_.close();
+}
+
+void JobReceiver::lost() {
+  server_.refresh_clock();
+  if (!over_) client_.close();
+}
+
+void JobReceiver::fail(const std::string& message) {
+  if (over_) return;
+  stop();
+  host_.receiving_failed(job_, message);
+}
+
+void JobReceiver::tell(std::string_view what) {
+  told_ms_ = server_.machine_ms();
+  if (client_.connection() == nullptr) return;
+  client_.out().append("*3\r\n$7\r\nCLUSTER\r\n$9\r\nSYNCSLOTS\r\n$" + std::to_string(what.size()) +
+                       "\r\n" + std::string(what) + "\r\n");
+  client_.connection()->flush();
+}
+
+size_t JobReceiver::on_input(std::span<char> bytes) {
+  server_.refresh_clock();
+  if (over_) return bytes.size();
+  job_.heard_ms = server_.machine_ms();
+  constexpr uint32_t kWaits =
+      server::kStateBusy | server::kStateLoading | server::kStateAsyncLoading;
+  if ((server_.state() & kWaits) != 0 || server_.tasks().any()) {
+    go_on_soon(kPatienceMs);
+    return 0;
+  }
+  const resp::RequestParser::Limits limits{
+      .max_bulk_size = static_cast<size_t>(server_.settings().proto_max_bulk_len)};
+  size_t used = 0;
+  bool incomplete = false;
+  while (!over_ && !incomplete && used < kPiece && used < bytes.size()) {
+    words_.clear();
+    size_t size = 0;
+    switch (parser_.parse(bytes.subspan(used), limits, words_, &size)) {
+      case resp::RequestParser::Status::kIncomplete:
+        incomplete = true;
+        break;
+      case resp::RequestParser::Status::kError:
+        fail("The source sends what is no request: " + std::string(parser_.error()));
+        break;
+      case resp::RequestParser::Status::kRequest:
+        used += size;
+        received_ += size;
+        if (!words_.empty()) run(words_);
+        break;
+    }
+  }
+  if (over_) return bytes.size();
+  const size_t left = bytes.size() - used;
+  if (net::Connection* const connection = client_.connection(); connection != nullptr)
+    left > kMostAhead ? connection->pause_reading() : connection->resume_reading();
+  if (left > 0 && !incomplete) go_on_soon(0);
+  return used;
+}
+
+void JobReceiver::run(std::span<const std::string_view> words) {
+  if (run_protocol(words) || over_) return;
+  if (job_.state == JobState::kWaitingForAck) return fail("The source sends keys too early");
+  if (const auto error = runner_.run(words)) fail(*error);
+}
+
+void JobReceiver::advance(JobState from, JobState to, std::string_view request,
+                          std::string_view what) {
+  if (job_.state != from) return fail("The source sends " + std::string(request) + " too early");
+  enter(to);
+  if (!what.empty()) tell(what);
+}
+
+bool JobReceiver::run_protocol(std::span<const std::string_view> words) {
+  if (words.size() < 3 || !equal_ignoring_case(words[0], "cluster") ||
+      !equal_ignoring_case(words[1], "syncslots"))
+    return false;
+  const std::string_view what = words[2];
+  if (equal_ignoring_case(what, "ack")) {
+    if (job_.state == JobState::kWaitingForAck) enter(JobState::kReceivingSnapshot);
+  } else if (equal_ignoring_case(what, "snapshot-eof")) {
+    advance(JobState::kReceivingSnapshot, JobState::kWaitingForPaused, what, "REQUEST-PAUSE");
+    // Valkey takes the first database for selected, whatever the snapshot has ended with. Its own
+    // nodes go on with the last one, and lose writes to others by that.
+    runner_.begin_stream();
+  } else if (equal_ignoring_case(what, "paused")) {
+    advance(JobState::kWaitingForPaused, JobState::kFailoverRequested, what, "REQUEST-FAILOVER");
+  } else if (equal_ignoring_case(what, "failover-granted")) {
+    advance(JobState::kFailoverRequested, JobState::kFailoverGranted, what, {});
+    if (!over_ && host_.may_take_slots()) host_.slots_granted(job_);
+  } else {
+    fail("The source sends an unexpected CLUSTER SYNCSLOTS " + std::string(what.substr(0, 64)));
+  }
+  return true;
+}
+
+void JobReceiver::tick() {
+  if (over_ || !begun_) return;
+  if (job_.state == JobState::kFailoverGranted && host_.may_take_slots())
+    return host_.slots_granted(job_);
+  const int64_t now_ms = server_.machine_ms();
+  if (now_ms - job_.heard_ms > int64_t{server_.settings().repl_timeout} * kMsPerSecond)
+    return fail("Timed out after too long with no interaction");
+  // The source's silence has a limit of its own.
+  client_.last_interaction_ms = now_ms;
+  if (now_ms - told_ms_ >= kAckIntervalMs) tell("ACK");
+}
+
+}  // namespace latchkey::cluster

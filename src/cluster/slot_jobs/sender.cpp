@@ -1,0 +1,308 @@
+#include "cluster/slot_jobs/sender.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "cluster/slot_keys.h"
+#include "cluster/slot_migration/slot_snapshot.h"
+#include "persist/background_child.h"
+#include "persist/persistence.h"
+#include "server/client/output_limits.h"
+#include "server/client/pause.h"
+#include "server/server.h"
+#include "server/tasks.h"
+
+namespace latchkey::cluster {
+
+using server::PauseControl;
+
+namespace {
+
+constexpr int64_t kMsPerSecond = 1000;
+constexpr int64_t kAckIntervalMs = 1000;
+constexpr size_t kMaxLine = 64 * 1024;
+constexpr size_t kMaxRequest = 1024;
+
+std::string_view without_return(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+std::string encoded(std::span<const std::string_view> words) {
+  std::string request = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string_view word : words)
+    request.append("$" + std::to_string(word.size()) + "\r\n").append(word).append("\r\n");
+  return request;
+}
+
+// rdb-key-save-delay: microseconds; a negative value -n pauses for 1 microsecond after every n
+// keys.
+void pause_for_tests(int delay_us, uint64_t keys) {
+  if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
+  if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
+}
+
+bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connection& to,
+                    persist::ChildProgress& progress) {
+  const int delay_us = server.settings().rdb_key_save_delay;
+  if (delay_us > 0) progress.expect_slow_keys();
+  SocketSink sink(to.descriptor(), static_cast<int>(server.settings().repl_timeout * kMsPerSecond));
+  uint64_t keys = 0;
+  const bool done = write_slot_requests(sink, server, slots, [&] {
+    progress.key_written();
+    pause_for_tests(delay_us, ++keys);
+  });
+  if (!done) {
+    server.log().warning("Write error sending the snapshot of slots: " +
+                         std::string(strerror(sink.error())));
+  }
+  return done;
+}
+
+}  // namespace
+
+JobSender::JobSender(server::Server& server, Host& host, SlotJob& job, const std::string& address,
+                     int port)
+    : server_(server), host_(host), job_(job) {
+  channel_ = std::make_unique<NodeChannel>(server_, static_cast<NodeChannel::Owner&>(*this),
+                                           address, port);
+}
+
+void JobSender::enter(JobState state) {
+  server_.log().debug(job_.title() + ": " + std::string(name_of(job_.state)) + " -> " +
+                      std::string(name_of(state)));
+  job_.state = state;
+  job_.updated_ms = server_.machine_ms();
+}
+
+void JobSender::stop() {
+  if (std::exchange(over_, true)) return;
+  stream_.reset();
+  if (paused_ms_ != 0) server_.pauses().unpause(PauseControl::Reason::kSlotHandoff);
+  if (child_runs_) server_.persistence().child().kill();
+  channel_->close();
+}
+
+void JobSender::fail(const std::string& message) {
+  if (over_) return;
+  stop();
+  host_.sending_failed(job_, message);
+}
+
+void JobSender::channel_lost(NodeChannel&, const std::string& reason) {
+  if (over_) return;
+  // The target has all it needs, and closes the connection when it takes the slots over.
+  if (job_.state == JobState::kFailoverGranted) return;
+  if (job_.state == JobState::kConnecting) return fail("Unable to connect to target: " + reason);
+  fail(
+      "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more "
+      "information.");
+}
+
+// --- The handshake -------------------------------------------------------------------------------
+
+void JobSender::channel_connected(NodeChannel&) {
+  if (over_) return;
+  const server::ConfigValues& settings = server_.settings();
+  authenticates_ = !settings.masterauth.empty();
+  if (!authenticates_) return establish();
+  if (settings.masteruser.empty()) {
+    channel_->send({"AUTH", settings.masterauth});
+  } else {
+    channel_->send({"AUTH", settings.masteruser, settings.masterauth});
+  }
+}
+
+void JobSender::establish() {
+  enter(JobState::kSendingEstablish);
+  std::vector<std::string> words = {"CLUSTER",   "SYNCSLOTS", "ESTABLISH", "SOURCE",
+                                    job_.source, "NAME",      job_.name,   "SLOTSRANGE"};
+  job_.slots.for_each_run([&](int first, int last) {
+    words.push_back(std::to_string(first));
+    words.push_back(std::to_string(last));
+  });
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  channel_->send(views);
+  enter(JobState::kReadingEstablish);
+}
+
+void JobSender::read_reply(std::string_view line) {
+  if (line != "+OK") {
+    return fail("Received error during handshake to target: " + std::string(line) + "\r\n");
+  }
+  if (std::exchange(authenticates_, false)) return establish();
+  enter(JobState::kWaitingToSnapshot);
+  tell("ACK");
+}
+
+size_t JobSender::channel_input(NodeChannel&, std::span<char> bytes) {
+  job_.heard_ms = server_.machine_ms();
+  size_t used = 0;
+  while (!over_ && used < bytes.size()) {
+    if (job_.state < JobState::kWaitingToSnapshot) {
+      const std::string_view rest(bytes.data() + used, bytes.size() - used);
+      const size_t end = rest.find('\n');
+      if (end == rest.npos && rest.size() > kMaxLine) fail("The target sends no line");
+      if (end == rest.npos) break;
+      used += end + 1;
+      read_reply(without_return(rest.substr(0, end)));
+      continue;
+    }
+    words_.clear();
+    size_t size = 0;
+    const auto status =
+        parser_.parse(bytes.subspan(used), {.max_bulk_size = kMaxRequest}, words_, &size);
+    if (status == resp::RequestParser::Status::kIncomplete) break;
+    if (status == resp::RequestParser::Status::kError) {
+      fail("The target sends what is no request: " + std::string(parser_.error()));
+      break;
+    }
+    used += size;
+    if (!words_.empty()) read_request(words_);
+  }
+  return over_ ? bytes.size() : used;
+}
+
+void JobSender::read_request(std::span<const std::string_view> words) {
+  const bool known = words.size() == 3 && base::equal_ignoring_case(words[0], "cluster") &&
+                     base::equal_ignoring_case(words[1], "syncslots");
+  const std::string_view what = known ? words[2] : std::string_view();
+  if (base::equal_ignoring_case(what, "ack")) return;
+  if (base::equal_ignoring_case(what, "request-pause") && !pause_requested_ &&
+      (job_.state == JobState::kReplicating || job_.state == JobState::kSnapshotting)) {
+    pause_requested_ = true;
+    return pause_writes();
+  }
+  if (base::equal_ignoring_case(what, "request-failover") &&
+      job_.state == JobState::kFailoverPaused) {
+    tell("FAILOVER-GRANTED");
+    return enter(JobState::kFailoverGranted);
+  }
+  fail("The target sends an unexpected request: " + std::string(words[0].substr(0, 64)));
+}
+
+// --- The snapshot --------------------------------------------------------------------------------
+
+void JobSender::start_snapshot() {
+  persist::BackgroundChild& child = server_.persistence().child();
+  net::Connection* const connection = channel_->connection();
+  if (child.running() || server_.tasks().any() || connection->pending_output() > 0 ||
+      !host_.may_begin_snapshot(job_))
+    return;
+  // The child would encrypt what this process knows nothing of.
+  if (connection->layer() != nullptr)
+    return fail("Slots are sent to this target over TLS only by CLUSTER MIGRATION");
+  const auto work = [this, connection](persist::ChildProgress& progress) {
+    return write_snapshot(server_, job_.slots, *connection, progress);
+  };
+  const auto ended = [host = &host_, name = job_.name](const persist::ChildEnd& end) {
+    host->snapshot_ended(name, end.done, end.copied_bytes);
+  };
+  std::string error;
+  if (!child.start({.kind = persist::ChildKind::kRdbToSocket,
+                    .keys_total = keys_in_slots(server_, job_.slots),
+                    .work = work,
+                    .ended = ended,
+                    .keep_open = {connection->descriptor()}},
+                   &error))
+    return fail("Failed to start the snapshot: " + error);
+  server_.log().notice(job_.title() + ": snapshot started by pid " + std::to_string(child.pid()));
+  child_runs_ = true;
+  stream_ = std::make_unique<SlotStream>(
+      server_, job_.slots,
+      [this](int database, std::string_view request) { take_write(database, request); },
+      [this] { crossed_ = true; });
+  enter(JobState::kSnapshotting);
+}
+
+void JobSender::snapshot_ended(bool done, size_t copied_bytes) {
+  if (!std::exchange(child_runs_, false) || over_) return;
+  job_.copied_bytes = copied_bytes;
+  if (!done) return fail("Failed to send the snapshot of the slots");
+  tell("SNAPSHOT-EOF");
+  enter(JobState::kReplicating);
+  send(std::exchange(kept_, {}));
+  if (pause_requested_) pause_writes();
+}
+
+// --- Writes --------------------------------------------------------------------------------------
+
+// Called while a request is propagated: failing is left to work().
+void JobSender::take_write(int database, std::string_view request) {
+  if (over_) return;
+  std::string bytes;
+  if (database != server::kAnyDatabase && std::exchange(stream_database_, database) != database) {
+    const std::string number = std::to_string(database);
+    const std::string_view select[] = {"SELECT", number};
+    bytes = encoded(select);
+  }
+  bytes.append(request);
+  child_runs_ ? static_cast<void>(kept_.append(bytes)) : send(bytes);
+}
+
+void JobSender::send(std::string_view bytes) {
+  net::Connection* const connection = channel_->connection();
+  if (connection == nullptr || bytes.empty()) return;
+  connection->out().append(bytes);
+  connection->flush();
+  sent_ += bytes.size();
+}
+
+void JobSender::tell(std::string_view what) {
+  told_ms_ = server_.machine_ms();
+  const std::string_view words[] = {"CLUSTER", "SYNCSLOTS", what};
+  send(encoded(words));
+}
+
+size_t JobSender::waiting_bytes() const {
+  const net::Connection* const connection = channel_->connection();
+  return kept_.size() + (connection != nullptr ? connection->pending_output() : 0);
+}
+
+void JobSender::pause_writes() {
+  if (job_.state == JobState::kReplicating) enter(JobState::kWaitingToPause);
+  if (job_.state != JobState::kWaitingToPause || !host_.may_pause_writes()) return;
+  const int64_t most = server_.settings().slot_migration_max_failover_repl_bytes;
+  // A script that is in the middle may still write.
+  if (server_.tasks().any() || (server_.state() & server::kStateBusy) != 0) return;
+  if (most >= 0 && waiting_bytes() > static_cast<size_t>(most)) return;
+  paused_ms_ = server_.machine_ms();
+  server_.pauses().pause(PauseControl::Reason::kSlotHandoff, PauseControl::Kind::kWrites,
+                         PauseControl::kForEver);
+  tell("PAUSED");
+  enter(JobState::kFailoverPaused);
+}
+
+// --- Periodic work -------------------------------------------------------------------------------
+
+void JobSender::check_times() {
+  const server::ConfigValues& settings = server_.settings();
+  const int64_t now_ms = server_.machine_ms();
+  if (now_ms - job_.heard_ms > int64_t{settings.repl_timeout} * kMsPerSecond)
+    return fail("Timed out after too long with no interaction");
+  // A grant holds for the time that a target may need to tell everybody.
+  const int64_t patience_ms =
+      settings.cluster_manual_failover_timeout * (job_.state == JobState::kFailoverGranted ? 2 : 1);
+  if (paused_ms_ != 0 && now_ms - paused_ms_ > patience_ms)
+    return fail("Writes were paused for too long, and go on here");
+  const auto& limit = settings.client_output_buffer_limit[server::kBufferReplica];
+  if (limit.hard_limit_bytes != 0 && waiting_bytes() > limit.hard_limit_bytes)
+    fail("The writes that wait for the target exceed client-output-buffer-limit");
+}
+
+void JobSender::work() {
+  if (over_) return;
+  if (crossed_) return fail("A write of keys in several slots");
+  check_times();
+  if (over_ || job_.state < JobState::kWaitingToSnapshot) return;
+  if (job_.state == JobState::kWaitingToSnapshot) start_snapshot();
+  if (over_ || child_runs_) return;
+  if (pause_requested_) pause_writes();
+  if (server_.machine_ms() - told_ms_ >= kAckIntervalMs) tell("ACK");
+}
+
+}  // namespace latchkey::cluster

@@ -1,0 +1,333 @@
+#include "cluster/slot_jobs/slot_jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cluster/cluster.h"
+#include "cluster/slot_keys.h"
+#include "server/client/client.h"
+#include "server/server.h"
+
+namespace latchkey::cluster {
+
+void JobLink::closing() {
+  jobs_.client_closing(client_);
+}
+
+SlotJobs::SlotJobs(Cluster& cluster)
+    : cluster_(cluster),
+      server_(cluster.server()),
+      runner_client_(server_.clients().add_internal()) {
+  server_.on_role_changed([this] { role_changed(); });
+}
+
+SlotJobs::~SlotJobs() {
+  for (const auto& sender : senders_) sender->stop();
+  for (const auto& receiver : receivers_) receiver->stop();
+  if (listens_) server_.events().remove(*this);
+}
+
+SlotJobs::Figures SlotJobs::figures() const {
+  Figures figures{.sent = sent_, .received = received_};
+  for (const auto& sender : senders_) {
+    figures.output_bytes += sender->waiting_bytes();
+    figures.sent += sender->sent_bytes();
+  }
+  for (const auto& receiver : receivers_) {
+    figures.input_bytes += receiver->kept_bytes();
+    figures.received += receiver->received_bytes();
+  }
+  return figures;
+}
+
+JobSender* SlotJobs::sender_of(const SlotJob& job) const {
+  for (const auto& sender : senders_) {
+    if (&sender->job() == &job) return sender.get();
+  }
+  return nullptr;
+}
+
+size_t SlotJobs::waiting_bytes(const SlotJob& job) const {
+  const JobSender* const sender = sender_of(job);
+  return sender != nullptr ? sender->waiting_bytes() : 0;
+}
+
+JobReceiver* SlotJobs::receiver_of(const SlotJob& job) const {
+  for (const auto& receiver : receivers_) {
+    if (&receiver->job() == &job) return receiver.get();
+  }
+  return nullptr;
+}
+
+// --- Sending -------------------------------------------------------------------------------------
+
+void SlotJobs::send(const SlotSet& slots, const Node& target) {
+  const int64_t now_ms = server_.machine_ms();
+  SlotJob& job = jobs_.add({.name = server_.random_source().hex(kIdDigits),
+                            .slots = slots,
+                            .source = cluster_.myself().id,
+                            .target = target.id,
+                            .exports = true,
+                            .created_ms = now_ms,
+                            .updated_ms = now_ms,
+                            .heard_ms = now_ms});
+  server_.log().notice(job.title() + " to " + target.id + " begins");
+  senders_.push_back(std::make_unique<JobSender>(
+      server_, static_cast<JobSender::Host&>(*this), job, target.address.ip,
+      target.address.port_for(server_.settings().tls_cluster)));
+  listen();
+}
+
+size_t SlotJobs::cancel_all() {
+  const size_t count = senders_.size();
+  while (!senders_.empty()) end(senders_.back()->job(), JobState::kCancelled, {});
+  return count;
+}
+
+bool SlotJobs::may_begin_snapshot(const SlotJob& job) const {
+  return std::none_of(senders_.begin(), senders_.end(), [&](const auto& sender) {
+    return &sender->job() != &job && sender->job().state > JobState::kWaitingToSnapshot;
+  });
+}
+
+void SlotJobs::snapshot_ended(const std::string& name, bool done, size_t copied_bytes) {
+  const SlotJob* const job = jobs_.find(name);
+  JobSender* const sender = job != nullptr ? sender_of(*job) : nullptr;
+  if (sender != nullptr) sender->snapshot_ended(done, copied_bytes);
+}
+
+void SlotJobs::sending_failed(SlotJob& job, const std::string& message) {
+  end(job, JobState::kFailed, message);
+}
+
+// --- Receiving -----------------------------------------------------------------------------------
+
+std::optional<std::string> SlotJobs::establish(server::Client& from, const Establishment& wanted) {
+  const NodeTable& nodes = cluster_.nodes();
+  if (cluster_.myself().is_replica()) return "Slot migration can only be used on primary nodes.";
+  const Node* const source = nodes.find(wanted.source);
+  if (source == nullptr) return "Target node does not know the source node";
+  if (source == &cluster_.myself()) return "Source node is target node itself";
+  bool theirs = !wanted.slots.empty();
+  wanted.slots.for_each([&](int slot) { theirs &= nodes.owner(slot) == source; });
+  if (!theirs) return "Target node does not agree about current slot ownership";
+  if (cluster_.slot_migration().tasks().find_overlapping(wanted.slots) != nullptr ||
+      moves_any(wanted.slots) || nodes.any_moves())
+    return "Slots are being migrated already";
+  if (jobs_.find(wanted.name) != nullptr) return "Slot migration with that name exists";
+  if (from.connection() == nullptr || from.node != nullptr || server_.loop() == nullptr)
+    return "Slots cannot come over this connection";
+  // What is left over of these slots must not get between the keys that will come.
+  cluster_.slot_migration().finish_trimming(wanted.slots);
+  if (keys_in_slots(server_, wanted.slots) > 0) return "Target node has keys of the slots";
+  const int64_t now_ms = server_.machine_ms();
+  SlotJob& job = jobs_.add({.name = std::string(wanted.name),
+                            .slots = wanted.slots,
+                            .source = source->id,
+                            .target = cluster_.myself().id,
+                            .state = JobState::kWaitingForAck,
+                            .created_ms = now_ms,
+                            .updated_ms = now_ms,
+                            .heard_ms = now_ms});
+  server_.log().notice(job.title() + " from " + source->id + " begins");
+  from.node = std::make_unique<JobLink>(*this, from);
+  receivers_.push_back(std::make_unique<JobReceiver>(
+      server_, static_cast<JobReceiver::Host&>(*this), job, from, runner_client_));
+  cluster_.slot_migration().hide(job.slots, true);
+  tell_of_begin(job);
+  listen();
+  return std::nullopt;
+}
+
+void SlotJobs::client_closing(const server::Client& client) {
+  for (const auto& receiver : receivers_) {
+    if (&receiver->client() == &client) return receiver->closing();
+  }
+}
+
+void SlotJobs::receiving_failed(SlotJob& job, const std::string& message) {
+  end_import(job, JobState::kFailed, message);
+}
+
+void SlotJobs::slots_granted(SlotJob& job) {
+  const Node* const source = cluster_.nodes().find(job.source);
+  bool theirs = source != nullptr;
+  job.slots.for_each([&](int slot) { theirs &= cluster_.nodes().owner(slot) == source; });
+  if (!theirs)
+    return end_import(job, JobState::kFailed, "Slots are no longer owned by source node");
+  job.slots.for_each([&](int slot) { cluster_.nodes().assign(slot, cluster_.myself()); });
+  // The other nodes believe the claim with the newest epoch.
+  cluster_.bump_epoch();
+  cluster_.changed();
+  end_import(job, JobState::kSuccess, {});
+  if (!cluster_.commit()) server_.log().warning("Cannot write the cluster configuration file yet");
+  cluster_.gossip().broadcast_pong();
+}
+
+// --- The end of jobs -----------------------------------------------------------------------------
+
+void SlotJobs::end_import(SlotJob& job, JobState state, const std::string& message) {
+  JobReceiver* const receiver = receiver_of(job);
+  if (receiver == nullptr) return end(job, state, message);
+  receiver->stop();
+  received_ += receiver->received_bytes();
+  const auto place = std::find_if(receivers_.begin(), receivers_.end(),
+                                  [receiver](const auto& each) { return each.get() == receiver; });
+  stopped_receivers_.push_back(std::move(*place));
+  receivers_.erase(place);
+  cluster_.slot_migration().hide(job.slots, false);
+  if (state != JobState::kSuccess && !server_.is_replica())
+    cluster_.slot_migration().drop_imported(job.slots);
+  end(job, state, message);
+}
+
+// Of a job that imports the receiver has gone already.
+void SlotJobs::end(SlotJob& job, JobState state, const std::string& message) {
+  if (JobSender* const sender = sender_of(job); sender != nullptr) {
+    sender->stop();
+    sent_ += sender->sent_bytes();
+    const auto place = std::find_if(senders_.begin(), senders_.end(),
+                                    [sender](const auto& each) { return each.get() == sender; });
+    stopped_senders_.push_back(std::move(*place));
+    senders_.erase(place);
+  }
+  job.state = state;
+  job.message = message;
+  job.updated_ms = server_.machine_ms();
+  server_.log().notice(job.title() + " has ended: " + std::string(name_of(state)) +
+                       (message.empty() ? "" : ", " + message));
+  if (!job.exports) tell_of_end(job);
+  listen();
+}
+
+void SlotJobs::end_all(const std::string& message, bool cancels) {
+  const JobState state = cancels ? JobState::kCancelled : JobState::kFailed;
+  while (!senders_.empty()) end(senders_.back()->job(), state, message);
+  while (!receivers_.empty()) end_import(receivers_.back()->job(), state, message);
+}
+
+// Listens for flushes only while there are jobs, for a listener costs each change a call.
+void SlotJobs::listen() {
+  const bool wanted = !senders_.empty() || !receivers_.empty();
+  if (std::exchange(listens_, wanted) == wanted) return;
+  wanted ? server_.events().add(*this) : server_.events().remove(*this);
+}
+
+// --- What happens elsewhere ----------------------------------------------------------------------
+
+void SlotJobs::look_at(SlotJob& job) {
+  const NodeTable& nodes = cluster_.nodes();
+  const Node* const source = nodes.find(job.source);
+  bool with_source = true;
+  bool with_target = true;
+  job.slots.for_each([&](int slot) {
+    const Node* const owner = nodes.owner(slot);
+    with_source &= owner != nullptr && owner == source;
+    with_target &= owner != nullptr && owner->id == job.target;
+  });
+  if (with_source) return;
+  if (!job.exports)
+    return end_import(job, JobState::kFailed, "Slots are no longer owned by source node");
+  if (with_target && job.state == JobState::kFailoverGranted)
+    return end(job, JobState::kSuccess, {});
+  end(job, JobState::kFailed, "Slots are no longer owned by myself");
+}
+
+void SlotJobs::slots_changed() {
+  std::vector<SlotJob*> active;
+  for (const auto& sender : senders_) active.push_back(&sender->job());
+  for (const auto& receiver : receivers_) active.push_back(&receiver->job());
+  for (SlotJob* job : active) look_at(*job);
+}
+
+void SlotJobs::role_changed() {
+  if (server_.is_replica()) return end_all("This node is no longer a primary", /*cancels=*/false);
+  // What the former master was receiving is gone with its connection.
+  for (const auto& job : jobs_.all()) {
+    if (job->state != JobState::kOnPrimary) continue;
+    cluster_.slot_migration().hide(job->slots, false);
+    cluster_.slot_migration().drop_imported(job->slots);
+    end(*job, JobState::kFailed, "The primary was replaced by a failover");
+  }
+}
+
+bool SlotJobs::speaks_valkey() const {
+  return server_.edition().is_valkey() && server_.edition().has(server::kNever, {9, 0});
+}
+
+void SlotJobs::tell_of_begin(const SlotJob& job) {
+  if (server_.is_replica()) return;
+  if (!speaks_valkey()) {
+    return cluster_.slot_migration().tell_replicas(job.name, job.source, job.target, "connecting",
+                                                   job.slots);
+  }
+  std::vector<std::string> words = {"CLUSTER",  "SYNCSLOTS", "ESTABLISH", "SOURCE",
+                                    job.source, "NAME",      job.name,    "SLOTSRANGE"};
+  job.slots.for_each_run([&](int first, int last) {
+    words.push_back(std::to_string(first));
+    words.push_back(std::to_string(last));
+  });
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  server_.propagation().add(server::kAnyDatabase, views, server::kPropagateToReplicas);
+}
+
+void SlotJobs::tell_of_end(const SlotJob& job) {
+  if (server_.is_replica()) return;
+  const bool success = job.state == JobState::kSuccess;
+  if (!speaks_valkey()) {
+    return cluster_.slot_migration().tell_replicas(job.name, job.source, job.target,
+                                                   success ? "completed" : "failed", job.slots);
+  }
+  server_.propagation().add(
+      server::kAnyDatabase,
+      {"CLUSTER", "SYNCSLOTS", "FINISH", "STATE", success ? "SUCCESS" : "FAILED", "NAME", job.name,
+       "MESSAGE", job.message},
+      server::kPropagateToReplicas);
+}
+
+void SlotJobs::told_of_begin(const Establishment& told) {
+  if (jobs_.find(told.name) != nullptr) return;
+  const int64_t now_ms = server_.machine_ms();
+  SlotJob& job = jobs_.add({.name = std::string(told.name),
+                            .slots = told.slots,
+                            .state = JobState::kOnPrimary,
+                            .created_ms = now_ms,
+                            .updated_ms = now_ms,
+                            .heard_ms = now_ms});
+  cluster_.slot_migration().finish_trimming(job.slots);
+  cluster_.slot_migration().hide(job.slots, true);
+}
+
+bool SlotJobs::told_of_end(std::string_view name, bool success, std::string_view message) {
+  SlotJob* const job = jobs_.find(name);
+  if (job == nullptr || job->state != JobState::kOnPrimary) return false;
+  cluster_.slot_migration().hide(job->slots, false);
+  // The master deletes these keys without telling of each.
+  if (!success) {
+    job->slots.for_each([this](int slot) {
+      delete_slot(server_, slot, [this](store::Keyspace& db, const std::string& key) {
+        server_.events().removed(db, key);
+      });
+    });
+  }
+  end(*job, success ? JobState::kSuccess : JobState::kFailed, std::string(message));
+  return true;
+}
+
+// --- Periodic work -------------------------------------------------------------------------------
+
+void SlotJobs::tick() {
+  for (size_t i = 0; i < receivers_.size(); ++i) receivers_[i]->tick();
+  end_turn();
+  jobs_.trim(static_cast<size_t>(server_.settings().cluster_slot_migration_log_max_len));
+}
+
+void SlotJobs::end_turn() {
+  if (std::exchange(flushed_, false)) end_all("Data was flushed", /*cancels=*/false);
+  for (size_t i = 0; i < receivers_.size(); ++i) receivers_[i]->begin();
+  for (size_t i = 0; i < senders_.size(); ++i) senders_[i]->work();
+  stopped_senders_.clear();
+  stopped_receivers_.clear();
+}
+
+}  // namespace latchkey::cluster

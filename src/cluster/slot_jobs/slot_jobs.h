@@ -1,0 +1,149 @@
+// Slot migrations as Valkey 9 has them (CLUSTER MIGRATESLOTS): the source drives them, and they
+// move keys of all databases. CLUSTER MIGRATION, which is Redis's and driven by the target, is
+// slot_migration/. A slot is moved by one of the two at a time.
+//
+// What a failed import has brought is deleted. Keys of slots that are being imported are not seen
+// by clients (store/hidden_slots.h). Replicas are told by CLUSTER SYNCSLOTS ESTABLISH and FINISH in
+// the stream where Valkey is emulated; otherwise as of Redis's migrations
+// (SlotMigration::tell_replicas), which Redis understands, too.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/slot_jobs/job.h"
+#include "cluster/slot_jobs/receiver.h"
+#include "cluster/slot_jobs/sender.h"
+#include "server/client/node_link.h"
+#include "server/command/keyspace_events.h"
+
+namespace latchkey::cluster {
+
+class Cluster;
+class SlotJobs;
+struct Node;
+
+// A source's connection to this node.
+class JobLink final : public server::NodeLink {
+ public:
+  JobLink(SlotJobs& jobs, server::Client& client) : jobs_(jobs), client_(client) {}
+  void closing() override;
+  bool gets_stream() const override { return true; }
+  bool is_snapshot_channel() const override { return false; }
+
+ private:
+  SlotJobs& jobs_;
+  server::Client& client_;
+};
+
+class SlotJobs final : private JobSender::Host,
+                       private JobReceiver::Host,
+                       private server::KeyspaceEventListener {
+ public:
+  struct Figures {
+    size_t output_bytes = 0;  // that wait to be sent, and to be applied
+    size_t input_bytes = 0;
+    uint64_t sent = 0;  // since the start
+    uint64_t received = 0;
+  };
+
+  // DEBUG SLOTMIGRATION: what jobs do not do yet.
+  struct HoldBack {
+    bool pause = false;     // of writes here
+    bool failover = false;  // of slots to this node
+  };
+  HoldBack hold_back;
+
+  explicit SlotJobs(Cluster& cluster);
+  ~SlotJobs() override;
+
+  const JobTable& jobs() const { return jobs_; }
+  Figures figures() const;
+  // Bytes of writes that a job has not sent yet.
+  size_t waiting_bytes(const SlotJob& job) const;
+  // Whether any job goes on by which this node sends, or receives.
+  bool sends() const { return !senders_.empty(); }
+  bool receives() const { return !receivers_.empty(); }
+  // Whether a job that goes on has the slot, or one of the slots.
+  bool moves(int slot) const {
+    SlotSet slots;
+    slots.add(slot);
+    return moves_any(slots);
+  }
+  bool moves_any(const SlotSet& slots) const { return jobs_.find_overlapping(slots) != nullptr; }
+
+  // Sends slots of this node to that one. REQUIRES: they are this node's, and nothing moves them.
+  void send(const SlotSet& slots, const Node& target);
+  // Ends all jobs that send. Returns how many.
+  size_t cancel_all();
+
+  struct Establishment {
+    std::string_view source;
+    std::string_view name;  // 40 bytes
+    SlotSet slots;
+  };
+  // A source begins. Nothing: it may send; otherwise the error.
+  std::optional<std::string> establish(server::Client& from, const Establishment& wanted);
+  // The master tells its replica that a job has begun, or ended. False when no such job is known.
+  void told_of_begin(const Establishment& job);
+  bool told_of_end(std::string_view name, bool success, std::string_view message);
+
+  // --- What happens elsewhere -------------------------------------------------------------------
+  void client_closing(const server::Client& client);
+  // The owners of slots have changed.
+  void slots_changed();
+  // To be called ten times a second, and at the end of each turn.
+  void tick();
+  void end_turn();
+
+ private:
+  // JobSender::Host
+  void sending_failed(SlotJob& job, const std::string& message) override;
+  bool may_begin_snapshot(const SlotJob& job) const override;
+  bool may_pause_writes() const override { return !hold_back.pause; }
+  void snapshot_ended(const std::string& job, bool done, size_t copied_bytes) override;
+  // JobReceiver::Host
+  void receiving_failed(SlotJob& job, const std::string& message) override;
+  void slots_granted(SlotJob& job) override;
+  bool may_take_slots() const override { return !hold_back.failover; }
+  // server::KeyspaceEventListener
+  void key_changed(store::Keyspace&, std::string_view, server::EventClass,
+                   std::string_view) override {}
+  void keyspace_clearing(store::Keyspace&) override {}
+  void keyspaces_swapping(store::Keyspace&, store::Keyspace&) override {}
+  // Listeners cannot leave within a call: the jobs end at the end of the turn.
+  void dataset_flushed() override { flushed_ = true; }
+
+  void end_all(const std::string& message, bool cancels);
+  JobSender* sender_of(const SlotJob& job) const;
+  JobReceiver* receiver_of(const SlotJob& job) const;
+  void end(SlotJob& job, JobState state, const std::string& message);
+  void end_import(SlotJob& job, JobState state, const std::string& message);
+  void listen();
+  void role_changed();
+  void look_at(SlotJob& job);
+  void tell_of_begin(const SlotJob& job);
+  void tell_of_end(const SlotJob& job);
+  bool speaks_valkey() const;
+
+  Cluster& cluster_;
+  server::Server& server_;
+  server::Client& runner_client_;
+  JobTable jobs_;
+  std::vector<std::unique_ptr<JobSender>> senders_;
+  std::vector<std::unique_ptr<JobReceiver>> receivers_;
+  // Freed at the end of the turn, when none of their functions is running.
+  std::vector<std::unique_ptr<JobSender>> stopped_senders_;
+  std::vector<std::unique_ptr<JobReceiver>> stopped_receivers_;
+  uint64_t sent_ = 0;  // by those that have ended
+  uint64_t received_ = 0;
+  bool listens_ = false;
+  bool flushed_ = false;
+};
+
+}  // namespace latchkey::cluster

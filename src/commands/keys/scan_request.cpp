@@ -1,0 +1,90 @@
+#include "commands/keys/scan_request.h"
+
+#include <string>
+
+#include "base/text.h"
+#include "server/command/dispatcher.h"
+#include "server/server.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::Entry;
+using store::Keyspace;
+
+namespace {
+
+// Steps that one call takes at most for each key that is wanted.
+constexpr uint64_t kStepsPerKey = 10;
+
+bool is_type(std::string_view name) {
+  for (int type = 0; type <= static_cast<int>(store::Type::kArray); ++type) {
+    if (base::equal_ignoring_case(store::type_name(static_cast<store::Type>(type)), name))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool ScanRequest::read_option(CommandContext& ctx, ArgReader& reader) {
+  const bool as_valkey = refuses_unknown_types || ctx.server.edition().is_valkey();
+  std::string_view text;
+  if (reader.word("MATCH", &text)) {
+    key_pattern_ = KeyPattern(text);
+  } else if (reader.word("TYPE", &text)) {
+    type_ = text;
+    if (as_valkey && !is_type(text)) {
+      ctx.reply.error("ERR unknown type name '" + std::string(text) + "'");
+      return false;
+    }
+  } else if (reader.word("COUNT", &text)) {
+    if (!ctx.read_int64(text, &count_)) return false;
+    if (count_ < 1) {
+      ctx.syntax_error();
+      return false;
+    }
+  } else if (reader.word("NOVALUES")) {
+    ctx.reply.error("ERR NOVALUES option can only be used in HSCAN");
+    return false;
+  } else if (as_valkey && reader.word("NOSCORES")) {
+    ctx.reply.error("ERR NOSCORES option can only be used in ZSCAN");
+    return false;
+  } else {
+    ctx.syntax_error();
+    return false;
+  }
+  return true;
+}
+
+void ScanRequest::visit(const Keyspace& keyspace, const Entry& entry) {
+  ++seen_;
+  if (key_pattern_.matches(entry.key()) && !keyspace.is_hidden(entry)) found_.push_back(&entry);
+}
+
+bool ScanRequest::is_enough(uint64_t steps) const {
+  return seen_ >= count() || steps / kStepsPerKey >= count();
+}
+
+void ScanRequest::reply(CommandContext& ctx, std::string_view next_cursor) {
+  // Expired keys are removed only after the scan, because the table must not change during it. With
+  // TYPE every key is looked up and counts as a hit or a miss.
+  const uint8_t how = type_ ? Keyspace::kNoTouch : Keyspace::kPeek;
+  const bool leaves_expired = ctx.server.dispatcher().in_nested_call() &&
+                              !ctx.server.settings().lazyexpire_nested_arbitrary_keys;
+  std::erase_if(found_, [&](const Entry* entry) {
+    if (leaves_expired && ctx.db.is_expired(*entry)) return true;
+    // Valkey lets expired keys of other types be.
+    if (type_ && ctx.server.edition().is_valkey() &&
+        !base::equal_ignoring_case(store::type_name(entry->type()), *type_))
+      return true;
+    const auto ref = ctx.db.find(entry->key(), how);
+    return !ref || (type_ && !base::equal_ignoring_case(store::type_name(ref->type()), *type_));
+  });
+  ctx.reply.array(2);
+  ctx.reply.bulk(next_cursor);
+  ctx.reply.array(found_.size());
+  for (const Entry* entry : found_) ctx.reply.bulk(entry->key());
+}
+
+}  // namespace latchkey::commands
