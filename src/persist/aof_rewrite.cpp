@@ -13,6 +13,7 @@
 #include "persist/aof_dataset.h"
 #include "persist/byte_stream.h"
 #include "persist/disk_faults.h"
+#include "persist/key_delay.h"
 #include "persist/rdb_file.h"
 #include "server/server.h"
 
@@ -25,20 +26,13 @@ constexpr uint64_t kFailuresBeforeDelay = 3;
 constexpr int64_t kMaxDelayMinutes = 60;
 constexpr int64_t kMicroseconds = 1'000'000;
 
-// rdb-key-save-delay: microseconds; a negative value -n pauses for 1 microsecond after every n
-// keys.
-void pause_for_tests(int delay_us, uint64_t keys) {
-  if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
-  if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
-}
-
 bool write_dataset_to(ByteSink& sink, server::Server& server, ChildProgress* progress) {
   const server::ConfigValues& settings = server.settings();
   const int delay_us = settings.rdb_key_save_delay;
   if (progress != nullptr && delay_us > 0) progress->expect_slow_keys();
   const auto after_key = [progress, delay_us](uint64_t keys) {
     if (progress != nullptr) progress->key_written();
-    if (delay_us != 0) pause_for_tests(delay_us, keys);
+    delay_key(delay_us, keys);
   };
   if (settings.aof_use_rdb_preamble) {
     WriteOptions options = write_options(server);

@@ -12,6 +12,7 @@
 #include "base/number.h"
 #include "persist/byte_stream.h"
 #include "persist/check_rdb.h"
+#include "persist/key_delay.h"
 #include "persist/persistence.h"
 #include "persist/rdb_file.h"
 #include "server/client/client.h"
@@ -97,9 +98,7 @@ void LoadingScope::key_loaded(uint64_t keys) {
 }
 
 void LoadingScope::pause_for_tests(uint64_t count) {
-  const int delay_us = server_.settings().key_load_delay;
-  if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
-  if (delay_us < 0 && count % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
+  delay_key(server_.settings().key_load_delay, count);
 }
 
 bool refuses_reload(CommandContext& ctx) {

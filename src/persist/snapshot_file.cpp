@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "persist/background_child.h"
+#include "persist/key_delay.h"
 #include "persist/rdb_file.h"
 #include "server/server.h"
 
@@ -22,13 +23,6 @@ std::string root_directory(server::Server& server) {
   return current.empty() ? "unknown" : current;
 }
 
-// rdb-key-save-delay: microseconds; a negative value -n pauses for 1 microsecond after every n
-// keys.
-void pause_for_tests(int delay_us, uint64_t keys) {
-  if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
-  if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
-}
-
 }  // namespace
 
 WriteOptions child_write_options(server::Server& server, ChildProgress* progress) {
@@ -38,7 +32,7 @@ WriteOptions child_write_options(server::Server& server, ChildProgress* progress
   if (progress == nullptr && delay_us == 0) return options;
   options.after_key = [progress, delay_us](uint64_t keys) {
     if (progress != nullptr) progress->key_written();
-    if (delay_us != 0) pause_for_tests(delay_us, keys);
+    delay_key(delay_us, keys);
     return true;
   };
   return options;

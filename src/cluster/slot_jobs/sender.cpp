@@ -10,6 +10,7 @@
 #include "cluster/slot_keys.h"
 #include "cluster/slot_migration/slot_snapshot.h"
 #include "persist/background_child.h"
+#include "persist/key_delay.h"
 #include "persist/persistence.h"
 #include "server/client/output_limits.h"
 #include "server/client/pause.h"
@@ -39,13 +40,6 @@ std::string encoded(std::span<const std::string_view> words) {
   return request;
 }
 
-// rdb-key-save-delay: microseconds; a negative value -n pauses for 1 microsecond after every n
-// keys.
-void pause_for_tests(int delay_us, uint64_t keys) {
-  if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
-  if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
-}
-
 bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connection& to,
                     persist::ChildProgress& progress) {
   const int delay_us = server.settings().rdb_key_save_delay;
@@ -54,7 +48,7 @@ bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connectio
   uint64_t keys = 0;
   const bool done = write_slot_requests(sink, server, slots, [&] {
     progress.key_written();
-    pause_for_tests(delay_us, ++keys);
+    persist::delay_key(delay_us, ++keys);
   });
   if (!done) {
     server.log().warning("Write error sending the snapshot of slots: " +

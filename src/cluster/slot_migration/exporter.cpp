@@ -8,6 +8,7 @@
 #include "cluster/slot_keys.h"
 #include "cluster/slot_migration/slot_snapshot.h"
 #include "persist/background_child.h"
+#include "persist/key_delay.h"
 #include "persist/persistence.h"
 #include "server/client/client.h"
 #include "server/client/output_limits.h"
@@ -24,13 +25,6 @@ namespace {
 
 constexpr int kMsPerSecond = 1000;
 
-// rdb-key-save-delay: microseconds; a negative value -n pauses for 1 microsecond after every n
-// keys.
-void pause_for_tests(int delay_us, uint64_t keys) {
-  if (delay_us > 0) usleep(static_cast<useconds_t>(delay_us));
-  if (delay_us < 0 && keys % static_cast<uint64_t>(-int64_t{delay_us}) == 0) usleep(1);
-}
-
 bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connection& to,
                     persist::ChildProgress& progress) {
   const int delay_us = server.settings().rdb_key_save_delay;
@@ -43,7 +37,7 @@ bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connectio
     if (delay_us == 0) return;
     // What has been written so far is not kept back meanwhile.
     if (delay_us > 0) sink.flush();
-    pause_for_tests(delay_us, keys);
+    persist::delay_key(delay_us, keys);
   };
   if (write_slot_snapshot(sink, server, slots, after_key)) return true;
   server.log().warning("Write error sending the snapshot of slots: " +
