@@ -245,10 +245,13 @@ class ClientCertificates(TlsTestCase):
         self.assert_serves()
 
     def test_clients_look_at_the_servers_certificate(self):
+        def refused():
+            return self.server.log().count("Error accepting a client connection: ")
+        before = refused()
         with self.assertRaises(ssl.SSLCertVerificationError):
             self.secure(context(authority="other-ca"))
-        # The client hangs up with bytes unread, which may overtake what it says.
-        self.eventually(lambda: any(how + " (addr=127." in self.server.log() for how in ("alert unknown ca", "Connection reset by peer")))
+        # The client hangs up with bytes unread, which may overtake its alert: the reason is not always "alert unknown ca".
+        self.eventually(lambda: refused() > before)
 
     def test_the_name_in_a_certificate_is_a_users(self):
         self.plain.call("CONFIG", "SET", "tls-auth-clients-user", "CN")
@@ -454,7 +457,8 @@ class Faults(TlsTestCase):
         for data in (b"\0" * 1000, b"\xff" * 1000, b"\x16\x03\x01\xff\xff" + b"x" * 70000, os.urandom(5000), b"\x80\x2e\x01\0\2"):
             raw = self.server.connect_raw()
             self.addCleanup(raw.close)
-            with contextlib.suppress(ConnectionError):
+            # The server may have closed the connection by then.
+            with contextlib.suppress(OSError):
                 raw.sendall(data)
                 raw.shutdown(socket.SHUT_WR)
             harness.Client(raw).read_until_closed()
