@@ -1,16 +1,24 @@
 #!/usr/bin/env python3
 """Runs the end-to-end tests (test_*.py beside this file) against the server that LATCHKEY_SERVER names.
 
-    LATCHKEY_SERVER=build/release/src/latchkey-server tests/e2e/run.py [PATTERN...]
+    LATCHKEY_SERVER=build/release/src/latchkey-server tests/e2e/run.py [-j N] [PATTERN...]
 
-Patterns select test files by name (test_locks, locks). Ends with the line `N passed, N failed`.
+Patterns select test files by name (test_locks, locks). With -j files run in processes of their own, N at a time; their output comes
+when they have ended. Ends with the line `N passed, N failed`.
 """
 
+import argparse
+import concurrent.futures
+import os
+import queue
+import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+FIRST_PORT, LAST_PORT = 10000, 19999  # as harness.free_port() has them
 SERVER_CRASHED = "server ended with"  # harness.Server.stop()
 
 
@@ -35,13 +43,51 @@ def passes_alone(test) -> bool:
     return again.countTestCases() == 1 and unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(again).wasSuccessful()
 
 
+def run_file(path, ports) -> tuple[int, int]:
+    """Runs one file in a process of its own, whose servers listen on these ports; how many tests have passed and failed."""
+    done = subprocess.run([sys.executable, __file__, path.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          env=dict(os.environ, LATCHKEY_PORTS="%d-%d" % ports))
+    print(done.stdout, flush=True)
+    counts = re.findall(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
+    # Whatever has ended it, it was not its tests.
+    return tuple(map(int, counts[-1])) if counts else (0, 1)
+
+
+def run_files(paths, jobs) -> int:
+    # The largest first, so that none is begun last and waited for alone.
+    paths.sort(key=lambda path: path.stat().st_size, reverse=True)
+    share = (LAST_PORT + 1 - FIRST_PORT) // jobs
+    free = queue.SimpleQueue()
+    for i in range(jobs):
+        free.put((FIRST_PORT + i * share, FIRST_PORT + (i + 1) * share - 1))
+
+    def run(path):
+        ports = free.get()
+        try:
+            return run_file(path, ports)
+        finally:
+            free.put(ports)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        counts = list(pool.map(run, paths))
+    passed, failed = (sum(column) for column in zip(*counts)) if counts else (0, 0)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN")
+    options = parser.parse_args()
     sys.path.insert(0, str(HERE))
-    wanted = sys.argv[1:]
+    paths = [path for path in sorted(HERE.glob("test_*.py"))
+             if not options.patterns or any(word in path.name for word in options.patterns)]
+    if options.jobs > 1:
+        return run_files(paths, options.jobs)
     suite = unittest.TestSuite()
-    for path in sorted(HERE.glob("test_*.py")):
-        if not wanted or any(word in path.name for word in wanted):
-            suite.addTests(unittest.defaultTestLoader.loadTestsFromName(path.stem))
+    for path in paths:
+        suite.addTests(unittest.defaultTestLoader.loadTestsFromName(path.stem))
     result = unittest.TextTestRunner(verbosity=2, resultclass=CountingResult).run(suite)
     for test, reason in result.skipped:
         print(f"skipped: {test}: {reason}")
