@@ -42,7 +42,7 @@ void ask(const acl::User& user) {
     const auto refusal = user.check(*command, request);
     if (refusal) require(refusal->position < std::size(request));
     require(!refusal || !user.may_do_everything());
-    user.may_read_all_keys(*command, request);
+    user.may_read_all_keys(*command, request, {});
   }
 }
 
