@@ -321,7 +321,7 @@ READERS = {
 
 # Documented with what newer versions than the reference added, or with their flags. 8.0 tells nothing of the commands of vector sets.
 GROWN = {"bgsave", "bitop", "eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "psubscribe", "set", "ssubscribe", "subscribe", "xadd", "xinfo", "xinfo|stream", "xread", "xreadgroup", "xtrim",
-         "zinter", "zinterstore", "zunion", "zunionstore",
+         "zinter", "zinterstore", "zscan", "zunion", "zunionstore",
          # Described otherwise: which words are optional, and the summary of HELP.
          "cluster", "cluster|migration", "hotkeys", "hotkeys|help", "hotkeys|start",
          "vadd", "vcard", "vdim", "vemb", "vgetattr", "vinfo", "vismember", "vlinks", "vrandmember", "vrem", "vsetattr", "vsim"}
