@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "composition/application.h"
+#include "composition/config_check.h"
 #include "persist/check_aof.h"
 #include "persist/check_rdb.h"
 #include "server/config/command_line.h"
@@ -20,6 +21,13 @@ int main(int argc, char** argv) {
       std::fputs(line.output.c_str(), stdout);
       std::fputs(line.errors.c_str(), stderr);
       return line.exit_status;
+    case server::CommandLine::Action::kCheckConfig: {
+      const composition::ConfigCheck check = composition::check_configuration(line);
+      std::fputs(check.report.c_str(), stdout);
+      return check.fine ? 0 : 1;
+    }
+    case server::CommandLine::Action::kPing:
+      return composition::ping_server(line);
     case server::CommandLine::Action::kCheckSystem:
       std::fputs(server::format_checks(server::check_system()).c_str(), stdout);
       return 0;

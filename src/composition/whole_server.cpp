@@ -13,6 +13,7 @@
 #include "script/engine.h"
 #include "sentinel/sentinel_server.h"
 #include "server/acl/access_control.h"
+#include "server/process/secure_transport.h"
 #include "server/tasks.h"
 #include "testing/calls.h"
 #include "testing/checkpoints.h"
@@ -39,6 +40,46 @@ std::unique_ptr<WholeServer> WholeServer::make(std::unique_ptr<server::Config> c
   std::unique_ptr<WholeServer> whole(new WholeServer(std::move(config), surroundings));
   if (!whole->configure(error)) return nullptr;
   return whole;
+}
+
+std::vector<ConfigError> WholeServer::check(std::unique_ptr<server::Config> config,
+                                            const Surroundings& surroundings) {
+  std::vector<ConfigError> problems;
+  ConfigError error;
+  const auto take = [&](bool fine) {
+    if (!fine) problems.push_back(std::exchange(error, {}));
+  };
+  WholeServer whole(std::move(config), surroundings);
+  server::ConfigValues& values = whole.config_->mutable_values();
+  take(whole.set_clock(&error));
+  if (!whole.server_.set_collation(values.locale_collate) && !values.locale_collate.empty()) {
+    error.kind = ConfigError::Kind::kWhole;
+    error.message = "locale-collate: this machine does not know the locale '" +
+                    values.locale_collate + "' (locale -a lists those it does)";
+    take(false);
+  }
+  for (const auto& renaming : values.rename_commands)
+    take(whole.server_.commands().rename({renaming}, &error));
+  // One user at a time, so that each is heard.
+  const auto users = std::exchange(values.users, {});
+  if (users.empty() || !values.aclfile.empty()) {
+    values.users = users;
+    take(whole.server_.access().configure(&error));
+  }
+  for (size_t i = 0; values.aclfile.empty() && i < users.size(); ++i) {
+    values.users = {users[i]};
+    take(whole.server_.access().configure(&error));
+  }
+  if (!whole.server_.secure_transport().configure(&error.hint)) {
+    error.kind = ConfigError::Kind::kWhole;
+    error.message = "TLS cannot be set up";
+    take(false);
+  }
+  if (values.sentinel_mode) {
+    const auto sentinel = std::make_shared<sentinel::SentinelServer>(whole.server_);
+    take(sentinel->start(&error));
+  }
+  return problems;
 }
 
 std::unique_ptr<WholeServer> WholeServer::make_space(std::string_view settings,

@@ -23,6 +23,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -52,6 +53,11 @@ class WholeServer {
   static std::unique_ptr<WholeServer> make(std::unique_ptr<server::Config> config,
                                            const Surroundings& surroundings,
                                            server::ConfigError* error);
+
+  // What make() would refuse, as much of it as can be found without touching a file or another
+  // server: the reasons in the order of its steps.
+  static std::vector<server::ConfigError> check(std::unique_ptr<server::Config> config,
+                                                const Surroundings& surroundings);
 
   // One more server in a process that has one. `settings`: lines of a configuration file. What they
   // leave out is as in make(), but that there is no port, nothing is saved by itself, and `dir`

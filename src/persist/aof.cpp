@@ -14,6 +14,7 @@
 #include "server/command/dispatcher.h"
 #include "server/process/process.h"
 #include "server/process/shutdown.h"
+#include "server/process/write_advice.h"
 #include "server/server.h"
 #include "server/stream_offset.h"
 
@@ -168,7 +169,9 @@ bool Aof::open_at_start() {
   const int descriptor = directory_.open_for_append(name, /*truncate=*/false);
   struct stat status {};
   if (descriptor < 0 || fstat(descriptor, &status) != 0) {
-    log.warning("Can't open the append-only file " + name + ": " + strerror(errno));
+    const int error = errno;
+    log.warning("Can't open the append-only file " + name + ": " + strerror(error));
+    log_write_advice(log, directory_.path_of(name), error);
     return false;
   }
   if (next.format() != directory_.manifest().format() && !directory_.replace(std::move(next)))

@@ -54,6 +54,7 @@ class Aof {
   bool enabled() const { return state_ != State::kOff; }
   AppendOnlyFile& file() { return file_; }
   AofRewrite& rewrite() { return rewrite_; }
+  std::string manifest_path() const { return directory_.manifest_path(); }
 
   // Callers must call this at every tick, after BackgroundChild::poll().
   void tick();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "server/process/write_advice.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -56,6 +57,7 @@ bool AofDirectory::create() {
   const int error = errno;
   if (error == EEXIST && is_directory(path_beside(name))) return true;
   server_.log().warning("Can't open or create append-only dir " + name + ": " + strerror(error));
+  server::log_write_advice(server_.log(), server_.config().directory().current(), error);
   return false;
 }
 

@@ -27,6 +27,7 @@ class AofDirectory {
 
   // The path of a file in the directory.
   std::string path_of(std::string_view name) const;
+  std::string manifest_path() const { return path_of(manifest_name()); }
   // The path of a file in the server's own directory (`dir`).
   std::string path_beside(std::string_view name) const;
 

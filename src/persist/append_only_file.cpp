@@ -12,6 +12,7 @@
 #include "base/cycle_clock.h"
 #include "base/free_if_large.h"
 #include "persist/disk_faults.h"
+#include "server/process/write_advice.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -228,7 +229,10 @@ void AppendOnlyFile::take_back_failed_write(ssize_t written, int error) {
   const bool say_it = now_s - last_error_logged_s_ > kErrorLogIntervalS;
   if (say_it) last_error_logged_s_ = now_s;
   if (written < 0) {
-    if (say_it) log.warning(std::string("Error writing to the AOF file: ") + strerror(error));
+    if (say_it) {
+      log.warning(std::string("Error writing to the AOF file: ") + strerror(error));
+      server::log_write_advice(log, server_.config().directory().current(), error);
+    }
     write_error_ = error;
   } else {
     if (say_it) {

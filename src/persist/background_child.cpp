@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "server/process/process.h"
 #include "server/server.h"
@@ -74,6 +75,18 @@ void set_handler(int number, void (*handler)(int)) {
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
   sigaction(number, &action, nullptr);
+}
+
+std::string_view task_name(ChildKind kind) {
+  switch (kind) {
+    case ChildKind::kRdbToDisk:
+      return "Saving in the background";
+    case ChildKind::kAofRewrite:
+      return "Rewriting the append-only file";
+    case ChildKind::kRdbToSocket:
+      return "Sending the dataset to replicas";
+  }
+  return {};
 }
 
 // A report through the pipe; each is written in one piece.
@@ -207,6 +220,9 @@ bool BackgroundChild::start(Job job, std::string* error) {
   told_us_ = 0;
   last_told_ = false;
   job_ = std::move(job);
+  progress_.emplace(&server_.log(), /*terminal=*/-1, std::string(task_name(job_.kind)),
+                    server::ProgressUnit::kKeys, job_.keys_total,
+                    base::SystemClock().monotonic_us());
   return true;
 }
 
@@ -239,6 +255,7 @@ void BackgroundChild::read_messages() {
     current_.copied_bytes = message.copied_bytes;
     current_.most_copied_bytes = std::max(current_.most_copied_bytes, current_.copied_bytes);
     last_told_ = message.last;
+    if (!message.last) progress_->at(message.keys_written, base::SystemClock().monotonic_us());
   }
 }
 

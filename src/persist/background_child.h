@@ -23,10 +23,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "server/observe/progress.h"
 
 namespace latchkey::server {
 class OomScore;
@@ -152,6 +155,7 @@ class BackgroundChild {
   server::Server& server_;
   ChildProcessParts parts_;
   Job job_{};
+  std::optional<server::Progress> progress_;  // of the job, as its child reports it
   pid_t pid_ = 0;
   int pipe_ = -1;           // reads the child's reports
   int64_t started_us_ = 0;  // monotonic

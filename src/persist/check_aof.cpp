@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "persist/aof_manifest.h"
@@ -25,6 +26,7 @@
 #include "persist/check_rdb.h"
 #include "persist/rdb_header.h"
 #include "server/config/config_parse.h"
+#include "server/observe/progress.h"
 
 namespace latchkey::persist {
 
@@ -313,6 +315,10 @@ Outcome Checker::examine(const File& file) {
     }
   }
   DescriptorSource source(descriptor.number());
+  server::Progress progress(nullptr, server::progress_terminal(), "Checking " + file.name,
+                            server::ProgressUnit::kBytes, *size,
+                            base::SystemClock().monotonic_us());
+  show_progress(source, progress, begin);
   RequestReader reader(source, begin, *size, line_);
   return read_requests(file, reader, source, *size);
 }

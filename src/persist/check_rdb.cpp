@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "persist/byte_stream.h"
 #include "persist/rdb_array.h"
@@ -15,6 +16,7 @@
 #include "persist/rdb_values.h"
 #include "persist/rdb_vector_set.h"
 #include "server/config/command_line.h"
+#include "server/observe/progress.h"
 #include "store/value/hash.h"
 
 namespace latchkey::persist {
@@ -270,11 +272,23 @@ int64_t wall_clock_ms() {
 
 }  // namespace
 
+void show_progress(ByteSource& source, server::Progress& progress, uint64_t base) {
+  constexpr uint64_t kEvery = uint64_t{1} << 20;
+  source.on_progress(kEvery, [&progress, base](uint64_t offset) {
+    progress.at(base + offset, base::SystemClock().monotonic_us());
+    return true;
+  });
+}
+
 bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& output, uint64_t* end) {
   output("[offset 0] Checking RDB file " + path);
   const base::Descriptor file(path, O_RDONLY);
   if (!file.is_open()) return false;
   DescriptorSource source(file.number());
+  server::Progress progress(nullptr, server::progress_terminal(), "Checking " + path,
+                            server::ProgressUnit::kBytes, file.size().value_or(0),
+                            base::SystemClock().monotonic_us());
+  show_progress(source, progress, 0);
   const bool is_intact = Checker(source, now_ms, output).check();
   if (end != nullptr) *end = source.offset();
   return is_intact;

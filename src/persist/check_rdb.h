@@ -2,7 +2,7 @@
 // does the same with a file that it cannot load.
 //
 // Values are read completely and then dropped; memory is that of the largest value. Nothing else is
-// changed or logged.
+// changed or logged. On a terminal a line tells of the progress meanwhile.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,13 @@
 #include <string>
 #include <string_view>
 
+namespace latchkey::server {
+class Progress;
+}
+
 namespace latchkey::persist {
+
+class ByteSource;
 
 // Receives a line of the report, without its end.
 using CheckOutput = std::function<void(std::string_view line)>;
@@ -19,6 +25,10 @@ using CheckOutput = std::function<void(std::string_view line)>;
 // the RDB are ignored; `end`, if not null, is set to their offset.
 bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& output,
                uint64_t* end = nullptr);
+
+// Has `progress` told how much of `source` has been read, of which `base` bytes are counted before.
+// Both must outlive the reading.
+void show_progress(ByteSource& source, server::Progress& progress, uint64_t base);
 
 // Runs the program; `arguments` are those of main. Returns its exit status.
 int run_check_rdb(std::span<const std::string> arguments);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "persist/byte_stream.h"
@@ -67,7 +68,11 @@ void LoadingFigures::describe(int64_t now_us, PersistenceFigures* figures) const
 
 LoadingScope::LoadingScope(Server& server, LoadingFigures& figures, uint64_t total_bytes,
                            bool beside)
-    : server_(server), figures_(figures), state_(beside ? kStateAsyncLoading : kStateLoading) {
+    : server_(server),
+      figures_(figures),
+      state_(beside ? kStateAsyncLoading : kStateLoading),
+      progress_(&server.log(), progress_terminal(), "Loading the dataset", ProgressUnit::kBytes,
+                total_bytes, base::SystemClock().monotonic_us()) {
   figures_ = {};
   figures_.since_us = server.clock().wall_us();
   figures_.total_bytes = total_bytes;
@@ -87,6 +92,7 @@ void LoadingScope::watch(ByteSource& source, uint64_t base) {
 
 bool LoadingScope::serve_others(uint64_t done_bytes) {
   figures_.done_bytes = done_bytes;
+  progress_.at(done_bytes, base::SystemClock().monotonic_us());
   server_.tasks().yield();
   server_.refresh_clock();
   return !server_.stop_requested() && !server_.tasks().finishing();
@@ -123,7 +129,11 @@ void forget_dataset(Server& server) {
 Loading::Result Loading::load_at_start() {
   Aof& aof = server_.persistence().aof();
   if (!aof.read_manifest()) return Result::kFailed;
-  if (server_.settings().appendonly) return aof.load_at_start(figures_);
+  if (server_.settings().appendonly) {
+    const Result result = aof.load_at_start(figures_);
+    if (result == Result::kFailed) advise("redis-check-aof", aof.manifest_path());
+    return result;
+  }
   const int64_t started_us = server_.clock().monotonic_us();
   base::Logger& log = server_.log();
   const std::string& name = server_.settings().dbfilename;
@@ -139,10 +149,18 @@ Loading::Result Loading::load_at_start() {
     check_rdb(server_.config().directory().path_of(name), server_.now_ms(),
               [&log](std::string_view line) { log.warning(line); });
     log.warning("Terminating server after rdb file reading failure.");
+    advise("redis-check-rdb", server_.config().directory().path_of(name));
   } else if (result == Result::kFailed) {
     log.warning("Fatal error loading the DB, check server logs. Exiting.");
   }
   return result;
+}
+
+void Loading::advise(std::string_view tool, const std::string& path) {
+  const std::string absolute =
+      path.starts_with('/') ? path : server_.config().directory().current() + '/' + path;
+  server_.log().warning("The dataset could not be read from " + absolute +
+                        ". Look into it with: " + std::string(tool) + ' ' + absolute);
 }
 
 Loading::Result Loading::load_snapshot(const std::string& name, const FileOptions& options) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "server/observe/persistence_figures.h"
+#include "server/observe/progress.h"
 #include "server/replication_history.h"
 #include "store/keyspace.h"
 
@@ -39,7 +40,7 @@ struct LoadingFigures {
   void describe(int64_t now_us, server::PersistenceFigures* figures) const;
 };
 
-// Sets the server's loading state during its lifetime.
+// Sets the server's loading state during its lifetime, and tells of the progress.
 class LoadingScope {
  public:
   // `beside`: clients are served from another, complete dataset meanwhile.
@@ -65,6 +66,7 @@ class LoadingScope {
   server::Server& server_;
   LoadingFigures& figures_;
   uint32_t state_;  // the bit of ServerState
+  server::Progress progress_;
 };
 
 // Refuses, with the error sent, a request to reload the dataset, if one is being loaded already or
@@ -123,6 +125,9 @@ class Loading {
   const LoadingFigures& figures() const { return figures_; }
 
  private:
+  // Tells where the file lies that could not be loaded, and what looks into it.
+  void advise(std::string_view tool, const std::string& path);
+
   server::Server& server_;
   LoadingFigures figures_;
   std::optional<server::StreamPlace> place_;

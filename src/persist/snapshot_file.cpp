@@ -12,6 +12,7 @@
 #include "persist/background_child.h"
 #include "persist/key_delay.h"
 #include "persist/rdb_file.h"
+#include "server/process/write_advice.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -86,9 +87,11 @@ bool write_snapshot(server::Server& server, const std::string& name, ChildProgre
   const char* shown = temporary.c_str() + temporary.rfind('/') + 1;
   const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) {
+    const int error = errno;
     log.logf(base::LogLevel::kWarning,
              "Failed opening the temp RDB file %s (in server root dir %s) for saving: %s", shown,
-             root_directory(server).c_str(), strerror(errno));
+             root_directory(server).c_str(), strerror(error));
+    server::log_write_advice(log, temporary, error);
     return false;
   }
   const char* failed = write_file(server, descriptor, progress, injected);
@@ -98,6 +101,7 @@ bool write_snapshot(server::Server& server, const std::string& name, ChildProgre
     log.logf(base::LogLevel::kWarning, "Write error while saving DB to the disk(%s): %s", failed,
              strerror(error));
     unlink(temporary.c_str());
+    server::log_write_advice(log, temporary, error);
     return false;
   }
   if (rename(temporary.c_str(), place.c_str()) != 0) {

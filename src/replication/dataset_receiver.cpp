@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 namespace latchkey::replication {
@@ -33,7 +34,13 @@ std::unique_ptr<DatasetReceiver> DatasetReceiver::create(DatasetShape shape, std
 
 DatasetReceiver::DatasetReceiver(DatasetShape shape, std::string path, int descriptor,
                                  base::Logger& log)
-    : shape_(std::move(shape)), path_(std::move(path)), descriptor_(descriptor), log_(log) {}
+    : shape_(std::move(shape)),
+      path_(std::move(path)),
+      descriptor_(descriptor),
+      log_(log),
+      progress_(&log, /*terminal=*/-1, "Receiving the master's dataset",
+                server::ProgressUnit::kBytes, shape_.has_mark() ? 0 : shape_.size,
+                base::SystemClock().monotonic_us()) {}
 
 DatasetReceiver::~DatasetReceiver() {
   if (descriptor_ < 0) return;
@@ -49,6 +56,7 @@ bool DatasetReceiver::fail(const char* what) {
 
 bool DatasetReceiver::write(std::string_view bytes) {
   received_ += bytes.size();
+  progress_.at(received_, base::SystemClock().monotonic_us());
   if (!base::write_all(descriptor_, bytes))
     return fail("Write error or short write writing to the DB dump file needed");
   if (received_ - synced_ < kSyncEvery) return true;

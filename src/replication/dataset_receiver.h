@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "replication/dataset_shape.h"
+#include "server/observe/progress.h"
 
 namespace latchkey::replication {
 
@@ -48,6 +49,7 @@ class DatasetReceiver {
   std::string path_;
   int descriptor_;
   base::Logger& log_;
+  server::Progress progress_;
   uint64_t received_ = 0;  // bytes of the dataset and its mark
   uint64_t synced_ = 0;
   std::string tail_;  // the last bytes, at most as many as the mark has

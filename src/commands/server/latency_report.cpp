@@ -134,13 +134,23 @@ void advise(std::string_view name, const server::LatencyMonitor& monitor,
       !(settings.lazyfree_lazy_user_del && settings.lazyfree_lazy_eviction &&
         settings.lazyfree_lazy_expire)) {
     advice->add(
-        "Values of very many elements take long to free: UNLINK and the lazyfree-lazy-* settings "
-        "leave that to a background thread.");
+        "Values of very many elements take long to free. UNLINK leaves that to a background "
+        "thread, and so do, for DEL, eviction and expiry: CONFIG SET lazyfree-lazy-user-del yes "
+        "lazyfree-lazy-eviction yes lazyfree-lazy-expire yes");
   }
   if (name == "expire-cycle")
-    advice->add("Many keys end at the same time; spread their deadlines.");
+    advice->add(
+        "Many keys end at the same time; spread their deadlines. INFO stats counts them "
+        "(expired_keys). CONFIG SET hz " +
+        std::to_string(std::min(settings.hz * 5, 500)) +
+        " looks for them more often, in smaller portions; it is " + std::to_string(settings.hz) +
+        " now.");
   if (is_any_of(name, {"eviction-cycle", "eviction-del"}))
-    advice->add("Memory is at maxmemory, so that writes wait for keys to be evicted.");
+    advice->add("Memory is at maxmemory, " + std::to_string(settings.maxmemory) +
+                " bytes, so that writes wait for keys to be evicted. CONFIG SET maxmemory raises "
+                "it; CONFIG SET maxmemory-eviction-tenacity, " +
+                std::to_string(settings.maxmemory_eviction_tenacity) +
+                " now, makes each wait shorter with a lower number.");
   if (name == "fork") {
     advice->add(
         "A fork copies the page tables, which takes longer the more memory the server uses; it is "
@@ -150,9 +160,13 @@ void advise(std::string_view name, const server::LatencyMonitor& monitor,
     advice->add(
         "Writing or syncing the append-only file waited for the disk; look at what else uses it.");
     if (settings.appendfsync == server::AppendFsync::kAlways)
-      advice->add("appendfsync everysec does not make requests wait for the disk.");
+      advice->add(
+          "appendfsync is always: each request waits for the disk. CONFIG SET appendfsync everysec "
+          "makes none wait, and may lose a second of them when the machine fails.");
     else if (!settings.no_appendfsync_on_rewrite)
-      advice->add("no-appendfsync-on-rewrite yes leaves the disk to a rewrite while there is one.");
+      advice->add(
+          "CONFIG SET no-appendfsync-on-rewrite yes leaves the disk to a rewrite while there is "
+          "one.");
   }
 }
 

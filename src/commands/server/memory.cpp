@@ -9,6 +9,7 @@
 #include "server/command/command_context.h"
 #include "server/command/help.h"
 #include "server/command/slot_gate.h"
+#include "server/observe/info.h"
 #include "server/observe/memory_report.h"
 #include "server/server.h"
 
@@ -129,36 +130,42 @@ std::vector<std::string> memory_complaints(Server& server, const MemoryReport& m
   std::vector<std::string> complaints;
   if (static_cast<double>(memory.peak) * 100 >
       kHighPeakPercent * static_cast<double>(memory.used)) {
-    complaints.emplace_back(
-        "Peak memory: the server once used over half as much again as it does now, and pages from "
-        "then may still be "
-        "resident. MEMORY PURGE gives back those that are empty.");
+    complaints.emplace_back("Peak memory: the server once used " + human_bytes(memory.peak) +
+                            " and uses " + human_bytes(memory.used) + " now; of then " +
+                            human_bytes(memory.resident) +
+                            " are resident. MEMORY PURGE gives back pages that are empty.");
   }
   const auto wasteful = [](double ratio, size_t large, size_t small) {
     return ratio > kHighRatio && large > small + kNegligible;
   };
   if (wasteful(memory.allocator_fragmentation(), memory.allocator.active,
                memory.allocator.allocated)) {
-    complaints.emplace_back(
-        "Fragmentation: pages in use hold much free space between values. It fills as values of "
-        "like sizes are written.");
+    complaints.emplace_back("Fragmentation: pages of " + human_bytes(memory.allocator.active) +
+                            " hold values of " + human_bytes(memory.allocator.allocated) +
+                            ". The space between them fills as values of like sizes are written; "
+                            "DEBUG RELOAD, or a restart, packs them anew.");
   }
   if (wasteful(memory.allocator_resident_ratio(), memory.allocator.resident,
                memory.allocator.active)) {
     complaints.emplace_back(
-        "Allocator: many resident pages hold nothing. MEMORY PURGE gives them back; the allocator "
-        "does by and by.");
+        "Allocator: of " + human_bytes(memory.allocator.resident) + " that are resident " +
+        human_bytes(memory.allocator.resident - memory.allocator.active) +
+        " hold nothing. MEMORY PURGE gives them back now, the allocator by and by; CONFIG SET "
+        "jemalloc-bg-thread yes has it done in the background.");
   }
   if (wasteful(memory.resident_overhead_ratio(), memory.resident, memory.allocator.resident)) {
     complaints.emplace_back(
-        "Process: much is resident that the allocator knows nothing of, such as libraries and "
-        "scripts.");
+        "Process: " + human_bytes(memory.resident - memory.allocator.resident) +
+        " are resident that the allocator knows nothing of, such as libraries and scripts. INFO "
+        "memory shows those of scripts (used_memory_vm_total), which SCRIPT FLUSH frees.");
   }
   const size_t clients = std::max<size_t>(server.clients().size(), 1);
   if (memory.clients / clients > kLargeClient) {
     complaints.emplace_back(
-        "Clients: their buffers take more than 200 kB each on average. CLIENT LIST shows which do "
-        "not read their replies.");
+        "Clients: the buffers of " + std::to_string(clients) + " take " +
+        human_bytes(memory.clients) + ", " + human_bytes(memory.clients / clients) +
+        " each. CLIENT LIST shows which do not read their replies (omem, tot-mem); CONFIG SET "
+        "maxmemory-clients 5% disconnects those that use most.");
   }
   return complaints;
 }

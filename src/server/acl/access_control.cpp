@@ -208,7 +208,9 @@ bool AccessControl::add_configured_user(const DeferredDirective& place, ConfigEr
   };
   const auto refuse_in_log = [&](const std::string& reason) {
     server_.log().warning(reason);
-    *error = start_error("Critical error while loading ACLs. Exiting.");
+    *error = ConfigError::at(place, "Critical error while loading ACLs. Exiting.");
+    error->kind = ConfigError::Kind::kFile;
+    error->hint = reason;
     return false;
   };
   if (!is_user_name(name)) return refuse_in_log("Spaces not allowed in ACL usernames");

@@ -343,6 +343,13 @@ bool CommandTable::rename(const std::vector<DeferredDirective>& directives, Conf
   return true;
 }
 
+std::vector<std::string_view> CommandTable::names() const {
+  std::vector<std::string_view> names;
+  for (const Command* command : commands())
+    names.push_back(renaming_ != nullptr ? renaming_->words[command->id] : command->full_name);
+  return names;
+}
+
 void CommandTable::reset_stats() {
   for (const auto& command : used_) {
     if (command != nullptr) command->stats = CommandStats();

@@ -255,6 +255,9 @@ class CommandTable {
     return renaming_ != nullptr ? renaming_->commands : set_->commands();
   }
 
+  // The names that commands of commands() answer to, in lower case.
+  std::vector<std::string_view> names() const;
+
   // Every command and subcommand, by id. They are the set's, without figures.
   const std::vector<std::unique_ptr<Command>>& all() const { return set_->all(); }
 

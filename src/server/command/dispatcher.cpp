@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/number.h"
+#include "base/similar_word.h"
 #include "base/up_to_nul.h"
 #include "server/client/blocking.h"
 #include "server/client/client.h"
@@ -193,6 +194,7 @@ void Dispatcher::apply_despite_disk_error() {
 }
 
 Dispatcher::Outcome Dispatcher::refuse_unknown(Client& client, Arguments args) {
+  log_unknown_command(client, args);
   reject_request(client, nullptr, args, unknown_command_error(args));
   return Outcome::kDone;
 }
@@ -595,6 +597,18 @@ void Dispatcher::reject(Client& client, Command* command, std::string_view error
   }
   count_error(client, client.reply.last_error_mark());
   if (client.has(kClientReplyOff | kClientReplySkip)) client.out().truncate(mark);
+}
+
+void Dispatcher::log_unknown_command(Client& client, Arguments args) const {
+  base::Logger& log = server_.log();
+  if (!log.enabled(base::LogLevel::kVerbose)) return;
+  const bool hidden = server_.settings().hide_user_data_from_log;
+  std::string line = "Client id=" + std::to_string(client.id) + " sent an unknown command";
+  if (!hidden) line.append(" ").append(quote(args[0], kMaxShownBytes));
+  const std::string_view meant =
+      hidden ? "" : base::most_similar(args[0], server_commands().names());
+  if (!meant.empty()) line.append(". Did it mean ").append(meant).append("?");
+  log.verbose(line);
 }
 
 std::string Dispatcher::unknown_command_error(Arguments args) const {

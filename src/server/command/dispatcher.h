@@ -128,6 +128,8 @@ class Dispatcher {
 
  private:
   const CommandTable& server_commands() const;
+  // At verbose level: who sent it, and what was probably meant.
+  void log_unknown_command(Client& client, Arguments args) const;
   void perform(Client& client, Command& command, Arguments args);
   // Enters a call that lasted long in the slow log and with the latency monitor, and tells the
   // meters of it.

@@ -5,7 +5,9 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "server/config/config.h"
 #include "server/config/config_parse.h"
+#include "server/config/directive_help.h"
 
 namespace latchkey::server {
 
@@ -42,6 +44,9 @@ std::string usage(std::string_view program) {
       {"-v or --version", ""},
       {"-h or --help", ""},
       {"--check-system", "(what the system could do better)"},
+      {"--check-config /path/to/latchkey.conf [options]", "(all that is wrong with it)"},
+      {"--explain [directive]", "(what it is for; without a name, of all)"},
+      {"[/path/to/latchkey.conf] --ping [options]", "(whether that server serves)"},
       {"/path/to/sentinel.conf --sentinel", "(as a Sentinel)"},
   };
   constexpr Example kExamples[] = {
@@ -78,6 +83,27 @@ std::string_view value_if_alone(std::string_view directive) {
     if (base::equal_ignoring_case(directive, name)) return value;
   }
   return {};
+}
+
+// Takes out the word that asks for something else than serving: the first, the second or the last.
+CommandLine::Action take_action(std::vector<std::string>& words) {
+  for (const size_t at : {size_t{0}, size_t{1}, words.size() - 1}) {
+    if (at >= words.size() || (words[at] != "--check-config" && words[at] != "--ping")) continue;
+    const bool ping = words[at] == "--ping";
+    words.erase(words.begin() + static_cast<ptrdiff_t>(at));
+    return ping ? CommandLine::Action::kPing : CommandLine::Action::kCheckConfig;
+  }
+  return CommandLine::Action::kServe;
+}
+
+CommandLine explain(std::span<const std::string> arguments) {
+  if (arguments.size() > 3) return leave(1, {}, "--explain takes one directive, or a pattern\n");
+  if (arguments.size() == 2) return leave(0, std::string(default_configuration()), {});
+  const std::string& name = arguments[2];
+  if (auto text = explain_directives(name)) return leave(0, std::move(*text), {});
+  const std::string meant = suggest_directive(Edition(), name);
+  return leave(1, {},
+               "There is no directive '" + name + "'." + (meant.empty() ? "" : " " + meant) + "\n");
 }
 
 // Writes arguments as directives, one a line.
@@ -160,11 +186,14 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
     line.action = CommandLine::Action::kCheckSystem;
     return line;
   }
-  auto rest = arguments.subspan(1);
-  if (!first.starts_with('-')) {
-    line.config_path = first;
+  if (first == "--explain") return explain(arguments);
+  std::vector<std::string> words(arguments.begin() + 1, arguments.end());
+  line.action = take_action(words);
+  std::span<const std::string> rest = words;
+  if (!rest.empty() && !rest[0].starts_with('-')) {
+    line.config_path = rest[0];
     rest = rest.subspan(1);
-  } else if (first == "-") {
+  } else if (!rest.empty() && rest[0] == "-") {
     line.read_stdin = true;
     rest = rest.subspan(1);
   }

@@ -16,16 +16,20 @@ Program program_of(std::string_view path);
 
 // A parsed command line.
 //
-//   latchkey-server [FILE] [--directive VALUE...]... [--sentinel] [-]
+//   latchkey-server [FILE] [--check-config | --ping] [--directive VALUE...]... [--sentinel] [-]
+//   latchkey-server --explain [DIRECTIVE]
 //
 // An argument that begins with `--` opens a directive, and the arguments after it are its values,
 // quoted for the configuration's parser. Right after a directive without a value such an argument
 // is its value, except after `--save`, whose value then is empty, and after `--print-url` and
 // `--exit-with-parent`, which then mean yes. `-` as the first or the last
-// argument reads standard input.
+// argument reads standard input. `--check-config` and `--ping` stand before or
+// right after FILE, or last.
 struct CommandLine {
   enum class Action {
     kServe,        // run the server with the configuration below
+    kCheckConfig,  // say what is wrong with the configuration below
+    kPing,         // ask the server of the configuration below whether it serves
     kCheckSystem,  // print what check_system() found
     kCheckRdb,     // act as redis-check-rdb
     kCheckAof,     // act as redis-check-aof
@@ -36,7 +40,7 @@ struct CommandLine {
   std::string output;
   std::string errors;
 
-  bool sentinel = false;    // kServe: as a Sentinel
+  bool sentinel = false;    // kServe, kCheckConfig: as a Sentinel
   std::string config_path;  // empty: none
   bool read_stdin = false;
   std::string options;  // directives, one a line; follows the file and standard input

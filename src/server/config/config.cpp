@@ -14,10 +14,12 @@
 #include <iterator>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/file.h"
 #include "base/glob.h"
+#include "base/similar_word.h"
 #include "base/text.h"
 #include "server/config/config_directive.h"
 #include "server/config/config_parse.h"
@@ -89,7 +91,9 @@ std::string ConfigError::report(const Edition& edition) const {
     text.append("Reading the configuration file, at line ").append(std::to_string(line));
     text.append("\n>>> '").append(line_text).append("'\n");
   }
-  return text.append(message).append("\n");
+  text.append(message).append("\n");
+  if (!hint.empty()) text.append(hint).append("\n");
+  return text;
 }
 
 bool ProcessDirectory::change(const std::string& path, std::string* error) {
@@ -177,7 +181,59 @@ bool Config::load(const std::string& path, std::string_view more, ConfigError* e
     file_ = path.starts_with('/') ? path : directory_->current() + "/" + path;
   }
   text.append(more);
-  return load_text(text, error) && check_whole(error);
+  reading_ = path;
+  if (!load_text(text, error)) return false;
+  std::string message;
+  if (check_logfile(/*create=*/true, &message)) {
+    auto problems = contradictions();
+    if (problems.empty()) return true;
+    message = std::move(problems.front());
+  }
+  *error = {ConfigError::Kind::kWhole, 0, {}, std::move(message)};
+  return false;
+}
+
+std::vector<ConfigError> Config::check(const std::string& path, std::string_view more) {
+  std::vector<ConfigError> problems;
+  std::string text;
+  if (!path.empty()) {
+    auto contents = base::read_file(path);
+    if (!contents) return {cannot_open(path)};
+    text = std::move(*contents);
+  }
+  text.append(more);
+  reading_ = path;
+  problems_ = &problems;
+  ConfigError error;
+  load_text(text, &error);
+  problems_ = nullptr;
+  std::vector<std::string> whole = contradictions();
+  std::string message;
+  if (!check_logfile(/*create=*/false, &message)) whole.push_back(std::move(message));
+  for (auto& problem : whole)
+    problems.push_back({ConfigError::Kind::kWhole, 0, {}, std::move(problem)});
+  return problems;
+}
+
+std::string suggest_directive(const Edition& edition, std::string_view name) {
+  std::vector<std::string_view> names = {"include", "user", "rename-command", "sentinel"};
+  for (const Directive& directive : Config::directives()) {
+    if (!has_directive(edition, directive.name)) continue;
+    names.push_back(directive.name);
+    if (!directive.alias.empty()) names.push_back(directive.alias);
+  }
+  const std::string_view similar = base::most_similar(name, names);
+  return similar.empty() ? "" : "Did you mean '" + std::string(similar) + "'?";
+}
+
+bool Config::report_line(ConfigError error, ConfigError* reported) {
+  if (error.file.empty()) error.file = reading_;
+  if (problems_ != nullptr) {
+    problems_->push_back(std::move(error));
+    return true;
+  }
+  *reported = std::move(error);
+  return false;
 }
 
 bool Config::load_text(std::string_view text, ConfigError* error) {
@@ -196,23 +252,21 @@ bool Config::choose_edition(std::string_view text, ConfigError* error) {
   if (place.line == 0) return true;
   std::string message;
   if (load_directive(*find(kEmulate), place.arguments, &message)) return true;
-  *error = ConfigError::at(place, std::move(message));
-  return false;
+  return report_line(ConfigError::at(place, std::move(message)), error);
 }
 
 bool Config::load_lines(std::string_view text, int depth, ConfigError* error) {
   return each_line(text, [&](std::string_view line, int number) {
     DeferredDirective place{{}, number, std::string(line)};
     auto words = split_arguments(line);
-    if (!words) {
-      *error = ConfigError::at(place, "Unbalanced quotes in configuration line");
-      return false;
-    }
+    if (!words)
+      return report_line(ConfigError::at(place, "Unbalanced quotes in configuration line"), error);
     if (words->empty()) return true;
     const std::string name = base::lower_case(words->front());
     words->erase(words->begin());
     place.arguments = std::move(*words);
-    return load_line(name, place, depth, error);
+    ConfigError wrong;
+    return load_line(name, place, depth, &wrong) || report_line(std::move(wrong), error);
   });
 }
 
@@ -227,10 +281,17 @@ bool Config::load_line(const std::string& name, const DeferredDirective& place, 
   if (name == kEmulate) return depth == 0 || refuse("emulate cannot be in a file that is included");
   if (const Directive* directive = find_known(name)) {
     std::string message;
-    return load_directive(*directive, arguments, &message) || refuse(std::move(message));
+    if (load_directive(*directive, arguments, &message)) return true;
+    refuse(std::move(message));
+    error->hint = "What it takes: latchkey-server --explain " + std::string(directive->name);
+    return false;
   }
   if (name == "sentinel" && arguments.empty()) return true;
-  if (arguments.empty()) return refuse("Bad directive or wrong number of arguments");
+  if (arguments.empty()) {
+    refuse("Bad directive or wrong number of arguments");
+    error->hint = suggest_directive(values_.edition, name);
+    return false;
+  }
   const bool one = arguments.size() == 1;
   if (name == "include" && one) return include(place, depth, error);
   if (name == "sentinel") {
@@ -258,6 +319,11 @@ bool Config::load_line(const std::string& name, const DeferredDirective& place, 
   const bool ignored = std::find(kIgnoredDirectives.begin(), kIgnoredDirectives.end(), name) !=
                        kIgnoredDirectives.end();
   if (ignored && one) return true;
+  if (problems_ != nullptr) {
+    refuse("There is no such directive");
+    error->hint = suggest_directive(values_.edition, name);
+    return false;
+  }
   values_.unknown_directives.push_back(place);
   values_.unknown_directives.back().arguments.insert(
       values_.unknown_directives.back().arguments.begin(), name);
@@ -304,37 +370,44 @@ bool Config::include(const DeferredDirective& place, int depth, ConfigError* err
       *error = cannot_open(path);
       return false;
     }
+    const std::string outer = std::exchange(reading_, path);
     if (!load_lines(*text, depth + 1, error)) return false;
+    reading_ = outer;
   }
   return true;
 }
 
-bool Config::check_whole(ConfigError* error) const {
-  const auto refuse = [&](std::string message) {
-    *error = {ConfigError::Kind::kWhole, 0, {}, std::move(message)};
-    return false;
-  };
-  if (!values_.logfile.empty()) {
-    const auto path =
-        values_.logfile.starts_with('/') ? values_.logfile : values_.dir + '/' + values_.logfile;
-    const int descriptor = open(path.c_str(), O_APPEND | O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
-    if (descriptor < 0) return refuse(std::string("Can't open the log file: ") + strerror(errno));
+bool Config::check_logfile(bool create, std::string* message) const {
+  if (values_.logfile.empty()) return true;
+  const auto path =
+      values_.logfile.starts_with('/') ? values_.logfile : values_.dir + '/' + values_.logfile;
+  const int flags = O_APPEND | O_WRONLY | O_CLOEXEC | (create ? O_CREAT : 0);
+  const int descriptor = open(path.c_str(), flags, 0644);
+  if (descriptor >= 0) {
     close(descriptor);
+    return true;
   }
-  if (values_.cluster_enabled && !values_.replicaof_host.empty()) {
-    return refuse("replicaof directive not allowed in cluster mode");
-  }
+  const std::string parent = path.substr(0, path.rfind('/') + 1);
+  if (!create && errno == ENOENT && access(parent.c_str(), W_OK) == 0) return true;
+  *message = std::string("Can't open the log file: ") + strerror(errno);
+  return false;
+}
+
+std::vector<std::string> Config::contradictions() const {
+  std::vector<std::string> found;
+  if (values_.cluster_enabled && !values_.replicaof_host.empty())
+    found.emplace_back("replicaof directive not allowed in cluster mode");
   if (values_.sentinel_mode && !values_.replicaof_host.empty())
-    return refuse("replicaof directive not allowed in sentinel mode");
+    found.emplace_back("replicaof directive not allowed in sentinel mode");
   if (values_.sentinel_mode && (values_.cluster_enabled || values_.appendonly))
-    return refuse("cluster-enabled and appendonly cannot be yes in sentinel mode");
+    found.emplace_back("cluster-enabled and appendonly cannot be yes in sentinel mode");
   if (values_.daemonize && values_.exit_with_parent) {
-    return refuse(
+    found.emplace_back(
         "exit-with-parent cannot be yes with daemonize: who starts a daemon is not its parent");
   }
   if (values_.daemonize && values_.print_url)
-    return refuse("print-url cannot be yes with daemonize: a daemon has no standard output");
-  return true;
+    found.emplace_back("print-url cannot be yes with daemonize: a daemon has no standard output");
+  return found;
 }
 
 std::vector<std::string> Config::startup_problems() const {
@@ -351,6 +424,10 @@ std::vector<std::string> Config::startup_problems() const {
   lines.emplace_back(
       "Module Configuration detected without loadmodule directive or no ApplyConfig call: "
       "aborting");
+  for (const auto& unknown : values_.unknown_directives) {
+    const std::string meant = suggest_directive(values_.edition, unknown.arguments[0]);
+    if (!meant.empty()) lines.push_back("'" + unknown.arguments[0] + "' is not known. " + meant);
+  }
   return lines;
 }
 

@@ -32,19 +32,21 @@ struct ConfigError {
   enum class Kind {
     kLine,    // a line is wrong: `line`, `line_text` and `message` tell which and why
     kWhole,   // each line is valid, but not all together: `message`
-    kFile,    // a file could not be read: `message` is for the log
+    kFile,    // a file could not be read: `message` is for the log, which has `hint` already
     kLogged,  // the log has told why; `message` is empty
   };
   Kind kind = Kind::kLine;
-  int line = 0;
+  int line = 0;  // counts from 1 in `file`, or past its end for what follows the file; 0: none
   std::string line_text;
   std::string message;
+  std::string file = {};  // the file that the line stands in; empty: none was named
+  std::string hint = {};  // what to do about it, a sentence; often empty
 
   // The error of a line that a subsystem refused after loading (rename-command, user).
   static ConfigError at(const DeferredDirective& place, std::string message);
 
-  // The reference's text on standard error before it exits with status 1. A kFile error is logged
-  // at warning level instead, with `message` as its text.
+  // The reference's text on standard error before it exits with status 1, and the hint below it. A
+  // kFile error is logged at warning level instead, with `message` as its text.
   // `edition`: the server that is to be started.
   std::string report(const Edition& edition = Edition()) const;
 };
@@ -132,11 +134,16 @@ class Config {
   // several directives at once.
   bool load(const std::string& path, std::string_view more, ConfigError* error);
 
+  // Reads as load() does, but goes on after an error, and creates no file: all that is wrong with
+  // the configuration by itself, in the order of its lines, what concerns several of them last.
+  // What a subsystem refuses later (a user's rules) is not among it.
+  std::vector<ConfigError> check(const std::string& path, std::string_view more);
+
   // Absolute path of the configuration file; empty when there is none.
   const std::string& file() const { return file_; }
 
-  // Why a server with this configuration cannot start: unknown directives, modules. Lines for the
-  // log at warning level; empty when there is no problem.
+  // Why a server with this configuration cannot start: unknown directives, with the names that were
+  // probably meant. Lines for the log at warning level; empty when there is no problem.
   std::vector<std::string> startup_problems() const;
 
   // CONFIG GET: names and values, in the order of the table for each pattern, each name once. A
@@ -198,7 +205,11 @@ class Config {
   bool load_directive(const Directive& directive, const std::vector<std::string>& arguments,
                       std::string* error);
   bool include(const DeferredDirective& place, int depth, ConfigError* error);
-  bool check_whole(ConfigError* error) const;
+  bool report_line(ConfigError error, ConfigError* reported);
+  // Whether the log can be written to.
+  bool check_logfile(bool create, std::string* message) const;
+  // What is wrong with directives that do not go together.
+  std::vector<std::string> contradictions() const;
 
   const Directive* settable(const NameAndValue& pair, const SetRequest& request,
                             std::string* error) const;
@@ -211,9 +222,15 @@ class Config {
   ConfigValues values_;
   uint64_t revision_ = 0;
   std::unordered_set<const Directive*> loaded_directives_;  // set by the configuration being loaded
+  std::string reading_;                                     // the file whose lines are being loaded
+  std::vector<ConfigError>* problems_ = nullptr;            // where errors go while all are wanted
   std::vector<RegisteredHook> hooks_;
   std::vector<std::pair<std::string, LinesSource>> rewrite_sources_;
   std::string file_;
 };
+
+// "Did you mean 'port'?", for a directive that a server of that release does not know; empty when
+// no name resembles it.
+std::string suggest_directive(const Edition& edition, std::string_view name);
 
 }  // namespace latchkey::server

@@ -7,6 +7,7 @@
 #include "server/acl/access_control.h"
 #include "server/client/authentication.h"
 #include "server/command/fault_injector.h"
+#include "server/process/port_owner.h"
 #include "server/process/secure_transport.h"
 #include "server/server.h"
 
@@ -137,6 +138,10 @@ bool Listeners::open_one(const std::string& address, int port, bool secure, TcpS
   server_.log().logf(base::LogLevel::kWarning,
                      "Warning: Could not create server TCP listening socket %s:%d: %s",
                      address.c_str(), port, error.c_str());
+  if (*code == EADDRINUSE && port != 0) {
+    const std::string owner = describe_port_owner(port);
+    if (!owner.empty()) server_.log().warning(owner);
+  }
   return false;
 }
 

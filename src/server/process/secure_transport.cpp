@@ -83,7 +83,7 @@ bool SecureTransport::is_wanted() const {
   return values.tls_port != 0 || values.tls_replication || values.tls_cluster;
 }
 
-bool SecureTransport::configure() {
+bool SecureTransport::configure(std::string* reason) {
   if (!is_wanted()) {
     context_.reset();
     return true;
@@ -92,6 +92,7 @@ bool SecureTransport::configure() {
   auto context = tls::Context::make(settings_of(server_.config()), &error);
   if (context == nullptr) {
     server_.log().warning(error);
+    if (reason != nullptr) *reason = error;
     return false;
   }
   context_ = std::move(context);

@@ -27,8 +27,9 @@ class SecureTransport {
   SecureTransport(const SecureTransport&) = delete;
   SecureTransport& operator=(const SecureTransport&) = delete;
 
-  // Makes the context if one is asked for. False, with the reason logged, when that fails.
-  bool configure();
+  // Makes the context if one is asked for. False, with the reason logged, and in `reason` if that
+  // is not null, when it cannot be made.
+  bool configure(std::string* reason = nullptr);
   // The layer of an accepted connection. REQUIRES: configured, and tls-port is not 0 or tls-cluster
   // is yes.
   std::unique_ptr<net::TransportLayer> accept();

@@ -127,4 +127,36 @@ TEST_CASE("The name of the binary chooses the program", "[command line]") {
   CHECK(parse_command_line(of_snapshot).action == CommandLine::Action::kCheckRdb);
 }
 
+TEST_CASE("A configuration is checked, or its server asked, wherever the word stands",
+          "[command line]") {
+  using Action = CommandLine::Action;
+  for (const auto& arguments :
+       {std::vector<std::string>{"--check-config", "my.conf", "--hz", "5"},
+        std::vector<std::string>{"my.conf", "--check-config", "--hz", "5"},
+        std::vector<std::string>{"my.conf", "--hz", "5", "--check-config"}}) {
+    const CommandLine line = parse(arguments);
+    CHECK(line.action == Action::kCheckConfig);
+    CHECK(line.config_path == "my.conf");
+    CHECK(line.options == "hz \"5\" ");
+  }
+  CHECK(parse({"--ping"}).action == Action::kPing);
+  CHECK(parse({"--ping"}).options.empty());
+  CHECK(parse({"--port", "7000", "--ping"}).action == Action::kPing);
+  CHECK(parse({"--check-config", "-"}).read_stdin);
+  CHECK(parse({"my.conf"}).action == Action::kServe);
+}
+
+TEST_CASE("--explain prints what a directive is for", "[command line]") {
+  const CommandLine one = parse({"--explain", "port"});
+  CHECK(one.action == CommandLine::Action::kExit);
+  CHECK(one.exit_status == 0);
+  CHECK(one.output.find("port 6379") != std::string::npos);
+  CHECK(parse({"--explain"}).output.starts_with("# Latchkey's configuration"));
+  const CommandLine unknown = parse({"--explain", "prot"});
+  CHECK(unknown.exit_status == 1);
+  CHECK(unknown.errors == "There is no directive 'prot'. Did you mean 'port'?\n");
+  CHECK(parse({"--explain", "xxxxxxxxxxxxx"}).errors == "There is no directive 'xxxxxxxxxxxxx'.\n");
+  CHECK(parse({"--explain", "port", "bind"}).exit_status == 1);
+}
+
 }  // namespace latchkey::server

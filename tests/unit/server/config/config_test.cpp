@@ -136,7 +136,8 @@ TEST_CASE("A wrong line is reported with its number, its text and the reason", "
         "\n*** FATAL CONFIG FILE ERROR (Redis 8.6.3) ***\n"
         "Reading the configuration file, at line 3\n"
         ">>> 'port   abc'\n"
-        "argument couldn't be parsed into an integer\n");
+        "argument couldn't be parsed into an integer\n"
+        "What it takes: latchkey-server --explain port\n");
 }
 
 TEST_CASE("Every way to get a line wrong has the reference's message", "[config]") {
@@ -523,4 +524,67 @@ TEST_CASE("Examples in the configuration file of the distribution are valid", "[
     CHECK(f.load(line.substr(1)) == "");
   }
   CHECK(f.config.startup_problems().empty());
+}
+
+TEST_CASE("What was probably meant follows the reference's error") {
+  Fixture f;
+  CHECK(f.load("hz") == "wrong number of arguments");
+  CHECK(f.error.hint == "What it takes: latchkey-server --explain hz");
+  CHECK(f.error.report().ends_with("wrong number of arguments\n" + f.error.hint + "\n"));
+  CHECK(f.load("prot") == "Bad directive or wrong number of arguments");
+  CHECK(f.error.hint == "Did you mean 'port'?");
+  CHECK(f.load("prot 1") == "");
+  CHECK(f.config.startup_problems().back() == "'prot' is not known. Did you mean 'port'?");
+}
+
+TEST_CASE("A suggestion is a directive that the emulated server has") {
+  using latchkey::server::Edition;
+  using latchkey::server::suggest_directive;
+  CHECK(suggest_directive(Edition(), "maxmemory-polcy") == "Did you mean 'maxmemory-policy'?");
+  CHECK(suggest_directive(Edition(), "slavof") == "Did you mean 'slaveof'?");
+  CHECK(suggest_directive(Edition(), "nothinglikeit") == "");
+  Config old;
+  ConfigError error;
+  REQUIRE(old.load_text("emulate \"redis 6.2\"", &error));
+  CHECK(suggest_directive(Edition(), "lua-memroy-limit") == "Did you mean 'lua-memory-limit'?");
+  CHECK(suggest_directive(old.values().edition, "cluster-slot-stats-enabld") == "");
+}
+
+TEST_CASE("A check tells all that is wrong, with its place, in order") {
+  Fixture f;
+  f.write("inner.conf", "port 1\nhz many\n");
+  f.write("my.conf", "# a comment\nprot 1\nport 70000\ninclude " +
+                         (f.directory / "inner.conf").string() +
+                         "\nbind \"x\nuser bob on\nuser bob on\ndaemonize yes\n");
+  const std::string path = f.directory / "my.conf";
+  const auto problems = f.config.check(path, "\nloglevel loud\nprint-url yes\n");
+  std::vector<std::string> seen;
+  for (const auto& problem : problems)
+    seen.push_back(std::filesystem::path(problem.file).filename().string() + ":" +
+                   std::to_string(problem.line) + " " + problem.line_text);
+  CHECK(seen == std::vector<std::string>{"my.conf:2 prot 1", "my.conf:3 port 70000",
+                                         "inner.conf:2 hz many", "my.conf:5 bind \"x",
+                                         "my.conf:7 user bob on", "my.conf:10 loglevel loud",
+                                         ":0 "});
+  CHECK(problems.front().message == "There is no such directive");
+  CHECK(problems.front().hint == "Did you mean 'port'?");
+  CHECK(problems.back().message ==
+        "print-url cannot be yes with daemonize: a daemon has no standard output");
+}
+
+TEST_CASE("A check of what is right finds nothing and makes no file") {
+  Fixture f;
+  f.write("my.conf", "port 7000\nlogfile " + (f.directory / "log").string() + "\n");
+  CHECK(f.config.check(f.directory / "my.conf", "").empty());
+  CHECK_FALSE(std::filesystem::exists(f.directory / "log"));
+  const auto missing = f.config.check(f.directory / "none.conf", "");
+  REQUIRE(missing.size() == 1);
+  CHECK(missing[0].kind == ConfigError::Kind::kFile);
+}
+
+TEST_CASE("A check finds a log that cannot be written") {
+  Fixture f;
+  const auto problems = f.config.check("", "logfile /nonexistent/log\n");
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].message == "Can't open the log file: No such file or directory");
 }

@@ -1,0 +1,127 @@
+#include "server/config/directive_help.h"
+
+#include <algorithm>
+
+#include "base/glob.h"
+#include "base/text.h"
+#include "server/config/config.h"
+#include "server/config/config_directive.h"
+
+namespace latchkey::server {
+
+namespace {
+
+std::string_view first_word(std::string_view line) {
+  return line.substr(0, line.find(' '));
+}
+
+// "##### Network #####" gives "Network"; a line without words nothing.
+std::string_view title_of(std::string_view line) {
+  const size_t from = line.find_first_not_of("# ");
+  if (from == std::string_view::npos) return {};
+  return line.substr(from, line.find_last_not_of("# ") - from + 1);
+}
+
+void add_line(DirectiveHelp& block, std::string_view line) {
+  if (!line.starts_with('#')) {
+    block.lines.push_back(line);
+    block.set_by_default.push_back(true);
+  } else if (line.size() > 1 && line[1] != ' ') {
+    block.lines.push_back(line.substr(1));
+    block.set_by_default.push_back(false);
+  } else {
+    line.remove_prefix(std::min<size_t>(line.size(), 2));
+    block.text.append(line).append("\n");
+  }
+}
+
+// How a directive is set.
+std::string setting_of(const Directive& directive) {
+  if (directive.has(kImmutable)) return "at start only: in the file, or on the command line";
+  if (directive.has(kProtected)) return "CONFIG SET too, where enable-protected-configs allows it";
+  return "CONFIG SET too, while the server runs";
+}
+
+std::string page_of(const DirectiveHelp& block) {
+  std::string page;
+  page.append(block.section).append("\n\n");
+  page.append(block.text);
+  if (!block.text.empty()) page.append("\n");
+  for (size_t i = 0; i < block.lines.size(); ++i) {
+    page.append(block.set_by_default[i] ? "  default   " : "  example   ");
+    page.append(block.lines[i]).append("\n");
+  }
+  for (const std::string_view name : block.names()) {
+    const Directive* directive = Config::find(name);
+    if (directive == nullptr) continue;
+    page.append("  ").append(name).append(": ").append(setting_of(*directive));
+    if (!directive->alias.empty()) {
+      const bool is_alias = base::equal_ignoring_case(name, directive->alias);
+      page.append("; also ").append(is_alias ? directive->name : directive->alias);
+    }
+    page.append("\n");
+  }
+  return page;
+}
+
+bool concerns(const DirectiveHelp& block, std::string_view pattern) {
+  for (const std::string_view name : block.names()) {
+    if (base::glob_match(pattern, name, true)) return true;
+    const Directive* directive = Config::find(name);
+    if (directive == nullptr) continue;
+    for (const std::string_view spelling : {directive->name, directive->alias}) {
+      if (!spelling.empty() && base::glob_match(pattern, spelling, true)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string_view> DirectiveHelp::names() const {
+  std::vector<std::string_view> found;
+  for (const std::string_view line : lines) {
+    const std::string_view name = first_word(line);
+    if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+  }
+  return found;
+}
+
+std::vector<DirectiveHelp> read_directive_help(std::string_view configuration) {
+  std::vector<DirectiveHelp> blocks;
+  DirectiveHelp block;
+  std::string_view section;
+  const auto end_block = [&] {
+    if (!block.lines.empty()) blocks.push_back(std::move(block));
+    block = {};
+    block.section = section;
+  };
+  while (!configuration.empty()) {
+    const size_t end = std::min(configuration.find('\n'), configuration.size());
+    const std::string_view line = configuration.substr(0, end);
+    configuration.remove_prefix(std::min(end + 1, configuration.size()));
+    if (line.starts_with("####")) {
+      section = title_of(line);
+      end_block();
+    } else if (line.empty()) {
+      end_block();
+    } else {
+      add_line(block, line);
+    }
+  }
+  end_block();
+  return blocks;
+}
+
+std::optional<std::string> explain_directives(std::string_view pattern) {
+  std::string pages;
+  for (const DirectiveHelp& block : read_directive_help(default_configuration())) {
+    if (!concerns(block, pattern)) continue;
+    if (!pages.empty()) pages.append("\n");
+    pages.append(page_of(block));
+  }
+  if (pages.empty()) return std::nullopt;
+  return pages;
+}
+
+}  // namespace latchkey::server
