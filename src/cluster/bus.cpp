@@ -44,7 +44,7 @@ bool Bus::listen() {
     int code = 0;
     auto listener = net::Listener::tcp(
         *server_.loop(), address, port, settings.tcp_backlog,
-        [this](net::Connection* connection) { accept(connection); }, &error, &code);
+        [this](net::Connection* connection) { accept(connection); }, /*limit=*/{}, &error, &code);
     if (listener != nullptr) {
       listeners_.push_back(std::move(listener));
     } else if (!optional) {

@@ -25,9 +25,18 @@ struct Listener::Handle {
   Loop& loop;
   Connection::Kind kind;
   Acceptor acceptor;
+  Limit limit;
+  BeforeWait turn_ends;
+  int accepted = 0;      // in this turn
+  bool waiting = false;  // a connection beyond the limit, until the turn ends
 
-  Handle(Loop& loop_in, Connection::Kind kind_in, Acceptor acceptor_in)
-      : loop(loop_in), kind(kind_in), acceptor(std::move(acceptor_in)) {
+  Handle(Loop& loop_in, Connection::Kind kind_in, Acceptor acceptor_in, Limit limit_in)
+      : loop(loop_in),
+        kind(kind_in),
+        acceptor(std::move(acceptor_in)),
+        limit(std::move(limit_in)),
+        turn_ends(
+            loop, [this] { begin_turn(); }, BeforeWait::When::kAsked) {
     if (kind == Connection::Kind::kTcp) {
       uv_tcp_init(loop.handle(), &tcp);
     } else {
@@ -38,11 +47,26 @@ struct Listener::Handle {
   int listen(int backlog) {
     return uv_listen(&stream, backlog, [](uv_stream_t* server, int status) {
       auto* self = static_cast<Handle*>(server->data);
-      if (status != 0) return;
-      self->loop.begin_work();
-      Connection* connection = Connection::accept(self->loop, server, self->kind);
-      if (connection != nullptr) self->acceptor(connection);
+      if (status == 0) self->accept();
     });
+  }
+  // The connection that has waited counts for the turn that begins.
+  void begin_turn() {
+    accepted = 0;
+    if (std::exchange(waiting, false)) take();
+  }
+  // Accepts a connection that has come, or leaves it for the next turn: until it is accepted, libuv
+  // reports no further one.
+  void accept() {
+    if (limit) turn_ends.ask();
+    waiting = limit && accepted >= limit();
+    if (!waiting) take();
+  }
+  void take() {
+    loop.begin_work();
+    ++accepted;
+    Connection* connection = Connection::accept(loop, &stream, kind);
+    if (connection != nullptr) acceptor(connection);
   }
 };
 
@@ -100,12 +124,13 @@ bool find_group(const std::string& name, gid_t* group) {
 }  // namespace
 
 std::unique_ptr<Listener> Listener::tcp(Loop& loop, const std::string& name, int port, int backlog,
-                                        Acceptor acceptor, std::string* error, int* code) {
+                                        Acceptor acceptor, Limit limit, std::string* error,
+                                        int* code) {
   *code = 0;
   const AddressList addresses = resolve(name, port, code);
   for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
     std::unique_ptr<Listener> listener(
-        new Listener(new Handle(loop, Connection::Kind::kTcp, acceptor)));
+        new Listener(new Handle(loop, Connection::Kind::kTcp, acceptor, limit)));
     const unsigned flags = address->ai_family == AF_INET6 ? unsigned{UV_TCP_IPV6ONLY} : 0u;
     int status = uv_tcp_bind(&listener->handle_->tcp, address->ai_addr, flags);
     if (status == 0) status = listener->handle_->listen(backlog);
@@ -118,15 +143,16 @@ std::unique_ptr<Listener> Listener::tcp(Loop& loop, const std::string& name, int
 
 std::unique_ptr<Listener> Listener::unix_socket(Loop& loop, const std::string& path,
                                                 const UnixAccess& access, int backlog,
-                                                Acceptor acceptor, std::string* error) {
+                                                Acceptor acceptor, Limit limit,
+                                                std::string* error) {
   gid_t group = kNoGroup;
   if (!access.group.empty() && !find_group(access.group, &group)) {
     *error = "getgrnam error for group '" + access.group + "'";
     return nullptr;
   }
   unlink(path.c_str());
-  std::unique_ptr<Listener> listener(
-      new Listener(new Handle(loop, Connection::Kind::kUnix, std::move(acceptor))));
+  std::unique_ptr<Listener> listener(new Listener(
+      new Handle(loop, Connection::Kind::kUnix, std::move(acceptor), std::move(limit))));
   int status = bind_with_mode(&listener->handle_->pipe, path, access.permissions);
   if (status == 0 && group != kNoGroup && chown(path.c_str(), kNoUser, group) != 0) status = -errno;
   if (status == 0) status = listener->handle_->listen(backlog);
@@ -149,6 +175,7 @@ int Listener::port() const {
 }
 
 Listener::~Listener() {
+  handle_->waiting = false;
   uv_close(&handle_->handle,
            [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
 }

@@ -14,13 +14,18 @@ class Listener {
  public:
   // Called with each new connection, and takes ownership of it (start() or close()).
   using Acceptor = std::function<void(Connection*)>;
+  // How many connections are accepted in one turn of the loop, asked for in each; at least 1. More
+  // of them wait, so that a rush of new ones does not hold up those that are there. Empty: all that
+  // have come.
+  using Limit = std::function<int()>;
 
   // Listens at an IPv4 or IPv6 address ("127.0.0.1", "::1", "*" for any IPv4, "::*" for any IPv6)
   // or at the first usable address of a host name. Port 0: one that the system chooses. Null on
   // failure, with *error the system's reason
   // ("bind: Address already in use") and *code its errno.
   static std::unique_ptr<Listener> tcp(Loop& loop, const std::string& name, int port, int backlog,
-                                       Acceptor acceptor, std::string* error, int* code);
+                                       Acceptor acceptor, Limit limit, std::string* error,
+                                       int* code);
   // Who may connect to a unix socket. permissions 0: by the umask. group: the name of the group
   // that the file is given to; empty leaves it to the process's own.
   struct UnixAccess {
@@ -31,7 +36,7 @@ class Listener {
   // `access` says, from its creation on. *error begins with what failed ("bind: ...").
   static std::unique_ptr<Listener> unix_socket(Loop& loop, const std::string& path,
                                                const UnixAccess& access, int backlog,
-                                               Acceptor acceptor, std::string* error);
+                                               Acceptor acceptor, Limit limit, std::string* error);
   ~Listener();
   // The TCP port it listens at: the one that the system chose where 0 was asked for; 0 for a unix
   // socket.

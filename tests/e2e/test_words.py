@@ -113,6 +113,18 @@ class Explaining(unittest.TestCase):
         self.assertEqual(result.stderr, "There is no directive 'maxmemroy'. Did you mean 'maxmemory'?\n")
 
 
+class CheckingTheSystem(unittest.TestCase):
+    def test_each_check_says_what_it_found(self):
+        lines = run("--check-system").stdout.splitlines()
+        for name in ("slow-clocksource", "overcommit", "THP", "backlog", "open-files"):
+            self.assertTrue(any(re.fullmatch(rf"\[{name}\]\.\.\.(OK|WARNING:)", line) for line in lines), (name, lines))
+
+    def test_a_limit_of_open_files_is_told_with_its_figure(self):
+        result = subprocess.run(["sh", "-c", 'ulimit -n 500; exec "$0" --check-system', os.environ["LATCHKEY_SERVER"]],
+                                capture_output=True, text=True, check=True)
+        self.assertIn("The process may open 500 files, and maxclients 10000 needs 10032.", result.stdout)
+
+
 class StartingWithMistakes(DirectoryTestCase):
     def test_the_nearest_directive_is_named(self):
         self.assertIn("Did you mean 'port'?", run("--prot", "1", "--dir", self.directory).stdout)

@@ -128,7 +128,13 @@ bool Listeners::open_one(const std::string& address, int port, bool secure, TcpS
   std::string error;
   auto listener = net::Listener::tcp(
       *server_.loop(), address, port, server_.settings().tcp_backlog,
-      [this, secure](net::Connection* connection) { admit(connection, secure); }, &error, code);
+      [this, secure](net::Connection* connection) { admit(connection, secure); },
+      [this, secure] {
+        const ConfigValues& settings = server_.settings();
+        return secure ? settings.max_new_tls_connections_per_cycle
+                      : settings.max_new_connections_per_cycle;
+      },
+      &error, code);
   if (listener != nullptr) {
     if (sockets->listeners.empty()) sockets->address = address;
     sockets->port = listener->port();
@@ -152,7 +158,8 @@ bool Listeners::open_unix_socket() {
   unix_socket_ = net::Listener::unix_socket(
       *server_.loop(), settings.unixsocket, {settings.unixsocketperm, settings.unixsocketgroup},
       settings.tcp_backlog,
-      [this](net::Connection* connection) { admit(connection, /*secure=*/false); }, &error);
+      [this](net::Connection* connection) { admit(connection, /*secure=*/false); },
+      [this] { return server_.settings().max_new_connections_per_cycle; }, &error);
   if (unix_socket_ != nullptr) return true;
   server_.log().warning("Failed opening Unix socket: " + error);
   return false;

@@ -343,10 +343,13 @@ std::optional<std::string> check_clocksource() {
 }
 
 std::optional<std::string> check_overcommit() {
-  if (first_line("/proc/sys/vm/overcommit_memory") == "1") return std::nullopt;
+  const auto setting = first_line("/proc/sys/vm/overcommit_memory");
+  if (setting == "1") return std::nullopt;
   return "Memory overcommit must be enabled! Saving in the background forks, and with "
-         "vm.overcommit_memory at another value than 1 the fork may be refused although almost all "
-         "memory is shared. Run 'sysctl vm.overcommit_memory=1', and put 'vm.overcommit_memory = "
+         "vm.overcommit_memory at " +
+         setting +
+         " the fork may be refused although almost all memory is shared. Run 'sysctl "
+         "vm.overcommit_memory=1', and put 'vm.overcommit_memory = "
          "1' into /etc/sysctl.conf to keep it.";
 }
 
@@ -358,12 +361,34 @@ std::optional<std::string> check_huge_pages() {
          "'disable-thp yes' in the configuration.";
 }
 
+// By the defaults: the configuration is not known here.
+std::optional<std::string> check_backlog() {
+  const int wanted = ConfigValues().tcp_backlog;
+  const auto most = parse_int(first_line("/proc/sys/net/core/somaxconn"));
+  if (!most || *most >= wanted) return std::nullopt;
+  return "Only " + std::to_string(*most) +
+         " connections may wait to be accepted, and tcp-backlog " + std::to_string(wanted) +
+         " asks for more. Run 'sysctl net.core.somaxconn=" + std::to_string(wanted) + "'.";
+}
+
+std::optional<std::string> check_open_files() {
+  const uint64_t wanted = uint64_t{ConfigValues().maxclients} + kReservedFiles;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= wanted) return std::nullopt;
+  return "The process may open " + std::to_string(limit.rlim_max) + " files, and maxclients " +
+         std::to_string(ConfigValues().maxclients) + " needs " + std::to_string(wanted) +
+         ". Run 'ulimit -Hn " + std::to_string(wanted) +
+         "' before the server, or set LimitNOFILE in its unit of systemd.";
+}
+
 }  // namespace
 
 std::vector<SystemCheck> check_system() {
   return {{"slow-clocksource", check_clocksource()},
           {"overcommit", check_overcommit()},
-          {"THP", check_huge_pages()}};
+          {"THP", check_huge_pages()},
+          {"backlog", check_backlog()},
+          {"open-files", check_open_files()}};
 }
 
 std::string format_checks(const std::vector<SystemCheck>& checks) {

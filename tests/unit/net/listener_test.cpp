@@ -3,12 +3,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "unit/catch.h"
 #include "unit/net/bind_calls.h"
@@ -47,15 +49,38 @@ namespace latchkey::tests {
 namespace {
 
 struct Opened {
-  Opened(const std::string& path, unsigned permissions) {
+  Opened(const std::string& path, unsigned permissions, int backlog = 1) {
     mode_at_birth.reset();
     listener = net::Listener::unix_socket(
-        loop, path, {.permissions = permissions, .group = {}}, 1,
-        [](net::Connection* connection) { connection->close(); }, &error);
+        loop, path, {.permissions = permissions, .group = {}}, backlog,
+        [this](net::Connection* connection) {
+          ++accepted;
+          connection->close();
+        },
+        [this] { return limit; }, &error);
   }
   net::Loop loop;
   std::string error;
+  int limit = 1000;
+  int accepted = 0;
   std::unique_ptr<net::Listener> listener;
+};
+
+// A client at a Unix socket.
+class UnixPeer {
+ public:
+  explicit UnixPeer(const std::string& path) : descriptor_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(connect(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  }
+  ~UnixPeer() { close(descriptor_); }
+  UnixPeer(const UnixPeer&) = delete;
+  UnixPeer& operator=(const UnixPeer&) = delete;
+
+ private:
+  int descriptor_;
 };
 
 }  // namespace
@@ -92,8 +117,8 @@ TEST_CASE("Port 0 listens at a port that the system chooses, and says which", "[
   int code = 0;
   const auto listen = [&](const std::string& address, int port) {
     return net::Listener::tcp(
-        loop, address, port, 1, [](net::Connection* connection) { connection->close(); }, &error,
-        &code);
+        loop, address, port, 1, [](net::Connection* connection) { connection->close(); },
+        /*limit=*/{}, &error, &code);
   };
   const auto first = listen("127.0.0.1", 0);
   REQUIRE(first != nullptr);
@@ -103,6 +128,43 @@ TEST_CASE("Port 0 listens at a port that the system chooses, and says which", "[
   CHECK(second->port() != first->port());
   CHECK(listen("127.0.0.1", first->port()) == nullptr);
   CHECK(code == EADDRINUSE);
+}
+
+TEST_CASE("No more connections are accepted in a turn than the limit allows", "[listener]") {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() / "socket";
+  Opened opened(path, 0700, /*backlog=*/100);
+  REQUIRE(opened.listener != nullptr);
+  std::vector<std::unique_ptr<UnixPeer>> peers;
+  for (int i = 0; i < 10; ++i) peers.push_back(std::make_unique<UnixPeer>(path));
+  opened.limit = 3;
+  int turns = 0;
+  while (opened.accepted < 10 && turns < 100) {
+    const int before = opened.accepted;
+    opened.loop.run_once();
+    CHECK(opened.accepted - before <= 3);
+    ++turns;
+  }
+  CHECK(opened.accepted == 10);
+  // What comes later is accepted as before.
+  opened.limit = 1000;
+  for (int i = 0; i < 10; ++i) peers.push_back(std::make_unique<UnixPeer>(path));
+  for (turns = 0; opened.accepted < 20 && turns < 100; ++turns) opened.loop.run_once();
+  CHECK(opened.accepted == 20);
+}
+
+TEST_CASE("A listener may go while connections wait for the next turn", "[listener]") {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() / "socket";
+  Opened opened(path, 0700, /*backlog=*/100);
+  REQUIRE(opened.listener != nullptr);
+  const UnixPeer first(path);
+  const UnixPeer second(path);
+  opened.limit = 1;
+  for (int turns = 0; opened.accepted < 1 && turns < 100; ++turns) opened.loop.run_once();
+  opened.listener.reset();
+  opened.loop.run_once();
+  CHECK(opened.accepted == 1);
 }
 
 TEST_CASE("A Unix socket has no port", "[listener]") {

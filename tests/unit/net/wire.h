@@ -97,7 +97,7 @@ class Wire {
     std::string error;
     const auto listener = net::Listener::unix_socket(
         loop, path(), {.permissions = 0700, .group = {}}, 1,
-        [this](net::Connection* accepted) { connection = accepted; }, &error);
+        [this](net::Connection* accepted) { connection = accepted; }, {}, &error);
     INFO(error);
     REQUIRE(listener != nullptr);
     peer.connect(path());
