@@ -1,5 +1,8 @@
 #include "cluster/bus_message.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 
 #include "base/up_to_nul.h"
@@ -23,8 +26,14 @@ enum ExtensionKind : uint16_t {
   kHumanName,
   kForgotten,
   kShardId,
-  kSecret,              // of Redis; to Valkey an address of the node for its clients
-  kOwnSecret = 0x4c4b,  // among nodes that emulate Valkey
+  kSecret,  // of Redis
+  // Of Valkey.
+  kValkeyClientIpv4 = 4,
+  kValkeyClientIpv6,
+  // Of Latchkey: what has another number, or none, in the dialect spoken.
+  kOwnSecret = 0x4c4b,
+  kOwnClientIpv4,
+  kOwnClientIpv6,
 };
 
 bool has_gossip(MessageType type) {
@@ -96,7 +105,10 @@ ExtensionWriter extensions_of(const Extensions& extensions, Dialect dialect) {
   writer.text(kHumanName, extensions.human_name);
   for (const ForgottenNode& node : extensions.forgotten) writer.forgotten(node);
   writer.fixed(kShardId, extensions.shard_id);
-  writer.fixed(dialect == Dialect::kValkey ? kOwnSecret : kSecret, extensions.secret);
+  const bool valkey = dialect == Dialect::kValkey;
+  writer.fixed(valkey ? kOwnSecret : kSecret, extensions.secret);
+  writer.text(valkey ? kValkeyClientIpv4 : kOwnClientIpv4, extensions.client_ipv4);
+  writer.text(valkey ? kValkeyClientIpv6 : kOwnClientIpv6, extensions.client_ipv6);
   return writer;
 }
 
@@ -216,6 +228,14 @@ std::string read_ip(Reader& reader) {
   return ip;
 }
 
+// Nothing for what is no address: nodes of the other dialect mean something else.
+std::optional<std::string> read_client_ip(Reader& reader, int family) {
+  std::string ip = reader.text(reader.left());
+  unsigned char address[sizeof(in6_addr)];
+  if (inet_pton(family, ip.c_str(), address) != 1) return std::nullopt;
+  return ip;
+}
+
 GossipEntry read_gossip(Reader& reader, FirstPort first) {
   GossipEntry entry;
   entry.id = reader.id();
@@ -255,8 +275,21 @@ void read_extension(Reader& reader, Dialect dialect, Extensions* extensions) {
     case kShardId:
       extensions->shard_id = value.id();
       break;
-    case kSecret:
-      if (dialect == Dialect::kRedis) extensions->secret = value.id();
+    case kSecret:  // or kValkeyClientIpv4
+      if (dialect == Dialect::kRedis) {
+        extensions->secret = value.id();
+      } else {
+        extensions->client_ipv4 = read_client_ip(value, AF_INET);
+      }
+      break;
+    case kValkeyClientIpv6:
+      if (dialect == Dialect::kValkey) extensions->client_ipv6 = read_client_ip(value, AF_INET6);
+      break;
+    case kOwnClientIpv4:
+      extensions->client_ipv4 = read_client_ip(value, AF_INET);
+      break;
+    case kOwnClientIpv6:
+      extensions->client_ipv6 = read_client_ip(value, AF_INET6);
       break;
     case kOwnSecret:
       extensions->secret = value.id();

@@ -90,6 +90,9 @@ struct Extensions {
   std::vector<ForgottenNode> forgotten;
   std::optional<std::string> shard_id;
   std::optional<std::string> secret;
+  // Addresses for clients.
+  std::optional<std::string> client_ipv4;
+  std::optional<std::string> client_ipv6;
 };
 
 struct Message {

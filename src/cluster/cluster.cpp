@@ -46,10 +46,16 @@ void adapt_configuration(Config& config, base::Logger& log) {
   databases = wanted;
 }
 
-std::string preferred_endpoint(const Server& server, const Node& node) {
+ClientView view_of(const server::Client& client) {
+  net::Connection* const connection = client.connection();
+  return {.secure = client.is_secure(),
+          .ipv6 = connection != nullptr && connection->peer_address().starts_with('[')};
+}
+
+std::string preferred_endpoint(const Server& server, const Node& node, const ClientView& view) {
   switch (server.settings().cluster_preferred_endpoint_type) {
     case ClusterEndpointType::kIp:
-      return node.address.ip;
+      return node.ip_for(view);
     case ClusterEndpointType::kHostname:
       return node.hostname.empty() ? "?" : node.hostname;
     case ClusterEndpointType::kUnknownEndpoint:
@@ -84,6 +90,7 @@ Cluster::Cluster(Server& server)
       {"port", "tls-port", "tls-cluster", "tls-replication", "cluster-announce-ip",
        "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-bus-port",
        "cluster-announce-hostname", "cluster-announce-human-nodename",
+       "cluster-announce-client-ipv4", "cluster-announce-client-ipv6",
        "cluster-replica-no-failover", "cluster-require-full-coverage"},
       announce);
   server_.on_turn_end(server::TurnEnd::kClusterBus, [this] { end_turn(); });
@@ -188,6 +195,8 @@ void Cluster::update_myself() {
       values.cluster_announce_bus_port != 0 ? values.cluster_announce_bus_port : bus_.port();
   node.hostname = values.cluster_announce_hostname;
   node.human_name = values.cluster_announce_human_nodename;
+  node.client_ipv4 = values.cluster_announce_client_ipv4;
+  node.client_ipv6 = values.cluster_announce_client_ipv6;
   node.set(kNoFailover, values.cluster_replica_no_failover);
   changed();
 }

@@ -163,7 +163,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   std::optional<Answer> judge_moving(std::span<const server::SlotGate::Request> requests,
                                      const Caller& caller, int slot, const Node& owner);
   Answer judge_down(Answer answer, bool has_channels, bool writes) const;
-  Answer redirect(Verdict verdict, int slot, const Node& node, bool secure) const;
+  Answer redirect(Verdict verdict, int slot, const Node& node, const Caller& caller) const;
 
   server::Server& server_;
   NodeFile file_;
@@ -194,7 +194,11 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   std::vector<server::KeyReference> found_;  // reused from one request to the next
 };
 
-// The endpoint that clients are given for the node: as cluster-preferred-endpoint-type says.
-std::string preferred_endpoint(const server::Server& server, const Node& node);
+// By the client's connection; a client without one (a script's) has the plain view.
+ClientView view_of(const server::Client& client);
+
+// The endpoint that such a client is given for the node: as cluster-preferred-endpoint-type says.
+std::string preferred_endpoint(const server::Server& server, const Node& node,
+                               const ClientView& view);
 
 }  // namespace latchkey::cluster

@@ -72,6 +72,8 @@ void Gossip::add_extensions(Message& message) {
   Extensions& extensions = message.extensions;
   if (!myself.hostname.empty()) extensions.hostname = myself.hostname;
   if (!myself.human_name.empty()) extensions.human_name = myself.human_name;
+  if (!myself.client_ipv4.empty()) extensions.client_ipv4 = myself.client_ipv4;
+  if (!myself.client_ipv6.empty()) extensions.client_ipv6 = myself.client_ipv6;
   const int64_t now_ms = cluster_.server().machine_ms();
   for (const auto& [id, until_ms] : cluster_.nodes().forgotten(now_ms))
     extensions.forgotten.push_back({id, static_cast<uint64_t>((until_ms - now_ms) / kSecondMs)});
@@ -283,13 +285,15 @@ void Gossip::hear_of_stranger(const GossipEntry& entry) {
 void Gossip::take_extensions(Node& sender, const Extensions& extensions) {
   // A node that does not know yet that this one understands extensions sends none.
   if (!extensions.shard_id) return;
-  const std::string hostname = extensions.hostname.value_or("");
-  const std::string human_name = extensions.human_name.value_or("");
-  if (sender.hostname != hostname || sender.human_name != human_name) {
-    sender.hostname = hostname;
-    sender.human_name = human_name;
+  const auto take = [this](std::string& known, const std::optional<std::string>& told) {
+    if (known == told.value_or("")) return;
+    known = told.value_or("");
     cluster_.changed();
-  }
+  };
+  take(sender.hostname, extensions.hostname);
+  take(sender.human_name, extensions.human_name);
+  take(sender.client_ipv4, extensions.client_ipv4);
+  take(sender.client_ipv6, extensions.client_ipv6);
   take_shard_id(sender, *extensions.shard_id);
   // The cluster's secret is the smallest of the nodes' secrets.
   if (extensions.secret && *extensions.secret < cluster_.secret())

@@ -48,7 +48,7 @@ SlotGate::Answer Cluster::judge(std::span<const SlotGate::Request> requests, con
     answer.verdict = Verdict::kServed;
     return answer;
   }
-  return redirect(Verdict::kElsewhere, answer.slot, owner, caller.secure);
+  return redirect(Verdict::kElsewhere, answer.slot, owner, caller);
 }
 
 SlotGate::Answer Cluster::judge_down(Answer answer, bool has_channels, bool any_writes) const {
@@ -92,18 +92,20 @@ std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::
   if (caller.waits) return served;
   if (to != nullptr && missing > 0) {
     if (missing < keys) return Answer{.verdict = Verdict::kTryAgain, .slot = slot};
-    return redirect(Verdict::kAskElsewhere, slot, *to, caller.secure);
+    return redirect(Verdict::kAskElsewhere, slot, *to, caller);
   }
   if (from == nullptr || !asking) return std::nullopt;
   if (keys > 1 && missing > 0) return Answer{.verdict = Verdict::kTryAgain, .slot = slot};
   return served;
 }
 
-SlotGate::Answer Cluster::redirect(Verdict verdict, int slot, const Node& node, bool secure) const {
+SlotGate::Answer Cluster::redirect(Verdict verdict, int slot, const Node& node,
+                                   const Caller& caller) const {
+  const ClientView view = caller.client != nullptr ? view_of(*caller.client) : ClientView{};
   return {.verdict = verdict,
           .slot = slot,
-          .where = preferred_endpoint(server_, node) + ":" +
-                   std::to_string(node.address.port_for(secure))};
+          .where = preferred_endpoint(server_, node, view) + ":" +
+                   std::to_string(node.address.port_for(view.secure))};
 }
 
 }  // namespace latchkey::cluster

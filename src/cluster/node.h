@@ -40,6 +40,12 @@ struct NodeAddress {
   bool operator==(const NodeAddress&) const = default;
 };
 
+// Which of a node's addresses a client is given.
+struct ClientView {
+  bool secure = false;  // it speaks TLS, and is sent to TLS ports
+  bool ipv6 = false;    // it came by IPv6
+};
+
 struct Node;
 
 // A master has reported that it cannot reach a node.
@@ -56,6 +62,9 @@ struct Node {
   NodeAddress address;
   std::string hostname;
   std::string human_name;
+  // Addresses for clients instead of address.ip, by the family they come by; empty: none announced.
+  std::string client_ipv4;
+  std::string client_ipv6;
   uint64_t config_epoch = 0;
   SlotSet slots;                // changed only by NodeTable
   Node* master = nullptr;       // of a replica, if known
@@ -85,6 +94,11 @@ struct Node {
   // Masters with slots vote.
   bool votes() const { return is_master() && !slots.empty(); }
   size_t working_replicas() const;
+
+  const std::string& ip_for(const ClientView& view) const {
+    const std::string& announced = view.ipv6 ? client_ipv6 : client_ipv4;
+    return announced.empty() ? address.ip : announced;
+  }
 };
 
 inline constexpr size_t kIdDigits = 40;

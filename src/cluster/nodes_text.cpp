@@ -24,6 +24,8 @@ constexpr std::string_view kNoFlags = "noflags";
 constexpr std::string_view kShardIdKey = "shard-id=";
 constexpr std::string_view kTlsPortKey = "tls-port=";
 constexpr std::string_view kNameKey = "nodename=";
+constexpr std::string_view kClientIpv4Key = "client-ipv4=";
+constexpr std::string_view kClientIpv6Key = "client-ipv6=";
 
 enum Word : size_t {
   kIdWord,
@@ -51,8 +53,8 @@ Words split(std::string_view text, char separator) {
 
 // --- Writing ------------------------------------------------------------------------------------
 
-std::string place_of(const NodeAddress& address, bool secure) {
-  return address.ip + ":" + std::to_string(address.port_for(secure)) + "@" +
+std::string place_of(const std::string& ip, const NodeAddress& address, bool secure) {
+  return ip + ":" + std::to_string(address.port_for(secure)) + "@" +
          std::to_string(address.bus_port);
 }
 
@@ -121,6 +123,8 @@ bool parse_address(std::string_view text, Node* node) {
     if (part.starts_with(kTlsPortKey) &&
         !parse_port(part.substr(kTlsPortKey.size()), &node->address.tls_port))
       return false;
+    if (part.starts_with(kClientIpv4Key)) node->client_ipv4 = part.substr(kClientIpv4Key.size());
+    if (part.starts_with(kClientIpv6Key)) node->client_ipv6 = part.substr(kClientIpv6Key.size());
     if (part.starts_with(kNameKey)) node->human_name = part.substr(kNameKey.size());
   }
   if (node->shard_id.empty()) node->shard_id = base::random_hex(kIdDigits);
@@ -201,14 +205,14 @@ std::string flags_text(uint16_t flags) {
   return text.empty() ? std::string(kNoFlags) : text;
 }
 
-std::string describe(const NodeTable& nodes, const Node& node, bool secure) {
+std::string describe(const NodeTable& nodes, const Node& node, const ClientView& view) {
   const std::string hostname = node.hostname.empty() ? "" : "," + node.hostname;
-  return line_of(nodes, node, place_of(node.address, secure) + hostname);
+  return line_of(nodes, node, place_of(node.ip_for(view), node.address, view.secure) + hostname);
 }
 
-std::string describe_all(const NodeTable& nodes, bool secure) {
+std::string describe_all(const NodeTable& nodes, const ClientView& view) {
   std::string text;
-  for (const Node* node : nodes.all()) text += describe(nodes, *node, secure) + "\n";
+  for (const Node* node : nodes.all()) text += describe(nodes, *node, view) + "\n";
   return text;
 }
 
@@ -216,7 +220,12 @@ std::string file_text(const NodeTable& nodes) {
   std::string text;
   for (const Node* node : nodes.all()) {
     if (node->has(kHandshake)) continue;
-    std::string place = place_of(node->address, /*secure=*/false) + "," + node->hostname + ",";
+    std::string place =
+        place_of(node->address.ip, node->address, /*secure=*/false) + "," + node->hostname + ",";
+    if (!node->client_ipv6.empty())
+      place.append(kClientIpv6Key).append(node->client_ipv6).append(",");
+    if (!node->client_ipv4.empty())
+      place.append(kClientIpv4Key).append(node->client_ipv4).append(",");
     place.append(kTlsPortKey).append(std::to_string(node->address.tls_port));
     if (!node->human_name.empty()) place.append(",").append(kNameKey).append(node->human_name);
     place.append(",").append(kShardIdKey).append(node->shard_id);

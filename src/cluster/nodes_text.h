@@ -1,7 +1,8 @@
 // The nodes of a cluster as text: the lines of CLUSTER NODES, and the file of a node's state
 // (cluster-config-file), in the reference's format:
 //
-//     <id> <ip>:<port>@<bus port>,<hostname>,tls-port=<port>[,nodename=<name>],shard-id=<id>
+//     <id> <ip>:<port>@<bus port>,<hostname>[,client-ipv6=<ip>][,client-ipv4=<ip>],tls-port=<port>
+//         [,nodename=<name>],shard-id=<id>
 //     <flags>
 //         <master or -> <ping sent> <pong received> <epoch> <link> <slots and moves>
 //     vars currentEpoch <epoch> lastVoteEpoch <epoch>
@@ -20,10 +21,10 @@ namespace latchkey::cluster {
 // "myself,master"; "noflags" when there are none.
 std::string flags_text(uint16_t flags);
 
-// A line of CLUSTER NODES, without its line end. `secure`: with the port for TLS.
-std::string describe(const NodeTable& nodes, const Node& node, bool secure = false);
+// A line of CLUSTER NODES as that client sees it, without its line end.
+std::string describe(const NodeTable& nodes, const Node& node, const ClientView& view = {});
 // All lines, each with its line end.
-std::string describe_all(const NodeTable& nodes, bool secure = false);
+std::string describe_all(const NodeTable& nodes, const ClientView& view = {});
 
 // The content of the file. Nodes in handshake are left out.
 std::string file_text(const NodeTable& nodes);

@@ -75,19 +75,20 @@ class InfoLines {
 
 void reply_endpoint(CommandContext& ctx, const Node& node) {
   const auto preferred = ctx.server.settings().cluster_preferred_endpoint_type;
+  const ClientView view = view_of(ctx.client);
   if (preferred == ClusterEndpointType::kUnknownEndpoint) {
     ctx.reply.null();
   } else {
-    ctx.reply.bulk(preferred_endpoint(ctx.server, node));
+    ctx.reply.bulk(preferred_endpoint(ctx.server, node, view));
   }
-  ctx.reply.integer(node.address.port_for(ctx.client.is_secure()));
+  ctx.reply.integer(node.address.port_for(view.secure));
   ctx.reply.bulk(node.id);
   const bool with_ip = preferred != ClusterEndpointType::kIp && !node.address.ip.empty();
   const bool with_hostname = preferred != ClusterEndpointType::kHostname && !node.hostname.empty();
   ctx.reply.map(size_t{with_ip} + size_t{with_hostname});
   if (with_ip) {
     ctx.reply.bulk("ip");
-    ctx.reply.bulk(node.address.ip);
+    ctx.reply.bulk(node.ip_for(view));
   }
   if (with_hostname) {
     ctx.reply.bulk("hostname");
@@ -116,8 +117,9 @@ void reply_shard_node(CommandContext& ctx, Cluster& cluster, const Node& node) {
   field("id", node.id);
   port("port", node.address.port);
   port("tls-port", node.address.tls_port);
-  field("ip", node.address.ip);
-  field("endpoint", preferred_endpoint(ctx.server, node));
+  const ClientView view = view_of(ctx.client);
+  field("ip", node.ip_for(view));
+  field("endpoint", preferred_endpoint(ctx.server, node, view));
   if (!node.hostname.empty()) field("hostname", node.hostname);
   field("role", node.is_master() ? "master" : "replica");
   ctx.reply.bulk("replication-offset");
@@ -210,7 +212,7 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
 }
 
 void cluster_nodes(CommandContext& ctx, Cluster& cluster) {
-  ctx.reply.verbatim("txt", describe_all(cluster.nodes(), ctx.client.is_secure()));
+  ctx.reply.verbatim("txt", describe_all(cluster.nodes(), view_of(ctx.client)));
 }
 
 void cluster_replicas(CommandContext& ctx, Cluster& cluster) {
@@ -219,7 +221,7 @@ void cluster_replicas(CommandContext& ctx, Cluster& cluster) {
   if (!node->is_master()) return ctx.reply.error("ERR The specified node is not a master");
   ctx.reply.array(node->replicas.size());
   for (const Node* replica : node->replicas)
-    ctx.reply.bulk(describe(cluster.nodes(), *replica, ctx.client.is_secure()));
+    ctx.reply.bulk(describe(cluster.nodes(), *replica, view_of(ctx.client)));
 }
 
 void cluster_myid(CommandContext& ctx, Cluster& cluster) {

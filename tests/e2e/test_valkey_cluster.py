@@ -439,6 +439,43 @@ class Migrations(SlotMigrationTestCase):
     def test_without_emulation(self):
         self.check((None, {}), (None, {}))
 
+    def test_addresses_for_clients(self):
+        """A node of each product, which both tell each other and their clients."""
+        for kinds in (PRODUCTS, (PRODUCTS[0], PRODUCTS[0]), ((None, {}), (None, {}))):
+            nodes = [harness.Server(program, cluster_enabled="yes", bind=["127.0.0.1", "::1"], **own) for program, own in kinds]
+            self.servers = nodes
+            for node in nodes:
+                self.addCleanup(node.stop)
+            self.cluster("create", *map(self.place, nodes), "--cluster-replicas", 0, check=False)
+            with nodes[0].connect() as client:
+                client.call("CLUSTER", "MEET", "127.0.0.1", nodes[1].port)
+            for number, node in enumerate(nodes):
+                with node.connect() as client:
+                    client.call("CLUSTER", "ADDSLOTSRANGE", *((0, 8191), (8192, 16383))[number])
+            self.wait_until_up(nodes)
+            for number, node in enumerate(nodes):
+                with node.connect() as client:
+                    for family, wrong in (("4", "::1"), ("6", "127.0.0.1")):
+                        self.assertIn(f"Invalid IPv{family} address",
+                                      client.error_of("CONFIG", "SET", "cluster-announce-client-ipv" + family, wrong))
+                    client.call("CONFIG", "SET", "cluster-announce-client-ipv4", f"203.0.113.{number}")
+                    client.call("CONFIG", "SET", "cluster-announce-client-ipv6", f"2001:db8::{number}")
+            for host, prefix in (("127.0.0.1", "203.0.113."), ("::1", "2001:db8::")):
+                for number, node in enumerate(nodes):
+                    with node.connect(host) as client:
+                        self.eventually(lambda c=client, p=prefix: c.call("CLUSTER", "NODES").count(p) == 2, "the addresses")
+                        other = nodes[1 - number].port
+                        # "foo" is in slot 12182, "bar" in slot 5061.
+                        key, slot = (("foo", 12182), ("bar", 5061))[number]
+                        self.assertEqual(client.error_of("GET", key), f"MOVED {slot} {prefix}{1 - number}:{other}")
+                        shown = {entry[2][0] for entry in client.call("CLUSTER", "SLOTS")}
+                        self.assertEqual(shown, {prefix + "0", prefix + "1"})
+            for node in nodes:
+                with node.connect() as client:
+                    client.call("CONFIG", "SET", "cluster-announce-client-ipv4", "")
+            with nodes[0].connect() as client:
+                self.eventually(lambda c=client: c.call("CLUSTER", "NODES").count("127.0.0.1:") == 2, "the old addresses")
+
     def test_to_valkey_and_back(self):
         self.check(PRODUCTS[0], PRODUCTS[1])
 

@@ -1,16 +1,18 @@
 // Feeds any text to the configuration's parser. What it accepts must come out of CONFIG REWRITE
-// such that it is accepted again and means the same.
+// such that it is accepted again and means the same; what it refuses, --check-config must find.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/text.h"
 #include "server/config/config.h"
 #include "server/config/config_directive.h"
 #include "server/config/config_parse.h"
+#include "server/config/directive_help.h"
 
 namespace {
 
@@ -42,8 +44,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (out_of_scope(text) || text.find("\\x") != std::string_view::npos) return 0;
 
   ConfigError error;
+  for (const DirectiveHelp& block : read_directive_help(text)) LK_ASSERT(!block.names().empty());
+  Config checked(std::make_unique<PrivateDirectory>());
+  const std::vector<ConfigError> problems = checked.check("", text);
   Config config(std::make_unique<PrivateDirectory>());
-  if (!config.load_text(text, &error)) {
+  const bool loaded = config.load_text(text, &error);
+  LK_ASSERT(!problems.empty() || (loaded && config.startup_problems().empty()));
+  if (!loaded) {
     LK_ASSERT(!error.report().empty());
     return 0;
   }

@@ -67,6 +67,9 @@ struct WantedJob {
 
 // Why these slots cannot leave; empty: they can.
 std::string refusal_of_slots(Cluster& cluster, const SlotSet& slots) {
+  // Slots that are moved by hand come first, whichever they are.
+  if (!cluster.nodes().migrating().empty()) return "ERR Slots are being manually migrated";
+  if (!cluster.nodes().importing().empty()) return "ERR Slots are being manually imported";
   const Node* owner = nullptr;
   std::string error;
   slots.for_each([&](int slot) {
@@ -79,8 +82,7 @@ std::string refusal_of_slots(Cluster& cluster, const SlotSet& slots) {
   });
   if (!error.empty()) return error;
   if (owner != &cluster.myself()) return "ERR Slots are not served by this node.";
-  if (cluster.nodes().any_moves() ||
-      cluster.slot_migration().tasks().find_overlapping(slots) != nullptr)
+  if (cluster.slot_migration().tasks().find_overlapping(slots) != nullptr)
     return "ERR Slots are being manually migrated";
   slots.for_each([&](int slot) {
     SlotSet one;

@@ -91,7 +91,7 @@ void JobSender::channel_lost(NodeChannel&, const std::string& reason) {
   if (over_) return;
   // The target has all it needs, and closes the connection when it takes the slots over.
   if (job_.state == JobState::kFailoverGranted) return;
-  if (job_.state == JobState::kConnecting) return fail("Unable to connect to target: " + reason);
+  if (job_.state == JobState::kConnecting) return fail("Unable to connect to target node: " + reason);
   fail(
       "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more "
       "information.");
@@ -264,6 +264,8 @@ void JobSender::pause_writes() {
   // A script that is in the middle may still write.
   if (server_.tasks().any() || (server_.state() & server::kStateBusy) != 0) return;
   if (most >= 0 && waiting_bytes() > static_cast<size_t>(most)) return;
+  server_.log().notice("Pausing writes (remaining_repl_size is " + std::to_string(waiting_bytes()) +
+                       ") to allow slot migration " + job_.name + " to finish");
   paused_ms_ = server_.machine_ms();
   server_.pauses().pause(PauseControl::Reason::kSlotHandoff, PauseControl::Kind::kWrites,
                          PauseControl::kForEver);

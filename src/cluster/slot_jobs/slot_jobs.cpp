@@ -111,8 +111,10 @@ std::optional<std::string> SlotJobs::establish(server::Client& from, const Estab
   bool theirs = !wanted.slots.empty();
   wanted.slots.for_each([&](int slot) { theirs &= nodes.owner(slot) == source; });
   if (!theirs) return "Target node does not agree about current slot ownership";
+  if (!nodes.importing().empty()) return "Slots are being manually imported";
+  if (!nodes.migrating().empty()) return "Slots are being manually migrated";
   if (cluster_.slot_migration().tasks().find_overlapping(wanted.slots) != nullptr ||
-      moves_any(wanted.slots) || nodes.any_moves())
+      moves_any(wanted.slots))
     return "Slots are being migrated already";
   if (jobs_.find(wanted.name) != nullptr) return "Slot migration with that name exists";
   if (from.connection() == nullptr || from.node != nullptr || server_.loop() == nullptr)

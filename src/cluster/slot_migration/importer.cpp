@@ -323,7 +323,7 @@ void Importer::tick() {
 }
 
 void Importer::channel_lost(NodeChannel& channel, const std::string& reason) {
-  if (!over_) fail(channel, reason);
+  if (!over_) fail(channel, channel.was_connected() ? reason : "Failed to connect: " + reason);
 }
 
 void Importer::fail(const NodeChannel& channel, const std::string& what) {

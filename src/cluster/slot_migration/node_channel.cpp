@@ -18,7 +18,8 @@ NodeChannel::NodeChannel(server::Server& server, Owner& owner, const std::string
       [this](net::Connection* made, const std::string& error) {
         server_.refresh_clock();
         last_input_ms_ = server_.machine_ms();
-        if (made == nullptr) return lost("Failed to connect: " + error);
+        if (made == nullptr) return lost(error);
+        was_connected_ = true;
         connection_ = made;
         connection_->start(*this, server_.settings().tcp_keepalive);
         owner_.channel_connected(*this);

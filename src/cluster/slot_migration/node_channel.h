@@ -63,6 +63,9 @@ class NodeChannel final : public net::ConnectionHandler {
   void on_disconnect() override { lost("Connection lost"); }
   void on_flushed() override {}
 
+  // False when it was lost before there was a connection; the reason says why there was none.
+  bool was_connected() const { return was_connected_; }
+
  private:
   void lost(const std::string& reason);
 
@@ -71,6 +74,7 @@ class NodeChannel final : public net::ConnectionHandler {
   std::unique_ptr<net::Dialer> dialer_;
   net::Connection* connection_ = nullptr;
   bool closed_ = false;
+  bool was_connected_ = false;
   bool paused_ = false;
   int64_t last_input_ms_;
 };

@@ -35,7 +35,7 @@ SlotGate::Caller caller_of(const Client& client) {
   return {.database = client.database,
           .reads_anywhere = client.has(kClientReadsAnywhere),
           .asking = client.has(kClientAsking),
-          .secure = client.is_secure()};
+          .client = &client};
 }
 
 std::string refusal_of(const SlotGate::Answer& answer) {

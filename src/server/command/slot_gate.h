@@ -45,8 +45,8 @@ class SlotGate {
     int database = 0;
     bool reads_anywhere = false;  // READONLY
     bool asking = false;          // ASKING
-    bool secure = false;          // it speaks TLS, and is sent to TLS ports
     bool waits = false;           // keys that are being moved are no matter: it waits for them
+    const Client* client = nullptr;  // who is redirected
   };
   // Of the connections between the nodes.
   struct LinkFigures {

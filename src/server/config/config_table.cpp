@@ -73,6 +73,17 @@ bool check_announced_ip(const std::string& ip, const ConfigValues&, std::string*
   return false;
 }
 
+TextCheck client_address(int family, const char* message) {
+  return [=](const std::string& ip, const ConfigValues&, std::string* error) {
+    unsigned char address[sizeof(in6_addr)];
+    if (ip.empty() ||
+        (ip.find('\0') == std::string::npos && inet_pton(family, ip.c_str(), address) == 1))
+      return true;
+    *error = message;
+    return false;
+  };
+}
+
 // The name is told to others in lines and lists, which no character of it may end.
 bool check_human_name(const std::string& name, const ConfigValues&, std::string* error) {
   const auto is_allowed = [](char c) {
@@ -412,6 +423,10 @@ void add_cluster(std::vector<Directive>& table) {
       boolean("cluster-allow-pubsubshard-when-down", &V::cluster_allow_pubsubshard_when_down));
   table.push_back(
       memory("cluster-link-sendbuf-limit", &V::cluster_link_sendbuf_limit, 0, kMaxBytes));
+  table.push_back(text("cluster-announce-client-ipv4", &V::cluster_announce_client_ipv4, 0,
+                       {.check = client_address(AF_INET, "Invalid IPv4 address")}));
+  table.push_back(text("cluster-announce-client-ipv6", &V::cluster_announce_client_ipv6, 0,
+                       {.check = client_address(AF_INET6, "Invalid IPv6 address")}));
   table.push_back(text("cluster-announce-hostname", &V::cluster_announce_hostname, 0,
                        {.check = check_hostname}));
   table.push_back(text("cluster-announce-human-nodename", &V::cluster_announce_human_nodename, 0,

@@ -329,6 +329,8 @@ struct ConfigValues {
   bool cluster_allow_pubsubshard_when_down = true;
   uint64_t cluster_link_sendbuf_limit = 0;
   std::string cluster_announce_hostname;
+  std::string cluster_announce_client_ipv4;
+  std::string cluster_announce_client_ipv6;
   std::string cluster_announce_human_nodename;
   ClusterEndpointType cluster_preferred_endpoint_type = ClusterEndpointType::kIp;
   uint64_t cluster_slot_migration_handoff_max_lag_bytes = uint64_t{1} << 20;

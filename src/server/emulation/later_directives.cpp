@@ -75,6 +75,8 @@ constexpr DirectiveArrival kDirectives[] = {
     {"sanitize-dump-payload", {}, {}, {9, 0}},
 
     {"availability-zone", kNever, {8, 0}},
+    {"cluster-announce-client-ipv4", kNever, {8, 1}},
+    {"cluster-announce-client-ipv6", kNever, {8, 1}},
     {"cluster-databases", kNever, {9, 0}},
     {"cluster-slot-migration-log-max-len", kNever, {9, 0}},
     {"hash-seed", kNever, {9, 1}},

@@ -166,4 +166,26 @@ TEST_CASE("What Redis takes for the secret is something else to Valkey", "[clust
   CHECK_FALSE(by(kRedis, kValkey));
 }
 
+TEST_CASE("Addresses for clients are told in both dialects, and checked", "[cluster]") {
+  Message message = ping();
+  message.extensions.client_ipv4 = "203.0.113.5";
+  message.extensions.client_ipv6 = "2001:db8::5";
+  for (const auto dialect : {cluster::Dialect::kRedis, cluster::Dialect::kValkey}) {
+    const auto back = decode(encode(message, cluster::FirstPort::kPlain, dialect),
+                             cluster::FirstPort::kPlain, dialect);
+    REQUIRE(back);
+    CHECK(back->extensions.client_ipv4 == "203.0.113.5");
+    CHECK(back->extensions.client_ipv6 == "2001:db8::5");
+  }
+  for (const auto* wrong : {"2001:db8::5", "host.example", "1.2.3", "1.2.3.4,x", "", "1.2.3.4 "}) {
+    INFO(wrong);
+    message.extensions.client_ipv4 = wrong;
+    message.extensions.client_ipv6 = "1.2.3.4";
+    const auto back = decode(encode(message));
+    REQUIRE(back);
+    CHECK_FALSE(back->extensions.client_ipv4);
+    CHECK_FALSE(back->extensions.client_ipv6);
+  }
+}
+
 }  // namespace latchkey::cluster

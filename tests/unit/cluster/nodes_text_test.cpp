@@ -80,11 +80,34 @@ TEST_CASE("a node is written down as the reference does it", "[cluster]") {
   CHECK(file_text(nodes).find(kOther) == std::string::npos);
   // Clients with TLS are told the other port, which the file has beside the first one.
   me.address.tls_port = 7001;
-  CHECK(describe(nodes, me, /*secure=*/true) ==
+  CHECK(describe(nodes, me, {.secure = true}) ==
         kId + " :7001@17000,here myself,master - 0 0 0 connected 1");
   CHECK(file_text(nodes).starts_with(kId + " :7000@17000,here,tls-port=7001,shard-id="));
   CHECK(describe_all(nodes).find(kOther + " :7000@17000 handshake - 0 0 0 disconnected\n") !=
         std::string::npos);
+}
+
+TEST_CASE("a node shows clients the address that is announced for their family", "[cluster]") {
+  NodeTable nodes;
+  Node& me = add(nodes, kId, kMyself | kMaster);
+  me.address.ip = "10.0.0.1";
+  me.hostname = "here";
+  me.client_ipv4 = "203.0.113.5";
+  CHECK(describe(nodes, me).starts_with(kId + " 203.0.113.5:7000@17000,here "));
+  CHECK(describe(nodes, me, {.ipv6 = true}).starts_with(kId + " 10.0.0.1:7000@17000,here "));
+  me.client_ipv6 = "2001:db8::5";
+  CHECK(describe(nodes, me, {.ipv6 = true}).starts_with(kId + " 2001:db8::5:7000@17000,here "));
+  // Nodes reach each other as before; the file has all three.
+  const std::string text = file_text(nodes);
+  CHECK(text.starts_with(kId +
+                         " 10.0.0.1:7000@17000,here,client-ipv6=2001:db8::5,"
+                         "client-ipv4=203.0.113.5,tls-port=0,shard-id="));
+  NodeTable read;
+  std::string problem;
+  REQUIRE(parse_file(text, 0, &read, &problem));
+  CHECK(read.myself().hostname == "here");
+  CHECK(read.myself().client_ipv4 == "203.0.113.5");
+  CHECK(read.myself().client_ipv6 == "2001:db8::5");
 }
 
 TEST_CASE("a replica shows its master and that one's epoch", "[cluster]") {
