@@ -91,7 +91,8 @@ void JobSender::channel_lost(NodeChannel&, const std::string& reason) {
   if (over_) return;
   // The target has all it needs, and closes the connection when it takes the slots over.
   if (job_.state == JobState::kFailoverGranted) return;
-  if (job_.state == JobState::kConnecting) return fail("Unable to connect to target node: " + reason);
+  if (job_.state == JobState::kConnecting)
+    return fail("Unable to connect to target node: " + reason);
   fail(
       "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more "
       "information.");

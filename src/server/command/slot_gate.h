@@ -43,9 +43,9 @@ class SlotGate {
   // What matters of the client.
   struct Caller {
     int database = 0;
-    bool reads_anywhere = false;  // READONLY
-    bool asking = false;          // ASKING
-    bool waits = false;           // keys that are being moved are no matter: it waits for them
+    bool reads_anywhere = false;     // READONLY
+    bool asking = false;             // ASKING
+    bool waits = false;              // keys that are being moved are no matter: it waits for them
     const Client* client = nullptr;  // who is redirected
   };
   // Of the connections between the nodes.

@@ -99,9 +99,8 @@ TEST_CASE("a node shows clients the address that is announced for their family",
   CHECK(describe(nodes, me, {.ipv6 = true}).starts_with(kId + " 2001:db8::5:7000@17000,here "));
   // Nodes reach each other as before; the file has all three.
   const std::string text = file_text(nodes);
-  CHECK(text.starts_with(kId +
-                         " 10.0.0.1:7000@17000,here,client-ipv6=2001:db8::5,"
-                         "client-ipv4=203.0.113.5,tls-port=0,shard-id="));
+  CHECK(text.starts_with(kId + " 10.0.0.1:7000@17000,here,client-ipv6=2001:db8::5,"
+                               "client-ipv4=203.0.113.5,tls-port=0,shard-id="));
   NodeTable read;
   std::string problem;
   REQUIRE(parse_file(text, 0, &read, &problem));
