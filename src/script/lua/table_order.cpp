@@ -1,6 +1,7 @@
 #include "script/lua/table_order.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -39,6 +40,8 @@ uint32_t array_place(double number) {
 }  // namespace
 
 TableOrder::TableOrder(lua_State* lua) {
+  constexpr size_t kUsualSize = 16;
+  keys_.reserve(kUsualSize);
   for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) {
     switch (lua_type(lua, -2)) {
       case LUA_TSTRING:
@@ -64,6 +67,8 @@ bool TableOrder::Key::operator<(const Key& other) const {
 }
 
 size_t TableOrder::array_part() {
+  // Numbers are first.
+  if (keys_.empty() || keys_.front().kind != Key::Kind::kNumber) return 0;
   // The size is the greatest power of two of which more than half would be used.
   uint32_t used = 0;
   uint32_t size = 0;
@@ -96,7 +101,10 @@ void TableOrder::order_by_place(size_t first) {
   const size_t count = keys_.size() - first;
   if (count < 2) return;
   const size_t places = std::bit_ceil(count);
-  std::vector<const Key*> table(places, nullptr);
+  constexpr size_t kFew = 32;
+  std::array<const Key*, kFew> few{};
+  std::vector<const Key*> many(places > kFew ? places : 0, nullptr);
+  const std::span<const Key*> table = places > kFew ? std::span(many) : std::span(few);
   size_t free = places;
   for (const Key& key : std::span(keys_).subspan(first)) {
     size_t place = place_of(key, places);
@@ -114,9 +122,10 @@ void TableOrder::order_by_place(size_t first) {
   }
   std::vector<Key> ordered;
   ordered.reserve(count);
-  for (const Key* key : table) {
+  for (const Key* key : table.first(places)) {
     if (key != nullptr) ordered.push_back(*key);
   }
+  if (first == 0) return keys_.swap(ordered);
   std::copy(ordered.begin(), ordered.end(), keys_.begin() + static_cast<ptrdiff_t>(first));
 }
 
