@@ -32,6 +32,28 @@ bool parse_integer_value(std::string_view bytes, int64_t* value) {
   return bytes.size() <= base::kMaxInt64Text && base::parse_int64(bytes, value);
 }
 
+// Frees all entries of the table and then the table. Entries are freed some places behind the walk
+// over the table, when they and their values have come to the cache.
+template <typename Table>
+void free_all(Table& table, void (*free_entry)(Entry*)) {
+  constexpr size_t kBehind = 8;
+  Entry* seen[kBehind] = {};  // and prefetched
+  Entry* next[kBehind] = {};  // their values were prefetched
+  size_t place = 0;
+  const auto advance = [&](Entry* entry) {
+    if (next[place] != nullptr) free_entry(next[place]);
+    next[place] = std::exchange(seen[place], entry);
+    if (next[place] != nullptr && !next[place]->is_string()) base::prefetch(next[place]->value());
+    place = (place + 1) % kBehind;
+  };
+  table.for_each([&](Entry* entry) {
+    base::prefetch(entry);
+    advance(entry);
+  });
+  for (size_t i = 0; i < 2 * kBehind; ++i) advance(nullptr);
+  table.clear();
+}
+
 }  // namespace
 
 // --- Access clocks ------------------------------------------------------------------------------
@@ -443,13 +465,11 @@ void Keyspace::clear(bool lazily) {
   if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
   const size_t count = table->size();
   if (lazily && count > kLazyFreeThreshold) {
-    environment_.reclaimer.free_later(count, [table] {
-      table->for_each([](Entry* entry) { free_entry(entry); });
-      table->clear();
-    });
+    environment_.reclaimer.free_later(count, [table] { free_all(*table, free_entry); });
+  } else if (!lazily) {
+    free_all(*table, free_entry);
   } else {
     table->for_each([&](Entry* entry) {
-      if (!lazily) return free_entry(entry);
       if (!takes_long_to_free(*entry, kLazyFreeThreshold)) environment_.reclaimer.count_freed(1);
       dispose(environment_, entry, lazily);
     });
@@ -466,10 +486,7 @@ void Keyspace::give_away(Reclaimer& reclaimer) {
   element_deadlines_.reset();
   sizes_.reset();
   if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
-  reclaimer.free_later(table->size(), [table] {
-    table->for_each([](Entry* entry) { free_entry(entry); });
-    table->clear();
-  });
+  reclaimer.free_later(table->size(), [table] { free_all(*table, free_entry); });
 }
 
 DetachedEntry Keyspace::detach(KeyRef& ref) {
