@@ -178,13 +178,13 @@ def publish(subscribers):
 
 
 def blocked(count):
-    """CPU for each of clients that wait in BLPOP and are served by RPUSH, waiting included."""
+    """CPU for each of clients that wait in BLPOP and are served by RPUSH."""
     def measure(server):
-        started = cpu_us(server)
         links = clients_of(server, count, encode(("BLPOP", "queue", "0")))
         with Link(server) as link:
             while server.figure("blocked_clients") != count:
                 time.sleep(0.01)
+            started = cpu_us(server)
             link.exchange(encode(("RPUSH", "queue", "element")) * count)
         for link in links:
             if not link.recv(100).startswith(b"*2"):
