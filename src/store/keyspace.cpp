@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/number.h"
+#include "store/prefetched_walk.h"
 #include "store/slot_index.h"
 
 namespace latchkey::store {
@@ -32,25 +33,22 @@ bool parse_integer_value(std::string_view bytes, int64_t* value) {
   return bytes.size() <= base::kMaxInt64Text && base::parse_int64(bytes, value);
 }
 
-// Frees all entries of the table and then the table. Entries are freed some places behind the walk
-// over the table, when they and their values have come to the cache.
+// Frees all entries of the table and then the table, some places behind the walk over it, when
+// their values have come to the cache as well.
 template <typename Table>
 void free_all(Table& table, void (*free_entry)(Entry*)) {
   constexpr size_t kBehind = 8;
-  Entry* seen[kBehind] = {};  // and prefetched
-  Entry* next[kBehind] = {};  // their values were prefetched
+  Entry* waiting[kBehind] = {};
   size_t place = 0;
-  const auto advance = [&](Entry* entry) {
-    if (next[place] != nullptr) free_entry(next[place]);
-    next[place] = std::exchange(seen[place], entry);
-    if (next[place] != nullptr && !next[place]->is_string()) base::prefetch(next[place]->value());
+  for_each_prefetched(table, [&](Entry* entry) {
+    if (!entry->is_string()) base::prefetch(entry->value());
+    Entry* const due = std::exchange(waiting[place], entry);
     place = (place + 1) % kBehind;
-  };
-  table.for_each([&](Entry* entry) {
-    base::prefetch(entry);
-    advance(entry);
+    if (due != nullptr) free_entry(due);
   });
-  for (size_t i = 0; i < 2 * kBehind; ++i) advance(nullptr);
+  for (Entry* entry : waiting) {
+    if (entry != nullptr) free_entry(entry);
+  }
   table.clear();
 }
 
