@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <lua.hpp>
 #include <span>
-#include <tuple>
 
 #include "script/lua/lua_text.h"
 
@@ -39,31 +38,53 @@ uint32_t array_place(double number) {
 
 }  // namespace
 
-TableOrder::TableOrder(lua_State* lua) {
-  constexpr size_t kUsualSize = 16;
-  keys_.reserve(kUsualSize);
-  for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) {
-    switch (lua_type(lua, -2)) {
-      case LUA_TSTRING:
-        keys_.push_back({.kind = Key::Kind::kString, .text = text_at(lua, -2)});
-        break;
-      case LUA_TNUMBER:
-        keys_.push_back({.kind = Key::Kind::kNumber, .number = lua_tonumber(lua, -2)});
-        break;
-      case LUA_TBOOLEAN:
-        keys_.push_back(
-            {.kind = lua_toboolean(lua, -2) != 0 ? Key::Kind::kTrue : Key::Kind::kFalse});
-        break;
-      default:
-        is_known_ = false;
+TableOrder::TableOrder(lua_State* lua) : table_(lua_gettop(lua)) {
+  // Tables with more pairs, and those nested so deeply that their pairs would fill a good part of
+  // the stack that a function may have, are looked up again.
+  constexpr int kFewPairs = 16;
+  constexpr int kHighestPlace = 512;
+  constexpr int kSlots = 2 * kFewPairs + 4;
+  are_kept_ = table_ < kHighestPlace && lua_checkstack(lua, kSlots) != 0;
+  keys_.reserve(kFewPairs);
+  for (lua_pushnil(lua); lua_next(lua, table_) != 0;) {
+    add_key(lua);
+    if (keys_.size() > kFewPairs && are_kept_) {
+      are_kept_ = false;
+      lua_pop(lua, 1);
+      lua_replace(lua, table_ + 1);
+      lua_settop(lua, table_ + 1);
+    } else if (are_kept_) {
+      lua_pushvalue(lua, -2);
+    } else {
+      lua_pop(lua, 1);
     }
   }
   std::sort(keys_.begin(), keys_.end());
   order_by_place(array_part());
 }
 
+void TableOrder::add_key(lua_State* lua) {
+  Key& key = keys_.emplace_back();
+  key.pair = static_cast<int>(keys_.size()) - 1;
+  switch (lua_type(lua, -2)) {
+    case LUA_TSTRING:
+      key.kind = Key::Kind::kString;
+      key.text = text_at(lua, -2);
+      break;
+    case LUA_TNUMBER:
+      key.number = lua_tonumber(lua, -2);
+      break;
+    case LUA_TBOOLEAN:
+      key.kind = lua_toboolean(lua, -2) != 0 ? Key::Kind::kTrue : Key::Kind::kFalse;
+      break;
+    default:
+      is_known_ = false;
+  }
+}
+
 bool TableOrder::Key::operator<(const Key& other) const {
-  return std::tie(kind, number, text) < std::tie(other.kind, other.number, other.text);
+  if (kind != other.kind) return kind < other.kind;
+  return kind == Kind::kString ? text < other.text : number < other.number;
 }
 
 size_t TableOrder::array_part() {
@@ -131,6 +152,12 @@ void TableOrder::order_by_place(size_t first) {
 
 void TableOrder::push_pair(lua_State* lua, size_t i) const {
   const Key& key = keys_[i];
+  if (are_kept_) {
+    const int place = table_ + 1 + 2 * key.pair;
+    lua_pushvalue(lua, place);
+    lua_pushvalue(lua, place + 1);
+    return;
+  }
   switch (key.kind) {
     case Key::Kind::kString:
       push_text(lua, key.text);

@@ -76,6 +76,37 @@ TEST_CASE("The pairs of a table are written in an order that does not change fro
   CHECK(lua.eval("return #cmsgpack.pack({[{}] = 1, x = 2})") == integer(6));
 }
 
+TEST_CASE("Tables of any size and depth become the JSON that is read back as the same tables") {
+  Libraries lua;
+  // Few pairs are kept on Lua's stack, more are looked up again, and so are those nested deeply.
+  constexpr std::string_view kSizes = R"(
+    for size = 0, 70 do
+      local made = {}
+      for i = 1, size do made['key ' .. i * 7] = {[i] = i, x = {y = i}, [-i] = 'z', [0.5] = true} end
+      local read = cjson.decode(cjson.encode(made))
+      local count = 0
+      for key, value in pairs(read) do
+        count = count + 1
+        local i = tonumber(string.sub(key, 5)) / 7
+        if value[tostring(i)] ~= i or value.x.y ~= i or value[tostring(-i)] ~= 'z' or
+           value['0.5'] ~= true then return 'wrong at ' .. size end
+      end
+      if count ~= size then return 'lost at ' .. size end
+    end
+    return 'same')";
+  CHECK(lua.eval(kSizes) == bulk("same"));
+  constexpr std::string_view kDepth = R"(
+    local made = 'inmost'
+    for i = 1, 900 do made = {a = 1, b = 2, c = made, d = 3} end
+    local read = cjson.decode(cjson.encode(made))
+    for i = 1, 900 do
+      if read.a ~= 1 or read.b ~= 2 or read.d ~= 3 then return i end
+      read = read.c
+    end
+    return read)";
+  CHECK(lua.eval(kDepth) == bulk("inmost"));
+}
+
 TEST_CASE("What JSON cannot say is an error") {
   Libraries lua;
   CHECK(lua.error_of("(cjson.encode(pcall))") ==
