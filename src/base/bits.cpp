@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/byte_kernels.h"
 
 namespace latchkey::base {
 
@@ -24,59 +25,6 @@ void store(char* bytes, Lanes lanes) {
   std::memcpy(bytes, &lanes, sizeof(lanes));
 }
 
-// --- Counting ------------------------------------------------------------------------------------
-
-// Adds three bit arrays, bit by bit: returns the carries; the sums stay in `sum`.
-Lanes carry(Lanes& sum, Lanes b, Lanes c) {
-  const Lanes half = sum ^ b;
-  const Lanes both = (sum & b) | (half & c);
-  sum = half ^ c;
-  return both;
-}
-
-// Counts the ones of each word by sums of 2, 4, 8 bits and then the whole, as in Hacker's Delight.
-Lanes ones_of_words(Lanes x) {
-  x -= (x >> 1) & 0x5555555555555555;
-  x = (x & 0x3333333333333333) + ((x >> 2) & 0x3333333333333333);
-  x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
-  x += x >> 8;
-  x += x >> 16;
-  x += x >> 32;
-  return x & 0x7f;
-}
-
-// Sixteen vectors at a time through a tree of carries (the Harley-Seal method): most vectors cost a
-// bitwise addition, and only one in sixteen is counted.
-uint64_t count_whole_bytes(std::string_view bytes) {
-  constexpr size_t kStep = 16 * sizeof(Lanes);
-  const char* at = bytes.data();
-  const char* const end = at + bytes.size();
-  Lanes ones{};
-  Lanes twos{};
-  Lanes fours{};
-  Lanes eights{};
-  Lanes sixteens_counted{};
-  const auto four = [&] {
-    const Lanes first = carry(ones, load(at), load(at + 16));
-    const Lanes second = carry(ones, load(at + 32), load(at + 48));
-    at += 4 * sizeof(Lanes);
-    return carry(twos, first, second);
-  };
-  const auto eight = [&] {
-    const Lanes first = four();
-    return carry(fours, first, four());
-  };
-  while (static_cast<size_t>(end - at) >= kStep) {
-    const Lanes first = eight();
-    sixteens_counted += ones_of_words(carry(eights, first, eight()));
-  }
-  const Lanes total = 16 * sixteens_counted + 8 * ones_of_words(eights) + 4 * ones_of_words(fours) +
-                      2 * ones_of_words(twos) + ones_of_words(ones);
-  uint64_t count = total[0] + total[1];
-  for (; at != end; ++at) count += static_cast<unsigned>(std::popcount(static_cast<uint8_t>(*at)));
-  return count;
-}
-
 // A mask of the lowest `count` bits.
 constexpr unsigned low_bits(unsigned count) {
   return (1u << count) - 1;
@@ -89,7 +37,7 @@ uint64_t count_ones(std::string_view bytes, uint64_t from, uint64_t to) {
   if (from == to) return 0;
   const uint64_t first = from / 8;
   const uint64_t end = (to + 7) / 8;
-  uint64_t count = count_whole_bytes(bytes.substr(first, end - first));
+  uint64_t count = byte_kernels().count_ones(bytes.data() + first, end - first);
   const auto before = static_cast<uint8_t>(bytes[first]) >> (8 - from % 8);
   const auto behind =
       static_cast<uint8_t>(bytes[end - 1]) & low_bits(static_cast<unsigned>(end * 8 - to));

@@ -75,9 +75,7 @@ void ValueWriter::other() {
 bool ValueWriter::is_array() {
   int expected = 1;
   return for_each_pair(lua_, [&] {
-    if (lua_type(lua_, -2) == LUA_TNUMBER && lua_tonumber(lua_, -2) == expected++) return true;
-    lua_pop(lua_, 2);
-    return false;
+    return lua_type(lua_, -2) == LUA_TNUMBER && lua_tonumber(lua_, -2) == expected++;
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/number.h"
+#include "store/prefetched_walk.h"
 #include "store/slot_index.h"
 
 namespace latchkey::store {
@@ -30,6 +31,25 @@ size_t round_to_class(size_t size) {
 
 bool parse_integer_value(std::string_view bytes, int64_t* value) {
   return bytes.size() <= base::kMaxInt64Text && base::parse_int64(bytes, value);
+}
+
+// Frees all entries of the table and then the table, some places behind the walk over it, when
+// their values have come to the cache as well.
+template <typename Table>
+void free_all(Table& table, void (*free_entry)(Entry*)) {
+  constexpr size_t kBehind = 8;
+  Entry* waiting[kBehind] = {};
+  size_t place = 0;
+  for_each_prefetched(table, [&](Entry* entry) {
+    if (!entry->is_string()) base::prefetch(entry->value());
+    Entry* const due = std::exchange(waiting[place], entry);
+    place = (place + 1) % kBehind;
+    if (due != nullptr) free_entry(due);
+  });
+  for (Entry* entry : waiting) {
+    if (entry != nullptr) free_entry(entry);
+  }
+  table.clear();
 }
 
 }  // namespace
@@ -443,13 +463,11 @@ void Keyspace::clear(bool lazily) {
   if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
   const size_t count = table->size();
   if (lazily && count > kLazyFreeThreshold) {
-    environment_.reclaimer.free_later(count, [table] {
-      table->for_each([](Entry* entry) { free_entry(entry); });
-      table->clear();
-    });
+    environment_.reclaimer.free_later(count, [table] { free_all(*table, free_entry); });
+  } else if (!lazily) {
+    free_all(*table, free_entry);
   } else {
     table->for_each([&](Entry* entry) {
-      if (!lazily) return free_entry(entry);
       if (!takes_long_to_free(*entry, kLazyFreeThreshold)) environment_.reclaimer.count_freed(1);
       dispose(environment_, entry, lazily);
     });
@@ -466,10 +484,7 @@ void Keyspace::give_away(Reclaimer& reclaimer) {
   element_deadlines_.reset();
   sizes_.reset();
   if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
-  reclaimer.free_later(table->size(), [table] {
-    table->for_each([](Entry* entry) { free_entry(entry); });
-    table->clear();
-  });
+  reclaimer.free_later(table->size(), [table] { free_all(*table, free_entry); });
 }
 
 DetachedEntry Keyspace::detach(KeyRef& ref) {

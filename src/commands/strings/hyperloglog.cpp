@@ -123,7 +123,7 @@ void pfadd(CommandContext& ctx) {
 // Merges the registers of all keys, taking the highest of each. False, with an error sent, when a
 // key is no HyperLogLog. *any_dense: whether one was dense.
 bool merge_keys(CommandContext& ctx, Arguments keys, Registers* registers, bool* any_dense) {
-  const bool eight_at_a_time = ctx.server.debug_settings().merge_eight_registers;
+  const bool many_at_a_time = ctx.server.debug_settings().merge_eight_registers;
   char scratch[base::kMaxInt64Text];
   for (const std::string_view key : keys) {
     const KeyRef ref = ctx.db.find(key);
@@ -131,7 +131,7 @@ bool merge_keys(CommandContext& ctx, Arguments keys, Registers* registers, bool*
     const auto bytes = bytes_at(ctx, ref, scratch);
     if (!bytes) return false;
     *any_dense |= HyperLogLog::is_dense(*bytes);
-    if (HyperLogLog::merge(*bytes, registers, eight_at_a_time)) continue;
+    if (HyperLogLog::merge(*bytes, registers, many_at_a_time)) continue;
     corrupt(ctx);
     return false;
   }
@@ -214,15 +214,15 @@ void reply_runs(CommandContext& ctx, std::string_view bytes) {
 }
 
 void set_merging(CommandContext& ctx) {
-  bool& eight = ctx.server.debug_settings().merge_eight_registers;
+  bool& many = ctx.server.debug_settings().merge_eight_registers;
   if (is_word(ctx.args[2], "ON")) {
-    eight = true;
+    many = true;
   } else if (is_word(ctx.args[2], "OFF")) {
-    eight = false;
+    many = false;
   } else {
     return ctx.reply.error("ERR Argument must be ON or OFF");
   }
-  ctx.reply.status(eight ? "enabled" : "disabled");
+  ctx.reply.status(many ? "enabled" : "disabled");
 }
 
 void pfdebug(CommandContext& ctx) {

@@ -1,7 +1,7 @@
 #include "script/lua/json_decoder.h"
 
 #include <strings.h>
-#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +14,9 @@
 namespace latchkey::script {
 
 namespace {
+
+// Elements for which a table has room when it is made; it grows from there.
+constexpr int kUsualSize = 4;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -56,7 +59,34 @@ void append_utf8(std::string& text, int32_t code) {
   add(0x80 | (code & 0x3F));
 }
 
+// The index of the next quote, backslash or null character from `at` on, or the size.
+size_t end_of_plain(std::string_view text, size_t at) {
+  while (at < text.size() && text[at] != '"' && text[at] != '\\' && text[at] != '\0') ++at;
+  return at;
+}
+
+// Reads a number as strtod does, if it begins like one in JSON; the rest, such as "0x10" and what
+// is too large for a double, is left to strtod. Returns its end, or null.
+const char* read_plain_number(const char* begin, const char* end, double* number) {
+  const char* const digits = begin + (*begin == '-' ? 1 : 0);
+  // Integers that a double holds exactly.
+  constexpr int kExactDigits = 15;
+  int64_t integer = 0;
+  const char* at = digits;
+  while (at - digits < kExactDigits && is_digit(*at)) integer = integer * 10 + (*at++ - '0');
+  if (at == digits || (*at | 0x20) == 'x') return nullptr;
+  if (!is_digit(*at) && *at != '.' && (*at | 0x20) != 'e') {
+    *number = digits == begin ? static_cast<double>(integer) : -static_cast<double>(integer);
+    return at;
+  }
+  const auto [stop, problem] = std::from_chars(begin, end, *number);
+  return problem == std::errc() ? stop : nullptr;
+}
+
 }  // namespace
+
+JsonDecoder::JsonDecoder(lua_State* lua, std::string_view text, const JsonOptions& options)
+    : lua_(lua), text_(text), options_(options), interpreter_(Interpreter::of(lua)) {}
 
 bool JsonDecoder::decode() {
   if (text_.size() >= 2 && (text_[0] == '\0' || text_[1] == '\0')) {
@@ -113,13 +143,13 @@ void JsonDecoder::fail_token(size_t offset, const char* problem) {
 }
 
 void JsonDecoder::advance() {
-  next_ = std::min(text_.find_first_not_of(" \t\n\r", next_), text_.size());
-  token_ = {};
+  // The text ends with a null character, which is not skipped.
+  char c = text_.data()[next_];
+  while (c == ' ' || c == '\n' || c == '\t' || c == '\r') c = text_.data()[++next_];
   token_.offset = next_;
-  const char c = next_ < text_.size() ? text_[next_] : '\0';
   switch (c) {
     case '\0':
-      return;
+      return take(Kind::kEnd, 0);
     case '{':
       return take(Kind::kObjectBegin, 1);
     case '}':
@@ -150,7 +180,10 @@ void JsonDecoder::read_word() {
     token_.boolean = true;
     return take(Kind::kBoolean, 4);
   }
-  if (starts_with("false")) return take(Kind::kBoolean, 5);
+  if (starts_with("false")) {
+    token_.boolean = false;
+    return take(Kind::kBoolean, 5);
+  }
   if (starts_with("null")) return take(Kind::kNull, 4);
   if (options_.decode_invalid_numbers && is_beyond_json(text_.data() + next_)) return read_number();
   fail_token(next_, "invalid token");
@@ -158,16 +191,19 @@ void JsonDecoder::read_word() {
 
 void JsonDecoder::read_number() {
   const char* begin = text_.data() + next_;
-  char* end = nullptr;
-  token_.number = std::strtod(begin, &end);
+  const char* end = read_plain_number(begin, text_.data() + text_.size(), &token_.number);
+  if (end == nullptr) {
+    char* stop = nullptr;
+    token_.number = std::strtod(begin, &stop);
+    end = stop;
+  }
   if (end == begin) return fail_token(next_, "invalid number");
   take(Kind::kNumber, static_cast<size_t>(end - begin));
 }
 
 void JsonDecoder::read_string() {
-  constexpr std::string_view kSpecial("\"\\\0", 3);
   const size_t begin = ++next_;
-  next_ = std::min(text_.find_first_of(kSpecial, next_), text_.size());
+  next_ = end_of_plain(text_, next_);
   token_.kind = Kind::kString;
   if (next_ < text_.size() && text_[next_] == '"') {
     token_.string = text_.substr(begin, next_ - begin);
@@ -178,7 +214,7 @@ void JsonDecoder::read_string() {
   while (next_ < text_.size() && text_[next_] == '\\') {
     if (!read_escape()) return;
     const size_t plain = next_;
-    next_ = std::min(text_.find_first_of(kSpecial, next_), text_.size());
+    next_ = end_of_plain(text_, next_);
     unescaped_.append(text_, plain, next_ - plain);
   }
   if (next_ == text_.size() || text_[next_] != '"')
@@ -237,7 +273,7 @@ bool JsonDecoder::expected(const char* what) {
 
 bool JsonDecoder::enter(int depth, int slots) {
   if (depth <= options_.decode_max_depth && lua_checkstack(lua_, slots) != 0 &&
-      Interpreter::of(lua_).has_stack()) {
+      interpreter_.has_stack()) {
     return true;
   }
   std::snprintf(error_, sizeof error_,
@@ -247,7 +283,7 @@ bool JsonDecoder::enter(int depth, int slots) {
 }
 
 bool JsonDecoder::value(int depth) {
-  if (Interpreter::of(lua_).memory().left() == 0) {
+  if (interpreter_.memory().left() == 0) {
     std::snprintf(error_, sizeof error_, "not enough memory");
     return false;
   }
@@ -276,12 +312,12 @@ bool JsonDecoder::value(int depth) {
 bool JsonDecoder::array(int depth) {
   // Stack slots for the table and a value.
   if (!enter(depth, 2)) return false;
-  lua_newtable(lua_);
+  advance();
+  lua_createtable(lua_, token_.kind == Kind::kArrayEnd ? 0 : kUsualSize, 0);
   if (options_.mark_arrays) {
     lua_getfield(lua_, LUA_REGISTRYINDEX, kArrayMetatable);
     lua_setmetatable(lua_, -2);
   }
-  advance();
   if (token_.kind == Kind::kArrayEnd) return true;
   for (int i = 1;; ++i) {
     if (!value(depth)) return false;
@@ -296,8 +332,8 @@ bool JsonDecoder::array(int depth) {
 bool JsonDecoder::object(int depth) {
   // Stack slots for the table, a key and a value.
   if (!enter(depth, 3)) return false;
-  lua_newtable(lua_);
   advance();
+  lua_createtable(lua_, 0, token_.kind == Kind::kObjectEnd ? 0 : kUsualSize);
   if (token_.kind == Kind::kObjectEnd) return true;
   for (;;) {
     if (token_.kind != Kind::kString) return expected("object key string");

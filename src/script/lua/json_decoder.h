@@ -15,12 +15,13 @@ struct lua_State;
 
 namespace latchkey::script {
 
+class Interpreter;
+
 class JsonDecoder {
  public:
   // REQUIRES: a null character after the text, as Lua's strings have it. All arguments must outlive
   // the decoder.
-  JsonDecoder(lua_State* lua, std::string_view text, const JsonOptions& options)
-      : lua_(lua), text_(text), options_(options) {}
+  JsonDecoder(lua_State* lua, std::string_view text, const JsonOptions& options);
 
   // Pushes the value. False, with the reason in error() and an unknown number of values pushed,
   // when the text is malformed or takes too much memory. Raises no Lua errors as long as memory is
@@ -44,6 +45,7 @@ class JsonDecoder {
     kEnd,
     kError,
   };
+  // Only what belongs to its kind is set.
   struct Token {
     Kind kind = Kind::kEnd;
     size_t offset = 0;
@@ -79,6 +81,7 @@ class JsonDecoder {
   lua_State* lua_;
   std::string_view text_;
   const JsonOptions& options_;
+  Interpreter& interpreter_;
   size_t next_ = 0;
   Token token_;
   std::string unescaped_;

@@ -1,12 +1,15 @@
 #include "script/lua/json_encoder.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <lua.hpp>
 
 #include "base/hex.h"
+#include "base/number.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_json.h"
 #include "script/lua/lua_text.h"
@@ -20,7 +23,7 @@ namespace {
 constexpr size_t kLongestText = 0x7fff'0000;
 
 // The letter after the backslash in a character's escape, 'u' for a code, 0 for no escape.
-char escape_letter(unsigned char c) {
+constexpr char escape_letter(unsigned char c) {
   switch (c) {
     case '"':
     case '\\':
@@ -41,12 +44,20 @@ char escape_letter(unsigned char c) {
   }
 }
 
+constexpr auto kEscapeLetters = [] {
+  std::array<char, 256> letters{};
+  for (size_t c = 0; c < letters.size(); ++c)
+    letters[c] = escape_letter(static_cast<unsigned char>(c));
+  return letters;
+}();
+
 void append_escaped(std::string& text, std::string_view bytes) {
   size_t plain = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
     const auto c = static_cast<unsigned char>(bytes[i]);
-    const char letter = escape_letter(c);
-    if (letter == '\0') continue;
+    const char letter = kEscapeLetters[c];
+    if (letter == '\0') [[likely]]
+      continue;
     text.append(bytes, plain, i - plain);
     plain = i + 1;
     text += '\\';
@@ -59,7 +70,29 @@ void append_escaped(std::string& text, std::string_view bytes) {
   text.append(bytes, plain);
 }
 
+// Writes `value` as %.*g would with that precision, where a short exact text is known to be the
+// same: any decimal of up to 15 digits is found again from the double next to it. Returns the size,
+// or 0 where snprintf must decide.
+size_t write_short_number(double value, int precision, char* out) {
+  // Below this, %g turns to exponents.
+  constexpr double kSmallest = 1e-4;
+  // Above, its text is longer than any precision.
+  constexpr double kLargest = 1e14;
+  const double size = std::abs(value);
+  if ((size < kSmallest && size != 0) || size > kLargest) return 0;
+  const size_t length = base::format_double(value, out);
+  const bool is_plain = std::memchr(out, 'e', length) == nullptr;
+  return is_plain && length <= static_cast<size_t>(precision) ? length : 0;
+}
+
 }  // namespace
+
+JsonEncoder::JsonEncoder(lua_State* lua, const JsonOptions& options)
+    : lua_(lua), options_(options), interpreter_(Interpreter::of(lua)) {
+  // Most texts are shorter.
+  constexpr size_t kUsualSize = 512;
+  text_.reserve(kUsualSize);
+}
 
 bool JsonEncoder::fail_value(int index, const char* reason) {
   std::snprintf(error_, sizeof error_, "Cannot serialise %s: %s", luaL_typename(lua_, index),
@@ -74,19 +107,18 @@ bool JsonEncoder::value(int depth) {
     return false;
   }
   if (++values_ % kPollInterval == 0) {
-    Interpreter& interpreter = Interpreter::of(lua_);
-    if (!interpreter.poll_quietly(lua_)) return false;
-    if (text_.size() > interpreter.memory().left()) {
+    if (!interpreter_.poll_quietly(lua_)) return false;
+    if (text_.size() > interpreter_.memory().left()) {
       std::snprintf(error_, sizeof error_, "not enough memory");
       return false;
     }
   }
   switch (lua_type(lua_, -1)) {
     case LUA_TSTRING:
-      string();
+      string(-1);
       return true;
     case LUA_TNUMBER:
-      return number();
+      return number(-1);
     case LUA_TBOOLEAN:
       text_ += lua_toboolean(lua_, -1) != 0 ? "true" : "false";
       return true;
@@ -105,17 +137,17 @@ bool JsonEncoder::value(int depth) {
   return fail_value(-1, "type not supported");
 }
 
-void JsonEncoder::string() {
+void JsonEncoder::string(int index) {
   text_ += '"';
-  append_escaped(text_, text_at(lua_, -1));
+  append_escaped(text_, text_at(lua_, index));
   text_ += '"';
 }
 
-bool JsonEncoder::number() {
-  const double value = lua_tonumber(lua_, -1);
+bool JsonEncoder::number(int index) {
+  const double value = lua_tonumber(lua_, index);
   if (!std::isfinite(value)) {
     if (options_.encode_invalid_numbers == JsonOptions::kRefuse)
-      return fail_value(-1, "must not be NaN or Inf");
+      return fail_value(index, "must not be NaN or Inf");
     if (options_.encode_invalid_numbers == JsonOptions::kNull) {
       text_ += "null";
     } else {
@@ -123,10 +155,12 @@ bool JsonEncoder::number() {
     }
     return true;
   }
-  char digits[32];
-  const int size =
-      std::snprintf(digits, sizeof digits, "%.*g", options_.encode_number_precision, value);
-  text_.append(digits, static_cast<size_t>(size));
+  char digits[std::max(size_t{32}, base::kMaxDoubleText)];
+  const int precision = options_.encode_number_precision;
+  size_t size = write_short_number(value, precision, digits);
+  if (size == 0)
+    size = static_cast<size_t>(std::snprintf(digits, sizeof digits, "%.*g", precision, value));
+  text_.append(digits, size);
   return true;
 }
 
@@ -134,7 +168,7 @@ bool JsonEncoder::table(int depth) {
   // A key, a value and a temporary.
   constexpr int kSlots = 3;
   if (depth > options_.encode_max_depth || lua_checkstack(lua_, kSlots) == 0 ||
-      !Interpreter::of(lua_).has_stack()) {
+      !interpreter_.has_stack()) {
     std::snprintf(error_, sizeof error_, "Cannot serialise, excessive nesting (%d)", depth);
     return false;
   }
@@ -196,9 +230,7 @@ bool JsonEncoder::object(int depth) {
   const auto write = [&] {
     if (!first) text_ += ',';
     first = false;
-    lua_pushvalue(lua_, -2);
     if (!key()) return false;
-    lua_pop(lua_, 1);
     text_ += ':';
     return value(depth);
   };
@@ -208,17 +240,18 @@ bool JsonEncoder::object(int depth) {
 }
 
 bool JsonEncoder::key() {
-  switch (lua_type(lua_, -1)) {
+  constexpr int kKey = -2;
+  switch (lua_type(lua_, kKey)) {
     case LUA_TSTRING:
-      string();
+      string(kKey);
       return true;
     case LUA_TNUMBER:
       text_ += '"';
-      if (!number()) return false;
+      if (!number(kKey)) return false;
       text_ += '"';
       return true;
     default:
-      return fail_value(-1, "table key must be a number or string");
+      return fail_value(kKey, "table key must be a number or string");
   }
 }
 

@@ -18,10 +18,12 @@ struct lua_State;
 
 namespace latchkey::script {
 
+class Interpreter;
+
 class JsonEncoder {
  public:
   // All arguments must outlive the encoder.
-  JsonEncoder(lua_State* lua, const JsonOptions& options) : lua_(lua), options_(options) {}
+  JsonEncoder(lua_State* lua, const JsonOptions& options);
 
   // Appends the value on top of the stack. False, with the reason in error(), when it cannot be
   // encoded or when the script is being stopped. Raises no Lua errors as long as memory is not
@@ -33,13 +35,15 @@ class JsonEncoder {
 
  private:
   bool value(int depth);
-  bool number();
+  // Key or value at a place of the stack.
+  bool number(int index);
+  void string(int index);
   bool table(int depth);
   bool is_marked() const;
   bool array(int depth, int length);
   bool object(int depth);
+  // Appends the key below the value on top of the stack.
   bool key();
-  void string();
   // Gives the length of the table on top of the stack as an array, 0 for an object. False, with
   // error() set, when it is too sparse.
   bool measure_array(int* length);
@@ -47,6 +51,7 @@ class JsonEncoder {
 
   lua_State* lua_;
   const JsonOptions& options_;
+  Interpreter& interpreter_;
   std::string text_;
   unsigned values_ = 0;
   char error_[128] = "";

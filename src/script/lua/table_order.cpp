@@ -1,12 +1,12 @@
 #include "script/lua/table_order.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <lua.hpp>
 #include <span>
-#include <tuple>
 
 #include "script/lua/lua_text.h"
 
@@ -38,32 +38,58 @@ uint32_t array_place(double number) {
 
 }  // namespace
 
-TableOrder::TableOrder(lua_State* lua) {
-  for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) {
-    switch (lua_type(lua, -2)) {
-      case LUA_TSTRING:
-        keys_.push_back({.kind = Key::Kind::kString, .text = text_at(lua, -2)});
-        break;
-      case LUA_TNUMBER:
-        keys_.push_back({.kind = Key::Kind::kNumber, .number = lua_tonumber(lua, -2)});
-        break;
-      case LUA_TBOOLEAN:
-        keys_.push_back(
-            {.kind = lua_toboolean(lua, -2) != 0 ? Key::Kind::kTrue : Key::Kind::kFalse});
-        break;
-      default:
-        is_known_ = false;
+TableOrder::TableOrder(lua_State* lua) : table_(lua_gettop(lua)) {
+  // Tables with more pairs, and those nested so deeply that their pairs would fill a good part of
+  // the stack that a function may have, are looked up again.
+  constexpr int kFewPairs = 16;
+  constexpr int kHighestPlace = 512;
+  constexpr int kSlots = 2 * kFewPairs + 4;
+  are_kept_ = table_ < kHighestPlace && lua_checkstack(lua, kSlots) != 0;
+  keys_.reserve(kFewPairs);
+  for (lua_pushnil(lua); lua_next(lua, table_) != 0;) {
+    add_key(lua);
+    if (keys_.size() > kFewPairs && are_kept_) {
+      are_kept_ = false;
+      lua_pop(lua, 1);
+      lua_replace(lua, table_ + 1);
+      lua_settop(lua, table_ + 1);
+    } else if (are_kept_) {
+      lua_pushvalue(lua, -2);
+    } else {
+      lua_pop(lua, 1);
     }
   }
   std::sort(keys_.begin(), keys_.end());
   order_by_place(array_part());
 }
 
+void TableOrder::add_key(lua_State* lua) {
+  Key& key = keys_.emplace_back();
+  key.pair = static_cast<int>(keys_.size()) - 1;
+  switch (lua_type(lua, -2)) {
+    case LUA_TSTRING:
+      key.kind = Key::Kind::kString;
+      key.text = text_at(lua, -2);
+      break;
+    case LUA_TNUMBER:
+      key.number = lua_tonumber(lua, -2);
+      break;
+    case LUA_TBOOLEAN:
+      key.kind = lua_toboolean(lua, -2) != 0 ? Key::Kind::kTrue : Key::Kind::kFalse;
+      break;
+    default:
+      is_known_ = false;
+  }
+}
+
 bool TableOrder::Key::operator<(const Key& other) const {
-  return std::tie(kind, number, text) < std::tie(other.kind, other.number, other.text);
+  if (kind != other.kind) return kind < other.kind;
+  return kind == Kind::kString ? text < other.text : number < other.number;
 }
 
 size_t TableOrder::array_part() {
+  // Numbers are first.
+  if (keys_.empty() || keys_.front().kind != Key::Kind::kNumber) return 0;
   // The size is the greatest power of two of which more than half would be used.
   uint32_t used = 0;
   uint32_t size = 0;
@@ -96,7 +122,10 @@ void TableOrder::order_by_place(size_t first) {
   const size_t count = keys_.size() - first;
   if (count < 2) return;
   const size_t places = std::bit_ceil(count);
-  std::vector<const Key*> table(places, nullptr);
+  constexpr size_t kFew = 32;
+  std::array<const Key*, kFew> few{};
+  std::vector<const Key*> many(places > kFew ? places : 0, nullptr);
+  const std::span<const Key*> table = places > kFew ? std::span(many) : std::span(few);
   size_t free = places;
   for (const Key& key : std::span(keys_).subspan(first)) {
     size_t place = place_of(key, places);
@@ -114,14 +143,21 @@ void TableOrder::order_by_place(size_t first) {
   }
   std::vector<Key> ordered;
   ordered.reserve(count);
-  for (const Key* key : table) {
+  for (const Key* key : table.first(places)) {
     if (key != nullptr) ordered.push_back(*key);
   }
+  if (first == 0) return keys_.swap(ordered);
   std::copy(ordered.begin(), ordered.end(), keys_.begin() + static_cast<ptrdiff_t>(first));
 }
 
 void TableOrder::push_pair(lua_State* lua, size_t i) const {
   const Key& key = keys_[i];
+  if (are_kept_) {
+    const int place = table_ + 1 + 2 * key.pair;
+    lua_pushvalue(lua, place);
+    lua_pushvalue(lua, place + 1);
+    return;
+  }
   switch (key.kind) {
     case Key::Kind::kString:
       push_text(lua, key.text);

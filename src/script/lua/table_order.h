@@ -19,20 +19,25 @@ namespace latchkey::script {
 
 class TableOrder {
  public:
-  // Reads the keys of the table on top of the stack. O(n log n) of their number.
+  // Reads the keys of the table on top of the stack. O(n log n) of their number. Of a small table
+  // it leaves the pairs on the stack, where push_pair() finds them, until release().
   explicit TableOrder(lua_State* lua);
+  // Makes the table the top of the stack again.
+  void release(lua_State* lua) const { lua_settop(lua, table_); }
 
   // False when a key's slot differs between starts of the server, as for keys that are tables.
   bool is_known() const { return is_known_; }
   size_t size() const { return keys_.size(); }
-  // Pushes a key and its value. REQUIRES: the table on top of the stack, unchanged.
+  // Pushes a key and its value. REQUIRES: the stack as the constructor left it, the table
+  // unchanged.
   void push_pair(lua_State* lua, size_t i) const;
 
  private:
   struct Key {
-    enum class Kind : unsigned char { kNumber, kString, kFalse, kTrue } kind;
+    enum class Kind : unsigned char { kNumber, kString, kFalse, kTrue } kind = Kind::kNumber;
     double number = 0;
     std::string_view text = {};
+    int pair = 0;  // its number in lua_next's order
 
     bool operator<(const Key& other) const;
   };
@@ -43,27 +48,37 @@ class TableOrder {
   void order_by_place(size_t first);
   static size_t place_of(const Key& key, size_t places);
 
+  // Appends the key below the top of the stack.
+  void add_key(lua_State* lua);
+
+  int table_;              // its place on the stack
+  bool are_kept_ = false;  // pairs are on the stack, from the place behind the table's on
   std::vector<Key> keys_;
   bool is_known_ = true;
 };
 
 // Calls `visit` for each pair of the table on top of the stack, with the value on top and the key
 // below, in PUC Lua's order or, if that is not known, in LuaJIT's. Stops when `visit` returns
-// false, and then returns false with the pair left on the stack.
+// false, and then returns false. In the end the table is on top of the stack again.
 template <typename Visit>
 bool for_each_pair(lua_State* lua, Visit visit) {
   const TableOrder order(lua);
-  if (!order.is_known()) {
-    for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) {
-      if (!visit()) return false;
+  bool goes_on = true;
+  if (order.is_known()) {
+    for (size_t i = 0; goes_on && i < order.size(); ++i) {
+      order.push_pair(lua, i);
+      goes_on = visit();
+      if (goes_on) lua_pop(lua, 2);
     }
-    return true;
+  } else {
+    order.release(lua);
+    for (lua_pushnil(lua); goes_on && lua_next(lua, -2) != 0;) {
+      goes_on = visit();
+      if (goes_on) lua_pop(lua, 1);
+    }
   }
-  for (size_t i = 0; i < order.size(); ++i, lua_pop(lua, 2)) {
-    order.push_pair(lua, i);
-    if (!visit()) return false;
-  }
-  return true;
+  order.release(lua);
+  return goes_on;
 }
 
 }  // namespace latchkey::script

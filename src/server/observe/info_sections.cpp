@@ -32,16 +32,23 @@ SlotGate::LinkFigures link_figures(Server& server) {
   return node != nullptr ? node->link_figures() : SlotGate::LinkFigures();
 }
 
-std::string system_description() {
-  utsname name{};
-  uname(&name);
-  return std::string(name.sysname) + " " + name.release + " " + name.machine;
+// These two do not change while the process runs.
+const std::string& system_description() {
+  static const std::string description = [] {
+    utsname name{};
+    uname(&name);
+    return std::string(name.sysname) + " " + name.release + " " + name.machine;
+  }();
+  return description;
 }
 
-std::string executable_path() {
-  char path[4096];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
-  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+const std::string& executable_path() {
+  static const std::string executable = [] {
+    char path[4096];
+    const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
+    return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+  }();
+  return executable;
 }
 
 std::string_view supervisor_name(Supervised supervised) {
@@ -200,7 +207,8 @@ void memory_section(InfoText& text, Server& server) {
   text.field("allocator_active", memory.allocator.active);
   text.field("allocator_resident", memory.allocator.resident);
   text.field("allocator_muzzy", memory.allocator.muzzy);
-  text.bytes("total_system_memory", system_memory());
+  static const size_t machine_memory = system_memory();
+  text.bytes("total_system_memory", machine_memory);
   script_memory(text, memory.scripts);
   text.bytes("maxmemory", settings.maxmemory);
   const std::string_view policy = "maxmemory-policy";

@@ -1,7 +1,9 @@
 #include "server/observe/memory_report.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <optional>
 
 #include "server/client/client_info.h"
 #include "server/server.h"
@@ -13,6 +15,26 @@ namespace {
 
 double ratio(size_t part, size_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// What the kernel and the allocator say of the process. Asking costs ten microseconds, so they are
+// asked again only after a tenth of a second.
+struct ProcessMemory {
+  size_t resident = 0;
+  AllocatorFigures allocator;
+};
+
+ProcessMemory sampled_process_memory() {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kMaxAge = std::chrono::milliseconds(100);
+  thread_local ProcessMemory sample;
+  thread_local std::optional<Clock::time_point> sampled_at;
+  const Clock::time_point now = Clock::now();
+  if (!sampled_at || now - *sampled_at > kMaxAge) {
+    sample = {resident_memory(), allocator_figures()};
+    sampled_at = now;
+  }
+  return sample;
 }
 
 }  // namespace
@@ -50,8 +72,9 @@ MemoryReport measure_memory(Server& server) {
   server.stats().note_memory(report.used, server.machine_ms() / 1000);
   report.peak = server.stats().peak_memory;
   report.startup = server.startup_memory();
-  report.resident = resident_memory();
-  report.allocator = allocator_figures();
+  const ProcessMemory process = sampled_process_memory();
+  report.resident = process.resident;
+  report.allocator = process.allocator;
   report.scripts = server.script_figures();
   server.clients().for_each([&](Client& client) { report.clients += memory_usage(client); });
   for (int i = 0; i < server.database_count(); ++i) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/assert.h"
+#include "base/byte_kernels.h"
 
 namespace latchkey::store {
 
@@ -87,22 +88,6 @@ void set_register(char* registers, size_t index, uint8_t rank) {
   };
   put(at.byte, 63U << at.shift & 255, static_cast<unsigned>(rank) << at.shift & 255);
   if (at.crosses()) put(at.byte + 1, 63U >> (8 - at.shift), rank >> (8 - at.shift));
-}
-
-// Unpacks six bytes into eight registers of one byte each.
-uint64_t take_apart(uint64_t bits) {
-  bits = (bits & 0x0000000000ffffff) | (bits & 0x0000ffffff000000) << 8;
-  bits = (bits & 0x00000fff00000fff) | (bits & 0x00fff00000fff000) << 4;
-  return (bits & 0x003f003f003f003f) | (bits & 0x0fc00fc00fc00fc0) << 2;
-}
-
-void read_dense(const char* packed, HyperLogLog::Registers* registers) {
-  for (size_t i = 0; i < HyperLogLog::kRegisters; i += 8) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, packed + i / 8 * 6, 6);
-    bits = take_apart(bits);
-    std::memcpy(registers->data() + i, &bits, 8);
-  }
 }
 
 // --- Sparse registers ---------------------------------------------------------------------------
@@ -252,8 +237,8 @@ void HyperLogLog::forget_count(std::span<char> bytes) {
 
 std::optional<uint64_t> HyperLogLog::count(std::string_view bytes) {
   if (is_dense(bytes)) {
-    Registers registers;
-    read_dense(bytes.data() + kHeaderSize, &registers);
+    Registers registers{};
+    merge(bytes, &registers);
     return count(registers);
   }
   Histogram histogram{};
@@ -267,7 +252,7 @@ uint64_t HyperLogLog::count(const Registers& registers) {
   return estimate(histogram_of(registers));
 }
 
-bool HyperLogLog::merge(std::string_view bytes, Registers* registers, bool eight_at_a_time) {
+bool HyperLogLog::merge(std::string_view bytes, Registers* registers, bool many_at_a_time) {
   uint8_t* const out = registers->data();
   if (!is_dense(bytes)) {
     return for_each_run(bytes, [&](size_t first, const Run& run) {
@@ -276,13 +261,11 @@ bool HyperLogLog::merge(std::string_view bytes, Registers* registers, bool eight
     });
   }
   const char* const packed = bytes.data() + kHeaderSize;
-  if (!eight_at_a_time) {
+  if (!many_at_a_time) {
     for (size_t i = 0; i < kRegisters; ++i) out[i] = std::max(out[i], get_register(packed, i));
     return true;
   }
-  Registers others;
-  read_dense(packed, &others);
-  for (size_t i = 0; i < kRegisters; ++i) out[i] = std::max(out[i], others[i]);
+  base::byte_kernels().raise_to_sixes(out, packed, kRegisters);
   return true;
 }
 
@@ -324,6 +307,12 @@ HyperLogLog::Change HyperLogLog::add(std::string_view element, size_t sparse_lim
 }
 
 bool HyperLogLog::raise(const Registers& registers, size_t sparse_limit) {
+  if (is_dense()) {
+    Registers highest = registers;
+    merge(bytes_, &highest);
+    base::pack_sixes(highest.data(), bytes_.data() + kHeaderSize, kRegisters);
+    return true;
+  }
   for (size_t i = 0; i < kRegisters; ++i) {
     if (registers[i] != 0 && raise(i, registers[i], sparse_limit) == Change::kCorrupt) return false;
   }

@@ -54,8 +54,8 @@ class HyperLogLog {
   static std::optional<uint64_t> count(std::string_view bytes);
   static uint64_t count(const Registers& registers);
   // Raises `registers` to the registers of `bytes` where those are higher; false if `bytes` are
-  // corrupt. Dense registers are unpacked eight at a time or one by one, with the same result.
-  static bool merge(std::string_view bytes, Registers* registers, bool eight_at_a_time = true);
+  // corrupt. Dense registers are unpacked many at a time or one by one, with the same result.
+  static bool merge(std::string_view bytes, Registers* registers, bool many_at_a_time = true);
   // Adds an element to a dense HyperLogLog; true when a register has changed.
   static bool add_to_dense(std::span<char> bytes, std::string_view element);
   // The runs of a sparse HyperLogLog as text, "Z:8436 v:1,1 z:3", even if they are corrupt; nothing

@@ -267,7 +267,7 @@ bool Hash::set_in_table(std::string_view field, std::string_view value, int64_t 
 }
 
 Hash::Table::~Table() {
-  items.for_each([](Item* item) { std::free(item); });
+  for_each_prefetched(items, [](Item* item) { std::free(item); });
 }
 
 void Hash::Item::set_sizes(size_t field_size, size_t value_size) {

@@ -40,6 +40,7 @@
 #include "store/encoding/listpack.h"
 #include "store/hash_table.h"
 #include "store/keyspace.h"
+#include "store/prefetched_walk.h"
 
 namespace latchkey::store {
 
@@ -106,8 +107,9 @@ class Hash final : public Value {
   template <typename Fn>
   void for_each_stored(Fn&& fn) const {
     if (is_table()) {
-      table_->items.for_each(
-          [&](Item* item) { fn(item->field(), item->value(), table_->deadline_ms(*item)); });
+      for_each_prefetched(table_->items, [&](Item* item) {
+        fn(item->field(), item->value(), table_->deadline_ms(*item));
+      });
       return;
     }
     for (Listpack::Position at = listpack_.first(); at != Listpack::kNone; at = after(at))

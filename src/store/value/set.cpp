@@ -27,7 +27,7 @@ Set::Set(const Set& other) : Value(other), environment_(other.environment_) {
 }
 
 Set::~Set() {
-  if (is_table()) table().for_each(Member::destroy);
+  if (is_table()) for_each_prefetched(table(), Member::destroy);
 }
 
 std::string_view Set::encoding_name() const {

@@ -20,6 +20,7 @@
 #include "store/encoding/member.h"
 #include "store/hash_table.h"
 #include "store/keyspace.h"
+#include "store/prefetched_walk.h"
 
 namespace latchkey::store {
 
@@ -80,7 +81,7 @@ class Set final : public Value {
       for (auto at = pack->first(); at != Listpack::kNone; at = pack->next(at))
         fn(pack->get(at).text(text));
     } else {
-      table().for_each([&](const Member* member) { fn(member->text()); });
+      for_each_prefetched(table(), [&](const Member* member) { fn(member->text()); });
     }
   }
   // One step of SSCAN: small encodings return all members at once and the cursor 0.

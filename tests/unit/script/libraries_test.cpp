@@ -1,5 +1,13 @@
 // The libraries cjson, cmsgpack and struct, seen by scripts.
 
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"
@@ -68,6 +76,37 @@ TEST_CASE("The pairs of a table are written in an order that does not change fro
   CHECK(lua.eval("return #cmsgpack.pack({[{}] = 1, x = 2})") == integer(6));
 }
 
+TEST_CASE("Tables of any size and depth become the JSON that is read back as the same tables") {
+  Libraries lua;
+  // Few pairs are kept on Lua's stack, more are looked up again, and so are those nested deeply.
+  constexpr std::string_view kSizes = R"(
+    for size = 0, 70 do
+      local made = {}
+      for i = 1, size do made['key ' .. i * 7] = {[i] = i, x = {y = i}, [-i] = 'z', [0.5] = true} end
+      local read = cjson.decode(cjson.encode(made))
+      local count = 0
+      for key, value in pairs(read) do
+        count = count + 1
+        local i = tonumber(string.sub(key, 5)) / 7
+        if value[tostring(i)] ~= i or value.x.y ~= i or value[tostring(-i)] ~= 'z' or
+           value['0.5'] ~= true then return 'wrong at ' .. size end
+      end
+      if count ~= size then return 'lost at ' .. size end
+    end
+    return 'same')";
+  CHECK(lua.eval(kSizes) == bulk("same"));
+  constexpr std::string_view kDepth = R"(
+    local made = 'inmost'
+    for i = 1, 900 do made = {a = 1, b = 2, c = made, d = 3} end
+    local read = cjson.decode(cjson.encode(made))
+    for i = 1, 900 do
+      if read.a ~= 1 or read.b ~= 2 or read.d ~= 3 then return i end
+      read = read.c
+    end
+    return read)";
+  CHECK(lua.eval(kDepth) == bulk("inmost"));
+}
+
 TEST_CASE("What JSON cannot say is an error") {
   Libraries lua;
   CHECK(lua.error_of("(cjson.encode(pcall))") ==
@@ -94,6 +133,91 @@ TEST_CASE("JSON becomes Lua values") {
         bulk("A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
   CHECK(lua.eval("return cjson.decode(ARGV[1]) == cjson.null", "null") == integer(1));
   CHECK(lua.eval("return cjson.decode(ARGV[1])[3]", " [ 1 , 2 , 3 ] ") == integer(3));
+}
+
+TEST_CASE("Numbers become the JSON that printf writes, with as many digits as are set") {
+  Libraries lua;
+  base::Random random(1);
+  const auto some_number = [&]() -> double {
+    const auto integer = static_cast<double>(random.below(uint64_t{1} << (1 + random.below(60))));
+    switch (random.below(4)) {
+      case 0:
+        return integer;
+      case 1:
+        return integer / std::pow(10, random.below(20));
+      case 2:
+        return -static_cast<double>(random.below(1'000'000)) / 1000;
+      default:
+        return std::bit_cast<double>(random.next());
+    }
+  };
+  std::vector<double> numbers = {
+      0,      -0.0,  1,    -1,        12.5, 1e14, 1e14 - 1, -1e14 + 1,
+      1e15,   1e-4,  9e-5, 1e-5,      0.1,  0.3,  1.0 / 3,  99999999999999.9,
+      5e-324, 1e308, 1e21, 123456.789};
+  for (int i = 0; i < 2000; ++i) numbers.push_back(some_number());
+  constexpr std::string_view kEncode =
+      "cjson.encode_number_precision(tonumber(ARGV[1]))"
+      "local text = cjson.encode((struct.unpack('<d', ARGV[2])))"
+      "cjson.encode_number_precision(14) return text";
+  for (const double number : numbers) {
+    if (!std::isfinite(number)) continue;
+    const int precision = random.below(2) == 0 ? 14 : static_cast<int>(1 + random.below(14));
+    char expected[64];
+    std::snprintf(expected, sizeof expected, "%.*g", precision, number);
+    const std::string_view bytes(reinterpret_cast<const char*>(&number), sizeof number);
+    REQUIRE(lua.client->run_words({"EVAL", kEncode, "0", std::to_string(precision), bytes}) ==
+            bulk(expected));
+  }
+}
+
+TEST_CASE("Numbers of JSON are those that strtod reads") {
+  Libraries lua;
+  base::Random random(2);
+  std::vector<std::string> texts = {"0",
+                                    "-0",
+                                    "1.",
+                                    "-1.5",
+                                    "00012",
+                                    "0x10",
+                                    "-0x1p4",
+                                    "1e5",
+                                    "1E+5",
+                                    "1e-400",
+                                    "1e400",
+                                    "-1e400",
+                                    "0.1",
+                                    "inf",
+                                    "-inf",
+                                    "nan",
+                                    "123456789012345",
+                                    "1234567890123456",
+                                    "9007199254740993",
+                                    "12345678901234567890123",
+                                    "1.7976931348623157e308",
+                                    "4.9e-324",
+                                    "2.2250738585072011e-308",
+                                    "0.30000000000000004"};
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = random.below(2) == 0 ? "-" : "";
+    for (uint64_t digits = 1 + random.below(19); digits > 0; --digits)
+      text += static_cast<char>('0' + random.below(10));
+    if (random.below(2) == 0) text += "." + std::to_string(random.below(1'000'000'000));
+    if (random.below(4) == 0) text += "e" + std::to_string(random.below(40));
+    texts.push_back(std::move(text));
+  }
+  constexpr std::string_view kDecode = "return struct.pack('<d', cjson.decode(ARGV[1]))";
+  for (const std::string& text : texts) {
+    INFO(text);
+    const double number = std::strtod(text.c_str(), nullptr);
+    const std::string_view bytes(reinterpret_cast<const char*>(&number), sizeof number);
+    const std::string decoded = lua.eval(kDecode, text);
+    if (std::isnan(number)) {
+      CHECK(decoded.size() == bulk(bytes).size());
+    } else {
+      REQUIRE(decoded == bulk(bytes));
+    }
+  }
 }
 
 TEST_CASE("JSON that is none is an error that says where") {

@@ -1,0 +1,255 @@
+"""The second group of scripts/bench, "heavy and modes": how its rows are measured, printed and written.
+
+A row is one number for each server: server CPU of one command or operation unless its unit says otherwise, all
+threads included. Rows of one stock (what servers hold, and the options they start with) are measured on the same
+processes, in rounds: each row on each server in turn, then all again. The middle value of the rounds counts. A server
+that answers an error ends the run.
+"""
+
+import csv
+import json
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench_server import encode
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+REFERENCE = Path(os.environ.get("LATCHKEY_REFERENCE_DIR") or CHECKOUT / "build" / "reference").absolute()
+END = b"$16\r\nend of the reply\r\n"
+
+
+def fail(server, reply, command):
+    words = " ".join(str(part) for part in command)[:100]
+    sys.exit(f"scripts/bench: {server.name} answers {reply!r} to {words}")
+
+
+class Link:
+    """A connection whose replies are read without being taken apart, so that large ones cost the load little."""
+
+    buffer = bytearray(1 << 20)
+
+    def __init__(self, server):
+        self.server = server
+        self.socket = socket.create_connection(("127.0.0.1", server.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def exchange(self, request):
+        """Sends requests, and returns when all are answered. The first reply must not be an error."""
+        self.socket.sendall(request + encode(("ECHO", END[5:-2].decode())))
+        view = memoryview(self.buffer)
+        tail, first = b"", b""
+        while not tail.endswith(END):
+            size = self.socket.recv_into(view)
+            if size == 0:
+                sys.exit(f"scripts/bench: {self.server.name} has closed the connection")
+            first = first or bytes(view[:80])
+            tail = (tail + bytes(view[max(0, size - len(END)):size]))[-len(END):]
+        if first[:1] == b"-":
+            fail(self.server, first, [request[:60]])
+
+    def ask(self, *command):
+        """The reply: a string or number as it came, or a list. An error, also within a list, ends the run."""
+        self.socket.sendall(encode([str(part) for part in command]))
+        replies = self.socket.makefile("rb")
+
+        def read():
+            line = replies.readline()
+            kind, rest = line[:1], line[1:-2]
+            if kind == b"-" or not line:
+                fail(self.server, line, command)
+            if kind == b"$":
+                return replies.read(int(rest) + 2)[:-2] if rest != b"-1" else None
+            if kind == b"*":
+                return [read() for _ in range(max(0, int(rest)))]
+            return rest
+
+        return read()
+
+
+def ask(server, *commands):
+    """Sends commands one by one, and returns the last reply."""
+    with Link(server) as link:
+        for command in commands:
+            reply = link.ask(*command)
+    return reply
+
+
+def cpu_us(server, idle=False):
+    """CPU time of all threads once the server waits; `idle`: once its background threads have finished as well."""
+    time.sleep(0.002)
+    spent = server.cpu_ns()
+    while idle:
+        time.sleep(0.03)
+        before, spent = spent, server.cpu_ns()
+        idle = spent - before > 1_500_000
+    return spent / 1000
+
+
+@dataclass
+class Stock:
+    """What servers hold: `commands` are sent to each, after it has started with `options`."""
+    name: str
+    commands: list = field(default_factory=list)
+    options: tuple = ()
+    cluster: bool = False
+
+
+@dataclass
+class Row:
+    """`measure` takes a server and returns a number. `warm`: it is called once before it counts."""
+    name: str
+    group: str
+    stock: Stock
+    measure: object
+    unit: str = "us"
+    warm: bool = True
+
+
+def commands_cost(times, *commands, before=(), idle=False):
+    """A measurement: CPU of the commands, `times` times one after another, per time. What is in `before` is sent before each
+    time and does not count. `idle`: work that the server leaves to its background threads counts."""
+    request = b"".join(encode(command) for command in commands)
+    setup = b"".join(encode(command) for command in before)
+
+    def measure(server):
+        with Link(server) as link:
+            for command in (*before, *commands):
+                link.ask(*command)
+            spent = 0
+            if not before:
+                started = cpu_us(server, idle)
+                link.exchange(request * times)
+                return (cpu_us(server, idle) - started) / times
+            for _ in range(times):
+                link.exchange(setup)
+                started = cpu_us(server, idle)
+                link.exchange(request)
+                spent += cpu_us(server, idle) - started
+        return spent / times
+
+    return measure
+
+
+def scan_cost(*command, count=1000):
+    """A measurement: CPU of a whole SCAN, HSCAN, SSCAN or ZSCAN."""
+    def measure(server):
+        with Link(server) as link:
+            started, cursor = cpu_us(server), b"0"
+            while True:
+                cursor = link.ask(*command, cursor.decode(), "COUNT", count)[0]
+                if cursor == b"0":
+                    return cpu_us(server) - started
+
+    return measure
+
+
+def load_cost(operations, pipeline, *command, clients=50, words=()):
+    """A measurement: CPU per operation under redis-benchmark with random keys out of a million."""
+    def measure(server):
+        tool = REFERENCE / "bin" / "redis-benchmark-8.0"
+        started = cpu_us(server)
+        result = subprocess.run(
+            [tool, "-p", str(server.port), "-n", str(operations), "-c", str(clients), "-P", str(pipeline), "-r", "1000000",
+             "--csv", *words, *command], capture_output=True, text=True)
+        rows = list(csv.reader(result.stdout.splitlines()))
+        if result.returncode != 0 or len(rows) < 2 or "error" in result.stderr.lower():
+            fail(server, (result.stderr + result.stdout)[-200:], command)
+        return (cpu_us(server) - started) / operations
+
+    return measure
+
+
+def under(condition, measurement):
+    """The measurement while a context manager of the server holds."""
+    def measure(server):
+        with condition(server):
+            return measurement(server)
+
+    return measure
+
+
+def measure_rows(servers, rows, rounds, progress):
+    """Returns {row's name: {server's name: [per round]}}."""
+    figures = {row.name: {server.name: [] for server in servers} for row in rows}
+    stocks = []
+    for row in rows:
+        if row.stock not in stocks:
+            stocks.append(row.stock)
+    for stock in stocks:
+        for server in servers:
+            if stock.cluster:
+                server.start_cluster()
+            else:
+                server.start(options=stock.options)
+            if stock.commands:
+                ask(server, *stock.commands)
+            cpu_us(server, idle=True)
+        for number in range(rounds):
+            for row in (row for row in rows if row.stock is stock):
+                for server in servers:
+                    if number == 0 and row.warm:
+                        row.measure(server)
+                    figures[row.name][server.name].append(row.measure(server))
+        for server in servers:
+            server.stop()
+        progress(f"{stock.name} done")
+    return figures
+
+
+def choose_rows(rows, pattern):
+    chosen = [row for row in rows if not pattern or pattern in row.name or pattern == row.group]
+    if not chosen:
+        sys.exit(f"scripts/bench: no row of the group has {pattern!r}; there are {', '.join(row.name for row in rows)}")
+    return chosen
+
+
+def print_rows(rows, figures, servers):
+    """Each row with the first server's ratio to each other, and to the best of them."""
+    ours, *others = [server.name for server in servers]
+    print(f"\n{'':34}{'unit':>8}{ours:>13}" + "".join(f"{name:>13}{'ratio':>7}" for name in others) + f"{'best':>8}")
+    for row in rows:
+        values = {name: statistics.median(taken) for name, taken in figures[row.name].items()}
+        line = f"{row.group + ' ' + row.name:34}{row.unit:>8}{values[ours]:13,.3f}"
+        for name in others:
+            line += f"{values[name]:13,.3f}{values[ours] / values[name] if values[name] else 0:7.2f}"
+        best = min((values[name] for name in others), default=0)
+        print(line + (f"{values[ours] / best:8.2f}" if best else ""))
+
+
+def version_of(server):
+    """The version a server's program names: "v=8.0.6" in what --version prints, or its first words."""
+    words = subprocess.run([server.program, "--version"], capture_output=True, text=True).stdout.strip()
+    _, found, version = words.partition("v=")
+    return version.partition(" ")[0] if found else words.partition("\n")[0]
+
+
+def report(servers, rows):
+    """What --json writes. rows: of {name, group, unit, values: {server: number}}; a value is the rounds' middle one."""
+    model = ""
+    if os.path.exists("/proc/cpuinfo"):
+        model = Path("/proc/cpuinfo").read_text().partition("model name")[2].partition(":")[2].partition("\n")[0].strip()
+    return {"machine": f"{model or platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
+            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            "servers": {server.name: version_of(server) for server in servers}, "rows": rows}
+
+
+def rows_of_report(rows, figures):
+    return [{"name": row.name, "group": row.group, "unit": row.unit,
+             "values": {name: statistics.median(taken) for name, taken in figures[row.name].items()}} for row in rows]
+
+
+def write_report(path, servers, rows):
+    Path(path).write_text(json.dumps(report(servers, rows), indent=1) + "\n")
