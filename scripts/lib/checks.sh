@@ -1,6 +1,6 @@
 # Counts checks, for the `try` of each kind of package. Sourced, not run.
 #
-#   check "what must hold" COMMAND ARG...     runs it; says FAILED and shows the output when its status is not 0
+#   check "what must hold" COMMAND ARG...     runs it in this shell; says FAILED and shows the output when its status is not 0
 #   skip "what is not tried" "why"            counts nothing, says both
 #   free_port                                 prints a TCP port nobody listens on (21000 to 22999; LATCHKEY_PORT_BASE moves it)
 #   wait_for SECONDS COMMAND ARG...           runs it until it succeeds or the time is over
@@ -8,17 +8,18 @@
 
 checks_passed=0
 checks_failed=0
+checks_output=$(mktemp)
 
 check() {
-  local name=$1 output
+  local name=$1
   shift
-  if output=$("$@" 2>&1 </dev/null); then
+  if "$@" >"$checks_output" 2>&1 </dev/null; then
     checks_passed=$((checks_passed + 1))
     echo "ok      $name"
   else
     checks_failed=$((checks_failed + 1))
     echo "FAILED  $name"
-    printf '%s\n' "$output" | tail -n 30 | sed 's/^/        | /'
+    tail -n 30 "$checks_output" | sed 's/^/        | /'
   fi
 }
 
@@ -41,6 +42,7 @@ wait_for() {
 }
 
 finish() {
+  rm -f "$checks_output"
   echo "$checks_passed passed, $checks_failed failed"
   [ $checks_failed -eq 0 ] && [ $checks_passed -gt 0 ]
   exit
