@@ -14,8 +14,8 @@ extern "C" void malloc_stats_print(void (*write)(void*, const char*), void* argu
                                    const char* options) __attribute__((weak));
 // AddressSanitizer's allocator, which mallinfo2() does not count.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
-// Weak, so that a static program with jemalloc is not linked with the C library's allocator for this function alone: the two
-// define the same names.
+// Weak, so that a static program with jemalloc is not linked with the C library's allocator for
+// this function alone: the two define the same names.
 #pragma weak mallinfo2
 
 namespace latchkey::server {
