@@ -14,6 +14,9 @@ extern "C" void malloc_stats_print(void (*write)(void*, const char*), void* argu
                                    const char* options) __attribute__((weak));
 // AddressSanitizer's allocator, which mallinfo2() does not count.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
+// Weak, so that a static program with jemalloc is not linked with the C library's allocator for
+// this function alone: the two define the same names.
+#pragma weak mallinfo2
 
 namespace latchkey::server {
 
@@ -32,6 +35,7 @@ bool read_control(const char* name, T* value) {
 size_t libc_allocated() {
   if (__sanitizer_get_current_allocated_bytes != nullptr)
     return __sanitizer_get_current_allocated_bytes();
+  if (mallinfo2 == nullptr) return 0;
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
 }

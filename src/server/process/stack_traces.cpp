@@ -1,6 +1,7 @@
 #include "server/process/stack_traces.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -20,6 +21,10 @@
 #include <string_view>
 
 #include "base/thread.h"
+
+// Where the program begins in memory and where its code ends; the linker defines both.
+extern "C" const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern "C" const char etext[];
 
 namespace latchkey::server {
 
@@ -191,10 +196,30 @@ void take_questions_back() {
   }
 }
 
-void write_frames(base::Logger& logger, void* const* frames, int depth) {
+// A static program has no table of its functions: the line gives the offset in its file, for
+// `addr2line -e FILE.debug OFFSET`.
+void write_offset(base::Logger& logger, const void* address) {
+  const auto value = reinterpret_cast<uintptr_t>(address);
+  const auto begin = reinterpret_cast<uintptr_t>(__ehdr_start);
+  std::array<char, kMessageBytes> line{};
+  if (value >= begin && value < reinterpret_cast<uintptr_t>(etext)) {
+    snprintf(line.data(), line.size(), "latchkey-server(+0x%zx) [0x%zx]\n", value - begin, value);
+  } else {
+    snprintf(line.data(), line.size(), "[0x%zx]\n", value);
+  }
+  logger.raw(line.data());
+}
+
+void write_frame(base::Logger& logger, void* address) {
+  Dl_info found;
+  if (dladdr(address, &found) == 0) return write_offset(logger, address);
   const int descriptor = logger.open_raw();
-  if (descriptor >= 0) backtrace_symbols_fd(frames, depth, descriptor);
+  if (descriptor >= 0) backtrace_symbols_fd(&address, 1, descriptor);
   logger.close_raw(descriptor);
+}
+
+void write_frames(base::Logger& logger, void* const* frames, int depth) {
+  for (int i = 0; i < depth; ++i) write_frame(logger, frames[i]);
 }
 
 void write_thread(base::Logger& logger, pid_t thread, const Frames& frames, bool is_caller) {
