@@ -17,6 +17,8 @@ trial_begin() {
   PACKAGES=$PWD/build/packages/$1
   TRIAL=$(mktemp -d "${TMPDIR:-/tmp}/latchkey-try-$1-XXXXXX")
   trap trial_clean EXIT
+  export TMPDIR=$TRIAL/tmp # what tests leave behind goes with the trial
+  mkdir "$TMPDIR"
   if [ ! -d "$PACKAGES" ] || [ -n "${LATCHKEY_PACKAGE_BINARY:-}" ]; then
     if ! scripts/packages/"$1"/make >"$TRIAL/make.log" 2>&1; then
       cat "$TRIAL/make.log"
