@@ -4,7 +4,8 @@ package is put together.
     build = package_sources.Build("npm")    # build/packages/npm/, emptied
     build.binaries                          # [Binary(cpu="x64", path=..., needs=...), ...], at least one
 
-LATCHKEY_PACKAGE_BINARY names another program to put into the package, for tests.
+scripts/package says by LATCHKEY_PACKAGES where build/packages/ is, and by LATCHKEY_SHORT=yes that this machine's processor is enough. For tests,
+LATCHKEY_PACKAGE_BINARY names another program to put into the package, and LATCHKEY_PACKAGE_OUTPUT another folder than build/packages/KIND/.
 """
 
 import hashlib
@@ -21,7 +22,8 @@ from pathlib import Path
 import elf
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-BINARIES = CHECKOUT / "build" / "packages" / "binary"
+PACKAGES = Path(os.environ.get("LATCHKEY_PACKAGES") or CHECKOUT / "build" / "packages")
+BINARIES = PACKAGES / "binary"
 LICENCE = "BSD-3-Clause"
 AUTHORS = "the Latchkey authors"
 SUMMARY = "An in-memory server that speaks the Redis protocol, for tests: clocks that move, a space for each test, checkpoints"
@@ -48,7 +50,9 @@ def version():
 def binaries(kind):
     """One for each processor there is a build for; the one for this machine's kind must be there."""
     named = os.environ.get("LATCHKEY_PACKAGE_BINARY")
-    paths = [Path(named or BINARIES / "latchkey-server-linux-x64"), BINARIES / "latchkey-server-linux-arm64"]
+    paths = [Path(named or BINARIES / "latchkey-server-linux-x64")]
+    if os.environ.get("LATCHKEY_SHORT") != "yes":
+        paths.append(BINARIES / "latchkey-server-linux-arm64")
     if not paths[0].is_file():
         fail(kind, f"{paths[0]} is not there; " + ("LATCHKEY_PACKAGE_BINARY names it" if named else
                                                    "`scripts/package binary` makes it, or name a program in LATCHKEY_PACKAGE_BINARY"))
@@ -71,7 +75,7 @@ class Build:
         self.kind = kind
         self.binaries = binaries(kind)
         self.sources = CHECKOUT / "scripts" / "packages" / kind
-        self.directory = CHECKOUT / "build" / "packages" / kind
+        self.directory = Path(os.environ.get("LATCHKEY_PACKAGE_OUTPUT") or PACKAGES / kind)
         shutil.rmtree(self.directory, ignore_errors=True)
         self.stage = self.directory / "stage"
         self.stage.mkdir(parents=True)
@@ -101,7 +105,7 @@ class Build:
         """Says what there is now, with the checksum by which a second build can be compared."""
         for path in paths:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            print(f"{path.relative_to(CHECKOUT)}  {path.stat().st_size / 1e6:.1f} MB  sha256 {digest}")
+            print(f"{os.path.relpath(path, CHECKOUT)}  {path.stat().st_size / 1e6:.1f} MB  sha256 {digest}")
 
 
 def write_zip(archive, files):

@@ -1,6 +1,7 @@
 # What the `try` programs under scripts/packages/ have in common. Sourced, not run, from the top of the checkout.
 #
-#   trial_begin KIND           makes the package where it has not been made; $TRIAL is an empty folder outside of the checkout
+#   trial_begin KIND           $PACKAGES has what make has made, which is done here where it has not been, or where LATCHKEY_PACKAGE_BINARY names
+#                              the program to try; $TRIAL is an empty folder outside of the checkout
 #   check WORDS COMMAND...     runs the command; one passed, or one failed with what it printed
 #   refuse WORDS TEXT COMMAND...  the command must fail, and what it prints must match TEXT (an extended regular expression)
 #   trial_end                  the line `N passed, N failed`, and the exit status
@@ -14,13 +15,14 @@ trial_pids=()
 
 trial_begin() {
   TRIAL_KIND=$1
-  PACKAGES=$PWD/build/packages/$1
+  PACKAGES=${LATCHKEY_PACKAGES:-$PWD/build/packages}/$1
   TRIAL=$(mktemp -d "${TMPDIR:-/tmp}/latchkey-try-$1-XXXXXX")
   trap trial_clean EXIT
   export TMPDIR=$TRIAL/tmp # what tests leave behind goes with the trial
   mkdir "$TMPDIR"
   if [ ! -d "$PACKAGES" ] || [ -n "${LATCHKEY_PACKAGE_BINARY:-}" ]; then
-    if ! scripts/packages/"$1"/make >"$TRIAL/make.log" 2>&1; then
+    PACKAGES=$TRIAL/packages
+    if ! LATCHKEY_PACKAGE_OUTPUT=$PACKAGES scripts/packages/"$1"/make >"$TRIAL/make.log" 2>&1; then
       cat "$TRIAL/make.log"
       echo "0 passed, 1 failed"
       exit 1
@@ -75,8 +77,8 @@ check_reproducible() {
 reproducible() {
   local before after
   before=$(cd "$PACKAGES" && sha256sum "$@") || return 1
-  scripts/packages/"$TRIAL_KIND"/make || return 1
-  after=$(cd "$PACKAGES" && sha256sum "$@") || return 1
+  LATCHKEY_PACKAGE_OUTPUT=$TRIAL/again scripts/packages/"$TRIAL_KIND"/make || return 1
+  after=$(cd "$TRIAL/again" && sha256sum "$@") || return 1
   [ "$before" = "$after" ] || { printf '%s\n' "before:" "$before" "after:" "$after"; return 1; }
 }
 
