@@ -6,6 +6,7 @@
 #   refuse WORDS TEXT COMMAND...  the command must fail, and what it prints must match TEXT (an extended regular expression)
 #   trial_end                  the line `N passed, N failed`, and the exit status
 #   port_from N                a free port from N on
+#   says_version COMMAND...    whether it is the server, by the version it tells
 #
 # Servers that a trial starts itself are noted in trial_pids, and end with it.
 
@@ -62,6 +63,9 @@ refuse() {
   echo "FAILED: $words (expected: $text)"
   tail -n 40 <<<"$output" | sed 's/^/   | /'
 }
+
+# Whether this command, the server in some guise, says its version.
+says_version() { "$@" --version | grep -qE 'v=[0-9]+\.[0-9]+\.[0-9]+'; }
 
 port_from() {
   local port=$1

@@ -150,6 +150,14 @@ final class PackageTest extends TestCase
         }
     }
 
+    public function testNoRoomForTemporaryFiles(): void
+    {
+        $autoload = var_export(getenv('TRIAL_AUTOLOAD'), true);
+        $program = "require $autoload; try { Latchkey\\Server::start(); } catch (Latchkey\\LatchkeyException \$error) { echo \$error->getMessage(); }";
+        $said = shell_exec('TMPDIR=/proc/self php -r ' . escapeshellarg($program));
+        $this->assertMatchesRegularExpression('~No folder can be made in /proc/self .*Free some space~', (string) $said);
+    }
+
     public function testTheCommandIsTheServer(): void
     {
         $port = (int) getenv('TRIAL_PORT');

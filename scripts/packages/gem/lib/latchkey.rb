@@ -40,7 +40,7 @@ module Latchkey
     #   timeout     how long it may take until it is ready, in seconds
     def start(port: "auto", config: nil, directives: {}, binary: nil, timeout: START_TIMEOUT_S)
       program = (binary || binary_path).to_s
-      directory = Dir.mktmpdir("latchkey-")
+      directory = temporary_directory
       log = File.join(directory, "log")
       directives = directives.to_h { |name, value| [name.to_s.tr("_", "-"), value] }
       reading, writing = IO.pipe
@@ -84,6 +84,14 @@ module Latchkey
     end
 
     private
+
+    # A new folder for the log, and for what the server may be told to save.
+    def temporary_directory
+      Dir.mktmpdir("latchkey-")
+    rescue SystemCallError => error
+      raise Error, "No folder can be made for temporary files (#{error.message}). Free some space there, or name another place in the " \
+                   "environment variable TMPDIR."
+    end
 
     # The command line; what the caller says comes last and so counts.
     def arguments(port, config, directives, directory)

@@ -84,6 +84,12 @@ class PackageTest < Minitest::Test
     end
   end
 
+  def test_no_room_for_temporary_files
+    program = 'require "latchkey"; begin; Latchkey.start; rescue Latchkey::Error => error; puts error.message; end'
+    said, = Open3.capture2({ "TMPDIR" => "/proc/self" }, "ruby", "-e", program)
+    assert_match(%r{No folder can be made for temporary files \(.*/proc/self.*Free some space}, said)
+  end
+
   def test_another_platform
     said, = Open3.capture2("ruby", "-e", 'RUBY_PLATFORM.replace("arm64-darwin") rescue Object.send(:remove_const, :RUBY_PLATFORM)
       RUBY_PLATFORM = "arm64-darwin" unless defined?(RUBY_PLATFORM) && RUBY_PLATFORM == "arm64-darwin"

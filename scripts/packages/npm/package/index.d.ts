@@ -27,7 +27,7 @@ export interface Server {
 }
 
 export interface LatchkeyError extends Error {
-  readonly code: "EPLATFORM" | "ENOENT" | "EACCES" | "EADDRINUSE" | "ETIMEDOUT" | "EINVAL" | "ESTART";
+  readonly code: "EPLATFORM" | "ENOENT" | "EACCES" | "EADDRINUSE" | "ENOSPC" | "ETIMEDOUT" | "EINVAL" | "ESTART";
 }
 export const LatchkeyError: { new (code: LatchkeyError["code"], message: string): LatchkeyError };
 

@@ -108,9 +108,21 @@ function withPassword(url, password) {
   return password ? url.replace("redis://", `redis://:${encodeURIComponent(password)}@`) : url;
 }
 
+/** A new folder for the log, and for what the server may be told to save. */
+function temporaryDirectory() {
+  try {
+    return fs.mkdtempSync(path.join(os.tmpdir(), "latchkey-"));
+  } catch (error) {
+    throw new LatchkeyError(
+      "ENOSPC",
+      `No folder can be made in ${os.tmpdir()} (${error.message}). Free some space there, or name another place in the environment variable TMPDIR.`,
+    );
+  }
+}
+
 async function start(options = {}) {
   const program = options.binary ?? binaryPath();
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), "latchkey-"));
+  const directory = temporaryDirectory();
   directories.add(directory);
   const forget = () => {
     fs.rmSync(directory, { recursive: true, force: true });

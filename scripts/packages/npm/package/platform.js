@@ -4,8 +4,8 @@
 const { existsSync } = require("node:fs");
 const path = require("node:path");
 
-/** An error whose message says what is wrong and what to do. `code` is one of EPLATFORM, ENOENT, EACCES, EADDRINUSE, ETIMEDOUT,
- *  EINVAL, ESTART. */
+/** An error whose message says what is wrong and what to do. `code` is one of EPLATFORM, ENOENT, EACCES, EADDRINUSE, ENOSPC,
+ *  ETIMEDOUT, EINVAL, ESTART. */
 class LatchkeyError extends Error {
   constructor(code, message) {
     super(message);

@@ -157,6 +157,16 @@ test("an unknown directive is told by the server's log", async () => {
   await assert.rejects(start({ directives: { nonsense: 1 } }), { code: "ESTART", message: /ended with status 1[^]*nonsense/ });
 });
 
+test("a folder that cannot be made is said in a sentence", async () => {
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = "/proc/self";
+  try {
+    await assert.rejects(start(), { code: "ENOSPC", message: /No folder can be made in \/proc\/self .*Free some space/ });
+  } finally {
+    process.env.TMPDIR = before;
+  }
+});
+
 test("a program that may not be executed is said in a sentence", async () => {
   const copy = path.join(mkdtempSync(path.join(tmpdir(), "latchkey-try-")), "latchkey-server");
   copyFileSync(binaryPath(), copy);

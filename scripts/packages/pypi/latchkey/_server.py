@@ -115,7 +115,11 @@ def start(port="auto", config=None, directives=None, binary=None, timeout=START_
     Raises LatchkeyError. The server ends with this process, however that ends.
     """
     program = os.fspath(binary) if binary else binary_path()
-    directory = tempfile.mkdtemp(prefix="latchkey-")
+    try:
+        directory = tempfile.mkdtemp(prefix="latchkey-")
+    except OSError as error:
+        raise LatchkeyError(f"No folder can be made for temporary files ({error}). Free some space there, or name another place in the "
+                            "environment variable TMPDIR.") from None
     log = os.path.join(directory, "log")
     process = None
     try:

@@ -117,6 +117,12 @@ class Package(unittest.TestCase):
         with self.says(r"may not be executed. Run chmod \+x"):
             latchkey.start(binary=self.program(b"#!/bin/sh\n", mode=0o644))
 
+    def test_no_room_for_temporary_files(self):
+        self.addCleanup(setattr, tempfile, "tempdir", tempfile.tempdir)
+        tempfile.tempdir = "/proc/self"
+        with self.says("No folder can be made for temporary files .*/proc/self.*Free some space"):
+            latchkey.start()
+
     def test_slow_server(self):
         slow = self.program(b"#!/bin/sh\necho still loading >&2\nexec sleep 60\n")
         with self.says("(?s)not ready after 0.2 s.*still loading"):

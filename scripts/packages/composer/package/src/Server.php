@@ -152,7 +152,10 @@ final class Server
     {
         $directory = sys_get_temp_dir() . '/latchkey-' . bin2hex(random_bytes(6));
         if (!@mkdir($directory, 0700)) {
-            throw new LatchkeyException("No folder can be made in " . sys_get_temp_dir() . ': ' . (error_get_last()['message'] ?? '') . '.');
+            throw new LatchkeyException(
+                'No folder can be made in ' . sys_get_temp_dir() . ' (' . (error_get_last()['message'] ?? 'the system does not say why')
+                . '). Free some space there, or name another place in the environment variable TMPDIR.'
+            );
         }
         return $directory;
     }
