@@ -137,6 +137,8 @@ module Latchkey
       header = File.binread(program, 20)
       machine = { "x86_64" => 62, "aarch64" => 183 }[RUBY_PLATFORM[/\A[^-]+/]] # e_machine of ELF
       header.start_with?("\x7FELF".b) && header.unpack1("@18v") != machine
+    rescue SystemCallError
+      false # it may be executed, but not read
     end
 
     def could_not_start(program, status, log, port)

@@ -54,9 +54,13 @@ function argumentsOf({ port = "auto", config, directives = {} }, directory) {
 /** Whether the program is for another processor. The system then has a shell try to read it, so no error of exec tells. */
 function isForeign(program) {
   const header = Buffer.alloc(20);
-  const file = fs.openSync(program, "r");
-  fs.readSync(file, header);
-  fs.closeSync(file);
+  try {
+    const file = fs.openSync(program, "r");
+    fs.readSync(file, header);
+    fs.closeSync(file);
+  } catch {
+    return false; // it may be executed, but not read
+  }
   const machines = { x64: 62, arm64: 183 }; // e_machine of ELF
   return header.toString("latin1", 0, 4) === "\x7fELF" && header.readUInt16LE(18) !== machines[process.arch];
 }

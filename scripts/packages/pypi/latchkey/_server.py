@@ -76,6 +76,7 @@ class Server:
         self.url = url
         self.port = urllib.parse.urlsplit(url).port
         self.pid = process.pid
+        self._owner = os.getpid()
 
     def space(self, name=None):
         """The URL of a server of its own within this one, made when its first client comes: databases, channels, configuration, clock.
@@ -83,7 +84,10 @@ class Server:
         return space(self.url, name)
 
     def stop(self):
-        """Ends the server, and returns when it has ended. May be called again."""
+        """Ends the server, and returns when it has ended. May be called again. In a process forked from the one that started the
+        server it does nothing."""
+        if self._owner != os.getpid():
+            return
         if self._process.poll() is None:
             self._process.terminate()
             try:

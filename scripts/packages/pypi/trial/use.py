@@ -99,6 +99,16 @@ class Package(unittest.TestCase):
         self.assertFalse(alive(server.pid))
         self.assertFalse(os.path.exists(folder))
 
+    def test_a_forked_process_leaves_the_server_alone(self):
+        with latchkey.start() as server, connected(server.url) as client:
+            child = os.fork()
+            if child == 0:
+                server.stop()
+                os._exit(0)
+            os.waitpid(child, 0)
+            self.assertTrue(os.path.isdir(server._directory))
+            self.assertTrue(client.ping())
+
     def test_port_in_use(self):
         with self.says(f"^Port {self.server.port} is in use. Leave port out to get a free one"):
             latchkey.start(port=self.server.port)

@@ -40,7 +40,7 @@ final class Program
                 "$path may not be executed. Run chmod +x on it; if that does not help, the file system it lies on is mounted noexec."
             );
         }
-        $header = (string) file_get_contents($path, false, null, 0, 20);
+        $header = (string) @file_get_contents($path, false, null, 0, 20);
         if (str_starts_with($header, "\x7fELF") && unpack('v', $header, 18)[1] !== (self::MACHINES[self::cpu()] ?? null)) {
             throw new LatchkeyException("$path is not for this kind of machine, " . php_uname('m') . '. Install latchkey/latchkey again, here.');
         }
