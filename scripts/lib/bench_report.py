@@ -107,8 +107,9 @@ def _repeatable(words):
 def machine():
     with open("/proc/cpuinfo") as file:
         model = re.search(r"^model name\s*:\s*(.+)$", file.read(), re.M)
+    kernel = re.match(r"\d+\.\d+", platform.release())
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    return f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB, Linux {platform.release()}"
+    return f"{model[1] if model else platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB, Linux {kernel[0] if kernel else platform.release()}"
 
 
 def version_of(server):
