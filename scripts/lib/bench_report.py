@@ -1,11 +1,14 @@
 """Draws what scripts/bench measured: one self-contained HTML page (`--report`), and a picture for the README (`--picture`).
 
-    results = {"about": describe(...), "figures": {workload: {server: {figure: [one value per round]}}}}
+    results = {"machine": "...", "date": "...", "servers": {name: version}, "rounds": 3, "command": "scripts/bench ...",
+               "rows": [{"name": "get-16", "group": "server CPU per operation", "unit": "microseconds",
+                         "values": {server: number}, "ranges": {server: [lowest, highest]}}, ...]}
     page(results)       HTML: charts in SVG, a table of the figures beside each; no script, nothing to fetch, light and dark
     picture(results)    one SVG of the same family, a few rows of each kind
 
-Nothing is drawn but what is in `results`: a workload or a server that was not measured has no bar. Each row of a chart has a scale of its
-own, from zero to its largest bar, because the rows differ by a factor of a hundred; the figure stands at each bar's end.
+The first server is ours. A value is the middle one of the rounds; rounds, command and ranges may be missing. Nothing is drawn but what is in
+`results`: a workload or a server that was not measured has no bar. Each row of a chart has a scale of its own, from zero to its largest bar,
+because the rows differ by a factor of a hundred; the figure stands at each bar's end.
 """
 
 import html
@@ -32,22 +35,31 @@ NAMES = {
     "lrange-16": "LRANGE of 100 elements, pipeline of 16", "zrange-1": "ZRANGE of 100 members, one at a time",
     "zrange-16": "ZRANGE of 100 members, pipeline of 16", "eval-16": "EVAL of a short script, pipeline of 16",
 }
-# (id, title, figure, unit, digits, which is better, remark)
-SECTIONS = (
-    ("cpu", "CPU per operation", "cpu_us", "µs", 2, "less", "Time the server's threads were on a core, over operations answered."),
-    ("throughput", "Throughput", "ops", "operations/s", 0, "more", "As the load saw it, from one core, on a server on one core; the load is the limit "
-     "where servers are close together."),
-    ("memory", "Memory", "bytes", "bytes", 1, "less", "Growth of resident memory per key or element, over 1,000,000 of them."),
-    ("start", "Start", "start_ms", "ms", 1, "less", "An empty server."),
-    ("idle", "Resident when idle", "idle_mb", "MB", 1, "less", "An empty server, its program included."),
-    ("latency", "99th percentile of latency", "p99_ms", "ms", 3, "less", "As the load saw it, with 50 connections."),
-    ("save", "SAVE", "save_ms", "ms", 0, "less", "1,000,000 keys or elements."),
-    ("load", "Start with that file", "load_ms", "ms", 0, "less", "Until the first PONG."),
-    ("stop", "Stop of the loop by one command", "stop_ms", "ms", 2, "less", "On a value of 1,000,000 elements."),
+# What a figure of scripts/bench is called in its tables: figure, group, unit.
+FIGURES = (
+    ("cpu_us", "server CPU per operation", "microseconds"), ("ops", "throughput", "operations per second"),
+    ("bytes", "resident bytes per key", "bytes"), ("start_ms", "start to first PING", "milliseconds"), ("idle_mb", "resident when idle", "MB"),
+    ("p99_ms", "p99 latency", "milliseconds"), ("save_ms", "SAVE", "milliseconds"), ("load_ms", "start with the saved file", "milliseconds"),
+    ("fork_ms", "stop of the loop by BGSAVE's fork", "milliseconds"), ("stop_ms", "stop of the loop by one value of 1,000,000 elements", "milliseconds"),
+    ("left", "throughput with an append-only file (everysec), over that without", "ratio"),
+    ("aof_cpu_us", "server CPU per operation with an append-only file", "microseconds"),
+    ("create_us", "server CPU of CHECKPOINT CREATE", "microseconds"), ("rollback_us", "server CPU of CHECKPOINT ROLLBACK", "microseconds"),
+    ("test_us", "server CPU of commands for tests (of a space; of a key that falls due)", "microseconds"),
 )
-# What the picture shows of each section, where it was measured.
-PICTURED = (("cpu", ("get-1", "get-16", "set-16", "lrange-16", "zadd-16")),
-            ("memory", ("memory", "memory-hash", "memory-zset")), ("start", ("start",)))
+UNITS = {"microseconds": "µs", "us": "µs", "milliseconds": "ms", "operations per second": "operations/s"}
+MORE_IS_BETTER = {"operations/s", "ratio"}
+# Groups that are titled and explained; the others have their own words.
+TITLES = {
+    "server CPU per operation": ("CPU per operation", 2, "Time the server's threads were on a core, over operations answered."),
+    "throughput": ("Throughput", 0, "As the load saw it, from one core, on a server on one core; the load is the limit where servers are close together."),
+    "resident bytes per key": ("Memory", 1, "Growth of resident memory per key or element, over 1,000,000 of them."),
+    "start to first PING": ("Start", 1, "An empty server."),
+    "resident when idle": ("Resident when idle", 1, "An empty server, its program included."),
+    "p99 latency": ("99th percentile of latency", 3, "As the load saw it, with 50 connections."),
+}
+# What the picture shows of a group, where it was measured.
+PICTURED = (("server CPU per operation", ("get-1", "get-16", "set-16", "lrange-16", "zadd-16")),
+            ("resident bytes per key", ("memory", "memory-hash", "memory-zset")), ("start to first PING", ("start",)))
 
 
 def add_arguments(parser):
@@ -65,7 +77,7 @@ def drawn_from_file(options):
         sys.exit("scripts/bench: --from draws what was measured; it needs --report or --picture")
     try:
         results = json.loads(Path(options.results).read_text())
-        results["about"], results["figures"]
+        results["date"], results["machine"], results["servers"], results["rows"]
     except OSError as error:
         sys.exit(f"scripts/bench: {options.results} cannot be read: {error.strerror}")
     except (ValueError, KeyError, TypeError):
@@ -75,6 +87,7 @@ def drawn_from_file(options):
 
 
 def write(options, results):
+    """Writes what the options ask for."""
     for path, text in ((options.json, json.dumps(results, indent=1) + "\n"), (options.report, page(results)),
                        (options.picture, picture(results))):
         if path:
@@ -84,11 +97,23 @@ def write(options, results):
                 sys.exit(f"scripts/bench: {path} cannot be written: {error.strerror}")
 
 
-def describe(servers, rounds):
-    """Where and how it is measured: machine, versions, date, and the command that does it again."""
-    return {"date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), "machine": machine(), "rounds": rounds,
-            "command": shlex.join(["scripts/bench", *_repeatable(sys.argv[1:])]),
-            "servers": [{"name": server.name, "version": version_of(server)} for server in servers]}
+def results_of(servers, rows, rounds):
+    """What --json writes: the rows, and where and how they were measured: machine, versions, date, and the command that does it again."""
+    return {"machine": machine(), "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "servers": {server.name: version_of(server) for server in servers}, "rounds": rounds,
+            "command": shlex.join(["scripts/bench", *_repeatable(sys.argv[1:])]), "rows": rows}
+
+
+def rows_of(figures):
+    """Rows from {workload: {server: {figure: [one value per round]}}}."""
+    rows = []
+    for figure, group, unit in FIGURES:
+        for name, by_server in figures.items():
+            if taken := {server: values[figure] for server, values in by_server.items() if values.get(figure)}:
+                rows.append({"name": name, "group": group, "unit": unit,
+                             "values": {server: statistics.median(values) for server, values in taken.items()},
+                             "ranges": {server: [min(values), max(values)] for server, values in taken.items()}})
+    return rows
 
 
 def _repeatable(words):
@@ -141,15 +166,25 @@ def label(workload):
     return f"{found[1].upper()}, " + ("one at a time" if found[2] == "1" else f"pipeline of {found[2]}")
 
 
-def rows_of(results, figure):
-    """[(workload, {server: values})] of those that have this figure."""
-    rows = [(name, {server: taken[figure] for server, taken in by_server.items() if taken.get(figure)})
-            for name, by_server in results["figures"].items()]
-    return [(name, values) for name, values in rows if values]
+class Section:
+    """The rows of one group that have one unit."""
+
+    def __init__(self, group, unit, rows):
+        known = TITLES.get(group)
+        self.unit = UNITS.get(unit, unit)
+        self.group, self.rows = group, rows
+        self.title, self.digits, self.remark = known or (group[:1].upper() + group[1:], 2, "")
+        self.better = "more" if self.unit in MORE_IS_BETTER else "less"
+        self.identity = re.sub("[^a-z0-9]+", "-", f"{self.title} {self.unit}".lower().replace("µ", "u")).strip("-")
 
 
-def servers_of(results):
-    return [server["name"] for server in results["about"]["servers"]]
+def sections(results):
+    """In the order in which their first rows come."""
+    found = {}
+    for row in results["rows"]:
+        if row["values"]:
+            found.setdefault((row["group"], row["unit"]), []).append(row)
+    return [Section(group, unit, rows) for (group, unit), rows in found.items()]
 
 
 def number(value, digits):
@@ -162,68 +197,70 @@ def number(value, digits):
 # Charts
 
 ROW_TITLE, BAR, ROW_GAP, WIDTH, NAME_WIDTH, FIGURE_WIDTH = 18, 17, 12, 380, 88, 66
-COLUMN_WIDTH = 330  # of the picture
+COLUMN_WIDTH, COLUMN_GAP, PICTURE_TOP = 330, 36, 46  # of the picture
 
 
-def chart(results, rows, digits, unit, title, remark, identity):
+def chart(results, section):
     """An SVG of bars: for each row its name, and beneath it a bar for each server."""
-    names = servers_of(results)
-    height = sum(ROW_TITLE + BAR * len(names) + ROW_GAP for _ in rows)
+    names = list(results["servers"])
+    height = len(section.rows) * (ROW_TITLE + BAR * len(names) + ROW_GAP)
     parts, y = [], 0
-    for workload, values in rows:
-        parts.append(f'<text class="row" x="0" y="{y + 12}">{html.escape(label(workload))}</text>')
+    for row in section.rows:
+        parts.append(f'<text class="row" x="0" y="{y + 12}">{html.escape(label(row["name"]))}</text>')
         y += ROW_TITLE
-        longest = max(statistics.median(taken) for taken in values.values())
         for place, name in enumerate(names):
-            parts.append(bar(name, place, values.get(name), longest, digits, y))
+            parts.append(bar(name, place, row, section.digits, y))
             y += BAR
         y += ROW_GAP
-    description = "; ".join(
-        f"{label(workload)}: " + ", ".join(f"{name} {number(statistics.median(taken), digits)}" for name, taken in values.items())
-        for workload, values in rows)
+    identity = f"c-{section.identity}"
     return (f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="{identity}-t {identity}-d">'
-            f'<title id="{identity}-t">{html.escape(title)}, {html.escape(unit)}</title>'
-            f'<desc id="{identity}-d">{html.escape(remark)} {html.escape(description)}</desc>{"".join(parts)}</svg>')
+            f'<title id="{identity}-t">{html.escape(section.title)}, {html.escape(section.unit)}</title>'
+            f'<desc id="{identity}-d">{html.escape(section.remark)} {html.escape(spoken([section]))}</desc>{"".join(parts)}</svg>')
 
 
-def bar(name, place, taken, longest, digits, y, x=0, width=WIDTH):
+def spoken(shown):
+    """All figures of some sections in one sentence, for who cannot see the bars."""
+    return "; ".join(f"{label(row['name'])}: " + ", ".join(f"{name} {number(value, section.digits)} {section.unit}"
+                                                           for name, value in row["values"].items())
+                     for section in shown for row in section.rows)
+
+
+def bar(name, place, row, digits, y, x=0, width=WIDTH):
     """One server's bar and its figure, or the words that it has none."""
     text = f'<text class="server" x="{x}" y="{y + 12}">{html.escape(name)}</text>'
     start = x + NAME_WIDTH
-    if not taken:
+    value, longest = row["values"].get(name), max(row["values"].values())
+    if value is None:
         return text + f'<text class="none" x="{start}" y="{y + 12}">not measured</text>'
-    value = statistics.median(taken)
-    length = (width - NAME_WIDTH - FIGURE_WIDTH) * value / longest if longest else 0
-    return (text + f'<rect class="s{min(place, 3)}" x="{start}" y="{y + 2}" width="{max(length, 1):.1f}" height="{BAR - 5}" rx="2"/>'
-            f'<text class="figure" x="{start + max(length, 1) + 5:.1f}" y="{y + 12}">{number(value, digits)}</text>')
+    length = max((width - NAME_WIDTH - FIGURE_WIDTH) * value / longest if longest > 0 else 0, 1)
+    return (text + f'<rect class="s{min(place, 3)}" x="{start}" y="{y + 2}" width="{length:.1f}" height="{BAR - 5}" rx="2"/>'
+            f'<text class="figure" x="{start + length + 5:.1f}" y="{y + 12}">{number(value, digits)}</text>')
 
 
-def table(results, rows, digits, unit, title):
-    names = servers_of(results)
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in names)
+def table(results, section):
+    """The same figures, and the range of the rounds where it is known."""
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in results["servers"])
     lines = []
-    for workload, values in rows:
+    for row in section.rows:
         cells = []
-        for name in names:
-            if taken := values.get(name):
-                spread = f"<small>{number(min(taken), digits)} to {number(max(taken), digits)}</small>" if len(taken) > 1 else ""
-                cells.append(f"<td>{number(statistics.median(taken), digits)} {spread}</td>")
-            else:
+        for name in results["servers"]:
+            if (value := row["values"].get(name)) is None:
                 cells.append("<td>not measured</td>")
-        lines.append(f'<tr><th scope="row">{html.escape(label(workload))}</th>{"".join(cells)}</tr>')
-    return (f'<div class="scroll" tabindex="0" role="region" aria-label="Figures: {html.escape(title)}"><table><caption>{html.escape(title)}, '
-            f'{html.escape(unit)}: middle value, lowest to highest</caption><thead><tr><th scope="col">What</th>{head}</tr></thead>'
+                continue
+            low, high = row.get("ranges", {}).get(name, (value, value))
+            spread = f" <small>{number(low, section.digits)} to {number(high, section.digits)}</small>" if low != high else ""
+            cells.append(f"<td>{number(value, section.digits)}{spread}</td>")
+        lines.append(f'<tr><th scope="row">{html.escape(label(row["name"]))}</th>{"".join(cells)}</tr>')
+    caption = f"{section.title}, {section.unit}: middle value, lowest to highest"
+    return (f'<div class="scroll" tabindex="0" role="region" aria-label="Figures: {html.escape(section.title)}, {html.escape(section.unit)}">'
+            f'<table><caption>{html.escape(caption)}</caption><thead><tr><th scope="col">What</th>{head}</tr></thead>'
             f'<tbody>{"".join(lines)}</tbody></table></div>')
 
 
-def section(results, identity, title, figure, unit, digits, better, remark):
-    rows = rows_of(results, figure)
-    if not rows:
-        return ""
-    return (f'<section aria-labelledby="{identity}"><h2 id="{identity}">{html.escape(title)}</h2>'
-            f"<p>{html.escape(unit)}; {better} is better. {html.escape(remark)}</p>"
-            f'<div class="pair">{chart(results, rows, digits, unit, title, remark, "c-" + identity)}{table(results, rows, digits, unit, title)}'
-            "</div></section>")
+def section_of_page(results, section):
+    return (f'<section aria-labelledby="{section.identity}"><h2 id="{section.identity}">{html.escape(section.title)}</h2>'
+            f"<p>{html.escape(section.unit)}; {section.better} is better. {html.escape(section.remark)}</p>"
+            f'<div class="pair">{chart(results, section)}{table(results, section)}</div></section>')
 
 
 LIGHT = "--ink:#1c2024;--soft:#5a6169;--line:#d9dde1;--paper:#fff;--s0:#0f766e;--s1:#b4532a;--s2:#5b6ea8;--s3:#8a8f98"
@@ -247,62 +284,69 @@ STYLE = (f":root{{color-scheme:light dark;{LIGHT}}}@media(prefers-color-scheme:d
 
 def page(results):
     """The whole page. It refers to nothing outside of itself."""
-    about = results["about"]
-    shown = [(one[0], one[1]) for one in SECTIONS if rows_of(results, one[2])]
-    links = "".join(f'<a href="#{identity}">{html.escape(title)}</a>' for identity, title in shown)
-    versions = "".join(f"<dt>{html.escape(server['name'])}</dt><dd>{html.escape(server['version'])}</dd>" for server in about["servers"])
-    title = " beside ".join(servers_of(results)[:1] + [" and ".join(servers_of(results)[1:])][:len(servers_of(results)) - 1])
+    shown = sections(results)
+    links = "".join(f'<a href="#{one.identity}">{html.escape(one.title)}</a>' for one in shown)
+    ours, *others = results["servers"]
+    title = (ours + " beside " + " and ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)) if others else ours
+    facts = [("Date", results["date"]), ("Machine", results["machine"]), *results["servers"].items()]
+    listed = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(words)}</dd>" for name, words in facts)
+    if command := results.get("command"):
+        listed += f"<dt>Again</dt><dd><code>{html.escape(command)}</code></dd>"
     return ('<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-            f"<title>{html.escape(title)}, measured {html.escape(about['date'])}</title><style>{STYLE}</style></head><body><header>"
-            f"<h1>{html.escape(title[:1].upper() + title[1:])}</h1><p>Measured on one machine, in {about['rounds']} interleaved rounds, of which the middle value counts. "
-            "Each row of a chart has a scale of its own, from zero.</p>"
-            f"<dl><dt>Date</dt><dd>{html.escape(about['date'])}</dd><dt>Machine</dt><dd>{html.escape(about['machine'])}</dd>{versions}"
-            f"<dt>Again</dt><dd><code>{html.escape(about['command'])}</code></dd></dl><nav aria-label=\"Charts\">{links}</nav></header><main>"
-            + "".join(section(results, *one) for one in SECTIONS) + "</main></body></html>\n")
+            f"<title>{html.escape(title)}, measured {html.escape(results['date'])}</title><style>{STYLE}</style></head><body><header>"
+            f"<h1>{html.escape(title[:1].upper() + title[1:])}</h1><p>Measured on one machine, in {rounds_of(results)}, of which the middle "
+            "value counts. Each row of a chart has a scale of its own, from zero.</p>"
+            f'<dl>{listed}</dl><nav aria-label="Charts">{links}</nav></header><main>'
+            + "".join(section_of_page(results, one) for one in shown) + "</main></body></html>\n")
+
+
+def rounds_of(results):
+    return f"{results['rounds']} interleaved rounds" if "rounds" in results else "interleaved rounds"
 
 
 def picture(results):
-    """One SVG: CPU in the first column, the rest beneath each other in the second, and where and when it was measured."""
-    about, names = results["about"], servers_of(results)
-    gap, top = 36, 46
-    first, end_of_first = column(results, PICTURED[:1], 0, top)
-    second, end_of_second = column(results, PICTURED[1:], COLUMN_WIDTH + gap, top)
-    height, width = max(end_of_first, end_of_second) + 38, 2 * COLUMN_WIDTH + gap
-    style = f":root{{{LIGHT}}}@media(prefers-color-scheme:dark){{:root{{{DARK}}}}}{MARKS}.head{{font-size:14px;font-weight:700}}.title{{font-size:16px;font-weight:700}}"
-    lines = (f"Measured {about['date']}: one core for the server, one for the load; middle of {about['rounds']} rounds.", about["machine"])
+    """One SVG: the first group of PICTURED in the first column, the rest beneath each other in the second, and where and when it was
+    measured."""
+    shown = pictured(results)
+    first, end_of_first = column(results, shown[:1], 0, PICTURE_TOP)
+    second, end_of_second = column(results, shown[1:], COLUMN_WIDTH + COLUMN_GAP, PICTURE_TOP)
+    height, width = max(end_of_first, end_of_second) + 38, 2 * COLUMN_WIDTH + COLUMN_GAP
+    names = list(results["servers"])
+    style = (f":root{{{LIGHT}}}@media(prefers-color-scheme:dark){{:root{{{DARK}}}}}{MARKS}.head{{font-size:14px;font-weight:700}}"
+             ".title{font-size:16px;font-weight:700}")
+    lines = (f"Measured {results['date']}: one core for the server, one for the load; middle of {rounds_of(results)}.", results["machine"])
     footer = "".join(f'<text class="server" x="0" y="{height - 18 + 16 * place}">{html.escape(line)}</text>' for place, line in enumerate(lines))
-    spoken = "; ".join(f"{label(workload)}: " + ", ".join(f"{name} {number(statistics.median(taken), digits)} {unit}" for name, taken in values.items())
-                       for _, unit, digits, _, rows in pictured(results, PICTURED) for workload, values in rows)
+    title = f"{', '.join(names)}: {', '.join(one.title for one in shown)}, measured {results['date']}"
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 -8 {width + 32} {height + 16}" width="{width + 32}" height="{height + 16}" '
-            f'role="img" aria-labelledby="t d"><title id="t">{html.escape(", ".join(names))}: CPU, memory and start, measured '
-            f'{html.escape(about["date"])}</title><desc id="d">{html.escape(spoken)}</desc><style>{style}</style>'
-            f'<rect x="-16" y="-8" width="{width + 32}" height="{height + 16}" rx="8" style="fill:var(--paper)"/>'
+            f'role="img" aria-labelledby="t d"><title id="t">{html.escape(title)}</title><desc id="d">{html.escape(spoken(shown))}</desc>'
+            f'<style>{style}</style><rect x="-16" y="-8" width="{width + 32}" height="{height + 16}" rx="8" style="fill:var(--paper)"/>'
             f'<text class="title" x="0" y="18">{html.escape(" · ".join(names))}</text>{first}{second}{footer}</svg>\n')
 
 
-def pictured(results, wanted):
-    """(title, unit, digits, which is better, rows) of these sections, as far as they were measured."""
-    by_id = {one[0]: one for one in SECTIONS}
-    for identity, workloads in wanted:
-        _, title, figure, unit, digits, better, _ = by_id[identity]
-        measured = dict(rows_of(results, figure))
-        if rows := [(name, measured[name]) for name in workloads if name in measured]:
-            yield title, unit, digits, better, rows
+def pictured(results):
+    """The sections of PICTURED, as far as they were measured."""
+    found = []
+    for group, names in PICTURED:
+        for section in sections(results):
+            rows = {row["name"]: row for row in section.rows}
+            if section.group == group and (wanted := [rows[name] for name in names if name in rows]):
+                section.rows = wanted
+                found.append(section)
+    return found
 
 
-def column(results, wanted, x, y):
+def column(results, shown, x, y):
     """Sections beneath each other from (x, y) on; also where they end."""
     drawn = []
-    for title, unit, digits, better, rows in pictured(results, wanted):
-        drawn.append(f'<text class="head" x="{x}" y="{y}">{html.escape(title)}, {html.escape(unit)}'
-                     f'<tspan class="server" font-weight="400"> · {better} is better</tspan></text>')
+    for section in shown:
+        drawn.append(f'<text class="head" x="{x}" y="{y}">{html.escape(section.title)}, {html.escape(section.unit)}'
+                     f'<tspan class="server" font-weight="400"> · {section.better} is better</tspan></text>')
         y += 24
-        for workload, values in rows:
-            drawn.append(f'<text class="row" x="{x}" y="{y}">{html.escape(label(workload))}</text>')
+        for row in section.rows:
+            drawn.append(f'<text class="row" x="{x}" y="{y}">{html.escape(label(row["name"]))}</text>')
             y += 5
-            longest = max(statistics.median(taken) for taken in values.values())
-            for place, name in enumerate(servers_of(results)):
-                drawn.append(bar(name, place, values.get(name), longest, digits, y, x, COLUMN_WIDTH))
+            for place, name in enumerate(results["servers"]):
+                drawn.append(bar(name, place, row, section.digits, y, x, COLUMN_WIDTH))
                 y += BAR
             y += ROW_GAP + 6
         y += 10

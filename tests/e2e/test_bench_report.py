@@ -19,20 +19,18 @@ SERVERS = ["latchkey", "redis 8.0", "valkey 9.1.2"]
 
 
 def results():
-    return {
-        "about": {"date": "2026-01-02 03:04 UTC", "machine": "A <fast> machine & more, 2 cores, 8 GB, Linux 6.1", "rounds": 3,
-                  "command": "scripts/bench --report report.html",
-                  "servers": [{"name": name, "version": f"{name}, as it says"} for name in SERVERS]},
-        "figures": {
-            "get-1": {"latchkey": {"cpu_us": [5.0, 7.0, 6.0], "ops": [90000.0, 91000.0, 92000.0], "p99_ms": [0.5, 0.6, 0.7]},
-                      "redis 8.0": {"cpu_us": [12.0, 12.0, 12.0], "ops": [80000.0, 80000.0, 80000.0], "p99_ms": [0.8, 0.8, 0.8]},
-                      "valkey 9.1.2": {"cpu_us": [], "ops": [], "p99_ms": []}},
-            "tls-set-16": {name: {"cpu_us": [0.5], "ops": [1.0], "p99_ms": [1.0]} for name in SERVERS},
-            "memory": {name: {"bytes": [80.0 + place * 10]} for place, name in enumerate(SERVERS)},
-            "space-create": {"latchkey": {"test_us": [100.0]}, "redis 8.0": {"test_us": []}, "valkey 9.1.2": {"test_us": []}},
-            "start": {name: {"start_ms": [3.0, 4.0, 5.0], "idle_mb": [8.0]} for name in SERVERS},
-        },
+    figures = {
+        "get-1": {"latchkey": {"cpu_us": [5.0, 7.0, 6.0], "ops": [90000.0, 91000.0, 92000.0], "p99_ms": [0.5, 0.6, 0.7]},
+                  "redis 8.0": {"cpu_us": [12.0, 12.0, 12.0], "ops": [80000.0, 80000.0, 80000.0], "p99_ms": [0.8, 0.8, 0.8]},
+                  "valkey 9.1.2": {"cpu_us": [], "ops": [], "p99_ms": []}},
+        "tls-set-16": {name: {"cpu_us": [0.5], "ops": [1.0], "p99_ms": [1.0]} for name in SERVERS},
+        "memory": {name: {"bytes": [80.0 + place * 10]} for place, name in enumerate(SERVERS)},
+        "checkpoint-1": {name: {"create_us": [], "rollback_us": []} for name in SERVERS},
+        "start": {name: {"start_ms": [3.0, 4.0, 5.0], "idle_mb": [8.0]} for name in SERVERS},
     }
+    return {"date": "2026-01-02 03:04 UTC", "machine": "A <fast> machine & more, 2 cores, 8 GB, Linux 6.1", "rounds": 3,
+            "command": "scripts/bench --report report.html", "servers": {name: f"{name}, as it says" for name in SERVERS},
+            "rows": bench_report.rows_of(figures)}
 
 
 class Tags(HTMLParser):
@@ -102,6 +100,18 @@ class Page(unittest.TestCase):
         texts = [text.text for text in cpu.findall("text")]
         self.assertEqual(texts[:7], ["GET, one at a time", "latchkey", "6.00", "redis 8.0", "12.00", "valkey 9.1.2", "not measured"])
         self.assertIn("SET, pipeline of 16, over TLS", texts)
+
+    def test_a_group_it_does_not_know_is_drawn_in_its_own_words(self):
+        more = results()
+        more["rows"] = [{"name": "XPENDING of 1000", "group": "streams", "unit": "us", "values": {"latchkey": 0.0, "redis 8.0": 10.0}},
+                        {"name": "misses", "group": "streams", "unit": "%", "values": {"latchkey": 0.0, "redis 8.0": 0.0}}]
+        del more["rounds"], more["command"]
+        page = bench_report.page(more)
+        self.assertIn("<h2 id=\"streams-us\">Streams</h2><p>µs; less is better.", page)
+        self.assertIn("<td>0.00</td><td>10.00</td><td>not measured</td>", page)
+        self.assertNotIn("Again", page)
+        self.assertEqual(Tags(page).open, [])
+        self.assertNotIn("<rect class", bench_report.picture(more))
 
     def test_no_bar_leaves_its_chart(self):
         for chart in self.charts():
