@@ -29,7 +29,7 @@ CONDITIONS = {"tls": "over TLS", "cluster": "in a cluster", "limited": "with a m
 NAMES = {
     "memory": "a string, key of 16 bytes, value of 32", "memory-ttl": "the same with a deadline", "memory-zset": "a member of a sorted set",
     "memory-hash": "a field of a hash, value of 32", "memory-set": "a member of a set", "memory-list": "an element of a list",
-    "memory-stream": "an entry of a stream", "start": "from the start of the process to the first PONG",
+    "memory-stream": "an entry of a stream", "start": "an empty server",
     "lock-setnx": "a lock by SETNX and DEL", "lock-eval": "a lock by SET NX PX and a script",
     "mget-4": "MGET of 10 keys, pipeline of 4", "lrange-1": "LRANGE of 100 elements, one at a time",
     "lrange-16": "LRANGE of 100 elements, pipeline of 16", "zrange-1": "ZRANGE of 100 members, one at a time",
@@ -53,8 +53,8 @@ TITLES = {
     "server CPU per operation": ("CPU per operation", 2, "Time the server's threads were on a core, over operations answered."),
     "throughput": ("Throughput", 0, "As the load saw it, from one core, on a server on one core; the load is the limit where servers are close together."),
     "resident bytes per key": ("Memory", 1, "Growth of resident memory per key or element, over 1,000,000 of them."),
-    "start to first PING": ("Start", 1, "An empty server."),
-    "resident when idle": ("Resident when idle", 1, "An empty server, its program included."),
+    "start to first PING": ("Start to the first PONG", 1, "From the start of the process."),
+    "resident when idle": ("Resident when idle", 1, "Its program included."),
     "p99 latency": ("99th percentile of latency", 3, "As the load saw it, with 50 connections."),
 }
 # What the picture shows of a group, where it was measured.

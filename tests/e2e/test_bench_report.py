@@ -136,7 +136,7 @@ class Page(unittest.TestCase):
         self.assertIn('name="viewport"', self.page)
         for colours in (bench_report.LIGHT, bench_report.DARK):
             value = dict(re.findall(r"--(\w+):#([0-9a-f]{3,6})", colours))
-            for name in ("ink", "soft", "s0", "s1", "s2"):
+            for name in ("ink", "soft", "s0", "s1", "s2", "s3"):
                 self.assertGreaterEqual(contrast(value[name], value["paper"]), 3 if name.startswith("s") and name != "soft" else 4.5, name)
 
 
