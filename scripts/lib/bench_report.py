@@ -88,13 +88,16 @@ def drawn_from_file(options):
 
 def write(options, results):
     """Writes what the options ask for."""
-    for path, text in ((options.json, json.dumps(results, indent=1) + "\n"), (options.report, page(results)),
-                       (options.picture, picture(results))):
-        if path:
-            try:
-                Path(path).write_text(text)
-            except OSError as error:
-                sys.exit(f"scripts/bench: {path} cannot be written: {error.strerror}")
+    for path, draw in ((options.json, lambda drawn: json.dumps(drawn, indent=1) + "\n"), (options.report, page), (options.picture, picture)):
+        if not path:
+            continue
+        if draw is picture and not pictured(results):
+            sys.exit("scripts/bench: --picture shows " + ", ".join(f"{name} ({group})" for group, names in PICTURED for name in names)
+                     + "; none of them was measured")
+        try:
+            Path(path).write_text(draw(results))
+        except OSError as error:
+            sys.exit(f"scripts/bench: {path} cannot be written: {error.strerror}")
 
 
 def results_of(servers, rows, rounds):

@@ -211,6 +211,11 @@ class Command(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(words, done.stderr)
             other.write_text(json.dumps(results()))
+            other_rows = results() | {"rows": [row for row in results()["rows"] if row["group"] == "p99 latency"]}
+            Path(folder, "latency.json").write_text(json.dumps(other_rows))
+            done = self.bench("--from", Path(folder, "latency.json"), "--picture", Path(folder, "x.svg"))
+            self.assertIn("--picture shows get-1 (server CPU per operation)", done.stderr)
+            self.assertIn("none of them was measured", done.stderr)
             done = self.bench("--from", other, "--report", folder)
             self.assertIn("cannot be written: Is a directory", done.stderr)
 
