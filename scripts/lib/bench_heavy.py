@@ -7,9 +7,7 @@ that answers an error ends the run.
 """
 
 import csv
-import json
 import os
-import platform
 import socket
 import statistics
 import subprocess
@@ -229,27 +227,7 @@ def print_rows(rows, figures, servers):
         print(line + (f"{values[ours] / best:8.2f}" if best else ""))
 
 
-def version_of(server):
-    """The version a server's program names: "v=8.0.6" in what --version prints, or its first words."""
-    words = subprocess.run([server.program, "--version"], capture_output=True, text=True).stdout.strip()
-    _, found, version = words.partition("v=")
-    return version.partition(" ")[0] if found else words.partition("\n")[0]
-
-
-def report(servers, rows):
-    """What --json writes. rows: of {name, group, unit, values: {server: number}}; a value is the rounds' middle one."""
-    model = ""
-    if os.path.exists("/proc/cpuinfo"):
-        model = Path("/proc/cpuinfo").read_text().partition("model name")[2].partition(":")[2].partition("\n")[0].strip()
-    return {"machine": f"{model or platform.machine()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}",
-            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-            "servers": {server.name: version_of(server) for server in servers}, "rows": rows}
-
-
 def rows_of_report(rows, figures):
+    """For bench_report; a value is the middle one of the rounds."""
     return [{"name": row.name, "group": row.group, "unit": row.unit,
              "values": {name: statistics.median(taken) for name, taken in figures[row.name].items()}} for row in rows]
-
-
-def write_report(path, servers, rows):
-    Path(path).write_text(json.dumps(report(servers, rows), indent=1) + "\n")

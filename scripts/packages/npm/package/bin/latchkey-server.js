@@ -1,0 +1,28 @@
+#!/usr/bin/env node
+"use strict";
+// Runs the server with the arguments given, on this terminal; ends as it ends.
+
+const { spawn } = require("node:child_process");
+const { constants } = require("node:os");
+const { binaryPath, cannotRun } = require("../platform.js");
+
+function fail(error) {
+  console.error(`latchkey-server: ${error.message}`);
+  process.exit(1);
+}
+
+let program;
+try {
+  program = binaryPath();
+} catch (error) {
+  fail(error);
+}
+const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
+child.on("error", (error) => fail(cannotRun(program, error)));
+for (const signal of ["SIGTERM", "SIGHUP", "SIGINT"]) {
+  process.on(signal, () => {
+    // A terminal has sent Ctrl-C to the server as well, and a second one means: at once, without saving.
+    if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+  });
+}
+child.on("exit", (status, signal) => process.exit(signal ? 128 + constants.signals[signal] : status));

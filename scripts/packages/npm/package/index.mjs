@@ -1,0 +1,3 @@
+import latchkey from "./index.js";
+
+export const { start, space, binaryPath, LatchkeyError } = latchkey;
