@@ -25,6 +25,8 @@ void waitaof(CommandContext& ctx) {
 void debug_loadaof(CommandContext& ctx) {
   Server& server = ctx.server;
   if (refuses_reload(ctx)) return;
+  // What is loaded is no change: replicas have it, and may have no such file.
+  ctx.propagate_nothing();
   Persistence& persistence = server.persistence();
   if (!persistence.aof().reload(persistence.loading().figures()))
     return ctx.reply.error("ERR Error trying to load the AOF files, check server logs.");

@@ -619,6 +619,27 @@ class Migrations(SlotMigrationTestCase):
                 self.assertEqual(self.ended(target, 2)["state"], "success")
                 self.eventually(lambda: reader.call("DBSIZE") == 20, "the replica's keys")
 
+    def test_replicas_of_the_source(self):
+        """They are told in words of their release that the keys have gone, and so is the append-only file."""
+        for own, program, replica_options in (({"emulate": "valkey 9.1"}, None, {"emulate": "valkey 9.1"}),
+                                              ({"emulate": "valkey 9.1"}, VALKEY, {}), ({}, None, {})):
+            source, target = self.nodes_of((None, {"appendonly": "yes", **own}), (None, own))
+            # A replica that does not understand its master ends, rather than to go on with other data.
+            replica = self.add_replica(source, program=program, cluster_databases="4", propagation_error_behavior="panic", **replica_options)
+            with source.connect() as client, replica.connect() as reader:
+                reader.call("READONLY")
+                for i in range(20):
+                    client.call("SET", "{06S}%d" % i, "v")
+                client.call("SET", "{Qi}stays", "v")
+                self.eventually(lambda: reader.call("DBSIZE") == 21, "the replica's keys")
+                client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
+                self.assertEqual(self.ended(source)["state"], "success")
+                self.eventually(lambda: reader.call("DBSIZE") == 1 and client.call("DBSIZE") == 1, "the deletion of what has gone")
+                self.eventually(lambda: reader.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 0, "the same by slots")
+                client.call("DEBUG", "LOADAOF")
+                self.assertEqual((client.call("DBSIZE"), client.call("CLUSTER", "COUNTKEYSINSLOT", "0")), (1, 0))
+                self.assertTrue(self.link_is_up(replica))
+
     def test_a_replica_of_valkey_follows_its_imports(self):
         source, target = self.nodes_of(PRODUCTS[1], PRODUCTS[1])
         replica = self.add_replica(target, cluster_databases="4", emulate="valkey 9.1")

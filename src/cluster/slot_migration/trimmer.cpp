@@ -81,14 +81,36 @@ void Trimmer::begin(Job& job) {
       (job.active ? "Active trim started for slots: " : "Background trim started for slots: ") +
       ranges_text(job.slots) + " to trim " + std::to_string(job.keys) + " keys.");
   if (job.active) ++figures_.started;
-  if (!job.tell_replicas || server_.is_replica()) return;
-  std::vector<std::string> words = {"RANGES", std::to_string(job.slots.runs())};
-  job.slots.for_each_run([&](int first, int last) {
+  if (job.tell_replicas && !server_.is_replica()) propagate(job.slots);
+}
+
+// In words that replicas of the release have: TRIMSLOTS of Redis 8.4, CLUSTER FLUSHSLOT of Valkey 9,
+// or the deletion of each key.
+void Trimmer::propagate(const SlotSet& slots) {
+  server::Propagation& propagation = server_.propagation();
+  const server::Edition& edition = server_.edition();
+  if (!edition.has({8, 4}, {9, 0})) {
+    const auto gone = [&](store::Keyspace& database, const std::string& key) {
+      propagation.add(database.index(), {"DEL", key});
+    };
+    slots.for_each([&](int slot) { delete_slot(server_, slot, gone, /*lazily=*/true); });
+    return;
+  }
+  if (edition.is_valkey()) {
+    slots.for_each([&](int slot) {
+      if (keys_in_slot(server_, slot) == 0) return;
+      propagation.add(server::kAnyDatabase,
+                      {"CLUSTER", "FLUSHSLOT", std::to_string(slot), "ASYNC"});
+    });
+    return;
+  }
+  std::vector<std::string> words = {"RANGES", std::to_string(slots.runs())};
+  slots.for_each_run([&](int first, int last) {
     words.push_back(std::to_string(first));
     words.push_back(std::to_string(last));
   });
   const std::vector<std::string_view> rest(words.begin(), words.end());
-  server_.propagation().add(server::kAnyDatabase, {"TRIMSLOTS"}, rest);
+  propagation.add(server::kAnyDatabase, {"TRIMSLOTS"}, rest);
 }
 
 void Trimmer::trim_now(const SlotSet& slots) {

@@ -42,8 +42,8 @@ class Trimmer {
   // `delay_us`: active jobs wait so long after each key; negative: they do not run.
   void set_method(Method method, int64_t delay_us);
 
-  // Deletes the keys of these slots. `tell_replicas`: a TRIMSLOTS for them goes to the replicas and
-  // the append-only file when the job begins.
+  // Deletes the keys of these slots. `tell_replicas`: the replicas and the append-only file are
+  // told when the job begins.
   void schedule(const SlotSet& slots, bool tell_replicas);
   // Deletes the keys at once, and tells nobody.
   void trim_now(const SlotSet& slots);
@@ -76,6 +76,7 @@ class Trimmer {
 
   bool counts_as_active() const;
   void begin(Job& job);
+  void propagate(const SlotSet& slots);
   // Deletes some keys of the job's first slot. False when the job is done.
   bool trim_some(Job& job, size_t most);
   // One step of the slot's scan. Returns how many keys it has deleted.
