@@ -84,8 +84,8 @@ void Trimmer::begin(Job& job) {
   if (job.tell_replicas && !server_.is_replica()) propagate(job.slots);
 }
 
-// In words that replicas of the release have: TRIMSLOTS of Redis 8.4, CLUSTER FLUSHSLOT of Valkey 9,
-// or the deletion of each key.
+// In words that replicas of the release have: TRIMSLOTS of Redis 8.4, CLUSTER FLUSHSLOT of Valkey
+// 9, or the deletion of each key.
 void Trimmer::propagate(const SlotSet& slots) {
   server::Propagation& propagation = server_.propagation();
   const server::Edition& edition = server_.edition();
