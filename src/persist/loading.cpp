@@ -148,8 +148,8 @@ Loading::Result Loading::load_at_start() {
     // Logs the report of redis-check-rdb: which key is damaged, and how much before it is intact.
     check_rdb(server_.config().directory().path_of(name), server_.now_ms(),
               [&log](std::string_view line) { log.warning(line); });
-    log.warning("Terminating server after rdb file reading failure.");
     advise("redis-check-rdb", server_.config().directory().path_of(name));
+    log.warning("Terminating server after rdb file reading failure.");
   } else if (result == Result::kFailed) {
     log.warning("Fatal error loading the DB, check server logs. Exiting.");
   }
