@@ -1,10 +1,14 @@
-// The container's entry point, where there is no shell to write it in. Behaves as that of the `redis` image:
+// The container's entry point, where there is no shell to write it in. Behaves as that of the
+// `redis` image:
 //
-//   * without arguments, or with arguments that begin with - or name a .conf file, it starts the server with them; other commands
+//   * without arguments, or with arguments that begin with - or name a .conf file, it starts the
+//   server with them; other commands
 //     run as they are, if the image has them;
-//   * as root it gives the dataset's folder, the working directory, to the user redis (999) and continues as that user;
+//   * as root it gives the dataset's folder, the working directory, to the user redis (999) and
+//   continues as that user;
 //   * files are made for that user alone, unless a umask was set;
-//   * `protected-mode` is off by default, for the container's network stands in its place: what a configuration file or an argument
+//   * `protected-mode` is off by default, for the container's network stands in its place: what a
+//   configuration file or an argument
 //     says about it counts.
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,20 +54,23 @@ bool names_protected_mode(const char* path) {
   return found;
 }
 
-// Turns protected mode off before the arguments that may turn it on again, and after the configuration file, whose line wins.
+// Turns protected mode off before the arguments that may turn it on again, and after the
+// configuration file, whose line wins.
 void turn_protected_mode_off(std::vector<std::string>* arguments) {
   auto after = arguments->begin() + 1;
   if (after != arguments->end() && !after->starts_with('-')) {
     if (names_protected_mode(after->c_str())) return;
     ++after;
-  } else if (after != arguments->end() && (*after == "-" || *after == "-v" || *after == "-h" || *after == "--version" ||
-                                           *after == "--help" || *after == "--ping")) {
+  } else if (after != arguments->end() &&
+             (*after == "-" || *after == "-v" || *after == "-h" || *after == "--version" ||
+              *after == "--help" || *after == "--ping")) {
     return;
   }
   for (const char* word : {"no", "--protected-mode"}) after = arguments->insert(after, word);
 }
 
-// Gives everything in the folder that belongs to another user to the container's user. Links are not followed.
+// Gives everything in the folder that belongs to another user to the container's user. Links are
+// not followed.
 void give_folder(int folder, const char* name) {
   const int descriptor = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return;
@@ -76,10 +83,14 @@ void give_folder(int folder, const char* name) {
     if (strcmp(entry->d_name, "..") == 0) continue;
     struct stat status {};
     if (fstatat(descriptor, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    if (status.st_uid != kUser && fchownat(descriptor, entry->d_name, kUser, kGroup, AT_SYMLINK_NOFOLLOW) != 0)
-      fprintf(stderr, "docker-entrypoint: cannot give %s to user 999: %s; mount a folder that user may write to\n", entry->d_name,
-              strerror(errno));
-    if (S_ISDIR(status.st_mode) && strcmp(entry->d_name, ".") != 0) give_folder(descriptor, entry->d_name);
+    if (status.st_uid != kUser &&
+        fchownat(descriptor, entry->d_name, kUser, kGroup, AT_SYMLINK_NOFOLLOW) != 0)
+      fprintf(stderr,
+              "docker-entrypoint: cannot give %s to user 999: %s; mount a folder that user may "
+              "write to\n",
+              entry->d_name, strerror(errno));
+    if (S_ISDIR(status.st_mode) && strcmp(entry->d_name, ".") != 0)
+      give_folder(descriptor, entry->d_name);
   }
   closedir(entries);
 }
@@ -103,7 +114,10 @@ int main(int argc, char** argv) {
     if (getuid() == 0) {
       give_folder(AT_FDCWD, ".");
       if (!become_user()) {
-        fprintf(stderr, "docker-entrypoint: cannot become user 999: %s; start the container with --user 999\n", strerror(errno));
+        fprintf(
+            stderr,
+            "docker-entrypoint: cannot become user 999: %s; start the container with --user 999\n",
+            strerror(errno));
         return 1;
       }
     }
@@ -116,7 +130,8 @@ int main(int argc, char** argv) {
   pointers.push_back(nullptr);
   execvp(pointers[0], pointers.data());
   fprintf(stderr,
-          "docker-entrypoint: cannot run %s: %s. This image has redis-server, redis-sentinel, redis-check-rdb, redis-check-aof and "
+          "docker-entrypoint: cannot run %s: %s. This image has redis-server, redis-sentinel, "
+          "redis-check-rdb, redis-check-aof and "
           "redis-cli for single commands, and no shell.\n",
           pointers[0], strerror(errno));
   return errno == ENOENT ? 127 : 126;

@@ -1,10 +1,12 @@
-// The container's redis-cli: sends one command and prints its reply as redis-cli does where standard output is no terminal. It is
-// there for healthchecks and scripts of people's compose files (`redis-cli ping`), not for a conversation.
+// The container's redis-cli: sends one command and prints its reply as redis-cli does where
+// standard output is no terminal. It is there for healthchecks and scripts of people's compose
+// files (`redis-cli ping`), not for a conversation.
 //
-//   redis-cli [-h HOST] [-p PORT] [-s SOCKET] [--user USER] [-a PASSWORD] [-n DATABASE] [-e] COMMAND ARGUMENT...
+//   redis-cli [-h HOST] [-p PORT] [-s SOCKET] [--user USER] [-a PASSWORD] [-n DATABASE] [-e]
+//   COMMAND ARGUMENT...
 //
-// The environment variable REDISCLI_AUTH has the password where -a does not. Exit status 1 without a connection, and with -e for a
-// reply that is an error.
+// The environment variable REDISCLI_AUTH has the password where -a does not. Exit status 1 without
+// a connection, and with -e for a reply that is an error.
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -54,12 +56,15 @@ Options read_options(int argc, char** argv) {
     } else if (option == "-e") {
       options.error_is_failure = true;
     } else if (option != "--raw" && option != "--no-auth-warning") {  // both are how this one is
-      fail("redis-cli: option " + std::string(option) + " is not there in this container; use a redis-cli of another machine");
+      fail("redis-cli: option " + std::string(option) +
+           " is not there in this container; use a redis-cli of another machine");
     }
   }
   options.command.assign(argv + i, argv + argc);
   if (options.command.empty())
-    fail("redis-cli: this container's sends one command, as in `redis-cli ping`; for a conversation use one of another machine");
+    fail(
+        "redis-cli: this container's sends one command, as in `redis-cli ping`; for a conversation "
+        "use one of another machine");
   return options;
 }
 
@@ -83,7 +88,8 @@ int connect_host(const std::string& host, const std::string& port) {
   int error = 0;
   for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
     const int descriptor = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor >= 0 && connect(descriptor, address->ai_addr, address->ai_addrlen) == 0) return descriptor;
+    if (descriptor >= 0 && connect(descriptor, address->ai_addr, address->ai_addrlen) == 0)
+      return descriptor;
     error = errno;
     if (descriptor >= 0) close(descriptor);
   }
@@ -143,7 +149,8 @@ class Connection {
 
   std::string read_bytes(size_t count) {
     std::string bytes(count, '\0');
-    if (fread(bytes.data(), 1, count, stream_) != count) fail("Error: Server closed the connection");
+    if (fread(bytes.data(), 1, count, stream_) != count)
+      fail("Error: Server closed the connection");
     read_line_end();
     return bytes;
   }
@@ -159,7 +166,8 @@ class Connection {
 
 int main(int argc, char** argv) {
   const Options options = read_options(argc, argv);
-  Connection connection(options.socket.empty() ? connect_host(options.host, options.port) : connect_socket(options.socket));
+  Connection connection(options.socket.empty() ? connect_host(options.host, options.port)
+                                               : connect_socket(options.socket));
   if (!options.password.empty()) {
     if (options.user.empty()) {
       connection.send({"AUTH", options.password});
