@@ -602,6 +602,8 @@ void Dispatcher::reject(Client& client, Command* command, std::string_view error
 void Dispatcher::log_unknown_command(Client& client, Arguments args) const {
   base::Logger& log = server_.log();
   if (!log.enabled(base::LogLevel::kVerbose)) return;
+  // Of what comes through replication a louder line tells (count_error).
+  if (client.master != nullptr || client.has(kClientReplica)) return;
   const bool hidden = server_.settings().hide_user_data_from_log;
   std::string line = "Client id=" + std::to_string(client.id) + " sent an unknown command";
   if (!hidden) line.append(" ").append(quote(args[0], kMaxShownBytes));
