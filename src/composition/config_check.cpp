@@ -97,12 +97,13 @@ ConfigCheck check_configuration(const server::CommandLine& line) {
 
 int ping_server(const server::CommandLine& line) {
   server::Config config;
-  ConfigError error;
+  if (line.sentinel) config.be_sentinel();
   const std::string input =
       line.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
-  if (line.sentinel) config.be_sentinel();
-  if (!config.load(line.config_path, line.configuration(input), &error)) {
-    std::fputs(error.report().c_str(), stderr);
+  // Contradictions and the log file are the server's business, which may serve in spite of them.
+  for (const ConfigError& problem : config.check(line.config_path, line.configuration(input))) {
+    if (problem.kind == ConfigError::Kind::kWhole) continue;
+    std::fputs(problem.report().c_str(), stderr);
     return 1;
   }
   const server::PingResult result = server::ping(config.values());

@@ -169,6 +169,19 @@ class Pinging(DirectoryTestCase):
             result = self.ping(*options)
             self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "PONG\n", ""), options)
 
+    def test_it_makes_no_log_file_and_needs_none(self):
+        server = harness.Server()
+        self.addCleanup(server.stop)
+        log = os.path.join(self.directory, "its.log")
+        self.assertEqual(self.ping("--port", str(server.port), "--logfile", log).stdout, "PONG\n")
+        self.assertEqual(os.listdir(self.directory), [])
+        # A directory that this user may not write to, or that is not there, is the server's concern.
+        away = os.path.join(self.directory, "away", "its.log")
+        self.assertEqual(self.ping("--port", str(server.port), "--logfile", away).stdout, "PONG\n")
+        wrong = self.ping("--port", "seven")
+        self.assertEqual((wrong.returncode, wrong.stdout), (1, ""))
+        self.assertIn("'port \"seven\"'\n", wrong.stderr)
+
     def test_a_server_that_wants_a_password_serves(self):
         server = harness.Server(requirepass="secret")
         self.addCleanup(server.stop)
