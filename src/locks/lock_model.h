@@ -169,7 +169,7 @@ std::string_view name_of(KnownBy known_by);
 struct Contender {
   PartyRef client = {};
   uint64_t row = 0;         // refusals since it held the lock last
-  uint64_t others_won = 0;  // how often others took it meanwhile
+  uint64_t others_won = 0;  // how often others took it meanwhile, each in its turn
   uint64_t refused = 0;
   int64_t first_ms = 0;  // of the row
   int64_t last_ms = 0;
@@ -251,8 +251,7 @@ class LockModel {
   static constexpr size_t kMostUsers = 256;  // of a semaphore
   // Refused so often in a row, while others took the lock, a client starves.
   static constexpr uint64_t kStarvedRefusals = 100;
-  static constexpr uint64_t kStarvedOthers = 50;
-  static constexpr uint64_t kStarvedTurns = 25;  // for each client that wants it
+  static constexpr uint64_t kStarvedTurns = 50;  // for each client that wants it
 
   // `patterns`: what the names of locks match, separated by spaces; empty: they are known
   // otherwise.

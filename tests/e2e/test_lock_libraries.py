@@ -2,6 +2,7 @@
 deadline, one that prolongs in time. Deadlines pass by CLOCK ADVANCE. All of it is correct use, in which LOCK CHECK finds nothing.
 """
 
+import os
 import tempfile
 import unittest
 
@@ -48,7 +49,7 @@ class RedisSemaphore(NodeCrew):
 class LockScenes(unittest.TestCase):
     crew_type = None
     servers_wanted = 1
-    rounds = 25  # of each contender
+    rounds = int(os.environ.get("LATCHKEY_LOCK_ROUNDS", "25"))  # of each contender
     tells_losses = True  # whether the library says, when it releases a lock, that it had lost it
     watched = "lock"  # the key that LOCK knows as a lock
     takes_more = False  # than once for each round

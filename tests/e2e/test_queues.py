@@ -94,7 +94,22 @@ class Semaphores(harness.ServerTestCase):
         self.assertEqual(self.view.call("HLEN", "door:grabbed"), 1)
 
 
-class Rq(harness.ServerTestCase):
+class WithLocks(harness.ServerTestCase):
+    """The libraries' own locks are used as they should be: nothing is found (LOCK CHECK)."""
+
+    def setUp(self):
+        view = self.connect()
+        if view.call("COMMAND", "INFO", "lock") == [None]:
+            return
+        view.call("LOCK", "RESET")
+        self.addCleanup(lambda: self.assertEqual(view.call("LOCK", "CHECK"), [], view.call("LOCK", "DOCTOR")))
+
+    def locks(self):
+        """The names of the locks that were seen."""
+        return {lock[lock.index("key") + 1] for lock in self.connect().call("LOCK", "LIST")}
+
+
+class Rq(WithLocks):
     """Scenes of clients/rq_scenes.py."""
 
     def play(self, scene):
@@ -120,8 +135,12 @@ class Rq(harness.ServerTestCase):
     def test_an_idle_worker_stops_when_it_is_told_to_on_its_channel(self):
         self.assertEqual(self.play("shutdown_by_message"), 0)
 
+    def test_one_of_two_schedulers_queues_what_is_due(self):
+        self.assertEqual(self.play("two_schedulers"), [["later"], 1, [0, 0], 0])
+        self.assertIn("rq:scheduler-lock:jobs", self.locks())
 
-class Celery(harness.ServerTestCase):
+
+class Celery(WithLocks):
     """Scenes of clients/celery_scenes.py."""
 
     def test_tasks_results_retries_revocation_and_killed_workers(self):
@@ -135,6 +154,7 @@ class Celery(harness.ServerTestCase):
             "pool_process_killed": ["done by another", 2],
             "worker_killed": ["released", 1],
         })
+        self.assertEqual(self.locks(), {"unacked_mutex"})
 
 
 if __name__ == "__main__":

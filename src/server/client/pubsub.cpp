@@ -1,6 +1,7 @@
 #include "server/client/pubsub.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/blob.h"
@@ -175,7 +176,7 @@ size_t PubSub::publish_to(const Listeners& listeners, Message& message, std::str
   if (pattern != nullptr) builder.bulk(*pattern);
   builder.bulk(channel);
   message.write(builder);
-  for (Client* client : listeners) send(*client, encoded);
+  turns_.each(std::span(listeners), [&](Client* client) { send(*client, encoded); });
   return listeners.size();
 }
 

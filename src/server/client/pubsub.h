@@ -3,8 +3,8 @@
 //
 // A message is encoded once for all subscribers of the same channel or pattern, and a long one is
 // sent by reference. A client that is being served receives it after its reply (Client::push_out),
-// others at once. A client whose output exceeds its limit receives no more, and is closed at its
-// next flush.
+// others at once. Each message reaches another of the subscribers first. A client whose output
+// exceeds its limit receives no more, and is closed at its next flush.
 //
 // Costs: publishing, O(receivers + patterns with a subscriber); subscribing and unsubscribing, O(1)
 // expected; a client that leaves, O(its subscriptions).
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/take_turns.h"
 #include "resp/output_buffer.h"
 
 namespace latchkey::server {
@@ -108,6 +109,9 @@ class PubSub {
 
   Server& server_;
   PubSubRelay* relay_ = nullptr;
+  // Clients that wait for a lock by subscription race for it when they hear of its release: whoever
+  // were told last each time would starve.
+  base::TakeTurns turns_;
   std::array<Topics, kTopicKinds> topics_{make_topics(), make_topics(), make_topics()};
 };
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 
 import redis
 import rq
@@ -80,7 +81,32 @@ def shutdown_by_message(queue):
         return worker.returncode
 
 
-SCENES = {scene.__name__: scene for scene in (result, failure, retry, dependency, two_workers, shutdown_by_message)}
+def two_schedulers(queue):
+    """A job for later. Of two workers that could queue it when its time has come, the one does that has the lock of schedulers;
+    its scheduler is a process of its own, with a connection of its own, that keeps the lock and gives it back."""
+    command = ["/usr/bin/rq", "worker", "--with-scheduler", "--quiet", "--url", "redis://127.0.0.1:%s/" % os.environ["QUEUE_PORT"]]
+    names = ["one", "other"]
+    workers = [subprocess.Popen([*command, "--name", name, queue.name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+               for name in names]
+    killers = [threading.Timer(TIMEOUT_S, worker.kill) for worker in workers]
+    for killer in killers:
+        killer.start()
+    for name in names:
+        while queue.connection.pubsub_numsub("rq:pubsub:" + name)[0][1] == 0:
+            pass
+    job = queue.enqueue_in(timedelta(seconds=1), rq_jobs.note, "later")
+    while job.get_status(refresh=True) != "finished":
+        pass
+    locked = queue.connection.exists("rq:scheduler-lock:jobs")
+    for name in names:
+        send_shutdown_command(queue.connection, name)
+    codes = [worker.wait() for worker in workers]
+    for killer in killers:
+        killer.cancel()
+    return [rq_jobs.connection().lrange("notes", 0, -1), locked, codes, queue.connection.exists("rq:scheduler-lock:jobs")]
+
+
+SCENES = {scene.__name__: scene for scene in (result, failure, retry, dependency, two_workers, shutdown_by_message, two_schedulers)}
 
 if __name__ == "__main__":
     os.environ["QUEUE_PORT"] = sys.argv[1]

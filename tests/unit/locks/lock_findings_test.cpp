@@ -249,6 +249,15 @@ TEST_CASE("starved", "[locks]") {
       "carl SET lock c NX PX 30000; anna DELEX lock IFEQ a";
   CHECK(Scene(repeated(round, 60)).findings() == "starved");
   CHECK(Scene(repeated(round, 40)).findings().empty());
+  // With many who want it, those who are quick take it several times in a row; that is one turn.
+  const std::string turns =
+      "anna SET lock a NX PX 30000; carl SET lock c NX PX 30000; bob SET lock b NX PX 30000; "
+      "carl SET lock c NX PX 30000; anna DELEX lock IFEQ a";
+  const std::string others =
+      "bob SET lock b NX PX 30000; anna SET lock a NX PX 30000; "
+      "carl SET lock c NX PX 30000; bob DELEX lock IFEQ b";
+  CHECK(Scene(repeated(turns, 180)).findings().empty());
+  CHECK(Scene(repeated(turns + "; " + others, 90)).findings() == "starved");
   // A long wait for one holder is none for others.
   CHECK(Scene("anna SET lock a NX PX 3000000; " + repeated("carl SET lock c NX PX 30000", 500))
             .findings()
