@@ -105,13 +105,14 @@ void ReplyBuilder::bulk(int64_t value) {
 }
 
 void ReplyBuilder::bulk(base::Blob* blob) {
-  if (blob->size() < kShareThreshold || out_->copies_all()) {
-    bulk(blob->view());
-    return;
-  }
+  if (copies(*blob)) return bulk(blob->view());
   header('$', blob->size());
   out_->append_shared(blob);
   raw("\r\n");
+}
+
+void ReplyBuilder::raw(base::Blob* blob, std::string_view part) {
+  copies(*blob) ? out_->append(part) : out_->append_shared(blob, part);
 }
 
 void ReplyBuilder::verbatim(std::string_view format, std::string_view text) {

@@ -84,6 +84,9 @@ class ReplyBuilder {
 
   // Appends bytes that are already RESP.
   void raw(std::string_view bytes) { out_->append(bytes); }
+  // The same for a part of a blob, by reference as bulk() has it. Bytes of the buffer's own must
+  // come before the part and behind it.
+  void raw(base::Blob* blob, std::string_view part);
 
   // Number of errors written since construction, and the mark of the last one (OutputBuffer::mark).
   uint64_t error_count() const { return error_count_; }
@@ -93,6 +96,9 @@ class ReplyBuilder {
 
  private:
   static constexpr size_t kLaterSize = 16;
+  bool copies(const base::Blob& blob) const {
+    return blob.size() < kShareThreshold || out_->copies_all();
+  }
   void header(char type, size_t size);
   void header_later(Later later, char type, size_t size);
 

@@ -256,8 +256,7 @@ struct RedisApi {
     if (command == nullptr)
       return raise_error(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
     // Valkey lets commands pass that would be refused for their number of words.
-    const bool has_arity =
-        !command->is_container() && command->accepts_word_count(self.words_.size());
+    const bool has_arity = command->accepts_word_count(self.words_.size());
     if (!has_arity && !self.server_.edition().is_valkey())
       return raise_error(lua, "ERR Wrong number of args for redis.acl_check_cmd()");
     const server::acl::User* user = self.client_.user.get();

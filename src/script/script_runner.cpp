@@ -213,7 +213,7 @@ void ScriptRunner::run_command(Arguments words) {
   Dispatcher& dispatcher = server_.dispatcher();
   Command* command = dispatcher.lookup(words);
   if (command == nullptr) return reject(nullptr, "ERR Unknown Redis command called from script");
-  if (command->is_container() || !command->accepts_word_count(words.size())) {
+  if (!command->accepts_word_count(words.size())) {
     return reject(command, "ERR Wrong number of args calling Redis command from script");
   }
   dispatcher.run_for_script(client_, *command, words, run_.call);

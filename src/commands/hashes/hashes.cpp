@@ -184,12 +184,11 @@ void hstrlen(CommandContext& ctx) {
 }
 
 void hscan(CommandContext& ctx) {
-  scan_collection<Hash>(
-      ctx, [](std::vector<std::string>& found, const CollectionScanOptions& options, const Hash&,
-              std::string_view field, std::string_view value) {
-        found.emplace_back(field);
-        if (!options.no_values) found.emplace_back(value);
-      });
+  scan_collection<Hash>(ctx, [](ScannedElements& found, const CollectionScanOptions& options,
+                                const Hash&, std::string_view field, std::string_view value) {
+    found.add(field);
+    if (!options.no_values) found.add(value);
+  });
 }
 
 // --- Rows ---------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 #include "commands/keys/collection_scan.h"
 
+#include <string>
+
 #include "server/server.h"
 
 namespace latchkey::commands {
@@ -31,6 +33,16 @@ bool CollectionScanOptions::read(server::CommandContext& ctx, store::Type type) 
     return false;
   }
   return true;
+}
+
+ScannedElements::ScannedElements(server::CommandContext& ctx)
+    : bytes_(ctx.server.buffer_pool()), bulks_(bytes_) {}
+
+void ScannedElements::send(server::CommandContext& ctx, uint64_t cursor) const {
+  ctx.reply.array(2);
+  ctx.reply.bulk(std::to_string(cursor));
+  ctx.reply.array(count_);
+  ctx.reply.raw(bytes_.since(0));
 }
 
 }  // namespace latchkey::commands

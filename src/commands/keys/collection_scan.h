@@ -4,14 +4,15 @@
 // element's name and further data, and returns the next cursor (see store::HashTable::scan).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/glob.h"
 #include "commands/keys/scan_cursor.h"
 #include "commands/keys/typed_key.h"
+#include "resp/output_buffer.h"
+#include "resp/reply_builder.h"
 
 namespace latchkey::commands {
 
@@ -26,15 +27,33 @@ struct CollectionScanOptions {
   bool read(server::CommandContext& ctx, store::Type type);
 };
 
-// Executes such a command. `put(out, options, collection, name, rest...)` appends to `out` the
-// reply for an element whose name matches. Costs O(COUNT), or O(size) for a small collection.
+// The elements that a scan has found, as they are sent. They come behind the cursor, which is known
+// last.
+class ScannedElements {
+ public:
+  explicit ScannedElements(server::CommandContext& ctx);
+  void add(std::string_view text) {
+    bulks_.bulk(text);
+    ++count_;
+  }
+  // Replies with the cursor and the elements.
+  void send(server::CommandContext& ctx, uint64_t cursor) const;
+
+ private:
+  resp::OutputBuffer bytes_;
+  resp::ReplyBuilder bulks_;
+  size_t count_ = 0;
+};
+
+// Executes such a command. `put(found, options, collection, name, rest...)` adds to `found` what is
+// sent of an element whose name matches. Costs O(COUNT), or O(size) for a small collection.
 template <typename V, typename Put>
 void scan_collection(server::CommandContext& ctx, Put&& put) {
   uint64_t cursor;
   if (!parse_cursor(ctx.args[2], &cursor)) return ctx.reply.error("ERR invalid cursor");
   const store::KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ctx.is_type(ref, V::kType)) return;
-  std::vector<std::string> found;
+  ScannedElements found(ctx);
   if (!ref) {
     cursor = 0;
   } else {
@@ -55,10 +74,7 @@ void scan_collection(server::CommandContext& ctx, Put&& put) {
       ++steps;
     } while (cursor != 0 && seen < wanted && steps / kStepsPerElement < wanted);
   }
-  ctx.reply.array(2);
-  ctx.reply.bulk(std::to_string(cursor));
-  ctx.reply.array(found.size());
-  for (const std::string& element : found) ctx.reply.bulk(std::string_view(element));
+  found.send(ctx, cursor);
 }
 
 }  // namespace latchkey::commands

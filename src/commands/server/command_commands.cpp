@@ -17,14 +17,8 @@ using namespace server;
 
 namespace {
 
-void write_all_infos(CommandContext& ctx) {
-  const std::vector<const Command*>& all = ctx.server.commands().commands();
-  ctx.reply.array(all.size());
-  for (const Command* one : all) write_command_info(*one, ctx.server.edition(), ctx.reply);
-}
-
 void command(CommandContext& ctx) {
-  write_all_infos(ctx);
+  ctx.server.commands().write_infos(ctx.reply);
 }
 
 void command_count(CommandContext& ctx) {
@@ -33,7 +27,7 @@ void command_count(CommandContext& ctx) {
 
 void command_info(CommandContext& ctx) {
   const Arguments names = ctx.args.subspan(2);
-  if (names.empty()) return write_all_infos(ctx);
+  if (names.empty()) return ctx.server.commands().write_infos(ctx.reply);
   ctx.reply.array(names.size());
   for (const std::string_view name : names) {
     const Command* const one = ctx.server.commands().find_full_name(name);
@@ -43,8 +37,8 @@ void command_info(CommandContext& ctx) {
 
 void command_docs(CommandContext& ctx) {
   const Arguments names = ctx.args.subspan(2);
+  if (names.empty()) return ctx.server.commands().write_docs(ctx.reply);
   std::vector<const Command*> documented;
-  if (names.empty()) documented = ctx.server.commands().commands();
   for (const std::string_view name : names) {
     const Command* const one = ctx.server.commands().find_full_name(name);
     if (one != nullptr) documented.push_back(one);

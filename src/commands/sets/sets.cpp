@@ -95,8 +95,8 @@ void smembers(CommandContext& ctx) {
 }
 
 void sscan(CommandContext& ctx) {
-  scan_collection<Set>(ctx, [](std::vector<std::string>& out, const CollectionScanOptions&,
-                               const Set&, std::string_view member) { out.emplace_back(member); });
+  scan_collection<Set>(ctx, [](ScannedElements& found, const CollectionScanOptions&, const Set&,
+                               std::string_view member) { found.add(member); });
 }
 
 constexpr CommandRow kSetRows[] = {

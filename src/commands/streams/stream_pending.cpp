@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ using store::KeyRef;
 using store::PendingEntry;
 using store::Stream;
 using store::StreamConsumer;
+using store::StreamEntry;
+using store::StreamFinder;
 using store::StreamGroup;
 using store::StreamId;
 using store::StreamIndex;
@@ -300,19 +303,18 @@ bool read_claim_request(CommandContext& ctx, ClaimRequest* request) {
   return true;
 }
 
-// Replies with a claimed entry, which exists, or only with its id.
-void reply_claimed(CommandContext& ctx, const Stream& stream, StreamId id, bool just_ids) {
-  just_ids ? reply_stream_id(ctx.reply, id)
-           : static_cast<void>(reply_stream_entry_at(ctx.reply, stream, id));
+// Replies with a claimed entry or only with its id.
+void reply_claimed(CommandContext& ctx, const StreamEntry& entry, bool just_ids) {
+  just_ids ? reply_stream_id(ctx.reply, entry.id()) : reply_stream_entry(ctx.reply, entry);
 }
 
 // Assigns one entry to the consumer and replies with it. False when there is nothing to claim, or
 // it is too early.
-bool claim(CommandContext& ctx, const ClaimRequest& request, const GroupAtKey& at,
-           StreamConsumer& consumer, StreamId id) {
-  StreamGroup& group = *at.group;
+bool claim(CommandContext& ctx, const ClaimRequest& request, StreamGroup& group,
+           StreamFinder& entries, StreamConsumer& consumer, StreamId id) {
   PendingEntry* entry = group.pending().find(id);
-  if (!at.stream->contains(id)) {
+  const std::optional<StreamEntry> contents = entries.find(id);
+  if (!contents) {
     if (entry == nullptr) return false;
     // A deleted entry cannot be claimed: propagating the claim makes replicas remove its record
     // too.
@@ -334,7 +336,7 @@ bool claim(CommandContext& ctx, const ClaimRequest& request, const GroupAtKey& a
   } else if (!request.just_ids) {
     entry->count_delivery();
   }
-  reply_claimed(ctx, *at.stream, id, request.just_ids);
+  reply_claimed(ctx, *contents, request.just_ids);
   propagate_pending(ctx, ctx.args[1], group, ctx.args[2], *entry);
   consumer.active_ms = ctx.now_ms();
   ctx.events.count(1);
@@ -359,10 +361,12 @@ void xclaim(CommandContext& ctx) {
   StreamConsumer& consumer = consumer_or_new(ctx, key, *found.group, ctx.args[3]);
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t claimed = 0;
+  StreamFinder entries(*found.stream);
   const uint64_t changes = ctx.events.total();
   for (const std::string_view text : request.ids) {
     StreamId id;
-    if (parse_stream_id(text, 0, &id) && claim(ctx, request, found, consumer, id)) ++claimed;
+    if (parse_stream_id(text, 0, &id) && claim(ctx, request, *found.group, entries, consumer, id))
+      ++claimed;
   }
   if (place_moves && ctx.events.total() == changes)
     propagate_place(ctx, key, *found.group, ctx.args[2]);
@@ -416,10 +420,11 @@ void xautoclaim(CommandContext& ctx) {
                          ? request.count
                          : request.count * kAttemptsPerEntry;
   auto position = group.pending().not_before(request.range.first);
+  StreamFinder existing(*found.stream);
   for (; position && left > 0 && attempts > 0; --attempts) {
     PendingEntry& entry = **position;
     const StreamId id = entry.id;
-    if (!found.stream->contains(id)) {
+    if (!existing.find(id)) {
       propagate_pending(ctx, key, group, ctx.args[2], entry);
       group.erase_pending(id);
       gone.push_back(id);
@@ -442,7 +447,8 @@ void xautoclaim(CommandContext& ctx) {
   ctx.reply.array(3);
   reply_stream_id(ctx.reply, position ? (*position)->id : StreamId());
   ctx.reply.array(claimed.size());
-  for (const StreamId id : claimed) reply_claimed(ctx, *found.stream, id, request.just_ids);
+  StreamFinder entries(*found.stream);
+  for (const StreamId id : claimed) reply_claimed(ctx, *entries.find(id), request.just_ids);
   ctx.reply.array(gone.size());
   for (const StreamId id : gone) reply_stream_id(ctx.reply, id);
 }

@@ -4,6 +4,7 @@
 // of a reply counts for MAXSIZE: here the entries' ids, fields and values as they are sent.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ using store::PendingEntry;
 using store::Stream;
 using store::StreamConsumer;
 using store::StreamEntry;
+using store::StreamFinder;
 using store::StreamGroup;
 using store::StreamId;
 using store::StreamRange;
@@ -239,9 +241,10 @@ std::vector<PendingEntry*> claimable(const CommandContext& ctx, const ReadReques
   const std::vector<PendingEntry*> released = source.group->released_in_order();
   found.insert(found.begin(), released.begin(), released.end());
   // Entries that were deleted stay pending.
+  StreamFinder existing(*source.stream);
   std::erase_if(found, [&, left = request.count](const PendingEntry* entry) mutable {
     if (request.count != 0 && left == 0) return true;
-    if (!source.stream->contains(entry->id)) return true;
+    if (!existing.find(entry->id)) return true;
     --left;
     return false;
   });
@@ -345,20 +348,14 @@ void send_history(CommandContext& ctx, const ReadRequest& request, const Source&
                   StreamConsumer& consumer, ReplyBudget& budget) {
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t sent = 0;
+  StreamFinder entries(*source.stream);
   for (auto position = consumer.pending.not_before(source.after.next()); position;
        position.forward()) {
     PendingEntry& pending = **position;
-    bool exists = false;
-    bool may_send = false;
-    source.stream->for_each({pending.id, pending.id}, false, [&](const StreamEntry& entry) {
-      exists = true;
-      may_send = budget.take(entry);
-      if (may_send) reply_stream_entry(ctx.reply, entry);
-      return false;
-    });
-    if (!exists) may_send = budget.take(pending.id);
-    if (!may_send) break;
-    if (exists) {
+    const std::optional<StreamEntry> entry = entries.find(pending.id);
+    if (!(entry ? budget.take(*entry) : budget.take(pending.id))) break;
+    if (entry) {
+      reply_stream_entry(ctx.reply, *entry);
       pending.delivered_ms = ctx.now_ms();
       pending.count_delivery();
     } else {
@@ -419,8 +416,9 @@ int64_t time_to_look_again(const CommandContext& ctx, const ReadRequest& request
   int64_t earliest_ms = ctx.now_ms() + std::min(request.claim_idle_ms, kLongestMs);
   for (const Source& source : sources) {
     if (!source.is_new) continue;
+    StreamFinder existing(*source.stream);
     source.group->pending().for_each([&](const PendingEntry* entry) {
-      if (!source.stream->contains(entry->id)) return;
+      if (!existing.find(entry->id)) return;
       earliest_ms =
           std::min(earliest_ms, entry->delivered_ms + std::min(request.claim_idle_ms, kLongestMs));
     });

@@ -329,17 +329,6 @@ void reply_stream_entry(resp::ReplyBuilder& reply, const StreamEntry& entry, siz
   });
 }
 
-bool reply_stream_entry_at(resp::ReplyBuilder& reply, const Stream& stream, StreamId id,
-                           size_t more) {
-  bool found = false;
-  stream.for_each({id, id}, false, [&](const StreamEntry& entry) {
-    reply_stream_entry(reply, entry, more);
-    found = true;
-    return false;
-  });
-  return found;
-}
-
 void reply_stream_entries(resp::ReplyBuilder& reply, const Stream& stream, const StreamRange& range,
                           bool reverse, size_t count, ReplyBudget* budget) {
   const resp::ReplyBuilder::Later later = reply.later();

@@ -115,10 +115,6 @@ void reply_stream_id(resp::ReplyBuilder& reply, store::StreamId id);
 // Replies with the id and an array of fields and values, to which the caller adds `more` elements.
 void reply_stream_entry(resp::ReplyBuilder& reply, const store::StreamEntry& entry,
                         size_t more = 0);
-// As reply_stream_entry(), for the entry with that id. False, with nothing sent, when there is
-// none.
-bool reply_stream_entry_at(resp::ReplyBuilder& reply, const store::Stream& stream,
-                           store::StreamId id, size_t more = 0);
 // Replies with an array of up to `count` entries of a range (all when zero).
 // With a `budget`, as far as it goes.
 void reply_stream_entries(resp::ReplyBuilder& reply, const store::Stream& stream,

@@ -51,7 +51,7 @@ class Packer {
   // Stack slots that a value may need.
   static constexpr int kSlots = kDeepest * 3 + 3;
 
-  explicit Packer(lua_State* lua) : lua_(lua) {}
+  explicit Packer(lua_State* lua) : lua_(lua) { bytes_.reserve(kUsualSize); }
 
   // Appends the value on top of the stack, and leaves it there. Raises no errors. False when the
   // result exceeds a Lua string's size or the memory limit, or when the script is being stopped.
@@ -60,6 +60,7 @@ class Packer {
 
  private:
   static constexpr size_t kLongest = 0x7fff'0000;
+  static constexpr size_t kUsualSize = 256;
 
   // Appends the `size` low bytes of a number, the highest first.
   void big_endian(uint64_t value, int size) {
@@ -77,9 +78,9 @@ class Packer {
   void collection(int fix, int lead16, size_t size);
   bool table(int depth);
   bool array(int depth, size_t size);
-  bool map(int depth, size_t size);
-  // The number of pairs of the table on top of the stack.
-  size_t count_pairs(bool* is_array);
+  bool map(int depth);
+  // Whether the keys of the table on top of the stack are 1 .. `*size`.
+  bool is_array(size_t* size);
 
   lua_State* lua_;
   std::string bytes_;
@@ -131,19 +132,20 @@ void Packer::collection(int fix, int lead16, size_t size) {
   }
 }
 
-size_t Packer::count_pairs(bool* is_array) {
-  size_t count = 0;
+bool Packer::is_array(size_t* size) {
   double highest = 0;
-  *is_array = true;
+  *size = 0;
   for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
     const double key = lua_type(lua_, -2) == LUA_TNUMBER ? lua_tonumber(lua_, -2) : 0;
-    *is_array = *is_array && key >= 1 && key == std::floor(key);
+    if (!(key >= 1) || key != std::floor(key)) {
+      lua_pop(lua_, 2);
+      return false;
+    }
     highest = std::max(highest, key);
-    ++count;
+    ++*size;
   }
-  // The keys are 1..n when their number equals the highest.
-  *is_array = *is_array && highest == static_cast<double>(count);
-  return count;
+  // Different numbers from 1 on are 1 .. n when their number equals the highest.
+  return highest == static_cast<double>(*size);
 }
 
 bool Packer::array(int depth, size_t size) {
@@ -156,9 +158,10 @@ bool Packer::array(int depth, size_t size) {
   return true;
 }
 
-bool Packer::map(int depth, size_t size) {
-  collection(kFixMap, kMap16, size);
-  return for_each_pair(lua_, [&] {
+bool Packer::map(int depth) {
+  const TableOrder order(lua_);
+  collection(kFixMap, kMap16, order.size());
+  return for_each_pair(lua_, order, [&] {
     lua_pushvalue(lua_, -2);
     if (!pack(depth)) return false;
     lua_pop(lua_, 1);
@@ -171,9 +174,8 @@ bool Packer::table(int depth) {
     lead(kNil);
     return true;
   }
-  bool is_array = false;
-  const size_t size = count_pairs(&is_array);
-  return is_array ? array(depth, size) : map(depth, size);
+  size_t size = 0;
+  return is_array(&size) ? array(depth, size) : map(depth);
 }
 
 bool Packer::pack(int depth) {

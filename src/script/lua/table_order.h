@@ -27,6 +27,7 @@ class TableOrder {
 
   // False when a key's slot differs between starts of the server, as for keys that are tables.
   bool is_known() const { return is_known_; }
+  // The number of pairs, also when the order is not known.
   size_t size() const { return keys_.size(); }
   // Pushes a key and its value. REQUIRES: the stack as the constructor left it, the table
   // unchanged.
@@ -59,10 +60,10 @@ class TableOrder {
 
 // Calls `visit` for each pair of the table on top of the stack, with the value on top and the key
 // below, in PUC Lua's order or, if that is not known, in LuaJIT's. Stops when `visit` returns
-// false, and then returns false. In the end the table is on top of the stack again.
+// false, and then returns false. In the end the table is on top of the stack again. `order`: the
+// table's, just made.
 template <typename Visit>
-bool for_each_pair(lua_State* lua, Visit visit) {
-  const TableOrder order(lua);
+bool for_each_pair(lua_State* lua, const TableOrder& order, Visit visit) {
   bool goes_on = true;
   if (order.is_known()) {
     for (size_t i = 0; goes_on && i < order.size(); ++i) {
@@ -79,6 +80,10 @@ bool for_each_pair(lua_State* lua, Visit visit) {
   }
   order.release(lua);
   return goes_on;
+}
+template <typename Visit>
+bool for_each_pair(lua_State* lua, Visit visit) {
+  return for_each_pair(lua, TableOrder(lua), visit);
 }
 
 }  // namespace latchkey::script

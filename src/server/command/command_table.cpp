@@ -220,6 +220,7 @@ void CommandSet::add(std::span<const CommandRow> rows, Choice choice) {
     if (!edition_.emulates() || !is_own_command(row.name)) commands_.push_back(command);
   }
   names_.rebuild(named_, words_);
+  descriptions_.forget();
 }
 
 Command* CommandSet::add_command(const CommandRow& row, Command* parent) {

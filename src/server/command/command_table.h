@@ -20,6 +20,7 @@
 
 #include "base/latency_histogram.h"
 #include "server/command/command.h"
+#include "server/command/command_descriptions.h"
 #include "server/emulation/edition.h"
 
 namespace latchkey::server {
@@ -193,6 +194,8 @@ class CommandSet {
   const CommandNames& names() const { return names_; }
   // By id: the names, lower case.
   const std::vector<std::string>& words() const { return words_; }
+  // What COMMAND and COMMAND DOCS say of commands().
+  CommandDescriptions& descriptions() const { return descriptions_; }
 
  private:
   Command* add_command(const CommandRow& row, Command* parent);
@@ -205,6 +208,7 @@ class CommandSet {
   std::vector<std::unique_ptr<Command>> all_;
   std::vector<std::string> words_;
   CommandNames names_;
+  mutable CommandDescriptions descriptions_{*this};
 };
 
 class CommandTable {
@@ -253,6 +257,14 @@ class CommandTable {
   // out. They are the set's, without figures.
   const std::vector<const Command*>& commands() const {
     return renaming_ != nullptr ? renaming_->commands : set_->commands();
+  }
+
+  // The replies of COMMAND and COMMAND DOCS about all of commands().
+  void write_infos(resp::ReplyBuilder& reply) const {
+    set_->descriptions().write_infos(commands(), reply);
+  }
+  void write_docs(resp::ReplyBuilder& reply) const {
+    set_->descriptions().write_docs(commands(), reply);
   }
 
   // The names that commands of commands() answer to, in lower case.

@@ -20,9 +20,10 @@ const size_t kDeadlineSize = Listpack::encoded_size(Hash::kMaxDeadline);
 
 }  // namespace
 
-Hash::Hash(Environment& environment) : environment_(environment) {}
-
-Hash::~Hash() = default;
+Hash::~Hash() {
+  is_table_ ? delete table_ : listpack_.~Listpack();
+  if (is_prepared_) delete prepared_;
+}
 
 std::string_view Hash::encoding_name() const {
   if (is_table()) return "hashtable";
@@ -30,7 +31,7 @@ std::string_view Hash::encoding_name() const {
 }
 
 size_t Hash::memory_usage() const {
-  size_t held = sizeof(Hash) + (is_prepared() ? sizeof(ElementDeadline) : 0);
+  size_t held = sizeof(Hash) + (is_prepared() ? sizeof(Prepared) : 0);
   if (!is_table()) return held + listpack_.memory_usage();
   held += sizeof(Table) + table_->items.memory_usage() + table_->item_bytes;
   return held + table_->deadlines.memory_usage();
@@ -42,14 +43,13 @@ void Hash::prefetch(uint64_t hash, LookupStep step) const {
 }
 
 Value* Hash::clone() const {
-  auto copy = std::make_unique<Hash>(environment_);
-  if (is_prepared()) copy->node_ = std::make_unique<ElementDeadline>();
+  auto copy = std::make_unique<Hash>(environment());
+  if (is_prepared()) copy->prepare_node();
   if (!is_table()) {
     copy->listpack_ = listpack_;
     return copy.release();
   }
-  copy->drop_listpack();
-  copy->table_ = std::make_unique<Table>(environment_.secret);
+  copy->replace_listpack(std::make_unique<Table>(environment().secret));
   for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
     copy->table_->insert(field, value, deadline_ms);
   });
@@ -103,7 +103,7 @@ int64_t Hash::first_deadline_ms() const {
 // --- Changing -----------------------------------------------------------------------------------
 
 void Hash::expect(size_t fields) {
-  if (!is_table() && fields > environment_.limits.hash_max_listpack_entries) become_table();
+  if (!is_table() && fields > environment().limits.hash_max_listpack_entries) become_table();
 }
 
 void Hash::adopt(Listpack fields) {
@@ -138,7 +138,12 @@ void Hash::prepare_deadlines() {
     });
     listpack_ = std::move(prepared);
   }
-  node_ = std::make_unique<ElementDeadline>();
+  prepare_node();
+}
+
+void Hash::prepare_node() {
+  prepared_ = new Prepared(*environment_);
+  is_prepared_ = true;
 }
 
 void Hash::set_deadline(std::string_view field, int64_t deadline_ms) {
@@ -151,17 +156,17 @@ void Hash::set_deadline(std::string_view field, int64_t deadline_ms) {
 }
 
 bool Hash::expire(std::string_view field) {
-  if (environment_.expired != Environment::Expired::kRemove || !has_due()) return false;
+  if (environment().expired != Environment::Expired::kRemove || !has_due()) return false;
   const std::optional<int64_t> deadline = deadline_ms(field);
   if (!deadline || !is_due(*deadline)) return false;
   name_expired(field);
   erase(field);
-  ++environment_.expired_elements;
+  ++environment().expired_elements;
   return true;
 }
 
 size_t Hash::expire_elements(size_t budget) {
-  if (environment_.expired != Environment::Expired::kRemove) return 0;
+  if (environment().expired != Environment::Expired::kRemove) return 0;
   size_t removed = 0;
   if (is_table()) {
     for (; removed < budget && has_due(); ++removed) {
@@ -178,12 +183,12 @@ size_t Hash::expire_elements(size_t budget) {
     }
     if (removed > 0) listpack_.erase(listpack_.first(), removed * stride());
   }
-  environment_.expired_elements += removed;
+  environment().expired_elements += removed;
   return removed;
 }
 
 void Hash::name_expired(std::string_view field) {
-  if (environment_.name_expired_elements) environment_.expired_names.emplace_back(field);
+  if (environment().name_expired_elements) environment().expired_names.emplace_back(field);
 }
 
 // --- As a listpack ------------------------------------------------------------------------------
@@ -195,7 +200,7 @@ int64_t Hash::deadline_at(Listpack::Position at) const {
 }
 
 bool Hash::fits(std::string_view field, std::string_view value) const {
-  const size_t longest = environment_.limits.hash_max_listpack_value;
+  const size_t longest = environment().limits.hash_max_listpack_value;
   if (field.size() > longest || value.size() > longest) return false;
   return listpack_.room_for(Listpack::encoded_size(field) + Listpack::encoded_size(value) +
                             kDeadlineSize);
@@ -227,7 +232,7 @@ bool Hash::set_in_listpack(std::string_view field, std::string_view value, int64
     if (is_prepared() && deadline_ms != kKeepDeadline) move_in_listpack(at, deadline_ms);
   }
   // Checked even if the field is not new, since the limit may have been lowered.
-  if (size() > environment_.limits.hash_max_listpack_entries) become_table();
+  if (size() > environment().limits.hash_max_listpack_entries) become_table();
   return is_new;
 }
 
@@ -243,16 +248,18 @@ void Hash::move_in_listpack(Listpack::Position at, int64_t deadline_ms) {
 // --- As a table ---------------------------------------------------------------------------------
 
 void Hash::become_table() {
-  auto table = std::make_unique<Table>(environment_.secret);
+  auto table = std::make_unique<Table>(environment().secret);
   for_each_stored([&](std::string_view field, std::string_view value, int64_t deadline_ms) {
     table->insert(field, value, deadline_ms);
   });
-  table_ = std::move(table);
-  drop_listpack();
+  replace_listpack(std::move(table));
 }
 
-void Hash::drop_listpack() {
-  const Listpack dropped(std::move(listpack_));
+void Hash::replace_listpack(std::unique_ptr<Table> table) {
+  LK_ASSERT(!is_table_);
+  listpack_.~Listpack();
+  table_ = table.release();
+  is_table_ = true;
 }
 
 bool Hash::set_in_table(std::string_view field, std::string_view value, int64_t deadline_ms) {

@@ -54,7 +54,9 @@ class Hash final : public Value {
   static constexpr int64_t kNoDeadline = Keyspace::kNoDeadline;
   static constexpr int64_t kKeepDeadline = Keyspace::kKeepDeadline;
 
-  explicit Hash(Environment& environment);
+  explicit Hash(Environment& environment) : listpack_(), environment_(&environment) {}
+  Hash(const Hash&) = delete;
+  Hash& operator=(const Hash&) = delete;
   ~Hash() override;
 
   std::string_view encoding_name() const override;
@@ -68,7 +70,7 @@ class Hash final : public Value {
   size_t size() const { return is_table() ? table_->items.size() : listpack_.size() / stride(); }
   // Number of fields not past their deadline. O(1) while no field is, else O(fields).
   size_t living() const;
-  bool is_table() const { return table_ != nullptr; }
+  bool is_table() const { return is_table_; }
   // The encodings, for DEBUG; null when the hash has the other one.
   const auto* table_or_null() const { return is_table() ? &table_->items : nullptr; }
   const Listpack* listpack_or_null() const { return is_table() ? nullptr : &listpack_; }
@@ -156,15 +158,15 @@ class Hash final : public Value {
 
   // Makes room for deadlines, permanently. O(fields) the first time.
   void prepare_deadlines();
-  bool is_prepared() const { return node_ != nullptr; }
+  bool is_prepared() const { return is_prepared_; }
   // The deadline of a stored field, kNoDeadline when it has none; nothing when there is no such
   // field.
   std::optional<int64_t> deadline_ms(std::string_view field) const;
   // REQUIRES: the field is stored, and the hash is prepared unless kNoDeadline.
   void set_deadline(std::string_view field, int64_t deadline_ms);
   bool is_due(int64_t deadline_ms) const {
-    return deadline_ms >= 0 && deadline_ms <= environment_.now_ms &&
-           environment_.expired != Environment::Expired::kShow;
+    return deadline_ms >= 0 && deadline_ms <= environment().now_ms &&
+           environment().expired != Environment::Expired::kShow;
   }
   // Whether any stored field is past its deadline. O(1).
   bool has_due() const { return is_prepared() && is_due(first_deadline_ms()); }
@@ -172,7 +174,7 @@ class Hash final : public Value {
   // it was past its deadline.
   bool expire(std::string_view field);
 
-  ElementDeadline* element_deadline() override { return node_.get(); }
+  ElementDeadline* element_deadline() override { return is_prepared_ ? prepared_ : nullptr; }
   int64_t first_deadline_ms() const override;
   size_t expire_elements(size_t budget) override;
 
@@ -249,6 +251,14 @@ class Hash final : public Value {
     size_t item_bytes = 0;
   };
 
+  // What a hash that is prepared for deadlines has in place of its pointer to the environment.
+  struct Prepared : ElementDeadline {
+    explicit Prepared(Environment& of) : environment(of) {}
+    Environment& environment;
+  };
+
+  Environment& environment() const { return is_prepared_ ? prepared_->environment : *environment_; }
+
   // Adds the field's name to Environment::expired_names if the observer wants names.
   void name_expired(std::string_view field);
 
@@ -288,7 +298,9 @@ class Hash final : public Value {
   void move_in_listpack(Listpack::Position at, int64_t deadline_ms);
 
   void become_table();
-  void drop_listpack();
+  // Takes the table in place of the listpack.
+  void replace_listpack(std::unique_ptr<Table> table);
+  void prepare_node();
   bool set_in_table(std::string_view field, std::string_view value, int64_t deadline_ms);
 
   // Draws until there are enough different fields; when `count` is small, few draws repeat a field.
@@ -314,10 +326,19 @@ class Hash final : public Value {
     });
   }
 
-  Environment& environment_;
-  Listpack listpack_;  // empty once there is a table
-  std::unique_ptr<Table> table_;
-  std::unique_ptr<ElementDeadline> node_;  // not null when the hash is prepared for deadlines
+  // Small hashes are many: these stand where the base class would be padded, and the pointers share
+  // their places, so that a hash takes 32 bytes.
+  bool is_table_ = false;
+  bool is_prepared_ = false;
+  union {
+    Listpack listpack_;
+    Table* table_;  // owned
+  };
+  union {
+    Environment* environment_;
+    Prepared* prepared_;  // owned
+  };
 };
+static_assert(sizeof(Hash) == 32);
 
 }  // namespace latchkey::store

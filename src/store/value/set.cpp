@@ -1,6 +1,7 @@
 #include "store/value/set.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
@@ -15,26 +16,58 @@ bool is_integer(std::string_view text, int64_t* value) {
 
 }  // namespace
 
-Set::Set(const Set& other) : Value(other), environment_(other.environment_) {
-  if (const auto* integers = std::get_if<Intset>(&other.members_)) {
-    members_ = *integers;
-  } else if (const auto* pack = std::get_if<Listpack>(&other.members_)) {
-    members_ = *pack;
+Set::Set(const Set& other) : Value(other), environment_(other.environment_), intset_(nullptr) {
+  if (const Intset* integers = other.intset_or_null()) {
+    become(*integers);
+  } else if (const Listpack* pack = other.listpack_or_null()) {
+    become(*pack);
   } else {
-    members_ = std::make_unique<Table>(environment_->secret);
-    other.for_each([this](std::string_view member) { add_to_table(member); });
+    auto large = std::make_unique<Large>(environment_.secret);
+    other.for_each([&](std::string_view member) { large->add(member); });
+    become(std::move(large));
   }
 }
 
 Set::~Set() {
-  if (is_table()) for_each_prefetched(table(), Member::destroy);
+  drop();
+}
+
+void Set::drop() {
+  switch (form_) {
+    case Form::kIntset:
+      delete intset_;
+      return;
+    case Form::kListpack:
+      listpack_.~Listpack();
+      return;
+    case Form::kTable:
+      delete large_;
+  }
+}
+
+void Set::become(Intset members) {
+  drop();
+  intset_ = new Intset(std::move(members));
+  form_ = Form::kIntset;
+}
+
+void Set::become(Listpack members) {
+  drop();
+  new (&listpack_) Listpack(std::move(members));
+  form_ = Form::kListpack;
+}
+
+void Set::become(std::unique_ptr<Large> members) {
+  drop();
+  large_ = members.release();
+  form_ = Form::kTable;
 }
 
 std::string_view Set::encoding_name() const {
-  switch (members_.index()) {
-    case 0:
+  switch (form_) {
+    case Form::kIntset:
       return "intset";
-    case 1:
+    case Form::kListpack:
       return "listpack";
     default:
       return "hashtable";
@@ -46,11 +79,10 @@ size_t Set::free_effort() const {
 }
 
 size_t Set::memory_usage() const {
-  if (const auto* integers = std::get_if<Intset>(&members_))
-    return sizeof(Set) + integers->memory_usage();
-  if (const auto* pack = std::get_if<Listpack>(&members_))
-    return sizeof(Set) + pack->memory_usage();
-  return sizeof(Set) + sizeof(Table) + table().memory_usage() + member_bytes_;
+  if (const Intset* integers = intset_or_null())
+    return sizeof(Set) + sizeof(Intset) + integers->memory_usage();
+  if (const Listpack* pack = listpack_or_null()) return sizeof(Set) + pack->memory_usage();
+  return sizeof(Set) + sizeof(Large) + table().memory_usage() + large_->member_bytes;
 }
 
 void Set::prefetch(uint64_t hash, LookupStep step) const {
@@ -58,17 +90,17 @@ void Set::prefetch(uint64_t hash, LookupStep step) const {
 }
 
 size_t Set::size() const {
-  if (const auto* integers = std::get_if<Intset>(&members_)) return integers->size();
-  if (const auto* pack = std::get_if<Listpack>(&members_)) return pack->size();
+  if (const Intset* integers = intset_or_null()) return integers->size();
+  if (const Listpack* pack = listpack_or_null()) return pack->size();
   return table().size();
 }
 
 bool Set::contains(std::string_view member) const {
-  if (const auto* integers = std::get_if<Intset>(&members_)) {
+  if (const Intset* integers = intset_or_null()) {
     int64_t value;
     return is_integer(member, &value) && integers->contains(value);
   }
-  if (const auto* pack = std::get_if<Listpack>(&members_))
+  if (const Listpack* pack = listpack_or_null())
     return pack->find(member, pack->first()) != Listpack::kNone;
   return table().find_item(member) != nullptr;
 }
@@ -80,17 +112,17 @@ void Set::expect(size_t count) {
   if (is_intset() && count <= limits().set_max_intset_entries) return;
   if (is_intset() && size() > 0) return convert_to_table();
   if (count > limits().set_max_listpack_entries) return convert_to_table();
-  if (is_intset()) members_ = Listpack();
+  if (is_intset()) become(Listpack());
 }
 
 bool Set::add(std::string_view member) {
   if (is_intset()) return add_to_intset(member);
-  if (std::holds_alternative<Listpack>(members_)) return add_to_listpack(member);
-  return add_to_table(member);
+  if (!is_table()) return add_to_listpack(member);
+  return large_->add(member);
 }
 
 bool Set::add_to_intset(std::string_view member) {
-  auto& integers = std::get<Intset>(members_);
+  Intset& integers = *intset_;
   int64_t value;
   if (is_integer(member, &value)) {
     if (!integers.add(value)) return false;
@@ -110,11 +142,11 @@ bool Set::add_to_intset(std::string_view member) {
     return add_to_listpack(member);
   }
   convert_to_table();
-  return add_to_table(member);
+  return large_->add(member);
 }
 
 bool Set::add_to_listpack(std::string_view member) {
-  auto& pack = std::get<Listpack>(members_);
+  Listpack& pack = listpack_;
   if (pack.find(member, pack.first()) != Listpack::kNone) return false;
   if (pack.size() < limits().set_max_listpack_entries &&
       member.size() <= limits().set_max_listpack_value &&
@@ -123,28 +155,27 @@ bool Set::add_to_listpack(std::string_view member) {
     return true;
   }
   convert_to_table();
-  return add_to_table(member);
+  return large_->add(member);
 }
 
-bool Set::add_to_table(std::string_view member) {
-  Table& members = table();
-  const uint64_t hash = members.hash(member);
-  if (members.find(member, hash) != nullptr) return false;
+bool Set::Large::add(std::string_view member) {
+  const uint64_t hash = table.hash(member);
+  if (table.find(member, hash) != nullptr) return false;
   Member* made = Member::make(member);
-  member_bytes_ += made->memory_usage();
-  members.insert(made, hash);
+  member_bytes += made->memory_usage();
+  table.insert(made, hash);
   return true;
 }
 
 bool Set::erase(std::string_view member) {
-  if (auto* integers = std::get_if<Intset>(&members_)) {
+  if (is_intset()) {
     int64_t value;
-    return is_integer(member, &value) && integers->erase(value);
+    return is_integer(member, &value) && intset_->erase(value);
   }
-  if (auto* pack = std::get_if<Listpack>(&members_)) {
-    const auto place = pack->find(member, pack->first());
+  if (!is_table()) {
+    const auto place = listpack_.find(member, listpack_.first());
     if (place == Listpack::kNone) return false;
-    pack->erase(place);
+    listpack_.erase(place);
     return true;
   }
   Table& members = table();
@@ -152,7 +183,7 @@ bool Set::erase(std::string_view member) {
   Member** slot = members.find(member, hash);
   if (slot == nullptr) return false;
   Member* erased = members.erase(slot, hash);
-  member_bytes_ -= erased->memory_usage();
+  large_->member_bytes -= erased->memory_usage();
   Member::destroy(erased);
   return true;
 }
@@ -160,29 +191,22 @@ bool Set::erase(std::string_view member) {
 void Set::convert_to_listpack() {
   Listpack pack;
   for_each([&](std::string_view member) { pack.append(member); });
-  members_ = std::move(pack);
+  become(std::move(pack));
 }
 
 void Set::convert_to_table() {
-  const auto small = std::exchange(members_, std::make_unique<Table>(environment_->secret));
-  if (const auto* integers = std::get_if<Intset>(&small)) {
-    char text[base::kMaxInt64Text];
-    for (size_t i = 0; i < integers->size(); ++i)
-      add_to_table({text, base::format_int64(integers->at(i), text)});
-  } else if (const auto* pack = std::get_if<Listpack>(&small)) {
-    char text[Listpack::kScratch];
-    for (auto at = pack->first(); at != Listpack::kNone; at = pack->next(at))
-      add_to_table(pack->get(at).text(text));
-  }
+  auto large = std::make_unique<Large>(environment_.secret);
+  for_each([&](std::string_view member) { large->add(member); });
+  become(std::move(large));
 }
 
 void Set::adopt(Intset members) {
-  members_ = std::move(members);
+  become(std::move(members));
   if (size() > limits().set_max_intset_entries) convert_to_table();
 }
 
 void Set::adopt(Listpack members) {
-  members_ = std::move(members);
+  become(std::move(members));
   if (size() > limits().set_max_listpack_entries) convert_to_table();
 }
 
@@ -196,19 +220,15 @@ void Set::compact() {
   });
   Listpack pack;
   if (!fits || !pack.room_for(bytes)) return;
-  table().for_each([&](Member* member) {
-    pack.append(member->text());
-    Member::destroy(member);
-  });
-  members_ = std::move(pack);
-  member_bytes_ = 0;
+  table().for_each([&](const Member* member) { pack.append(member->text()); });
+  become(std::move(pack));
 }
 
 std::string Set::random(base::Random& random) const {
   LK_ASSERT(size() > 0);
-  if (const auto* integers = std::get_if<Intset>(&members_))
+  if (const Intset* integers = intset_or_null())
     return std::to_string(integers->at(random.below(integers->size())));
-  if (const auto* pack = std::get_if<Listpack>(&members_)) {
+  if (const Listpack* pack = listpack_or_null()) {
     char text[Listpack::kScratch];
     const auto place = pack->at(static_cast<int64_t>(random.below(pack->size())));
     return std::string(pack->get(place).text(text));

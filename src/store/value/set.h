@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
 
 #include "base/number.h"
 #include "base/random.h"
@@ -34,7 +34,7 @@ class Set final : public Value {
   using Table = HashTable<MemberTraits>;
 
   // The environment must outlive the set.
-  explicit Set(const Environment& environment) : environment_(&environment) {}
+  explicit Set(const Environment& environment) : environment_(environment), intset_(new Intset) {}
   Set(const Set& other);
   Set& operator=(const Set&) = delete;
   ~Set() override;
@@ -72,11 +72,11 @@ class Set final : public Value {
   // Calls fn(std::string_view) for every member; the view is valid during the call.
   template <typename Fn>
   void for_each(Fn&& fn) const {
-    if (const auto* integers = std::get_if<Intset>(&members_)) {
+    if (const Intset* integers = intset_or_null()) {
       char text[base::kMaxInt64Text];
       for (size_t i = 0; i < integers->size(); ++i)
         fn(std::string_view(text, base::format_int64(integers->at(i), text)));
-    } else if (const auto* pack = std::get_if<Listpack>(&members_)) {
+    } else if (const Listpack* pack = listpack_or_null()) {
       char text[Listpack::kScratch];
       for (auto at = pack->first(); at != Listpack::kNone; at = pack->next(at))
         fn(pack->get(at).text(text));
@@ -94,26 +94,51 @@ class Set final : public Value {
     return table().scan(cursor, [&](const Member* member) { fn(member->text()); });
   }
 
-  bool is_intset() const { return std::holds_alternative<Intset>(members_); }
+  bool is_intset() const { return form_ == Form::kIntset; }
   // The encodings, for DEBUG; null when the set has another one.
   const Table* table_or_null() const { return is_table() ? &table() : nullptr; }
-  const Listpack* listpack_or_null() const { return std::get_if<Listpack>(&members_); }
-  const Intset* intset_or_null() const { return std::get_if<Intset>(&members_); }
+  const Listpack* listpack_or_null() const {
+    return form_ == Form::kListpack ? &listpack_ : nullptr;
+  }
+  const Intset* intset_or_null() const { return is_intset() ? intset_ : nullptr; }
 
  private:
-  bool is_table() const { return std::holds_alternative<std::unique_ptr<Table>>(members_); }
-  Table& table() { return *std::get<std::unique_ptr<Table>>(members_); }
-  const Table& table() const { return *std::get<std::unique_ptr<Table>>(members_); }
+  enum class Form : uint8_t { kIntset, kListpack, kTable };
+  struct Large {
+    explicit Large(const base::HashSecret& secret) : table(secret) {}
+    ~Large() { for_each_prefetched(table, Member::destroy); }
+    Large(const Large&) = delete;
+    Large& operator=(const Large&) = delete;
+    // False when the member is in the table.
+    bool add(std::string_view member);
+
+    Table table;
+    size_t member_bytes = 0;
+  };
+
+  bool is_table() const { return form_ == Form::kTable; }
+  Table& table() { return large_->table; }
+  const Table& table() const { return large_->table; }
+  // Frees what holds the members; one of become() must follow.
+  void drop();
+  void become(Intset members);
+  void become(Listpack members);
+  void become(std::unique_ptr<Large> members);
   bool add_to_intset(std::string_view member);
   bool add_to_listpack(std::string_view member);
-  bool add_to_table(std::string_view member);
   void convert_to_listpack();
 
-  const ValueLimits& limits() const { return environment_->limits; }
+  const ValueLimits& limits() const { return environment_.limits; }
 
-  const Environment* environment_;
-  std::variant<Intset, Listpack, std::unique_ptr<Table>> members_;
-  size_t member_bytes_ = 0;  // of the table's members
+  // In the padding of the base class, so that a set takes 32 bytes.
+  Form form_ = Form::kIntset;
+  const Environment& environment_;
+  union {
+    Intset* intset_;  // owned
+    Listpack listpack_;
+    Large* large_;  // owned
+  };
 };
+static_assert(sizeof(Set) == 32);
 
 }  // namespace latchkey::store

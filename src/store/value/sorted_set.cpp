@@ -1,6 +1,8 @@
 #include "store/value/sorted_set.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace latchkey::store {
 
@@ -15,29 +17,31 @@ std::string_view score_text(double score, char* text) {
 }  // namespace
 
 SortedSet::SortedSet(const Environment& environment, size_t members, size_t longest)
-    : environment_(environment) {
+    : SortedSet(environment) {
   if (longest > environment.limits.zset_max_listpack_value) grow_large();
   expect(members);
 }
 
 SortedSet::~SortedSet() {
-  if (table_ != nullptr)
-    table_->for_each([](ScoredMember* member) { ScoredMember::destroy(member); });
+  is_large_ ? delete large_ : listpack_.~Listpack();
+}
+
+SortedSet::Large::~Large() {
+  table.for_each([](ScoredMember* member) { ScoredMember::destroy(member); });
 }
 
 size_t SortedSet::size() const {
-  return is_listpack() ? listpack_.size() / 2 : tree_.size();
+  return is_listpack() ? listpack_.size() / 2 : large_->tree.size();
 }
 
 size_t SortedSet::memory_usage() const {
-  size_t bytes = sizeof(*this) + listpack_.memory_usage();
-  if (!is_listpack())
-    bytes += sizeof(Table) + table_->memory_usage() + tree_.memory_usage() + member_bytes_;
-  return bytes;
+  if (is_listpack()) return sizeof(*this) + listpack_.memory_usage();
+  return sizeof(*this) + sizeof(Large) + large_->table.memory_usage() +
+         large_->tree.memory_usage() + large_->member_bytes;
 }
 
 void SortedSet::prefetch(uint64_t hash, LookupStep step) const {
-  if (!is_listpack()) return table_->prefetch(hash, step);
+  if (!is_listpack()) return large_->table.prefetch(hash, step);
   if (step == LookupStep::kBucket) listpack_.prefetch();
 }
 
@@ -47,7 +51,7 @@ Value* SortedSet::clone() const {
     copy->listpack_ = listpack_;
   } else {
     copy->grow_large();
-    for_each([&](std::string_view member, double score) { copy->add_large(member, score); });
+    for_each([&](std::string_view member, double score) { copy->large_->add(member, score); });
   }
   return copy.release();
 }
@@ -81,14 +85,16 @@ void SortedSet::add_to_listpack(std::string_view member, double score) {
 }
 
 void SortedSet::grow_large() {
-  table_ = std::make_unique<Table>(environment_.secret);
+  auto large = std::make_unique<Large>(environment_.secret);
   char scratch[Listpack::kScratch];
   for (auto position = listpack_.first(); position != Listpack::kNone;) {
     const auto score = listpack_.next(position);
-    add_large(listpack_.get(position).text(scratch), score_at(score));
+    large->add(listpack_.get(position).text(scratch), score_at(score));
     position = listpack_.next(score);
   }
-  listpack_ = Listpack();
+  listpack_.~Listpack();
+  large_ = large.release();
+  is_large_ = true;
 }
 
 void SortedSet::adopt(Listpack members) {
@@ -105,24 +111,25 @@ void SortedSet::compact() {
     fits = fits && member.size() <= limits.zset_max_listpack_value;
     bytes += Listpack::encoded_size(member) + base::kMaxDoubleText;
   });
-  if (!fits || !listpack_.room_for(bytes)) return;
+  Listpack pack;
+  if (!fits || !pack.room_for(bytes)) return;
   char text[base::kMaxDoubleText];
   for_each([&](std::string_view member, double score) {
-    listpack_.append(member);
-    listpack_.append(score_text(score, text));
+    pack.append(member);
+    pack.append(score_text(score, text));
   });
-  tree_.erase_range(0, tree_.size(), ScoredMember::destroy);
-  table_.reset();
-  member_bytes_ = 0;
+  delete large_;
+  new (&listpack_) Listpack(std::move(pack));
+  is_large_ = false;
 }
 
 // --- Members ------------------------------------------------------------------------------------
 
-void SortedSet::add_large(std::string_view member, double score) {
+void SortedSet::Large::add(std::string_view member, double score) {
   ScoredMember* made = ScoredMember::make(member, score);
-  member_bytes_ += made->memory_usage();
-  table_->insert(made, table_->hash(member));
-  tree_.insert(made);
+  member_bytes += made->memory_usage();
+  table.insert(made, table.hash(member));
+  tree.insert(made);
 }
 
 std::optional<double> SortedSet::score(std::string_view member) const {
@@ -131,7 +138,7 @@ std::optional<double> SortedSet::score(std::string_view member) const {
     if (position == Listpack::kNone) return std::nullopt;
     return score_at(listpack_.next(position));
   }
-  const ScoredMember* found = table_->find_item(member);
+  const ScoredMember* found = large_->table.find_item(member);
   if (found == nullptr) return std::nullopt;
   return found->score;
 }
@@ -145,12 +152,12 @@ void SortedSet::add(std::string_view member, double score) {
       return add_to_listpack(member, score);
     grow_large();
   }
-  add_large(member, score);
+  large_->add(member, score);
 }
 
 void SortedSet::change(std::string_view member, double score) {
   if (!is_listpack()) {
-    tree_.move(table_->find_item(member), score);
+    large_->tree.move(large_->table.find_item(member), score);
     return;
   }
   listpack_.erase(listpack_.find(member, listpack_.first(), 1), 2);
@@ -174,17 +181,17 @@ bool SortedSet::erase(std::string_view member) {
     listpack_.erase(position, 2);
     return true;
   }
-  const uint64_t hash = table_->hash(member);
-  ScoredMember** slot = table_->find(member, hash);
+  const uint64_t hash = large_->table.hash(member);
+  ScoredMember** slot = large_->table.find(member, hash);
   if (slot == nullptr) return false;
-  ScoredMember* found = table_->erase(slot, hash);
-  tree_.erase(found);
-  destroy(found);
+  ScoredMember* found = large_->table.erase(slot, hash);
+  large_->tree.erase(found);
+  large_->destroy(found);
   return true;
 }
 
-void SortedSet::destroy(ScoredMember* member) {
-  member_bytes_ -= member->memory_usage();
+void SortedSet::Large::destroy(ScoredMember* member) {
+  member_bytes -= member->memory_usage();
   ScoredMember::destroy(member);
 }
 
@@ -194,10 +201,10 @@ void SortedSet::erase(RankRange range) {
     listpack_.erase(listpack_.at(static_cast<int64_t>(range.first) * 2), range.count * 2);
     return;
   }
-  tree_.erase_range(range.first, range.count, [this](ScoredMember* member) {
-    const uint64_t hash = table_->hash(member->member());
-    table_->erase(table_->find(member->member(), hash), hash);
-    destroy(member);
+  large_->tree.erase_range(range.first, range.count, [this](ScoredMember* member) {
+    const uint64_t hash = large_->table.hash(member->member());
+    large_->table.erase(large_->table.find(member->member(), hash), hash);
+    large_->destroy(member);
   });
 }
 
@@ -205,9 +212,9 @@ void SortedSet::erase(RankRange range) {
 
 std::optional<size_t> SortedSet::rank(std::string_view member) const {
   if (!is_listpack()) {
-    const ScoredMember* found = table_->find_item(member);
+    const ScoredMember* found = large_->table.find_item(member);
     if (found == nullptr) return std::nullopt;
-    return tree_.rank(found);
+    return large_->tree.rank(found);
   }
   size_t rank = 0;
   for (auto position = listpack_.first(); position != Listpack::kNone; ++rank) {
@@ -219,7 +226,7 @@ std::optional<size_t> SortedSet::rank(std::string_view member) const {
 
 template <typename Predicate>
 size_t SortedSet::count_first(Predicate&& is_in) const {
-  if (!is_listpack()) return tree_.count_first(is_in);
+  if (!is_listpack()) return large_->tree.count_first(is_in);
   char scratch[Listpack::kScratch];
   size_t count = 0;
   for (auto position = listpack_.first(); position != Listpack::kNone; ++count) {

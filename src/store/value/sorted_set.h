@@ -59,14 +59,16 @@ class SortedSet final : public Value {
  public:
   static constexpr Type kType = Type::kSortedSet;
 
-  explicit SortedSet(const Environment& environment) : environment_(environment) {}
+  explicit SortedSet(const Environment& environment) : environment_(environment), listpack_() {}
+  SortedSet(const SortedSet&) = delete;
+  SortedSet& operator=(const SortedSet&) = delete;
   // For about `members` members of up to `longest` bytes: large at once if that is too much for a
   // listpack.
   SortedSet(const Environment& environment, size_t members, size_t longest);
   ~SortedSet() override;
 
   size_t size() const;
-  bool is_listpack() const { return table_ == nullptr; }
+  bool is_listpack() const { return !is_large_; }
 
   // Announces that `members` scores will be set, so that the set becomes large at once if needed.
   void expect(size_t members);
@@ -110,7 +112,7 @@ class SortedSet final : public Value {
   // Converts a large set that is within the thresholds to a listpack.
   void compact();
 
-  // The members and scores of a small set, for DEBUG and dumps.
+  // The members and scores, for DEBUG and dumps. REQUIRES: is_listpack().
   const Listpack& listpack() const { return listpack_; }
 
   struct MemberTraits {
@@ -119,7 +121,7 @@ class SortedSet final : public Value {
   };
   using Table = HashTable<MemberTraits>;
   // REQUIRES: a large set.
-  const Table& table() const { return *table_; }
+  const Table& table() const { return large_->table; }
 
   std::string_view encoding_name() const override {
     return is_listpack() ? "listpack" : "skiplist";
@@ -131,29 +133,45 @@ class SortedSet final : public Value {
   Value* clone() const override;
 
  private:
+  // What a set has that has outgrown the listpack.
+  struct Large {
+    explicit Large(const base::HashSecret& secret) : table(secret) {}
+    ~Large();
+    Large(const Large&) = delete;
+    Large& operator=(const Large&) = delete;
+    // REQUIRES: the member is absent.
+    void add(std::string_view member, double score);
+    // Frees a member that has been removed from the table and the tree.
+    void destroy(ScoredMember* member);
+
+    Table table;
+    RankedTree tree;
+    size_t member_bytes = 0;  // of ScoredMembers
+  };
+
   double score_at(Listpack::Position position) const;
   void grow_large();
-  void add_large(std::string_view member, double score);
-  // Frees a member that has been removed from the table and the tree.
-  void destroy(ScoredMember* member);
   void add_to_listpack(std::string_view member, double score);
   // The number of members in order before the first for which `is_in(score, member)` is false.
   template <typename Predicate>
   size_t count_first(Predicate&& is_in) const;
 
+  // In the padding of the base class, so that a set takes 32 bytes.
+  bool is_large_ = false;
   const Environment& environment_;
-  Listpack listpack_;
-  std::unique_ptr<Table> table_;  // null: the members are in the listpack
-  RankedTree tree_;
-  size_t member_bytes_ = 0;  // of ScoredMembers
+  union {
+    Listpack listpack_;
+    Large* large_;  // owned
+  };
 };
+static_assert(sizeof(SortedSet) == 32);
 
 template <typename Fn>
 void SortedSet::for_each(RankRange range, bool reverse, Fn&& fn) const {
   if (range.count == 0) return;
   const size_t start = reverse ? range.first + range.count - 1 : range.first;
   if (!is_listpack()) {
-    auto position = tree_.at(start);
+    auto position = large_->tree.at(start);
     for (size_t left = range.count; left > 0; --left) {
       fn((*position)->member(), (*position)->score);
       reverse ? position.backward() : position.forward();
@@ -173,7 +191,7 @@ void SortedSet::for_each(RankRange range, bool reverse, Fn&& fn) const {
 template <typename Fn>
 uint64_t SortedSet::scan(uint64_t cursor, Fn&& fn) const {
   if (!is_listpack())
-    return table_->scan(cursor, [&](const ScoredMember* m) { fn(m->member(), m->score); });
+    return large_->table.scan(cursor, [&](const ScoredMember* m) { fn(m->member(), m->score); });
   for_each(fn);
   return 0;
 }
@@ -181,7 +199,7 @@ uint64_t SortedSet::scan(uint64_t cursor, Fn&& fn) const {
 template <typename Fn>
 void SortedSet::with_random(base::Random& random, Fn&& fn) const {
   if (is_listpack()) return for_each({random.below(size()), 1}, false, fn);
-  const ScoredMember* member = table_->random(random);
+  const ScoredMember* member = large_->table.random(random);
   fn(member->member(), member->score);
 }
 

@@ -97,6 +97,20 @@ bool Stream::contains(StreamId id) const {
   return static_cast<bool>(find(id, &node));
 }
 
+std::optional<StreamEntry> StreamFinder::find(StreamId id) {
+  if (!is_ahead(id)) {
+    Stream::Nodes::Position position = stream_.nodes_.not_after(id);
+    if (!position) return std::nullopt;
+    node_ = *position;
+    position.forward();
+    next_node_ = position ? *position : nullptr;
+    entry_ = node_->first();
+  }
+  while (entry_ && entry_.id < id) entry_ = node_->next(entry_);
+  if (!entry_ || entry_.id != id || entry_.deleted) return std::nullopt;
+  return StreamEntry(*node_, entry_);
+}
+
 Stream::Nodes::Position Stream::destroy(Nodes::Position node) {
   const StreamNode* gone = *node;
   const Nodes::Position next = nodes_.erase(node);

@@ -10,8 +10,9 @@
 //
 // It also remembers requests of producers that name them (store/value/stream_producers.h).
 //
-// Costs, with n nodes: appending O(fields), finding an entry O(log n + entries of a node), walking
-// O(elements passed), trimming O(nodes removed).
+// Costs, with n nodes: appending O(fields), finding an entry O(log n + entries of a node), or with
+// a StreamFinder the entries since the last one; walking O(elements passed), trimming O(nodes
+// removed).
 #pragma once
 
 #include <cstddef>
@@ -174,6 +175,7 @@ class Stream final : public Value {
   Value* clone() const override { return new Stream(*this); }
 
  private:
+  friend class StreamFinder;
   using Nodes = StreamIndex<StreamNode>;
 
   template <typename Fn>
@@ -198,6 +200,32 @@ class Stream final : public Value {
   StreamId max_deleted_id_;
   std::unique_ptr<Groups> groups_;  // created with the first group
   std::unique_ptr<StreamProducers> producers_;
+};
+
+// Finds entries of a stream by ids that ascend, as those of pending records do, without walking
+// their node from its start each time. Any order of ids is allowed. Invalid once the stream's
+// entries are changed; groups may be.
+class StreamFinder {
+ public:
+  explicit StreamFinder(const Stream& stream) : stream_(stream) {}
+  StreamFinder(const StreamFinder&) = delete;
+  StreamFinder& operator=(const StreamFinder&) = delete;
+
+  // Nothing when there is no such entry. The entry is valid until the next call. O(entries passed),
+  // plus O(log n) for another node than the last one's.
+  std::optional<StreamEntry> find(StreamId id);
+
+ private:
+  // Whether the id, if it exists, is at entry_ or behind it in the same node.
+  bool is_ahead(StreamId id) const {
+    return entry_ && entry_.id <= id && (next_node_ == nullptr || id < next_node_->id);
+  }
+
+  const Stream& stream_;
+  const StreamNode* node_ = nullptr;
+  const StreamNode* next_node_ = nullptr;  // null: none
+  // The first of the node with at least the id that was looked for last; empty: none.
+  StreamNode::Entry entry_;
 };
 
 template <typename Fn>

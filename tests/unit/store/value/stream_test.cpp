@@ -1,6 +1,7 @@
 #include "store/value/stream.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -132,6 +133,49 @@ TEST_CASE("Deleted entries count towards what a node holds", "[streams]") {
   fixture.add(4);
   CHECK(fixture.stream.nodes() == 2);
   CHECK(fixture.ids() == "1 3 4");
+}
+
+TEST_CASE("A finder finds what a walk finds, whatever the order of the ids", "[streams]") {
+  Fixture fixture;
+  StreamFinder none(fixture.stream);
+  CHECK_FALSE(none.find({1, 0}));
+  // Nodes of three; every id that is a multiple of 3 is missing, and some are deleted, among them
+  // the first and the last of a node and a whole node.
+  for (uint64_t ms = 10; ms <= 60; ++ms) {
+    if (ms % 3 != 0) fixture.add(ms, {"a", std::to_string(ms)});
+  }
+  for (const uint64_t ms : {10, 14, 20, 22, 23, 25, 37, 59}) fixture.stream.erase({ms, 0});
+  const auto check = [&](StreamFinder& finder, StreamId id) {
+    CAPTURE(id.ms, id.sequence);
+    const bool exists = fixture.stream.contains(id);
+    std::string walked;
+    fixture.stream.for_each({id, id}, false, [&](const StreamEntry& entry) {
+      entry.for_each_field([&](const auto&, const auto& value) { walked += text_of(value); });
+      return true;
+    });
+    CHECK(exists == !walked.empty());
+    const std::optional<StreamEntry> found = finder.find(id);
+    REQUIRE(found.has_value() == exists);
+    if (!exists) return;
+    CHECK(found->id() == id);
+    std::string text;
+    found->for_each_field([&](const auto&, const auto& value) { text += text_of(value); });
+    CHECK(text == walked);
+  };
+  // From every id to every other, which has all cases of two steps.
+  for (uint64_t first = 5; first <= 65; ++first) {
+    for (uint64_t second = 5; second <= 65; ++second) {
+      StreamFinder finder(fixture.stream);
+      check(finder, {first, 0});
+      check(finder, {second, 0});
+      check(finder, {second, 1});
+      check(finder, {first, 0});
+    }
+  }
+  StreamFinder ascending(fixture.stream);
+  for (uint64_t ms = 0; ms <= 70; ++ms) check(ascending, {ms, 0});
+  check(ascending, StreamId::max());
+  check(ascending, {});
 }
 
 TEST_CASE("Trimming removes the oldest entries, exactly or by whole nodes", "[streams]") {
