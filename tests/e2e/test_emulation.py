@@ -278,20 +278,19 @@ class Redis86(BesideTheRelease, unittest.TestCase):
 class Valkey81(BesideTheRelease, unittest.TestCase):
     release = "valkey 8.1"
     # unixsocketgroup and the separate channel are there, but have to be named. RDMA and prefetching across clients are not; memory is
-    # not defragmented; the announced addresses for clients alone are not there yet.
+    # not defragmented.
     directives_without_meaning = {
         "rdma-bind", "rdma-completion-vector", "rdma-port", "rdma-rx-size", "prefetch-batch-max-size", "active-defrag-cycle-us",
-        "cluster-announce-client-ipv4", "cluster-announce-client-ipv6", "dual-channel-replication-enabled",
-        "unixsocketgroup"}
+        "dual-channel-replication-enabled", "unixsocketgroup"}
 
 
 @has("valkey 9.1")
 class Valkey91(BesideTheRelease, unittest.TestCase):
     release = "valkey 9.1"
-    # As of 8.1; besides, Multipath TCP is not used, certificates are read again on request only, the addresses for clients alone are
-    # not announced, and a node whose configuration cannot be written stops.
+    # As of 8.1; besides, cluster-databases and hash-seed have to be named, Multipath TCP is not used, certificates are read again on
+    # request only, the ports for clients alone are not announced, and a node whose configuration cannot be written stops.
     directives_without_meaning = Valkey81.directives_without_meaning | {
-        "mptcp", "repl-mptcp", "tls-auto-reload-interval", "cluster-announce-client-port", "cluster-announce-client-tls-port",
+        "cluster-databases", "hash-seed", "mptcp", "repl-mptcp", "tls-auto-reload-interval", "cluster-announce-client-port", "cluster-announce-client-tls-port",
         "cluster-config-save-behavior"}
     # Of scripting engines as modules, of certificates, and of how expiry and the thread spend their time.
     missing_fields = {
