@@ -1,8 +1,12 @@
 // Values in the encodings that servers of old have written.
+#include <initializer_list>
+#include <limits>
 #include <string>
 
 #include "commands/groups.h"
 #include "persist/rows.h"
+#include "store/encoding/listpack.h"
+#include "store/value/hash.h"
 #include "unit/catch.h"
 #include "unit/persist/rdb_bytes.h"
 #include "unit/server_fixture.h"
@@ -26,6 +30,17 @@ struct OldServer : ServerFixture {
 
 std::string restore(TestClient& client, std::string_view key, const std::string& body) {
   return client.run_words({"RESTORE", key, "0", rdb_dump(body)});
+}
+
+// A hash's fields "f0", "f1" and so on with the value "v", each with its deadline, in one listpack.
+std::string hash_listpack(std::initializer_list<int64_t> deadlines_ms) {
+  store::Listpack pack;
+  for (const int64_t deadline_ms : deadlines_ms) {
+    pack.append("f" + std::to_string(pack.size() / 3));
+    pack.append("v");
+    pack.append(deadline_ms);
+  }
+  return byte(23) + rdb_string({pack.bytes().data(), pack.bytes().size()});
 }
 
 const std::string kBad = error("ERR Bad data format");
@@ -148,6 +163,39 @@ TEST_CASE("Field deadlines are read in their first layout", "[rdb]") {
   CHECK(client.run("HPTTL hash FIELDS 2 f g") == array({integer(5000), integer(-1)}));
 }
 
+TEST_CASE("A listpack's field deadlines ascend, and those without one come last", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  constexpr int64_t kLast = store::Hash::kMaxDeadline;
+  const int64_t soon_ms = server.now_ms() + 5000;
+  CHECK(restore(client, "a", hash_listpack({soon_ms, soon_ms, soon_ms + 1, kLast, 0, 0})) == kOk);
+  CHECK(client.run("HPEXPIRETIME a FIELDS 6 f0 f1 f2 f3 f4 f5") ==
+        array({integer(soon_ms), integer(soon_ms), integer(soon_ms + 1), integer(kLast),
+               integer(-1), integer(-1)}));
+  CHECK(restore(client, "b", hash_listpack({0})) == kOk);
+  CHECK(client.run("HPTTL b FIELDS 1 f0") == array({integer(-1)}));
+  CHECK(restore(client, "x", hash_listpack({soon_ms, soon_ms - 1})) == kBad);
+  CHECK(restore(client, "x", hash_listpack({0, soon_ms})) == kBad);
+  CHECK(restore(client, "x", hash_listpack({0, kLast})) == kBad);
+  CHECK(restore(client, "x", hash_listpack({-1})) == kBad);
+  CHECK(restore(client, "x", hash_listpack({kLast + 1})) == kBad);
+  CHECK(restore(client, "x", hash_listpack({std::numeric_limits<int64_t>::max()})) == kBad);
+  CHECK(restore(client, "x", hash_listpack({std::numeric_limits<int64_t>::min()})) == kBad);
+
+  // A field without value or deadline, and a deadline that is text.
+  store::Listpack pack;
+  const auto hash = [&] {
+    return byte(23) + rdb_string({pack.bytes().data(), pack.bytes().size()});
+  };
+  pack.append("f");
+  CHECK(restore(client, "x", hash()) == kBad);
+  pack.append("v");
+  CHECK(restore(client, "x", hash()) == kBad);
+  pack.append("soon");
+  CHECK(restore(client, "x", hash()) == kBad);
+  CHECK(client.run("EXISTS x") == integer(0));
+}
+
 TEST_CASE("Sets and sorted sets are read from strings", "[rdb]") {
   OldServer server;
   TestClient client(server);
@@ -257,6 +305,33 @@ TEST_CASE("A stream whose parts contradict each other is refused", "[rdb]") {
   CHECK(restore(client, "b",
                 head + rdb_length(1) + group + pending + rdb_length(1) + consumer + rdb_length(1) +
                     id) == kOk);
+}
+
+TEST_CASE("Times of a stream's group before 1970 are read as 1970", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  const std::string node = from_hex("1d0000000a0001010001010181610200010201000100018162020401ff");
+  const std::string id = from_hex("00000000000000010000000000000001");
+  const auto delivered = [&](const std::string& key, int64_t time_ms) {
+    const std::string time = number(static_cast<uint64_t>(time_ms), 8);
+    CHECK(restore(client, key,
+                  byte(15) + rdb_length(1) + rdb_string(id) + rdb_string(node) + rdb_length(1) +
+                      rdb_length(1) + rdb_length(1) + rdb_length(1) + rdb_string("g") +
+                      rdb_length(1) + rdb_length(1) + rdb_length(1) + id + time + rdb_length(3) +
+                      rdb_length(1) + rdb_string("c") + time + rdb_length(1) + id) == kOk);
+    return client.run("XINFO STREAM " + key + " FULL");
+  };
+  const auto pending = [](int64_t time_ms) {
+    return array({bulk("1-1"), bulk("c"), integer(time_ms), integer(3)});
+  };
+  for (const int64_t time_ms : {-1, 0}) {
+    const std::string full = delivered(time_ms < 0 ? "before" : "at", time_ms);
+    CHECK(full.find(pending(0)) != std::string::npos);
+    CHECK(full.find(bulk("seen-time") + integer(0)) != std::string::npos);
+  }
+  const std::string full = delivered("after", 1);
+  CHECK(full.find(pending(1)) != std::string::npos);
+  CHECK(full.find(bulk("seen-time") + integer(1)) != std::string::npos);
 }
 
 TEST_CASE("What is no value is refused", "[rdb]") {

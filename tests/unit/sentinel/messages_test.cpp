@@ -109,5 +109,66 @@ TEST_CASE("Bytes that are no reply are refused", "[sentinel]") {
   CHECK(parse(wrong, &reply) == Parse::kMalformed);
 }
 
+TEST_CASE("A reply tells the bytes it took, and those it wants", "[sentinel]") {
+  Reply reply;
+  size_t used = 9;
+  size_t wanted = 9;
+  CHECK(parse_reply("$5\r\nhello\r\n:1\r\n", &reply, &used, &wanted) == Parse::kDone);
+  CHECK(used == 11);
+  CHECK(wanted == 0);
+  CHECK(parse_reply("*2\r\n:1\r\n$5\r\nhel", &reply, &used, &wanted) == Parse::kIncomplete);
+  CHECK(used == 0);
+  CHECK(wanted == 19);
+  CHECK(parse_reply("*2\r\n:1\r\n$5\r\nhello\r", &reply, &used, &wanted) == Parse::kIncomplete);
+  CHECK(wanted == 19);
+  CHECK(parse_reply("+O", &reply, &used, &wanted) == Parse::kIncomplete);
+  CHECK(wanted == 0);
+}
+
+TEST_CASE("A reply is read up to its limits and not beyond", "[sentinel]") {
+  Reply reply;
+  // Nothing and null, bulk strings and arrays of no length.
+  CHECK(parse("$0\r\n\r\n", &reply) == Parse::kDone);
+  CHECK(reply.is(Reply::Type::kBulk));
+  CHECK(parse("*0\r\n", &reply) == Parse::kDone);
+  CHECK(reply.is(Reply::Type::kArray));
+  CHECK(parse("*-1\r\n", &reply) == Parse::kDone);
+  CHECK(reply.is(Reply::Type::kNull));
+  CHECK(parse("*-2\r\n", &reply) == Parse::kMalformed);
+  CHECK(parse(":\r\n", &reply) == Parse::kMalformed);
+
+  const auto nested = [](int depth) {
+    std::string bytes;
+    for (int i = 1; i < depth; ++i) bytes += "*1\r\n";
+    return bytes + ":1\r\n";
+  };
+  CHECK(parse(nested(kDeepestReply), &reply) == Parse::kDone);
+  CHECK(parse(nested(kDeepestReply + 1), &reply) == Parse::kMalformed);
+
+  const auto elements = [](size_t count) {
+    std::string bytes = "*" + std::to_string(count) + "\r\n";
+    for (size_t i = 0; i < count; ++i) bytes += ":1\r\n";
+    return bytes;
+  };
+  CHECK(parse(elements(kMostElements), &reply) == Parse::kDone);
+  CHECK(reply.elements.size() == kMostElements);
+  CHECK(parse(elements(kMostElements + 1), &reply) == Parse::kMalformed);
+
+  // The line after its first byte.
+  constexpr size_t kLongestLine = 65536;
+  CHECK(parse("+" + std::string(kLongestLine, 'x'), &reply) == Parse::kIncomplete);
+  CHECK(parse("+" + std::string(kLongestLine + 1, 'x'), &reply) == Parse::kMalformed);
+
+  CHECK(parse("$" + std::to_string(kLongestReply) + "\r\n", &reply) == Parse::kIncomplete);
+  CHECK(parse("$" + std::to_string(kLongestReply + 1) + "\r\n", &reply) == Parse::kMalformed);
+  // Two strings that are too long together.
+  std::string two = "*2\r\n";
+  for (int i = 0; i < 2; ++i)
+    two += "$" + std::to_string(kLongestReply / 2) + "\r\n" + std::string(kLongestReply / 2, 'x') +
+           "\r\n";
+  CHECK(parse(std::string_view(two).substr(0, kLongestReply), &reply) == Parse::kIncomplete);
+  CHECK(parse(std::string_view(two).substr(0, kLongestReply + 1), &reply) == Parse::kMalformed);
+}
+
 }  // namespace
 }  // namespace latchkey::sentinel

@@ -312,7 +312,11 @@ TEST_CASE("ACL GENPASS gives as many digits as bits need", "[acl]") {
   GuardedServer server;
   TestClient root(server);
   CHECK(root.run("ACL GENPASS").starts_with("$64\r\n"));
+  CHECK(root.run("ACL GENPASS 1").starts_with("$1\r\n"));
+  CHECK(root.run("ACL GENPASS 4").starts_with("$1\r\n"));
   CHECK(root.run("ACL GENPASS 5").starts_with("$2\r\n"));
+  CHECK(root.run("ACL GENPASS 4096").starts_with("$1024\r\n"));
+  CHECK(root.run("ACL GENPASS -1").starts_with("-ERR ACL GENPASS argument must be the number"));
   CHECK(root.run("ACL GENPASS") != root.run("ACL GENPASS"));
   CHECK(root.run("ACL GENPASS 0").starts_with("-ERR ACL GENPASS argument must be the number"));
   CHECK(root.run("ACL GENPASS 4097").starts_with("-ERR ACL GENPASS argument must be the number"));
