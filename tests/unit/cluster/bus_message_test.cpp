@@ -1,5 +1,6 @@
 #include "cluster/bus_message.h"
 
+#include <algorithm>
 #include <string>
 
 #include "unit/catch.h"
@@ -148,6 +149,29 @@ TEST_CASE("what is no message is refused", "[cluster]") {
     INFO(damage.at);
     CHECK_FALSE(decode(bad));
   }
+}
+
+TEST_CASE("The length of an extension covers its header and is a multiple of eight", "[cluster]") {
+  Message message = ping();
+  message.extensions = {};
+  message.extensions.hostname = "host";
+  const std::string good = encode(message);
+  constexpr size_t kExtensionBytes = 16;
+  const size_t last_byte_of_length = good.size() - kExtensionBytes + 3;
+  REQUIRE(decode(good));
+  REQUIRE(good[last_byte_of_length] == kExtensionBytes);
+  // Each message ends where the extension says that it ends.
+  for (const size_t length : {0, 4, 7, 9, 12, 15}) {
+    std::string bad = good.substr(0, good.size() - kExtensionBytes + std::max(length, size_t{8}));
+    patch(bad, last_byte_of_length, static_cast<char>(length));
+    INFO(length);
+    CHECK_FALSE(decode(bad));
+  }
+  std::string empty = good.substr(0, good.size() - 8);
+  patch(empty, last_byte_of_length, 8);
+  const auto read = decode(empty);
+  REQUIRE(read);
+  CHECK(read->extensions.hostname == "");
 }
 
 TEST_CASE("What Redis takes for the secret is something else to Valkey", "[cluster]") {

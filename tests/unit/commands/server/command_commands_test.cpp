@@ -59,6 +59,16 @@ TEST_CASE("COMMAND GETKEYS finds the keys of a request, or says why it cannot", 
         error("ERR Invalid number of arguments specified for command"));
 }
 
+TEST_CASE("Every second argument of commands that set several keys is a key", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::string_batch_rows()});
+  TestClient client(server);
+  for (const std::string_view request :
+       {"MSET a 1 b 2 c 3", "MSETNX a 1 b 2 c 3", "MSETEX 3 a 1 b 2 c 3", "MGET a b c"}) {
+    CAPTURE(request);
+    CHECK(client.run("COMMAND GETKEYS " + std::string(request)) == bulks({"a", "b", "c"}));
+  }
+}
+
 TEST_CASE("What SET does to its key is told by the options of the request", "[command]") {
   ServerFixture server({commands::command_rows(), commands::string_rows()});
   TestClient client(server);

@@ -267,6 +267,8 @@ TEST_CASE("CONFIG GET takes names and patterns and shows each name once", "[conf
   using Set = std::set<std::string>;
   CHECK(names({"timeout", "time*", "TIMEOUT", "nosuch"}) == Set{"timeout"});
   CHECK(names({"*-priority"}) == Set{"replica-priority", "slave-priority"});
+  CHECK(names({"TIME*", "*OUT-NONE"}) == Set{"timeout"});
+  CHECK(names({"Slave-Pri*"}) == Set{"slave-priority"});
   CHECK(names({"slave-pri*"}) == Set{"slave-priority"});
   CHECK(names({"key-load-dela?"}).empty());
   CHECK(names({"KEY-load-delay"}) == Set{"KEY-load-delay"});
