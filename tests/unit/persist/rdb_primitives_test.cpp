@@ -40,10 +40,9 @@ TEST_CASE("A length takes as few bytes as it can, and reads back", "[rdb]") {
     uint64_t value;
     size_t bytes;
   };
-  for (const Length& length :
-       {Length{0, 1}, Length{63, 1}, Length{64, 2}, Length{16'383, 2}, Length{16'384, 5},
-        Length{0xffff'ffff, 5}, Length{0x1'0000'0000, 9},
-        Length{std::numeric_limits<uint64_t>::max(), 9}}) {
+  for (const Length& length : {Length{0, 1}, Length{63, 1}, Length{64, 2}, Length{16'383, 2},
+                               Length{16'384, 5}, Length{0xffff'ffff, 5}, Length{0x1'0000'0000, 9},
+                               Length{std::numeric_limits<uint64_t>::max(), 9}}) {
     INFO(length.value);
     const std::string bytes = written([&](RdbWriter& writer) { writer.length(length.value); });
     CHECK(bytes.size() == length.bytes);

@@ -33,6 +33,19 @@ TEST_CASE("No key is evicted while clients are paused") {
   CHECK(server.database().size() == 0);
 }
 
+TEST_CASE("While writes are paused, all else is answered as ever") {
+  PausedServer server;
+  TestClient client(server);
+  client.run("SET a 1");
+  CHECK(client.run("CLIENT PAUSE 1000 WRITE") == tests::kOk);
+  CHECK(client.run("GET a") == tests::bulk("1"));
+  CHECK(client.run("EXISTS a") == tests::integer(1));
+  CHECK(client.run("CONFIG SET maxmemory 0") == tests::kOk);
+  CHECK(client.run("GET") == tests::error("ERR wrong number of arguments for 'get' command"));
+  CHECK(client.run("CLIENT UNPAUSE") == tests::kOk);
+  CHECK(client.run("SET a 2") == tests::kOk);
+}
+
 TEST_CASE("RANDOMKEY gives a key that has expired when a pause keeps all there are") {
   PausedServer server;
   TestClient client(server);
