@@ -68,6 +68,7 @@ TEST_CASE("Long strings and comments end at brackets of their level", "[lua-toke
   CHECK(texts("a[1]") == Texts{"a", "[", "1", "]"});
   CHECK(texts("a[b[1]]") == Texts{"a", "[", "b", "[", "1", "]", "]"});
   CHECK(texts("a[b[1]][[c]]d") == Texts{"a", "[", "b", "[", "1", "]", "]", "[[c]]", "d"});
+  CHECK(texts("[===[a]==]b]===] c") == Texts{"[===[a]==]b]===]", "c"});
   CHECK(texts("[[]]a") == Texts{"[[]]", "a"});
   CHECK(texts("[=a") == Texts{"[", "=", "a"});
   CHECK(texts("[[a]") == Texts{"broken"});
