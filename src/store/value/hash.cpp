@@ -15,6 +15,8 @@ namespace {
 
 // Stored in a listpack as the deadline of a field that has none.
 constexpr int64_t kNoneStored = 0;
+// Set instead of that.
+constexpr int64_t kFirstDeadline = 1;
 // The most bytes that a deadline takes there.
 const size_t kDeadlineSize = Listpack::encoded_size(Hash::kMaxDeadline);
 
@@ -113,6 +115,7 @@ void Hash::adopt(Listpack fields) {
 
 bool Hash::set(std::string_view field, std::string_view value, int64_t deadline_ms) {
   LK_ASSERT(deadline_ms < 0 || is_prepared());
+  if (deadline_ms == kNoneStored) deadline_ms = kFirstDeadline;
   if (!is_table() && !fits(field, value)) become_table();
   return is_table() ? set_in_table(field, value, deadline_ms)
                     : set_in_listpack(field, value, deadline_ms);
@@ -148,6 +151,7 @@ void Hash::prepare_node() {
 
 void Hash::set_deadline(std::string_view field, int64_t deadline_ms) {
   LK_ASSERT(deadline_ms < 0 || is_prepared());
+  if (deadline_ms == kNoneStored) deadline_ms = kFirstDeadline;
   if (!is_prepared()) return;
   if (!is_table() && !listpack_.room_for(kDeadlineSize)) become_table();
   if (!is_table()) return move_in_listpack(find(field), deadline_ms);

@@ -49,7 +49,7 @@ class Hash final : public Value {
   static constexpr Type kType = Type::kHash;
   // Size of the buffer that reading a value needs.
   static constexpr size_t kScratch = Listpack::kScratch;
-  // Deadlines are Unix times in milliseconds from 1 to kMaxDeadline, or one of:
+  // Deadlines are Unix times in milliseconds from 1 to kMaxDeadline (0 is set as 1), or one of:
   static constexpr int64_t kMaxDeadline = (int64_t{1} << 46) - 1;
   static constexpr int64_t kNoDeadline = Keyspace::kNoDeadline;
   static constexpr int64_t kKeepDeadline = Keyspace::kKeepDeadline;

@@ -143,6 +143,21 @@ TEST_CASE("A listpack keeps its fields in the order of their deadlines", "[hash]
   CHECK(fixture.fields() == "acdb");
 }
 
+TEST_CASE("A deadline of 0 is one of the past, and not the absence of one", "[hash]") {
+  for (const size_t entries : {kAsTable, kAsListpack}) {
+    Fixture one(entries);
+    one.hash.prepare_deadlines();
+    one.hash.set("never", "1");
+    one.hash.set("set", "1", 0);
+    one.hash.set("given", "1");
+    one.give("given", 0);
+    CHECK(one.hash.deadline_ms("set") == 1);
+    CHECK(one.hash.deadline_ms("given") == 1);
+    CHECK(one.hash.first_deadline_ms() == 1);
+    CHECK(one.fields() == "never");
+  }
+}
+
 TEST_CASE("A copy and a table made of a listpack keep the deadlines", "[hash]") {
   for (const size_t entries : {size_t{3}, kAsTable}) {
     Fixture fixture(entries);
