@@ -630,9 +630,10 @@ void LockModel::client_gone(uint64_t client, int64_t now_ms) {
   const auto held = held_by_.find(client);
   if (held == held_by_.end()) return;
   std::vector<Record*> records;
-  for (Record* record = held->second; record != nullptr; record = record->held_after)
-    records.push_back(record);
-  if (records.empty()) held_by_.erase(held);
+  for (Record* record = held->second; record != nullptr; record = record->held_after) {
+    if (!record->hold->holder_gone) records.push_back(record);
+  }
+  if (held->second == nullptr) held_by_.erase(held);
   // Not by their addresses.
   std::sort(records.begin(), records.end(), [](const Record* one, const Record* other) {
     return std::tie(one->hold->since_ms, one->place->key) <

@@ -268,6 +268,7 @@ class LockModel {
   // What is told from here on happened at this step. Steps may be told out of order as long as
   // those of one lock are in order.
   void at(uint64_t step) { step_ = step; }
+  uint64_t step() const { return step_; }
   // Called before many earlier steps are told, and after it: puts the log and the records in the
   // order of the steps. In between the limits do not hold.
   void begin_past();
@@ -309,6 +310,7 @@ class LockModel {
   void evicted(int database, std::string_view key, int64_t now_ms);
   void cleared(int database, int64_t now_ms);
   void swapped(int first, int second);
+  // May be told again when it turns out that the client had more locks.
   void client_gone(uint64_t client, int64_t now_ms);
   // Forgets everything; ids go on.
   void reset();

@@ -112,7 +112,10 @@ void LockWatch::publish(const Finding& finding) {
 
 Party LockWatch::describe(uint64_t id) const {
   const Client* client = server_.clients().find(id);
-  if (client == nullptr) return {.id = id};
+  if (client == nullptr) {
+    const auto departure = departures_.find(id);
+    return departure == departures_.end() ? Party{.id = id} : departure->second.party;
+  }
   return {.id = id,
           .name = client->name,
           .address = client->peer_address(),
@@ -128,6 +131,8 @@ bool LockWatch::is_still(const Party& party) const {
 }
 
 bool LockWatch::is_connected(uint64_t id) const {
+  if (const auto it = departures_.find(id); it != departures_.end())
+    return model_.step() < it->second.step;
   const Client* client = server_.clients().find(id);
   return client != nullptr && !client->has(kClientClosing);
 }
@@ -169,6 +174,19 @@ bool LockWatch::is_of(const LockStep& step, uint64_t number, int database,
                       std::string_view key) const {
   if (step.entry == nullptr || step.database != database) return false;
   return key == (step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key());
+}
+
+bool LockWatch::waits(uint64_t hash, const Entry& entry) const {
+  uint64_t left = made_ - first_kept();
+  uint64_t number = made_;
+  for (uint32_t back = static_cast<uint32_t>(made_) - buckets_[hash & ring_mask_];
+       back != 0 && back <= left; back = ring_[number & ring_mask_].back) {
+    number -= back;
+    left -= back;
+    const LockStep& step = ring_[number & ring_mask_];
+    if (step.entry == &entry && !step.ended) return true;
+  }
+  return false;
 }
 
 uint64_t LockWatch::step_before(uint64_t before, uint64_t hash, int database,
@@ -216,8 +234,11 @@ void LockWatch::tell_step(uint64_t number) {
 }
 
 void LockWatch::tell_steps() {
-  for (uint64_t number = first_kept(); number != made_; ++number) tell_step(number);
+  to_tell_.clear();
+  for (uint64_t number = first_kept(); number != made_; ++number) to_tell_.push_back(number);
+  tell();
   seen_ = made_;
+  departures_.clear();
 }
 
 void LockWatch::tell_steps_of(uint64_t hash, int database, std::string_view key) {
@@ -227,10 +248,33 @@ void LockWatch::tell_steps_of(uint64_t hash, int database, std::string_view key)
     if (before == number) break;
     to_tell_.push_back(number = before);
   }
-  while (!to_tell_.empty()) {
-    tell_step(to_tell_.back());
-    to_tell_.pop_back();
+  std::reverse(to_tell_.begin(), to_tell_.end());
+  tell();
+}
+
+void LockWatch::tell() {
+  leaving_.clear();
+  for (const uint64_t number : to_tell_) {
+    if (departures_.empty()) break;
+    const auto it = departures_.find(ring_[number & ring_mask_].client_id);
+    if (it != departures_.end()) leaving_.push_back(&it->second);
   }
+  std::sort(leaving_.begin(), leaving_.end(), [](const Departure* one, const Departure* other) {
+    return std::tie(one->step, one->party.id) < std::tie(other->step, other->party.id);
+  });
+  leaving_.erase(std::unique(leaving_.begin(), leaving_.end()), leaving_.end());
+  auto next = leaving_.begin();
+  const auto leave_before = [&](uint64_t step) {
+    for (; next != leaving_.end() && (*next)->step <= step; ++next) {
+      model_.at((*next)->step);
+      model_.client_gone((*next)->party.id, (*next)->time_ms);
+    }
+  };
+  for (const uint64_t number : to_tell_) {
+    leave_before(number);
+    tell_step(number);
+  }
+  leave_before(made_);
 }
 
 void LockWatch::resize_ring(size_t size) {
@@ -276,11 +320,8 @@ void LockWatch::made_by_script(CommandContext& ctx, const store::KeyRef& ref) {
 void LockWatch::refused_slowly(CommandContext& ctx, const store::KeyRef& ref,
                                std::string_view value) {
   if (server_.dispatcher().serving() == nullptr) return;
-  const int database = ctx.db.index();
-  const std::string_view key = ref->key();
-  const bool waits = step_before(made_, ref.hash(), database, key) != made_;
   // What is forgotten stays so.
-  if (!waits && model_.find(database, key) == nullptr) return;
+  if (!waits(ref.hash(), *ref) && model_.find(ctx.db.index(), ref->key()) == nullptr) return;
   char scratch[base::kMaxInt64Text];
   const bool same_token = ref->is_string() && ref->string(scratch) == value;
   add_step_of(ctx, ref, {.refusals = 1, .same_token = same_token});
@@ -296,7 +337,9 @@ void LockWatch::add_step_of(CommandContext& ctx, const store::KeyRef& ref, LockS
   step.call = cause.call;
   step.via = static_cast<uint8_t>(cause.via);
   step.database = ctx.db.index();
-  add_step(ref.hash(), step);
+  LockStep& next = next_step(ref.hash());
+  step.back = next.back;
+  next = step;
   if (waits_) return;
   tell_steps();
   make_room_at_ = made_;
@@ -482,14 +525,19 @@ void LockWatch::key_changed(Keyspace& keyspace, std::string_view key, EventClass
 }
 
 void LockWatch::client_gone(Client& client) {
-  for (uint64_t number = first_kept(); number != made_; ++number) {
-    const LockStep& step = ring_[number & ring_mask_];
-    if (step.client_id != client.id || step.entry == nullptr) continue;
-    const std::string_view key =
-        step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key();
-    tell_steps_of(hash_of(key), step.database, key);
+  const int64_t now_ms = server_.now_ms();
+  model_now().client_gone(client.id, now_ms);
+  if (seen_ != made_) keep({.step = made_, .time_ms = now_ms, .party = describe(client.id)});
+}
+
+void LockWatch::keep(Departure departure) {
+  if (departures_.size() >= 2 * ring_.size()) {
+    std::erase_if(departures_,
+                  [first = first_kept()](const auto& kept) { return kept.second.step <= first; });
+    // Most of them have no steps.
+    if (departures_.size() > ring_.size()) tell_steps();
   }
-  model_now().client_gone(client.id, server_.now_ms());
+  departures_.emplace(departure.party.id, std::move(departure));
 }
 
 // --- What happens to the keys -------------------------------------------------------------------

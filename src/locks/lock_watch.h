@@ -7,8 +7,9 @@
 //
 // The steps of a lock wait in their ring until something else happens to it, or somebody asks: the
 // model is told of them first. The entries of those that have not ended are where they were,
-// because every change of one is told before it happens. With `lock-notify` nothing waits. Without
-// `lock-watch` the server has no claims and the store no observer.
+// because every change of one is told before it happens. Clients that have gone are kept as long as
+// steps of theirs may wait. With `lock-notify` nothing waits. Without `lock-watch` the server has
+// no claims and the store no observer.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -97,12 +99,16 @@ class LockWatch final : public server::LockClaims,
   // Whether the key is a semaphore, which the model has been told of.
   bool count_tokens(store::Keyspace& keyspace, std::string_view key, server::EventClass event_class,
                     std::string_view event, const Cause& cause);
-  // Tell the model of steps that have waited: of one, of one lock's, of all.
-  void tell_step(uint64_t number);
+  // Tell the model of steps that have waited: of one lock's, of all. to_tell_: the numbers of some,
+  // in order; tell() tells of their clients' leaving, too.
   void tell_steps_of(uint64_t hash, int database, std::string_view key);
   void tell_steps();
+  void tell();
+  void tell_step(uint64_t number);
   bool is_of(const server::LockStep& step, uint64_t number, int database,
              std::string_view key) const;
+  // Whether a step of the key that is there now waits.
+  bool waits(uint64_t hash, const store::Entry& entry) const;
   // The newest step of the lock that the model has not been told of, before that with the number
   // `before`; `before` when there is none.
   uint64_t step_before(uint64_t before, uint64_t hash, int database, std::string_view key) const;
@@ -151,6 +157,15 @@ class LockWatch final : public server::LockClaims,
     std::string_view token_text() const { return {token.data(), token_size}; }
   };
 
+  // A client that has gone.
+  struct Departure {
+    uint64_t step = 0;  // all of its steps are before
+    int64_t time_ms = 0;
+    Party party;
+  };
+  // Keeps it until its steps have been told, or overwritten.
+  void keep(Departure departure);
+
   server::Server& server_;
   LockModel model_;
   bool on_ = false;
@@ -161,7 +176,9 @@ class LockWatch final : public server::LockClaims,
   uint64_t seen_ = 0;        // the model knows the steps before, and some of those after
   bool told_early_ = false;  // the model was told of something before an earlier step
   std::vector<End> ends_;    // of the steps in the ring that have ended; empty while there are none
+  std::unordered_map<uint64_t, Departure> departures_;  // by client; some may have no steps
   std::vector<uint64_t> to_tell_;
+  std::vector<const Departure*> leaving_;          // clients of the steps that are being told
   const server::Command* seen_command_ = nullptr;  // the last that removed a lock
   bool it_deletes_ = false;                        // it is one of those by which clients release
   uint64_t calls_ = 0;                             // transactions and scripts

@@ -32,10 +32,10 @@ struct LockStep {
   int64_t time_ms = 0;
   uint64_t call = 0;      // how many requests of the client came before; or locks::Cause::call
   uint32_t refusals = 0;  // in a row; 0: it was taken
+  uint32_t row_ms = 0;    // from the first of the refusals to the last
   int database = 0;
   // How many steps before there is another one of the same bucket; 0 or too many: none.
   uint32_t back = 0;
-  uint32_t row_ms = 0;  // from the first of the refusals to the last
   LockRecipe recipe = LockRecipe::kSetnx;
   uint8_t via = 0;          // locks::Via
   bool ended = false;       // it was released by who took it; `entry` is no more
@@ -52,12 +52,14 @@ class LockClaims {
     if (nested_.command != nullptr || made_ == make_room_at_) [[unlikely]]
       return taken_slowly(ctx, ref, recipe);
     ctx.client.flags |= kClientTookLock;
-    add_step(ref.hash(), {.entry = entry,
-                          .client_id = ctx.client.id,
-                          .time_ms = ctx.now_ms(),
-                          .call = ctx.client.total_commands,
-                          .database = ctx.db.index(),
-                          .recipe = recipe});
+    LockStep& step = next_step(ref.hash());
+    step = {.entry = entry,
+            .client_id = ctx.client.id,
+            .time_ms = ctx.now_ms(),
+            .call = ctx.client.total_commands,
+            .database = ctx.db.index(),
+            .back = step.back,
+            .recipe = recipe};
     any_ = true;
   }
 
@@ -125,12 +127,14 @@ class LockClaims {
     bool by_script = false;
   };
 
-  void add_step(uint64_t hash, LockStep step) {
+  // The next step of the ring, for a key with this hash. The caller fills in all but `back`.
+  LockStep& next_step(uint64_t hash) {
     uint32_t& newest = buckets_[hash & ring_mask_];
     const auto number = static_cast<uint32_t>(made_);
+    LockStep& step = ring_[made_++ & ring_mask_];
     step.back = number - newest;
-    ring_[made_++ & ring_mask_] = step;
     newest = number;
+    return step;
   }
 
   virtual void taken_slowly(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) = 0;

@@ -163,6 +163,51 @@ TEST_CASE("What waited of a client is told when it goes, with its name", "[locks
   CHECK(scene.log() == "taken anna, released-blind anna");
 }
 
+TEST_CASE("A client that goes while its steps wait has gone before what comes later", "[locks]") {
+  Scene scene(
+      "anna SET lock:1 a NX PX 9000; bob SET lock:2 b NX PX 9000; wait 10; anna leaves; wait 10; "
+      "carl SET lock:1 c NX PX 9000; carl SET lock:3 c NX PX 9000; bob leaves");
+  CHECK(scene.log() ==
+        "taken anna, taken bob, holder-gone anna, refused carl, taken carl, holder-gone bob");
+  const auto& log = scene.model().log();
+  CHECK(log[2].time_ms - log[0].time_ms == 10);
+  CHECK(log[5].time_ms - log[0].time_ms == 20);
+  // It is not told again.
+  scene.play("carl DEL lock:2; carl leaves");
+  CHECK(scene.log() ==
+        "taken anna, taken bob, holder-gone anna, refused carl, taken carl, holder-gone bob, "
+        "released-by-stranger carl, holder-gone carl");
+}
+
+TEST_CASE("A client that goes with a lock that is known and one that waits has gone with both",
+          "[locks]") {
+  Scene scene("anna SET lock:1 a NX; anna EXPIRE lock:1 60; anna SET lock:2 a NX; anna leaves");
+  CHECK(scene.log() ==
+        "taken anna, deadline-set anna, taken anna, holder-gone anna, holder-gone anna");
+  CHECK(scene.findings() == "not-atomic, no-deadline");
+}
+
+TEST_CASE("Of many clients that went each is known by its name and by when it went", "[locks]") {
+  constexpr size_t kKept = 16;
+  Scene scene({}, "lock-watch-max-keys 16\nlock-log-max-len 1000\n");
+  for (int i = 0; i < 200; ++i) {
+    const std::string number = std::to_string(i);
+    scene.play("c" + number + " SET lock:" + number + " a NX PX 100000; c" + number +
+               " leaves; wait 1");
+    // One whose step has been told goes, too.
+    if (i % 3 == 0)
+      scene.play("d SET lock:d d NX PX 100000; d DEL lock:d; d SET lock:d d EX 9; d leaves");
+  }
+  const auto& records = scene.model().records();
+  REQUIRE(records.size() == kKept);
+  for (const locks::Record& record : records) {
+    if (record.place->key == "lock:d") continue;
+    REQUIRE(record.hold);
+    CHECK(record.hold->holder_gone);
+    CHECK(record.hold->holder->name == "c" + record.place->key.substr(5));
+  }
+}
+
 TEST_CASE("The same value from two clients is found whichever comes first", "[locks]") {
   for (const char* steps :
        {"anna SET lock t NX PX 1000; bob SET lock t NX PX 1000",
