@@ -1,11 +1,12 @@
 #include "script/lua/table_order.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <lua.hpp>
+#include <numeric>
 #include <span>
 
 #include "script/lua/lua_text.h"
@@ -36,16 +37,20 @@ uint32_t array_place(double number) {
              : 0;
 }
 
+uint64_t prefix_of(std::string_view text) {
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, text.data(), std::min(text.size(), sizeof bytes));
+  return __builtin_bswap64(bytes);
+}
+
 }  // namespace
 
 TableOrder::TableOrder(lua_State* lua) : table_(lua_gettop(lua)) {
-  // Tables with more pairs, and those nested so deeply that their pairs would fill a good part of
-  // the stack that a function may have, are looked up again.
-  constexpr int kFewPairs = 16;
+  // The pairs of tables that are nested so deeply that they would fill a good part of the stack
+  // that a function may have are not kept there.
   constexpr int kHighestPlace = 512;
   constexpr int kSlots = 2 * kFewPairs + 4;
   are_kept_ = table_ < kHighestPlace && lua_checkstack(lua, kSlots) != 0;
-  keys_.reserve(kFewPairs);
   for (lua_pushnil(lua); lua_next(lua, table_) != 0;) {
     add_key(lua);
     if (keys_.size() > kFewPairs && are_kept_) {
@@ -59,17 +64,20 @@ TableOrder::TableOrder(lua_State* lua) : table_(lua_gettop(lua)) {
       lua_pop(lua, 1);
     }
   }
-  std::sort(keys_.begin(), keys_.end());
+  order_.resize(keys_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::sort(order_.begin(), order_.end(),
+            [this](uint32_t one, uint32_t other) { return keys_[one] < keys_[other]; });
   order_by_place(array_part());
 }
 
 void TableOrder::add_key(lua_State* lua) {
   Key& key = keys_.emplace_back();
-  key.pair = static_cast<int>(keys_.size()) - 1;
   switch (lua_type(lua, -2)) {
     case LUA_TSTRING:
       key.kind = Key::Kind::kString;
       key.text = text_at(lua, -2);
+      key.prefix = prefix_of(key.text);
       break;
     case LUA_TNUMBER:
       key.number = lua_tonumber(lua, -2);
@@ -84,27 +92,32 @@ void TableOrder::add_key(lua_State* lua) {
 
 bool TableOrder::Key::operator<(const Key& other) const {
   if (kind != other.kind) return kind < other.kind;
-  return kind == Kind::kString ? text < other.text : number < other.number;
+  if (kind != Kind::kString) return number < other.number;
+  return prefix != other.prefix ? prefix < other.prefix : text < other.text;
 }
 
 size_t TableOrder::array_part() {
   // Numbers are first.
-  if (keys_.empty() || keys_.front().kind != Key::Kind::kNumber) return 0;
+  if (order_.empty() || keys_[order_.front()].kind != Key::Kind::kNumber) return 0;
   // The size is the greatest power of two of which more than half would be used.
   uint32_t used = 0;
   uint32_t size = 0;
   uint32_t limit = 1;
-  for (const Key& key : keys_) {
-    const uint32_t place = key.kind == Key::Kind::kNumber ? array_place(key.number) : 0;
+  const auto place_in_array = [this](uint32_t index) {
+    const Key& key = keys_[index];
+    return key.kind == Key::Kind::kNumber ? array_place(key.number) : 0;
+  };
+  for (const uint32_t index : order_) {
+    const uint32_t place = place_in_array(index);
     if (place == 0) continue;
     while (place > limit) limit *= 2;
     if (++used > limit / 2) size = limit;
   }
-  const auto end = std::stable_partition(keys_.begin(), keys_.end(), [size](const Key& key) {
-    const uint32_t place = key.kind == Key::Kind::kNumber ? array_place(key.number) : 0;
+  const auto end = std::stable_partition(order_.begin(), order_.end(), [&](uint32_t index) {
+    const uint32_t place = place_in_array(index);
     return place != 0 && place <= size;
   });
-  return static_cast<size_t>(end - keys_.begin());
+  return static_cast<size_t>(end - order_.begin());
 }
 
 size_t TableOrder::place_of(const Key& key, size_t places) {
@@ -119,41 +132,35 @@ size_t TableOrder::place_of(const Key& key, size_t places) {
 }
 
 void TableOrder::order_by_place(size_t first) {
-  const size_t count = keys_.size() - first;
-  if (count < 2) return;
-  const size_t places = std::bit_ceil(count);
-  constexpr size_t kFew = 32;
-  std::array<const Key*, kFew> few{};
-  std::vector<const Key*> many(places > kFew ? places : 0, nullptr);
-  const std::span<const Key*> table = places > kFew ? std::span(many) : std::span(few);
+  constexpr uint32_t kNobody = UINT32_MAX;
+  const std::span<uint32_t> rest = std::span(order_.data(), order_.size()).subspan(first);
+  if (rest.size() < 2) return;
+  const size_t places = std::bit_ceil(rest.size());
+  Indexes table(places, kNobody);
   size_t free = places;
-  for (const Key& key : std::span(keys_).subspan(first)) {
-    size_t place = place_of(key, places);
-    if (const Key* other = table[place]; other != nullptr) {
+  for (const uint32_t index : rest) {
+    size_t place = place_of(keys_[index], places);
+    if (const uint32_t other = table[place]; other != kNobody) {
       do --free;
-      while (table[free] != nullptr);
+      while (table[free] != kNobody);
       // A key that is not in its main slot moves away; otherwise the new key takes the free slot.
-      if (place_of(*other, places) != place) {
+      if (place_of(keys_[other], places) != place) {
         table[free] = other;
       } else {
         place = free;
       }
     }
-    table[place] = &key;
+    table[place] = index;
   }
-  std::vector<Key> ordered;
-  ordered.reserve(count);
-  for (const Key* key : table.first(places)) {
-    if (key != nullptr) ordered.push_back(*key);
-  }
-  if (first == 0) return keys_.swap(ordered);
-  std::copy(ordered.begin(), ordered.end(), keys_.begin() + static_cast<ptrdiff_t>(first));
+  std::copy_if(table.begin(), table.end(), rest.begin(),
+               [](uint32_t index) { return index != kNobody; });
 }
 
 void TableOrder::push_pair(lua_State* lua, size_t i) const {
-  const Key& key = keys_[i];
+  const uint32_t index = order_[i];
+  const Key& key = keys_[index];
   if (are_kept_) {
-    const int place = table_ + 1 + 2 * key.pair;
+    const int place = table_ + 1 + 2 * static_cast<int>(index);
     lua_pushvalue(lua, place);
     lua_pushvalue(lua, place + 1);
     return;

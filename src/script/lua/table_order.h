@@ -11,9 +11,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <lua.hpp>
 #include <string_view>
-#include <vector>
+
+#include <boost/container/small_vector.hpp>
 
 namespace latchkey::script {
 
@@ -34,14 +36,18 @@ class TableOrder {
   void push_pair(lua_State* lua, size_t i) const;
 
  private:
+  // Tables with more pairs are looked up again, and cost allocations.
+  static constexpr int kFewPairs = 16;
+
   struct Key {
-    enum class Kind : unsigned char { kNumber, kString, kFalse, kTrue } kind = Kind::kNumber;
+    enum class Kind : uint8_t { kNumber, kString, kFalse, kTrue } kind = Kind::kNumber;
     double number = 0;
     std::string_view text = {};
-    int pair = 0;  // its number in lua_next's order
+    uint64_t prefix = 0;  // its first 8 bytes, the first one highest
 
     bool operator<(const Key& other) const;
   };
+  using Indexes = boost::container::small_vector<uint32_t, kFewPairs>;
 
   // Moves the keys of the array part to the front; returns how many.
   size_t array_part();
@@ -54,7 +60,8 @@ class TableOrder {
 
   int table_;              // its place on the stack
   bool are_kept_ = false;  // pairs are on the stack, from the place behind the table's on
-  std::vector<Key> keys_;
+  boost::container::small_vector<Key, kFewPairs> keys_;  // in lua_next's order
+  Indexes order_;                                        // of keys_
   bool is_known_ = true;
 };
 
