@@ -404,7 +404,7 @@ void LockWatch::note_look(const Command& command, std::string_view key) {
       model_.has_lost(database, key, client->id))
     model_for(hash_of(key), database, key).looked_at(database, key, cause_of(key));
   // A script that has asked whether its client has the lock, and then asks how long to wait.
-  if (!nested_.by_script || command.full_name != "pttl") return;
+  if (!nested_.by_script || std::string_view(command.full_name) != "pttl") return;
   const Cause cause = cause_of(key);
   const Record* record = model_.find(database, key);
   if (cause.compared && record != nullptr && record->hold && record->hold->recipe == Recipe::kHash)

@@ -105,7 +105,7 @@ class LockClaims {
     nested_ = {&command, by_script};
     if (any_) {
       nested_begins(command, args);
-    } else if (args.size() == 2 && command.full_name == "exists") {
+    } else if (args.size() == 2 && std::string_view(command.full_name) == "exists") {
       // Without locks nothing is of interest but whether there is one.
       looked_for_ = base::digest(args[1]);
     }
