@@ -375,7 +375,9 @@ void LockWatch::transaction_begins(Client& client) {
   transaction_ = ++calls_;
   reads_.clear();
   // EXEC runs only if what it watches is as it was when the client looked at it.
-  if (any_) reads_ = server_.watches().keys_watched_by(client);
+  if (!any_) return;
+  for (const std::string& key : server_.watches().keys_watched_by(client))
+    reads_.push_back(hash_of(key));
 }
 
 void LockWatch::note_script() {
@@ -392,16 +394,14 @@ void LockWatch::note_script() {
 void LockWatch::nested_begins(const Command& command, Arguments args) {
   if (nested_.by_script) note_script();
   if (!command.has(kReadOnly) || args.size() < 2 || args[1].size() > kLongestKey) return;
-  note_look(command, args[1]);
-  if (reads_.size() < kMostReads) reads_.emplace_back(args[1]);
+  if (const Client* client = server_.dispatcher().serving()) note_look(*client, command, args[1]);
+  if (reads_.size() < kMostReads) reads_.push_back(hash_of(args[1]));
 }
 
-void LockWatch::note_look(const Command& command, std::string_view key) {
-  const Client* const client = server_.dispatcher().serving();
-  if (client == nullptr) return;
-  const int database = client->database;
-  if (client->has(kClientTookLock) && model_.may_have_lost() &&
-      model_.has_lost(database, key, client->id))
+void LockWatch::note_look(const Client& client, const Command& command, std::string_view key) {
+  const int database = client.database;
+  if (client.has(kClientTookLock) && model_.may_have_lost() &&
+      model_.has_lost(database, key, client.id))
     model_for(hash_of(key), database, key).looked_at(database, key, cause_of(key));
   // A script that has asked whether its client has the lock, and then asks how long to wait.
   if (!nested_.by_script || std::string_view(command.full_name) != "pttl") return;
@@ -430,7 +430,8 @@ Cause LockWatch::cause_of(std::string_view key) {
   if (nested_.by_script) note_script();
   cause.via = nested_.by_script ? Via::kScript : Via::kTransaction;
   cause.call = nested_.by_script ? script_ : transaction_;
-  cause.compared = std::find(reads_.begin(), reads_.end(), key) != reads_.end();
+  cause.compared =
+      !reads_.empty() && std::find(reads_.begin(), reads_.end(), hash_of(key)) != reads_.end();
   return cause;
 }
 

@@ -129,7 +129,8 @@ class LockWatch final : public server::LockClaims,
   // The command that runs now, the inner one of a transaction or script; null when none does.
   const server::Command* running() const;
   // A transaction or script looks at a key.
-  void note_look(const server::Command& command, std::string_view key);
+  void note_look(const server::Client& client, const server::Command& command,
+                 std::string_view key);
   // Whether it is one of the server's databases.
   bool is_served(const store::Keyspace& keyspace) const;
   // Counts the script that runs, if it is another one than before.
@@ -185,7 +186,7 @@ class LockWatch final : public server::LockClaims,
   uint64_t transaction_ = 0;
   uint64_t script_ = 0;
   std::pair<uint64_t, uint64_t> script_request_;  // client, and how many it had sent before
-  std::vector<std::string> reads_;  // keys that the transaction or script has looked at
+  std::vector<uint64_t> reads_;  // hashes of keys that the transaction or script has looked at
 };
 
 }  // namespace latchkey::locks
