@@ -283,7 +283,9 @@ class ClientCertificates(TlsTestCase):
         self.plain.call("ACL", "DELUSER", "Client-only")
 
 
-class Changes(TlsTestCase):
+class InstalledTestCase(TlsTestCase):
+    """A server whose certificate and key are files that a test replaces."""
+
     def setUp(self):
         self.plain = self.connect()
         self.directory = tempfile.mkdtemp(prefix="latchkey-e2e-")
@@ -307,6 +309,8 @@ class Changes(TlsTestCase):
         subject = dict(field[0] for field in client.socket.getpeercert()["subject"])
         return subject["commonName"]
 
+
+class Changes(InstalledTestCase):
     def test_a_certificate_is_replaced_under_its_name(self):
         self.set_files()
         before = self.secure()
@@ -403,7 +407,7 @@ class Starts(unittest.TestCase):
 
     def test_unknown_directives_are_refused(self):
         self.assertIn(">>> 'tls-no-such x'", self.log_of_failure(tls_no_such="x"))
-        self.assertIn("argument(s) must be one of the following: CN, off", self.log_of_failure(tls_auth_clients_user="SAN"))
+        self.assertIn("argument(s) must be one of the following: CN, URI, off", self.log_of_failure(tls_auth_clients_user="SAN"))
 
     def test_a_server_without_any_other_port(self):
         port = harness.free_port()

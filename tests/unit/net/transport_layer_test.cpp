@@ -55,6 +55,7 @@ class TurningLayer final : public net::TransportLayer {
   resp::OutputBuffer& wire() override { return wire_; }
   const std::string& reason() const override { return reason_; }
   std::string peer_name() const override { return {}; }
+  std::vector<std::string> peer_uris() const override { return {}; }
   size_t memory() const override { return sizeof *this; }
 
  private:
