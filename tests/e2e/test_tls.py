@@ -166,8 +166,31 @@ class Clients(TlsTestCase):
     def test_the_servers_name_may_be_asked_for(self):
         self.assertEqual(self.secure(server_hostname="some.where.example").call("PING"), "PONG")
 
-    def test_the_debugger_of_scripts_stays_away(self):
-        self.assertEqual(self.secure().error_of("SCRIPT", "DEBUG", "YES"), "ERR SCRIPT DEBUG needs a connection without TLS")
+    def test_scripts_are_debugged(self):
+        for kind in ("YES", "SYNC"):
+            with self.subTest(kind):
+                client = self.secure()
+                self.assertEqual(client.call("SCRIPT", "DEBUG", kind), "OK")
+                client.send("EVAL", "local large = string.rep('x', 40000)\nreturn redis.call('SET', KEYS[1], large)", "1", kind)
+                self.assertIn("* Stopped at 1, stop reason = step over", client.read())
+                self.assertIn("-> 2   return redis.call('SET', KEYS[1], large)", client.call("step"))
+                client.call("maxlen", "0")
+                self.assertIn("<value> \"%s\"" % ("x" * 40000), client.call("print", "large"))
+                client.send("continue")
+                self.assertEqual(client.read(), ["<endsession>"])
+                self.assertEqual(client.read(), "OK")
+                client.read_until_closed()
+                # What a child has written is gone with it.
+                self.assertEqual(self.secure().call("EXISTS", kind), 1 if kind == "SYNC" else 0)
+        self.assert_serves()
+
+    def test_a_debugger_whose_user_goes(self):
+        client = self.secure()
+        client.call("SCRIPT", "DEBUG", "SYNC")
+        client.send("EVAL", "return redis.call('INCR', 'gone')", "0")
+        self.assertIn("* Stopped at 1, stop reason = step over", client.read())
+        client.close()
+        self.assert_serves()
 
     def test_renegotiation_is_refused(self):
         process = self.s_client("-tls1_2", input=b"PING\r\nR\n")
