@@ -276,16 +276,20 @@ class ClientCertificates(TlsTestCase):
         # The client hangs up with bytes unread, which may overtake its alert: the reason is not always "alert unknown ca".
         self.eventually(lambda: refused() > before)
 
+    def refused_names(self):
+        return int(self.plain.call("INFO", "stats").split("acl_access_denied_tls_cert:")[1].split("\r\n")[0])
+
     def test_the_name_in_a_certificate_is_a_users(self):
         self.plain.call("CONFIG", "SET", "tls-auth-clients-user", "CN")
         self.addCleanup(self.plain.call, "CONFIG", "SET", "tls-auth-clients-user", "off")
         self.plain.call("ACL", "LOG", "RESET")
+        refused = self.refused_names()
         self.assertEqual(self.secure().call("ACL", "WHOAMI"), "default")
         entry = self.plain.call("ACL", "LOG")[0]
         entry = dict(zip(entry[::2], entry[1::2]))
         self.assertEqual([entry[name] for name in ("reason", "context", "object", "username")],
                          ["tls-cert", "toplevel", "", "Client-only"])
-        self.assertIn("acl_access_denied_tls_cert:1\r\n", self.plain.call("INFO", "stats"))
+        self.assertEqual(self.refused_names(), refused + 1)
 
         self.plain.call("ACL", "SETUSER", "Client-only", "on", ">secret", "~allowed", "+get", "+acl|whoami")
         client = self.secure()
@@ -296,6 +300,16 @@ class ClientCertificates(TlsTestCase):
         self.plain.call("ACL", "SETUSER", "Client-only", "off")
         self.assertEqual(self.secure().call("ACL", "WHOAMI"), "default")
         self.plain.call("ACL", "DELUSER", "Client-only")
+
+    def test_a_name_does_not_end_at_a_zero(self):
+        self.plain.call("CONFIG", "SET", "tls-auth-clients-user", "CN")
+        self.addCleanup(self.plain.call, "CONFIG", "SET", "tls-auth-clients-user", "off")
+        self.plain.call("ACL", "SETUSER", "Client-only", "on", "nopass", "+@all")
+        self.addCleanup(self.plain.call, "ACL", "DELUSER", "Client-only")
+        self.plain.call("ACL", "LOG", "RESET")
+        self.assertEqual(self.secure(context("client-nul-cn")).call("ACL", "WHOAMI"), "default")
+        entry = self.plain.call("ACL", "LOG")[0]
+        self.assertEqual(entry[entry.index("username") + 1], "Client-only\0attacker")
 
     def test_a_stranger_has_no_name(self):
         self.plain.call("CONFIG", "SET", "tls-auth-clients", "no", "tls-auth-clients-user", "CN")
