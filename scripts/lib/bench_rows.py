@@ -1,7 +1,8 @@
-"""The rows of the group "heavy and modes": single heavy commands. The modes are in bench_modes.py."""
+"""The rows of the group "heavy and modes": single heavy commands. The modes are in bench_modes.py, TLS is in bench_tls.py."""
 
 from bench_heavy import Row, Stock, commands_cost, load_cost, scan_cost
 from bench_modes import MODES
+from bench_tls import TLS_ROWS
 
 
 def fill(text, count, *keys):
@@ -192,4 +193,4 @@ SCRIPT_ROWS = [
     script("reply of 10,000 numbers", "local t = {} for i = 1, 10000 do t[i] = i end return t", times=10),
 ]
 
-ROWS = [*COLLECTION_ROWS, *STRING_ROWS, *STREAM_ROWS, *KEY_ROWS, *EMPTY_ROWS, *SCRIPT_ROWS, *MODES]
+ROWS = [*COLLECTION_ROWS, *STRING_ROWS, *STREAM_ROWS, *KEY_ROWS, *EMPTY_ROWS, *SCRIPT_ROWS, *MODES, *TLS_ROWS]

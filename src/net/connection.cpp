@@ -184,18 +184,18 @@ void Connection::provide_buffer(char** base, size_t* size) {
     *size = Loop::kWireReadSize;
     return;
   }
-  provide_room(0, base, size);
+  provide_room(base, size);
 }
 
-// The place for bytes behind the kept input, for at least `least` bytes.
-void Connection::provide_room(size_t least, char** base, size_t* size) {
+// The place for bytes behind the kept input.
+void Connection::provide_room(char** base, size_t* size) {
   if (kept_size_ == 0 || (kept_size_ <= kMaxMoved && handler_->wanted_input() <= Loop::kReadSize)) {
     if (kept_size_ > 0) std::memcpy(loop_.read_buffer(), kept_ + kept_start_, kept_size_);
     *base = loop_.read_buffer() + kept_size_;
     *size = Loop::kReadSize - kept_size_;
     return;
   }
-  make_room(least);
+  make_room();
   *base = kept_ + kept_start_ + kept_size_;
   *size = kept_capacity_ - kept_start_ - kept_size_;
 }
@@ -241,24 +241,29 @@ void Connection::on_wire_read(ptrdiff_t count, const char* wire) {
   } else {
     layer_->receive({wire, static_cast<size_t>(count)});
   }
+  // The shared buffer has room for all of it; a large argument's own buffer ends where that ends.
   static_assert(Loop::kWireReadSize + TransportLayer::kMostHeld + kMaxMoved <= Loop::kReadSize);
-  char* room = nullptr;
-  size_t capacity = 0;
-  provide_room(Loop::kWireReadSize + TransportLayer::kMostHeld, &room, &capacity);
-  size_t size = 0;
-  for (size_t more = 1; more > 0; size += more)
-    more = size < capacity ? layer_->read(room + size, capacity - size) : 0;
   using State = TransportLayer::State;
-  const State state = layer_->state();
-  const bool open = state == State::kOpen || state == State::kEnded || size > 0;
-  if (open && !std::exchange(layer_opened_, true)) {
-    handler_->on_secured();
+  State state = State::kOpen;
+  for (bool full = true; full;) {
+    char* room = nullptr;
+    size_t capacity = 0;
+    provide_room(&room, &capacity);
+    size_t size = 0;
+    for (size_t more = 1; more > 0 && size < capacity; size += more)
+      more = layer_->read(room + size, capacity - size);
+    full = size == capacity;
+    state = layer_->state();
+    const bool open = state == State::kOpen || state == State::kEnded || size > 0;
+    if (open && !std::exchange(layer_opened_, true)) {
+      handler_->on_secured();
+      if (closing_) return;
+    }
+    flush();
+    if (closing_) return;
+    if (size > 0) received(size, room);
     if (closing_) return;
   }
-  flush();
-  if (closing_) return;
-  if (size > 0) received(size, room);
-  if (closing_) return;
   if (count == UV_EOF || state == State::kEnded) {
     input_ended_ = true;
     if (layer_opened_) return handler_->on_end_of_input();
@@ -287,22 +292,21 @@ void Connection::keep(const char* rest, size_t size) {
   kept_start_ = 0;
   kept_size_ = size;
   most_kept_ = std::max(most_kept_, size);
-  if (handler_->wanted_input() > kept_capacity_) make_room(0);
+  if (handler_->wanted_input() > kept_capacity_) make_room();
 }
 
-void Connection::make_room(size_t least) {
+void Connection::make_room() {
   const size_t wanted = handler_->wanted_input();
   const size_t spare = kept_capacity_ - kept_start_ - kept_size_;
   const size_t missing = wanted > kept_size_ ? wanted - kept_size_ : 0;
-  if (spare >= std::max(least, missing > 0 ? std::min(missing, Loop::kReadSize) : kLeastKept))
-    return;
+  if (spare >= (missing > 0 ? std::min(missing, Loop::kReadSize) : kLeastKept)) return;
   const size_t room =
       missing > 0 ? std::min(missing, std::max(kept_size_, kLargestStep)) : kept_size_ / 2;
   if (kept_start_ > 0) {
     std::memmove(kept_, kept_ + kept_start_, kept_size_);
     kept_start_ = 0;
   }
-  const size_t needed = kept_size_ + std::max({room, kLeastKept, least});
+  const size_t needed = kept_size_ + std::max(room, kLeastKept);
   if (kept_capacity_ < needed) resize_input(needed);
 }
 

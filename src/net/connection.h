@@ -158,7 +158,7 @@ class Connection {
   Connection(Loop& loop, Kind kind);
   ~Connection();
   void provide_buffer(char** base, size_t* size);
-  void provide_room(size_t least, char** base, size_t* size);
+  void provide_room(char** base, size_t* size);
   void on_read(ptrdiff_t count, char* buffer);
   void on_wire_read(ptrdiff_t count, const char* wire);
   void failed();
@@ -166,7 +166,7 @@ class Connection {
   void received(size_t size, const char* buffer);
   size_t hand_over(char* bytes, size_t size, size_t capacity);
   void keep(const char* rest, size_t size);
-  void make_room(size_t least);
+  void make_room();
   void resize_input(size_t capacity);
   static constexpr size_t kNotHeld = static_cast<size_t>(-1);
   bool drain(resp::OutputBuffer& buffer);

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "resp/output_buffer.h"
 
@@ -54,8 +55,11 @@ class TransportLayer {
 
   // Why the layer has failed, as the cryptographic library words it.
   virtual const std::string& reason() const = 0;
-  // The common name (CN) in the peer's certificate; empty without a certificate.
+  // The common name (CN) in the peer's certificate, whole, be there zeros in it; empty without a
+  // certificate.
   virtual std::string peer_name() const = 0;
+  // The URIs among the alternative names of the peer's certificate, in its order.
+  virtual std::vector<std::string> peer_uris() const = 0;
   // Bytes of memory, without wire() and what belongs to the cryptographic library, which does not
   // tell.
   virtual size_t memory() const = 0;

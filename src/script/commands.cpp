@@ -79,9 +79,6 @@ void script_debug(CommandContext& ctx) {
   ArgReader args(ctx.args, 2);
   if (args.word("NO")) {
     sessions.want_none(ctx.client);
-  } else if (ctx.client.is_secure()) {
-    // The debugger talks by the socket itself, in a child of the server.
-    return ctx.reply.error("ERR SCRIPT DEBUG needs a connection without TLS");
   } else if (args.word("YES")) {
     sessions.want(ctx.client, Kind::kForked);
   } else if (args.word("SYNC")) {

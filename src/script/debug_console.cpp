@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "resp/output_buffer.h"
 
 namespace latchkey::script {
 
@@ -18,7 +19,8 @@ constexpr size_t kReadSize = 4096;
 
 }  // namespace
 
-DebugConsole::DebugConsole(int socket) : socket_(socket), flags_(fcntl(socket, F_GETFL)) {
+DebugConsole::DebugConsole(int socket, net::TransportLayer* layer)
+    : socket_(socket), layer_(layer), flags_(fcntl(socket, F_GETFL)) {
   fcntl(socket_, F_SETFL, flags_ & ~O_NONBLOCK);
 }
 
@@ -39,12 +41,48 @@ DebugConsole::Input DebugConsole::read(std::vector<std::string_view>* words) {
     if (input_.size() > kLongestCommand) return Input::kMalformed;
     const size_t size = input_.size();
     input_.resize(size + kReadSize);
-    ssize_t count = 0;
-    do count = ::read(socket_, input_.data() + size, kReadSize);
-    while (count < 0 && errno == EINTR);
-    input_.resize(size + static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    const ptrdiff_t count = receive(input_.data() + size, kReadSize);
+    input_.resize(size + static_cast<size_t>(std::max<ptrdiff_t>(count, 0)));
     if (count <= 0) return Input::kGone;
   }
+}
+
+ptrdiff_t DebugConsole::receive(char* room, size_t size) {
+  char wire[kReadSize];
+  for (;;) {
+    if (layer_ != nullptr) {
+      const size_t plain = layer_->read(room, size);
+      if (plain > 0) return static_cast<ptrdiff_t>(plain);
+      // The layer may have an answer of its own.
+      if (layer_->state() != net::TransportLayer::State::kOpen || !send_wire()) return 0;
+    }
+    ssize_t count = 0;
+    do
+      count =
+          ::read(socket_, layer_ != nullptr ? wire : room, layer_ != nullptr ? kReadSize : size);
+    while (count < 0 && errno == EINTR);
+    if (layer_ == nullptr || count <= 0) return count;
+    layer_->receive({wire, static_cast<size_t>(count)});
+  }
+}
+
+bool DebugConsole::send_wire() {
+  struct Piece {
+    char* data;
+    size_t size;
+  };
+  resp::OutputBuffer& wire = layer_->wire();
+  for (Piece piece; wire.gather(&piece, 1) != 0; wire.take(piece.size)) {
+    if (!base::write_all(socket_, {piece.data, piece.size})) return false;
+  }
+  return true;
+}
+
+bool DebugConsole::write(std::string_view bytes) {
+  if (layer_ == nullptr) return base::write_all(socket_, bytes);
+  if (layer_->state() != net::TransportLayer::State::kOpen) return false;
+  layer_->write(bytes);
+  return send_wire();
 }
 
 void DebugConsole::say(std::string line) {
@@ -66,7 +104,7 @@ void DebugConsole::send() {
   for (const std::string& line : lines_) text.append("+").append(line).append("\r\n");
   lines_.clear();
   // A lost connection is found by the next read().
-  base::write_all(socket_, text);
+  write(text);
 }
 
 }  // namespace latchkey::script

@@ -44,16 +44,25 @@ void leave_server(Server& server, Client& client) {
   server.propagation().set_muted(true);
 }
 
-void send_reply(Client& client) {
+void send_reply(Client& client, DebugConsole& console) {
   struct Piece {
     char* data;
     size_t size;
   };
-  const int socket = client.connection()->descriptor();
   resp::OutputBuffer& out = client.out();
   for (Piece piece; out.gather(&piece, 1) != 0; out.take(piece.size)) {
-    if (!base::write_all(socket, {piece.data, piece.size})) return;
+    if (!console.write({piece.data, piece.size})) return;
   }
+}
+
+// In the parent: the session of a layer goes on in the child, so its end is not announced from
+// here. The layer takes it that the peer has gone.
+void leave_layer(Client& client) {
+  net::TransportLayer* const layer = client.connection()->layer();
+  if (layer == nullptr) return;
+  char rest[1];
+  layer->receive_end();
+  while (layer->read(rest, sizeof rest) > 0) continue;
 }
 
 }  // namespace
@@ -93,7 +102,8 @@ void DebugSessions::run_here(CommandContext& ctx, std::string_view source,
                              const std::function<void()>& evaluate) {
   server_.log().notice("Redis synchronous debugging eval session started");
   {
-    DebugConsole console(ctx.client.connection()->descriptor());
+    net::Connection& connection = *ctx.client.connection();
+    DebugConsole console(connection.descriptor(), connection.layer());
     converse(console, source, evaluate);
   }
   server_.log().notice("Redis synchronous debugging eval session ended");
@@ -109,13 +119,15 @@ void DebugSessions::run_in_child(CommandContext& ctx, std::string_view source,
   }
   if (child > 0) {
     children_.push_back(child);
+    leave_layer(ctx.client);
     return ctx.client.close();
   }
   leave_server(server_, ctx.client);
   server_.log().notice("Redis forked for debugging eval");
-  DebugConsole console(ctx.client.connection()->descriptor());
+  net::Connection& connection = *ctx.client.connection();
+  DebugConsole console(connection.descriptor(), connection.layer());
   converse(console, source, evaluate);
-  send_reply(ctx.client);
+  send_reply(ctx.client, console);
   server_.log().notice("Lua debugging session child exiting");
   _exit(0);
 }

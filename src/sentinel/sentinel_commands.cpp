@@ -310,7 +310,7 @@ void find_config_secrets(const Config&, Words words, std::vector<size_t>* positi
 constexpr CommandRow kSubcommands[] = {
     row("CKQUORUM", ckquorum, "master-name", "2.8.4", nullptr,
         "Checks for a Redis Sentinel quorum."),
-    row("CONFIG", sentinel_config, "{action={SET set=parameter value}...|GET parameter...}",
+    row("CONFIG", sentinel_config, "{action={SET set={data=parameter value}...}|GET parameter...}",
         "6.2.0", "O(N) when N is the number of configuration parameters provided",
         "Configures Redis Sentinel.",
         {.history = "7.2.0 Added the ability to set and get multiple parameters in one call.",
@@ -349,8 +349,11 @@ constexpr CommandRow kSubcommands[] = {
         "Changes the configuration of a monitored Redis master.",
         {.find_secrets = find_set_secrets}),
     row("SIMULATE-FAILURE", simulate_failure,
-        "_ [mode=CRASH-AFTER-ELECTION|CRASH-AFTER-PROMOTION|HELP]...", "3.2.0", nullptr,
-        "Simulates failover scenarios."),
+        // The reference documents these words as tokens without a text.
+        "_ "
+        "[mode=crash-after-election:pure-token|crash-after-promotion:pure-token|help:pure-token].."
+        ".",
+        "3.2.0", nullptr, "Simulates failover scenarios."),
     row("SLAVES", replicas, "master-name", "2.8.0", "O(N) where N is the number of replicas.",
         "Returns a list of the monitored replicas.",
         {.deprecated_since = "5.0.0", .replaced_by = "`SENTINEL REPLICAS`"}),

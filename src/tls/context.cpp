@@ -202,7 +202,13 @@ std::unique_ptr<Context> Context::make(const Settings& settings, std::string* er
   if (incoming == nullptr) return nullptr;
   Handle outgoing = make_side(settings, false, error);
   if (outgoing == nullptr) return nullptr;
-  return std::unique_ptr<Context>(new Context(std::move(incoming), std::move(outgoing)));
+  std::unique_ptr<Context> context(new Context(std::move(incoming), std::move(outgoing)));
+  SSL_CTX* const accepting = context->incoming_.get();
+  context->server_certificate_ = facts_of(SSL_CTX_get0_certificate(accepting));
+  if (!settings.client_cert_file.empty())
+    context->client_certificate_ = facts_of(SSL_CTX_get0_certificate(context->outgoing_.get()));
+  context->authority_ = first_to_expire(*SSL_CTX_get_cert_store(accepting), settings.ca_cert_dir);
+  return context;
 }
 
 Context::Handle Context::make_side(const Settings& settings, bool for_clients, std::string* error) {

@@ -4,7 +4,8 @@
 // so that it may be replaced and destroyed while they go on.
 //
 // Nothing of OpenSSL is initialised before the first context is made. OpenSSL's configuration file
-// is not read. This folder alone includes OpenSSL's headers. Not thread-safe.
+// is not read. This folder alone includes OpenSSL's headers. Not thread-safe, but any thread may
+// make a context and hand it over.
 #pragma once
 
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "base/buffer_pool.h"
 #include "net/transport_layer.h"
+#include "tls/certificate.h"
 
 struct ssl_ctx_st;
 
@@ -42,7 +44,8 @@ struct Settings {
 
 class Context {
  public:
-  // Reads the files. Null with a line for the log in `error`, whose words are the reference's.
+  // Reads the files, and all of ca_cert_dir. Null with a line for the log in `error`, whose words
+  // are the reference's.
   static std::unique_ptr<Context> make(const Settings& settings, std::string* error);
 
   // The layer of an accepted connection. `pool` must outlive it.
@@ -51,6 +54,12 @@ class Context {
   // trusted; names in it are not compared. A name (not an address) is sent as SNI.
   std::unique_ptr<net::TransportLayer> connect(base::BufferPool& pool,
                                                const std::string& host) const;
+
+  // The certificates that are shown; the client's has no facts where it is the server's.
+  const CertificateFacts& server_certificate() const { return server_certificate_; }
+  const CertificateFacts& client_certificate() const { return client_certificate_; }
+  // Of the authorities that are trusted, the one that expires first.
+  const CertificateFacts& authority() const { return authority_; }
 
  private:
   struct Free {
@@ -63,6 +72,9 @@ class Context {
 
   Handle incoming_;
   Handle outgoing_;
+  CertificateFacts server_certificate_;
+  CertificateFacts client_certificate_;
+  CertificateFacts authority_;
 };
 
 }  // namespace latchkey::tls

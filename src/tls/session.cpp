@@ -3,6 +3,7 @@
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <cstring>
@@ -154,8 +155,26 @@ std::string Session::peer_name() const {
   if (size < 0) return {};
   std::string name(reinterpret_cast<const char*>(text), static_cast<size_t>(size));
   OPENSSL_free(text);
-  // A name with a zero in it is no user's.
-  return name.find('\0') == std::string::npos ? name : std::string();
+  return name;
+}
+
+std::vector<std::string> Session::peer_uris() const {
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      SSL_get1_peer_certificate(ssl_.get()), X509_free);
+  if (certificate == nullptr) return {};
+  const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> names(
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)),
+      GENERAL_NAMES_free);
+  std::vector<std::string> uris;
+  for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_URI) continue;
+    const ASN1_IA5STRING* const text = name->d.uniformResourceIdentifier;
+    uris.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                      static_cast<size_t>(ASN1_STRING_length(text)));
+  }
+  return uris;
 }
 
 size_t Session::memory() const {

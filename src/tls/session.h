@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/buffer_pool.h"
 #include "net/transport_layer.h"
@@ -33,6 +34,7 @@ class Session final : public net::TransportLayer {
   resp::OutputBuffer& wire() override { return wire_; }
   const std::string& reason() const override { return reason_; }
   std::string peer_name() const override;
+  std::vector<std::string> peer_uris() const override;
   size_t memory() const override;
 
  private:

@@ -9,7 +9,9 @@
 # * a server that died in a failed test is started again for the next one;
 # * an error between tests ends the block of that server, is reported under the name
 #   "(stopped after LAST TEST)", and the file goes on with its next block;
-# * a server that exits instead of starting is an error at once, not after two minutes.
+# * a server that exits instead of starting is an error at once, not after two minutes;
+# * with --tls, a client makes its handshake when it connects. Tcl's package leaves it to the first byte
+#   that is sent, which the suite sends minutes later at times; Latchkey gives a handshake ten seconds.
 
 # Programs of the suite that run beside it load its helpers too, and have no tests.
 if {[llength [info commands test]] == 0} return
@@ -19,6 +21,7 @@ namespace eval keep_going {
     variable last_test "the start"
     variable failed_last 0
     variable settings {}
+    variable tls_is_wrapped 0
 }
 
 # The suite's durable mode turns errors inside a test into failures, which is wanted; it also takes over
@@ -62,6 +65,7 @@ proc start_server {options {code undefined}} {
     set tags_before $::tags
     set servers_before $::servers
     set ::durable 0
+    keep_going::wrap_tls_socket
     set status [catch {uplevel 1 [list keep_going::suite_start_server $options $code]} result how]
     set ::durable $durable_before
     if {$status == 1} {
@@ -76,6 +80,27 @@ proc start_server {options {code undefined}} {
         }
     }
     return -options $how $result
+}
+
+# A server that is stopped or busy, as tests have it, makes no handshake: then it is left to the first byte.
+proc keep_going::tls_socket {args} {
+    set channel [::tls::suite_socket {*}$args]
+    if {"-async" in $args} { return $channel }
+    fconfigure $channel -blocking 0
+    for {set attempt 0} {$attempt < 200} {incr attempt} {
+        # An error will be met again by whoever uses the channel.
+        if {[catch {::tls::handshake $channel} done] || $done} break
+        after 5
+    }
+    fconfigure $channel -blocking 1
+    return $channel
+}
+proc keep_going::wrap_tls_socket {} {
+    variable tls_is_wrapped
+    if {!$::tls || $tls_is_wrapped} return
+    set tls_is_wrapped 1
+    rename ::tls::socket ::tls::suite_socket
+    interp alias {} ::tls::socket {} ::keep_going::tls_socket
 }
 
 # What the suites themselves have for it differs in its argument.

@@ -287,17 +287,15 @@ class Valkey81(BesideTheRelease, unittest.TestCase):
 @has("valkey 9.1")
 class Valkey91(BesideTheRelease, unittest.TestCase):
     release = "valkey 9.1"
-    # As of 8.1; besides, cluster-databases and hash-seed have to be named, Multipath TCP is not used, certificates are read again on
-    # request only, the ports for clients alone are not announced, and a node whose configuration cannot be written stops.
+    # As of 8.1; besides, cluster-databases and hash-seed have to be named, Multipath TCP is not used, the ports for clients alone are not announced, and a node whose configuration cannot be written stops.
     directives_without_meaning = Valkey81.directives_without_meaning | {
-        "cluster-databases", "hash-seed", "mptcp", "repl-mptcp", "tls-auto-reload-interval", "cluster-announce-client-port", "cluster-announce-client-tls-port",
+        "cluster-databases", "hash-seed", "mptcp", "repl-mptcp", "cluster-announce-client-port", "cluster-announce-client-tls-port",
         "cluster-config-save-behavior"}
-    # Of scripting engines as modules, of certificates, and of how expiry and the thread spend their time.
+    # Of scripting engines as modules, and of how expiry and the thread spend their time.
     missing_fields = {
         "engine_0", "engines_count", "engines_total_memory_overhead", "engines_total_used_memory", "expired_fields",
         "expired_keys_with_volatile_items_stale_perc", "mem_cluster_slot_export", "mem_cluster_slot_import", "mem_replicas_repl_buffer", "module",
-        "slot_migration_fork_in_progress", "tls_ca_cert_expires_in_seconds", "tls_ca_cert_serial", "tls_client_cert_expires_in_seconds",
-        "tls_client_cert_serial", "tls_server_cert_expires_in_seconds", "tls_server_cert_serial", "total_net_cluster_slot_export_bytes",
+        "slot_migration_fork_in_progress", "total_net_cluster_slot_export_bytes",
         "total_net_cluster_slot_import_bytes", "used_active_time_main_thread"}
 
 

@@ -403,12 +403,16 @@ class Comparison(GroupTestCase):
         ours, theirs = self.both("COMMAND", "LIST")
         self.assertEqual(sorted(ours), sorted(theirs))
         for name in ("sentinel|set", "sentinel|config", "sentinel|simulate-failure", "sentinel|debug", "publish", "role"):
-            ours, theirs = self.both("COMMAND", "INFO", name)
-            self.assertEqual(ours, theirs)
-            # Our syntax lines cannot say that SET's token comes once and its pairs many times, nor that tokens have no text.
-            if name not in ("sentinel|config", "sentinel|simulate-failure"):
-                ours, theirs = self.both("COMMAND", "DOCS", name)
+            for what in ("INFO", "DOCS"):
+                ours, theirs = self.both("COMMAND", what, name)
                 self.assertEqual(ours, theirs)
+
+    def test_the_categories_are_the_same(self):
+        ours, theirs = self.both("ACL", "CAT")
+        self.assertEqual(sorted(ours), sorted(theirs))
+        for category in ours:
+            ours, theirs = self.both("ACL", "CAT", category)
+            self.assertEqual(sorted(ours), sorted(theirs))
 
     def test_errors_are_the_same(self):
         for words in (

@@ -166,8 +166,31 @@ class Clients(TlsTestCase):
     def test_the_servers_name_may_be_asked_for(self):
         self.assertEqual(self.secure(server_hostname="some.where.example").call("PING"), "PONG")
 
-    def test_the_debugger_of_scripts_stays_away(self):
-        self.assertEqual(self.secure().error_of("SCRIPT", "DEBUG", "YES"), "ERR SCRIPT DEBUG needs a connection without TLS")
+    def test_scripts_are_debugged(self):
+        for kind in ("YES", "SYNC"):
+            with self.subTest(kind):
+                client = self.secure()
+                self.assertEqual(client.call("SCRIPT", "DEBUG", kind), "OK")
+                client.send("EVAL", "local large = string.rep('x', 40000)\nreturn redis.call('SET', KEYS[1], large)", "1", kind)
+                self.assertIn("* Stopped at 1, stop reason = step over", client.read())
+                self.assertIn("-> 2   return redis.call('SET', KEYS[1], large)", client.call("step"))
+                client.call("maxlen", "0")
+                self.assertIn("<value> \"%s\"" % ("x" * 40000), client.call("print", "large"))
+                client.send("continue")
+                self.assertEqual(client.read(), ["<endsession>"])
+                self.assertEqual(client.read(), "OK")
+                client.read_until_closed()
+                # What a child has written is gone with it.
+                self.assertEqual(self.secure().call("EXISTS", kind), 1 if kind == "SYNC" else 0)
+        self.assert_serves()
+
+    def test_a_debugger_whose_user_goes(self):
+        client = self.secure()
+        client.call("SCRIPT", "DEBUG", "SYNC")
+        client.send("EVAL", "return redis.call('INCR', 'gone')", "0")
+        self.assertIn("* Stopped at 1, stop reason = step over", client.read())
+        client.close()
+        self.assert_serves()
 
     def test_renegotiation_is_refused(self):
         process = self.s_client("-tls1_2", input=b"PING\r\nR\n")
@@ -253,16 +276,20 @@ class ClientCertificates(TlsTestCase):
         # The client hangs up with bytes unread, which may overtake its alert: the reason is not always "alert unknown ca".
         self.eventually(lambda: refused() > before)
 
+    def refused_names(self):
+        return int(self.plain.call("INFO", "stats").split("acl_access_denied_tls_cert:")[1].split("\r\n")[0])
+
     def test_the_name_in_a_certificate_is_a_users(self):
         self.plain.call("CONFIG", "SET", "tls-auth-clients-user", "CN")
         self.addCleanup(self.plain.call, "CONFIG", "SET", "tls-auth-clients-user", "off")
         self.plain.call("ACL", "LOG", "RESET")
+        refused = self.refused_names()
         self.assertEqual(self.secure().call("ACL", "WHOAMI"), "default")
         entry = self.plain.call("ACL", "LOG")[0]
         entry = dict(zip(entry[::2], entry[1::2]))
         self.assertEqual([entry[name] for name in ("reason", "context", "object", "username")],
                          ["tls-cert", "toplevel", "", "Client-only"])
-        self.assertIn("acl_access_denied_tls_cert:1\r\n", self.plain.call("INFO", "stats"))
+        self.assertEqual(self.refused_names(), refused + 1)
 
         self.plain.call("ACL", "SETUSER", "Client-only", "on", ">secret", "~allowed", "+get", "+acl|whoami")
         client = self.secure()
@@ -274,6 +301,16 @@ class ClientCertificates(TlsTestCase):
         self.assertEqual(self.secure().call("ACL", "WHOAMI"), "default")
         self.plain.call("ACL", "DELUSER", "Client-only")
 
+    def test_a_name_does_not_end_at_a_zero(self):
+        self.plain.call("CONFIG", "SET", "tls-auth-clients-user", "CN")
+        self.addCleanup(self.plain.call, "CONFIG", "SET", "tls-auth-clients-user", "off")
+        self.plain.call("ACL", "SETUSER", "Client-only", "on", "nopass", "+@all")
+        self.addCleanup(self.plain.call, "ACL", "DELUSER", "Client-only")
+        self.plain.call("ACL", "LOG", "RESET")
+        self.assertEqual(self.secure(context("client-nul-cn")).call("ACL", "WHOAMI"), "default")
+        entry = self.plain.call("ACL", "LOG")[0]
+        self.assertEqual(entry[entry.index("username") + 1], "Client-only\0attacker")
+
     def test_a_stranger_has_no_name(self):
         self.plain.call("CONFIG", "SET", "tls-auth-clients", "no", "tls-auth-clients-user", "CN")
         self.addCleanup(self.plain.call, "CONFIG", "SET", "tls-auth-clients-user", "off")
@@ -283,7 +320,9 @@ class ClientCertificates(TlsTestCase):
         self.plain.call("ACL", "DELUSER", "Client-only")
 
 
-class Changes(TlsTestCase):
+class InstalledTestCase(TlsTestCase):
+    """A server whose certificate and key are files that a test replaces."""
+
     def setUp(self):
         self.plain = self.connect()
         self.directory = tempfile.mkdtemp(prefix="latchkey-e2e-")
@@ -307,6 +346,8 @@ class Changes(TlsTestCase):
         subject = dict(field[0] for field in client.socket.getpeercert()["subject"])
         return subject["commonName"]
 
+
+class Changes(InstalledTestCase):
     def test_a_certificate_is_replaced_under_its_name(self):
         self.set_files()
         before = self.secure()
@@ -403,7 +444,7 @@ class Starts(unittest.TestCase):
 
     def test_unknown_directives_are_refused(self):
         self.assertIn(">>> 'tls-no-such x'", self.log_of_failure(tls_no_such="x"))
-        self.assertIn("argument(s) must be one of the following: CN, off", self.log_of_failure(tls_auth_clients_user="SAN"))
+        self.assertIn("argument(s) must be one of the following: CN, URI, off", self.log_of_failure(tls_auth_clients_user="SAN"))
 
     def test_a_server_without_any_other_port(self):
         port = harness.free_port()

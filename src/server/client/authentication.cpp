@@ -1,5 +1,8 @@
 #include "server/client/authentication.h"
 
+#include <string>
+#include <vector>
+
 #include "server/acl/access_control.h"
 #include "server/client/client.h"
 #include "server/server.h"
@@ -30,18 +33,31 @@ bool authenticate(Client& client, std::string_view name, std::string_view passwo
 
 void authenticate_by_certificate(Client& client) {
   Server& server = client.server;
-  if (server.settings().tls_auth_clients_user == TlsUserField::kOff) return;
-  const std::string name = client.connection()->layer()->peer_name();
-  if (name.empty()) return;
-  const auto user = server.access().find(name);
-  if (user == nullptr || !user->enabled) {
-    server.access().certificate_refused(client, name);
+  const net::TransportLayer& layer = *client.connection()->layer();
+  std::vector<std::string> names;
+  switch (server.settings().tls_auth_clients_user) {
+    case TlsUserField::kOff:
+      return;
+    case TlsUserField::kCommonName:
+      names.push_back(layer.peer_name());
+      if (names.back().empty()) return;
+      break;
+    case TlsUserField::kUri:
+      names = layer.peer_uris();
+  }
+  for (const std::string& name : names) {
+    const auto user = server.access().find(name);
+    if (user == nullptr || !user->enabled) continue;
+    client.user = user;
+    client.authenticated = true;
+    update_rights(client);
+    const bool hidden = server.settings().hide_user_data_from_log;
+    server.log().verbose("TLS: Auto-authenticated client as " + (hidden ? "*redacted*" : name));
     return;
   }
-  client.user = user;
-  client.authenticated = true;
-  update_rights(client);
-  server.log().verbose("TLS: Auto-authenticated client as " + name);
+  if (!names.empty()) server.access().certificate_refused(client, names.back());
+  if (server.settings().tls_auth_clients_user == TlsUserField::kUri)
+    server.log().verbose("TLS: No matching user found in certificate SAN URI fields");
 }
 
 void become_stranger(Client& client) {

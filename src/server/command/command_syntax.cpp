@@ -222,12 +222,14 @@ class Parser {
       group.type = ArgumentType::kBlock;
       group.arguments = std::move(alternatives.front());
     } else {
-      LK_ASSERT(!alternatives.front().empty() && !group.has_token);
-      group = std::move(alternatives.front().front());
-      if (!label.empty()) {
-        group.name = label;
-        group.display_text = label;
-      }
+      LK_ASSERT(!alternatives.front().empty());
+      Argument inner = std::move(alternatives.front().front());
+      LK_ASSERT(!group.has_token || inner.type == ArgumentType::kBlock);
+      if (!label.empty()) inner.name = label;
+      if (!label.empty() && inner.type != ArgumentType::kBlock) inner.display_text = label;
+      if (group.has_token) inner.token = group.token;
+      inner.has_token = inner.has_token || group.has_token;
+      group = std::move(inner);
     }
     LK_ASSERT(group.hidden || !group.name.empty());
     group.optional = group.optional || optional;

@@ -16,6 +16,7 @@
 //     {data=field value}         a block: several arguments that belong together
 //     {where=BEFORE|AFTER}       a choice; blocks and choices may be optional, in [ ]
 //     [LIMIT limit=offset count] a block (or a choice) after a token
+//     {SET set={data=field value}...}    ... that is repeated without the token
 //     x@6.2.0                    x was added in 6.2.0, and with `!6.2.0` deprecated; after `...`
 //     destination#2              the key belongs to key specification 2
 //     _                          an argument that documentation does not tell

@@ -154,9 +154,10 @@ void add_tls(std::vector<Directive>& table) {
                                          {{"no", TlsAuthClients::kNo},
                                           {"yes", TlsAuthClients::kYes},
                                           {"optional", TlsAuthClients::kOptional}}));
-  table.push_back(
-      choice<TlsUserField>("tls-auth-clients-user", &V::tls_auth_clients_user,
-                           {{"CN", TlsUserField::kCommonName}, {"off", TlsUserField::kOff}}));
+  table.push_back(choice<TlsUserField>("tls-auth-clients-user", &V::tls_auth_clients_user,
+                                       {{"CN", TlsUserField::kCommonName},
+                                        {"URI", TlsUserField::kUri},
+                                        {"off", TlsUserField::kOff}}));
   table.push_back(boolean("tls-replication", &V::tls_replication));
   table.push_back(boolean("tls-cluster", &V::tls_cluster));
   table.push_back(text("tls-protocols", &V::tls_protocols));
@@ -166,6 +167,7 @@ void add_tls(std::vector<Directive>& table) {
   table.push_back(boolean("tls-session-caching", &V::tls_session_caching));
   table.push_back(number("tls-session-cache-size", &V::tls_session_cache_size, 0, kMaxInt));
   table.push_back(number("tls-session-cache-timeout", &V::tls_session_cache_timeout, 0, kMaxInt));
+  table.push_back(number("tls-auto-reload-interval", &V::tls_auto_reload_interval, 0, kMaxInt));
 }
 
 void add_general(std::vector<Directive>& table) {

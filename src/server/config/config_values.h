@@ -27,7 +27,7 @@ enum class ReplDisklessLoad { kDisabled, kOnEmptyDb, kSwapdb, kFlushdb };
 enum class SanitizeDumpPayload { kNo, kYes, kClients };
 enum class Supervised { kUpstart, kSystemd, kAuto, kNo };
 enum class TlsAuthClients { kNo, kYes, kOptional };
-enum class TlsUserField { kOff, kCommonName };
+enum class TlsUserField { kOff, kCommonName, kUri };
 
 enum class MaxmemoryPolicy {
   kVolatileLru,
@@ -165,6 +165,7 @@ struct ConfigValues {
   bool tls_session_caching = true;
   int tls_session_cache_size = 20480;
   int tls_session_cache_timeout = 300;
+  int tls_auto_reload_interval = 0;  // seconds; 0: never
 
   // General
   bool daemonize = false;

@@ -121,6 +121,7 @@ constexpr FieldArrival kClientFields[] = {
 constexpr FieldArrival kSections[] = {
     {"Keysizes", {8, 0}, kNever},
     {"Threads", {8, 0}, kNever},
+    {"TLS", kNever, {9, 1}},
 };
 
 bool has(const Edition& edition, std::span<const FieldArrival> arrivals, std::string_view name) {

@@ -98,6 +98,7 @@ constexpr DirectiveArrival kDirectives[] = {
     {"primaryauth", kNever, {8, 0}},
     {"primaryuser", kNever, {8, 0}},
     {"rdb-version-check", kNever, {8, 1}},
+    {"tls-auto-reload-interval", kNever, {9, 1}},
     {"unixsocketgroup", kNever, {8, 0}},
 };
 

@@ -19,8 +19,10 @@
 #include "server/memory_limit.h"
 #include "server/observe/info.h"
 #include "server/observe/memory_report.h"
+#include "server/process/secure_transport.h"
 #include "server/process/shutdown.h"
 #include "server/server.h"
+#include "tls/context.h"
 
 namespace latchkey::server {
 
@@ -133,6 +135,20 @@ std::string_view reason_name(const PauseControl::Holding& holding) {
       break;
   }
   return "client_pause";
+}
+
+// As of Valkey 9.1. Without TLS the fields are there, for none.
+void tls_section(InfoText& text, Server& server) {
+  const tls::Context* const context = server.secure_transport().context();
+  const int64_t now_s = server.machine_ms() / 1000;
+  const auto certificate = [&](const std::string& name, const tls::CertificateFacts& facts) {
+    text.field(name + "_serial", facts.serial.empty() ? "none" : facts.serial);
+    text.field(name + "_expires_in_seconds", std::max<int64_t>(facts.expires_s - now_s, 0));
+  };
+  const tls::CertificateFacts none;
+  certificate("tls_server_cert", context != nullptr ? context->server_certificate() : none);
+  certificate("tls_client_cert", context != nullptr ? context->client_certificate() : none);
+  certificate("tls_ca_cert", context != nullptr ? context->authority() : none);
 }
 
 void clients_section(InfoText& text, Server& server) {
@@ -551,6 +567,7 @@ void add_standard_sections(InfoSections& sections, Server& server) {
                  [write, &server](InfoText& text) { write(text, server); });
   };
   add("Server", Shown::kDefault, server_section);
+  add("TLS", Shown::kAll, tls_section);
   add("Clients", Shown::kDefault, clients_section);
   add("Memory", Shown::kDefault, memory_section);
   add("Persistence", Shown::kDefault, persistence_section);

@@ -48,7 +48,14 @@ tls::Settings settings_of(const Config& config) {
 
 }  // namespace
 
-SecureTransport::SecureTransport(Server& server) : server_(server) {
+SecureTransport::SecureTransport(Server& server)
+    : server_(server), reload_(server, [this](std::unique_ptr<tls::Context> context) {
+        context_ = std::move(context);
+      }) {
+  server.config().on_change({"tls-auto-reload-interval"}, [this](std::string*) {
+    reload_.set_interval(server_.settings().tls_auto_reload_interval);
+    return true;
+  });
   server.config().on_change({"tls-port",
                              "tls-cert-file",
                              "tls-key-file",
@@ -84,18 +91,23 @@ bool SecureTransport::is_wanted() const {
 }
 
 bool SecureTransport::configure(std::string* reason) {
+  reload_.set_interval(server_.settings().tls_auto_reload_interval);
   if (!is_wanted()) {
     context_.reset();
+    reload_.stop();
     return true;
   }
   std::string error;
-  auto context = tls::Context::make(settings_of(server_.config()), &error);
+  tls::Settings settings = settings_of(server_.config());
+  std::vector<tls::FileStamp> stamps = tls::stamps_of(settings);
+  auto context = tls::Context::make(settings, &error);
   if (context == nullptr) {
     server_.log().warning(error);
     if (reason != nullptr) *reason = error;
     return false;
   }
   context_ = std::move(context);
+  reload_.watch(std::move(settings), std::move(stamps));
   return true;
 }
 

@@ -2,7 +2,8 @@
 // they change, and gives connections their layers.
 //
 // A context that cannot be made leaves the old one in use, and CONFIG SET fails; so certificates
-// are replaced by setting their files again, also under the names they had. Connections go on with
+// are replaced by setting their files again, also under the names they had, or by themselves
+// (certificate_reload.h). Connections go on with
 // the context they began with. While no directive asks for TLS there is no context, and the other
 // directives are kept without being looked at.
 #pragma once
@@ -11,10 +12,7 @@
 #include <string>
 
 #include "net/transport_layer.h"
-
-namespace latchkey::tls {
-class Context;
-}
+#include "server/process/certificate_reload.h"
 
 namespace latchkey::server {
 
@@ -33,6 +31,8 @@ class SecureTransport {
   // The layer of an accepted connection. REQUIRES: configured, and tls-port is not 0 or tls-cluster
   // is yes.
   std::unique_ptr<net::TransportLayer> accept();
+  // In use; null: no directive asks for TLS.
+  const tls::Context* context() const { return context_.get(); }
   // For connections to a master, and to nodes of a cluster (bus and MIGRATE). Empty: they are
   // plain. The functions return null once TLS was switched off, and must not be called after the
   // server's end.
@@ -45,6 +45,7 @@ class SecureTransport {
 
   Server& server_;
   std::unique_ptr<tls::Context> context_;
+  CertificateReload reload_;
 };
 
 }  // namespace latchkey::server

@@ -55,6 +55,7 @@ class TurningLayer final : public net::TransportLayer {
   resp::OutputBuffer& wire() override { return wire_; }
   const std::string& reason() const override { return reason_; }
   std::string peer_name() const override { return {}; }
+  std::vector<std::string> peer_uris() const override { return {}; }
   size_t memory() const override { return sizeof *this; }
 
  private:
@@ -167,6 +168,19 @@ TEST_CASE("Input that a handler leaves comes again with more", "[net][layer]") {
   f.say(turned("y"));
   CHECK(f.handler.input == text + "y");
   CHECK(f.handler.connection->input_size() == 0);
+}
+
+TEST_CASE("A large argument has a buffer of its own size", "[net][layer]") {
+  Fixture f;
+  f.say("hello");
+  f.handler.most = 0;
+  constexpr size_t kArgument = 200'000;
+  f.handler.wanted = kArgument + 2;  // with the end of its line
+  const size_t piece = GENERATE(as<size_t>(), 1'000, 30'000);
+  for (size_t sent = 0; sent < kArgument; sent += piece)
+    f.say(turned(std::string(std::min(piece, kArgument - sent), 'x')));
+  CHECK(f.handler.seen == kArgument);
+  CHECK(f.handler.connection->input_memory() == f.handler.wanted);
 }
 
 TEST_CASE("No more is turned than the socket takes soon", "[net][layer]") {

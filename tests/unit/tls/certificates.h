@@ -24,11 +24,11 @@ class Certificates {
 
   std::string path(const std::string& name) const { return directory_.path() / name; }
   // Writes NAME.crt and NAME.key: valid from and until so many seconds from now. An empty password:
-  // the key is not encrypted.
+  // the key is not encrypted. `names`: alternative ones, as OpenSSL's configuration has them.
   void add(const std::string& name, const std::string& common_name, long from_s = -kDay,
-           long until_s = kDay, const std::string& password = "") {
+           long until_s = kDay, const std::string& password = "", const std::string& names = "") {
     const Key key = make_key();
-    write_certificate(name, *make(common_name, *key, authority_.get(), from_s, until_s));
+    write_certificate(name, *make(common_name, *key, authority_.get(), from_s, until_s, names));
     const File file(path(name + ".key"));
     REQUIRE(PEM_write_PrivateKey(file.get(), key.get(),
                                  password.empty() ? nullptr : EVP_aes_128_cbc(),
@@ -66,7 +66,7 @@ class Certificates {
   }
   // Signed by `issuer`; null: by itself.
   Certificate make(const std::string& common_name, EVP_PKEY& key, X509* issuer, long from_s,
-                   long until_s) {
+                   long until_s, const std::string& names = "") {
     Certificate certificate(X509_new());
     X509* const raw = certificate.get();
     X509_set_version(raw, X509_VERSION_3);
@@ -78,14 +78,15 @@ class Certificates {
                                reinterpret_cast<const unsigned char*>(common_name.data()),
                                static_cast<int>(common_name.size()), -1, 0);
     X509_set_issuer_name(raw, X509_get_subject_name(issuer != nullptr ? issuer : raw));
-    if (issuer == nullptr) {
-      X509_EXTENSION* const is_authority =
-          X509V3_EXT_conf_nid(nullptr, nullptr, NID_basic_constraints, "critical,CA:TRUE");
-      REQUIRE(X509_add_ext(raw, is_authority, -1) == 1);
-      X509_EXTENSION_free(is_authority);
-    }
+    if (issuer == nullptr) extend(raw, NID_basic_constraints, "critical,CA:TRUE");
+    if (!names.empty()) extend(raw, NID_subject_alt_name, names.c_str());
     REQUIRE(X509_sign(raw, authority_key_.get(), EVP_sha256()) > 0);
     return certificate;
+  }
+  static void extend(X509* certificate, int kind, const char* value) {
+    X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, nullptr, kind, value);
+    REQUIRE(X509_add_ext(certificate, extension, -1) == 1);
+    X509_EXTENSION_free(extension);
   }
   void write_certificate(const std::string& name, X509& certificate) {
     const File file(path(name + ".crt"));

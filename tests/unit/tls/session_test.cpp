@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/buffer_pool.h"
 #include "tls/context.h"
@@ -29,6 +30,8 @@ const Certificates& certificates() {
     fresh->add("old", "anna", -2 * Certificates::kDay, -Certificates::kDay);
     fresh->add("young", "anna", Certificates::kDay, 2 * Certificates::kDay);
     fresh->add("locked", "anna", -Certificates::kDay, Certificates::kDay, "secret");
+    fresh->add("uris", "anna", -Certificates::kDay, Certificates::kDay, "",
+               "URI:urn:b,DNS:name.example,URI:urn:a");
     return fresh;
   }();
   return *made;
@@ -249,8 +252,21 @@ TEST_CASE("The peer's name is its certificate's common name", "[tls]") {
     return pair.server->peer_name();
   };
   CHECK(name_of("client") == "anna");
-  // A name is never cut at a zero.
-  CHECK(name_of("nul").empty());
+  // A name is never cut at a zero: it is nobody's.
+  CHECK(name_of("nul") == std::string("anna\0x", 6));
+}
+
+TEST_CASE("The peer's URIs are all that its certificate has, in its order", "[tls]") {
+  const auto context = context_of(settings_of("server"));
+  const auto uris_of = [&](const std::string& certificate) {
+    const auto clients = context_of(settings_of(certificate));
+    Pair pair(*context, *clients);
+    pair.talk();
+    REQUIRE(pair.server->state() == State::kOpen);
+    return pair.server->peer_uris();
+  };
+  CHECK(uris_of("uris") == std::vector<std::string>{"urn:b", "urn:a"});
+  CHECK(uris_of("client").empty());
 }
 
 TEST_CASE("The client's certificate may be another than the server's", "[tls]") {

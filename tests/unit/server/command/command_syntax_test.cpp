@@ -119,6 +119,15 @@ TEST_CASE("A repetition outside the brackets repeats the token", "[syntax]") {
   CHECK(pairs.multiple);
   CHECK_FALSE(pairs.multiple_token);
   CHECK_FALSE(pairs.optional);
+  const Argument settings = only_argument("{SET set={data=parameter value}...}");
+  CHECK(settings.type == ArgumentType::kBlock);
+  CHECK(settings.name == "set");
+  CHECK(settings.token == "SET");
+  CHECK(settings.has_token);
+  CHECK(settings.display_text.empty());
+  CHECK(settings.multiple);
+  CHECK_FALSE(settings.multiple_token);
+  CHECK(settings.arguments.size() == 2);
 }
 
 TEST_CASE("Versions attach to what they follow", "[syntax]") {

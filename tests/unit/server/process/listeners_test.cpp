@@ -1,7 +1,10 @@
 #include "server/process/listeners.h"
 
 #include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +13,7 @@
 #include "unit/catch.h"
 #include "unit/net/bind_calls.h"
 #include "unit/server_fixture.h"
+#include "unit/tls/certificates.h"
 
 namespace latchkey::tests {
 
@@ -43,6 +47,18 @@ class Listening {
   int port() const { return config_.values().port; }
   const std::string& address() const { return server_->listeners().address(); }
   std::vector<std::pair<int, int>> take_tried() { return std::exchange(tried_, {}); }
+  // Accepts so many connections that have come; returns the most of one turn of the loop.
+  size_t accept(size_t count) {
+    const size_t wanted = server_->clients().size() + count;
+    size_t most = 0;
+    for (int turns = 0; server_->clients().size() < wanted && turns < 100; ++turns) {
+      const size_t before = server_->clients().size();
+      loop_.run_once();
+      most = std::max(most, server_->clients().size() - before);
+    }
+    CHECK(server_->clients().size() == wanted);
+    return most;
+  }
 
   bool listens = false;
 
@@ -55,7 +71,61 @@ class Listening {
   std::unique_ptr<server::Server> server_;
 };
 
+// Connections to a port of 127.0.0.1, which the system has made and nobody has accepted yet; with
+// port 0 a socket that is bound, and no more.
+class Peers {
+ public:
+  Peers(int port, int count) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = inet_addr("127.0.0.1");
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    const auto* const raw = reinterpret_cast<const sockaddr*>(&address);
+    for (int i = 0; i < count; ++i) {
+      sockets_.push_back(socket(AF_INET, SOCK_STREAM, 0));
+      REQUIRE((port != 0 ? connect(sockets_.back(), raw, sizeof address)
+                         : bind(sockets_.back(), raw, sizeof address)) == 0);
+    }
+  }
+  ~Peers() {
+    for (const int each : sockets_) close(each);
+  }
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+  int own_port() const {
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    REQUIRE(getsockname(sockets_[0], reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    return ntohs(address.sin_port);
+  }
+
+ private:
+  std::vector<int> sockets_;
+};
+
 }  // namespace
+
+TEST_CASE("In a turn are accepted as many connections as the port's directive allows") {
+  Certificates certificates;
+  certificates.add("server", "the server");
+  const int tls_port = Peers(0, 1).own_port();
+  Listening server("bind 127.0.0.1\nport auto\ntls-port " + std::to_string(tls_port) +
+                   "\ntls-cert-file " + certificates.path("server.crt") + "\ntls-key-file " +
+                   certificates.path("server.key") + "\ntls-ca-cert-file " +
+                   certificates.path("ca.crt") +
+                   "\nmax-new-connections-per-cycle 4\nmax-new-tls-connections-per-cycle 2\n");
+  REQUIRE(server.listens);
+  const Peers plain(server.port(), 10);
+  CHECK(server.accept(10) == 4);
+  const Peers secure(tls_port, 10);
+  CHECK(server.accept(10) == 2);
+  // Each port has its own.
+  CHECK(server.set("max-new-tls-connections-per-cycle", "7").empty());
+  const Peers more_secure(tls_port, 10);
+  CHECK(server.accept(10) == 7);
+  const Peers more_plain(server.port(), 10);
+  CHECK(server.accept(10) == 4);
+}
 
 TEST_CASE("All addresses share the port that the system chose at the first") {
   Listening server("port auto\nbind 127.0.0.1 127.0.0.2\n");

@@ -1,0 +1,72 @@
+// Replaces certificates when their files change (the directive tls-auto-reload-interval, of Valkey
+// 9.1): looks at the files every so many seconds, and makes another context of them if one is not
+// as it was. Both are done by a thread of its own, so that neither slow disks nor large bundles of
+// authorities hold up clients. Files of which no context can be made are tried again at the next
+// look, and the context stays.
+//
+// Without an interval, or without TLS, it has no thread and no timer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/worker.h"
+#include "net/loop.h"
+#include "tls/certificate.h"
+#include "tls/context.h"
+
+namespace latchkey::server {
+
+class Server;
+
+class CertificateReload {
+ public:
+  using Install = std::function<void(std::unique_ptr<tls::Context>)>;
+
+  // `install` is given the new contexts, on the loop.
+  CertificateReload(Server& server, Install install);
+  CertificateReload(const CertificateReload&) = delete;
+  CertificateReload& operator=(const CertificateReload&) = delete;
+
+  // From now on looks after the files of `settings`, which a context was made from; `stamps` were
+  // taken before. What comes of a look under way is dropped.
+  void watch(tls::Settings settings, std::vector<tls::FileStamp> stamps);
+  // There is no context any more.
+  void stop();
+  // Follows the directive.
+  void set_interval(int seconds);
+
+ private:
+  struct Look {
+    uint64_t round = 0;  // that of the files it looked at
+    std::vector<tls::FileStamp> stamps;
+    bool changed = false;
+    std::unique_ptr<tls::Context> context;  // null with a reason: it cannot be made
+    std::string reason;
+  };
+
+  void schedule();
+  void start_look();
+  void finish_look();
+
+  Server& server_;
+  Install install_;
+  int interval_s_ = 0;
+  uint64_t round_ = 0;  // counts what is watched
+  std::optional<tls::Settings> settings_;
+  std::vector<tls::FileStamp> stamps_;  // of the files in use
+  bool looking_ = false;
+  std::optional<net::Timer> timer_;
+  std::mutex mutex_;
+  std::optional<Look> done_;  // guarded by mutex_
+  std::optional<net::Waker> waker_;
+  // The last, so that its thread has ended before what that uses goes.
+  std::optional<base::Worker> worker_;
+};
+
+}  // namespace latchkey::server
