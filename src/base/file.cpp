@@ -17,10 +17,16 @@ namespace {
 
 constexpr mode_t kFileMode = 0644;
 
-mode_t mode_of_new_file() {
-  const mode_t mask = umask(0);
-  umask(mask);
-  return kFileMode & ~mask;
+// Creates a file beside `path` that was not there; -1 with errno on failure. Sets its name.
+int create_beside(const std::string& path, std::string* name, FileSystem& files) {
+  constexpr int kMaxTries = 1000;
+  int descriptor = -1;
+  for (int i = 0; i < kMaxTries; ++i) {
+    *name = path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(i);
+    descriptor = files.open(*name, O_WRONLY | O_CREAT | O_EXCL, kFileMode);
+    if (descriptor >= 0 || errno != EEXIST) break;
+  }
+  return descriptor;
 }
 
 void close_range_from(int first, int last) {
@@ -42,12 +48,12 @@ void close_range_from(int first, int last) {
 
 }  // namespace
 
-Descriptor::Descriptor(const std::string& path, int flags)
-    : Descriptor(open(path.c_str(), flags | O_CLOEXEC, kFileMode)) {}
+Descriptor::Descriptor(const std::string& path, int flags, FileSystem& files)
+    : Descriptor(files.open(path, flags, kFileMode), files) {}
 
 Descriptor::~Descriptor() {
   const int error = errno;
-  if (is_open()) close(number_);
+  if (is_open()) files_.close(number_);
   errno = error;
 }
 
@@ -57,11 +63,11 @@ std::optional<uint64_t> Descriptor::size() const {
   return static_cast<uint64_t>(status.st_size);
 }
 
-std::optional<std::string> read_all(int descriptor) {
+std::optional<std::string> read_all(int descriptor, FileSystem& files) {
   std::string text;
   char buffer[16 * 1024];
   for (;;) {
-    const ssize_t count = read(descriptor, buffer, sizeof(buffer));
+    const ssize_t count = files.read(descriptor, buffer, sizeof(buffer));
     if (count == 0) return text;
     if (count > 0) {
       text.append(buffer, static_cast<size_t>(count));
@@ -71,15 +77,15 @@ std::optional<std::string> read_all(int descriptor) {
   }
 }
 
-std::optional<std::string> read_file(const std::string& path) {
-  const Descriptor file(path, O_RDONLY);
+std::optional<std::string> read_file(const std::string& path, FileSystem& files) {
+  const Descriptor file(path, O_RDONLY, files);
   if (!file.is_open()) return std::nullopt;
-  return read_all(file.number());
+  return read_all(file.number(), files);
 }
 
-bool write_all(int descriptor, std::string_view bytes) {
+bool write_all(int descriptor, std::string_view bytes, FileSystem& files) {
   while (!bytes.empty()) {
-    const ssize_t count = write(descriptor, bytes.data(), bytes.size());
+    const ssize_t count = files.write(descriptor, bytes);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(count));
@@ -92,34 +98,33 @@ bool write_file(const std::string& path, std::string_view text) {
   return file.is_open() && write_all(file.number(), text);
 }
 
-bool replace_file(const std::string& path, std::string_view text) {
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
+bool replace_file(const std::string& path, std::string_view text, FileSystem& files) {
+  std::string temporary;
+  const int descriptor = create_beside(path, &temporary, files);
   if (descriptor < 0) return false;
-  const bool written = write_all(descriptor, text) && fchmod(descriptor, mode_of_new_file()) == 0 &&
-                       fsync(descriptor) == 0;
+  const bool written = write_all(descriptor, text, files) && files.sync(descriptor);
   const int write_error = errno;
-  close(descriptor);
-  if (written && rename(temporary.c_str(), path.c_str()) == 0) {
-    sync_directory_of(path);
+  files.close(descriptor);
+  if (written && files.rename(temporary, path)) {
+    sync_directory_of(path, files);
     return true;
   }
   const int error = written ? errno : write_error;
-  unlink(temporary.c_str());
+  files.remove(temporary);
   errno = error;
   return false;
 }
 
-bool sync_directory_of(const std::string& path) {
+bool sync_directory_of(const std::string& path, FileSystem& files) {
   const size_t slash = path.rfind('/');
-  return sync_directory(slash == std::string::npos ? "." : path.substr(0, slash + 1));
+  return sync_directory(slash == std::string::npos ? "." : path.substr(0, slash + 1), files);
 }
 
-bool sync_directory(const std::string& path) {
-  const Descriptor directory(path, O_RDONLY | O_DIRECTORY);
+bool sync_directory(const std::string& path, FileSystem& files) {
+  const Descriptor directory(path, O_RDONLY | O_DIRECTORY, files);
   if (!directory.is_open()) return false;
   // Some file systems cannot sync a directory and return EINVAL or EBADF, which counts as success.
-  return fsync(directory.number()) == 0 || errno == EINVAL || errno == EBADF;
+  return files.sync(directory.number()) || errno == EINVAL || errno == EBADF;
 }
 
 void close_all_but(std::vector<int> kept) {

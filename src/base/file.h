@@ -8,15 +8,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_system.h"
+
 namespace latchkey::base {
 
 // An open file that the destructor closes, preserving errno.
 class Descriptor {
  public:
   // Takes ownership; a negative number means no file.
-  explicit Descriptor(int number) : number_(number) {}
+  explicit Descriptor(int number, FileSystem& files = disk()) : files_(files), number_(number) {}
   // Opens the file, with O_CLOEXEC; not open, with errno set, when that fails.
-  Descriptor(const std::string& path, int flags);
+  Descriptor(const std::string& path, int flags, FileSystem& files = disk());
   ~Descriptor();
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -27,17 +29,18 @@ class Descriptor {
   std::optional<uint64_t> size() const;
 
  private:
+  FileSystem& files_;
   int number_;
 };
 
 // The contents of the file; nothing, with errno set, when it cannot be opened or read.
-std::optional<std::string> read_file(const std::string& path);
+std::optional<std::string> read_file(const std::string& path, FileSystem& files = disk());
 
 // Reads an open descriptor (standard input) to its end; fails as read_file() does.
-std::optional<std::string> read_all(int descriptor);
+std::optional<std::string> read_all(int descriptor, FileSystem& files = disk());
 
 // False, with errno set, when not all bytes could be written.
-bool write_all(int descriptor, std::string_view bytes);
+bool write_all(int descriptor, std::string_view bytes, FileSystem& files = disk());
 
 // Sets the contents of the file, not atomically and without syncing. False with errno set on
 // failure.
@@ -45,12 +48,12 @@ bool write_file(const std::string& path, std::string_view text);
 
 // Replaces the file atomically: readers see the old file or the new one, also after a crash. False,
 // with errno set and the old file unchanged, on failure.
-bool replace_file(const std::string& path, std::string_view text);
+bool replace_file(const std::string& path, std::string_view text, FileSystem& files);
 
 // Syncs the directory, so that files created, renamed or removed in it are so after a crash. False
 // with errno set on failure.
-bool sync_directory_of(const std::string& path);
-bool sync_directory(const std::string& path);
+bool sync_directory_of(const std::string& path, FileSystem& files);
+bool sync_directory(const std::string& path, FileSystem& files);
 
 // Closes all descriptors of the process except the standard streams and `kept`: for forked
 // children.

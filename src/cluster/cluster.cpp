@@ -66,7 +66,8 @@ std::string preferred_endpoint(const Server& server, const Node& node, const Cli
 
 Cluster::Cluster(Server& server)
     : server_(server),
-      file_(server.config().directory().path_of(server.settings().cluster_config_file)),
+      file_(server.config().directory().path_of(server.settings().cluster_config_file),
+            server.files()),
       bus_(server, *this),
       gossip_(*this),
       detector_(*this),

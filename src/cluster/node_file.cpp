@@ -21,8 +21,8 @@ bool lock(int descriptor) {
 }  // namespace
 
 bool NodeFile::open(std::string* text, std::string* error) {
-  auto file = std::make_unique<base::Descriptor>(
-      ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode));
+  auto file =
+      std::make_unique<base::Descriptor>(files_.open(path_, O_RDWR | O_CREAT, kMode), files_);
   if (!file->is_open()) {
     *error = "Can't open " + path_ + " in order to acquire a lock: " + strerror(errno);
     return false;
@@ -35,7 +35,7 @@ bool NodeFile::open(std::string* text, std::string* error) {
                  : "Impossible to lock " + path_ + ": " + strerror(errno);
     return false;
   }
-  const auto content = base::read_all(file->number());
+  const auto content = base::read_all(file->number(), files_);
   if (!content) {
     *error = "Can't read " + path_ + ": " + strerror(errno);
     return false;
@@ -48,19 +48,19 @@ bool NodeFile::open(std::string* text, std::string* error) {
 bool NodeFile::replace(std::string_view text) {
   const std::string temporary = path_ + ".tmp-" + std::to_string(getpid());
   auto file = std::make_unique<base::Descriptor>(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+      files_.open(temporary, O_WRONLY | O_CREAT | O_TRUNC, kMode), files_);
   // Locks the new file before it replaces the old one.
   const bool done = file->is_open() && lock(file->number()) &&
-                    base::write_all(file->number(), text) && fsync(file->number()) == 0 &&
-                    rename(temporary.c_str(), path_.c_str()) == 0;
+                    base::write_all(file->number(), text, files_) && files_.sync(file->number()) &&
+                    files_.rename(temporary, path_);
   if (!done) {
     const int reason = errno;
-    unlink(temporary.c_str());
+    files_.remove(temporary);
     errno = reason;
     return false;
   }
   locked_ = std::move(file);
-  return base::sync_directory_of(path_);
+  return base::sync_directory_of(path_, files_);
 }
 
 }  // namespace latchkey::cluster

@@ -12,7 +12,8 @@ namespace latchkey::cluster {
 
 class NodeFile {
  public:
-  explicit NodeFile(std::string path) : path_(std::move(path)) {}
+  // `files` must outlive it.
+  NodeFile(std::string path, base::FileSystem& files) : path_(std::move(path)), files_(files) {}
 
   const std::string& path() const { return path_; }
   // Opens the file, creating it if needed, locks it and reads it. False, with the reason in *error.
@@ -22,6 +23,7 @@ class NodeFile {
 
  private:
   std::string path_;
+  base::FileSystem& files_;
   std::unique_ptr<base::Descriptor> locked_;
 };
 

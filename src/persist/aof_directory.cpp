@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -53,7 +52,7 @@ std::string AofDirectory::manifest_name() const {
 
 bool AofDirectory::create() {
   const std::string& name = server_.settings().appenddirname;
-  if (mkdir(path_beside(name).c_str(), kDirectoryMode) == 0) return true;
+  if (server_.files().create_directory(path_beside(name), kDirectoryMode)) return true;
   const int error = errno;
   if (error == EEXIST && is_directory(path_beside(name))) return true;
   server_.log().warning("Can't open or create append-only dir " + name + ": " + strerror(error));
@@ -73,7 +72,7 @@ bool AofDirectory::load() {
     log.debug("The AOF manifest file " + manifest_name() + " doesn't exist");
     return true;
   }
-  const auto text = base::read_file(path_of(manifest_name()));
+  const auto text = base::read_file(path_of(manifest_name()), server_.files());
   if (!text) {
     log.warning("Fatal error: can't open the AOF manifest file " + manifest_name() +
                 " for reading: " + error_text());
@@ -93,24 +92,24 @@ bool AofDirectory::replace(AofManifest next) {
 
 bool AofDirectory::save(const AofManifest& manifest) const {
   base::Logger& log = server_.log();
+  base::FileSystem& files = server_.files();
   const std::string temporary = "temp-" + manifest_name();
-  const int descriptor =
-      open(path_of(temporary).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode);
+  const int descriptor = files.open(path_of(temporary), O_WRONLY | O_CREAT | O_TRUNC, kFileMode);
   if (descriptor < 0) {
     log.warning("Can't open the AOF manifest file " + temporary + ": " + error_text());
     return false;
   }
-  bool saved = base::write_all(descriptor, manifest.format());
+  bool saved = base::write_all(descriptor, manifest.format(), files);
   if (!saved) {
     log.warning("Error trying to write the temporary AOF manifest file " + temporary + ": " +
                 error_text());
-  } else if (fsync(descriptor) != 0) {
+  } else if (!files.sync(descriptor)) {
     log.warning("Fail to fsync the temp AOF file " + temporary + ": " + error_text() + ".");
     saved = false;
   }
-  close(descriptor);
+  files.close(descriptor);
   if (!saved) return false;
-  if (rename(path_of(temporary).c_str(), path_of(manifest_name()).c_str()) != 0) {
+  if (!files.rename(path_of(temporary), path_of(manifest_name()))) {
     log.warning("Error trying to rename the temporary AOF manifest file " + temporary + " into " +
                 manifest_name() + ": " + error_text());
     return false;
@@ -124,7 +123,7 @@ bool AofDirectory::save(const AofManifest& manifest) const {
 }
 
 bool AofDirectory::sync() const {
-  return base::sync_directory(path_beside(server_.settings().appenddirname));
+  return base::sync_directory(path_beside(server_.settings().appenddirname), server_.files());
 }
 
 bool AofDirectory::old_file_must_move() const {
@@ -147,7 +146,7 @@ bool AofDirectory::migrate_old_file() {
   AofManifest next = manifest_;
   if (!next.base()) next.add_base_named(name);
   if (!replace(std::move(next))) return false;
-  if (rename(path_beside(name).c_str(), path_of(name).c_str()) != 0) {
+  if (!server_.files().rename(path_beside(name), path_of(name))) {
     server_.log().warning("Error trying to move the old AOF file " + name + " into dir " +
                           directory + ": " + error_text());
     return false;
@@ -158,8 +157,8 @@ bool AofDirectory::migrate_old_file() {
 }
 
 int AofDirectory::open_for_append(std::string_view name, bool truncate) const {
-  return open(path_of(name).c_str(),
-              O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | (truncate ? O_TRUNC : 0), kFileMode);
+  return server_.files().open(path_of(name),
+                              O_WRONLY | O_APPEND | O_CREAT | (truncate ? O_TRUNC : 0), kFileMode);
 }
 
 uint64_t AofDirectory::dataset_bytes() const {
@@ -195,9 +194,10 @@ void AofDirectory::remove_in_background(std::string_view name) {
   // The name is removed at once, since it may be reused; closing the last descriptor frees the
   // blocks, which is slow for a large file.
   const std::string path = path_of(name);
-  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  unlink(path.c_str());
-  if (descriptor >= 0) worker_.run([descriptor] { close(descriptor); });
+  base::FileSystem& files = server_.files();
+  const int descriptor = files.open(path, O_RDONLY | O_NONBLOCK, 0);
+  files.remove(path);
+  if (descriptor >= 0) worker_.run([descriptor, &files] { files.close(descriptor); });
 }
 
 }  // namespace latchkey::persist

@@ -60,7 +60,7 @@ void AofLoader::begin() {
 
 AofLoader::Result AofLoader::load(const File& file, LoadingScope& scope) {
   base::Logger& log = server_.log();
-  const base::Descriptor descriptor(file.path, O_RDONLY);
+  const base::Descriptor descriptor(file.path, O_RDONLY, server_.files());
   if (!descriptor.is_open()) {
     log.warning("Fatal error: can't open the append log file " + file.name +
                 " for reading: " + strerror(errno));
@@ -70,7 +70,7 @@ AofLoader::Result AofLoader::load(const File& file, LoadingScope& scope) {
   if (fstat(descriptor.number(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0)
     return Result::kEmpty;
   begin();
-  DescriptorSource source(descriptor.number());
+  DescriptorSource source(server_.files(), descriptor.number());
   scope.watch(source, file.bytes_before);
   if (begins_with_rdb(descriptor.number()) && !read_preamble(source, file, scope)) {
     return source.error() == ByteSource::Error::kStopped ? Result::kStopped : Result::kFailed;
@@ -191,7 +191,9 @@ AofLoader::Result AofLoader::cut_malformed(const File& file, uint64_t offset) {
 }
 
 bool AofLoader::truncate_file(const File& file) {
-  if (truncate(file.path.c_str(), static_cast<off_t>(valid_)) == 0) return true;
+  base::FileSystem& files = server_.files();
+  const base::Descriptor descriptor(file.path, O_WRONLY, files);
+  if (descriptor.is_open() && files.truncate(descriptor.number(), valid_)) return true;
   server_.log().warning("Error truncating the AOF file " + file.name + ": " + strerror(errno));
   return false;
 }

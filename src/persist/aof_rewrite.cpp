@@ -68,35 +68,35 @@ bool write_aof_base(server::Server& server, const std::string& path, ChildProgre
   const std::string temporary =
       server.config().directory().path_of("temp-rewriteaof-" + std::to_string(getpid()) + ".aof");
   if (progress != nullptr) progress->remove_if_orphaned(temporary);
-  const int descriptor =
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode);
+  base::FileSystem& files = server.files();
+  const int descriptor = files.open(temporary, O_WRONLY | O_CREAT | O_TRUNC, kFileMode);
   if (descriptor < 0) {
     log.warning(std::string("Opening the temp file for AOF rewrite in rewriteAppendOnlyFile(): ") +
                 strerror(errno));
     return false;
   }
   const bool sync_on_the_way = server.settings().aof_rewrite_incremental_fsync;
-  DescriptorSink sink(descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
+  DescriptorSink sink(files, descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
   bool written = write_dataset_to(sink, server, progress);
   if (!written) {
     errno = sink.error();
   } else {
-    written = fsync(descriptor) == 0;
+    written = files.sync(descriptor);
   }
   int error = errno;
-  if (close(descriptor) != 0 && written) {
+  if (!files.close(descriptor) && written) {
     written = false;
     error = errno;
   }
   if (!written) {
     log.warning(std::string("Write error writing append only file on disk: ") + strerror(error));
-    unlink(temporary.c_str());
+    files.remove(temporary);
     return false;
   }
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!files.rename(temporary, path)) {
     log.warning(std::string("Error moving temp append only file on the final destination: ") +
                 strerror(errno));
-    unlink(temporary.c_str());
+    files.remove(temporary);
     return false;
   }
   if (progress != nullptr) progress->remove_if_orphaned(path);
@@ -183,8 +183,8 @@ bool AofRewrite::open_increment() {
   }
   log.notice("Creating AOF incr file " + name + " on background rewrite");
   if (current_ == Purpose::kReplace && !directory_.replace(std::move(next))) {
-    close(descriptor);
-    unlink(directory_.path_of(name).c_str());
+    server_.files().close(descriptor);
+    server_.files().remove(directory_.path_of(name));
     return false;
   }
   file_.open(descriptor, 0);
@@ -237,10 +237,11 @@ void AofRewrite::ended(const ChildEnd& end) {
 // Makes the child's file the new base.
 bool AofRewrite::switch_files(const ChildEnd& end) {
   base::Logger& log = server_.log();
+  base::FileSystem& files = server_.files();
   AofManifest next = directory_.manifest();
   const std::string temporary = temporary_base(end.pid);
   const std::string base = next.add_base(server_.settings().aof_use_rdb_preamble);
-  if (rename(directory_.path_beside(temporary).c_str(), directory_.path_of(base).c_str()) != 0) {
+  if (!files.rename(directory_.path_beside(temporary), directory_.path_of(base))) {
     log.warning("Error trying to rename the temporary AOF base file " + temporary + " into " +
                 base + ": " + strerror(errno));
     return false;
@@ -252,7 +253,7 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
     next.retire_increments(/*keep_last=*/false);
     increment = next.add_increment(start_offset_);
     const std::string former = temporary_increment();
-    if (rename(directory_.path_of(former).c_str(), directory_.path_of(increment).c_str()) != 0) {
+    if (!files.rename(directory_.path_of(former), directory_.path_of(increment))) {
       log.warning("Error trying to rename the temporary AOF incr file " + former + " into " +
                   increment + ": " + strerror(errno));
       directory_.remove_in_background(base);
@@ -266,8 +267,7 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
     directory_.remove_in_background(base);
     // Restore the temporary name, under which the file is still being appended to.
     if (!increment.empty()) {
-      static_cast<void>(rename(directory_.path_of(increment).c_str(),
-                               directory_.path_of(temporary_increment()).c_str()));
+      files.rename(directory_.path_of(increment), directory_.path_of(temporary_increment()));
     }
     return false;
   }
@@ -280,7 +280,7 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
 // Removes the files of a failed rewrite.
 void AofRewrite::give_up(const ChildEnd& end) {
   const auto remove = [this](const std::string& name) {
-    unlink(directory_.path_beside(name).c_str());
+    server_.files().remove(directory_.path_beside(name));
   };
   remove(temporary_base(end.pid));
   remove("temp-rewriteaof-" + std::to_string(end.pid) + ".aof");

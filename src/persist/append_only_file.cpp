@@ -1,8 +1,5 @@
 #include "persist/append_only_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -30,15 +27,15 @@ constexpr int64_t kMsPerSecond = 1000;
 constexpr int64_t kUsPerMs = 1000;
 
 // Descriptors that the system cannot sync (a pipe, a device) count as synced.
-bool sync_data(int descriptor) {
-  return fdatasync(descriptor) == 0 || errno == EINVAL || errno == EBADF;
+bool sync_data(base::FileSystem& files, int descriptor) {
+  return files.sync_data(descriptor) || errno == EINVAL || errno == EBADF;
 }
 
 // Returns the bytes written, fewer than all when writing failed; -1 when it failed at once.
-ssize_t write_all(int descriptor, std::string_view bytes) {
+ssize_t write_all(base::FileSystem& files, int descriptor, std::string_view bytes) {
   size_t written = 0;
   while (written < bytes.size()) {
-    const ssize_t count = write(descriptor, bytes.data() + written, bytes.size() - written);
+    const ssize_t count = files.write(descriptor, bytes.substr(written));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return written > 0 ? static_cast<ssize_t>(written) : -1;
     written += static_cast<size_t>(count);
@@ -75,7 +72,7 @@ AppendOnlyFile::AppendOnlyFile(server::Server& server, base::Worker& worker,
 AppendOnlyFile::~AppendOnlyFile() {
   stop();
   worker_.drain();
-  if (is_open()) ::close(descriptor_);
+  if (is_open()) server_.files().close(descriptor_);
 }
 
 void AppendOnlyFile::start() {
@@ -105,14 +102,16 @@ void AppendOnlyFile::open(int descriptor, uint64_t size) {
 
 void AppendOnlyFile::close() {
   if (!is_open()) return;
-  sync_data(descriptor_);
-  ::close(std::exchange(descriptor_, -1));
+  sync_data(server_.files(), descriptor_);
+  server_.files().close(std::exchange(descriptor_, -1));
 }
 
 void AppendOnlyFile::abandon() {
   buffer_.clear();
   // Closing a removed file frees its blocks, which can be slow.
-  if (is_open()) worker_.run([former = std::exchange(descriptor_, -1)] { ::close(former); });
+  if (!is_open()) return;
+  worker_.run(
+      [former = std::exchange(descriptor_, -1), &files = server_.files()] { files.close(former); });
 }
 
 bool AppendOnlyFile::sync_now() {
@@ -120,7 +119,7 @@ bool AppendOnlyFile::sync_now() {
     errno = error;
     return false;
   }
-  if (!sync_data(descriptor_)) return false;
+  if (!sync_data(server_.files(), descriptor_)) return false;
   synced_file_bytes_ = file_bytes_;
   if (confirming_) set_synced_offset(written_offset_);
   return true;
@@ -182,7 +181,7 @@ bool AppendOnlyFile::write_buffer() {
   const uint64_t started = base::CycleClock::ticks();
   if (flush_pause_us_ > 0) pause_us(flush_pause_us_);
   const int injected = injected_write_error(server_);
-  const ssize_t written = injected != 0 ? -1 : write_all(descriptor_, buffer_);
+  const ssize_t written = injected != 0 ? -1 : write_all(server_.files(), descriptor_, buffer_);
   const int error = injected != 0 ? injected : errno;
   note_write_latency(base::CycleClock::ticks() - started);
   if (written != static_cast<ssize_t>(buffer_.size())) {
@@ -239,7 +238,7 @@ void AppendOnlyFile::take_back_failed_write(ssize_t written, int error) {
       log.warning("Short write while writing to the AOF file: (nwritten=" +
                   std::to_string(written) + ", expected=" + std::to_string(buffer_.size()) + ")");
     }
-    if (ftruncate(descriptor_, static_cast<off_t>(file_bytes_)) != 0) {
+    if (!server_.files().truncate(descriptor_, file_bytes_)) {
       if (say_it) {
         log.warning(
             std::string("Could not remove short write from the append-only file.  Redis may refuse "
@@ -293,14 +292,15 @@ void AppendOnlyFile::sync_in_background(int descriptor, bool and_close) {
   std::atomic<uint64_t>& pending = and_close ? shared_->pending_closes : shared_->pending_syncs;
   ++pending;
   const int64_t offset = confirming_ ? written_offset_ : kUnknownOffset;
-  worker_.run([descriptor, and_close, offset, &pending, shared = shared_, waker = waker_.get()] {
-    if (sync_data(descriptor)) {
+  worker_.run([descriptor, and_close, offset, &pending, shared = shared_, waker = waker_.get(),
+               &files = server_.files()] {
+    if (sync_data(files, descriptor)) {
       shared->sync_error = 0;
       if (offset > shared->synced_offset) shared->synced_offset = offset;
     } else {
       shared->sync_error = errno;
     }
-    if (and_close) ::close(descriptor);
+    if (and_close) files.close(descriptor);
     --pending;
     if (waker != nullptr) waker->wake();
   });

@@ -136,7 +136,7 @@ void ChildProgress::report(bool last) {
   if (write(pipe_, &message, sizeof(message)) == static_cast<ssize_t>(sizeof(message))) return;
   // The server has ended, so nobody needs the file.
   server_.log().warning("The server that this child writes for has gone, exiting.");
-  if (!unfinished_.empty()) unlink(unfinished_.c_str());
+  if (!unfinished_.empty()) server_.files().remove(unfinished_);
   _exit(kExitFailed);
 }
 

@@ -1,7 +1,5 @@
 #include "persist/byte_stream.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -48,7 +46,7 @@ int DescriptorSink::put(std::string_view bytes) {
   while (!bytes.empty()) {
     // Writes at most as many bytes as are synced at once.
     const size_t most = sync_every_ == 0 ? bytes.size() : static_cast<size_t>(sync_every_);
-    const ssize_t written = ::write(descriptor_, bytes.data(), std::min(bytes.size(), most));
+    const ssize_t written = files_.write(descriptor_, bytes.substr(0, most));
     if (written < 0) {
       if (errno == EINTR) continue;
       return errno;
@@ -56,7 +54,7 @@ int DescriptorSink::put(std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(written));
     not_synced_ += static_cast<uint64_t>(written);
     if (sync_every_ == 0 || not_synced_ < sync_every_) continue;
-    if (::fdatasync(descriptor_) != 0) return errno;
+    if (!files_.sync_data(descriptor_)) return errno;
     not_synced_ = 0;
   }
   return 0;
@@ -145,7 +143,7 @@ bool ByteSource::at_end() {
 
 std::optional<std::string_view> DescriptorSource::fetch() {
   for (;;) {
-    const ssize_t got = ::read(descriptor_, buffer_.get(), step(kBuffer));
+    const ssize_t got = files_.read(descriptor_, buffer_.get(), step(kBuffer));
     if (got >= 0) return std::string_view(buffer_.get(), static_cast<size_t>(got));
     if (errno != EINTR) return std::nullopt;
   }

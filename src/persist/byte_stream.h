@@ -21,6 +21,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/file_system.h"
+
 namespace latchkey::persist {
 
 class ByteSink {
@@ -104,13 +106,14 @@ class DescriptorSink final : public ByteSink {
   static constexpr uint64_t kSyncEvery = uint64_t{4} << 20;
 
   // Syncs the file's data after each `sync_every` bytes; 0: never. REQUIRES: a file when not 0.
-  explicit DescriptorSink(int descriptor, uint64_t sync_every = 0)
-      : ByteSink(kBuffer), descriptor_(descriptor), sync_every_(sync_every) {}
+  explicit DescriptorSink(base::FileSystem& files, int descriptor, uint64_t sync_every = 0)
+      : ByteSink(kBuffer), files_(files), descriptor_(descriptor), sync_every_(sync_every) {}
 
  private:
   static constexpr size_t kBuffer = 64 << 10;
   int put(std::string_view bytes) override;
 
+  base::FileSystem& files_;
   int descriptor_;
   uint64_t sync_every_;
   uint64_t not_synced_ = 0;
@@ -236,13 +239,16 @@ class MemorySource final : public ByteSource {
 // begin offset() bytes behind that position.
 class DescriptorSource final : public ByteSource {
  public:
-  explicit DescriptorSource(int descriptor)
-      : descriptor_(descriptor), buffer_(std::make_unique_for_overwrite<char[]>(kBuffer)) {}
+  DescriptorSource(base::FileSystem& files, int descriptor)
+      : files_(files),
+        descriptor_(descriptor),
+        buffer_(std::make_unique_for_overwrite<char[]>(kBuffer)) {}
 
  private:
   static constexpr size_t kBuffer = 64 << 10;
   std::optional<std::string_view> fetch() override;
 
+  base::FileSystem& files_;
   int descriptor_;
   std::unique_ptr<char[]> buffer_;
 };

@@ -314,7 +314,7 @@ Outcome Checker::examine(const File& file) {
       return Outcome::kRefused;
     }
   }
-  DescriptorSource source(descriptor.number());
+  DescriptorSource source(base::disk(), descriptor.number());
   server::Progress progress(nullptr, server::progress_terminal(), "Checking " + file.name,
                             server::ProgressUnit::kBytes, *size,
                             base::SystemClock().monotonic_us());
@@ -420,7 +420,7 @@ Outcome Checker::ask_and_cut(const File& file, uint64_t size, uint64_t valid) {
 bool is_manifest(const std::string& path) {
   const base::Descriptor file(path, O_RDONLY);
   if (!file.is_open()) return false;
-  DescriptorSource source(file.number());
+  DescriptorSource source(base::disk(), file.number());
   int64_t line = 0;
   RequestReader reader(source, 0, 0, line);
   // The rest of a comment line that is longer than a manifest allows ends the search.

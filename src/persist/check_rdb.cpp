@@ -284,7 +284,7 @@ bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& outpu
   output("[offset 0] Checking RDB file " + path);
   const base::Descriptor file(path, O_RDONLY);
   if (!file.is_open()) return false;
-  DescriptorSource source(file.number());
+  DescriptorSource source(base::disk(), file.number());
   server::Progress progress(nullptr, server::progress_terminal(), "Checking " + path,
                             server::ProgressUnit::kBytes, file.size().value_or(0),
                             base::SystemClock().monotonic_us());

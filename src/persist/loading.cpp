@@ -166,14 +166,14 @@ void Loading::advise(std::string_view tool, const std::string& path) {
 Loading::Result Loading::load_snapshot(const std::string& name, const FileOptions& options) {
   base::Logger& log = server_.log();
   const std::string path = server_.config().directory().path_of(name);
-  const base::Descriptor file(path, O_RDONLY);
+  const base::Descriptor file(path, O_RDONLY, server_.files());
   if (!file.is_open()) {
     if (errno == ENOENT) return Result::kNoFile;
     log.logf(base::LogLevel::kWarning, "Fatal error: can't open the RDB file %s for reading: %s",
              name.c_str(), strerror(errno));
     return Result::kFailed;
   }
-  DescriptorSource source(file.number());
+  DescriptorSource source(server_.files(), file.number());
   return load_from(source, file.size().value_or(0), options);
 }
 

@@ -49,7 +49,7 @@ const char* write_file(server::Server& server, int descriptor, ChildProgress* pr
     return injected == ENOSPC ? "rdbSaveRio" : "fsync";
   }
   const bool sync_on_the_way = server.settings().rdb_save_incremental_fsync;
-  DescriptorSink sink(descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
+  DescriptorSink sink(server.files(), descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
   WriteOptions options = child_write_options(server, progress);
   if (const auto place = server.stream_place()) {
     options.aux = {{"repl-stream-db", std::to_string(place->database)},
@@ -65,7 +65,7 @@ const char* write_file(server::Server& server, int descriptor, ChildProgress* pr
   server.log().notice("BGSAVE done, " + std::to_string(tally.saved) + " keys saved, " +
                       std::to_string(tally.skipped) + " keys skipped, " +
                       std::to_string(sink.bytes_written()) + " bytes written.");
-  return fsync(descriptor) == 0 ? nullptr : "fsync";
+  return server.files().sync(descriptor) ? nullptr : "fsync";
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ std::string temporary_snapshot(server::Server& server, pid_t pid) {
 }
 
 void remove_temporary_snapshot(server::Server& server, pid_t pid) {
-  unlink(temporary_snapshot(server, pid).c_str());
+  server.files().remove(temporary_snapshot(server, pid));
 }
 
 bool write_snapshot(server::Server& server, const std::string& name, ChildProgress* progress,
@@ -85,7 +85,8 @@ bool write_snapshot(server::Server& server, const std::string& name, ChildProgre
   const std::string temporary = temporary_snapshot(server, getpid());
   if (progress != nullptr) progress->remove_if_orphaned(temporary);
   const char* shown = temporary.c_str() + temporary.rfind('/') + 1;
-  const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  base::FileSystem& files = server.files();
+  const int descriptor = files.open(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (descriptor < 0) {
     const int error = errno;
     log.logf(base::LogLevel::kWarning,
@@ -96,22 +97,22 @@ bool write_snapshot(server::Server& server, const std::string& name, ChildProgre
   }
   const char* failed = write_file(server, descriptor, progress, injected);
   const int error = errno;
-  if (close(descriptor) != 0 && failed == nullptr) failed = "fclose";
+  if (!files.close(descriptor) && failed == nullptr) failed = "fclose";
   if (failed != nullptr) {
     log.logf(base::LogLevel::kWarning, "Write error while saving DB to the disk(%s): %s", failed,
              strerror(error));
-    unlink(temporary.c_str());
+    files.remove(temporary);
     server::log_write_advice(log, temporary, error);
     return false;
   }
-  if (rename(temporary.c_str(), place.c_str()) != 0) {
+  if (!files.rename(temporary, place)) {
     log.logf(base::LogLevel::kWarning,
              "Error moving temp DB file %s on the final destination %s (in server root dir %s): %s",
              shown, name.c_str(), root_directory(server).c_str(), strerror(errno));
-    unlink(temporary.c_str());
+    files.remove(temporary);
     return false;
   }
-  if (!base::sync_directory_of(place)) {
+  if (!base::sync_directory_of(place, files)) {
     log.logf(base::LogLevel::kWarning, "Write error while saving DB to the disk(%s): %s",
              "fsyncFileDir", strerror(errno));
     return false;

@@ -57,7 +57,7 @@ bool ChildSnapshots::begin_pipe(const SnapshotPlace& place, int pipe, Done done)
   const auto write = [this, place, pipe](persist::ChildProgress& progress) {
     persist::WriteOptions options = persist::child_write_options(server_, &progress);
     add_place(place, &options);
-    persist::DescriptorSink sink(pipe);
+    persist::DescriptorSink sink(base::disk(), pipe);
     if (persist::write_dataset(sink, server_, options)) {
       end_pipe(pipe);
       return true;

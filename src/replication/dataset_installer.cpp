@@ -1,10 +1,7 @@
 #include "replication/dataset_installer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "base/file.h"
@@ -81,20 +78,21 @@ void DatasetInstaller::empty() {
 
 DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
   base::Logger& log = server_.log();
+  base::FileSystem& files = server_.files();
   const std::string& name = server_.settings().dbfilename;
   const std::string place = server_.config().directory().path_of(name);
   stop_children();
   if (!received.keep()) {
-    unlink(received.path().c_str());
+    files.remove(received.path());
     return {};
   }
-  if (std::rename(received.path().c_str(), place.c_str()) != 0) {
+  if (!files.rename(received.path(), place)) {
     log.warning("Failed trying to rename the temp DB into " + name +
                 " in MASTER <-> REPLICA synchronization: " + strerror(errno));
-    unlink(received.path().c_str());
+    files.remove(received.path());
     return {};
   }
-  base::sync_directory_of(place);
+  base::sync_directory_of(place, files);
   log.notice("MASTER <-> REPLICA sync: Loading DB in memory");
   const ClosedFile closed(server_.persistence().aof());
   empty();
@@ -117,7 +115,7 @@ void DatasetInstaller::remove_sync_file(const std::string& path) {
   if (!settings.rdb_del_sync_files || settings.appendonly || !settings.save.empty()) return;
   server_.log().notice(
       "Removing the RDB file obtained from the master. This replica has persistence disabled");
-  unlink(path.c_str());
+  server_.files().remove(path);
 }
 
 DatasetInstaller::Result DatasetInstaller::install(ConnectionSource& source, uint64_t size,

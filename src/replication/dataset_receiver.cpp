@@ -1,7 +1,6 @@
 #include "replication/dataset_receiver.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,31 +20,33 @@ constexpr uint64_t kSyncEvery = uint64_t{8} << 20;
 }  // namespace
 
 std::unique_ptr<DatasetReceiver> DatasetReceiver::create(DatasetShape shape, std::string path,
-                                                         base::Logger& log) {
-  const int descriptor = open(path.c_str(), O_CREAT | O_WRONLY | O_EXCL | O_CLOEXEC, 0644);
+                                                         base::Logger& log,
+                                                         base::FileSystem& files) {
+  const int descriptor = files.open(path, O_CREAT | O_WRONLY | O_EXCL, 0644);
   if (descriptor < 0) {
     log.warning("Opening the temp file needed for MASTER <-> REPLICA synchronization: " +
                 std::string(strerror(errno)));
     return nullptr;
   }
   return std::unique_ptr<DatasetReceiver>(
-      new DatasetReceiver(std::move(shape), std::move(path), descriptor, log));
+      new DatasetReceiver(std::move(shape), std::move(path), descriptor, log, files));
 }
 
 DatasetReceiver::DatasetReceiver(DatasetShape shape, std::string path, int descriptor,
-                                 base::Logger& log)
+                                 base::Logger& log, base::FileSystem& files)
     : shape_(std::move(shape)),
       path_(std::move(path)),
       descriptor_(descriptor),
       log_(log),
+      files_(files),
       progress_(&log, /*terminal=*/-1, "Receiving the master's dataset",
                 server::ProgressUnit::kBytes, shape_.has_mark() ? 0 : shape_.size,
                 base::SystemClock().monotonic_us()) {}
 
 DatasetReceiver::~DatasetReceiver() {
   if (descriptor_ < 0) return;
-  close(descriptor_);
-  unlink(path_.c_str());
+  files_.close(descriptor_);
+  files_.remove(path_);
 }
 
 bool DatasetReceiver::fail(const char* what) {
@@ -57,11 +58,11 @@ bool DatasetReceiver::fail(const char* what) {
 bool DatasetReceiver::write(std::string_view bytes) {
   received_ += bytes.size();
   progress_.at(received_, base::SystemClock().monotonic_us());
-  if (!base::write_all(descriptor_, bytes))
+  if (!base::write_all(descriptor_, bytes, files_))
     return fail("Write error or short write writing to the DB dump file needed");
   if (received_ - synced_ < kSyncEvery) return true;
   synced_ = received_;
-  return fdatasync(descriptor_) == 0 || fail("Failed trying to sync the temp DB to disk");
+  return files_.sync_data(descriptor_) || fail("Failed trying to sync the temp DB to disk");
 }
 
 void DatasetReceiver::note_end(std::string_view bytes) {
@@ -80,15 +81,14 @@ DatasetReceiver::Result DatasetReceiver::take(std::string_view* bytes) {
   if (!shape_.has_mark()) return received_ == shape_.size ? Result::kDone : Result::kWantsMore;
   note_end(taken);
   if (tail_ != shape_.mark) return Result::kWantsMore;
-  if (ftruncate(descriptor_, static_cast<off_t>(received_ - shape_.mark.size())) == 0)
-    return Result::kDone;
+  if (files_.truncate(descriptor_, received_ - shape_.mark.size())) return Result::kDone;
   fail("Error truncating the RDB file received from the master");
   return Result::kFailed;
 }
 
 bool DatasetReceiver::keep() {
-  const bool synced = fsync(descriptor_) == 0;
-  const bool closed = close(std::exchange(descriptor_, -1)) == 0;
+  const bool synced = files_.sync(descriptor_);
+  const bool closed = files_.close(std::exchange(descriptor_, -1));
   return (synced && closed) || fail("Failed trying to sync the temp DB to disk");
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/file_system.h"
 #include "base/log.h"
 #include "replication/dataset_shape.h"
 #include "server/observe/progress.h"
@@ -19,7 +20,7 @@ class DatasetReceiver {
  public:
   // Null, with the reason logged, when the file cannot be created.
   static std::unique_ptr<DatasetReceiver> create(DatasetShape shape, std::string path,
-                                                 base::Logger& log);
+                                                 base::Logger& log, base::FileSystem& files);
   // Removes the file, unless keep() was called.
   ~DatasetReceiver();
   DatasetReceiver(const DatasetReceiver&) = delete;
@@ -40,7 +41,8 @@ class DatasetReceiver {
   uint64_t received() const { return received_; }
 
  private:
-  DatasetReceiver(DatasetShape shape, std::string path, int descriptor, base::Logger& log);
+  DatasetReceiver(DatasetShape shape, std::string path, int descriptor, base::Logger& log,
+                  base::FileSystem& files);
   bool write(std::string_view bytes);
   void note_end(std::string_view bytes);
   bool fail(const char* what);
@@ -49,6 +51,7 @@ class DatasetReceiver {
   std::string path_;
   int descriptor_;
   base::Logger& log_;
+  base::FileSystem& files_;
   server::Progress progress_;
   uint64_t received_ = 0;  // bytes of the dataset and its mark
   uint64_t synced_ = 0;

@@ -340,8 +340,8 @@ MasterConnection::Reception ReplicaRole::dataset_announced(MasterConnection& whi
   }
   const std::string name = "temp-" + std::to_string(server_.machine_ms() / kSecondMs) + "." +
                            std::to_string(getpid()) + ".rdb";
-  return {
-      DatasetReceiver::create(shape, server_.config().directory().path_of(name), server_.log())};
+  return {DatasetReceiver::create(shape, server_.config().directory().path_of(name), server_.log(),
+                                  server_.files())};
 }
 
 void ReplicaRole::dataset_received(std::unique_ptr<DatasetReceiver> receiver) {

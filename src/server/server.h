@@ -165,6 +165,8 @@ class Server {
   // Whether it is a Sentinel: it has no dataset, and a layer above gives it other commands.
   bool is_sentinel() const { return settings().sentinel_mode; }
   base::Logger& log() { return log_; }
+  // Where files that must outlive the process are written and read.
+  base::FileSystem& files() { return config_.files(); }
   net::Loop* loop() { return loop_; }
   base::BufferPool& buffer_pool() { return loop_ != nullptr ? loop_->buffer_pool() : buffer_pool_; }
 

@@ -653,6 +653,40 @@ class BetweenServers(unittest.TestCase):
             with replica.connect() as client:
                 self.assertEqual(client.call("PING"), "PONG")
 
+    def test_a_master_is_told_the_name_it_was_found_by(self):
+        how = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        how.load_cert_chain(Certificates.path("redis.crt"), Certificates.path("redis.key"))
+        told = []
+        how.sni_callback = lambda _, name, __: told.append(name)
+        with socket.socket() as master:
+            master.bind(("127.0.0.1", 0))
+            master.listen()
+            master.settimeout(harness.REPLY_TIMEOUT_S)
+            # An address is no name.
+            for host, name in (("localhost", "localhost"), ("127.0.0.1", None)):
+                replica = self.start(tls_replication="yes", replicaof=[host, str(master.getsockname()[1])])
+                raw = master.accept()[0]
+                raw.settimeout(harness.REPLY_TIMEOUT_S)
+                with how.wrap_socket(raw, server_side=True) as link:
+                    self.assertEqual(link.recv(100), b"*1\r\n$4\r\nPING\r\n")
+                self.assertEqual(told, [name])
+                told.clear()
+                replica.stop()
+
+    def test_a_master_whose_time_is_over_is_not_followed(self):
+        # It is for both uses, and the authority's; only its time differs from that of others.
+        for name in ("expired-server", "early-server"):
+            with self.subTest(name):
+                master = SecureServer(tls_cert_file=Certificates.path(name + ".crt"), tls_key_file=Certificates.path(name + ".key"),
+                                      tls_ca_cert_file=Certificates.path("ca.crt"))
+                self.addCleanup(master.stop)
+                replica = self.start(tls_replication="yes", replicaof=["127.0.0.1", str(master.tls_port)])
+                self.eventually(lambda: "Error condition on socket for SYNC: error:0A000086:SSL routines::certificate verify failed"
+                                in replica.log())
+                self.assertFalse(self.link_is_up(replica))
+                with replica.connect() as client:
+                    client.call("REPLICAOF", "NO", "ONE")
+
     def test_the_clients_certificate_is_shown(self):
         master = self.start()
         replica = self.start(tls_replication="yes", tls_client_cert_file=Certificates.path("server.crt"),

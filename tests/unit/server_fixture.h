@@ -72,10 +72,10 @@ inline std::string bulks(std::initializer_list<std::string_view> elements) {
 
 class ServerFixture {
  public:
-  // `settings`: lines of a configuration file.
+  // `settings`: lines of a configuration file. `files`: where its durable files are.
   explicit ServerFixture(std::initializer_list<std::span<const server::CommandRow>> groups,
-                         std::string_view settings = {})
-      : config(std::make_unique<server::PrivateDirectory>()),
+                         std::string_view settings = {}, base::FileSystem& files = base::disk())
+      : config(std::make_unique<server::PrivateDirectory>(), files),
         server(clock, quiet_config(settings), log, nullptr) {
     for (const auto& rows : groups) server.commands().add(rows);
     server.events().add(recorder_);

@@ -237,7 +237,7 @@ std::string AccessControl::file_path() const {
 
 std::optional<std::string> AccessControl::load_file() {
   const std::string& name = server_.settings().aclfile;
-  const auto text = base::read_file(file_path());
+  const auto text = base::read_file(file_path(), server_.files());
   if (!text) return "Error loading ACLs, opening file '" + name + "': " + strerror(errno);
   AclFile file = read_acl_file(rule_context(), name, *text);
   if (!file.errors.empty()) return std::move(file.errors);
@@ -270,7 +270,7 @@ void AccessControl::replace_users(std::vector<User> users) {
 std::optional<std::string> AccessControl::save_file() const {
   std::string text;
   for (const auto& [name, user] : users_) text += acl_line(*user, server_.edition()) + "\n";
-  if (base::replace_file(file_path(), text)) return std::nullopt;
+  if (base::replace_file(file_path(), text, server_.files())) return std::nullopt;
   server_.log().warning("Writing the ACL file for ACL SAVE: " + std::string(strerror(errno)));
   return "There was an error trying to save the ACLs. Please check the server logs for more "
          "information";

@@ -127,7 +127,8 @@ bool PrivateDirectory::change(const std::string& path, std::string* error) {
   return false;
 }
 
-Config::Config(std::unique_ptr<WorkingDirectory> directory) : directory_(std::move(directory)) {
+Config::Config(std::unique_ptr<WorkingDirectory> directory, base::FileSystem& files)
+    : directory_(std::move(directory)), files_(files) {
   if (!directory_) directory_ = std::make_unique<ProcessDirectory>();
   values_.dir = directory_->current();
 }
@@ -582,12 +583,12 @@ bool Config::rewrite(std::string* error, bool everything) const {
     *error = "The server is running without a config file";
     return false;
   }
-  const auto text = base::read_file(file_);
+  const auto text = base::read_file(file_, files_);
   if (!text && errno != ENOENT) {
     *error = std::string("Rewriting config file: ") + strerror(errno);
     return false;
   }
-  if (base::replace_file(file_, rewritten(text.value_or(""), everything))) return true;
+  if (base::replace_file(file_, rewritten(text.value_or(""), everything), files_)) return true;
   *error = std::string("Rewriting config file: ") + strerror(errno);
   return false;
 }

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_system.h"
 #include "server/config/config_values.h"
 
 namespace latchkey::server {
@@ -96,8 +97,9 @@ class Config {
   // The complete lines of a directive in a rewritten file, in order.
   using LinesSource = std::function<std::vector<std::string>()>;
 
-  // Without a directory the process's own is used.
-  explicit Config(std::unique_ptr<WorkingDirectory> directory = nullptr);
+  // Without a directory the process's own is used. `files` must outlive it.
+  explicit Config(std::unique_ptr<WorkingDirectory> directory = nullptr,
+                  base::FileSystem& files = base::disk());
   ~Config();
   Config(const Config&) = delete;
   Config& operator=(const Config&) = delete;
@@ -113,6 +115,8 @@ class Config {
   const ConfigValues& values() const { return values_; }
   // The directory of files without a path.
   const WorkingDirectory& directory() const { return *directory_; }
+  // The file system that it is on, for whatever is written to stay.
+  base::FileSystem& files() const { return files_; }
   // For subsystems that own a setting (REPLICAOF, a port chosen by the system). No hook is called.
   ConfigValues& mutable_values() {
     ++revision_;
@@ -219,6 +223,7 @@ class Config {
   void restore(const ConfigValues& before);
 
   std::unique_ptr<WorkingDirectory> directory_;
+  base::FileSystem& files_;
   ConfigValues values_;
   uint64_t revision_ = 0;
   std::unordered_set<const Directive*> loaded_directives_;  // set by the configuration being loaded

@@ -43,7 +43,7 @@ TEST_CASE("What is written to a descriptor is read from it, with one checksum", 
   // Shorter and longer than buffers, and of just their size.
   const std::vector<size_t> sizes = {0, 1, 100, 65'535, 65'536, 3, 200'000, 7};
   std::string all;
-  DescriptorSink sink(file.descriptor(), 50'000);
+  DescriptorSink sink(base::disk(), file.descriptor(), 50'000);
   sink.enable_checksum();
   for (const size_t size : sizes) {
     CHECK(sink.write(pattern(size)));
@@ -55,7 +55,7 @@ TEST_CASE("What is written to a descriptor is read from it, with one checksum", 
   CHECK(sink.flush());
 
   file.rewind();
-  DescriptorSource source(file.descriptor());
+  DescriptorSource source(base::disk(), file.descriptor());
   source.enable_checksum();
   std::string room;
   std::string_view view;
@@ -97,7 +97,7 @@ TEST_CASE("A checksum begins where it is enabled", "[byte_stream]") {
 TEST_CASE("A sink that has failed stays failed", "[byte_stream]") {
   const int full = ::open("/dev/full", O_WRONLY);
   REQUIRE(full >= 0);
-  DescriptorSink sink(full);
+  DescriptorSink sink(base::disk(), full);
   CHECK(sink.write("this stays in the buffer"));
   CHECK_FALSE(sink.flush());
   CHECK(sink.error() == ENOSPC);
@@ -122,11 +122,11 @@ TEST_CASE("A source that is too short stays failed, and takes no memory for lies
 
 TEST_CASE("Progress is told while a large value is read, and can stop it", "[byte_stream]") {
   const ScratchFile file;
-  DescriptorSink sink(file.descriptor());
+  DescriptorSink sink(base::disk(), file.descriptor());
   sink.write(pattern(1'000'000));
   sink.flush();
   file.rewind();
-  DescriptorSource source(file.descriptor());
+  DescriptorSource source(base::disk(), file.descriptor());
   std::vector<uint64_t> offsets;
   source.on_progress(200'000, [&](uint64_t offset) {
     offsets.push_back(offset);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "unit/catch.h"
+#include "unit/faulty_disk.h"
 
 namespace latchkey::tests {
 
@@ -22,7 +23,7 @@ struct Receiving {
       : path(std::filesystem::temp_directory_path() /
              ("latchkey-receiver-" + std::to_string(getpid()))) {
     log.set_level(base::LogLevel::kNothing);
-    receiver = DatasetReceiver::create(std::move(shape), path, log);
+    receiver = DatasetReceiver::create(std::move(shape), path, log, base::disk());
   }
   ~Receiving() { unlink(path.c_str()); }
 
@@ -68,6 +69,44 @@ TEST_CASE("The file of a dataset that never came whole is removed") {
   receiving.take("12345");
   receiving.receiver.reset();
   CHECK_FALSE(base::read_file(receiving.path));
+}
+
+TEST_CASE("A dataset is received whole, or not at all when the disk fails", "[receiver-faults]") {
+  const size_t count = fail_each_call([](const Trial& trial) {
+    TemporaryDirectory directory;
+    TemporaryDirectory logs;
+    // Power is not lost, so it need not keep what was synced.
+    FaultyDisk disk(logs.path());
+    base::Logger log;
+    log.set_file(logs.path() / "log");
+    const size_t descriptors = open_descriptors();
+    const std::string path = directory.path() / "temp.rdb";
+    // Larger than what is synced on the way.
+    const std::string piece(3 << 20, 'x');
+    disk.fail(trial.fault);
+    bool kept = false;
+    if (auto receiver = DatasetReceiver::create({.mark = kMark, .size = 0}, path, log, disk)) {
+      Result result = Result::kWantsMore;
+      for (int i = 0; i < 3 && result == Result::kWantsMore; ++i) {
+        std::string_view bytes = piece;
+        result = receiver->take(&bytes);
+      }
+      std::string_view bytes = kMark;
+      if (result == Result::kWantsMore) result = receiver->take(&bytes);
+      kept = result == Result::kDone && receiver->keep();
+    }
+    CAPTURE(told(trial, disk), kept);
+    CHECK(open_descriptors() == descriptors);
+    CHECK(kept == !disk.has_failed());
+    if (kept) CHECK(directory.read("temp.rdb").size() == 3 * piece.size());
+    if (!kept) {
+      CHECK(logs.read("log").find(trial.fault.kind == FaultKind::kFull
+                                      ? "No space left on device"
+                                      : "Input/output error") != std::string::npos);
+    }
+    return disk.has_failed();
+  });
+  CHECK(count > 30);
 }
 
 }  // namespace latchkey::tests
