@@ -325,4 +325,29 @@ TEST_CASE("WAITAOF cannot wait for a file that there is none of, or no longer") 
         "file appendonly.aof.1.incr.aof seq 1 type i startoffset 0 endoffset 1\n");
 }
 
+TEST_CASE("After a rewrite that was stopped, one that is killed is told of") {
+  TemporaryDirectory directory;
+  Life life(directory, "rdb-key-save-delay 60000000\n");
+  life.client.run("SET name value");
+  REQUIRE_FALSE(life.client.run("BGREWRITEAOF").starts_with('-'));
+  life.persistence->aof().rewrite().cancel();
+  const std::string told = "Background AOF rewrite terminated by signal 9";
+  CHECK(directory.read("log").find("terminated by signal") == std::string::npos);
+  REQUIRE_FALSE(life.client.run("BGREWRITEAOF").starts_with('-'));
+  kill(life.persistence->child().pid(), SIGKILL);
+  life.finish_child();
+  CHECK(directory.read("log").find(told) != std::string::npos);
+}
+
+TEST_CASE("A first rewrite that was stopped is not begun again") {
+  TemporaryDirectory directory;
+  Life life(directory, "appendonly no\nrdb-key-save-delay 60000000\n");
+  life.client.run("SET name value");
+  REQUIRE(life.client.run("CONFIG SET appendonly yes") == kOk);
+  REQUIRE(life.client.run("CONFIG SET appendonly no") == kOk);
+  life.pass_second();
+  CHECK_FALSE(life.persistence->child().running());
+  CHECK(life.info_has("aof_rewrite_scheduled:0"));
+}
+
 }  // namespace latchkey::tests
