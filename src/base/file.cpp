@@ -105,10 +105,7 @@ bool replace_file(const std::string& path, std::string_view text, FileSystem& fi
   const bool written = write_all(descriptor, text, files) && files.sync(descriptor);
   const int write_error = errno;
   files.close(descriptor);
-  if (written && files.rename(temporary, path)) {
-    sync_directory_of(path, files);
-    return true;
-  }
+  if (written && files.rename(temporary, path)) return sync_directory_of(path, files);
   const int error = written ? errno : write_error;
   files.remove(temporary);
   errno = error;

@@ -46,8 +46,9 @@ bool write_all(int descriptor, std::string_view bytes, FileSystem& files = disk(
 // failure.
 bool write_file(const std::string& path, std::string_view text);
 
-// Replaces the file atomically: readers see the old file or the new one, also after a crash. False,
-// with errno set and the old file unchanged, on failure.
+// Replaces the file atomically and durably: readers see the old file or the new one, also after a
+// crash. False, with errno set, on failure: the old file is there then, or, where only syncing the
+// directory failed, the new one, of which a crash may make the old one.
 bool replace_file(const std::string& path, std::string_view text, FileSystem& files);
 
 // Syncs the directory, so that files created, renamed or removed in it are so after a crash. False

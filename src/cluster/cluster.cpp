@@ -278,9 +278,9 @@ void Cluster::reconcile() {
 }
 
 bool Cluster::save() {
-  if (!file_.replace(file_text(nodes_))) return false;
-  unsaved_ = false;
-  return true;
+  // What could not be written is tried again at the end of the turn.
+  unsaved_ = !file_.replace(file_text(nodes_));
+  return !unsaved_;
 }
 
 bool Cluster::commit() {

@@ -18,7 +18,8 @@ class NodeFile {
   const std::string& path() const { return path_; }
   // Opens the file, creating it if needed, locks it and reads it. False, with the reason in *error.
   bool open(std::string* text, std::string* error);
-  // Replaces the content, and syncs it to disk. False with errno set; the old content stays.
+  // Replaces the content, and syncs it to disk. False with errno set; the old content stays, or the
+  // new one is there and may be gone after a crash.
   bool replace(std::string_view text);
 
  private:

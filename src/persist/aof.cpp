@@ -158,7 +158,8 @@ bool Aof::open_at_start() {
   AofManifest next = directory_.manifest();
   if (next.empty() && !create_base(&next)) return false;
   std::string name;
-  if (next.increments().empty()) {
+  const bool is_new = next.increments().empty();
+  if (is_new) {
     name = next.add_increment(directory_.next_start_offset());
     log.notice("Creating AOF incr file " + name + " on server start");
   } else {
@@ -166,16 +167,20 @@ bool Aof::open_at_start() {
     next.last_increment().end_offset = -1;
     log.notice("Opening AOF incr file " + name + " on server start");
   }
-  const int descriptor = directory_.open_for_append(name, /*truncate=*/false);
+  // A new one may have been left behind by a first rewrite that was not finished.
+  const int descriptor = directory_.open_for_append(name, /*truncate=*/is_new);
   struct stat status {};
   if (descriptor < 0 || fstat(descriptor, &status) != 0) {
     const int error = errno;
+    if (descriptor >= 0) server_.files().close(descriptor);
     log.warning("Can't open the append-only file " + name + ": " + strerror(error));
     log_write_advice(log, directory_.path_of(name), error);
     return false;
   }
-  if (next.format() != directory_.manifest().format() && !directory_.replace(std::move(next)))
+  if (next.format() != directory_.manifest().format() && !directory_.replace(std::move(next))) {
+    server_.files().close(descriptor);
     return false;
+  }
   directory_.collect_history();
   file_.open(descriptor, static_cast<uint64_t>(status.st_size));
   file_.set_dataset_bytes(directory_.dataset_bytes());

@@ -52,9 +52,16 @@ std::string AofDirectory::manifest_name() const {
 
 bool AofDirectory::create() {
   const std::string& name = server_.settings().appenddirname;
-  if (server_.files().create_directory(path_beside(name), kDirectoryMode)) return true;
+  const std::string path = path_beside(name);
+  const bool created = server_.files().create_directory(path, kDirectoryMode);
   const int error = errno;
-  if (error == EEXIST && is_directory(path_beside(name))) return true;
+  if (created || (error == EEXIST && is_directory(path))) {
+    // One that was there may have been created by a server that could not sync it.
+    if (base::sync_directory_of(path, server_.files())) return true;
+    server_.log().warning("Fail to fsync the directory of append-only dir " + name + ": " +
+                          error_text() + ".");
+    return false;
+  }
   server_.log().warning("Can't open or create append-only dir " + name + ": " + strerror(error));
   server::log_write_advice(server_.log(), server_.config().directory().current(), error);
   return false;
@@ -85,19 +92,31 @@ bool AofDirectory::load() {
 }
 
 bool AofDirectory::replace(AofManifest next) {
-  if (!save(next)) return false;
+  const Saved saved = save(next);
+  if (saved == Saved::kNotSynced) restore_manifest();
+  if (saved != Saved::kYes) return false;
   manifest_ = std::move(next);
+  is_in_doubt_ = false;
   return true;
 }
 
-bool AofDirectory::save(const AofManifest& manifest) const {
+// Puts the manifest back that was there before one that could not be made durable.
+void AofDirectory::restore_manifest() {
+  if (manifest_.empty() && manifest_.history().empty()) {
+    is_in_doubt_ = !server_.files().remove(manifest_path()) || !sync();
+  } else {
+    is_in_doubt_ = save(manifest_) != Saved::kYes;
+  }
+}
+
+AofDirectory::Saved AofDirectory::save(const AofManifest& manifest) const {
   base::Logger& log = server_.log();
   base::FileSystem& files = server_.files();
   const std::string temporary = "temp-" + manifest_name();
   const int descriptor = files.open(path_of(temporary), O_WRONLY | O_CREAT | O_TRUNC, kFileMode);
   if (descriptor < 0) {
     log.warning("Can't open the AOF manifest file " + temporary + ": " + error_text());
-    return false;
+    return Saved::kNo;
   }
   bool saved = base::write_all(descriptor, manifest.format(), files);
   if (!saved) {
@@ -108,18 +127,18 @@ bool AofDirectory::save(const AofManifest& manifest) const {
     saved = false;
   }
   files.close(descriptor);
-  if (!saved) return false;
+  if (!saved) return Saved::kNo;
   if (!files.rename(path_of(temporary), path_of(manifest_name()))) {
     log.warning("Error trying to rename the temporary AOF manifest file " + temporary + " into " +
                 manifest_name() + ": " + error_text());
-    return false;
+    return Saved::kNo;
   }
   if (!sync()) {
     log.warning("Fail to fsync AOF directory " + path_of(manifest_name()) + ": " + error_text() +
                 ".");
-    return false;
+    return Saved::kNotSynced;
   }
-  return true;
+  return Saved::kYes;
 }
 
 bool AofDirectory::sync() const {
@@ -149,6 +168,11 @@ bool AofDirectory::migrate_old_file() {
   if (!server_.files().rename(path_beside(name), path_of(name))) {
     server_.log().warning("Error trying to move the old AOF file " + name + " into dir " +
                           directory + ": " + error_text());
+    return false;
+  }
+  // Before its former directory is synced, which would have it in neither.
+  if (!sync()) {
+    server_.log().warning("Fail to fsync AOF directory " + directory + ": " + error_text() + ".");
     return false;
   }
   server_.log().notice("Successfully migrated an old-style AOF file (" + name +
@@ -187,6 +211,12 @@ bool AofDirectory::collect_history() {
   // Replace the manifest on disk before removing the files it named.
   if (!replace(std::move(next))) return false;
   for (const AofFile& file : history) remove_in_background(file.name);
+  return true;
+}
+
+bool AofDirectory::discard(std::string_view name) {
+  if (is_in_doubt_) return false;
+  remove_in_background(name);
   return true;
 }
 

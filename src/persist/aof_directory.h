@@ -35,8 +35,11 @@ class AofDirectory {
   // when it cannot be read or is damaged.
   bool load();
   // Replaces the manifest on disk and in memory by `next`. False, with the reason logged and
-  // nothing changed, when it could not be written.
+  // nothing changed, when it could not be written. Callers must use discard() for files that only
+  // `next` names: on a disk that fails, it may be the one that is found after a crash.
   bool replace(AofManifest next);
+  // Creates the directory, if needed, and makes it durable. False, with the reason logged, on
+  // failure.
   bool create();
 
   // Moves a single file of an older server from `dir` into the directory as the base. False when
@@ -55,6 +58,9 @@ class AofDirectory {
   // Removes the history from the manifest, and its files in the background, unless
   // aof-disable-auto-gc. False when the manifest could not be written.
   bool collect_history();
+  // Removes a file that a manifest was to name which replace() refused, unless that manifest may
+  // still be on disk. False when it stays.
+  bool discard(std::string_view name);
   // Removes a file; the worker frees its disk space.
   void remove_in_background(std::string_view name);
   // Syncs the directory, so that renames within it are durable. False with errno.
@@ -63,11 +69,14 @@ class AofDirectory {
  private:
   std::string manifest_name() const;
   bool old_file_must_move() const;
-  bool save(const AofManifest& manifest) const;
+  enum class Saved : uint8_t { kYes, kNo, kNotSynced };
+  Saved save(const AofManifest& manifest) const;
+  void restore_manifest();
 
   server::Server& server_;
   base::Worker& worker_;
   AofManifest manifest_;
+  bool is_in_doubt_ = false;  // another manifest than this one may be on disk
 };
 
 }  // namespace latchkey::persist

@@ -100,11 +100,14 @@ bool AofLoader::read_preamble(ByteSource& source, const File& file, LoadingScope
   how.drop_expired = false;
   how.after_key = [&scope](uint64_t keys) { scope.key_loaded(keys); };
   const ReadReport report = read_dataset(source, server_, how);
+  const int read_error = errno;
   if (report.ok) {
     if (file.is_old_style) log.notice("Reading the remaining AOF tail...");
     return true;
   }
   if (source.error() == ByteSource::Error::kStopped) return false;
+  if (source.error() == ByteSource::Error::kFailed)
+    log.warning("Error reading the append only file " + file.name + ": " + strerror(read_error));
   for (const std::string& error : report.errors) log.warning(error);
   log.warning(file.is_old_style
                   ? "Error reading the RDB preamble of the AOF file " + file.name +

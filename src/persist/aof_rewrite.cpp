@@ -184,7 +184,7 @@ bool AofRewrite::open_increment() {
   log.notice("Creating AOF incr file " + name + " on background rewrite");
   if (current_ == Purpose::kReplace && !directory_.replace(std::move(next))) {
     server_.files().close(descriptor);
-    server_.files().remove(directory_.path_of(name));
+    directory_.discard(name);
     return false;
   }
   file_.open(descriptor, 0);
@@ -264,9 +264,8 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
     next.retire_increments(/*keep_last=*/current_ == Purpose::kReplace);
   }
   if (!directory_.replace(std::move(next))) {
-    directory_.remove_in_background(base);
     // Restore the temporary name, under which the file is still being appended to.
-    if (!increment.empty()) {
+    if (directory_.discard(base) && !increment.empty()) {
       files.rename(directory_.path_of(increment), directory_.path_of(temporary_increment()));
     }
     return false;

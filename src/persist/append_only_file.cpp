@@ -70,7 +70,8 @@ AppendOnlyFile::AppendOnlyFile(server::Server& server, base::Worker& worker,
 }
 
 AppendOnlyFile::~AppendOnlyFile() {
-  stop();
+  if (started_) server_.propagation().remove_sink(*this);
+  forget_failures();
   worker_.drain();
   if (is_open()) server_.files().close(descriptor_);
 }
@@ -86,6 +87,19 @@ void AppendOnlyFile::stop() {
   started_ = false;
   server_.propagation().remove_sink(*this);
   buffer_.clear();
+  forget_failures();
+  look_at_worker();
+}
+
+// Of what was written to files that do not count any more.
+void AppendOnlyFile::forget_failures() {
+  const auto former = std::exchange(shared_, std::make_shared<Shared>());
+  shared_->synced_offset = former->synced_offset.load();
+  worker_.run([former, &files = server_.files()] {
+    for (const int unsynced : former->unsynced) files.close(unsynced);
+  });
+  write_failed_ = false;
+  write_error_ = 0;
 }
 
 void AppendOnlyFile::open(int descriptor, uint64_t size) {
@@ -101,17 +115,19 @@ void AppendOnlyFile::open(int descriptor, uint64_t size) {
 }
 
 void AppendOnlyFile::close() {
-  if (!is_open()) return;
-  sync_data(server_.files(), descriptor_);
-  server_.files().close(std::exchange(descriptor_, -1));
+  if (is_open()) server_.files().close(std::exchange(descriptor_, -1));
 }
 
 void AppendOnlyFile::abandon() {
   buffer_.clear();
   // Closing a removed file frees its blocks, which can be slow.
-  if (!is_open()) return;
-  worker_.run(
-      [former = std::exchange(descriptor_, -1), &files = server_.files()] { files.close(former); });
+  if (is_open()) {
+    worker_.run([former = std::exchange(descriptor_, -1), &files = server_.files()] {
+      files.close(former);
+    });
+  }
+  forget_failures();
+  look_at_worker();
 }
 
 bool AppendOnlyFile::sync_now() {
@@ -121,7 +137,9 @@ bool AppendOnlyFile::sync_now() {
   }
   if (!sync_data(server_.files(), descriptor_)) return false;
   synced_file_bytes_ = file_bytes_;
-  if (confirming_) set_synced_offset(written_offset_);
+  // What the file before this one got may be on its way still.
+  const bool former_is_synced = shared_->pending_closes == 0 && shared_->sync_error == 0;
+  if (confirming_ && former_is_synced) set_synced_offset(written_offset_);
   return true;
 }
 
@@ -141,7 +159,7 @@ void AppendOnlyFile::on_propagated(std::span<const server::PropagatedCommand> un
 
 void AppendOnlyFile::flush(Wait wait) {
   if (!is_open()) return;
-  if (buffer_.empty() && synced_file_bytes_ == file_bytes_) {
+  if (buffer_.empty() && !needs_sync()) {
     look_at_worker();
     return;
   }
@@ -152,7 +170,7 @@ void AppendOnlyFile::flush(Wait wait) {
 }
 
 void AppendOnlyFile::tick() {
-  if (postponed_since_ms_ != 0 || write_failed_ || synced_file_bytes_ != file_bytes_) flush();
+  if (postponed_since_ms_ != 0 || write_failed_ || needs_sync()) flush();
   look_at_worker();
 }
 
@@ -260,10 +278,11 @@ void AppendOnlyFile::take_back_failed_write(ssize_t written, int error) {
 }
 
 void AppendOnlyFile::sync_if_due() {
-  if (synced_file_bytes_ == file_bytes_) return;
+  if (!needs_sync()) return;
   const server::ConfigValues& settings = server_.settings();
   if (settings.no_appendfsync_on_rewrite && child_running_ && child_running_()) return;
-  if (settings.appendfsync == AppendFsync::kAlways) {
+  const bool failed_before = shared_->sync_error != 0;
+  if (settings.appendfsync == AppendFsync::kAlways && synced_file_bytes_ != file_bytes_) {
     const server::LatencyTimer timer(server_, "aof-fsync-always");
     if (!sync_now()) {
       server_.log().warning(
@@ -271,8 +290,9 @@ void AppendOnlyFile::sync_if_due() {
           strerror(errno) + ". Exiting...");
       fatal_();
     }
-    last_sync_s_ = now_ms() / kMsPerSecond;
-  } else if (settings.appendfsync == AppendFsync::kEverysec) {
+    if (!failed_before) last_sync_s_ = now_ms() / kMsPerSecond;
+  }
+  if (settings.appendfsync == AppendFsync::kEverysec || failed_before) {
     const int64_t now_s = now_ms() / kMsPerSecond;
     if (now_s <= last_sync_s_ || pending_syncs() != 0) return;
     last_sync_s_ = now_s;
@@ -294,16 +314,37 @@ void AppendOnlyFile::sync_in_background(int descriptor, bool and_close) {
   const int64_t offset = confirming_ ? written_offset_ : kUnknownOffset;
   worker_.run([descriptor, and_close, offset, &pending, shared = shared_, waker = waker_.get(),
                &files = server_.files()] {
-    if (sync_data(files, descriptor)) {
+    if (sync_files(files, descriptor, and_close, *shared)) {
       shared->sync_error = 0;
       if (offset > shared->synced_offset) shared->synced_offset = offset;
     } else {
       shared->sync_error = errno;
     }
-    if (and_close) files.close(descriptor);
     --pending;
     if (waker != nullptr) waker->wake();
   });
+}
+
+// Syncs a file, closes it if it is to be, and tries again those that were to be closed before and
+// could not be synced. False, with errno, when anything is not on disk. Runs on the worker.
+bool AppendOnlyFile::sync_files(base::FileSystem& files, int descriptor, bool and_close,
+                                Shared& shared) {
+  int error = 0;
+  std::erase_if(shared.unsynced, [&](int former) {
+    const bool synced = sync_data(files, former);
+    if (synced) {
+      files.close(former);
+    } else {
+      error = errno;
+    }
+    return synced;
+  });
+  const bool synced = sync_data(files, descriptor);
+  if (!synced) error = errno;
+  if (and_close && synced) files.close(descriptor);
+  if (and_close && !synced) shared.unsynced.push_back(descriptor);
+  errno = error;
+  return error == 0;
 }
 
 void AppendOnlyFile::confirm(bool on) {
@@ -313,8 +354,9 @@ void AppendOnlyFile::confirm(bool on) {
 
 void AppendOnlyFile::look_at_worker() {
   // Bytes of the stream that are not written to the file, such as pings of replicas, need no sync.
-  if (confirming_ && is_open() && buffer_.empty() && synced_file_bytes_ == file_bytes_ &&
-      pending_syncs() == 0 && shared_->pending_closes == 0 &&
+  // A job sets its error before it counts as done.
+  if (confirming_ && is_open() && buffer_.empty() && pending_syncs() == 0 &&
+      shared_->pending_closes == 0 && !needs_sync() &&
       synced_offset() != server_.replication_offset()) {
     set_synced_offset(server_.replication_offset());
   }

@@ -6,9 +6,10 @@
 // about once a second; the loop does not write during a sync, since the system would block the
 // write, but waits for at most two seconds. With `no`, the system decides when to sync.
 //
-// A failed write is truncated from the file and tried again at the next turn; until it succeeds,
-// write commands must be refused (on_problem_changed). With `always` a failure ends the process,
-// since the dataset has changes that cannot be made durable.
+// A failed write is truncated from the file and tried again at the next turn, and a failed sync at
+// the next second, of the file before this one too; until it succeeds, write commands must be
+// refused (on_problem_changed). With `always` a failure ends the process, since the dataset has
+// changes that cannot be made durable.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/file_system.h"
 #include "base/worker.h"
 #include "net/loop.h"
 #include "server/command/propagation.h"
@@ -44,7 +47,7 @@ class AppendOnlyFile final : public server::PropagationSink {
 
   // Starts to listen to propagated commands. Until open(), they only advance the offset.
   void start();
-  // Stops listening; drops the buffer.
+  // Stops listening; drops the buffer, and forgets failures, which nobody need wait for any more.
   void stop();
   bool started() const { return started_; }
 
@@ -53,7 +56,7 @@ class AppendOnlyFile final : public server::PropagationSink {
   // the background.
   void open(int descriptor, uint64_t size);
   bool is_open() const { return descriptor_ >= 0; }
-  // Syncs and closes the file before it returns.
+  // Closes the file, without a sync: call sync_now() first.
   void close();
   // Closes the file, which is given up, without a sync, and drops the buffer.
   void abandon();
@@ -103,7 +106,7 @@ class AppendOnlyFile final : public server::PropagationSink {
   // Whether writing or syncing fails.
   bool has_problem() const { return problem_ != 0; }
   // Syncs that the worker has not completed.
-  uint64_t pending_syncs() const { return shared_->pending_syncs.load(std::memory_order_relaxed); }
+  uint64_t pending_syncs() const { return shared_->pending_syncs.load(std::memory_order_acquire); }
   uint64_t delayed_syncs() const { return delayed_syncs_; }
   void reset_delayed_syncs() { delayed_syncs_ = 0; }
   // The replication offset (Server::replication_offset) up to which everything is on disk; -1: not
@@ -123,11 +126,18 @@ class AppendOnlyFile final : public server::PropagationSink {
     std::atomic<uint64_t> pending_syncs{0};
     std::atomic<uint64_t> pending_closes{0};  // of files that are synced and then closed
     std::atomic<int64_t> synced_offset{0};
-    std::atomic<int> sync_error{0};
+    std::atomic<int> sync_error{0};  // of the last sync; 0: it succeeded
+    // Former files that could not be synced, and are tried again with each sync. The worker's.
+    std::vector<int> unsynced;
   };
 
   static constexpr int64_t kUnknownOffset = -1;
 
+  // Whether anything written may not be on disk, and no sync is queued for it.
+  bool needs_sync() const {
+    return synced_file_bytes_ != file_bytes_ || shared_->sync_error != 0;
+  }
+  void forget_failures();
   bool must_wait(Wait wait);
   bool write_buffer();
   void note_write_latency(uint64_t ticks);
@@ -135,6 +145,7 @@ class AppendOnlyFile final : public server::PropagationSink {
   void take_back_failed_write(ssize_t written, int error);
   void sync_if_due();
   void sync_in_background(int descriptor, bool and_close);
+  static bool sync_files(base::FileSystem& files, int descriptor, bool and_close, Shared& shared);
   // Applies the results of the worker's jobs and calls the callbacks on changes.
   void look_at_worker();
   int64_t now_ms() const;

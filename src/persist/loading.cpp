@@ -192,6 +192,7 @@ Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
   }
   how.after_key = [&scope](uint64_t keys) { scope.key_loaded(keys); };
   const ReadReport report = read_dataset(source, server_, how);
+  const int error = errno;
   figures_.keys_loaded = report.keys_loaded;
   figures_.keys_expired = report.keys_expired;
   figures_.done_bytes = source.offset();
@@ -200,7 +201,9 @@ Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
   if (options.slot_moves != nullptr && moves != nullptr) *options.slot_moves = *moves;
   if (report.ok) return Result::kDone;
   if (source.error() == ByteSource::Error::kStopped) return Result::kStopped;
-  for (const std::string& error : report.errors) server_.log().warning(error);
+  if (source.error() == ByteSource::Error::kFailed)
+    server_.log().warning(std::string("Error reading the dataset: ") + strerror(error));
+  for (const std::string& line : report.errors) server_.log().warning(line);
   if (options.is_damaged != nullptr) *options.is_damaged = report.is_damaged;
   return Result::kFailed;
 }

@@ -96,8 +96,11 @@ bool write_snapshot(server::Server& server, const std::string& name, ChildProgre
     return false;
   }
   const char* failed = write_file(server, descriptor, progress, injected);
-  const int error = errno;
-  if (!files.close(descriptor) && failed == nullptr) failed = "fclose";
+  int error = errno;
+  if (!files.close(descriptor) && failed == nullptr) {
+    failed = "fclose";
+    error = errno;
+  }
   if (failed != nullptr) {
     log.logf(base::LogLevel::kWarning, "Write error while saving DB to the disk(%s): %s", failed,
              strerror(error));

@@ -1,6 +1,6 @@
 // Writes a snapshot to disk: to a temporary file in the same directory, which is synced and
-// renamed, and then the directory is synced. On any failure the old file stays unchanged, and the
-// log says what failed.
+// renamed, and then the directory is synced. On any failure before the renaming the old file stays
+// unchanged, and after it the new one is whole; the log says what failed.
 //
 // File names are relative to the server's directory (`dir`).
 #pragma once

@@ -9,10 +9,10 @@
 //     disk.restore(Lost::kEverything);
 //     ... the directory has what was synced ...
 //
-// Calls go through to the system. They are counted in memory that forked children share, so that a
-// call of a child can be made to fail too, and counts as one of all. What is on the disk for good
-// is kept in a directory of its own, by inode: the contents of each file when it was synced last,
-// and the names of each directory then.
+// Calls go through to the system, but for syncs, which would take most of a test's time. They are
+// counted in memory that forked children share, so that a call of a child can be made to fail too,
+// and counts as one of all. What is on the disk for good is kept in a directory of its own, by
+// inode: the contents of each file when it was synced last, and the names of each directory then.
 #pragma once
 
 #include <cerrno>

@@ -3,16 +3,14 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <memory>
 
 #include "base/hex.h"
 #include "commands/groups.h"
 #include "persist/aof_dataset.h"
-#include "persist/persistence.h"
-#include "persist/rows.h"
 #include "server/observe/dataset_digest.h"
 #include "unit/catch.h"
 #include "unit/persist/aof_directory_fixture.h"
+#include "unit/persist/life.h"
 
 namespace latchkey::tests {
 
@@ -22,38 +20,6 @@ using persist::Loading;
 
 constexpr std::string_view kManifest = "appendonlydir/appendonly.aof.manifest";
 constexpr std::string_view kIncrement = "appendonlydir/appendonly.aof.1.incr.aof";
-
-// A server over the files of a directory, as a process would be started there.
-struct Life {
-  explicit Life(const TemporaryDirectory& directory, const std::string& settings = {})
-      : server({persist::aof_rows()},
-               directory.setting() + "save \"\"\nappendonly yes\n" + settings),
-        client(server) {
-    server.log.set_level(base::LogLevel::kNotice);
-    server.log.set_file(directory.path() / "log");
-    commands::add_all(server.server.commands());
-    persistence =
-        std::make_shared<persist::Persistence>(server.server, persist::ChildProcessParts{});
-    server.server.set_persistence(persistence);
-    result = persistence->loading().load_at_start();
-    opened = result != Loading::Result::kFailed && persistence->aof().open_at_start();
-  }
-  // Waits in the kernel for the child that writes, and has the server notice its end.
-  void finish_child() {
-    siginfo_t info{};
-    waitid(P_PID, static_cast<id_t>(persistence->child().pid()), &info, WEXITED | WNOWAIT);
-    server.tick();
-  }
-  bool info_has(std::string_view line) {
-    return client.run("INFO persistence").find("\r\n" + std::string(line) + "\r\n") !=
-           std::string::npos;
-  }
-  ServerFixture server;
-  TestClient client;
-  std::shared_ptr<persist::Persistence> persistence;
-  Loading::Result result;
-  bool opened;
-};
 
 }  // namespace
 
@@ -357,6 +323,31 @@ TEST_CASE("WAITAOF cannot wait for a file that there is none of, or no longer") 
   CHECK(directory.read(std::string(kManifest)) ==
         "file appendonly.aof.1.base.rdb seq 1 type b\n"
         "file appendonly.aof.1.incr.aof seq 1 type i startoffset 0 endoffset 1\n");
+}
+
+TEST_CASE("After a rewrite that was stopped, one that is killed is told of") {
+  TemporaryDirectory directory;
+  Life life(directory, "rdb-key-save-delay 60000000\n");
+  life.client.run("SET name value");
+  REQUIRE_FALSE(life.client.run("BGREWRITEAOF").starts_with('-'));
+  life.persistence->aof().rewrite().cancel();
+  const std::string told = "Background AOF rewrite terminated by signal 9";
+  CHECK(directory.read("log").find("terminated by signal") == std::string::npos);
+  REQUIRE_FALSE(life.client.run("BGREWRITEAOF").starts_with('-'));
+  kill(life.persistence->child().pid(), SIGKILL);
+  life.finish_child();
+  CHECK(directory.read("log").find(told) != std::string::npos);
+}
+
+TEST_CASE("A first rewrite that was stopped is not begun again") {
+  TemporaryDirectory directory;
+  Life life(directory, "appendonly no\nrdb-key-save-delay 60000000\n");
+  life.client.run("SET name value");
+  REQUIRE(life.client.run("CONFIG SET appendonly yes") == kOk);
+  REQUIRE(life.client.run("CONFIG SET appendonly no") == kOk);
+  life.pass_second();
+  CHECK_FALSE(life.persistence->child().running());
+  CHECK(life.info_has("aof_rewrite_scheduled:0"));
 }
 
 }  // namespace latchkey::tests

@@ -228,4 +228,13 @@ TEST_CASE("What was written before the base is there does not count as safe") {
   CHECK(a.file.synced_offset() == 1);
 }
 
+TEST_CASE("The database of a transaction is chosen within it, before Redis 7.2 ahead of it") {
+  const bool before = GENERATE(false, true);
+  Appending a(before ? "emulate \"redis 7.0\"" : "emulate \"redis 7.2\"");
+  for (const char* line : {"MULTI", "SET a 1", "SET b 2", "EXEC"}) a.client.run(line);
+  a.file.flush();
+  const std::string multi = request({"MULTI"});
+  CHECK(a.contents().starts_with(before ? kSelect + multi : multi + kSelect));
+}
+
 }  // namespace latchkey::tests
