@@ -88,7 +88,7 @@ void AppendOnlyFile::stop() {
   server_.propagation().remove_sink(*this);
   buffer_.clear();
   forget_failures();
-  look_at_worker();
+  report_problem();
 }
 
 // Of what was written to files that do not count any more.
@@ -127,7 +127,7 @@ void AppendOnlyFile::abandon() {
     });
   }
   forget_failures();
-  look_at_worker();
+  report_problem();
 }
 
 bool AppendOnlyFile::sync_now() {
@@ -360,6 +360,14 @@ void AppendOnlyFile::look_at_worker() {
       synced_offset() != server_.replication_offset()) {
     set_synced_offset(server_.replication_offset());
   }
+  report_problem();
+  if (const int64_t offset = synced_offset(); offset != told_offset_) {
+    told_offset_ = offset;
+    if (synced_) synced_();
+  }
+}
+
+void AppendOnlyFile::report_problem() {
   const int error = write_failed_ ? write_error_ : shared_->sync_error.load();
   if (error != problem_) {
     if (!write_failed_ && error != 0) {
@@ -367,10 +375,6 @@ void AppendOnlyFile::look_at_worker() {
     }
     problem_ = error;
     if (problem_changed_) problem_changed_(error == 0 ? std::string() : strerror(error));
-  }
-  if (const int64_t offset = synced_offset(); offset != told_offset_) {
-    told_offset_ = offset;
-    if (synced_) synced_();
   }
 }
 

@@ -134,9 +134,7 @@ class AppendOnlyFile final : public server::PropagationSink {
   static constexpr int64_t kUnknownOffset = -1;
 
   // Whether anything written may not be on disk, and no sync is queued for it.
-  bool needs_sync() const {
-    return synced_file_bytes_ != file_bytes_ || shared_->sync_error != 0;
-  }
+  bool needs_sync() const { return synced_file_bytes_ != file_bytes_ || shared_->sync_error != 0; }
   void forget_failures();
   bool must_wait(Wait wait);
   bool write_buffer();
@@ -148,6 +146,8 @@ class AppendOnlyFile final : public server::PropagationSink {
   static bool sync_files(base::FileSystem& files, int descriptor, bool and_close, Shared& shared);
   // Applies the results of the worker's jobs and calls the callbacks on changes.
   void look_at_worker();
+  // Calls on_problem_changed's callback on a change.
+  void report_problem();
   int64_t now_ms() const;
 
   server::Server& server_;
