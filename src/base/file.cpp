@@ -29,6 +29,17 @@ int create_beside(const std::string& path, std::string* name, FileSystem& files)
   return descriptor;
 }
 
+// Gives a new file the owner, group and mode of the one that it will replace, as far as the process
+// may; the mode only with the group that it was meant for.
+void keep_rights(int descriptor, const struct stat& former) {
+  struct stat own {};
+  if (fstat(descriptor, &own) != 0) return;
+  const bool is_alike = own.st_uid == former.st_uid && own.st_gid == former.st_gid;
+  const bool is_given = is_alike || fchown(descriptor, former.st_uid, former.st_gid) == 0;
+  const mode_t allowed = is_given ? 07777 : 0700;
+  static_cast<void>(fchmod(descriptor, former.st_mode & allowed));
+}
+
 void close_range_from(int first, int last) {
   if (first > last) return;
 #ifdef SYS_close_range
@@ -99,9 +110,12 @@ bool write_file(const std::string& path, std::string_view text) {
 }
 
 bool replace_file(const std::string& path, std::string_view text, FileSystem& files) {
+  struct stat former {};
+  const bool is_there = stat(path.c_str(), &former) == 0;
   std::string temporary;
   const int descriptor = create_beside(path, &temporary, files);
   if (descriptor < 0) return false;
+  if (is_there) keep_rights(descriptor, former);
   const bool written = write_all(descriptor, text, files) && files.sync(descriptor);
   const int write_error = errno;
   files.close(descriptor);

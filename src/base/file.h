@@ -48,7 +48,8 @@ bool write_file(const std::string& path, std::string_view text);
 
 // Replaces the file atomically and durably: readers see the old file or the new one, also after a
 // crash. False, with errno set, on failure: the old file is there then, or, where only syncing the
-// directory failed, the new one, of which a crash may make the old one.
+// directory failed, the new one, of which a crash may make the old one. Keeps the owner, the group
+// and the mode of the old file; a new one has 0644 without the bits of the umask.
 bool replace_file(const std::string& path, std::string_view text, FileSystem& files);
 
 // Syncs the directory, so that files created, renamed or removed in it are so after a crash. False

@@ -51,6 +51,20 @@ TEST_CASE("A file is replaced although one of that name was left behind before",
   CHECK((status.st_mode & 0777) == (0644 & ~mask));
 }
 
+TEST_CASE("A file that is replaced keeps its mode", "[file]") {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() / "secrets";
+  for (const mode_t mode : {0600, 0640, 0664}) {
+    directory.write("secrets", "old");
+    REQUIRE(chmod(path.c_str(), mode) == 0);
+    CHECK(base::replace_file(path, "new", base::disk()));
+    struct stat status {};
+    REQUIRE(stat(path.c_str(), &status) == 0);
+    CHECK((status.st_mode & 07777) == mode);
+    CHECK(directory.read("secrets") == "new");
+  }
+}
+
 TEST_CASE("A file is read whole or not at all", "[file]") {
   const size_t count = fail_each_call([](const Trial& trial) {
     TemporaryDirectory directory;
