@@ -17,6 +17,19 @@ namespace {
 constexpr size_t kLongestCommand = 1024 * 1024;
 constexpr size_t kReadSize = 4096;
 
+// Takes the bytes out of the buffer; stops when `write` returns false, and then returns false.
+template <typename Write>
+bool write_all_of(resp::OutputBuffer& bytes, Write write) {
+  struct Piece {
+    char* data;
+    size_t size;
+  };
+  for (Piece piece; bytes.gather(&piece, 1) != 0; bytes.take(piece.size)) {
+    if (!write({piece.data, piece.size})) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 DebugConsole::DebugConsole(int socket, net::TransportLayer* layer)
@@ -67,15 +80,12 @@ ptrdiff_t DebugConsole::receive(char* room, size_t size) {
 }
 
 bool DebugConsole::send_wire() {
-  struct Piece {
-    char* data;
-    size_t size;
-  };
-  resp::OutputBuffer& wire = layer_->wire();
-  for (Piece piece; wire.gather(&piece, 1) != 0; wire.take(piece.size)) {
-    if (!base::write_all(socket_, {piece.data, piece.size})) return false;
-  }
-  return true;
+  return write_all_of(layer_->wire(),
+                      [this](std::string_view bytes) { return base::write_all(socket_, bytes); });
+}
+
+bool DebugConsole::write(resp::OutputBuffer& bytes) {
+  return write_all_of(bytes, [this](std::string_view piece) { return write(piece); });
 }
 
 bool DebugConsole::write(std::string_view bytes) {

@@ -40,6 +40,8 @@ class DebugConsole {
   void send();
   // Sends bytes as they are. False when the connection is lost, which the next read() finds too.
   bool write(std::string_view bytes);
+  // Sends what is in the buffer, and takes it out.
+  bool write(resp::OutputBuffer& bytes);
 
   // 0: lines may be of any length.
   size_t longest() const { return longest_; }

@@ -44,17 +44,6 @@ void leave_server(Server& server, Client& client) {
   server.propagation().set_muted(true);
 }
 
-void send_reply(Client& client, DebugConsole& console) {
-  struct Piece {
-    char* data;
-    size_t size;
-  };
-  resp::OutputBuffer& out = client.out();
-  for (Piece piece; out.gather(&piece, 1) != 0; out.take(piece.size)) {
-    if (!console.write({piece.data, piece.size})) return;
-  }
-}
-
 // In the parent: the session of a layer goes on in the child, so its end is not announced from
 // here. The layer takes it that the peer has gone.
 void leave_layer(Client& client) {
@@ -127,7 +116,7 @@ void DebugSessions::run_in_child(CommandContext& ctx, std::string_view source,
   net::Connection& connection = *ctx.client.connection();
   DebugConsole console(connection.descriptor(), connection.layer());
   converse(console, source, evaluate);
-  send_reply(ctx.client, console);
+  console.write(ctx.client.out());
   server_.log().notice("Lua debugging session child exiting");
   _exit(0);
 }
