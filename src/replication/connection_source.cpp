@@ -62,6 +62,10 @@ std::optional<std::string_view> ConnectionSource::fetch() {
   return std::nullopt;
 }
 
+bool ConnectionSource::broke() const {
+  return !ok() && (from_ == nullptr || from_->ended());
+}
+
 bool ConnectionSource::ends_well() {
   if (!shape_.has_mark()) {
     // Skips trailing bytes of the dataset: the stream begins after them.

@@ -35,6 +35,8 @@ class ConnectionSource final : public persist::ByteSource {
   // Since when the task has been waiting for bytes (Unix time); 0: it is not waiting.
   int64_t waiting_since_ms() const { return waiting_since_ms_; }
 
+  // Whether reading has failed because the connection broke, or was cut.
+  bool broke() const;
   // To be called after the dataset was read: whether it ends where the master said. Leaves nothing
   // in the source.
   bool ends_well();

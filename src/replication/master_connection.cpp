@@ -87,12 +87,12 @@ void MasterConnection::send_newline() {
   if (!ended_) send("\n");
 }
 
-void MasterConnection::fail(const std::string& reason) {
+void MasterConnection::fail(const std::string& reason, bool in_transfer) {
   if (stage_ == Stage::kOver) return;
   if (!reason.empty()) server_.log().warning(reason);
   stage_ = Stage::kOver;
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->close();
-  owner_.failed(*this);
+  owner_.failed(*this, in_transfer);
 }
 
 size_t MasterConnection::on_input(std::span<char> bytes) {
@@ -192,7 +192,8 @@ void MasterConnection::on_disconnect() {
 
 void MasterConnection::lost(const char* how) {
   if (stage_ != Stage::kLoads)
-    return fail(syncs() ? "I/O error trying to sync with MASTER: connection lost" : how);
+    return fail(syncs() ? "I/O error trying to sync with MASTER: connection lost" : how,
+                stage_ == Stage::kReceives || stage_ == Stage::kStreams);
   // Bytes received before are still loaded.
   ended_ = true;
   connection_->pause_reading();

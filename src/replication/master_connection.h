@@ -57,8 +57,9 @@ class MasterConnection final : public net::ConnectionHandler {
     virtual void dataset_received(std::unique_ptr<DatasetReceiver> receiver) = 0;
     // In stage kLoads: more of it has arrived at the connection, or no more will.
     virtual void dataset_came() = 0;
-    // The reason is logged.
-    virtual void failed(MasterConnection& which) = 0;
+    // The reason is logged. `in_transfer`: the connection broke during a full resynchronisation,
+    // after the master had begun to send a dataset or the stream behind it.
+    virtual void failed(MasterConnection& which, bool in_transfer) = 0;
   };
   enum class Stage : uint8_t {
     kConnecting,
@@ -120,7 +121,7 @@ class MasterConnection final : public net::ConnectionHandler {
   void lost(const char* how);
   void receive(std::string_view* rest);
   void send(std::string_view bytes);
-  void fail(const std::string& reason);
+  void fail(const std::string& reason, bool in_transfer = false);
 
   server::Server& server_;
   Owner& owner_;

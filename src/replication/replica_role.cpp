@@ -26,6 +26,8 @@ using server::Client;
 namespace {
 
 constexpr int64_t kSecondMs = 1000;
+// A master that breaks off every full resynchronisation is not asked for the next one sooner.
+constexpr int64_t kLeastBetweenAttemptsMs = 20;
 constexpr char kConnecting[] = "Connecting to MASTER ";
 constexpr char kReconnecting[] = "Reconnecting to MASTER ";
 
@@ -156,12 +158,13 @@ void ReplicaRole::resume_at(int database) {
   stream_database_ = database;
 }
 
-void ReplicaRole::connect(const char* how) {
+void ReplicaRole::connect(const char* how, const char* why) {
   base::Logger& log = server_.log();
-  log.notice(how + host() + ":" + std::to_string(port()));
+  log.notice(how + host() + ":" + std::to_string(port()) + why);
   log.notice("MASTER <-> REPLICA sync started");
   ++attempts_;
   ++attempts_in_all_;
+  connect_began_ms_ = server_.machine_ms();
   // make_unique() cannot access the private base.
   link_.reset(new MasterConnection(server_, *this, host(), port(), introduction()));
 }
@@ -180,6 +183,12 @@ void ReplicaRole::drop_link() {
   }
   retire(std::move(channel_));
   retire(std::move(link_));
+}
+
+void ReplicaRole::try_again() {
+  drop_link();
+  const bool too_soon = server_.machine_ms() - connect_began_ms_ < kLeastBetweenAttemptsMs;
+  if (!too_soon && active() && !server_.stop_requested()) connect(kReconnecting, " after failure");
 }
 
 Introduction ReplicaRole::introduction() const {
@@ -201,8 +210,8 @@ Introduction ReplicaRole::introduction() const {
   return introduction;
 }
 
-void ReplicaRole::failed(MasterConnection& which) {
-  if (installation_ == nullptr) return drop_link();
+void ReplicaRole::failed(MasterConnection& which, bool in_transfer) {
+  if (installation_ == nullptr) return in_transfer ? try_again() : drop_link();
   if (installation_->by_channel && &which == link_.get()) return lose_stream();
   // The dataset is complete; only the connection is lost.
   if (installation_->file != nullptr)
@@ -388,7 +397,10 @@ void ReplicaRole::installed(const Installation& installation,
   }
   // The installation was cancelled, and another one may have begun.
   if (installation.cancelled) return;
-  if (!result.ok) return drop_link();
+  if (!result.ok) {
+    const bool broke = installation.source != nullptr && installation.source->broke();
+    return broke ? try_again() : drop_link();
+  }
   const bool counts = installation.offset >= 0;
   replication_.begin_at(installation.id,
                         counts ? installation.offset : server_.replication_offset());

@@ -112,13 +112,16 @@ class ReplicaRole final : private MasterConnection::Owner {
                                                 const DatasetShape& shape) override;
   void dataset_received(std::unique_ptr<DatasetReceiver> receiver) override;
   void dataset_came() override;
-  void failed(MasterConnection& which) override;
+  void failed(MasterConnection& which, bool in_transfer) override;
 
   Introduction introduction() const;
   void become_replica();
-  void connect(const char* how);
+  void connect(const char* how, const char* why = "");
   // Drops the link, and the channel beside it.
   void drop_link();
+  // The same after a full resynchronisation broke off, and connects again: at once, unless the last
+  // attempt began only just before.
+  void try_again();
   void retire(std::unique_ptr<MasterConnection> connection);
   // Handles a break of the link while the dataset from the RDB channel is loaded.
   void lose_stream();
@@ -163,6 +166,7 @@ class ReplicaRole final : private MasterConnection::Owner {
   uint64_t attempts_ = 0;
   uint64_t attempts_in_all_ = 0;
   int64_t second_began_ms_ = 0;
+  int64_t connect_began_ms_ = 0;  // Unix time
   int64_t newline_sent_ms_ = 0;
   uint64_t received_by_former_ = 0;
 };

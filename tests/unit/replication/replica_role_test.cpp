@@ -266,10 +266,35 @@ TEST_CASE("A link or an RDB channel that breaks is begun anew, both of them") {
     replication::MasterConnection* broken =
         link_breaks ? replica.replica_role().link() : replica.replica_role().channel();
     broken->on_end_of_input();
-    CHECK(replica.replica_role().link() == nullptr);
+    // The stream had begun, so that the break of the link is one of the transfer.
+    CHECK((replica.replica_role().link() != nullptr) == link_breaks);
+    CHECK(replica.replica_role().link() != broken);
     CHECK(replica.replica_role().channel() == nullptr);
     replica.advance_seconds(2);
   }
+}
+
+TEST_CASE("A full resynchronisation that breaks off is begun anew at once, but not in a hot loop") {
+  Server replica;
+  Master master(replica);
+  TestClient user(replica);
+  user.run("REPLICAOF master 6379");
+  const auto break_off = [&] {
+    master.accept();
+    master.says("+FULLRESYNC " + kId + " 100\r\n");
+    master.says("$1000\r\nREDIS");
+    replica.replica_role().link()->on_end_of_input();
+  };
+  replica.advance_ms(19);
+  break_off();
+  CHECK(replica.replica_role().link() == nullptr);
+  replica.advance_seconds(2);
+  REQUIRE(replica.replica_role().link() != nullptr);
+  CHECK_FALSE(replica.logged("Reconnecting to MASTER master:6379 after failure"));
+  replica.advance_ms(20);
+  break_off();
+  CHECK(replica.replica_role().link() != nullptr);
+  CHECK(replica.logged("Reconnecting to MASTER master:6379 after failure"));
 }
 
 TEST_CASE("The stream is applied, counted, and acknowledged each second") {
