@@ -103,6 +103,22 @@ TEST_CASE("A cover holds what lies within the shape", "[geohash]") {
   CHECK(within > 1'000);
 }
 
+TEST_CASE("A cover leaves out neighbours that the shape does not reach", "[geohash]") {
+  // The earth has four by four cells of two steps, the largest of which any are left out; this is
+  // the middle of one.
+  const GeoPoint middle = {45, 21.2};
+  constexpr uint64_t kTwoSteps = uint64_t{1} << 48;
+  int with_two_steps = 0;
+  for (double radius_m = 100'000; radius_m < 3'000'000; radius_m += 100'000) {
+    const GeoCover cover = geo_cover({GeoShape::Kind::kCircle, middle, radius_m, radius_m});
+    if (cover.cells[0].end - cover.cells[0].first == kTwoSteps) {
+      ++with_two_steps;
+      CHECK(cover.count < 9);
+    }
+  }
+  CHECK(with_two_steps > 0);
+}
+
 TEST_CASE("A cover has no cell twice, however large the shape", "[geohash]") {
   Random random(9);
   for (int i = 0; i < 3'000; ++i) {

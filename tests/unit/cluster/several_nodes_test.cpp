@@ -176,6 +176,29 @@ TEST_CASE("a replica says where its master is, and takes its place when it fails
   CHECK(nodes[2].run("GET a") == error("MOVED 15495 127.0.0.1:7003"));
 }
 
+TEST_CASE("a replica goes to another master when it is told to", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  for (const size_t master : {2, 1}) {
+    CHECK(nodes[3].run("CLUSTER REPLICATE " + nodes[master].id()) == kOk);
+    nodes.pass(3000);
+    const server::ConfigValues& settings = nodes[3].server.server.settings();
+    CHECK(settings.replicaof_host == "127.0.0.1");
+    CHECK(settings.replicaof_port == 7000 + static_cast<int>(master));
+  }
+}
+
+TEST_CASE("a node that does not answer the first message is given up after the timeout",
+          "[cluster]") {
+  Nodes nodes(1);
+  CHECK(nodes[0].run("CLUSTER MEET 127.0.0.1 7999") == kOk);
+  CHECK(nodes[0].cluster->nodes().all().size() == 2);
+  nodes.pass(2000);
+  CHECK(nodes[0].cluster->nodes().all().size() == 2);
+  nodes.pass(100);
+  CHECK(nodes[0].cluster->nodes().all().size() == 1);
+}
+
 TEST_CASE("a replica that shall not take over does not, nor one whose data is old", "[cluster]") {
   Nodes nodes(4);
   nodes.make_cluster(3);

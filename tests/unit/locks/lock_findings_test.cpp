@@ -371,6 +371,17 @@ TEST_CASE("unbalanced", "[locks]") {
   });
 }
 
+TEST_CASE("Who takes a token is known when others have been done with theirs for long", "[locks]") {
+  Scene scene("admin RPUSH semaphore:jobs t1 t2 t3");
+  for (size_t i = 0; i < latchkey::locks::LockModel::kMostUsers; ++i) {
+    const std::string name = "c" + std::to_string(i);
+    scene.play(name + " LPOP semaphore:jobs; " + name + " RPUSH semaphore:jobs t1");
+  }
+  CHECK(scene.findings().empty());
+  scene.play("late LPOP semaphore:jobs; late leaves; c0 LPOP semaphore:jobs; wait 1");
+  CHECK(scene.findings() == "unbalanced");
+}
+
 TEST_CASE("A semaphore is known when it is created in a transaction or script", "[locks]") {
   Scene scene(
       "anna MULTI; anna RPUSH SEMAPHORE:a 1; anna RPUSH SEMAPHORE:a 2; anna EXEC; "

@@ -8,6 +8,7 @@
 namespace latchkey::sentinel {
 namespace {
 
+using testing::FakeServer;
 using testing::Node;
 using testing::World;
 
@@ -28,6 +29,23 @@ TEST_CASE("A master that does not answer is down after its time, and up at its f
   CHECK_FALSE(node.master().has(kOdown));
   world.servers()[0]->frozen = false;
   CHECK(world.run_until([&] { return !node.master().has(kSdown); }, 60 * kSecond));
+}
+
+TEST_CASE("A replica is asked for INFO each second while its link to the master is down",
+          "[sentinel]") {
+  World world(7);
+  world.build(1, 1, 2);
+  world.run_for(25 * kSecond);
+  FakeServer& replica = *world.servers()[1];
+  const auto asked_in = [&](int64_t ms) {
+    const uint64_t before = replica.infos;
+    world.run_for(ms);
+    return replica.infos - before;
+  };
+  CHECK(asked_in(30 * kSecond) <= 4);
+  world.servers()[0]->frozen = true;
+  world.run_for(15 * kSecond);
+  CHECK(asked_in(30 * kSecond) >= 20);
 }
 
 TEST_CASE("Errors in place of PONG count as silence, but for those of a server that is loading",

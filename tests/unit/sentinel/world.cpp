@@ -348,7 +348,10 @@ std::vector<Reply> World::answer_as(FakeServer& server, Wire& wire,
     if (error) reply.type = Reply::Type::kError;
     return {reply};
   }
-  if (name == "info") return {bulk(server.garbage.empty() ? info_of(server) : server.garbage)};
+  if (name == "info") {
+    ++server.infos;
+    return {bulk(server.garbage.empty() ? info_of(server) : server.garbage)};
+  }
   if (name == "subscribe") {
     server.subscribers.push_back(&wire);
     return {array({bulk("subscribe"), bulk(words[1]), integer(1)})};

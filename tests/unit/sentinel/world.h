@@ -35,6 +35,7 @@ struct FakeServer {
   int priority = 100;
   uint64_t offset = 0;
   std::vector<Wire*> subscribers;
+  uint64_t infos = 0;  // requests of INFO so far
 
   bool is_master() const { return master_ip.empty(); }
 };

@@ -124,6 +124,31 @@ TEST_CASE("A client over the soft output limit goes when its time is over", "[cl
   }
 }
 
+TEST_CASE("A client that has come below the soft output limit has all the time again", "[client]") {
+  net::Loop loop;
+  NetServer server("client-output-buffer-limit normal 0 100000 10");
+  TestClient(server).run_words({"SET", "key", kMuch});
+  User user(loop, server);
+  user.wire.peer.send("GET key\r\n");
+  user.turn();
+  // Below it, and above what is not looked at.
+  while (user.client.pending_output() > 90'000) {
+    user.wire.peer.receive(4096);
+    tests::turn(loop, 1);
+  }
+  REQUIRE(user.client.pending_output() > 50'000);
+  user.turn();
+  server.advance_ms(60'000);
+  user.wire.peer.send("GET key\r\n");
+  user.turn();
+  REQUIRE(user.client.pending_output() > 100'000);
+  user.turn();
+  CHECK(user.is_there());
+  server.advance_ms(10'001);
+  user.turn();
+  CHECK_FALSE(user.is_there());
+}
+
 TEST_CASE("A client over the hard output limit goes at once, one under it stays", "[client]") {
   net::Loop loop;
   NetServer server("client-output-buffer-limit normal 500000 0 0");
