@@ -92,7 +92,11 @@ DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
     files.remove(received.path());
     return {};
   }
-  base::sync_directory_of(place, files);
+  if (!base::sync_directory_of(place, files)) {
+    log.warning("Failed trying to sync DB directory " + name +
+                " in MASTER <-> REPLICA synchronization: " + strerror(errno));
+    return {};
+  }
   log.notice("MASTER <-> REPLICA sync: Loading DB in memory");
   const ClosedFile closed(server_.persistence().aof());
   empty();

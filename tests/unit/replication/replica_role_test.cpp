@@ -18,6 +18,7 @@
 #include "script/rows.h"
 #include "server/tasks.h"
 #include "unit/catch.h"
+#include "unit/faulty_disk.h"
 #include "unit/replication/replication_fixture.h"
 #include "unit/temporary_directory.h"
 
@@ -33,7 +34,7 @@ const std::string kOtherId(40, 'b');
 const std::string kMark(40, 'm');
 
 struct Server : TemporaryDirectory, ReplicationFixture {
-  explicit Server(std::string_view settings = {})
+  explicit Server(std::string_view settings = {}, base::FileSystem& files = base::disk())
       : ReplicationFixture(
             {commands::string_rows(), commands::string_range_rows(), commands::counter_rows(),
              commands::key_rows(), commands::expire_rows(), commands::database_rows(),
@@ -41,7 +42,7 @@ struct Server : TemporaryDirectory, ReplicationFixture {
              commands::list_rows(), commands::list_wait_rows(), commands::connection_rows(),
              commands::config_rows(), commands::server_rows(), script::script_rows(),
              persist::snapshot_rows(), replication::sync_rows(), replication::role_rows()},
-            setting() + std::string(settings)),
+            setting() + std::string(settings), files),
         log_file(path() / "log"),
         persistence(std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{})) {
     log.set_level(base::LogLevel::kNotice);
@@ -641,6 +642,48 @@ TEST_CASE("A dataset that cannot be read leaves the replica empty, and is asked 
   CHECK(f.user.run("DBSIZE") == integer(0));
   f.advance_seconds(2);
   CHECK(f.master.accept() == bulks({"PSYNC", "?", "-1"}));
+}
+
+TEST_CASE("A master's dataset takes the place of the former one, or not, when the disk fails",
+          "[durable-files]") {
+  Server source;
+  TestClient(source).run("SET name theirs");
+  const std::string dataset = source.dataset();
+  const std::string former = empty_dataset();
+  const size_t count = fail_each_call([&](const Trial& trial) {
+    TemporaryDirectory directory;
+    directory.write("dump.rdb", former);
+    FaultyDisk disk(directory.path());
+    bool is_up = false;
+    {
+      Server replica(directory.setting(), disk);
+      TestClient user(replica);
+      user.run("SET name ours");
+      Master master(replica);
+      user.run("REPLICAOF master 6379");
+      disk.fail(trial.fault);
+      master.give_dataset(dataset);
+      is_up = replica.info("master_link_status") == "up";
+      CAPTURE(told(trial, disk), is_up);
+      CHECK((is_up || disk.has_failed()));
+      if (is_up) CHECK(user.run("GET name") == bulk("theirs"));
+      if (!is_up) CHECK(replica.logged("MASTER <-> REPLICA"));
+      if (trial.fault.kind == FaultKind::kOnce && !is_up) {
+        replica.advance_seconds(2);
+        master.give_dataset(dataset);
+        CHECK(replica.info("master_link_status") == "up");
+        CHECK(user.run("GET name") == bulk("theirs"));
+        CHECK(files_with(directory.path(), "temp-").empty());
+      }
+      disk.cut_power();
+    }
+    disk.restore(trial.lost);
+    CAPTURE(told(trial, disk), is_up);
+    const std::string found = directory.read("dump.rdb");
+    CHECK((found == dataset || (found == former && !is_up)));
+    return disk.has_failed();
+  });
+  CHECK(count > 20);
 }
 
 TEST_CASE("A master that announces nonsense in the place of a dataset is left") {

@@ -18,8 +18,8 @@ namespace latchkey::tests {
 
 struct ReplicationFixture : ServerFixture {
   ReplicationFixture(std::initializer_list<std::span<const server::CommandRow>> rows,
-                     std::string_view settings)
-      : ServerFixture(rows, settings) {
+                     std::string_view settings, base::FileSystem& files = base::disk())
+      : ServerFixture(rows, settings, files) {
     auto maker = std::make_unique<FakeSnapshots>();
     snapshots = maker.get();
     replication = std::make_shared<replication::Replication>(server, std::move(maker));
