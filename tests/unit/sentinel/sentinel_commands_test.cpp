@@ -23,8 +23,8 @@ class CommandedSentinel {
     config->be_sentinel();
     server::ConfigError error;
     REQUIRE(config->load(directory_.path() / kFile, directory_.setting(), &error));
-    whole_ = composition::WholeServer::make(std::move(config), {.clock = clock_, .log = log_},
-                                            &error);
+    whole_ =
+        composition::WholeServer::make(std::move(config), {.clock = clock_, .log = log_}, &error);
     REQUIRE(whole_ != nullptr);
     client_ = std::make_unique<TestClient>(whole_->server());
   }

@@ -16,8 +16,8 @@ namespace {
 struct Main {
   Main() {
     log.set_level(base::LogLevel::kNothing);
-    whole = composition::WholeServer::make_space("databases 2\n",
-                                                 {.clock = clock, .log = log, .loop = &loop}, &error);
+    whole = composition::WholeServer::make_space(
+        "databases 2\n", {.clock = clock, .log = log, .loop = &loop}, &error);
     REQUIRE(whole != nullptr);
     spaces = composition::make_spaces(*whole, clock, loop);
     client = std::make_unique<TestClient>(whole->server());
