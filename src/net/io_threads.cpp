@@ -1,8 +1,10 @@
 #include "net/io_threads.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/assert.h"
+#include "base/cycle_clock.h"
 #include "base/thread.h"
 
 namespace latchkey::net {
@@ -54,17 +56,28 @@ IoThreads::~IoThreads() {
 
 void IoThreads::run(std::span<const uint8_t> owners, Job job, void* context) {
   LK_ASSERT(owners.size() <= kMaxItems);
-  if (owners.size() < 2 * static_cast<size_t>(size())) {
+  const bool small = owners.size() < 2 * static_cast<size_t>(size());
+  if (small || alone_ > 0) {
+    if (!small) --alone_;
     for (size_t item = 0; item < owners.size(); ++item) job(context, item, 0);
     return;
   }
   job_ = job;
   context_ = context;
   publish(owners);
+  const uint64_t begun = base::CycleClock::ticks();
   uint32_t done = 0;
   for (const auto& share : shares_) done += work(*share, 0);
   left_.fetch_sub(static_cast<int>(done), std::memory_order_acq_rel);
+  const uint64_t worked = base::CycleClock::ticks();
   wait_for_all();
+  judge(worked - begun, base::CycleClock::ticks() - worked);
+}
+
+// Whether the threads are to take part in the next batch.
+void IoThreads::judge(uint64_t worked_ticks, uint64_t waited_ticks) {
+  last_alone_ = waited_ticks > worked_ticks ? std::min(2 * last_alone_ + 1, kMostAlone) : 0;
+  alone_ = last_alone_;
 }
 
 void IoThreads::publish(std::span<const uint8_t> owners) {

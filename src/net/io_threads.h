@@ -6,6 +6,10 @@
 //
 // Between batches a thread spins for some microseconds, then it sleeps: a loop without work costs
 // no time. run() costs a system call if threads sleep, and an atomic operation for each item.
+//
+// Where processors are scarce, a thread may be interrupted in the middle of an item, and the caller
+// has to wait for it. If that took longer than the caller's own work, the next batches are done by
+// the caller alone: one at first, and up to kMostAlone while it goes on like that.
 #pragma once
 
 #include <atomic>
@@ -24,6 +28,7 @@ class IoThreads {
   static constexpr int kMaxThreads = 128;
   // The most items of one batch.
   static constexpr size_t kMaxItems = 1024;
+  static constexpr uint32_t kMostAlone = 255;
 
   // What is done with an item. `thread` tells who does it: 0 for the caller of run(), or the
   // number of a thread. Called by several threads at once, for different items.
@@ -66,12 +71,15 @@ class IoThreads {
   void serve(int thread);
   void publish(std::span<const uint8_t> owners);
   void wait_for_all();
+  void judge(uint64_t worked_ticks, uint64_t waited_ticks);
 
   std::vector<std::unique_ptr<Share>> shares_;  // of thread 1 and so on
   Job job_ = nullptr;
   void* context_ = nullptr;
   uint32_t batch_ = 0;
   int missing_ = 0;
+  uint32_t alone_ = 0;       // batches that the caller is still to do alone
+  uint32_t last_alone_ = 0;  // how many those were the last time
   std::atomic<bool> stopping_{false};
   // Changes with every batch; threads sleep on it.
   alignas(64) std::atomic<int> epoch_{0};

@@ -61,9 +61,9 @@ class Loop {
   // REQUIRES: holds_output().
   void release_output();
 
-  // Starts I/O threads, `threads` with the caller's, which lasts as long as the loop
-  // (net/threaded_io.h). REQUIRES: at least 2; not called before; no fork() that goes on as this
-  // process follows.
+  // Starts I/O threads (net/threaded_io.h), which end with the loop. `threads` counts the caller's
+  // thread. REQUIRES: at least 2 threads; not called before. A process that goes to the background
+  // must have done so, as fork() does not copy threads.
   void start_io_threads(int threads);
   // Null without I/O threads.
   ThreadedIo* threaded_io() { return threaded_io_.get(); }

@@ -31,7 +31,7 @@ class ThreadedIo {
   // Kept input up to this size is put in front of what is read into a slot.
   static constexpr size_t kSlotFront = 4 * 1024;
   // The most that is read into a slot.
-  static constexpr size_t kSlotSize = 16 * 1024;
+  static constexpr size_t kSlotSize = Loop::kReadSize;
 
   // `threads` as in IoThreads.
   ThreadedIo(Loop& loop, int threads);
