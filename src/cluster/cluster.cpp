@@ -591,6 +591,8 @@ bool Cluster::admit_node(Client& client, std::string_view secret) {
     differences |= static_cast<unsigned char>(secret[i] ^ secret_[i]);
   if (differences != 0) return false;
   client.node = std::make_unique<NodeSession>(slot_migration_, client);
+  // What nodes send each other is paced by what the socket has taken.
+  if (client.connection() != nullptr) client.connection()->use_io_thread(false);
   client.user = nullptr;
   client.authenticated = true;
   client.set(kClientNeedsAuth | kClientRestricted, false);

@@ -12,6 +12,7 @@
 #include "composition/space_host.h"
 #include "composition/whole_server.h"
 #include "net/loop.h"
+#include "net/threaded_io.h"
 #include "persist/leftovers.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
@@ -48,6 +49,7 @@ int Application::run() {
   const auto show_title = [this, &config = *config_](std::string_view name) {
     server::show_title(title_, std::string(name), config);
   };
+  start_io_threads(config_->values().io_threads, loop);
   ConfigError error;
   const auto whole =
       WholeServer::make(std::move(config_),
@@ -71,6 +73,16 @@ int Application::run() {
   loop.run();
   std::fflush(nullptr);
   std::_Exit(whole->server().exit_code());
+}
+
+// After the process has gone to the background, which leaves threads behind.
+void Application::start_io_threads(int threads, net::Loop& loop) {
+  if (threads < 2) return;
+  loop.start_io_threads(threads);
+  const int missing = loop.threaded_io()->missing_threads();
+  if (missing > 0)
+    log_.logf(LogLevel::kWarning, "Can't start %d of the I/O threads; others do their work.",
+              missing);
 }
 
 bool Application::load_configuration() {

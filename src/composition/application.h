@@ -19,6 +19,10 @@
 #include "server/process/process.h"
 #include "server/process/readiness.h"
 
+namespace latchkey::net {
+class Loop;
+}
+
 namespace latchkey::server {
 class ProcessTitle;
 class Server;
@@ -40,6 +44,7 @@ class Application {
 
  private:
   bool load_configuration();
+  void start_io_threads(int threads, net::Loop& loop);
   // Says why the configuration cannot be used, where it is not said yet.
   void report(const server::ConfigError& error);
 

@@ -51,6 +51,9 @@ constexpr size_t kLargestStep = 8 * 1024 * 1024;
 // small ones are joined, because each piece makes a record.
 constexpr size_t kMaxEncrypted = 64 * 1024;
 constexpr size_t kRecord = 16 * 1024;
+// From this size on output is not left to the end of the turn: memory and the limits of output go
+// by what the socket has not taken.
+constexpr size_t kMaxDeferred = 4 * 1024 * 1024;
 // What a peer may make a layer answer without reading it.
 constexpr size_t kMaxUnreadAnswers = 256 * 1024;
 
@@ -153,6 +156,7 @@ void Connection::set_nodelay(bool on) {
 
 void Connection::resume_reading() {
   if (closing_) return;
+  reading_ = true;
   uv_read_start(
       &stream_->stream,
       [](uv_handle_t* handle, size_t, uv_buf_t* buffer) {
@@ -164,6 +168,7 @@ void Connection::resume_reading() {
 }
 
 void Connection::pause_reading() {
+  reading_ = false;
   if (!closing_) uv_read_stop(&stream_->stream);
 }
 
@@ -179,6 +184,13 @@ void Connection::resume() {
 
 void Connection::provide_buffer(char** base, size_t* size) {
   loop_.begin_work();
+  if (io_thread_ != 0) [[unlikely]] {
+    // Without a buffer libuv does not read, and calls on_read() with UV_ENOBUFS.
+    loop_.threaded_io()->readable(*this);
+    *base = nullptr;
+    *size = 0;
+    return;
+  }
   if (layer_ != nullptr) [[unlikely]] {
     *base = loop_.wire_buffer();
     *size = Loop::kWireReadSize;
@@ -202,6 +214,7 @@ void Connection::provide_room(char** base, size_t* size) {
 
 void Connection::on_read(ptrdiff_t count, char* buffer) {
   if (count == 0 || closing_) return;
+  if (count == UV_ENOBUFS && readable_place_ != kNotListed) return;
   if (layer_ != nullptr) [[unlikely]]
     return on_wire_read(count, buffer);
   if (count == UV_EOF) return handler_->on_end_of_input();
@@ -209,10 +222,8 @@ void Connection::on_read(ptrdiff_t count, char* buffer) {
   received(static_cast<size_t>(count), buffer);
 }
 
-void Connection::received(size_t size, const char* buffer) {
-  bytes_received_ += size;
-  loop_.counters().bytes_read += size;
-  ++loop_.counters().reads;
+void Connection::received(size_t size, char* buffer) {
+  count_received(size);
   char* shared = loop_.read_buffer();
   if (buffer != shared + kept_size_) {
     kept_size_ += size;
@@ -220,13 +231,25 @@ void Connection::received(size_t size, const char* buffer) {
     resume_input();
     return;
   }
+  hand_over_read(shared, size, Loop::kReadSize);
+}
+
+void Connection::count_received(size_t size) {
+  bytes_received_ += size;
+  loop_.counters().bytes_read += size;
+  ++loop_.counters().reads;
+}
+
+// Hands over `size` bytes that were read behind a copy of the kept input at `front`, in a buffer
+// that other connections use as well.
+void Connection::hand_over_read(char* front, size_t size, size_t capacity) {
   const size_t total = kept_size_ + size;
-  const size_t consumed = hand_over(shared, total, Loop::kReadSize);
+  const size_t consumed = hand_over(front, total, capacity);
   if (closing_) return;
   if (consumed == total) {
     kept_size_ = 0;
   } else {
-    keep(shared + consumed, total - consumed);
+    keep(front + consumed, total - consumed);
   }
 }
 
@@ -357,6 +380,10 @@ void Connection::flush() {
   if (writing_ || closing_ || output_paused_) return;
   if (loop_.holds_output()) [[unlikely]]
     return hold();
+  if (io_thread_ != 0) [[unlikely]] {
+    const size_t unsent = out_.size() + in_flight_.size();
+    if (unsent > 0 && unsent < kMaxDeferred) return loop_.threaded_io()->to_send(*this);
+  }
   if (layer_ != nullptr) [[unlikely]]
     return flush_layer();
   const bool all_sent = drain(in_flight_) && drain(out_);
@@ -498,11 +525,129 @@ void Connection::reset_on_close() {
 void Connection::close() {
   if (closing_) return;
   if (layer_ != nullptr) end_layer();
+  send_deferred();
+  if (loop_.threaded_io() != nullptr) {
+    loop_.threaded_io()->forget(*this);
+    use_io_thread(false);
+  }
   closing_ = true;
   handler_ = nullptr;
   if (held_place_ != kNotHeld) loop_.held_[held_place_] = nullptr;
   uv_close(&stream_->handle,
            [](uv_handle_t* handle) { delete static_cast<Connection*>(handle->data); });
+}
+
+// --- With an I/O thread --------------------------------------------------------------------------
+
+void Connection::use_io_thread(bool on) {
+  ThreadedIo* const threads = loop_.threaded_io();
+  if (threads == nullptr || layer_ != nullptr || on == (io_thread_ != 0)) return;
+  if (on) {
+    io_thread_ = threads->assign();
+  } else {
+    threads->unassign(std::exchange(io_thread_, uint8_t{0}));
+  }
+}
+
+// A large argument is read into the connection's own buffer, all else into a slot.
+ThreadedIo::Read Connection::prepare_read(char* slot) {
+  ThreadedIo::Read read = {this, descriptor(), slot, ThreadedIo::kSlotSize, true, 0, 0};
+  static_assert(ThreadedIo::kSlotFront >= kMaxMoved);
+  const bool large = handler_->wanted_input() > ThreadedIo::kSlotSize;
+  if (kept_size_ == 0 || (kept_size_ <= kMaxMoved && !large)) return read;
+  make_room();
+  read.room = kept_ + kept_start_ + kept_size_;
+  read.size = kept_capacity_ - kept_start_ - kept_size_;
+  read.in_slot = false;
+  return read;
+}
+
+ssize_t Connection::receive(int socket, char* room, size_t size) {
+  for (;;) {
+    const ssize_t count = recv(socket, room, size, 0);
+    if (count >= 0) return count;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+void Connection::extend_kept(ssize_t size) {
+  kept_size_ += static_cast<size_t>(size);
+  most_kept_ = std::max(most_kept_, kept_size_);
+}
+
+// A handler of the same batch may have closed this connection, or paused it: then what was read is
+// kept, and an end of the stream shows again when reading is resumed.
+void Connection::finish_read(const ThreadedIo::Read& read) {
+  if (closing_ || read.result == -EAGAIN) return;
+  if (read.result <= 0) {
+    if (!reading_) return;
+    pause_reading();
+    return read.result == 0 ? handler_->on_end_of_input() : handler_->on_disconnect();
+  }
+  const auto size = static_cast<size_t>(read.result);
+  count_received(size);
+  if (read.in_slot && reading_ && kept_size_ <= ThreadedIo::kSlotFront) {
+    char* const front = read.room - kept_size_;
+    if (kept_size_ > 0) std::memcpy(front, kept_ + kept_start_, kept_size_);
+    return hand_over_read(front, size, kept_size_ + ThreadedIo::kSlotSize);
+  }
+  if (read.in_slot) append_kept(read.room, size);
+  if (reading_) resume_input();
+}
+
+void Connection::append_kept(const char* bytes, size_t size) {
+  if (kept_capacity_ - kept_start_ - kept_size_ < size) {
+    if (kept_size_ > 0) std::memmove(kept_, kept_ + kept_start_, kept_size_);
+    kept_start_ = 0;
+    if (kept_capacity_ < kept_size_ + size) resize_input(std::max(kept_size_ + size, kLeastKept));
+  }
+  std::memcpy(kept_ + kept_start_ + kept_size_, bytes, size);
+  extend_kept(static_cast<ssize_t>(size));
+}
+
+// Whether there is something that may be sent now.
+bool Connection::may_send() {
+  if (closing_ || writing_ || output_paused_) return false;
+  if (loop_.holds_output()) {
+    // Replies that must wait may have come behind those that need not.
+    hold();
+    return false;
+  }
+  return !in_flight_.empty() || !out_.empty();
+}
+
+ssize_t Connection::send_some(int socket, size_t* offered) const {
+  uv_buf_t pieces[kMaxPieces];
+  size_t count = in_flight_.gather(pieces, kMaxPieces);
+  count += out_.gather(pieces + count, kMaxPieces - count);
+  *offered = 0;
+  for (size_t i = 0; i < count; ++i) *offered += pieces[i].len;
+  return send_pieces(socket, pieces, count);
+}
+
+void Connection::take_sent(size_t size) {
+  count_sent(size);
+  const size_t from_first = std::min(size, in_flight_.size());
+  in_flight_.take(from_first);
+  out_.take(size - from_first);
+}
+
+void Connection::finish_send(const ThreadedIo::Send& send) {
+  if (closing_) return;
+  if (send.result < 0 && send.result != -EAGAIN) return handler_->on_disconnect();
+  if (in_flight_.empty() && out_.empty()) return handler_->on_flushed();
+  // Another handler may have begun to send meanwhile, or there is more than one write takes.
+  if (writing_ || output_paused_) return;
+  if (loop_.holds_output() || send.result == static_cast<ssize_t>(send.offered)) return flush();
+  if (in_flight_.empty()) in_flight_.swap(out_);
+  wait_to_write();
+}
+
+void Connection::send_deferred() {
+  if (send_place_ == kNotListed || !may_send()) return;
+  size_t offered = 0;
+  const ssize_t sent = send_some(descriptor(), &offered);
+  if (sent > 0) take_sent(static_cast<size_t>(sent));
 }
 
 size_t Connection::own_memory() const {

@@ -11,6 +11,9 @@
 // once reading has started, and output waits in out() until it is over. A connection without a
 // layer pays the test of a pointer for each read and each flush().
 //
+// A connection that uses an I/O thread (net/threaded_io.h) is read once for each turn of the loop,
+// and flush() leaves the sending to the end of the turn; its callbacks come on the loop's thread.
+//
 // A connection lives until its handler calls close() and drops its pointer; the loop frees it
 // later, so that callers up the stack may still touch it.
 #pragma once
@@ -23,6 +26,7 @@
 #include <utility>
 
 #include "net/loop.h"
+#include "net/threaded_io.h"
 #include "net/transport_layer.h"
 #include "resp/output_buffer.h"
 
@@ -93,8 +97,19 @@ class Connection {
 
   resp::OutputBuffer& out() { return out_; }
   // Sends as much as the socket takes, or waits for Loop::release_output() if the loop holds
-  // output; the rest follows when the socket is ready.
+  // output; the rest follows when the socket is ready. With an I/O thread it sends before the loop
+  // waits, or at once if there is much.
   void flush();
+  // Sends at once what flush() has left to the end of the turn, as far as the socket takes it;
+  // without callbacks.
+  void send_deferred();
+
+  // Chooses the I/O thread with the fewest connections for the socket calls of this connection, or
+  // (`on` false) none. Of no effect if the loop has no such threads, or the connection has a layer.
+  // REQUIRES: not closing.
+  void use_io_thread(bool on);
+  // The number of that thread; 0 without one.
+  int io_thread() const { return io_thread_; }
   // Bytes queued and not yet taken by the kernel, the memory they occupy, and the part of it that
   // is not shared with others.
   size_t pending_output() const;
@@ -154,6 +169,7 @@ class Connection {
 
  private:
   friend class Loop;
+  friend class ThreadedIo;
   struct Stream;
   Connection(Loop& loop, Kind kind);
   ~Connection();
@@ -163,12 +179,15 @@ class Connection {
   void on_wire_read(ptrdiff_t count, const char* wire);
   void failed();
   void end_layer();
-  void received(size_t size, const char* buffer);
+  void received(size_t size, char* buffer);
+  void count_received(size_t size);
+  void hand_over_read(char* front, size_t size, size_t capacity);
   size_t hand_over(char* bytes, size_t size, size_t capacity);
   void keep(const char* rest, size_t size);
   void make_room();
   void resize_input(size_t capacity);
   static constexpr size_t kNotHeld = static_cast<size_t>(-1);
+  static constexpr size_t kNotListed = static_cast<size_t>(-1);
   bool drain(resp::OutputBuffer& buffer);
   void flush_layer();
   void encrypt_some();
@@ -176,6 +195,18 @@ class Connection {
   void wait_to_write();
   void hold();
   void flush_held();
+  // For ThreadedIo. `slot`: kSlotSize bytes, with kSlotFront bytes of room before them.
+  ThreadedIo::Read prepare_read(char* slot);
+  void extend_kept(ssize_t size);
+  void finish_read(const ThreadedIo::Read& read);
+  void append_kept(const char* bytes, size_t size);
+  bool may_send();
+  void take_sent(size_t size);
+  void finish_send(const ThreadedIo::Send& send);
+  // Called by I/O threads. recv(), and one write of what there is; `*offered` is the number of
+  // bytes that were given to it. Both return bytes or a negated errno.
+  static ssize_t receive(int socket, char* room, size_t size);
+  ssize_t send_some(int socket, size_t* offered) const;
 
   Loop& loop_;
   ConnectionHandler* handler_ = nullptr;
@@ -198,7 +229,12 @@ class Connection {
   size_t in_hand_size_ = 0;
   size_t in_hand_capacity_ = 0;
   size_t held_place_ = kNotHeld;  // index in the loop's list
+  // Indices in the lists of ThreadedIo.
+  size_t readable_place_ = kNotListed;
+  size_t send_place_ = kNotListed;
   Kind kind_;
+  uint8_t io_thread_ = 0;
+  bool reading_ = false;
   bool writing_ = false;
   bool closing_ = false;
   bool in_handler_ = false;

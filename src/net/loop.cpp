@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "net/connection.h"
+#include "net/threaded_io.h"
 
 namespace latchkey::net {
 
@@ -30,6 +31,7 @@ Loop::Loop()
 }
 
 Loop::~Loop() {
+  threaded_io_.reset();
   uv_close(reinterpret_cast<uv_handle_t*>(&hooks_->prepare), nullptr);
   // Lets the close callbacks run.
   while (turn(/*until_stopped=*/false)) {
@@ -53,6 +55,13 @@ char* Loop::wire_buffer() {
 
 void Loop::run() {
   turn(/*until_stopped=*/true);
+  // What was to be sent in the turn that stop() ended.
+  if (threaded_io_ != nullptr) threaded_io_->send_all();
+}
+
+void Loop::start_io_threads(int threads) {
+  LK_ASSERT(threaded_io_ == nullptr);
+  threaded_io_ = std::make_unique<ThreadedIo>(*this, threads);
 }
 
 void Loop::run_once() {

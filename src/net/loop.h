@@ -18,6 +18,7 @@ namespace latchkey::net {
 
 class BeforeWait;
 class Connection;
+class ThreadedIo;
 
 class Loop {
  public:
@@ -60,6 +61,13 @@ class Loop {
   // REQUIRES: holds_output().
   void release_output();
 
+  // Starts I/O threads (net/threaded_io.h), which end with the loop. `threads` counts the caller's
+  // thread. REQUIRES: at least 2 threads; not called before. A process that goes to the background
+  // must have done so, as fork() does not copy threads.
+  void start_io_threads(int threads);
+  // Null without I/O threads.
+  ThreadedIo* threaded_io() { return threaded_io_.get(); }
+
   uv_loop_s* handle() { return loop_.get(); }
   base::BufferPool& buffer_pool() { return buffer_pool_; }
   Counters& counters() { return counters_; }
@@ -97,6 +105,7 @@ class Loop {
   std::vector<Connection*> held_;  // null: closed meanwhile
   std::unique_ptr<uv_loop_s> loop_;
   std::unique_ptr<Hooks> hooks_;
+  std::unique_ptr<ThreadedIo> threaded_io_;
 };
 
 // Calls back before a wait for events, for as long as it lives: the place to send what was queued

@@ -2,10 +2,13 @@
 
 #include <string>
 
+#include "net/connection.h"
 #include "replication/failover.h"
 #include "replication/master_session.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
+#include "server/client/client.h"
+#include "server/emulation/info_fields.h"
 #include "server/observe/info.h"
 #include "server/server.h"
 
@@ -15,11 +18,19 @@ namespace {
 
 constexpr int64_t kSecondMs = 1000;
 
+// The word of a replica's line that Redis 8.6 has added.
+std::string io_thread_word(const server::Client& client) {
+  if (!server::has_info_field(client.server.edition(), "master_client_io_thread")) return "";
+  const net::Connection* const connection = client.connection();
+  return ",io-thread=" + std::to_string(connection != nullptr ? connection->io_thread() : 0);
+}
+
 std::string describe(const Replica& replica, int64_t now_ms) {
   const int64_t lag = replica.state == ReplicaState::kOnline ? replica.lag_seconds(now_ms) : 0;
   return "ip=" + replica.ip() + ",port=" + std::to_string(replica.listening_port) +
          ",state=" + std::string(replica.state_name()) +
-         ",offset=" + std::to_string(replica.acked_offset) + ",lag=" + std::to_string(lag);
+         ",offset=" + std::to_string(replica.acked_offset) + ",lag=" + std::to_string(lag) +
+         io_thread_word(replica.client);
 }
 
 // Fields of a full resynchronisation in progress.
@@ -42,7 +53,7 @@ void describe_sync(const ReplicaRole& role, int64_t now_ms, server::InfoText& te
 void describe(const ReplicaRole& role, const server::Server& server, server::InfoText& text) {
   const int64_t now_ms = server.machine_ms();
   const server::ConfigValues& settings = server.settings();
-  const MasterSession* session = role.session();
+  MasterSession* session = role.session();
   const int64_t offset = role.knows_place() ? server.replication_offset() : 1;
   text.field("master_host", role.host());
   text.field("master_port", role.port());
@@ -58,6 +69,8 @@ void describe(const ReplicaRole& role, const server::Server& server, server::Inf
   text.field("master_current_sync_attempts", role.attempts());
   text.field("master_total_sync_attempts", role.attempts_in_all());
   if (syncs) describe_sync(role, now_ms, text);
+  if (session != nullptr && session->client().connection() != nullptr)
+    text.field("master_client_io_thread", session->client().connection()->io_thread());
   if (session == nullptr) {
     const int64_t since_ms = role.down_since_ms();
     text.field("master_link_down_since_seconds",

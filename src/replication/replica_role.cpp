@@ -291,6 +291,7 @@ void ReplicaRole::attach(int database, bool has_kept) {
   if (connection == nullptr) return;
   connection->set_handler(client);
   if (has_kept) return begin_replay(client);
+  connection->use_io_thread(true);
   connection->resume_reading();
   server_.clients().schedule_resume(client);
 }

@@ -34,6 +34,11 @@ namespace {
 
 constexpr int64_t kSecondMs = 1000;
 
+void use_io_thread(Replica& replica, bool on) {
+  net::Connection* const connection = replica.client.connection();
+  if (connection != nullptr) connection->use_io_thread(on);
+}
+
 }  // namespace
 
 Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> snapshots)
@@ -193,6 +198,8 @@ bool Replication::continue_from(Replica& replica, std::string_view id, int64_t o
 void Replication::synchronize(Replica& replica) {
   ++full_syncs_;
   join(replica);
+  // A dataset is sent as fast as the socket takes it, until put_online().
+  use_io_thread(replica, false);
   full_sync_->ask(replica);
 }
 
@@ -241,6 +248,7 @@ void Replication::put_online(Replica& replica, bool waits_for_ack) {
   } else if (!waits_for_ack) {
     release_held(replica);
   }
+  use_io_thread(replica, true);
   replica.client.flush_soon();
   count_good_replicas();
   server_.log().notice("Synchronization with replica " + replica.name() + " succeeded");

@@ -76,6 +76,7 @@ void StreamReplay::finish() {
       std::to_string(total_) + " bytes in total)");
   net::Connection* connection = client_.connection();
   connection->set_handler(client_);
+  connection->use_io_thread(true);
   connection->resume_reading();
   done_();
 }

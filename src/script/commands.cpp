@@ -75,14 +75,21 @@ void script_debug(CommandContext& ctx) {
   // The session's lines would be mixed with replies that wait to be sent.
   if (ctx.client.pending_output() != 0)
     return ctx.reply.error("ERR SCRIPT DEBUG must be called outside a pipeline");
+  // A session reads and writes the socket by itself.
+  const auto use_io_thread = [&ctx](bool on) {
+    if (ctx.client.connection() != nullptr) ctx.client.connection()->use_io_thread(on);
+  };
   DebugSessions& sessions = ctx.server.scripts().debug_sessions();
   ArgReader args(ctx.args, 2);
   if (args.word("NO")) {
     sessions.want_none(ctx.client);
+    use_io_thread(true);
   } else if (args.word("YES")) {
     sessions.want(ctx.client, Kind::kForked);
+    use_io_thread(false);
   } else if (args.word("SYNC")) {
     sessions.want(ctx.client, Kind::kSynchronous);
+    use_io_thread(false);
   } else {
     return ctx.reply.error("ERR Use SCRIPT DEBUG YES/SYNC/NO");
   }

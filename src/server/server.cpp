@@ -378,7 +378,9 @@ void Server::reset_stats() {
   environment_.found_expired_keys = 0;
   environment_.found_expired_elements = 0;
   environment_.reclaimer.reset_freed();
-  if (loop_ != nullptr) loop_->counters() = {};
+  if (loop_ == nullptr) return;
+  loop_->counters() = {};
+  if (loop_->threaded_io() != nullptr) loop_->threaded_io()->reset_figures();
 }
 
 void Server::drop_error_counts(Stats::ErrorCounts errors) {

@@ -7,7 +7,8 @@
             client = self.connect()
             self.assertEqual(client.call("CLIENT", "SETNAME", "anna"), "OK")
 
-The program comes from the environment variable LATCHKEY_SERVER. Everything here is the standard library, so that tests run
+The program comes from the environment variable LATCHKEY_SERVER, and directives that all its servers get, unless a test sets
+them itself, from LATCHKEY_OPTIONS ("io-threads 2 hz 20"). Everything here is the standard library, so that tests run
 wherever python3 does.
 """
 
@@ -218,6 +219,9 @@ class Server:
         self.log_path = os.path.join(self.directory, "log")
         self.unix_path = os.path.join(self.directory, "socket")
         self.options = {"dir": self.directory, "save": "", **{k.replace("_", "-"): v for k, v in options.items()}}
+        if self.program == os.environ["LATCHKEY_SERVER"]:
+            words = os.environ.get("LATCHKEY_OPTIONS", "").split()
+            self.options = {**dict(zip(words[::2], words[1::2])), **self.options}
         self.process = None
         self.file = file
         self.start()

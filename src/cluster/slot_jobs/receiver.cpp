@@ -47,6 +47,7 @@ void JobReceiver::enter(JobState state) {
 
 void JobReceiver::begin() {
   if (over_ || std::exchange(begun_, true) || client_.connection() == nullptr) return;
+  client_.connection()->use_io_thread(false);
   client_.connection()->set_handler(*this);
   client_.connection()->resume_input();
 }

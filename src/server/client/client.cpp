@@ -77,6 +77,7 @@ void Client::close() {
 }
 
 void Client::disconnect() {
+  connection_->send_deferred();
   // Marks that callers hold remain valid in local_out_.
   local_out_.swap(connection_->out());
   reply.set_out(local_out_);

@@ -189,7 +189,7 @@ std::string describe(Client& client, bool hides_names) {
       .add("resp", static_cast<uint64_t>(client.reply.protocol()))
       .add("lib-name", client.library_name)
       .add("lib-ver", client.library_version)
-      .add("io-thread", "0")
+      .add("io-thread", static_cast<uint64_t>(connection != nullptr ? connection->io_thread() : 0))
       .add("tot-net-in", connection != nullptr ? connection->bytes_received() : 0)
       .add("tot-net-out", connection != nullptr ? connection->bytes_sent() : 0)
       .add("tot-cmds", client.total_commands);

@@ -86,6 +86,7 @@ constexpr FieldArrival kFields[] = {
     {"rdb_saves_consecutive_failures", {8, 6}, kNever},
     {"used_memory_peak_time", {8, 2}, kNever},
 
+    {"master_client_io_thread", {8, 6}, kNever},
     {"master_current_sync_attempts", {8, 6}, kNever},
     {"master_total_sync_attempts", {8, 6}, kNever},
     {"total_disconnect_time_sec", {8, 6}, kNever},

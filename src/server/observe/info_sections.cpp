@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/number.h"
 #include "base/version.h"
+#include "net/loop.h"
+#include "net/threaded_io.h"
 #include "server/acl/denial_log.h"
 #include "server/client/blocking.h"
 #include "server/client/client.h"
@@ -80,6 +83,11 @@ void describe_listeners(InfoText& text, const ConfigValues& settings) {
   ports("listener2", "tls", settings.tls_port);
 }
 
+// Null without I/O threads.
+net::ThreadedIo* threaded_io(Server& server) {
+  return server.loop() != nullptr ? server.loop()->threaded_io() : nullptr;
+}
+
 void server_section(InfoText& text, Server& server) {
   const ConfigValues& settings = server.settings();
   const Edition& edition = text.edition();
@@ -114,7 +122,7 @@ void server_section(InfoText& text, Server& server) {
   text.field("lru_clock", static_cast<uint32_t>(server.now_ms() / 1000) & store::Entry::kMaxAccess);
   text.field("executable", executable_path());
   text.field("config_file", server.config().file());
-  text.field("io_threads_active", 0);
+  text.field("io_threads_active", threaded_io(server) != nullptr ? 1 : 0);
   text.field("availability_zone", settings.availability_zone);
   describe_listeners(text, settings);
   if (const int64_t until_ms = server.shutdown().deadline_ms(); until_ms != 0)
@@ -320,11 +328,31 @@ net::Loop::Counters loop_counters(Server& server) {
   return server.loop() != nullptr ? server.loop()->counters() : net::Loop::Counters();
 }
 
+// The clients are this server's; reads and writes are counted by the process.
 void threads_section(InfoText& text, Server& server) {
+  const net::ThreadedIo* const threaded = threaded_io(server);
+  std::vector<size_t> clients(threaded != nullptr ? static_cast<size_t>(threaded->threads()) : 1);
+  if (threaded == nullptr) {
+    clients[0] = server.clients().size();
+  } else {
+    server.clients().for_each([&clients](const Client& client) {
+      const net::Connection* const connection = client.connection();
+      ++clients[connection != nullptr ? static_cast<size_t>(connection->io_thread()) : 0];
+    });
+  }
   const net::Loop::Counters counters = loop_counters(server);
-  text.field("io_thread_0", "clients=" + std::to_string(server.clients().size()) +
-                                ",reads=" + std::to_string(counters.reads) +
-                                ",writes=" + std::to_string(counters.writes));
+  for (size_t thread = 0; thread < clients.size(); ++thread) {
+    net::ThreadedIo::Figures done;
+    if (thread > 0) {
+      done = threaded->figures(static_cast<int>(thread));
+    } else {
+      const auto others = threaded != nullptr ? threaded->total() : net::ThreadedIo::Figures();
+      done = {.reads = counters.reads - others.reads, .writes = counters.writes - others.writes};
+    }
+    text.field("io_thread_" + std::to_string(thread), "clients=" + std::to_string(clients[thread]) +
+                                                          ",reads=" + std::to_string(done.reads) +
+                                                          ",writes=" + std::to_string(done.writes));
+  }
 }
 
 void stats_section(InfoText& text, Server& server) {
@@ -384,8 +412,10 @@ void stats_section(InfoText& text, Server& server) {
   text.field("dump_payload_sanitizations", 0);
   text.field("total_reads_processed", counters.reads);
   text.field("total_writes_processed", counters.writes);
-  text.field("io_threaded_reads_processed", 0);
-  text.field("io_threaded_writes_processed", 0);
+  const net::ThreadedIo::Figures threaded =
+      threaded_io(server) != nullptr ? threaded_io(server)->total() : net::ThreadedIo::Figures();
+  text.field("io_threaded_reads_processed", threaded.reads);
+  text.field("io_threaded_writes_processed", threaded.writes);
   text.field("client_query_buffer_limit_disconnections", stats.query_buffer_limit_disconnections);
   text.field("client_output_buffer_limit_disconnections", stats.output_buffer_limit_disconnections);
   text.field("reply_buffer_shrinks", 0);

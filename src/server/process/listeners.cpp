@@ -236,6 +236,7 @@ void Listeners::admit(net::Connection* connection, bool secure) {
   Client& client = server_.clients().add(connection);
   client.set(kClientUnixSocket, connection->kind() == net::Connection::Kind::kUnix);
   assume_default_user(client);
+  connection->use_io_thread(true);
   connection->start(client, server_.settings().tcp_keepalive);
 }
 
