@@ -11,6 +11,7 @@
 #include "persist/persistence.h"
 #include "persist/rdb_file.h"
 #include "persist/snapshot_file.h"
+#include "replication/socket_sink.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -53,19 +54,41 @@ std::string ChildSnapshots::path() const {
   return server_.config().directory().path_of(server_.settings().dbfilename);
 }
 
+bool ChildSnapshots::write(persist::ByteSink& sink, const SnapshotPlace& place,
+                           persist::ChildProgress& progress) {
+  persist::WriteOptions options = persist::child_write_options(server_, &progress);
+  add_place(place, &options);
+  if (persist::write_dataset(sink, server_, options)) return true;
+  server_.log().warning("Write error sending DB to replicas: " +
+                        std::string(strerror(sink.error())));
+  return false;
+}
+
 bool ChildSnapshots::begin_pipe(const SnapshotPlace& place, int pipe, Done done) {
-  const auto write = [this, place, pipe](persist::ChildProgress& progress) {
-    persist::WriteOptions options = persist::child_write_options(server_, &progress);
-    add_place(place, &options);
+  const auto work = [this, place, pipe](persist::ChildProgress& progress) {
     persist::DescriptorSink sink(base::disk(), pipe);
-    if (persist::write_dataset(sink, server_, options)) {
-      end_pipe(pipe);
-      return true;
-    }
-    server_.log().warning("Write error sending DB to replicas: " +
-                          std::string(strerror(sink.error())));
-    return false;
+    if (!write(sink, place, progress)) return false;
+    end_pipe(pipe);
+    return true;
   };
+  return start(work, {pipe}, std::move(done), "parent process pipe");
+}
+
+bool ChildSnapshots::begin_sockets(const SnapshotPlace& place, Receivers receivers, Done done) {
+  const auto work = [this, place, receivers](persist::ChildProgress& progress) {
+    SharedSocketSink sink(receivers.sockets, receivers.timeout_ms);
+    sink.write("$EOF:" + receivers.mark + "\r\n");
+    // Not kept back while the first keys are written.
+    sink.flush();
+    if (!write(sink, place, progress)) return false;
+    sink.write(receivers.mark);
+    return sink.flush();
+  };
+  return start(work, receivers.sockets, std::move(done), "direct socket to replica");
+}
+
+bool ChildSnapshots::start(std::function<bool(persist::ChildProgress&)> work,
+                           std::vector<int> keep_open, Done done, const char* where) {
   const auto ended = [this, done = std::move(done)](const persist::ChildEnd& end) {
     if (end.done) {
       server_.log().notice("Background RDB transfer terminated with success");
@@ -80,15 +103,15 @@ bool ChildSnapshots::begin_pipe(const SnapshotPlace& place, int pipe, Done done)
   std::string error;
   if (!persistence_.child().start({.kind = persist::ChildKind::kRdbToSocket,
                                    .keys_total = count_keys(server_),
-                                   .work = write,
+                                   .work = std::move(work),
                                    .ended = ended,
-                                   .keep_open = {pipe}},
+                                   .keep_open = std::move(keep_open)},
                                   &error)) {
     server_.log().warning("Can't save in background: " + error);
     return false;
   }
   server_.log().notice("Background RDB transfer started by pid " +
-                       std::to_string(persistence_.child().pid()) + " to parent process pipe");
+                       std::to_string(persistence_.child().pid()) + " to " + where);
   return true;
 }
 

@@ -5,8 +5,10 @@
 #include "replication/snapshot_maker.h"
 
 namespace latchkey::persist {
+class ByteSink;
+class ChildProgress;
 class Persistence;
-}
+}  // namespace latchkey::persist
 namespace latchkey::server {
 class Server;
 }
@@ -23,9 +25,15 @@ class ChildSnapshots final : public SnapshotMaker {
   bool begin_file(const SnapshotPlace& place, Done done) override;
   std::string path() const override;
   bool begin_pipe(const SnapshotPlace& place, int pipe, Done done) override;
+  bool begin_sockets(const SnapshotPlace& place, Receivers receivers, Done done) override;
   void abandon() override;
 
  private:
+  // Writes the dataset to the sink, in the child.
+  bool write(persist::ByteSink& sink, const SnapshotPlace& place, persist::ChildProgress& progress);
+  bool start(std::function<bool(persist::ChildProgress&)> work, std::vector<int> keep_open,
+             Done done, const char* where);
+
   server::Server& server_;
   persist::Persistence& persistence_;
 };

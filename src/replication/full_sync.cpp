@@ -26,6 +26,14 @@ constexpr size_t kReadSize = 64 * 1024;
 constexpr size_t kMaxPerTurn = 8 * 1024 * 1024;
 constexpr std::string_view kFailed = "-BGSAVE failed, replication can't continue\r\n";
 
+// Whether the child may write the dataset to the replica's socket: nothing of this process is on
+// its way there any more, or has to be encrypted.
+bool child_may_write_to(const Replica* replica) {
+  const net::Connection* const connection = replica->client.connection();
+  return replica->dual_channel && connection != nullptr && connection->layer() == nullptr &&
+         connection->pending_output() == 0;
+}
+
 }  // namespace
 
 FullSync::FullSync(server::Server& server, Replication& replication,
@@ -113,7 +121,10 @@ void FullSync::begin_for(const Replica& first) {
   std::erase_if(group, [&](const Replica* replica) { return !replica->wants_same(first); });
   const bool use_pipe = std::all_of(
       group.begin(), group.end(), [this](const Replica* replica) { return wants_pipe(*replica); });
-  const char* by_pipe = first.rdb_channel ? "replicas sockets (rdb-channel)" : "replicas sockets";
+  const char* by_pipe = "replicas sockets";
+  if (first.rdb_channel)
+    by_pipe =
+        first.dual_channel ? "replicas sockets (dual-channel)" : "replicas sockets (rdb-channel)";
   server_.log().logf(LogLevel::kNotice, "Starting BGSAVE for SYNC with target: %s",
                      use_pipe ? by_pipe : "disk");
   // Effects so far are in the snapshot; later ones are preceded by a SELECT.
@@ -135,8 +146,11 @@ void FullSync::begin_for(const Replica& first) {
 }
 
 void FullSync::begin_replicating(Replica& replica, uint64_t offset) {
-  if (replica.rdb_channel && !replication_.begin_streaming(replica, offset))
+  if (replica.dual_channel) {
+    replication_.begin_holding(replica);
+  } else if (replica.rdb_channel && !replication_.begin_streaming(replica, offset)) {
     return replica.client.close();
+  }
   replica.state = ReplicaState::kWaitsForEnd;
   replica.start_offset = offset;
   if (!replica.used_psync) return;
@@ -146,6 +160,9 @@ void FullSync::begin_replicating(Replica& replica, uint64_t offset) {
 void FullSync::forget(Replica& replica) {
   drop_file(replica);
   if (replica.state != ReplicaState::kWaitsForEnd) return;
+  // The child has the socket too.
+  if (replica.written_by_child && replica.client.connection() != nullptr)
+    shutdown(replica.client.connection()->descriptor(), SHUT_RDWR);
   const bool through_pipe = replica.through_pipe;
   if (!(through_pipe ? pipe_begun_ : file_begun_)) return;
   if (!in_state(ReplicaState::kWaitsForEnd, through_pipe).empty()) return;
@@ -154,7 +171,9 @@ void FullSync::forget(Replica& replica) {
   if (through_pipe)
     server_.log().notice("Diskless rdb transfer, last replica dropped, killing fork child.");
   if (replica.rdb_channel)
-    server_.log().warning("Background transfer error: nobody is left to receive it");
+    server_.log().warning(std::string(replica.dual_channel ? "Background RDB transfer error"
+                                                           : "Background transfer error") +
+                          ": nobody is left to receive it");
   snapshots_->abandon();
 }
 
@@ -253,6 +272,39 @@ void FullSync::go_on_soon() {
 }
 
 bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlace& place) {
+  mark_ = server_.random_source().hex(kMarkSize);
+  // Those of Valkey's form hear of it before the child writes to them.
+  for (Replica* replica : group) {
+    if (!replica->dual_channel) continue;
+    replica->through_pipe = true;
+    begin_replicating(*replica, place.offset);
+    tell_place(*replica, place);
+  }
+  const bool by_child = std::all_of(group.begin(), group.end(), child_may_write_to);
+  if (!(by_child ? begin_sockets(group, place) : open_pipe(place))) return false;
+  pipe_begun_ = true;
+  pause_if_asked(server_, server::ReplicationPause::kAfterFork);
+  for (Replica* replica : group) {
+    replica->written_by_child = by_child;
+    replica->through_pipe = true;
+    if (!replica->dual_channel) begin_replicating(*replica, place.offset);
+    if (by_child || replica->client.has(server::kClientClosing)) continue;
+    send(*replica, "$EOF:" + mark_ + "\r\n");
+  }
+  return true;
+}
+
+bool FullSync::begin_sockets(const std::vector<Replica*>& group, const SnapshotPlace& place) {
+  SnapshotMaker::Receivers receivers{.sockets = {}, .mark = mark_, .timeout_ms = 0};
+  constexpr int64_t kMsPerSecond = 1000;
+  receivers.timeout_ms = static_cast<int>(
+      std::min<int64_t>(server_.settings().repl_timeout * kMsPerSecond, INT32_MAX));
+  for (const Replica* replica : group)
+    receivers.sockets.push_back(replica->client.connection()->descriptor());
+  return snapshots_->begin_sockets(place, std::move(receivers), [this](bool ok) { pipe_done(ok); });
+}
+
+bool FullSync::open_pipe(const SnapshotPlace& place) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     server_.log().warning("Can't create a pipe for the RDB transfer: " +
@@ -267,21 +319,18 @@ bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlac
     return false;
   }
   pipe_ = ends[0];
-  pipe_begun_ = true;
-  if (server_.loop() != nullptr) {
-    // The pipe is read at the end of the turn.
-    pipe_watcher_ = std::make_unique<net::DescriptorWatcher>(*server_.loop(), pipe_, [] {});
-    pipe_watcher_->start();
-  }
-  pause_if_asked(server_, server::ReplicationPause::kAfterFork);
-  mark_ = server_.random_source().hex(kMarkSize);
-  for (Replica* replica : group) {
-    replica->through_pipe = true;
-    begin_replicating(*replica, place.offset);
-    if (replica->client.has(server::kClientClosing)) continue;
-    send(*replica, "$EOF:" + mark_ + "\r\n");
-  }
+  if (server_.loop() == nullptr) return true;
+  // The pipe is read at the end of the turn.
+  pipe_watcher_ = std::make_unique<net::DescriptorWatcher>(*server_.loop(), pipe_, [] {});
+  pipe_watcher_->start();
   return true;
+}
+
+void FullSync::tell_place(Replica& channel, const SnapshotPlace& place) {
+  send(channel, "$ENDOFF:" + std::to_string(place.offset) + " " + place.replication_id + " " +
+                    std::to_string(place.database) + " " + std::to_string(channel.client.id) +
+                    "\r\n");
+  if (channel.client.connection() != nullptr) channel.client.connection()->flush();
 }
 
 bool FullSync::take_from_pipe() {
@@ -329,7 +378,7 @@ void FullSync::pipe_done(bool ok) {
 }
 
 void FullSync::finish_pipe(Replica& replica) {
-  send(replica, mark_);
+  if (!replica.written_by_child) send(replica, mark_);
   server_.log().notice("Streamed RDB transfer with replica " + replica.name() +
                        " succeeded (socket). Waiting for REPLCONF ACK from replica to enable "
                        "streaming");

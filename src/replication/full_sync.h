@@ -9,7 +9,8 @@
 // its own pace.
 //
 // RDB channels always get the dataset through a pipe, and nothing is held: their replicas get the
-// stream by their main connections.
+// stream by their main connections. Those of Valkey's form hold the stream until the main
+// connection asks for it; the child writes to their sockets by itself, unless they are encrypted.
 //
 // At most kMaxPending bytes of the dataset wait in a replica's output.
 #pragma once
@@ -67,6 +68,10 @@ class FullSync {
   void begin_for(const Replica& first);
   bool begin_file(const std::vector<Replica*>& group, const SnapshotPlace& place);
   bool begin_pipe(const std::vector<Replica*>& group, const SnapshotPlace& place);
+  bool begin_sockets(const std::vector<Replica*>& group, const SnapshotPlace& place);
+  bool open_pipe(const SnapshotPlace& place);
+  // Valkey's form of the RDB channel: where the dataset ends in the stream.
+  void tell_place(Replica& channel, const SnapshotPlace& place);
   void begin_replicating(Replica& replica, uint64_t offset);
   // Lets the replica share the file that is being written, if there is one for it.
   bool join_file(Replica& replica);
@@ -94,7 +99,7 @@ class FullSync {
 
   int pipe_ = -1;  // its reading end, until all was read
   std::unique_ptr<net::DescriptorWatcher> pipe_watcher_;
-  bool pipe_begun_ = false;  // the child has not ended yet
+  bool pipe_begun_ = false;  // the child that writes to it, or to sockets, has not ended yet
   std::string mark_;
 };
 

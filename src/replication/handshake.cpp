@@ -14,6 +14,8 @@ namespace latchkey::replication {
 namespace {
 
 constexpr size_t kIdDigits = server::ReplicationHistory::kIdDigits;
+// Of the directive `databases`.
+constexpr int64_t kMaxDatabase = INT32_MAX;
 
 void say(const std::vector<std::string_view>& words, std::string* out) {
   out->append("*" + std::to_string(words.size()) + "\r\n");
@@ -62,9 +64,17 @@ Handshake::Result Handshake::read(std::string_view line, std::string* out) {
     case Step::kCapabilities:
       return read_replconf(line, out);
     case Step::kPsync:
+      return read_psync(line, out);
+    case Step::kEndOffset:
+      return read_end_offset(line);
+    case Step::kJoin:
+      return read_join(line, out);
+    case Step::kChannel:
       break;
   }
-  return read_psync(line, out);
+  log_.warning("Unexpected reply of the master, which the RDB channel has yet to reach: '" +
+               std::string(line) + "'");
+  return Result::kFailed;
 }
 
 Handshake::Result Handshake::read_ping(std::string_view line, std::string* out) {
@@ -108,6 +118,7 @@ void Handshake::announce(std::string* out) {
   std::vector<std::string_view> words = {"REPLCONF", "capa", "eof",  "capa",
                                          "psync2",   "capa", "clock"};
   if (introduction_.offers_rdb_channel) words.insert(words.end(), {"capa", "rdb-channel-repl"});
+  if (introduction_.offers_dual_channel) words.insert(words.end(), {"capa", "dual-channel"});
   if (!introduction_.version.empty()) words.insert(words.end(), {"version", introduction_.version});
   say(words, out);
 }
@@ -115,17 +126,11 @@ void Handshake::announce(std::string* out) {
 void Handshake::announce_rdb_channel(std::string* out) {
   waits_for_ = Step::kCapabilities;
   const std::string port = std::to_string(introduction_.port);
-  std::vector<std::string_view> words = {"REPLCONF",
-                                         "capa",
-                                         "eof",
-                                         "rdb-only",
-                                         "1",
-                                         "rdb-channel",
-                                         "1",
-                                         "main-ch-client-id",
-                                         introduction_.main_client_id,
-                                         "listening-port",
-                                         port};
+  std::vector<std::string_view> words = {"REPLCONF", "capa",        "eof", "rdb-only",
+                                         "1",        "rdb-channel", "1"};
+  if (!is_dual_channel())
+    words.insert(words.end(), {"main-ch-client-id", introduction_.main_client_id});
+  words.insert(words.end(), {"listening-port", port});
   if (!introduction_.ip.empty()) words.insert(words.end(), {"ip-address", introduction_.ip});
   say(words, out);
 }
@@ -154,6 +159,10 @@ Handshake::Result Handshake::read_replconf(std::string_view line, std::string* o
 }
 
 void Handshake::ask(std::string* out) {
+  if (is_dual_channel()) {
+    waits_for_ = Step::kEndOffset;
+    return void(out->append("SYNC\r\n"));
+  }
   if (!introduction_.resume) {
     if (!is_rdb_channel()) log_.notice("Partial resynchronization not possible (no cached master)");
     return say({"PSYNC", "?", "-1"}, out);
@@ -171,6 +180,11 @@ Handshake::Result Handshake::read_psync(std::string_view line, std::string* out)
   if (line.starts_with("+CONTINUE")) return read_continue(line);
   if (introduction_.offers_rdb_channel && line.starts_with("+RDBCHANNELSYNC"))
     return read_rdb_channel(line);
+  if (introduction_.offers_dual_channel && line == "+DUALCHANNELSYNC") {
+    log_.notice("PSYNC is not possible, initialize RDB channel.");
+    waits_for_ = Step::kChannel;
+    return Result::kDualChannel;
+  }
   return refused(line, out);
 }
 
@@ -217,6 +231,54 @@ Handshake::Result Handshake::read_rdb_channel(std::string_view line) {
   }
   log_.notice("PSYNC is not possible, initialize RDB channel.");
   return Result::kRdbChannel;
+}
+
+Handshake::Result Handshake::read_end_offset(std::string_view line) {
+  constexpr std::string_view kAnnounced = "$ENDOFF:";
+  if (line.starts_with('-')) {
+    log_.warning("The master refuses the RDB channel: " + std::string(line));
+    return Result::kFailed;
+  }
+  const bool announced = line.starts_with(kAnnounced);
+  line.remove_prefix(announced ? kAnnounced.size() : 0);
+  const std::string_view offset = take_word(&line);
+  const std::string_view id = take_word(&line);
+  // -1: none was selected yet, and the stream begins with a SELECT.
+  const std::string_view database = take_word(&line);
+  int64_t number = 0;
+  if (!announced || !base::parse_int64(offset, &offset_) || !server::is_stream_offset(offset_) ||
+      !is_id(id) || !base::parse_int64(database, &number) || number < -1 || number > kMaxDatabase ||
+      !base::parse_int64(line, &channel_number_) || channel_number_ <= 0) {
+    log_.warning("Master replied with wrong $ENDOFF syntax.");
+    return Result::kFailed;
+  }
+  id_ = id;
+  database_ = std::max(static_cast<int>(number), 0);
+  log_.notice("Full resync by an RDB channel: " + id_ + ":" + std::to_string(offset_));
+  return Result::kFullResync;
+}
+
+void Handshake::join(const Handshake& channel, std::string* out) {
+  introduction_.resume = Introduction::Place{channel.id_, channel.offset_ + 1};
+  introduction_.hands_over = false;
+  waits_for_ = Step::kJoin;
+  say({"REPLCONF", "set-rdb-client-id", std::to_string(channel.channel_number_)}, out);
+}
+
+Handshake::Result Handshake::read_join(std::string_view line, std::string* out) {
+  if (!joined_) {
+    // A master that does not know the channel any more may still have the stream.
+    joined_ = true;
+    if (line.starts_with('-'))
+      log_.notice("The master does not know the RDB channel: " + std::string(line));
+    ask(out);
+    return Result::kGoesOn;
+  }
+  if (line.starts_with("+CONTINUE"))
+    return read_continue(line) == Result::kContinue ? Result::kJoined : Result::kFailed;
+  log_.warning("The master does not continue the stream beside the RDB channel: " +
+               std::string(line));
+  return Result::kFailed;
 }
 
 Handshake::Result Handshake::read_continue(std::string_view line) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "net/connection.h"
+#include "replication/channel_forms.h"
 #include "replication/failover.h"
 #include "replication/master_session.h"
 #include "replication/replica_role.h"
@@ -23,6 +24,20 @@ std::string io_thread_word(const server::Client& client) {
   if (!server::has_info_field(client.server.edition(), "master_client_io_thread")) return "";
   const net::Connection* const connection = client.connection();
   return ",io-thread=" + std::to_string(connection != nullptr ? connection->io_thread() : 0);
+}
+
+// Valkey since 8.0: RDB channels are listed too.
+bool lists_channels(const server::Server& server) {
+  return server.edition().is_valkey() && knows_dual_channel(server.edition());
+}
+
+std::string describe_as_valkey(const Replica& replica, std::string_view text) {
+  constexpr std::string_view kOwnWord = "state=send_bulk_and_stream";
+  std::string described(text);
+  if (const size_t at = described.find(kOwnWord); at != described.npos)
+    described.replace(at, kOwnWord.size(), "state=bg_transfer");
+  const char* type = replica.state == ReplicaState::kStreams ? "main-channel" : "replica";
+  return described + ",type=" + (replica.rdb_channel ? "rdb-channel" : type);
 }
 
 std::string describe(const Replica& replica, int64_t now_ms) {
@@ -64,8 +79,13 @@ void describe(const ReplicaRole& role, const server::Server& server, server::Inf
   text.field("master_sync_in_progress", syncs ? 1 : 0);
   text.field("slave_read_repl_offset", session != nullptr ? session->read_offset() : offset);
   text.field("slave_repl_offset", offset);
-  text.field("replica_full_sync_buffer_size", role.full_sync_buffer());
-  text.field("replica_full_sync_buffer_peak", role.full_sync_buffer_peak());
+  if (lists_channels(server)) {
+    text.field("replicas_repl_buffer_size", role.full_sync_buffer());
+    text.field("replicas_repl_buffer_peak", role.full_sync_buffer_peak());
+  } else {
+    text.field("replica_full_sync_buffer_size", role.full_sync_buffer());
+    text.field("replica_full_sync_buffer_peak", role.full_sync_buffer_peak());
+  }
   text.field("master_current_sync_attempts", role.attempts());
   text.field("master_total_sync_attempts", role.attempts_in_all());
   if (syncs) describe_sync(role, now_ms, text);
@@ -90,14 +110,19 @@ void describe(const Replication& replication, server::InfoText& text) {
   const ReplicaRole& role = replication.replica_role();
   text.field("role", role.active() ? "slave" : "master");
   if (role.active()) describe(role, server, text);
-  text.field("connected_slaves", replication.count_connected());
+  const bool lists_all = lists_channels(server);
+  text.field("connected_slaves",
+             lists_all ? replication.replicas().size() : replication.count_connected());
   if (!role.active() && settings.min_replicas_to_write > 0 && settings.min_replicas_max_lag > 0)
     text.field("min_slaves_good_slaves", server.good_replicas());
   size_t number = 0;
   for (const Replica* replica : replication.replicas()) {
-    if (replica->rdb_channel) continue;
-    text.field("slave" + std::to_string(number++), describe(*replica, server.machine_ms()));
+    if (replica->rdb_channel && !lists_all) continue;
+    const std::string described = describe(*replica, server.machine_ms());
+    text.field("slave" + std::to_string(number++),
+               lists_all ? describe_as_valkey(*replica, described) : described);
   }
+  if (lists_all) text.field("replicas_waiting_psync", replication.count_waiting_channels());
   text.field("master_failover_state", name_of(replication.failover().state()));
   text.field("master_replid", server.replication_id());
   text.field("master_replid2", server.history().second_id());

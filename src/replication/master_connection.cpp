@@ -134,15 +134,28 @@ void MasterConnection::read_handshake(std::string_view line) {
     case Handshake::Result::kFullResync:
     case Handshake::Result::kSync:
       stage_ = Stage::kAwaitsDataset;
+      if (handshake_->is_dual_channel()) owner_.place_told(*this);
       return;
     case Handshake::Result::kRdbChannel:
       stage_ = Stage::kStreams;
       return owner_.rdb_channel_offered(handshake_->main_client_id());
+    case Handshake::Result::kDualChannel:
+      return owner_.rdb_channel_offered({});
+    case Handshake::Result::kJoined:
+      stage_ = Stage::kStreams;
+      return owner_.stream_joined();
     case Handshake::Result::kDeclined:
       return owner_.declined();
     case Handshake::Result::kFailed:
       return fail({});
   }
+}
+
+void MasterConnection::join(const MasterConnection& channel) {
+  last_io_ms_ = server_.machine_ms();
+  std::string request;
+  handshake_->join(*channel.handshake_, &request);
+  send(request);
 }
 
 void MasterConnection::read_announcement(std::string_view line) {

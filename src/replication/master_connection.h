@@ -46,8 +46,13 @@ class MasterConnection final : public net::ConnectionHandler {
     virtual ~Owner() = default;
     // The stream continues, from the history `id`.
     virtual void continues(const std::string& id) = 0;
-    // The dataset is to be fetched by an RDB channel, which names `main_client_id` to the master.
+    // The dataset is to be fetched by an RDB channel, which names `main_client_id` to the master;
+    // in Valkey's form it is empty.
     virtual void rdb_channel_offered(const std::string& main_client_id) = 0;
+    // Valkey's form: the RDB channel `which` has been told where its dataset ends in the stream.
+    virtual void place_told(MasterConnection& which) = 0;
+    // Valkey's form: the master has answered join(); the stream comes from here on, and is kept.
+    virtual void stream_joined() = 0;
     // More of the stream has arrived and is kept.
     virtual void stream_kept() = 0;
     // The other server refuses to take over; the reason is logged.
@@ -88,6 +93,15 @@ class MasterConnection final : public net::ConnectionHandler {
   // The replication id and offset of the dataset; empty and -1 when the master does not send them.
   const std::string& id() const { return handshake_->id(); }
   int64_t offset() const { return handshake_->offset(); }
+  // Whether it is an RDB channel of Valkey's form.
+  bool is_dual_channel() const { return handshake_->is_dual_channel(); }
+  // In Valkey's form, of the channel: the database selected in the stream at offset().
+  int database() const { return handshake_->database(); }
+  // In Valkey's form: whether it waits for its channel; continues where the channel's dataset ends.
+  bool waits_for_channel() const {
+    return stage_ == Stage::kHandshake && handshake_->waits_for_channel();
+  }
+  void join(const MasterConnection& channel);
   // Receives the dataset to a file; null otherwise.
   const DatasetReceiver* receiver() const { return receiver_.get(); }
   int64_t last_io_ms() const { return last_io_ms_; }  // Unix time

@@ -45,6 +45,19 @@ size_t Replica::held_bytes() const {
   return bytes;
 }
 
+void Replica::end_hold() {
+  holds_stream = false;
+  held_.clear();
+}
+
+bool Replica::survives_end_of_input() {
+  const bool may_have_all = state == ReplicaState::kDelivered ||
+                            (state == ReplicaState::kWaitsForEnd && written_by_child);
+  if (!holds_stream || !may_have_all || client.pending_output() != 0) return false;
+  if (client.connection() != nullptr) client.connection()->pause_reading();
+  return true;
+}
+
 std::string Replica::ip() const {
   if (!announced_ip.empty()) return announced_ip;
   const std::string address = client.peer_address();

@@ -9,6 +9,11 @@
 // replica says that it has loaded it. The channel takes the first line's states up to kDelivered,
 // and is closed then.
 //
+// In Valkey's form of the channel the main connection stays announced, and asks for the stream when
+// the channel has been told where its dataset ends in it. Until then the channel holds the stream
+// from there on, so that the backlog keeps it, even when the replica has loaded the dataset and
+// closed its end.
+//
 // From the moment of its snapshot on (waits for end) it follows the stream: writes are held for it,
 // and sent when it has the dataset. A partial resynchronisation goes from announced directly to
 // online.
@@ -59,20 +64,28 @@ class Replica final : public server::ReplicaLink {
   bool wants_no_keys = false;
   bool wants_no_functions = false;
   bool knows_rdb_channel = false;
-  bool follows_clock = false;   // understands REPLCONF CLOCK (clock_sync.h)
-  bool rdb_channel = false;     // is an RDB channel
-  uint64_t main_client_id = 0;  // of an RDB channel: the id of the replica's main client
+  bool knows_dual_channel = false;  // Valkey's form of the RDB channel
+  bool follows_clock = false;       // understands REPLCONF CLOCK (clock_sync.h)
+  bool rdb_channel = false;         // is an RDB channel
+  // Of an RDB channel: the id of the replica's main client; in Valkey's form 0 until that one
+  // joins.
+  uint64_t main_client_id = 0;
+  bool dual_channel = false;  // is an RDB channel of Valkey's form
+  // Of a main connection in Valkey's form: it was told to open a channel; the channel's id.
+  bool told_to_open_channel = false;
+  uint64_t channel_client_id = 0;
 
   // Whether both can share a snapshot.
   bool wants_same(const Replica& other) const {
     return wants_no_keys == other.wants_no_keys && wants_no_functions == other.wants_no_functions &&
-           rdb_channel == other.rdb_channel;
+           rdb_channel == other.rdb_channel && dual_channel == other.dual_channel;
   }
 
   // --- Progress ---------------------------------------------------------------------------------
   ReplicaState state = ReplicaState::kAnnounced;
   bool used_psync = false;  // otherwise it sent SYNC, and knows no offsets and acknowledgements
   bool through_pipe = false;
+  bool written_by_child = false;  // with through_pipe: the child writes to the socket by itself
   // Online, but the held stream is sent only after an acknowledgement: the replica finds the mark
   // at the end of the dataset only if nothing follows it.
   bool waits_for_ack = false;
@@ -80,12 +93,21 @@ class Replica final : public server::ReplicaLink {
   bool has_loaded = false;
   int64_t asked_ms = 0;       // Unix time
   uint64_t start_offset = 0;  // of its snapshot
+  // Of an RDB channel of Valkey's form: holds the stream, and has held some of it.
+  bool holds_stream = false;
+  bool has_held_some = false;
+  // It has the dataset, and the main connection has not joined since then; Unix time.
+  int64_t delivered_ms = 0;
   uint64_t acked_offset = 0;
   uint64_t fsynced_offset = 0;  // offset that is synced in its append-only file
   int64_t acked_ms = 0;         // Unix time
 
   // Whether writes are held for it or sent to it.
-  bool follows_stream() const { return state >= ReplicaState::kWaitsForEnd && !rdb_only; }
+  bool follows_stream() const {
+    return state >= ReplicaState::kWaitsForEnd && (!rdb_only || holds_stream);
+  }
+  // Frees what it holds: its main connection has the stream, or will not want it.
+  void end_hold();
   bool gets_stream() const {
     return state == ReplicaState::kStreams || (state == ReplicaState::kOnline && !waits_for_ack);
   }
@@ -119,7 +141,11 @@ class Replica final : public server::ReplicaLink {
   // ReplicaLink
   void closing() override { on_closing_(*this); }
   size_t held_bytes() const override;
-  bool is_rdb_channel() const override { return rdb_channel; }
+  bool is_rdb_channel() const override { return rdb_channel && !dual_channel; }
+  bool may_be_idle() const override {
+    return told_to_open_channel && state == ReplicaState::kAnnounced;
+  }
+  bool survives_end_of_input() override;
   void failed(std::string_view text) override { on_error_(*this, text); }
   // Frees its pending output and held bytes.
   void drop_output();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "replication/channel_forms.h"
 #include "replication/connection_source.h"
 #include "replication/failover.h"
 #include "replication/master_session.h"
@@ -40,6 +41,7 @@ struct ReplicaRole::Installation {
   int64_t offset;
   DatasetShape shape;
   bool by_channel;
+  int database;  // selected in the stream there, if the dataset does not tell
   // Where the dataset is: in a file, or read from the connection.
   std::unique_ptr<DatasetReceiver> file;
   std::unique_ptr<ConnectionSource> source;
@@ -181,6 +183,7 @@ void ReplicaRole::drop_link() {
     installation_->cancelled = true;
     if (installation_->source != nullptr) installation_->source->cut(ECONNRESET);
   }
+  awaits_stream_ = false;
   retire(std::move(channel_));
   retire(std::move(link_));
 }
@@ -201,8 +204,10 @@ Introduction ReplicaRole::introduction() const {
       .ip = settings.replica_announce_ip,
       .resume = std::nullopt,
       .version = server_.edition().is_valkey() ? server_.edition().version() : std::string(),
-      .offers_rdb_channel = settings.repl_rdb_channel,
+      .offers_rdb_channel = settings.repl_rdb_channel && knows_rdb_channel(server_.edition()),
+      .offers_dual_channel = settings.repl_rdb_channel && knows_dual_channel(server_.edition()),
       .main_client_id = {},
+      .is_dual_channel = false,
       .hands_over = replication_.failover().in_progress(),
   };
   if (may_resume_)
@@ -240,12 +245,29 @@ void ReplicaRole::rdb_channel_offered(const std::string& main_client_id) {
   pause_if_asked(server_, server::ReplicationPause::kBeforeRdbChannel);
   Introduction channel = introduction();
   channel.resume.reset();
-  channel.offers_rdb_channel = false;
+  channel.offers_rdb_channel = channel.offers_dual_channel = false;
   channel.main_client_id = main_client_id;
+  channel.is_dual_channel = main_client_id.empty();
   buffer_full_ = false;
   buffer_peak_ = 0;
   retire(std::move(channel_));
   channel_.reset(new MasterConnection(server_, *this, host(), port(), std::move(channel)));
+}
+
+void ReplicaRole::place_told(MasterConnection& which) {
+  pause_if_asked(server_, server::ReplicationPause::kAfterFork);
+  if (&which == channel_.get() && link_ != nullptr && link_->waits_for_channel())
+    return link_->join(which);
+  drop_link();
+}
+
+void ReplicaRole::stream_joined() {
+  if (!awaits_stream_)
+    return server_.log().notice("The stream comes while the RDB channel brings the dataset.");
+  server_.log().notice("Dual channel replication: Psync established after rdb load");
+  if (link_->id() != server_.replication_id()) replication_.rename(link_->id());
+  attach(stream_database_, /*has_kept=*/false);
+  session_->acknowledge();
 }
 
 size_t ReplicaRole::full_sync_buffer() const {
@@ -262,8 +284,10 @@ void ReplicaRole::stream_kept() {
   if (limit == 0 || full_sync_buffer() < limit || buffer_full_) return;
   buffer_full_ = true;
   link_->connection()->pause_reading();
-  server_.log().notice("Replication buffer limit has been reached (" + std::to_string(limit) +
-                       " bytes): what follows waits with the master.");
+  const bool as_valkey = channel_ != nullptr && channel_->is_dual_channel();
+  server_.log().notice((as_valkey ? "Replication buffer limit reached, stopping buffering ("
+                                  : "Replication buffer limit has been reached (") +
+                       std::to_string(limit) + " bytes): what follows waits with the master.");
 }
 
 void ReplicaRole::continues(const std::string& id) {
@@ -343,8 +367,8 @@ MasterConnection::Reception ReplicaRole::dataset_announced(MasterConnection& whi
   begin_dataset(shape, to_disk);
   if (!to_disk) {
     auto installation = std::make_shared<Installation>(
-        Installation{which.id(), which.offset(), shape, channel_ != nullptr, nullptr,
-                     std::make_unique<ConnectionSource>(server_, which, shape)});
+        Installation{which.id(), which.offset(), shape, channel_ != nullptr, which.database(),
+                     nullptr, std::make_unique<ConnectionSource>(server_, which, shape)});
     begin_installation(std::move(installation));
     return {.receiver = nullptr, .stays = true};
   }
@@ -359,7 +383,7 @@ void ReplicaRole::dataset_received(std::unique_ptr<DatasetReceiver> receiver) {
   const DatasetShape shape = receiver->shape();
   begin_installation(std::make_shared<Installation>(
       Installation{carrier()->id(), carrier()->offset(), shape, channel_ != nullptr,
-                   std::move(receiver), nullptr}));
+                   carrier()->database(), std::move(receiver), nullptr}));
 }
 
 void ReplicaRole::dataset_came() {
@@ -403,15 +427,23 @@ void ReplicaRole::installed(const Installation& installation,
     return broke ? try_again() : drop_link();
   }
   const bool counts = installation.offset >= 0;
-  replication_.begin_at(installation.id,
+  // In Valkey's form the master may have got another id since.
+  const bool has_joined = installation.by_channel && link_ != nullptr && !link_->id().empty();
+  replication_.begin_at(has_joined ? link_->id() : installation.id,
                         counts ? installation.offset : server_.replication_offset());
   server_.log().notice("MASTER <-> REPLICA sync: Finished with success");
   if (server::SlotGate* const gate = server_.slot_gate(); gate != nullptr)
     gate->adopt_moves(result.slot_moves);
-  const int database = result.place ? result.place->database : 0;
+  const int database = result.place ? result.place->database : installation.database;
   if (link_ == nullptr || link_->ended()) {
     if (counts) resume_at(database);
     return drop_link();
+  }
+  if (link_->stage() == MasterConnection::Stage::kHandshake) {
+    // Lost before it joins, the stream is requested from here on.
+    resume_at(database);
+    awaits_stream_ = true;
+    return retire(std::move(channel_));
   }
   attach(database, installation.by_channel);
   session_->set_counts(counts);

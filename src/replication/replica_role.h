@@ -8,9 +8,10 @@
 //
 // The dataset comes by the link, or by an RDB channel beside it: then the stream that the link
 // receives meanwhile is kept, up to replica-full-sync-buffer-limit, and applied piece by piece
-// afterwards (StreamReplay). A task (server/tasks.h) installs the dataset, once no other task is in
-// the middle of a command. If the link breaks while the dataset is loaded from a file, the stream
-// is requested again from there on.
+// afterwards (StreamReplay). In Valkey's form of the channel the link joins the stream only when
+// the channel has told where, which may be after the dataset was loaded. A task (server/tasks.h)
+// installs the dataset, once no other task is in the middle of a command. If the link breaks while
+// the dataset is loaded from a file, the stream is requested again from there on.
 //
 // A broken link is opened again at once, and if that fails once a second. As long as the dataset
 // matches an offset of the stream, the stream is requested from there on; otherwise a full
@@ -106,6 +107,8 @@ class ReplicaRole final : private MasterConnection::Owner {
   // MasterConnection::Owner
   void continues(const std::string& id) override;
   void rdb_channel_offered(const std::string& main_client_id) override;
+  void place_told(MasterConnection& which) override;
+  void stream_joined() override;
   void stream_kept() override;
   void declined() override;
   MasterConnection::Reception dataset_announced(MasterConnection& which,
@@ -158,6 +161,7 @@ class ReplicaRole final : private MasterConnection::Owner {
   int stream_database_ = 0;                     // while there is no session
   bool leaving_ = false;                        // the session is being ended by this server
   std::shared_ptr<Installation> installation_;  // the current one, or null
+  bool awaits_stream_ = false;  // the channel's dataset is installed, and the link has not joined
   bool buffer_full_ = false;
   size_t buffer_peak_ = 0;
   int64_t down_since_ms_ = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "replication/channel_forms.h"
 #include "replication/clock_sync.h"
 #include "replication/debug_commands.h"
 #include "replication/failover.h"
@@ -177,6 +178,7 @@ bool Replication::continue_from(Replica& replica, std::string_view id, int64_t o
   join(replica);
   replica.state = ReplicaState::kOnline;
   replica.acked_ms = server_.machine_ms();
+  if (replica.channel_client_id != 0) join_channel(replica);
   tells_clock_ = tells_clock_ || !server_.data_clock().is_wall();
   resp::OutputBuffer& out = replica.client.out();
   out.append("+CONTINUE");
@@ -206,7 +208,67 @@ void Replication::synchronize(Replica& replica) {
 bool Replication::may_use_rdb_channel(const Replica& replica) const {
   const server::ConfigValues& settings = server_.settings();
   return replica.knows_rdb_channel && !replica.rdb_channel && settings.repl_rdb_channel &&
-         settings.repl_diskless_sync;
+         settings.repl_diskless_sync && knows_rdb_channel(server_.edition());
+}
+
+bool Replication::may_use_dual_channel() const {
+  const server::ConfigValues& settings = server_.settings();
+  return settings.repl_rdb_channel && settings.repl_diskless_sync &&
+         knows_dual_channel(server_.edition());
+}
+
+void Replication::tell_to_open_channel(Replica& replica) {
+  server_.log().notice("Replica " + replica.name() +
+                       " is capable of dual channel synchronization, and partial sync isn't "
+                       "possible. Full sync will continue with dedicated RDB channel.");
+  replica.told_to_open_channel = true;
+  replica.channel_client_id = 0;
+  replica.client.out().append("+DUALCHANNELSYNC\r\n");
+}
+
+Replica* Replication::waiting_channel(uint64_t client_id) const {
+  const auto waits = [&](const Replica* replica) {
+    return replica->holds_stream && replica->client.id == client_id;
+  };
+  const auto found = std::find_if(replicas_.begin(), replicas_.end(), waits);
+  return found == replicas_.end() ? nullptr : *found;
+}
+
+size_t Replication::count_waiting_channels() const {
+  return static_cast<size_t>(
+      std::count_if(replicas_.begin(), replicas_.end(),
+                    [](const Replica* replica) { return replica->holds_stream; }));
+}
+
+void Replication::begin_holding(Replica& channel) {
+  channel.holds_stream = true;
+  server_.log().debug("Add rdb replica " + channel.name() +
+                      (stream_.backlog()->size() == 0 ? ", no repl-backlog to track"
+                                                      : ", tracking repl-backlog tail"));
+}
+
+void Replication::join_channel(Replica& main) {
+  Replica* const channel = waiting_channel(std::exchange(main.channel_client_id, 0));
+  if (channel == nullptr) return;
+  main.state = ReplicaState::kStreams;
+  main.has_loaded = false;
+  main.start_offset = channel->start_offset;
+  channel->main_client_id = main.client.id;
+  channel->end_hold();
+}
+
+void Replication::drop_deserted_channels() {
+  const int64_t grace_s = server_.debug_settings().rdb_channel_grace_s;
+  const std::vector<Replica*> replicas = replicas_;
+  for (Replica* replica : replicas) {
+    if (!replica->holds_stream || replica->delivered_ms == 0 ||
+        server_.machine_ms() - replica->delivered_ms <= grace_s * kSecondMs)
+      continue;
+    server_.log().notice(
+        "Replica main channel failed to establish PSYNC within the grace period (" +
+        std::to_string(grace_s) + " seconds). Freeing RDB channel of replica " + replica->name());
+    replica->client.close();
+  }
 }
 
 void Replication::await_rdb_channel(Replica& replica) {
@@ -231,7 +293,8 @@ bool Replication::begin_streaming(const Replica& channel, uint64_t offset) {
 void Replication::delivered(Replica& channel) {
   // The replica closes the channel, so that no bytes on their way are lost.
   channel.state = ReplicaState::kDelivered;
-  if (main_of(channel) == nullptr) channel.client.close_after_reply();
+  channel.delivered_ms = server_.machine_ms();
+  if (main_of(channel) == nullptr && !channel.holds_stream) channel.client.close_after_reply();
   channel.client.flush_soon();
 }
 
@@ -352,6 +415,9 @@ void Replication::feed_replicas() {
     const int64_t due_ms = replicas.empty() ? 0 : stream_due_ms();
     for (Replica* replica : replicas) {
       if (!replica->follows_stream()) continue;
+      if (replica->holds_stream && !std::exchange(replica->has_held_some, true))
+        server_.log().debug("Attach replica rdb client " + std::to_string(replica->client.id) +
+                            " to the replication stream");
       replica->add_to_stream(*stream_.backlog(), first, due_ms);
       if (replica->gets_stream()) {
         replica->client.flush_soon();
@@ -458,6 +524,7 @@ void Replication::tick() {
 void Replication::every_second() {
   migration_->close_idle(server_.machine_ms());
   drop_silent_replicas();
+  drop_deserted_channels();
   ping_replicas();
   count_good_replicas();
   const int64_t most_alone_ms = server_.settings().repl_backlog_ttl * kSecondMs;

@@ -57,6 +57,13 @@ class Replication {
   // Whether a full resynchronization may use an RDB channel; starts one that does.
   bool may_use_rdb_channel(const Replica& replica) const;
   void await_rdb_channel(Replica& replica);
+  // Valkey's form: whether replicas that know it may use it; tells one to.
+  bool may_use_dual_channel() const;
+  void tell_to_open_channel(Replica& replica);
+  // The RDB channel of that id whose main connection has not joined; null without one.
+  Replica* waiting_channel(uint64_t client_id) const;
+  // The number of such channels to which the dataset is being sent, or was.
+  size_t count_waiting_channels() const;
   // The other connection of a replica with an RDB channel; null when there is none.
   Replica* main_of(const Replica& channel) const;
   Replica* channel_of(const Replica& main) const;
@@ -120,8 +127,9 @@ class Replication {
   // The replica has the dataset; `waits_for_ack`: up to a mark at its end.
   void put_online(Replica& replica, bool waits_for_ack);
   // A snapshot at `offset` begins for the RDB channel: starts the stream on the replica's main
-  // connection. False when that is closed.
+  // connection. False when that is closed. In Valkey's form begins to hold it for the channel.
   bool begin_streaming(const Replica& channel, uint64_t offset);
+  void begin_holding(Replica& channel);
   // The dataset was sent to the RDB channel.
   void delivered(Replica& channel);
 
@@ -150,6 +158,9 @@ class Replication {
   void count_refused_partial_sync() { ++refused_partial_syncs_; }
 
  private:
+  // Valkey's form: the main connection of the channel it has named gets the stream.
+  void join_channel(Replica& main);
+  void drop_deserted_channels();
   // False with the reason logged.
   bool can_continue(const Replica& replica, std::string_view id, int64_t offset) const;
   void join(Replica& replica);

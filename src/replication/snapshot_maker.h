@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace latchkey::replication {
 
@@ -25,7 +26,7 @@ class SnapshotMaker {
   virtual ~SnapshotMaker() = default;
   // Whether any child is running, for any purpose. Only one can.
   virtual bool is_busy() const = 0;
-  // Both begin to write the present dataset, and return false, with the reason logged, when they
+  // All begin to write the present dataset, and return false, with the reason logged, when they
   // cannot; `done` is not called then. REQUIRES: !is_busy().
   //
   // begin_file(): into a file, which is at path() when it is done.
@@ -35,7 +36,17 @@ class SnapshotMaker {
   // The child shuts it down after the last byte, and then lives until the server has closed the
   // other end too: so when `done` is called with true, everything was read.
   virtual bool begin_pipe(const SnapshotPlace& place, int pipe, Done done) = 0;
-  // Aborts what either has begun; `done` is called with false.
+  // begin_sockets(): to all of these sockets, which do not block and stay open here; the child puts
+  // "$EOF:", the mark and an end of line before the dataset, and the mark behind it. A socket that
+  // takes nothing for `timeout_ms`, or fails, is shut down; `done` is called with false when that
+  // becomes of all of them.
+  struct Receivers {
+    std::vector<int> sockets;
+    std::string mark;
+    int timeout_ms = 0;
+  };
+  virtual bool begin_sockets(const SnapshotPlace& place, Receivers receivers, Done done) = 0;
+  // Aborts what any has begun; `done` is called with false.
   virtual void abandon() = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "replication/channel_forms.h"
 #include "replication/clock_sync.h"
 #include "replication/master_session.h"
 #include "replication/replica_role.h"
@@ -49,6 +50,12 @@ void sync(CommandContext& ctx) {
   if (!may_synchronize(ctx, replica)) return;
   ctx.server.log().notice("Replica " + replica.name() + " asks for synchronization");
   replica.used_psync = false;
+  // A channel of Redis's form has a main client, and uses PSYNC.
+  if (replica.rdb_channel && replica.main_client_id == 0) {
+    if (!replication.may_use_dual_channel())
+      return ctx.reply.error("ERR Dual channel replication is not enabled");
+    replica.dual_channel = replica.rdb_only = true;
+  }
   replication.synchronize(replica);
 }
 
@@ -88,6 +95,8 @@ void psync(CommandContext& ctx) {
   if (replication.continue_from(replica, id, offset)) return;
   if (id != "?") replication.count_refused_partial_sync();
   if (replication.may_use_rdb_channel(replica)) return replication.await_rdb_channel(replica);
+  if (replica.knows_dual_channel && replication.may_use_dual_channel())
+    return replication.tell_to_open_channel(replica);
   replication.synchronize(replica);
 }
 
@@ -132,6 +141,20 @@ bool join_main_client(CommandContext& ctx, Replica& replica, std::string_view te
     return false;
   }
   replica.main_client_id = static_cast<uint64_t>(id);
+  return true;
+}
+
+// Valkey's form of the RDB channel: the main connection names the channel.
+bool join_channel(CommandContext& ctx, Replica& replica, std::string_view text) {
+  int64_t id = 0;
+  if (!ctx.read_int64(text, &id)) return false;
+  const auto channel_id = static_cast<uint64_t>(id);
+  if (!replica.told_to_open_channel ||
+      ctx.server.replication().waiting_channel(channel_id) == nullptr) {
+    ctx.reply.error("ERR Unrecognized RDB client id: " + std::to_string(id));
+    return false;
+  }
+  replica.channel_client_id = channel_id;
   return true;
 }
 
@@ -180,6 +203,7 @@ void replconf(CommandContext& ctx) {
       if (is_word(value, "EOF")) replica.knows_eof = true;
       if (is_word(value, "PSYNC2")) replica.knows_psync2 = true;
       if (is_word(value, "RDB-CHANNEL-REPL")) replica.knows_rdb_channel = true;
+      if (is_word(value, "DUAL-CHANNEL")) replica.knows_dual_channel = true;
       if (is_word(value, "CLOCK")) replica.follows_clock = true;
     } else if (is_word(name, "VERSION") && ctx.server.edition().is_valkey()) {
       replica.told_version = true;
@@ -193,6 +217,8 @@ void replconf(CommandContext& ctx) {
       replica.rdb_channel = number == 1;
     } else if (is_word(name, "MAIN-CH-CLIENT-ID")) {
       if (!join_main_client(ctx, replica, value)) return;
+    } else if (is_word(name, "SET-RDB-CLIENT-ID") && knows_dual_channel(ctx.server.edition())) {
+      if (!join_channel(ctx, replica, value)) return;
     } else if (is_word(name, "ACK")) {
       return acknowledge(ctx, replica);
     } else if (is_word(name, "CLOCK")) {

@@ -65,6 +65,10 @@ proc start_server {options {code undefined}} {
     set tags_before $::tags
     set servers_before $::servers
     set ::durable 0
+    # All servers of an outermost block are new, and what it does before its first test has their clients.
+    if {[llength $servers_before] == 0} {
+        set keep_going::failed_last 0
+    }
     keep_going::wrap_tls_socket
     set status [catch {uplevel 1 [list keep_going::suite_start_server $options $code]} result how]
     set ::durable $durable_before

@@ -12,6 +12,7 @@
 #include "persist/background_child.h"
 #include "persist/key_delay.h"
 #include "persist/persistence.h"
+#include "replication/socket_sink.h"
 #include "server/client/output_limits.h"
 #include "server/client/pause.h"
 #include "server/server.h"
@@ -44,7 +45,8 @@ bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connectio
                     persist::ChildProgress& progress) {
   const int delay_us = server.settings().rdb_key_save_delay;
   if (delay_us > 0) progress.expect_slow_keys();
-  SocketSink sink(to.descriptor(), static_cast<int>(server.settings().repl_timeout * kMsPerSecond));
+  replication::SocketSink sink(to.descriptor(),
+                               static_cast<int>(server.settings().repl_timeout * kMsPerSecond));
   uint64_t keys = 0;
   const bool done = write_slot_requests(sink, server, slots, [&] {
     progress.key_written();

@@ -10,6 +10,7 @@
 #include "persist/background_child.h"
 #include "persist/key_delay.h"
 #include "persist/persistence.h"
+#include "replication/socket_sink.h"
 #include "server/client/client.h"
 #include "server/client/output_limits.h"
 #include "server/client/pause.h"
@@ -29,7 +30,8 @@ bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connectio
                     persist::ChildProgress& progress) {
   const int delay_us = server.settings().rdb_key_save_delay;
   if (delay_us > 0) progress.expect_slow_keys();
-  SocketSink sink(to.descriptor(), server.settings().repl_timeout * kMsPerSecond, to.layer());
+  replication::SocketSink sink(to.descriptor(), server.settings().repl_timeout * kMsPerSecond,
+                               to.layer());
   uint64_t keys = 0;
   const auto after_key = [&] {
     progress.key_written();

@@ -59,36 +59,6 @@ void write_key(persist::ByteSink& sink, server::Server& server, const store::Ent
 
 }  // namespace
 
-int SocketSink::put(std::string_view bytes) {
-  if (layer_ == nullptr) return send_all(bytes);
-  layer_->write(bytes);
-  resp::OutputBuffer& wire = layer_->wire();
-  while (!wire.empty()) {
-    std::string_view piece;
-    wire.gather(&piece, 1);
-    if (const int error = send_all(piece); error != 0) return error;
-    wire.take(piece.size());
-  }
-  return layer_->state() == net::TransportLayer::State::kFailed ? EPROTO : 0;
-}
-
-int SocketSink::send_all(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(sent));
-      continue;
-    }
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN && errno != EWOULDBLOCK) return errno;
-    pollfd waiting{.fd = descriptor_, .events = POLLOUT, .revents = 0};
-    const int ready = poll(&waiting, 1, timeout_ms_);
-    if (ready == 0) return ETIMEDOUT;
-    if (ready < 0 && errno != EINTR) return errno;
-  }
-  return 0;
-}
-
 bool write_slot_snapshot(persist::ByteSink& sink, server::Server& server, const SlotSet& slots,
                          const std::function<void()>& after_key) {
   write_functions(sink, server);

@@ -162,6 +162,7 @@ size_t Client::on_input(std::span<char> bytes) {
 }
 
 void Client::on_end_of_input() {
+  if (replica != nullptr && replica->survives_end_of_input()) return;
   // A blocked client has no reply to wait for; others may still read the replies they asked for.
   if (has(kClientBlocked | kClientSuspended) || pending_output() == 0) return close();
   close_after_reply();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/client/output_limits.h"
+#include "server/client/replica_link.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -128,7 +129,8 @@ void ClientRegistry::look_after(Client& client) {
   const int64_t idle_ms = server_.machine_ms() - client.last_interaction_ms;
   const int64_t limit_ms = int64_t{server_.settings().timeout} * 1000;
   const bool exempt = client.has(kClientBlocked | kClientSuspended | kClientSubscribed |
-                                 kClientMonitor | kClientReplica | kClientMaster);
+                                 kClientMonitor | kClientReplica | kClientMaster) ||
+                      (client.replica != nullptr && client.replica->may_be_idle());
   if (limit_ms != 0 && !exempt && idle_ms > limit_ms) {
     server_.log().verbose("Closing idle client");
     client.close();

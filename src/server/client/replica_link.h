@@ -15,6 +15,11 @@ class ReplicaLink {
   // Bytes that wait for the client besides those in its output buffer: the writes since its
   // snapshot began. They count for its output limit.
   virtual size_t held_bytes() const = 0;
+  // Whether the peer has nothing to say for as long as it takes: it waits for the dataset.
+  virtual bool may_be_idle() const = 0;
+  // The peer has ended its side. Whether the client stays for what it holds; nothing is read from
+  // it any more.
+  virtual bool survives_end_of_input() = 0;
   // Whether this connection carries the dataset, and another of that replica the stream.
   virtual bool is_rdb_channel() const = 0;
   // A request of the replica was answered with an error, `text` without its dash. The error would

@@ -10,7 +10,8 @@ namespace latchkey::server {
 // Points at which a synchronization stops the whole process (SIGSTOP), until SIGCONT.
 enum class ReplicationPause : uint8_t {
   kNone,
-  kAfterFork,         // a master, when the child that writes the dataset has begun
+  kAfterFork,         // a master, when the child that writes the dataset has begun; a replica that
+                      // is told of it by Valkey's form of the RDB channel
   kBeforeRdbChannel,  // a replica, before it connects for the dataset
   kOnStreaming,       // a replica, while it applies the stream buffered during the sync
 };
@@ -27,6 +28,9 @@ struct DebugSettings {
   bool merge_eight_registers = true;
   // REPL-PAUSE.
   ReplicationPause replication_pause = ReplicationPause::kNone;
+  // DELAY-RDB-CLIENT-FREE-SECONDS: for how many seconds the stream is held for a replica that has
+  // its dataset from an RDB channel (Valkey's form), and has not asked for the stream.
+  int64_t rdb_channel_grace_s = 60;
 };
 
 }  // namespace latchkey::server

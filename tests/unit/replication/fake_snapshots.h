@@ -60,6 +60,9 @@ class FakeSnapshots final : public replication::SnapshotMaker {
     pipe_ = dup(pipe);
     return begin(at, std::move(done));
   }
+  bool begin_sockets(const replication::SnapshotPlace& at, Receivers, Done done) override {
+    return begin(at, std::move(done));
+  }
   void abandon() override {
     ++abandoned;
     end(false);

@@ -147,6 +147,114 @@ TEST_CASE("On the RDB channel a replica says at once whose dataset it wants") {
   CHECK(refused.result == Result::kFailed);
 }
 
+namespace {
+
+// Main connection and RDB channel of Valkey's form, up to what brings the dataset.
+struct DualTalk {
+  DualTalk()
+      : main({.user = "",
+              .password = "",
+              .port = 7000,
+              .ip = "",
+              .resume = {},
+              .offers_dual_channel = true}),
+        channel({.user = "",
+                 .password = "",
+                 .port = 7000,
+                 .ip = "host",
+                 .resume = {},
+                 .is_dual_channel = true}) {
+    main.handshake.begin();
+    main.after("+PONG");
+    main.after("+OK");
+    main.after("+OK");
+    main.after("+DUALCHANNELSYNC");
+    channel.handshake.begin();
+    channel.after("+OK");
+  }
+  Talk main;
+  Talk channel;
+};
+
+}  // namespace
+
+TEST_CASE("In Valkey's form the channel tells the main connection where to continue") {
+  Talk offer({.user = "",
+              .password = "",
+              .port = 7000,
+              .ip = "",
+              .resume = {},
+              .version = "8.1.1",
+              .offers_dual_channel = true});
+  offer.handshake.begin();
+  CHECK(
+      offer.after("+PONG").ends_with(bulks({"REPLCONF", "capa", "eof", "capa", "psync2", "capa",
+                                            "clock", "capa", "dual-channel", "version", "8.1.1"})));
+  Talk channel({.user = "",
+                .password = "",
+                .port = 7000,
+                .ip = "host",
+                .resume = {},
+                .is_dual_channel = true});
+  CHECK(channel.handshake.begin() ==
+        bulks({"REPLCONF", "capa", "eof", "rdb-only", "1", "rdb-channel", "1", "listening-port",
+               "7000", "ip-address", "host"}));
+  CHECK(channel.after("+OK") == "SYNC\r\n");
+
+  DualTalk dual;
+  CHECK(dual.main.result == Result::kDualChannel);
+  CHECK(dual.main.handshake.waits_for_channel());
+  dual.channel.after("");
+  dual.channel.after("$ENDOFF:17 " + kId + " 3 5");
+  REQUIRE(dual.channel.result == Result::kFullResync);
+  CHECK(dual.channel.handshake.id() == kId);
+  CHECK(dual.channel.handshake.offset() == 17);
+  CHECK(dual.channel.handshake.database() == 3);
+  std::string said;
+  dual.main.handshake.join(dual.channel.handshake, &said);
+  CHECK(said == bulks({"REPLCONF", "set-rdb-client-id", "5"}));
+  CHECK(dual.main.after("+OK") == bulks({"PSYNC", kId, "18"}));
+  dual.main.after("+CONTINUE " + kOtherId);
+  CHECK(dual.main.result == Result::kJoined);
+  CHECK(dual.main.handshake.id() == kOtherId);
+}
+
+TEST_CASE("The place that a channel is told is checked") {
+  for (const std::string& line :
+       {"$ENDOFF:" + kId, "$ENDOFF:-1 " + kId + " 0 5", "$ENDOFF:x " + kId + " 0 5",
+        std::string("$ENDOFF:1 short 0 5"), "$ENDOFF:1 " + kId + " -2 5",
+        "$ENDOFF:1 " + kId + " 0 0", "$ENDOFF:1 " + kId + " 0", "$ENDOFF:1 " + kId + " 0 5 6",
+        "$ENDOFF:9223372036854775807 " + kId + " 0 5", std::string("$ENDOFF:"), std::string("$17"),
+        std::string("-ERR no"), "+FULLRESYNC " + kId + " 17"}) {
+    DualTalk dual;
+    dual.channel.after(line);
+    CHECK(dual.channel.result == Result::kFailed);
+  }
+}
+
+TEST_CASE("A main connection that waits for its channel, or joins, is not told anything else") {
+  DualTalk early;
+  early.main.after("+CONTINUE");
+  CHECK(early.main.result == Result::kFailed);
+  for (const std::string& line : {"+FULLRESYNC " + kId + " 17", std::string("+DUALCHANNELSYNC"),
+                                  std::string("-NOMASTERLINK")}) {
+    DualTalk dual;
+    dual.channel.after("$ENDOFF:17 " + kId + " 0 5");
+    std::string said;
+    dual.main.handshake.join(dual.channel.handshake, &said);
+    // The master may have the stream, though not the channel any more.
+    CHECK(dual.main.after("-ERR Unrecognized RDB client id: 5") == bulks({"PSYNC", kId, "18"}));
+    dual.main.after(line);
+    CHECK(dual.main.result == Result::kFailed);
+  }
+  Talk not_offered({.user = "", .password = "", .port = 7000, .ip = "", .resume = {}});
+  not_offered.handshake.begin();
+  not_offered.after("+PONG");
+  not_offered.after("+OK");
+  not_offered.after("+OK");
+  CHECK(not_offered.after("+DUALCHANNELSYNC") == "SYNC\r\n");
+}
+
 TEST_CASE("A replica that is to take over is asked by PSYNC, and may decline") {
   Talk talk({.user = "",
              .password = "",

@@ -298,6 +298,105 @@ TEST_CASE("A full resynchronisation that breaks off is begun anew at once, but n
   CHECK(replica.logged("Reconnecting to MASTER master:6379 after failure"));
 }
 
+namespace {
+
+// What the master says on the RDB channel; what is left of the stream that came with it is lost.
+std::string says_on_channel(Server& replica, std::string bytes) {
+  replication::MasterConnection& channel = *replica.replica_role().channel();
+  if (channel.stage() == replication::MasterConnection::Stage::kConnecting)
+    channel.connected(nullptr);
+  channel.on_input(bytes);
+  std::string heard = replica.replica_role().channel() != nullptr ? text_of(channel.out()) : "";
+  replica.server.tasks().resume_ready();
+  return heard;
+}
+
+// A replica that fetches the dataset by Valkey's form of the RDB channel.
+struct DualFollower : Server {
+  DualFollower() : master(*this), user(*this) {
+    Server source;
+    TestClient author(source);
+    author.run("SET name theirs");
+    dataset = source.dataset();
+    user.run("REPLICAOF master 6379");
+    master.accept();
+    master.says("+DUALCHANNELSYNC\r\n");
+    REQUIRE(replica_role().channel() != nullptr);
+    says_on_channel(*this, "+OK\r\n");
+  }
+  void bring_dataset() {
+    says_on_channel(*this, "$" + std::to_string(dataset.size()) + "\r\n" + dataset);
+  }
+  Master master;
+  TestClient user;
+  std::string dataset;
+};
+
+}  // namespace
+
+TEST_CASE("The stream may be joined before the dataset is there, and after it was loaded") {
+  const std::string stream = bulks({"SET", "key", "value"});
+  for (const bool joins_first : {true, false}) {
+    DualFollower f;
+    CHECK(says_on_channel(f, "\n$ENDOFF:100 " + kId + " 0 5\r\n").empty());
+    CHECK(f.master.heard() == bulks({"REPLCONF", "set-rdb-client-id", "5"}));
+    CHECK(f.master.says("+OK\r\n") == bulks({"PSYNC", kId, "101"}));
+    if (joins_first) f.master.says("+CONTINUE\r\n");
+    f.bring_dataset();
+    CHECK(f.user.run("GET name") == bulk("theirs"));
+    if (!joins_first) {
+      CHECK(f.info("master_link_status") == "down");
+      CHECK(f.master.says("+CONTINUE\r\n") == bulks({"REPLCONF", "ACK", "100"}));
+      CHECK(f.logged("Psync established after rdb load"));
+    }
+    CHECK(f.info("master_link_status") == "up");
+    CHECK(f.replica_role().channel() == nullptr);
+    f.master.sends(stream);
+    CHECK(f.user.run("GET key") == bulk("value"));
+    CHECK(f.server.replication_offset() == 100 + static_cast<int64_t>(stream.size()));
+  }
+}
+
+TEST_CASE("A stream that is not joined is asked for again, from the end of the dataset on") {
+  DualFollower f;
+  says_on_channel(f, "$ENDOFF:100 " + kId + " 0 5\r\n");
+  f.master.says("+OK\r\n");
+  f.bring_dataset();
+  f.replica_role().link()->on_end_of_input();
+  CHECK(f.replica_role().link() == nullptr);
+  f.advance_seconds(2);
+  CHECK(f.master.accept() == bulks({"PSYNC", kId, "101"}));
+  f.master.says("+CONTINUE\r\n");
+  CHECK(f.info("master_link_status") == "up");
+  CHECK(f.user.run("GET name") == bulk("theirs"));
+}
+
+TEST_CASE("A history that was renamed while the dataset came goes on by its new name") {
+  for (const bool joins_first : {true, false}) {
+    DualFollower f;
+    says_on_channel(f, "$ENDOFF:100 " + kId + " 0 5\r\n");
+    f.master.says("+OK\r\n");
+    if (joins_first) f.master.says("+CONTINUE " + kOtherId + "\r\n");
+    f.bring_dataset();
+    if (!joins_first) f.master.says("+CONTINUE " + kOtherId + "\r\n");
+    CHECK(f.info("master_replid") == kOtherId);
+    CHECK(f.info("master_repl_offset") == "100");
+  }
+}
+
+TEST_CASE("A place that nobody waits for, or a bad one, ends both connections") {
+  DualFollower bad;
+  says_on_channel(bad, "$ENDOFF:-7 " + kId + " 0 5\r\n");
+  CHECK(bad.replica_role().link() == nullptr);
+  CHECK(bad.replica_role().channel() == nullptr);
+  DualFollower refused;
+  says_on_channel(refused, "$ENDOFF:100 " + kId + " 0 5\r\n");
+  refused.master.says("+OK\r\n");
+  refused.master.says("+FULLRESYNC " + kId + " 200\r\n");
+  CHECK(refused.replica_role().link() == nullptr);
+  CHECK(refused.replica_role().channel() == nullptr);
+}
+
 TEST_CASE("The stream is applied, counted, and acknowledged each second") {
   Follower f;
   const std::string set = bulks({"SELECT", "2"}) + bulks({"SET", "key", "value"});

@@ -594,6 +594,103 @@ TEST_CASE("there is no RDB channel where datasets go by file, or the setting say
   }
 }
 
+namespace {
+
+// The same in Valkey's form.
+struct DualConnections {
+  explicit DualConnections(Master& master) : main(master), channel(master) {
+    main.run("REPLCONF listening-port 7777 capa eof capa psync2 capa dual-channel");
+    REQUIRE(main.run("PSYNC ? -1") == "+DUALCHANNELSYNC\r\n");
+    REQUIRE(channel.run("REPLCONF capa eof rdb-only 1 rdb-channel 1 listening-port 7777") == kOk);
+    announced = channel.run("SYNC");
+    id = std::to_string(channel->id);
+  }
+  std::string join(Master& master, uint64_t offset) {
+    CHECK(main.run("REPLCONF set-rdb-client-id " + id) == kOk);
+    return main.run("PSYNC " + master.server.replication_id() + " " + std::to_string(offset + 1));
+  }
+  TestClient main;
+  TestClient channel;
+  std::string announced;
+  std::string id;
+};
+
+}  // namespace
+
+TEST_CASE("in Valkey's form the channel holds the stream until the main connection asks for it") {
+  Master master("repl-diskless-sync-delay 0\nrepl-backlog-size 16384");
+  TestClient user(master);
+  user.run("SET before 1");
+  DualConnections replica(master);
+  const uint64_t offset = master.replication->offset();
+  const std::string line = "$ENDOFF:" + std::to_string(offset) + " " +
+                           master.server.replication_id() + " 0 " + replica.id + "\r\n$EOF:";
+  REQUIRE(replica.announced.starts_with(line));
+  const std::string mark = replica.announced.substr(line.size(), 40);
+  CHECK(master.replication->count_waiting_channels() == 1);
+  // More than the backlog is for.
+  const std::string large(10'000, 'x');
+  for (int i = 0; i < 10; ++i) {
+    user.run_words({"SET", "key", large});
+    master.tick();
+  }
+  CHECK(master.finish_sync(replica.channel, "DATASET") == "DATASET" + mark);
+  // The replica has all, and closes the channel.
+  replica.channel->on_end_of_input();
+  CHECK(master.replication->count_waiting_channels() == 1);
+  user.run("SET last 2");
+  master.tick();
+  std::string stream = kSelect0;
+  for (int i = 0; i < 10; ++i) stream += request({"SET", "key", large});
+  CHECK(replica.join(master, offset) == "+CONTINUE " + master.server.replication_id() + "\r\n" +
+                                            stream + request({"SET", "last", "2"}));
+  CHECK(master.replication->count_waiting_channels() == 0);
+  CHECK(master.info("slave0").find("state=send_bulk_and_stream") != std::string::npos);
+  replica.main.run("REPLCONF ACK 0");
+  master.tick();
+  CHECK(master.info("slave0").find("state=online") != std::string::npos);
+  CHECK(master.replication->replicas().size() == 1);
+}
+
+TEST_CASE("a channel that no main connection joins is freed in the end") {
+  Master master("repl-diskless-sync-delay 0");
+  DualConnections replica(master);
+  master.finish_sync(replica.channel, "DATASET");
+  replica.channel->on_end_of_input();
+  master.advance_seconds(58);
+  CHECK(master.replication->count_waiting_channels() == 1);
+  master.advance_seconds(4);
+  CHECK(master.replication->count_waiting_channels() == 0);
+  CHECK(replica.main.run("REPLCONF set-rdb-client-id " + replica.id) ==
+        "-ERR Unrecognized RDB client id: " + replica.id + "\r\n");
+}
+
+TEST_CASE("a channel of Valkey's form that ends before the dataset is gone at once") {
+  Master master("repl-diskless-sync-delay 0");
+  DualConnections replica(master);
+  replica.channel->on_end_of_input();
+  CHECK(master.snapshots->abandoned == 1);
+  CHECK(master.replication->count_waiting_channels() == 0);
+}
+
+TEST_CASE("who may use Valkey's form of the RDB channel") {
+  Master without("repl-rdb-channel no");
+  TestClient channel(without);
+  channel.run("REPLCONF capa eof rdb-only 1 rdb-channel 1");
+  CHECK(channel.run("SYNC") == "-ERR Dual channel replication is not enabled\r\n");
+  Master master("repl-diskless-sync-delay 0");
+  // Of both forms it is Redis's.
+  TestClient knows_both(master);
+  knows_both.run("REPLCONF capa eof capa dual-channel capa rdb-channel-repl");
+  CHECK(knows_both.run("PSYNC ? -1").starts_with("+RDBCHANNELSYNC"));
+  DualConnections replica(master);
+  TestClient stranger(master);
+  CHECK(stranger.run("REPLCONF set-rdb-client-id " + replica.id) ==
+        "-ERR Unrecognized RDB client id: " + replica.id + "\r\n");
+  // What cannot be continued is begun anew.
+  CHECK(replica.main.run("PSYNC " + std::string(40, 'f') + " 1") == "+DUALCHANNELSYNC\r\n");
+}
+
 TEST_CASE("what waits for slow replicas does not count as memory that eviction could free") {
   Master master("repl-backlog-size 20000");
   TestClient replica(master);
