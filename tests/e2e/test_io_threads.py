@@ -300,6 +300,8 @@ class Following(unittest.TestCase):
             for client in clients:
                 for _ in range(500):
                     client.read()
+            # WAIT is for what its own client has written.
+            first.call("SET", "last", "written")
             self.assertEqual(first.call("WAIT", 1, 60_000), 1)
             self.assertEqual(second.call("LLEN", "list"), 10_000)
             self.assertEqual(second.call("STRLEN", "before"), 3_000_000)
