@@ -249,6 +249,8 @@ void DatasetReader::note_aux(const std::string& name, const std::string& value) 
     log.notice("RDB '" + name + "': " + value);
   } else if (name == "redis-ver") {
     log.notice("Loading RDB produced by version " + value);
+  } else if (name == "valkey-ver") {
+    log.notice("Loading RDB produced by Valkey version " + value);
   } else if (name == "ctime") {
     const int64_t age = server_.now_ms() / 1000 - std::strtoll(value.c_str(), nullptr, 10);
     log.logf(base::LogLevel::kNotice, "RDB age %" PRId64 " seconds", std::max<int64_t>(age, 0));
