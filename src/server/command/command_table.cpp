@@ -162,6 +162,13 @@ void CommandNames::rebuild(std::span<const Command* const> commands,
   for (const Command* command : commands) insert(words[command->id], command->id);
 }
 
+void CommandNames::extend(std::span<const Command* const> commands, size_t first,
+                          std::span<const std::string> words) {
+  if (slots_.size() < commands.size() * kSlotsPerCommand) return rebuild(commands, words);
+  words_ = words;
+  for (const Command* command : commands.subspan(first)) insert(words[command->id], command->id);
+}
+
 void CommandNames::insert(std::string_view word, uint32_t id) {
   constexpr Word kCaseBit = 0x20;
   constexpr Word kWholeByte = 0xFF;
@@ -206,6 +213,7 @@ void CommandSet::add(std::span<const CommandRow> rows, Choice choice) {
     return has_command(edition_, full_name, since) &&
            (choice == nullptr || choice(base::lower_case(full_name)));
   };
+  const size_t former = named_.size();
   for (const CommandRow& row : rows) {
     if (!has(row.name, row.since)) continue;
     LK_ASSERT(std::none_of(named_.begin(), named_.end(), [&](const Command* command) {
@@ -219,7 +227,7 @@ void CommandSet::add(std::span<const CommandRow> rows, Choice choice) {
     named_.push_back(command);
     if (!edition_.emulates() || !is_own_command(row.name)) commands_.push_back(command);
   }
-  names_.rebuild(named_, words_);
+  names_.extend(named_, former, words_);
   descriptions_.forget();
 }
 

@@ -99,6 +99,10 @@ class CommandNames {
   // Names the commands anew: each `commands[i]` answers to `words[commands[i]->id]`, lower case.
   // Both must stay as they are while find() is called.
   void rebuild(std::span<const Command* const> commands, std::span<const std::string> words);
+  // The same when the commands before `first` have been named already, by the same words: costs a
+  // step for each of the others, unless there must be more room.
+  void extend(std::span<const Command* const> commands, size_t first,
+              std::span<const std::string> words);
 
   // The command's id, or kNone.
   uint32_t find(std::string_view name) const {
