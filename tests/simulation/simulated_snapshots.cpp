@@ -51,6 +51,10 @@ bool SimulatedSnapshots::begin_pipe(const replication::SnapshotPlace& place, int
   return true;
 }
 
+bool SimulatedSnapshots::begin_sockets(const replication::SnapshotPlace&, Receivers, Done) {
+  throw CheckFailed("an RDB channel was opened although repl-rdb-channel is off");
+}
+
 void SimulatedSnapshots::abandon() {
   if (is_busy()) end(false);
 }

@@ -26,6 +26,9 @@ class SimulatedSnapshots final : public replication::SnapshotMaker {
   bool begin_file(const replication::SnapshotPlace& place, Done done) override;
   std::string path() const override { return path_; }
   bool begin_pipe(const replication::SnapshotPlace& place, int pipe, Done done) override;
+  // Only for RDB channels, which are switched off here.
+  bool begin_sockets(const replication::SnapshotPlace& place, Receivers receivers,
+                     Done done) override;
   void abandon() override;
 
  private:
