@@ -284,7 +284,7 @@ TEST_CASE("a replica that is silent for too long is dropped, one without acknowl
   replica.run("REPLCONF ACK 1");
   master.advance_seconds(5);
   CHECK(master.info("connected_slaves") == "2");
-  CHECK(master.info("slave0") == "ip=?,port=7777,state=online,offset=1,lag=5");
+  CHECK(master.info("slave0") == "ip=?,port=7777,state=online,offset=1,lag=5,io-thread=0");
   master.advance_seconds(1);
   CHECK(master.info("connected_slaves") == "1");
 }
@@ -448,7 +448,7 @@ TEST_CASE("ROLE, INFO and CLIENT LIST know the replicas") {
   const auto offset = static_cast<int64_t>(master.replication->offset());
   CHECK(user.run("ROLE") ==
         array({bulk("master"), integer(offset), array({bulks({"?", "7777", "5"})})}));
-  CHECK(master.info("slave0") == "ip=?,port=7777,state=online,offset=5,lag=0");
+  CHECK(master.info("slave0") == "ip=?,port=7777,state=online,offset=5,lag=0,io-thread=0");
   CHECK(master.info("role") == "master");
   CHECK(master.info("master_repl_offset") == std::to_string(offset));
   CHECK(master.info("repl_backlog_first_byte_offset") == "1");
