@@ -73,6 +73,8 @@ net::Connection* MasterConnection::release() {
 
 void MasterConnection::abandon() {
   stage_ = Stage::kOver;
+  // With its file, whose name the next one may need.
+  receiver_.reset();
   if (dialer_ != nullptr && connection_ == nullptr) dialer_->give_up();
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->close();
 }

@@ -447,7 +447,8 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
       continue;
     }
     for (const Directive& directive : directives()) {
-      if (directive.has(kHidden)) continue;
+      if (directive.has(kHidden) || (directive.has(kOfValkey) && !values_.edition.is_valkey()))
+        continue;
       for (const auto name : {directive.name, directive.alias}) {
         if (!name.empty() && has_directive(values_.edition, name) &&
             base::glob_match(pattern, name, true))

@@ -22,6 +22,7 @@ enum DirectiveFlag : unsigned {
   kDenyLoading = 1u << 4,  // not while a dataset is being loaded
   kManyValues = 1u << 5,   // several values; a single one is split at spaces
   kActsAlways = 1u << 6,   // CONFIG SET acts even if the value is the one it was
+  kOfValkey = 1u << 7,     // as kHidden, unless the server emulates Valkey, which shows it
 };
 
 struct DirectiveContext {

@@ -455,12 +455,12 @@ void add_cluster(std::vector<Directive>& table) {
   table.push_back(number("cluster-announce-port", &V::cluster_announce_port, 0, kLastPort));
   table.push_back(number("cluster-announce-tls-port", &V::cluster_announce_tls_port, 0, kLastPort));
   table.push_back(
-      number("cluster-databases", &V::cluster_databases, 1, kMaxInt, kImmutable | kHidden));
+      number("cluster-databases", &V::cluster_databases, 1, kMaxInt, kImmutable | kOfValkey));
   table.push_back(number("cluster-slot-migration-log-max-len",
                          &V::cluster_slot_migration_log_max_len, 0, kMaxInt64));
   table.push_back(number("slot-migration-max-failover-repl-bytes",
                          &V::slot_migration_max_failover_repl_bytes, -1, kMaxInt64));
-  table.push_back(text("hash-seed", &V::hash_seed, kImmutable | kHidden));
+  table.push_back(text("hash-seed", &V::hash_seed, kImmutable | kOfValkey));
   table.push_back(number("cluster-announce-bus-port", &V::cluster_announce_bus_port, 0, kLastPort));
 }
 
