@@ -92,7 +92,11 @@ def main() -> int:
     for test, reason in result.skipped:
         print(f"skipped: {test}: {reason}")
     failed = len(result.unexpectedSuccesses)
+    tracebacks = {}  # by test; one whose parts (subTest) fail has several
     for test, traceback in result.failures + result.errors:
+        tracebacks.setdefault(getattr(test, "test_case", test), []).append(traceback)
+    for test, all_of_it in tracebacks.items():
+        traceback = "\n".join(all_of_it)
         # A server that crashed is a defect however seldom it does.
         if SERVER_CRASHED not in traceback and passes_alone(test):
             result.passed += 1
