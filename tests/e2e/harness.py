@@ -219,7 +219,7 @@ class Server:
         self.log_path = os.path.join(self.directory, "log")
         self.unix_path = os.path.join(self.directory, "socket")
         self.options = {"dir": self.directory, "save": "", **{k.replace("_", "-"): v for k, v in options.items()}}
-        if self.program == os.environ["LATCHKEY_SERVER"]:
+        if self.program == os.environ.get("LATCHKEY_SERVER"):
             words = os.environ.get("LATCHKEY_OPTIONS", "").split()
             self.options = {**dict(zip(words[::2], words[1::2])), **self.options}
         self.process = None
