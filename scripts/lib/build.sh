@@ -6,6 +6,8 @@
 # Each build has the tests: a machine without Catch2 is told so by Meson, not by a target that is missing.
 
 LATCHKEY_RELEASE=$PWD/build/release
+# So that ccache serves what is compiled with a precompiled header.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 build_in() {
   local directory=$1 log

@@ -7,7 +7,14 @@
 #include "base/assert.h"
 
 #if defined(__x86_64__)
+// GCC 12's headers make "undefined" vectors of themselves and warn of it when they are optimised a
+// little (its bug 105593).
+#pragma GCC diagnostic push
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 #endif
 
 namespace latchkey::base {

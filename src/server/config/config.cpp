@@ -473,7 +473,7 @@ const Directive* Config::settable(const NameAndValue& pair, const SetRequest& re
     return nullptr;
   }
   if (directive->has(kImmutable)) return refuse("can't set immutable config");
-  if (directive->has(kProtected)) {
+  if (directive->has(kProtectedDirective)) {
     const auto action = values_.enable_protected_configs;
     const bool allowed = action == ProtectedAction::kYes ||
                          (action == ProtectedAction::kLocal && request.from_local_client);

@@ -66,7 +66,7 @@ Directive special(Names names, unsigned flags, decltype(Directive::parse) parse,
 Directive boolean(Names names, bool ConfigValues::*member, unsigned flags) {
   return special(
       names, flags,
-      [=](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [=](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         const bool yes = base::equal_ignoring_case(arguments[0], "yes");
         if (!yes && !base::equal_ignoring_case(arguments[0], "no")) {
           *error = "argument must be 'yes' or 'no'";
@@ -82,7 +82,7 @@ Directive text(Names names, std::string ConfigValues::*member, unsigned flags,
                TextOptions options) {
   Directive row = special(
       names, flags,
-      [=, check = options.check](Arguments arguments, DirectiveContext& context,
+      [=, check = options.check](DirectiveArguments arguments, DirectiveContext& context,
                                  std::string* error) {
         if (check && !check(arguments[0], context.values, error)) return false;
         context.values.*member = arguments[0];
@@ -111,7 +111,7 @@ Directive numbered_choice(Names names, unsigned flags, NumberedWords words,
     return {};
   };
   auto parse = [words = std::move(words), store = std::move(store)](
-                   Arguments arguments, DirectiveContext& context, std::string* error) {
+                   DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
     std::string all;
     for (const auto& [word, value] : words) {
       if (base::equal_ignoring_case(arguments[0], word)) {

@@ -14,7 +14,7 @@
 
 namespace latchkey::server {
 
-using Arguments = std::span<const std::string>;
+using DirectiveArguments = std::span<const std::string>;
 
 inline constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 inline constexpr int64_t kMinInt = std::numeric_limits<int>::min();
@@ -101,7 +101,7 @@ Directive number(Names names, Number ConfigValues::*member, int64_t least, int64
                  unsigned flags) {
   return special(
       names, flags,
-      [=](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [=](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         int64_t value = 0;
         if (!parse_whole(arguments[0], least, most, &value, error)) return false;
         context.values.*member = static_cast<Number>(value);
@@ -119,7 +119,7 @@ Directive memory(Names names, Number ConfigValues::*member, uint64_t least, uint
                  unsigned flags) {
   Directive row = special(
       names, flags,
-      [=](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [=](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         uint64_t bytes = 0;
         if (!parse_memory_within(arguments[0], least, most, &bytes, error)) return false;
         context.values.*member = static_cast<Number>(bytes);

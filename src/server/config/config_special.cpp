@@ -56,7 +56,7 @@ Directive list_row(Names names, unsigned flags, decltype(Directive::parse) parse
 Directive bind_directive() {
   Directive row = special(
       "bind", kManyValues,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         if (arguments.size() > kMaxBindAddresses) {
           return refuse(error, "Too many bind addresses specified.");
         }
@@ -89,7 +89,8 @@ int buffer_class(std::string_view word) {
   return -1;
 }
 
-bool parse_buffer_limits(Arguments arguments, DirectiveContext& context, std::string* error) {
+bool parse_buffer_limits(DirectiveArguments arguments, DirectiveContext& context,
+                         std::string* error) {
   constexpr size_t kWords = 4;
   if (arguments.size() % kWords != 0) {
     return refuse(error, "Wrong number of arguments in buffer limit configuration.");
@@ -147,8 +148,8 @@ Directive client_output_buffer_limit_directive() {
 
 Directive dir_directive() {
   Directive row = special(
-      "dir", kProtected | kDenyLoading,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      "dir", kProtectedDirective | kDenyLoading,
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         if (!context.directory.change(arguments[0], error)) return false;
         context.values.dir = context.directory.current();
         return true;
@@ -195,7 +196,7 @@ void set_defaults_of(const Edition& edition, ConfigValues* values) {
 Directive emulate_directive() {
   return special(
       "emulate", kImmutable | kHidden | kManyValues,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         std::string name;
         for (const std::string& word : arguments) name.append(name.empty() ? "" : " ").append(word);
         const auto edition = Edition::parse(name);
@@ -213,7 +214,7 @@ Directive emulate_directive() {
 Directive hz_directive() {
   return special(
       "hz", 0,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         int64_t hz = 0;
         if (!parse_whole(arguments[0], 0, kMaxInt, &hz, error)) return false;
         context.values.hz = static_cast<int>(std::clamp<int64_t>(hz, kSlowestHz, kFastestHz));
@@ -224,7 +225,8 @@ Directive hz_directive() {
 
 namespace {
 
-bool parse_percentiles(Arguments arguments, DirectiveContext& context, std::string* error) {
+bool parse_percentiles(DirectiveArguments arguments, DirectiveContext& context,
+                       std::string* error) {
   std::vector<double> percentiles;
   for (const auto& word : arguments) {
     double percentile = 0;
@@ -261,7 +263,7 @@ Directive latency_percentiles_directive() {
 Directive bytes_or_percent_directive(const char* name, int64_t ConfigValues::*member) {
   Directive row = special(
       name, 0,
-      [member](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [member](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         constexpr uint64_t kWhole = 100;
         std::string_view amount = arguments[0];
         if (!amount.ends_with('%')) {
@@ -363,7 +365,7 @@ std::string format_events(unsigned events) {
 Directive notify_keyspace_events_directive() {
   Directive row = special(
       "notify-keyspace-events", 0,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         unsigned events = 0;
         for (const char letter : arguments[0]) {
           const unsigned bit = event_bit(letter);
@@ -396,7 +398,7 @@ Directive cluster_slot_stats_directive() {
                                                                      {"mem", kSlotStatsMemory}};
   return list_row(
       "cluster-slot-stats-enabled", 0,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         unsigned bits = 0;
         for (const std::string& argument : arguments) {
           const auto known = std::find_if(
@@ -424,7 +426,7 @@ Directive cluster_slot_stats_directive() {
 Directive oom_score_adj_values_directive() {
   return list_row(
       "oom-score-adj-values", 0,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         auto& scores = context.values.oom_score_adj_values;
         if (arguments.size() != scores.size()) return refuse(error, "wrong number of arguments");
         for (size_t i = 0; i < scores.size(); ++i) {
@@ -449,7 +451,7 @@ Directive oom_score_adj_values_directive() {
 Directive port_directive() {
   Directive row = special(
       "port", 0,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         ConfigValues& values = context.values;
         if (base::equal_ignoring_case(arguments[0], "auto")) {
           // A server that has been given a port keeps it.
@@ -477,8 +479,8 @@ Directive port_directive() {
 Directive repl_backlog_size_directive() {
   Directive row = memory("repl-backlog-size", &ConfigValues::repl_backlog_size, 1,
                          static_cast<uint64_t>(kMaxInt64));
-  row.parse = [parse = std::move(row.parse)](Arguments arguments, DirectiveContext& context,
-                                             std::string* error) {
+  row.parse = [parse = std::move(row.parse)](DirectiveArguments arguments,
+                                             DirectiveContext& context, std::string* error) {
     if (!parse(arguments, context, error)) return false;
     auto& bytes = context.values.repl_backlog_size;
     if (!context.from_file) bytes = std::max(bytes, kSmallestBacklogBytes);
@@ -490,7 +492,7 @@ Directive repl_backlog_size_directive() {
 Directive replicaof_directive() {
   Directive row = special(
       {"replicaof", "slaveof"}, kImmutable | kManyValues,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         if (arguments.size() != 2) return refuse(error, "wrong number of arguments");
         int64_t port = 0;
         std::string host;
@@ -533,7 +535,7 @@ bool parse_save_number(const std::string& word, int64_t* value) {
   return *end == '\0' && errno == 0;
 }
 
-bool parse_save(Arguments arguments, DirectiveContext& context, std::string* error) {
+bool parse_save(DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
   std::vector<SavePoint> points;
   const bool none = arguments.empty() || (arguments.size() == 1 && arguments[0].empty());
   if (!none) {
@@ -608,7 +610,7 @@ bool parse_shutdown_word(std::string_view word, unsigned* bits) {
 Directive shutdown_directive(Names names, unsigned ConfigValues::*member) {
   return special(
       names, kManyValues,
-      [=](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [=](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         unsigned bits = 0;
         bool known = !arguments.empty();
         for (const auto& word : arguments) known = known && parse_shutdown_word(word, &bits);
@@ -631,7 +633,7 @@ Directive shutdown_directive(Names names, unsigned ConfigValues::*member) {
 Directive unixsocketperm_directive() {
   return special(
       "unixsocketperm", kImmutable,
-      [](Arguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
         char* end = nullptr;
         const std::string& word = arguments[0];
         const long permissions = strtol(word.c_str(), &end, 8);

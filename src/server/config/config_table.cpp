@@ -240,7 +240,7 @@ void add_snapshots(std::vector<Directive>& table) {
                                                {"yes", SanitizeDumpPayload::kYes},
                                                {"clients", SanitizeDumpPayload::kClients}}));
   table.push_back(
-      text("dbfilename", &V::dbfilename, kProtected,
+      text("dbfilename", &V::dbfilename, kProtectedDirective,
            {.empty_is_a_value = true,
             .check = file_name(true, "", "dbfilename can't be a path, just a filename")}));
   table.push_back(boolean("rdb-del-sync-files", &V::rdb_del_sync_files));

@@ -38,7 +38,8 @@ void add_line(DirectiveHelp& block, std::string_view line) {
 // How a directive is set.
 std::string setting_of(const Directive& directive) {
   if (directive.has(kImmutable)) return "at start only: in the file, or on the command line";
-  if (directive.has(kProtected)) return "CONFIG SET too, where enable-protected-configs allows it";
+  if (directive.has(kProtectedDirective))
+    return "CONFIG SET too, where enable-protected-configs allows it";
   return "CONFIG SET too, while the server runs";
 }
 
