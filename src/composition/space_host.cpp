@@ -14,7 +14,8 @@ constexpr std::string_view kNotHere = "a space has none of its own";
 class SpaceHost final : public testing::SpaceServer {
  public:
   // Null with the reason in `error`.
-  static std::unique_ptr<SpaceHost> make(WholeServer& main, base::Clock& clock, net::Loop& loop,
+  static std::unique_ptr<SpaceHost> make(WholeServer& main, const server::Edition& edition,
+                                         base::Clock& clock, net::Loop& loop,
                                          server::ConfigError* error) {
     std::unique_ptr<SpaceHost> host(new SpaceHost);
     host->log_.set_level(main.server().log().level());
@@ -22,9 +23,11 @@ class SpaceHost final : public testing::SpaceServer {
     host->log_.set_format(main.server().settings().log_format,
                           main.server().settings().log_timestamp_format);
     host->log_.set_standard_stream(main.server().log().standard_stream());
-    host->whole_ = WholeServer::make_space({}, {.clock = clock, .log = host->log_, .loop = &loop},
+    host->whole_ = WholeServer::make_space("emulate " + edition.text() + '\n',
+                                           {.clock = clock, .log = host->log_, .loop = &loop},
                                            error, &main.config());
     if (host->whole_ == nullptr) return nullptr;
+    host->protect_as(main.config().values());
     host->refuse_settings();
     return host;
   }
@@ -33,6 +36,14 @@ class SpaceHost final : public testing::SpaceServer {
 
  private:
   SpaceHost() = default;
+
+  // What can harm the process is as protected as in the first server, whatever the release has for
+  // a default.
+  void protect_as(const server::ConfigValues& main) {
+    server::ConfigValues& values = whole_->config().mutable_values();
+    values.enable_debug_command = main.enable_debug_command;
+    values.enable_protected_configs = main.enable_protected_configs;
+  }
 
   // Settings of what a space does not have can be read, and set to what they are.
   void refuse_settings() {
@@ -68,9 +79,10 @@ class SpaceHost final : public testing::SpaceServer {
 
 std::unique_ptr<testing::Spaces> make_spaces(WholeServer& main, base::Clock& clock,
                                              net::Loop& loop) {
-  return std::make_unique<testing::Spaces>(main.server(), [&](server::ConfigError* error) {
-    return SpaceHost::make(main, clock, loop, error);
-  });
+  return std::make_unique<testing::Spaces>(
+      main.server(), [&](const server::Edition& edition, server::ConfigError* error) {
+        return SpaceHost::make(main, edition, clock, loop, error);
+      });
 }
 
 }  // namespace latchkey::composition

@@ -30,6 +30,8 @@ struct WriteOptions {
   bool is_aof_preamble = false;
   bool with_keys = true;
   bool with_functions = true;
+  // Of the format; 0: that of the server's edition.
+  int version = 0;
   // Auxiliary fields besides the standard ones, such as repl-id.
   std::vector<std::pair<std::string, std::string>> aux;
   // What has been written, for a line of the log; may be null.

@@ -166,7 +166,8 @@ WriteOptions write_options(server::Server& server) {
 
 bool write_dataset(ByteSink& sink, server::Server& server, const WriteOptions& options) {
   if (options.checksum) sink.enable_checksum();
-  RdbWriter writer(sink, options.compress, server.edition().rdb_version());
+  const int version = options.version != 0 ? options.version : server.edition().rdb_version();
+  RdbWriter writer(sink, options.compress, version);
   write_header(writer);
   write_aux_fields(writer, server, options);
   if (options.with_functions) write_functions(writer, server);

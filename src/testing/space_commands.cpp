@@ -160,9 +160,11 @@ void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   Server& server = space.server();
   size_t keys = 0;
   for (const auto& database : server.databases()) keys += database->size();
-  ctx.reply.map(8);
+  ctx.reply.map(9);
   ctx.reply.bulk("name");
   ctx.reply.bulk(space.name);
+  ctx.reply.bulk("emulate");
+  ctx.reply.bulk(server.edition().text());
   ctx.reply.bulk("clients");
   ctx.reply.integer(static_cast<int64_t>(server.clients().size()));
   ctx.reply.bulk("keys");
@@ -209,11 +211,13 @@ void space_help(CommandContext& ctx) {
               "    Make a space, a server of its own within this process, and return its name.",
               "    Without KEEP it goes when it has had no client for space-linger-ms.",
               "    With FROM it begins with a copy of that one's keys, functions and clock.",
+              "    A name that ends in ~redis-7.0 or the like makes it emulate that release.",
               "DROP <name>", "    Close the clients of a space and destroy it with its data.",
               "ENTER <name>|MAIN",
               "    Go into a space, which is made if there is none, or back to the first server.",
               "    Logging in as the user space-<name> does the same.", "INFO [<name>]",
-              "    Return its name, clients, keys, whether it is kept, port, socket, memory, age.",
+              "    Return its name, release, clients, keys, whether it is kept, port, socket, "
+              "memory, age.",
               "LISTEN <name> [<port>|<path>]",
               "    Let a space, made if there is none, have a port or a unix socket of its own,",
               "    and return it. It stays until it is dropped.", "LIST",

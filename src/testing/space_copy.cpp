@@ -1,10 +1,16 @@
 #include "testing/space_copy.h"
 
+#include <string_view>
+#include <utility>
+
 #include "base/log.h"
 #include "persist/byte_stream.h"
 #include "persist/rdb_file.h"
+#include "server/function_libraries.h"
 #include "server/server.h"
 #include "server/tasks.h"
+#include "store/value/hash.h"
+#include "store/value/stream.h"
 #include "testing/clock_control.h"
 
 namespace latchkey::testing {
@@ -26,12 +32,55 @@ class QuietLog {
   base::LogLevel level_;
 };
 
+// Why a release cannot have the value; nothing when it can.
+std::string_view objection_to(const store::Entry& entry, const server::Edition& edition) {
+  switch (entry.type()) {
+    case store::Type::kVectorSet:
+      return edition.has({8, 0}) ? std::string_view() : "vector sets";
+    case store::Type::kArray:
+      return edition.has({8, 8}) ? std::string_view() : "arrays";
+    case store::Type::kHash:
+      if (edition.has({7, 4}, {9, 0})) return {};
+      return static_cast<const store::Hash&>(*entry.value()).first_deadline_ms() ==
+                     store::Hash::kNoDeadline
+                 ? std::string_view()
+                 : "fields with deadlines";
+    case store::Type::kStream:
+      if (edition.has({8, 6})) return {};
+      return static_cast<const store::Stream&>(*entry.value()).producers() == nullptr
+                 ? std::string_view()
+                 : "streams with IDMP";
+    default:
+      return {};
+  }
+}
+
+// Why the release that `to` stands for cannot have that dataset; nothing when it can.
+std::string objection_to(server::Server& from, const server::Server& to) {
+  const server::Edition& edition = to.edition();
+  if (!edition.emulates() || edition == from.edition()) return {};
+  std::string_view unknown;
+  if (!edition.has({7, 0}) && from.functions() != nullptr)
+    from.functions()->for_each_code([&](std::string_view) { unknown = "functions"; });
+  for (const auto& database : from.databases()) {
+    database->for_each([&](const store::Entry& entry) {
+      if (unknown.empty()) unknown = objection_to(entry, edition);
+    });
+  }
+  if (unknown.empty()) return {};
+  return "There are no " + std::string(unknown) + " in " + edition.text();
+}
+
 }  // namespace
 
 bool copy_dataset(server::Server& from, server::Server& to, std::string* error) {
   // Something in the middle, a script or a dataset that is loaded, is not to be seen half done.
   if (from.tasks().any() || from.clock_control().is_moving()) {
     *error = "The server to copy from is in the middle of something";
+    return false;
+  }
+  if (std::string objection = objection_to(from, to); !objection.empty()) {
+    *error = std::move(objection);
     return false;
   }
   to.data_clock().restore(from.data_clock().state());
@@ -42,6 +91,7 @@ bool copy_dataset(server::Server& from, server::Server& to, std::string* error) 
   persist::WriteOptions writing = persist::write_options(from);
   writing.compress = false;
   writing.checksum = false;
+  writing.version = to.edition().rdb_version();
   persist::write_dataset(sink, from, writing);
 
   const QuietLog quiet(to.log());

@@ -10,8 +10,8 @@ class Server;
 namespace latchkey::testing {
 
 // Copies all keys with their deadlines, all functions, and the time that the data lives in. False,
-// with the text of an error without its code, when it cannot be done now. REQUIRES: `to` is empty
-// and has as many databases.
+// with the text of an error without its code, when it cannot be done now, or when `to` emulates a
+// release that has no such values. REQUIRES: `to` is empty and has as many databases.
 //
 // Costs as much as writing and reading an RDB file in memory, which is what it does: some tenths of
 // a second for a million small keys, in one piece, and the size of that file meanwhile.

@@ -1,6 +1,7 @@
 #include "testing/spaces.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/heap_use.h"
@@ -17,7 +18,25 @@ namespace latchkey::testing {
 using server::Arguments;
 using server::Client;
 using server::Command;
+using server::Edition;
 using server::Server;
+
+namespace {
+
+// Divides a space's name from the release that it emulates.
+constexpr char kReleaseMark = '~';
+
+// The edition that "redis-7.0" or "latchkey" names.
+std::optional<Edition> parse_release(std::string_view tag) {
+  if (tag == "latchkey") return Edition();
+  std::string text(tag);
+  const size_t dash = text.find('-');
+  if (dash == std::string::npos) return std::nullopt;
+  text[dash] = ' ';
+  return Edition::parse(text);
+}
+
+}  // namespace
 
 Spaces::Spaces(Server& main, Factory factory)
     : main_(main), factory_(std::move(factory)), timer_(*main.loop(), [this] { work(); }) {
@@ -36,7 +55,15 @@ std::string_view Spaces::objection_to(std::string_view name) {
                                  [](unsigned char each) { return each > ' ' && each < 0x7f; });
   if (!plain) return "The name of a space must be printable, without spaces";
   if (server::is_word(name, "MAIN")) return "The first server is called main";
+  const size_t mark = name.rfind(kReleaseMark);
+  if (mark != std::string_view::npos && !parse_release(name.substr(mark + 1)))
+    return "What follows ~ in the name of a space must be latchkey or a release, as redis-7.0";
   return {};
+}
+
+Edition Spaces::edition_of(std::string_view name, const Edition& usual) {
+  const size_t mark = name.rfind(kReleaseMark);
+  return mark == std::string_view::npos ? usual : *parse_release(name.substr(mark + 1));
 }
 
 Spaces::Space* Spaces::find(std::string_view name) {
@@ -78,7 +105,7 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, Server* from, st
   const base::ThreadHeapUse heap;
   const uint64_t before = heap.balance();
   auto space = std::make_unique<Space>();
-  space->host = factory_(&reason);
+  space->host = factory_(edition_of(name, main_.edition()), &reason);
   if (space->host == nullptr) {
     *error = "The space cannot be made: " + reason.message;
     return nullptr;

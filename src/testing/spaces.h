@@ -8,6 +8,9 @@
 // Clients are handed over between two turns of the loop: the request that names the space has not
 // run then, and runs there. A space is destroyed between two turns, too.
 //
+// A space whose name ends in "~redis-7.0" or the like emulates that release, and one in "~latchkey"
+// none; others do as the first server does.
+//
 // One registry for all servers of the process; the first server, which is no space, outlives it.
 // Costs of a space: those of a WholeServer. One without clients neither ticks nor is it looked at
 // more than once a tick of the first server.
@@ -24,6 +27,7 @@
 #include "net/loop.h"
 #include "server/command/space_gate.h"
 #include "server/config/config.h"
+#include "server/emulation/edition.h"
 
 namespace latchkey::server {
 class Server;
@@ -59,8 +63,9 @@ class Spaces final : public server::SpaceGate {
     server::Server& server() const { return host->server(); }
   };
 
-  // Makes the server of a space; null with the reason in `error`.
-  using Factory = std::function<std::unique_ptr<SpaceServer>(server::ConfigError* error)>;
+  // Makes the server of a space that stands for that edition; null with the reason in `error`.
+  using Factory = std::function<std::unique_ptr<SpaceServer>(const server::Edition& edition,
+                                                             server::ConfigError* error)>;
 
   // REQUIRES: `main` has a loop.
   Spaces(server::Server& main, Factory factory);
@@ -70,6 +75,9 @@ class Spaces final : public server::SpaceGate {
 
   // Why no space can have this name, or nothing.
   static std::string_view objection_to(std::string_view name);
+  // What a space of that name stands for where the first server stands for `usual`. REQUIRES: there
+  // is no objection to the name.
+  static server::Edition edition_of(std::string_view name, const server::Edition& usual);
 
   // The space of that name; null: there is none.
   Space* find(std::string_view name);

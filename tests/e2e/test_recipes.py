@@ -42,6 +42,11 @@ class Recipes(harness.ServerTestCase):
         self.assertIn("2 passed", self.run_recipe(sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
                                                   str(RECIPES / "pytest_recipe.py")))
 
+    @unittest.skipUnless(has_python("pytest") and has_python("redis"), "needs python3-pytest and python3-redis")
+    def test_pytest_on_several_releases(self):
+        self.assertIn("12 passed", self.run_recipe(sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
+                                                   str(RECIPES / "versions_recipe.py")))
+
     @unittest.skipUnless(has_python("redis"), "needs python3-redis")
     def test_unittest(self):
         self.assertIn("OK", self.run_recipe(sys.executable, str(RECIPES / "unittest_recipe.py")))

@@ -68,6 +68,32 @@ class Entered(SpaceTestCase):
         two.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         self.assertTrue(other.is_open())
 
+    def test_releases_live_side_by_side(self):
+        versions = {"redis-6.2": "6.2.16", "redis-7.0": "7.0.15", "redis-8.6": "8.6.3", "valkey-9.1": "9.1.2"}
+        clients = {release: self.enter("side~" + release) for release in versions}
+        for release, client in clients.items():
+            product = release.split("-")[0]
+            self.assertIn(f"{product}_version:{versions[release]}\r\n", client.call("INFO", "server"))
+            client.call("SET", "release", release)
+        self.assertEqual([client.call("GET", "release") for client in clients.values()], list(versions))
+        knows = {release: not str(ask(client, "VCARD", "none")).startswith("ERR unknown command") for release, client in clients.items()}
+        self.assertEqual(knows, {"redis-6.2": False, "redis-7.0": False, "redis-8.6": True, "valkey-9.1": False})
+        # Loading a copy of itself by DEBUG RELOAD goes by the release's own format.
+        for client in clients.values():
+            client.call("HSET", "h", "f", "v")
+            client.call("DEBUG", "RELOAD")
+            self.assertEqual(client.call("HGET", "h", "f"), "v")
+        # By another way into the same space.
+        port = self.connect().call("SPACE", "LISTEN", "side~redis-6.2")
+        with socket.create_connection(("127.0.0.1", port)) as link:
+            link.sendall(b"GET release\r\n")
+            self.assertEqual(link.recv(100), b"$9\r\nredis-6.2\r\n")
+
+    def test_a_release_that_is_not_known_is_refused(self):
+        client = self.connect()
+        self.assertIn("must be latchkey or a release", str(ask(client, "SPACE", "ENTER", "a~redis-4.0")))
+        self.assertIn("WRONGPASS", str(ask(client, "AUTH", "space-a~redis-4.0", "x")))
+
     def test_requests_behind_the_one_that_enters_are_run_there(self):
         client = self.connect()
         client.send_raw(harness.encode("SET", "where", "main") + harness.encode("AUTH", "space-pipelined", "x")

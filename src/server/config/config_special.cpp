@@ -10,6 +10,7 @@
 #include "server/config/config.h"
 #include "server/config/config_kinds.h"
 #include "server/config/config_parse.h"
+#include "server/emulation/release_defaults.h"
 
 namespace latchkey::server {
 
@@ -161,38 +162,6 @@ Directive dir_directive() {
   return row;
 }
 
-namespace {
-
-// Defaults that are others in the release than here.
-void set_defaults_of(const Edition& edition, ConfigValues* values) {
-  // Sets had no listpacks yet; and what has to be enabled since was there.
-  if (!edition.has({7, 2})) values->set_max_listpack_entries = 0;
-  if (!edition.has({7, 0})) {
-    values->enable_debug_command = ProtectedAction::kYes;
-    values->enable_protected_configs = ProtectedAction::kYes;
-  }
-  if (edition.is_valkey()) {
-    values->lazyfree_lazy_eviction = true;
-    values->lazyfree_lazy_expire = true;
-    values->lazyfree_lazy_server_del = true;
-    values->lazyfree_lazy_user_del = true;
-    values->lazyfree_lazy_user_flush = true;
-    values->replica_lazy_flush = true;
-    values->hide_user_data_from_log = true;
-    values->repl_backlog_size = int64_t{10} << 20;
-    values->syslog_ident = "valkey";
-    // It offers replicas the separate channel only when it is told to.
-    values->repl_rdb_channel = false;
-  }
-  if (edition.is_valkey() && edition.has(kNever, {8, 1})) {
-    constexpr int64_t kLarge = 1 << 20;
-    values->commandlog_request_larger_than = kLarge;
-    values->commandlog_reply_larger_than = kLarge;
-  }
-}
-
-}  // namespace
-
 Directive emulate_directive() {
   return special(
       "emulate", kImmutable | kHidden | kManyValues,
@@ -204,8 +173,7 @@ Directive emulate_directive() {
           *error = "argument(s) must be one of the following: " + Edition::known();
           return false;
         }
-        context.values.edition = *edition;
-        set_defaults_of(*edition, &context.values);
+        change_edition(*edition, &context.values);
         return true;
       },
       [](const ConfigValues& values) { return values.edition.text(); });
