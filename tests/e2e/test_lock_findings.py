@@ -1,4 +1,4 @@
-"""The recipes of the README's section on locks, used wrongly: the server names what is wrong, and nothing else."""
+"""The recipes of src/locks/RECIPES.md, used wrongly: the server names what is wrong, and nothing else."""
 
 import unittest
 import uuid

@@ -1,4 +1,4 @@
-"""The lock recipes of src/README.md, each with redis-cli and with three client libraries.
+"""The lock recipes of src/locks/RECIPES.md, each with redis-cli and with three client libraries.
 
 In a race forty clients act at once, and whoever wins must be alone. What a recipe calls a time stamp is the application's own
 number; locks expire by the server's clock.
