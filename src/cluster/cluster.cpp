@@ -226,7 +226,7 @@ std::vector<Node*> Cluster::shard() const {
 
 uint64_t Cluster::offset() const {
   if (myself().is_replica()) {
-    const replication::ReplicaRole& role = server_.replication().replica_role();
+    const replication::ReplicaRole& role = server_.layer<replication::Replication>().replica_role();
     if (is_new_in_shard_ || !role.knows_place() || role.installs_dataset()) return 0;
   }
   return static_cast<uint64_t>(std::max<int64_t>(server_.replication_offset(), 0));
@@ -386,12 +386,12 @@ void Cluster::take_over() {
 void Cluster::align_role() {
   const Node& node = myself();
   if (node.is_master()) {
-    if (server_.is_replica()) server_.replication().replica_role().promote();
+    if (server_.is_replica()) server_.layer<replication::Replication>().replica_role().promote();
     return;
   }
   if (node.master == nullptr || node.master->address.ip.empty()) return;
   const NodeAddress& master = node.master->address;
-  replication::ReplicaRole& role = server_.replication().replica_role();
+  replication::ReplicaRole& role = server_.layer<replication::Replication>().replica_role();
   const int port = master.port_for(server_.settings().tls_replication);
   if (role.active() && role.host() == master.ip && role.port() == port) return;
   role.replicate_from(master.ip, port);
@@ -482,7 +482,8 @@ void Cluster::tick() {
       replicate_from(*master->master);
     }
     align_role();
-    if (server_.replication().replica_role().connected()) is_new_in_shard_ = false;
+    if (server_.layer<replication::Replication>().replica_role().connected())
+      is_new_in_shard_ = false;
     update_state();
   }
   if (server_.loop() == nullptr) end_turn();

@@ -20,7 +20,7 @@ namespace {
 // The handler of a command that needs a cluster node: replies an error without cluster support.
 template <void (*Handle)(CommandContext&, Cluster&)>
 void of_node(CommandContext& ctx) {
-  Cluster* const cluster = ctx.server.cluster();
+  Cluster* const cluster = ctx.server.find_layer<Cluster>();
   if (cluster == nullptr) return ctx.reply.error("ERR This instance has cluster support disabled");
   Handle(ctx, *cluster);
 }
@@ -29,7 +29,7 @@ void of_node(CommandContext& ctx) {
 void cluster_keyslot(CommandContext& ctx) {
   const Edition& edition = ctx.server.edition();
   const bool anywhere = edition.is_valkey() && edition.has(kNever, {9, 0});
-  if (ctx.server.cluster() == nullptr && !anywhere)
+  if (ctx.server.find_layer<Cluster>() == nullptr && !anywhere)
     return ctx.reply.error("ERR This instance has cluster support disabled");
   ctx.reply.integer(store::key_slot(ctx.args[2]));
 }
@@ -41,7 +41,8 @@ void cluster_keyslot(CommandContext& ctx) {
 void set_reads_anywhere(CommandContext& ctx, bool on) {
   const Edition& edition = ctx.server.edition();
   const bool any_client = edition.is_valkey() && edition.has(kNever, {8, 0});
-  if (ctx.server.cluster() == nullptr && !any_client && !ctx.client.has(kClientRedirects))
+  if (ctx.server.find_layer<Cluster>() == nullptr && !any_client &&
+      !ctx.client.has(kClientRedirects))
     return ctx.reply.error("ERR This instance has cluster support disabled");
   ctx.client.set(kClientReadsAnywhere, on);
   ctx.reply.ok();

@@ -19,7 +19,7 @@ constexpr std::string_view kNoCluster =
     "ERR Debug option only available for cluster mode enabled setup!";
 
 void internal_secret(CommandContext& ctx) {
-  const Cluster* const cluster = ctx.server.cluster();
+  const Cluster* const cluster = ctx.server.find_layer<Cluster>();
   if (cluster == nullptr) return ctx.reply.error("ERR Internal secret is missing");
   ctx.reply.integer(cluster->secret_hash());
 }
@@ -28,13 +28,13 @@ void drop_packets(CommandContext& ctx) {
   int64_t type = 0;
   constexpr auto kLastType = static_cast<int64_t>(kMessageTypes) - 1;
   if (!ctx.read_int64_in(ctx.args[2], Bus::kAllTypes, kLastType, &type)) return;
-  if (Cluster* const cluster = ctx.server.cluster(); cluster != nullptr)
+  if (Cluster* const cluster = ctx.server.find_layer<Cluster>(); cluster != nullptr)
     cluster->bus().throw_away(static_cast<int>(type));
   ctx.reply.ok();
 }
 
 void close_on_drop(CommandContext& ctx) {
-  Cluster* const cluster = ctx.server.cluster();
+  Cluster* const cluster = ctx.server.find_layer<Cluster>();
   if (cluster == nullptr) return ctx.reply.error(kNoCluster);
   int64_t closing = 0;
   if (!ctx.read_int64_in(ctx.args[2], 0, 1, &closing)) return;
@@ -43,7 +43,7 @@ void close_on_drop(CommandContext& ctx) {
 }
 
 void disable_random_ping(CommandContext& ctx) {
-  Cluster* const cluster = ctx.server.cluster();
+  Cluster* const cluster = ctx.server.find_layer<Cluster>();
   if (cluster == nullptr) return ctx.reply.error(kNoCluster);
   int64_t disabled = 0;
   if (!ctx.read_int64_in(ctx.args[2], 0, 1, &disabled)) return;
@@ -52,7 +52,7 @@ void disable_random_ping(CommandContext& ctx) {
 }
 
 void kill_links(CommandContext& ctx) {
-  Cluster* const cluster = ctx.server.cluster();
+  Cluster* const cluster = ctx.server.find_layer<Cluster>();
   if (cluster == nullptr) return ctx.reply.error(kNoCluster);
   if (!is_word(ctx.args[2], "KILL")) return ctx.syntax_error();
   Node* const node = cluster->nodes().find(ctx.args[4]);

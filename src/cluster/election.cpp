@@ -54,7 +54,7 @@ bool Election::data_is_too_old() const {
   server::Server& server = cluster_.server();
   const auto& settings = server.settings();
   if (settings.cluster_replica_validity_factor == 0) return false;
-  const int64_t silent_ms = server.replication().replica_role().silent_ms();
+  const int64_t silent_ms = server.layer<replication::Replication>().replica_role().silent_ms();
   // Up to the node timeout the master was not failing, and nobody could have replaced it.
   const int64_t age_ms = silent_ms - std::min(silent_ms, cluster_.timeout_ms());
   const int64_t ping_period_ms = settings.repl_ping_replica_period * kSecondMs;

@@ -162,14 +162,15 @@ std::string make(Cluster& cluster, const Change& change) {
 // --- Replicas ------------------------------------------------------------------------------------
 
 size_t online_replicas(Cluster& cluster) {
-  return cluster.server().replication().count_acknowledged(0);
+  return cluster.server().layer<replication::Replication>().count_acknowledged(0);
 }
 
 // Whether there is a replica that understands such a request in the stream: Valkey since 8.0.
 bool any_wants_setslot(Cluster& cluster) {
-  return std::ranges::any_of(cluster.server().replication().replicas(), [](const auto* replica) {
-    return replica->told_version && replica->state == replication::ReplicaState::kOnline;
-  });
+  return std::ranges::any_of(
+      cluster.server().layer<replication::Replication>().replicas(), [](const auto* replica) {
+        return replica->told_version && replica->state == replication::ReplicaState::kOnline;
+      });
 }
 
 // `words`: from the action on. They are read again when the replicas have answered, because the
@@ -194,8 +195,8 @@ void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int
                                   : "ERR You can use SETSLOT only with masters.";
     error.empty() ? client.reply.ok() : client.reply.error(error);
   };
-  ctx.server.replication().waits().wait_for_stream(client, online_replicas(cluster),
-                                                   ctx.server.now_ms() + timeout_ms, done);
+  ctx.server.layer<replication::Replication>().waits().wait_for_stream(
+      client, online_replicas(cluster), ctx.server.now_ms() + timeout_ms, done);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ bool Application::start(WholeServer& whole) {
   });
   exit_when_not_needed(server);
   if (server.is_sentinel()) {
-    server.sentinel()->run();
+    server.layer<sentinel::SentinelServer>().run();
   } else {
     log_.notice("Server initialized");
     persist::remove_leftovers(server);
@@ -206,12 +206,13 @@ void Application::exit_when_not_needed(server::Server& server) {
   const auto clients = [&server] {
     // The master's link is no client of this server's.
     server::AutomaticExit::Clients all = {
-        .connected =
-            server.clients().size() - (server.replication().replica_role().connected() ? 1 : 0),
+        .connected = server.clients().size() -
+                     (server.layer<replication::Replication>().replica_role().connected() ? 1 : 0),
         .connections_received = server.stats().connections_received};
     // A Sentinel has no spaces.
-    if (server.spaces() == nullptr) return all;
-    for (const auto& [name, space] : server.spaces()->all()) {
+    const testing::Spaces* const spaces = server.find_layer<testing::Spaces>();
+    if (spaces == nullptr) return all;
+    for (const auto& [name, space] : spaces->all()) {
       all.connected += space->server().clients().size();
       all.connections_received += space->server().stats().connections_received;
     }

@@ -103,23 +103,25 @@ WholeServer::~WholeServer() = default;
 
 void WholeServer::add_layers(const Surroundings& surroundings) {
   add_all_commands(server_);
-  server_.set_scripts(std::make_shared<script::Engine>(server_));
+  server_.add_layer(std::make_shared<script::Engine>(server_));
   const auto persistence = std::make_shared<persist::Persistence>(server_, surroundings.child);
-  server_.set_persistence(persistence);
+  server_.add_layer(persistence);
   auto snapshots = surroundings.snapshots
                        ? surroundings.snapshots(server_)
                        : std::make_unique<replication::ChildSnapshots>(server_, *persistence);
   const auto replication =
       std::make_shared<replication::Replication>(server_, std::move(snapshots));
-  server_.set_replication(replication);
+  server_.add_layer(replication);
   connect(persistence->aof(), *replication);
-  server_.set_clock_control(std::make_shared<testing::ClockControl>(server_));
-  server_.set_checkpoints(std::make_shared<testing::Checkpoints>(server_));
+  server_.add_layer(std::make_shared<testing::ClockControl>(server_));
+  server_.add_layer(std::make_shared<testing::Checkpoints>(server_));
   const auto calls = std::make_shared<testing::Calls>(server_);
-  server_.set_calls(calls, *calls);
+  server_.add_layer(calls);
+  server_.set_call_listener(calls.get());
   const auto faults = std::make_shared<testing::Faults>(server_);
-  server_.set_faults(faults, *faults);
-  server_.set_lock_watch(std::make_shared<locks::LockWatch>(server_));
+  server_.add_layer(faults);
+  server_.set_fault_injector(faults.get());
+  server_.add_layer(std::make_shared<locks::LockWatch>(server_));
 }
 
 bool WholeServer::configure(ConfigError* error) {
@@ -128,7 +130,7 @@ bool WholeServer::configure(ConfigError* error) {
   if (!server_.access().configure(error)) return false;
   if (config_->values().sentinel_mode) {
     const auto sentinel = std::make_shared<sentinel::SentinelServer>(server_);
-    server_.set_sentinel(sentinel);
+    server_.add_layer(sentinel);
     if (!sentinel->start(error)) return false;
   }
   if (join_cluster() && report_startup_problems()) return true;
@@ -138,7 +140,7 @@ bool WholeServer::configure(ConfigError* error) {
 
 bool WholeServer::set_clock(ConfigError* error) {
   const std::string& text = config_->values().clock;
-  if (server_.clock_control().start_as(text)) return true;
+  if (server_.layer<testing::ClockControl>().start_as(text)) return true;
   error->kind = ConfigError::Kind::kWhole;
   error->message = "clock must be 'wall' or '[frozen] <time> [rate <factor>]', not '" + text + "'";
   return false;
@@ -161,7 +163,8 @@ bool WholeServer::join_cluster() {
   if (!config_->values().cluster_enabled) return true;
   const auto node = std::make_shared<cluster::Cluster>(server_);
   if (!node->start()) return false;
-  server_.set_cluster(node, *node);
+  server_.add_layer(node);
+  server_.set_slot_gate(node.get());
   return true;
 }
 
@@ -178,7 +181,7 @@ bool WholeServer::listen() {
   server::ConfigValues& values = config_->mutable_values();
   for (int attempt = 1;; ++attempt) {
     if (!server_.listen()) return false;
-    if (!server_.in_cluster() || server_.cluster()->listen()) return true;
+    if (!server_.in_cluster() || server_.layer<cluster::Cluster>().listen()) return true;
     if (!values.port_auto || values.cluster_port != 0 || attempt == kMostAttempts) return false;
     server_.stop_listening();
     values.port = 0;
@@ -186,7 +189,7 @@ bool WholeServer::listen() {
 }
 
 persist::Loading::Result WholeServer::load_dataset() {
-  persist::Loading& loading = server_.persistence().loading();
+  persist::Loading& loading = server_.layer<persist::Persistence>().loading();
   net::Loop* const loop = server_.loop();
   if (loop != nullptr && loop->is_turning()) return loading.load_at_start();
   auto result = persist::Loading::Result::kFailed;
@@ -202,15 +205,15 @@ persist::Loading::Result WholeServer::load_dataset() {
 }
 
 bool WholeServer::adopt_dataset() {
-  if (server_.in_cluster() && !server_.cluster()->claim_loaded_slots()) return false;
-  persist::Loading& loading = server_.persistence().loading();
+  if (server_.in_cluster() && !server_.layer<cluster::Cluster>().claim_loaded_slots()) return false;
+  persist::Loading& loading = server_.layer<persist::Persistence>().loading();
   if (const auto& place = loading.place_at_start())
-    server_.replication().resume_from(*place, loading.take_dropped_at_start());
+    server_.layer<replication::Replication>().resume_from(*place, loading.take_dropped_at_start());
   return true;
 }
 
 bool WholeServer::open_append_only_file() {
-  return server_.persistence().aof().open_at_start();
+  return server_.layer<persist::Persistence>().aof().open_at_start();
 }
 
 }  // namespace latchkey::composition

@@ -26,7 +26,7 @@ constexpr size_t kFirstArgument = 2;
 constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max();
 
 LockModel& model_of(CommandContext& ctx) {
-  return ctx.server.lock_watch().model();
+  return ctx.server.layer<LockWatch>().model();
 }
 
 // Null, with the error sent, when there is no such lock in the client's database.
@@ -52,7 +52,7 @@ void lock_list(CommandContext& ctx) {
 void lock_info(CommandContext& ctx) {
   const Record* record = find_lock(ctx, ctx.args[2]);
   if (record != nullptr)
-    reply_lock_in_full(ctx.reply, *record, ctx.server.lock_watch(), ctx.now_ms());
+    reply_lock_in_full(ctx.reply, *record, ctx.server.layer<LockWatch>(), ctx.now_ms());
 }
 
 void lock_log(CommandContext& ctx) {
@@ -110,15 +110,16 @@ void lock_doctor(CommandContext& ctx) {
     only = find_lock(ctx, ctx.args[2]);
     if (only == nullptr) return;
   }
-  if (!ctx.server.lock_watch().is_on())
+  if (!ctx.server.layer<LockWatch>().is_on())
     return ctx.reply.verbatim("txt",
                               "Locks are not watched: CONFIG SET lock-watch yes watches them.\n");
-  ctx.reply.verbatim("txt", diagnose(model_of(ctx), only,
-                                     ctx.server.lock_watch().watching_since_ms(), ctx.now_ms()));
+  ctx.reply.verbatim(
+      "txt", diagnose(model_of(ctx), only, ctx.server.layer<LockWatch>().watching_since_ms(),
+                      ctx.now_ms()));
 }
 
 void lock_reset(CommandContext& ctx) {
-  ctx.server.lock_watch().reset();
+  ctx.server.layer<LockWatch>().reset();
   ctx.reply.ok();
 }
 
@@ -150,7 +151,7 @@ void lock_timeline(CommandContext& ctx) {
 }
 
 void lock_guard(CommandContext& ctx) {
-  LockWatch& watch = ctx.server.lock_watch();
+  LockWatch& watch = ctx.server.layer<LockWatch>();
   std::vector<std::string> globs;
   for (const std::string_view glob : ctx.args.subspan(kFirstArgument + 1)) globs.emplace_back(glob);
   if (!watch.guard(ctx.db.index(), ctx.args[2], std::move(globs)))
@@ -159,7 +160,7 @@ void lock_guard(CommandContext& ctx) {
 }
 
 void lock_unguard(CommandContext& ctx) {
-  LockWatch& watch = ctx.server.lock_watch();
+  LockWatch& watch = ctx.server.layer<LockWatch>();
   if (ctx.args.size() > 3) return ctx.wrong_arity();
   if (ctx.args.size() == 2) {
     watch.unguard_all();

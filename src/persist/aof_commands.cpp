@@ -15,11 +15,11 @@ using namespace server;
 namespace {
 
 void bgrewriteaof(CommandContext& ctx) {
-  ctx.server.persistence().aof().rewrite_command(ctx);
+  ctx.server.layer<Persistence>().aof().rewrite_command(ctx);
 }
 
 void waitaof(CommandContext& ctx) {
-  ctx.server.persistence().aof().wait_command(ctx);
+  ctx.server.layer<Persistence>().aof().wait_command(ctx);
 }
 
 void debug_loadaof(CommandContext& ctx) {
@@ -27,7 +27,7 @@ void debug_loadaof(CommandContext& ctx) {
   if (refuses_reload(ctx)) return;
   // What is loaded is no change: replicas have it, and may have no such file.
   ctx.propagate_nothing();
-  Persistence& persistence = server.persistence();
+  Persistence& persistence = server.layer<Persistence>();
   if (!persistence.aof().reload(persistence.loading().figures()))
     return ctx.reply.error("ERR Error trying to load the AOF files, check server logs.");
   persistence.snapshots().forget_changes();
@@ -36,7 +36,7 @@ void debug_loadaof(CommandContext& ctx) {
 }
 
 void debug_aof_flush_sleep(CommandContext& ctx) {
-  ctx.server.persistence().aof().file().set_flush_pause_us(
+  ctx.server.layer<Persistence>().aof().file().set_flush_pause_us(
       std::atoll(std::string(ctx.args[2]).c_str()));
   ctx.reply.ok();
 }

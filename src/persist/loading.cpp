@@ -127,7 +127,7 @@ void forget_dataset(Server& server) {
 // --- Files ---------------------------------------------------------------------------------------
 
 Loading::Result Loading::load_at_start() {
-  Aof& aof = server_.persistence().aof();
+  Aof& aof = server_.layer<Persistence>().aof();
   if (!aof.read_manifest()) return Result::kFailed;
   if (server_.settings().appendonly) {
     const Result result = aof.load_at_start(figures_);

@@ -1,5 +1,5 @@
 // Composes the persistence of a server: the background child, snapshots, the append-only file,
-// loading. One per server (Server::set_persistence).
+// loading. One per server, a layer of it.
 #pragma once
 
 #include "persist/aof.h"

@@ -19,15 +19,15 @@ using namespace server;
 namespace {
 
 void save(CommandContext& ctx) {
-  ctx.server.persistence().snapshots().save_command(ctx);
+  ctx.server.layer<Persistence>().snapshots().save_command(ctx);
 }
 
 void bgsave(CommandContext& ctx) {
-  ctx.server.persistence().snapshots().start_command(ctx);
+  ctx.server.layer<Persistence>().snapshots().start_command(ctx);
 }
 
 void lastsave(CommandContext& ctx) {
-  ctx.server.persistence().snapshots().last_save_command(ctx);
+  ctx.server.layer<Persistence>().snapshots().last_save_command(ctx);
 }
 
 void debug_reload(CommandContext& ctx) {
@@ -48,7 +48,7 @@ void debug_reload(CommandContext& ctx) {
   }
   Server& server = ctx.server;
   if (refuses_reload(ctx)) return;
-  Persistence& persistence = server.persistence();
+  Persistence& persistence = server.layer<Persistence>();
   // A space, which has no files, goes by memory instead.
   const bool in_memory = (server.state() & kStateSpace) != 0;
   std::string bytes;

@@ -55,7 +55,7 @@ bool DatasetInstaller::wants_socket() const {
 }
 
 void DatasetInstaller::stop_children() {
-  persist::Persistence& persistence = server_.persistence();
+  persist::Persistence& persistence = server_.layer<persist::Persistence>();
   if (!persistence.snapshots().running()) return;
   server_.log().notice(
       "Replica is about to load the RDB file received from the master, but there is a pending RDB "
@@ -98,10 +98,10 @@ DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
     return {};
   }
   log.notice("MASTER <-> REPLICA sync: Loading DB in memory");
-  const ClosedFile closed(server_.persistence().aof());
+  const ClosedFile closed(server_.layer<persist::Persistence>().aof());
   empty();
   Result result;
-  const auto loaded = server_.persistence().loading().load_snapshot(
+  const auto loaded = server_.layer<persist::Persistence>().loading().load_snapshot(
       name, {.place = &result.place, .slot_moves = &result.slot_moves});
   result.ok = loaded == Loading::Result::kDone;
   result.dataset_lost = !result.ok;
@@ -126,7 +126,7 @@ DatasetInstaller::Result DatasetInstaller::install(ConnectionSource& source, uin
                                                    bool same_history) {
   stop_children();
   server_.log().notice("MASTER <-> REPLICA sync: Loading DB in memory");
-  const ClosedFile closed(server_.persistence().aof());
+  const ClosedFile closed(server_.layer<persist::Persistence>().aof());
   if (server_.settings().repl_diskless_load == ReplDisklessLoad::kSwapdb)
     return load_beside(source, size, same_history);
   return load_over(source, size);
@@ -135,7 +135,7 @@ DatasetInstaller::Result DatasetInstaller::install(ConnectionSource& source, uin
 DatasetInstaller::Result DatasetInstaller::load_over(ConnectionSource& source, uint64_t size) {
   empty();
   Result result;
-  const auto loaded = server_.persistence().loading().load_from(
+  const auto loaded = server_.layer<persist::Persistence>().loading().load_from(
       source, size, {.place = &result.place, .slot_moves = &result.slot_moves});
   result.ok = loaded == Loading::Result::kDone && source.ends_well();
   if (result.ok) return result;
@@ -155,12 +155,13 @@ DatasetInstaller::Result DatasetInstaller::load_beside(ConnectionSource& source,
   }
   std::vector<std::string> functions;
   Result result;
-  const auto ended = server_.persistence().loading().load_from(source, size,
-                                                               {.databases = loaded,
-                                                                .functions = &functions,
-                                                                .serves_old = same_history,
-                                                                .place = &result.place,
-                                                                .slot_moves = &result.slot_moves});
+  const auto ended =
+      server_.layer<persist::Persistence>().loading().load_from(source, size,
+                                                                {.databases = loaded,
+                                                                 .functions = &functions,
+                                                                 .serves_old = same_history,
+                                                                 .place = &result.place,
+                                                                 .slot_moves = &result.slot_moves});
   result.ok = ended == Loading::Result::kDone && source.ends_well();
   wait_for_others();
   if (result.ok) {

@@ -198,7 +198,7 @@ void Migration::close_idle(int64_t now_ms) {
 namespace {
 
 void migrate(CommandContext& ctx) {
-  ctx.server.replication().migration().migrate(ctx);
+  ctx.server.layer<Replication>().migration().migrate(ctx);
 }
 
 // The key, or if it is empty the keys after KEYS.

@@ -34,7 +34,7 @@ void role_of_replica(CommandContext& ctx, const ReplicaRole& role) {
 }
 
 void role(CommandContext& ctx) {
-  const Replication& replication = ctx.server.replication();
+  const Replication& replication = ctx.server.layer<Replication>();
   if (replication.replica_role().active()) return role_of_replica(ctx, replication.replica_role());
   const std::vector<Replica*>& replicas = replication.replicas();
   const auto is_online = [](const Replica* replica) {
@@ -64,9 +64,9 @@ void promote(CommandContext& ctx, ReplicaRole& role) {
 
 void replicaof(CommandContext& ctx) {
   if (ctx.server.in_cluster()) return ctx.reply.error("ERR REPLICAOF not allowed in cluster mode.");
-  if (ctx.server.replication().failover().active())
+  if (ctx.server.layer<Replication>().failover().active())
     return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
-  ReplicaRole& role = ctx.server.replication().replica_role();
+  ReplicaRole& role = ctx.server.layer<Replication>().replica_role();
   if (is_word(ctx.args[1], "NO") && is_word(ctx.args[2], "ONE")) return promote(ctx, role);
   if (ctx.client.has(kClientReplica)) {
     return ctx.reply.error("ERR Command is not valid when client is a replica.");
@@ -120,7 +120,7 @@ bool read_failover_request(CommandContext& ctx, FailoverRequest* request) {
 }
 
 bool may_fail_over_to(CommandContext& ctx, const Failover::Target& target) {
-  const std::vector<Replica*>& replicas = ctx.server.replication().replicas();
+  const std::vector<Replica*>& replicas = ctx.server.layer<Replication>().replicas();
   const auto found = std::find_if(replicas.begin(), replicas.end(), [&](const Replica* replica) {
     return !replica->rdb_channel && replica->is_at(target.host, target.port);
   });
@@ -144,7 +144,7 @@ void abort_failover(CommandContext& ctx, Failover& failover) {
 void failover(CommandContext& ctx) {
   FailoverRequest request;
   if (!read_failover_request(ctx, &request)) return;
-  Replication& replication = ctx.server.replication();
+  Replication& replication = ctx.server.layer<Replication>();
   if (request.abort) return abort_failover(ctx, replication.failover());
   if (replication.failover().active()) return ctx.reply.error("ERR FAILOVER already in progress.");
   if (ctx.server.is_replica())
@@ -172,7 +172,7 @@ void wait(CommandContext& ctx) {
   int64_t deadline_ms = 0;
   if (!ctx.read_int64(ctx.args[1], &wanted) || !ctx.read_timeout_ms(ctx.args[2], &deadline_ms))
     return;
-  Replication& replication = ctx.server.replication();
+  Replication& replication = ctx.server.layer<Replication>();
   const auto have = static_cast<int64_t>(replication.count_acknowledged(ctx.client.written_offset));
   if (have >= wanted || ctx.client.has(kClientDenyBlocking)) return ctx.reply.integer(have);
   // A timeout of zero means no deadline.

@@ -28,7 +28,7 @@ constexpr size_t kMaxIpBytes = 46;
 // has been sent.
 bool may_synchronize(CommandContext& ctx, const Replica& replica) {
   if (ctx.client.has(kClientReplica)) return false;
-  const ReplicaRole& role = ctx.server.replication().replica_role();
+  const ReplicaRole& role = ctx.server.layer<Replication>().replica_role();
   if (role.active() && !role.connected()) {
     ctx.reply.error("NOMASTERLINK Can't SYNC while not connected with my master");
     return false;
@@ -45,7 +45,7 @@ bool may_synchronize(CommandContext& ctx, const Replica& replica) {
 }
 
 void sync(CommandContext& ctx) {
-  Replication& replication = ctx.server.replication();
+  Replication& replication = ctx.server.layer<Replication>();
   Replica& replica = replication.replica_of(ctx.client);
   if (!may_synchronize(ctx, replica)) return;
   ctx.server.log().notice("Replica " + replica.name() + " asks for synchronization");
@@ -62,7 +62,7 @@ void sync(CommandContext& ctx) {
 // PSYNC FAILOVER: the master asks this replica to replace it. False when it cannot.
 bool take_over(CommandContext& ctx, std::string_view id) {
   ctx.server.log().notice("Failover request received for replid " + std::string(id) + ".");
-  ReplicaRole& role = ctx.server.replication().replica_role();
+  ReplicaRole& role = ctx.server.layer<Replication>().replica_role();
   if (!role.active()) {
     ctx.reply.error("ERR PSYNC FAILOVER can't be sent to a master.");
     return false;
@@ -79,7 +79,7 @@ bool take_over(CommandContext& ctx, std::string_view id) {
 
 void psync(CommandContext& ctx) {
   const std::string_view id = ctx.args[1];
-  Replication& replication = ctx.server.replication();
+  Replication& replication = ctx.server.layer<Replication>();
   Replica& replica = replication.replica_of(ctx.client);
   if (ctx.client.has(kClientReplica)) return;
   if (ctx.args.size() > 3 && is_word(ctx.args[3], "FAILOVER") && !take_over(ctx, id)) return;
@@ -131,7 +131,7 @@ bool announce_filter(CommandContext& ctx, Replica& replica, std::string_view fil
 bool join_main_client(CommandContext& ctx, Replica& replica, std::string_view text) {
   int64_t id = 0;
   if (!ctx.read_int64(text, &id)) return false;
-  const std::vector<Replica*>& replicas = ctx.server.replication().replicas();
+  const std::vector<Replica*>& replicas = ctx.server.layer<Replication>().replicas();
   const bool is_known = std::any_of(replicas.begin(), replicas.end(), [&](const Replica* main) {
     return main->client.id == static_cast<uint64_t>(id) &&
            main->state == ReplicaState::kWaitsForChannel;
@@ -150,7 +150,7 @@ bool join_channel(CommandContext& ctx, Replica& replica, std::string_view text) 
   if (!ctx.read_int64(text, &id)) return false;
   const auto channel_id = static_cast<uint64_t>(id);
   if (!replica.told_to_open_channel ||
-      ctx.server.replication().waiting_channel(channel_id) == nullptr) {
+      ctx.server.layer<Replication>().waiting_channel(channel_id) == nullptr) {
     ctx.reply.error("ERR Unrecognized RDB client id: " + std::to_string(id));
     return false;
   }
@@ -167,13 +167,13 @@ void acknowledge(CommandContext& ctx, Replica& replica) {
   if (ctx.args.size() > 4 && is_word(ctx.args[3], "FACK") &&
       base::parse_int64(ctx.args[4], &number) && number >= 0)
     fsynced = static_cast<uint64_t>(number);
-  ctx.server.replication().acknowledge(replica, offset, fsynced);
+  ctx.server.layer<Replication>().acknowledge(replica, offset, fsynced);
 }
 
 void follow_masters_clock(CommandContext& ctx, std::string_view state) {
   if (!follow_clock(state, &ctx.server.data_clock()))
     return ctx.server.log().warning("The master's clock cannot be followed: " + std::string(state));
-  MasterSession* session = ctx.server.replication().replica_role().session();
+  MasterSession* session = ctx.server.layer<Replication>().replica_role().session();
   if (session != nullptr) session->clock_told();
   ctx.server.data_clock_moved();
 }
@@ -181,14 +181,15 @@ void follow_masters_clock(CommandContext& ctx, std::string_view state) {
 // REPLCONF CLOCK (clock_sync.h).
 void exchange_clock(CommandContext& ctx, std::string_view state) {
   if (ctx.client.has(kClientMaster)) return follow_masters_clock(ctx, state);
-  if (ctx.client.has(kClientReplica) && state == "?") return ctx.server.replication().tell_clock();
+  if (ctx.client.has(kClientReplica) && state == "?")
+    return ctx.server.layer<Replication>().tell_clock();
   ctx.reply.error("ERR REPLCONF CLOCK is only for connections between master and replica");
 }
 
 // Reads pairs of option and value. ACK, CLOCK and GETACK have no reply.
 void replconf(CommandContext& ctx) {
   if (ctx.args.size() % 2 == 0) return ctx.syntax_error();
-  Replica& replica = ctx.server.replication().replica_of(ctx.client);
+  Replica& replica = ctx.server.layer<Replication>().replica_of(ctx.client);
   for (ArgReader options(ctx.args, 1); options.more();) {
     const std::string_view name = options.next();
     const std::string_view value = options.next();
@@ -224,7 +225,7 @@ void replconf(CommandContext& ctx) {
     } else if (is_word(name, "CLOCK")) {
       return exchange_clock(ctx, value);
     } else if (is_word(name, "GETACK")) {
-      MasterSession* session = ctx.server.replication().replica_role().session();
+      MasterSession* session = ctx.server.layer<Replication>().replica_role().session();
       if (session != nullptr && &session->client() == &ctx.client) session->acknowledge_soon();
       return;
     } else {

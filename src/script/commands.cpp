@@ -14,28 +14,28 @@ using namespace server;
 namespace {
 
 void eval(CommandContext& ctx) {
-  ctx.server.scripts().eval(ctx, /*read_only=*/false);
+  ctx.server.layer<Engine>().eval(ctx, /*read_only=*/false);
 }
 void eval_ro(CommandContext& ctx) {
-  ctx.server.scripts().eval(ctx, /*read_only=*/true);
+  ctx.server.layer<Engine>().eval(ctx, /*read_only=*/true);
 }
 void evalsha(CommandContext& ctx) {
-  ctx.server.scripts().eval_sha(ctx, /*read_only=*/false);
+  ctx.server.layer<Engine>().eval_sha(ctx, /*read_only=*/false);
 }
 void evalsha_ro(CommandContext& ctx) {
-  ctx.server.scripts().eval_sha(ctx, /*read_only=*/true);
+  ctx.server.layer<Engine>().eval_sha(ctx, /*read_only=*/true);
 }
 
 uint32_t flags_of_eval(Server& server, Words words, uint32_t flags) {
-  return command_flags_of(server.scripts().declared_by(words[1]), flags);
+  return command_flags_of(server.layer<Engine>().declared_by(words[1]), flags);
 }
 uint32_t flags_of_evalsha(Server& server, Words words, uint32_t flags) {
-  return command_flags_of(server.scripts().declared_by_sha(words[1]), flags);
+  return command_flags_of(server.layer<Engine>().declared_by_sha(words[1]), flags);
 }
 
 void script_load(CommandContext& ctx) {
   std::string error;
-  const std::string* sha = ctx.server.scripts().load(ctx.args[2], &error);
+  const std::string* sha = ctx.server.layer<Engine>().load(ctx.args[2], &error);
   if (sha == nullptr) return ctx.reply.error(error);
   ctx.reply.bulk(*sha);
 }
@@ -44,11 +44,11 @@ void script_exists(CommandContext& ctx) {
   const Arguments shas = ctx.args.subspan(2);
   ctx.reply.array(shas.size());
   for (const std::string_view sha : shas)
-    ctx.reply.integer(ctx.server.scripts().exists(sha) ? 1 : 0);
+    ctx.reply.integer(ctx.server.layer<Engine>().exists(sha) ? 1 : 0);
 }
 
 void script_show(CommandContext& ctx) {
-  const Script* const script = ctx.server.scripts().find(ctx.args[2]);
+  const Script* const script = ctx.server.layer<Engine>().find(ctx.args[2]);
   if (script == nullptr) return ctx.reply.error("NOSCRIPT No matching script.");
   ctx.reply.bulk(script->body);
 }
@@ -62,12 +62,12 @@ void script_flush(CommandContext& ctx) {
     in_background = false;
   }
   if (args.more()) return ctx.reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
-  ctx.server.scripts().flush(in_background);
+  ctx.server.layer<Engine>().flush(in_background);
   ctx.reply.ok();
 }
 
 void script_kill(CommandContext& ctx) {
-  ctx.server.scripts().runner().kill(ctx, Program::Kind::kScript);
+  ctx.server.layer<Engine>().runner().kill(ctx, Program::Kind::kScript);
 }
 
 void script_debug(CommandContext& ctx) {
@@ -79,7 +79,7 @@ void script_debug(CommandContext& ctx) {
   const auto use_io_thread = [&ctx](bool on) {
     if (ctx.client.connection() != nullptr) ctx.client.connection()->use_io_thread(on);
   };
-  DebugSessions& sessions = ctx.server.scripts().debug_sessions();
+  DebugSessions& sessions = ctx.server.layer<Engine>().debug_sessions();
   ArgReader args(ctx.args, 2);
   if (args.word("NO")) {
     sessions.want_none(ctx.client);

@@ -1,5 +1,5 @@
 // The script engine: compiles the scripts of EVAL, caches them and runs them, and owns the other
-// parts of scripts and functions. Owned by the server (Server::set_scripts).
+// parts of scripts and functions. A layer of the server, which owns it.
 #pragma once
 
 #include <memory>

@@ -19,7 +19,7 @@ using namespace server;
 namespace {
 
 Functions& functions_of(CommandContext& ctx) {
-  return ctx.server.scripts().functions();
+  return ctx.server.layer<Engine>().functions();
 }
 
 // Libraries from a file or the master were loaded elsewhere before: their code may run as long as
@@ -38,7 +38,7 @@ void fcall_ro(CommandContext& ctx) {
 }
 
 uint32_t flags_of_fcall(Server& server, Words words, uint32_t flags) {
-  return command_flags_of(server.scripts().functions().declared_by(words[1]), flags);
+  return command_flags_of(server.layer<Engine>().functions().declared_by(words[1]), flags);
 }
 
 // --- Changing libraries -------------------------------------------------------------------------
@@ -177,7 +177,7 @@ void reply_running(resp::ReplyBuilder& reply, const ScriptRunner& runner) {
 
 // May be called while a function exceeds its time limit.
 void function_stats(CommandContext& ctx) {
-  const ScriptRunner& runner = ctx.server.scripts().runner();
+  const ScriptRunner& runner = ctx.server.layer<Engine>().runner();
   const Program* running = runner.running();
   if (running != nullptr && running->kind == Program::Kind::kScript)
     return ctx.reply.error(in_words_of(ctx.server, busy_error(running->kind)));
@@ -196,7 +196,7 @@ void function_stats(CommandContext& ctx) {
 }
 
 void function_kill(CommandContext& ctx) {
-  ctx.server.scripts().runner().kill(ctx, Program::Kind::kFunction);
+  ctx.server.layer<Engine>().runner().kill(ctx, Program::Kind::kFunction);
 }
 
 void function_help(CommandContext& ctx) {

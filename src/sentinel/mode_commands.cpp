@@ -41,12 +41,12 @@ namespace {
 void publish(CommandContext& ctx) {
   if (ctx.args[1] != kHelloChannel)
     return ctx.reply.error("ERR Only HELLO messages are accepted by Sentinel instances.");
-  ctx.server.sentinel()->sentinel().discovery().take_hello(ctx.args[2]);
+  ctx.server.layer<SentinelServer>().sentinel().discovery().take_hello(ctx.args[2]);
   ctx.reply.integer(1);
 }
 
 void role(CommandContext& ctx) {
-  const auto& masters = ctx.server.sentinel()->sentinel().masters();
+  const auto& masters = ctx.server.layer<SentinelServer>().sentinel().masters();
   ctx.reply.array(2);
   ctx.reply.bulk("sentinel");
   ctx.reply.array(masters.size());

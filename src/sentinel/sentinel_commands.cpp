@@ -23,7 +23,7 @@ using base::LogLevel;
 namespace {
 
 Sentinel& sentinel_of(CommandContext& ctx) {
-  return ctx.server.sentinel()->sentinel();
+  return ctx.server.layer<SentinelServer>().sentinel();
 }
 
 // ---- What is known
@@ -104,7 +104,7 @@ void info_cache(CommandContext& ctx) {
 }
 
 void pending_scripts(CommandContext& ctx) {
-  const auto& jobs = ctx.server.sentinel()->scripts().jobs();
+  const auto& jobs = ctx.server.layer<SentinelServer>().scripts().jobs();
   const int64_t now = sentinel_of(ctx).now_ms();
   ctx.reply.array(jobs.size());
   for (const ScriptQueue::Job& job : jobs) {

@@ -18,7 +18,7 @@ using base::LogLevel;
 namespace {
 
 Sentinel& sentinel_of(CommandContext& ctx) {
-  return ctx.server.sentinel()->sentinel();
+  return ctx.server.layer<SentinelServer>().sentinel();
 }
 
 // Has connections be made anew, with another password.
@@ -135,7 +135,7 @@ Master* find_named_master(CommandContext& ctx) {
 }
 
 void reply_saved(CommandContext& ctx) {
-  if (ctx.server.sentinel()->save()) return ctx.reply.ok();
+  if (ctx.server.layer<SentinelServer>().save()) return ctx.reply.ok();
   ctx.reply.error("ERR Failed to save config file. Check server logs.");
 }
 
@@ -146,7 +146,7 @@ void sentinel_set(CommandContext& ctx) {
   Sentinel& sentinel = sentinel_of(ctx);
   bool changed = false;
   const auto refuse = [&](const std::string& error) {
-    if (changed) ctx.server.sentinel()->save();
+    if (changed) ctx.server.layer<SentinelServer>().save();
     ctx.reply.error(error);
   };
   for (ArgReader options(ctx.args, 3); options.more();) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/collation.h"
 #include "base/cycle_clock.h"
@@ -28,6 +29,7 @@
 #include "server/command/propagation.h"
 #include "server/config/config.h"
 #include "server/config/debug_settings.h"
+#include "server/layers.h"
 #include "server/observe/command_log.h"
 #include "server/observe/latency_monitor.h"
 #include "server/observe/memory.h"
@@ -37,33 +39,8 @@
 #include "server/observe/stats.h"
 #include "server/random_source.h"
 #include "server/replication_history.h"
+#include "server/server_state.h"
 #include "store/keyspace.h"
-
-namespace latchkey::cluster {
-class Cluster;
-}
-namespace latchkey::locks {
-class LockWatch;
-}
-namespace latchkey::persist {
-class Persistence;
-}
-namespace latchkey::replication {
-class Replication;
-}
-namespace latchkey::script {
-class Engine;
-}
-namespace latchkey::sentinel {
-class SentinelServer;
-}
-namespace latchkey::testing {
-class Calls;
-class Checkpoints;
-class ClockControl;
-class Faults;
-class Spaces;
-}  // namespace latchkey::testing
 
 namespace latchkey::server {
 
@@ -95,34 +72,6 @@ class SpaceGate;
 class Tasks;
 class Tracking;
 class WatchRegistry;
-
-// Conditions under which not every command may run; the dispatcher asks closer questions only when
-// one is set.
-enum ServerState : uint32_t {
-  kStatePaused = 1u << 0,           // CLIENT PAUSE
-  kStateBusy = 1u << 1,             // a script runs longer than it should
-  kStateLoading = 1u << 2,          // the dataset is being loaded
-  kStateMemoryLimit = 1u << 3,      // maxmemory is set
-  kStateFewReplicas = 1u << 4,      // there are fewer replicas than min-replicas-to-write
-  kStateDiskError = 1u << 5,        // what is written would not reach the disk
-  kStateMonitored = 1u << 6,        // somebody is shown every request (server/client/monitors.h)
-  kStateReplica = 1u << 7,          // it follows a master
-  kStateReadOnly = 1u << 8,         // that, and only the master's requests may write
-  kStateStale = 1u << 9,            // that, and without the link data is not to be shown
-  kStateApplyingMaster = 1u << 10,  // a request of the master's stream is being run
-  // Another dataset is being loaded, to take the place of the one that is served.
-  kStateAsyncLoading = 1u << 11,
-  kStateCluster = 1u << 13,  // it is a node of a cluster (Server::slot_gate)
-  kStateClusterAudit =
-      1u << 14,  // commands are looked at for a cluster (server/command/cluster_audit.h)
-  kStateTrackingFull = 1u << 12,  // more keys are tracked than may be (server/client/tracking.h)
-  kStateRecorded = 1u << 15,      // calls are recorded (server/command/call_listener.h)
-  kStateFaults = 1u << 16,        // requests may be made to fail (server/command/fault_injector.h)
-  kStateImporting = 1u << 17,     // import-mode: what has expired is left to an import source
-  kStateSpace = 1u << 18,         // it is a space within a process (testing/spaces.h)
-  kStateEmulating = 1u << 20,     // it stands for a release of another server (emulate)
-  kStateMetered = 1u << 19,       // what calls cost is asked for (server/command/call_meter.h)
-};
 
 // The steps of the end of a turn that layers above the server take (Server::on_turn_end), in the
 // order in which they are taken. What was acknowledged is written before replicas and other nodes
@@ -201,10 +150,27 @@ class Server {
   store::Keyspace& database(int index) { return *databases_[static_cast<size_t>(index)]; }
   std::span<const std::unique_ptr<store::Keyspace>> databases() { return databases_; }
 
-  // Scripts are a layer above; the server only hands their engine on to the handlers that asked for
-  // it.
-  script::Engine& scripts() { return *scripts_; }
-  void set_scripts(std::shared_ptr<script::Engine> scripts) { scripts_ = std::move(scripts); }
+  // Layers above, by their types (server/layers.h): layer<replication::Replication>().
+  template <typename Layer>
+  void add_layer(std::shared_ptr<Layer> layer) {
+    layers_.add(std::move(layer));
+  }
+  template <typename Layer>
+  void remove_layer() {
+    layers_.remove<Layer>();
+  }
+  // Null where there is none.
+  template <typename Layer>
+  Layer* find_layer() const {
+    return layers_.find<Layer>();
+  }
+  // REQUIRES: there is one.
+  template <typename Layer>
+  Layer& layer() const {
+    Layer* const found = layers_.find<Layer>();
+    LK_ASSERT(found != nullptr);
+    return *found;
+  }
 
   // Null where there are no scripts. What is set must live as long as it is.
   FunctionLibraries* functions() { return functions_; }
@@ -217,73 +183,28 @@ class Server {
   }
   std::string_view busy_error() const { return busy_error_; }
 
-  // So is what CLOCK does.
-  testing::ClockControl& clock_control() { return *clock_control_; }
-  void set_clock_control(std::shared_ptr<testing::ClockControl> control) {
-    clock_control_ = std::move(control);
-  }
+  // Interfaces that layers above bring, which must live as long as they are set. Null until then.
 
-  // The spaces of the process, which all of its servers share. Null where there are none. The gate,
-  // which is part of them, is asked before requests that may hand their client to another server.
-  testing::Spaces* spaces() { return spaces_; }
+  // Asked before requests that may hand their client to another server of the process.
   SpaceGate* space_gate() { return space_gate_; }
-  void set_spaces(testing::Spaces* spaces, SpaceGate* gate) {
-    spaces_ = spaces;
-    space_gate_ = gate;
-  }
-
-  // So is persistence.
-  persist::Persistence& persistence() { return *persistence_; }
-  void set_persistence(std::shared_ptr<persist::Persistence> persistence) {
-    persistence_ = std::move(persistence);
-  }
-
-  // So is replication.
-  replication::Replication& replication() { return *replication_; }
-  void set_replication(std::shared_ptr<replication::Replication> replication) {
-    replication_ = std::move(replication);
-  }
-  // So are checkpoints.
-  testing::Checkpoints& checkpoints() { return *checkpoints_; }
-  void set_checkpoints(std::shared_ptr<testing::Checkpoints> checkpoints) {
-    checkpoints_ = std::move(checkpoints);
-  }
-  // Null unless the server is a Sentinel.
-  sentinel::SentinelServer* sentinel() { return sentinel_.get(); }
-  void set_sentinel(std::shared_ptr<sentinel::SentinelServer> sentinel) {
-    sentinel_ = std::move(sentinel);
-  }
-  // Null unless the server is a node of a cluster, another layer above. The gate, which is part of
-  // it, is asked before requests run.
-  cluster::Cluster* cluster() { return cluster_.get(); }
+  void set_space_gate(SpaceGate* gate) { space_gate_ = gate; }
+  // Asked before requests run, in a node of a cluster. What is set makes the server one.
   SlotGate* slot_gate() { return slot_gate_; }
-  void set_cluster(std::shared_ptr<cluster::Cluster> cluster, SlotGate& gate) {
-    cluster_ = std::move(cluster);
-    slot_gate_ = &gate;
-    set_state(kStateCluster, true);
+  void set_slot_gate(SlotGate* gate) {
+    slot_gate_ = gate;
+    set_state(kStateCluster, gate != nullptr);
   }
   bool in_cluster() const { return (state_ & kStateCluster) != 0; }
   ClusterAudit& cluster_audit() { return cluster_audit_; }
 
-  // So are the commands for tests. The dispatcher tells the listener of calls while kStateRecorded
-  // is set, and asks the injector for faults while kStateFaults is set. Null until they are set.
-  testing::Calls& calls() { return *calls_; }
+  // Told of calls while kStateRecorded is set.
   CallListener& call_listener() { return *call_listener_; }
-  void set_calls(std::shared_ptr<testing::Calls> calls, CallListener& listener) {
-    calls_ = std::move(calls);
-    call_listener_ = &listener;
-  }
-  testing::Faults& faults() { return *faults_; }
+  void set_call_listener(CallListener* listener) { call_listener_ = listener; }
+  // Asked for faults while kStateFaults is set.
   FaultInjector& fault_injector() { return *fault_injector_; }
-  void set_faults(std::shared_ptr<testing::Faults> faults, FaultInjector& injector) {
-    faults_ = std::move(faults);
-    fault_injector_ = &injector;
-  }
-
-  // So is the watch of locks. Commands tell the claims, which are part of it, while there are any.
-  locks::LockWatch& lock_watch() { return *lock_watch_; }
+  void set_fault_injector(FaultInjector* injector) { fault_injector_ = injector; }
+  // Told by commands of locks that are taken, while it is set.
   LockClaims* lock_claims() { return lock_claims_; }
-  void set_lock_watch(std::shared_ptr<locks::LockWatch> watch) { lock_watch_ = std::move(watch); }
   void set_lock_claims(LockClaims* claims) { lock_claims_ = claims; }
 
   // Replicas that are there and not too far behind, for min-replicas-to-write.
@@ -508,24 +429,14 @@ class Server {
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<RequestPump> pump_;
   std::unique_ptr<Tasks> tasks_;
-  std::shared_ptr<script::Engine> scripts_;
-  std::shared_ptr<testing::ClockControl> clock_control_;
-  testing::Spaces* spaces_ = nullptr;
+  Layers layers_;
   SpaceGate* space_gate_ = nullptr;
   FunctionLibraries* functions_ = nullptr;
   std::string_view busy_error_;
-  std::shared_ptr<persist::Persistence> persistence_;
-  std::shared_ptr<replication::Replication> replication_;
-  std::shared_ptr<testing::Checkpoints> checkpoints_;
-  std::shared_ptr<cluster::Cluster> cluster_;
   SlotGate* slot_gate_ = nullptr;
-  std::shared_ptr<sentinel::SentinelServer> sentinel_;
   ClusterAudit cluster_audit_{*this};
-  std::shared_ptr<testing::Calls> calls_;
   CallListener* call_listener_ = nullptr;
-  std::shared_ptr<testing::Faults> faults_;
   FaultInjector* fault_injector_ = nullptr;
-  std::shared_ptr<locks::LockWatch> lock_watch_;
   LockClaims* lock_claims_ = nullptr;
   std::unique_ptr<SecureTransport> secure_transport_;
   std::unique_ptr<Listeners> listeners_;

@@ -45,17 +45,17 @@ void calls_start(CommandContext& ctx) {
     if (!options.word("MAX", &text)) return ctx.syntax_error();
     if (!ctx.read_int64_in(text, 1, Calls::kHighestMost, &most)) return;
   }
-  ctx.server.calls().start(static_cast<size_t>(most));
+  ctx.server.layer<Calls>().start(static_cast<size_t>(most));
   ctx.reply.ok();
 }
 
 void calls_stop(CommandContext& ctx) {
-  ctx.server.calls().stop();
+  ctx.server.layer<Calls>().stop();
   ctx.reply.ok();
 }
 
 void calls_reset(CommandContext& ctx) {
-  ctx.server.calls().reset();
+  ctx.server.layer<Calls>().reset();
   ctx.reply.ok();
 }
 
@@ -121,7 +121,7 @@ void calls_list(CommandContext& ctx) {
     if (read == Selector::Read::kFailed) return;
     if (read == Selector::Read::kNothing) return ctx.syntax_error();
   }
-  const Calls& calls = ctx.server.calls();
+  const Calls& calls = ctx.server.layer<Calls>();
   std::vector<const Calls::Record*> shown;
   for (auto it = calls.records().rbegin(); it != calls.records().rend(); ++it) {
     if (std::cmp_greater_equal(shown.size(), most)) break;
@@ -134,7 +134,7 @@ void calls_list(CommandContext& ctx) {
 void calls_count(CommandContext& ctx) {
   Selector selector;
   if (!read_selector(ctx, ArgReader(ctx.args, kFirstArgument), &selector)) return;
-  ctx.reply.integer(static_cast<int64_t>(ctx.server.calls().count(selector)));
+  ctx.reply.integer(static_cast<int64_t>(ctx.server.layer<Calls>().count(selector)));
 }
 
 void calls_wait(CommandContext& ctx) {
@@ -147,7 +147,8 @@ void calls_wait(CommandContext& ctx) {
   if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
   Selector selector;
   if (!read_selector(ctx, arguments, &selector)) return;
-  ctx.server.calls().wait(ctx, std::move(selector), static_cast<uint64_t>(wanted), deadline_ms);
+  ctx.server.layer<Calls>().wait(ctx, std::move(selector), static_cast<uint64_t>(wanted),
+                                 deadline_ms);
 }
 
 void calls_help(CommandContext& ctx) {

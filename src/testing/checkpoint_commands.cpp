@@ -34,7 +34,7 @@ bool is_possible(CommandContext& ctx) {
 // The name that the request gives, or that of the newest checkpoint. Empty, with the error sent,
 // when there is no such checkpoint or the request has too many words.
 std::string existing_name(CommandContext& ctx) {
-  const Checkpoints& checkpoints = ctx.server.checkpoints();
+  const Checkpoints& checkpoints = ctx.server.layer<Checkpoints>();
   if (ctx.args.size() > kWithName) {
     ctx.wrong_arity();
     return {};
@@ -53,7 +53,7 @@ std::string existing_name(CommandContext& ctx) {
 void create(CommandContext& ctx) {
   if (ctx.args.size() > kWithName) return ctx.wrong_arity();
   if (!is_possible(ctx)) return;
-  Checkpoints& checkpoints = ctx.server.checkpoints();
+  Checkpoints& checkpoints = ctx.server.layer<Checkpoints>();
   std::string name =
       ctx.args.size() == kWithName ? std::string(ctx.args[2]) : checkpoints.unused_name();
   if (name.empty() || name.size() > Checkpoints::kMaxNameBytes) {
@@ -75,19 +75,19 @@ void rollback(CommandContext& ctx) {
   const std::string name = existing_name(ctx);
   if (name.empty()) return;
   ctx.propagate_nothing();
-  ctx.server.checkpoints().rollback(name);
+  ctx.server.layer<Checkpoints>().rollback(name);
   ctx.reply.ok();
 }
 
 void drop(CommandContext& ctx) {
   const std::string name = existing_name(ctx);
   if (name.empty()) return;
-  ctx.server.checkpoints().drop(name);
+  ctx.server.layer<Checkpoints>().drop(name);
   ctx.reply.ok();
 }
 
 void list(CommandContext& ctx) {
-  const auto all = ctx.server.checkpoints().list();
+  const auto all = ctx.server.layer<Checkpoints>().list();
   ctx.reply.array(all.size());
   for (const Checkpoints::Description& checkpoint : all) {
     ctx.reply.map(4);

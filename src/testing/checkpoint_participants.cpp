@@ -77,11 +77,11 @@ class ScriptsParticipant final : public CheckpointParticipant {
 
   std::unique_ptr<State> save() override {
     auto saved = std::make_unique<Saved>();
-    saved->scripts = server_.scripts().scripts();
+    saved->scripts = server_.layer<script::Engine>().scripts();
     return saved;
   }
   void restore(State& state) override {
-    server_.scripts().set_scripts(static_cast<Saved&>(state).scripts);
+    server_.layer<script::Engine>().set_scripts(static_cast<Saved&>(state).scripts);
   }
 
  private:
@@ -185,7 +185,7 @@ class ClockParticipant final : public CheckpointParticipant {
     const base::SettableClock::State& saved = static_cast<Saved&>(state).clock;
     if (clock.is_wall() && saved.mode == base::SettableClock::Mode::kWall) return;
     clock.restore(saved);
-    server_.clock_control().moved();
+    server_.layer<ClockControl>().moved();
   }
 
  private:

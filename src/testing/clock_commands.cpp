@@ -46,7 +46,7 @@ bool may_move(CommandContext& ctx) {
     ctx.reply.error("ERR A replica follows the clock of its master");
     return false;
   }
-  if (ctx.server.replication().replicas_follow_clock()) return true;
+  if (ctx.server.layer<replication::Replication>().replicas_follow_clock()) return true;
   ctx.reply.error("ERR CLOCK is refused while a replica is attached that cannot follow it");
   return false;
 }
@@ -54,13 +54,13 @@ bool may_move(CommandContext& ctx) {
 // As may_move(), for what is done at once.
 bool may_set(CommandContext& ctx) {
   if (!may_move(ctx)) return false;
-  if (!ctx.server.clock_control().is_moving()) return true;
+  if (!ctx.server.layer<ClockControl>().is_moving()) return true;
   ctx.reply.error("ERR The clock is being moved by another client");
   return false;
 }
 
 void reply_moved(CommandContext& ctx) {
-  ctx.server.clock_control().moved();
+  ctx.server.layer<ClockControl>().moved();
   reply_time(ctx.reply, ctx.server.data_clock());
 }
 
@@ -83,15 +83,16 @@ void move(CommandContext& ctx, ClockControl::Move::Kind kind, int64_t us) {
   const uint64_t id = ctx.client.id;
   ctx.client.wait(
       {.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
-  server.clock_control().start({kind, us, [&server, id] {
-                                  Client* client = server.clients().find(id);
-                                  if (client == nullptr || !client->has(kClientBlocked)) return;
-                                  const size_t mark = client->out().mark();
-                                  if (!client->has(kClientReplyOff | kClientReplySkip))
-                                    reply_time(client->reply, server.data_clock());
-                                  server.dispatcher().note_late_reply(*client, mark);
-                                  client->unblock(BlockEnd::kUnblocked, /*served=*/true);
-                                }});
+  server.layer<ClockControl>().start({kind, us, [&server, id] {
+                                        Client* client = server.clients().find(id);
+                                        if (client == nullptr || !client->has(kClientBlocked))
+                                          return;
+                                        const size_t mark = client->out().mark();
+                                        if (!client->has(kClientReplyOff | kClientReplySkip))
+                                          reply_time(client->reply, server.data_clock());
+                                        server.dispatcher().note_late_reply(*client, mark);
+                                        client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+                                      }});
 }
 
 void clock_advance(CommandContext& ctx) {

@@ -102,7 +102,7 @@ void ClockControl::make(const Move& move) {
 void ClockControl::moved() {
   warn_once();
   server_.data_clock_moved();
-  server_.replication().tell_clock();
+  server_.layer<replication::Replication>().tell_clock();
 }
 
 void ClockControl::warn_once() {
@@ -152,7 +152,7 @@ void ClockControl::pass_until(int64_t target_us) {
     }
     int64_t at_ms =
         std::min({server_.clients().next_deadline_ms(), server_.pauses().client_pause_ends_ms(),
-                  server_.replication().next_delayed_ms()});
+                  server_.layer<replication::Replication>().next_delayed_ms()});
     if (next < due.size()) at_ms = std::min(at_ms, due[next].what.deadline_ms);
     if (at_ms > target_ms) break;
     reached_ms = std::max(reached_ms, at_ms);
@@ -176,7 +176,7 @@ void ClockControl::pass_until(int64_t target_us) {
 void ClockControl::happen(int64_t at_ms) {
   if (server_.pauses().client_pause_ends_ms() <= at_ms) server_.pauses().tick();
   server_.clients().end_waits();
-  server_.replication().send_delayed();
+  server_.layer<replication::Replication>().send_delayed();
   if (server_.blocking().any_ready()) server_.blocking().serve();
 }
 

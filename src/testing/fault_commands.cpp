@@ -172,7 +172,7 @@ bool read_condition(CommandContext& ctx, ArgReader& arguments, Fault* fault) {
 }
 
 void fault_add(CommandContext& ctx) {
-  Faults& faults = ctx.server.faults();
+  Faults& faults = ctx.server.layer<Faults>();
   Fault fault;
   ArgReader arguments(ctx.args, kFirstArgument);
   if (arguments.left() > kMaxWords) return ctx.syntax_error();
@@ -196,7 +196,7 @@ void fault_add(CommandContext& ctx) {
 }
 
 void fault_list(CommandContext& ctx) {
-  const auto& faults = ctx.server.faults().faults();
+  const auto& faults = ctx.server.layer<Faults>().faults();
   ctx.reply.array(faults.size());
   for (const Fault& fault : faults) {
     ctx.reply.map(4);
@@ -215,18 +215,18 @@ void fault_list(CommandContext& ctx) {
 void fault_del(CommandContext& ctx) {
   int64_t id = 0;
   if (!ctx.read_int64(ctx.args[kFirstArgument], &id)) return;
-  if (id <= 0 || !ctx.server.faults().remove(static_cast<uint64_t>(id)))
+  if (id <= 0 || !ctx.server.layer<Faults>().remove(static_cast<uint64_t>(id)))
     return ctx.reply.error("ERR no fault has that id");
   ctx.reply.ok();
 }
 
 void fault_clear(CommandContext& ctx) {
-  ctx.server.faults().clear();
+  ctx.server.layer<Faults>().clear();
   ctx.reply.ok();
 }
 
 void fault_reset(CommandContext& ctx) {
-  ctx.server.faults().reset_counts();
+  ctx.server.layer<Faults>().reset_counts();
   ctx.reply.ok();
 }
 

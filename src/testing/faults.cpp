@@ -61,7 +61,7 @@ void Faults::update_state() {
       }));
   const size_t before = std::exchange(lags_, lags);
   if (lags == before) return;
-  replication::Replication& replication = server_.replication();
+  replication::Replication& replication = server_.layer<replication::Replication>();
   replication.set_lag(lags > 0 ? [this] { return replica_lag_ms(); } : std::function<int64_t()>());
   if (lags < before) replication.send_all_delayed();
 }

@@ -24,7 +24,7 @@ constexpr size_t kFirstArgument = 2;
 
 // Null, with the error sent, when the process has no spaces.
 Spaces* spaces_of(CommandContext& ctx) {
-  Spaces* const spaces = ctx.server.spaces();
+  Spaces* const spaces = ctx.server.find_layer<Spaces>();
   if (spaces == nullptr) ctx.reply.error("ERR This server has no spaces");
   return spaces;
 }

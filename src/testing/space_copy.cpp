@@ -75,7 +75,7 @@ std::string objection_to(server::Server& from, const server::Server& to) {
 
 bool copy_dataset(server::Server& from, server::Server& to, std::string* error) {
   // Something in the middle, a script or a dataset that is loaded, is not to be seen half done.
-  if (from.tasks().any() || from.clock_control().is_moving()) {
+  if (from.tasks().any() || from.layer<ClockControl>().is_moving()) {
     *error = "The server to copy from is in the middle of something";
     return false;
   }

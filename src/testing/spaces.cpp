@@ -40,12 +40,23 @@ std::optional<Edition> parse_release(std::string_view tag) {
 
 Spaces::Spaces(Server& main, Factory factory)
     : main_(main), factory_(std::move(factory)), timer_(*main.loop(), [this] { work(); }) {
-  main.set_spaces(this, this);
+  attach(main);
   main.on_tick([this] { look_after_spaces(); });
 }
 
 Spaces::~Spaces() {
-  main_.set_spaces(nullptr, nullptr);
+  detach(main_);
+}
+
+void Spaces::attach(Server& server) {
+  // All servers share this layer, which none of them owns.
+  server.add_layer(std::shared_ptr<Spaces>(std::shared_ptr<void>(), this));
+  server.set_space_gate(this);
+}
+
+void Spaces::detach(Server& server) {
+  server.set_space_gate(nullptr);
+  server.remove_layer<Spaces>();
 }
 
 std::string_view Spaces::objection_to(std::string_view name) {
@@ -115,7 +126,7 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, Server* from, st
   space->made_ms = space->empty_since_ms = main_.machine_ms();
   Server& server = space->server();
   server.set_state(server::kStateSpace, true);
-  server.set_spaces(this, this);
+  attach(server);
   server.access().set_default_alias(std::string(kUserPrefix) + space->name);
   server.set_stop_action([this, made = space.get()] { drop(*made); });
   server.pause_ticking();
@@ -134,7 +145,7 @@ bool Spaces::fill(Space& space, Server& from, std::string* error) {
   const bool fits = limit == 0 || server.used_memory() <= limit;
   if (copied && !fits) *error = "The copy is larger than space-maxmemory allows";
   if (copied && fits) return true;
-  server.set_spaces(nullptr, nullptr);
+  detach(server);
   return false;
 }
 
@@ -285,7 +296,7 @@ void Spaces::wake(Space& space) {
 void Spaces::destroy(Space& space) {
   Server& server = space.server();
   std::erase_if(moves_, [&](const Move& move) { return move.from == &server; });
-  server.set_spaces(nullptr, nullptr);
+  detach(server);
   // What is large is freed on the thread that does so, which the first server waits for.
   for (int i = 0; i < server.database_count(); ++i)
     server.database(i).give_away(main_.environment().reclaimer);

@@ -121,6 +121,9 @@ class Spaces final : public server::SpaceGate {
   void look_after_spaces();
   void wake(Space& space);
   void destroy(Space& space);
+  // Lets a server find the spaces; and no longer.
+  void attach(server::Server& server);
+  void detach(server::Server& server);
   server::Server* server_named(std::string_view name, std::string* error);
   bool fill(Space& space, server::Server& from, std::string* error);
 

@@ -387,15 +387,17 @@ struct Server : tests::TemporaryDirectory, tests::ReplicationFixture {
                                    "enable-debug-command yes\n") {
     add_all_commands(server);
     persistence = std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{});
-    server.set_persistence(persistence);
-    server.set_scripts(std::make_shared<script::Engine>(server));
-    server.set_checkpoints(std::make_shared<testing::Checkpoints>(server));
-    server.set_clock_control(std::make_shared<testing::ClockControl>(server));
+    server.add_layer(persistence);
+    server.add_layer(std::make_shared<script::Engine>(server));
+    server.add_layer(std::make_shared<testing::Checkpoints>(server));
+    server.add_layer(std::make_shared<testing::ClockControl>(server));
     const auto calls = std::make_shared<testing::Calls>(server);
-    server.set_calls(calls, *calls);
+    server.add_layer(calls);
+    server.set_call_listener(calls.get());
     const auto faults = std::make_shared<testing::Faults>(server);
-    server.set_faults(faults, *faults);
-    server.set_lock_watch(std::make_shared<locks::LockWatch>(server));
+    server.add_layer(faults);
+    server.set_fault_injector(faults.get());
+    server.add_layer(std::make_shared<locks::LockWatch>(server));
   }
   std::shared_ptr<persist::Persistence> persistence;
 };

@@ -143,8 +143,8 @@ struct Replica : tests::TemporaryDirectory, tests::ReplicationFixture {
              script::function_rows(), replication::sync_rows(), replication::role_rows()},
             setting() + "save \"\"\nrepl-rdb-channel yes\n"),
         persistence(std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{})) {
-    server.set_persistence(persistence);
-    server.set_scripts(std::make_shared<script::Engine>(server));
+    server.add_layer(persistence);
+    server.add_layer(std::make_shared<script::Engine>(server));
   }
   ReplicaRole& replica_role() { return replication->replica_role(); }
 

@@ -23,7 +23,7 @@ class World {
       : server_({commands::string_rows(), commands::hash_rows(), commands::list_rows(),
                  commands::sorted_set_rows(), commands::database_rows(),
                  commands::connection_rows(), script::script_rows()}) {
-    server_.server.set_scripts(std::make_shared<script::Engine>(server_.server));
+    server_.server.add_layer(std::make_shared<script::Engine>(server_.server));
     client_ = std::make_unique<tests::TestClient>(server_);
   }
 

@@ -61,7 +61,7 @@ void Node::start() {
       settings, {.clock = clock_, .log = parts_->log, .snapshots = make_snapshots}, &error);
   if (parts_->whole == nullptr) throw CheckFailed(error.report());
   composition::WholeServer& whole = *parts_->whole;
-  whole.server().scripts().runner().interrupt_after(shape_.script_instructions);
+  whole.server().layer<script::Engine>().runner().interrupt_after(shape_.script_instructions);
   whole.server().refresh_clock();
 
   const auto loaded = whole.load_dataset();
@@ -80,7 +80,7 @@ server::Server& Node::server() {
 }
 
 replication::ReplicaRole& Node::replica_role() {
-  return server().replication().replica_role();
+  return server().layer<replication::Replication>().replica_role();
 }
 
 SimulatedSnapshots& Node::snapshots() {

@@ -243,7 +243,7 @@ void cluster_cancelslotmigrations(CommandContext& ctx, Cluster& cluster) {
 }
 
 void debug_slotmigration(CommandContext& ctx) {
-  Cluster* const cluster = ctx.server.cluster();
+  Cluster* const cluster = ctx.server.find_layer<Cluster>();
   if (cluster == nullptr)
     return ctx.reply.error("ERR Debug option only available for cluster mode enabled setup!");
   int64_t on = 0;

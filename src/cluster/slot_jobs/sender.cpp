@@ -79,7 +79,7 @@ void JobSender::stop() {
   if (std::exchange(over_, true)) return;
   stream_.reset();
   if (paused_ms_ != 0) server_.pauses().unpause(PauseControl::Reason::kSlotHandoff);
-  if (child_runs_) server_.persistence().child().kill();
+  if (child_runs_) server_.layer<persist::Persistence>().child().kill();
   channel_->close();
 }
 
@@ -185,7 +185,7 @@ void JobSender::read_request(std::span<const std::string_view> words) {
 // --- The snapshot --------------------------------------------------------------------------------
 
 void JobSender::start_snapshot() {
-  persist::BackgroundChild& child = server_.persistence().child();
+  persist::BackgroundChild& child = server_.layer<persist::Persistence>().child();
   net::Connection* const connection = channel_->connection();
   if (child.running() || server_.tasks().any() || connection->pending_output() > 0 ||
       !host_.may_begin_snapshot(job_))

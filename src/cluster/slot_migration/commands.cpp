@@ -285,7 +285,7 @@ void trimslots(CommandContext& ctx, Cluster& cluster) {
 }
 
 void debug_asm_failpoint(CommandContext& ctx) {
-  Cluster* const cluster = ctx.server.cluster();
+  Cluster* const cluster = ctx.server.find_layer<Cluster>();
   if (cluster == nullptr) return ctx.reply.error(kNoCluster);
   if (!cluster->slot_migration().set_fail_point(ctx.args[2], ctx.args[3]))
     return ctx.reply.error("ERR Failed to set ASM fail point");
@@ -294,7 +294,7 @@ void debug_asm_failpoint(CommandContext& ctx) {
 
 void debug_asm_trim_method(CommandContext& ctx) {
   using Method = Trimmer::Method;
-  Cluster* const cluster = ctx.server.cluster();
+  Cluster* const cluster = ctx.server.find_layer<Cluster>();
   if (cluster == nullptr) return ctx.reply.error(kNoCluster);
   Method method;
   if (is_word(ctx.args[2], "DEFAULT")) {

@@ -86,7 +86,7 @@ void Exporter::stop() {
     task_.write_pause_ms = server_.machine_ms() - paused_ms_;
     server_.pauses().unpause(PauseControl::Reason::kSlotHandoff);
   }
-  if (child_runs_) server_.persistence().child().kill();
+  if (child_runs_) server_.layer<persist::Persistence>().child().kill();
   if (Client* const client = std::exchange(snapshot_, nullptr)) client->close();
   if (Client* const client = std::exchange(main_, nullptr)) client->close();
 }
@@ -121,7 +121,7 @@ bool Exporter::attach(Client& snapshot) {
 }
 
 void Exporter::start_snapshot() {
-  persist::BackgroundChild& child = server_.persistence().child();
+  persist::BackgroundChild& child = server_.layer<persist::Persistence>().child();
   if (child.running() || server_.tasks().any() || snapshot_->pending_output() > 0) return;
   // The child writes to the socket; nothing else is sent there.
   const int descriptor = snapshot_->connection()->descriptor();

@@ -41,11 +41,12 @@ struct Node {
                 commands::string_rows(), commands::transaction_rows(), script::script_rows()},
                "cluster-enabled yes\ndatabases 1\nport 7000\ncluster-config-file " +
                    directory.file() + "\n" + std::string(settings)) {
-    server.server.set_scripts(std::make_shared<script::Engine>(server.server));
+    server.server.add_layer(std::make_shared<script::Engine>(server.server));
     node = std::make_shared<cluster::Cluster>(server.server);
     started = node->start();
     if (!started) return;
-    server.server.set_cluster(node, *node);
+    server.server.add_layer(node);
+    server.server.set_slot_gate(node.get());
     client = std::make_unique<TestClient>(server);
   }
   std::string run(std::string_view line) { return client->run(line); }

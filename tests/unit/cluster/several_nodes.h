@@ -37,11 +37,12 @@ class ClusterNode {
                "cluster-enabled yes\ndatabases 1\ncluster-node-timeout 2000\nport " +
                    std::to_string(port) + "\ncluster-announce-ip 127.0.0.1\ncluster-config-file " +
                    directory + "/" + std::to_string(port) + ".conf\n" + std::string(settings)) {
-    server.server.set_replication(std::make_shared<replication::Replication>(
+    server.server.add_layer(std::make_shared<replication::Replication>(
         server.server, std::make_unique<FakeSnapshots>()));
     cluster = std::make_shared<cluster::Cluster>(server.server);
     if (!cluster->start()) std::abort();
-    server.server.set_cluster(cluster, *cluster);
+    server.server.add_layer(cluster);
+    server.server.set_slot_gate(cluster.get());
     client = std::make_unique<TestClient>(server);
   }
   std::string run(std::string_view line) { return client->run(line); }

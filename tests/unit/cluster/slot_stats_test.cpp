@@ -25,7 +25,8 @@ struct Node {
                    std::string(enabled) + "\n"),
         node(std::make_shared<cluster::Cluster>(server.server)) {
     REQUIRE(node->start());
-    server.server.set_cluster(node, *node);
+    server.server.add_layer(node);
+    server.server.set_slot_gate(node.get());
     client = std::make_unique<TestClient>(server);
     REQUIRE(run("CLUSTER ADDSLOTSRANGE 0 16383") == kOk);
     for (int i = 0; i < 100 && !node->is_up(); ++i) {

@@ -49,7 +49,7 @@ void check(std::span<const Case> cases) {
        hash_rows(),       hash_counter_rows(), hash_deadline_rows(),    geo_rows(),
        stream_rows(),     stream_group_rows(), stream_read_rows(),      stream_pending_rows(),
        pubsub_rows(),     config_rows(),       script::script_rows()});
-  server.server.set_scripts(std::make_shared<script::Engine>(server.server));
+  server.server.add_layer(std::make_shared<script::Engine>(server.server));
   TestClient client(server);
   PropagationRecorder stream(server);
   client.run("SET first 1");

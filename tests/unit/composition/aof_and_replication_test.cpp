@@ -40,7 +40,7 @@ struct Master {
   }
 
   server::Server& server() { return whole->server(); }
-  replication::Replication& replication() { return server().replication(); }
+  replication::Replication& replication() { return server().layer<replication::Replication>(); }
   int64_t offset() { return server().replication_offset(); }
   void tick() { server().tick(); }
 

@@ -186,12 +186,12 @@ TEST_CASE("A node that could not save its state tries again at the end of the tu
   CHECK(process.run("CLUSTER ADDSLOTS 1").starts_with("-ERR error saving the cluster node config"));
   SECTION("saved") {
     disk.heal();
-    server.cluster()->tick();
+    server.layer<cluster::Cluster>().tick();
     CHECK(directory.read("nodes.conf").find(" connected 1\n") != std::string::npos);
     CHECK_FALSE(server.stop_requested());
   }
   SECTION("stopped") {
-    server.cluster()->tick();
+    server.layer<cluster::Cluster>().tick();
     CHECK(server.stop_requested());
     CHECK(process.log_has("Fatal: can't update cluster config file: Input/output error"));
   }

@@ -35,12 +35,13 @@ class Scene : public ServerFixture {
   explicit Scene(std::string_view steps = {}, std::string_view settings = {})
       : ServerFixture({}, settings) {
     add_all_commands(server);
-    server.set_scripts(std::make_shared<script::Engine>(server));
-    server.set_clock_control(std::make_shared<testing::ClockControl>(server));
-    server.set_checkpoints(std::make_shared<testing::Checkpoints>(server));
+    server.add_layer(std::make_shared<script::Engine>(server));
+    server.add_layer(std::make_shared<testing::ClockControl>(server));
+    server.add_layer(std::make_shared<testing::Checkpoints>(server));
     const auto faults = std::make_shared<testing::Faults>(server);
-    server.set_faults(faults, *faults);
-    server.set_lock_watch(std::make_shared<locks::LockWatch>(server));
+    server.add_layer(faults);
+    server.set_fault_injector(faults.get());
+    server.add_layer(std::make_shared<locks::LockWatch>(server));
     clock.advance_ms(kStart);
     server.refresh_clock();
     play(steps);
@@ -66,7 +67,7 @@ class Scene : public ServerFixture {
     }
     return *client;
   }
-  locks::LockModel& model() { return server.lock_watch().model(); }
+  locks::LockModel& model() { return server.layer<locks::LockWatch>().model(); }
   // The names of what was found, in order.
   std::string findings() {
     std::string text;

@@ -36,7 +36,7 @@ struct Life {
     }
     persistence =
         std::make_shared<persist::Persistence>(server.server, persist::ChildProcessParts{});
-    server.server.set_persistence(persistence);
+    server.server.add_layer(persistence);
     result = persistence->loading().load_at_start();
     opened = result != persist::Loading::Result::kFailed && persistence->aof().open_at_start();
   }

@@ -56,7 +56,7 @@ class SnapshotServer : public tests::ServerFixture {
         persistence(std::make_shared<Persistence>(server, ChildProcessParts{})) {
     log.set_level(base::LogLevel::kNotice);
     log.set_file(log_file);
-    server.set_persistence(persistence);
+    server.add_layer(persistence);
   }
 
   // Waits for the child in the kernel; the server does not see it yet.

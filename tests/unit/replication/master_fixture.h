@@ -23,7 +23,8 @@ struct Master : ReplicationFixture {
              testing::fault_rows(), testing::clock_rows()},
             settings) {
     const auto faults = std::make_shared<testing::Faults>(server);
-    server.set_faults(faults, *faults);
+    server.add_layer(faults);
+    server.set_fault_injector(faults.get());
   }
 
   // Has the snapshot of a replica made, and gives what the replica gets.

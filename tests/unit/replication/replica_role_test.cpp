@@ -47,8 +47,8 @@ struct Server : TemporaryDirectory, ReplicationFixture {
         persistence(std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{})) {
     log.set_level(base::LogLevel::kNotice);
     log.set_file(log_file);
-    server.set_persistence(persistence);
-    server.set_scripts(std::make_shared<script::Engine>(server));
+    server.add_layer(persistence);
+    server.add_layer(std::make_shared<script::Engine>(server));
   }
 
   ReplicaRole& replica_role() { return replication->replica_role(); }

@@ -23,7 +23,7 @@ struct ReplicationFixture : ServerFixture {
     auto maker = std::make_unique<FakeSnapshots>();
     snapshots = maker.get();
     replication = std::make_shared<replication::Replication>(server, std::move(maker));
-    server.set_replication(replication);
+    server.add_layer(replication);
   }
 
   std::string info(std::string_view field) {

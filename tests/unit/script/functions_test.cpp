@@ -32,7 +32,7 @@ struct FunctionServer {
       : server({commands::string_rows(), commands::connection_rows(), commands::database_rows(),
                 commands::transaction_rows(), script::script_rows(), script::function_rows()},
                settings) {
-    server.server.set_scripts(std::make_shared<script::Engine>(server.server));
+    server.server.add_layer(std::make_shared<script::Engine>(server.server));
     client = std::make_unique<TestClient>(server);
   }
   std::string load(std::string_view code) { return client->run_words({"FUNCTION", "LOAD", code}); }

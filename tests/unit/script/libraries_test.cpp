@@ -21,7 +21,7 @@ namespace {
 
 struct Libraries {
   Libraries() : server({commands::string_rows(), script::script_rows()}) {
-    server.server.set_scripts(std::make_shared<script::Engine>(server.server));
+    server.server.add_layer(std::make_shared<script::Engine>(server.server));
     client = std::make_unique<TestClient>(server);
   }
   std::string eval(std::string_view script, std::string_view argument = {}) {

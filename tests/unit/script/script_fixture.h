@@ -17,7 +17,7 @@ namespace latchkey::tests {
 
 struct ScriptServer {
   static void stop_script(server::CommandContext& ctx) {
-    ctx.server.scripts().runner().kill(ctx, script::Program::Kind::kScript);
+    ctx.server.layer<script::Engine>().runner().kill(ctx, script::Program::Kind::kScript);
   }
   static std::span<const server::CommandRow> rows() {
     static constexpr server::CommandRow kRows[] = {{"STOPME",
@@ -39,7 +39,7 @@ struct ScriptServer {
                 commands::config_rows(), script::script_rows(), script::function_rows(), rows()},
                settings),
         engine(std::make_shared<script::Engine>(server.server)) {
-    server.server.set_scripts(engine);
+    server.server.add_layer(engine);
     client = std::make_unique<TestClient>(server, protocol);
   }
 

@@ -19,7 +19,7 @@ struct Scripts {
       : server({commands::string_rows(), commands::string_batch_rows(), commands::counter_rows(),
                 commands::transaction_rows(), commands::client_rows(), script::script_rows()},
                settings) {
-    server.server.set_scripts(std::make_shared<script::Engine>(server.server));
+    server.server.add_layer(std::make_shared<script::Engine>(server.server));
     client = std::make_unique<TestClient>(server, protocol);
   }
   std::string eval(std::string_view script) { return client->run_words({"EVAL", script, "0"}); }

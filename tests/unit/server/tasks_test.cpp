@@ -75,7 +75,7 @@ struct Server : ServerFixture {
              commands::list_wait_rows(), commands::transaction_rows(), commands::pubsub_rows(),
              commands::client_rows(), commands::server_rows(), script::script_rows()},
             settings) {
-    server.set_scripts(std::make_shared<script::Engine>(server));
+    server.add_layer(std::make_shared<script::Engine>(server));
   }
   void next_turn() { server.tasks().resume_ready(); }
 };

@@ -33,7 +33,7 @@ TEST_CASE("CALLS records what is sent between START and STOP") {
   TestedServer server;
   TestClient client(server);
   client.run("SET before 1");
-  CHECK(server.server.calls().records().empty());
+  CHECK(server.server.layer<testing::Calls>().records().empty());
   CHECK(client.run("CALLS START") == kOk);
   client.run("SET a 1");
   client.run("GET a");

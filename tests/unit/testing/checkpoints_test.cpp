@@ -22,10 +22,9 @@ struct CheckpointFixture : TemporaryDirectory, ReplicationFixture {
   explicit CheckpointFixture(const std::string& settings = {})
       : ReplicationFixture({}, setting() + "save \"\"\nenable-debug-command yes\n" + settings) {
     add_all_commands(server);
-    server.set_scripts(std::make_shared<script::Engine>(server));
-    server.set_persistence(
-        std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{}));
-    server.set_checkpoints(std::make_shared<testing::Checkpoints>(server));
+    server.add_layer(std::make_shared<script::Engine>(server));
+    server.add_layer(std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{}));
+    server.add_layer(std::make_shared<testing::Checkpoints>(server));
   }
   std::string memory_field(std::string_view field) {
     const std::string_view section = "memory";
@@ -483,7 +482,7 @@ TEST_CASE("Checkpoints go with the dataset", "[checkpoint]") {
   }
   SECTION("when the server follows a master") {
     server.server.set_role(true, false);
-    CHECK(server.server.checkpoints().size() == 0);
+    CHECK(server.server.layer<testing::Checkpoints>().size() == 0);
   }
   CHECK(server.database().undo_log() == nullptr);
   CHECK(client.run("GET key") == bulk("changed"));

@@ -63,7 +63,7 @@ TEST_CASE("ERROR answers in place of the request, as often as it is to") {
   CHECK(client.run("SET a2 1") == error("LOADING wait a little"));
   CHECK(client.run("SET a1 1") == kOk);
   CHECK(server.hits() == 2);
-  CHECK(server.server.faults().faults()[0].matches == 3);
+  CHECK(server.server.layer<testing::Faults>().faults()[0].matches == 3);
   CHECK(server.server.stats().errors.contains("LOADING"));
 }
 
@@ -400,7 +400,7 @@ TEST_CASE("REFUSE counts connections, not requests") {
   FaultyServer server;
   server.fault("AFTER 1 TIMES 1 DO REFUSE");
   CHECK(server.admin.run("PING") == "+PONG\r\n");
-  testing::Faults& faults = server.server.faults();
+  testing::Faults& faults = server.server.layer<testing::Faults>();
   CHECK_FALSE(faults.refuses_connection());
   CHECK(faults.refuses_connection());
   CHECK_FALSE(faults.refuses_connection());

@@ -24,7 +24,7 @@ struct ArrayServer : ServerFixture {
                        commands::string_rows(), persist::dump_rows(), script::script_rows()},
                       "enable-debug-command yes\n"),
         client(*this) {
-    server.set_scripts(std::make_shared<script::Engine>(server));
+    server.add_layer(std::make_shared<script::Engine>(server));
   }
   std::string run(std::string_view line) { return client.run(line); }
   TestClient client;

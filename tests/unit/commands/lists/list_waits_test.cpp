@@ -17,7 +17,7 @@ struct ListServer : ServerFixture {
                        commands::list_move_rows(), commands::list_rows(),
                        commands::list_wait_rows(), commands::string_rows(),
                        commands::transaction_rows(), script::script_rows()}) {
-    server.set_scripts(std::make_shared<script::Engine>(server));
+    server.add_layer(std::make_shared<script::Engine>(server));
   }
 };
 

@@ -16,7 +16,7 @@ struct GuardedServer : ServerFixture {
   explicit GuardedServer(std::string_view settings = {}) : ServerFixture({}, settings) {
     commands::add_all(server.commands());
     server.commands().add(script::script_rows());
-    server.set_scripts(std::make_shared<script::Engine>(server));
+    server.add_layer(std::make_shared<script::Engine>(server));
   }
 };
 

@@ -116,7 +116,7 @@ TEST_CASE("One refusal in the middle of a script spoils no later reply", "[scrip
   static constexpr server::CommandRow kRows[] = {
       {"STARVE",
        [](server::CommandContext& ctx) {
-         ctx.server.scripts().interpreter()->memory().grant_only(0);
+         ctx.server.layer<script::Engine>().interpreter()->memory().grant_only(0);
          ctx.reply.bulk("left behind");
        },
        "",
@@ -129,7 +129,7 @@ TEST_CASE("One refusal in the middle of a script spoils no later reply", "[scrip
        "Starves."},
       {"FEED",
        [](server::CommandContext& ctx) {
-         ctx.server.scripts().interpreter()->memory().grant_only(-1);
+         ctx.server.layer<script::Engine>().interpreter()->memory().grant_only(-1);
          ctx.reply.ok();
        },
        "",

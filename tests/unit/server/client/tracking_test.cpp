@@ -22,7 +22,7 @@ struct TrackingServer : ServerFixture {
              commands::list_wait_rows(), commands::pubsub_rows(), commands::string_batch_rows(),
              commands::string_rows(), commands::transaction_rows(), script::script_rows()},
             settings) {
-    server.set_scripts(std::make_shared<script::Engine>(server));
+    server.add_layer(std::make_shared<script::Engine>(server));
   }
   server::Tracking& tracking() { return server.tracking(); }
 };

@@ -17,7 +17,7 @@ struct Streaming {
                 script::script_rows()}),
         client(server),
         stream(server) {
-    server.server.set_scripts(std::make_shared<script::Engine>(server.server));
+    server.server.add_layer(std::make_shared<script::Engine>(server.server));
   }
   ServerFixture server;
   TestClient client;
