@@ -163,8 +163,6 @@ void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   ctx.reply.map(9);
   ctx.reply.bulk("name");
   ctx.reply.bulk(space.name);
-  ctx.reply.bulk("emulate");
-  ctx.reply.bulk(server.edition().text());
   ctx.reply.bulk("clients");
   ctx.reply.integer(static_cast<int64_t>(server.clients().size()));
   ctx.reply.bulk("keys");
@@ -179,6 +177,8 @@ void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   ctx.reply.integer(static_cast<int64_t>(server.used_memory()));
   ctx.reply.bulk("age-ms");
   ctx.reply.integer(ctx.server.machine_ms() - space.made_ms);
+  ctx.reply.bulk("emulate");
+  ctx.reply.bulk(server.edition().text());
 }
 
 void space_list(CommandContext& ctx) {
@@ -216,8 +216,8 @@ void space_help(CommandContext& ctx) {
               "ENTER <name>|MAIN",
               "    Go into a space, which is made if there is none, or back to the first server.",
               "    Logging in as the user space-<name> does the same.", "INFO [<name>]",
-              "    Return its name, release, clients, keys, whether it is kept, port, socket, "
-              "memory, age.",
+              "    Return its name, clients, keys, whether it is kept, port, socket, memory, age, "
+              "release.",
               "LISTEN <name> [<port>|<path>]",
               "    Let a space, made if there is none, have a port or a unix socket of its own,",
               "    and return it. It stays until it is dropped.", "LIST",
