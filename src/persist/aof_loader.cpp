@@ -37,6 +37,11 @@ bool begins_with_rdb(int descriptor) {
          begins_like_rdb({bytes, sizeof bytes});
 }
 
+// "ERR unknown command 'bla'" without its first word.
+std::string without_code(std::string_view error) {
+  return std::string(error.substr(error.find(' ') + 1));
+}
+
 }  // namespace
 
 void AofLoader::Words::views(size_t first, std::vector<std::string_view>* out) const {
@@ -131,8 +136,8 @@ AofLoader::Result AofLoader::result_of(Step step, const File& file, ByteSource& 
       log.warning("Unrecoverable error reading the append only file " + file.name + ": " +
                   strerror(errno));
       return Result::kFailed;
-    case Step::kUnknown:
-      log.warning("Unknown command '" + unknown_ + "' reading the append only file " + file.name);
+    case Step::kRefused:
+      log.warning(refusal_of(file));
       return Result::kFailed;
     case Step::kMalformed:
       return cut_malformed(file, source.offset());
@@ -140,6 +145,19 @@ AofLoader::Result AofLoader::result_of(Step step, const File& file, ByteSource& 
       return cut(file);
   }
   return Result::kFailed;
+}
+
+// What the log says of a request that cannot be run.
+std::string AofLoader::refusal_of(const File& file) const {
+  if (!explains_refusals())
+    return "Unknown command '" + refusal_ + "' reading the append only file " + file.name;
+  return "Error reading the append only file " + file.name + ", error: " + refusal_;
+}
+
+// Valkey tells why, and tells of a wrong number of words as of an unknown command.
+bool AofLoader::explains_refusals() const {
+  const server::Edition& edition = server_.edition();
+  return edition.is_valkey() && edition.has(server::kNever, {8, 1});
 }
 
 AofLoader::Result AofLoader::cut(const File& file) {
@@ -298,7 +316,7 @@ AofLoader::Step AofLoader::run_words(uint64_t end) {
     return Step::kRan;
   }
   if (!in_transaction_) {
-    if (!run(views_)) return unknown_.empty() ? Step::kMalformed : Step::kUnknown;
+    if (!run(views_)) return refusal_.empty() ? Step::kMalformed : Step::kRefused;
   } else {
     in_transaction_ = false;
     views_.clear();
@@ -306,7 +324,7 @@ AofLoader::Step AofLoader::run_words(uint64_t end) {
     size_t begin = 0;
     for (const size_t request_end : queued_ends_) {
       if (!run(std::span(views_).subspan(begin, request_end - begin)))
-        return unknown_.empty() ? Step::kMalformed : Step::kUnknown;
+        return refusal_.empty() ? Step::kMalformed : Step::kRefused;
       begin = request_end;
     }
   }
@@ -314,16 +332,22 @@ AofLoader::Step AofLoader::run_words(uint64_t end) {
   return server_.stop_requested() ? Step::kStopped : Step::kRan;
 }
 
-// False when there is no such command (sets `unknown_`), or it does not accept that many words.
+// False when there is no such command, or it does not accept that many words. Sets `refusal_` to
+// what the log shall say of it; empty when it is to be taken for a malformed file.
 bool AofLoader::run(std::span<const std::string_view> words) {
-  unknown_.clear();
+  refusal_.clear();
   Command* command = server_.dispatcher().lookup(words);
   if (command == nullptr) {
-    unknown_ = base::up_to_nul(words[0]);
-    if (unknown_.empty()) unknown_ = "?";
+    refusal_ = explains_refusals() ? without_code(server_.dispatcher().unknown_command_error(words))
+                                   : base::up_to_nul(words[0]);
+    if (refusal_.empty()) refusal_ = "?";
     return false;
   }
-  if (!command->accepts_word_count(words.size())) return false;
+  if (!command->accepts_word_count(words.size())) {
+    if (explains_refusals())
+      refusal_ = "wrong number of arguments for '" + std::string(command->full_name) + "' command";
+    return false;
+  }
   server_.dispatcher().replay(client_, *command, words);
   if (client_.out().size() > kMaxReplies) client_.out().clear();
   return true;

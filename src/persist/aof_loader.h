@@ -60,7 +60,7 @@ class AofLoader {
   Result load_bytes(std::string_view bytes, uint64_t* valid);
 
  private:
-  enum class Step : uint8_t { kRan, kEnd, kCutShort, kMalformed, kUnknown, kFailed, kStopped };
+  enum class Step : uint8_t { kRan, kEnd, kCutShort, kMalformed, kRefused, kFailed, kStopped };
   enum class Read : uint8_t { kOk, kCutShort, kMalformed };
 
   // The words of requests, concatenated in one buffer.
@@ -92,6 +92,8 @@ class AofLoader {
   // Removes all bytes behind `valid_`.
   bool truncate_file(const File& file);
   Result result_of(Step step, const File& file, ByteSource& source);
+  std::string refusal_of(const File& file) const;
+  bool explains_refusals() const;
 
   server::Server& server_;
   server::Client& client_;
@@ -105,7 +107,7 @@ class AofLoader {
   LoadingScope* scope_ = nullptr;
   uint64_t requests_ = 0;
   uint64_t valid_ = 0;   // offset of the end of the last complete unit
-  std::string unknown_;  // the name of the unknown command
+  std::string refusal_;  // why the last request could not be run
 };
 
 }  // namespace latchkey::persist

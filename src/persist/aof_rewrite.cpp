@@ -165,6 +165,7 @@ bool AofRewrite::start(Purpose purpose) {
     return false;
   }
   scheduled_ = false;
+  base_is_rdb_ = server_.settings().aof_use_rdb_preamble;
   server_.log().notice("Background append only file rewriting started by pid " +
                        std::to_string(child_.pid()));
   return true;
@@ -240,7 +241,7 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
   base::FileSystem& files = server_.files();
   AofManifest next = directory_.manifest();
   const std::string temporary = temporary_base(end.pid);
-  const std::string base = next.add_base(server_.settings().aof_use_rdb_preamble);
+  const std::string base = next.add_base(base_is_rdb_);
   if (!files.rename(directory_.path_beside(temporary), directory_.path_of(base))) {
     log.warning("Error trying to rename the temporary AOF base file " + temporary + " into " +
                 base + ": " + strerror(errno));

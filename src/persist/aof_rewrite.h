@@ -84,6 +84,7 @@ class AofRewrite {
 
   Purpose current_ = Purpose::kReplace;
   int64_t start_offset_ = 0;  // of the temporary increment
+  bool base_is_rdb_ = false;  // of the running rewrite, whatever aof-use-rdb-preamble is by now
   bool scheduled_ = false;
   bool cancelling_ = false;
   uint64_t base_bytes_ = 0;

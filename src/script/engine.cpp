@@ -8,6 +8,7 @@
 #include "script/lua/lua_deprecated.h"
 #include "script/redis_api.h"
 #include "script/shebang.h"
+#include "server/emulation/valkey_words.h"
 #include "server/server.h"
 
 namespace latchkey::script {
@@ -17,10 +18,16 @@ using namespace server;
 Interpreter& Engine::vm() {
   if (interpreter_ != nullptr && !interpreter_->is_sound()) [[unlikely]]
     renew();
+  const bool deprecated_api = server_.settings().lua_enable_deprecated_api;
+  // What a script is given cannot be taken from it: the next ones get another interpreter.
+  if (interpreter_ != nullptr && deprecated_api != has_deprecated_api_ && !runner_.running())
+      [[unlikely]]
+    drop_interpreter();
   if (interpreter_ == nullptr) [[unlikely]] {
     interpreter_ = std::make_unique<Interpreter>(random_, "user_script");
     add_redis_library(*interpreter_, runner_, Program::Kind::kScript);
-    if (server_.settings().lua_enable_deprecated_api) add_deprecated_functions(*interpreter_);
+    has_deprecated_api_ = deprecated_api;
+    if (deprecated_api) add_deprecated_functions(*interpreter_);
     runner_.adopt(*interpreter_);
   }
   return *interpreter_;
@@ -28,6 +35,10 @@ Interpreter& Engine::vm() {
 
 void Engine::renew() {
   server_.log().warning("The Lua interpreter of scripts was left unusable and is made anew.");
+  drop_interpreter();
+}
+
+void Engine::drop_interpreter() {
   runner_.abandon(*interpreter_);
   interpreter_.reset();
   cache_.forget_functions();
@@ -116,7 +127,10 @@ uint32_t Engine::declared_by_sha(std::string_view sha) const {
 
 bool Engine::compile(Script& script, std::string* error) {
   Shebang shebang;
-  if (!parse_shebang(script.body, &shebang, error)) return false;
+  if (!parse_shebang(script.body, &shebang, error)) {
+    if (server_.edition().is_valkey()) *error = shebang_error_of_valkey(*error);
+    return false;
+  }
   std::string message;
   script.flags = shebang.flags;
   script.function = vm().compile(shebang.code, &message);

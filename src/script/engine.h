@@ -65,6 +65,7 @@ class Engine {
   Interpreter& vm();
   // Drops a VM that is not sound. Scripts are compiled again when they are run.
   void renew();
+  void drop_interpreter();
   // Compiles a script from its body. False with an error in *error.
   bool compile(Script& script, std::string* error);
   // Null with an error in *error.
@@ -81,6 +82,7 @@ class Engine {
   ScriptRunner runner_;
   // Null until the first call of vm().
   std::unique_ptr<Interpreter> interpreter_;
+  bool has_deprecated_api_ = false;  // of the interpreter
   Functions functions_;
   DebugSessions debug_sessions_;
 };

@@ -40,7 +40,12 @@ void Expiry::key_expiring(store::Keyspace& keyspace, std::string_view key) {
 // Only hashes have elements with deadlines.
 void Expiry::elements_expired(store::Keyspace& keyspace, std::string_view key,
                               std::span<const std::string> names, bool last) {
-  if (server_.propagation().wanted()) {
+  const bool at_once = server_.edition().is_valkey();
+  if (server_.propagation().wanted() && at_once && !names.empty()) {
+    std::vector<std::string_view> words{"HDEL", key};
+    words.insert(words.end(), names.begin(), names.end());
+    server_.propagation().add(keyspace.index(), words);
+  } else if (server_.propagation().wanted()) {
     for (const std::string& field : names)
       server_.propagation().add(keyspace.index(), {"HDEL", key, field});
   }

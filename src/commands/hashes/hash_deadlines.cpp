@@ -40,12 +40,12 @@ bool read_field_deadline(CommandContext& ctx, std::string_view text, TimeUnit un
                          int64_t* deadline_ms) {
   int64_t time;
   if (!ctx.read_int64(text, &time)) return false;
-  if (time < 0) {
+  if (time < 0 && !is_valkeys(ctx)) {
     ctx.reply.error("ERR invalid expire time, must be >= 0");
     return false;
   }
   const std::optional<int64_t> deadline = deadline_of(time, unit, base, ctx.now_ms());
-  if (!deadline || *deadline > Hash::kMaxDeadline) {
+  if (time < 0 || !deadline || *deadline > Hash::kMaxDeadline) {
     reply_invalid_expire_time(ctx);
     return false;
   }
@@ -85,7 +85,7 @@ void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
 }
 
 // Sets the deadline of fields of a hash. If it has already passed, the fields are deleted at once
-// and count as expired.
+// and count as expired; Valkey says so in the event, and deletes all of them by one request.
 class FieldExpirySetter {
  public:
   FieldExpirySetter(CommandContext& ctx, Hash& hash, int64_t deadline_ms)
@@ -106,7 +106,11 @@ class FieldExpirySetter {
     ++fields_;
     names_.add(field);
     if (has_passed_) {
-      ctx_.propagate({"HDEL", ctx_.args[1], field});
+      if (is_valkeys(ctx_)) {
+        deleted_.push_back(field);
+      } else {
+        ctx_.propagate({"HDEL", ctx_.args[1], field});
+      }
       hash_.erase(field);
     } else {
       hash_.set_deadline(field, deadline_ms_);
@@ -116,7 +120,8 @@ class FieldExpirySetter {
   void notify(KeyRef& ref) const {
     if (!has_passed_) return deadlines_changed(ctx_, ref, fields_, "hexpire", names_);
     ctx_.db.environment().expired_elements += fields_;
-    fields_deleted(ctx_, ref, fields_, names_);
+    if (!deleted_.empty()) ctx_.propagate({"HDEL", ctx_.args[1]}, deleted_);
+    fields_deleted(ctx_, ref, fields_, names_, is_valkeys(ctx_) ? "hexpired" : "hdel");
   }
 
  private:
@@ -125,6 +130,7 @@ class FieldExpirySetter {
   int64_t deadline_ms_;
   bool has_passed_;
   uint64_t fields_ = 0;
+  std::vector<std::string_view> deleted_;  // of Valkey
   ChangedFields names_;
 };
 
@@ -153,6 +159,21 @@ class FieldsClause {
     is_last_ = !reader.more();
     return Step::kTaken;
   }
+  // As Valkey reads it: the clause ends the request, behind all options. Sets *options to the words
+  // from index `first` up to it. False with the error sent.
+  bool take_last(CommandContext& ctx, size_t first, Arguments* options) {
+    size_t at = first;
+    while (at < ctx.args.size() && !is_word(ctx.args[at], "FIELDS")) ++at;
+    if (at + 1 >= ctx.args.size()) return refuse_number(ctx);
+    int64_t count = 0;
+    if (!ctx.read_int64(ctx.args[at + 1], &count)) return false;
+    *options = ctx.args.subspan(first, at - first);
+    words_ = ctx.args.subspan(at + 2);
+    is_last_ = true;
+    const bool matches = count > 0 && words_.size() % words_each_ == 0 &&
+                         words_.size() / words_each_ == static_cast<uint64_t>(count);
+    return matches || refuse_number(ctx);
+  }
   bool given() const { return !words_.empty(); }
   // Whether nothing follows it, as older servers require.
   bool is_last() const { return is_last_; }
@@ -169,6 +190,10 @@ class FieldsClause {
   static Step refuse(CommandContext& ctx, std::string_view error) {
     ctx.reply.error(error);
     return Step::kFailed;
+  }
+  static bool refuse_number(CommandContext& ctx) {
+    ctx.reply.error(kBadNumberOfFields);
+    return false;
   }
 
   size_t words_each_;
@@ -194,6 +219,7 @@ struct DeadlineOptions {
   std::string_view condition_word;  // empty without a condition
 
   bool read(CommandContext& ctx) {
+    if (is_valkeys(ctx)) return read_as_valkey(ctx);
     for (ArgReader reader(ctx.args, 3); reader.more();) {
       const auto step =
           fields.take(ctx, reader, "ERR Parameter `numFields` should be greater than 0");
@@ -208,6 +234,14 @@ struct DeadlineOptions {
       condition_word = word;
     }
     return fields.given() || missing_fields(ctx);
+  }
+
+ private:
+  bool read_as_valkey(CommandContext& ctx) {
+    Arguments options;
+    if (!fields.take_last(ctx, 3, &options)) return false;
+    if (!options.empty()) condition_word = options.back();
+    return read_conditions(ctx, options, &condition);
   }
 };
 
@@ -232,11 +266,14 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   constexpr int64_t kRefused = 0;
   constexpr int64_t kSet = 1;
   constexpr int64_t kDeleted = 2;
+  const bool valkeys = is_valkeys(ctx);
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   int64_t deadline_ms;
   DeadlineOptions options;
-  if (!ctx.is_type(ref, Hash::kType) ||
-      !read_field_deadline(ctx, ctx.args[2], unit, base, &deadline_ms) || !options.read(ctx)) {
+  // Valkey looks at the key after all arguments.
+  if ((!valkeys && !ctx.is_type(ref, Hash::kType)) ||
+      !read_field_deadline(ctx, ctx.args[2], unit, base, &deadline_ms) || !options.read(ctx) ||
+      (valkeys && !ctx.is_type(ref, Hash::kType))) {
     return;
   }
   const Arguments fields = options.fields.words();
@@ -247,7 +284,7 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   std::vector<std::string_view> given;
   for (const std::string_view field : fields) {
     const std::optional<int64_t> current_ms = hash.deadline_ms(field);
-    if (!current_ms) {
+    if (!current_ms || (valkeys && hash.is_due(*current_ms))) {
       ctx.reply.integer(kNoSuchField);
     } else if (!options.condition.holds(*current_ms, deadline_ms)) {
       ctx.reply.integer(kRefused);
@@ -357,7 +394,10 @@ class FieldTime {
     const bool is_time = std::any_of(std::begin(kTimeWords), std::end(kTimeWords),
                                      [&](auto& each) { return is_word(reader.peek(), each.name); });
     if (!is_time && !is_word(reader.peek(), word_)) return Step::kNotMine;
-    if (given_) {
+    // Valkey takes PERSIST or KEEPTTL again.
+    if (given_ && is_valkeys(ctx) && (is_time || gives_deadline()))
+      return refuse(ctx, "ERR syntax error");
+    if (given_ && !is_valkeys(ctx)) {
       return refuse(ctx, "ERR Only one of EX, PX, EXAT, PXAT or " + std::string(word_) +
                              " arguments can be specified");
     }
@@ -365,7 +405,8 @@ class FieldTime {
     if (reader.word(word_)) return Step::kTaken;
     std::string_view text;
     const TimeWord* word = read_time_word(reader, &text);
-    if (word == nullptr) return refuse(ctx, "ERR missing expire time");
+    if (word == nullptr)
+      return refuse(ctx, is_valkeys(ctx) ? "ERR syntax error" : "ERR missing expire time");
     return read_field_deadline(ctx, text, word->unit, word->base, &deadline_ms_) ? Step::kTaken
                                                                                  : Step::kFailed;
   }
@@ -404,6 +445,7 @@ struct GetRequest {
 
   // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
+    if (is_valkeys(ctx)) return read_as_valkey(ctx);
     for (ArgReader reader(ctx.args, 2); reader.more();) {
       const auto clause = fields.take(ctx, reader, kBadCount);
       if (clause == FieldsClause::Step::kFailed) return false;
@@ -414,6 +456,18 @@ struct GetRequest {
         return refuse_argument(ctx, reader.peek(), {"KEEPTTL", "FNX", "FXX"});
     }
     return fields.given() || missing_fields(ctx);
+  }
+
+ private:
+  bool read_as_valkey(CommandContext& ctx) {
+    Arguments options;
+    if (!fields.take_last(ctx, 2, &options)) return false;
+    for (ArgReader reader(options, 0); reader.more();) {
+      const auto step = time.take(ctx, reader);
+      if (step == FieldTime::Step::kNotMine) ctx.syntax_error();
+      if (step != FieldTime::Step::kTaken) return false;
+    }
+    return true;
   }
 };
 
@@ -429,15 +483,17 @@ void reply_values(CommandContext& ctx, Hash& hash, Arguments fields, Change&& ch
 }
 
 void hgetex(CommandContext& ctx) {
+  const bool valkeys = is_valkeys(ctx);
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  if (!ctx.is_type(ref, Hash::kType)) return;
+  if (!valkeys && !ctx.is_type(ref, Hash::kType)) return;
   GetRequest request;
   if (!request.read(ctx)) return;
+  if (valkeys && !ctx.is_type(ref, Hash::kType)) return;
   const Arguments fields = request.fields.words();
   std::vector<std::string_view> fields_clause;
   std::string count;
   request.fields.append_to(&fields_clause, &count);
-  if (ref) expire_fields(ctx, ref, fields);
+  if (ref) expire_read_fields(ctx, ref, fields);
   ctx.reply.array(fields.size());
   if (!ref) return reply_nulls(ctx, fields.size());
   Hash& hash = value_of<Hash>(ref);
@@ -465,11 +521,14 @@ void hgetex(CommandContext& ctx) {
 // The arguments of HSETEX.
 struct SetRequest {
   enum class If : uint8_t { kAlways, kNoneIsThere, kAllAreThere } condition = If::kAlways;
+  // Of the key, in Valkey alone: NX or XX.
+  If key_condition = If::kAlways;
   FieldTime time{"KEEPTTL"};
   FieldsClause fields{2};
 
   // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
+    if (is_valkeys(ctx)) return read_as_valkey(ctx);
     for (ArgReader reader(ctx.args, 2); reader.more();) {
       const auto clause = fields.take(ctx, reader, kBadCount);
       if (clause == FieldsClause::Step::kFailed) return false;
@@ -486,6 +545,10 @@ struct SetRequest {
     return fields.given() || missing_fields(ctx);
   }
   Arguments pairs() const { return fields.words(); }
+  // Whether the request has conditions that are not propagated.
+  bool has_valkeys_condition(const CommandContext& ctx) const {
+    return is_valkeys(ctx) && (condition != If::kAlways || key_condition != If::kAlways);
+  }
 
  private:
   bool read_condition(CommandContext& ctx, ArgReader& reader) {
@@ -496,11 +559,36 @@ struct SetRequest {
     condition = is_word(reader.next(), "FNX") ? If::kNoneIsThere : If::kAllAreThere;
     return true;
   }
+  bool read_as_valkey(CommandContext& ctx) {
+    Arguments options;
+    if (!fields.take_last(ctx, 2, &options)) return false;
+    for (ArgReader reader(options, 0); reader.more();) {
+      if (read_word(reader, "FNX", "FXX", &condition) ||
+          read_word(reader, "NX", "XX", &key_condition)) {
+        continue;
+      }
+      const auto step = time.take(ctx, reader);
+      if (step == FieldTime::Step::kNotMine) ctx.syntax_error();
+      if (step != FieldTime::Step::kTaken) return false;
+    }
+    return true;
+  }
+  // False when neither word comes next, or the other one was given before.
+  static bool read_word(ArgReader& reader, std::string_view none, std::string_view all,
+                        If* condition) {
+    if (*condition != If::kAllAreThere && reader.word(none)) {
+      *condition = If::kNoneIsThere;
+      return true;
+    }
+    if (*condition == If::kNoneIsThere || !reader.word(all)) return false;
+    *condition = If::kAllAreThere;
+    return true;
+  }
 };
 
 bool all_are_there(CommandContext& ctx, KeyRef& ref, Arguments pairs) {
   for (size_t i = 0; i < pairs.size(); i += 2) {
-    if (ref) expire_fields(ctx, ref, pairs.subspan(i, 1));
+    if (ref) expire_read_fields(ctx, ref, pairs.subspan(i, 1));
     if (!ref || !value_of<Hash>(ref).contains(pairs[i])) return false;
   }
   return true;
@@ -526,6 +614,8 @@ bool none_is_there(CommandContext& ctx, KeyRef& ref, Arguments pairs) {
 // Whether all fields exist, or none does, as the request demands. Removes fields past their
 // deadline, up to the first field that violates the condition.
 bool condition_holds(CommandContext& ctx, KeyRef& ref, const SetRequest& request) {
+  if (request.key_condition == SetRequest::If::kNoneIsThere && ref) return false;
+  if (request.key_condition == SetRequest::If::kAllAreThere && !ref) return false;
   switch (request.condition) {
     case SetRequest::If::kAlways:
       break;
@@ -544,7 +634,8 @@ void propagate_set_request(CommandContext& ctx, const SetRequest& request) {
   const std::string time = std::to_string(request.time.deadline_ms());
   std::string count;
   std::vector<std::string_view> words;
-  if (request.condition != SetRequest::If::kAlways)
+  // Valkey's replicas need not ask again.
+  if (request.condition != SetRequest::If::kAlways && !is_valkeys(ctx))
     words.push_back(request.condition == SetRequest::If::kNoneIsThere ? "FNX" : "FXX");
   if (request.time.gives_deadline()) {
     words.push_back("PXAT");
@@ -565,6 +656,7 @@ void hsetex(CommandContext& ctx) {
   Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
   const Arguments pairs = request.pairs();
   const uint64_t count = pairs.size() / 2;
+  if (is_valkeys(ctx)) expire_before_set(ctx, ref, pairs);
   hash->expect(count);
   ctx.reply.integer(1);
   if (!request.time.gives_deadline()) {
@@ -573,7 +665,8 @@ void hsetex(CommandContext& ctx) {
     ctx.changed(ctx.args[1], EventClass::kHash, "hset");
     tell_fields_of_pairs(ctx, "hset", pairs);
     ctx.events.count(count - 1);
-    if (!request.fields.is_last()) propagate_set_request(ctx, request);
+    if (!request.fields.is_last() || request.has_valkeys_condition(ctx))
+      propagate_set_request(ctx, request);
     return index_deadlines(ctx, ref, *hash);
   }
   // Setting a field and its deadline is one change, which deadlines.notify() counts.
@@ -585,7 +678,11 @@ void hsetex(CommandContext& ctx) {
     hash->set(pairs[i], pairs[i + 1], Hash::kNoDeadline);
     deadlines.apply(pairs[i]);
   }
-  if (!deadlines.deletes()) propagate_set_request(ctx, request);
+  if (!deadlines.deletes()) {
+    propagate_set_request(ctx, request);
+  } else if (is_valkeys(ctx)) {
+    ctx.events.happened(ctx.db, ctx.args[1], EventClass::kHash, "hexpire");
+  }
   deadlines.notify(ref);
 }
 

@@ -6,8 +6,37 @@ using namespace server;
 using store::Hash;
 using store::KeyRef;
 
+namespace {
+
+// HTTL and its variants refuse a wrong number as any wrong syntax.
+std::string_view bad_number_of_valkey(const CommandContext& ctx) {
+  const bool only_asks = (ctx.command.flags & kReadOnly) != 0;
+  return only_asks ? "ERR syntax error" : kBadNumberOfFields;
+}
+
+bool read_fields_as_valkey(CommandContext& ctx, ArgReader& reader, Arguments* fields) {
+  if (!reader.word("FIELDS") || !reader.more()) {
+    ctx.syntax_error();
+    return false;
+  }
+  int64_t count;
+  if (!ctx.read_int64(reader.next(), &count)) return false;
+  *fields = reader.rest();
+  if (count > 0 && fields->size() == static_cast<uint64_t>(count)) return true;
+  ctx.reply.error(bad_number_of_valkey(ctx));
+  return false;
+}
+
+}  // namespace
+
+bool is_valkeys(const CommandContext& ctx) {
+  const Edition& edition = ctx.server.edition();
+  return edition.is_valkey() && edition.has(kNever, {9, 0});
+}
+
 bool read_fields(CommandContext& ctx, ArgReader& reader, Arguments* fields,
                  std::string_view bad_count) {
+  if (is_valkeys(ctx)) return read_fields_as_valkey(ctx, reader, fields);
   if (!reader.word("FIELDS")) {
     ctx.reply.error("ERR Mandatory argument FIELDS is missing or not at the right position");
     return false;
@@ -21,6 +50,10 @@ bool read_fields(CommandContext& ctx, ArgReader& reader, Arguments* fields,
   return false;
 }
 
+void expire_read_fields(CommandContext& ctx, KeyRef& ref, Arguments fields) {
+  if (!is_valkeys(ctx)) expire_fields(ctx, ref, fields);
+}
+
 void expire_fields(CommandContext& ctx, KeyRef& ref, Arguments fields) {
   Hash& hash = value_of<Hash>(ref);
   if (!hash.has_due()) return;
@@ -32,7 +65,12 @@ void expire_fields(CommandContext& ctx, KeyRef& ref, Arguments fields) {
 
 Hash* hash_to_write(CommandContext& ctx, KeyRef& ref, const std::string_view& field) {
   if (!ctx.is_type(ref, Hash::kType)) return nullptr;
-  if (ref) expire_fields(ctx, ref, {&field, 1});
+  if (ref && is_valkeys(ctx)) {
+    const std::string_view pair[] = {field, ""};
+    if (expire_before_set(ctx, ref, pair) > 0) value_of<Hash>(ref).erase(field);
+  } else if (ref) {
+    expire_fields(ctx, ref, {&field, 1});
+  }
   return value_or_new<Hash>(ctx, ref, ctx.db.environment());
 }
 
@@ -42,10 +80,24 @@ void tell_fields_that_are_asked_for(CommandContext& ctx, std::string_view event,
   fields.tell(ctx, event);
 }
 
-void fields_deleted(CommandContext& ctx, KeyRef& ref, uint64_t count, const ChangedFields& fields) {
+int64_t expire_before_set(CommandContext& ctx, KeyRef& ref, Arguments pairs) {
+  Hash& hash = value_of<Hash>(ref);
+  if (!hash.has_due()) return 0;
+  ctx.db.will_change(ref);
+  size_t expired = 0;
+  for (size_t i = 0; i < pairs.size(); i += 2) expired += hash.expire(pairs[i]) ? 1 : 0;
+  if (expired == 0) return 0;
+  const bool was_last = hash.element_count() == 0;
+  if (was_last) hash.set(pairs[0], pairs[1], Hash::kNoDeadline);
+  ctx.db.elements_expired(ref);
+  return was_last ? 1 : 0;
+}
+
+void fields_deleted(CommandContext& ctx, KeyRef& ref, uint64_t count, const ChangedFields& fields,
+                    std::string_view event) {
   if (count == 0) return;
-  ctx.changed(ctx.args[1], EventClass::kHash, "hdel");
-  fields.tell(ctx, "hdel");
+  ctx.changed(ctx.args[1], EventClass::kHash, event);
+  fields.tell(ctx, event);
   ctx.events.count(count - 1);
   if (!erase_if_empty<Hash>(ctx, ref, ctx.args[1])) index_deadlines(ctx, ref, value_of<Hash>(ref));
 }

@@ -18,12 +18,24 @@ namespace latchkey::commands {
 bool read_fields(server::CommandContext& ctx, server::ArgReader& reader, server::Arguments* fields,
                  std::string_view bad_count = "ERR Number of fields must be a positive integer");
 
+// Whether the emulated release is Valkey 9 or later, whose commands of fields with deadlines have a
+// syntax and events of their own.
+bool is_valkeys(const server::CommandContext& ctx);
+
+// The reply of Valkey to a number of fields that is not the number of those that follow.
+inline constexpr std::string_view kBadNumberOfFields =
+    "ERR numfields should be greater than 0 and match the provided number of fields";
+
 // Removes those of `fields` that are past their deadline, and the key if no field is left; `ref` is
-// empty then. Handlers must call this on a hash before they read or write single fields.
+// empty then. Handlers must call this on a hash before they write single fields.
 void expire_fields(server::CommandContext& ctx, store::KeyRef& ref, server::Arguments fields);
+// The same for handlers that read them. Valkey leaves them, unseen, to whoever expires them.
+void expire_read_fields(server::CommandContext& ctx, store::KeyRef& ref, server::Arguments fields);
 
 // The hash at `ref` for writing `field`; created when there is none. Removes `field` first if it is
-// past its deadline. Null, with a WRONGTYPE error sent, when the key holds another type.
+// past its deadline; the caller must set it unless it sends an error for a value that is stored,
+// since Valkey keeps the hash although that was its last field. Null, with a WRONGTYPE error sent,
+// when the key holds another type.
 store::Hash* hash_to_write(server::CommandContext& ctx, store::KeyRef& ref,
                            const std::string_view& field);
 
@@ -60,7 +72,12 @@ inline void tell_fields_of_pairs(server::CommandContext& ctx, std::string_view e
 // Records that a command has deleted these `count` fields of the hash at `ref`, and removes the key
 // if no field is left.
 void fields_deleted(server::CommandContext& ctx, store::KeyRef& ref, uint64_t count,
-                    const ChangedFields& fields);
+                    const ChangedFields& fields, std::string_view event = "hdel");
+
+// Removes the fields of alternating fields and values that are past their deadline, of a hash that
+// is about to get the pairs, so that it stays although the last field has expired. Returns how many
+// of the pairs it has set already, for that: 0 or 1.
+int64_t expire_before_set(server::CommandContext& ctx, store::KeyRef& ref, server::Arguments pairs);
 
 // Elements of a reply: `count` nulls; a bulk string, or null if `text` is empty.
 void reply_nulls(server::CommandContext& ctx, size_t count);

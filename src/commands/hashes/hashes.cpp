@@ -23,7 +23,7 @@ template <typename Missing>
 const Hash* hash_or(CommandContext& ctx, Arguments fields, Missing&& missing) {
   KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ctx.is_type(ref, Hash::kType)) return nullptr;
-  if (ref) expire_fields(ctx, ref, fields);
+  if (ref) expire_read_fields(ctx, ref, fields);
   if (ref) return &value_of<Hash>(ref);
   missing();
   return nullptr;
@@ -47,8 +47,9 @@ bool set_pairs(CommandContext& ctx, int64_t* created) {
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
   if (hash == nullptr) return false;
+  // Valkey counts a field that is past its deadline as a new one, and tells that it has expired.
+  *created = is_valkeys(ctx) ? expire_before_set(ctx, ref, pairs) : 0;
   hash->expect(pairs.size() / 2);
-  *created = 0;
   for (size_t i = 0; i < pairs.size(); i += 2) *created += hash->set(pairs[i], pairs[i + 1]);
   index_deadlines(ctx, ref, *hash);
   ctx.changed(ctx.args[1], EventClass::kHash, "hset");
@@ -100,7 +101,7 @@ void hgetdel(CommandContext& ctx) {
   ArgReader reader(ctx.args, 2);
   Arguments fields;
   if (!read_fields(ctx, reader, &fields)) return;
-  if (ref) expire_fields(ctx, ref, fields);
+  if (ref) expire_read_fields(ctx, ref, fields);
   ctx.reply.array(fields.size());
   if (!ref) return reply_nulls(ctx, fields.size());
   Hash& hash = value_of<Hash>(ref);

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/up_to_nul.h"
 #include "server/command/command_table.h"
 #include "server/server.h"
 
@@ -70,6 +71,26 @@ bool DeadlineCondition::read(ArgReader& options) {
     return true;
   }
   return false;
+}
+
+bool read_conditions(CommandContext& ctx, Arguments words, DeadlineCondition* condition) {
+  for (ArgReader options(words, 0); options.more();) {
+    if (condition->read(options)) continue;
+    // The reference prints it up to a zero byte.
+    const std::string_view option = options.peek();
+    ctx.reply.error("ERR Unsupported option " + std::string(base::up_to_nul(option)));
+    return false;
+  }
+  if (condition->only_without &&
+      (condition->only_with || condition->only_later || condition->only_sooner)) {
+    ctx.reply.error("ERR NX and XX, GT or LT options at the same time are not compatible");
+    return false;
+  }
+  if (condition->only_later && condition->only_sooner) {
+    ctx.reply.error("ERR GT and LT options at the same time are not compatible");
+    return false;
+  }
+  return true;
 }
 
 bool DeadlineCondition::holds(int64_t current_ms, int64_t new_ms) const {

@@ -47,6 +47,9 @@ struct DeadlineCondition {
   // `current_ms`: Unix time, or Keyspace::kNoDeadline.
   bool holds(int64_t current_ms, int64_t new_ms) const;
 };
+// Reads all of `words`; false, with the error sent, on other words and contradictory ones.
+bool read_conditions(server::CommandContext& ctx, server::Arguments words,
+                     DeadlineCondition* condition);
 
 // The expiration option of SET, GETEX, MSETEX and similar commands. Only one kind may be given; if
 // it is repeated, the last one counts.

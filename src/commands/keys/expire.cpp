@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/keys/expiration.h"
 #include "server/command/command_context.h"
@@ -27,27 +26,6 @@ int64_t to_seconds(int64_t ms) {
 
 // --- Setting ------------------------------------------------------------------------------------
 
-// False, with an error sent, on unknown or contradictory options.
-bool read_condition(CommandContext& ctx, DeadlineCondition* condition) {
-  for (ArgReader options(ctx.args, 3); options.more();) {
-    if (condition->read(options)) continue;
-    // The reference prints it up to a zero byte.
-    const std::string_view option = options.peek();
-    ctx.reply.error("ERR Unsupported option " + std::string(base::up_to_nul(option)));
-    return false;
-  }
-  if (condition->only_without &&
-      (condition->only_with || condition->only_later || condition->only_sooner)) {
-    ctx.reply.error("ERR NX and XX, GT or LT options at the same time are not compatible");
-    return false;
-  }
-  if (condition->only_later && condition->only_sooner) {
-    ctx.reply.error("ERR GT and LT options at the same time are not compatible");
-    return false;
-  }
-  return true;
-}
-
 // Propagates the deadline as a Unix time in milliseconds, with the request's conditions.
 void propagate_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base, int64_t deadline_ms) {
   if (unit == TimeUnit::kMilliseconds && base == TimeBase::kUnixTime) return;
@@ -58,7 +36,8 @@ void set_deadline(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   const std::string_view key = ctx.args[1];
   DeadlineCondition condition;
   int64_t time;
-  if (!read_condition(ctx, &condition) || !ctx.read_int64(ctx.args[2], &time)) return;
+  if (!read_conditions(ctx, ctx.args.subspan(3), &condition) || !ctx.read_int64(ctx.args[2], &time))
+    return;
   const std::optional<int64_t> deadline_ms = deadline_of(time, unit, base, ctx.now_ms());
   if (!deadline_ms) return reply_invalid_expire_time(ctx);
   KeyRef ref = ctx.db.find_to_replace(key);

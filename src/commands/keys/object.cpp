@@ -3,6 +3,7 @@
 #include "server/command/command_context.h"
 #include "server/command/help.h"
 #include "server/server.h"
+#include "store/value/hash.h"
 
 namespace latchkey::commands {
 
@@ -21,6 +22,12 @@ KeyRef find_object(CommandContext& ctx) {
 
 // Before Redis 7.2 there were no lists but quicklists.
 std::string_view encoding_shown(const store::Entry& entry, const Edition& edition) {
+  // Valkey's hashes with deadlines are tables, whatever their size.
+  if (entry.type() == store::Type::kHash && edition.is_valkey()) {
+    const store::Hash& hash = static_cast<const store::Hash&>(*entry.value());
+    if (hash.first_deadline_ms() != store::Hash::kNoDeadline) return "hashtable";
+    return entry.encoding_name().starts_with("listpack") ? "listpack" : entry.encoding_name();
+  }
   const bool is_list = entry.type() == store::Type::kList;
   return is_list && !edition.has({7, 2}) ? "quicklist" : entry.encoding_name();
 }

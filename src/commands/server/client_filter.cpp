@@ -31,7 +31,8 @@ bool read_positive(CommandContext& ctx, std::string_view text, const std::string
 }
 
 int64_t seconds_since(const Client& client, int64_t time_ms) {
-  return (client.server.machine_ms() - time_ms) / 1000;
+  // Of whole seconds, as they are shown.
+  return client.server.machine_ms() / 1000 - time_ms / 1000;
 }
 
 // "ip:port", "[ip6]:port": without the port and the brackets.
@@ -188,8 +189,11 @@ bool ClientFilter::read_ids(CommandContext& ctx, ArgReader& options, Condition& 
         is_word(word, "SKIPME") || find_kind(ctx.server.edition(), word, &negated) != nullptr;
     if (!is_number && !first && (kill || is_option)) return true;
     if (!is_number && ctx.server.edition().is_valkey()) return fail(ctx, "syntax error");
-    if (!is_number || (kill && id < 1))
-      return fail(ctx, kill ? "client-id should be greater than 0" : "Invalid client ID");
+    const bool must_be_positive =
+        kill || (ctx.server.edition().is_valkey() && ctx.server.edition().has(kNever, {9, 1}));
+    if (!is_number || (must_be_positive && id < 1))
+      return fail(ctx,
+                  must_be_positive ? "client-id should be greater than 0" : "Invalid client ID");
     condition.ids.push_back(id);
     options.next();
   }

@@ -10,6 +10,7 @@
 #include "commands/groups.h"
 #include "commands/keys/store_result.h"
 #include "commands/keys/typed_key.h"
+#include "commands/sorted_sets/geo_polygon.h"
 #include "commands/sorted_sets/geo_steps.h"
 #include "server/command/command_context.h"
 #include "store/value/sorted_set.h"
@@ -39,6 +40,8 @@ struct SearchRequest {
   bool member_without_key = false;  // the centre is a member of a missing set
   GeoShape shape = {};
   bool has_shape = false;
+  // Of Valkey; it has the centre and bounds `shape`.
+  std::optional<GeoPolygon> polygon = {};
   double unit_m = 1;
 
   bool with_point = false;
@@ -56,6 +59,12 @@ struct SearchRequest {
 
 // --- Reading the request ------------------------------------------------------------------------
 
+// Valkey 9 has searches by polygon, and names what is missing.
+bool is_valkeys(const CommandContext& ctx) {
+  const Edition& edition = ctx.server.edition();
+  return edition.is_valkey() && edition.has(kNever, {9, 0});
+}
+
 // Takes a member's place as the centre; false, with an error sent, when the member is missing.
 bool center_on_member(CommandContext& ctx, const SortedSet* set, std::string_view member,
                       SearchRequest* request) {
@@ -65,7 +74,8 @@ bool center_on_member(CommandContext& ctx, const SortedSet* set, std::string_vie
   }
   const auto score = set->score(member);
   if (!score) {
-    ctx.reply.error("ERR could not decode requested zset member");
+    ctx.reply.error(is_valkeys(ctx) ? "ERR member " + std::string(member) + " does not exist"
+                                    : "ERR could not decode requested zset member");
     return false;
   }
   request->center = base::geo_point(*score);
@@ -110,6 +120,25 @@ bool read_box(CommandContext& ctx, ArgReader& reader, SearchRequest* request) {
   return true;
 }
 
+bool read_polygon(CommandContext& ctx, ArgReader& reader, SearchRequest* request) {
+  constexpr int64_t kFewest = 3;
+  int64_t count;
+  if (!ctx.read_int64(reader.next(), &count, "ERR invalid number of vertices")) return false;
+  if (count < kFewest || static_cast<uint64_t>(count) > reader.left() / 2) {
+    ctx.reply.error("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
+    return false;
+  }
+  std::vector<base::GeoPoint> vertices(static_cast<size_t>(count));
+  for (base::GeoPoint& vertex : vertices) {
+    if (!read_geo_point(ctx, reader, &vertex)) return false;
+  }
+  request->polygon.emplace(std::move(vertices));
+  request->center = request->polygon->center();
+  request->shape = request->polygon->bounds();
+  request->has_shape = true;
+  return true;
+}
+
 bool read_count(CommandContext& ctx, ArgReader& reader, SearchRequest* request) {
   int64_t count;
   if (!ctx.read_int64(reader.next(), &count)) return false;
@@ -138,6 +167,8 @@ bool read_circle_around(CommandContext& ctx, const SortedSet* set, ArgReader& re
 // *valid becomes false when an error has been sent.
 bool read_area_option(CommandContext& ctx, const SortedSet* set, ArgReader& reader,
                       SearchRequest* request, bool* by_member, bool* valid) {
+  // A polygon is both the centre and the shape.
+  if (request->polygon) return false;
   const bool circle = request->has_shape && request->shape.kind == GeoShape::Kind::kCircle;
   const bool box = request->has_shape && request->shape.kind == GeoShape::Kind::kBox;
   std::string_view member;
@@ -150,6 +181,9 @@ bool read_area_option(CommandContext& ctx, const SortedSet* set, ArgReader& read
     *valid = read_circle(ctx, reader, request);
   } else if (!circle && reader.left() > 3 && reader.word("BYBOX")) {
     *valid = read_box(ctx, reader, request);
+  } else if (!request->has_shape && !request->has_center() && is_valkeys(ctx) &&
+             reader.left() > 1 && reader.word("BYPOLYGON")) {
+    *valid = read_polygon(ctx, reader, request);
   } else {
     return false;
   }
@@ -208,7 +242,10 @@ bool check_options(CommandContext& ctx, const SearchRequest& request) {
   } else if (area_in_options && !request.has_center()) {
     ctx.reply.error("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for " + name);
   } else if (area_in_options && !request.has_shape) {
-    ctx.reply.error("ERR exactly one of BYRADIUS and BYBOX can be specified for " + name);
+    ctx.reply.error((is_valkeys(ctx)
+                         ? "ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for "
+                         : "ERR exactly one of BYRADIUS and BYBOX can be specified for ") +
+                    name);
   } else if (request.any && request.count == 0) {
     ctx.reply.error("ERR the ANY argument requires COUNT argument");
   } else {
@@ -227,8 +264,9 @@ struct Match {
 };
 
 // Adds the members of a cell that lie within the shape, up to `most` matches in all (0: no limit).
-void search_cell(const SortedSet& set, base::GeoScoreRange cell, const GeoShape& shape, size_t most,
-                 std::vector<Match>* found) {
+void search_cell(const SortedSet& set, base::GeoScoreRange cell, const GeoShape& shape,
+                 const SearchRequest& request, std::vector<Match>* found) {
+  const size_t most = request.any ? request.count : 0;
   constexpr size_t kStep = 128;  // members examined between checks of `most`
   RankRange left = set.range(
       ScoreRange{{static_cast<double>(cell.first)}, {static_cast<double>(cell.end), true}});
@@ -238,7 +276,8 @@ void search_cell(const SortedSet& set, base::GeoScoreRange cell, const GeoShape&
       if (most != 0 && found->size() == most) return;
       const base::GeoPoint point = base::geo_point(score);
       const auto distance = distance_within(shape, point);
-      if (distance) found->push_back({std::string(member), score, *distance, point});
+      if (distance && (!request.polygon || request.polygon->contains(point)))
+        found->push_back({std::string(member), score, *distance, point});
     });
     left = {left.first + step, left.count - step};
   }
@@ -249,8 +288,7 @@ std::vector<Match> search(const SortedSet& set, const SearchRequest& request) {
   shape.center = *request.center;
   std::vector<Match> found;
   const base::GeoCover cover = geo_cover(shape);
-  for (size_t i = 0; i < cover.count; ++i)
-    search_cell(set, cover.cells[i], shape, request.any ? request.count : 0, &found);
+  for (size_t i = 0; i < cover.count; ++i) search_cell(set, cover.cells[i], shape, request, &found);
   return found;
 }
 

@@ -76,10 +76,14 @@ void propagate_msetex(CommandContext& ctx, Arguments request, int64_t deadline_m
 void msetex(CommandContext& ctx) {
   constexpr size_t kFirstKey = 2;
   int64_t count;
-  if (!ctx.read_int64_in(ctx.args[1], 1, INT32_MAX, &count, "ERR invalid numkeys value")) return;
+  const bool as_valkey = ctx.server.edition().is_valkey();
+  if (!ctx.read_int64_in(
+          ctx.args[1], 1, INT32_MAX, &count,
+          as_valkey ? "ERR invalid numkeys value or out of range" : "ERR invalid numkeys value"))
+    return;
   const size_t words = static_cast<size_t>(count) * 2;
   if (words > ctx.args.size() - kFirstKey)
-    return ctx.reply.error("ERR wrong number of key-value pairs");
+    return ctx.reply.error(as_valkey ? "ERR syntax error" : "ERR wrong number of key-value pairs");
 
   bool absent = false;
   bool present = false;
@@ -99,7 +103,10 @@ void msetex(CommandContext& ctx) {
   const Arguments pairs = ctx.args.subspan(kFirstKey, words);
   if ((absent || present) && !all_keys(ctx, pairs, present)) return ctx.reply.integer(0);
   store_pairs(ctx, pairs, deadline_ms);
-  if (deadline_ms >= 0) propagate_msetex(ctx, ctx.args.first(kFirstKey + words), deadline_ms);
+  // Valkey propagates a request that names the deadline as it came.
+  const bool stays = as_valkey && expiration.names_deadline() && !absent && !present;
+  if (deadline_ms >= 0 && !stays)
+    propagate_msetex(ctx, ctx.args.first(kFirstKey + words), deadline_ms);
   ctx.reply.integer(1);
 }
 

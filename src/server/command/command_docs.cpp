@@ -182,8 +182,11 @@ void write_command_info(const Command& command, const Edition& edition, resp::Re
   for (const std::string_view tip : tips) reply.bulk(tip);
   reply.set(row.keys.size());
   for (const KeySpec& spec : row.keys) write_key_spec(spec, reply);
-  // The one list that is not a set, unless it is empty: so the reference has it.
-  command.is_container() ? reply.array(command.subcommands.size()) : reply.set(0);
+  // The one list that is not a set, unless it is empty: so the reference has it. Valkey has an
+  // array.
+  const bool is_array =
+      command.is_container() || (edition.is_valkey() && edition.has(kNever, {9, 1}));
+  is_array ? reply.array(command.subcommands.size()) : reply.set(0);
   for (const Command* subcommand : command.subcommands)
     write_command_info(*subcommand, edition, reply);
 }

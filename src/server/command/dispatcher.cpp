@@ -30,6 +30,14 @@ namespace latchkey::server {
 
 namespace {
 
+constexpr std::string_view kNeedsAuthentication = "NOAUTH Authentication required.";
+
+// Valkey, since 9.1, tells strangers nothing about commands.
+bool must_authenticate(const Client& client) {
+  const Edition& edition = client.server.edition();
+  return client.has(kClientNeedsAuth) && edition.is_valkey() && edition.has(kNever, {9, 1});
+}
+
 // What the client of an unknown command is shown of its arguments.
 constexpr size_t kMaxShownBytes = 128;
 
@@ -195,12 +203,20 @@ void Dispatcher::apply_despite_disk_error() {
 
 Dispatcher::Outcome Dispatcher::refuse_unknown(Client& client, Arguments args) {
   log_unknown_command(client, args);
+  if (must_authenticate(client)) {
+    reject_request(client, nullptr, args, kNeedsAuthentication);
+    return Outcome::kDone;
+  }
   reject_request(client, nullptr, args, unknown_command_error(args));
   return Outcome::kDone;
 }
 
 Dispatcher::Outcome Dispatcher::refuse_word_count(Client& client, Command& command,
                                                   Arguments args) {
+  if ((command.flags & kNoAuth) == 0 && must_authenticate(client)) {
+    reject_request(client, &command, args, kNeedsAuthentication);
+    return Outcome::kDone;
+  }
   reject_request(client, &command, args,
                  "ERR wrong number of arguments for '" + command.full_name + "' command");
   return Outcome::kDone;

@@ -105,7 +105,7 @@ void add_network(std::vector<Directive>& table) {
   table.push_back(number("tcp-backlog", &V::tcp_backlog, 0, kMaxInt, kImmutable));
   table.push_back(text("unixsocket", &V::unixsocket, kImmutable));
   table.push_back(unixsocketperm_directive());
-  table.push_back(text("unixsocketgroup", &V::unixsocketgroup, kImmutable | kHidden));
+  table.push_back(text("unixsocketgroup", &V::unixsocketgroup, kImmutable | kOfValkey));
   table.push_back(number("timeout", &V::timeout, 0, kMaxInt));
   table.push_back(number("tcp-keepalive", &V::tcp_keepalive, 0, kMaxInt));
   table.push_back(number("socket-mark-id", &V::socket_mark_id, 0, kMaxUint32, kImmutable));
@@ -400,6 +400,8 @@ void add_shutdown_and_scripts(std::vector<Directive>& table) {
   table.push_back(bytes_or_percent_directive("lua-memory-limit", &V::lua_memory_limit));
   table.push_back(
       boolean("lua-enable-deprecated-api", &V::lua_enable_deprecated_api, kImmutable | kHidden));
+  // Valkey's name for it, under which it can be changed.
+  table.push_back(boolean("lua-enable-insecure-api", &V::lua_enable_deprecated_api, kHidden));
 }
 
 void add_cluster(std::vector<Directive>& table) {
@@ -461,7 +463,32 @@ void add_cluster(std::vector<Directive>& table) {
   table.push_back(number("slot-migration-max-failover-repl-bytes",
                          &V::slot_migration_max_failover_repl_bytes, -1, kMaxInt64));
   table.push_back(text("hash-seed", &V::hash_seed, kImmutable | kOfValkey));
+  table.push_back(number("cluster-announce-client-port", &V::cluster_announce_client_port, 0,
+                         kLastPort, kOfValkey));
+  table.push_back(number("cluster-announce-client-tls-port", &V::cluster_announce_client_tls_port,
+                         0, kLastPort, kOfValkey));
+  table.push_back(choice("cluster-config-save-behavior", &V::cluster_config_save_best_effort,
+                         {{"sync", false}, {"best-effort", true}}, kOfValkey));
+  table.push_back(
+      number("cluster-message-gossip-perc", &V::cluster_message_gossip_perc, 0, 100, kHidden));
   table.push_back(number("cluster-announce-bus-port", &V::cluster_announce_bus_port, 0, kLastPort));
+}
+
+// Valkey's own tuning, which is without effect here.
+void add_tuning_of_valkey(std::vector<Directive>& table) {
+  table.push_back(
+      number("active-defrag-cycle-us", &V::active_defrag_cycle_us, 0, 100'000, kOfValkey));
+  table.push_back(
+      number("prefetch-batch-max-size", &V::prefetch_batch_max_size, 0, 128, kOfValkey));
+  table.push_back(boolean("io-threads-always-active", &V::io_threads_always_active, kHidden));
+  table.push_back(number("min-io-threads-avoid-copy-reply", &V::min_io_threads_avoid_copy_reply, 0,
+                         kMaxInt, kHidden));
+  table.push_back(number("min-string-size-avoid-copy-reply", &V::min_string_size_avoid_copy_reply,
+                         0, kMaxInt, kHidden));
+  table.push_back(number("min-string-size-avoid-copy-reply-threaded",
+                         &V::min_string_size_avoid_copy_reply_threaded, 0, kMaxInt, kHidden));
+  table.push_back(boolean("mptcp", &V::mptcp, kImmutable | kOfValkey));
+  table.push_back(boolean("repl-mptcp", &V::repl_mptcp, kOfValkey));
 }
 
 void add_observation(std::vector<Directive>& table) {
@@ -546,6 +573,7 @@ std::vector<Directive> make_directive_table() {
   add_shutdown_and_scripts(table);
   add_cluster(table);
   add_observation(table);
+  add_tuning_of_valkey(table);
   add_encodings(table);
   add_cron(table);
   return table;

@@ -404,6 +404,21 @@ struct ConfigValues {
   std::vector<DeferredDirective> sentinel_directives;  // {option, argument...}, of a Sentinel
   // Lines with unknown directives; the reference takes them for settings of a module.
   std::vector<DeferredDirective> unknown_directives;
+
+  // Valkey's: the ports that clients are told instead of the node's; 0: the same.
+  int cluster_announce_client_port = 0;
+  int cluster_announce_client_tls_port = 0;
+  // What Valkey lets one tune of its own loop, memory and files; accepted, and without effect here.
+  bool cluster_config_save_best_effort = false;
+  int cluster_message_gossip_perc = 10;
+  int active_defrag_cycle_us = 500;
+  int prefetch_batch_max_size = 16;
+  bool io_threads_always_active = false;
+  int min_io_threads_avoid_copy_reply = 7;
+  int min_string_size_avoid_copy_reply = 16 * 1024;
+  int min_string_size_avoid_copy_reply_threaded = 64 * 1024;
+  bool mptcp = false;
+  bool repl_mptcp = false;
 };
 
 // What a server of this configuration calls its mode.

@@ -51,6 +51,7 @@ constexpr Arrival kArrivals[] = {
     {"cluster|syncslots", "", {8, 4}, {9, 0}},
     {"clusterscan", "", kNever, {9, 1}},
     {"bgsave", "CANCEL", kNever, {8, 1}},
+    {"client|kill", "MAXAGE", {7, 4}, {8, 0}},
     {"client|capa", "", kNever, {8, 0}},
     {"client|import-source", "", kNever, {8, 1}},
     {"commandlog", "", kNever, {8, 1}},

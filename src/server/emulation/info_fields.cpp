@@ -66,6 +66,8 @@ constexpr FieldArrival kFields[] = {
     {"client_query_buffer_limit_disconnections", {7, 4}, {8, 0}},
     {"evicted_scripts", {7, 4}, {8, 0}},
     {"expired_subkeys", {7, 4}, kNever},
+    {"expired_fields", kNever, {9, 0}},
+    {"used_active_time_main_thread", kNever, {9, 1}},
     {"mem_overhead_db_hashtable_rehashing", {7, 4}, {8, 0}},
     {"paused_actions", kNever, {8, 1}},
     {"paused_reason", kNever, {8, 1}},

@@ -57,11 +57,18 @@ std::string in_words_of(const Server& server, std::string_view error) {
   return worded;
 }
 
+std::string shebang_error_of_valkey(std::string_view error) {
+  constexpr std::string_view kUnexpected = "ERR Unexpected engine in script shebang: #!";
+  if (!error.starts_with(kUnexpected)) return std::string(error);
+  return "ERR Could not find scripting engine '" + std::string(error.substr(kUnexpected.size())) +
+         "'";
+}
+
 std::string script_error_of_valkey(std::string_view text) {
   static constexpr Word kPhrases[] = {
+      {"Unknown Redis Lua debugger", "Unknown Lua debugger"},
       {"Lua redis lib command arguments", "Command arguments"},
       {"Unknown Redis command", "Unknown command"},
-      {"Unknown Redis Lua debugger", "Unknown Lua debugger"},
       {"calling Redis command", "calling command"},
       {"this redis lib call", "this call"},
       {"Library names can", "Function names can"},

@@ -23,4 +23,8 @@ std::string in_words_of(const Server& server, std::string_view error);
 // given back as they are.
 std::string script_error_of_valkey(std::string_view text);
 
+// "ERR Could not find scripting engine 'not-lua'" for the reference's error about the first line of
+// a script; other errors as they are.
+std::string shebang_error_of_valkey(std::string_view error);
+
 }  // namespace latchkey::server

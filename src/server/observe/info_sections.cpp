@@ -377,6 +377,7 @@ void stats_section(InfoText& text, Server& server) {
   text.field("sync_partial_ok", replication.partial_syncs);
   text.field("sync_partial_err", replication.refused_partial_syncs);
   text.field("expired_subkeys", environment.expired_elements);
+  if (text.edition().is_valkey()) text.field("expired_fields", environment.expired_elements);
   text.field("expired_subkeys_active", environment.found_expired_elements);
   text.field("expired_keys", environment.expired_keys);
   text.field("expired_keys_active", environment.found_expired_keys);
@@ -438,7 +439,7 @@ void stats_section(InfoText& text, Server& server) {
     text.field("cluster_incompatible_ops", server.cluster_audit().count());
 }
 
-void cpu_section(InfoText& text) {
+void cpu_section(InfoText& text, Server& server) {
   const auto usage = [&](std::string_view suffix, decltype(RUSAGE_SELF) who) {
     rusage used{};
     getrusage(who, &used);
@@ -454,6 +455,9 @@ void cpu_section(InfoText& text) {
   usage("", RUSAGE_SELF);
   usage("_children", RUSAGE_CHILDREN);
   usage("_main_thread", static_cast<decltype(RUSAGE_SELF)>(RUSAGE_THREAD));
+  if (!text.edition().is_valkey()) return;
+  const int64_t busy_us = server.cycle_clock().to_us(loop_counters(server).busy_ticks);
+  text.field("used_active_time_main_thread", static_cast<double>(busy_us) / 1e6, 6);
 }
 
 void commandstats_section(InfoText& text, Server& server) {
@@ -605,7 +609,7 @@ void add_standard_sections(InfoSections& sections, Server& server) {
   add("Stats", Shown::kDefault, stats_section);
   // Its fields are added by replication, a layer above.
   sections.add("Replication", Shown::kDefault, [](InfoText&) {});
-  sections.add("CPU", Shown::kDefault, cpu_section);
+  add("CPU", Shown::kDefault, cpu_section);
   sections.add("Modules", Shown::kDefault, [](InfoText& text) {
     // Vector sets, which are built in.
     if (!text.edition().has({8, 0})) return;

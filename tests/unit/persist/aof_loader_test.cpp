@@ -169,6 +169,17 @@ TEST_CASE("A command that is not known ends loading") {
   CHECK(l.client.run("MGET a b") == array({bulk("1"), std::string(kNull)}));
 }
 
+TEST_CASE("Valkey tells why a request cannot be loaded") {
+  Loading l("emulate \"valkey 9.1\"\n");
+  const auto refused = [&l](const std::string& request, std::string_view why) {
+    CHECK(l.load(request) == Result::kFailed);
+    CHECK(l.logged("Error reading the append only file file, error: " + std::string(why)));
+  };
+  refused(request({"BLA", "foo"}), "unknown command 'BLA', with args beginning with: 'foo'");
+  refused(request({"SET", "a"}), "wrong number of arguments for 'set' command");
+  refused(request({"OBJECT", "what"}), "unknown subcommand 'what'. Try OBJECT HELP.");
+}
+
 TEST_CASE("An error of a request that is loaded is dropped") {
   Loading l;
   CHECK(l.load(kSetA + request({"RPUSH", "a", "x"}) + kSetB) == Result::kDone);

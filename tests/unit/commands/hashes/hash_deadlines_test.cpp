@@ -483,4 +483,78 @@ TEST_CASE("Hash field deadlines in RESP3", "[hash_deadlines]") {
   CHECK(client.run("HGETALL h") == "%0\r\n");
 }
 
+const char* const kValkey = "emulate \"valkey 9.1\"\n";
+
+TEST_CASE("Valkey reads FIELDS at the end of the request alone", "[hash_deadlines]") {
+  DeadlineServer server(kValkey);
+  TestClient client(server);
+  const std::string bad_number =
+      error("ERR numfields should be greater than 0 and match the provided number of fields");
+  const std::string syntax = error("ERR syntax error");
+  client.run("HSET h a 1 b 2");
+  for (const char* request :
+       {"HEXPIRE h 10 FIELDS 2 a", "HEXPIRE h 10 FIELDS 1 a NX", "HEXPIRE h 10 FIELDS 0 a",
+        "HEXPIRE h 10 x y z", "HGETEX h FIELDS 1 a EX 10", "HSETEX h FIELDS 1 a 1 b",
+        "HPERSIST h FIELDS 1 a b", "HGETDEL h FIELDS 3 a"}) {
+    INFO(request);
+    CHECK(client.run(request) == bad_number);
+  }
+  for (const char* request :
+       {"HTTL h FIELDS 2 a", "HTTL h WHAT 1 a", "HGETEX h EX 1 PX 1 FIELDS 1 a",
+        "HSETEX h NX XX FIELDS 1 a 1", "HSETEX h FNX FXX FIELDS 1 a 1",
+        "HSETEX h KEEPTTL EX 5 FIELDS 1 a 1", "HSETEX h PERSIST FIELDS 1 a 1"}) {
+    INFO(request);
+    CHECK(client.run(request) == syntax);
+  }
+  CHECK(client.run("HEXPIRE h -1 FIELDS 1 a") ==
+        error("ERR invalid expire time in 'hexpire' command"));
+  CHECK(client.run("HEXPIRE h 10 WHAT FIELDS 1 a") == error("ERR Unsupported option WHAT"));
+  CHECK(client.run("HEXPIRE h 10 GT LT FIELDS 1 a") ==
+        error("ERR GT and LT options at the same time are not compatible"));
+  CHECK(client.run("HTTL h FIELDS 2 a b") == integers({-1, -1}));
+}
+
+TEST_CASE("HSETEX of Valkey asks about the key with NX and XX", "[hash_deadlines]") {
+  DeadlineServer server(kValkey);
+  TestClient client(server);
+  PropagationRecorder stream(server);
+  CHECK(client.run("HSETEX h XX FIELDS 1 a 1") == integer(0));
+  CHECK(client.run("HSETEX h NX FIELDS 1 a 1") == integer(1));
+  CHECK(client.run("HSETEX h NX FIELDS 1 a 2") == integer(0));
+  CHECK(client.run("HSETEX h XX FXX FIELDS 1 a 3") == integer(1));
+  CHECK(stream.take() == "SELECT 0; HSETEX h FIELDS 1 a 1; HSETEX h FIELDS 1 a 3");
+  CHECK(client.run("HGET h a") == bulk("3"));
+}
+
+TEST_CASE("Fields that expire at once are deleted by one request in Valkey", "[hash_deadlines]") {
+  DeadlineServer server(kValkey);
+  TestClient client(server);
+  PropagationRecorder stream(server);
+  client.run("HSET h a 1 b 2 c 3");
+  stream.take();
+  CHECK(client.run("HEXPIRE h 0 FIELDS 3 a b x") == "*3\r\n:2\r\n:2\r\n:-2\r\n");
+  CHECK(stream.take() == "HDEL h a b");
+  CHECK(client.run("HLEN h") == integer(1));
+}
+
+TEST_CASE("Reading leaves expired fields where Valkey is emulated, writing does not",
+          "[hash_deadlines]") {
+  DeadlineServer server(kValkey);
+  TestClient client(server);
+  client.run("HSETEX h PX 10 FIELDS 1 a 1");
+  PropagationRecorder stream(server);
+  server.advance_ms(20);
+  CHECK(client.run("HGET h a") == kNull);
+  CHECK(client.run("HGETEX h FIELDS 1 a") == "*1\r\n" + std::string(kNull));
+  CHECK(client.run("HEXPIRE h 100 FIELDS 1 a") == integers({-2}));
+  CHECK(client.run("HLEN h") == integer(1));
+  // A new field of a hash that stays.
+  CHECK(client.run("HSET h a 2") == integer(1));
+  CHECK(client.run("HTTL h FIELDS 1 a") == integers({-1}));
+  client.run("HSETEX h PX 10 FIELDS 1 a 1");
+  server.advance_ms(20);
+  CHECK(client.run("HINCRBY h a 5") == integer(5));
+  CHECK(client.run("HGETALL h") == bulks({"a", "5"}));
+}
+
 }  // namespace latchkey::tests

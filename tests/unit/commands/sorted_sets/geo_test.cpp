@@ -10,10 +10,11 @@ namespace {
 
 class GeoServer : public ServerFixture {
  public:
-  GeoServer()
-      : ServerFixture({commands::geo_rows(), commands::geo_search_rows(),
-                       commands::sorted_set_range_rows(), commands::sorted_set_rows(),
-                       commands::string_rows()}) {}
+  explicit GeoServer(std::string_view settings = {})
+      : ServerFixture(
+            {commands::geo_rows(), commands::geo_search_rows(), commands::sorted_set_range_rows(),
+             commands::sorted_set_rows(), commands::string_rows()},
+            settings) {}
 };
 
 constexpr std::string_view kSicily =
@@ -208,6 +209,40 @@ TEST_CASE("The older commands check in the reference's order", "[geo]") {
         error("ERR unsupported unit provided. please use M, KM, FT, MI"));
   client.run("SET text a");
   CHECK(client.run("GEORADIUS text 1 1 1 yd FOO") == kWrongType);
+}
+
+TEST_CASE("GEOSEARCH of Valkey finds what a polygon encloses", "[geo]") {
+  GeoServer server("emulate \"valkey 9.1\"\n");
+  TestClient client(server);
+  client.run(kSicily);
+  // The square has both, the triangle has one.
+  CHECK(client.run("GEOSEARCH Sicily BYPOLYGON 4 10 30 20 30 20 40 10 40 ASC") ==
+        bulks({"Catania", "Palermo"}));
+  CHECK(client.run("GEOSEARCH Sicily BYPOLYGON 3 12 36 12 40 14.5 38") == bulks({"Palermo"}));
+  CHECK(client.run("GEOSEARCH Sicily BYPOLYGON 4 10 30 20 30 20 40 10 40 WITHDIST COUNT 1") ==
+        "*1\r\n" + bulks({"Catania", "267053.9696"}));
+  CHECK(client.run("GEOSEARCH none BYPOLYGON 3 12 36 12 40 14.5 38") == "*0\r\n");
+  for (const char* request :
+       {"GEOSEARCH Sicily BYPOLYGON 2 1 1 2 2", "GEOSEARCH Sicily BYPOLYGON 3 1 1 2 2",
+        "GEOSEARCH Sicily BYPOLYGON -1 1 1 2 2"}) {
+    INFO(request);
+    CHECK(client.run(request) == error("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices"));
+  }
+  for (const char* request : {"GEOSEARCH Sicily BYPOLYGON 3 1 1 2 2 3 3 BYRADIUS 1 km",
+                              "GEOSEARCH Sicily BYPOLYGON 3 1 1 2 2 3 3 FROMLONLAT 1 1",
+                              "GEOSEARCH Sicily FROMLONLAT 1 1 BYPOLYGON 3 1 1 2 2 3 3"}) {
+    INFO(request);
+    CHECK(client.run(request) == error("ERR syntax error"));
+  }
+  CHECK(client.run("GEOSEARCH Sicily FROMMEMBER none BYRADIUS 1 km") ==
+        error("ERR member none does not exist"));
+}
+
+TEST_CASE("A polygon is unknown unless Valkey is emulated", "[geo]") {
+  GeoServer server;
+  TestClient client(server);
+  client.run(kSicily);
+  CHECK(client.run("GEOSEARCH Sicily BYPOLYGON 3 1 1 2 2 3 3") == error("ERR syntax error"));
 }
 
 }  // namespace latchkey::tests
