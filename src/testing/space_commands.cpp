@@ -75,6 +75,9 @@ void space_create(CommandContext& ctx) {
     if (space == nullptr) return;
     from = &space->server();
   } else if (options.from) {
+    if (!spaces->may_copy_main(ctx.server))
+      return ctx.reply.error(
+          "NOPERM Clients of spaces may copy the first server only where its default user may");
     from = &spaces->main();
   }
   if (!named) name = spaces->unused_name();

@@ -28,8 +28,8 @@ class SpaceTestCase(harness.ServerTestCase):
         self.assertEqual(client.call("AUTH", "space-" + name, *(password or ("x",))), "OK")
         return client
 
-    def names(self):
-        return [space[1] for space in self.connect().call("SPACE", "LIST")]
+    def names(self, client=None):
+        return [space[1] for space in (client or self.connect()).call("SPACE", "LIST")]
 
 
 class Entered(SpaceTestCase):
@@ -354,6 +354,58 @@ class Guarded(SpaceTestCase):
         full = "ERR There are as many spaces as max-spaces allows"
         self.assertEqual(main.error_of("SPACE", "CREATE", "three"), full)
         self.assertEqual(self.connect().error_of("AUTH", "space-three", "secret"), full)
+
+
+class DefaultUsers(SpaceTestCase):
+    """Who comes into a space by name, or through its port, has no more of the first server than its default user."""
+
+    def setUp(self):
+        self.main = self.connect()
+        self.main.call("ACL", "SETUSER", "admin", "on", ">admin", "~*", "&*", "+@all")
+        self.main.call("AUTH", "admin", "admin")
+        self.main.call("SET", "secret", "42")
+
+    def tearDown(self):
+        self.main.call("ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all")
+        for space in self.main.call("SPACE", "LIST"):
+            self.main.call("SPACE", "DROP", space[1])
+        self.eventually(lambda: not self.main.call("SPACE", "LIST"))
+
+    def restrict(self, *rules):
+        self.main.call("ACL", "SETUSER", "default", "reset", "on", *rules)
+
+    def test_a_user_who_may_not_enter_a_space_does_not_by_its_name(self):
+        self.restrict("nopass", "~public:*", "+get")
+        for words in (("AUTH", "space-sly", "x"), ("HELLO", "3", "AUTH", "space-sly", "x")):
+            self.assertTrue(self.connect().error_of(*words).startswith("WRONGPASS"), words)
+        self.assertEqual(self.names(self.main), [])
+        self.restrict("nopass", "+space|enter")
+        client = self.enter("sly")
+        self.assertEqual(client.call("SET", "k", "v"), "OK")
+
+    def test_a_space_gives_no_copy_of_the_first_server_to_who_may_not_make_one(self):
+        inside = self.enter("inside")
+        self.assertEqual(inside.call("SPACE", "CREATE", "first", "FROM", "MAIN"), "first")
+        self.restrict("nopass", "~public:*", "+get", "+space|enter")
+        refusal = "NOPERM Clients of spaces may copy the first server only where its default user may"
+        self.assertEqual(inside.error_of("SPACE", "CREATE", "second", "FROM", "MAIN"), refusal)
+        self.main.call("ACL", "SETUSER", "default", "off")
+        self.assertEqual(inside.error_of("SPACE", "CREATE", "second", "FROM", "MAIN"), refusal)
+        self.assertEqual(self.main.call("SPACE", "CREATE", "second", "FROM", "MAIN"), "second")
+
+    def test_passwords_of_the_default_user_hold_in_spaces(self):
+        early = self.enter("early")
+        self.restrict(">secret", "~*", "&*", "+@all")
+        # It is in a space that asked for none.
+        self.assertTrue(early.error_of("SPACE", "CREATE", "copy", "FROM", "MAIN").startswith("NOPERM"))
+        port = self.main.call("SPACE", "LISTEN", "ported")
+        with harness.Client(socket.create_connection(("127.0.0.1", port), harness.REPLY_TIMEOUT_S)) as client:
+            self.assertTrue(client.error_of("SPACE", "CREATE", "copy", "FROM", "MAIN").startswith("NOAUTH"))
+            client.call("AUTH", "secret")
+            self.assertEqual(client.call("SPACE", "CREATE", "copy", "FROM", "MAIN"), "copy")
+        self.assertTrue(self.connect().error_of("AUTH", "space-late", "x").startswith("WRONGPASS"))
+        late = self.enter("late", "secret")
+        self.assertEqual(late.call("SPACE", "CREATE", "other", "FROM", "MAIN"), "other")
 
 
 class Limited(SpaceTestCase):
