@@ -221,6 +221,19 @@ class Entered(SpaceTestCase):
         self.eventually(lambda: "socketed" not in self.names())
         self.assertEqual(file.read_text(), "kept")
 
+    def test_the_socket_of_another_server_is_not_taken_away(self):
+        main = self.connect()
+        path = os.path.join(self.server.directory, "others.sock")
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(path)
+            other.listen()
+            self.assertEqual(main.error_of("SPACE", "LISTEN", "greedy", path), "ERR A server listens at this path already")
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(path)
+        # What is left of a server that has ended is replaced.
+        self.assertEqual(main.call("SPACE", "LISTEN", "greedy", path), path)
+        main.call("SPACE", "DROP", "greedy")
+
     def test_a_copy_of_another_or_of_the_first(self):
         main = self.connect()
         main.call("SET", "k", "main", "EX", "1000")
