@@ -1,4 +1,9 @@
 // SPACE CREATE, DROP, ENTER, HELP, INFO, LIST, LISTEN.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -75,6 +80,9 @@ void space_create(CommandContext& ctx) {
     if (space == nullptr) return;
     from = &space->server();
   } else if (options.from) {
+    if (!spaces->may_copy_main(ctx.server))
+      return ctx.reply.error(
+          "NOPERM Clients of spaces may copy the first server only where its default user may");
     from = &spaces->main();
   }
   if (!named) name = spaces->unused_name();
@@ -119,6 +127,21 @@ void listen_at_port(CommandContext& ctx, Spaces& spaces, Spaces::Space& space, i
   ctx.reply.integer(space.port);
 }
 
+// Whether a server listens at that unix socket, or may do so.
+bool is_in_use(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;  // nobody can
+  path.copy(address.sun_path, path.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return true;
+  const bool connected =
+      connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const bool is_left = !connected && (errno == ECONNREFUSED || errno == ENOENT);
+  close(fd);
+  return !is_left;
+}
+
 void listen_at_socket(CommandContext& ctx, Spaces& spaces, Spaces::Space& space,
                       const std::string& path) {
   const bool listens = !space.socket.empty();
@@ -126,9 +149,12 @@ void listen_at_socket(CommandContext& ctx, Spaces& spaces, Spaces::Space& space,
     return ctx.reply.error("ERR The space listens at " + space.socket + " already");
   std::error_code ignored;
   const std::filesystem::file_status there = std::filesystem::symlink_status(path, ignored);
-  // As with the directive unixsocket a socket is replaced, for it may be left from before.
   if (!listens && std::filesystem::exists(there) && !std::filesystem::is_socket(there))
     return ctx.reply.error("ERR There is something else than a socket at this path");
+  // As with the directive unixsocket a socket that is left from before is replaced, but not one of
+  // a server that runs: whoever may make spaces is not thereby to take other servers' clients.
+  if (!listens && std::filesystem::exists(there) && is_in_use(path))
+    return ctx.reply.error("ERR A server listens at this path already");
   std::string error;
   if (!listens && !spaces.listen(space, path, &error)) return ctx.reply.error("ERR " + error);
   ctx.reply.bulk(path);

@@ -6,6 +6,7 @@
 
 #include "base/heap_use.h"
 #include "server/acl/access_control.h"
+#include "server/acl/user.h"
 #include "server/client/client.h"
 #include "server/client/client_registry.h"
 #include "server/command/command_table.h"
@@ -128,6 +129,7 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, Server* from, st
   server.set_state(server::kStateSpace, true);
   attach(server);
   server.access().set_default_alias(std::string(kUserPrefix) + space->name);
+  take_passwords(server);
   server.set_stop_action([this, made = space.get()] { drop(*made); });
   server.pause_ticking();
   server.count_own_memory(heap.balance() - before);
@@ -136,6 +138,15 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, Server* from, st
   main_.enter();
   if (!filled) return nullptr;
   return spaces_.emplace(space->name, std::move(space)).first->second.get();
+}
+
+void Spaces::take_passwords(Server& server) {
+  const auto user = main_.access().default_user();
+  if (!user->enabled || user->passwords.empty()) return;
+  std::vector<std::string> rules{"resetpass"};
+  for (const std::string& digest : user->passwords) rules.push_back("#" + digest);
+  const std::vector<std::string_view> words(rules.begin(), rules.end());
+  server.access().set_user(user->name, words);
 }
 
 bool Spaces::fill(Space& space, Server& from, std::string* error) {
@@ -209,7 +220,22 @@ bool Spaces::may_enter(Client& client, std::string_view password) {
       (allowed == server::ProtectedAction::kLocal && !local))
     return false;
   // A client of a space may have come through a port without being asked.
-  return main_.access().default_user()->accepts(password);
+  return main_.access().default_user()->accepts(password) && default_user_may("ENTER");
+}
+
+bool Spaces::default_user_may(std::string_view subcommand) const {
+  const auto user = main_.access().default_user();
+  const std::vector<std::string_view> words{"SPACE", subcommand};
+  const Command* command = main_.commands().find_request(words);
+  return user->enabled && command != nullptr && !user->check(*command, words);
+}
+
+bool Spaces::may_copy_main(Server& asked) const {
+  if (&asked == &main_) return true;
+  const auto user = main_.access().default_user();
+  const bool known =
+      user->needs_no_password || asked.access().default_user()->passwords == user->passwords;
+  return known && default_user_may("CREATE");
 }
 
 std::string Spaces::wanted_by(Client& client, const Command& command, Arguments args) {

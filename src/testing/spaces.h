@@ -85,6 +85,9 @@ class Spaces final : public server::SpaceGate {
   // with the error's text without its code, when it cannot be made. REQUIRES: there is none of that
   // name.
   Space* create(std::string_view name, bool keep, server::Server* from, std::string* error);
+  // Whether clients of that server may copy the first one: those of a space may do no more than the
+  // first server's default user, whose password they have named if there is one.
+  bool may_copy_main(server::Server& asked) const;
   // A name that no space has.
   std::string unused_name();
   // Listens for its clients at the addresses of `bind`; port 0: at one that the system chooses.
@@ -115,6 +118,11 @@ class Spaces final : public server::SpaceGate {
   std::string wanted_by(server::Client& client, const server::Command& command,
                         server::Arguments args);
   bool may_enter(server::Client& client, std::string_view password);
+  // Whether the first server's default user may run that subcommand of SPACE: who comes into a
+  // space by name has named no other user.
+  bool default_user_may(std::string_view subcommand) const;
+  // Gives the default user of a new space the passwords of the first server's.
+  void take_passwords(server::Server& server);
   // What waits for the turn to end: clients that move, spaces that end.
   void work();
   void make(const Move& move);

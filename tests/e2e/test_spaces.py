@@ -28,8 +28,8 @@ class SpaceTestCase(harness.ServerTestCase):
         self.assertEqual(client.call("AUTH", "space-" + name, *(password or ("x",))), "OK")
         return client
 
-    def names(self):
-        return [space[1] for space in self.connect().call("SPACE", "LIST")]
+    def names(self, client=None):
+        return [space[1] for space in (client or self.connect()).call("SPACE", "LIST")]
 
 
 class Entered(SpaceTestCase):
@@ -135,7 +135,7 @@ class Entered(SpaceTestCase):
         client.call("SET", "k", "v", "PX", "1")
         client.call("SET", "l", "v")
         client.close()
-        self.eventually(lambda: main.call("SPACE", "INFO", "kept")[3] == 0)
+        self.eventually(lambda: main.call("SPACE", "INFO", "kept")[5] == 0)
         self.assertEqual(self.enter("kept").call("GET", "l"), "v")
         self.assertEqual(main.call("SPACE", "DROP", "kept"), "OK")
         self.eventually(lambda: "kept" not in self.names())
@@ -221,6 +221,19 @@ class Entered(SpaceTestCase):
         self.eventually(lambda: "socketed" not in self.names())
         self.assertEqual(file.read_text(), "kept")
 
+    def test_the_socket_of_another_server_is_not_taken_away(self):
+        main = self.connect()
+        path = os.path.join(self.server.directory, "others.sock")
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(path)
+            other.listen()
+            self.assertEqual(main.error_of("SPACE", "LISTEN", "greedy", path), "ERR A server listens at this path already")
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(path)
+        # What is left of a server that has ended is replaced.
+        self.assertEqual(main.call("SPACE", "LISTEN", "greedy", path), path)
+        main.call("SPACE", "DROP", "greedy")
+
     def test_a_copy_of_another_or_of_the_first(self):
         main = self.connect()
         main.call("SET", "k", "main", "EX", "1000")
@@ -239,7 +252,7 @@ class Entered(SpaceTestCase):
         fixture.call("CLOCK", "FREEZE")
         fixture.call("CLOCK", "SET", "2024-01-01T00:00:00Z")
         fixture.call("SET", "l", "v", "PX", "500")
-        name = main.call("SPACE", "CREATE", "FROM", "fixture")
+        name = main.call("SPACE", "CREATE", "KEEP", "FROM", "fixture")
         copy = self.enter(name)
         copy.call("SELECT", "3")
         self.assertEqual(copy.call("TIME"), ["1704067200", "0"])
@@ -354,6 +367,58 @@ class Guarded(SpaceTestCase):
         full = "ERR There are as many spaces as max-spaces allows"
         self.assertEqual(main.error_of("SPACE", "CREATE", "three"), full)
         self.assertEqual(self.connect().error_of("AUTH", "space-three", "secret"), full)
+
+
+class DefaultUsers(SpaceTestCase):
+    """Who comes into a space by name, or through its port, has no more of the first server than its default user."""
+
+    def setUp(self):
+        self.main = self.connect()
+        self.main.call("ACL", "SETUSER", "admin", "on", ">admin", "~*", "&*", "+@all")
+        self.main.call("AUTH", "admin", "admin")
+        self.main.call("SET", "secret", "42")
+
+    def tearDown(self):
+        self.main.call("ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all")
+        for space in self.main.call("SPACE", "LIST"):
+            self.main.call("SPACE", "DROP", space[1])
+        self.eventually(lambda: not self.main.call("SPACE", "LIST"))
+
+    def restrict(self, *rules):
+        self.main.call("ACL", "SETUSER", "default", "reset", "on", *rules)
+
+    def test_a_user_who_may_not_enter_a_space_does_not_by_its_name(self):
+        self.restrict("nopass", "~public:*", "+get")
+        for words in (("AUTH", "space-sly", "x"), ("HELLO", "3", "AUTH", "space-sly", "x")):
+            self.assertTrue(self.connect().error_of(*words).startswith("WRONGPASS"), words)
+        self.assertEqual(self.names(self.main), [])
+        self.restrict("nopass", "+space|enter")
+        client = self.enter("sly")
+        self.assertEqual(client.call("SET", "k", "v"), "OK")
+
+    def test_a_space_gives_no_copy_of_the_first_server_to_who_may_not_make_one(self):
+        inside = self.enter("inside")
+        self.assertEqual(inside.call("SPACE", "CREATE", "first", "FROM", "MAIN"), "first")
+        self.restrict("nopass", "~public:*", "+get", "+space|enter")
+        refusal = "NOPERM Clients of spaces may copy the first server only where its default user may"
+        self.assertEqual(inside.error_of("SPACE", "CREATE", "second", "FROM", "MAIN"), refusal)
+        self.main.call("ACL", "SETUSER", "default", "off")
+        self.assertEqual(inside.error_of("SPACE", "CREATE", "second", "FROM", "MAIN"), refusal)
+        self.assertEqual(self.main.call("SPACE", "CREATE", "second", "FROM", "MAIN"), "second")
+
+    def test_passwords_of_the_default_user_hold_in_spaces(self):
+        early = self.enter("early")
+        self.restrict(">secret", "~*", "&*", "+@all")
+        # It is in a space that asked for none.
+        self.assertTrue(early.error_of("SPACE", "CREATE", "copy", "FROM", "MAIN").startswith("NOPERM"))
+        port = self.main.call("SPACE", "LISTEN", "ported")
+        with harness.Client(socket.create_connection(("127.0.0.1", port), harness.REPLY_TIMEOUT_S)) as client:
+            self.assertTrue(client.error_of("SPACE", "CREATE", "copy", "FROM", "MAIN").startswith("NOAUTH"))
+            client.call("AUTH", "secret")
+            self.assertEqual(client.call("SPACE", "CREATE", "copy", "FROM", "MAIN"), "copy")
+        self.assertTrue(self.connect().error_of("AUTH", "space-late", "x").startswith("WRONGPASS"))
+        late = self.enter("late", "secret")
+        self.assertEqual(late.call("SPACE", "CREATE", "other", "FROM", "MAIN"), "other")
 
 
 class Limited(SpaceTestCase):
