@@ -135,7 +135,7 @@ class Entered(SpaceTestCase):
         client.call("SET", "k", "v", "PX", "1")
         client.call("SET", "l", "v")
         client.close()
-        self.eventually(lambda: main.call("SPACE", "INFO", "kept")[5] == 0)
+        self.eventually(lambda: main.call("SPACE", "INFO", "kept")[3] == 0)
         self.assertEqual(self.enter("kept").call("GET", "l"), "v")
         self.assertEqual(main.call("SPACE", "DROP", "kept"), "OK")
         self.eventually(lambda: "kept" not in self.names())
