@@ -55,7 +55,7 @@ void set_defaults_of(const Edition& edition, ConfigValues* values) {
 }
 
 template <typename Value>
-void replace_default(Value V::* member, const V& before, const V& after, V* values) {
+void replace_default(Value V::*member, const V& before, const V& after, V* values) {
   if (values->*member == before.*member) values->*member = after.*member;
 }
 
