@@ -291,12 +291,12 @@ class Valkey91(BesideTheRelease, unittest.TestCase):
     directives_without_meaning = Valkey81.directives_without_meaning | {
         "cluster-databases", "hash-seed", "mptcp", "repl-mptcp", "cluster-announce-client-port", "cluster-announce-client-tls-port",
         "cluster-config-save-behavior"}
-    # Of scripting engines as modules, and of how expiry and the thread spend their time.
+    # Of scripting engines as modules, and of how expiry spends its time.
     missing_fields = {
-        "engine_0", "engines_count", "engines_total_memory_overhead", "engines_total_used_memory", "expired_fields",
+        "engine_0", "engines_count", "engines_total_memory_overhead", "engines_total_used_memory",
         "expired_keys_with_volatile_items_stale_perc", "mem_cluster_slot_export", "mem_cluster_slot_import", "mem_replicas_repl_buffer", "module",
         "slot_migration_fork_in_progress", "total_net_cluster_slot_export_bytes",
-        "total_net_cluster_slot_import_bytes", "used_active_time_main_thread"}
+        "total_net_cluster_slot_import_bytes"}
 
 
 class Emulating(unittest.TestCase):
