@@ -36,6 +36,10 @@ bool Regex::compile(std::string_view pattern, bool ignore_case, std::string* err
   return false;
 }
 
+size_t Regex::size() const {
+  return static_cast<size_t>(compiled_->ProgramSize());
+}
+
 bool Regex::search(std::string_view text) const {
   return re2::RE2::PartialMatch(piece_of(text), *compiled_);
 }

@@ -29,6 +29,9 @@ class Regex {
 
   // False, with *error saying why, when the pattern is malformed or too large.
   bool compile(std::string_view pattern, bool ignore_case, std::string* error);
+  // Instructions of the compiled pattern. A search may take as many steps for each byte of the
+  // text: a short pattern with repetitions, "(.*a){900}b", has thousands. REQUIRES: compiled.
+  size_t size() const;
   // Whether some part of `text` matches. REQUIRES: compiled.
   bool search(std::string_view text) const;
 

@@ -1,6 +1,7 @@
 // Walking over ranges of arrays: ARSCAN, ARGREP, AROP.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/glob.h"
 #include "base/number.h"
 #include "base/regex.h"
+#include "base/text.h"
 #include "commands/arrays/array_steps.h"
 #include "commands/groups.h"
 
@@ -66,28 +68,27 @@ void arscan(CommandContext& ctx) {
 
 // --- ARGREP -------------------------------------------------------------------------------------
 
-bool equal_ignoring_case(char left, char right) {
-  const auto lower = [](char byte) {
-    return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + ('a' - 'A')) : byte;
-  };
-  return lower(left) == lower(right);
+// memmem() takes linear time. std::search() and find() of strings may take the product of the
+// lengths, which is minutes for texts of a megabyte.
+bool contains(std::string_view text, std::string_view part) {
+  return part.size() <= text.size() &&
+         memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
 struct Predicate {
   enum class Kind : uint8_t { kExact, kPart, kGlob, kRegex } kind;
   std::string_view pattern;
   base::Regex regex = {};
+  std::string lower_pattern = {};
 
   bool holds(std::string_view text, bool ignore_case) {
     switch (kind) {
       case Kind::kExact:
         if (!ignore_case) return text == pattern;
-        return std::equal(text.begin(), text.end(), pattern.begin(), pattern.end(),
-                          equal_ignoring_case);
+        return base::equal_ignoring_case(text, pattern);
       case Kind::kPart:
-        if (!ignore_case) return text.find(pattern) != std::string_view::npos;
-        return pattern.empty() || std::search(text.begin(), text.end(), pattern.begin(),
-                                              pattern.end(), equal_ignoring_case) != text.end();
+        if (!ignore_case) return contains(text, pattern);
+        return contains(base::lower_case(text), lower_pattern);
       case Kind::kGlob:
         return base::glob_match(pattern, text, ignore_case);
       case Kind::kRegex:
@@ -124,6 +125,26 @@ bool take_predicate(ArgReader& words, GrepRequest* request) {
   return false;
 }
 
+// False, with the error sent, when a regular expression is malformed, or all of them together are
+// so large that they would hold the server up.
+bool compile_patterns(CommandContext& ctx, GrepRequest* request) {
+  constexpr size_t kMostInstructions = 1000;
+  size_t instructions = 0;
+  for (Predicate& predicate : request->predicates) {
+    std::string why;
+    predicate.lower_pattern = base::lower_case(predicate.pattern);
+    if (predicate.kind != Predicate::Kind::kRegex) continue;
+    if (predicate.regex.compile(predicate.pattern, request->ignore_case, &why)) {
+      instructions += predicate.regex.size();
+      if (instructions <= kMostInstructions) continue;
+      why = "too large";
+    }
+    ctx.reply.error("ERR invalid regular expression: " + why);
+    return false;
+  }
+  return true;
+}
+
 // Words come in any order: AND and OR may stand between the predicates too. The last of them
 // counts.
 bool read_grep_request(CommandContext& ctx, GrepRequest* request) {
@@ -149,15 +170,7 @@ bool read_grep_request(CommandContext& ctx, GrepRequest* request) {
     ctx.syntax_error();
     return false;
   }
-  for (Predicate& predicate : request->predicates) {
-    std::string why;
-    if (predicate.kind != Predicate::Kind::kRegex ||
-        predicate.regex.compile(predicate.pattern, request->ignore_case, &why))
-      continue;
-    ctx.reply.error("ERR invalid regular expression: " + why);
-    return false;
-  }
-  return true;
+  return compile_patterns(ctx, request);
 }
 
 // "-" is the first index of the array and "+" its last one, whichever bound they are.

@@ -1,5 +1,7 @@
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "commands/groups.h"
 #include "persist/rows.h"
@@ -219,6 +221,31 @@ TEST_CASE("ARGREP refuses what makes no sense", "[arrays]") {
   CHECK(server.run("ARGREP a - + MATCH x LIMIT 0") ==
         error("ERR LIMIT must be a positive integer"));
   CHECK(server.run("ARGREP a - + RE (x") == error("ERR invalid regular expression: missing ): (x"));
+}
+
+TEST_CASE("ARGREP is not held up by patterns that were made to be slow", "[arrays]") {
+  ArrayServer server;
+  const auto grep = [&](std::initializer_list<std::string_view> predicates) {
+    std::vector<std::string_view> words{"ARGREP", "a", "-", "+"};
+    words.insert(words.end(), predicates.begin(), predicates.end());
+    return server.client.run_words(std::span<const std::string_view>(words));
+  };
+  // Half a million times half a million steps for who compares at each place.
+  const std::string text(1'000'000, 'a');
+  const std::string part = std::string(500'000, 'a') + "b";
+  const std::string longer = "A" + part;
+  server.client.run_words({"ARSET", "a", "0", text, part});
+  CHECK(grep({"MATCH", part}) == array({integer(1)}));
+  CHECK(grep({"MATCH", longer, "NOCASE"}) == array({}));
+  CHECK(grep({"MATCH", std::string_view(longer).substr(0, 400'000), "NOCASE"}) ==
+        array({integer(0), integer(1)}));
+  // Short patterns that stand for long ones, and many of them.
+  const std::string refused = error("ERR invalid regular expression: too large");
+  CHECK(grep({"RE", "(.*a){900}b"}) == refused);
+  std::vector<std::string_view> many{"ARGREP", "a", "-", "+"};
+  for (int i = 0; i < 100; ++i) many.insert(many.end(), {"RE", "(a|b)*a(a|b){40}c"});
+  CHECK(server.client.run_words(std::span<const std::string_view>(many)) == refused);
+  CHECK(grep({"RE", "^a{1,200}$"}) == array({}));
 }
 
 TEST_CASE("AROP aggregates the numbers of a range", "[arrays]") {
