@@ -22,7 +22,8 @@ void hincrby(CommandContext& ctx) {
   int64_t increment;
   if (!ctx.read_int64(ctx.args[3], &increment)) return;
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  Hash* hash = hash_to_write(ctx, ref, ctx.args[2]);
+  bool has_expired = false;
+  Hash* hash = hash_to_write(ctx, ref, ctx.args[2], &has_expired);
   if (hash == nullptr) return;
   char scratch[Hash::kScratch];
   int64_t value = 0;
@@ -32,7 +33,9 @@ void hincrby(CommandContext& ctx) {
   }
   if (__builtin_add_overflow(value, increment, &value))
     return ctx.reply.error("ERR increment or decrement would overflow");
-  hash->set(ctx.args[2], {scratch, base::format_int64(value, scratch)}, Hash::kKeepDeadline);
+  const std::string_view sum{scratch, base::format_int64(value, scratch)};
+  hash->set(ctx.args[2], sum, Hash::kKeepDeadline);
+  if (has_expired) ctx.propagate({"HSET", ctx.args[1], ctx.args[2], sum});
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrby");
   tell_fields_of_pairs(ctx, "hincrby", ctx.args.subspan(2));
   // Locks that count how often their holder has them are made by scripts.
@@ -47,7 +50,8 @@ void hincrbyfloat(CommandContext& ctx) {
     return ctx.reply.error("ERR value is not a valid float");
   if (!std::isfinite(increment)) return ctx.reply.error("ERR value is NaN or Infinity");
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  Hash* hash = hash_to_write(ctx, ref, ctx.args[2]);
+  bool has_expired = false;
+  Hash* hash = hash_to_write(ctx, ref, ctx.args[2], &has_expired);
   if (hash == nullptr) return;
   char scratch[Hash::kScratch];
   long double value = 0;
@@ -63,7 +67,7 @@ void hincrbyfloat(CommandContext& ctx) {
   tell_fields_of_pairs(ctx, "hincrbyfloat", ctx.args.subspan(2));
   // Floating-point sums may differ on other machines, so the result is propagated, in a form that
   // keeps the field's deadline where fields have any.
-  if (ctx.server.edition().has({8, 0}, {9, 0})) {
+  if (!has_expired && ctx.server.edition().has({8, 0}, {9, 0})) {
     ctx.propagate({"HSETEX", ctx.args[1], "KEEPTTL", "FIELDS", "1", ctx.args[2], text});
   } else {
     ctx.propagate({"HSET", ctx.args[1], ctx.args[2], text});

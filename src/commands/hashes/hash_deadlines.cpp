@@ -656,7 +656,9 @@ void hsetex(CommandContext& ctx) {
   Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
   const Arguments pairs = request.pairs();
   const uint64_t count = pairs.size() / 2;
-  if (is_valkeys(ctx)) expire_before_set(ctx, ref, pairs);
+  if (is_valkeys(ctx) && !request.time.has_word()) expire_before_set(ctx, ref, pairs);
+  // With KEEPTTL the replicas must lose the old deadlines first.
+  if (is_valkeys(ctx) && request.time.has_word()) none_is_there(ctx, ref, pairs);
   hash->expect(count);
   ctx.reply.integer(1);
   if (!request.time.gives_deadline()) {

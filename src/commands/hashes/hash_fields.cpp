@@ -63,11 +63,14 @@ void expire_fields(CommandContext& ctx, KeyRef& ref, Arguments fields) {
   if (expired > 0) ctx.db.elements_expired(ref);
 }
 
-Hash* hash_to_write(CommandContext& ctx, KeyRef& ref, const std::string_view& field) {
+Hash* hash_to_write(CommandContext& ctx, KeyRef& ref, const std::string_view& field,
+                    bool* has_expired) {
   if (!ctx.is_type(ref, Hash::kType)) return nullptr;
   if (ref && is_valkeys(ctx)) {
     const std::string_view pair[] = {field, ""};
+    const uint64_t before = ctx.db.environment().expired_elements;
     if (expire_before_set(ctx, ref, pair) > 0) value_of<Hash>(ref).erase(field);
+    *has_expired = ctx.db.environment().expired_elements != before;
   } else if (ref) {
     expire_fields(ctx, ref, {&field, 1});
   }
@@ -89,6 +92,8 @@ int64_t expire_before_set(CommandContext& ctx, KeyRef& ref, Arguments pairs) {
   if (expired == 0) return 0;
   const bool was_last = hash.element_count() == 0;
   if (was_last) hash.set(pairs[0], pairs[1], Hash::kNoDeadline);
+  // What is propagated overwrites the fields, so that their names are of no use.
+  if (!ctx.events.wants_subkeys()) ctx.db.environment().expired_names.clear();
   ctx.db.elements_expired(ref);
   return was_last ? 1 : 0;
 }

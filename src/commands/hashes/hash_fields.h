@@ -32,12 +32,15 @@ void expire_fields(server::CommandContext& ctx, store::KeyRef& ref, server::Argu
 // The same for handlers that read them. Valkey leaves them, unseen, to whoever expires them.
 void expire_read_fields(server::CommandContext& ctx, store::KeyRef& ref, server::Arguments fields);
 
+// Sets *has_expired if Valkey is emulated and `field` was past its deadline: it is not deleted by a
+// request of its own there, so that what is propagated must not depend on the old value.
+//
 // The hash at `ref` for writing `field`; created when there is none. Removes `field` first if it is
 // past its deadline; the caller must set it unless it sends an error for a value that is stored,
 // since Valkey keeps the hash although that was its last field. Null, with a WRONGTYPE error sent,
 // when the key holds another type.
 store::Hash* hash_to_write(server::CommandContext& ctx, store::KeyRef& ref,
-                           const std::string_view& field);
+                           const std::string_view& field, bool* has_expired);
 
 // The names of the fields that an event is about, kept only while somebody asks for them
 // (KeyspaceEvents::wants_subkeys). They are views and must last.

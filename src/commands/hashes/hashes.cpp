@@ -70,10 +70,12 @@ void hmset(CommandContext& ctx) {
 
 void hsetnx(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  Hash* hash = hash_to_write(ctx, ref, ctx.args[2]);
+  bool has_expired = false;
+  Hash* hash = hash_to_write(ctx, ref, ctx.args[2], &has_expired);
   if (hash == nullptr) return;
   if (hash->contains(ctx.args[2])) return ctx.reply.integer(0);
   hash->set(ctx.args[2], ctx.args[3]);
+  if (has_expired) ctx.propagate({"HSET", ctx.args[1], ctx.args[2], ctx.args[3]});
   ctx.changed(ctx.args[1], EventClass::kHash, "hset");
   tell_fields_of_pairs(ctx, "hset", ctx.args.subspan(2));
   ctx.reply.integer(1);
