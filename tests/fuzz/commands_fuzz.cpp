@@ -476,8 +476,9 @@ class World {
     require(server_.server.clients().blocked() == 0);
     require(server_.server.blocking().keys() == 0);
     require(server_.replication->replicas().empty());
-    if (server_.server.checkpoints().size() != 0) admin_->run("CHECKPOINT ROLLBACK");
-    while (server_.server.checkpoints().size() != 0) admin_->run("CHECKPOINT DROP");
+    if (server_.server.layer<testing::Checkpoints>().size() != 0)
+      admin_->run("CHECKPOINT ROLLBACK");
+    while (server_.server.layer<testing::Checkpoints>().size() != 0) admin_->run("CHECKPOINT DROP");
     for (const std::string_view line : {"FLUSHALL", "FUNCTION FLUSH", "SCRIPT FLUSH"})
       admin_->run(line);
   }

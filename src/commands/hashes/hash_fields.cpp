@@ -1,5 +1,8 @@
 #include "commands/hashes/hash_fields.h"
 
+#include "server/command/command.h"
+#include "server/server.h"
+
 namespace latchkey::commands {
 
 using namespace server;

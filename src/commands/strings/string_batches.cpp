@@ -6,6 +6,7 @@
 #include "commands/keys/expiration.h"
 #include "commands/keys/key_batch.h"
 #include "server/command/command_context.h"
+#include "server/server.h"
 
 namespace latchkey::commands {
 
