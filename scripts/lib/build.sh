@@ -1,13 +1,16 @@
 # How the project is built. Sourced, not run, from the top of the checkout.
 #
 #   build_release            the server as people run it, in $LATCHKEY_RELEASE
+#   build_sanitized          everything, with AddressSanitizer and UndefinedBehaviorSanitizer, in $LATCHKEY_SANITIZED; also the fuzz targets,
+#                            so it is made by Clang, whose warnings are seen there
 #   build_in DIR ARG...      any other: configures DIR with meson's ARGs the first time, then builds all of it
 #
 # Each build has the tests: a machine without Catch2 is told so by Meson, not by a target that is missing.
 
 LATCHKEY_RELEASE=$PWD/build/release
-# So that ccache serves what is compiled with a precompiled header.
-export CCACHE_SLOPPINESS=pch_defines,time_macros
+LATCHKEY_SANITIZED=$PWD/build/sanitize
+# So that ccache serves what is compiled with a precompiled header, and does not preprocess what it has not got.
+export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
 
 build_in() {
   local directory=$1 log
@@ -25,4 +28,8 @@ build_in() {
 
 build_release() {
   LATCHKEY_TARGETS=src/latchkey-server build_in "$LATCHKEY_RELEASE" --buildtype=release -Db_lto=true
+}
+
+build_sanitized() {
+  CXX=clang++ build_in "$LATCHKEY_SANITIZED" --buildtype=debug -Doptimization=2 -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
 }
