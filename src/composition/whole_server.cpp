@@ -171,7 +171,9 @@ bool WholeServer::join_cluster() {
 bool WholeServer::report_startup_problems() {
   const std::vector<std::string> problems = config_->startup_problems();
   for (const std::string& problem : problems) server_.log().warning(problem);
-  return problems.empty();
+  if (!problems.empty()) return false;
+  for (const std::string& line : config_->settings_without_effect()) server_.log().notice(line);
+  return true;
 }
 
 bool WholeServer::listen() {

@@ -174,6 +174,14 @@ int Listener::port() const {
              : ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
+bool Listener::set_mark(uint32_t mark, std::string* error) {
+  uv_os_fd_t descriptor = -1;
+  uv_fileno(reinterpret_cast<uv_handle_t*>(&handle_->stream), &descriptor);
+  if (setsockopt(descriptor, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0) return true;
+  *error = std::strerror(errno);
+  return false;
+}
+
 Listener::~Listener() {
   handle_->waiting = false;
   uv_close(&handle_->handle,

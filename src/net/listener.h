@@ -1,6 +1,7 @@
 // Listening sockets.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -41,6 +42,10 @@ class Listener {
   // The TCP port it listens at: the one that the system chose where 0 was asked for; 0 for a unix
   // socket.
   int port() const;
+  // Marks the socket, and with it the connections that it accepts, for the kernel's routing and
+  // filtering (SO_MARK in socket(7)). False, with strerror's text in `error`, where that is not
+  // permitted.
+  bool set_mark(uint32_t mark, std::string* error);
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 

@@ -90,42 +90,11 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   register_live_settings(*this);
   apply_settings();
   startup_memory_ = used_memory();
-  config_.on_change({"maxmemory", "maxmemory-policy", "lfu-log-factor", "lfu-decay-time"},
-                    [this](std::string*) {
-                      apply_settings();
-                      memory_limit_->make_room_soon();
-                      return true;
-                    });
-  config_.on_change({"hash-max-listpack-entries",
-                     "hash-max-listpack-value",
-                     "set-max-intset-entries",
-                     "set-max-listpack-entries",
-                     "set-max-listpack-value",
-                     "zset-max-listpack-entries",
-                     "zset-max-listpack-value",
-                     "list-max-listpack-size",
-                     "list-compress-depth",
-                     "stream-node-max-bytes",
-                     "stream-node-max-entries",
-                     "stream-idmp-duration",
-                     "stream-idmp-maxsize",
-                     "min-replicas-to-write",
-                     "min-replicas-max-lag",
-                     "slowlog-log-slower-than",
-                     "slowlog-max-len",
-                     "commandlog-request-larger-than",
-                     "commandlog-large-request-max-len",
-                     "commandlog-reply-larger-than",
-                     "commandlog-large-reply-max-len",
-                     "cluster-compatibility-sample-ratio",
-                     "latency-monitor-threshold",
-                     "import-mode",
-                     "replica-read-only",
-                     "replica-serve-stale-data"},
-                    [this](std::string*) {
-                      apply_settings();
-                      return true;
-                    });
+  config_.on_every_change([this] { apply_settings(); });
+  config_.on_change({"maxmemory", "maxmemory-policy"}, [this](std::string*) {
+    memory_limit_->make_room_soon();
+    return true;
+  });
   config_.on_change({"random-seed"}, [this](std::string*) {
     random_source_.reseed(settings().random_seed);
     environment_.random = random_source_.commands();

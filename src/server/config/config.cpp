@@ -432,6 +432,19 @@ std::vector<std::string> Config::startup_problems() const {
   return lines;
 }
 
+std::vector<std::string> Config::settings_without_effect() const {
+  const ConfigValues defaults;
+  std::vector<std::string> lines;
+  for (const Directive& directive : directives()) {
+    if (directive.no_effect_because.empty() || !loaded_directives_.contains(&directive)) continue;
+    if (directive.format(values_) == directive.format(defaults)) continue;
+    std::string line = "The directive '";
+    line.append(directive.name).append("' has no effect: ").append(directive.no_effect_because);
+    lines.push_back(line + ".");
+  }
+  return lines;
+}
+
 // ---- CONFIG GET
 
 std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> patterns) const {
@@ -528,11 +541,13 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
       changed.push_back(i);
   }
 
+  if (!changed.empty()) copy_values();
   std::vector<const RegisteredHook*> called;
   for (const size_t i : changed) {
     if (run_hooks(*directives[i], &called, &reason)) continue;
     *error = set_failure(known_as(i), reason);
     restore(before);
+    copy_values();
     for (const RegisteredHook* hook : called) hook->act(&reason);
     return false;
   }
@@ -562,10 +577,18 @@ bool Config::run_hooks(const Directive& directive, std::vector<const RegisteredH
   return true;
 }
 
+void Config::copy_values() const {
+  for (const auto& copy : copies_) copy();
+}
+
 void Config::restore(const ConfigValues& before) {
   std::string ignored;
   if (values_.dir != before.dir) directory_->change(before.dir, &ignored);
   values_ = before;
+}
+
+void Config::on_every_change(std::function<void()> copy) {
+  copies_.push_back(std::move(copy));
 }
 
 void Config::on_change(std::initializer_list<std::string_view> names, Hook hook) {

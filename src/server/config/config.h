@@ -5,9 +5,10 @@
 // and CONFIG REWRITE, so that they cannot disagree. The values themselves are a plain struct
 // (config_values.h).
 //
-// Independent of clients and replies. A subsystem that must act on a change registers a hook with
-// on_change(); a subsystem whose settings are stored elsewhere (the users of the ACL) gives the
-// lines to rewrite with on_rewrite(). Not thread safe: one server, one thread.
+// Independent of clients and replies. A subsystem that keeps settings in a form of its own copies
+// them again after each change (on_every_change()), one that must act on a change or may refuse it
+// registers a hook with on_change(); a subsystem whose settings are stored elsewhere (the users of
+// the ACL) gives the lines to rewrite with on_rewrite(). Not thread safe: one server, one thread.
 #pragma once
 
 #include <cstdint>
@@ -150,6 +151,10 @@ class Config {
   // probably meant. Lines for the log at warning level; empty when there is no problem.
   std::vector<std::string> startup_problems() const;
 
+  // Which settings of the loaded configuration ask for something that this server does not do, and
+  // why (Directive::no_effect_because): lines for the log.
+  std::vector<std::string> settings_without_effect() const;
+
   // CONFIG GET: names and values, in the order of the table for each pattern, each name once. A
   // name without `*`, `?` or `[` is looked up as it is, which also finds hidden directives, and is
   // returned as it was spelt.
@@ -159,14 +164,21 @@ class Config {
     bool from_local_client = true;  // loopback or unix socket; protected directives may ask for it
     bool loading = false;           // a dataset is being loaded; refuses what waits_for_loading()
   };
-  // CONFIG SET: all or nothing. Every value is checked, then all are stored, then the hooks of
-  // changed directives are called, each once; a hook that refuses brings every value back and calls
-  // those hooks again. On failure `error` holds the reply's text after "ERR ".
+  // CONFIG SET: all or nothing. Every value is checked, then all are stored and copied to where
+  // they are also kept, then the hooks of changed directives are called, each once; a hook that
+  // refuses brings every value back, copies them again and calls those hooks again. On failure
+  // `error` holds the reply's text after "ERR ".
   bool set(std::span<const NameAndValue> pairs, const SetRequest& request, std::string* error);
 
   // True for a directive that cannot be set while a dataset is being loaded: CONFIG SET then
   // answers the LOADING error. Any spelling.
   bool waits_for_loading(std::string_view name) const;
+
+  // `copy` is called after each CONFIG SET that changed a value, before the hooks, and when the
+  // values were brought back. It takes the values that its owner keeps in a form of its own,
+  // without being told which have changed; a setting that it takes cannot be forgotten in a list of
+  // names. It must be cheap, and change nothing when it is called again.
+  void on_every_change(std::function<void()> copy);
 
   // `hook` is called once after a CONFIG SET that changed at least one of `names`. Hooks run in the
   // order of their directives in the command, then of registration. REQUIRES: the names are in the
@@ -220,6 +232,7 @@ class Config {
   bool set_value(const Directive& directive, const std::string& value, std::string* error);
   bool run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called,
                  std::string* error);
+  void copy_values() const;
   void restore(const ConfigValues& before);
 
   std::unique_ptr<WorkingDirectory> directory_;
@@ -229,6 +242,7 @@ class Config {
   std::unordered_set<const Directive*> loaded_directives_;  // set by the configuration being loaded
   std::string reading_;                                     // the file whose lines are being loaded
   std::vector<ConfigError>* problems_ = nullptr;            // where errors go while all are wanted
+  std::vector<std::function<void()>> copies_;               // of on_every_change()
   std::vector<RegisteredHook> hooks_;
   std::vector<std::pair<std::string, LinesSource>> rewrite_sources_;
   std::string file_;

@@ -43,6 +43,9 @@ struct Directive {
   std::string_view name;
   std::string_view alias;  // empty when there is none
   unsigned flags = 0;
+  // Why its value changes nothing here, as the end of a sentence; empty for those that do what they
+  // say. Such a directive is known because configurations written for other servers have it.
+  std::string_view no_effect_because = {};
 
   // Checks and stores the value. False with a message in `error` when it is refused; it may then be
   // half stored, and the caller restores the old one.

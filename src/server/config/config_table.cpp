@@ -23,6 +23,17 @@ constexpr uint64_t kOneMegabyte = 1024 * 1024;
 constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kLastPort = 65535;
 
+// Why directives have no effect.
+constexpr std::string_view kNoDefragmentation = "there is no active defragmentation";
+constexpr std::string_view kNoMultipath = "connections are made by plain TCP";
+constexpr std::string_view kOtherThreads =
+    "threads for input and output divide their work in another way";
+
+Directive without_effect(Directive row, std::string_view reason) {
+  row.no_effect_because = reason;
+  return row;
+}
+
 bool is_plain_name(const std::string& name, std::string* error, const char* message) {
   if (name.find('/') == std::string::npos) return true;
   *error = message;
@@ -232,8 +243,10 @@ void add_general(std::vector<Directive>& table) {
                                {"local7", LOG_LOCAL7}},
                               kImmutable));
   table.push_back(boolean("crash-log-enabled", &V::crash_log_enabled));
-  table.push_back(boolean("crash-memcheck-enabled", &V::crash_memcheck_enabled));
-  table.push_back(boolean("use-exit-on-panic", &V::use_exit_on_panic, kHidden));
+  table.push_back(without_effect(boolean("crash-memcheck-enabled", &V::crash_memcheck_enabled),
+                                 "a crash report does not test the memory"));
+  table.push_back(without_effect(boolean("use-exit-on-panic", &V::use_exit_on_panic, kHidden),
+                                 "a failed assertion always ends in abort()"));
   table.push_back(number("databases", &V::databases, 1, kMaxInt, kImmutable));
   table.push_back(boolean("always-show-logo", &V::always_show_logo, kImmutable));
   table.push_back(boolean("hide-user-data-from-log", &V::hide_user_data_from_log));
@@ -242,7 +255,9 @@ void add_general(std::vector<Directive>& table) {
                        {.empty_is_a_value = true, .check = check_proc_title}));
   table.push_back(text("locale-collate", &V::locale_collate, 0, {.empty_is_a_value = true}));
   table.push_back(dir_directive());
-  table.push_back(text("ignore-warnings", &V::ignore_warnings, 0, {.empty_is_a_value = true}));
+  table.push_back(
+      without_effect(text("ignore-warnings", &V::ignore_warnings, 0, {.empty_is_a_value = true}),
+                     "the fault of old kernels for ARM64 that it is about is not looked for"));
   table.push_back(number("random-seed", &V::random_seed, 0, kMaxInt64, kActsAlways));
   table.push_back(number("watchdog-period", &V::watchdog_period, 0, kMaxInt, kHidden));
 }
@@ -252,10 +267,12 @@ void add_snapshots(std::vector<Directive>& table) {
   table.push_back(boolean("stop-writes-on-bgsave-error", &V::stop_writes_on_bgsave_error));
   table.push_back(boolean("rdbcompression", &V::rdbcompression));
   table.push_back(boolean("rdbchecksum", &V::rdbchecksum, kImmutable));
-  table.push_back(choice<SanitizeDumpPayload>("sanitize-dump-payload", &V::sanitize_dump_payload,
-                                              {{"no", SanitizeDumpPayload::kNo},
-                                               {"yes", SanitizeDumpPayload::kYes},
-                                               {"clients", SanitizeDumpPayload::kClients}}));
+  table.push_back(
+      without_effect(choice<SanitizeDumpPayload>("sanitize-dump-payload", &V::sanitize_dump_payload,
+                                                 {{"no", SanitizeDumpPayload::kNo},
+                                                  {"yes", SanitizeDumpPayload::kYes},
+                                                  {"clients", SanitizeDumpPayload::kClients}}),
+                     "every payload is checked before it is used"));
   table.push_back(
       text("dbfilename", &V::dbfilename, kProtectedDirective,
            {.empty_is_a_value = true,
@@ -353,7 +370,9 @@ void add_clients_and_memory(std::vector<Directive>& table) {
   table.push_back(
       memory("proto-max-bulk-len", &V::proto_max_bulk_len, kOneMegabyte, kMaxSignedBytes));
   table.push_back(number("lookahead", &V::lookahead, 1, kMaxInt));
-  table.push_back(number("active-expire-effort", &V::active_expire_effort, 1, 10));
+  table.push_back(
+      without_effect(number("active-expire-effort", &V::active_expire_effort, 1, 10),
+                     "keys are deleted at their deadlines, and not looked for by samples"));
   table.push_back(
       boolean("lazyexpire-nested-arbitrary-keys", &V::lazyexpire_nested_arbitrary_keys, kHidden));
   table.push_back(boolean("lazyfree-lazy-eviction", &V::lazyfree_lazy_eviction));
@@ -484,28 +503,39 @@ void add_cluster(std::vector<Directive>& table) {
                          kLastPort, kOfValkey));
   table.push_back(number("cluster-announce-client-tls-port", &V::cluster_announce_client_tls_port,
                          0, kLastPort, kOfValkey));
-  table.push_back(choice("cluster-config-save-behavior", &V::cluster_config_save_best_effort,
-                         {{"sync", false}, {"best-effort", true}}, kOfValkey));
   table.push_back(
-      number("cluster-message-gossip-perc", &V::cluster_message_gossip_perc, 0, 100, kHidden));
+      without_effect(choice("cluster-config-save-behavior", &V::cluster_config_save_best_effort,
+                            {{"sync", false}, {"best-effort", true}}, kOfValkey),
+                     "a node that cannot write its configuration file ends"));
+  table.push_back(without_effect(
+      number("cluster-message-gossip-perc", &V::cluster_message_gossip_perc, 0, 100, kHidden),
+      "how many nodes a message tells of follows from the size of the cluster"));
   table.push_back(number("cluster-announce-bus-port", &V::cluster_announce_bus_port, 0, kLastPort));
 }
 
 // Valkey's own tuning, which is without effect here.
 void add_tuning_of_valkey(std::vector<Directive>& table) {
+  table.push_back(without_effect(
+      number("active-defrag-cycle-us", &V::active_defrag_cycle_us, 0, 100'000, kOfValkey),
+      kNoDefragmentation));
+  table.push_back(without_effect(
+      number("prefetch-batch-max-size", &V::prefetch_batch_max_size, 0, 128, kOfValkey),
+      "the number of keys that are prefetched together is fixed"));
+  table.push_back(without_effect(
+      boolean("io-threads-always-active", &V::io_threads_always_active, kHidden), kOtherThreads));
+  table.push_back(without_effect(number("min-io-threads-avoid-copy-reply",
+                                        &V::min_io_threads_avoid_copy_reply, 0, kMaxInt, kHidden),
+                                 kOtherThreads));
+  table.push_back(without_effect(number("min-string-size-avoid-copy-reply",
+                                        &V::min_string_size_avoid_copy_reply, 0, kMaxInt, kHidden),
+                                 kOtherThreads));
   table.push_back(
-      number("active-defrag-cycle-us", &V::active_defrag_cycle_us, 0, 100'000, kOfValkey));
+      without_effect(number("min-string-size-avoid-copy-reply-threaded",
+                            &V::min_string_size_avoid_copy_reply_threaded, 0, kMaxInt, kHidden),
+                     kOtherThreads));
   table.push_back(
-      number("prefetch-batch-max-size", &V::prefetch_batch_max_size, 0, 128, kOfValkey));
-  table.push_back(boolean("io-threads-always-active", &V::io_threads_always_active, kHidden));
-  table.push_back(number("min-io-threads-avoid-copy-reply", &V::min_io_threads_avoid_copy_reply, 0,
-                         kMaxInt, kHidden));
-  table.push_back(number("min-string-size-avoid-copy-reply", &V::min_string_size_avoid_copy_reply,
-                         0, kMaxInt, kHidden));
-  table.push_back(number("min-string-size-avoid-copy-reply-threaded",
-                         &V::min_string_size_avoid_copy_reply_threaded, 0, kMaxInt, kHidden));
-  table.push_back(boolean("mptcp", &V::mptcp, kImmutable | kOfValkey));
-  table.push_back(boolean("repl-mptcp", &V::repl_mptcp, kOfValkey));
+      without_effect(boolean("mptcp", &V::mptcp, kImmutable | kOfValkey), kNoMultipath));
+  table.push_back(without_effect(boolean("repl-mptcp", &V::repl_mptcp, kOfValkey), kNoMultipath));
 }
 
 void add_observation(std::vector<Directive>& table) {
@@ -554,19 +584,28 @@ void add_encodings(std::vector<Directive>& table) {
 
 void add_cron(std::vector<Directive>& table) {
   table.push_back(hz_directive());
-  table.push_back(boolean("dynamic-hz", &V::dynamic_hz));
-  table.push_back(boolean("activerehashing", &V::activerehashing));
+  table.push_back(without_effect(boolean("dynamic-hz", &V::dynamic_hz),
+                                 "with many clients more is done each time, not more often"));
+  table.push_back(
+      without_effect(boolean("activerehashing", &V::activerehashing),
+                     "tables grow in small steps with each change, and need no idle time for it"));
   table.push_back(boolean("activedefrag", &V::activedefrag));
-  table.push_back(
-      memory("active-defrag-ignore-bytes", &V::active_defrag_ignore_bytes, 1, kMaxSignedBytes));
-  table.push_back(
-      number("active-defrag-threshold-lower", &V::active_defrag_threshold_lower, 0, 1000));
-  table.push_back(
-      number("active-defrag-threshold-upper", &V::active_defrag_threshold_upper, 0, 1000));
-  table.push_back(number("active-defrag-cycle-min", &V::active_defrag_cycle_min, 1, 99));
-  table.push_back(number("active-defrag-cycle-max", &V::active_defrag_cycle_max, 1, 99));
-  table.push_back(
-      number("active-defrag-max-scan-fields", &V::active_defrag_max_scan_fields, 1, kMaxInt64));
+  table.push_back(without_effect(
+      memory("active-defrag-ignore-bytes", &V::active_defrag_ignore_bytes, 1, kMaxSignedBytes),
+      kNoDefragmentation));
+  table.push_back(without_effect(
+      number("active-defrag-threshold-lower", &V::active_defrag_threshold_lower, 0, 1000),
+      kNoDefragmentation));
+  table.push_back(without_effect(
+      number("active-defrag-threshold-upper", &V::active_defrag_threshold_upper, 0, 1000),
+      kNoDefragmentation));
+  table.push_back(without_effect(
+      number("active-defrag-cycle-min", &V::active_defrag_cycle_min, 1, 99), kNoDefragmentation));
+  table.push_back(without_effect(
+      number("active-defrag-cycle-max", &V::active_defrag_cycle_max, 1, 99), kNoDefragmentation));
+  table.push_back(without_effect(
+      number("active-defrag-max-scan-fields", &V::active_defrag_max_scan_fields, 1, kMaxInt64),
+      kNoDefragmentation));
   table.push_back(number("lfu-log-factor", &V::lfu_log_factor, 0, kMaxInt));
   table.push_back(number("lfu-decay-time", &V::lfu_decay_time, 0, kMaxInt));
 }

@@ -56,6 +56,8 @@ std::string page_of(const DirectiveHelp& block) {
     const Directive* directive = Config::find(name);
     if (directive == nullptr) continue;
     page.append("  ").append(name).append(": ").append(setting_of(*directive));
+    if (!directive->no_effect_because.empty())
+      page.append("; without effect, because ").append(directive->no_effect_because);
     if (!directive->alias.empty()) {
       const bool is_alias = base::equal_ignoring_case(name, directive->alias);
       page.append("; also ").append(is_alias ? directive->name : directive->alias);

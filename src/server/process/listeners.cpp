@@ -136,6 +136,9 @@ bool Listeners::open_one(const std::string& address, int port, bool secure, TcpS
       },
       &error, code);
   if (listener != nullptr) {
+    const uint32_t mark = server_.settings().socket_mark_id;
+    if (mark != 0 && !listener->set_mark(mark, &error))
+      server_.log().warning("The socket cannot be marked as socket-mark-id asks for: " + error);
     if (sockets->listeners.empty()) sockets->address = address;
     sockets->port = listener->port();
     sockets->listeners.push_back(std::move(listener));

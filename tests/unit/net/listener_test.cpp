@@ -20,6 +20,8 @@ namespace {
 
 // The mode that a Unix socket had when bind() had just made it.
 std::optional<mode_t> mode_at_birth;
+// The socket that was bound last.
+int last_bound = -1;
 
 mode_t mode_of(const char* path) {
   struct stat status {};
@@ -39,6 +41,7 @@ extern "C" int bind(int socket, const sockaddr* address, socklen_t size) noexcep
     return -1;
   }
   const int status = static_cast<int>(syscall(SYS_bind, socket, address, size));
+  if (status == 0) last_bound = socket;
   if (status == 0 && address->sa_family == AF_UNIX && address->sa_data[0] != '\0')
     mode_at_birth = mode_of(address->sa_data);
   return status;
@@ -84,6 +87,23 @@ class UnixPeer {
 };
 
 }  // namespace
+
+TEST_CASE("A listening socket is marked, where that is permitted", "[listener]") {
+  net::Loop loop;
+  std::string error;
+  int code = 0;
+  const auto listener = net::Listener::tcp(
+      loop, "127.0.0.1", 0, 1, [](net::Connection* connection) { connection->close(); },
+      /*limit=*/{}, &error, &code);
+  REQUIRE(listener != nullptr);
+  constexpr uint32_t kMark = 77;
+  const bool is_marked = listener->set_mark(kMark, &error);
+  uint32_t mark = 0;
+  socklen_t size = sizeof(mark);
+  REQUIRE(getsockopt(last_bound, SOL_SOCKET, SO_MARK, &mark, &size) == 0);
+  CHECK(mark == (is_marked ? kMark : 0));
+  CHECK(error == (is_marked ? "" : "Operation not permitted"));
+}
 
 TEST_CASE("A Unix socket is never more open than it was asked to be", "[listener]") {
   TemporaryDirectory directory;

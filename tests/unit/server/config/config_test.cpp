@@ -334,6 +334,40 @@ TEST_CASE("dir follows the directory and comes back when CONFIG SET fails", "[co
   CHECK(f.set({{"dir", "/etc/passwd"}}) == failed("dir", "Not a directory"));
 }
 
+TEST_CASE("What keeps values of its own copies them before hooks, and again when one refuses",
+          "[config]") {
+  Fixture f;
+  std::vector<uint32_t> copied;
+  f.config.on_every_change([&] { copied.push_back(f.config.values().maxclients); });
+  size_t copies_before_hook = 0;
+  f.config.on_change({"maxclients"}, [&](std::string* error) {
+    copies_before_hook = copied.size();
+    if (f.config.values().maxclients < 1000) return true;
+    *error = "too many";
+    return false;
+  });
+
+  REQUIRE(f.set({{"maxclients", "10"}}) == "");
+  CHECK(copies_before_hook == 1);
+  CHECK(f.set({{"maxclients", "10"}}) == "");
+  CHECK(copied == std::vector<uint32_t>{10});
+  CHECK(f.set({{"port", "8"}, {"maxclients", "2000"}}) == failed("maxclients", "too many"));
+  CHECK(copied == std::vector<uint32_t>{10, 2000, 10});
+  CHECK(f.set({{"port", "8"}, {"maxclients", "x"}}) != "");
+  CHECK(copied.size() == 3);
+}
+
+TEST_CASE("Settings without effect are told, with the reason, where a configuration asks for them",
+          "[config]") {
+  Fixture f;
+  REQUIRE(f.load("active-expire-effort 3\nactiverehashing yes\nhz 20\nslave-priority 5") == "");
+  const std::vector<std::string> lines = f.config.settings_without_effect();
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0] ==
+        "The directive 'active-expire-effort' has no effect: keys are deleted at their deadlines, "
+        "and not looked for by samples.");
+}
+
 TEST_CASE("A hook is called once for what changed and can refuse it", "[config]") {
   Fixture f;
   int calls = 0;
