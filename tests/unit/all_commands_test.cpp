@@ -4,6 +4,7 @@
 #include <string>
 
 #include "server/command/command_docs.h"
+#include "server/command/command_syntax.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
 
@@ -13,7 +14,7 @@ using namespace server;
 using tests::ServerFixture;
 using tests::TestClient;
 
-// Two rows of one name, or a malformed syntax line, would end the process here.
+// Two rows of one name would end the process here, and a malformed syntax line.
 TEST_CASE("Every command of every folder has a place in one table", "[commands]") {
   ServerFixture server({});
   add_all_commands(server.server);
@@ -28,6 +29,10 @@ TEST_CASE("Every command of every folder has a place in one table", "[commands]"
     REQUIRE(table.find_full_name(command->full_name) != nullptr);
     CHECK(table.find_full_name(command->full_name)->id == command->id);
     CHECK((command->handler != nullptr || command->is_container()));
+    if (command->handler == nullptr) continue;
+    const CommandRow& row = *command->row;
+    const int words = command->parent == nullptr ? 1 : 2;
+    CHECK(arity_of(row.syntax, words) == parse_syntax(row.syntax, words, row.keys.size()).arity);
   }
 }
 

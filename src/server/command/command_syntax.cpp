@@ -63,18 +63,12 @@ bool is_token_start(char byte) {
   return (byte >= 'A' && byte <= 'Z') || is_token_symbol(byte) || byte == '"';
 }
 
-class Parser {
+// Reads the words of a line.
+class Lexer {
  public:
-  Parser(std::string_view line, size_t key_spec_count)
-      : rest_(line), key_spec_count_(static_cast<int>(key_spec_count)) {}
+  explicit Lexer(std::string_view line) : rest_(line) {}
 
-  std::vector<Argument> parse() {
-    std::vector<Argument> arguments = parse_sequence();
-    LK_ASSERT(rest_.empty());
-    return arguments;
-  }
-
- private:
+ protected:
   char peek() const { return rest_.empty() ? '\0' : rest_.front(); }
 
   bool take(std::string_view text) {
@@ -103,6 +97,12 @@ class Parser {
     take_while([](char byte) { return byte == ' '; });
   }
 
+  // Skips spaces. True at the end, a `|` or a closing bracket.
+  bool at_end_of_sequence() {
+    skip_spaces();
+    return rest_.empty() || peek() == '|' || peek() == ']' || peek() == '}';
+  }
+
   // The name in `name=`, or nothing and nothing taken.
   std::string_view take_label() {
     const std::string_view before = rest_;
@@ -124,13 +124,57 @@ class Parser {
     return take_while(is_token_word_byte);
   }
 
+  // True when the next word is a value, not the label of something else.
+  bool value_follows() {
+    const std::string_view before = rest_;
+    skip_spaces();
+    const bool found =
+        rest_.size() < before.size() && is_name_start(peek()) && take_label().empty();
+    rest_ = before;
+    return found;
+  }
+
+  // What stands before the arguments of a group.
+  struct GroupHead {
+    std::string_view label;
+    std::string_view token;
+    bool has_token = false;
+  };
+  GroupHead take_group_head() {
+    GroupHead head;
+    const std::string_view before = rest_;
+    if (is_token_start(peek())) {
+      head.token = take_token();
+      head.has_token = true;
+      skip_spaces();
+    }
+    head.label = take_label();
+    if (!head.label.empty()) return head;
+    rest_ = before;
+    return {};
+  }
+
+  static bool is_version_byte(char byte) { return (byte >= '0' && byte <= '9') || byte == '.'; }
+
+  std::string_view rest_;
+};
+
+class Parser : Lexer {
+ public:
+  Parser(std::string_view line, size_t key_spec_count)
+      : Lexer(line), key_spec_count_(static_cast<int>(key_spec_count)) {}
+
+  std::vector<Argument> parse() {
+    std::vector<Argument> arguments = parse_sequence();
+    LK_ASSERT(rest_.empty());
+    return arguments;
+  }
+
+ private:
   // Arguments up to the end, a `|` or a closing bracket.
   std::vector<Argument> parse_sequence() {
     std::vector<Argument> arguments;
-    for (skip_spaces(); !rest_.empty() && peek() != '|' && peek() != ']' && peek() != '}';
-         skip_spaces()) {
-      arguments.push_back(parse_argument());
-    }
+    while (!at_end_of_sequence()) arguments.push_back(parse_argument());
     return arguments;
   }
 
@@ -178,32 +222,15 @@ class Parser {
     return argument;
   }
 
-  // True when the next word is a value, not the label of something else.
-  bool value_follows() {
-    const std::string_view before = rest_;
-    skip_spaces();
-    const bool found =
-        rest_.size() < before.size() && is_name_start(peek()) && take_label().empty();
-    rest_ = before;
-    return found;
-  }
-
   Argument parse_group() {
     const bool optional = peek() == '[';
     rest_.remove_prefix(1);
 
+    const GroupHead head = take_group_head();
+    const std::string_view label = head.label;
     Argument group;
-    const std::string_view before = rest_;
-    if (is_token_start(peek())) {
-      group.token = take_token();
-      group.has_token = true;
-      skip_spaces();
-    }
-    std::string_view label = take_label();
-    if (label.empty()) {
-      rest_ = before;
-      group.has_token = false;
-    }
+    group.token = head.token;
+    group.has_token = head.has_token;
     group.name = label;
 
     std::vector<std::vector<Argument>> alternatives;
@@ -258,9 +285,6 @@ class Parser {
     }
   }
 
-  static bool is_version_byte(char byte) { return (byte >= '0' && byte <= '9') || byte == '.'; }
-
-  std::string_view rest_;
   int key_spec_count_;
   int next_key_spec_ = 0;
 };
@@ -315,6 +339,110 @@ Extent extent_of_choice(const std::vector<Argument>& arguments) {
   return result;
 }
 
+// The extent of a line, without making its arguments.
+class Measurer : Lexer {
+ public:
+  explicit Measurer(std::string_view line) : Lexer(line) {}
+
+  Extent measure() {
+    const Extent extent = measure_sequence().extent;
+    LK_ASSERT(rest_.empty());
+    return extent;
+  }
+
+ private:
+  struct Measured {
+    Extent extent;
+    bool has_token = false;
+    bool optional = false;
+  };
+  struct Sequence {
+    Extent extent;
+    Measured last;
+    size_t count = 0;
+  };
+
+  Sequence measure_sequence() {
+    Sequence sequence;
+    while (!at_end_of_sequence()) {
+      sequence.last = measure_argument();
+      sequence.extent.least += sequence.last.extent.least;
+      sequence.extent.varies |= sequence.last.extent.varies;
+      ++sequence.count;
+    }
+    return sequence;
+  }
+
+  Measured measure_argument() {
+    if (peek() == '[' || peek() == '{') return measure_group();
+    Measured argument{.extent = {.least = 1}};
+    const std::string_view label = take_label();
+    if (is_token_start(peek())) {
+      take_token();
+      argument.has_token = true;
+      if (label.empty() && value_follows()) {
+        skip_spaces();
+        skip_value();
+        ++argument.extent.least;
+      }
+    } else {
+      skip_value();
+    }
+    argument.extent.varies = take_suffixes();
+    return argument;
+  }
+
+  void skip_value() {
+    if (take("_")) return;
+    LK_ASSERT(is_name_start(peek()));
+    take_while(is_name_byte);
+    if (take("(")) take_until(')');
+    if (take(":")) take_while(is_name_byte);
+  }
+
+  Measured measure_group() {
+    const bool optional = peek() == '[';
+    rest_.remove_prefix(1);
+    const GroupHead head = take_group_head();
+
+    const Sequence first = measure_sequence();
+    Measured group{.extent = first.extent};
+    if (first.count == 1 && peek() != '|') group = first.last;
+    while (take("|")) {
+      const Extent other = measure_sequence().extent;
+      group.extent.varies |= other.varies || other.least != first.extent.least;
+      group.extent.least = std::min(group.extent.least, other.least);
+    }
+    LK_ASSERT(take(optional ? "]" : "}"));
+
+    if (head.has_token && !group.has_token && !group.optional) ++group.extent.least;
+    group.has_token |= head.has_token;
+    group.optional |= optional;
+    if (take_suffixes()) group.extent.varies = true;
+    if (group.optional) group.extent = {0, true};
+    return group;
+  }
+
+  // Whether one of them says that it may be repeated.
+  bool take_suffixes() {
+    bool multiple = false;
+    for (;;) {
+      if (take("...")) {
+        multiple = true;
+      } else if (take("@") || take("!") || take("#")) {
+        take_while(is_version_byte);
+      } else {
+        return multiple;
+      }
+    }
+  }
+};
+
+int arity_of(const Extent& extent, int command_words) {
+  const int words = command_words + extent.least;
+  return extent.varies ? -words : words;
+}
+
 }  // namespace
 
 std::string_view argument_type_name(ArgumentType type) {
@@ -329,9 +457,11 @@ Syntax parse_syntax(std::string_view line, int command_words, size_t key_spec_co
 }
 
 int arity_of(const std::vector<Argument>& arguments, int command_words) {
-  const Extent extent = extent_of_sequence(arguments);
-  const int words = command_words + extent.least;
-  return extent.varies ? -words : words;
+  return arity_of(extent_of_sequence(arguments), command_words);
+}
+
+int arity_of(std::string_view line, int command_words) {
+  return arity_of(Measurer(line).measure(), command_words);
 }
 
 }  // namespace latchkey::server

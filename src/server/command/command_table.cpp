@@ -264,9 +264,9 @@ Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
 void CommandSet::apply_syntax(Command* command) {
   const CommandRow& row = *command->row;
   const int own_words = command->parent == nullptr ? 1 : 2;
-  Syntax syntax = parse_syntax(row.syntax, own_words, row.keys.size());
-  command->arity = arity_in(command->full_name, syntax.arity);
+  command->arity = arity_in(command->full_name, arity_of(row.syntax, own_words));
   if (!edition_.emulates()) return;
+  Syntax syntax = parse_syntax(row.syntax, own_words, row.keys.size());
   auto later = std::make_unique<LaterOptions>(syntax.arguments, edition_, command->full_name);
   if (!later->any()) return;
   remove_later(&syntax.arguments, edition_, command->full_name);

@@ -7,7 +7,10 @@ namespace latchkey::server {
 namespace {
 
 int arity(std::string_view line, int command_words = 1) {
-  return parse_syntax(line, command_words, 1).arity;
+  const int parsed = parse_syntax(line, command_words, 1).arity;
+  INFO(line);
+  CHECK(arity_of(line, command_words) == parsed);
+  return parsed;
 }
 
 Argument only_argument(std::string_view line, size_t key_spec_count = 1) {
@@ -31,6 +34,11 @@ TEST_CASE("Arity counts the words that must be there", "[syntax]") {
               "latitude:double}}") == -4);
   CHECK(arity("_...") == -2);
   CHECK(arity("[_...]") == -1);
+  CHECK(arity("key [LIMIT limit=offset count]@2.0.0") == -2);
+  CHECK(arity("key {SET set={data=field value}...}") == -5);
+  CHECK(arity("key {STORE target=[inner=name value]}") == -2);
+  CHECK(arity("key {how=A b|{two=C d}|E f} _ last=G") == 6);
+  CHECK(arity("key {how=A b|C}...") == -3);
 }
 
 TEST_CASE("A value's type follows from its name unless the line says otherwise", "[syntax]") {
