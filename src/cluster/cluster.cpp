@@ -39,8 +39,7 @@ void adapt_configuration(Config& config, base::Logger& log) {
   int& databases = config.mutable_values().databases;
   const int wanted = config.values().cluster_databases;
   if (!config.values().cluster_enabled || databases == wanted) return;
-  const server::Edition& edition = config.values().edition;
-  if (edition.is_valkey() && edition.has(server::kNever, {9, 0})) return;
+  if (config.values().edition.is_valkey_since({9, 0})) return;
   log.warning("WARNING: Changing databases number from " + std::to_string(databases) + " to " +
               std::to_string(wanted) + " since we are in cluster mode");
   databases = wanted;
@@ -158,7 +157,7 @@ bool Cluster::claim_loaded_slots() {
   if (myself().is_replica()) return true;
   // Keys of other nodes' slots were left over by a migration that has ended without this node;
   // before Redis 8.4 they were taken for an import that goes on.
-  const bool trims = server_.edition().has({8, 4}, kNever);
+  const bool trims = slot_migration_.is_available();
   for (int slot = 0; slot < store::kKeySlots; ++slot) {
     Node* const owner = nodes_.owner(slot);
     if (trims && owner != nullptr) continue;
@@ -443,7 +442,7 @@ void Cluster::delete_lost_keys() {
   const SlotSet slots = std::exchange(lost_, {});
   // A replica receives deletions from its master.
   if (myself().is_replica()) return;
-  if (server_.edition().has({8, 4}, kNever)) return slot_migration_.trim_lost(slots);
+  if (slot_migration_.is_available()) return slot_migration_.trim_lost(slots);
   slots.for_each([&](int slot) {
     if (keys_in_slot(server_, slot) == 0) return;
     server_.log().notice("Deleting keys in dirty slot " + std::to_string(slot) + " on node " +

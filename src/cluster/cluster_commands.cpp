@@ -27,8 +27,7 @@ void of_node(CommandContext& ctx) {
 
 // Valkey 9 answers without a cluster, too.
 void cluster_keyslot(CommandContext& ctx) {
-  const Edition& edition = ctx.server.edition();
-  const bool anywhere = edition.is_valkey() && edition.has(kNever, {9, 0});
+  const bool anywhere = ctx.server.edition().is_valkey_since({9, 0});
   if (ctx.server.find_layer<Cluster>() == nullptr && !anywhere)
     return ctx.reply.error("ERR This instance has cluster support disabled");
   ctx.reply.integer(store::key_slot(ctx.args[2]));
@@ -39,8 +38,7 @@ void cluster_keyslot(CommandContext& ctx) {
 // Without a cluster it concerns replicas that redirect the client (CLIENT CAPA REDIRECT). Valkey
 // takes it from any client then, which Redis refuses.
 void set_reads_anywhere(CommandContext& ctx, bool on) {
-  const Edition& edition = ctx.server.edition();
-  const bool any_client = edition.is_valkey() && edition.has(kNever, {8, 0});
+  const bool any_client = ctx.server.edition().is_valkey_since({8, 0});
   if (ctx.server.find_layer<Cluster>() == nullptr && !any_client &&
       !ctx.client.has(kClientRedirects))
     return ctx.reply.error("ERR This instance has cluster support disabled");

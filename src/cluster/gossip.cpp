@@ -103,8 +103,7 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
       lost.set(kNoAddress);
       lost.address = {};
       // Valkey has it replaced by a replica; for Redis an operator decides.
-      const server::Edition& edition = cluster_.server().edition();
-      const bool replaces = edition.is_valkey() && edition.has(server::kNever, {8, 1});
+      const bool replaces = cluster_.server().edition().is_valkey_since({8, 1});
       if (replaces && !lost.has(kFailing)) cluster_.detector().make_failing(lost);
       cluster_.bus().drop(link);
       return cluster_.changed();

@@ -207,7 +207,7 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
   lines.messages("sent", cluster.bus().counts().sent);
   lines.messages("received", cluster.bus().counts().received);
   lines.field("total_cluster_links_buffer_limit_exceeded", cluster.bus().counts().over_limit);
-  if (ctx.server.edition().has({8, 4}, kNever)) add_migration_lines(cluster, &lines);
+  if (cluster.slot_migration().is_available()) add_migration_lines(cluster, &lines);
   ctx.reply.verbatim("txt", lines.text());
 }
 

@@ -209,7 +209,7 @@ bool is_deprecated(const Edition& edition, std::string_view full_name, const cha
   if (version && !edition.has(*version)) return false;
   return std::none_of(std::begin(kRehabilitations), std::end(kRehabilitations),
                       [&](const Rehabilitation& each) {
-                        return edition.is_valkey() && edition.has(kNever, each.valkey) &&
+                        return edition.is_valkey_since(each.valkey) &&
                                base::equal_ignoring_case(each.command, full_name);
                       });
 }
