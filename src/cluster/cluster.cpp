@@ -91,6 +91,7 @@ Cluster::Cluster(Server& server)
        "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-bus-port",
        "cluster-announce-hostname", "cluster-announce-human-nodename",
        "cluster-announce-client-ipv4", "cluster-announce-client-ipv6",
+       "cluster-announce-client-port", "cluster-announce-client-tls-port", "availability-zone",
        "cluster-replica-no-failover", "cluster-require-full-coverage"},
       announce);
   server_.on_turn_end(server::TurnEnd::kClusterBus, [this] { end_turn(); });
@@ -197,6 +198,10 @@ void Cluster::update_myself() {
   node.human_name = values.cluster_announce_human_nodename;
   node.client_ipv4 = values.cluster_announce_client_ipv4;
   node.client_ipv6 = values.cluster_announce_client_ipv6;
+  node.client_port = values.cluster_announce_client_port;
+  node.client_tls_port = values.cluster_announce_client_tls_port;
+  const std::string& zone = values.availability_zone;
+  node.availability_zone = can_be_told(zone) ? zone : std::string();
   node.set(kNoFailover, values.cluster_replica_no_failover);
   changed();
 }

@@ -74,6 +74,10 @@ void Gossip::add_extensions(Message& message) {
   if (!myself.human_name.empty()) extensions.human_name = myself.human_name;
   if (!myself.client_ipv4.empty()) extensions.client_ipv4 = myself.client_ipv4;
   if (!myself.client_ipv6.empty()) extensions.client_ipv6 = myself.client_ipv6;
+  if (myself.client_port != 0) extensions.client_port = static_cast<uint16_t>(myself.client_port);
+  if (myself.client_tls_port != 0)
+    extensions.client_tls_port = static_cast<uint16_t>(myself.client_tls_port);
+  if (!myself.availability_zone.empty()) extensions.availability_zone = myself.availability_zone;
   const int64_t now_ms = cluster_.server().machine_ms();
   for (const auto& [id, until_ms] : cluster_.nodes().forgotten(now_ms))
     extensions.forgotten.push_back({id, static_cast<uint64_t>((until_ms - now_ms) / kSecondMs)});
@@ -284,15 +288,21 @@ void Gossip::hear_of_stranger(const GossipEntry& entry) {
 void Gossip::take_extensions(Node& sender, const Extensions& extensions) {
   // A node that does not know yet that this one understands extensions sends none.
   if (!extensions.shard_id) return;
-  const auto take = [this](std::string& known, const std::optional<std::string>& told) {
-    if (known == told.value_or("")) return;
-    known = told.value_or("");
+  // What is not told is empty, or 0.
+  const auto take = [this](auto& known, const auto& told) {
+    using Known = std::decay_t<decltype(known)>;
+    const Known now = told ? Known(*told) : Known();
+    if (known == now) return;
+    known = now;
     cluster_.changed();
   };
   take(sender.hostname, extensions.hostname);
   take(sender.human_name, extensions.human_name);
   take(sender.client_ipv4, extensions.client_ipv4);
   take(sender.client_ipv6, extensions.client_ipv6);
+  take(sender.client_port, extensions.client_port);
+  take(sender.client_tls_port, extensions.client_tls_port);
+  take(sender.availability_zone, extensions.availability_zone);
   take_shard_id(sender, *extensions.shard_id);
   // The cluster's secret is the smallest of the nodes' secrets.
   if (extensions.secret && *extensions.secret < cluster_.secret())

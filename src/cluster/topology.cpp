@@ -81,11 +81,12 @@ void reply_endpoint(CommandContext& ctx, const Node& node) {
   } else {
     ctx.reply.bulk(preferred_endpoint(ctx.server, node, view));
   }
-  ctx.reply.integer(node.address.port_for(view.secure));
+  ctx.reply.integer(node.port_for(view));
   ctx.reply.bulk(node.id);
   const bool with_ip = preferred != ClusterEndpointType::kIp && !node.address.ip.empty();
   const bool with_hostname = preferred != ClusterEndpointType::kHostname && !node.hostname.empty();
-  ctx.reply.map(size_t{with_ip} + size_t{with_hostname});
+  const bool with_zone = !node.availability_zone.empty();
+  ctx.reply.map(size_t{with_ip} + size_t{with_hostname} + size_t{with_zone});
   if (with_ip) {
     ctx.reply.bulk("ip");
     ctx.reply.bulk(node.ip_for(view));
@@ -93,6 +94,10 @@ void reply_endpoint(CommandContext& ctx, const Node& node) {
   if (with_hostname) {
     ctx.reply.bulk("hostname");
     ctx.reply.bulk(node.hostname);
+  }
+  if (with_zone) {
+    ctx.reply.bulk("availability-zone");
+    ctx.reply.bulk(node.availability_zone);
   }
 }
 
@@ -112,11 +117,13 @@ void reply_shard_node(CommandContext& ctx, Cluster& cluster, const Node& node) {
     ctx.reply.integer(number);
   };
   constexpr size_t kFields = 6;
-  ctx.reply.map(kFields + size_t{!node.hostname.empty()} + size_t{node.address.port != 0} +
-                size_t{node.address.tls_port != 0});
+  const int plain_port = node.port_for(ClientView{.secure = false});
+  const int tls_port = node.port_for(ClientView{.secure = true});
+  ctx.reply.map(kFields + size_t{!node.hostname.empty()} + size_t{plain_port != 0} +
+                size_t{tls_port != 0} + size_t{!node.availability_zone.empty()});
   field("id", node.id);
-  port("port", node.address.port);
-  port("tls-port", node.address.tls_port);
+  port("port", plain_port);
+  port("tls-port", tls_port);
   const ClientView view = view_of(ctx.client);
   field("ip", node.ip_for(view));
   field("endpoint", preferred_endpoint(ctx.server, node, view));
@@ -125,6 +132,7 @@ void reply_shard_node(CommandContext& ctx, Cluster& cluster, const Node& node) {
   ctx.reply.bulk("replication-offset");
   ctx.reply.integer(static_cast<int64_t>(offset_of(cluster, node)));
   field("health", health_of(cluster, node));
+  if (!node.availability_zone.empty()) field("availability-zone", node.availability_zone);
 }
 
 void reply_slots(CommandContext& ctx, const SlotSet& slots) {

@@ -476,6 +476,30 @@ class Migrations(SlotMigrationTestCase):
             with nodes[0].connect() as client:
                 self.eventually(lambda c=client: c.call("CLUSTER", "NODES").count("127.0.0.1:") == 2, "the old addresses")
 
+    def test_ports_and_zones_for_clients(self):
+        """A node of each product, which both tell each other and their clients."""
+        for kinds in (PRODUCTS, (PRODUCTS[0], PRODUCTS[0]), ((None, {}), (None, {}))):
+            nodes = self.nodes_of(*kinds)
+            for number, node in enumerate(nodes):
+                with node.connect() as client:
+                    client.call("CONFIG", "SET", "cluster-announce-client-port", str(6400 + number))
+                    client.call("CONFIG", "SET", "availability-zone", f"zone-{number}")
+            for number, node in enumerate(nodes):
+                with node.connect() as client:
+                    for request in ("SLOTS", "SHARDS"):
+                        self.eventually(lambda c=client, r=request: all(
+                            word in str(c.call("CLUSTER", r)) for word in ("6400", "6401", "zone-0", "zone-1")), "what is announced")
+                    lines = sorted(line.split("@")[0].split(":")[1] for line in client.call("CLUSTER", "NODES").splitlines())
+                    self.assertEqual(lines, ["6400", "6401"])
+                    key, slot = (("foo", 12182), ("bar", 5061))[number]
+                    self.assertEqual(client.error_of("GET", key), f"MOVED {slot} 127.0.0.1:{6401 - number}")
+            for node in nodes:
+                with node.connect() as client:
+                    client.call("CONFIG", "SET", "cluster-announce-client-port", "0")
+                    client.call("CONFIG", "SET", "availability-zone", "")
+            with nodes[0].connect() as client:
+                self.eventually(lambda c=client: "zone" not in str(c.call("CLUSTER", "SLOTS")), "no zone")
+
     def test_to_valkey_and_back(self):
         self.check(PRODUCTS[0], PRODUCTS[1])
 

@@ -60,6 +60,29 @@ TEST_CASE("clients are sent to the node that serves the slot", "[cluster]") {
   CHECK(nodes[0].run("GET a") == error("MOVED 15495 :7002"));
 }
 
+TEST_CASE("nodes tell each other the ports for clients and their zones", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(3);
+  nodes[2].run("CONFIG SET cluster-announce-client-port 6402");
+  nodes[2].run("CONFIG SET availability-zone zone-c");
+  nodes.pass(3000);
+  CHECK(nodes[0].run("SET a 1") == error("MOVED 15495 127.0.0.1:6402"));
+  CHECK(nodes[0].run("CLUSTER NODES").find(nodes[2].id() + " 127.0.0.1:6402@") !=
+        std::string::npos);
+  for (const auto* command : {"CLUSTER SLOTS", "CLUSTER SHARDS"}) {
+    INFO(command);
+    const std::string reply = nodes[0].run(command);
+    CHECK(reply.find(":6402\r\n") != std::string::npos);
+    CHECK(reply.find("$17\r\navailability-zone\r\n$6\r\nzone-c\r\n") != std::string::npos);
+  }
+  // A zone that would damage the file of nodes is not told, and none takes the old one's place.
+  nodes[2].run("CONFIG SET cluster-announce-client-port 0");
+  nodes[2].run("CONFIG SET availability-zone zone=c");
+  nodes.pass(3000);
+  CHECK(nodes[0].run("SET a 1") == error("MOVED 15495 127.0.0.1:7002"));
+  CHECK(nodes[0].run("CLUSTER SLOTS").find("zone") == std::string::npos);
+}
+
 TEST_CASE("a slot that is moved is served by both nodes meanwhile", "[cluster]") {
   Nodes nodes(2);
   nodes.make_cluster(2);
