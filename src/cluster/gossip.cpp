@@ -27,10 +27,11 @@ GossipEntry entry_of(const Node& node) {
 
 // --- Messages to others -------------------------------------------------------------------------
 
-void Gossip::send(Link& link, MessageType type) {
+void Gossip::send(Link& link, MessageType type, bool to_stranger) {
   Message message = cluster_.message(type);
   add_gossip(message, link.node);
-  if (link.node != nullptr && link.node->has(kExtensions)) add_extensions(message);
+  const bool is_understood = link.node != nullptr && link.node->has(kExtensions);
+  if (is_understood || to_stranger) add_extensions(message, /*to_stranger=*/!is_understood);
   if (type != MessageType::kPong && link.node != nullptr && link.node->ping_sent_ms == 0)
     link.node->ping_sent_ms = cluster_.server().machine_ms();
   cluster_.bus().send(link, message);
@@ -67,7 +68,7 @@ void Gossip::add_gossip(Message& message, const Node* receiver) {
   for (const Node* node : told) message.gossip.push_back(entry_of(*node));
 }
 
-void Gossip::add_extensions(Message& message) {
+void Gossip::add_extensions(Message& message, bool to_stranger) {
   const Node& myself = cluster_.myself();
   Extensions& extensions = message.extensions;
   if (!myself.hostname.empty()) extensions.hostname = myself.hostname;
@@ -82,7 +83,7 @@ void Gossip::add_extensions(Message& message) {
   for (const auto& [id, until_ms] : cluster_.nodes().forgotten(now_ms))
     extensions.forgotten.push_back({id, static_cast<uint64_t>((until_ms - now_ms) / kSecondMs)});
   extensions.shard_id = myself.shard_id;
-  extensions.secret = cluster_.secret();
+  if (!to_stranger) extensions.secret = cluster_.secret();
 }
 
 // --- Messages from others -----------------------------------------------------------------------
@@ -93,7 +94,10 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
     learn_own_address(link, message);
     const bool meets = message.type == MessageType::kMeet;
     if (meets && cluster_.nodes().find(message.sender) == nullptr) greet_stranger(link, message);
-    send(link, MessageType::kPong);
+    // A node that this one has forgotten (CLUSTER RESET) learns by it to which shard this one
+    // belongs.
+    const bool to_stranger = sender == nullptr && link.node == nullptr && !meets;
+    send(link, MessageType::kPong, to_stranger && message.has(kKnowsExtensions));
   }
   if (sender == &cluster_.myself()) sender = nullptr;
   if (!link.incoming && link.node != nullptr) {
