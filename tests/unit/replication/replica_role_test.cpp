@@ -35,14 +35,17 @@ const std::string kMark(40, 'm');
 
 struct Server : TemporaryDirectory, ReplicationFixture {
   explicit Server(std::string_view settings = {}, base::FileSystem& files = base::disk())
-      : ReplicationFixture(
-            {commands::string_rows(), commands::string_range_rows(), commands::counter_rows(),
-             commands::key_rows(), commands::expire_rows(), commands::database_rows(),
-             commands::client_rows(), commands::info_rows(), commands::transaction_rows(),
-             commands::list_rows(), commands::list_wait_rows(), commands::connection_rows(),
-             commands::config_rows(), commands::server_rows(), script::script_rows(),
-             persist::snapshot_rows(), replication::sync_rows(), replication::role_rows()},
-            setting() + std::string(settings), files),
+      : ReplicationFixture({commands::string_rows(),      commands::string_range_rows(),
+                            commands::counter_rows(),     commands::key_rows(),
+                            commands::expire_rows(),      commands::database_rows(),
+                            commands::client_rows(),      commands::info_rows(),
+                            commands::transaction_rows(), commands::list_rows(),
+                            commands::list_wait_rows(),   commands::stream_rows(),
+                            commands::stream_read_rows(), commands::connection_rows(),
+                            commands::config_rows(),      commands::server_rows(),
+                            script::script_rows(),        persist::snapshot_rows(),
+                            replication::sync_rows(),     replication::role_rows()},
+                           setting() + std::string(settings), files),
         log_file(path() / "log"),
         persistence(std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{})) {
     log.set_level(base::LogLevel::kNotice);
@@ -696,6 +699,50 @@ TEST_CASE("Waiting clients are let go when the server becomes a replica") {
         error("UNBLOCKED force unblock from blocking operation, instance state changed (master -> "
               "replica?)"));
   CHECK(waiting->has(server::kClientCloseAfterReply));
+}
+
+TEST_CASE("Waiting clients of Valkey follow the master who can") {
+  Server replica("emulate \"valkey 9.1\"\n");
+  const std::string unblocked = error(
+      "UNBLOCKED force unblock from blocking operation, instance state changed (master -> "
+      "replica?)");
+  TestClient plain(replica);
+  TestClient reader(replica);
+  TestClient follower(replica);
+  TestClient reading_follower(replica);
+  reader->set(server::kClientReadsAnywhere);
+  follower.run("CLIENT CAPA redirect");
+  reading_follower.run("CLIENT CAPA redirect");
+  reading_follower->set(server::kClientReadsAnywhere);
+  for (TestClient* client : {&plain, &reader, &follower, &reading_follower})
+    CHECK(client->run("BLPOP list 0").empty());
+  TestClient user(replica);
+  user.run("REPLICAOF master 6379");
+  CHECK(plain.take_output() == unblocked);
+  CHECK(reader.take_output() == unblocked);
+  CHECK(follower.take_output() == error("REDIRECT master:6379"));
+  CHECK(reading_follower.take_output() == error("REDIRECT master:6379"));
+  CHECK_FALSE(follower->has(server::kClientCloseAfterReply));
+}
+
+TEST_CASE("Clients of Valkey that wait for what a replica may read wait on") {
+  Server replica("emulate \"valkey 9.1\"\n");
+  TestClient plain(replica);
+  TestClient reader(replica);
+  TestClient follower(replica);
+  reader->set(server::kClientReadsAnywhere);
+  follower.run("CLIENT CAPA redirect");
+  for (TestClient* client : {&plain, &reader, &follower})
+    CHECK(client->run("XREAD BLOCK 0 STREAMS stream 0").empty());
+  TestClient user(replica);
+  user.run("REPLICAOF master 6379");
+  CHECK(plain.take_output().starts_with("-UNBLOCKED"));
+  CHECK(follower.take_output() == error("REDIRECT master:6379"));
+  CHECK(reader.take_output().empty());
+  CHECK(reader->has(server::kClientBlocked));
+  user.run("REPLICAOF NO ONE");
+  user.run("XADD stream 1-1 a b");
+  CHECK(reader.take_output().find("1-1") != std::string::npos);
 }
 
 TEST_CASE("ROLE tells how far the link is") {
