@@ -76,6 +76,7 @@ Cluster::Cluster(Server& server)
       slot_jobs_(*this),
       election_(*this),
       handover_(*this),
+      departure_(*this),
       migration_(*this),
       heartbeat_(*this),
       secret_(server_.random_source().hex(kIdDigits)) {
@@ -380,6 +381,20 @@ void Cluster::take_over() {
   slots.for_each([&](int slot) { nodes_.assign(slot, node); });
   handover_.reset();
   election_.reset();
+  changed();
+  reconcile();
+  gossip_.broadcast_pong();
+}
+
+void Cluster::leave_shard() {
+  Node& node = myself();
+  nodes_.make_master(node);
+  node.shard_id = server_.random_source().hex(kIdDigits);
+  nodes_.end_moves();
+  is_new_in_shard_ = false;
+  handover_.reset();
+  election_.reset();
+  server_.log().notice("Moving myself to a new shard " + node.shard_id + ".");
   changed();
   reconcile();
   gossip_.broadcast_pong();

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "cluster/nodes_text.h"
+#include "server/config/cluster_shutdown.h"
+#include "server/process/shutdown.h"
 #include "unit/catch.h"
 
 namespace latchkey::tests {
@@ -356,6 +358,78 @@ TEST_CASE("a node that is reset knows nobody", "[cluster]") {
   CHECK(info(nodes[2], "cluster_known_nodes") == "1");
   CHECK(flags(nodes[2], nodes[2]) == "myself,master");
   CHECK_FALSE(nodes[2].server.server.is_replica());
+}
+
+TEST_CASE("the nodes that a replica forgets learn that it is of no shard of theirs", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+  nodes.pass(3000);
+  CHECK(nodes[2].run("CLUSTER RESET SOFT") == kOk);
+  nodes.pass(3000);
+  const std::string shard = nodes[2].cluster->myself().shard_id;
+  for (const size_t other : {0, 1}) {
+    const cluster::Node* known = nodes[other].cluster->nodes().find(nodes[2].id());
+    REQUIRE(known != nullptr);
+    CHECK(known->shard_id == shard);
+    CHECK(known->is_master());
+  }
+  // What it no longer knows it does not tell the secret of its cluster.
+  CHECK(info(nodes[2], "cluster_known_nodes") == "1");
+}
+
+TEST_CASE("a replica becomes a master of nobody by REPLICATE NO ONE", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  CHECK(nodes[0].run("CLUSTER REPLICATE NO ONE") == kOk);
+  CHECK(flags(nodes[0], nodes[0]) == "myself,master");
+  CHECK(is_owner(nodes[1], 0, nodes[0]));
+  nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+  nodes.pass(3000);
+  const std::string shard = nodes[2].cluster->myself().shard_id;
+  CHECK(nodes[2].run("CLUSTER REPLICATE NO TWO").starts_with("-ERR unknown subcommand"));
+  CHECK(nodes[2].run("CLUSTER REPLICATE no one") == kOk);
+  CHECK(flags(nodes[2], nodes[2]) == "myself,master");
+  CHECK_FALSE(nodes[2].server.server.is_replica());
+  CHECK(nodes[2].cluster->myself().shard_id != shard);
+  CHECK(nodes[2].run("DBSIZE") == integer(0));
+  nodes.pass(3000);
+  CHECK(flags(nodes[0], nodes[2]) == "master");
+  CHECK(info(nodes[2], "cluster_known_nodes") == "3");
+  CHECK(is_owner(nodes[0], kSlotOfA, nodes[1]));
+}
+
+TEST_CASE("a shutdown that shall be safe is refused by a master with slots", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  using Outcome = server::Shutdown::Outcome;
+  std::string error;
+  const auto request = [&](size_t index, unsigned flags) {
+    return nodes[index].server.server.shutdown().request(flags, &error);
+  };
+  CHECK(request(0, server::kShutdownSafe) == Outcome::kRefused);
+  CHECK(error == "ERR Errors trying to SHUTDOWN. Check logs.");
+  CHECK(request(0, server::kShutdownSafe | server::kShutdownForce) == Outcome::kEnds);
+  CHECK(request(1, 0) == Outcome::kEnds);
+  CHECK(request(2, server::kShutdownSafe) == Outcome::kEnds);
+}
+
+TEST_CASE("only a master may have its replicas replace it", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+  nodes.pass(3000);
+  const std::string request = "CLUSTER FAILOVER FORCE REPLICAID " + nodes[2].id();
+  CHECK(nodes[2].run(request) == error("ERR syntax error"));
+  TestClient master(nodes[2].server);
+  master->set(server::kClientMaster);
+  CHECK(master.run("CLUSTER FAILOVER FORCE REPLICAID " + nodes[0].id()) == kOk);
+  CHECK_FALSE(nodes[2].cluster->handover().active());
+  CHECK(master.run(request) == kOk);
+  CHECK(nodes[2].cluster->handover().may_begin());
+  nodes.pass(4000);
+  CHECK(flags(nodes[2], nodes[2]) == "myself,master");
+  CHECK(is_owner(nodes[0], kSlotOfA, nodes[2]));
 }
 
 TEST_CASE("messages reach listeners at other nodes, those of a shard only its own", "[cluster]") {
