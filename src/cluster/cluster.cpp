@@ -96,6 +96,10 @@ Cluster::Cluster(Server& server)
        "cluster-replica-no-failover", "cluster-require-full-coverage"},
       announce);
   server_.on_turn_end(server::TurnEnd::kClusterBus, [this] { end_turn(); });
+  // Redis goes on counting.
+  server_.on_reset_stats([this] {
+    if (server_.edition().is_valkey_since({9, 1})) bus_.reset_counts();
+  });
 }
 
 Cluster::~Cluster() {

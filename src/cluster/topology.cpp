@@ -1,6 +1,7 @@
 #include "cluster/topology.h"
 
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,28 @@ bool is_available(Cluster& cluster, const Node& node) {
 }
 
 // --- CLUSTER INFO --------------------------------------------------------------------------------
+
+// How many nodes cannot be reached.
+struct NodeFigures {
+  size_t suspect = 0;
+  size_t failing = 0;
+  size_t suspect_voters = 0;
+  size_t failing_voters = 0;
+};
+
+NodeFigures count_nodes(const NodeTable& nodes) {
+  NodeFigures figures;
+  for (const Node* node : nodes.all()) {
+    if (node->has(kFailing)) {
+      ++figures.failing;
+      figures.failing_voters += node->votes() ? 1 : 0;
+    } else if (node->has(kSuspect)) {
+      ++figures.suspect;
+      figures.suspect_voters += node->votes() ? 1 : 0;
+    }
+  }
+  return figures;
+}
 
 struct SlotFigures {
   size_t assigned = 0;
@@ -181,6 +204,35 @@ void reply_link(CommandContext& ctx, const Node& node, const Link& link) {
   ctx.reply.integer(static_cast<int64_t>(link.queued()));
 }
 
+// What Valkey tells since 9.1.
+void add_node_lines(const NodeTable& nodes, InfoLines* lines) {
+  const NodeFigures figures = count_nodes(nodes);
+  lines->field("cluster_nodes_pfail", figures.suspect);
+  lines->field("cluster_nodes_fail", figures.failing);
+  lines->field("cluster_voting_nodes_pfail", figures.suspect_voters);
+  lines->field("cluster_voting_nodes_fail", figures.failing_voters);
+}
+
+void add_byte_lines(const Bus::Counts& counts, InfoLines* lines) {
+  using Bytes = std::array<uint64_t, kMessageTypes>;
+  const auto of = [](const Bytes& bytes, MessageType type) {
+    return bytes[static_cast<size_t>(type)];
+  };
+  const auto all = [](const Bytes& bytes) {
+    return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+  };
+  const auto published = [&](const Bytes& bytes) {
+    return of(bytes, MessageType::kPublish) + of(bytes, MessageType::kPublishToShard);
+  };
+  lines->field("cluster_stats_bytes_sent", all(counts.bytes_sent));
+  lines->field("cluster_stats_bytes_received", all(counts.bytes_received));
+  lines->field("cluster_stats_pubsub_bytes_sent", published(counts.bytes_sent));
+  lines->field("cluster_stats_pubsub_bytes_received", published(counts.bytes_received));
+  lines->field("cluster_stats_module_bytes_sent", of(counts.bytes_sent, MessageType::kModule));
+  lines->field("cluster_stats_module_bytes_received",
+               of(counts.bytes_received, MessageType::kModule));
+}
+
 void add_migration_lines(Cluster& cluster, InfoLines* lines) {
   const Trimmer::Figures trim = cluster.slot_migration().trimmer().figures();
   lines->field("cluster_slot_migration_active_tasks",
@@ -207,6 +259,8 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
   lines.field("cluster_slots_ok", slots.assigned - slots.suspect - slots.failing);
   lines.field("cluster_slots_pfail", slots.suspect);
   lines.field("cluster_slots_fail", slots.failing);
+  const bool tells_more = ctx.server.edition().is_valkey_since({9, 1});
+  if (tells_more) add_node_lines(nodes, &lines);
   lines.field("cluster_known_nodes", nodes.size());
   lines.field("cluster_size", nodes.voters());
   lines.field("cluster_current_epoch", nodes.current_epoch);
@@ -214,6 +268,7 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
               master != nullptr ? master->config_epoch : cluster.myself().config_epoch);
   lines.messages("sent", cluster.bus().counts().sent);
   lines.messages("received", cluster.bus().counts().received);
+  if (tells_more) add_byte_lines(cluster.bus().counts(), &lines);
   lines.field("total_cluster_links_buffer_limit_exceeded", cluster.bus().counts().over_limit);
   if (cluster.slot_migration().is_available()) add_migration_lines(cluster, &lines);
   ctx.reply.verbatim("txt", lines.text());

@@ -414,6 +414,28 @@ TEST_CASE("a shutdown that shall be safe is refused by a master with slots", "[c
   CHECK(request(2, server::kShutdownSafe) == Outcome::kEnds);
 }
 
+TEST_CASE("Valkey tells how many nodes are gone and how many bytes went by the bus", "[cluster]") {
+  Nodes nodes(4, "emulate \"valkey 9.1\"\n");
+  nodes.make_cluster(3);
+  CHECK(info(nodes[0], "cluster_nodes_pfail") == "0");
+  CHECK(info(nodes[0], "cluster_stats_pubsub_bytes_sent") == "0");
+  CHECK(std::stoull(info(nodes[0], "cluster_stats_bytes_sent")) > 2256);
+  CHECK(std::stoull(info(nodes[0], "cluster_stats_bytes_received")) > 2256);
+  nodes[0].run("PUBLISH hello world");
+  // To each of three, behind the header the lengths and the words.
+  CHECK(info(nodes[0], "cluster_stats_pubsub_bytes_sent") == std::to_string(3 * (2256 + 8 + 10)));
+  nodes.carry();
+  CHECK(info(nodes[1], "cluster_stats_pubsub_bytes_received") == std::to_string(2256 + 8 + 10));
+  nodes[0].run("CONFIG RESETSTAT");
+  CHECK(info(nodes[0], "cluster_stats_bytes_sent") == "0");
+  CHECK(info(nodes[0], "cluster_stats_messages_sent") == "0");
+  nodes.cut_off(2);
+  nodes.cut_off(3);
+  nodes.pass(10'000);
+  CHECK(info(nodes[0], "cluster_nodes_fail") == "2");
+  CHECK(info(nodes[0], "cluster_voting_nodes_fail") == "1");
+}
+
 TEST_CASE("only a master may have its replicas replace it", "[cluster]") {
   Nodes nodes(3);
   nodes.make_cluster(2);
