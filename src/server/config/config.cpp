@@ -495,8 +495,7 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
       }
     }
   }
-  if (values_.edition.is_valkey() && values_.edition.has(kNever, {9, 1}))
-    std::sort(found.begin(), found.end());
+  if (values_.edition.is_valkey_since({9, 1})) std::sort(found.begin(), found.end());
   return found;
 }
 
