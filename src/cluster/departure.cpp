@@ -56,7 +56,9 @@ void Departure::hand_over(unsigned flags) {
                            {"CLUSTER", "FAILOVER", "FORCE", "REPLICAID", successor},
                            server::kPropagateToReplicas | server::kPropagateOutsideMulti);
   // The process may end before the turn of the loop does.
-  for (const Replica* replica : server.layer<replication::Replication>().replicas()) {
+  auto& replication = server.layer<replication::Replication>();
+  replication.feed_replicas();
+  for (const Replica* replica : replication.replicas()) {
     net::Connection* const connection = replica->client.connection();
     if (connection == nullptr) continue;
     connection->flush();

@@ -445,9 +445,10 @@ TEST_CASE("only a master may have its replicas replace it", "[cluster]") {
   CHECK(nodes[2].run(request) == error("ERR syntax error"));
   TestClient master(nodes[2].server);
   master->set(server::kClientMaster);
-  CHECK(master.run("CLUSTER FAILOVER FORCE REPLICAID " + nodes[0].id()) == kOk);
+  // What comes by the stream is not answered.
+  master.run("CLUSTER FAILOVER FORCE REPLICAID " + nodes[0].id());
   CHECK_FALSE(nodes[2].cluster->handover().active());
-  CHECK(master.run(request) == kOk);
+  master.run(request);
   CHECK(nodes[2].cluster->handover().may_begin());
   nodes.pass(4000);
   CHECK(flags(nodes[2], nodes[2]) == "myself,master");
