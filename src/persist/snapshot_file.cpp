@@ -84,7 +84,7 @@ bool write_snapshot(server::Server& server, const std::string& name, ChildProgre
   const std::string place = server.config().directory().path_of(name);
   const std::string temporary = temporary_snapshot(server, getpid());
   if (progress != nullptr) progress->remove_if_orphaned(temporary);
-  const char* shown = temporary.c_str() + temporary.rfind('/') + 1;
+  const char* shown = temporary.c_str() + (temporary.rfind('/') + 1);
   base::FileSystem& files = server.files();
   const int descriptor = files.open(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (descriptor < 0) {
