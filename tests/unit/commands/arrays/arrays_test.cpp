@@ -244,7 +244,7 @@ TEST_CASE("ARGREP is not held up by patterns that were made to be slow", "[array
   const std::string refused = error("ERR invalid regular expression: too large");
   CHECK(grep({"RE", "(.*a){900}b"}) == refused);
   std::vector<std::string_view> many{"ARGREP", "a", "-", "+"};
-  for (int i = 0; i < 100; ++i) many.insert(many.end(), {"RE", "(a|b)*a(a|b){40}c"});
+  for (int i = 0; i < 30; ++i) many.insert(many.end(), {"RE", "(a|b)*a(a|b){40}c"});
   CHECK(server.client.run_words(std::span<const std::string_view>(many)) == refused);
   CHECK(grep({"RE", "^a{1,200}$"}) == array({}));
   // Another state of the pattern at each byte.
