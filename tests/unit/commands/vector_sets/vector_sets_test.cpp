@@ -168,6 +168,10 @@ TEST_CASE("VSIM refuses what it does not understand", "[vectors]") {
   }
   CHECK(client.run_words({"VSIM", "v", "ELE", "east", "FILTER", "1 = 1"}) ==
         error("ERR syntax error in FILTER expression near:  1"));
+  std::string many = ".a == 1";
+  for (int i = 0; i < 300; ++i) many += " and .a == 1";
+  CHECK(client.run_words({"VSIM", "v", "ELE", "east", "FILTER", many})
+            .starts_with("-ERR syntax error in FILTER expression near: "));
   client.run("SET s text");
   CHECK(client.run("VSIM s ELE e") == kWrongType);
 }
