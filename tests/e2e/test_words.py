@@ -71,6 +71,11 @@ class CheckingAConfiguration(DirectoryTestCase):
         self.assertEqual((result.returncode, result.stdout), (0, "No problems found\n"))
         self.assertEqual(os.listdir(self.directory), [])
 
+    def test_a_device_is_no_configuration(self):
+        result = run("--check-config", "/dev/zero")
+        self.assertEqual((result.returncode, result.stdout),
+                         (1, "Fatal error, can't open config file '/dev/zero': File too large\n1 problem\n"))
+
     def test_standard_input_is_checked_too(self):
         result = run("--check-config", "-", "--dir", self.directory, standard_input="hz many\n")
         self.assertEqual(result.returncode, 1)
