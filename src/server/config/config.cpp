@@ -224,6 +224,7 @@ std::vector<ConfigError> Config::check(const std::string& path, std::string_view
     auto contents = read_configuration(path);
     if (!contents) return {cannot_open(path)};
     text = std::move(*contents);
+    file_ = path.starts_with('/') ? path : directory_->current() + "/" + path;
   }
   text.append(more);
   reading_ = path;

@@ -582,6 +582,8 @@ TEST_CASE("A check of what is right finds nothing and makes no file") {
   f.write("my.conf", "port 7000\nlogfile " + (f.directory / "log").string() + "\n");
   CHECK(f.config.check(f.directory / "my.conf", "").empty());
   CHECK_FALSE(std::filesystem::exists(f.directory / "log"));
+  // Sentinels ask which one it is.
+  CHECK(f.config.file() == f.directory / "my.conf");
   const auto missing = f.config.check(f.directory / "none.conf", "");
   REQUIRE(missing.size() == 1);
   CHECK(missing[0].kind == ConfigError::Kind::kFile);
