@@ -59,6 +59,18 @@ TEST_CASE("Filters compute with the fields of attributes", "[filter]") {
   }
 }
 
+TEST_CASE("Escapes of attributes stand for characters", "[filter]") {
+  CHECK(outcome(".a == '\xf0\x9f\x98\x80'", R"({"a": "\ud83d\ude00"})") == "true");
+  CHECK(outcome(".a == '\xe2\x82\xac\xc3\xa9!'", R"({"a": "\u20ac\u00e9\u0021"})") == "true");
+  CHECK(outcome(".a == '\xf4\x8f\xbf\xbf'", R"({"a": "\udbff\udfff"})") == "true");
+  // The first half without the second, and one that stands alone, stay what they are.
+  CHECK(outcome(".a == '\xed\xa0\xbdx'", R"({"a": "\ud83dx"})") == "true");
+  CHECK(outcome(".a == '\xed\xa0\xbd\xe2\x82\xac'", R"({"a": "\ud83d\u20ac"})") == "true");
+  CHECK(outcome(".a == '\xed\xa0\xbd\xee\x80\x80'", R"({"a": "\ud83d\ue000"})") == "true");
+  CHECK(outcome(".a == 'u12'", R"({"a": "\u12"})") == "true");
+  CHECK(outcome(".a == '\b\f\n\r\t/'", R"({"a": "\b\f\n\r\t\/"})") == "true");
+}
+
 TEST_CASE("A missing field makes the whole filter false", "[filter]") {
   CHECK(outcome(".missing == 1 or .year == 1984") == "false");
   CHECK(outcome(".year == 1984 or .missing == 1") == "false");
