@@ -136,8 +136,14 @@ Dialect Bus::dialect() const {
 
 void Bus::send(Link& link, const Message& message) {
   if (!link.is_connected()) return;
-  link.send(encode(message, first_port(), dialect()));
-  ++counts_.sent[static_cast<size_t>(message.type)];
+  const std::string bytes = encode(message, first_port(), dialect());
+  link.send(bytes);
+  count_sent(message.type, bytes.size());
+}
+
+void Bus::count_sent(MessageType type, size_t bytes) {
+  ++counts_.sent[static_cast<size_t>(type)];
+  counts_.bytes_sent[static_cast<size_t>(type)] += bytes;
 }
 
 void Bus::send_to(const std::vector<Node*>& nodes, const Message& message) {
@@ -147,7 +153,7 @@ void Bus::send_to(const std::vector<Node*>& nodes, const Message& message) {
       continue;
     if (bytes.empty()) bytes = encode(message, first_port(), dialect());
     node->link->send(bytes);
-    ++counts_.sent[static_cast<size_t>(message.type)];
+    count_sent(message.type, bytes.size());
   }
 }
 
@@ -170,6 +176,7 @@ void Bus::link_received(Link& link, std::string_view bytes) {
     return drop(link);
   }
   ++counts_.received[static_cast<size_t>(message->type)];
+  counts_.bytes_received[static_cast<size_t>(message->type)] += bytes.size();
   if (thrown_away_ == kAllTypes || static_cast<int>(message->type) == thrown_away_) {
     if (close_on_throw_away_) link_failed(link);
     return;

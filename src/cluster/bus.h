@@ -38,6 +38,8 @@ class Bus final : private Link::Owner {
   struct Counts {
     std::array<uint64_t, kMessageTypes> sent{};
     std::array<uint64_t, kMessageTypes> received{};
+    std::array<uint64_t, kMessageTypes> bytes_sent{};
+    std::array<uint64_t, kMessageTypes> bytes_received{};
     uint64_t over_limit = 0;  // links that were dropped because they had too much to send
   };
 
@@ -71,6 +73,7 @@ class Bus final : private Link::Owner {
   void collect() { dropped_.clear(); }
 
   const Counts& counts() const { return counts_; }
+  void reset_counts() { counts_ = {}; }
   // Discards incoming messages of this type, or kNoType, or kAllTypes; and closes the links that
   // they came from if `closing`. For tests.
   static constexpr int kNoType = -1;
@@ -87,6 +90,7 @@ class Bus final : private Link::Owner {
   void link_connected(Link& link) override { receiver_.link_ready(link); }
   void link_received(Link& link, std::string_view bytes) override;
   void link_failed(Link& link) override;
+  void count_sent(MessageType type, size_t bytes);
   FirstPort first_port() const;
   Dialect dialect() const;
 

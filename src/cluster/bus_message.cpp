@@ -30,10 +30,16 @@ enum ExtensionKind : uint16_t {
   // Of Valkey.
   kValkeyClientIpv4 = 4,
   kValkeyClientIpv6,
+  kValkeyClientPort,
+  kValkeyClientTlsPort,
+  kValkeyAvailabilityZone,
   // Of Latchkey: what has another number, or none, in the dialect spoken.
   kOwnSecret = 0x4c4b,
   kOwnClientIpv4,
   kOwnClientIpv6,
+  kOwnClientPort,
+  kOwnClientTlsPort,
+  kOwnAvailabilityZone,
 };
 
 bool has_gossip(MessageType type) {
@@ -75,6 +81,12 @@ class ExtensionWriter {
   void fixed(ExtensionKind kind, const std::optional<std::string>& value) {
     if (value) add(kind, *value);
   }
+  void port(ExtensionKind kind, const std::optional<uint16_t>& value) {
+    if (!value) return;
+    std::string bytes;
+    Writer(&bytes).number(*value);
+    add(kind, bytes);
+  }
   void forgotten(const ForgottenNode& node) {
     std::string value;
     Writer writer(&value);
@@ -109,6 +121,10 @@ ExtensionWriter extensions_of(const Extensions& extensions, Dialect dialect) {
   writer.fixed(valkey ? kOwnSecret : kSecret, extensions.secret);
   writer.text(valkey ? kValkeyClientIpv4 : kOwnClientIpv4, extensions.client_ipv4);
   writer.text(valkey ? kValkeyClientIpv6 : kOwnClientIpv6, extensions.client_ipv6);
+  writer.port(valkey ? kValkeyClientPort : kOwnClientPort, extensions.client_port);
+  writer.port(valkey ? kValkeyClientTlsPort : kOwnClientTlsPort, extensions.client_tls_port);
+  writer.text(valkey ? kValkeyAvailabilityZone : kOwnAvailabilityZone,
+              extensions.availability_zone);
   return writer;
 }
 
@@ -215,13 +231,6 @@ bool is_hostname(std::string_view text) {
   return text.size() <= kLongestHostname && is_of(text, ".-");
 }
 
-// Printable, and without the characters that would end it in the node file.
-bool is_human_name(std::string_view text) {
-  return text.size() <= kLongestHostname && std::all_of(text.begin(), text.end(), [](char c) {
-           return c > ' ' && c <= '~' && c != ',' && c != '=' && c != '"';
-         });
-}
-
 std::string read_ip(Reader& reader) {
   std::string ip = reader.text(kIpBytes);
   if (!is_ip(ip)) reader.fail();
@@ -234,6 +243,13 @@ std::optional<std::string> read_client_ip(Reader& reader, int family) {
   unsigned char address[sizeof(in6_addr)];
   if (inet_pton(family, ip.c_str(), address) != 1) return std::nullopt;
   return ip;
+}
+
+// Nothing for a zone that would damage the node file: Valkey tells any.
+std::optional<std::string> read_zone(Reader& reader) {
+  std::string zone = reader.text(reader.left());
+  if (!can_be_told(zone)) return std::nullopt;
+  return zone;
 }
 
 GossipEntry read_gossip(Reader& reader, FirstPort first) {
@@ -250,6 +266,25 @@ GossipEntry read_gossip(Reader& reader, FirstPort first) {
   return entry;
 }
 
+// A kind that only one dialect has, as the kind that both have.
+uint16_t common_kind(uint16_t kind, Dialect dialect) {
+  if (dialect == Dialect::kRedis) return kind == kSecret ? uint16_t{kOwnSecret} : kind;
+  switch (kind) {
+    case kValkeyClientIpv4:
+      return kOwnClientIpv4;
+    case kValkeyClientIpv6:
+      return kOwnClientIpv6;
+    case kValkeyClientPort:
+      return kOwnClientPort;
+    case kValkeyClientTlsPort:
+      return kOwnClientTlsPort;
+    case kValkeyAvailabilityZone:
+      return kOwnAvailabilityZone;
+    default:
+      return kind;
+  }
+}
+
 void read_extension(Reader& reader, Dialect dialect, Extensions* extensions) {
   const auto length = reader.number<uint32_t>();
   const auto kind = reader.number<uint16_t>();
@@ -257,14 +292,14 @@ void read_extension(Reader& reader, Dialect dialect, Extensions* extensions) {
   if (length < kExtensionHeader || length % kExtensionUnit != 0) return reader.fail();
   Reader value(reader.bytes(length - kExtensionHeader));
   const size_t size = value.left();
-  switch (kind) {
+  switch (common_kind(kind, dialect)) {
     case kHostname:
       extensions->hostname = value.text(size);
       if (!is_hostname(*extensions->hostname)) reader.fail();
       break;
     case kHumanName:
       extensions->human_name = value.text(size);
-      if (!is_human_name(*extensions->human_name)) reader.fail();
+      if (!can_be_told(*extensions->human_name)) reader.fail();
       break;
     case kForgotten: {
       ForgottenNode& node = extensions->forgotten.emplace_back();
@@ -275,21 +310,20 @@ void read_extension(Reader& reader, Dialect dialect, Extensions* extensions) {
     case kShardId:
       extensions->shard_id = value.id();
       break;
-    case kSecret:  // or kValkeyClientIpv4
-      if (dialect == Dialect::kRedis) {
-        extensions->secret = value.id();
-      } else {
-        extensions->client_ipv4 = read_client_ip(value, AF_INET);
-      }
-      break;
-    case kValkeyClientIpv6:
-      if (dialect == Dialect::kValkey) extensions->client_ipv6 = read_client_ip(value, AF_INET6);
-      break;
     case kOwnClientIpv4:
       extensions->client_ipv4 = read_client_ip(value, AF_INET);
       break;
     case kOwnClientIpv6:
       extensions->client_ipv6 = read_client_ip(value, AF_INET6);
+      break;
+    case kOwnClientPort:
+      extensions->client_port = value.number<uint16_t>();
+      break;
+    case kOwnClientTlsPort:
+      extensions->client_tls_port = value.number<uint16_t>();
+      break;
+    case kOwnAvailabilityZone:
+      extensions->availability_zone = read_zone(value);
       break;
     case kOwnSecret:
       extensions->secret = value.id();

@@ -90,9 +90,12 @@ struct Extensions {
   std::vector<ForgottenNode> forgotten;
   std::optional<std::string> shard_id;
   std::optional<std::string> secret;
-  // Addresses for clients.
+  // Addresses and ports for clients.
   std::optional<std::string> client_ipv4;
   std::optional<std::string> client_ipv6;
+  std::optional<uint16_t> client_port;
+  std::optional<uint16_t> client_tls_port;
+  std::optional<std::string> availability_zone;
 };
 
 struct Message {

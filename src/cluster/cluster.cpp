@@ -39,8 +39,7 @@ void adapt_configuration(Config& config, base::Logger& log) {
   int& databases = config.mutable_values().databases;
   const int wanted = config.values().cluster_databases;
   if (!config.values().cluster_enabled || databases == wanted) return;
-  const server::Edition& edition = config.values().edition;
-  if (edition.is_valkey() && edition.has(server::kNever, {9, 0})) return;
+  if (config.values().edition.is_valkey_since({9, 0})) return;
   log.warning("WARNING: Changing databases number from " + std::to_string(databases) + " to " +
               std::to_string(wanted) + " since we are in cluster mode");
   databases = wanted;
@@ -77,6 +76,7 @@ Cluster::Cluster(Server& server)
       slot_jobs_(*this),
       election_(*this),
       handover_(*this),
+      departure_(*this),
       migration_(*this),
       heartbeat_(*this),
       secret_(server_.random_source().hex(kIdDigits)) {
@@ -92,9 +92,14 @@ Cluster::Cluster(Server& server)
        "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-bus-port",
        "cluster-announce-hostname", "cluster-announce-human-nodename",
        "cluster-announce-client-ipv4", "cluster-announce-client-ipv6",
+       "cluster-announce-client-port", "cluster-announce-client-tls-port", "availability-zone",
        "cluster-replica-no-failover", "cluster-require-full-coverage"},
       announce);
   server_.on_turn_end(server::TurnEnd::kClusterBus, [this] { end_turn(); });
+  // Redis goes on counting.
+  server_.on_reset_stats([this] {
+    if (server_.edition().is_valkey_since({9, 1})) bus_.reset_counts();
+  });
 }
 
 Cluster::~Cluster() {
@@ -158,7 +163,7 @@ bool Cluster::claim_loaded_slots() {
   if (myself().is_replica()) return true;
   // Keys of other nodes' slots were left over by a migration that has ended without this node;
   // before Redis 8.4 they were taken for an import that goes on.
-  const bool trims = server_.edition().has({8, 4}, kNever);
+  const bool trims = slot_migration_.is_available();
   for (int slot = 0; slot < store::kKeySlots; ++slot) {
     Node* const owner = nodes_.owner(slot);
     if (trims && owner != nullptr) continue;
@@ -198,6 +203,10 @@ void Cluster::update_myself() {
   node.human_name = values.cluster_announce_human_nodename;
   node.client_ipv4 = values.cluster_announce_client_ipv4;
   node.client_ipv6 = values.cluster_announce_client_ipv6;
+  node.client_port = values.cluster_announce_client_port;
+  node.client_tls_port = values.cluster_announce_client_tls_port;
+  const std::string& zone = values.availability_zone;
+  node.availability_zone = can_be_told(zone) ? zone : std::string();
   node.set(kNoFailover, values.cluster_replica_no_failover);
   changed();
 }
@@ -381,6 +390,20 @@ void Cluster::take_over() {
   gossip_.broadcast_pong();
 }
 
+void Cluster::leave_shard() {
+  Node& node = myself();
+  nodes_.make_master(node);
+  node.shard_id = server_.random_source().hex(kIdDigits);
+  nodes_.end_moves();
+  is_new_in_shard_ = false;
+  handover_.reset();
+  election_.reset();
+  server_.log().notice("Moving myself to a new shard " + node.shard_id + ".");
+  changed();
+  reconcile();
+  gossip_.broadcast_pong();
+}
+
 // --- Updating the server ---------------------------------------------------------------------
 
 void Cluster::align_role() {
@@ -443,7 +466,7 @@ void Cluster::delete_lost_keys() {
   const SlotSet slots = std::exchange(lost_, {});
   // A replica receives deletions from its master.
   if (myself().is_replica()) return;
-  if (server_.edition().has({8, 4}, kNever)) return slot_migration_.trim_lost(slots);
+  if (slot_migration_.is_available()) return slot_migration_.trim_lost(slots);
   slots.for_each([&](int slot) {
     if (keys_in_slot(server_, slot) == 0) return;
     server_.log().notice("Deleting keys in dirty slot " + std::to_string(slot) + " on node " +

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cluster/bus.h"
+#include "cluster/departure.h"
 #include "cluster/election.h"
 #include "cluster/failure_detector.h"
 #include "cluster/gossip.h"
@@ -118,6 +119,9 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // Becomes a replica of that master / a master with the slots of its own one.
   void replicate_from(Node& master);
   void take_over();
+  // Stops replicating and becomes a master without slots, of a shard of its own; the caller clears
+  // the dataset. REQUIRES: a replica.
+  void leave_shard();
 
   // --- Messages ---------------------------------------------------------------------------------
   // A message of this node with its header filled in.
@@ -177,6 +181,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   SlotJobs slot_jobs_;
   Election election_;
   Handover handover_;
+  Departure departure_;
   ReplicaMigration migration_;
   Heartbeat heartbeat_;
   std::unique_ptr<net::Timer> timer_;

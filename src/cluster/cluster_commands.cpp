@@ -27,8 +27,7 @@ void of_node(CommandContext& ctx) {
 
 // Valkey 9 answers without a cluster, too.
 void cluster_keyslot(CommandContext& ctx) {
-  const Edition& edition = ctx.server.edition();
-  const bool anywhere = edition.is_valkey() && edition.has(kNever, {9, 0});
+  const bool anywhere = ctx.server.edition().is_valkey_since({9, 0});
   if (ctx.server.find_layer<Cluster>() == nullptr && !anywhere)
     return ctx.reply.error("ERR This instance has cluster support disabled");
   ctx.reply.integer(store::key_slot(ctx.args[2]));
@@ -39,8 +38,7 @@ void cluster_keyslot(CommandContext& ctx) {
 // Without a cluster it concerns replicas that redirect the client (CLIENT CAPA REDIRECT). Valkey
 // takes it from any client then, which Redis refuses.
 void set_reads_anywhere(CommandContext& ctx, bool on) {
-  const Edition& edition = ctx.server.edition();
-  const bool any_client = edition.is_valkey() && edition.has(kNever, {8, 0});
+  const bool any_client = ctx.server.edition().is_valkey_since({8, 0});
   if (ctx.server.find_layer<Cluster>() == nullptr && !any_client &&
       !ctx.client.has(kClientRedirects))
     return ctx.reply.error("ERR This instance has cluster support disabled");
@@ -120,6 +118,8 @@ void cluster_help(CommandContext& ctx, Cluster&) {
                "    Describe the replicas of a node.",
                "REPLICATE <node>",
                "    Be a replica of a node.",
+               "REPLICATE NO ONE",
+               "    Stop being a replica, and be a master without slots and keys.",
                "RESET [HARD|SOFT]",
                "    Forget slots and nodes, and if HARD who this node was.",
                "SAVECONFIG",
@@ -395,7 +395,7 @@ constexpr CommandRow kClusterSubcommands[] = {
      {.tips = "nondeterministic_output"}},
     {"REPLICATE",
      of_node<cluster_replicate>,
-     "node-id",
+     "node-id [ONE]",
      kAdmin | kStale | kNoAsyncLoading,
      {},
      0,

@@ -27,10 +27,11 @@ GossipEntry entry_of(const Node& node) {
 
 // --- Messages to others -------------------------------------------------------------------------
 
-void Gossip::send(Link& link, MessageType type) {
+void Gossip::send(Link& link, MessageType type, bool to_stranger) {
   Message message = cluster_.message(type);
   add_gossip(message, link.node);
-  if (link.node != nullptr && link.node->has(kExtensions)) add_extensions(message);
+  const bool is_understood = link.node != nullptr && link.node->has(kExtensions);
+  if (is_understood || to_stranger) add_extensions(message, /*to_stranger=*/!is_understood);
   if (type != MessageType::kPong && link.node != nullptr && link.node->ping_sent_ms == 0)
     link.node->ping_sent_ms = cluster_.server().machine_ms();
   cluster_.bus().send(link, message);
@@ -67,18 +68,22 @@ void Gossip::add_gossip(Message& message, const Node* receiver) {
   for (const Node* node : told) message.gossip.push_back(entry_of(*node));
 }
 
-void Gossip::add_extensions(Message& message) {
+void Gossip::add_extensions(Message& message, bool to_stranger) {
   const Node& myself = cluster_.myself();
   Extensions& extensions = message.extensions;
   if (!myself.hostname.empty()) extensions.hostname = myself.hostname;
   if (!myself.human_name.empty()) extensions.human_name = myself.human_name;
   if (!myself.client_ipv4.empty()) extensions.client_ipv4 = myself.client_ipv4;
   if (!myself.client_ipv6.empty()) extensions.client_ipv6 = myself.client_ipv6;
+  if (myself.client_port != 0) extensions.client_port = static_cast<uint16_t>(myself.client_port);
+  if (myself.client_tls_port != 0)
+    extensions.client_tls_port = static_cast<uint16_t>(myself.client_tls_port);
+  if (!myself.availability_zone.empty()) extensions.availability_zone = myself.availability_zone;
   const int64_t now_ms = cluster_.server().machine_ms();
   for (const auto& [id, until_ms] : cluster_.nodes().forgotten(now_ms))
     extensions.forgotten.push_back({id, static_cast<uint64_t>((until_ms - now_ms) / kSecondMs)});
   extensions.shard_id = myself.shard_id;
-  extensions.secret = cluster_.secret();
+  if (!to_stranger) extensions.secret = cluster_.secret();
 }
 
 // --- Messages from others -----------------------------------------------------------------------
@@ -89,7 +94,10 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
     learn_own_address(link, message);
     const bool meets = message.type == MessageType::kMeet;
     if (meets && cluster_.nodes().find(message.sender) == nullptr) greet_stranger(link, message);
-    send(link, MessageType::kPong);
+    // A node that this one has forgotten (CLUSTER RESET) learns by it to which shard this one
+    // belongs.
+    const bool to_stranger = sender == nullptr && link.node == nullptr && !meets;
+    send(link, MessageType::kPong, to_stranger && message.has(kKnowsExtensions));
   }
   if (sender == &cluster_.myself()) sender = nullptr;
   if (!link.incoming && link.node != nullptr) {
@@ -103,8 +111,7 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
       lost.set(kNoAddress);
       lost.address = {};
       // Valkey has it replaced by a replica; for Redis an operator decides.
-      const server::Edition& edition = cluster_.server().edition();
-      const bool replaces = edition.is_valkey() && edition.has(server::kNever, {8, 1});
+      const bool replaces = cluster_.server().edition().is_valkey_since({8, 1});
       if (replaces && !lost.has(kFailing)) cluster_.detector().make_failing(lost);
       cluster_.bus().drop(link);
       return cluster_.changed();
@@ -285,15 +292,21 @@ void Gossip::hear_of_stranger(const GossipEntry& entry) {
 void Gossip::take_extensions(Node& sender, const Extensions& extensions) {
   // A node that does not know yet that this one understands extensions sends none.
   if (!extensions.shard_id) return;
-  const auto take = [this](std::string& known, const std::optional<std::string>& told) {
-    if (known == told.value_or("")) return;
-    known = told.value_or("");
+  // What is not told is empty, or 0.
+  const auto take = [this](auto& known, const auto& told) {
+    using Known = std::decay_t<decltype(known)>;
+    const Known now = told ? Known(*told) : Known();
+    if (known == now) return;
+    known = now;
     cluster_.changed();
   };
   take(sender.hostname, extensions.hostname);
   take(sender.human_name, extensions.human_name);
   take(sender.client_ipv4, extensions.client_ipv4);
   take(sender.client_ipv6, extensions.client_ipv6);
+  take(sender.client_port, extensions.client_port);
+  take(sender.client_tls_port, extensions.client_tls_port);
+  take(sender.availability_zone, extensions.availability_zone);
   take_shard_id(sender, *extensions.shard_id);
   // The cluster's secret is the smallest of the nodes' secrets.
   if (extensions.secret && *extensions.secret < cluster_.secret())

@@ -21,8 +21,9 @@ class Gossip {
  public:
   explicit Gossip(Cluster& cluster) : cluster_(cluster) {}
 
-  // Sends a PING, PONG or MEET.
-  void send(Link& link, MessageType type);
+  // Sends a PING, PONG or MEET. `to_stranger`: to a node that is not known and understands
+  // extensions.
+  void send(Link& link, MessageType type, bool to_stranger = false);
   // Sends the state of this node at once to all nodes / to those of its shard.
   void broadcast_pong();
   void broadcast_pong_to_shard();
@@ -33,7 +34,8 @@ class Gossip {
  private:
   // Adds some random nodes, and all suspected ones.
   void add_gossip(Message& message, const Node* receiver);
-  void add_extensions(Message& message);
+  // `to_stranger`: without the cluster's secret.
+  void add_extensions(Message& message, bool to_stranger);
   void learn_own_address(const Link& link, const Message& message);
   void greet_stranger(const Link& link, const Message& message);
   // Ends the handshake of the link's node, which has answered with its real id. Null when that node

@@ -102,10 +102,10 @@ std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::
 SlotGate::Answer Cluster::redirect(Verdict verdict, int slot, const Node& node,
                                    const Caller& caller) const {
   const ClientView view = caller.client != nullptr ? view_of(*caller.client) : ClientView{};
-  return {.verdict = verdict,
-          .slot = slot,
-          .where = preferred_endpoint(server_, node, view) + ":" +
-                   std::to_string(node.address.port_for(view.secure))};
+  return {
+      .verdict = verdict,
+      .slot = slot,
+      .where = preferred_endpoint(server_, node, view) + ":" + std::to_string(node.port_for(view))};
 }
 
 }  // namespace latchkey::cluster

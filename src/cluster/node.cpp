@@ -14,6 +14,13 @@ bool is_id(std::string_view text) {
   return text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
+bool can_be_told(std::string_view text) {
+  constexpr size_t kLongest = 255;
+  return text.size() <= kLongest && std::all_of(text.begin(), text.end(), [](char c) {
+           return c > ' ' && c <= '~' && c != ',' && c != '=' && c != '"';
+         });
+}
+
 std::string title(const Node& node) {
   return node.id + " (" + node.human_name + ")";
 }

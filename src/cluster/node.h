@@ -65,6 +65,10 @@ struct Node {
   // Addresses for clients instead of address.ip, by the family they come by; empty: none announced.
   std::string client_ipv4;
   std::string client_ipv6;
+  // Ports for clients instead of those of address; 0: none announced.
+  int client_port = 0;
+  int client_tls_port = 0;
+  std::string availability_zone;  // empty: not told
   uint64_t config_epoch = 0;
   SlotSet slots;                // changed only by NodeTable
   Node* master = nullptr;       // of a replica, if known
@@ -99,11 +103,21 @@ struct Node {
     const std::string& announced = view.ipv6 ? client_ipv6 : client_ipv4;
     return announced.empty() ? address.ip : announced;
   }
+  // 0: the node has no such port, whatever is announced for it.
+  int port_for(const ClientView& view) const {
+    const int announced = view.secure ? client_tls_port : client_port;
+    const int port = address.port_for(view.secure);
+    return port == 0 || announced == 0 ? port : announced;
+  }
 };
 
 inline constexpr size_t kIdDigits = 40;
 // Whether the text has the form of a node's id.
 bool is_id(std::string_view text);
+
+// Whether other nodes can be told this text and write it to their files: printable, and without the
+// characters that would end it there.
+bool can_be_told(std::string_view text);
 
 // "ID (human name)", for the log.
 std::string title(const Node& node);

@@ -82,7 +82,22 @@ void cluster_forget(CommandContext& ctx, Cluster& cluster) {
   commit_and_confirm(ctx, cluster);
 }
 
+// REPLICATE NO ONE: a replica becomes a master without slots and keys; a master stays what it is.
+void replicate_no_one(CommandContext& ctx, Cluster& cluster) {
+  if (cluster.myself().is_master()) return ctx.reply.ok();
+  log_request(ctx, "Stop replication and turning myself into empty primary");
+  cluster.leave_shard();
+  if (!commit(ctx, cluster)) return;
+  flush_dataset(ctx);
+  ctx.reply.ok();
+}
+
 void cluster_replicate(CommandContext& ctx, Cluster& cluster) {
+  if (ctx.args.size() == 4) {
+    if (!is_word(ctx.args[2], "NO") || !is_word(ctx.args[3], "ONE")) return wrong_subcommand(ctx);
+    return replicate_no_one(ctx, cluster);
+  }
+  if (ctx.args.size() > 4) return wrong_subcommand(ctx);
   Node* const node = read_node(ctx, cluster);
   if (node == nullptr) return;
   const Node& myself = cluster.myself();
@@ -97,7 +112,23 @@ void cluster_replicate(CommandContext& ctx, Cluster& cluster) {
   commit_and_confirm(ctx, cluster);
 }
 
+// What a master that shuts down has its replicas do (SHUTDOWN FAILOVER): the one it names replaces
+// it, without asking it.
+void replace_leaving_master(CommandContext& ctx, Cluster& cluster) {
+  const Node& myself = cluster.myself();
+  if (ctx.args[4] == myself.id && myself.master != nullptr) {
+    log_request(ctx, "Forced failover primary request accepted");
+    cluster.handover().begin(/*force=*/true);
+  }
+  ctx.reply.ok();
+}
+
 void cluster_failover(CommandContext& ctx, Cluster& cluster) {
+  constexpr size_t kWordsOfMaster = 5;
+  if (ctx.args.size() == kWordsOfMaster && ctx.client.has(kClientMaster) &&
+      is_word(ctx.args[2], "FORCE") && is_word(ctx.args[3], "REPLICAID"))
+    return replace_leaving_master(ctx, cluster);
+  if (ctx.args.size() > 3) return ctx.syntax_error();
   const bool plain = ctx.args.size() == 2;
   const bool takes_over = !plain && is_word(ctx.args[2], "TAKEOVER");
   const bool force = takes_over || (!plain && is_word(ctx.args[2], "FORCE"));

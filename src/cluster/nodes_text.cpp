@@ -26,6 +26,9 @@ constexpr std::string_view kTlsPortKey = "tls-port=";
 constexpr std::string_view kNameKey = "nodename=";
 constexpr std::string_view kClientIpv4Key = "client-ipv4=";
 constexpr std::string_view kClientIpv6Key = "client-ipv6=";
+constexpr std::string_view kClientPortKey = "client-tcp-port=";
+constexpr std::string_view kClientTlsPortKey = "client-tls-port=";
+constexpr std::string_view kZoneKey = "availability-zone=";
 
 enum Word : size_t {
   kIdWord,
@@ -53,9 +56,8 @@ Words split(std::string_view text, char separator) {
 
 // --- Writing ------------------------------------------------------------------------------------
 
-std::string place_of(const std::string& ip, const NodeAddress& address, bool secure) {
-  return ip + ":" + std::to_string(address.port_for(secure)) + "@" +
-         std::to_string(address.bus_port);
+std::string place_of(const std::string& ip, int port, int bus_port) {
+  return ip + ":" + std::to_string(port) + "@" + std::to_string(bus_port);
 }
 
 std::string moves_of(const NodeTable& nodes) {
@@ -112,6 +114,11 @@ bool parse_place(std::string_view text, NodeAddress* address) {
          parse_port(text.substr(at + 1), &address->bus_port);
 }
 
+// False when the part has this name but no port.
+bool parse_port_named(std::string_view name, std::string_view part, int* port) {
+  return !part.starts_with(name) || parse_port(part.substr(name.size()), port);
+}
+
 // The address, the hostname, then names with values.
 bool parse_address(std::string_view text, Node* node) {
   const size_t comma = std::min(text.find(','), text.size());
@@ -120,9 +127,11 @@ bool parse_address(std::string_view text, Node* node) {
   node->hostname = text.substr(0, text.find(','));
   for (const std::string_view part : split(text, ',')) {
     if (part.starts_with(kShardIdKey)) node->shard_id = part.substr(kShardIdKey.size());
-    if (part.starts_with(kTlsPortKey) &&
-        !parse_port(part.substr(kTlsPortKey.size()), &node->address.tls_port))
+    if (!parse_port_named(kTlsPortKey, part, &node->address.tls_port) ||
+        !parse_port_named(kClientPortKey, part, &node->client_port) ||
+        !parse_port_named(kClientTlsPortKey, part, &node->client_tls_port))
       return false;
+    if (part.starts_with(kZoneKey)) node->availability_zone = part.substr(kZoneKey.size());
     if (part.starts_with(kClientIpv4Key)) node->client_ipv4 = part.substr(kClientIpv4Key.size());
     if (part.starts_with(kClientIpv6Key)) node->client_ipv6 = part.substr(kClientIpv6Key.size());
     if (part.starts_with(kNameKey)) node->human_name = part.substr(kNameKey.size());
@@ -207,7 +216,8 @@ std::string flags_text(uint16_t flags) {
 
 std::string describe(const NodeTable& nodes, const Node& node, const ClientView& view) {
   const std::string hostname = node.hostname.empty() ? "" : "," + node.hostname;
-  return line_of(nodes, node, place_of(node.ip_for(view), node.address, view.secure) + hostname);
+  const std::string place = place_of(node.ip_for(view), node.port_for(view), node.address.bus_port);
+  return line_of(nodes, node, place + hostname);
 }
 
 std::string describe_all(const NodeTable& nodes, const ClientView& view) {
@@ -220,13 +230,19 @@ std::string file_text(const NodeTable& nodes) {
   std::string text;
   for (const Node* node : nodes.all()) {
     if (node->has(kHandshake)) continue;
+    const NodeAddress& address = node->address;
     std::string place =
-        place_of(node->address.ip, node->address, /*secure=*/false) + "," + node->hostname + ",";
-    if (!node->client_ipv6.empty())
-      place.append(kClientIpv6Key).append(node->client_ipv6).append(",");
-    if (!node->client_ipv4.empty())
-      place.append(kClientIpv4Key).append(node->client_ipv4).append(",");
-    place.append(kTlsPortKey).append(std::to_string(node->address.tls_port));
+        place_of(address.ip, address.port, address.bus_port) + "," + node->hostname + ",";
+    const auto add = [&](std::string_view key, const std::string& value) {
+      if (!value.empty()) place.append(key).append(value).append(",");
+    };
+    const auto number = [](int port) { return port == 0 ? "" : std::to_string(port); };
+    add(kZoneKey, node->availability_zone);
+    add(kClientTlsPortKey, number(node->client_tls_port));
+    add(kClientPortKey, number(node->client_port));
+    add(kClientIpv6Key, node->client_ipv6);
+    add(kClientIpv4Key, node->client_ipv4);
+    place.append(kTlsPortKey).append(std::to_string(address.tls_port));
     if (!node->human_name.empty()) place.append(",").append(kNameKey).append(node->human_name);
     place.append(",").append(kShardIdKey).append(node->shard_id);
     text += line_of(nodes, *node, place) + "\n";

@@ -1,7 +1,8 @@
 // The nodes of a cluster as text: the lines of CLUSTER NODES, and the file of a node's state
 // (cluster-config-file), in the reference's format:
 //
-//     <id> <ip>:<port>@<bus port>,<hostname>[,client-ipv6=<ip>][,client-ipv4=<ip>],tls-port=<port>
+//     <id> <ip>:<port>@<bus port>,<hostname>[,availability-zone=<zone>][,client-tls-port=<port>]
+//         [,client-tcp-port=<port>][,client-ipv6=<ip>][,client-ipv4=<ip>],tls-port=<port>
 //         [,nodename=<name>],shard-id=<id>
 //     <flags>
 //         <master or -> <ping sent> <pong received> <epoch> <link> <slots and moves>

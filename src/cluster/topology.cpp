@@ -1,6 +1,7 @@
 #include "cluster/topology.h"
 
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,28 @@ bool is_available(Cluster& cluster, const Node& node) {
 }
 
 // --- CLUSTER INFO --------------------------------------------------------------------------------
+
+// How many nodes cannot be reached.
+struct NodeFigures {
+  size_t suspect = 0;
+  size_t failing = 0;
+  size_t suspect_voters = 0;
+  size_t failing_voters = 0;
+};
+
+NodeFigures count_nodes(const NodeTable& nodes) {
+  NodeFigures figures;
+  for (const Node* node : nodes.all()) {
+    if (node->has(kFailing)) {
+      ++figures.failing;
+      figures.failing_voters += node->votes() ? 1 : 0;
+    } else if (node->has(kSuspect)) {
+      ++figures.suspect;
+      figures.suspect_voters += node->votes() ? 1 : 0;
+    }
+  }
+  return figures;
+}
 
 struct SlotFigures {
   size_t assigned = 0;
@@ -81,11 +104,12 @@ void reply_endpoint(CommandContext& ctx, const Node& node) {
   } else {
     ctx.reply.bulk(preferred_endpoint(ctx.server, node, view));
   }
-  ctx.reply.integer(node.address.port_for(view.secure));
+  ctx.reply.integer(node.port_for(view));
   ctx.reply.bulk(node.id);
   const bool with_ip = preferred != ClusterEndpointType::kIp && !node.address.ip.empty();
   const bool with_hostname = preferred != ClusterEndpointType::kHostname && !node.hostname.empty();
-  ctx.reply.map(size_t{with_ip} + size_t{with_hostname});
+  const bool with_zone = !node.availability_zone.empty();
+  ctx.reply.map(size_t{with_ip} + size_t{with_hostname} + size_t{with_zone});
   if (with_ip) {
     ctx.reply.bulk("ip");
     ctx.reply.bulk(node.ip_for(view));
@@ -93,6 +117,10 @@ void reply_endpoint(CommandContext& ctx, const Node& node) {
   if (with_hostname) {
     ctx.reply.bulk("hostname");
     ctx.reply.bulk(node.hostname);
+  }
+  if (with_zone) {
+    ctx.reply.bulk("availability-zone");
+    ctx.reply.bulk(node.availability_zone);
   }
 }
 
@@ -112,11 +140,13 @@ void reply_shard_node(CommandContext& ctx, Cluster& cluster, const Node& node) {
     ctx.reply.integer(number);
   };
   constexpr size_t kFields = 6;
-  ctx.reply.map(kFields + size_t{!node.hostname.empty()} + size_t{node.address.port != 0} +
-                size_t{node.address.tls_port != 0});
+  const int plain_port = node.port_for(ClientView{.secure = false});
+  const int tls_port = node.port_for(ClientView{.secure = true});
+  ctx.reply.map(kFields + size_t{!node.hostname.empty()} + size_t{plain_port != 0} +
+                size_t{tls_port != 0} + size_t{!node.availability_zone.empty()});
   field("id", node.id);
-  port("port", node.address.port);
-  port("tls-port", node.address.tls_port);
+  port("port", plain_port);
+  port("tls-port", tls_port);
   const ClientView view = view_of(ctx.client);
   field("ip", node.ip_for(view));
   field("endpoint", preferred_endpoint(ctx.server, node, view));
@@ -125,6 +155,7 @@ void reply_shard_node(CommandContext& ctx, Cluster& cluster, const Node& node) {
   ctx.reply.bulk("replication-offset");
   ctx.reply.integer(static_cast<int64_t>(offset_of(cluster, node)));
   field("health", health_of(cluster, node));
+  if (!node.availability_zone.empty()) field("availability-zone", node.availability_zone);
 }
 
 void reply_slots(CommandContext& ctx, const SlotSet& slots) {
@@ -173,6 +204,35 @@ void reply_link(CommandContext& ctx, const Node& node, const Link& link) {
   ctx.reply.integer(static_cast<int64_t>(link.queued()));
 }
 
+// What Valkey tells since 9.1.
+void add_node_lines(const NodeTable& nodes, InfoLines* lines) {
+  const NodeFigures figures = count_nodes(nodes);
+  lines->field("cluster_nodes_pfail", figures.suspect);
+  lines->field("cluster_nodes_fail", figures.failing);
+  lines->field("cluster_voting_nodes_pfail", figures.suspect_voters);
+  lines->field("cluster_voting_nodes_fail", figures.failing_voters);
+}
+
+void add_byte_lines(const Bus::Counts& counts, InfoLines* lines) {
+  using Bytes = std::array<uint64_t, kMessageTypes>;
+  const auto of = [](const Bytes& bytes, MessageType type) {
+    return bytes[static_cast<size_t>(type)];
+  };
+  const auto all = [](const Bytes& bytes) {
+    return std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+  };
+  const auto published = [&](const Bytes& bytes) {
+    return of(bytes, MessageType::kPublish) + of(bytes, MessageType::kPublishToShard);
+  };
+  lines->field("cluster_stats_bytes_sent", all(counts.bytes_sent));
+  lines->field("cluster_stats_bytes_received", all(counts.bytes_received));
+  lines->field("cluster_stats_pubsub_bytes_sent", published(counts.bytes_sent));
+  lines->field("cluster_stats_pubsub_bytes_received", published(counts.bytes_received));
+  lines->field("cluster_stats_module_bytes_sent", of(counts.bytes_sent, MessageType::kModule));
+  lines->field("cluster_stats_module_bytes_received",
+               of(counts.bytes_received, MessageType::kModule));
+}
+
 void add_migration_lines(Cluster& cluster, InfoLines* lines) {
   const Trimmer::Figures trim = cluster.slot_migration().trimmer().figures();
   lines->field("cluster_slot_migration_active_tasks",
@@ -199,6 +259,8 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
   lines.field("cluster_slots_ok", slots.assigned - slots.suspect - slots.failing);
   lines.field("cluster_slots_pfail", slots.suspect);
   lines.field("cluster_slots_fail", slots.failing);
+  const bool tells_more = ctx.server.edition().is_valkey_since({9, 1});
+  if (tells_more) add_node_lines(nodes, &lines);
   lines.field("cluster_known_nodes", nodes.size());
   lines.field("cluster_size", nodes.voters());
   lines.field("cluster_current_epoch", nodes.current_epoch);
@@ -206,8 +268,9 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
               master != nullptr ? master->config_epoch : cluster.myself().config_epoch);
   lines.messages("sent", cluster.bus().counts().sent);
   lines.messages("received", cluster.bus().counts().received);
+  if (tells_more) add_byte_lines(cluster.bus().counts(), &lines);
   lines.field("total_cluster_links_buffer_limit_exceeded", cluster.bus().counts().over_limit);
-  if (ctx.server.edition().has({8, 4}, kNever)) add_migration_lines(cluster, &lines);
+  if (cluster.slot_migration().is_available()) add_migration_lines(cluster, &lines);
   ctx.reply.verbatim("txt", lines.text());
 }
 

@@ -82,7 +82,11 @@ ConfigCheck check_configuration(const server::CommandLine& line) {
   for (ConfigError& problem : WholeServer::check(std::move(config), {.clock = clock, .log = log}))
     problems.push_back(std::move(problem));
 
-  const std::string text = base::read_file(line.config_path).value_or("");
+  // The file itself, not one that it includes.
+  const bool is_unreadable =
+      !problems.empty() && problems[0].kind == ConfigError::Kind::kFile && problems[0].file.empty();
+  const std::string text =
+      is_unreadable ? std::string() : base::read_file(line.config_path).value_or("");
   const auto lines = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   Report report(line.config_path, lines);
   for (const ConfigError& problem : problems) report.add(problem);

@@ -124,8 +124,8 @@ bool find_group(const std::string& name, gid_t* group) {
 }  // namespace
 
 std::unique_ptr<Listener> Listener::tcp(Loop& loop, const std::string& name, int port, int backlog,
-                                        Acceptor acceptor, Limit limit, std::string* error,
-                                        int* code) {
+                                        const Acceptor& acceptor, const Limit& limit,
+                                        std::string* error, int* code) {
   *code = 0;
   const AddressList addresses = resolve(name, port, code);
   for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {

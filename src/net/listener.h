@@ -25,8 +25,8 @@ class Listener {
   // failure, with *error the system's reason
   // ("bind: Address already in use") and *code its errno.
   static std::unique_ptr<Listener> tcp(Loop& loop, const std::string& name, int port, int backlog,
-                                       Acceptor acceptor, Limit limit, std::string* error,
-                                       int* code);
+                                       const Acceptor& acceptor, const Limit& limit,
+                                       std::string* error, int* code);
   // Who may connect to a unix socket. permissions 0: by the umask. group: the name of the group
   // that the file is given to; empty leaves it to the process's own.
   struct UnixAccess {

@@ -156,8 +156,7 @@ std::string AofLoader::refusal_of(const File& file) const {
 
 // Valkey tells why, and tells of a wrong number of words as of an unknown command.
 bool AofLoader::explains_refusals() const {
-  const server::Edition& edition = server_.edition();
-  return edition.is_valkey() && edition.has(server::kNever, {8, 1});
+  return server_.edition().is_valkey_since({8, 1});
 }
 
 AofLoader::Result AofLoader::cut(const File& file) {

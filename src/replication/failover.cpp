@@ -71,7 +71,9 @@ void Failover::hand_over(const Target& target) {
 }
 
 void Failover::accepted() {
-  if (in_progress()) end();
+  if (!in_progress()) return;
+  end();
+  replication_.replica_role().end_waits();
 }
 
 void Failover::abort(std::string_view reason) {

@@ -14,6 +14,7 @@
 #include "replication/pause_point.h"
 #include "replication/replication.h"
 #include "replication/stream_replay.h"
+#include "server/client/blocking.h"
 #include "server/client/client.h"
 #include "server/client/flush_waits.h"
 #include "server/command/slot_gate.h"
@@ -122,12 +123,22 @@ void ReplicaRole::replicate_from(const std::string& host, int port) {
   server::ConfigValues& values = server_.config().mutable_values();
   values.replicaof_host = host;
   values.replicaof_port = port;
-  server_.clients().end_waits_for_role();
+  // Valkey's clients wait on until it is certain that there is another master.
+  if (!as_valkey() || !replication_.failover().in_progress()) end_waits();
   if (server_.flush_waits() != nullptr) server_.flush_waits()->answer_all();
   if (was_master) become_replica();
   attempts_ = 0;
   attempts_in_all_ = 0;
   connect(kConnecting);
+}
+
+bool ReplicaRole::as_valkey() const {
+  return server_.edition().is_valkey_since({9, 1});
+}
+
+void ReplicaRole::end_waits() {
+  if (as_valkey()) server_.blocking().send_to_master();
+  server_.clients().end_waits_for_role();
 }
 
 void ReplicaRole::become_replica() {

@@ -60,6 +60,9 @@ class ReplicaRole final : private MasterConnection::Owner {
   void replicate_from(const std::string& host, int port);
   // Becomes a master. REQUIRES: active().
   void promote();
+  // Ends the waits of clients that a replica does not serve. replicate_from() calls it, but where
+  // Valkey is emulated and a failover is in progress: then it is to be called when that has ended.
+  void end_waits();
   // The dataset was loaded from disk and matches the current offset; `database` is selected there.
   void resume_at(int database);
 
@@ -117,6 +120,8 @@ class ReplicaRole final : private MasterConnection::Owner {
   void dataset_came() override;
   void failed(MasterConnection& which, bool in_transfer) override;
 
+  // As Valkey 9.1, which sends clients to the master where it can.
+  bool as_valkey() const;
   Introduction introduction() const;
   void become_replica();
   void connect(const char* how, const char* why = "");

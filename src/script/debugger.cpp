@@ -147,7 +147,7 @@ Debugger::Next Debugger::obey(lua_State* lua, Words words) {
     return command(lua, words);
   constexpr std::string_view kUnknown =
       "Unknown Redis Lua debugger command or wrong number of arguments.";
-  const bool is_newest = is_valkey && runner_.server().edition().has(server::kNever, {9, 1});
+  const bool is_newest = runner_.server().edition().is_valkey_since({9, 1});
   console_.say("<error> " + (is_newest   ? "Unknown debugger command or wrong number of arguments."
                              : is_valkey ? server::script_error_of_valkey(kUnknown)
                                          : std::string(kUnknown)));

@@ -192,8 +192,7 @@ bool ScriptRunner::run_library(Interpreter& vm, int function, int64_t limit_ms) 
 void ScriptRunner::reply_error(CommandContext& ctx, const Program& program) {
   ScriptError error = vm_->take_error();
   // Valkey 9 leaves the name out.
-  const Edition& edition = server_.edition();
-  const bool has_name = !edition.is_valkey() || !edition.has(kNever, {9, 0});
+  const bool has_name = !server_.edition().is_valkey_since({9, 0});
   error.text.append(" script: ").append(has_name ? program.name : "");
   if (!error.place.empty())
     error.text.append(has_name ? ", on " : "on ").append(error.place).append(".");

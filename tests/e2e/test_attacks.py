@@ -126,6 +126,7 @@ class Counts(Attack):
         self.ask("HSET", "hash", "a", "1", "b", "2")
         self.ask("SADD", "set", "a", "b")
         self.ask("ZADD", "zset", "1", "a", "2", "b")
+        self.ask("VADD", "vectors", "VALUES", "1", "1", "a")
         self.ask("XADD", "stream", "1-1", "f", "v")
         self.ask("XADD", "stream", "2-1", "f", "v")
         self.ask("XGROUP", "CREATE", "stream", "group", "0")
@@ -145,12 +146,14 @@ class Counts(Attack):
     def test_random_elements(self):
         for count in (SMALLEST, SMALLEST + 1, SMALLEST // 2, SMALLEST // 2 - 1, -(2**62), -(2**33), LARGEST, LARGEST - 1, 2**64):
             for words in (("HRANDFIELD", "hash", count), ("HRANDFIELD", "hash", count, "WITHVALUES"), ("ZRANDMEMBER", "zset", count),
-                          ("ZRANDMEMBER", "zset", count, "WITHSCORES"), ("SRANDMEMBER", "set", count)):
+                          ("ZRANDMEMBER", "zset", count, "WITHSCORES"), ("SRANDMEMBER", "set", count),
+                          ("VRANDMEMBER", "vectors", count)):
                 with self.subTest(words):
                     self.bounded(*words)
         # What the reference refuses.
         for words in (("HRANDFIELD", "hash", SMALLEST), ("HRANDFIELD", "hash", SMALLEST // 2 - 1, "WITHVALUES"),
-                      ("ZRANDMEMBER", "zset", SMALLEST // 2 - 1, "WITHSCORES"), ("SRANDMEMBER", "set", SMALLEST)):
+                      ("ZRANDMEMBER", "zset", SMALLEST // 2 - 1, "WITHSCORES"), ("SRANDMEMBER", "set", SMALLEST),
+                      ("VRANDMEMBER", "vectors", SMALLEST)):
             self.expect_error(*words)
 
     def test_claims(self):

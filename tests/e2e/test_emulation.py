@@ -22,8 +22,8 @@ OTHER_ARITY = {
     "redis 8.0": {"vadd", "vcard", "vdim", "vemb", "vgetattr", "vinfo", "vismember", "vlinks", "vrandmember", "vrem", "vsetattr",
                   "vsim"},
     "redis 7.0": {"command|getkeys", "command|getkeysandflags"},
-    # CLUSTER REPLICATE NO ONE is not there, nor are debuggers of other scripting engines.
-    "valkey 9.1": {"cluster|replicate", "script|debug"},
+    # There are no debuggers of other scripting engines.
+    "valkey 9.1": {"script|debug"},
 }
 # Fields of INFO that tell how a server is made, or that only appear at times.
 OWN_FIELDS = {"atomicvar_api", "latchkey_version", "clients_hz", "availability_zone", "paused_reason", "paused_actions",

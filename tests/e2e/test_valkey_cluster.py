@@ -3,6 +3,7 @@ a cluster, users who may use some databases only. Skipped where scripts/referenc
 
 import os
 import shlex
+import signal
 import unittest
 
 import harness
@@ -476,6 +477,30 @@ class Migrations(SlotMigrationTestCase):
             with nodes[0].connect() as client:
                 self.eventually(lambda c=client: c.call("CLUSTER", "NODES").count("127.0.0.1:") == 2, "the old addresses")
 
+    def test_ports_and_zones_for_clients(self):
+        """A node of each product, which both tell each other and their clients."""
+        for kinds in (PRODUCTS, (PRODUCTS[0], PRODUCTS[0]), ((None, {}), (None, {}))):
+            nodes = self.nodes_of(*kinds)
+            for number, node in enumerate(nodes):
+                with node.connect() as client:
+                    client.call("CONFIG", "SET", "cluster-announce-client-port", str(6400 + number))
+                    client.call("CONFIG", "SET", "availability-zone", f"zone-{number}")
+            for number, node in enumerate(nodes):
+                with node.connect() as client:
+                    for request in ("SLOTS", "SHARDS"):
+                        self.eventually(lambda c=client, r=request: all(
+                            word in str(c.call("CLUSTER", r)) for word in ("6400", "6401", "zone-0", "zone-1")), "what is announced")
+                    lines = sorted(line.split("@")[0].split(":")[1] for line in client.call("CLUSTER", "NODES").splitlines())
+                    self.assertEqual(lines, ["6400", "6401"])
+                    key, slot = (("foo", 12182), ("bar", 5061))[number]
+                    self.assertEqual(client.error_of("GET", key), f"MOVED {slot} 127.0.0.1:{6401 - number}")
+            for node in nodes:
+                with node.connect() as client:
+                    client.call("CONFIG", "SET", "cluster-announce-client-port", "0")
+                    client.call("CONFIG", "SET", "availability-zone", "")
+            with nodes[0].connect() as client:
+                self.eventually(lambda c=client: "zone" not in str(c.call("CLUSTER", "SLOTS")), "no zone")
+
     def test_to_valkey_and_back(self):
         self.check(PRODUCTS[0], PRODUCTS[1])
 
@@ -651,6 +676,67 @@ class Migrations(SlotMigrationTestCase):
             self.assertEqual(self.ended(target)["state"], "success")
             self.eventually(lambda: reader.call("DBSIZE") == 20, "the replica's keys")
             self.assertEqual([job["state"] for job in jobs(reader)], ["success"])
+
+
+
+@needs_valkey
+class Leaving(ClusterTestCase):
+    """A master that shuts down hands over to a replica first, its own or Valkey's. Masters of Valkey choose among replicas that have
+    told them their ids, which ours do not."""
+
+    def nodes_of(self, master, replica):
+        programs = ((None, {"emulate": "valkey 9.1"}), (None, {"emulate": "valkey 9.1"}), master, replica)
+        self.servers = []
+        for program, own in programs:
+            server = harness.Server(program, cluster_enabled="yes", cluster_node_timeout=30_000, repl_diskless_sync_delay=0, **own)
+            self.addCleanup(server.stop)
+            self.servers.append(server)
+        self.create(self.servers[:3])
+        self.cluster("add-node", self.place(self.servers[3]), self.place(self.servers[0]), "--cluster-slave",
+                     "--cluster-master-id", self.identity(self.servers[2]))
+        self.wait_until_up(self.servers)
+        self.eventually(lambda: self.link_is_up(self.servers[3]), "the link")
+        return self.servers
+
+    def check(self, master, replica, how):
+        _, other, leaving, successor = self.nodes_of(master, replica)
+        name = self.identity(successor)
+        with leaving.connect() as client:
+            client.call("SET", "foo", "bar")  # in slot 12182
+            if how == "signal":
+                client.call("CONFIG", "SET", "shutdown-on-sigterm", "failover")
+                leaving.process.terminate()
+            else:
+                client.send("SHUTDOWN", "NOSAVE", "FAILOVER")
+            leaving.process.wait(timeout=60)
+        # Long before anybody could have missed the master.
+        self.eventually(lambda: self.role(successor) == "master", "the handing over")
+        with other.connect() as client:
+            self.eventually(lambda: any(name in str(entry) for entry in client.call("CLUSTER", "SLOTS")), "the new owner")
+        with successor.connect() as client:
+            self.assertEqual(client.call("GET", "foo"), "bar")
+
+    def test_by_request(self):
+        self.check(PRODUCTS[0], PRODUCTS[0], "request")
+
+    def test_by_signal(self):
+        self.check(PRODUCTS[0], PRODUCTS[0], "signal")
+
+    def test_to_valkey(self):
+        self.check(PRODUCTS[0], PRODUCTS[1], "request")
+
+    def test_nobody_is_there(self):
+        *_, leaving, successor = self.nodes_of(PRODUCTS[0], PRODUCTS[0])
+        os.kill(successor.process.pid, signal.SIGSTOP)
+        try:
+            with leaving.connect() as client:
+                client.call("CONFIG", "SET", "shutdown-timeout", "0")
+                client.call("SET", "foo", "bar")
+                client.send("SHUTDOWN", "NOSAVE", "FAILOVER")
+                leaving.process.wait(timeout=60)
+        finally:
+            os.kill(successor.process.pid, signal.SIGCONT)
+        self.assertIn("Unable to find a replica to perform the auto failover on shutdown", leaving.log())
 
 
 if __name__ == "__main__":

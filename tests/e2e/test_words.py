@@ -71,6 +71,21 @@ class CheckingAConfiguration(DirectoryTestCase):
         self.assertEqual((result.returncode, result.stdout), (0, "No problems found\n"))
         self.assertEqual(os.listdir(self.directory), [])
 
+    def test_a_sentinels_configuration_is_fine_and_stays_as_it_is(self):
+        text = "port 0\nsentinel monitor main 127.0.0.1 6379 2\n"
+        path = self.write("sentinel.conf", text)
+        result = run(path, "--sentinel", "--check-config")
+        self.assertEqual((result.returncode, result.stdout), (0, "No problems found\n"))
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), text)
+        path = self.write("sentinel.conf", "port 0\nsentinel monitor main 127.0.0.1 6379 none\n")
+        self.assertIn(f"{path}:2: sentinel monitor main", run(path, "--sentinel", "--check-config").stdout)
+
+    def test_a_device_is_no_configuration(self):
+        result = run("--check-config", "/dev/zero")
+        self.assertEqual((result.returncode, result.stdout),
+                         (1, "Fatal error, can't open config file '/dev/zero': File too large\n1 problem\n"))
+
     def test_standard_input_is_checked_too(self):
         result = run("--check-config", "-", "--dir", self.directory, standard_input="hz many\n")
         self.assertEqual(result.returncode, 1)

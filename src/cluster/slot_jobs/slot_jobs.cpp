@@ -254,7 +254,7 @@ void SlotJobs::role_changed() {
 }
 
 bool SlotJobs::speaks_valkey() const {
-  return server_.edition().is_valkey() && server_.edition().has(server::kNever, {9, 0});
+  return server_.edition().is_valkey_since({9, 0});
 }
 
 void SlotJobs::tell_of_begin(const SlotJob& job) {

@@ -428,8 +428,12 @@ void SlotMigration::dataset_replacing() {
   trimmer_.cancel_all();
 }
 
+bool SlotMigration::is_available() const {
+  return server_.edition().has({8, 4});
+}
+
 void SlotMigration::trim_unowned() {
-  if (server_.is_replica() || !server_.edition().has({8, 4}, server::kNever)) return;
+  if (server_.is_replica() || !is_available()) return;
   const NodeTable& nodes = cluster_.nodes();
   SlotSet unowned;
   for (int slot = 0; slot < store::kKeySlots; ++slot) {

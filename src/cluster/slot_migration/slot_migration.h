@@ -68,6 +68,10 @@ class SlotMigration final : private Importer::Host,
   explicit SlotMigration(Cluster& cluster);
   ~SlotMigration() override;
 
+  // Whether the release has it that the server emulates. Before it nodes kept keys of slots that
+  // others own as keys of an import that goes on.
+  bool is_available() const;
+
   // --- Commands ---------------------------------------------------------------------------------
   // REQUIRES: all slots have the same owner, another node, and no task has any of them. Returns the
   // task's id.

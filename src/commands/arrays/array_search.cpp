@@ -75,72 +75,128 @@ bool contains(std::string_view text, std::string_view part) {
          memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
-struct Predicate {
-  enum class Kind : uint8_t { kExact, kPart, kGlob, kRegex } kind;
+// A predicate whose cost grows with the text.
+struct Search {
+  enum class Kind : uint8_t { kPart, kGlob, kRegex } kind;
   std::string_view pattern;
+  std::string part = {};  // in lower case when case is ignored
+  std::optional<base::GlobPattern> glob = {};
   base::Regex regex = {};
-  std::string lower_pattern = {};
-
-  bool holds(std::string_view text, bool ignore_case) {
-    switch (kind) {
-      case Kind::kExact:
-        if (!ignore_case) return text == pattern;
-        return base::equal_ignoring_case(text, pattern);
-      case Kind::kPart:
-        if (!ignore_case) return contains(text, pattern);
-        return contains(base::lower_case(text), lower_pattern);
-      case Kind::kGlob:
-        return base::glob_match(pattern, text, ignore_case);
-      case Kind::kRegex:
-        return regex.search(text);
-    }
-    return false;
-  }
 };
 
+// What the predicates of a request say of a text.
+enum class Verdict : uint8_t { kHolds, kFails, kTooSlow };
+
 struct GrepRequest {
-  std::vector<Predicate> predicates;
+  std::vector<std::string> exact;  // sorted; in lower case when case is ignored
+  std::vector<Search> searches;
+  base::RegexBudget regex_budget = {};
   bool all_must_hold = false;
   bool ignore_case = false;
   bool with_values = false;
   uint64_t limit = 0;  // 0: none
 
-  bool holds(std::string_view text) {
-    const auto test = [&](Predicate& each) { return each.holds(text, ignore_case); };
-    return all_must_hold ? std::all_of(predicates.begin(), predicates.end(), test)
-                         : std::any_of(predicates.begin(), predicates.end(), test);
-  }
+  Verdict test(std::string_view text);
+
+ private:
+  Verdict test(const Search& search, std::string_view text, std::string_view folded);
 };
 
+Verdict verdict_of(bool holds) {
+  return holds ? Verdict::kHolds : Verdict::kFails;
+}
+
+Verdict verdict_of(base::Regex::Outcome outcome) {
+  return outcome == base::Regex::Outcome::kTooSlow
+             ? Verdict::kTooSlow
+             : verdict_of(outcome == base::Regex::Outcome::kFound);
+}
+
+Verdict GrepRequest::test(const Search& search, std::string_view text, std::string_view folded) {
+  switch (search.kind) {
+    case Search::Kind::kPart:
+      return verdict_of(contains(folded, search.part));
+    case Search::Kind::kGlob:
+      return verdict_of(search.glob->matches(folded));
+    case Search::Kind::kRegex:
+      return verdict_of(search.regex.search(text, regex_budget));
+  }
+  return Verdict::kFails;
+}
+
+Verdict GrepRequest::test(std::string_view text) {
+  const std::string lower = ignore_case ? base::lower_case(text) : std::string();
+  const std::string_view folded = ignore_case ? std::string_view(lower) : text;
+  // The first predicate that says so decides.
+  const Verdict decisive = verdict_of(!all_must_hold);
+  if (!exact.empty()) {
+    const bool is_one = std::binary_search(exact.begin(), exact.end(), folded);
+    const bool holds = all_must_hold ? is_one && exact.front() == exact.back() : is_one;
+    if (verdict_of(holds) == decisive) return decisive;
+  }
+  for (const Search& search : searches) {
+    const Verdict verdict = test(search, text, folded);
+    if (verdict == decisive || verdict == Verdict::kTooSlow) return verdict;
+  }
+  return verdict_of(all_must_hold);
+}
+
 bool take_predicate(ArgReader& words, GrepRequest* request) {
-  using Kind = Predicate::Kind;
+  using Kind = Search::Kind;
   static constexpr std::pair<std::string_view, Kind> kKinds[] = {
-      {"EXACT", Kind::kExact}, {"MATCH", Kind::kPart}, {"GLOB", Kind::kGlob}, {"RE", Kind::kRegex}};
+      {"MATCH", Kind::kPart}, {"GLOB", Kind::kGlob}, {"RE", Kind::kRegex}};
   std::string_view text;
+  if (words.word("EXACT", &text)) {
+    request->exact.emplace_back(text);
+    return true;
+  }
   for (const auto& [name, kind] : kKinds) {
     if (!words.word(name, &text)) continue;
-    request->predicates.push_back({kind, text});
+    request->searches.push_back({kind, text});
     return true;
   }
   return false;
 }
 
-// False, with the error sent, when a regular expression is malformed, or all of them together are
-// so large that they would hold the server up.
+// Limits of a request, so that it does not hold the server up: each search takes some
+// milliseconds for a megabyte of text, and each 64 bytes of globs that are complex too.
+constexpr size_t kMostSearches = 32;
+constexpr size_t kMostComplexGlobs = base::GlobPattern::kMostComplex;
+// Of all regular expressions together.
+constexpr size_t kMostInstructions = 1000;
+
+// False, with the error sent, when a pattern is malformed, or all of them together are too large.
 bool compile_patterns(CommandContext& ctx, GrepRequest* request) {
-  constexpr size_t kMostInstructions = 1000;
-  size_t instructions = 0;
-  for (Predicate& predicate : request->predicates) {
-    std::string why;
-    predicate.lower_pattern = base::lower_case(predicate.pattern);
-    if (predicate.kind != Predicate::Kind::kRegex) continue;
-    if (predicate.regex.compile(predicate.pattern, request->ignore_case, &why)) {
-      instructions += predicate.regex.size();
-      if (instructions <= kMostInstructions) continue;
-      why = "too large";
-    }
-    ctx.reply.error("ERR invalid regular expression: " + why);
+  const auto folded = [&](std::string_view text) {
+    return request->ignore_case ? base::lower_case(text) : std::string(text);
+  };
+  for (std::string& text : request->exact) text = folded(text);
+  std::sort(request->exact.begin(), request->exact.end());
+  if (request->searches.size() > kMostSearches) {
+    ctx.reply.error("ERR too many predicates");
     return false;
+  }
+  size_t instructions = 0;
+  size_t complex_bytes = 0;
+  for (Search& search : request->searches) {
+    if (search.kind == Search::Kind::kPart) {
+      search.part = folded(search.pattern);
+    } else if (search.kind == Search::Kind::kGlob) {
+      search.glob = base::GlobPattern::compile(search.pattern, request->ignore_case,
+                                               kMostComplexGlobs - complex_bytes);
+      if (!search.glob.has_value()) {
+        ctx.reply.error("ERR glob patterns are too large");
+        return false;
+      }
+      complex_bytes += search.glob->complex_bytes();
+    } else {
+      std::string why = "too large";
+      const bool is_compiled = search.regex.compile(search.pattern, request->ignore_case, &why);
+      if (is_compiled) instructions += search.regex.size();
+      if (is_compiled && instructions <= kMostInstructions) continue;
+      ctx.reply.error("ERR invalid regular expression: " + why);
+      return false;
+    }
   }
   return true;
 }
@@ -166,7 +222,7 @@ bool read_grep_request(CommandContext& ctx, GrepRequest* request) {
       return false;
     }
   }
-  if (request->predicates.empty()) {
+  if (request->exact.empty() && request->searches.empty()) {
     ctx.syntax_error();
     return false;
   }
@@ -192,15 +248,20 @@ void argrep(CommandContext& ctx) {
   const Array* array = array_to_read(ctx, &refused);
   if (refused) return;
   if (array == nullptr) return ctx.reply.empty_array();
-  const auto later = ctx.reply.later();
-  uint64_t found = 0;
+  // The reply is made when it is known that there is one.
+  std::vector<std::pair<uint64_t, ArrayCell>> found;
+  Verdict verdict = Verdict::kFails;
   char scratch[store::kCellScratch];
   array->for_each(range.first, range.last, [&](uint64_t index, ArrayCell value) {
-    if (!request.holds(store::cell::text(value, scratch))) return true;
-    request.with_values ? reply_pair(ctx, index, value) : reply_unsigned(ctx, index);
-    return ++found != request.limit;
+    verdict = request.test(store::cell::text(value, scratch));
+    if (verdict == Verdict::kHolds) found.emplace_back(index, value);
+    return verdict != Verdict::kTooSlow && (request.limit == 0 || found.size() < request.limit);
   });
-  ctx.reply.array_later(later, found);
+  if (verdict == Verdict::kTooSlow)
+    return ctx.reply.error("ERR regular expression takes too long for this text");
+  ctx.reply.array(found.size());
+  for (const auto& [index, value] : found)
+    request.with_values ? reply_pair(ctx, index, value) : reply_unsigned(ctx, index);
 }
 
 // --- AROP ---------------------------------------------------------------------------------------

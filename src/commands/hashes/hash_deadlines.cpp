@@ -40,7 +40,7 @@ bool read_field_deadline(CommandContext& ctx, std::string_view text, TimeUnit un
                          int64_t* deadline_ms) {
   int64_t time;
   if (!ctx.read_int64(text, &time)) return false;
-  if (time < 0 && !is_valkeys(ctx)) {
+  if (time < 0 && dialect_of(ctx).names_errors) {
     ctx.reply.error("ERR invalid expire time, must be >= 0");
     return false;
   }
@@ -85,11 +85,12 @@ void deadlines_changed(CommandContext& ctx, const KeyRef& ref, uint64_t count,
 }
 
 // Sets the deadline of fields of a hash. If it has already passed, the fields are deleted at once
-// and count as expired; Valkey says so in the event, and deletes all of them by one request.
+// and count as expired.
 class FieldExpirySetter {
  public:
   FieldExpirySetter(CommandContext& ctx, Hash& hash, int64_t deadline_ms)
       : ctx_(ctx),
+        dialect_(dialect_of(ctx)),
         hash_(hash),
         deadline_ms_(deadline_ms),
         has_passed_(deadline_ms >= 0 && deletes_at_once(ctx, deadline_ms)),
@@ -106,7 +107,7 @@ class FieldExpirySetter {
     ++fields_;
     names_.add(field);
     if (has_passed_) {
-      if (is_valkeys(ctx_)) {
+      if (dialect_.expires_at_once) {
         deleted_.push_back(field);
       } else {
         ctx_.propagate({"HDEL", ctx_.args[1], field});
@@ -121,16 +122,17 @@ class FieldExpirySetter {
     if (!has_passed_) return deadlines_changed(ctx_, ref, fields_, "hexpire", names_);
     ctx_.db.environment().expired_elements += fields_;
     if (!deleted_.empty()) ctx_.propagate({"HDEL", ctx_.args[1]}, deleted_);
-    fields_deleted(ctx_, ref, fields_, names_, is_valkeys(ctx_) ? "hexpired" : "hdel");
+    fields_deleted(ctx_, ref, fields_, names_, dialect_.event_of_passed_deadline());
   }
 
  private:
   CommandContext& ctx_;
+  const HashFieldDialect& dialect_;
   Hash& hash_;
   int64_t deadline_ms_;
   bool has_passed_;
   uint64_t fields_ = 0;
-  std::vector<std::string_view> deleted_;  // of Valkey
+  std::vector<std::string_view> deleted_;  // those to be propagated together
   ChangedFields names_;
 };
 
@@ -159,8 +161,8 @@ class FieldsClause {
     is_last_ = !reader.more();
     return Step::kTaken;
   }
-  // As Valkey reads it: the clause ends the request, behind all options. Sets *options to the words
-  // from index `first` up to it. False with the error sent.
+  // Where the clause ends the request, behind all options. Sets *options to the words from index
+  // `first` up to it. False with the error sent.
   bool take_last(CommandContext& ctx, size_t first, Arguments* options) {
     size_t at = first;
     while (at < ctx.args.size() && !is_word(ctx.args[at], "FIELDS")) ++at;
@@ -219,7 +221,7 @@ struct DeadlineOptions {
   std::string_view condition_word;  // empty without a condition
 
   bool read(CommandContext& ctx) {
-    if (is_valkeys(ctx)) return read_as_valkey(ctx);
+    if (dialect_of(ctx).fields_come_last) return read_before_fields(ctx);
     for (ArgReader reader(ctx.args, 3); reader.more();) {
       const auto step =
           fields.take(ctx, reader, "ERR Parameter `numFields` should be greater than 0");
@@ -237,7 +239,7 @@ struct DeadlineOptions {
   }
 
  private:
-  bool read_as_valkey(CommandContext& ctx) {
+  bool read_before_fields(CommandContext& ctx) {
     Arguments options;
     if (!fields.take_last(ctx, 3, &options)) return false;
     if (!options.empty()) condition_word = options.back();
@@ -266,16 +268,14 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   constexpr int64_t kRefused = 0;
   constexpr int64_t kSet = 1;
   constexpr int64_t kDeleted = 2;
-  const bool valkeys = is_valkeys(ctx);
+  const HashFieldDialect& dialect = dialect_of(ctx);
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
+  if (!dialect.checks_key_last && !ctx.is_type(ref, Hash::kType)) return;
   int64_t deadline_ms;
   DeadlineOptions options;
-  // Valkey looks at the key after all arguments.
-  if ((!valkeys && !ctx.is_type(ref, Hash::kType)) ||
-      !read_field_deadline(ctx, ctx.args[2], unit, base, &deadline_ms) || !options.read(ctx) ||
-      (valkeys && !ctx.is_type(ref, Hash::kType))) {
+  if (!read_field_deadline(ctx, ctx.args[2], unit, base, &deadline_ms) || !options.read(ctx))
     return;
-  }
+  if (dialect.checks_key_last && !ctx.is_type(ref, Hash::kType)) return;
   const Arguments fields = options.fields.words();
   ctx.reply.array(fields.size());
   if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
@@ -284,7 +284,7 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   std::vector<std::string_view> given;
   for (const std::string_view field : fields) {
     const std::optional<int64_t> current_ms = hash.deadline_ms(field);
-    if (!current_ms || (valkeys && hash.is_due(*current_ms))) {
+    if (!current_ms || (dialect.leaves_expired_fields && hash.is_due(*current_ms))) {
       ctx.reply.integer(kNoSuchField);
     } else if (!options.condition.holds(*current_ms, deadline_ms)) {
       ctx.reply.integer(kRefused);
@@ -394,19 +394,20 @@ class FieldTime {
     const bool is_time = std::any_of(std::begin(kTimeWords), std::end(kTimeWords),
                                      [&](auto& each) { return is_word(reader.peek(), each.name); });
     if (!is_time && !is_word(reader.peek(), word_)) return Step::kNotMine;
-    // Valkey takes PERSIST or KEEPTTL again.
-    if (given_ && is_valkeys(ctx) && (is_time || gives_deadline()))
-      return refuse(ctx, "ERR syntax error");
-    if (given_ && !is_valkeys(ctx)) {
-      return refuse(ctx, "ERR Only one of EX, PX, EXAT, PXAT or " + std::string(word_) +
-                             " arguments can be specified");
+    const HashFieldDialect& dialect = dialect_of(ctx);
+    const bool repeats_word = has_word() && !is_time;
+    if (given_ && !(dialect.word_may_repeat && repeats_word)) {
+      return refuse(ctx, dialect.names_errors
+                             ? "ERR Only one of EX, PX, EXAT, PXAT or " + std::string(word_) +
+                                   " arguments can be specified"
+                             : "ERR syntax error");
     }
     given_ = true;
     if (reader.word(word_)) return Step::kTaken;
     std::string_view text;
     const TimeWord* word = read_time_word(reader, &text);
     if (word == nullptr)
-      return refuse(ctx, is_valkeys(ctx) ? "ERR syntax error" : "ERR missing expire time");
+      return refuse(ctx, dialect.names_errors ? "ERR missing expire time" : "ERR syntax error");
     return read_field_deadline(ctx, text, word->unit, word->base, &deadline_ms_) ? Step::kTaken
                                                                                  : Step::kFailed;
   }
@@ -445,7 +446,7 @@ struct GetRequest {
 
   // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
-    if (is_valkeys(ctx)) return read_as_valkey(ctx);
+    if (dialect_of(ctx).fields_come_last) return read_before_fields(ctx);
     for (ArgReader reader(ctx.args, 2); reader.more();) {
       const auto clause = fields.take(ctx, reader, kBadCount);
       if (clause == FieldsClause::Step::kFailed) return false;
@@ -459,7 +460,7 @@ struct GetRequest {
   }
 
  private:
-  bool read_as_valkey(CommandContext& ctx) {
+  bool read_before_fields(CommandContext& ctx) {
     Arguments options;
     if (!fields.take_last(ctx, 2, &options)) return false;
     for (ArgReader reader(options, 0); reader.more();) {
@@ -483,12 +484,12 @@ void reply_values(CommandContext& ctx, Hash& hash, Arguments fields, Change&& ch
 }
 
 void hgetex(CommandContext& ctx) {
-  const bool valkeys = is_valkeys(ctx);
+  const HashFieldDialect& dialect = dialect_of(ctx);
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  if (!valkeys && !ctx.is_type(ref, Hash::kType)) return;
+  if (!dialect.checks_key_last && !ctx.is_type(ref, Hash::kType)) return;
   GetRequest request;
   if (!request.read(ctx)) return;
-  if (valkeys && !ctx.is_type(ref, Hash::kType)) return;
+  if (dialect.checks_key_last && !ctx.is_type(ref, Hash::kType)) return;
   const Arguments fields = request.fields.words();
   std::vector<std::string_view> fields_clause;
   std::string count;
@@ -521,14 +522,14 @@ void hgetex(CommandContext& ctx) {
 // The arguments of HSETEX.
 struct SetRequest {
   enum class If : uint8_t { kAlways, kNoneIsThere, kAllAreThere } condition = If::kAlways;
-  // Of the key, in Valkey alone: NX or XX.
+  // Of the key: NX or XX, which only the dialect knows in which FIELDS comes last.
   If key_condition = If::kAlways;
   FieldTime time{"KEEPTTL"};
   FieldsClause fields{2};
 
   // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
-    if (is_valkeys(ctx)) return read_as_valkey(ctx);
+    if (dialect_of(ctx).fields_come_last) return read_before_fields(ctx);
     for (ArgReader reader(ctx.args, 2); reader.more();) {
       const auto clause = fields.take(ctx, reader, kBadCount);
       if (clause == FieldsClause::Step::kFailed) return false;
@@ -545,10 +546,7 @@ struct SetRequest {
     return fields.given() || missing_fields(ctx);
   }
   Arguments pairs() const { return fields.words(); }
-  // Whether the request has conditions that are not propagated.
-  bool has_valkeys_condition(const CommandContext& ctx) const {
-    return is_valkeys(ctx) && (condition != If::kAlways || key_condition != If::kAlways);
-  }
+  bool has_conditions() const { return condition != If::kAlways || key_condition != If::kAlways; }
 
  private:
   bool read_condition(CommandContext& ctx, ArgReader& reader) {
@@ -559,7 +557,7 @@ struct SetRequest {
     condition = is_word(reader.next(), "FNX") ? If::kNoneIsThere : If::kAllAreThere;
     return true;
   }
-  bool read_as_valkey(CommandContext& ctx) {
+  bool read_before_fields(CommandContext& ctx) {
     Arguments options;
     if (!fields.take_last(ctx, 2, &options)) return false;
     for (ArgReader reader(options, 0); reader.more();) {
@@ -634,8 +632,7 @@ void propagate_set_request(CommandContext& ctx, const SetRequest& request) {
   const std::string time = std::to_string(request.time.deadline_ms());
   std::string count;
   std::vector<std::string_view> words;
-  // Valkey's replicas need not ask again.
-  if (request.condition != SetRequest::If::kAlways && !is_valkeys(ctx))
+  if (request.condition != SetRequest::If::kAlways && dialect_of(ctx).propagates_conditions)
     words.push_back(request.condition == SetRequest::If::kNoneIsThere ? "FNX" : "FXX");
   if (request.time.gives_deadline()) {
     words.push_back("PXAT");
@@ -648,6 +645,7 @@ void propagate_set_request(CommandContext& ctx, const SetRequest& request) {
 }
 
 void hsetex(CommandContext& ctx) {
+  const HashFieldDialect& dialect = dialect_of(ctx);
   SetRequest request;
   if (!request.read(ctx)) return;
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
@@ -656,9 +654,14 @@ void hsetex(CommandContext& ctx) {
   Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
   const Arguments pairs = request.pairs();
   const uint64_t count = pairs.size() / 2;
-  if (is_valkeys(ctx) && !request.time.has_word()) expire_before_set(ctx, ref, pairs);
-  // With KEEPTTL the replicas must lose the old deadlines first.
-  if (is_valkeys(ctx) && request.time.has_word()) none_is_there(ctx, ref, pairs);
+  if (dialect.leaves_expired_fields) {
+    // With KEEPTTL the replicas must lose the old deadlines first.
+    if (request.time.has_word()) {
+      none_is_there(ctx, ref, pairs);
+    } else {
+      expire_before_set(ctx, ref, pairs);
+    }
+  }
   hash->expect(count);
   ctx.reply.integer(1);
   if (!request.time.gives_deadline()) {
@@ -667,8 +670,8 @@ void hsetex(CommandContext& ctx) {
     ctx.changed(ctx.args[1], EventClass::kHash, "hset");
     tell_fields_of_pairs(ctx, "hset", pairs);
     ctx.events.count(count - 1);
-    if (!request.fields.is_last() || request.has_valkeys_condition(ctx))
-      propagate_set_request(ctx, request);
+    const bool leaves_out_conditions = request.has_conditions() && !dialect.propagates_conditions;
+    if (!request.fields.is_last() || leaves_out_conditions) propagate_set_request(ctx, request);
     return index_deadlines(ctx, ref, *hash);
   }
   // Setting a field and its deadline is one change, which deadlines.notify() counts.
@@ -682,7 +685,7 @@ void hsetex(CommandContext& ctx) {
   }
   if (!deadlines.deletes()) {
     propagate_set_request(ctx, request);
-  } else if (is_valkeys(ctx)) {
+  } else if (dialect.expires_at_once) {
     ctx.events.happened(ctx.db, ctx.args[1], EventClass::kHash, "hexpire");
   }
   deadlines.notify(ref);

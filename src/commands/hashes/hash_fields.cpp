@@ -11,13 +11,9 @@ using store::KeyRef;
 
 namespace {
 
-// HTTL and its variants refuse a wrong number as any wrong syntax.
-std::string_view bad_number_of_valkey(const CommandContext& ctx) {
-  const bool only_asks = (ctx.command.flags & kReadOnly) != 0;
-  return only_asks ? "ERR syntax error" : kBadNumberOfFields;
-}
-
-bool read_fields_as_valkey(CommandContext& ctx, ArgReader& reader, Arguments* fields) {
+// As read_fields(), in a dialect without named errors. HTTL and its variants refuse a wrong number
+// as any wrong syntax.
+bool read_fields_plainly(CommandContext& ctx, ArgReader& reader, Arguments* fields) {
   if (!reader.word("FIELDS") || !reader.more()) {
     ctx.syntax_error();
     return false;
@@ -26,20 +22,20 @@ bool read_fields_as_valkey(CommandContext& ctx, ArgReader& reader, Arguments* fi
   if (!ctx.read_int64(reader.next(), &count)) return false;
   *fields = reader.rest();
   if (count > 0 && fields->size() == static_cast<uint64_t>(count)) return true;
-  ctx.reply.error(bad_number_of_valkey(ctx));
+  const bool only_asks = (ctx.command.flags & kReadOnly) != 0;
+  ctx.reply.error(only_asks ? "ERR syntax error" : kBadNumberOfFields);
   return false;
 }
 
 }  // namespace
 
-bool is_valkeys(const CommandContext& ctx) {
-  const Edition& edition = ctx.server.edition();
-  return edition.is_valkey() && edition.has(kNever, {9, 0});
+const HashFieldDialect& dialect_of(const CommandContext& ctx) {
+  return HashFieldDialect::of(ctx.server.edition());
 }
 
 bool read_fields(CommandContext& ctx, ArgReader& reader, Arguments* fields,
                  std::string_view bad_count) {
-  if (is_valkeys(ctx)) return read_fields_as_valkey(ctx, reader, fields);
+  if (!dialect_of(ctx).names_errors) return read_fields_plainly(ctx, reader, fields);
   if (!reader.word("FIELDS")) {
     ctx.reply.error("ERR Mandatory argument FIELDS is missing or not at the right position");
     return false;
@@ -54,7 +50,7 @@ bool read_fields(CommandContext& ctx, ArgReader& reader, Arguments* fields,
 }
 
 void expire_read_fields(CommandContext& ctx, KeyRef& ref, Arguments fields) {
-  if (!is_valkeys(ctx)) expire_fields(ctx, ref, fields);
+  if (!dialect_of(ctx).leaves_expired_fields) expire_fields(ctx, ref, fields);
 }
 
 void expire_fields(CommandContext& ctx, KeyRef& ref, Arguments fields) {
@@ -69,7 +65,7 @@ void expire_fields(CommandContext& ctx, KeyRef& ref, Arguments fields) {
 Hash* hash_to_write(CommandContext& ctx, KeyRef& ref, const std::string_view& field,
                     bool* has_expired) {
   if (!ctx.is_type(ref, Hash::kType)) return nullptr;
-  if (ref && is_valkeys(ctx)) {
+  if (ref && dialect_of(ctx).leaves_expired_fields) {
     const std::string_view pair[] = {field, ""};
     const uint64_t before = ctx.db.environment().expired_elements;
     if (expire_before_set(ctx, ref, pair) > 0) value_of<Hash>(ref).erase(field);

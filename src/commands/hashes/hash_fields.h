@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "commands/hashes/hash_field_dialect.h"
 #include "commands/keys/typed_key.h"
 #include "server/command/command_context.h"
 #include "store/value/hash.h"
@@ -18,27 +19,26 @@ namespace latchkey::commands {
 bool read_fields(server::CommandContext& ctx, server::ArgReader& reader, server::Arguments* fields,
                  std::string_view bad_count = "ERR Number of fields must be a positive integer");
 
-// Whether the emulated release is Valkey 9 or later, whose commands of fields with deadlines have a
-// syntax and events of their own.
-bool is_valkeys(const server::CommandContext& ctx);
+// The dialect of the release that the server is or emulates.
+const HashFieldDialect& dialect_of(const server::CommandContext& ctx);
 
-// The reply of Valkey to a number of fields that is not the number of those that follow.
+// The reply without named errors to a number of fields that is not the number of those that follow.
 inline constexpr std::string_view kBadNumberOfFields =
     "ERR numfields should be greater than 0 and match the provided number of fields";
 
 // Removes those of `fields` that are past their deadline, and the key if no field is left; `ref` is
 // empty then. Handlers must call this on a hash before they write single fields.
 void expire_fields(server::CommandContext& ctx, store::KeyRef& ref, server::Arguments fields);
-// The same for handlers that read them. Valkey leaves them, unseen, to whoever expires them.
+// The same for handlers that read them, unless the dialect leaves them to expiry.
 void expire_read_fields(server::CommandContext& ctx, store::KeyRef& ref, server::Arguments fields);
 
-// Sets *has_expired if Valkey is emulated and `field` was past its deadline: it is not deleted by a
-// request of its own there, so that what is propagated must not depend on the old value.
+// Sets *has_expired if `field` was past its deadline and the dialect does not delete it by a
+// request of its own, so that what is propagated must not depend on the old value.
 //
 // The hash at `ref` for writing `field`; created when there is none. Removes `field` first if it is
 // past its deadline; the caller must set it unless it sends an error for a value that is stored,
-// since Valkey keeps the hash although that was its last field. Null, with a WRONGTYPE error sent,
-// when the key holds another type.
+// since the hash may have been kept although that was its last field. Null, with a WRONGTYPE error
+// sent, when the key holds another type.
 store::Hash* hash_to_write(server::CommandContext& ctx, store::KeyRef& ref,
                            const std::string_view& field, bool* has_expired);
 

@@ -47,8 +47,8 @@ bool set_pairs(CommandContext& ctx, int64_t* created) {
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   Hash* hash = value_or_new<Hash>(ctx, ref, ctx.db.environment());
   if (hash == nullptr) return false;
-  // Valkey counts a field that is past its deadline as a new one, and tells that it has expired.
-  *created = is_valkeys(ctx) ? expire_before_set(ctx, ref, pairs) : 0;
+  // A field that was left although it is past its deadline has expired and counts as a new one.
+  *created = dialect_of(ctx).leaves_expired_fields ? expire_before_set(ctx, ref, pairs) : 0;
   hash->expect(pairs.size() / 2);
   for (size_t i = 0; i < pairs.size(); i += 2) *created += hash->set(pairs[i], pairs[i + 1]);
   index_deadlines(ctx, ref, *hash);

@@ -24,9 +24,8 @@ bool read_database_index(CommandContext& ctx, std::string_view text, int* index)
 }
 
 bool has_one_database_of_cluster(const Server& server) {
-  const Edition& edition = server.edition();
-  const bool as_valkey = edition.is_valkey() && edition.has(kNever, {9, 0});
-  return server.in_cluster() && server.database_count() == 1 && !as_valkey;
+  return server.in_cluster() && server.database_count() == 1 &&
+         !server.edition().is_valkey_since({9, 0});
 }
 
 namespace {

@@ -49,8 +49,7 @@ void propagate_removal(CommandContext& ctx, std::string_view key) {
 
 void remove_at_once(CommandContext& ctx, store::KeyRef& ref, std::string_view key) {
   ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
-  const server::Edition& edition = ctx.server.edition();
-  if (edition.is_valkey() && edition.has(server::kNever, {8, 1})) {
+  if (ctx.server.edition().is_valkey_since({8, 1})) {
     ++ctx.db.environment().expired_keys;
     ctx.changed(key, server::EventClass::kExpired, "expired");
   } else {

@@ -189,8 +189,7 @@ bool ClientFilter::read_ids(CommandContext& ctx, ArgReader& options, Condition& 
         is_word(word, "SKIPME") || find_kind(ctx.server.edition(), word, &negated) != nullptr;
     if (!is_number && !first && (kill || is_option)) return true;
     if (!is_number && ctx.server.edition().is_valkey()) return fail(ctx, "syntax error");
-    const bool must_be_positive =
-        kill || (ctx.server.edition().is_valkey() && ctx.server.edition().has(kNever, {9, 1}));
+    const bool must_be_positive = kill || ctx.server.edition().is_valkey_since({9, 1});
     if (!is_number || (must_be_positive && id < 1))
       return fail(ctx,
                   must_be_positive ? "client-id should be greater than 0" : "Invalid client ID");

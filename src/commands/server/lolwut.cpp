@@ -60,7 +60,7 @@ void lolwut(CommandContext& ctx) {
   columns = std::clamp<int64_t>(columns, 1, kMaxColumns);
   rows = std::clamp<int64_t>(rows, 1, kMaxRows);
   const Edition& edition = ctx.server.edition();
-  const bool says_valkey = edition.is_valkey() && edition.has(kNever, {9, 0});
+  const bool says_valkey = edition.is_valkey_since({9, 0});
   ctx.reply.verbatim("txt", draw_wall(ctx.server.environment().random, static_cast<size_t>(columns),
                                       static_cast<size_t>(rows)) +
                                 (says_valkey ? "\nValkey" : "\nRedis") + " ver. " +

@@ -6,6 +6,7 @@
 
 #include "commands/groups.h"
 #include "server/command/command_context.h"
+#include "server/config/cluster_shutdown.h"
 #include "server/process/shutdown.h"
 
 namespace latchkey::commands {
@@ -26,6 +27,10 @@ void shutdown(CommandContext& ctx) {
       flags |= kShutdownNow;
     } else if (options.word("FORCE")) {
       flags |= kShutdownForce;
+    } else if (options.word("SAFE")) {
+      flags |= kShutdownSafe;
+    } else if (options.word("FAILOVER")) {
+      flags |= kShutdownFailover;
     } else if (options.word("ABORT")) {
       abort = true;
     } else {
@@ -62,7 +67,9 @@ void time(CommandContext& ctx) {
 constexpr CommandRow kServerRows[] = {
     {"SHUTDOWN",
      shutdown,
-     "[save-selector=NOSAVE|SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0",
+     "[save-selector=NOSAVE|SAVE] [NOW]@7.0.0 [FORCE]@7.0.0 [ABORT]@7.0.0 [SAFE] "
+     "[FAILOVER]",
+
      kAdmin | kNoScript | kLoading | kStale | kNoMulti | kAllowBusy,
      {},
      0,

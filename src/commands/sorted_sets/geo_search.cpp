@@ -59,10 +59,10 @@ struct SearchRequest {
 
 // --- Reading the request ------------------------------------------------------------------------
 
-// Valkey 9 has searches by polygon, and names what is missing.
-bool is_valkeys(const CommandContext& ctx) {
-  const Edition& edition = ctx.server.edition();
-  return edition.is_valkey() && edition.has(kNever, {9, 0});
+// Whether there are searches by polygon. Valkey has them since 9.0, which also names the member
+// that is missing.
+bool has_polygons(const CommandContext& ctx) {
+  return ctx.server.edition().is_valkey_since({9, 0});
 }
 
 // Takes a member's place as the centre; false, with an error sent, when the member is missing.
@@ -74,8 +74,8 @@ bool center_on_member(CommandContext& ctx, const SortedSet* set, std::string_vie
   }
   const auto score = set->score(member);
   if (!score) {
-    ctx.reply.error(is_valkeys(ctx) ? "ERR member " + std::string(member) + " does not exist"
-                                    : "ERR could not decode requested zset member");
+    ctx.reply.error(has_polygons(ctx) ? "ERR member " + std::string(member) + " does not exist"
+                                      : "ERR could not decode requested zset member");
     return false;
   }
   request->center = base::geo_point(*score);
@@ -181,7 +181,7 @@ bool read_area_option(CommandContext& ctx, const SortedSet* set, ArgReader& read
     *valid = read_circle(ctx, reader, request);
   } else if (!circle && reader.left() > 3 && reader.word("BYBOX")) {
     *valid = read_box(ctx, reader, request);
-  } else if (!request->has_shape && !request->has_center() && is_valkeys(ctx) &&
+  } else if (!request->has_shape && !request->has_center() && has_polygons(ctx) &&
              reader.left() > 1 && reader.word("BYPOLYGON")) {
     *valid = read_polygon(ctx, reader, request);
   } else {
@@ -242,7 +242,7 @@ bool check_options(CommandContext& ctx, const SearchRequest& request) {
   } else if (area_in_options && !request.has_center()) {
     ctx.reply.error("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for " + name);
   } else if (area_in_options && !request.has_shape) {
-    ctx.reply.error((is_valkeys(ctx)
+    ctx.reply.error((has_polygons(ctx)
                          ? "ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for "
                          : "ERR exactly one of BYRADIUS and BYBOX can be specified for ") +
                     name);

@@ -87,8 +87,7 @@ void bitcount(CommandContext& ctx) {
   Range range;
   const size_t words = ctx.args.size();
   // Valkey needs no end since 8.0.
-  const Edition& edition = ctx.server.edition();
-  const bool may_end_with_start = edition.is_valkey() && edition.has(kNever, {8, 0});
+  const bool may_end_with_start = ctx.server.edition().is_valkey_since({8, 0});
   if ((words == 3 && !may_end_with_start) || words > 5) return ctx.syntax_error();
   if (words > 2) {
     if (!ctx.read_int64(ctx.args[2], &range.first)) return;

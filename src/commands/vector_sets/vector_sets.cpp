@@ -102,8 +102,8 @@ bool read_addition(CommandContext& ctx, Addition* addition) {
   addition->shape.dimensions =
       is_reduced ? static_cast<size_t>(reduced) : addition->components.size();
   addition->shape.input_dimensions = is_reduced ? addition->components.size() : 0;
-  if (addition->shape.dimensions * addition->shape.input_dimensions > VectorSet::kMostOfMatrix) {
-    invalid_vector(ctx);
+  if (addition->shape.dimensions * addition->shape.input_dimensions > VectorSet::kMostOfNewMatrix) {
+    ctx.reply.error("ERR projection is too large");
     return false;
   }
   addition->name = args.next();

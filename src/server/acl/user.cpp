@@ -82,7 +82,7 @@ bool User::keeps_channels_in(const User& other) const {
 
 std::string_view User::sanitizing_flag(const Edition& edition) const {
   // Valkey 9 reads both rules and forgets them.
-  if (edition.is_valkey() && edition.has(kNever, {9, 0})) return "";
+  if (edition.is_valkey_since({9, 0})) return "";
   if (!sanitizes_payloads) return "skip-sanitize-payload";
   return edition.has({7, 2}) ? "sanitize-payload" : "";
 }

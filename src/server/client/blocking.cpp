@@ -241,16 +241,48 @@ void Blocking::go_on_after_pause(uint64_t client_id) {
 
 // --- Clusters ------------------------------------------------------------------------------------
 
+std::string Blocking::refusal_by_slot(SlotGate& gate, Waiter& waiter) {
+  const SlotGate::Request request{waiter.request.command(), waiter.request.words()};
+  SlotGate::Caller caller = caller_of(waiter.client);
+  caller.waits = true;
+  return refusal_of(gate.judge({&request, 1}, caller));
+}
+
 void Blocking::refuse_unserved(SlotGate& gate) {
-  std::vector<std::pair<uint64_t, std::string>> refused;
+  Refusals refusals;
   for (const auto& [id, waiter] : waiters_) {
-    const SlotGate::Request request{waiter->request.command(), waiter->request.words()};
-    SlotGate::Caller caller = caller_of(waiter->client);
-    caller.waits = true;
-    std::string error = refusal_of(gate.judge({&request, 1}, caller));
-    if (!error.empty()) refused.emplace_back(id, std::move(error));
+    std::string error = refusal_by_slot(gate, *waiter);
+    if (!error.empty()) refusals.emplace_back(id, std::move(error));
   }
-  for (const auto& [id, error] : refused) {
+  refuse(refusals);
+}
+
+void Blocking::send_to_master() {
+  const ConfigValues& settings = server_.settings();
+  const std::string redirection =
+      "REDIRECT " + settings.replicaof_host + ":" + std::to_string(settings.replicaof_port);
+  Refusals refusals;
+  for (const auto& [id, waiter] : waiters_) {
+    Client& client = waiter->client;
+    const bool writes = (waiter->request.command().flags & kWrite) != 0;
+    const bool is_served = client.has(kClientReadsAnywhere) && !writes;
+    std::string error;
+    if (server_.in_cluster()) {
+      error = refusal_by_slot(*server_.slot_gate(), *waiter);
+    } else if (!is_served && client.has(kClientRedirects)) {
+      error = redirection;
+    }
+    if (!error.empty()) {
+      refusals.emplace_back(id, std::move(error));
+    } else if (is_served) {
+      client.block->outlives_role = true;
+    }
+  }
+  refuse(refusals);
+}
+
+void Blocking::refuse(const Refusals& refusals) {
+  for (const auto& [id, error] : refusals) {
     Client& client = waiters_.at(id)->client;
     const auto over = take(client);
     client.unblock(BlockEnd::kUnblocked, true);

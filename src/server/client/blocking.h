@@ -114,6 +114,10 @@ class Blocking final : public KeyspaceEventListener {
 
   // Sends those whose keys this node of a cluster serves no more the error that says so.
   void refuse_unserved(SlotGate& gate);
+  // The server has become a replica. Sends those to the master who can follow: with MOVED in a
+  // cluster, elsewhere with REDIRECT (CLIENT CAPA REDIRECT). Those whose requests a replica serves
+  // (READONLY) wait on; what is to become of the others is the caller's to decide.
+  void send_to_master();
 
   // Keys that are waited for, and those whose waiting clients want to hear that they are gone.
   size_t keys() const { return queues_.size(); }
@@ -127,6 +131,9 @@ class Blocking final : public KeyspaceEventListener {
 
  private:
   struct Waiter;
+  using Refusals = std::vector<std::pair<uint64_t, std::string>>;  // client ids, errors
+  static std::string refusal_by_slot(SlotGate& gate, Waiter& waiter);
+  void refuse(const Refusals& refusals);
   using Line = std::list<Waiter*>;
 
   struct PlaceHash {

@@ -101,8 +101,7 @@ bool authentication(Judged& judged) {
 }
 
 bool not_in_multi(Judged& judged) {
-  const Edition& edition = judged.server.edition();
-  if (edition.is_valkey() && edition.has(kNever, {9, 0}))
+  if (judged.server.edition().is_valkey_since({9, 0}))
     return judged.refuse("ERR Command '" + judged.command().full_name +
                          "' not allowed inside a transaction");
   return judged.refuse("ERR Command not allowed inside a transaction");

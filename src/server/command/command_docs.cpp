@@ -167,7 +167,7 @@ void write_command_info(const Command& command, const Edition& edition, resp::Re
   reply.bulk(command.full_name);
   reply.integer(command.arity);
   std::vector<BitName> flag_names(command_flag_names().begin(), command_flag_names().end());
-  if (edition.is_valkey() && edition.has(kNever, {8, 1})) {
+  if (edition.is_valkey_since({8, 1})) {
     for (BitName& name : flag_names) {
       if (name.bit == kSkipSlowlog) name.name = "skip_commandlog";
     }
@@ -184,8 +184,7 @@ void write_command_info(const Command& command, const Edition& edition, resp::Re
   for (const KeySpec& spec : row.keys) write_key_spec(spec, reply);
   // The one list that is not a set, unless it is empty: so the reference has it. Valkey has an
   // array.
-  const bool is_array =
-      command.is_container() || (edition.is_valkey() && edition.has(kNever, {9, 1}));
+  const bool is_array = command.is_container() || edition.is_valkey_since({9, 1});
   is_array ? reply.array(command.subcommands.size()) : reply.set(0);
   for (const Command* subcommand : command.subcommands)
     write_command_info(*subcommand, edition, reply);

@@ -34,8 +34,7 @@ constexpr std::string_view kNeedsAuthentication = "NOAUTH Authentication require
 
 // Valkey, since 9.1, tells strangers nothing about commands.
 bool must_authenticate(const Client& client) {
-  const Edition& edition = client.server.edition();
-  return client.has(kClientNeedsAuth) && edition.is_valkey() && edition.has(kNever, {9, 1});
+  return client.has(kClientNeedsAuth) && client.server.edition().is_valkey_since({9, 1});
 }
 
 // What the client of an unknown command is shown of its arguments.

@@ -31,6 +31,8 @@ namespace latchkey::server {
 namespace {
 
 constexpr int kDeepestInclude = 32;
+// A check that has found so many ends.
+constexpr size_t kMostProblems = 1000;
 
 // Directives of old releases that a configuration may still hold; they set nothing.
 constexpr std::array<std::string_view, 3> kIgnoredDirectives = {
@@ -53,6 +55,27 @@ bool each_line(std::string_view text, Visit visit) {
     if (!visit(line, number)) return false;
   }
   return true;
+}
+
+// The contents of a configuration file; nothing, with errno set, when it cannot be read, or is
+// larger than anybody writes one: a device has no end.
+std::optional<std::string> read_configuration(const std::string& path) {
+  constexpr size_t kMostBytes = 64 << 20;
+  const base::Descriptor file(path, O_RDONLY);
+  if (!file.is_open()) return std::nullopt;
+  std::string text;
+  char buffer[16 * 1024];
+  for (;;) {
+    const ssize_t count = read(file.number(), buffer, sizeof(buffer));
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::nullopt;
+    text.append(buffer, static_cast<size_t>(count));
+    if (text.size() > kMostBytes) {
+      errno = EFBIG;
+      return std::nullopt;
+    }
+  }
 }
 
 bool wrong_count(const Directive& directive, size_t count) {
@@ -173,7 +196,7 @@ bool Config::waits_for_loading(std::string_view name) const {
 bool Config::load(const std::string& path, std::string_view more, ConfigError* error) {
   std::string text;
   if (!path.empty()) {
-    auto contents = base::read_file(path);
+    auto contents = read_configuration(path);
     if (!contents) {
       *error = cannot_open(path);
       return false;
@@ -198,9 +221,10 @@ std::vector<ConfigError> Config::check(const std::string& path, std::string_view
   std::vector<ConfigError> problems;
   std::string text;
   if (!path.empty()) {
-    auto contents = base::read_file(path);
+    auto contents = read_configuration(path);
     if (!contents) return {cannot_open(path)};
     text = std::move(*contents);
+    file_ = path.starts_with('/') ? path : directory_->current() + "/" + path;
   }
   text.append(more);
   reading_ = path;
@@ -209,6 +233,8 @@ std::vector<ConfigError> Config::check(const std::string& path, std::string_view
   load_text(text, &error);
   problems_ = nullptr;
   std::vector<std::string> whole = contradictions();
+  if (problems.size() == kMostProblems)
+    whole.insert(whole.begin(), "There are too many problems: the rest was not read");
   std::string message;
   if (!check_logfile(/*create=*/false, &message)) whole.push_back(std::move(message));
   for (auto& problem : whole)
@@ -230,8 +256,8 @@ std::string suggest_directive(const Edition& edition, std::string_view name) {
 bool Config::report_line(ConfigError error, ConfigError* reported) {
   if (error.file.empty()) error.file = reading_;
   if (problems_ != nullptr) {
-    problems_->push_back(std::move(error));
-    return true;
+    if (problems_->size() < kMostProblems) problems_->push_back(std::move(error));
+    return problems_->size() < kMostProblems;
   }
   *reported = std::move(error);
   return false;
@@ -366,7 +392,7 @@ bool Config::include(const DeferredDirective& place, int depth, ConfigError* err
     paths.push_back(pattern);
   }
   for (const auto& path : paths) {
-    const auto text = base::read_file(absolute(path));
+    const auto text = read_configuration(absolute(path));
     if (!text) {
       *error = cannot_open(path);
       return false;
@@ -469,8 +495,7 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
       }
     }
   }
-  if (values_.edition.is_valkey() && values_.edition.has(kNever, {9, 1}))
-    std::sort(found.begin(), found.end());
+  if (values_.edition.is_valkey_since({9, 1})) std::sort(found.begin(), found.end());
   return found;
 }
 

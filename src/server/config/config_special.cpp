@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "server/config/cluster_shutdown.h"
 #include "server/config/config.h"
 #include "server/config/config_kinds.h"
 #include "server/config/config_parse.h"
@@ -556,12 +557,14 @@ struct ShutdownWord {
   unsigned bit;
 };
 
-constexpr std::array<ShutdownWord, 5> kShutdownWords = {{
+constexpr std::array<ShutdownWord, 7> kShutdownWords = {{
     {"default", 0},
     {"save", kShutdownSave},
     {"nosave", kShutdownNosave},
     {"now", kShutdownNow},
     {"force", kShutdownForce},
+    {"safe", kShutdownSafe},
+    {"failover", kShutdownFailover},
 }};
 
 bool parse_shutdown_word(std::string_view word, unsigned* bits) {
@@ -582,7 +585,8 @@ Directive shutdown_directive(Names names, unsigned ConfigValues::*member) {
         unsigned bits = 0;
         bool known = !arguments.empty();
         for (const auto& word : arguments) known = known && parse_shutdown_word(word, &bits);
-        if (!known) return refuse(error, not_one_of("default, save, nosave, now, force"));
+        if (!known)
+          return refuse(error, not_one_of("default, save, nosave, now, force, safe, failover"));
         if ((bits & kShutdownSave) != 0 && (bits & kShutdownNosave) != 0) {
           return refuse(error, "shutdown options SAVE and NOSAVE can't be used simultaneously");
         }

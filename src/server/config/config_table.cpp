@@ -92,8 +92,7 @@ bool check_announced_ip(const std::string& ip, const ConfigValues& values, std::
                      (inet_pton(AF_INET, ip.c_str(), address) == 1 ||
                       inet_pton(AF_INET6, ip.c_str(), address) == 1);
   if (ip.empty() || is_ip) return true;
-  if (values.edition.is_valkey() && values.edition.has(kNever, {9, 1}) &&
-      !fault_of_valkey(ip).empty()) {
+  if (values.edition.is_valkey_since({9, 1}) && !fault_of_valkey(ip).empty()) {
     *error = fault_of_valkey(ip);
     return false;
   }

@@ -45,6 +45,7 @@ constexpr Arrival kArrivals[] = {
     // What Valkey brought, or took over later.
     {"cluster|slot-stats", "", {8, 2}, {8, 0}},
     {"cluster|cancelslotmigrations", "", kNever, {9, 0}},
+    {"cluster|replicate", "ONE", kNever, {9, 0}},
     {"cluster|flushslot", "", kNever, {9, 0}},
     {"cluster|getslotmigrations", "", kNever, {9, 0}},
     {"cluster|migrateslots", "", kNever, {9, 0}},
@@ -60,6 +61,8 @@ constexpr Arrival kArrivals[] = {
     {"commandlog|len", "", kNever, {8, 1}},
     {"commandlog|reset", "", kNever, {8, 1}},
     {"delifeq", "", kNever, {9, 0}},
+    {"shutdown", "SAFE", kNever, {9, 0}},
+    {"shutdown", "FAILOVER", kNever, {9, 0}},
     {"set", "IFEQ", {8, 4}, {8, 1}},
     {"hexpire", "", {7, 4}, {9, 0}},
     {"hexpireat", "", {7, 4}, {9, 0}},
@@ -209,7 +212,7 @@ bool is_deprecated(const Edition& edition, std::string_view full_name, const cha
   if (version && !edition.has(*version)) return false;
   return std::none_of(std::begin(kRehabilitations), std::end(kRehabilitations),
                       [&](const Rehabilitation& each) {
-                        return edition.is_valkey() && edition.has(kNever, each.valkey) &&
+                        return edition.is_valkey_since(each.valkey) &&
                                base::equal_ignoring_case(each.command, full_name);
                       });
 }

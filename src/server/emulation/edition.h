@@ -7,6 +7,7 @@
 //
 //     if (edition.has({7, 4}, {9, 0})) ...   // fields of hashes that expire
 //     if (edition.has({8, 6})) ...           // Redis alone
+//     if (edition.is_valkey_since({9, 0})) ...  // as Valkey does it, Latchkey itself does not
 //
 // The releases that can be named, their last patch versions and the versions of the files they
 // write were read from the releases themselves. An edition is five small numbers: it is copied.
@@ -49,7 +50,7 @@ class Edition {
   static std::string known();
 
   bool emulates() const { return product_ != Product::kLatchkey; }
-  bool is_valkey() const { return product_ == Product::kValkey; }
+  constexpr bool is_valkey() const { return product_ == Product::kValkey; }
   // The name that HELLO and LOLWUT say: "redis" or "valkey".
   std::string_view product_name() const { return is_valkey() ? "valkey" : "redis"; }
 
@@ -59,6 +60,11 @@ class Edition {
     if (product_ == Product::kLatchkey) return true;
     if (product_ == Product::kRedis) return version_ >= redis;
     return redis <= kCommonRoot || version_ >= valkey;
+  }
+  // Whether it stands for Valkey of this version or a later one. has() tells what is there, of
+  // which Latchkey itself has everything; this tells what Valkey does in its own way.
+  constexpr bool is_valkey_since(Version version) const {
+    return is_valkey() && version_ >= version;
   }
   // "7.0.15". Of Latchkey itself: base::kReferenceVersion.
   std::string version() const;

@@ -145,7 +145,7 @@ bool has_info_field(const Edition& edition, std::string_view name) {
 
 bool has_client_field(const Edition& edition, std::string_view name) {
   // The reference's tests read the fields of CLIENT LIST in their places.
-  if (name == "capa") return edition.is_valkey() && edition.has(kNever, {8, 0});
+  if (name == "capa") return edition.is_valkey_since({8, 0});
   return has(edition, kClientFields, name);
 }
 

@@ -123,7 +123,7 @@ bool has_directive(const Edition& edition, std::string_view name) {
       std::find_if(std::begin(kDirectives), std::end(kDirectives),
                    [name](const DirectiveArrival& each) { return each.name == name; });
   if (found == std::end(kDirectives)) return true;
-  const bool gone = edition.is_valkey() && edition.has(kNever, found->gone_from_valkey);
+  const bool gone = edition.is_valkey_since(found->gone_from_valkey);
   return !gone && edition.has(found->redis, found->valkey);
 }
 

@@ -47,7 +47,7 @@ void set_defaults_of(const Edition& edition, ConfigValues* values) {
     // It offers replicas the separate channel only when it is told to.
     values->repl_rdb_channel = false;
   }
-  if (edition.is_valkey() && edition.has(kNever, {8, 1})) {
+  if (edition.is_valkey_since({8, 1})) {
     constexpr int64_t kLarge = 1 << 20;
     values->commandlog_request_larger_than = kLarge;
     values->commandlog_reply_larger_than = kLarge;

@@ -511,7 +511,7 @@ void keyspace_section(InfoText& text, Server& server) {
                         ",avg_ttl=" + std::to_string(database.mean_ttl_ms());
     if (text.edition().has({7, 4}))
       value += ",subexpiry=" + std::to_string(database.volatile_elements_size());
-    if (text.edition().is_valkey() && text.edition().has(kNever, {9, 0}))
+    if (text.edition().is_valkey_since({9, 0}))
       value += ",keys_with_volatile_items=" + std::to_string(database.volatile_elements_size());
     text.field("db" + std::to_string(i), value);
   }

@@ -13,6 +13,7 @@
 #include "server/client/client.h"
 #include "server/client/pause.h"
 #include "server/command/dispatcher.h"
+#include "server/config/cluster_shutdown.h"
 #include "server/server.h"
 #include "server/tasks.h"
 
@@ -135,16 +136,19 @@ void Shutdown::remove_when_interrupted(const std::string& path) {
 }
 
 bool Shutdown::prepare(unsigned flags) {
-  return std::all_of(preparations_.begin(), preparations_.end(),
-                     [&](const Preparation& preparation) { return preparation(flags); });
+  const auto agrees = [&](const Preparation& preparation) { return preparation(flags); };
+  return std::all_of(objections_.begin(), objections_.end(), agrees) &&
+         std::all_of(preparations_.begin(), preparations_.end(), agrees);
 }
 
 Shutdown::Outcome Shutdown::request(unsigned flags, std::string* error) {
   const bool at_once = (flags & kShutdownNow) != 0;
   if (deadline_ms_ != 0 && !at_once) return Outcome::kWaits;
   server_.log().notice("User requested shutdown...");
-  const int timeout_s = server_.settings().shutdown_timeout;
-  if (at_once || timeout_s == 0 || !replicas_lag_ || !replicas_lag_()) return end(flags, error);
+  const int timeout_s = at_once ? 0 : server_.settings().shutdown_timeout;
+  const bool has_to_wait = timeout_s != 0 && replicas_lag_ && replicas_lag_();
+  // What is propagated at the end must not be part of a request that goes on.
+  if (!has_to_wait && (flags & kShutdownFailover) == 0) return end(flags, error);
   constexpr int64_t kSecondMs = 1000;
   waiting_flags_ = flags;
   deadline_ms_ = server_.machine_ms() + timeout_s * kSecondMs;
@@ -162,7 +166,9 @@ void Shutdown::wait(Client& client) {
 }
 
 void Shutdown::look() {
-  if (deadline_ms_ == 0 || (server_.machine_ms() < deadline_ms_ && replicas_lag_())) return;
+  if (deadline_ms_ == 0 ||
+      (server_.machine_ms() < deadline_ms_ && replicas_lag_ && replicas_lag_()))
+    return;
   std::string error;
   if (end(waiting_flags_, &error) == Outcome::kRefused) stop_waiting();
 }
@@ -191,6 +197,7 @@ Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
     *error = kFailed;
     return Outcome::kRefused;
   }
+  for (const auto& step : last_steps_) step(flags);
   for (const auto& step : steps_) step();
   if (!server_.settings().unixsocket.empty()) log.notice("Removing the unix socket file.");
   server_.stop_listening();

@@ -65,6 +65,13 @@ class Shutdown {
   // failure does not matter. False, after logging the reason, refuses the shutdown.
   using Preparation = std::function<bool(unsigned flags)>;
   void before_exit(Preparation preparation) { preparations_.push_back(std::move(preparation)); }
+  // Called before anything is saved, in the same way: whether the server may end at all.
+  void before_saving(Preparation objection) { objections_.push_back(std::move(objection)); }
+
+  // Called with the flags of the request when nothing can refuse it any more, before on_exit.
+  void before_leaving(std::function<void(unsigned flags)> step) {
+    last_steps_.push_back(std::move(step));
+  }
 
   // Called when the waiting for replicas is over, whether or not the server then ends.
   void before_preparations(std::function<void()> step) { first_steps_.push_back(std::move(step)); }
@@ -83,8 +90,10 @@ class Shutdown {
   void stop_waiting();
 
   Server& server_;
+  std::vector<Preparation> objections_;
   std::vector<Preparation> preparations_;
   std::vector<std::function<void()>> first_steps_;
+  std::vector<std::function<void(unsigned)>> last_steps_;
   std::vector<std::function<void()>> steps_;
   std::function<bool()> replicas_lag_;
   unsigned waiting_flags_ = 0;

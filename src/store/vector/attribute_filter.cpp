@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/assert.h"
-#include "store/vector/json_fields.h"
 
 namespace latchkey::store {
 
@@ -20,7 +20,14 @@ FilterToken number_token(double number) {
   return token;
 }
 
+// The number that a text is, else 0.
 double spelled_number(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\n\v\f\r";
+  constexpr std::string_view kFirstOfNumbers = "+-.0123456789iInN";
+  const size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos ||
+      kFirstOfNumbers.find(text[first]) == std::string_view::npos)
+    return 0;
   const std::string terminated(text);
   char* end = nullptr;
   const double number = std::strtod(terminated.c_str(), &end);
@@ -28,14 +35,7 @@ double spelled_number(std::string_view text) {
 }
 
 double number_of(const FilterToken& value) {
-  switch (value.kind) {
-    case Kind::kNumber:
-      return value.number;
-    case Kind::kString:
-      return spelled_number(value.text);
-    default:
-      return 0;
-  }
+  return value.kind == Kind::kNumber || value.kind == Kind::kString ? value.number : 0;
 }
 
 bool is_true(const FilterToken& value) {
@@ -51,6 +51,11 @@ bool is_true(const FilterToken& value) {
   }
 }
 
+// memmem() takes linear time, find() may take the product of the lengths.
+bool contains(std::string_view text, std::string_view part) {
+  return memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
+}
+
 bool are_equal(const FilterToken& a, const FilterToken& b) {
   if (a.kind == Kind::kString && b.kind == Kind::kString) return a.text == b.text;
   if (a.kind == Kind::kNull || b.kind == Kind::kNull) return a.kind == b.kind;
@@ -59,24 +64,39 @@ bool are_equal(const FilterToken& a, const FilterToken& b) {
 
 }  // namespace
 
-bool AttributeFilter::load_field(std::string_view name, std::string_view attributes,
-                                 FilterToken* value) const {
-  const std::optional<JsonValue> field = find_json_field(attributes, name);
-  if (!field.has_value()) return false;
-  value->text = field->text;
-  switch (field->kind) {
+FilterToken FilterToken::of_text(std::string_view text) {
+  FilterToken token;
+  token.kind = Kind::kString;
+  token.text = text;
+  token.number = spelled_number(text);
+  return token;
+}
+
+bool AttributeFilter::load_fields(std::string_view attributes) const {
+  fields_.assign(field_names_.size(), {});
+  field_values_.assign(field_names_.size(), {});
+  arrays_.assign(field_names_.size(), {});
+  if (!find_json_fields(attributes, field_names_, fields_)) return false;
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    if (!make_value(fields_[i], &field_values_[i])) return false;
+    field_values_[i].index = static_cast<uint32_t>(i);
+  }
+  return true;
+}
+
+bool AttributeFilter::make_value(const JsonValue& field, FilterToken* value) const {
+  value->text = field.text;
+  switch (field.kind) {
     case JsonValue::Kind::kNull:
       value->kind = Kind::kNull;
       return true;
     case JsonValue::Kind::kNumber:
-      *value = number_token(field->number);
+      *value = number_token(field.number);
       return true;
     case JsonValue::Kind::kString:
-      value->kind = Kind::kString;
-      if (field->has_escapes) {
-        unescaped_.push_back(std::make_unique<std::string>(unescaped_json(field->text)));
-        value->text = *unescaped_.back();
-      }
+      if (field.has_escapes) unescaped_.push_back(unescaped_json(field.text));
+      *value = FilterToken::of_text(field.has_escapes ? std::string_view(unescaped_.back())
+                                                      : field.text);
       return true;
     case JsonValue::Kind::kArray:
       value->kind = Kind::kArray;
@@ -87,28 +107,27 @@ bool AttributeFilter::load_field(std::string_view name, std::string_view attribu
   return false;
 }
 
-bool AttributeFilter::is_in(const FilterToken& what, const FilterToken& where) const {
-  if (where.kind == Kind::kTuple) {
-    const Tuple& tuple = tuples_[where.tuple];
-    return std::any_of(tuple.begin(), tuple.end(),
-                       [&](const FilterToken& element) { return are_equal(what, element); });
-  }
-  if (where.kind == Kind::kString)
-    return what.kind == Kind::kString && where.text.find(what.text) != std::string_view::npos;
-  if (where.kind != Kind::kArray) return false;
-  std::string_view rest = where.text;
+const AttributeFilter::Tuple& AttributeFilter::elements_of(const FilterToken& array) const {
+  Elements& elements = arrays_[array.index];
+  if (elements.are_read) return elements.values;
+  elements.are_read = true;
+  std::string_view rest = array.text;
   while (const std::optional<JsonValue> element = next_json_element(&rest)) {
-    if (element->kind == JsonValue::Kind::kNull && what.kind == Kind::kNull) return true;
-    if (element->kind == JsonValue::Kind::kNumber && are_equal(what, number_token(element->number)))
-      return true;
-    if (element->kind != JsonValue::Kind::kString) continue;
-    FilterToken text;
-    text.kind = Kind::kString;
-    const std::string plain = element->has_escapes ? unescaped_json(element->text) : std::string();
-    text.text = element->has_escapes ? std::string_view(plain) : element->text;
-    if (are_equal(what, text)) return true;
+    FilterToken value;
+    // Nothing is equal to what is nested deeper.
+    if (element->kind != JsonValue::Kind::kArray && make_value(*element, &value))
+      elements.values.push_back(value);
   }
-  return false;
+  return elements.values;
+}
+
+bool AttributeFilter::is_in(const FilterToken& what, const FilterToken& where) const {
+  if (where.kind == Kind::kString)
+    return what.kind == Kind::kString && contains(where.text, what.text);
+  if (where.kind != Kind::kTuple && where.kind != Kind::kArray) return false;
+  const Tuple& values = where.kind == Kind::kTuple ? tuples_[where.index] : elements_of(where);
+  return std::any_of(values.begin(), values.end(),
+                     [&](const FilterToken& value) { return are_equal(what, value); });
 }
 
 FilterToken AttributeFilter::apply_binary(FilterOperator op, const FilterToken& a,
@@ -162,16 +181,14 @@ void AttributeFilter::apply(FilterOperator op) const {
 }
 
 bool AttributeFilter::matches(std::string_view attributes) const {
-  if (attributes.empty()) return false;
   stack_.clear();
   unescaped_.clear();
+  if (attributes.empty() || !load_fields(attributes)) return false;
   for (const FilterToken& step : steps_) {
     if (step.kind == Kind::kOperator) {
       apply(step.op);
     } else if (step.kind == Kind::kField) {
-      FilterToken value;
-      if (!load_field(step.text, attributes, &value)) return false;
-      stack_.push_back(value);
+      stack_.push_back(field_values_[step.index]);
     } else {
       stack_.push_back(step);
     }

@@ -27,16 +27,20 @@
 //
 // An expression is compiled to postfix by E. Dijkstra's shunting-yard algorithm without a check
 // that operators and operands alternate, as the reference does: so "1 2 +" is an expression too,
-// and "!!1" is none. Costs: parse() is linear in the text, matches() in the expression and the
-// attributes for each field that it names.
+// and "!!1" is none. Costs: parse() is linear in the text but for sorting the names of fields, and
+// matches() in the attributes, which are read once, and the steps of the expression, of which there
+// are kMostSteps at most: each may look at the whole of a text, a tuple or an array.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "store/vector/json_fields.h"
 
 namespace latchkey::store {
 
@@ -65,16 +69,20 @@ struct FilterToken {
 
   Kind kind = Kind::kNull;
   FilterOperator op = FilterOperator::kNot;  // of operators
-  double number = 0;
+  double number = 0;                         // of numbers, and of strings what they spell
   // Of strings, fields (the name) and arrays (JSON, between the brackets).
   std::string_view text;
-  uint32_t tuple = 0;  // of tuples: which
+  uint32_t index = 0;  // of tuples, fields and arrays, which are fields: which
+
+  static FilterToken of_text(std::string_view text);
 };
 
 class AttributeFilter {
  public:
+  static constexpr size_t kMostSteps = 1000;  // operands and operators
+
   // Nothing when the text is no expression; then *error_at is where it is wrong, the end of what
-  // cannot be understood, or 0 when it is wrong as a whole.
+  // cannot be understood or what is too much, or 0 when it is wrong as a whole.
   static std::optional<AttributeFilter> parse(std::string_view text, size_t* error_at);
 
   // Not thread-safe: uses scratch space of the filter.
@@ -83,10 +91,18 @@ class AttributeFilter {
  private:
   friend class FilterParser;
   using Tuple = std::vector<FilterToken>;
+  struct Elements {
+    bool are_read = false;
+    Tuple values;
+  };
 
   AttributeFilter() = default;
-  // Reads the field; false when there is no value to compute with.
-  bool load_field(std::string_view name, std::string_view attributes, FilterToken* value) const;
+  // Reads the fields that the expression names; false when one has no value to compute with.
+  bool load_fields(std::string_view attributes) const;
+  // Of the array in a field, which is read when it is first asked for.
+  const Tuple& elements_of(const FilterToken& array) const;
+  // False when there is no value to compute with.
+  bool make_value(const JsonValue& field, FilterToken* value) const;
   void apply(FilterOperator op) const;
   FilterToken apply_binary(FilterOperator op, const FilterToken& a, const FilterToken& b) const;
   bool is_in(const FilterToken& what, const FilterToken& where) const;
@@ -94,9 +110,13 @@ class AttributeFilter {
   std::unique_ptr<std::string> text_;  // what tokens are views of
   std::vector<FilterToken> steps_;
   std::vector<Tuple> tuples_;
+  std::vector<std::string_view> field_names_;  // sorted
+  mutable std::vector<JsonValue> fields_;
+  mutable std::vector<FilterToken> field_values_;
+  mutable std::vector<Elements> arrays_;
   mutable std::vector<FilterToken> stack_;
   // Unescaped strings that values are views of.
-  mutable std::vector<std::unique_ptr<std::string>> unescaped_;
+  mutable std::deque<std::string> unescaped_;
 };
 
 }  // namespace latchkey::store

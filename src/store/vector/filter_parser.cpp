@@ -55,7 +55,10 @@ class FilterParser {
   }
 
   std::optional<AttributeFilter> parse(size_t* error_at) {
-    if (read_all() && close_all() && is_balanced()) return std::move(filter_);
+    if (read_all() && close_all() && is_balanced()) {
+      number_fields();
+      return std::move(filter_);
+    }
     // What is wrong at the end is wrong as a whole.
     *error_at = at_ < text_.size() && is_token_wrong_ ? at_ : 0;
     return std::nullopt;
@@ -80,6 +83,7 @@ class FilterParser {
   bool close_parenthesis();
   bool close_all();
   bool is_balanced() const;
+  void number_fields();
 
   void skip_space() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
@@ -108,7 +112,13 @@ class FilterParser {
 
 bool FilterParser::read_all() {
   for (skip_space(); at_ < text_.size(); skip_space()) {
-    if (read_token()) continue;
+    const size_t begin = at_;
+    if (!read_token()) {
+      is_token_wrong_ = true;
+      return false;
+    }
+    if (filter_.steps_.size() + pending_.size() <= AttributeFilter::kMostSteps) continue;
+    at_ = begin;
     is_token_wrong_ = true;
     return false;
   }
@@ -155,8 +165,7 @@ bool FilterParser::read_string(FilterToken* token) {
     at_ = text_.size();
     return false;
   }
-  token->kind = Kind::kString;
-  token->text = text_.substr(begin, at_ - begin);
+  *token = FilterToken::of_text(text_.substr(begin, at_ - begin));
   ++at_;
   return true;
 }
@@ -198,7 +207,7 @@ bool FilterParser::read_tuple() {
   ++at_;
   FilterToken token;
   token.kind = Kind::kTuple;
-  token.tuple = static_cast<uint32_t>(filter_.tuples_.size());
+  token.index = static_cast<uint32_t>(filter_.tuples_.size());
   filter_.tuples_.push_back(std::move(tuple));
   push_value(token);
   return true;
@@ -279,6 +288,21 @@ bool FilterParser::is_balanced() const {
     values -= operands - 1;
   }
   return values == 1;
+}
+
+// Gives each name a number, under which its value is kept.
+void FilterParser::number_fields() {
+  std::vector<std::string_view>& names = filter_.field_names_;
+  for (const FilterToken& step : filter_.steps_) {
+    if (step.kind == Kind::kField) names.push_back(step.text);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (FilterToken& step : filter_.steps_) {
+    if (step.kind != Kind::kField) continue;
+    const auto at = std::lower_bound(names.begin(), names.end(), step.text);
+    step.index = static_cast<uint32_t>(at - names.begin());
+  }
 }
 
 std::optional<AttributeFilter> AttributeFilter::parse(std::string_view text, size_t* error_at) {

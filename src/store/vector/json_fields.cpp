@@ -1,6 +1,7 @@
 #include "store/vector/json_fields.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/number.h"
 
@@ -187,19 +188,30 @@ size_t append_escape(std::string_view text, size_t at, std::string& out) {
 
 }  // namespace
 
-std::optional<JsonValue> find_json_field(std::string_view object, std::string_view name) {
+bool find_json_fields(std::string_view object, std::span<const std::string_view> names,
+                      std::span<JsonValue> values) {
   Cursor cursor(object);
-  if (!cursor.take('{')) return std::nullopt;
-  for (;;) {
+  if (!cursor.take('{')) return names.empty();
+  std::vector<bool> is_found(names.size());
+  size_t missing = names.size();
+  while (missing > 0) {
     JsonValue key;
     JsonValue value;
     if (!cursor.value(&key) || key.kind != JsonValue::Kind::kString || !cursor.take(':') ||
         !cursor.value(&value))
-      return std::nullopt;
-    const bool is_found = key.has_escapes ? unescaped_json(key.text) == name : key.text == name;
-    if (is_found) return value;
-    if (!cursor.take(',')) return std::nullopt;
+      return false;
+    const std::string plain = key.has_escapes ? unescaped_json(key.text) : std::string();
+    const std::string_view name = key.has_escapes ? std::string_view(plain) : key.text;
+    const auto at = std::lower_bound(names.begin(), names.end(), name);
+    const auto which = static_cast<size_t>(at - names.begin());
+    if (at != names.end() && *at == name && !is_found[which]) {
+      is_found[which] = true;
+      values[which] = value;
+      --missing;
+    }
+    if (missing > 0 && !cursor.take(',')) return false;
   }
+  return true;
 }
 
 std::optional<JsonValue> next_json_element(std::string_view* rest) {

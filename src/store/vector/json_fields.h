@@ -1,11 +1,12 @@
 // Fields of a JSON object (RFC 8259), found in its text without building anything: what filters of
 // vector sets look at. Only as much of the text is read as is needed, and what is read must be well
 // formed; whatever is behind it is not looked at. Costs: linear in the text before the end of the
-// field.
+// last field that is found, however many there are.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,9 +21,11 @@ struct JsonValue {
   bool has_escapes = false;  // of strings: `text` must be unescaped
 };
 
-// The field of that name at the top level of the object. Nothing when there is none, or the text is
-// not an object up to there. Of two fields of one name it is the first.
-std::optional<JsonValue> find_json_field(std::string_view object, std::string_view name);
+// The fields of those names at the top level of the object. False when one is missing, or the text
+// is not an object up to there. Of two fields of one name it is the first. REQUIRES: `names` are
+// sorted and differ, and there are as many `values`.
+bool find_json_fields(std::string_view object, std::span<const std::string_view> names,
+                      std::span<JsonValue> values);
 
 // Steps through the elements of an array: reads the first of `rest` and takes it off. Nothing at
 // the end, or where the text is not well formed.

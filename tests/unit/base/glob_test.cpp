@@ -1,7 +1,10 @@
 #include "base/glob.h"
 
+#include <algorithm>
 #include <string>
 
+#include "base/random.h"
+#include "base/text.h"
 #include "unit/catch.h"
 
 namespace latchkey::base {
@@ -97,6 +100,80 @@ TEST_CASE("A pattern with more than a thousand stars before its end matches noth
     CHECK(glob_match(repeated("**a", 1000), text));
     CHECK_FALSE(glob_match(repeated("**a", 1001), text));
   }
+}
+
+namespace {
+
+// A pattern or a text of `length` bytes from an alphabet.
+std::string drawn(Random& random, std::string_view alphabet, uint64_t length) {
+  std::string text;
+  while (text.size() < length) text += alphabet[random.below(alphabet.size())];
+  return text;
+}
+
+std::string as_compared(std::string_view text, bool ignore_case) {
+  return ignore_case ? lower_case(text) : std::string(text);
+}
+
+}  // namespace
+
+TEST_CASE("A prepared pattern matches what the pattern matches", "[glob]") {
+  Random random(7);
+  size_t matched = 0;
+  for (int i = 0; i < 6'000; ++i) {
+    const bool is_long = i % 4 == 0;
+    const std::string pattern = is_long ? "*" + drawn(random, "aab?", random.below(140)) + "*" +
+                                              drawn(random, "aab", random.below(4)) +
+                                              drawn(random, "*b", random.below(3))
+                                        : drawn(random, "abA*?[]^-\\*", random.below(12));
+    std::string text =
+        drawn(random, is_long ? "aaab" : "abAB[]*-", random.below(is_long ? 300 : 10));
+    // Long texts of chance hardly ever match.
+    if (is_long && random.below(2) == 0) {
+      text += pattern;
+      std::replace(text.begin(), text.end(), '?', 'b');
+      std::replace(text.begin(), text.end(), '*', 'a');
+    }
+    const bool ignore_case = random.below(2) == 0;
+    INFO(pattern);
+    INFO(text);
+    const auto prepared = GlobPattern::compile(pattern, ignore_case);
+    REQUIRE(prepared.has_value());
+    const bool expected = glob_match(pattern, text, ignore_case);
+    REQUIRE(prepared->matches(as_compared(text, ignore_case)) == expected);
+    matched += expected;
+  }
+  CHECK(matched > 600);
+}
+
+TEST_CASE("A prepared pattern with more than a thousand stars matches nothing either", "[glob]") {
+  const std::string text(3000, 'a');
+  for (const int stars : {999, 1000, 1001}) {
+    std::string pattern;
+    for (int i = 0; i < stars; ++i) pattern += "*a";
+    for (const std::string& each : {pattern, pattern + "*", pattern + "***"}) {
+      INFO(stars);
+      CHECK(GlobPattern::compile(each, false)->matches(text) == glob_match(each, text));
+    }
+  }
+}
+
+TEST_CASE("A prepared pattern takes linear time", "[glob]") {
+  // Half a million times half a million steps for who compares at each place.
+  const std::string text(1'000'000, 'a');
+  CHECK_FALSE(GlobPattern::compile("*" + std::string(500'000, 'a') + "b*", false)->matches(text));
+  CHECK(GlobPattern::compile("*" + std::string(500'000, 'a') + "*", true)->matches(text));
+  CHECK_FALSE(GlobPattern::compile("*[ab]" + std::string(1000, 'a') + "b*", false)->matches(text));
+}
+
+TEST_CASE("A prepared pattern has a limited number of bytes beside wildcards", "[glob]") {
+  constexpr size_t kMost = GlobPattern::kMostComplex;
+  CHECK(GlobPattern::compile(std::string(kMost, '?'), false)->complex_bytes() == kMost);
+  CHECK_FALSE(GlobPattern::compile(std::string(kMost + 1, '?'), false).has_value());
+  CHECK_FALSE(GlobPattern::compile("*a?*b?*", false, 3).has_value());
+  CHECK(GlobPattern::compile("*a?*bcd*e?*", false, 4)->complex_bytes() == 4);
+  CHECK(GlobPattern::compile("*" + std::string(5000, 'a') + "*", false)->complex_bytes() == 0);
+  CHECK_FALSE(GlobPattern::compile("[" + std::string(kMost, 'a') + "]", false).has_value());
 }
 
 }  // namespace latchkey::base

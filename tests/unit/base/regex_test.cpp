@@ -1,10 +1,14 @@
 #include "base/regex.h"
 
+#include <algorithm>
 #include <string>
 
+#include "base/random.h"
 #include "unit/catch.h"
 
 namespace latchkey::tests {
+
+using Outcome = base::Regex::Outcome;
 
 namespace {
 
@@ -13,7 +17,25 @@ bool matches(std::string_view pattern, std::string_view text, bool ignore_case =
   std::string error;
   INFO(pattern);
   REQUIRE(regex.compile(pattern, ignore_case, &error));
-  return regex.search(text);
+  base::RegexBudget budget;
+  const Outcome outcome = regex.search(text, budget);
+  REQUIRE(outcome != Outcome::kTooSlow);
+  return outcome == Outcome::kFound;
+}
+
+// The last outcome when the pattern is searched for in parts of the text, until one is not
+// kNotFound.
+Outcome search_parts(std::string_view pattern, std::string_view text, size_t part_bytes) {
+  base::Regex regex;
+  std::string error;
+  INFO(pattern);
+  REQUIRE(regex.compile(pattern, false, &error));
+  base::RegexBudget budget;
+  Outcome outcome = Outcome::kNotFound;
+  for (; !text.empty() && outcome == Outcome::kNotFound;
+       text.remove_prefix(std::min(part_bytes, text.size())))
+    outcome = regex.search(text.substr(0, part_bytes), budget);
+  return outcome;
 }
 
 }  // namespace
@@ -112,6 +134,35 @@ TEST_CASE("Regular expressions that backtracking takes ages for are quick", "[re
   CHECK(!matches("^(a+)+$", text + "b"));
   CHECK(!matches("^(a|a|aa)*b$", text));
   CHECK(!matches("(a?){50}a{50}$b", text));
+}
+
+TEST_CASE("A search ends when the states of its pattern fill the memory too often", "[regex]") {
+  base::Random random(1);
+  std::string text;
+  for (int i = 0; i < 1'000'000; ++i) text += random.below(2) == 0 ? 'a' : 'b';
+  for (const size_t part_bytes : {text.size(), size_t{200}}) {
+    // Two states for each of the last n bytes.
+    CHECK(search_parts("(a|b)*a(a|b){250}c", text, part_bytes) == Outcome::kTooSlow);
+    CHECK(search_parts("(a|b)*a(a|b){40}c", text, part_bytes) == Outcome::kTooSlow);
+    CHECK(search_parts("(a|b)*a(a|b){8}c", text, part_bytes) == Outcome::kNotFound);
+    CHECK(search_parts("[ab]+c", text, part_bytes) == Outcome::kNotFound);
+    CHECK(search_parts("a(a|b){40}b$", text, part_bytes) != Outcome::kTooSlow);
+  }
+  // No state of a program of this size has room beside another.
+  CHECK(search_parts("(.*a){900}b", text, text.size()) == Outcome::kTooSlow);
+}
+
+TEST_CASE("What a search may cost grows with the text", "[regex]") {
+  base::RegexBudget budget;
+  const auto resets_left = [&] {
+    size_t count = 0;
+    while (budget.take_reset()) ++count;
+    return count;
+  };
+  CHECK(resets_left() == base::RegexBudget::kFirstResets);
+  budget.add_text(base::RegexBudget::kBytesForReset * 3);
+  // The one that was refused counts.
+  CHECK(resets_left() == 2);
 }
 
 }  // namespace latchkey::tests

@@ -212,4 +212,36 @@ TEST_CASE("Addresses for clients are told in both dialects, and checked", "[clus
   }
 }
 
+TEST_CASE("Ports for clients and the zone of a node are told in both dialects", "[cluster]") {
+  Message message = ping();
+  message.extensions.client_port = 6401;
+  message.extensions.client_tls_port = 6402;
+  message.extensions.availability_zone = "zone-a";
+  for (const auto dialect : {cluster::Dialect::kRedis, cluster::Dialect::kValkey}) {
+    const auto back = decode(encode(message, cluster::FirstPort::kPlain, dialect),
+                             cluster::FirstPort::kPlain, dialect);
+    REQUIRE(back);
+    CHECK(back->extensions.client_port == 6401);
+    CHECK(back->extensions.client_tls_port == 6402);
+    CHECK(back->extensions.availability_zone == "zone-a");
+  }
+  // As Valkey's nodes say it: kinds 6, 7 and 8, two bytes each for the ports.
+  const std::string bytes = encode(message, cluster::FirstPort::kPlain, cluster::Dialect::kValkey);
+  const auto extension = [](char kind, std::string_view value) {
+    const char header[] = {0, 0, 0, 16, 0, kind, 0, 0};
+    std::string text(header, sizeof header);
+    return text.append(value).append(8 - value.size(), '\0');
+  };
+  CHECK(bytes.ends_with(extension(6, "\x19\x01") + extension(7, "\x19\x02") +
+                        extension(8, "zone-a")));
+  // A zone that would damage the file of nodes is not taken.
+  for (const auto* wrong : {"a b", "a,b", "a=b", "a\nb"}) {
+    INFO(wrong);
+    message.extensions.availability_zone = wrong;
+    const auto back = decode(encode(message));
+    REQUIRE(back);
+    CHECK_FALSE(back->extensions.availability_zone);
+  }
+}
+
 }  // namespace latchkey::cluster

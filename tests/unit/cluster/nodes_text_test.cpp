@@ -109,6 +109,39 @@ TEST_CASE("a node shows clients the address that is announced for their family",
   CHECK(read.myself().client_ipv6 == "2001:db8::5");
 }
 
+TEST_CASE("a node shows clients the ports that are announced for them", "[cluster]") {
+  NodeTable nodes;
+  Node& me = add(nodes, kId, kMyself | kMaster);
+  me.client_port = 6401;
+  me.client_tls_port = 6402;
+  CHECK(describe(nodes, me).starts_with(kId + " :6401@17000 "));
+  // There is no port for TLS that could be announced otherwise.
+  CHECK(describe(nodes, me, {.secure = true}).starts_with(kId + " :0@17000 "));
+  me.address.tls_port = 7001;
+  CHECK(describe(nodes, me, {.secure = true}).starts_with(kId + " :6402@17000 "));
+}
+
+TEST_CASE("the file of nodes has the zone of a node and its ports for clients", "[cluster]") {
+  NodeTable nodes;
+  Node& me = add(nodes, kId, kMyself | kMaster);
+  me.client_port = 6401;
+  me.client_tls_port = 6402;
+  me.availability_zone = "zone-a";
+  const std::string text = file_text(nodes);
+  CHECK(text.starts_with(kId + " :7000@17000,,availability-zone=zone-a,client-tls-port=6402,"
+                               "client-tcp-port=6401,tls-port=0,shard-id="));
+  NodeTable read;
+  std::string problem;
+  REQUIRE(parse_file(text, 0, &read, &problem));
+  CHECK(read.myself().client_port == 6401);
+  CHECK(read.myself().client_tls_port == 6402);
+  CHECK(read.myself().availability_zone == "zone-a");
+  NodeTable damaged;
+  std::string wrong = text;
+  wrong.replace(wrong.find("6402"), 4, "64x2");
+  CHECK_FALSE(parse_file(wrong, 0, &damaged, &problem));
+}
+
 TEST_CASE("a replica shows its master and that one's epoch", "[cluster]") {
   NodeTable nodes;
   Node& me = add(nodes, kId, kMyself | kMaster);

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "cluster/nodes_text.h"
+#include "server/config/cluster_shutdown.h"
+#include "server/process/shutdown.h"
 #include "unit/catch.h"
 
 namespace latchkey::tests {
@@ -58,6 +60,29 @@ TEST_CASE("clients are sent to the node that serves the slot", "[cluster]") {
   CHECK(nodes[1].run("GET a") == error("MOVED 15495 127.0.0.1:7002"));
   nodes[0].run("CONFIG SET cluster-preferred-endpoint-type unknown-endpoint");
   CHECK(nodes[0].run("GET a") == error("MOVED 15495 :7002"));
+}
+
+TEST_CASE("nodes tell each other the ports for clients and their zones", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(3);
+  nodes[2].run("CONFIG SET cluster-announce-client-port 6402");
+  nodes[2].run("CONFIG SET availability-zone zone-c");
+  nodes.pass(3000);
+  CHECK(nodes[0].run("SET a 1") == error("MOVED 15495 127.0.0.1:6402"));
+  CHECK(nodes[0].run("CLUSTER NODES").find(nodes[2].id() + " 127.0.0.1:6402@") !=
+        std::string::npos);
+  for (const auto* command : {"CLUSTER SLOTS", "CLUSTER SHARDS"}) {
+    INFO(command);
+    const std::string reply = nodes[0].run(command);
+    CHECK(reply.find(":6402\r\n") != std::string::npos);
+    CHECK(reply.find("$17\r\navailability-zone\r\n$6\r\nzone-c\r\n") != std::string::npos);
+  }
+  // A zone that would damage the file of nodes is not told, and none takes the old one's place.
+  nodes[2].run("CONFIG SET cluster-announce-client-port 0");
+  nodes[2].run("CONFIG SET availability-zone zone=c");
+  nodes.pass(3000);
+  CHECK(nodes[0].run("SET a 1") == error("MOVED 15495 127.0.0.1:7002"));
+  CHECK(nodes[0].run("CLUSTER SLOTS").find("zone") == std::string::npos);
 }
 
 TEST_CASE("a slot that is moved is served by both nodes meanwhile", "[cluster]") {
@@ -333,6 +358,101 @@ TEST_CASE("a node that is reset knows nobody", "[cluster]") {
   CHECK(info(nodes[2], "cluster_known_nodes") == "1");
   CHECK(flags(nodes[2], nodes[2]) == "myself,master");
   CHECK_FALSE(nodes[2].server.server.is_replica());
+}
+
+TEST_CASE("the nodes that a replica forgets learn that it is of no shard of theirs", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+  nodes.pass(3000);
+  CHECK(nodes[2].run("CLUSTER RESET SOFT") == kOk);
+  nodes.pass(3000);
+  const std::string shard = nodes[2].cluster->myself().shard_id;
+  for (const size_t other : {0, 1}) {
+    const cluster::Node* known = nodes[other].cluster->nodes().find(nodes[2].id());
+    REQUIRE(known != nullptr);
+    CHECK(known->shard_id == shard);
+    CHECK(known->is_master());
+  }
+  // What it no longer knows it does not tell the secret of its cluster.
+  CHECK(info(nodes[2], "cluster_known_nodes") == "1");
+}
+
+TEST_CASE("a replica becomes a master of nobody by REPLICATE NO ONE", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  CHECK(nodes[0].run("CLUSTER REPLICATE NO ONE") == kOk);
+  CHECK(flags(nodes[0], nodes[0]) == "myself,master");
+  CHECK(is_owner(nodes[1], 0, nodes[0]));
+  nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+  nodes.pass(3000);
+  const std::string shard = nodes[2].cluster->myself().shard_id;
+  CHECK(nodes[2].run("CLUSTER REPLICATE NO TWO").starts_with("-ERR unknown subcommand"));
+  CHECK(nodes[2].run("CLUSTER REPLICATE no one") == kOk);
+  CHECK(flags(nodes[2], nodes[2]) == "myself,master");
+  CHECK_FALSE(nodes[2].server.server.is_replica());
+  CHECK(nodes[2].cluster->myself().shard_id != shard);
+  CHECK(nodes[2].run("DBSIZE") == integer(0));
+  nodes.pass(3000);
+  CHECK(flags(nodes[0], nodes[2]) == "master");
+  CHECK(info(nodes[2], "cluster_known_nodes") == "3");
+  CHECK(is_owner(nodes[0], kSlotOfA, nodes[1]));
+}
+
+TEST_CASE("a shutdown that shall be safe is refused by a master with slots", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  using Outcome = server::Shutdown::Outcome;
+  std::string error;
+  const auto request = [&](size_t index, unsigned flags) {
+    return nodes[index].server.server.shutdown().request(flags, &error);
+  };
+  CHECK(request(0, server::kShutdownSafe) == Outcome::kRefused);
+  CHECK(error == "ERR Errors trying to SHUTDOWN. Check logs.");
+  CHECK(request(0, server::kShutdownSafe | server::kShutdownForce) == Outcome::kEnds);
+  CHECK(request(1, 0) == Outcome::kEnds);
+  CHECK(request(2, server::kShutdownSafe) == Outcome::kEnds);
+}
+
+TEST_CASE("Valkey tells how many nodes are gone and how many bytes went by the bus", "[cluster]") {
+  Nodes nodes(4, "emulate \"valkey 9.1\"\n");
+  nodes.make_cluster(3);
+  CHECK(info(nodes[0], "cluster_nodes_pfail") == "0");
+  CHECK(info(nodes[0], "cluster_stats_pubsub_bytes_sent") == "0");
+  CHECK(std::stoull(info(nodes[0], "cluster_stats_bytes_sent")) > 2256);
+  CHECK(std::stoull(info(nodes[0], "cluster_stats_bytes_received")) > 2256);
+  nodes[0].run("PUBLISH hello world");
+  // To each of three, behind the header the lengths and the words.
+  CHECK(info(nodes[0], "cluster_stats_pubsub_bytes_sent") == std::to_string(3 * (2256 + 8 + 10)));
+  nodes.carry();
+  CHECK(info(nodes[1], "cluster_stats_pubsub_bytes_received") == std::to_string(2256 + 8 + 10));
+  nodes[0].run("CONFIG RESETSTAT");
+  CHECK(info(nodes[0], "cluster_stats_bytes_sent") == "0");
+  CHECK(info(nodes[0], "cluster_stats_messages_sent") == "0");
+  nodes.cut_off(2);
+  nodes.cut_off(3);
+  nodes.pass(10'000);
+  CHECK(info(nodes[0], "cluster_nodes_fail") == "2");
+  CHECK(info(nodes[0], "cluster_voting_nodes_fail") == "1");
+}
+
+TEST_CASE("only a master may have its replicas replace it", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+  nodes.pass(3000);
+  const std::string request = "CLUSTER FAILOVER FORCE REPLICAID " + nodes[2].id();
+  CHECK(nodes[2].run(request) == error("ERR syntax error"));
+  TestClient master(nodes[2].server);
+  master->set(server::kClientMaster);
+  // What comes by the stream is not answered.
+  master.run("CLUSTER FAILOVER FORCE REPLICAID " + nodes[0].id());
+  CHECK_FALSE(nodes[2].cluster->handover().active());
+  master.run(request);
+  CHECK(nodes[2].cluster->handover().may_begin());
+  nodes.pass(4000);
+  CHECK(flags(nodes[2], nodes[2]) == "myself,master");
+  CHECK(is_owner(nodes[0], kSlotOfA, nodes[2]));
 }
 
 TEST_CASE("messages reach listeners at other nodes, those of a shard only its own", "[cluster]") {

@@ -224,6 +224,13 @@ TEST_CASE("Sorted sets are read from ziplists and put in order", "[rdb]") {
       {zip_text("b"), zip_text("2.5"), zip_text("a"), byte(0xf2), zip_text("c"), byte(0xf2)});
   CHECK(restore(client, "sorted", byte(12) + rdb_string(pack)) == kOk);
   CHECK(client.run("ZRANGE sorted 0 -1 WITHSCORES") == bulks({"a", "1", "c", "1", "b", "2.5"}));
+  // Scores that descend while the members ascend, and equal scores whose members descend.
+  const std::string falling = ziplist({zip_text("a"), zip_text("2.5"), zip_text("b"), byte(0xf2)});
+  CHECK(restore(client, "falling", byte(12) + rdb_string(falling)) == kOk);
+  CHECK(client.run("ZRANGE falling 0 -1 WITHSCORES") == bulks({"b", "1", "a", "2.5"}));
+  const std::string equal = ziplist({zip_text("b"), byte(0xf2), zip_text("a"), byte(0xf2)});
+  CHECK(restore(client, "equal", byte(12) + rdb_string(equal)) == kOk);
+  CHECK(client.run("ZRANGE equal 0 -1") == bulks({"a", "b"}));
   const std::string no_score = ziplist({zip_text("b"), zip_text("much")});
   CHECK(restore(client, "x", byte(12) + rdb_string(no_score)) == kBad);
 }

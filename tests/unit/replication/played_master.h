@@ -33,14 +33,17 @@ inline const std::string kMark(40, 'm');
 
 struct ReplicaServer : TemporaryDirectory, ReplicationFixture {
   explicit ReplicaServer(std::string_view settings = {}, base::FileSystem& files = base::disk())
-      : ReplicationFixture(
-            {commands::string_rows(), commands::string_range_rows(), commands::counter_rows(),
-             commands::key_rows(), commands::expire_rows(), commands::database_rows(),
-             commands::client_rows(), commands::info_rows(), commands::transaction_rows(),
-             commands::list_rows(), commands::list_wait_rows(), commands::connection_rows(),
-             commands::config_rows(), commands::server_rows(), script::script_rows(),
-             persist::snapshot_rows(), replication::sync_rows(), replication::role_rows()},
-            setting() + std::string(settings), files),
+      : ReplicationFixture({commands::string_rows(),      commands::string_range_rows(),
+                            commands::counter_rows(),     commands::key_rows(),
+                            commands::expire_rows(),      commands::database_rows(),
+                            commands::client_rows(),      commands::info_rows(),
+                            commands::transaction_rows(), commands::list_rows(),
+                            commands::list_wait_rows(),   commands::stream_rows(),
+                            commands::stream_read_rows(), commands::connection_rows(),
+                            commands::config_rows(),      commands::server_rows(),
+                            script::script_rows(),        persist::snapshot_rows(),
+                            replication::sync_rows(),     replication::role_rows()},
+                           setting() + std::string(settings), files),
         log_file(path() / "log"),
         persistence(std::make_shared<persist::Persistence>(server, persist::ChildProcessParts{})) {
     log.set_level(base::LogLevel::kNotice);

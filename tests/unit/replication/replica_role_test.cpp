@@ -314,6 +314,50 @@ TEST_CASE("Waiting clients are let go when the server becomes a replica") {
   CHECK(waiting->has(server::kClientCloseAfterReply));
 }
 
+TEST_CASE("Waiting clients of Valkey follow the master who can") {
+  ReplicaServer replica("emulate \"valkey 9.1\"\n");
+  const std::string unblocked = error(
+      "UNBLOCKED force unblock from blocking operation, instance state changed (master -> "
+      "replica?)");
+  TestClient plain(replica);
+  TestClient reader(replica);
+  TestClient follower(replica);
+  TestClient reading_follower(replica);
+  reader->set(server::kClientReadsAnywhere);
+  follower.run("CLIENT CAPA redirect");
+  reading_follower.run("CLIENT CAPA redirect");
+  reading_follower->set(server::kClientReadsAnywhere);
+  for (TestClient* client : {&plain, &reader, &follower, &reading_follower})
+    CHECK(client->run("BLPOP list 0").empty());
+  TestClient user(replica);
+  user.run("REPLICAOF master 6379");
+  CHECK(plain.take_output() == unblocked);
+  CHECK(reader.take_output() == unblocked);
+  CHECK(follower.take_output() == error("REDIRECT master:6379"));
+  CHECK(reading_follower.take_output() == error("REDIRECT master:6379"));
+  CHECK_FALSE(follower->has(server::kClientCloseAfterReply));
+}
+
+TEST_CASE("Clients of Valkey that wait for what a replica may read wait on") {
+  ReplicaServer replica("emulate \"valkey 9.1\"\n");
+  TestClient plain(replica);
+  TestClient reader(replica);
+  TestClient follower(replica);
+  reader->set(server::kClientReadsAnywhere);
+  follower.run("CLIENT CAPA redirect");
+  for (TestClient* client : {&plain, &reader, &follower})
+    CHECK(client->run("XREAD BLOCK 0 STREAMS stream 0").empty());
+  TestClient user(replica);
+  user.run("REPLICAOF master 6379");
+  CHECK(plain.take_output().starts_with("-UNBLOCKED"));
+  CHECK(follower.take_output() == error("REDIRECT master:6379"));
+  CHECK(reader.take_output().empty());
+  CHECK(reader->has(server::kClientBlocked));
+  user.run("REPLICAOF NO ONE");
+  user.run("XADD stream 1-1 a b");
+  CHECK(reader.take_output().find("1-1") != std::string::npos);
+}
+
 TEST_CASE("ROLE tells how far the link is") {
   ReplicaServer replica;
   Master master(replica);

@@ -109,6 +109,11 @@ TEST_CASE("Directives that are wrong are refused with the reason", "[sentinel]")
   REQUIRE(refused("sentinel known-replica m 127.0.0.1 6380") == "");
   CHECK(refused("sentinel known-replica m 127.0.0.1 6380") ==
         "Duplicate hostname and port for replica.");
+  CHECK(refused("sentinel known-replica m 127.0.0.1 x") == "Invalid port number.");
+  CHECK(refused("sentinel known-replica m 127.0.0.1 65536") == "Invalid port number.");
+  CHECK(refused("sentinel known-replica m 127.0.0.1 -1") == "Invalid port number.");
+  CHECK(refused("sentinel known-sentinel m 127.0.0.1 x " + kId) == "Invalid port number.");
+  CHECK(refused("sentinel known-sentinel m 127.0.0.1 65536 " + kId) == "Invalid port number.");
 }
 
 }  // namespace

@@ -58,6 +58,18 @@ TEST_CASE("SENTINEL RESET writes the file if it has reset anything", "[sentinel]
   CHECK(sentinel.was_saved());
 }
 
+TEST_CASE("SENTINEL CKQUORUM counts who can be reached", "[sentinel]") {
+  CommandedSentinel sentinel;
+  sentinel.run("SENTINEL MONITOR alone 10.0.0.1 6379 1");
+  CHECK(sentinel.run("SENTINEL CKQUORUM alone") ==
+        status("OK 1 usable Sentinels. Quorum and failover authorization can be reached"));
+  sentinel.run("SENTINEL MONITOR two 10.0.0.2 6379 2");
+  CHECK(sentinel.run("SENTINEL CKQUORUM two") ==
+        error("NOQUORUM 1 usable Sentinels. Not enough available Sentinels to reach the specified "
+              "quorum for this master"));
+  CHECK(sentinel.run("SENTINEL CKQUORUM nosuch") == error("ERR No such master with that name"));
+}
+
 TEST_CASE("SENTINEL SET sets what stands before the first option that is wrong", "[sentinel]") {
   CommandedSentinel sentinel;
   sentinel.run("SENTINEL MONITOR one 10.0.0.1 6379 2");

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "commands/groups.h"
 #include "persist/rows.h"
 #include "script/engine.h"
@@ -243,9 +244,65 @@ TEST_CASE("ARGREP is not held up by patterns that were made to be slow", "[array
   const std::string refused = error("ERR invalid regular expression: too large");
   CHECK(grep({"RE", "(.*a){900}b"}) == refused);
   std::vector<std::string_view> many{"ARGREP", "a", "-", "+"};
-  for (int i = 0; i < 100; ++i) many.insert(many.end(), {"RE", "(a|b)*a(a|b){40}c"});
+  for (int i = 0; i < 30; ++i) many.insert(many.end(), {"RE", "(a|b)*a(a|b){40}c"});
   CHECK(server.client.run_words(std::span<const std::string_view>(many)) == refused);
   CHECK(grep({"RE", "^a{1,200}$"}) == array({}));
+  // Another state of the pattern at each byte.
+  base::Random random(1);
+  std::string mixed;
+  for (int i = 0; i < 100'000; ++i) mixed += random.below(2) == 0 ? 'a' : 'b';
+  server.client.run_words({"ARSET", "a", "0", "ac", mixed});
+  CHECK(grep({"RE", "(a|b)*a(a|b){250}c"}) ==
+        error("ERR regular expression takes too long for this text"));
+  CHECK(grep({"RE", "[ab]c", "LIMIT", "1"}) == array({integer(0)}));
+}
+
+TEST_CASE("ARGREP is not held up by globs, or by many predicates", "[arrays]") {
+  ArrayServer server;
+  std::vector<std::string> words;
+  const auto grep = [&](const char* kind, size_t count, std::string_view pattern) {
+    std::vector<std::string_view> request{"ARGREP", "a", "-", "+"};
+    for (size_t i = 0; i < count; ++i) request.insert(request.end(), {kind, pattern});
+    return server.client.run_words(std::span<const std::string_view>(request));
+  };
+  const std::string text(1'000'000, 'a');
+  server.client.run_words({"ARSET", "a", "0", text, "b"});
+  CHECK(grep("GLOB", 1, "*" + std::string(500'000, 'a') + "b*") == array({}));
+  CHECK(grep("GLOB", 1, "*" + std::string(1000, '?') + "b*") == array({}));
+  CHECK(grep("GLOB", 2, "*" + std::string(600, '?') + "b*") ==
+        error("ERR glob patterns are too large"));
+  for (const char* kind : {"MATCH", "GLOB", "RE"}) {
+    CHECK(grep(kind, 32, "b") == array({integer(1)}));
+    CHECK(grep(kind, 33, "b") == error("ERR too many predicates"));
+  }
+  // Exact ones are looked up.
+  std::vector<std::string> values;
+  for (int i = 0; i < 50'000; ++i) values.push_back(std::to_string(i));
+  std::vector<std::string_view> request{"ARSET", "many", "0"};
+  request.insert(request.end(), values.begin(), values.end());
+  server.client.run_words(std::span<const std::string_view>(request));
+  request = {"ARGREP", "many", "-", "+"};
+  for (const std::string& value : values) request.insert(request.end(), {"EXACT", value});
+  CHECK(server.client.run_words(std::span<const std::string_view>(request))
+            .starts_with("*50000\r\n:0\r\n:1\r\n"));
+}
+
+TEST_CASE("ARGREP joins exact predicates with others", "[arrays]") {
+  ArrayServer server;
+  server.run("ARSET a 0 red green Red blue");
+  CHECK(server.run("ARGREP a - + EXACT red EXACT blue") == array({integer(0), integer(3)}));
+  CHECK(server.run("ARGREP a - + EXACT red EXACT blue AND") == array({}));
+  CHECK(server.run("ARGREP a - + EXACT red EXACT red AND") == array({integer(0)}));
+  CHECK(server.run("ARGREP a - + EXACT RED EXACT red AND NOCASE") ==
+        array({integer(0), integer(2)}));
+  CHECK(server.run("ARGREP a - + EXACT red MATCH e AND") == array({integer(0)}));
+  CHECK(server.run("ARGREP a - + EXACT red MATCH z AND") == array({}));
+  CHECK(server.run("ARGREP a - + EXACT red GLOB b*") == array({integer(0), integer(3)}));
+  CHECK(server.run("ARGREP a - + GLOB *R*D? NOCASE") == array({}));
+  CHECK(server.run("ARGREP a - + GLOB *E? NOCASE") == array({integer(0), integer(1), integer(2)}));
+  CHECK(server.run("ARGREP a - + GLOB R*") == array({integer(2)}));
+  CHECK(server.run("ARGREP a - + GLOB [R]*D NOCASE") == array({integer(0), integer(2)}));
+  CHECK(server.run("ARGREP a - + MATCH ED NOCASE RE ^r AND") == array({integer(0), integer(2)}));
 }
 
 TEST_CASE("AROP aggregates the numbers of a range", "[arrays]") {

@@ -84,6 +84,18 @@ TEST_CASE("VADD refuses vectors that are none, and creates no key", "[vectors]")
   CHECK(client.run("EXISTS v") == integer(0));
 }
 
+TEST_CASE("VADD refuses projections whose matrix is much larger than the request", "[vectors]") {
+  VectorsFixture server;
+  TestClient client(server);
+  const std::string vector = blob(std::vector<float>(16'384, 1));
+  CHECK(client.run_words({"VADD", "v", "REDUCE", "16384", "FP32", vector, "e"}) ==
+        error("ERR projection is too large"));
+  CHECK(client.run_words({"VADD", "v", "REDUCE", "1025", "FP32", vector, "e"}) ==
+        error("ERR projection is too large"));
+  CHECK(client.run("EXISTS v") == integer(0));
+  CHECK(client.run_words({"VADD", "v", "REDUCE", "16", "FP32", vector, "e"}) == integer(1));
+}
+
 TEST_CASE("VADD keeps to what the first element decided", "[vectors]") {
   VectorsFixture server;
   TestClient client(server);
@@ -168,6 +180,10 @@ TEST_CASE("VSIM refuses what it does not understand", "[vectors]") {
   }
   CHECK(client.run_words({"VSIM", "v", "ELE", "east", "FILTER", "1 = 1"}) ==
         error("ERR syntax error in FILTER expression near:  1"));
+  std::string many = ".a == 1";
+  for (int i = 0; i < 300; ++i) many += " and .a == 1";
+  CHECK(client.run_words({"VSIM", "v", "ELE", "east", "FILTER", many})
+            .starts_with("-ERR syntax error in FILTER expression near: "));
   client.run("SET s text");
   CHECK(client.run("VSIM s ELE e") == kWrongType);
 }

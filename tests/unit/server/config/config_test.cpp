@@ -616,9 +616,34 @@ TEST_CASE("A check of what is right finds nothing and makes no file") {
   f.write("my.conf", "port 7000\nlogfile " + (f.directory / "log").string() + "\n");
   CHECK(f.config.check(f.directory / "my.conf", "").empty());
   CHECK_FALSE(std::filesystem::exists(f.directory / "log"));
+  // Sentinels ask which one it is.
+  CHECK(f.config.file() == f.directory / "my.conf");
   const auto missing = f.config.check(f.directory / "none.conf", "");
   REQUIRE(missing.size() == 1);
   CHECK(missing[0].kind == ConfigError::Kind::kFile);
+}
+
+TEST_CASE("A file without an end is not read as a configuration") {
+  Fixture f;
+  const auto problems = f.config.check("/dev/zero", "");
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].kind == ConfigError::Kind::kFile);
+  CHECK(problems[0].message == "Fatal error, can't open config file '/dev/zero': File too large");
+  CHECK(f.load("include /dev/zero\n") ==
+        "Fatal error, can't open config file '/dev/zero': File too large");
+}
+
+TEST_CASE("A check ends when it has found more problems than anybody reads") {
+  Fixture f;
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "nonsense 1\n";
+  f.write("inner.conf", text);
+  f.write("my.conf", "include " + (f.directory / "inner.conf").string() + "\nport x\n");
+  const auto problems = f.config.check(f.directory / "my.conf", "");
+  REQUIRE(problems.size() == 1001);
+  CHECK(problems[999].line == 1000);
+  CHECK(problems[1000].line == 0);
+  CHECK(problems[1000].message == "There are too many problems: the rest was not read");
 }
 
 TEST_CASE("A check finds a log that cannot be written") {

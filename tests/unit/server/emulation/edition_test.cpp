@@ -55,6 +55,11 @@ TEST_CASE("Redis and Valkey have in common what came before 7.2", "[emulation]")
   const Edition redis80 = *Edition::parse("redis 8.0");
   const Edition valkey81 = *Edition::parse("valkey 8.1");
   const Edition valkey91 = *Edition::parse("valkey 9.1");
+  CHECK(valkey91.is_valkey_since({9, 0}));
+  CHECK(valkey81.is_valkey_since({8, 1}));
+  CHECK_FALSE(valkey81.is_valkey_since({9, 0}));
+  CHECK_FALSE(redis80.is_valkey_since({7, 0}));
+  CHECK_FALSE(latchkey.is_valkey_since({7, 0}));
   CHECK(latchkey.has(kNever));
   CHECK(redis70.has({7, 0}));
   CHECK_FALSE(redis70.has({7, 2}));

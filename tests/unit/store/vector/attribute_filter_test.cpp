@@ -59,6 +59,18 @@ TEST_CASE("Filters compute with the fields of attributes", "[filter]") {
   }
 }
 
+TEST_CASE("Escapes of attributes stand for characters", "[filter]") {
+  CHECK(outcome(".a == '\xf0\x9f\x98\x80'", R"({"a": "\ud83d\ude00"})") == "true");
+  CHECK(outcome(".a == '\xe2\x82\xac\xc3\xa9!'", R"({"a": "\u20ac\u00e9\u0021"})") == "true");
+  CHECK(outcome(".a == '\xf4\x8f\xbf\xbf'", R"({"a": "\udbff\udfff"})") == "true");
+  // The first half without the second, and one that stands alone, stay what they are.
+  CHECK(outcome(".a == '\xed\xa0\xbdx'", R"({"a": "\ud83dx"})") == "true");
+  CHECK(outcome(".a == '\xed\xa0\xbd\xe2\x82\xac'", R"({"a": "\ud83d\u20ac"})") == "true");
+  CHECK(outcome(".a == '\xed\xa0\xbd\xee\x80\x80'", R"({"a": "\ud83d\ue000"})") == "true");
+  CHECK(outcome(".a == 'u12'", R"({"a": "\u12"})") == "true");
+  CHECK(outcome(".a == '\b\f\n\r\t/'", R"({"a": "\b\f\n\r\t\/"})") == "true");
+}
+
 TEST_CASE("A missing field makes the whole filter false", "[filter]") {
   CHECK(outcome(".missing == 1 or .year == 1984") == "false");
   CHECK(outcome(".year == 1984 or .missing == 1") == "false");
@@ -72,6 +84,63 @@ TEST_CASE("A missing field makes the whole filter false", "[filter]") {
     INFO(attributes);
     CHECK(outcome("!(.year == 77)", attributes) == "false");
   }
+}
+
+TEST_CASE("A field counts wherever it is named, and the first one of a name", "[filter]") {
+  CHECK(outcome(".year == 1984 and .rating == 8.5 and .year == 1984") == "true");
+  CHECK(outcome(".seen and .a-b_c == 7 and .low == -3 and .year == 1984") == "true");
+  CHECK(outcome(".a == 1 and .b == 2", R"({"b": 2, "a": 1, "a": 3, "b": 4})") == "true");
+  CHECK(outcome(".a == 1", R"({"\u0061": 1, "a": 2})") == "true");
+  CHECK(outcome(".a == 1 and .b == 1", R"({"a": 1, "a": 1})") == "false");
+  CHECK(outcome(".a == 1", R"({"b": 1, "a": 1, wrong)") == "true");
+  CHECK(outcome(".a == 1 and .c == 1", R"({"b": 1, "a": 1, wrong, "c": 1})") == "false");
+}
+
+TEST_CASE("An array is the same however often it is asked", "[filter]") {
+  CHECK(outcome("\"war\" in .tags and 5 in .tags and !(2 in .tags) and 1 in .tags") == "true");
+  CHECK(outcome("1 in .tags and !(1 in .nothing) and 1 in .mixed") == "true");
+  CHECK(outcome("null in .a and \"\n\" in .a and 16 in .a", R"({"a": [null, "\n", "0x10"]})") ==
+        "true");
+  CHECK(outcome("1 in .a and !(2 in .a)", R"({"a": [1 2]})") == "false");
+  CHECK(outcome("1 in .a and !(2 in .a)", R"({"a": [1, wrong, 2]})") == "true");
+  // What one element has is forgotten at the next.
+  size_t error_at = 0;
+  const auto filter = AttributeFilter::parse("1 in .a", &error_at);
+  CHECK(filter->matches(R"({"a": [2, 1]})"));
+  CHECK_FALSE(filter->matches(R"({"a": [2]})"));
+  CHECK_FALSE(filter->matches(R"({"b": [1]})"));
+  CHECK(filter->matches(R"({"b": [2], "a": [1]})"));
+}
+
+TEST_CASE("A filter is not held up by large attributes", "[filter]") {
+  // Each field is behind 60,000 others, and the array is searched 200 times.
+  std::string attributes = "{";
+  for (int i = 0; i < 60'000; ++i) attributes += "\"k" + std::to_string(i) + "\":1,";
+  std::string expression = "1";
+  for (int i = 0; i < 200; ++i) {
+    attributes += "\"f" + std::to_string(i) + "\":1,";
+    expression += " and .f" + std::to_string(i);
+  }
+  attributes += "\"last\":2}";
+  CHECK(outcome(expression, attributes) == "true");
+  CHECK(outcome(expression + " and .last == 1", attributes) == "false");
+  // Looking at each place of the text takes 10^10 steps.
+  const std::string text = "{\"text\":\"" + std::string(200'000, 'a') + "\", \"part\":\"" +
+                           std::string(100'000, 'a') + "b\"}";
+  CHECK(outcome(".part in .text", text) == "false");
+}
+
+TEST_CASE("A filter has a limited number of steps", "[filter]") {
+  const auto sum = [](size_t operands) {
+    std::string text = "1";
+    for (size_t i = 1; i < operands; ++i) text += "+1";
+    return text;
+  };
+  // An operand more than operators.
+  constexpr size_t kMost = AttributeFilter::kMostSteps / 2;
+  CHECK(outcome(sum(kMost)) == "true");
+  CHECK(outcome(sum(kMost) + "+1+1") == "error at " + std::to_string(2 * kMost));
+  CHECK(outcome(std::string(2000, '(') + "1" + std::string(2000, ')')) == "error at 1000");
 }
 
 TEST_CASE("Operators bind by their precedence", "[filter]") {
