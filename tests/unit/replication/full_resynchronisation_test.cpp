@@ -43,7 +43,7 @@ struct DualFollower : ReplicaServer {
   void bring_dataset() {
     says_on_channel(*this, "$" + std::to_string(dataset.size()) + "\r\n" + dataset);
   }
-  Master master;
+  PlayedMaster master;
   TestClient user;
   std::string dataset;
 };
@@ -59,7 +59,7 @@ TEST_CASE("REPLICAOF brings the master's dataset in the place of the server's ow
 
   ReplicaServer replica;
   replica.advance_ms(10);
-  Master master(replica);
+  PlayedMaster master(replica);
   TestClient user(replica);
   user.run("SET name ours");
   user.run("SET other ours");
@@ -83,7 +83,7 @@ TEST_CASE("A dataset whose end is marked is loaded as well") {
   TestClient author(source);
   author.run("SET name theirs");
   ReplicaServer replica;
-  Master master(replica);
+  PlayedMaster master(replica);
   TestClient user(replica);
   user.run("REPLICAOF master 6379");
   master.accept();
@@ -101,7 +101,7 @@ TEST_CASE("The dataset may come by a connection of its own") {
   TestClient author(source);
   author.run("SET name theirs");
   ReplicaServer replica;
-  Master master(replica);
+  PlayedMaster master(replica);
   TestClient user(replica);
   user.run("REPLICAOF master 6379");
   master.accept();
@@ -133,7 +133,7 @@ TEST_CASE("What comes of the stream before the dataset is in place is kept") {
   TestClient author(source);
   author.run("SET name theirs");
   ReplicaServer replica;
-  Master master(replica);
+  PlayedMaster master(replica);
   TestClient user(replica);
   user.run("REPLICAOF master 6379");
   master.accept();
@@ -153,7 +153,7 @@ TEST_CASE("What comes of the stream before the dataset is in place is kept") {
 
 TEST_CASE("A link or an RDB channel that breaks is begun anew, both of them") {
   ReplicaServer replica;
-  Master master(replica);
+  PlayedMaster master(replica);
   TestClient user(replica);
   user.run("REPLICAOF master 6379");
   for (const bool link_breaks : {false, true}) {
@@ -174,7 +174,7 @@ TEST_CASE("A link or an RDB channel that breaks is begun anew, both of them") {
 
 TEST_CASE("A full resynchronisation that breaks off is begun anew at once, but not in a hot loop") {
   ReplicaServer replica;
-  Master master(replica);
+  PlayedMaster master(replica);
   TestClient user(replica);
   user.run("REPLICAOF master 6379");
   const auto break_off = [&] {
@@ -259,7 +259,7 @@ TEST_CASE("A place that nobody waits for, or a bad one, ends both connections") 
 }
 
 TEST_CASE("A dataset that cannot be read leaves the replica empty, and is asked for anew") {
-  Follower f;
+  LinkedReplica f;
   f.master.sends(bulks({"SET", "key", "value"}));
   f.master.hangs_up();
   std::string damaged = empty_dataset();
@@ -286,7 +286,7 @@ TEST_CASE("A master's dataset takes the place of the former one, or not, when th
       ReplicaServer replica(directory.setting(), disk);
       TestClient user(replica);
       user.run("SET name ours");
-      Master master(replica);
+      PlayedMaster master(replica);
       user.run("REPLICAOF master 6379");
       disk.fail(trial.fault);
       master.give_dataset(dataset);
@@ -317,7 +317,7 @@ TEST_CASE("A master that announces nonsense in the place of a dataset is left") 
   const std::string announced = GENERATE(as<std::string>(), "$-5\r\n", "$x\r\n", "$EOF:short\r\n",
                                          "+OK\r\n", "-ERR no\r\n", "*3\r\n");
   ReplicaServer replica;
-  Master master(replica);
+  PlayedMaster master(replica);
   TestClient user(replica);
   user.run("REPLICAOF master 6379");
   master.accept();
@@ -330,7 +330,7 @@ TEST_CASE("A master that announces nonsense in the place of a dataset is left") 
 }
 
 TEST_CASE("What a replica has saved tells its place, and it goes on from there when it is back") {
-  Follower f;
+  LinkedReplica f;
   f.master.sends(bulks({"SELECT", "4"}) + bulks({"SET", "key", "value"}));
   CHECK(f.user.run("SAVE") == kOk);
   const std::string next = std::to_string(f.server.replication_offset() + 1);
@@ -341,7 +341,7 @@ TEST_CASE("What a replica has saved tells its place, and it goes on from there w
   REQUIRE(again.persistence->loading().place_at_start());
   again.replication->resume_from(*again.persistence->loading().place_at_start());
   again.advance_seconds(2);
-  Master master(again);
+  PlayedMaster master(again);
   CHECK(master.accept() == bulks({"PSYNC", kId, next}));
   master.says("+CONTINUE\r\n");
   master.sends(bulks({"APPEND", "key", "more"}));

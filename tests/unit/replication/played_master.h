@@ -87,9 +87,9 @@ inline std::string text_of(resp::OutputBuffer& out) {
 }
 
 // The other end of the replica's link.
-class Master {
+class PlayedMaster {
  public:
-  explicit Master(ReplicaServer& replica) : replica_(replica) {}
+  explicit PlayedMaster(ReplicaServer& replica) : replica_(replica) {}
 
   // Before the stream flows.
   std::string says(std::string bytes) {
@@ -143,13 +143,13 @@ inline std::string empty_dataset() {
 }
 
 // A replica that has the master's dataset, with nothing in it.
-struct Follower : ReplicaServer {
-  explicit Follower(std::string_view settings = {})
+struct LinkedReplica : ReplicaServer {
+  explicit LinkedReplica(std::string_view settings = {})
       : ReplicaServer(settings), master(*this), user(*this) {
     user.run("REPLICAOF master 6379");
     master.give_dataset(empty_dataset());
   }
-  Master master;
+  PlayedMaster master;
   TestClient user;
 };
 

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 using replication::ReplicaRole;
 
 TEST_CASE("The stream is applied, counted, and acknowledged each second") {
-  Follower f;
+  LinkedReplica f;
   const std::string set = bulks({"SELECT", "2"}) + bulks({"SET", "key", "value"});
   f.master.sends(set);
   CHECK(f.user.run("GET key") == kNull);
@@ -28,14 +28,14 @@ TEST_CASE("The stream is applied, counted, and acknowledged each second") {
 }
 
 TEST_CASE("GETACK is answered with what came before it") {
-  Follower f;
+  LinkedReplica f;
   const std::string set = bulks({"SET", "key", "value"});
   f.master.sends(set + bulks({"REPLCONF", "GETACK", "*"}) + bulks({"SET", "key", "other"}));
   CHECK(f.master.heard() == bulks({"REPLCONF", "ACK", std::to_string(100 + set.size())}));
 }
 
 TEST_CASE("Requests of the stream come in pieces") {
-  Follower f;
+  LinkedReplica f;
   const std::string set = bulks({"SET", "key", "value"});
   for (const char byte : set) f.master.sends(std::string(1, byte));
   CHECK(f.user.run("GET key") == bulk("value"));
@@ -43,7 +43,7 @@ TEST_CASE("Requests of the stream come in pieces") {
 }
 
 TEST_CASE("Clients of a replica read and do not write") {
-  Follower f;
+  LinkedReplica f;
   f.master.sends(bulks({"SET", "key", "value"}));
   CHECK(f.user.run("GET key") == bulk("value"));
   const std::string refused = error("READONLY You can't write against a read only replica.");
@@ -62,7 +62,7 @@ TEST_CASE("Clients of a replica read and do not write") {
 }
 
 TEST_CASE("A replica hides what has expired, and leaves it to the master to remove it") {
-  Follower f;
+  LinkedReplica f;
   const std::string deadline = std::to_string(f.now_ms() + 50);
   f.master.sends(bulks({"SET", "key", "value", "PXAT", deadline}));
   f.advance_ms(60);
@@ -78,7 +78,7 @@ TEST_CASE("A replica hides what has expired, and leaves it to the master to remo
 }
 
 TEST_CASE("Without a link a replica serves what it has, unless it must not") {
-  Follower f;
+  LinkedReplica f;
   f.master.sends(bulks({"SET", "key", "value"}));
   f.master.hangs_up();
   CHECK(f.user.run("GET key") == bulk("value"));
@@ -95,7 +95,7 @@ TEST_CASE("Without a link a replica serves what it has, unless it must not") {
 
 TEST_CASE("INFO counts attempts to reach the master, and the time without it") {
   ReplicaServer f;
-  Master master(f);
+  PlayedMaster master(f);
   TestClient user(f);
   const auto counts = [&] {
     return f.info("master_current_sync_attempts") + " of " + f.info("master_total_sync_attempts");
@@ -131,7 +131,7 @@ TEST_CASE("INFO counts attempts to reach the master, and the time without it") {
 }
 
 TEST_CASE("A broken link is taken up where the stream was") {
-  Follower f;
+  LinkedReplica f;
   const std::string set = bulks({"SELECT", "3"}) + bulks({"SET", "key", "value"});
   f.master.sends(set);
   const auto next = std::to_string(101 + set.size());
@@ -147,7 +147,7 @@ TEST_CASE("A broken link is taken up where the stream was") {
 }
 
 TEST_CASE("A transaction that the link broke in comes anew as a whole") {
-  Follower f;
+  LinkedReplica f;
   const std::string before = bulks({"SET", "key", "1"});
   f.master.sends(before + bulks({"MULTI"}) + bulks({"INCR", "key"}));
   CHECK(f.user.run("GET key") == bulk("1"));
@@ -161,7 +161,7 @@ TEST_CASE("A transaction that the link broke in comes anew as a whole") {
 }
 
 TEST_CASE("What is no request ends the link, and nothing is gone on from") {
-  Follower f;
+  LinkedReplica f;
   SECTION("words of the inline kind") {
     f.master.sends("SET key value\r\n");
     CHECK(f.logged("Receiving inline protocol from master"));
@@ -175,7 +175,7 @@ TEST_CASE("What is no request ends the link, and nothing is gone on from") {
 }
 
 TEST_CASE("A request of the stream that fails is told in the log, and the stream goes on") {
-  Follower f;
+  LinkedReplica f;
   f.master.sends(bulks({"SET", "key", "text"}) + bulks({"INCR", "key"}) +
                  bulks({"SET", "key", "other"}));
   CHECK(
@@ -186,7 +186,7 @@ TEST_CASE("A request of the stream that fails is told in the log, and the stream
 }
 
 TEST_CASE("A replica that is promoted goes on under another name, and covers the one before") {
-  Follower f;
+  LinkedReplica f;
   f.master.sends(bulks({"SET", "key", "value"}));
   const int64_t offset = f.server.replication_offset();
   CHECK(f.user.run("REPLICAOF NO ONE") == kOk);
@@ -209,7 +209,7 @@ TEST_CASE("A replica that is promoted goes on under another name, and covers the
 
 TEST_CASE("A master that becomes a replica asks for what follows its own stream") {
   ReplicaServer replica;
-  Master master(replica);
+  PlayedMaster master(replica);
   TestClient user(replica);
   user.run("SET key value");
   user.run("REPLICAOF master 6379");
@@ -223,7 +223,7 @@ TEST_CASE("A master that becomes a replica asks for what follows its own stream"
 }
 
 TEST_CASE("Replicas of a replica get the master's bytes as they came") {
-  Follower f;
+  LinkedReplica f;
   TestClient below(f);
   below.run("REPLCONF listening-port 7777 capa psync2");
   CHECK(below.run("PSYNC " + kId + " 101") == "+CONTINUE " + kId + "\r\n");
@@ -240,7 +240,7 @@ TEST_CASE("Replicas of a replica get the master's bytes as they came") {
 }
 
 TEST_CASE("A replica asks its master for the clock when a replica of its own comes") {
-  Follower f;
+  LinkedReplica f;
   const std::string question = bulks({"REPLCONF", "CLOCK", "?"});
   TestClient below(f);
   const auto join = [&](TestClient& replica) {
@@ -275,7 +275,7 @@ TEST_CASE("A replica asks its master for the clock when a replica of its own com
 }
 
 TEST_CASE("Replicas of a replica are let go when the history is another") {
-  Follower f;
+  LinkedReplica f;
   TestClient below(f);
   below.run("PSYNC " + kId + " 101");
   CHECK(f.info("connected_slaves") == "1");
@@ -295,7 +295,7 @@ TEST_CASE("Replicas of a replica are let go when the history is another") {
 }
 
 TEST_CASE("A replica without a link takes on none") {
-  Follower f;
+  LinkedReplica f;
   f.master.hangs_up();
   TestClient below(f);
   CHECK(below.run("PSYNC ? -1") ==
@@ -360,7 +360,7 @@ TEST_CASE("Clients of Valkey that wait for what a replica may read wait on") {
 
 TEST_CASE("ROLE tells how far the link is") {
   ReplicaServer replica;
-  Master master(replica);
+  PlayedMaster master(replica);
   TestClient user(replica);
   const auto role = [&](std::string_view state, int64_t offset) {
     return array({bulk("slave"), bulk("master"), integer(6379), bulk(state), integer(offset)});
@@ -379,7 +379,7 @@ TEST_CASE("ROLE tells how far the link is") {
 }
 
 TEST_CASE("A master that is silent for too long is left, and tried again") {
-  Follower f("repl-timeout 5\n");
+  LinkedReplica f("repl-timeout 5\n");
   f.advance_seconds(5);
   CHECK(f.info("master_link_status") == "up");
   f.advance_seconds(2);
@@ -391,7 +391,7 @@ TEST_CASE("A master that is silent for too long is left, and tried again") {
 }
 
 TEST_CASE("The master's requests pass limits of memory and of what replicas may do") {
-  Follower f("maxmemory 1\n");
+  LinkedReplica f("maxmemory 1\n");
   f.master.sends(bulks({"SET", "key", "value"}));
   CHECK(f.user.run("GET key") == bulk("value"));
 }
