@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "base/assert.h"
-#include "base/hex.h"
+#include "base/text/hex.h"
 
 namespace latchkey::base {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/up_to_nul.h"
+#include "base/text/up_to_nul.h"
 
 namespace latchkey::cluster {
 

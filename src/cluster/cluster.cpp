@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/crc16.h"
+#include "base/digest/crc16.h"
 #include "cluster/nodes_text.h"
 #include "cluster/setslot.h"
 #include "cluster/slot_keys.h"

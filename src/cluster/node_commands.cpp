@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_commands.h"
 #include "server/client/client_info.h"

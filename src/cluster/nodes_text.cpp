@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "base/number.h"
 #include "base/random.h"
+#include "base/text/number.h"
 
 namespace latchkey::cluster {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_commands.h"
 #include "cluster/slot_keys.h"

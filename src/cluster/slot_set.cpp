@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::cluster {
 

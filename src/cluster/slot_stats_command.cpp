@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_commands.h"
 #include "cluster/slot_keys.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "persist/aof.h"
+#include "persist/aof/aof.h"
 #include "replication/replication.h"
 
 namespace latchkey::composition {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/glob.h"
-#include "base/number.h"
+#include "base/text/glob.h"
+#include "base/text/number.h"
 #include "locks/doctor.h"
 #include "locks/lock_report.h"
 #include "locks/lock_watch.h"

@@ -27,7 +27,7 @@
 
 #include <boost/circular_buffer.hpp>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "locks/findings.h"
 
 namespace latchkey::locks {

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "locks/lock_words.h"
 #include "server/acl/user.h"
 #include "server/client/blocking.h"

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "locks/lock_model.h"
 
 namespace latchkey::locks {

@@ -21,10 +21,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "persist/aof_manifest.h"
-#include "persist/byte_stream.h"
+#include "persist/aof/aof_manifest.h"
 #include "persist/check_rdb.h"
-#include "persist/rdb_header.h"
+#include "persist/rdb/byte_stream.h"
+#include "persist/rdb/rdb_header.h"
 #include "server/config/config_parse.h"
 #include "server/observe/progress.h"
 

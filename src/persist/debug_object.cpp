@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "persist/rdb_values.h"
+#include "persist/rdb/rdb_values.h"
 #include "persist/rows.h"
 #include "server/command/command_context.h"
 #include "server/server.h"

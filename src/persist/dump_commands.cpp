@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "persist/dump_payload.h"
+#include "persist/rdb/dump_payload.h"
 #include "persist/rows.h"
 #include "server/command/command_context.h"
 #include "server/server.h"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/file.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/server.h"
 
 namespace latchkey::persist {

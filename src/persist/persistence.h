@@ -2,7 +2,7 @@
 // loading. One per server, a layer of it.
 #pragma once
 
-#include "persist/aof.h"
+#include "persist/aof/aof.h"
 #include "persist/background_child.h"
 #include "persist/loading.h"
 #include "persist/snapshots.h"

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "persist/byte_stream.h"
 #include "persist/loading.h"
 #include "persist/persistence.h"
-#include "persist/rdb_file.h"
+#include "persist/rdb/byte_stream.h"
+#include "persist/rdb/rdb_file.h"
 #include "persist/rows.h"
 #include "server/command/command_context.h"
 #include "server/function_libraries.h"

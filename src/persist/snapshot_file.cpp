@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "persist/background_child.h"
 #include "persist/key_delay.h"
-#include "persist/rdb_file.h"
+#include "persist/rdb/rdb_file.h"
 #include "server/process/write_advice.h"
 #include "server/server.h"
 

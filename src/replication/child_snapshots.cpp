@@ -7,9 +7,9 @@
 #include <cstring>
 #include <utility>
 
-#include "persist/byte_stream.h"
 #include "persist/persistence.h"
-#include "persist/rdb_file.h"
+#include "persist/rdb/byte_stream.h"
+#include "persist/rdb/rdb_file.h"
 #include "persist/snapshot_file.h"
 #include "replication/socket_sink.h"
 #include "server/server.h"

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::replication {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "persist/byte_stream.h"
+#include "persist/rdb/byte_stream.h"
 #include "replication/dataset_shape.h"
 #include "server/tasks.h"
 

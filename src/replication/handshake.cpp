@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/replication_history.h"
 #include "server/stream_offset.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/process/secure_transport.h"
 #include "server/server.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "persist/persistence.h"
 #include "replication/replication.h"
 #include "replication/unexpected_errors.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "persist/dump_payload.h"
+#include "persist/rdb/dump_payload.h"
 #include "replication/replication.h"
 #include "replication/rows.h"
 #include "server/command/command_context.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "replication/channel_forms.h"
 #include "replication/clock_sync.h"
 #include "replication/debug_commands.h"

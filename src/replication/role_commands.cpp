@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "replication/failover.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"

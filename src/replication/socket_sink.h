@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "net/transport_layer.h"
-#include "persist/byte_stream.h"
+#include "persist/rdb/byte_stream.h"
 
 namespace latchkey::replication {
 

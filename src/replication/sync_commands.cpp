@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "replication/channel_forms.h"
 #include "replication/clock_sync.h"
 #include "replication/master_session.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::resp {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string>
 
-#include "base/escape.h"
-#include "base/number.h"
+#include "base/text/escape.h"
+#include "base/text/number.h"
 
 namespace latchkey::resp {
 

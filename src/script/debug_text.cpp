@@ -5,8 +5,8 @@
 #include <lua.hpp>
 #include <utility>
 
-#include "base/escape.h"
-#include "base/number.h"
+#include "base/text/escape.h"
+#include "base/text/number.h"
 #include "script/lua/lua_text.h"
 #include "script/lua/table_order.h"
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <lua.hpp>
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "script/debug_text.h"
 #include "script/lua/dialect.h"
 #include "script/lua/interpreter.h"

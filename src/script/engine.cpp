@@ -3,7 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/sha1.h"
+#include "base/digest/sha1.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_deprecated.h"
 #include "script/redis_api.h"

@@ -1,7 +1,7 @@
 // FCALL, FCALL_RO, and FUNCTION.
 #include <optional>
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "script/engine.h"
 #include "script/function_dump.h"
 #include "script/rows.h"

@@ -1,8 +1,8 @@
 #include "script/function_dump.h"
 
-#include "persist/dump_payload.h"
-#include "persist/rdb_format.h"
-#include "persist/rdb_primitives.h"
+#include "persist/rdb/dump_payload.h"
+#include "persist/rdb/rdb_format.h"
+#include "persist/rdb/rdb_primitives.h"
 
 namespace latchkey::script {
 

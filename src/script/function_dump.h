@@ -1,5 +1,5 @@
 // The payload of FUNCTION DUMP and FUNCTION RESTORE: libraries as in an RDB file, with version and
-// checksum (persist/dump_payload.h).
+// checksum (persist/rdb/dump_payload.h).
 //
 //     +--------+------+     +-------------+----------+
 //     | opcode | code | ... | RDB version | checksum |

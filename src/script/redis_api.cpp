@@ -4,9 +4,9 @@
 #include <lua.hpp>
 #include <span>
 
+#include "base/digest/sha1.h"
 #include "base/log.h"
-#include "base/number.h"
-#include "base/sha1.h"
+#include "base/text/number.h"
 #include "script/debugger.h"
 #include "script/host_errors.h"
 #include "script/lua/interpreter.h"

@@ -4,7 +4,7 @@
 #include <lua.hpp>
 
 #include "base/assert.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_text.h"
 

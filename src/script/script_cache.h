@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 
 namespace latchkey::script {
 

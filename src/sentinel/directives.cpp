@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <span>
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "sentinel/hello.h"
 #include "sentinel/sentinel.h"
 #include "server/config/config_parse.h"

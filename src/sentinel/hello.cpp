@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "sentinel/address.h"
 
 namespace latchkey::sentinel {

@@ -1,6 +1,6 @@
 #include "sentinel/info_reply.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "sentinel/address.h"
 #include "sentinel/hello.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "sentinel/address.h"
 #include "sentinel/info_reply.h"
 #include "sentinel/link.h"

@@ -1,6 +1,6 @@
 #include "sentinel/reply.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::sentinel {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/glob.h"
-#include "base/text.h"
+#include "base/text/glob.h"
+#include "base/text/text.h"
 #include "sentinel/hello.h"
 #include "sentinel/instance_report.h"
 #include "sentinel/rows.h"

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "base/glob.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/glob.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "sentinel/directives.h"
 #include "sentinel/sentinel_server.h"
 #include "server/server.h"

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "base/hex.h"
-#include "base/sha256.h"
+#include "base/digest/sha256.h"
+#include "base/text/hex.h"
 
 namespace latchkey::server {
 

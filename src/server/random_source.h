@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/random.h"
 
 namespace latchkey::server {

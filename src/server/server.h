@@ -15,10 +15,10 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/collation.h"
 #include "base/cycle_clock.h"
 #include "base/log.h"
 #include "base/settable_clock.h"
+#include "base/text/collation.h"
 #include "net/loop.h"
 #include "server/client/client_eviction.h"
 #include "server/client/client_registry.h"

@@ -1,6 +1,6 @@
 #include "store/entry.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::store {
 

@@ -47,7 +47,7 @@
 #endif
 
 #include "base/assert.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/prefetch.h"
 #include "base/random.h"
 

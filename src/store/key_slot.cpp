@@ -1,6 +1,6 @@
 #include "store/key_slot.h"
 
-#include "base/crc16.h"
+#include "base/digest/crc16.h"
 
 namespace latchkey::store {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "store/prefetched_walk.h"
 #include "store/slot_index.h"
 

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/random.h"
 #include "store/deadline_wheel.h"
 #include "store/entry.h"

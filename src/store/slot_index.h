@@ -11,7 +11,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "store/entry.h"
 #include "store/hash_table.h"
 #include "store/key_slot.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "persist/dump_payload.h"
+#include "persist/rdb/dump_payload.h"
 #include "server/observe/info.h"
 #include "server/server.h"
 #include "store/undo_log.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/number.h"
 #include "base/settable_clock.h"
+#include "base/text/number.h"
 #include "replication/replication.h"
 #include "server/client/blocking.h"
 #include "server/client/pause.h"

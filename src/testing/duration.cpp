@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 namespace latchkey::testing {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
 #include "server/server.h"

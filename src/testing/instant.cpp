@@ -2,9 +2,9 @@
 
 #include <chrono>
 
-#include "base/number.h"
 #include "base/settable_clock.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 namespace latchkey::testing {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/escape.h"
-#include "base/number.h"
+#include "base/text/escape.h"
+#include "base/text/number.h"
 
 namespace latchkey::testing {
 

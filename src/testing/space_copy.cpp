@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "persist/byte_stream.h"
-#include "persist/rdb_file.h"
+#include "persist/rdb/byte_stream.h"
+#include "persist/rdb/rdb_file.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "server/tasks.h"

@@ -6,8 +6,8 @@
 
 #include "commands/groups.h"
 #include "input.h"
-#include "persist/aof_loader.h"
-#include "persist/aof_manifest.h"
+#include "persist/aof/aof_loader.h"
+#include "persist/aof/aof_manifest.h"
 #include "script/engine.h"
 #include "script/rows.h"
 #include "unit/server_fixture.h"

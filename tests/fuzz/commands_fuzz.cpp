@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "all_commands.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "input.h"
 #include "locks/lock_watch.h"
 #include "persist/persistence.h"

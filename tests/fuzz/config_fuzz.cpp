@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/config/config.h"
 #include "server/config/config_directive.h"
 #include "server/config/config_parse.h"

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/glob.h"
-#include "base/text.h"
+#include "base/text/glob.h"
+#include "base/text/text.h"
 
 namespace {
 

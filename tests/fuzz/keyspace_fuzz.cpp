@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "input.h"
 #include "store/keyspace.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include "commands/groups.h"
 #include "input.h"
 #include "persist/check_rdb.h"
-#include "persist/rdb_file.h"
+#include "persist/rdb/rdb_file.h"
 #include "server/observe/dataset_digest.h"
 #include "unit/server_fixture.h"
 

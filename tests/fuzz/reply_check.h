@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::fuzz {
 

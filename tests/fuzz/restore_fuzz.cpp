@@ -9,9 +9,9 @@
 
 #include "commands/groups.h"
 #include "input.h"
-#include "persist/rdb_array.h"
-#include "persist/rdb_format.h"
-#include "persist/rdb_vector_set.h"
+#include "persist/rdb/rdb_array.h"
+#include "persist/rdb/rdb_format.h"
+#include "persist/rdb/rdb_vector_set.h"
 #include "persist/rows.h"
 #include "reply_check.h"
 #include "server/observe/dataset_digest.h"

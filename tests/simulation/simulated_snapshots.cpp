@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/file.h"
-#include "persist/byte_stream.h"
-#include "persist/rdb_file.h"
+#include "persist/rdb/byte_stream.h"
+#include "persist/rdb/rdb_file.h"
 #include "simulation/steps.h"
 
 namespace latchkey::simulation {

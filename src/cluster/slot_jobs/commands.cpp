@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_jobs/slot_jobs.h"
 #include "cluster/slot_migration/task.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/client/client.h"
 #include "server/server.h"
 #include "server/tasks.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_jobs/commands.h"
 #include "cluster/slot_migration/slot_migration.h"

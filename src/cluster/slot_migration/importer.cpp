@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "replication/pause_point.h"
 #include "server/server.h"
 #include "server/tasks.h"

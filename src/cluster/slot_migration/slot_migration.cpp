@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_keys.h"
 #include "server/client/client.h"

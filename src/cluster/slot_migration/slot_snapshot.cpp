@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "persist/aof_dataset.h"
-#include "persist/dump_payload.h"
+#include "persist/aof/aof_dataset.h"
+#include "persist/rdb/dump_payload.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "store/slot_index.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "cluster/slot_set.h"
-#include "persist/byte_stream.h"
+#include "persist/rdb/byte_stream.h"
 
 namespace latchkey::server {
 class Server;

@@ -1,6 +1,6 @@
 #include "cluster/slot_migration/stream_runner.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/client/client.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/arrays/array_steps.h"
 #include "commands/groups.h"
 

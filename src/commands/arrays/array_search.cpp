@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "base/glob.h"
-#include "base/number.h"
-#include "base/regex.h"
-#include "base/text.h"
+#include "base/text/glob.h"
+#include "base/text/number.h"
+#include "base/text/regex.h"
+#include "base/text/text.h"
 #include "commands/arrays/array_steps.h"
 #include "commands/groups.h"
 

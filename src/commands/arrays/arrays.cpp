@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/arrays/array_steps.h"
 #include "commands/groups.h"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <string>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/hashes/hash_fields.h"
 #include "server/client/client.h"

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text.h"
-#include "base/up_to_nul.h"
+#include "base/text/text.h"
+#include "base/text/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/hashes/hash_fields.h"
 #include "commands/keys/expiration.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "commands/keys/scan_cursor.h"
 #include "commands/keys/typed_key.h"
 #include "resp/output_buffer.h"

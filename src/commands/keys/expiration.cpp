@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "base/up_to_nul.h"
+#include "base/text/up_to_nul.h"
 #include "server/command/command_table.h"
 #include "server/server.h"
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/number.h"
-#include "base/up_to_nul.h"
+#include "base/text/number.h"
+#include "base/text/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/keys/scan_cursor.h"
 #include "commands/keys/scan_request.h"

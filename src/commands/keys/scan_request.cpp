@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/command/dispatcher.h"
 #include "server/server.h"
 

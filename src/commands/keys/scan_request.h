@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "server/command/command_context.h"
 #include "store/keyspace.h"
 

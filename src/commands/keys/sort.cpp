@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/collation.h"
-#include "base/up_to_nul.h"
+#include "base/text/collation.h"
+#include "base/text/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/hashes/hash_fields.h"
 #include "commands/keys/typed_key.h"

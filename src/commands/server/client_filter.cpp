@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/acl/access_control.h"
 #include "server/emulation/edition.h"
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "commands/groups.h"
 #include "server/command/command_context.h"
 #include "server/command/command_docs.h"

@@ -1,7 +1,7 @@
 // PING, ECHO, QUIT, RESET, AUTH, HELLO.
 #include <string>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/server/modules.h"
 #include "server/acl/access_control.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "server/command/help.h"
 #include "server/config/config_parse.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/hex.h"
-#include "base/number.h"
+#include "base/text/hex.h"
+#include "base/text/number.h"
 #include "commands/keys/typed_key.h"
 #include "commands/server/debug.h"
 #include "server/command/watch.h"

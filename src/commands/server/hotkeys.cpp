@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "server/command/command_context.h"
 #include "server/command/dispatcher.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/latency_histogram.h"
-#include "base/up_to_nul.h"
+#include "base/text/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/server/latency_report.h"
 #include "server/command/command_context.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "commands/groups.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"

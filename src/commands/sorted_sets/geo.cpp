@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/geohash.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/keys/typed_key.h"
 #include "commands/sorted_sets/geo_steps.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "commands/groups.h"
 #include "commands/keys/store_result.h"
 #include "commands/keys/typed_key.h"

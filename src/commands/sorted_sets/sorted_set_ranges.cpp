@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/number.h"
-#include "base/up_to_nul.h"
+#include "base/text/number.h"
+#include "base/text/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/keys/store_result.h"
 #include "commands/keys/typed_key.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/keys/collection_scan.h"
 #include "commands/keys/typed_key.h"

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "base/hash128.h"
+#include "base/digest/hash128.h"
 #include "commands/groups.h"
 #include "commands/keys/typed_key.h"
 #include "commands/streams/stream_steps.h"

@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
-#include "base/number.h"
-#include "base/up_to_nul.h"
+#include "base/text/number.h"
+#include "base/text/up_to_nul.h"
 #include "commands/keys/typed_key.h"
 #include "server/client/client.h"
 

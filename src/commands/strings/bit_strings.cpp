@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/server.h"
 
 namespace latchkey::commands {

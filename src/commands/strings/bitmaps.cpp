@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/bits.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/strings/bit_strings.h"
 #include "server/command/command_context.h"

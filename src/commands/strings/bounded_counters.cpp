@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/keys/expiration.h"
 #include "server/command/command_context.h"

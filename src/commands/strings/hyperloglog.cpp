@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "server/client/tracking.h"
 #include "server/command/command_context.h"

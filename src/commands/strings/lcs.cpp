@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "server/command/command_context.h"
 #include "server/server.h"

@@ -1,5 +1,5 @@
 // Comparing and deleting strings, and digests of their values: DELEX, DELIFEQ, DIGEST.
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/strings/value_condition.h"
 #include "server/client/client.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "server/command/command_context.h"
 #include "server/server.h"

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "base/hash.h"
-#include "base/hex.h"
-#include "base/number.h"
-#include "base/text.h"
+#include "base/digest/hash.h"
+#include "base/text/hex.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 namespace latchkey::commands {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::commands {
 

@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/keys/typed_key.h"
 #include "commands/vector_sets/vector_argument.h"

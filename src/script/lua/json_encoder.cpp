@@ -8,8 +8,8 @@
 #include <cstring>
 #include <lua.hpp>
 
-#include "base/hex.h"
-#include "base/number.h"
+#include "base/text/hex.h"
+#include "base/text/number.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_json.h"
 #include "script/lua/lua_text.h"

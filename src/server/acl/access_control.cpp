@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/digest/sha256.h"
 #include "base/file.h"
-#include "base/sha256.h"
 #include "server/acl/acl_file.h"
 #include "server/client/authentication.h"
 #include "server/client/client.h"

@@ -6,10 +6,10 @@
 #include <limits>
 #include <utility>
 
-#include "base/number.h"
-#include "base/sha256.h"
-#include "base/text.h"
-#include "base/up_to_nul.h"
+#include "base/digest/sha256.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
+#include "base/text/up_to_nul.h"
 #include "server/command/command_context.h"
 
 namespace latchkey::server::acl {

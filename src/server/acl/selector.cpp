@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/glob.h"
-#include "base/number.h"
+#include "base/text/glob.h"
+#include "base/text/number.h"
 #include "server/command/command_context.h"
 
 namespace latchkey::server::acl {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/client/client.h"
 #include "server/client/pause.h"
 #include "server/command/dispatcher.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/acl/user.h"
 #include "server/client/client.h"
 #include "server/client/node_link.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/escape.h"
+#include "base/text/escape.h"
 #include "server/client/client.h"
 #include "server/client/output_limits.h"
 #include "server/command/command_table.h"

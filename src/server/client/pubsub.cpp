@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/blob.h"
-#include "base/glob.h"
+#include "base/text/glob.h"
 #include "resp/reply_builder.h"
 #include "server/client/client.h"
 #include "server/client/output_limits.h"

@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/take_turns.h"
 #include "resp/output_buffer.h"
 

@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "resp/output_buffer.h"
 #include "server/command/command_context.h"
 #include "server/command/key_spec.h"

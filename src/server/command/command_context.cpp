@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/command/command_table.h"
 
 namespace latchkey::server {

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/assert.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/command/admission.h"
 #include "server/command/command_syntax.h"
 #include "server/config/config.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "base/number.h"
-#include "base/similar_word.h"
-#include "base/up_to_nul.h"
+#include "base/text/number.h"
+#include "base/text/similar_word.h"
+#include "base/text/up_to_nul.h"
 #include "server/client/blocking.h"
 #include "server/client/client.h"
 #include "server/client/client_info.h"

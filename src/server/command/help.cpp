@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/up_to_nul.h"
+#include "base/text/up_to_nul.h"
 #include "server/command/command_table.h"
 
 namespace latchkey::server {

@@ -1,7 +1,7 @@
 #include "server/command/key_spec.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 
 namespace latchkey::server {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/command_table.h"

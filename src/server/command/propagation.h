@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::server {
 

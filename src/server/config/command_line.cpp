@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "base/version.h"
 #include "server/config/config.h"
 #include "server/config/config_parse.h"

@@ -18,9 +18,9 @@
 
 #include "base/assert.h"
 #include "base/file.h"
-#include "base/glob.h"
-#include "base/similar_word.h"
-#include "base/text.h"
+#include "base/text/glob.h"
+#include "base/text/similar_word.h"
+#include "base/text/text.h"
 #include "server/config/config_directive.h"
 #include "server/config/config_parse.h"
 #include "server/config/config_rewrite.h"

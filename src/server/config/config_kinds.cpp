@@ -1,7 +1,7 @@
 #include "server/config/config_kinds.h"
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "server/config/config_parse.h"
 
 namespace latchkey::server {

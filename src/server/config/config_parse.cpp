@@ -4,9 +4,9 @@
 #include <array>
 #include <limits>
 
-#include "base/escape.h"
-#include "base/text.h"
-#include "base/up_to_nul.h"
+#include "base/text/escape.h"
+#include "base/text/text.h"
+#include "base/text/up_to_nul.h"
 
 namespace latchkey::server {
 

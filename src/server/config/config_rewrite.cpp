@@ -3,7 +3,7 @@
 #include <deque>
 #include <unordered_map>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/config/config_parse.h"
 
 namespace latchkey::server {

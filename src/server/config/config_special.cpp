@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/number.h"
-#include "base/text.h"
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "server/config/cluster_shutdown.h"
 #include "server/config/config.h"
 #include "server/config/config_kinds.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/glob.h"
-#include "base/text.h"
+#include "base/text/glob.h"
+#include "base/text/text.h"
 #include "server/config/config.h"
 #include "server/config/config_directive.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/emulation/arrivals.h"
 
 namespace latchkey::server {

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "base/number.h"
-#include "base/sha1.h"
+#include "base/digest/sha1.h"
+#include "base/text/number.h"
 #include "server/server.h"
 #include "store/entry.h"
 #include "store/keyspace.h"

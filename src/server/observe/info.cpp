@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "server/emulation/info_fields.h"
 
 namespace latchkey::server {

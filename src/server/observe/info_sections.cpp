@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "base/version.h"
 #include "net/loop.h"
 #include "net/threaded_io.h"

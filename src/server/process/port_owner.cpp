@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "server/config/config_parse.h"
 
 namespace latchkey::server {

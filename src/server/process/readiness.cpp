@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/file.h"
-#include "base/hex.h"
+#include "base/text/hex.h"
 
 namespace latchkey::server {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::store {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/blob.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 namespace latchkey::store {
 

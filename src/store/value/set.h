@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/number.h"
 #include "base/random.h"
+#include "base/text/number.h"
 #include "store/encoding/intset.h"
 #include "store/encoding/listpack.h"
 #include "store/encoding/member.h"

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/number.h"
 #include "base/random.h"
+#include "base/text/number.h"
 #include "store/encoding/listpack.h"
 #include "store/encoding/ranked_tree.h"
 #include "store/entry.h"

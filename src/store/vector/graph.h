@@ -33,7 +33,7 @@
 #include <span>
 #include <vector>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/random.h"
 #include "store/vector/quantization.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "unit/catch.h"
-#include "unit/persist/rdb_bytes.h"
+#include "unit/persist/rdb/rdb_bytes.h"
 
 namespace latchkey::tests {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "unit/catch.h"
-#include "unit/persist/aof_directory_fixture.h"
+#include "unit/persist/aof/aof_directory_fixture.h"
 
 namespace latchkey::tests {
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "persist/rdb_file.h"
+#include "persist/rdb/rdb_file.h"
 #include "replication/replica_role.h"
 #include "unit/catch.h"
 #include "unit/faulty_disk.h"

@@ -11,9 +11,9 @@
 
 #include "base/file.h"
 #include "commands/groups.h"
-#include "persist/byte_stream.h"
 #include "persist/persistence.h"
-#include "persist/rdb_file.h"
+#include "persist/rdb/byte_stream.h"
+#include "persist/rdb/rdb_file.h"
 #include "persist/rows.h"
 #include "replication/master_session.h"
 #include "replication/replica_role.h"

@@ -1,9 +1,9 @@
 // Function libraries as clients and files meet them.
 
 #include "commands/groups.h"
-#include "persist/aof_dataset.h"
-#include "persist/byte_stream.h"
-#include "persist/rdb_file.h"
+#include "persist/aof/aof_dataset.h"
+#include "persist/rdb/byte_stream.h"
+#include "persist/rdb/rdb_file.h"
 #include "script/engine.h"
 #include "script/function_store.h"
 #include "script/library_header.h"

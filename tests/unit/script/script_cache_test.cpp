@@ -1,6 +1,6 @@
 #include "script/script_cache.h"
 
-#include "base/sha1.h"
+#include "base/digest/sha1.h"
 #include "unit/catch.h"
 
 using namespace latchkey;

@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "base/sha1.h"
+#include "base/digest/sha1.h"
 #include "commands/groups.h"
 #include "script/engine.h"
 #include "script/rows.h"

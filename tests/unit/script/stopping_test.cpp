@@ -1,7 +1,7 @@
 // Scripts that are stopped, wherever they are, and what is left of their interpreter.
 #include <lua.hpp>
 
-#include "base/sha1.h"
+#include "base/digest/sha1.h"
 #include "unit/catch.h"
 #include "unit/script/script_fixture.h"
 

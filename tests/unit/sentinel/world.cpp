@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "sentinel/directives.h"
 #include "sentinel/hello.h"
 #include "sentinel/instance_report.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "unit/catch.h"
 
 namespace latchkey::store {

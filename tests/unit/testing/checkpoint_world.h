@@ -21,10 +21,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest/sha1.h"
 #include "base/random.h"
-#include "base/sha1.h"
 #include "composition/whole_server.h"
-#include "persist/dump_payload.h"
+#include "persist/rdb/dump_payload.h"
 #include "server/command/propagation.h"
 #include "server/observe/dataset_digest.h"
 #include "store/keyspace.h"

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/worker.h"
-#include "persist/append_only_file.h"
+#include "persist/aof/append_only_file.h"
 #include "persist/snapshot_file.h"
 #include "unit/catch.h"
-#include "unit/persist/aof_directory_fixture.h"
+#include "unit/persist/aof/aof_directory_fixture.h"
 #include "unit/testing/tested_server.h"
 
 namespace latchkey::tests {

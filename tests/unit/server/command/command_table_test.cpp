@@ -5,7 +5,7 @@
 
 #include "base/buffer_pool.h"
 #include "base/random.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "resp/output_buffer.h"
 #include "server/command/command_docs.h"
 #include "unit/catch.h"

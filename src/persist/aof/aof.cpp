@@ -1,0 +1,470 @@
+#include "persist/aof/aof.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "server/client/client.h"
+#include "server/command/command_context.h"
+#include "server/command/dispatcher.h"
+#include "server/process/process.h"
+#include "server/process/shutdown.h"
+#include "server/process/write_advice.h"
+#include "server/server.h"
+#include "server/stream_offset.h"
+
+namespace latchkey::persist {
+
+using namespace server;
+
+namespace {
+
+constexpr int kMaxTries = 10;
+constexpr int64_t kTryAgainMs = 1000;
+constexpr double kMicroseconds = 1'000'000;
+constexpr char kNeedsAof[] =
+    "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+
+}  // namespace
+
+Aof::Aof(Server& server, BackgroundChild& child)
+    : server_(server),
+      child_(child),
+      worker_("bio_aof", [cpus = server.settings().bio_cpulist] { server::pin_to_cpus(cpus); }),
+      directory_(server, worker_),
+      file_(server, worker_),
+      rewrite_(server, directory_, file_, child),
+      loader_(server) {
+  server.on_turn_end(TurnEnd::kAppendOnlyFile, [this] { file_.flush(); });
+  server.config().on_change({"appendonly"},
+                            [this](std::string* error) { return setting_changed(error); });
+  server.config().on_change({"aof-disable-auto-gc"},
+                            [this](std::string*) { return directory_.collect_history(); });
+  server.shutdown().before_exit([this](unsigned flags) { return prepare_exit(flags); });
+  file_.on_child_running([this] { return child_.running(); });
+  file_.on_problem_changed([this](const std::string& problem) {
+    server_.set_disk_error(
+        DiskError::kAppendOnlyFile,
+        problem.empty() ? std::string() : "MISCONF Errors writing to the AOF file: " + problem);
+  });
+  file_.on_synced([this] { serve_waiting(); });
+  rewrite_.on_start_needed([this] { return purpose(); });
+  rewrite_.on_done([this] { rewritten(); });
+}
+
+// --- Loading -------------------------------------------------------------------------------------
+
+Loading::Result Aof::load_at_start(LoadingFigures& figures) {
+  if (!directory_.migrate_old_file()) return Loading::Result::kFailed;
+  loaded_ = true;
+  if (directory_.manifest().empty()) return Loading::Result::kNoFile;
+  const int64_t started_us = server_.clock().monotonic_us();
+  const Loading::Result result = load_files(figures);
+  if (result != Loading::Result::kDone) return result;
+  server_.log().logf(
+      base::LogLevel::kNotice, "DB loaded from append only file: %.3f seconds",
+      static_cast<double>(server_.clock().monotonic_us() - started_us) / kMicroseconds);
+  follow_offset();
+  return result;
+}
+
+bool Aof::reload(LoadingFigures& figures) {
+  if (state_ == State::kOn) file_.flush(AppendOnlyFile::Wait::kForDisk);
+  if (!directory_.load()) return false;
+  forget_dataset(server_);
+  return load_files(figures) == Loading::Result::kDone;
+}
+
+Loading::Result Aof::load_files(LoadingFigures& figures) {
+  base::Logger& log = server_.log();
+  const AofManifest& manifest = directory_.manifest();
+  std::vector<AofFile> files;
+  if (manifest.base()) files.push_back(*manifest.base());
+  files.insert(files.end(), manifest.increments().begin(), manifest.increments().end());
+  uint64_t total_bytes = 0;
+  uint64_t base_bytes = 0;
+  for (const AofFile& file : files) {
+    struct stat status {};
+    if (stat(directory_.path_of(file.name).c_str(), &status) != 0) {
+      log.warning("Unable to obtain the AOF file " + file.name +
+                  " length. stat: " + strerror(errno));
+      return Loading::Result::kFailed;
+    }
+    total_bytes += static_cast<uint64_t>(status.st_size);
+    if (file.type == AofFileType::kBase) base_bytes = total_bytes;
+  }
+
+  LoadingScope scope(server_, figures, total_bytes);
+  server_.propagation().set_muted(true);
+  uint64_t done_bytes = 0;
+  auto result = AofLoader::Result::kDone;
+  for (const AofFile& file : files) {
+    const bool is_base = file.type == AofFileType::kBase;
+    const int64_t started_us = server_.clock().monotonic_us();
+    result =
+        loader_.load({.name = file.name,
+                      .path = directory_.path_of(file.name),
+                      .is_last = manifest.is_last(file.name),
+                      .is_old_style = is_base && file.name == server_.settings().appendfilename,
+                      .bytes_before = done_bytes},
+                     scope);
+    if (result == AofLoader::Result::kFailed || result == AofLoader::Result::kStopped) break;
+    struct stat status {};
+    if (stat(directory_.path_of(file.name).c_str(), &status) == 0)
+      done_bytes += static_cast<uint64_t>(status.st_size);
+    if (result == AofLoader::Result::kEmpty) continue;
+    const int64_t took_us = server_.clock().monotonic_us() - started_us;
+    log.logf(base::LogLevel::kNotice, "DB loaded from %s file %s: %.3f seconds",
+             is_base ? "base" : "incr", file.name.c_str(),
+             static_cast<double>(took_us) / kMicroseconds);
+  }
+  server_.propagation().set_muted(false);
+  if (result == AofLoader::Result::kStopped) return Loading::Result::kStopped;
+  if (result == AofLoader::Result::kFailed) return Loading::Result::kFailed;
+  file_.set_dataset_bytes(done_bytes);
+  rewrite_.set_base_bytes(base_bytes);
+  return Loading::Result::kDone;
+}
+
+// Sets the replication offset to where the last increment ended.
+void Aof::follow_offset() {
+  const auto& increments = directory_.manifest().increments();
+  if (increments.empty() || increments.back().start_offset < 0) return;
+  const AofFile& last = increments.back();
+  int64_t offset = last.end_offset;
+  if (offset < 0) {
+    struct stat status {};
+    if (stat(directory_.path_of(last.name).c_str(), &status) != 0) return;
+    if (!is_stream_offset(last.start_offset)) return;
+    offset = last.start_offset + status.st_size;
+  }
+  if (is_stream_offset(offset)) server_.set_replication_offset(offset);
+}
+
+// --- Opening and closing -------------------------------------------------------------------------
+
+bool Aof::open_at_start() {
+  if (!server_.settings().appendonly) return true;
+  // appendonly was switched on while a snapshot was being loaded: existing files, if any, belong to
+  // another dataset.
+  if (!loaded_) return switch_on();
+  base::Logger& log = server_.log();
+  if (!directory_.create()) return false;
+  AofManifest next = directory_.manifest();
+  if (next.empty() && !create_base(&next)) return false;
+  std::string name;
+  const bool is_new = next.increments().empty();
+  if (is_new) {
+    name = next.add_increment(directory_.next_start_offset());
+    log.notice("Creating AOF incr file " + name + " on server start");
+  } else {
+    name = next.last_increment().name;
+    next.last_increment().end_offset = -1;
+    log.notice("Opening AOF incr file " + name + " on server start");
+  }
+  // A new one may have been left behind by a first rewrite that was not finished.
+  const int descriptor = directory_.open_for_append(name, /*truncate=*/is_new);
+  struct stat status {};
+  if (descriptor < 0 || fstat(descriptor, &status) != 0) {
+    const int error = errno;
+    if (descriptor >= 0) server_.files().close(descriptor);
+    log.warning("Can't open the append-only file " + name + ": " + strerror(error));
+    log_write_advice(log, directory_.path_of(name), error);
+    return false;
+  }
+  if (next.format() != directory_.manifest().format() && !directory_.replace(std::move(next))) {
+    server_.files().close(descriptor);
+    return false;
+  }
+  directory_.collect_history();
+  file_.open(descriptor, static_cast<uint64_t>(status.st_size));
+  file_.set_dataset_bytes(directory_.dataset_bytes());
+  if (rewrite_.base_bytes() == 0) rewrite_.set_base_bytes(file_.dataset_bytes());
+  file_.confirm(true);
+  file_.start();
+  state_ = State::kOn;
+  return true;
+}
+
+// Creates the first base from the dataset, which is empty or was loaded from a snapshot.
+bool Aof::create_base(AofManifest* next) {
+  const std::string name = next->add_base(server_.settings().aof_use_rdb_preamble);
+  server_.log().notice("Creating AOF base file " + name + " on server start");
+  return write_aof_base(server_, directory_.path_of(name), nullptr);
+}
+
+bool Aof::setting_changed(std::string* error) {
+  // While the dataset is being loaded or replaced, nothing can be started; open_at_start() or
+  // end_replacement() will apply the setting.
+  if ((server_.state() & kStateLoading) != 0 || dataset_changes_) return true;
+  if (!server_.settings().appendonly) {
+    if (enabled()) switch_off();
+    return true;
+  }
+  if (enabled() || switch_on()) return true;
+  *error = "Unable to turn on AOF. Check server logs.";
+  return false;
+}
+
+bool Aof::switch_on() {
+  base::Logger& log = server_.log();
+  if (directory_.manifest().empty() && !directory_.load()) return false;
+  state_ = State::kWaitForRewrite;
+  file_.confirm(false);
+  file_.start();
+  if (child_.running() && !rewrite_.running()) {
+    rewrite_.schedule();
+    log.notice(
+        "AOF was enabled but there is already another background operation. An AOF background was "
+        "scheduled to start when possible.");
+    return true;
+  }
+  if (server_.dispatcher().in_nested_call()) {
+    rewrite_.schedule();
+    log.notice(
+        "AOF was enabled during a transaction. An AOF background was scheduled to start when "
+        "possible.");
+    return true;
+  }
+  if (rewrite_.running()) {
+    log.notice(
+        "AOF was enabled but there is already an AOF rewriting in background. Stopping background "
+        "AOF and starting a rewrite now.");
+    rewrite_.cancel();
+  }
+  if (rewrite_.start(AofRewrite::Purpose::kFirst)) return true;
+  file_.stop();
+  file_.abandon();
+  state_ = State::kOff;
+  log.warning(
+      "Redis needs to enable the AOF but can't trigger a background AOF rewrite operation. Check "
+      "the above logs for more info about the error.");
+  return false;
+}
+
+void Aof::switch_off() {
+  if (state_ == State::kOn) {
+    file_.flush(AppendOnlyFile::Wait::kForDisk);
+    if (!file_.sync_now())
+      server_.log().warning(std::string("Fail to fsync the AOF file: ") + strerror(errno));
+    file_.close();
+    note_end();
+  }
+  file_.stop();
+  // When the child of a first rewrite ends, AofRewrite removes its increment.
+  rewrite_.cancel();
+  file_.confirm(false);
+  state_ = State::kOff;
+  refuse_waiting();
+}
+
+void Aof::begin_replacement() {
+  dataset_changes_ = true;
+  tries_left_ = 0;
+  if (enabled()) switch_off();
+}
+
+void Aof::end_replacement() {
+  dataset_changes_ = false;
+  tries_left_ = kMaxTries;
+  try_to_switch_on();
+}
+
+void Aof::try_to_switch_on() {
+  if (!server_.settings().appendonly || enabled() || switch_on()) {
+    tries_left_ = 0;
+    return;
+  }
+  if (--tries_left_ > 0) {
+    server_.log().warning(
+        "Failed enabling the AOF after successful master synchronization! Trying it again in one "
+        "second.");
+    next_try_ms_ = server_.machine_ms() + kTryAgainMs;
+    return;
+  }
+  server_.log().warning(
+      "FATAL: this replica instance finished the synchronization with its master, but the AOF "
+      "can't be turned on. Exiting now.");
+  server_.request_stop(1);
+}
+
+void Aof::note_end() {
+  AofManifest next = directory_.manifest();
+  if (next.increments().empty() || next.last_increment().start_offset < 0) return;
+  next.last_increment().end_offset = server_.replication_offset();
+  directory_.replace(std::move(next));
+}
+
+bool Aof::prepare_exit(unsigned flags) {
+  base::Logger& log = server_.log();
+  if (!enabled()) {
+    rewrite_.cancel();
+    return true;
+  }
+  // Polls because a finished first rewrite must not prevent the exit; a running script may have
+  // kept the server from noticing its end.
+  child_.poll();
+  if (rewrite_.running()) {
+    if (state_ == State::kWaitForRewrite) {
+      if ((flags & kShutdownForce) == 0) {
+        log.warning("Writing initial AOF, can't exit.");
+        return false;
+      }
+      log.warning("Writing initial AOF. Exit anyway.");
+    }
+    log.warning("There is a child rewriting the AOF. Killing it!");
+    rewrite_.cancel();
+  }
+  if (!file_.is_open()) return true;
+  log.notice("Calling fsync() on the AOF file.");
+  file_.flush(AppendOnlyFile::Wait::kForDisk);
+  if (!file_.sync_now())
+    log.warning(std::string("Fail to fsync the AOF file: ") + strerror(errno) + ".");
+  if (state_ == State::kOn) note_end();
+  return true;
+}
+
+// --- Rewriting -----------------------------------------------------------------------------------
+
+AofRewrite::Purpose Aof::purpose() const {
+  switch (state_) {
+    case State::kOff:
+      return AofRewrite::Purpose::kBaseOnly;
+    case State::kWaitForRewrite:
+      return AofRewrite::Purpose::kFirst;
+    case State::kOn:
+      break;
+  }
+  return AofRewrite::Purpose::kReplace;
+}
+
+void Aof::rewritten() {
+  if (state_ != State::kWaitForRewrite) return;
+  state_ = State::kOn;
+  file_.confirm(true);
+}
+
+void Aof::tick() {
+  if (enabled()) file_.tick();
+  if (tries_left_ > 0 && server_.machine_ms() >= next_try_ms_) try_to_switch_on();
+  rewrite_.tick(state_ == State::kOn);
+}
+
+void Aof::rewrite_command(CommandContext& ctx) {
+  if (rewrite_.running())
+    return ctx.reply.error("ERR Background append only file rewriting already in progress");
+  // A fork in the middle of a transaction would write half of it.
+  if (child_.running() || server_.dispatcher().in_nested_call()) {
+    rewrite_.schedule();
+    rewrite_.forget_failures();
+    return ctx.reply.status("Background append only file rewriting scheduled");
+  }
+  if (rewrite_.start(purpose()))
+    return ctx.reply.status("Background append only file rewriting started");
+  ctx.reply.error(
+      "ERR Can't execute an AOF background rewriting. Please check the server logs for more "
+      "information.");
+}
+
+// --- Waiting -------------------------------------------------------------------------------------
+
+int64_t Aof::copies_here(int64_t offset) const {
+  return enabled() && file_.synced_offset() >= offset ? 1 : 0;
+}
+
+int64_t Aof::copies_on_replicas(int64_t offset) const {
+  return replica_disks_.count ? static_cast<int64_t>(replica_disks_.count(offset)) : 0;
+}
+
+bool Aof::is_served(const Waiting& waiting) const {
+  return copies_here(waiting.offset) >= waiting.here &&
+         copies_on_replicas(waiting.offset) >= waiting.replicas;
+}
+
+void Aof::wait_command(CommandContext& ctx) {
+  if (server_.is_replica()) {
+    return ctx.reply.error(
+        "ERR WAITAOF cannot be used with replica instances. Please also note that writes to "
+        "replicas are just local and are not propagated.");
+  }
+  int64_t local = 0;
+  int64_t replicas = 0;
+  int64_t deadline_ms = 0;
+  if (!ctx.read_int64_in(ctx.args[1], 0, 1, &local) ||
+      !ctx.read_int64_in(ctx.args[2], 0, INT64_MAX, &replicas,
+                         "ERR value is out of range, must be positive") ||
+      !ctx.read_timeout_ms(ctx.args[3], &deadline_ms))
+    return;
+  if (local > 0 && !enabled()) return ctx.reply.error(kNeedsAof);
+  const int64_t offset = server_.replication_offset();
+  Client& client = ctx.client;
+  const auto reply = [this, &client, offset] {
+    client.reply.array(2);
+    client.reply.integer(copies_here(offset));
+    client.reply.integer(copies_on_replicas(offset));
+  };
+  const Waiting waiting{client.id, offset, local, replicas};
+  if (is_served(waiting) || client.has(kClientDenyBlocking)) return reply();
+  // A timeout of zero waits without end.
+  if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
+  waiting_.push_back(waiting);
+  if (replicas > 0 && replica_disks_.ask) replica_disks_.ask();
+  client.wait({.deadline_ms = deadline_ms,
+               .may_unblock = true,
+               .ended = [this, reply, id = client.id](BlockEnd end) {
+                 std::erase_if(waiting_,
+                               [id](const Waiting& each) { return each.client_id == id; });
+                 if (end == BlockEnd::kTimeout || end == BlockEnd::kUnblocked) reply();
+               }});
+}
+
+void Aof::serve_waiting() {
+  const auto ready = std::stable_partition(
+      waiting_.begin(), waiting_.end(), [this](const Waiting& each) { return !is_served(each); });
+  const std::vector<Waiting> served(ready, waiting_.end());
+  waiting_.erase(ready, waiting_.end());
+  for (const Waiting& each : served) {
+    Client* client = server_.clients().find(each.client_id);
+    if (client == nullptr) continue;
+    // Unblocked like a client whose timeout has passed: the reply has the present counts.
+    client->unblock(BlockEnd::kUnblocked);
+    client->flush_soon();
+  }
+}
+
+void Aof::refuse_waiting() {
+  const auto refused = std::stable_partition(waiting_.begin(), waiting_.end(),
+                                             [](const Waiting& each) { return each.here == 0; });
+  const std::vector<Waiting> gone(refused, waiting_.end());
+  waiting_.erase(refused, waiting_.end());
+  for (const Waiting& each : gone) {
+    Client* client = server_.clients().find(each.client_id);
+    if (client == nullptr) continue;
+    const size_t mark = client->out().mark();
+    client->reply.error(kNeedsAof);
+    server_.dispatcher().note_late_reply(*client, mark);
+    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+    client->flush_soon();
+  }
+}
+
+// --- Figures -------------------------------------------------------------------------------------
+
+void Aof::describe(AofFigures* figures) const {
+  figures->enabled = enabled();
+  figures->last_write_ok = !file_.has_problem();
+  figures->current_bytes = file_.dataset_bytes();
+  figures->buffered_bytes = file_.buffered_bytes();
+  figures->buffer_memory = file_.memory_usage();
+  figures->pending_syncs = file_.pending_syncs();
+  figures->delayed_syncs = file_.delayed_syncs();
+  figures->flush_us = server_.cycle_clock().to_us(file_.flush_ticks());
+  rewrite_.describe(figures);
+}
+
+}  // namespace latchkey::persist

@@ -1,0 +1,123 @@
+// The append-only file as a whole: loading it, switching it on and off, rewriting it, and serving
+// WAITAOF.
+//
+// Its state is off, on, or waiting for the first rewrite: then effects are written to a temporary
+// increment until the rewrite has made the base to which the increment belongs
+// (persist/aof/aof_rewrite.h). At start the files named by the manifest are loaded instead of a
+// snapshot, and effects are appended to the last increment.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/worker.h"
+#include "persist/aof/aof_directory.h"
+#include "persist/aof/aof_loader.h"
+#include "persist/aof/aof_rewrite.h"
+#include "persist/aof/append_only_file.h"
+#include "persist/loading.h"
+#include "server/observe/persistence_figures.h"
+
+namespace latchkey::server {
+struct CommandContext;
+class Server;
+}  // namespace latchkey::server
+
+namespace latchkey::persist {
+
+class Aof {
+ public:
+  // Both must outlive it. Registers itself with the server: turns of the loop, settings, SHUTDOWN.
+  Aof(server::Server& server, BackgroundChild& child);
+
+  // At start: reads the manifest, whether or not appendonly is on. False, with the reason logged,
+  // when the manifest is damaged.
+  bool read_manifest() { return directory_.load(); }
+  // Then, when appendonly is on: loads the files. kNoFile when there are none. Updates `figures`.
+  Loading::Result load_at_start(LoadingFigures& figures);
+  // When the dataset has been loaded: opens the file for appending if appendonly is on at that
+  // time. False, with the reason logged, when the server cannot start.
+  bool open_at_start();
+
+  // DEBUG LOADAOF: clears the dataset and loads it from the files. False, with the reason logged,
+  // on failure.
+  bool reload(LoadingFigures& figures);
+
+  // The dataset is about to be replaced without propagated effects: begin_replacement() closes the
+  // file, and end_replacement() begins a new one. On failure it tries again each second, and after
+  // ten failures stops the server.
+  void begin_replacement();
+  void end_replacement();
+
+  bool enabled() const { return state_ != State::kOff; }
+  AppendOnlyFile& file() { return file_; }
+  AofRewrite& rewrite() { return rewrite_; }
+  std::string manifest_path() const { return directory_.manifest_path(); }
+
+  // Callers must call this at every tick, after BackgroundChild::poll().
+  void tick();
+  // Fills in the figures of the append-only file.
+  void describe(server::AofFigures* figures) const;
+  void reset_figures() { file_.reset_delayed_syncs(); }
+
+  // Counts the replicas that have everything up to a stream offset on their disks, and requests
+  // acknowledgements from them. If not set, no replica counts.
+  struct ReplicaDisks {
+    std::function<size_t(int64_t offset)> count;
+    std::function<void()> ask;
+  };
+  void set_replica_disks(ReplicaDisks disks) { replica_disks_ = std::move(disks); }
+  // Replies to WAITAOF clients for which enough copies are synced, here and by the acknowledgements
+  // of replicas.
+  void serve_waiting();
+
+  // Command handlers.
+  void rewrite_command(server::CommandContext& ctx);
+  void wait_command(server::CommandContext& ctx);
+
+ private:
+  enum class State : uint8_t { kOff, kWaitForRewrite, kOn };
+  struct Waiting {
+    uint64_t client_id;
+    int64_t offset;
+    int64_t here;      // copies required on this server's disk, 0 or 1
+    int64_t replicas;  // copies required on disks of replicas
+  };
+
+  bool setting_changed(std::string* error);
+  bool switch_on();
+  void try_to_switch_on();
+  void switch_off();
+  bool prepare_exit(unsigned flags);
+  AofRewrite::Purpose purpose() const;
+  void rewritten();
+  Loading::Result load_files(LoadingFigures& figures);
+  bool create_base(AofManifest* next);
+  void follow_offset();
+  // Stores in the manifest the stream offset at which the file was closed cleanly.
+  void note_end();
+  // 1 when everything up to `offset` is on this server's disk, else 0.
+  int64_t copies_here(int64_t offset) const;
+  int64_t copies_on_replicas(int64_t offset) const;
+  bool is_served(const Waiting& waiting) const;
+  void refuse_waiting();
+
+  server::Server& server_;
+  BackgroundChild& child_;
+  base::Worker worker_;  // syncs, closes and frees
+  AofDirectory directory_;
+  AppendOnlyFile file_;
+  AofRewrite rewrite_;
+  AofLoader loader_;
+  State state_ = State::kOff;
+  int tries_left_ = 0;            // to begin a new file after a replacement
+  bool dataset_changes_ = false;  // the dataset is being replaced
+  int64_t next_try_ms_ = 0;
+  bool loaded_ = false;  // the dataset at start was loaded from the files
+  std::vector<Waiting> waiting_;
+  ReplicaDisks replica_disks_;
+};
+
+}  // namespace latchkey::persist

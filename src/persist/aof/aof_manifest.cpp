@@ -1,0 +1,180 @@
+#include "persist/aof/aof_manifest.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <utility>
+
+#include "server/config/config_parse.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+constexpr std::string_view kBadFormat = "Invalid AOF manifest file format";
+// "file NAME seq N type T"
+constexpr size_t kLeastWords = 6;
+
+// The number at the beginning of a text, as strtoll() reads it.
+int64_t leading_number(const std::string& text) {
+  return std::strtoll(text.c_str(), nullptr, 10);
+}
+
+// Parses one line. Returns the error message, or an empty text.
+std::string_view parse_line(std::string_view line, AofFile* file) {
+  const auto words = server::split_arguments(line);
+  if (!words || words->size() < kLeastWords || words->size() % 2 != 0) return kBadFormat;
+  bool named = false;
+  char type = 0;
+  for (size_t i = 0; i < words->size(); i += 2) {
+    const std::string& key = (*words)[i];
+    const std::string& value = (*words)[i + 1];
+    if (server::equal_ignoring_case(key, "file")) {
+      if (value.find('/') != std::string::npos) return "File can't be a path, just a filename";
+      file->name = value;
+      named = true;
+    } else if (server::equal_ignoring_case(key, "seq")) {
+      file->sequence = leading_number(value);
+    } else if (server::equal_ignoring_case(key, "type")) {
+      type = value.empty() ? '\0' : value[0];
+    } else if (server::equal_ignoring_case(key, "startoffset")) {
+      file->start_offset = leading_number(value);
+    } else if (server::equal_ignoring_case(key, "endoffset")) {
+      file->end_offset = leading_number(value);
+    }
+  }
+  if (!named || file->sequence == 0 || type == 0) return kBadFormat;
+  file->type = static_cast<AofFileType>(type);
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> AofManifestError::log_lines() const {
+  std::vector<std::string> lines = {"\n*** FATAL AOF MANIFEST FILE ERROR ***"};
+  if (line > 0) {
+    lines.push_back("Reading the manifest file, at line " + std::to_string(line));
+    lines.push_back(">>> '" + text + "'");
+  }
+  lines.push_back(message);
+  // An empty line follows each of them.
+  for (std::string& each : lines) each.push_back('\n');
+  return lines;
+}
+
+bool AofManifest::parse(std::string_view text, AofManifestError* error) {
+  AofManifest read(file_name_);
+  if (text.empty()) {
+    *error = {0, {}, "Found an empty AOF manifest"};
+    return false;
+  }
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string_view piece = text.substr(0, std::min(kMaxLine, text.find('\n') + 1));
+    const bool whole = !piece.empty() && piece.back() == '\n';
+    const std::string_view line = whole ? piece : text.substr(0, kMaxLine);
+    text.remove_prefix(line.size());
+    if (line.front() == '#') continue;
+    if (!whole) {
+      *error = {0, {}, "The AOF manifest file contains too long line"};
+      return false;
+    }
+    const auto refuse = [&](std::string_view message) {
+      *error = {number, std::string(server::trim_line(line)), std::string(message)};
+      return false;
+    };
+    AofFile file;
+    if (const std::string_view problem = parse_line(server::trim_line(line), &file);
+        !problem.empty())
+      return refuse(problem);
+    switch (file.type) {
+      case AofFileType::kBase:
+        if (read.base_) return refuse("Found duplicate base file information");
+        read.base_sequence_ = file.sequence;
+        read.base_ = std::move(file);
+        break;
+      case AofFileType::kHistory:
+        read.history_.push_back(std::move(file));
+        break;
+      case AofFileType::kIncrement:
+        if (file.sequence <= read.increment_sequence_)
+          return refuse("Found a non-monotonic sequence number");
+        read.increment_sequence_ = file.sequence;
+        read.increments_.push_back(std::move(file));
+        break;
+      default:
+        return refuse("Unknown AOF file type");
+    }
+  }
+  *this = std::move(read);
+  return true;
+}
+
+std::string AofManifest::format() const {
+  std::string text;
+  const auto add = [&](const AofFile& file) {
+    text.append("file ").append(server::quote_if_needed(file.name));
+    text.append(" seq ").append(std::to_string(file.sequence));
+    text.append(" type ").push_back(static_cast<char>(file.type));
+    if (file.start_offset >= 0)
+      text.append(" startoffset ").append(std::to_string(file.start_offset));
+    if (file.end_offset >= 0) text.append(" endoffset ").append(std::to_string(file.end_offset));
+    text.push_back('\n');
+  };
+  if (base_) add(*base_);
+  for (const AofFile& file : history_) add(file);
+  for (const AofFile& file : increments_) add(file);
+  return text;
+}
+
+bool AofManifest::is_last(std::string_view name) const {
+  if (!increments_.empty()) return increments_.back().name == name;
+  return base_ && base_->name == name;
+}
+
+const std::string& AofManifest::add_base(bool as_rdb) {
+  if (base_) {
+    base_->type = AofFileType::kHistory;
+    history_.insert(history_.begin(), std::move(*base_));
+  }
+  ++base_sequence_;
+  base_ = AofFile{
+      file_name_ + "." + std::to_string(base_sequence_) + ".base" + (as_rdb ? ".rdb" : ".aof"),
+      base_sequence_, AofFileType::kBase};
+  return base_->name;
+}
+
+void AofManifest::add_base_named(std::string name) {
+  base_sequence_ = 1;
+  base_ = AofFile{std::move(name), base_sequence_, AofFileType::kBase};
+}
+
+const std::string& AofManifest::add_increment(int64_t start_offset) {
+  std::string name = next_increment_name();
+  ++increment_sequence_;
+  increments_.push_back(
+      {std::move(name), increment_sequence_, AofFileType::kIncrement, start_offset});
+  return increments_.back().name;
+}
+
+std::string AofManifest::next_increment_name() const {
+  return file_name_ + "." + std::to_string(increment_sequence_ + 1) + ".incr.aof";
+}
+
+void AofManifest::retire_increments(bool keep_last) {
+  const auto end = increments_.end() - (keep_last && !increments_.empty() ? 1 : 0);
+  std::for_each(increments_.begin(), end, [](AofFile& file) { file.type = AofFileType::kHistory; });
+  history_.insert(history_.begin(), std::make_move_iterator(increments_.begin()),
+                  std::make_move_iterator(end));
+  increments_.erase(increments_.begin(), end);
+}
+
+std::vector<AofFile> AofManifest::take_history() {
+  return std::exchange(history_, {});
+}
+
+void AofManifest::remove_last_increment() {
+  increments_.pop_back();
+  --increment_sequence_;
+}
+
+}  // namespace latchkey::persist

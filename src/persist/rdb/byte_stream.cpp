@@ -1,0 +1,152 @@
+#include "persist/rdb/byte_stream.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/digest/crc64.h"
+
+namespace latchkey::persist {
+
+// --- Writing ------------------------------------------------------------------------------------
+
+void ByteSink::sum_buffer() {
+  if (summing_) checksum_ = base::crc64(checksum_, {buffer_.get() + summed_, used_ - summed_});
+  summed_ = used_;
+}
+
+uint64_t ByteSink::checksum() {
+  sum_buffer();
+  return checksum_;
+}
+
+bool ByteSink::write_through(std::string_view bytes) {
+  if (error_ != 0) return false;
+  if (bytes.empty()) return true;
+  error_ = put(bytes);
+  handed_on_ += bytes.size();
+  return error_ == 0;
+}
+
+bool ByteSink::flush() {
+  sum_buffer();
+  const size_t size = std::exchange(used_, 0);
+  summed_ = 0;
+  return write_through({buffer_.get(), size});
+}
+
+bool ByteSink::write_slowly(std::string_view bytes) {
+  if (!flush()) return false;
+  if (bytes.size() <= capacity_) return write(bytes);
+  if (summing_) checksum_ = base::crc64(checksum_, bytes);
+  return write_through(bytes);
+}
+
+int DescriptorSink::put(std::string_view bytes) {
+  while (!bytes.empty()) {
+    // Writes at most as many bytes as are synced at once.
+    const size_t most = sync_every_ == 0 ? bytes.size() : static_cast<size_t>(sync_every_);
+    const ssize_t written = files_.write(descriptor_, bytes.substr(0, most));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+    not_synced_ += static_cast<uint64_t>(written);
+    if (sync_every_ == 0 || not_synced_ < sync_every_) continue;
+    if (!files_.sync_data(descriptor_)) return errno;
+    not_synced_ = 0;
+  }
+  return 0;
+}
+
+// --- Reading ------------------------------------------------------------------------------------
+
+void ByteSource::sum_read() {
+  if (summing_) checksum_ = base::crc64(checksum_, {summed_, static_cast<size_t>(next_ - summed_)});
+  summed_ = next_;
+}
+
+uint64_t ByteSource::checksum() {
+  sum_read();
+  return checksum_;
+}
+
+bool ByteSource::refill() {
+  if (!ok()) return false;
+  sum_read();
+  passed_ += static_cast<uint64_t>(next_ - begin_);
+  set_buffer({});
+  if (progress_ && passed_ >= progress_at_) {
+    progress_at_ = passed_ + progress_every_;
+    if (!progress_(passed_)) return fail(Error::kStopped);
+  }
+  const std::optional<std::string_view> bytes = fetch();
+  if (!bytes) return fail(Error::kFailed);
+  set_buffer(*bytes);
+  return true;
+}
+
+bool ByteSource::read_slowly(char* to, size_t size) {
+  const uint64_t start = position();
+  return read_on(to, size) || failed_since(start);
+}
+
+bool ByteSource::read_on(char* to, size_t size) {
+  while (size > 0) {
+    if (next_ == end_) {
+      if (!refill()) return false;
+      if (next_ == end_) return fail(Error::kShort);
+    }
+    const size_t part = std::min(size, static_cast<size_t>(end_ - next_));
+    std::memcpy(to, next_, part);
+    next_ += part;
+    to += part;
+    size -= part;
+  }
+  return true;
+}
+
+bool ByteSource::read_view_slowly(uint64_t size, std::string& room, std::string_view* view) {
+  // Grows as the bytes arrive, because the size is not trusted.
+  constexpr uint64_t kFirstStep = 1 << 20;
+  const uint64_t start = position();
+  room.clear();
+  while (room.size() < size) {
+    const uint64_t step = std::max<uint64_t>(kFirstStep, room.size());
+    const size_t before = room.size();
+    const auto part = static_cast<size_t>(std::min(size - before, step));
+    room.resize(before + part);
+    if (!read_on(room.data() + before, part)) return failed_since(start);
+  }
+  *view = room;
+  return true;
+}
+
+bool ByteSource::skip(uint64_t size) {
+  const uint64_t start = position();
+  while (size > 0) {
+    if (next_ == end_) {
+      if (!refill()) return failed_since(start);
+      if (next_ == end_) return fail(Error::kShort) || failed_since(start);
+    }
+    const uint64_t part = std::min(size, static_cast<uint64_t>(end_ - next_));
+    next_ += part;
+    size -= part;
+  }
+  return true;
+}
+
+bool ByteSource::at_end() {
+  return next_ == end_ && (!refill() || next_ == end_);
+}
+
+std::optional<std::string_view> DescriptorSource::fetch() {
+  for (;;) {
+    const ssize_t got = files_.read(descriptor_, buffer_.get(), step(kBuffer));
+    if (got >= 0) return std::string_view(buffer_.get(), static_cast<size_t>(got));
+    if (errno != EINTR) return std::nullopt;
+  }
+}
+
+}  // namespace latchkey::persist

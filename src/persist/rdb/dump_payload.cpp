@@ -1,0 +1,78 @@
+#include "persist/rdb/dump_payload.h"
+
+#include <cstring>
+
+#include "base/digest/crc64.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+constexpr size_t kVersionSize = sizeof(uint16_t);
+constexpr size_t kChecksumSize = sizeof(uint64_t);
+constexpr size_t kFooterSize = kVersionSize + kChecksumSize;
+
+template <typename T>
+T load(std::string_view bytes, size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+std::string make_dump(const store::Entry& entry, bool compress, int version) {
+  std::string dump;
+  StringSink sink(dump);
+  sink.enable_checksum();
+  RdbWriter writer(sink, compress, version);
+  const RdbType type = rdb_type_of(entry, version);
+  writer.type(type);
+  write_value(writer, entry);
+  write_dump_footer(sink, writer, type == RdbType::kStreamListpacks4 ? kNewestRdbVersion : version);
+  return dump;
+}
+
+void write_dump_footer(ByteSink& sink, RdbWriter& writer, int version) {
+  const auto written = static_cast<uint16_t>(version);
+  writer.raw(&written, sizeof written);
+  const uint64_t checksum = sink.checksum();
+  writer.raw(&checksum, sizeof checksum);
+  sink.flush();
+}
+
+std::string_view dump_body(std::string_view dump) {
+  return dump.substr(0, dump.size() - kFooterSize);
+}
+
+bool is_intact_dump(std::string_view dump, bool skip_checksum, int newest) {
+  if (dump.size() < kFooterSize) return false;
+  const size_t footer = dump.size() - kFooterSize;
+  const int version = load<uint16_t>(dump, footer);
+  if (version > newest && version != kValkeyRdbVersion) return false;
+  const auto told = load<uint64_t>(dump, footer + kVersionSize);
+  return skip_checksum || told == 0 ||
+         told == base::crc64(0, dump.substr(0, footer + kVersionSize));
+}
+
+bool read_dump(std::string_view dump, store::Environment& environment, std::string& room,
+               LoadedValue* loaded, std::string* error) {
+  MemorySource source(dump_body(dump));
+  RdbReader reader(source);
+  reader.set_version(load<uint16_t>(dump, dump.size() - kFooterSize));
+  uint8_t type;
+  ReadResult result = ReadResult::kFailed;
+  if (reader.byte(&type)) {
+    result =
+        is_rdb_type(type) ? read_value(reader, type, environment, loaded) : ReadResult::kFailed;
+  }
+  *error = reader.error();
+  if (result != ReadResult::kDone) return false;
+  if (loaded->value == nullptr) {
+    room = loaded->text;
+    loaded->text = room;
+  }
+  return true;
+}
+
+}  // namespace latchkey::persist

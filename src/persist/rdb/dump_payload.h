@@ -1,0 +1,36 @@
+// The format of DUMP and RESTORE: a value as in an RDB file, the RDB version and a checksum.
+//
+//     +------+-------+-------------+----------+
+//     | type | value | RDB version | checksum |
+//     +------+-------+-------------+----------+
+//       1              2             8, of all before; 0: none
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "persist/rdb/byte_stream.h"
+#include "persist/rdb/rdb_primitives.h"
+#include "persist/rdb/rdb_values.h"
+#include "store/keyspace.h"
+
+namespace latchkey::persist {
+
+std::string make_dump(const store::Entry& entry, bool compress, int version = kRdbVersion);
+
+// For other dumps with this format: adds version and checksum to what has been written to a sink
+// whose checksum was enabled from the start, and flushes it.
+void write_dump_footer(ByteSink& sink, RdbWriter& writer, int version = kRdbVersion);
+// The bytes before version and checksum. REQUIRES: is_intact_dump().
+std::string_view dump_body(std::string_view dump);
+
+// Whether the version can be read and the checksum is right (or `skip_checksum`). newest: of
+// Redis's versions the last that is read. O(bytes).
+bool is_intact_dump(std::string_view dump, bool skip_checksum, int newest = kNewestRdbVersion);
+
+// Reads the value of an intact dump. `room` must live as long as the value is used. False, with the
+// reason in `error`, when the dump is not exactly one value, or an empty collection.
+bool read_dump(std::string_view dump, store::Environment& environment, std::string& room,
+               LoadedValue* loaded, std::string* error);
+
+}  // namespace latchkey::persist

@@ -1,0 +1,322 @@
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "persist/rdb/rdb_file.h"
+#include "persist/rdb/rdb_header.h"
+#include "persist/rdb/rdb_modules.h"
+#include "persist/rdb/rdb_primitives.h"
+#include "persist/rdb/rdb_values.h"
+#include "server/function_libraries.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+using store::Entry;
+using store::KeyRef;
+using store::Keyspace;
+
+// The fields before a key's type, which apply to that key alone.
+struct KeyAttributes {
+  int64_t deadline_ms = Keyspace::kNoDeadline;
+  std::optional<uint64_t> idle_seconds;
+  std::optional<uint8_t> frequency;
+};
+
+class DatasetReader {
+ public:
+  DatasetReader(ByteSource& source, server::Server& server, const ReadOptions& options)
+      : reader_(source), server_(server), options_(options), db_(&database(0)) {}
+
+  Keyspace& database(int index) {
+    return options_.databases.empty() ? server_.database(index)
+                                      : *options_.databases[static_cast<size_t>(index)];
+  }
+
+  ReadReport read() {
+    if (options_.verify_checksum) reader_.source().enable_checksum();
+    report_.ok = read_all();
+    if (!report_.ok) explain();
+    if (report_.ok) log_done();
+    return std::move(report_);
+  }
+
+ private:
+  bool read_all();
+  bool read_opcode(uint8_t opcode, bool* is_end);
+  bool read_key(uint8_t type);
+  bool keep(std::string_view key, LoadedValue& value);
+  bool read_aux();
+  bool select_database();
+  bool read_deadline(RdbOpcode opcode);
+  bool check_sum();
+  bool read_functions();
+  bool refuse_module();
+  void note_aux(const std::string& name, const std::string& value);
+  void note_empty(std::string_view key);
+  void log_done();
+  void explain();
+  // Records a reason why the file, even if intact, cannot be used here. Always false.
+  bool refuse(std::string reason) {
+    report_.errors.push_back(std::move(reason));
+    refused_ = true;
+    return false;
+  }
+
+  RdbReader reader_;
+  server::Server& server_;
+  const ReadOptions& options_;
+  Keyspace* db_;
+  ReadReport report_;
+  KeyAttributes attributes_;
+  std::string key_;
+  bool refused_ = false;
+};
+
+bool DatasetReader::read_all() {
+  std::string problem;
+  const server::Edition& edition = server_.edition();
+  const int newest = edition.newest_rdb_version(kNewestRdbVersion);
+  if (!read_rdb_header(reader_, &problem, newest, server_.settings().rdb_version_check_relaxed))
+    return problem.empty() ? false : refuse(std::move(problem));
+  for (bool is_end = false; !is_end;) {
+    uint8_t opcode;
+    if (!reader_.byte(&opcode)) return false;
+    const bool is_read = opcode >= static_cast<uint8_t>(RdbOpcode::kSlotInfo)
+                             ? read_opcode(opcode, &is_end)
+                             : read_key(opcode);
+    if (!is_read) return false;
+  }
+  return reader_.version() < kFirstRdbVersionWithChecksum || check_sum();
+}
+
+bool DatasetReader::read_opcode(uint8_t opcode, bool* is_end) {
+  uint64_t ignored;
+  switch (static_cast<RdbOpcode>(opcode)) {
+    case RdbOpcode::kEnd:
+      *is_end = true;
+      return true;
+    case RdbOpcode::kSelectDb:
+      return select_database();
+    case RdbOpcode::kResizeDb:
+      return reader_.length(&ignored) && reader_.length(&ignored);
+    case RdbOpcode::kSlotInfo:
+      return reader_.length(&ignored) && reader_.length(&ignored) && reader_.length(&ignored);
+    case RdbOpcode::kDeadlineMs:
+    case RdbOpcode::kDeadline:
+      return read_deadline(static_cast<RdbOpcode>(opcode));
+    case RdbOpcode::kIdle: {
+      uint64_t seconds;
+      if (!reader_.length(&seconds)) return false;
+      attributes_.idle_seconds = seconds;
+      return true;
+    }
+    case RdbOpcode::kFrequency: {
+      uint8_t frequency;
+      if (!reader_.byte(&frequency)) return false;
+      attributes_.frequency = frequency;
+      return true;
+    }
+    case RdbOpcode::kAux:
+      return read_aux();
+    case RdbOpcode::kModuleAux:
+      return refuse_module();
+    case RdbOpcode::kFunction:
+      return read_functions();
+    case RdbOpcode::kFunctionPreGa:
+      return refuse("Pre-release function format not supported.");
+  }
+  return reader_.fail("Unknown RDB opcode " + std::to_string(opcode));
+}
+
+bool DatasetReader::select_database() {
+  uint64_t index;
+  if (!reader_.length(&index)) return false;
+  if (index >= static_cast<uint64_t>(server_.database_count())) {
+    return refuse(
+        "FATAL: Data file was created with a Redis server configured to handle more than " +
+        std::to_string(server_.database_count()) + " databases. Exiting");
+  }
+  db_ = &database(static_cast<int>(index));
+  return true;
+}
+
+bool DatasetReader::read_deadline(RdbOpcode opcode) {
+  if (opcode == RdbOpcode::kDeadlineMs) {
+    int64_t ms;
+    if (!reader_.milliseconds(&ms)) return false;
+    // Deadlines before the epoch are in the past anyway.
+    attributes_.deadline_ms = std::max<int64_t>(ms, 0);
+    return true;
+  }
+  int32_t seconds;
+  if (!reader_.raw(&seconds, sizeof seconds)) return false;
+  attributes_.deadline_ms = std::max<int64_t>(seconds, 0) * 1000;
+  return true;
+}
+
+bool DatasetReader::read_functions() {
+  std::string_view code;
+  std::string error;
+  if (!reader_.string(&code)) return false;
+  if (options_.functions != nullptr) {
+    options_.functions->emplace_back(code);
+    return true;
+  }
+  if (server_.functions() == nullptr) return refuse("There is no engine for the file's functions");
+  return server_.functions()->load(code, options_.replace_existing, &error) ||
+         refuse("Failed creating the library: " + error);
+}
+
+bool DatasetReader::refuse_module() {
+  uint64_t id;
+  if (!reader_.length(&id)) return false;
+  return refuse("The RDB file contains AUX module data I can't load: no matching module '" +
+                module_name(id) + "'");
+}
+
+// --- Keys ---------------------------------------------------------------------------------------
+
+bool DatasetReader::read_key(uint8_t type) {
+  std::string_view key;
+  if (!is_rdb_type(type)) return reader_.fail("Unknown RDB encoding type " + std::to_string(type));
+  if (!reader_.string(&key)) return false;
+  key_ = key;
+  LoadedValue value;
+  const ReadResult result = read_value(reader_, type, server_.environment(), &value);
+  if (result == ReadResult::kFailed) return false;
+  const KeyAttributes none;
+  if (result == ReadResult::kEmpty) {
+    note_empty(key_);
+  } else if (options_.drop_expired && attributes_.deadline_ms >= 0 &&
+             attributes_.deadline_ms < server_.now_ms()) {
+    ++report_.keys_expired;
+    if (options_.key_dropped) options_.key_dropped(db_->index(), key_);
+  } else if (!keep(key_, value)) {
+    return false;
+  }
+  attributes_ = none;
+  if (options_.after_key)
+    options_.after_key(report_.keys_loaded + report_.keys_expired + report_.empty_keys_skipped);
+  return true;
+}
+
+bool DatasetReader::keep(std::string_view key, LoadedValue& value) {
+  KeyRef ref = db_->find(key, Keyspace::kPeek | Keyspace::kEvenExpired);
+  if (ref && !options_.replace_existing) {
+    report_.is_damaged = true;
+    return refuse("RDB has duplicated key '" + std::string(key) + "' in DB " +
+                  std::to_string(db_->index()));
+  }
+  put_value(*db_, ref, value, attributes_.deadline_ms);
+  const store::Environment& environment = server_.environment();
+  if (attributes_.idle_seconds && !environment.use_lfu)
+    db_->set_access(ref, idle_access(environment, *attributes_.idle_seconds));
+  if (attributes_.frequency && environment.use_lfu)
+    db_->set_access(ref, frequency_access(environment, *attributes_.frequency));
+  ++report_.keys_loaded;
+  return true;
+}
+
+void DatasetReader::note_empty(std::string_view key) {
+  constexpr uint64_t kMaxNamed = 10;
+  if (report_.empty_keys_skipped++ < kMaxNamed)
+    server_.log().notice("rdbLoadObject skipping empty key: " + std::string(key));
+}
+
+// --- What is told of the file -------------------------------------------------------------------
+
+bool DatasetReader::read_aux() {
+  std::string_view text;
+  if (!reader_.string(&text)) return false;
+  std::string name(text);
+  if (!reader_.string(&text)) return false;
+  std::string value(text);
+  note_aux(name, value);
+  report_.aux.emplace_back(std::move(name), std::move(value));
+  return true;
+}
+
+void DatasetReader::note_aux(const std::string& name, const std::string& value) {
+  base::Logger& log = server_.log();
+  if (name.starts_with('%')) {
+    log.notice("RDB '" + name + "': " + value);
+  } else if (name == "redis-ver") {
+    log.notice("Loading RDB produced by version " + value);
+  } else if (name == "valkey-ver") {
+    log.notice("Loading RDB produced by Valkey version " + value);
+  } else if (name == "ctime") {
+    const int64_t age = server_.now_ms() / 1000 - std::strtoll(value.c_str(), nullptr, 10);
+    log.logf(base::LogLevel::kNotice, "RDB age %" PRId64 " seconds", std::max<int64_t>(age, 0));
+  } else if (name == "used-mem") {
+    const auto bytes = static_cast<double>(std::strtoll(value.c_str(), nullptr, 10));
+    log.logf(base::LogLevel::kNotice, "RDB memory usage when created %.2f Mb",
+             bytes / (1024 * 1024));
+  } else if (name == "aof-base" && value == "1") {
+    log.notice("RDB is base AOF");
+  }
+}
+
+bool DatasetReader::check_sum() {
+  const uint64_t computed = reader_.source().checksum();
+  uint64_t told;
+  if (!reader_.raw(&told, sizeof told)) return false;
+  if (!options_.verify_checksum) return true;
+  if (told == 0) {
+    server_.log().notice("RDB file was saved with checksum disabled: no check performed.");
+    return true;
+  }
+  if (told == computed) return true;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "Wrong RDB checksum expected: (%" PRIx64 ") but got (%" PRIx64 "). Aborting now.",
+                told, computed);
+  report_.errors.emplace_back(text);
+  return reader_.fail("RDB CRC error");
+}
+
+void DatasetReader::log_done() {
+  std::string line = "Done loading RDB, keys loaded: " + std::to_string(report_.keys_loaded) +
+                     ", keys expired: " + std::to_string(report_.keys_expired);
+  if (report_.empty_keys_skipped > 0)
+    line += ", empty keys skipped: " + std::to_string(report_.empty_keys_skipped);
+  server_.log().notice(line + ".");
+}
+
+void DatasetReader::explain() {
+  if (refused_) return;
+  report_.is_damaged = reader_.source().error() != ByteSource::Error::kFailed &&
+                       reader_.source().error() != ByteSource::Error::kStopped;
+  if (!reader_.source().ok())
+    report_.errors.emplace_back("Short read or OOM loading DB. Unrecoverable error, aborting now.");
+  report_.errors.push_back("Internal error in RDB reading offset " +
+                           std::to_string(reader_.source().offset()) + " -> " + reader_.error());
+}
+
+}  // namespace
+
+const std::string* ReadReport::find_aux(std::string_view name) const {
+  const auto found =
+      std::find_if(aux.begin(), aux.end(), [&](const auto& field) { return field.first == name; });
+  return found == aux.end() ? nullptr : &found->second;
+}
+
+ReadOptions read_options(server::Server& server) {
+  ReadOptions options;
+  options.verify_checksum =
+      server.settings().rdbchecksum && !server.debug_settings().skip_checksums;
+  options.drop_expired = !server.is_replica();
+  return options;
+}
+
+ReadReport read_dataset(ByteSource& source, server::Server& server, const ReadOptions& options) {
+  return DatasetReader(source, server, options).read();
+}
+
+}  // namespace latchkey::persist

@@ -1,0 +1,27 @@
+// The first nine bytes of an RDB file: "REDIS" and its version as four digits, or "VALKEY" and
+// three.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "persist/rdb/rdb_primitives.h"
+
+namespace latchkey::persist {
+
+// Earlier versions have no checksum at the end.
+inline constexpr int kFirstRdbVersionWithChecksum = 5;
+
+// As many bytes as begins_like_rdb() looks at.
+inline constexpr size_t kRdbSignatureBytes = 6;
+// Whether a file that begins with these bytes, at least so many, is meant to be an RDB file.
+bool begins_like_rdb(std::string_view first_bytes);
+
+// Tells the reader the version. False when the bytes end (`problem` stays empty), or when they are
+// not the header of a version that can be read (`problem` says so). newest: of Redis's versions the
+// last that is read; any_later: versions that nobody has heard of are tried too.
+bool read_rdb_header(RdbReader& reader, std::string* problem, int newest = kNewestRdbVersion,
+                     bool any_later = false);
+
+}  // namespace latchkey::persist

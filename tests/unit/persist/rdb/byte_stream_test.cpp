@@ -1,0 +1,143 @@
+#include "persist/rdb/byte_stream.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "base/digest/crc64.h"
+#include "unit/catch.h"
+
+namespace latchkey::persist {
+
+namespace {
+
+// A file without a name.
+class ScratchFile {
+ public:
+  ScratchFile() {
+    char path[] = "/tmp/latchkey-test-XXXXXX";
+    descriptor_ = ::mkstemp(path);
+    ::unlink(path);
+  }
+  ~ScratchFile() { ::close(descriptor_); }
+  int descriptor() const { return descriptor_; }
+  void rewind() const { ::lseek(descriptor_, 0, SEEK_SET); }
+
+ private:
+  int descriptor_;
+};
+
+std::string pattern(size_t size) {
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 7 + i / 251);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("What is written to a descriptor is read from it, with one checksum", "[byte_stream]") {
+  const ScratchFile file;
+  // Shorter and longer than buffers, and of just their size.
+  const std::vector<size_t> sizes = {0, 1, 100, 65'535, 65'536, 3, 200'000, 7};
+  std::string all;
+  DescriptorSink sink(base::disk(), file.descriptor(), 50'000);
+  sink.enable_checksum();
+  for (const size_t size : sizes) {
+    CHECK(sink.write(pattern(size)));
+    CHECK(sink.write_byte(42));
+    all += pattern(size) + '*';
+    CHECK(sink.bytes_written() == all.size());
+    CHECK(sink.checksum() == base::crc64(0, all));
+  }
+  CHECK(sink.flush());
+
+  file.rewind();
+  DescriptorSource source(base::disk(), file.descriptor());
+  source.enable_checksum();
+  std::string room;
+  std::string_view view;
+  std::string read;
+  for (const size_t size : sizes) {
+    REQUIRE(source.read_view(size, room, &view));
+    read += view;
+    char star;
+    REQUIRE(source.read(&star, 1));
+    read += star;
+    CHECK(source.offset() == read.size());
+    CHECK(source.checksum() == base::crc64(0, read));
+  }
+  CHECK(read == all);
+  CHECK(source.at_end());
+  CHECK(source.ok());
+  uint8_t byte;
+  CHECK_FALSE(source.read_byte(&byte));
+  CHECK(source.error() == ByteSource::Error::kShort);
+}
+
+TEST_CASE("A checksum begins where it is enabled", "[byte_stream]") {
+  std::string text;
+  StringSink sink(text);
+  sink.write("before");
+  sink.enable_checksum();
+  sink.write("123456789");
+  CHECK(sink.checksum() == 0xE9C6D914C4B8D9CA);
+  CHECK(sink.flush());
+  CHECK(text == "before123456789");
+
+  MemorySource source(text);
+  CHECK(source.skip(6));
+  source.enable_checksum();
+  CHECK(source.skip(9));
+  CHECK(source.checksum() == 0xE9C6D914C4B8D9CA);
+}
+
+TEST_CASE("A sink that has failed stays failed", "[byte_stream]") {
+  const int full = ::open("/dev/full", O_WRONLY);
+  REQUIRE(full >= 0);
+  DescriptorSink sink(base::disk(), full);
+  CHECK(sink.write("this stays in the buffer"));
+  CHECK_FALSE(sink.flush());
+  CHECK(sink.error() == ENOSPC);
+  CHECK_FALSE(sink.write("more"));
+  sink.fail(EIO);
+  CHECK(sink.error() == ENOSPC);
+  ::close(full);
+}
+
+TEST_CASE("A source that is too short stays failed, and takes no memory for lies",
+          "[byte_stream]") {
+  MemorySource source("abc");
+  std::string room;
+  std::string_view view;
+  CHECK_FALSE(source.read_view(uint64_t{1} << 60, room, &view));
+  CHECK(room.capacity() < 4u << 20);
+  CHECK(source.error() == ByteSource::Error::kShort);
+  CHECK(source.offset() == 0);
+  CHECK_FALSE(source.read_view(1, room, &view));
+  CHECK_FALSE(source.skip(1));
+}
+
+TEST_CASE("Progress is told while a large value is read, and can stop it", "[byte_stream]") {
+  const ScratchFile file;
+  DescriptorSink sink(base::disk(), file.descriptor());
+  sink.write(pattern(1'000'000));
+  sink.flush();
+  file.rewind();
+  DescriptorSource source(base::disk(), file.descriptor());
+  std::vector<uint64_t> offsets;
+  source.on_progress(200'000, [&](uint64_t offset) {
+    offsets.push_back(offset);
+    return offsets.size() < 3;
+  });
+  std::string room;
+  std::string_view view;
+  CHECK_FALSE(source.read_view(1'000'000, room, &view));
+  CHECK(source.error() == ByteSource::Error::kStopped);
+  REQUIRE(offsets.size() == 3);
+  for (size_t i = 0; i < offsets.size(); ++i) CHECK(offsets[i] >= 200'000 * (i + 1));
+}
+
+}  // namespace latchkey::persist
