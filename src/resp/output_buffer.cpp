@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include "base/assert.h"
 
@@ -95,6 +96,27 @@ void OutputBuffer::take(size_t count) {
   }
   shared_.erase(shared_.begin(), shared_.begin() + static_cast<ptrdiff_t>(whole_pieces));
   if (taken_ >= base::BufferPool::kBufferSize / 2 && taken_ >= size_ - taken_) reuse_taken();
+}
+
+std::string OutputBuffer::take_all() {
+  struct Piece {
+    char* data;
+    size_t size;
+  };
+  constexpr size_t kMaxPieces = 16;
+  Piece pieces[kMaxPieces];
+  std::string bytes;
+  bytes.reserve(size());
+  while (!empty()) {
+    const size_t count = gather(pieces, kMaxPieces);
+    size_t taken = 0;
+    for (const Piece& piece : std::span(pieces, count)) {
+      bytes.append(piece.data, piece.size);
+      taken += piece.size;
+    }
+    take(taken);
+  }
+  return bytes;
 }
 
 // Needed because the buffer of a client that reads while it is written to may never be empty.

@@ -100,6 +100,8 @@ class OutputBuffer {
   }
   // Removes `count` bytes (at most size()) from the front; frees the memory when nothing is left.
   void take(size_t count);
+  // Removes all bytes and returns them, for those who do not send them.
+  std::string take_all();
   // Drops everything and frees the memory.
   void clear() {
     if (capacity_ != 0 || shared_.capacity() != 0) release();

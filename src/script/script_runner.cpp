@@ -8,6 +8,7 @@
 #include "script/lua/lua_text.h"
 #include "script/reply_writer.h"
 #include "script/shebang.h"
+#include "server/client/fieldsets.h"
 #include "server/command/admission.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"
@@ -105,6 +106,7 @@ void ScriptRunner::begin(CommandContext& ctx, const Program& program, bool read_
   client_.set(kClientNoTouch, ctx.client.has(kClientNoTouch));
   client_.user = ctx.client.user;
   client_.set(kClientRestricted, ctx.client.has(kClientRestricted));
+  client_.fieldsets.reset();
   client_.reply.set_protocol(2);
 }
 
@@ -237,21 +239,11 @@ std::string_view ScriptRunner::reply_bytes() {
     char* data;
     size_t size;
   };
-  constexpr size_t kMaxPieces = 16;
-  Piece pieces[kMaxPieces];
+  // One more than is asked for, to see whether there are several.
+  Piece pieces[2];
   resp::OutputBuffer& out = client_.out();
-  size_t count = out.gather(pieces, kMaxPieces);
-  if (count == 1) return {pieces[0].data, pieces[0].size};
-  joined_reply_.clear();
-  while (!out.empty()) {
-    size_t size = 0;
-    for (const Piece& piece : std::span(pieces, count)) {
-      joined_reply_.append(piece.data, piece.size);
-      size += piece.size;
-    }
-    out.take(size);
-    count = out.gather(pieces, kMaxPieces);
-  }
+  if (out.gather(pieces, 2) == 1) return {pieces[0].data, pieces[0].size};
+  joined_reply_ = out.take_all();
   return joined_reply_;
 }
 

@@ -161,17 +161,17 @@ void Network::collect(Node& node) {
 void Network::collect_from_replica(Node& replica, Link& link) {
   if (replication::MasterConnection* connection = replica.replica_role().link();
       connection != nullptr) {
-    link.to_master += take_all(connection->out());
+    link.to_master += connection->out().take_all();
   } else if (replication::MasterSession* session = replica.replica_role().session();
              session != nullptr && !session->client().has(server::kClientSuspended)) {
-    link.to_master += take_all(session->client().out());
+    link.to_master += session->client().out().take_all();
   }
 }
 
 void Network::collect_from_master(Link& link) {
   server::Client* client = client_of(link);
   if (client == nullptr || client->has(server::kClientSuspended)) return;
-  link.to_replica += take_all(client->out());
+  link.to_replica += client->out().take_all();
   client->on_flushed();
 }
 

@@ -101,7 +101,7 @@ std::string Node::run(const Words& words, int database) {
   client.database = database;
   std::string request = encode(words);
   client.on_input(request);
-  std::string reply = client.has(server::kClientSuspended) ? "" : take_all(client.out());
+  std::string reply = client.has(server::kClientSuspended) ? "" : client.out().take_all();
   client.close();
   return reply;
 }

@@ -67,7 +67,7 @@ void Player::read() {
   server::Client* mine = client();
   if (mine == nullptr) return end(/*crashed=*/false);
   if (mine->has(server::kClientSuspended)) return conversation_.saw_state(node_.state());
-  replies_ += take_all(mine->out());
+  replies_ += mine->out().take_all();
   for (size_t size = reply_size(replies_); size != 0; size = reply_size(replies_)) {
     const std::string reply = replies_.substr(0, size);
     replies_.erase(0, size);
@@ -118,7 +118,7 @@ bool Listener::closed() const {
 void Listener::read() {
   if (closed()) return;
   server::Client& mine = *node_.server().clients().find(client_id_);
-  received_ += take_all(mine.out());
+  received_ += mine.out().take_all();
   for (size_t size = reply_size(received_); size != 0; size = reply_size(received_)) {
     const std::string message = received_.substr(0, size);
     received_.erase(0, size);

@@ -80,23 +80,4 @@ std::string content(std::string_view reply) {
   return std::string(rest.substr(0, rest.empty() ? 0 : rest.size() - 2));
 }
 
-std::string take_all(resp::OutputBuffer& out) {
-  struct Piece {
-    char* data;
-    size_t size;
-  };
-  std::string text;
-  while (!out.empty()) {
-    Piece pieces[16];
-    const size_t count = out.gather(pieces, std::size(pieces));
-    size_t taken = 0;
-    for (const Piece& piece : std::span(pieces, count)) {
-      text.append(piece.data, piece.size);
-      taken += piece.size;
-    }
-    out.take(taken);
-  }
-  return text;
-}
-
 }  // namespace latchkey::simulation

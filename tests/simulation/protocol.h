@@ -31,7 +31,4 @@ std::vector<std::string> elements(std::string_view reply);
 // What a bulk string holds, or a line says.
 std::string content(std::string_view reply);
 
-// Takes everything out of a client's output.
-std::string take_all(resp::OutputBuffer& out);
-
 }  // namespace latchkey::simulation

@@ -174,25 +174,7 @@ class TestClient {
     return take_output();
   }
   // What has been sent to the client since, and is not yet taken.
-  std::string take_output() {
-    struct Piece {
-      char* data;
-      size_t size;
-    };
-    std::string text;
-    resp::OutputBuffer& out = client_.out();
-    while (!out.empty()) {
-      Piece pieces[16];
-      const size_t count = out.gather(pieces, std::size(pieces));
-      size_t taken = 0;
-      for (const Piece& piece : std::span(pieces, count)) {
-        text.append(piece.data, piece.size);
-        taken += piece.size;
-      }
-      out.take(taken);
-    }
-    return text;
-  }
+  std::string take_output() { return client_.out().take_all(); }
 
   server::Client& operator*() { return client_; }
   server::Client* operator->() { return &client_; }

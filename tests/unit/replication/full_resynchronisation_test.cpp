@@ -22,7 +22,7 @@ std::string says_on_channel(ReplicaServer& replica, std::string bytes) {
   if (channel.stage() == replication::MasterConnection::Stage::kConnecting)
     channel.connected(nullptr);
   channel.on_input(bytes);
-  std::string heard = replica.replica_role().channel() != nullptr ? text_of(channel.out()) : "";
+  std::string heard = replica.replica_role().channel() != nullptr ? channel.out().take_all() : "";
   replica.server.tasks().resume_ready();
   return heard;
 }

@@ -67,25 +67,6 @@ struct ReplicaServer : TemporaryDirectory, ReplicationFixture {
   std::shared_ptr<persist::Persistence> persistence;
 };
 
-inline std::string text_of(resp::OutputBuffer& out) {
-  struct Piece {
-    char* data;
-    size_t size;
-  };
-  std::string text;
-  while (!out.empty()) {
-    Piece pieces[16];
-    const size_t count = out.gather(pieces, std::size(pieces));
-    size_t taken = 0;
-    for (const Piece& piece : std::span(pieces, count)) {
-      text.append(piece.data, piece.size);
-      taken += piece.size;
-    }
-    out.take(taken);
-  }
-  return text;
-}
-
 // The other end of the replica's link.
 class PlayedMaster {
  public:
@@ -103,9 +84,9 @@ class PlayedMaster {
   }
   std::string heard() {
     if (replica_.replica_role().session() != nullptr)
-      return text_of(replica_.replica_role().session()->client().out());
+      return replica_.replica_role().session()->client().out().take_all();
     replication::MasterConnection* link = replica_.replica_role().link();
-    return link != nullptr ? text_of(link->out()) : std::string();
+    return link != nullptr ? link->out().take_all() : std::string();
   }
   // Comes to the point where PSYNC is answered, and gives what the replica has asked.
   std::string accept() {
