@@ -9,8 +9,10 @@
 
 LATCHKEY_RELEASE=$PWD/build/release
 LATCHKEY_SANITIZED=$PWD/build/sanitize
-# So that ccache serves what is compiled with a precompiled header, and does not preprocess what it has not got.
-export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
+# So that ccache serves what is compiled with a precompiled header. Without CCACHE_DEPEND, which takes no notice of what is in that
+# header, and serves objects of before it changed.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
+unset CCACHE_DEPEND
 
 build_in() {
   local directory=$1 log
