@@ -27,6 +27,7 @@ void add_groups(Table& table) {
   table.add(geo_search_rows());
   table.add(hash_counter_rows());
   table.add(hash_deadline_rows());
+  table.add(hash_import_rows());
   table.add(hash_random_rows());
   table.add(hash_rows());
   table.add(hyperloglog_rows());

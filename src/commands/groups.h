@@ -32,6 +32,7 @@ std::span<const server::CommandRow> geo_rows();
 std::span<const server::CommandRow> geo_search_rows();
 std::span<const server::CommandRow> hash_counter_rows();
 std::span<const server::CommandRow> hash_deadline_rows();
+std::span<const server::CommandRow> hash_import_rows();
 std::span<const server::CommandRow> hash_random_rows();
 std::span<const server::CommandRow> hash_rows();
 std::span<const server::CommandRow> hyperloglog_rows();

@@ -129,6 +129,10 @@ void Server::apply_settings() {
   environment_.limits = {
       .hash_max_listpack_entries = values.hash_max_listpack_entries,
       .hash_max_listpack_value = values.hash_max_listpack_value,
+      .hash_min_template_entries = values.hash_min_template_entries,
+      .hash_max_template_entries = values.hash_max_template_entries,
+      .hash_rdb_load_min_template_entries = values.hash_rdb_load_min_template_entries,
+      .hash_rdb_load_max_template_entries = values.hash_rdb_load_max_template_entries,
       .set_max_intset_entries = values.set_max_intset_entries,
       .set_max_listpack_entries = values.set_max_listpack_entries,
       .set_max_listpack_value = values.set_max_listpack_value,

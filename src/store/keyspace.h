@@ -32,6 +32,7 @@
 #include "store/key_sizes.h"
 #include "store/key_slot.h"
 #include "store/reclaimer.h"
+#include "store/value/field_names.h"
 #include "store/value_limits.h"
 
 namespace latchkey::store {
@@ -108,6 +109,7 @@ struct Environment {
   int lfu_log_factor = 10;
   int lfu_decay_minutes = 1;
   ValueLimits limits;
+  FieldNameSets field_names;
   std::vector<ResizedValue> resized;
   bool freeze_access = false;  // for clients in NO-TOUCH mode
   // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: expired

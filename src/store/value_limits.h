@@ -10,6 +10,12 @@ namespace latchkey::store {
 struct ValueLimits {
   size_t hash_max_listpack_entries = 512;
   size_t hash_max_listpack_value = 64;
+  // From and up to how many fields a hash that is written shares the names of its fields; 0: none,
+  // and without a limit. The other two are for those that are loaded.
+  size_t hash_min_template_entries = 0;
+  size_t hash_max_template_entries = 0;
+  size_t hash_rdb_load_min_template_entries = 0;
+  size_t hash_rdb_load_max_template_entries = 0;
   size_t set_max_intset_entries = 512;
   size_t set_max_listpack_entries = 128;
   size_t set_max_listpack_value = 64;

@@ -35,6 +35,7 @@ void hincrby(CommandContext& ctx) {
     return ctx.reply.error("ERR increment or decrement would overflow");
   const std::string_view sum{scratch, base::format_int64(value, scratch)};
   hash->set(ctx.args[2], sum, Hash::kKeepDeadline);
+  share_names_of_written(ctx, *hash);
   if (has_expired) ctx.propagate({"HSET", ctx.args[1], ctx.args[2], sum});
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrby");
   tell_fields_of_pairs(ctx, "hincrby", ctx.args.subspan(2));
@@ -63,6 +64,7 @@ void hincrbyfloat(CommandContext& ctx) {
   if (!std::isfinite(value)) return ctx.reply.error("ERR increment would produce NaN or Infinity");
   const std::string text = base::format_long_double(value);
   hash->set(ctx.args[2], text, Hash::kKeepDeadline);
+  share_names_of_written(ctx, *hash);
   ctx.changed(ctx.args[1], EventClass::kHash, "hincrbyfloat");
   tell_fields_of_pairs(ctx, "hincrbyfloat", ctx.args.subspan(2));
   // Floating-point sums may differ on other machines, so the result is propagated, in a form that

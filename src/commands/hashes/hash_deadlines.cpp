@@ -667,6 +667,7 @@ void hsetex(CommandContext& ctx) {
   if (!request.time.gives_deadline()) {
     const int64_t deadline_ms = request.time.has_word() ? Hash::kKeepDeadline : Hash::kNoDeadline;
     for (size_t i = 0; i < pairs.size(); i += 2) hash->set(pairs[i], pairs[i + 1], deadline_ms);
+    share_names_of_written(ctx, *hash);
     ctx.changed(ctx.args[1], EventClass::kHash, "hset");
     tell_fields_of_pairs(ctx, "hset", pairs);
     ctx.events.count(count - 1);

@@ -86,6 +86,14 @@ int64_t expire_before_set(server::CommandContext& ctx, store::KeyRef& ref, serve
 void reply_nulls(server::CommandContext& ctx, size_t count);
 void reply_text_or_null(server::CommandContext& ctx, const std::optional<std::string_view>& text);
 
+// Handlers must call this after they have set fields without deadlines: the hash leaves the names
+// of its fields to a list that others share, if the settings say so for its size.
+inline void share_names_of_written(server::CommandContext& ctx, store::Hash& hash) {
+  const store::ValueLimits& limits = ctx.db.environment().limits;
+  if (limits.hash_min_template_entries != 0) [[unlikely]]
+    hash.share_names_if_within(limits.hash_min_template_entries, limits.hash_max_template_entries);
+}
+
 // Handlers must call this after they may have set, changed or removed deadlines of a hash.
 inline void index_deadlines(server::CommandContext& ctx, const store::KeyRef& ref,
                             const store::Hash& hash) {

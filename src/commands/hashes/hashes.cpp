@@ -51,6 +51,7 @@ bool set_pairs(CommandContext& ctx, int64_t* created) {
   *created = dialect_of(ctx).leaves_expired_fields ? expire_before_set(ctx, ref, pairs) : 0;
   hash->expect(pairs.size() / 2);
   for (size_t i = 0; i < pairs.size(); i += 2) *created += hash->set(pairs[i], pairs[i + 1]);
+  share_names_of_written(ctx, *hash);
   index_deadlines(ctx, ref, *hash);
   ctx.changed(ctx.args[1], EventClass::kHash, "hset");
   tell_fields_of_pairs(ctx, "hset", pairs);
@@ -75,6 +76,7 @@ void hsetnx(CommandContext& ctx) {
   if (hash == nullptr) return;
   if (hash->contains(ctx.args[2])) return ctx.reply.integer(0);
   hash->set(ctx.args[2], ctx.args[3]);
+  share_names_of_written(ctx, *hash);
   if (has_expired) ctx.propagate({"HSET", ctx.args[1], ctx.args[2], ctx.args[3]});
   ctx.changed(ctx.args[1], EventClass::kHash, "hset");
   tell_fields_of_pairs(ctx, "hset", ctx.args.subspan(2));

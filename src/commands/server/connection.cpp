@@ -8,6 +8,7 @@
 #include "server/client/authentication.h"
 #include "server/client/client.h"
 #include "server/client/client_info.h"
+#include "server/client/fieldsets.h"
 #include "server/client/monitors.h"
 #include "server/client/pubsub.h"
 #include "server/client/tracking.h"
@@ -60,6 +61,7 @@ void reset(CommandContext& ctx) {
              false);
   client.database = 0;
   client.name.clear();
+  client.fieldsets.reset();
   ctx.reply.set_protocol(2);
   assume_default_user(client);
   ctx.reply.status("RESET");

@@ -13,6 +13,7 @@
 #include "persist/rdb/rdb_values.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
+#include "store/value/hash.h"
 
 namespace latchkey::persist {
 
@@ -191,6 +192,13 @@ bool DatasetReader::read_key(uint8_t type) {
   LoadedValue value;
   const ReadResult result = read_value(reader_, type, server_.environment(), &value);
   if (result == ReadResult::kFailed) return false;
+  const store::ValueLimits& limits = server_.environment().limits;
+  if (limits.hash_rdb_load_min_template_entries != 0 && value.type == store::Type::kHash &&
+      value.value != nullptr) {
+    static_cast<store::Hash&>(*value.value)
+        .share_names_if_within(limits.hash_rdb_load_min_template_entries,
+                               limits.hash_rdb_load_max_template_entries);
+  }
   const KeyAttributes none;
   if (result == ReadResult::kEmpty) {
     note_empty(key_);

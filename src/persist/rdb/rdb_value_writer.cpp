@@ -54,7 +54,7 @@ RdbType type_of(const Hash& hash, int version) {
   if (version < kRdbVersionOfListpacks) return RdbType::kHash;
   if (version == kValkeyRdbVersion && hash.first_deadline_ms() != Hash::kNoDeadline)
     return RdbType::kHashMetadataPreGa;
-  if (!hash.is_table())
+  if (hash.listpack_or_null() != nullptr)
     return hash.is_prepared() ? RdbType::kHashListpackEx : RdbType::kHashListpack;
   return hash.first_deadline_ms() == Hash::kNoDeadline ? RdbType::kHash : RdbType::kHashMetadata;
 }

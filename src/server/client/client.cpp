@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "server/client/authentication.h"
+#include "server/client/fieldsets.h"
 #include "server/client/master_link.h"
 #include "server/client/monitors.h"
 #include "server/client/node_link.h"

@@ -24,6 +24,7 @@
 namespace latchkey::server {
 
 struct Command;
+class Fieldsets;
 class MasterLink;
 class NodeLink;
 class ReplicaLink;
@@ -120,6 +121,8 @@ class Client final : public net::ConnectionHandler {
   std::unique_ptr<Subscriptions> subscriptions;
   // Null when the client does not track.
   std::unique_ptr<TrackingState> tracking;
+  // Null until the client prepares one (HIMPORT).
+  std::unique_ptr<Fieldsets> fieldsets;
   // Null until the client announces itself as a replica.
   std::unique_ptr<ReplicaLink> replica;
   // Null unless the client stands for the master.

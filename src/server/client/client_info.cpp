@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "server/acl/user.h"
 #include "server/client/client.h"
+#include "server/client/fieldsets.h"
 #include "server/client/node_link.h"
 #include "server/client/pubsub.h"
 #include "server/client/replica_link.h"
@@ -128,6 +129,7 @@ size_t memory_usage(Client& client) {
   size_t bytes = sizeof(Client) + client.name.capacity() + client.library_name.capacity() +
                  client.library_version.capacity();
   if (client.transaction != nullptr) bytes += client.transaction->memory_usage;
+  if (client.fieldsets != nullptr) bytes += client.fieldsets->memory_usage();
   bytes += client.server.watches().memory_of(client) + PubSub::memory_of(client) +
            Tracking::memory_of(client);
   const net::Connection* connection = client.connection();

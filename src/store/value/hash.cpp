@@ -1,11 +1,13 @@
 #include "store/value/hash.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "base/assert.h"
 
@@ -23,17 +25,20 @@ const size_t kDeadlineSize = Listpack::encoded_size(Hash::kMaxDeadline);
 }  // namespace
 
 Hash::~Hash() {
-  is_table_ ? delete table_ : listpack_.~Listpack();
+  is_table() ? delete table_ : listpack_.~Listpack();
   if (is_prepared_) delete prepared_;
+  if (shares_names()) names_->release();
 }
 
 std::string_view Hash::encoding_name() const {
   if (is_table()) return "hashtable";
+  if (shares_names()) return "template-listpack";
   return is_prepared() ? "listpackex" : "listpack";
 }
 
 size_t Hash::memory_usage() const {
   size_t held = sizeof(Hash) + (is_prepared() ? sizeof(Prepared) : 0);
+  if (shares_names()) held += names_->shared_memory_usage();
   if (!is_table()) return held + listpack_.memory_usage();
   held += sizeof(Table) + table_->items.memory_usage() + table_->item_bytes;
   return held + table_->deadlines.memory_usage();
@@ -49,6 +54,7 @@ Value* Hash::clone() const {
   if (is_prepared()) copy->prepare_node();
   if (!is_table()) {
     copy->listpack_ = listpack_;
+    if (shares_names()) copy->take_names(FieldNamesRef(*names_));
     return copy.release();
   }
   copy->replace_listpack(std::make_unique<Table>(environment().secret));
@@ -73,6 +79,11 @@ std::optional<std::string_view> Hash::get(std::string_view field, char* scratch)
     if (item == nullptr || is_due(table_->deadline_ms(*item))) return std::nullopt;
     return item->value();
   }
+  if (shares_names()) {
+    const size_t index = names_->find(field);
+    if (index == FieldNames::kAbsent) return std::nullopt;
+    return value_at(index).text(scratch);
+  }
   const Listpack::Position at = find(field);
   if (at == Listpack::kNone || is_due(deadline_at(at))) return std::nullopt;
   return listpack_.get(value_of(at)).text(scratch);
@@ -89,6 +100,8 @@ std::optional<int64_t> Hash::deadline_ms(std::string_view field) const {
     if (item == nullptr) return std::nullopt;
     return table_->deadline_ms(*item);
   }
+  if (shares_names())
+    return names_->find(field) != FieldNames::kAbsent ? std::optional(kNoDeadline) : std::nullopt;
   const Listpack::Position at = find(field);
   if (at == Listpack::kNone) return std::nullopt;
   return deadline_at(at);
@@ -117,12 +130,13 @@ bool Hash::set(std::string_view field, std::string_view value, int64_t deadline_
   LK_ASSERT(deadline_ms < 0 || is_prepared());
   if (deadline_ms == kNoneStored) deadline_ms = kFirstDeadline;
   if (!is_table() && !fits(field, value)) become_table();
-  return is_table() ? set_in_table(field, value, deadline_ms)
-                    : set_in_listpack(field, value, deadline_ms);
+  if (is_table()) return set_in_table(field, value, deadline_ms);
+  return shares_names() ? set_value(field, value) : set_in_listpack(field, value, deadline_ms);
 }
 
 bool Hash::erase(std::string_view field) {
   if (is_table()) return table_->erase(field);
+  if (shares_names()) return erase_value(field);
   const Listpack::Position at = find(field);
   if (at == Listpack::kNone) return false;
   listpack_.erase(at, stride());
@@ -131,6 +145,7 @@ bool Hash::erase(std::string_view field) {
 
 void Hash::prepare_deadlines() {
   if (is_prepared()) return;
+  if (shares_names()) stop_sharing_names();
   if (!is_table() && !listpack_.room_for(size() * kDeadlineSize)) become_table();
   if (!is_table()) {
     Listpack prepared;
@@ -249,6 +264,111 @@ void Hash::move_in_listpack(Listpack::Position at, int64_t deadline_ms) {
   insert_in_listpack(field, value, deadline_ms);
 }
 
+// --- As values whose names are shared -----------------------------------------------------------
+
+void Hash::share_names() {
+  if (form_ != Form::kListpack || is_prepared() || listpack_.empty()) return;
+  // Texts of numbers are made when they are read; the others are views of the listpack.
+  std::vector<std::array<char, kScratch>> scratches(size());
+  std::vector<std::pair<std::string_view, Listpack::Position>> fields;
+  fields.reserve(size());
+  for (Listpack::Position at = listpack_.first(); at != Listpack::kNone; at = after(at)) {
+    char* scratch = scratches[fields.size()].data();
+    fields.emplace_back(listpack_.get(at).text(scratch), value_of(at));
+  }
+  std::sort(fields.begin(), fields.end(), [](const auto& one, const auto& other) {
+    return FieldNames::precedes(one.first, other.first);
+  });
+  std::vector<std::string_view> names;
+  names.reserve(fields.size());
+  Listpack values;
+  char scratch[kScratch];
+  for (const auto& [name, value] : fields) {
+    names.push_back(name);
+    values.append(listpack_.get(value).text(scratch));
+  }
+  FieldNamesRef list = environment().field_names.get(environment(), names);
+  listpack_ = std::move(values);
+  take_names(std::move(list));
+}
+
+void Hash::assign(const FieldNames& names, std::span<const uint32_t> order,
+                  std::span<const std::string_view> values) {
+  LK_ASSERT(form_ == Form::kListpack && listpack_.empty() && !is_prepared());
+  LK_ASSERT(order.size() == names.size() && values.size() == names.size());
+  const ValueLimits& limits = environment().limits;
+  bool is_small = names.size() <= limits.hash_max_listpack_entries;
+  for (size_t i = 0; is_small && i < values.size(); ++i)
+    is_small = names[i].size() <= limits.hash_max_listpack_value &&
+               values[i].size() <= limits.hash_max_listpack_value;
+  if (!is_small) {
+    become_table();
+    for (size_t i = 0; i < names.size(); ++i)
+      table_->insert(names[i], values[order[i]], kNoDeadline);
+    return;
+  }
+  for (const uint32_t value : order) listpack_.append(values[value]);
+  take_names(FieldNamesRef(names));
+}
+
+bool Hash::set_value(std::string_view field, std::string_view value) {
+  const size_t index = names_->find(field);
+  const bool is_new = index == FieldNames::kAbsent;
+  if (is_new) {
+    const std::span<const std::string_view> old = names_->all();
+    std::vector<std::string_view> names(old.begin(), old.end());
+    const auto place = std::lower_bound(names.begin(), names.end(), field, FieldNames::precedes);
+    const auto before = static_cast<size_t>(place - names.begin());
+    names.insert(place, field);
+    FieldNamesRef list = environment().field_names.get(environment(), names);
+    if (before == old.size()) {
+      listpack_.append(value);
+    } else {
+      listpack_.insert_before(listpack_.at(static_cast<int64_t>(before)), value);
+    }
+    take_names(std::move(list));
+  } else {
+    listpack_.replace(listpack_.at(static_cast<int64_t>(index)), value);
+  }
+  if (size() > environment().limits.hash_max_listpack_entries) become_table();
+  return is_new;
+}
+
+bool Hash::erase_value(std::string_view field) {
+  const size_t index = names_->find(field);
+  if (index == FieldNames::kAbsent) return false;
+  if (names_->size() == 1) {
+    stop_sharing_names();
+    listpack_ = Listpack();
+    return true;
+  }
+  std::vector<std::string_view> names(names_->all().begin(), names_->all().end());
+  names.erase(names.begin() + static_cast<std::ptrdiff_t>(index));
+  FieldNamesRef list = environment().field_names.get(environment(), names);
+  listpack_.erase(listpack_.at(static_cast<int64_t>(index)), 1);
+  take_names(std::move(list));
+  return true;
+}
+
+void Hash::take_names(FieldNamesRef names) {
+  if (shares_names()) names_->release();
+  names_ = names.take();
+  form_ = Form::kValues;
+}
+
+void Hash::stop_sharing_names() {
+  Listpack fields;
+  for_each_value([&](std::string_view field, std::string_view value, int64_t) {
+    fields.append(field);
+    fields.append(value);
+  });
+  Environment& environment = names_->environment();
+  names_->release();
+  environment_ = &environment;
+  listpack_ = std::move(fields);
+  form_ = Form::kListpack;
+}
+
 // --- As a table ---------------------------------------------------------------------------------
 
 void Hash::become_table() {
@@ -260,10 +380,15 @@ void Hash::become_table() {
 }
 
 void Hash::replace_listpack(std::unique_ptr<Table> table) {
-  LK_ASSERT(!is_table_);
+  LK_ASSERT(!is_table());
+  if (shares_names()) {
+    Environment& environment = names_->environment();
+    names_->release();
+    environment_ = &environment;
+  }
   listpack_.~Listpack();
   table_ = table.release();
-  is_table_ = true;
+  form_ = Form::kTable;
 }
 
 bool Hash::set_in_table(std::string_view field, std::string_view value, int64_t deadline_ms) {

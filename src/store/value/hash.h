@@ -18,13 +18,18 @@
 // deadlines, which costs them 20 bytes each. Hashes that were never prepared do not pay for
 // deadlines.
 //
+// A listpack without deadlines whose fields other hashes have as well may leave their names to a
+// list that all of them share, and hold the values alone, in the order of that list
+// (share_names()). A field that is added or removed takes it to another such list; a deadline, or a
+// field or value that is too long, ends it.
+//
 // A field past its deadline stays until it is removed: reading functions skip it, writing functions
 // see it, size() counts it. Handlers remove the expired fields they meet with expire(); the
 // keyspace removes the rest (Keyspace::index_elements).
 //
-// Costs: O(fields) in a listpack, O(1) expected in a table, O(log fields) for a deadline in a
-// table. Returned views are valid until the next change; views of integers in a listpack, as long
-// as the scratch buffer they are written to.
+// Costs: O(fields) in a listpack (a value in one with shared names is found by its index), O(1)
+// expected in a table, O(log fields) for a deadline in a table. Returned views are valid until the
+// next change; views of integers in a listpack, as long as the scratch buffer they are written to.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +37,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -41,6 +47,7 @@
 #include "store/hash_table.h"
 #include "store/keyspace.h"
 #include "store/prefetched_walk.h"
+#include "store/value/field_names.h"
 
 namespace latchkey::store {
 
@@ -67,13 +74,19 @@ class Hash final : public Value {
   void prefetch(uint64_t hash, LookupStep step) const override;
 
   // Number of fields, including those past their deadline.
-  size_t size() const { return is_table() ? table_->items.size() : listpack_.size() / stride(); }
+  size_t size() const {
+    if (is_table()) return table_->items.size();
+    return shares_names() ? names_->size() : listpack_.size() / stride();
+  }
   // Number of fields not past their deadline. O(1) while no field is, else O(fields).
   size_t living() const;
-  bool is_table() const { return is_table_; }
-  // The encodings, for DEBUG; null when the hash has the other one.
+  bool is_table() const { return form_ == Form::kTable; }
+  bool shares_names() const { return form_ == Form::kValues; }
+  // The encodings of fields and values; null when the hash has another one.
   const auto* table_or_null() const { return is_table() ? &table_->items : nullptr; }
-  const Listpack* listpack_or_null() const { return is_table() ? nullptr : &listpack_; }
+  const Listpack* listpack_or_null() const {
+    return form_ == Form::kListpack ? &listpack_ : nullptr;
+  }
 
   // --- Reading: fields past their deadline are skipped -------------------------------------------
 
@@ -114,6 +127,7 @@ class Hash final : public Value {
       });
       return;
     }
+    if (shares_names()) return for_each_value(fn);
     for (Listpack::Position at = listpack_.first(); at != Listpack::kNone; at = after(at))
       visit(at, fn);
   }
@@ -123,6 +137,11 @@ class Hash final : public Value {
     if (is_table()) {
       const Item* item = table_->items.random(random);
       return fn(item->field(), item->value());
+    }
+    if (shares_names()) {
+      const size_t index = random.below(size());
+      char scratch[kScratch];
+      return fn((*names_)[index], value_at(index).text(scratch));
     }
     const auto index = static_cast<int64_t>(random.below(size()) * stride());
     visit(listpack_.at(index), without_deadline(fn));
@@ -146,6 +165,18 @@ class Hash final : public Value {
   // a dump; the caller has checked that they are valid. They become a table when they are too many.
   // REQUIRES: empty.
   void adopt(Listpack fields);
+  // Leaves the names of the fields to a list that other hashes share, when this is a listpack
+  // without deadlines and has fields. O(fields log fields); nothing when it shares names already.
+  void share_names();
+  // The same for a hash of that many fields; `most` 0: of any larger number.
+  void share_names_if_within(size_t least, size_t most) {
+    if (form_ == Form::kListpack && size() >= least && (most == 0 || size() <= most)) share_names();
+  }
+  // Makes this a hash of these names and of `values`, one for each name in the list's order, of
+  // which those that come first in `values` need not come first in the list: the value of name i is
+  // values[order[i]]. As a table when it has too many fields or one is too long. REQUIRES: empty.
+  void assign(const FieldNames& names, std::span<const uint32_t> order,
+              std::span<const std::string_view> values);
   // Returns true when the field is new. Neither text may lie within this hash. A deadline other
   // than kNoDeadline and kKeepDeadline requires a prepared hash.
   bool set(std::string_view field, std::string_view value, int64_t deadline_ms = kNoDeadline);
@@ -257,7 +288,12 @@ class Hash final : public Value {
     Environment& environment;
   };
 
-  Environment& environment() const { return is_prepared_ ? prepared_->environment : *environment_; }
+  enum class Form : uint8_t { kListpack, kValues, kTable };
+
+  Environment& environment() const {
+    if (is_prepared_) return prepared_->environment;
+    return shares_names() ? names_->environment() : *environment_;
+  }
 
   // Adds the field's name to Environment::expired_names if the observer wants names.
   void name_expired(std::string_view field);
@@ -297,6 +333,28 @@ class Hash final : public Value {
   // Moves the field at that position to where its new deadline belongs.
   void move_in_listpack(Listpack::Position at, int64_t deadline_ms);
 
+  // --- Values whose names are shared -------------------------------------------------------------
+
+  Listpack::Element value_at(size_t index) const {
+    return listpack_.get(listpack_.at(static_cast<int64_t>(index)));
+  }
+  // Calls fn(field, value, kNoDeadline) for every field.
+  template <typename Fn>
+  void for_each_value(Fn&& fn) const {
+    Listpack::Position at = listpack_.first();
+    char scratch[kScratch];
+    for (const std::string_view name : names_->all()) {
+      fn(name, listpack_.get(at).text(scratch), kNoDeadline);
+      at = listpack_.next(at);
+    }
+  }
+  bool set_value(std::string_view field, std::string_view value);
+  bool erase_value(std::string_view field);
+  // Takes over the reference in place of the environment or of another list's.
+  void take_names(FieldNamesRef names);
+  // Makes it a listpack of fields and values again.
+  void stop_sharing_names();
+
   void become_table();
   // Takes the table in place of the listpack.
   void replace_listpack(std::unique_ptr<Table> table);
@@ -328,7 +386,7 @@ class Hash final : public Value {
 
   // Small hashes are many: these stand where the base class would be padded, and the pointers share
   // their places, so that a hash takes 32 bytes.
-  bool is_table_ = false;
+  Form form_ = Form::kListpack;
   bool is_prepared_ = false;
   union {
     Listpack listpack_;
@@ -336,7 +394,8 @@ class Hash final : public Value {
   };
   union {
     Environment* environment_;
-    Prepared* prepared_;  // owned
+    Prepared* prepared_;       // owned
+    const FieldNames* names_;  // with Form::kValues; a reference
   };
 };
 static_assert(sizeof(Hash) == 32);
