@@ -37,6 +37,7 @@ std::shared_ptr<const server::CommandSet> make_set(const server::Edition& editio
   set->add(cluster::cluster_rows());
   set->add(locks::lock_rows());
   set->add(persist::aof_rows());
+  set->add(persist::backup_rows());
   set->add(persist::dump_rows());
   set->add(persist::snapshot_rows());
   set->add(replication::migrate_rows());

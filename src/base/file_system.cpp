@@ -27,6 +27,9 @@ class Disk final : public FileSystem {
   bool truncate(int descriptor, uint64_t size) override {
     return ::ftruncate(descriptor, static_cast<off_t>(size)) == 0;
   }
+  bool link(const std::string& from, const std::string& to) override {
+    return ::link(from.c_str(), to.c_str()) == 0;
+  }
   bool rename(const std::string& from, const std::string& to) override {
     return std::rename(from.c_str(), to.c_str()) == 0;
   }

@@ -129,14 +129,36 @@ void forget_dataset(Server& server) {
 Loading::Result Loading::load_at_start() {
   Aof& aof = server_.layer<Persistence>().aof();
   if (!aof.read_manifest()) return Result::kFailed;
-  if (server_.settings().appendonly) {
-    const Result result = aof.load_at_start(figures_);
-    if (result == Result::kFailed) advise("redis-check-aof", aof.manifest_path());
-    return result;
+  const std::string& preloaded = server_.settings().preload_file;
+  if (preloaded.empty()) {
+    return server_.settings().appendonly ? load_own_aof(aof)
+                                         : load_whole_snapshot(server_.settings().dbfilename);
   }
+  constexpr size_t kPrefix = 4;  // "rdb:" or "aof:"
+  const std::string path = preloaded.substr(kPrefix);
+  Result result;
+  if (preloaded.starts_with("rdb:")) {
+    result = load_whole_snapshot(path);
+  } else if (server_.settings().appendonly && path == absolute(aof.manifest_path())) {
+    return load_own_aof(aof);
+  } else {
+    result = aof.load_other(path, figures_);
+    if (result == Result::kFailed) advise("redis-check-aof", path);
+  }
+  if (result != Result::kNoFile) return result;
+  server_.log().warning("The file that preload-file names is not there: " + path);
+  return Result::kFailed;
+}
+
+Loading::Result Loading::load_own_aof(Aof& aof) {
+  const Result result = aof.load_at_start(figures_);
+  if (result == Result::kFailed) advise("redis-check-aof", aof.manifest_path());
+  return result;
+}
+
+Loading::Result Loading::load_whole_snapshot(const std::string& name) {
   const int64_t started_us = server_.clock().monotonic_us();
   base::Logger& log = server_.log();
-  const std::string& name = server_.settings().dbfilename;
   bool is_damaged = false;
   const Result result =
       load_snapshot(name, {.place = &place_, .dropped = &dropped_, .is_damaged = &is_damaged});
@@ -156,11 +178,13 @@ Loading::Result Loading::load_at_start() {
   return result;
 }
 
+std::string Loading::absolute(const std::string& path) const {
+  return path.starts_with('/') ? path : server_.config().directory().current() + '/' + path;
+}
+
 void Loading::advise(std::string_view tool, const std::string& path) {
-  const std::string absolute =
-      path.starts_with('/') ? path : server_.config().directory().current() + '/' + path;
-  server_.log().warning("The dataset could not be read from " + absolute +
-                        ". Look into it with: " + std::string(tool) + ' ' + absolute);
+  server_.log().warning("The dataset could not be read from " + absolute(path) +
+                        ". Look into it with: " + std::string(tool) + ' ' + absolute(path));
 }
 
 Loading::Result Loading::load_snapshot(const std::string& name, const FileOptions& options) {

@@ -26,6 +26,7 @@ class Server;
 
 namespace latchkey::persist {
 
+class Aof;
 class ByteSource;
 
 // The progress of the current loading, or the results of the last one.
@@ -125,6 +126,10 @@ class Loading {
   const LoadingFigures& figures() const { return figures_; }
 
  private:
+  Result load_own_aof(Aof& aof);
+  // The reports and the advice of a start included.
+  Result load_whole_snapshot(const std::string& name);
+  std::string absolute(const std::string& path) const;
   // Tells where the file lies that could not be loaded, and what looks into it.
   void advise(std::string_view tool, const std::string& path);
 

@@ -12,6 +12,7 @@ Persistence::Persistence(server::Server& server, ChildProcessParts parts)
       child_(server, std::move(parts)),
       snapshots_(server, child_),
       aof_(server, child_),
+      backup_(server, aof_),
       loading_(server) {
   server.on_tick([this] { tick(); });
   server.on_persistence_figures([this] { return figures(); });
@@ -29,6 +30,7 @@ void Persistence::tick() {
   child_.poll();
   snapshots_.tick();
   aof_.tick();
+  backup_.tick();
 }
 
 server::PersistenceFigures Persistence::figures() const {

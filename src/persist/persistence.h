@@ -3,6 +3,7 @@
 #pragma once
 
 #include "persist/aof/aof.h"
+#include "persist/aof/backup.h"
 #include "persist/background_child.h"
 #include "persist/loading.h"
 #include "persist/snapshots.h"
@@ -18,6 +19,7 @@ class Persistence {
   BackgroundChild& child() { return child_; }
   Snapshots& snapshots() { return snapshots_; }
   Aof& aof() { return aof_; }
+  Backup& backup() { return backup_; }
   Loading& loading() { return loading_; }
 
  private:
@@ -28,6 +30,7 @@ class Persistence {
   BackgroundChild child_;
   Snapshots snapshots_;
   Aof aof_;
+  Backup backup_;
   Loading loading_;
 };
 

@@ -10,6 +10,7 @@ namespace latchkey::persist {
 
 std::span<const server::CommandRow> aof_rows();
 std::span<const server::DebugSubcommand> aof_debug_subcommands();
+std::span<const server::CommandRow> backup_rows();
 std::span<const server::CommandRow> dump_rows();
 // DEBUG SET-SKIP-CHECKSUM-VALIDATION.
 std::span<const server::DebugSubcommand> dump_debug_subcommands();

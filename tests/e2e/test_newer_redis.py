@@ -151,6 +151,124 @@ class FilesAndReplicas(unittest.TestCase):
         self.eventually_equal(replica, described(client))
 
 
+def used_memory(client):
+    return int(client.call("INFO", "memory").split("used_memory:")[1].split()[0])
+
+
+class CompactHashes(unittest.TestCase):
+    """Hashes that share the names of their fields."""
+    SHARED = "template-listpack"
+
+    def server(self, **options):
+        server = harness.Server(**{"enable_debug_command": "yes", **options})
+        self.addCleanup(server.stop)
+        return server
+
+    def import_users(self, client):
+        self.assertEqual(client.call("HIMPORT", "PREPARE", "user", "name", "age"), "OK")
+        for i in range(5):
+            self.assertEqual(client.call("HIMPORT", "SET", f"user:{i}", "user", f"name{i}", str(i)), "OK")
+
+    def test_fieldsets_in_transactions_and_scripts(self):
+        client = self.server().connect()
+        client.call("MULTI")
+        client.call("HIMPORT", "PREPARE", "f", "a", "b")
+        client.call("HIMPORT", "SET", "h", "f", "1", "2")
+        self.assertEqual(client.call("EXEC"), ["OK", "OK"])
+        # A script has those that it has prepared itself, and leaves none.
+        uses = "return redis.call('HIMPORT', 'SET', KEYS[1], 'f', '3', '4')"
+        self.assertIn("no such fieldset", str(client.error_of("EVAL", uses, "1", "s")))
+        self.assertEqual(client.call("EVAL", "redis.call('HIMPORT', 'PREPARE', 'f', 'x', 'y') " + uses, "1", "s"), "OK")
+        self.assertIn("no such fieldset", str(client.error_of("EVAL", uses, "1", "s")))
+        self.assertEqual(client.call("HGETALL", "s"), ["x", "3", "y", "4"])
+        self.assertEqual(client.call("HGETALL", "h"), ["a", "1", "b", "2"])
+
+    def test_files_have_them_whole_and_loading_shares_their_names(self):
+        server = self.server(hash_rdb_load_min_template_entries=2)
+        client = server.connect()
+        self.import_users(client)
+        client.call("HSET", "one", "field", "alone")
+        digest = client.call("DEBUG", "DIGEST")
+        client.call("DEBUG", "RELOAD")
+        self.assertEqual(client.call("DEBUG", "DIGEST"), digest)
+        self.assertEqual(client.call("OBJECT", "ENCODING", "user:3"), self.SHARED)
+        self.assertEqual(client.call("OBJECT", "ENCODING", "one"), "listpack")
+        client.call("CONFIG", "SET", "hash-rdb-load-min-template-entries", "0")
+        client.call("DEBUG", "RELOAD")
+        self.assertEqual(client.call("OBJECT", "ENCODING", "user:3"), "listpack")
+        self.assertEqual(client.call("DEBUG", "DIGEST"), digest)
+        # A payload is what every release reads.
+        self.import_users(client)
+        payload = server.connect(binary=True).call("DUMP", "user:1")
+        self.assertEqual(client.call("RESTORE", "copy", "0", payload), "OK")
+        self.assertEqual(sorted(client.call("HGETALL", "copy")), sorted(client.call("HGETALL", "user:1")))
+
+    def test_replicas_and_the_append_only_file_get_fields_and_values(self):
+        master = self.server(appendonly="yes")
+        client = master.connect()
+        replica = self.server(replicaof=("127.0.0.1", master.port)).connect()
+        harness.ServerTestCase.eventually(self, lambda: "master_link_status:up" in replica.call("INFO", "replication"))
+        client.call("HSET", "user:1", "old", "1")
+        self.import_users(client)
+        client.call("HDEL", "user:2", "age")
+        digest = client.call("DEBUG", "DIGEST")
+        harness.ServerTestCase.eventually(self, lambda: replica.call("DEBUG", "DIGEST") == digest)
+        client.call("DEBUG", "LOADAOF")
+        self.assertEqual(client.call("DEBUG", "DIGEST"), digest)
+
+    def test_they_take_less_memory(self):
+        client = self.server().connect()
+        fields = [f"a_field_of_everyone_{i}" for i in range(10)]
+        sizes = {}
+        for least in "0", "1":
+            client.call("FLUSHALL")
+            client.call("CONFIG", "SET", "hash-min-template-entries", least)
+            before = used_memory(client)
+            for i in range(2000):
+                client.call("HSET", f"h:{i}", *(word for field in fields for word in (field, f"value{i}")))
+            sizes[least] = used_memory(client) - before
+        self.assertLess(sizes["1"], sizes["0"] * 0.6)
+
+
+class Backups(unittest.TestCase):
+    def server(self, **options):
+        server = harness.Server(**options)
+        self.addCleanup(server.stop)
+        return server
+
+    def state(self, client):
+        reply = client.call("BACKUP", "STATUS")
+        return dict(zip(reply[::2], reply[1::2]))["state"]
+
+    def test_a_backup_under_writes_is_what_a_new_server_starts_with(self):
+        for appendonly in "yes", "no":
+            with self.subTest(appendonly=appendonly):
+                client = self.server(appendonly=appendonly).connect()
+                for i in range(100):
+                    client.call("SET", f"before:{i}", "x")
+                self.assertEqual(client.call("BACKUP", "START"), "OK")
+                written = 0
+                while self.state(client) != "incrementing":
+                    client.call("SET", f"during:{written}", "x")
+                    written += 1
+                client.call("SET", "last", "x")
+                self.assertEqual(client.call("BACKUP", "SEAL"), "OK")
+                client.call("SET", "late", "x")
+                files = client.call("BACKUP", "LIST")
+                self.assertEqual(len(files), 3)
+                restored = self.server(preload_file="aof:" + files[-1], appendonly=appendonly).connect()
+                self.assertEqual(restored.call("DBSIZE"), 100 + written + 1)
+                self.assertEqual(restored.call("EXISTS", "late", "last"), 1)
+                self.assertEqual(client.call("BACKUP", "CLEANUP"), "OK")
+                self.assertEqual(self.state(client), "idle")
+
+    def test_a_start_with_nothing_to_preload_says_so(self):
+        for value in "rdb:/tmp/none", "none", "aof:/tmp/none.rdb":
+            with self.subTest(value=value):
+                with self.assertRaisesRegex(AssertionError, "preload-file"):
+                    self.server(preload_file=value)
+
+
 def described_or_none(client):
     """Nothing while the replica has no dataset yet."""
     try:

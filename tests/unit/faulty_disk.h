@@ -82,6 +82,7 @@ class FaultyDisk final : public base::FileSystem {
   bool sync(int descriptor) override;
   bool sync_data(int descriptor) override;
   bool truncate(int descriptor, uint64_t size) override;
+  bool link(const std::string& from, const std::string& to) override;
   bool rename(const std::string& from, const std::string& to) override;
   bool remove(const std::string& path) override;
   bool create_directory(const std::string& path, mode_t mode) override;

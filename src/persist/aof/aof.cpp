@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/file.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/dispatcher.h"
@@ -54,7 +55,7 @@ Aof::Aof(Server& server, BackgroundChild& child)
   });
   file_.on_synced([this] { serve_waiting(); });
   rewrite_.on_start_needed([this] { return purpose(); });
-  rewrite_.on_done([this] { rewritten(); });
+  rewrite_.on_ended([this](bool done) { rewrite_ended(done); });
 }
 
 // --- Loading -------------------------------------------------------------------------------------
@@ -63,13 +64,36 @@ Loading::Result Aof::load_at_start(LoadingFigures& figures) {
   if (!directory_.migrate_old_file()) return Loading::Result::kFailed;
   loaded_ = true;
   if (directory_.manifest().empty()) return Loading::Result::kNoFile;
+  const Loading::Result result = load_timed(directory_.manifest(), directory_.path_of(""), figures);
+  if (result == Loading::Result::kDone) follow_offset();
+  return result;
+}
+
+Loading::Result Aof::load_other(const std::string& path, LoadingFigures& figures) {
+  base::Logger& log = server_.log();
+  const auto text = base::read_file(path, server_.files());
+  if (!text) {
+    log.warning("Fatal error: can't open the AOF manifest file " + path +
+                " for reading: " + strerror(errno));
+    return Loading::Result::kFailed;
+  }
+  AofManifest manifest(server_.settings().appendfilename);
+  AofManifestError error;
+  if (!manifest.parse(*text, &error)) {
+    for (const std::string& line : error.log_lines()) log.warning(line);
+    return Loading::Result::kFailed;
+  }
+  return load_timed(manifest, path.substr(0, path.rfind('/') + 1), figures);
+}
+
+Loading::Result Aof::load_timed(const AofManifest& manifest, const std::string& directory,
+                                LoadingFigures& figures) {
   const int64_t started_us = server_.clock().monotonic_us();
-  const Loading::Result result = load_files(figures);
+  const Loading::Result result = load_files(manifest, directory, figures);
   if (result != Loading::Result::kDone) return result;
   server_.log().logf(
       base::LogLevel::kNotice, "DB loaded from append only file: %.3f seconds",
       static_cast<double>(server_.clock().monotonic_us() - started_us) / kMicroseconds);
-  follow_offset();
   return result;
 }
 
@@ -77,12 +101,14 @@ bool Aof::reload(LoadingFigures& figures) {
   if (state_ == State::kOn) file_.flush(AppendOnlyFile::Wait::kForDisk);
   if (!directory_.load()) return false;
   forget_dataset(server_);
-  return load_files(figures) == Loading::Result::kDone;
+  return load_files(directory_.manifest(), directory_.path_of(""), figures) ==
+         Loading::Result::kDone;
 }
 
-Loading::Result Aof::load_files(LoadingFigures& figures) {
+// `directory` ends in a slash, or is empty.
+Loading::Result Aof::load_files(const AofManifest& manifest, const std::string& directory,
+                                LoadingFigures& figures) {
   base::Logger& log = server_.log();
-  const AofManifest& manifest = directory_.manifest();
   std::vector<AofFile> files;
   if (manifest.base()) files.push_back(*manifest.base());
   files.insert(files.end(), manifest.increments().begin(), manifest.increments().end());
@@ -90,7 +116,7 @@ Loading::Result Aof::load_files(LoadingFigures& figures) {
   uint64_t base_bytes = 0;
   for (const AofFile& file : files) {
     struct stat status {};
-    if (stat(directory_.path_of(file.name).c_str(), &status) != 0) {
+    if (stat((directory + file.name).c_str(), &status) != 0) {
       log.warning("Unable to obtain the AOF file " + file.name +
                   " length. stat: " + strerror(errno));
       return Loading::Result::kFailed;
@@ -108,14 +134,14 @@ Loading::Result Aof::load_files(LoadingFigures& figures) {
     const int64_t started_us = server_.clock().monotonic_us();
     result =
         loader_.load({.name = file.name,
-                      .path = directory_.path_of(file.name),
+                      .path = directory + file.name,
                       .is_last = manifest.is_last(file.name),
                       .is_old_style = is_base && file.name == server_.settings().appendfilename,
                       .bytes_before = done_bytes},
                      scope);
     if (result == AofLoader::Result::kFailed || result == AofLoader::Result::kStopped) break;
     struct stat status {};
-    if (stat(directory_.path_of(file.name).c_str(), &status) == 0)
+    if (stat((directory + file.name).c_str(), &status) == 0)
       done_bytes += static_cast<uint64_t>(status.st_size);
     if (result == AofLoader::Result::kEmpty) continue;
     const int64_t took_us = server_.clock().monotonic_us() - started_us;
@@ -203,9 +229,14 @@ bool Aof::setting_changed(std::string* error) {
   // end_replacement() will apply the setting.
   if ((server_.state() & kStateLoading) != 0 || dataset_changes_) return true;
   if (!server_.settings().appendonly) {
-    if (enabled()) switch_off();
+    if (enabled() && !is_open_for_backup_) {
+      if (stopping_) stopping_();
+      switch_off();
+    }
     return true;
   }
+  // What is open for a backup is the server's file from now on.
+  is_open_for_backup_ = false;
   if (enabled() || switch_on()) return true;
   *error = "Unable to turn on AOF. Check server logs.";
   return false;
@@ -266,6 +297,7 @@ void Aof::switch_off() {
 void Aof::begin_replacement() {
   dataset_changes_ = true;
   tries_left_ = 0;
+  if (enabled() && stopping_) stopping_();
   if (enabled()) switch_off();
 }
 
@@ -343,10 +375,12 @@ AofRewrite::Purpose Aof::purpose() const {
   return AofRewrite::Purpose::kReplace;
 }
 
-void Aof::rewritten() {
-  if (state_ != State::kWaitForRewrite) return;
-  state_ = State::kOn;
-  file_.confirm(true);
+void Aof::rewrite_ended(bool done) {
+  if (done && state_ == State::kWaitForRewrite) {
+    state_ = State::kOn;
+    file_.confirm(true);
+  }
+  if (rewrite_ended_) rewrite_ended_(done);
 }
 
 void Aof::tick() {
@@ -359,7 +393,7 @@ void Aof::rewrite_command(CommandContext& ctx) {
   if (rewrite_.running())
     return ctx.reply.error("ERR Background append only file rewriting already in progress");
   // A fork in the middle of a transaction would write half of it.
-  if (child_.running() || server_.dispatcher().in_nested_call()) {
+  if (child_.running() || server_.dispatcher().in_nested_call() || rewrite_.held()) {
     rewrite_.schedule();
     rewrite_.forget_failures();
     return ctx.reply.status("Background append only file rewriting scheduled");
@@ -369,6 +403,33 @@ void Aof::rewrite_command(CommandContext& ctx) {
   ctx.reply.error(
       "ERR Can't execute an AOF background rewriting. Please check the server logs for more "
       "information.");
+}
+
+// --- Backups -------------------------------------------------------------------------------------
+
+bool Aof::begin_backup() {
+  if (state_ == State::kOff) {
+    was_there_before_backup_ = directory_.exists();
+    is_open_for_backup_ = switch_on();
+    return is_open_for_backup_;
+  }
+  if (rewrite_.running() || rewrite_.scheduled()) return true;
+  if (!child_.running() && !server_.dispatcher().in_nested_call()) return rewrite_.start(purpose());
+  rewrite_.schedule();
+  return true;
+}
+
+void Aof::end_backup() {
+  rewrite_.hold(false);
+  if (!is_open_for_backup_) return;
+  is_open_for_backup_ = false;
+  switch_off();
+  if (!was_there_before_backup_) directory_.remove_all();
+}
+
+bool Aof::sync() {
+  file_.flush(AppendOnlyFile::Wait::kForDisk);
+  return file_.buffered_bytes() == 0 && file_.sync_now();
 }
 
 // --- Waiting -------------------------------------------------------------------------------------
@@ -456,7 +517,7 @@ void Aof::refuse_waiting() {
 // --- Figures -------------------------------------------------------------------------------------
 
 void Aof::describe(AofFigures* figures) const {
-  figures->enabled = enabled();
+  figures->enabled = enabled() && !is_open_for_backup_;
   figures->last_write_ok = !file_.has_problem();
   figures->current_bytes = file_.dataset_bytes();
   figures->buffered_bytes = file_.buffered_bytes();

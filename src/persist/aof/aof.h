@@ -37,6 +37,8 @@ class Aof {
   bool read_manifest() { return directory_.load(); }
   // Then, when appendonly is on: loads the files. kNoFile when there are none. Updates `figures`.
   Loading::Result load_at_start(LoadingFigures& figures);
+  // Instead: loads the files that the manifest at `path` names, beside which they are.
+  Loading::Result load_other(const std::string& path, LoadingFigures& figures);
   // When the dataset has been loaded: opens the file for appending if appendonly is on at that
   // time. False, with the reason logged, when the server cannot start.
   bool open_at_start();
@@ -50,6 +52,22 @@ class Aof {
   // ten failures stops the server.
   void begin_replacement();
   void end_replacement();
+
+  // For backups (persist/aof/backup.h): has a base written behind which an increment grows, now or
+  // when that is possible, and opens the file for it where appendonly is off. False, with the
+  // reason logged, on failure. end_backup() lets rewrites start again, and closes and removes such
+  // a file.
+  bool begin_backup();
+  void end_backup();
+  bool is_open_for_backup() const { return is_open_for_backup_; }
+  // Puts everything so far on the disk. False on failure.
+  bool sync();
+  const AofManifest& manifest() const { return directory_.manifest(); }
+  std::string path_of(std::string_view name) const { return directory_.path_of(name); }
+  // `ended` is called after each rewrite, `stopping` before the file is closed because appendonly
+  // was switched off or the dataset is being replaced.
+  void on_rewrite_ended(std::function<void(bool done)> ended) { rewrite_ended_ = std::move(ended); }
+  void on_stopping(std::function<void()> stopping) { stopping_ = std::move(stopping); }
 
   bool enabled() const { return state_ != State::kOff; }
   AppendOnlyFile& file() { return file_; }
@@ -92,8 +110,12 @@ class Aof {
   void switch_off();
   bool prepare_exit(unsigned flags);
   AofRewrite::Purpose purpose() const;
-  void rewritten();
-  Loading::Result load_files(LoadingFigures& figures);
+  void rewrite_ended(bool done);
+  Loading::Result load_files(const AofManifest& manifest, const std::string& directory,
+                             LoadingFigures& figures);
+  // Logs how long it took.
+  Loading::Result load_timed(const AofManifest& manifest, const std::string& directory,
+                             LoadingFigures& figures);
   bool create_base(AofManifest* next);
   void follow_offset();
   // Stores in the manifest the stream offset at which the file was closed cleanly.
@@ -115,7 +137,11 @@ class Aof {
   int tries_left_ = 0;            // to begin a new file after a replacement
   bool dataset_changes_ = false;  // the dataset is being replaced
   int64_t next_try_ms_ = 0;
-  bool loaded_ = false;  // the dataset at start was loaded from the files
+  bool loaded_ = false;                   // the dataset at start was loaded from the files
+  bool is_open_for_backup_ = false;       // although appendonly is off
+  bool was_there_before_backup_ = false;  // its directory
+  std::function<void(bool done)> rewrite_ended_;
+  std::function<void()> stopping_;
   std::vector<Waiting> waiting_;
   ReplicaDisks replica_disks_;
 };

@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "server/process/write_advice.h"
@@ -19,7 +21,7 @@ namespace {
 constexpr mode_t kFileMode = 0644;
 constexpr mode_t kDirectoryMode = 0755;
 
-bool exists(const std::string& path) {
+bool is_there(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0;
 }
@@ -50,6 +52,22 @@ std::string AofDirectory::manifest_name() const {
   return server_.settings().appendfilename + ".manifest";
 }
 
+bool AofDirectory::exists() const {
+  return is_directory(path_beside(server_.settings().appenddirname));
+}
+
+void AofDirectory::remove_all() {
+  base::FileSystem& files = server_.files();
+  std::vector<AofFile> named = manifest_.take_history();
+  if (manifest_.base()) named.push_back(*manifest_.base());
+  named.insert(named.end(), manifest_.increments().begin(), manifest_.increments().end());
+  // The manifest first: without it, nobody takes the rest for a dataset.
+  files.remove(manifest_path());
+  for (const AofFile& file : named) files.remove(path_of(file.name));
+  rmdir(path_beside(server_.settings().appenddirname).c_str());
+  manifest_ = AofManifest(server_.settings().appendfilename);
+}
+
 bool AofDirectory::create() {
   const std::string& name = server_.settings().appenddirname;
   const std::string path = path_beside(name);
@@ -75,7 +93,7 @@ bool AofDirectory::load() {
     log.debug("The AOF directory " + directory + " doesn't exist");
     return true;
   }
-  if (!exists(path_of(manifest_name()))) {
+  if (!is_there(path_of(manifest_name()))) {
     log.debug("The AOF manifest file " + manifest_name() + " doesn't exist");
     return true;
   }
@@ -147,12 +165,12 @@ bool AofDirectory::sync() const {
 
 bool AofDirectory::old_file_must_move() const {
   const std::string& name = server_.settings().appendfilename;
-  if (!exists(path_beside(name)) || is_directory(path_beside(name))) return false;
+  if (!is_there(path_beside(name)) || is_directory(path_beside(name))) return false;
   const bool never_moved = !is_directory(path_beside(server_.settings().appenddirname)) ||
-                           !exists(path_of(manifest_name()));
+                           !is_there(path_of(manifest_name()));
   // A move was begun, but the file is not in the directory yet.
   const bool half_moved = manifest_.base() && manifest_.base()->name == name &&
-                          manifest_.increments().empty() && !exists(path_of(name));
+                          manifest_.increments().empty() && !is_there(path_of(name));
   return never_moved || half_moved;
 }
 

@@ -38,6 +38,10 @@ class AofDirectory {
   // nothing changed, when it could not be written. Callers must use discard() for files that only
   // `next` names: on a disk that fails, it may be the one that is found after a crash.
   bool replace(AofManifest next);
+  bool exists() const;
+  // Removes the files that the manifest names, the manifest, and the directory if nothing else is
+  // in it.
+  void remove_all();
   // Creates the directory, if needed, and makes it durable. False, with the reason logged, on
   // failure.
   bool create();

@@ -128,10 +128,8 @@ bool AofRewrite::start(Purpose purpose) {
     return false;
   }
   // Effects from before the fork must not be in the increment behind the base.
-  file_.flush(AppendOnlyFile::Wait::kForDisk);
-  if (file_.buffered_bytes() != 0) {
+  if (!flush()) {
     last_ok_ = false;
-    server_.log().warning("Can't rewrite append only file in background: it cannot be written to");
     return false;
   }
   if (purpose != Purpose::kBaseOnly && !open_increment()) {
@@ -169,6 +167,18 @@ bool AofRewrite::start(Purpose purpose) {
   server_.log().notice("Background append only file rewriting started by pid " +
                        std::to_string(child_.pid()));
   return true;
+}
+
+bool AofRewrite::flush() {
+  file_.flush(AppendOnlyFile::Wait::kForDisk);
+  if (file_.buffered_bytes() == 0) return true;
+  server_.log().warning("Can't rewrite append only file in background: it cannot be written to");
+  return false;
+}
+
+bool AofRewrite::rotate() {
+  current_ = Purpose::kReplace;
+  return flush() && open_increment();
 }
 
 bool AofRewrite::open_increment() {
@@ -222,7 +232,7 @@ void AofRewrite::ended(const ChildEnd& end) {
   if (done) {
     last_ok_ = true;
     failures_in_a_row_ = 0;
-    if (done_) done_();
+    if (ended_) ended_(true);
     log.logf(base::LogLevel::kVerbose, "Background AOF rewrite signal handler took %lldus",
              static_cast<long long>(server_.clock().monotonic_us() - started_us));
     return;
@@ -233,6 +243,7 @@ void AofRewrite::ended(const ChildEnd& end) {
     ++failures_in_a_row_;
   }
   give_up(end);
+  if (ended_) ended_(false);
 }
 
 // Makes the child's file the new base.
@@ -295,7 +306,7 @@ void AofRewrite::give_up(const ChildEnd& end) {
 // --- When ----------------------------------------------------------------------------------------
 
 void AofRewrite::tick(bool appending) {
-  if (child_.running()) return;
+  if (child_.running() || held_) return;
   if (scheduled_) {
     if (!is_limited()) start(purpose_());
     return;

@@ -47,10 +47,16 @@ class AofRewrite {
   bool running() const { return child_.running(ChildKind::kAofRewrite); }
   // Drops a scheduled rewrite, and stops the child.
   void cancel();
+  // While held, no rewrite starts by itself; one may be scheduled.
+  void hold(bool held) { held_ = held; }
+  bool held() const { return held_; }
+  // Effects go to another increment from now on, as after a rewrite begins. False, with the reason
+  // logged, on failure. REQUIRES: the file is being appended to, and no rewrite runs.
+  bool rotate();
 
-  // `purpose` is called for the purpose of a starting rewrite, `done` after each successful one.
+  // `purpose` is called for the purpose of a starting rewrite, `ended` after each.
   void on_start_needed(std::function<Purpose()> purpose) { purpose_ = std::move(purpose); }
-  void on_done(std::function<void()> done) { done_ = std::move(done); }
+  void on_ended(std::function<void(bool done)> ended) { ended_ = std::move(ended); }
 
   // Starts a rewrite that is scheduled or due. Callers must call this at every tick, after
   // BackgroundChild::poll().
@@ -65,6 +71,8 @@ class AofRewrite {
   void describe(server::AofFigures* figures) const;
 
  private:
+  // Writes out what is buffered. False, with the reason logged, when it cannot be.
+  bool flush();
   bool open_increment();
   void ended(const ChildEnd& end);
   bool switch_files(const ChildEnd& end);
@@ -80,12 +88,13 @@ class AofRewrite {
   AppendOnlyFile& file_;
   BackgroundChild& child_;
   std::function<Purpose()> purpose_;
-  std::function<void()> done_;
+  std::function<void(bool done)> ended_;
 
   Purpose current_ = Purpose::kReplace;
   int64_t start_offset_ = 0;  // of the temporary increment
   bool base_is_rdb_ = false;  // of the running rewrite, whatever aof-use-rdb-preamble is by now
   bool scheduled_ = false;
+  bool held_ = false;
   bool cancelling_ = false;
   uint64_t base_bytes_ = 0;
   bool last_ok_ = true;

@@ -50,6 +50,19 @@ TextCheck file_name(bool may_be_empty, const char* empty_message, const char* pa
   };
 }
 
+bool check_preload_file(const std::string& file, const ConfigValues&, std::string* error) {
+  const std::string_view text = file;
+  const bool is_rdb = text.starts_with("rdb:");
+  if (text.empty()) return true;
+  if (!is_rdb && !text.starts_with("aof:")) {
+    *error = "argument must be in the format 'rdb:PATH' or 'aof:PATH'";
+    return false;
+  }
+  if (text.ends_with(is_rdb ? ".rdb" : ".manifest")) return true;
+  *error = "preload-file must end with an extension: .rdb of a snapshot, .manifest of a manifest";
+  return false;
+}
+
 bool check_proc_title(const std::string& pattern, const ConfigValues& values, std::string* error) {
   // The title of a process must not be empty. The file's name is not known here, but is not empty
   // either.
@@ -408,6 +421,13 @@ void add_append_only_file(std::vector<Directive>& table) {
                        {.empty_is_a_value = true,
                         .check = file_name(false, "appenddirname can't be empty",
                                            "appenddirname can't be a path, just a dirname")}));
+  table.push_back(text("backupdirname", &V::backupdirname, kImmutable,
+                       {.empty_is_a_value = true,
+                        .check = file_name(false, "backupdirname can't be empty",
+                                           "backupdirname can't be a path, just a dirname")}));
+  table.push_back(number("backup-sealed-ttl", &V::backup_sealed_ttl, 0, kMaxInt64));
+  table.push_back(text("preload-file", &V::preload_file, kImmutable,
+                       {.empty_is_a_value = true, .check = check_preload_file}));
   table.push_back(choice<AppendFsync>("appendfsync", &V::appendfsync,
                                       {{"everysec", AppendFsync::kEverysec},
                                        {"always", AppendFsync::kAlways},
@@ -562,6 +582,14 @@ void add_encodings(std::vector<Directive>& table) {
                          &V::hash_max_listpack_entries, 0, kMaxInt64));
   table.push_back(memory({"hash-max-listpack-value", "hash-max-ziplist-value"},
                          &V::hash_max_listpack_value, 0, kMaxSignedBytes));
+  table.push_back(
+      number({"hash-min-template-entries"}, &V::hash_min_template_entries, 0, kMaxInt64));
+  table.push_back(
+      number({"hash-max-template-entries"}, &V::hash_max_template_entries, 0, kMaxInt64));
+  table.push_back(number({"hash-rdb-load-min-template-entries"},
+                         &V::hash_rdb_load_min_template_entries, 0, kMaxInt64));
+  table.push_back(number({"hash-rdb-load-max-template-entries"},
+                         &V::hash_rdb_load_max_template_entries, 0, kMaxInt64));
   table.push_back(number({"list-max-listpack-size", "list-max-ziplist-size"},
                          &V::list_max_listpack_size, kMinInt, kMaxInt));
   table.push_back(number("list-compress-depth", &V::list_compress_depth, 0, kMaxInt));

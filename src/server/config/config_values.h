@@ -293,6 +293,9 @@ struct ConfigValues {
   bool appendonly = false;
   std::string appendfilename = "appendonly.aof";
   std::string appenddirname = "appendonlydir";
+  std::string backupdirname = "backupdir";
+  int64_t backup_sealed_ttl = 0;  // seconds; 0: for ever
+  std::string preload_file;       // "rdb:PATH" or "aof:PATH of a manifest"
   AppendFsync appendfsync = AppendFsync::kEverysec;
   bool no_appendfsync_on_rewrite = false;
   int auto_aof_rewrite_percentage = 100;
@@ -369,6 +372,10 @@ struct ConfigValues {
   // Encodings
   uint64_t hash_max_listpack_entries = 512;
   uint64_t hash_max_listpack_value = 64;
+  uint64_t hash_min_template_entries = 0;
+  uint64_t hash_max_template_entries = 0;
+  uint64_t hash_rdb_load_min_template_entries = 0;
+  uint64_t hash_rdb_load_max_template_entries = 0;
   int list_max_listpack_size = -2;
   int list_compress_depth = 0;
   uint64_t set_max_intset_entries = 512;

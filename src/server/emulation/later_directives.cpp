@@ -70,6 +70,13 @@ constexpr DirectiveArrival kDirectives[] = {
     {"lookahead", {8, 2}, kNever},
     {"stream-idmp-duration", {8, 6}, kNever},
     {"stream-idmp-maxsize", {8, 6}, kNever},
+    {"backup-sealed-ttl", {8, 10}, kNever},
+    {"backupdirname", {8, 10}, kNever},
+    {"hash-max-template-entries", {8, 10}, kNever},
+    {"hash-min-template-entries", {8, 10}, kNever},
+    {"hash-rdb-load-max-template-entries", {8, 10}, kNever},
+    {"hash-rdb-load-min-template-entries", {8, 10}, kNever},
+    {"preload-file", {8, 10}, kNever},
 
     {"dynamic-hz", {}, {}, {8, 1}},
     {"sanitize-dump-payload", {}, {}, {9, 0}},

@@ -1,0 +1,214 @@
+#include "persist/aof/backup.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "server/command/command_context.h"
+#include "server/server.h"
+
+namespace latchkey::persist {
+
+using namespace server;
+
+namespace {
+
+constexpr mode_t kDirectoryMode = 0755;
+constexpr int64_t kMicroseconds = 1'000'000;
+
+// True also when it cannot be read.
+bool has_files(const std::string& directory) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(directory.c_str()), closedir);
+  if (open == nullptr) return true;
+  while (const dirent* entry = readdir(open.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Backup::Backup(Server& server, Aof& aof) : server_(server), aof_(aof) {
+  aof_.on_rewrite_ended([this](bool done) { rewrite_ended(done); });
+  aof_.on_stopping([this] {
+    if (in_progress()) fail("appendonly is stopped");
+  });
+}
+
+bool Backup::in_progress() const {
+  return state_ == State::kPending || state_ == State::kSnapshotting ||
+         state_ == State::kIncrementing;
+}
+
+std::string Backup::path_of(const std::string& name) const {
+  return server_.config().directory().path_of(server_.settings().backupdirname + "/" + name);
+}
+
+int64_t Backup::now_s() const {
+  return server_.clock().wall_us() / kMicroseconds;
+}
+
+// --- Its course ---------------------------------------------------------------------------------
+
+void Backup::tick() {
+  if (state_ == State::kPending && aof_.rewrite().running()) state_ = State::kSnapshotting;
+  const int64_t kept_s = server_.settings().backup_sealed_ttl;
+  if (state_ == State::kSealed && kept_s > 0 && now_s() - sealed_s_ >= kept_s) {
+    server_.log().notice("Removing the sealed backup, which is as old as backup-sealed-ttl says");
+    remove_files();
+    state_ = State::kIdle;
+  }
+}
+
+void Backup::rewrite_ended(bool done) {
+  if (state_ != State::kPending && state_ != State::kSnapshotting) return;
+  if (!done) return fail("the append-only file could not be rewritten");
+  const auto& base = aof_.manifest().base();
+  std::string error;
+  if (!base || !link(base->name, &error)) return fail(std::move(error));
+  aof_.rewrite().hold(true);
+  state_ = State::kIncrementing;
+  server_.log().notice("Backup: the base is complete, writes are added until BACKUP SEAL");
+}
+
+void Backup::fail(std::string reason) {
+  server_.log().warning("Backup failed: " + reason);
+  remove_files();
+  error_ = std::move(reason);
+  state_ = State::kFailed;
+  aof_.end_backup();
+}
+
+bool Backup::seal(std::string* error) {
+  if (!aof_.sync()) {
+    *error = "the append-only file could not be synced";
+    return false;
+  }
+  AofManifest sealed = aof_.manifest();
+  sealed.take_history();
+  for (const AofFile& increment : sealed.increments())
+    if (!link(increment.name, error)) return false;
+  const std::string name = server_.settings().appendfilename + ".manifest";
+  if (!base::replace_file(path_of(name), sealed.format(), server_.files())) {
+    *error = "the manifest could not be written: " + std::string(strerror(errno));
+    return false;
+  }
+  files_.push_back(name);
+  // What is linked must not grow.
+  if (aof_.is_open_for_backup() || aof_.rewrite().rotate()) return true;
+  *error = "no other increment could be opened";
+  return false;
+}
+
+// --- Files --------------------------------------------------------------------------------------
+
+bool Backup::take_directory(std::string* error) const {
+  const std::string& name = server_.settings().backupdirname;
+  const std::string path = server_.config().directory().path_of(name);
+  if (!server_.files().create_directory(path, kDirectoryMode) && errno != EEXIST) {
+    *error = "Can't create the backup directory " + name + ": " + strerror(errno);
+    return false;
+  }
+  if (!has_files(path)) return true;
+  *error = "Backup directory " + name + " is not empty";
+  return false;
+}
+
+bool Backup::link(const std::string& name, std::string* error) {
+  if (server_.files().link(aof_.path_of(name), path_of(name)) &&
+      base::sync_directory_of(path_of(name), server_.files())) {
+    files_.push_back(name);
+    return true;
+  }
+  *error = "the file " + name + " could not be linked: " + strerror(errno);
+  server_.files().remove(path_of(name));
+  return false;
+}
+
+void Backup::remove_files() {
+  for (const std::string& name : files_) {
+    if (server_.files().remove(path_of(name)) || errno == ENOENT) continue;
+    server_.log().warning("Can't remove the file " + name + " of a backup: " + strerror(errno));
+  }
+  files_.clear();
+}
+
+// --- Commands -----------------------------------------------------------------------------------
+
+void Backup::start_command(CommandContext& ctx) {
+  if (in_progress()) return ctx.reply.error("ERR Backup already in progress");
+  if (state_ == State::kSealed)
+    return ctx.reply.error("ERR The last backup is sealed, call BACKUP CLEANUP first");
+  std::string error;
+  if (!take_directory(&error)) return ctx.reply.error("ERR " + error);
+  if (!aof_.begin_backup()) {
+    return ctx.reply.error(
+        "ERR Can't begin the backup. Please check the server logs for more information.");
+  }
+  error_.clear();
+  started_s_ = now_s();
+  sealed_s_ = 0;
+  state_ = aof_.rewrite().running() ? State::kSnapshotting : State::kPending;
+  ctx.reply.ok();
+}
+
+void Backup::seal_command(CommandContext& ctx) {
+  if (state_ != State::kIncrementing) return ctx.reply.error("ERR No backup ready to seal");
+  std::string error;
+  if (!seal(&error)) {
+    fail(error);
+    return ctx.reply.error("ERR Backup failed: " + error);
+  }
+  state_ = State::kSealed;
+  sealed_s_ = now_s();
+  aof_.end_backup();
+  server_.log().notice("Backup: sealed");
+  ctx.reply.ok();
+}
+
+void Backup::abort_command(CommandContext& ctx) {
+  if (!in_progress()) return ctx.reply.error("ERR No backup in progress");
+  fail("aborted by user");
+  ctx.reply.ok();
+}
+
+void Backup::cleanup_command(CommandContext& ctx) {
+  if (in_progress())
+    return ctx.reply.error("ERR Backup in progress, call BACKUP SEAL or BACKUP ABORT first");
+  remove_files();
+  state_ = State::kIdle;
+  error_.clear();
+  started_s_ = 0;
+  sealed_s_ = 0;
+  ctx.reply.ok();
+}
+
+void Backup::status_command(CommandContext& ctx) const {
+  constexpr std::string_view kNames[] = {"idle",         "pending", "snapshotting",
+                                         "incrementing", "sealed",  "failed"};
+  ctx.reply.map(4);
+  ctx.reply.bulk("state");
+  ctx.reply.bulk(kNames[static_cast<size_t>(state_)]);
+  ctx.reply.bulk("error");
+  ctx.reply.bulk(error_);
+  ctx.reply.bulk("start_time");
+  ctx.reply.bulk(std::to_string(started_s_));
+  ctx.reply.bulk("end_time");
+  ctx.reply.bulk(std::to_string(sealed_s_));
+}
+
+void Backup::list_command(CommandContext& ctx) const {
+  const std::string directory =
+      server_.config().directory().current() + "/" + server_.settings().backupdirname + "/";
+  ctx.reply.array(files_.size());
+  for (const std::string& name : files_) ctx.reply.bulk(directory + name);
+}
+
+}  // namespace latchkey::persist

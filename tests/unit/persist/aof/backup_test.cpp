@@ -1,0 +1,318 @@
+#include "persist/aof/backup.h"
+
+#include <filesystem>
+#include <string>
+
+#include "unit/catch.h"
+#include "unit/faulty_disk.h"
+#include "unit/persist/aof/aof_directory_fixture.h"
+#include "unit/persist/life.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using persist::Loading;
+
+constexpr char kOff[] = "appendonly no\n";
+
+struct BackedUp : Life {
+  explicit BackedUp(const TemporaryDirectory& directory, const std::string& settings = {},
+                    base::FileSystem& files = base::disk(),
+                    const TemporaryDirectory* logs = nullptr)
+      : Life(directory, settings, files, logs) {
+    server.server.commands().add(persist::backup_rows());
+  }
+  std::string status(std::string_view field) {
+    const std::string reply = client.run("BACKUP STATUS");
+    const std::string name = bulk(field);
+    const size_t value = reply.find("\r\n", reply.find(name) + name.size());
+    const size_t begin = value + 2;
+    return reply.substr(begin, reply.find("\r\n", begin) - begin);
+  }
+  std::string state() { return status("state"); }
+  // START, and the base is there.
+  std::string begin() {
+    std::string reply = client.run("BACKUP START");
+    if (persistence->child().running()) finish_child();
+    return reply;
+  }
+  // How many files BACKUP LIST names.
+  size_t files() {
+    const std::string reply = client.run("BACKUP LIST");
+    return std::stoul(reply.substr(1));
+  }
+};
+
+// A server that has loaded what was backed up in `directory`.
+struct Restored {
+  explicit Restored(const TemporaryDirectory& directory, const std::string& settings = kOff)
+      : life(other, settings + "preload-file aof:" + (directory.path() / "backupdir").string() +
+                        "/appendonly.aof.manifest\n") {}
+  TemporaryDirectory other;
+  Life life;
+};
+
+bool is_empty(const TemporaryDirectory& directory) {
+  return std::filesystem::is_empty(directory.path() / "backupdir");
+}
+
+}  // namespace
+
+TEST_CASE("A backup holds what was written until it was sealed", "[backup]") {
+  const std::string setting = GENERATE(std::string(kOff), std::string("appendonly yes\n"));
+  TemporaryDirectory directory;
+  BackedUp life(directory, setting);
+  CHECK(life.state() == "idle");
+  CHECK(life.status("start_time") == "0");
+  life.client.run("SET before 1");
+  CHECK(life.client.run("BACKUP START") == status("OK"));
+  CHECK(life.state() == "snapshotting");
+  CHECK(life.files() == 0);
+  life.client.run("SET during 2");
+  life.finish_child();
+  CHECK(life.state() == "incrementing");
+  CHECK(life.files() == 1);
+  life.client.run("SET after 3");
+  CHECK(life.client.run("BACKUP SEAL") == status("OK"));
+  life.client.run("SET late 4");
+  life.server.tick();
+  CHECK(life.state() == "sealed");
+  CHECK(life.status("end_time") != "0");
+  CHECK(life.files() == 3);
+  {
+    Restored restored(directory);
+    CHECK(restored.life.result == Loading::Result::kDone);
+    CHECK(restored.life.client.run("MGET before during after late") ==
+          array({bulk("1"), bulk("2"), bulk("3"), std::string(kNull)}));
+  }
+  CHECK(life.client.run("BACKUP CLEANUP") == status("OK"));
+  CHECK(life.state() == "idle");
+  CHECK(is_empty(directory));
+  // The server's own file goes on, or is away again.
+  CHECK(life.persistence->aof().enabled() == (setting != kOff));
+  CHECK(directory.exists("appendonlydir") == (setting != kOff));
+}
+
+TEST_CASE("The file of a server goes on after a backup", "[backup]") {
+  TemporaryDirectory directory;
+  {
+    BackedUp life(directory);
+    life.client.run("SET a 1");
+    life.begin();
+    life.client.run("SET b 2");
+    life.client.run("BACKUP SEAL");
+    life.client.run("SET c 3");
+    life.server.tick();
+  }
+  Life life(directory);
+  CHECK(life.client.run("MGET a b c") == bulks({"1", "2", "3"}));
+}
+
+TEST_CASE("BACKUP refuses what its state does not allow", "[backup]") {
+  TemporaryDirectory directory;
+  BackedUp life(directory, kOff);
+  CHECK(life.client.run("BACKUP SEAL") == error("ERR No backup ready to seal"));
+  CHECK(life.client.run("BACKUP ABORT") == error("ERR No backup in progress"));
+  CHECK(life.client.run("BACKUP CLEANUP") == status("OK"));
+  directory.write("backupdir/stale", "x");
+  CHECK(life.client.run("BACKUP START") == error("ERR Backup directory backupdir is not empty"));
+  std::filesystem::remove(directory.path() / "backupdir/stale");
+  life.begin();
+  CHECK(life.client.run("BACKUP START") == error("ERR Backup already in progress"));
+  CHECK(life.client.run("BACKUP CLEANUP").find("-ERR Backup in progress") == 0);
+  CHECK(life.client.run("BACKUP ABORT") == status("OK"));
+  CHECK(life.state() == "failed");
+  CHECK(life.status("error") == "aborted by user");
+  CHECK(is_empty(directory));
+  CHECK_FALSE(life.persistence->aof().enabled());
+  // A new one can be begun.
+  CHECK(life.begin() == status("OK"));
+  CHECK(life.client.run("BACKUP SEAL") == status("OK"));
+  CHECK(life.client.run("BACKUP START").find("-ERR The last backup is sealed") == 0);
+}
+
+TEST_CASE("A backup waits for another child, and uses a rewrite that runs", "[backup]") {
+  TemporaryDirectory directory;
+  BackedUp life(directory);
+  life.client.run("SET a 1");
+  SECTION("a snapshot is written") {
+    life.client.run("BGSAVE");
+    CHECK(life.client.run("BACKUP START") == status("OK"));
+    CHECK(life.state() == "pending");
+    life.finish_child();
+    life.server.tick();
+    CHECK(life.state() == "snapshotting");
+    life.finish_child();
+  }
+  SECTION("the file is rewritten") {
+    life.client.run("BGREWRITEAOF");
+    CHECK(life.client.run("BACKUP START") == status("OK"));
+    CHECK(life.state() == "snapshotting");
+    life.finish_child();
+  }
+  CHECK(life.state() == "incrementing");
+  // Until it is sealed, nothing is rewritten.
+  CHECK(life.client.run("BGREWRITEAOF") ==
+        status("Background append only file rewriting scheduled"));
+  life.server.tick();
+  CHECK_FALSE(life.persistence->child().running());
+  life.client.run("BACKUP SEAL");
+  life.server.tick();
+  CHECK(life.persistence->child().running());
+  life.finish_child();
+  CHECK(Restored(directory).life.client.run("GET a") == bulk("1"));
+}
+
+TEST_CASE("appendonly switched off ends a backup, switched on keeps its file", "[backup]") {
+  TemporaryDirectory directory;
+  SECTION("off") {
+    BackedUp life(directory);
+    life.begin();
+    CHECK(life.client.run("CONFIG SET appendonly no") == status("OK"));
+    CHECK(life.state() == "failed");
+    CHECK(life.status("error") == "appendonly is stopped");
+    CHECK(is_empty(directory));
+  }
+  SECTION("on") {
+    BackedUp life(directory, kOff);
+    life.begin();
+    life.client.run("CONFIG SET appendonly yes");
+    life.client.run("SET a 1");
+    CHECK(life.client.run("BACKUP SEAL") == status("OK"));
+    life.client.run("BACKUP CLEANUP");
+    CHECK(life.persistence->aof().enabled());
+    life.client.run("SET b 2");
+    life.server.tick();
+    Life next(directory);
+    CHECK(next.client.run("MGET a b") == bulks({"1", "2"}));
+  }
+}
+
+TEST_CASE("A directory of another file stays when a backup has used it", "[backup]") {
+  TemporaryDirectory directory;
+  directory.write("appendonlydir/other", "x");
+  BackedUp life(directory, kOff);
+  life.begin();
+  life.client.run("BACKUP SEAL");
+  life.client.run("BACKUP CLEANUP");
+  CHECK(directory.exists("appendonlydir/other"));
+}
+
+TEST_CASE("A sealed backup goes after backup-sealed-ttl", "[backup]") {
+  TemporaryDirectory directory;
+  BackedUp life(directory, "backup-sealed-ttl 10\n");
+  life.begin();
+  life.client.run("BACKUP SEAL");
+  life.server.advance_ms(9000);
+  life.server.tick();
+  CHECK(life.state() == "sealed");
+  life.server.advance_ms(1500);
+  life.server.tick();
+  CHECK(life.state() == "idle");
+  CHECK(is_empty(directory));
+}
+
+TEST_CASE("preload-file takes the place of the server's own files", "[backup]") {
+  TemporaryDirectory directory;
+  {
+    BackedUp life(directory, kOff);
+    life.client.run("SET a 1");
+    life.begin();
+    life.client.run("BACKUP SEAL");
+    life.client.run("SAVE");
+  }
+  SECTION("a manifest, while the file is switched on") {
+    TemporaryDirectory other;
+    other.write("appendonlydir/appendonly.aof.1.incr.aof", request({"SET", "own", "1"}));
+    other.write("appendonlydir/appendonly.aof.manifest",
+                "file appendonly.aof.1.incr.aof seq 1 type i\n");
+    {
+      Life life(other, "preload-file aof:" + (directory.path() / "backupdir").string() +
+                           "/appendonly.aof.manifest\n");
+      REQUIRE(life.opened);
+      CHECK(life.client.run("MGET a own") == array({bulk("1"), std::string(kNull)}));
+      life.finish_child();
+      life.client.run("SET b 2");
+      life.pass_second();
+      CHECK_FALSE(other.exists("appendonlydir/appendonly.aof.1.incr.aof"));
+    }
+    Life next(other);
+    CHECK(next.client.run("MGET a b own") == array({bulk("1"), bulk("2"), std::string(kNull)}));
+  }
+  SECTION("a snapshot") {
+    TemporaryDirectory other;
+    Life life(other, std::string(kOff) +
+                         "preload-file rdb:" + (directory.path() / "dump.rdb").string() + "\n");
+    CHECK(life.result == Loading::Result::kDone);
+    CHECK(life.client.run("GET a") == bulk("1"));
+  }
+  SECTION("its own manifest is loaded as at any start") {
+    TemporaryDirectory other;
+    other.write("appendonlydir/appendonly.aof.1.incr.aof", request({"SET", "own", "1"}));
+    const auto manifest = other.path() / "appendonlydir" / "appendonly.aof.manifest";
+    other.write("appendonlydir/appendonly.aof.manifest",
+                "file appendonly.aof.1.incr.aof seq 1 type i\n");
+    Life life(other, "preload-file aof:" + manifest.string() + "\n");
+    REQUIRE(life.opened);
+    CHECK(life.client.run("GET own") == bulk("1"));
+    CHECK_FALSE(life.persistence->child().running());
+  }
+  SECTION("a file that is not there ends the start") {
+    TemporaryDirectory other;
+    CHECK(Life(other, std::string(kOff) + "preload-file rdb:/nowhere/x.rdb\n").result ==
+          Loading::Result::kFailed);
+    CHECK(Life(other, "preload-file aof:/nowhere/x.manifest\n").result == Loading::Result::kFailed);
+  }
+}
+
+TEST_CASE("preload-file and backupdirname are checked", "[backup]") {
+  server::Config config;
+  server::ConfigError error;
+  for (const char* line :
+       {"preload-file aof:/tmp/x", "preload-file rdb:/tmp/x", "preload-file other:/tmp/x.rdb",
+        "preload-file rdb", "backupdirname a/b", "backupdirname \"\""}) {
+    INFO(line);
+    CHECK_FALSE(config.load("", std::string(line) + "\n", &error));
+  }
+  CHECK(config.load("", "preload-file rdb:/tmp/x.rdb\nbackupdirname mine\n", &error));
+}
+
+TEST_CASE("A backup on a disk that fails leaves a server with its file", "[backup]") {
+  TemporaryDirectory logs;
+  const auto scene = [&](const Trial& trial) {
+    TemporaryDirectory directory;
+    FaultyDisk disk(directory.path());
+    std::string state;
+    {
+      BackedUp life(directory, {}, disk, &logs);
+      life.client.run("SET a 1");
+      life.server.tick();
+      disk.fail(trial.fault);
+      life.begin();
+      life.client.run("SET b 2");
+      life.client.run("BACKUP SEAL");
+      state = life.state();
+      if (!disk.has_failed()) return false;
+      INFO(told(trial, disk));
+      // Sealed and whole, or nothing: a child that failed is waited for by nobody here.
+      if (trial.fault.kind == FaultKind::kOnce) {
+        disk.heal();
+        if (state == "failed") CHECK(is_empty(directory));
+        CHECK(life.client.run("SET c 3") == status("OK"));
+      }
+    }
+    if (trial.fault.kind != FaultKind::kPowerCut) disk.heal();
+    if (trial.fault.kind == FaultKind::kPowerCut) disk.restore(trial.lost);
+    INFO(told(trial, disk));
+    Life next(directory, {}, base::disk(), &logs);
+    CHECK(next.opened);
+    CHECK(next.client.run("GET a") == bulk("1"));
+    if (state == "sealed") CHECK(Restored(directory).life.client.run("GET a") == bulk("1"));
+    return true;
+  };
+  CHECK(fail_each_call(scene) > 50);
+}
+
+}  // namespace latchkey::tests
