@@ -485,12 +485,12 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
       if (const Directive* directive = find_known(pattern)) show(pattern, *directive);
       continue;
     }
+    const base::GlobPattern glob(pattern, /*ignore_case=*/true);
     for (const Directive& directive : directives()) {
       if (directive.has(kHidden) || (directive.has(kOfValkey) && !values_.edition.is_valkey()))
         continue;
       for (const auto name : {directive.name, directive.alias}) {
-        if (!name.empty() && has_directive(values_.edition, name) &&
-            base::glob_match(pattern, name, true))
+        if (!name.empty() && has_directive(values_.edition, name) && glob.matches(name))
           show(name, directive);
       }
     }
