@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace latchkey::base {
 
@@ -38,6 +40,22 @@ void keep_rights(int descriptor, const struct stat& former) {
   const bool is_given = is_alike || fchown(descriptor, former.st_uid, former.st_gid) == 0;
   const mode_t allowed = is_given ? 07777 : 0700;
   static_cast<void>(fchmod(descriptor, former.st_mode & allowed));
+}
+
+mode_t type_of(int descriptor) {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
+// Waits until a pipe has bytes or has been closed. False, with errno set, when neither comes.
+bool wait_for_pipe(int descriptor, int patience_ms) {
+  pollfd pipe{descriptor, POLLIN, 0};
+  int count;
+  do {
+    count = poll(&pipe, 1, patience_ms);
+  } while (count < 0 && errno == EINTR);
+  if (count == 0) errno = ETIMEDOUT;
+  return count > 0;
 }
 
 void close_range_from(int first, int last) {
@@ -92,6 +110,50 @@ std::optional<std::string> read_file(const std::string& path, FileSystem& files)
   const Descriptor file(path, O_RDONLY, files);
   if (!file.is_open()) return std::nullopt;
   return read_all(file.number(), files);
+}
+
+std::optional<std::string> read_within(const std::string& path, ReadLimits limits,
+                                       FileSystem& files) {
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK, files);
+  if (!file.is_open()) return std::nullopt;
+  const bool is_pipe = type_of(file.number()) == S_IFIFO;
+  if (is_pipe && limits.pipe_patience_ms == 0) {
+    errno = ENOTSUP;
+    return std::nullopt;
+  }
+  // A terminal may take its time.
+  if (!is_pipe) fcntl(file.number(), F_SETFL, fcntl(file.number(), F_GETFL) & ~O_NONBLOCK);
+  std::string text;
+  char buffer[16 * 1024];
+  for (;;) {
+    if (is_pipe && !wait_for_pipe(file.number(), limits.pipe_patience_ms)) return std::nullopt;
+    const ssize_t count = files.read(file.number(), buffer, sizeof(buffer));
+    if (count == 0) return text;
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0) return std::nullopt;
+    text.append(buffer, static_cast<size_t>(count));
+    if (text.size() > limits.most_bytes) {
+      errno = EFBIG;
+      return std::nullopt;
+    }
+  }
+}
+
+int open_regular(const std::string& path, int flags, FileSystem& files) {
+  const int descriptor = files.open(path, flags | O_NONBLOCK, kFileMode);
+  if (descriptor < 0) return descriptor;
+  const mode_t type = type_of(descriptor);
+  // A directory opens as well, and tells what it is when it is read.
+  if (type == S_IFREG || type == S_IFDIR) return descriptor;
+  files.close(descriptor);
+  errno = ENOTSUP;
+  return -1;
+}
+
+std::string read_error_text(int error) {
+  if (error == ENOTSUP) return "It is a pipe or a device";
+  if (error == ETIMEDOUT) return "It is a pipe, and nobody writes to it";
+  return strerror(error);
 }
 
 bool write_all(int descriptor, std::string_view bytes, FileSystem& files) {

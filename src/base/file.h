@@ -2,6 +2,7 @@
 // the program.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,6 +36,27 @@ class Descriptor {
 
 // The contents of the file; nothing, with errno set, when it cannot be opened or read.
 std::optional<std::string> read_file(const std::string& path, FileSystem& files = disk());
+
+// How much is read of what may be no file, and how long it may take.
+struct ReadLimits {
+  size_t most_bytes = size_t{64} << 20;
+  // How long to wait for each piece that comes through a pipe; 0: pipes are refused. Shells make a
+  // pipe of `<(command)`.
+  int pipe_patience_ms = 10'000;
+};
+
+// The contents of whatever is at the path; nothing, with errno set, when it cannot be opened or
+// read. EFBIG: it is larger, as a device is that has no end; ETIMEDOUT: nobody writes to the pipe;
+// ENOTSUP: it is a pipe.
+std::optional<std::string> read_within(const std::string& path, ReadLimits limits,
+                                       FileSystem& files = disk());
+
+// Opens a file that has to have an end: never waits for somebody to write to a pipe. -1 with errno
+// on failure, ENOTSUP when it is a pipe or a device.
+int open_regular(const std::string& path, int flags, FileSystem& files);
+
+// strerror(), in other words where read_within() and open_regular() have set errno.
+std::string read_error_text(int error);
 
 // Reads an open descriptor (standard input) to its end; fails as read_file() does.
 std::optional<std::string> read_all(int descriptor, FileSystem& files = disk());

@@ -21,10 +21,10 @@ bool lock(int descriptor) {
 }  // namespace
 
 bool NodeFile::open(std::string* text, std::string* error) {
-  auto file =
-      std::make_unique<base::Descriptor>(files_.open(path_, O_RDWR | O_CREAT, kMode), files_);
+  auto file = std::make_unique<base::Descriptor>(
+      base::open_regular(path_, O_RDWR | O_CREAT, files_), files_);
   if (!file->is_open()) {
-    *error = "Can't open " + path_ + " in order to acquire a lock: " + strerror(errno);
+    *error = "Can't open " + path_ + " in order to acquire a lock: " + base::read_error_text(errno);
     return false;
   }
   if (!lock(file->number())) {

@@ -86,7 +86,8 @@ ConfigCheck check_configuration(const server::CommandLine& line) {
   const bool is_unreadable =
       !problems.empty() && problems[0].kind == ConfigError::Kind::kFile && problems[0].file.empty();
   const std::string text =
-      is_unreadable ? std::string() : base::read_file(line.config_path).value_or("");
+      is_unreadable ? std::string()
+                    : base::read_within(line.config_path, {.pipe_patience_ms = 0}).value_or("");
   const auto lines = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   Report report(line.config_path, lines);
   for (const ConfigError& problem : problems) report.add(problem);

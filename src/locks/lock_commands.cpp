@@ -37,13 +37,14 @@ const Record* find_lock(CommandContext& ctx, std::string_view key) {
 }
 
 void lock_list(CommandContext& ctx) {
-  std::string_view pattern = "*";
+  std::string_view text = "*";
   for (ArgReader options(ctx.args, kFirstArgument); options.more();) {
-    if (!options.word("PATTERN", &pattern)) return ctx.syntax_error();
+    if (!options.word("PATTERN", &text)) return ctx.syntax_error();
   }
+  const base::GlobPattern pattern(text);
   std::vector<const Record*> shown;
   for (const Record& record : model_of(ctx).records()) {
-    if (pattern == "*" || base::glob_match(pattern, record.place->key)) shown.push_back(&record);
+    if (pattern.covers(record.place->key)) shown.push_back(&record);
   }
   ctx.reply.array(shown.size());
   for (const Record* record : shown) reply_lock(ctx.reply, *record, ctx.now_ms());
@@ -152,7 +153,7 @@ void lock_timeline(CommandContext& ctx) {
 
 void lock_guard(CommandContext& ctx) {
   LockWatch& watch = ctx.server.layer<LockWatch>();
-  std::vector<std::string> globs;
+  std::vector<base::GlobPattern> globs;
   for (const std::string_view glob : ctx.args.subspan(kFirstArgument + 1)) globs.emplace_back(glob);
   if (!watch.guard(ctx.db.index(), ctx.args[2], std::move(globs)))
     return ctx.reply.error("ERR there may be up to 1000 locks that guard keys");

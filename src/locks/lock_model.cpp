@@ -133,7 +133,7 @@ KnownBy LockModel::recognise(const Record& record, const Token& token) const {
 
 bool LockModel::matches_patterns(std::string_view key) const {
   return std::any_of(patterns_.begin(), patterns_.end(),
-                     [&](const auto& pattern) { return base::glob_match(pattern, key); });
+                     [&](const auto& pattern) { return pattern.matches(key); });
 }
 
 void LockModel::know_by_use(Record& record) const {
@@ -554,7 +554,7 @@ void LockModel::check_reentry(Record& record, int64_t now_ms) {
 
 // --- Guards -------------------------------------------------------------------------------------
 
-bool LockModel::guard(int database, std::string_view lock, std::vector<std::string> globs) {
+bool LockModel::guard(int database, std::string_view lock, std::vector<base::GlobPattern> globs) {
   unguard(database, lock);
   if (guards_.size() >= kMostGuards) return false;
   guards_.push_back({Place{database, std::string(lock)}, std::move(globs)});
@@ -570,9 +570,9 @@ bool LockModel::unguard(int database, std::string_view lock) {
 void LockModel::written(int database, std::string_view key, const Cause& cause) {
   for (const Guard& guard : guards_) {
     if (guard.lock.database != database || guard.lock.key == key) continue;
-    const bool guarded = std::any_of(
-        guard.globs.begin(), guard.globs.end(),
-        [&](const std::string& glob) { return glob == "*" || base::glob_match(glob, key); });
+    const bool guarded =
+        std::any_of(guard.globs.begin(), guard.globs.end(),
+                    [&](const base::GlobPattern& glob) { return glob.covers(key); });
     if (!guarded) continue;
     if (Record* record = use(database, guard.lock.key)) check_outlived(*record, key, cause);
   }

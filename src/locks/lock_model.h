@@ -28,6 +28,7 @@
 #include <boost/circular_buffer.hpp>
 
 #include "base/digest/hash.h"
+#include "base/text/glob.h"
 #include "locks/findings.h"
 
 namespace latchkey::locks {
@@ -320,11 +321,11 @@ class LockModel {
   static constexpr size_t kMostGuards = 1000;
   struct Guard {
     Place lock;
-    std::vector<std::string> globs;
+    std::vector<base::GlobPattern> globs;
   };
   // Of the same database; takes the place of an earlier guard of the lock. False when there are as
   // many as may be.
-  bool guard(int database, std::string_view lock, std::vector<std::string> globs);
+  bool guard(int database, std::string_view lock, std::vector<base::GlobPattern> globs);
   // False when there is none.
   bool unguard(int database, std::string_view lock);
   void unguard_all() { guards_.clear(); }
@@ -408,7 +409,7 @@ class LockModel {
 
   const Clients& clients_;
   Limits limits_;
-  std::vector<std::string> patterns_;
+  std::vector<base::GlobPattern> patterns_;
   std::vector<Guard> guards_;
   std::list<Record> order_;  // the most recently used first
   Records records_;

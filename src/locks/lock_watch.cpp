@@ -456,7 +456,7 @@ void LockWatch::counted(CommandContext& ctx, const store::KeyRef& ref, std::stri
 // --- Guards and semaphores
 // --------------------------------------------------------------------------
 
-bool LockWatch::guard(int database, std::string_view lock, std::vector<std::string> globs) {
+bool LockWatch::guard(int database, std::string_view lock, std::vector<base::GlobPattern> globs) {
   const bool done = model_.guard(database, lock, std::move(globs));
   listen();
   return done;

@@ -43,7 +43,7 @@ class LockWatch final : public server::LockClaims,
   void reset();
   int64_t watching_since_ms() const { return since_ms_; }
   // LockModel::guard() and its reverse. While there are guards all changes of keys are looked at.
-  bool guard(int database, std::string_view lock, std::vector<std::string> globs);
+  bool guard(int database, std::string_view lock, std::vector<base::GlobPattern> globs);
   bool unguard(int database, std::string_view lock);
   void unguard_all();
 

@@ -190,11 +190,11 @@ void Loading::advise(std::string_view tool, const std::string& path) {
 Loading::Result Loading::load_snapshot(const std::string& name, const FileOptions& options) {
   base::Logger& log = server_.log();
   const std::string path = server_.config().directory().path_of(name);
-  const base::Descriptor file(path, O_RDONLY, server_.files());
+  const base::Descriptor file(base::open_regular(path, O_RDONLY, server_.files()), server_.files());
   if (!file.is_open()) {
     if (errno == ENOENT) return Result::kNoFile;
     log.logf(base::LogLevel::kWarning, "Fatal error: can't open the RDB file %s for reading: %s",
-             name.c_str(), strerror(errno));
+             name.c_str(), base::read_error_text(errno).c_str());
     return Result::kFailed;
   }
   DescriptorSource source(server_.files(), file.number());

@@ -140,7 +140,7 @@ void reply_library(resp::ReplyBuilder& reply, const FunctionLibrary& library, bo
 }
 
 void function_list(CommandContext& ctx) {
-  std::optional<std::string_view> pattern;
+  std::optional<base::GlobPattern> pattern;
   bool with_code = false;
   for (ArgReader args(ctx.args, 2); args.more();) {
     if (!with_code && args.word("WITHCODE")) {
@@ -148,15 +148,14 @@ void function_list(CommandContext& ctx) {
     } else if (!pattern && is_word(args.peek(), "LIBRARYNAME")) {
       args.next();
       if (!args.more()) return ctx.reply.error("ERR library name argument was not given");
-      pattern = args.next();
+      pattern.emplace(args.next(), /*ignore_case=*/true);
     } else {
       return ctx.reply.error("ERR Unknown argument " + std::string(args.next()));
     }
   }
   std::vector<const FunctionLibrary*> chosen;
   for (const auto& [name, library] : functions_of(ctx).store().libraries()) {
-    if (!pattern || base::glob_match(*pattern, name, /*ignore_case=*/true))
-      chosen.push_back(library.get());
+    if (!pattern || pattern->matches(name)) chosen.push_back(library.get());
   }
   ctx.reply.array(chosen.size());
   for (const FunctionLibrary* library : chosen) reply_library(ctx.reply, *library, with_code);

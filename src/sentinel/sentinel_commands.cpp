@@ -200,9 +200,10 @@ void remove(CommandContext& ctx) {
 
 void reset(CommandContext& ctx) {
   Sentinel& sentinel = sentinel_of(ctx);
+  const base::GlobPattern pattern(ctx.args[2]);
   int64_t count = 0;
   for (const auto& [name, found] : sentinel.masters()) {
-    if (!base::glob_match(ctx.args[2], name)) continue;
+    if (!pattern.matches(name)) continue;
     sentinel.reset(*found, /*keep_sentinels=*/false);
     sentinel.event(LogLevel::kWarning, "+reset-master", *found);
     ++count;

@@ -283,10 +283,10 @@ void config_set(CommandContext& ctx) {
 
 void config_get(CommandContext& ctx) {
   std::vector<std::string_view> shown;
-  for (const std::string_view pattern : ctx.args.subspan(3)) {
+  for (const std::string_view text : ctx.args.subspan(3)) {
+    const base::GlobPattern pattern(text, /*ignore_case=*/true);
     for (const std::string_view option : kConfigOptions) {
-      if (base::glob_match(pattern, option, /*ignore_case=*/true) &&
-          std::find(shown.begin(), shown.end(), option) == shown.end()) {
+      if (pattern.matches(option) && std::find(shown.begin(), shown.end(), option) == shown.end()) {
         shown.push_back(option);
       }
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/text/glob.h"
 #include "base/text/number.h"
 #include "server/acl/user.h"
 #include "server/client/client.h"
@@ -20,11 +19,6 @@ constexpr size_t kMaxPatternBytes = 1024;
 constexpr size_t kMaxCommands = 128;
 // What an error shows of a word.
 constexpr size_t kMaxShownBytes = 128;
-
-// Unlike glob_match() a star stands for the empty text, too.
-bool matches_glob(std::string_view pattern, std::string_view text) {
-  return pattern == "*" || base::glob_match(pattern, text);
-}
 
 const Command& container_of(const Command& command) {
   return command.parent != nullptr ? *command.parent : command;
@@ -63,25 +57,19 @@ Selector::Read Selector::read(CommandContext& ctx, ArgReader& arguments) {
   std::string_view text;
   if (arguments.word("COMMAND", &text))
     return read_command(ctx, text) ? Read::kPart : Read::kFailed;
-  std::optional<std::string>* pattern = nullptr;
   if (arguments.word("KEY", &text)) {
-    pattern = &key_;
-  } else if (arguments.word("CLIENT", &text)) {
-    pattern = &client_;
-  } else if (arguments.word("USER", &text)) {
-    pattern = &user_;
+    if (!may_be_given(ctx, key_.has_value(), text)) return Read::kFailed;
+    key_.emplace(text);
+    return Read::kPart;
   }
-  if (pattern != nullptr) {
-    if (pattern->has_value()) {
-      ctx.syntax_error();
-      return Read::kFailed;
-    }
-    if (text.size() > kMaxPatternBytes) {
-      ctx.reply.error("ERR a pattern may have up to " + std::to_string(kMaxPatternBytes) +
-                      " bytes");
-      return Read::kFailed;
-    }
-    *pattern = text;
+  if (arguments.word("CLIENT", &text)) {
+    if (!may_be_given(ctx, client_.has_value(), text)) return Read::kFailed;
+    client_ = {std::string(text), base::GlobPattern(text)};
+    return Read::kPart;
+  }
+  if (arguments.word("USER", &text)) {
+    if (!may_be_given(ctx, user_.has_value(), text)) return Read::kFailed;
+    user_ = text;
     return Read::kPart;
   }
   if (!arguments.word("DB", &text)) return Read::kNothing;
@@ -97,6 +85,16 @@ Selector::Read Selector::read(CommandContext& ctx, ArgReader& arguments) {
   }
   database_ = static_cast<int>(index);
   return Read::kPart;
+}
+
+bool Selector::may_be_given(CommandContext& ctx, bool is_given, std::string_view text) {
+  if (is_given) {
+    ctx.syntax_error();
+    return false;
+  }
+  if (text.size() <= kMaxPatternBytes) return true;
+  ctx.reply.error("ERR a pattern may have up to " + std::to_string(kMaxPatternBytes) + " bytes");
+  return false;
 }
 
 bool Selector::read_command(CommandContext& ctx, std::string_view name) {
@@ -136,14 +134,14 @@ bool Selector::matches_command(const Command* command) const {
 bool Selector::matches(const Subject& subject) const {
   if (database_ && *database_ != subject.database) return false;
   if (user_ && *user_ != subject.user) return false;
-  if (client_ && *client_ != std::to_string(subject.client_id) &&
-      !matches_glob(*client_, subject.client_name))
+  if (client_ && client_->text != std::to_string(subject.client_id) &&
+      !client_->glob.covers(subject.client_name))
     return false;
   return matches_command(subject.command);
 }
 
 bool Selector::matches_key(std::string_view key) const {
-  return matches_glob(*key_, key);
+  return key_->covers(key);
 }
 
 bool Selector::matches(const Call& call) const {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/glob.h"
 #include "server/command/call_listener.h"
 #include "server/command/command_context.h"
 
@@ -61,13 +62,21 @@ class Selector {
   bool matches(const server::Call& call) const;
 
  private:
+  // An id, or a glob of names.
+  struct ClientName {
+    std::string text;
+    base::GlobPattern glob;
+  };
+
+  // Whether a pattern may be given: once, and not too long. False with the error sent.
+  static bool may_be_given(server::CommandContext& ctx, bool is_given, std::string_view text);
   bool read_command(server::CommandContext& ctx, std::string_view name);
   bool matches_command(const server::Command* command) const;
 
   std::vector<uint32_t> command_ids_;
   uint32_t categories_ = 0;  // AclCategory bits
-  std::optional<std::string> key_;
-  std::optional<std::string> client_;
+  std::optional<base::GlobPattern> key_;
+  std::optional<ClientName> client_;
   std::optional<std::string> user_;
   std::optional<int> database_;
 };

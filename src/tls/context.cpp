@@ -1,6 +1,7 @@
 #include "tls/context.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file.h"
 #include "tls/error_text.h"
 #include "tls/session.h"
 
@@ -187,6 +189,25 @@ bool check(const Settings& settings, std::string* error) {
   return error->empty();
 }
 
+// Whether OpenSSL may read the files: it would wait for whoever writes to a pipe, and read a device
+// to its end.
+bool check_files(const Settings& settings, std::string* error) {
+  constexpr uint64_t kMostBytes = 64 << 20;
+  for (const std::string* path :
+       {&settings.cert_file, &settings.key_file, &settings.client_cert_file,
+        &settings.client_key_file, &settings.dh_params_file, &settings.ca_cert_file}) {
+    if (path->empty()) continue;
+    const base::Descriptor file(base::open_regular(*path, O_RDONLY, base::disk()));
+    // Of other errors OpenSSL tells.
+    if (!file.is_open() && errno != ENOTSUP) continue;
+    const int problem = !file.is_open() ? errno : EFBIG;
+    if (file.is_open() && file.size().value_or(0) <= kMostBytes) continue;
+    *error = "Failed to load " + *path + ": " + base::read_error_text(problem);
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void Context::Free::operator()(ssl_ctx_st* context) const {
@@ -195,7 +216,7 @@ void Context::Free::operator()(ssl_ctx_st* context) const {
 
 std::unique_ptr<Context> Context::make(const Settings& settings, std::string* error) {
   error->clear();
-  if (!check(settings, error)) return nullptr;
+  if (!check(settings, error) || !check_files(settings, error)) return nullptr;
   initialise_library();
   ERR_clear_error();
   Handle incoming = make_side(settings, true, error);

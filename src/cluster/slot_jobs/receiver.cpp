@@ -128,8 +128,10 @@ size_t JobReceiver::on_input(std::span<char> bytes) {
   }
   if (over_) return bytes.size();
   const size_t left = bytes.size() - used;
+  // The rest of a request that is larger than that has yet to come.
+  const bool is_ahead = left > kMostAhead && !incomplete;
   if (net::Connection* const connection = client_.connection(); connection != nullptr)
-    left > kMostAhead ? connection->pause_reading() : connection->resume_reading();
+    is_ahead ? connection->pause_reading() : connection->resume_reading();
   if (left > 0 && !incomplete) go_on_soon(0);
   return used;
 }

@@ -214,7 +214,8 @@ size_t Importer::apply(NodeChannel& channel, std::span<char> bytes) {
   if (over_) return bytes.size();
   const size_t left = bytes.size() - used;
   if (is_main(channel)) most_buffered_ = std::max(most_buffered_, left);
-  left > kMostAhead ? channel.pause_reading() : channel.resume_reading();
+  // The rest of a request that is larger than that has yet to come.
+  left > kMostAhead && !incomplete ? channel.pause_reading() : channel.resume_reading();
   const bool more = left > 0 && !incomplete;
   if (is_main(channel) && !more && task_.state == TaskState::kStreamingBuffer) {
     server_.log().notice(

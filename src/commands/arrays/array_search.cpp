@@ -117,7 +117,7 @@ Verdict GrepRequest::test(const Search& search, std::string_view text, std::stri
     case Search::Kind::kPart:
       return verdict_of(contains(folded, search.part));
     case Search::Kind::kGlob:
-      return verdict_of(search.glob->matches(folded));
+      return verdict_of(search.glob->matches_folded(folded));
     case Search::Kind::kRegex:
       return verdict_of(search.regex.search(text, regex_budget));
   }
@@ -161,7 +161,7 @@ bool take_predicate(ArgReader& words, GrepRequest* request) {
 // Limits of a request, so that it does not hold the server up: each search takes some
 // milliseconds for a megabyte of text, and each 64 bytes of globs that are complex too.
 constexpr size_t kMostSearches = 32;
-constexpr size_t kMostComplexGlobs = base::GlobPattern::kMostComplex;
+constexpr size_t kMostComplexGlobs = base::GlobPattern::kMostSearched;
 // Of all regular expressions together.
 constexpr size_t kMostInstructions = 1000;
 
@@ -182,13 +182,12 @@ bool compile_patterns(CommandContext& ctx, GrepRequest* request) {
     if (search.kind == Search::Kind::kPart) {
       search.part = folded(search.pattern);
     } else if (search.kind == Search::Kind::kGlob) {
-      search.glob = base::GlobPattern::compile(search.pattern, request->ignore_case,
-                                               kMostComplexGlobs - complex_bytes);
-      if (!search.glob.has_value()) {
+      search.glob.emplace(search.pattern, request->ignore_case);
+      complex_bytes += search.glob->complex_bytes();
+      if (complex_bytes > kMostComplexGlobs) {
         ctx.reply.error("ERR glob patterns are too large");
         return false;
       }
-      complex_bytes += search.glob->complex_bytes();
     } else {
       std::string why = "too large";
       const bool is_compiled = search.regex.compile(search.pattern, request->ignore_case, &why);

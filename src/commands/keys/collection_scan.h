@@ -60,6 +60,7 @@ void scan_collection(server::CommandContext& ctx, Put&& put) {
     CollectionScanOptions options;
     if (!options.read(ctx, V::kType)) return;
     const V& collection = value_of<V>(ref);
+    const base::GlobPattern pattern(options.pattern);
     // Maximum scan steps of one call per requested element.
     constexpr uint64_t kStepsPerElement = 10;
     const auto wanted = static_cast<uint64_t>(options.count);
@@ -68,8 +69,7 @@ void scan_collection(server::CommandContext& ctx, Put&& put) {
     do {
       cursor = collection.scan(cursor, [&](std::string_view name, const auto&... rest) {
         ++seen;
-        if (options.pattern == "*" || base::glob_match(options.pattern, name))
-          put(found, options, collection, name, rest...);
+        if (pattern.covers(name)) put(found, options, collection, name, rest...);
       });
       ++steps;
     } while (cursor != 0 && seen < wanted && steps / kStepsPerElement < wanted);

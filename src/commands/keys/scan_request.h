@@ -15,17 +15,15 @@ namespace latchkey::commands {
 // A glob pattern of keys. The text must outlive it.
 class KeyPattern {
  public:
-  explicit KeyPattern(std::string_view pattern) : pattern_(pattern), everything_(pattern == "*") {}
-  bool matches(std::string_view key) const {
-    return everything_ || base::glob_match(pattern_, key);
-  }
-  std::string_view text() const { return pattern_; }
+  explicit KeyPattern(std::string_view text) : text_(text), pattern_(text) {}
+  bool matches(std::string_view key) const { return pattern_.covers(key); }
+  std::string_view text() const { return text_; }
   // Whether only one key can match.
-  bool is_literal() const { return pattern_.find_first_of("*?[\\") == std::string_view::npos; }
+  bool is_literal() const { return text_.find_first_of("*?[\\") == std::string_view::npos; }
 
  private:
-  std::string_view pattern_;
-  bool everything_;
+  std::string_view text_;
+  base::GlobPattern pattern_;
 };
 
 class ScanRequest {

@@ -82,8 +82,9 @@ void command_list(CommandContext& ctx) {
     return list_commands(ctx, [category](const Command& one) { return (one.acl & category) != 0; });
   }
   if (options.word("PATTERN", &value)) {
-    return list_commands(
-        ctx, [value](const Command& one) { return base::glob_match(value, one.full_name, true); });
+    const base::GlobPattern pattern(value, /*ignore_case=*/true);
+    return list_commands(ctx,
+                         [&pattern](const Command& one) { return pattern.matches(one.full_name); });
   }
   ctx.syntax_error();
 }

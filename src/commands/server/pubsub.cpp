@@ -136,11 +136,12 @@ void spublish(CommandContext& ctx) {
 
 void reply_topics(CommandContext& ctx, TopicKind kind) {
   if (ctx.args.size() > 3) return wrong_subcommand(ctx);
-  const bool all = ctx.args.size() == 2;
+  std::optional<base::GlobPattern> pattern;
+  if (ctx.args.size() == 3) pattern.emplace(ctx.args[2]);
   size_t count = 0;
   const auto size = ctx.reply.later();
   ctx.server.pubsub().for_each_topic(kind, [&](std::string_view name) {
-    if (!all && !base::glob_match(ctx.args[2], name)) return;
+    if (pattern && !pattern->matches(name)) return;
     ctx.reply.bulk(name);
     ++count;
   });

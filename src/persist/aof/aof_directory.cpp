@@ -97,10 +97,11 @@ bool AofDirectory::load() {
     log.debug("The AOF manifest file " + manifest_name() + " doesn't exist");
     return true;
   }
-  const auto text = base::read_file(path_of(manifest_name()), server_.files());
+  const auto text =
+      base::read_within(path_of(manifest_name()), {.pipe_patience_ms = 0}, server_.files());
   if (!text) {
     log.warning("Fatal error: can't open the AOF manifest file " + manifest_name() +
-                " for reading: " + error_text());
+                " for reading: " + base::read_error_text(errno));
     return false;
   }
   AofManifestError error;

@@ -65,10 +65,11 @@ void AofLoader::begin() {
 
 AofLoader::Result AofLoader::load(const File& file, LoadingScope& scope) {
   base::Logger& log = server_.log();
-  const base::Descriptor descriptor(file.path, O_RDONLY, server_.files());
+  const base::Descriptor descriptor(base::open_regular(file.path, O_RDONLY, server_.files()),
+                                    server_.files());
   if (!descriptor.is_open()) {
     log.warning("Fatal error: can't open the append log file " + file.name +
-                " for reading: " + strerror(errno));
+                " for reading: " + base::read_error_text(errno));
     return Result::kFailed;
   }
   struct stat status {};

@@ -187,7 +187,7 @@ bool AccessControl::configure(ConfigError* error) {
     *error = start_error(std::string(kUsersInBothPlaces));
     return false;
   }
-  const auto reason = load_file();
+  const auto reason = load_file_within({});
   if (!reason) return true;
   *error = start_error("Aborting Redis startup because of ACL errors: " + *reason);
   return false;
@@ -236,9 +236,16 @@ std::string AccessControl::file_path() const {
 }
 
 std::optional<std::string> AccessControl::load_file() {
+  // A pipe has told everything at start, and the server would wait for whoever writes to it.
+  return load_file_within({.pipe_patience_ms = 0});
+}
+
+std::optional<std::string> AccessControl::load_file_within(base::ReadLimits limits) {
   const std::string& name = server_.settings().aclfile;
-  const auto text = base::read_file(file_path(), server_.files());
-  if (!text) return "Error loading ACLs, opening file '" + name + "': " + strerror(errno);
+  const auto text = base::read_within(file_path(), limits, server_.files());
+  if (!text) {
+    return "Error loading ACLs, opening file '" + name + "': " + base::read_error_text(errno);
+  }
   AclFile file = read_acl_file(rule_context(), name, *text);
   if (!file.errors.empty()) return std::move(file.errors);
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "server/acl/denial_log.h"
 #include "server/acl/rules.h"
 #include "server/command/command_context.h"
@@ -76,6 +77,7 @@ class AccessControl {
  private:
   RuleContext rule_context() const;
   std::string file_path() const;
+  std::optional<std::string> load_file_within(base::ReadLimits limits);
   bool add_configured(ConfigError* error);
   bool add_configured_user(const DeferredDirective& place, ConfigError* error);
   // Applies the rules; on error *rule is the one that failed.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/text/glob.h"
 #include "base/text/number.h"
 #include "server/command/command_context.h"
 
@@ -76,8 +75,8 @@ void Selector::forbid_all_keys() {
 
 void Selector::allow_keys(std::string_view glob, uint8_t access) {
   auto same = std::find_if(keys_.begin(), keys_.end(),
-                           [&](const KeyPattern& pattern) { return pattern.glob == glob; });
-  if (same == keys_.end()) same = keys_.insert(same, {std::string(glob), 0});
+                           [&](const KeyPattern& pattern) { return pattern.name.text == glob; });
+  if (same == keys_.end()) same = keys_.insert(same, {NamePattern(glob), 0});
   same->access |= access;
 }
 
@@ -92,8 +91,10 @@ void Selector::forbid_all_channels() {
 }
 
 void Selector::allow_channels(std::string_view glob) {
-  if (std::find(channels_.begin(), channels_.end(), glob) == channels_.end())
-    channels_.emplace_back(glob);
+  const bool is_known =
+      std::any_of(channels_.begin(), channels_.end(),
+                  [&](const NamePattern& channel) { return channel.text == glob; });
+  if (!is_known) channels_.emplace_back(glob);
 }
 
 void Selector::allow_all_databases() {
@@ -113,14 +114,14 @@ void Selector::allow_databases(std::vector<int> numbers) {
 bool Selector::allows_key(std::string_view key, uint32_t flags) const {
   const uint8_t access = access_of(flags);
   return std::any_of(keys_.begin(), keys_.end(), [&](const KeyPattern& pattern) {
-    return (pattern.access & access) == access && base::glob_match(pattern.glob, key);
+    return (pattern.access & access) == access && pattern.name.glob.matches(key);
   });
 }
 
 bool Selector::allows_channel(std::string_view channel, bool is_pattern) const {
   return all_channels_ ||
-         std::any_of(channels_.begin(), channels_.end(), [&](const std::string& glob) {
-           return is_pattern ? glob == channel : base::glob_match(glob, channel);
+         std::any_of(channels_.begin(), channels_.end(), [&](const NamePattern& name) {
+           return is_pattern ? name.text == channel : name.glob.matches(channel);
          });
 }
 
@@ -149,7 +150,7 @@ std::optional<Refusal> Selector::check_databases(CheckedRequest& request) const 
 
 bool Selector::reads_all_keys() const {
   return all_keys_ || std::any_of(keys_.begin(), keys_.end(), [](const KeyPattern& pattern) {
-           return pattern.glob == kEverything && (pattern.access & kMayRead) != 0;
+           return pattern.name.text == kEverything && (pattern.access & kMayRead) != 0;
          });
 }
 
@@ -182,14 +183,14 @@ std::string Selector::keys_text() const {
   std::string text;
   if (all_keys_) append_word(&text, "~", kEverything);
   for (const KeyPattern& pattern : keys_)
-    append_word(&text, prefix_of(pattern.access), pattern.glob);
+    append_word(&text, prefix_of(pattern.access), pattern.name.text);
   return text;
 }
 
 std::string Selector::channels_text() const {
   std::string text;
   if (all_channels_) append_word(&text, "&", kEverything);
-  for (const std::string& glob : channels_) append_word(&text, "&", glob);
+  for (const NamePattern& channel : channels_) append_word(&text, "&", channel.text);
   return text;
 }
 

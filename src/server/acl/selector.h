@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/glob.h"
 #include "server/acl/command_rules.h"
 
 namespace latchkey::server::acl {
@@ -51,8 +52,15 @@ class CheckedRequest {
 
 enum KeyAccess : uint8_t { kMayRead = 1 << 0, kMayWrite = 1 << 1, kMayReadAndWrite = 3 };
 
+// A pattern of keys or channels: as it was given, and as it is compared.
+struct NamePattern {
+  explicit NamePattern(std::string_view the_text) : text(the_text), glob(the_text) {}
+  std::string text;
+  base::GlobPattern glob;
+};
+
 struct KeyPattern {
-  std::string glob;
+  NamePattern name;
   uint8_t access;  // KeyAccess bits
 };
 
@@ -74,7 +82,7 @@ class Selector {
   bool allows_all_channels() const { return all_channels_; }
   // REQUIRES: not allows_all_channels().
   void allow_channels(std::string_view glob);
-  const std::vector<std::string>& channels() const { return channels_; }
+  const std::vector<NamePattern>& channels() const { return channels_; }
 
   void allow_all_databases();
   // None but these, which are at least 0.
@@ -109,7 +117,7 @@ class Selector {
   bool all_channels_;
   bool all_databases_ = true;
   std::vector<KeyPattern> keys_;
-  std::vector<std::string> channels_;
+  std::vector<NamePattern> channels_;
   std::vector<int> databases_;  // ascending
 };
 

@@ -74,8 +74,8 @@ bool User::keeps_channels_in(const User& other) const {
   if (any_selector(allows_all)) return false;
   return !any_selector([&](const Selector& selector) {
     const auto& channels = selector.channels();
-    return std::any_of(channels.begin(), channels.end(), [&](const std::string& channel) {
-      return !other.may_hear(channel, /*is_pattern=*/true);
+    return std::any_of(channels.begin(), channels.end(), [&](const NamePattern& channel) {
+      return !other.may_hear(channel.text, /*is_pattern=*/true);
     });
   });
 }

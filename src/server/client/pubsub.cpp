@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/blob.h"
-#include "base/text/glob.h"
 #include "resp/reply_builder.h"
 #include "server/client/client.h"
 #include "server/client/output_limits.h"
@@ -38,15 +37,12 @@ bool Subscriptions::empty() const {
                      [](const auto& of_kind) { return of_kind.empty(); });
 }
 
-namespace {
-
-// Memory of a subscription: the topic's name, the entry in Listeners and the one in `places`.
-size_t bytes_of_subscription(std::string_view name) {
+// The topic's name and pattern, the entry in Listeners and the one in `places`.
+size_t PubSub::bytes_of_subscription(const Topic& topic) {
   constexpr size_t kNode = 4 * sizeof(void*);
-  return name.size() + sizeof(Client*) + kNode;
+  const auto& glob = topic.second.glob;
+  return topic.first.size() + (glob ? glob->memory() : 0) + sizeof(Client*) + kNode;
 }
-
-}  // namespace
 
 PubSub::Topics PubSub::make_topics() const {
   return Topics(0, Hash{&server_.environment().secret});
@@ -55,12 +51,16 @@ PubSub::Topics PubSub::make_topics() const {
 void PubSub::subscribe(Client& client, TopicKind kind, std::string_view name) {
   Topics& topics = topics_of(kind);
   auto it = topics.find(name);
-  if (it == topics.end()) it = topics.emplace(std::string(name), Listeners()).first;
+  if (it == topics.end()) {
+    it = topics.emplace(std::string(name), Audience()).first;
+    if (kind == TopicKind::kPattern)
+      it->second.glob = std::make_unique<const base::GlobPattern>(name);
+  }
   if (client.subscriptions == nullptr) client.subscriptions = std::make_unique<Subscriptions>();
   auto& places = client.subscriptions->places[static_cast<size_t>(kind)];
-  if (!places.emplace(&*it, it->second.size()).second) return;
-  it->second.push_back(&client);
-  client.subscriptions->bytes += bytes_of_subscription(name);
+  if (!places.emplace(&*it, it->second.listeners.size()).second) return;
+  it->second.listeners.push_back(&client);
+  client.subscriptions->bytes += bytes_of_subscription(*it);
   client.set(kClientSubscribed);
 }
 
@@ -82,7 +82,7 @@ void PubSub::close_shard_channels(const std::function<bool(std::string_view)>& c
     if (closes(name)) closing.emplace_back(name);
   });
   for (const std::string& name : closing) {
-    const Listeners listeners = topics_of(TopicKind::kShardChannel).find(name)->second;
+    const Listeners listeners = topics_of(TopicKind::kShardChannel).find(name)->second.listeners;
     for (Client* client : listeners) dismiss(*client, name);
   }
 }
@@ -112,13 +112,13 @@ void PubSub::leave(Client& client, TopicKind kind, Topic& topic) {
   const auto of_kind = static_cast<size_t>(kind);
   auto& places = client.subscriptions->places[of_kind];
   const auto mine = places.find(&topic);
-  Listeners& listeners = topic.second;
+  Listeners& listeners = topic.second.listeners;
   // The last listener moves to the free index.
   listeners[mine->second] = listeners.back();
   listeners.back()->subscriptions->places[of_kind][&topic] = mine->second;
   listeners.pop_back();
   places.erase(mine);
-  client.subscriptions->bytes -= bytes_of_subscription(topic.first);
+  client.subscriptions->bytes -= bytes_of_subscription(topic);
   if (listeners.empty()) topics_[of_kind].erase(topics_[of_kind].find(topic.first));
 }
 
@@ -143,7 +143,7 @@ size_t PubSub::memory_of(const Client& client) {
 
 size_t PubSub::listeners(TopicKind kind, std::string_view name) const {
   const auto it = topics_of(kind).find(name);
-  return it == topics_of(kind).end() ? 0 : it->second.size();
+  return it == topics_of(kind).end() ? 0 : it->second.listeners.size();
 }
 
 size_t PubSub::publish(std::string_view channel, std::string_view bytes) {
@@ -151,10 +151,10 @@ size_t PubSub::publish(std::string_view channel, std::string_view bytes) {
   size_t receivers = 0;
   const Topics& channels = topics_of(TopicKind::kChannel);
   if (const auto it = channels.find(channel); it != channels.end())
-    receivers += publish_to(it->second, message, "message", nullptr, channel);
-  for (const auto& [pattern, listeners] : topics_of(TopicKind::kPattern)) {
-    if (base::glob_match(pattern, channel))
-      receivers += publish_to(listeners, message, "pmessage", &pattern, channel);
+    receivers += publish_to(it->second.listeners, message, "message", nullptr, channel);
+  for (const auto& [pattern, audience] : topics_of(TopicKind::kPattern)) {
+    if (audience.glob->matches(channel))
+      receivers += publish_to(audience.listeners, message, "pmessage", &pattern, channel);
   }
   return receivers;
 }
@@ -164,7 +164,7 @@ size_t PubSub::publish_to_shard(std::string_view channel, std::string_view bytes
   const Topics& channels = topics_of(TopicKind::kShardChannel);
   const auto it = channels.find(channel);
   if (it == channels.end()) return 0;
-  return publish_to(it->second, message, "smessage", nullptr, channel);
+  return publish_to(it->second.listeners, message, "smessage", nullptr, channel);
 }
 
 size_t PubSub::publish_to(const Listeners& listeners, Message& message, std::string_view type,

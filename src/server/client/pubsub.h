@@ -22,6 +22,7 @@
 
 #include "base/digest/hash.h"
 #include "base/take_turns.h"
+#include "base/text/glob.h"
 #include "resp/output_buffer.h"
 
 namespace latchkey::server {
@@ -81,26 +82,31 @@ class PubSub {
   // Calls fn(std::string_view name, const Client&) for each subscriber of each of these.
   template <typename Fn>
   void for_each_subscriber(TopicKind kind, Fn&& fn) const {
-    for (const auto& [name, listeners] : topics_of(kind)) {
-      for (const Client* client : listeners) fn(std::string_view(name), *client);
+    for (const auto& [name, audience] : topics_of(kind)) {
+      for (const Client* client : audience.listeners) fn(std::string_view(name), *client);
     }
   }
 
  private:
   friend struct Subscriptions;
   using Listeners = std::vector<Client*>;
+  struct Audience {
+    Listeners listeners;
+    std::unique_ptr<const base::GlobPattern> glob;  // of patterns alone
+  };
   struct Hash {
     using is_transparent = void;
     const base::HashSecret* secret;
     size_t operator()(std::string_view name) const { return secret->hash(name); }
   };
-  using Topics = std::unordered_map<std::string, Listeners, Hash, std::equal_to<>>;
+  using Topics = std::unordered_map<std::string, Audience, Hash, std::equal_to<>>;
   using Topic = Topics::value_type;
   class Message;
 
   const Topics& topics_of(TopicKind kind) const { return topics_[static_cast<size_t>(kind)]; }
   Topics& topics_of(TopicKind kind) { return topics_[static_cast<size_t>(kind)]; }
   Topics make_topics() const;
+  static size_t bytes_of_subscription(const Topic& topic);
   void leave(Client& client, TopicKind kind, Topic& topic);
   void dismiss(Client& client, const std::string& channel);
   size_t publish_to(const Listeners& listeners, Message& message, std::string_view type,

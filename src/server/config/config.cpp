@@ -31,6 +31,10 @@ namespace latchkey::server {
 namespace {
 
 constexpr int kDeepestInclude = 32;
+// Files that include others twice would be read for ever.
+constexpr size_t kMostIncludes = 10'000;
+// A suggestion compares with all names.
+constexpr size_t kMostSuggestions = 100;
 // A check that has found so many ends.
 constexpr size_t kMostProblems = 1000;
 
@@ -57,27 +61,6 @@ bool each_line(std::string_view text, Visit visit) {
   return true;
 }
 
-// The contents of a configuration file; nothing, with errno set, when it cannot be read, or is
-// larger than anybody writes one: a device has no end.
-std::optional<std::string> read_configuration(const std::string& path) {
-  constexpr size_t kMostBytes = 64 << 20;
-  const base::Descriptor file(path, O_RDONLY);
-  if (!file.is_open()) return std::nullopt;
-  std::string text;
-  char buffer[16 * 1024];
-  for (;;) {
-    const ssize_t count = read(file.number(), buffer, sizeof(buffer));
-    if (count == 0) return text;
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return std::nullopt;
-    text.append(buffer, static_cast<size_t>(count));
-    if (text.size() > kMostBytes) {
-      errno = EFBIG;
-      return std::nullopt;
-    }
-  }
-}
-
 bool wrong_count(const Directive& directive, size_t count) {
   return !directive.has(kManyValues) && count != 1;
 }
@@ -86,7 +69,7 @@ ConfigError cannot_open(const std::string& path) {
   return {ConfigError::Kind::kFile,
           0,
           {},
-          "Fatal error, can't open config file '" + path + "': " + strerror(errno)};
+          "Fatal error, can't open config file '" + path + "': " + base::read_error_text(errno)};
 }
 
 bool has_wildcard(std::string_view text) {
@@ -196,7 +179,7 @@ bool Config::waits_for_loading(std::string_view name) const {
 bool Config::load(const std::string& path, std::string_view more, ConfigError* error) {
   std::string text;
   if (!path.empty()) {
-    auto contents = read_configuration(path);
+    auto contents = base::read_within(path, {});
     if (!contents) {
       *error = cannot_open(path);
       return false;
@@ -221,7 +204,7 @@ std::vector<ConfigError> Config::check(const std::string& path, std::string_view
   std::vector<ConfigError> problems;
   std::string text;
   if (!path.empty()) {
-    auto contents = read_configuration(path);
+    auto contents = base::read_within(path, {});
     if (!contents) return {cannot_open(path)};
     text = std::move(*contents);
     file_ = path.starts_with('/') ? path : directory_->current() + "/" + path;
@@ -265,6 +248,9 @@ bool Config::report_line(ConfigError error, ConfigError* reported) {
 
 bool Config::load_text(std::string_view text, ConfigError* error) {
   loaded_directives_.clear();
+  user_names_.clear();
+  for (const DeferredDirective& user : values_.users) user_names_.insert(user.arguments[0]);
+  included_ = 0;
   return choose_edition(text, error) && load_lines(text, 0, error);
 }
 
@@ -335,8 +321,7 @@ bool Config::load_line(const std::string& name, const DeferredDirective& place, 
     return true;
   }
   if (name == "user") {
-    for (const auto& user : values_.users) {
-      if (user.arguments[0] != arguments[0]) continue;
+    if (!user_names_.insert(arguments[0]).second) {
       return refuse("Error in user declaration '" + arguments[0] +
                     "': Duplicate user found. A user can only be defined once in config files");
     }
@@ -392,7 +377,12 @@ bool Config::include(const DeferredDirective& place, int depth, ConfigError* err
     paths.push_back(pattern);
   }
   for (const auto& path : paths) {
-    const auto text = read_configuration(absolute(path));
+    if (++included_ > kMostIncludes) {
+      *error = ConfigError::at(
+          place, "more than " + std::to_string(kMostIncludes) + " files are included");
+      return false;
+    }
+    const auto text = base::read_within(absolute(path), {});
     if (!text) {
       *error = cannot_open(path);
       return false;
@@ -451,7 +441,8 @@ std::vector<std::string> Config::startup_problems() const {
   lines.emplace_back(
       "Module Configuration detected without loadmodule directive or no ApplyConfig call: "
       "aborting");
-  for (const auto& unknown : values_.unknown_directives) {
+  const size_t suggestions = std::min(values_.unknown_directives.size(), kMostSuggestions);
+  for (const auto& unknown : std::span(values_.unknown_directives).first(suggestions)) {
     const std::string meant = suggest_directive(values_.edition, unknown.arguments[0]);
     if (!meant.empty()) lines.push_back("'" + unknown.arguments[0] + "' is not known. " + meant);
   }
@@ -485,12 +476,12 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
       if (const Directive* directive = find_known(pattern)) show(pattern, *directive);
       continue;
     }
+    const base::GlobPattern glob(pattern, /*ignore_case=*/true);
     for (const Directive& directive : directives()) {
       if (directive.has(kHidden) || (directive.has(kOfValkey) && !values_.edition.is_valkey()))
         continue;
       for (const auto name : {directive.name, directive.alias}) {
-        if (!name.empty() && has_directive(values_.edition, name) &&
-            base::glob_match(pattern, name, true))
+        if (!name.empty() && has_directive(values_.edition, name) && glob.matches(name))
           show(name, directive);
       }
     }
@@ -634,9 +625,9 @@ bool Config::rewrite(std::string* error, bool everything) const {
     *error = "The server is running without a config file";
     return false;
   }
-  const auto text = base::read_file(file_, files_);
+  const auto text = base::read_within(file_, {.pipe_patience_ms = 0}, files_);
   if (!text && errno != ENOENT) {
-    *error = std::string("Rewriting config file: ") + strerror(errno);
+    *error = "Rewriting config file: " + base::read_error_text(errno);
     return false;
   }
   if (base::replace_file(file_, rewritten(text.value_or(""), everything), files_)) return true;

@@ -240,6 +240,8 @@ class Config {
   ConfigValues values_;
   uint64_t revision_ = 0;
   std::unordered_set<const Directive*> loaded_directives_;  // set by the configuration being loaded
+  std::unordered_set<std::string> user_names_;              // of values_.users
+  size_t included_ = 0;                                     // files, by the one being loaded
   std::string reading_;                                     // the file whose lines are being loaded
   std::vector<ConfigError>* problems_ = nullptr;            // where errors go while all are wanted
   std::vector<std::function<void()>> copies_;               // of on_every_change()

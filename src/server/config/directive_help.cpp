@@ -67,13 +67,13 @@ std::string page_of(const DirectiveHelp& block) {
   return page;
 }
 
-bool concerns(const DirectiveHelp& block, std::string_view pattern) {
+bool concerns(const DirectiveHelp& block, const base::GlobPattern& pattern) {
   for (const std::string_view name : block.names()) {
-    if (base::glob_match(pattern, name, true)) return true;
+    if (pattern.matches(name)) return true;
     const Directive* directive = Config::find(name);
     if (directive == nullptr) continue;
     for (const std::string_view spelling : {directive->name, directive->alias}) {
-      if (!spelling.empty() && base::glob_match(pattern, spelling, true)) return true;
+      if (!spelling.empty() && pattern.matches(spelling)) return true;
     }
   }
   return false;
@@ -118,8 +118,9 @@ std::vector<DirectiveHelp> read_directive_help(std::string_view configuration) {
 
 std::optional<std::string> explain_directives(std::string_view pattern) {
   std::string pages;
+  const base::GlobPattern glob(pattern, /*ignore_case=*/true);
   for (const DirectiveHelp& block : read_directive_help(default_configuration())) {
-    if (!concerns(block, pattern)) continue;
+    if (!concerns(block, glob)) continue;
     if (!pages.empty()) pages.append("\n");
     pages.append(page_of(block));
   }

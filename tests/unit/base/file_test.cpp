@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <string>
+#include <thread>
+
 #include "unit/catch.h"
 #include "unit/faulty_disk.h"
 
@@ -80,6 +83,51 @@ TEST_CASE("A file is read whole or not at all", "[file]") {
     return disk.has_failed();
   });
   CHECK(count > 5);
+}
+
+TEST_CASE("What is no file is read within limits", "[file]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "file";
+  SECTION("a file is read whole") {
+    const std::string text(100'000, 'x');
+    directory.write("file", text);
+    CHECK(base::read_within(path, {}) == text);
+    CHECK(base::read_within(path, {.most_bytes = text.size()}) == text);
+  }
+  SECTION("one that is too large is not") {
+    directory.write("file", "text");
+    CHECK_FALSE(base::read_within(path, {.most_bytes = 3}));
+    CHECK(errno == EFBIG);
+  }
+  SECTION("a device has no end") {
+    CHECK_FALSE(base::read_within("/dev/zero", {.most_bytes = 1'000'000}));
+    CHECK(errno == EFBIG);
+    CHECK(base::read_within("/dev/null", {}) == "");
+  }
+  SECTION("a pipe that nobody writes to is given up, or refused") {
+    REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+    CHECK_FALSE(base::read_within(path, {.pipe_patience_ms = 1}));
+    CHECK(errno == ETIMEDOUT);
+    CHECK_FALSE(base::read_within(path, {.pipe_patience_ms = 0}));
+    CHECK(errno == ENOTSUP);
+    CHECK(base::open_regular(path, O_RDONLY, base::disk()) == -1);
+    CHECK(errno == ENOTSUP);
+  }
+  SECTION("a pipe is read until its writers have closed it") {
+    REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+    std::thread writer([&] {
+      const base::Descriptor pipe(path, O_WRONLY);
+      for (int i = 0; i < 1000; ++i) base::write_all(pipe.number(), std::string(1000, 'x'));
+    });
+    CHECK(base::read_within(path, {}) == std::string(1'000'000, 'x'));
+    writer.join();
+  }
+  SECTION("what is not there has its own error") {
+    CHECK_FALSE(base::read_within(path, {}));
+    CHECK(errno == ENOENT);
+    CHECK(base::open_regular(path, O_RDONLY, base::disk()) == -1);
+    CHECK(errno == ENOENT);
+  }
 }
 
 }  // namespace latchkey::tests

@@ -4,12 +4,26 @@
 #include <string>
 
 #include "base/random.h"
-#include "base/text/text.h"
+#include "glob_model.h"
 #include "unit/catch.h"
 
 namespace latchkey::base {
 
 using namespace std::string_view_literals;
+
+namespace {
+
+bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case = false) {
+  return GlobPattern(pattern, ignore_case).matches(text);
+}
+
+std::string repeated(std::string_view piece, int times) {
+  std::string pattern;
+  for (int i = 0; i < times; ++i) pattern += piece;
+  return pattern;
+}
+
+}  // namespace
 
 TEST_CASE("A pattern without wildcards matches itself alone", "[glob]") {
   CHECK(glob_match("lock.foo", "lock.foo"));
@@ -76,19 +90,11 @@ TEST_CASE("Case is ignored on request, in ranges as well", "[glob]") {
   CHECK(glob_match("[A-C]x", "bX", true));
 }
 
-TEST_CASE("Nested stars cost no more than pattern times text", "[glob]") {
-  std::string pattern;
-  for (int i = 0; i < 1000; ++i) pattern += "*a";
-  pattern += "b";
-  CHECK_FALSE(glob_match(pattern, std::string(20'000, 'a')));
+TEST_CASE("Nested stars cost no more than the text is long", "[glob]") {
+  CHECK_FALSE(glob_match(repeated("*a", 1000) + "b", std::string(1'000'000, 'a')));
 }
 
 TEST_CASE("A pattern with more than a thousand stars before its end matches nothing", "[glob]") {
-  const auto repeated = [](std::string_view piece, int times) {
-    std::string pattern;
-    for (int i = 0; i < times; ++i) pattern += piece;
-    return pattern;
-  };
   const std::string text(3000, 'a');
   CHECK(glob_match(repeated("*a", 1000), text));
   CHECK_FALSE(glob_match(repeated("*a", 1001), text));
@@ -111,69 +117,93 @@ std::string drawn(Random& random, std::string_view alphabet, uint64_t length) {
   return text;
 }
 
-std::string as_compared(std::string_view text, bool ignore_case) {
-  return ignore_case ? lower_case(text) : std::string(text);
+// Makes a text that has a good chance to match the pattern: texts of chance hardly ever do.
+std::string text_for(std::string pattern) {
+  std::replace(pattern.begin(), pattern.end(), '?', 'b');
+  std::replace(pattern.begin(), pattern.end(), '*', 'a');
+  return pattern;
 }
 
 }  // namespace
 
-TEST_CASE("A prepared pattern matches what the pattern matches", "[glob]") {
+TEST_CASE("A pattern matches what it matches when everything is tried", "[glob]") {
   Random random(7);
   size_t matched = 0;
-  for (int i = 0; i < 6'000; ++i) {
-    const bool is_long = i % 4 == 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const bool is_long = i % 8 == 0;
     const std::string pattern = is_long ? "*" + drawn(random, "aab?", random.below(140)) + "*" +
                                               drawn(random, "aab", random.below(4)) +
                                               drawn(random, "*b", random.below(3))
-                                        : drawn(random, "abA*?[]^-\\*", random.below(12));
+                                        : drawn(random, "abA*?[]^-\\*\xff", random.below(12));
     std::string text =
-        drawn(random, is_long ? "aaab" : "abAB[]*-", random.below(is_long ? 300 : 10));
-    // Long texts of chance hardly ever match.
-    if (is_long && random.below(2) == 0) {
-      text += pattern;
-      std::replace(text.begin(), text.end(), '?', 'b');
-      std::replace(text.begin(), text.end(), '*', 'a');
-    }
+        drawn(random, is_long ? "aaab" : "abAB[]*-\xff\x01", random.below(is_long ? 300 : 10));
+    if (random.below(2) == 0) text += text_for(pattern);
     const bool ignore_case = random.below(2) == 0;
     INFO(pattern);
     INFO(text);
-    const auto prepared = GlobPattern::compile(pattern, ignore_case);
-    REQUIRE(prepared.has_value());
-    const bool expected = glob_match(pattern, text, ignore_case);
-    REQUIRE(prepared->matches(as_compared(text, ignore_case)) == expected);
+    const bool expected = glob_model::matches(pattern, text, ignore_case);
+    REQUIRE(glob_match(pattern, text, ignore_case) == expected);
     matched += expected;
   }
-  CHECK(matched > 600);
+  CHECK(matched > 2000);
 }
 
-TEST_CASE("A prepared pattern with more than a thousand stars matches nothing either", "[glob]") {
-  const std::string text(3000, 'a');
-  for (const int stars : {999, 1000, 1001}) {
-    std::string pattern;
-    for (int i = 0; i < stars; ++i) pattern += "*a";
-    for (const std::string& each : {pattern, pattern + "*", pattern + "***"}) {
-      INFO(stars);
-      CHECK(GlobPattern::compile(each, false)->matches(text) == glob_match(each, text));
+TEST_CASE("Every range of bytes holds what lies between its ends as signed numbers", "[glob]") {
+  for (int first = 0; first < 256; first += 5) {
+    for (int last = 0; last < 256; last += 3) {
+      const std::string pattern = {'[', static_cast<char>(first), '-', static_cast<char>(last),
+                                   ']'};
+      for (const bool ignore_case : {false, true}) {
+        const GlobPattern prepared(pattern, ignore_case);
+        for (int byte = 0; byte < 256; byte += 7) {
+          const std::string text(1, static_cast<char>(byte));
+          if (prepared.matches(text) != glob_model::matches(pattern, text, ignore_case))
+            FAIL(first << "-" << last << " and " << byte);
+        }
+      }
     }
+  }
+  SUCCEED();
+}
+
+TEST_CASE("No pattern makes a text slow", "[glob]") {
+  // Half a million times half a million steps for who compares at each place.
+  const std::string text(1'000'000, 'a');
+  CHECK_FALSE(glob_match("*" + std::string(500'000, 'a') + "b*", text));
+  CHECK(glob_match("*" + std::string(500'000, 'a') + "*", text, true));
+  CHECK_FALSE(glob_match("*[ab]" + std::string(1000, 'a') + "b*", text));
+  SECTION("a class is read once, however long it is, and at however many places it is tried") {
+    CHECK_FALSE(glob_match("*[" + std::string(1'000'000, 'b') + "]*", text));
+    CHECK_FALSE(glob_match("*[" + repeated("a-\xff", 300'000) + "]b*", text));
   }
 }
 
-TEST_CASE("A prepared pattern takes linear time", "[glob]") {
-  // Half a million times half a million steps for who compares at each place.
-  const std::string text(1'000'000, 'a');
-  CHECK_FALSE(GlobPattern::compile("*" + std::string(500'000, 'a') + "b*", false)->matches(text));
-  CHECK(GlobPattern::compile("*" + std::string(500'000, 'a') + "*", true)->matches(text));
-  CHECK_FALSE(GlobPattern::compile("*[ab]" + std::string(1000, 'a') + "b*", false)->matches(text));
+TEST_CASE("What is searched with wildcards has a limited length", "[glob]") {
+  constexpr size_t kMost = GlobPattern::kMostSearched;
+  const std::string text(3000, 'a');
+  CHECK(glob_match("*" + std::string(kMost, '?') + "*", text));
+  CHECK_FALSE(glob_match("*" + std::string(kMost + 1, '?') + "*", text));
+  CHECK_FALSE(glob_match(
+      "*" + std::string(kMost / 2, '?') + "*" + std::string(kMost / 2 + 1, '?') + "*", text));
+  SECTION("but not at the beginning and at the end, which are compared once") {
+    CHECK(glob_match(std::string(1500, '?') + "*" + std::string(1500, '?'), text));
+    CHECK(glob_match(std::string(3000, '?'), text));
+  }
+  SECTION("and not without wildcards") {
+    CHECK(glob_match("*" + std::string(2000, 'a') + "*?*", text));
+  }
+  SECTION("classes are limited in number") {
+    const int most = GlobPattern::kMostClasses;
+    CHECK(glob_match(repeated("[a]", most), std::string(most, 'a')));
+    CHECK_FALSE(glob_match(repeated("[a]", most + 1), std::string(most + 1, 'a')));
+  }
 }
 
-TEST_CASE("A prepared pattern has a limited number of bytes beside wildcards", "[glob]") {
-  constexpr size_t kMost = GlobPattern::kMostComplex;
-  CHECK(GlobPattern::compile(std::string(kMost, '?'), false)->complex_bytes() == kMost);
-  CHECK_FALSE(GlobPattern::compile(std::string(kMost + 1, '?'), false).has_value());
-  CHECK_FALSE(GlobPattern::compile("*a?*b?*", false, 3).has_value());
-  CHECK(GlobPattern::compile("*a?*bcd*e?*", false, 4)->complex_bytes() == 4);
-  CHECK(GlobPattern::compile("*" + std::string(5000, 'a') + "*", false)->complex_bytes() == 0);
-  CHECK_FALSE(GlobPattern::compile("[" + std::string(kMost, 'a') + "]", false).has_value());
+TEST_CASE("A pattern tells how many of its bytes are in parts with wildcards", "[glob]") {
+  CHECK(GlobPattern(std::string(1000, '?')).complex_bytes() == 1000);
+  CHECK(GlobPattern("*a?*bcd*e?*").complex_bytes() == 4);
+  CHECK(GlobPattern("*" + std::string(5000, 'a') + "*").complex_bytes() == 0);
+  CHECK(GlobPattern("x[" + std::string(1000, 'a') + "]").complex_bytes() == 1003);
 }
 
 }  // namespace latchkey::base
