@@ -542,6 +542,12 @@ void add_observation(std::vector<Directive>& table) {
                          &V::slowlog_log_slower_than, -1, kMaxInt64));
   table.push_back(number({"slowlog-max-len", "commandlog-slow-execution-max-len"},
                          &V::slowlog_max_len, 0, kMaxInt64));
+  // The name of the command and the note of what was left out.
+  constexpr int64_t kFewestWords = 2;
+  table.push_back(
+      number("slowlog-entry-max-argc", &V::slowlog_entry_max_argc, kFewestWords, kMaxInt));
+  table.push_back(
+      number("slowlog-entry-max-string-len", &V::slowlog_entry_max_string_len, 1, kMaxInt64));
   table.push_back(
       number("commandlog-request-larger-than", &V::commandlog_request_larger_than, -1, kMaxInt64));
   table.push_back(number("commandlog-large-request-max-len", &V::commandlog_large_request_max_len,

@@ -70,6 +70,8 @@ constexpr DirectiveArrival kDirectives[] = {
     {"lookahead", {8, 2}, kNever},
     {"stream-idmp-duration", {8, 6}, kNever},
     {"stream-idmp-maxsize", {8, 6}, kNever},
+    {"slowlog-entry-max-argc", {8, 8}, kNever},
+    {"slowlog-entry-max-string-len", {8, 8}, kNever},
 
     {"dynamic-hz", {}, {}, {8, 1}},
     {"sanitize-dump-payload", {}, {}, {9, 0}},
