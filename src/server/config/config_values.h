@@ -383,6 +383,9 @@ struct ConfigValues {
   int64_t stream_node_max_entries = 100;
   int stream_idmp_duration = 100;  // seconds
   int stream_idmp_maxsize = 100;
+  int array_slice_size = 4096;  // indexes; a power of two
+  int array_sparse_kmax = 10;
+  int array_sparse_kmin = 5;
 
   // Cron
   int hz = 10;

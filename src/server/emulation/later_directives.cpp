@@ -70,6 +70,9 @@ constexpr DirectiveArrival kDirectives[] = {
     {"lookahead", {8, 2}, kNever},
     {"stream-idmp-duration", {8, 6}, kNever},
     {"stream-idmp-maxsize", {8, 6}, kNever},
+    {"array-slice-size", {8, 8}, kNever},
+    {"array-sparse-kmax", {8, 8}, kNever},
+    {"array-sparse-kmin", {8, 8}, kNever},
     {"slowlog-entry-max-argc", {8, 8}, kNever},
     {"slowlog-entry-max-string-len", {8, 8}, kNever},
 

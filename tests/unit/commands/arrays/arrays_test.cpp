@@ -21,11 +21,12 @@ constexpr std::string_view kSyntax = "ERR syntax error";
 
 struct ArrayServer : ServerFixture {
   ArrayServer()
-      : ServerFixture({commands::array_cursor_rows(), commands::array_rows(),
-                       commands::array_search_rows(), commands::debug_rows(), commands::key_rows(),
-                       commands::memory_rows(), commands::object_rows(), commands::scan_rows(),
-                       commands::string_rows(), persist::dump_rows(), script::script_rows()},
-                      "enable-debug-command yes\n"),
+      : ServerFixture(
+            {commands::array_cursor_rows(), commands::array_rows(), commands::array_search_rows(),
+             commands::config_rows(), commands::debug_rows(), commands::key_rows(),
+             commands::memory_rows(), commands::object_rows(), commands::scan_rows(),
+             commands::string_rows(), persist::dump_rows(), script::script_rows()},
+            "enable-debug-command yes\n"),
         client(*this) {
     server.add_layer(std::make_shared<script::Engine>(server));
   }
@@ -380,11 +381,39 @@ TEST_CASE("ARINFO tells what an array is made of", "[arrays]") {
   server.run("ARINSERT a d");
   CHECK(server.run("ARINFO a") ==
         array({bulk("count"), integer(3), bulk("len"), integer(101), bulk("next-insert-index"),
-               integer(1), bulk("slices"), integer(2), bulk("directory-size"), integer(1),
-               bulk("super-dir-entries"), integer(0), bulk("slice-size"), integer(64)}));
+               integer(1), bulk("slices"), integer(1), bulk("directory-size"), integer(1),
+               bulk("super-dir-entries"), integer(0), bulk("slice-size"), integer(4096)}));
   CHECK(server.run("ARINFO a FULL").starts_with("*24\r\n"));
   CHECK(server.run("ARINFO none") == error("ERR no such key"));
   CHECK(server.run("ARINFO a MORE") == error(kSyntax));
+}
+
+TEST_CASE("ARINFO counts slices of array-slice-size, dense from array-sparse-kmax texts on",
+          "[arrays]") {
+  ArrayServer server;
+  const auto slices = [&](std::string_view dense, std::string_view sparse) {
+    const std::string told = server.run("ARINFO a FULL");
+    return told.find(bulk("dense-slices") + ":" + std::string(dense) + "\r\n" +
+                     bulk("sparse-slices") + ":" + std::string(sparse) + "\r\n") !=
+           std::string::npos;
+  };
+  for (int i = 0; i < 9; ++i) server.run("ARSET a " + std::to_string(4000 + 20 * i) + " x");
+  CHECK(slices("0", "2"));  // of 5 texts and of 4
+  for (int i = 0; i < 5; ++i) server.run("ARSET a " + std::to_string(i) + " x");
+  CHECK(slices("1", "1"));
+  // From 0 to 4080 and from 4100 to 4160.
+  CHECK(server.run("ARINFO a FULL")
+            .ends_with(bulk("avg-dense-size") + bulk("4096") + bulk("avg-dense-fill") +
+                       bulk("0.00244140625") + bulk("avg-sparse-size") + bulk("4")));
+  server.run("CONFIG SET array-sparse-kmax 5");
+  CHECK(slices("1", "1"));
+  server.run("CONFIG SET array-sparse-kmax 0");
+  CHECK(slices("2", "0"));
+  // Slices as small as a part of a leaf.
+  server.run("CONFIG SET array-slice-size 4 array-sparse-kmax 2");
+  CHECK(slices("1", "10"));
+  CHECK(server.run("ARINFO a").ends_with(bulk("slice-size") + integer(4)));
+  CHECK(server.run("CONFIG SET array-slice-size 5000").find("power of two") != std::string::npos);
 }
 
 TEST_CASE("Commands on arrays refuse other types, and others refuse arrays", "[arrays]") {
