@@ -148,8 +148,11 @@ void Server::apply_settings() {
   };
   set_state(kStateMemoryLimit, values.maxmemory != 0);
   set_state(kStateImporting, values.import_mode);
-  slow_log_.configure({.least_amount = values.slowlog_log_slower_than,
-                       .most_entries = static_cast<size_t>(values.slowlog_max_len)});
+  slow_log_.configure(
+      {.least_amount = values.slowlog_log_slower_than,
+       .most_entries = static_cast<size_t>(values.slowlog_max_len),
+       .most_words = static_cast<size_t>(values.slowlog_entry_max_argc),
+       .most_word_bytes = static_cast<size_t>(values.slowlog_entry_max_string_len)});
   dispatcher_->large_calls().configure(
       {.least_amount = values.commandlog_request_larger_than,
        .most_entries = static_cast<size_t>(values.commandlog_large_request_max_len)},

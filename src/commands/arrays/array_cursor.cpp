@@ -22,7 +22,7 @@ void arinsert(CommandContext& ctx) {
   const Arguments texts = ctx.args.subspan(2);
   const uint64_t first = ref ? value_of<Array>(ref).cursor() : 0;
   if (first > Array::kLastIndex || texts.size() - 1 > Array::kLastIndex - first)
-    return ctx.reply.error("ERR the insert cursor of the array is exhausted");
+    return ctx.reply.error("ERR insert index overflow");
   Array* array = value_or_new<Array>(ctx, ref);
   for (size_t i = 0; i < texts.size(); ++i) array->set(first + i, texts[i]);
   array->set_cursor(first + texts.size());
@@ -30,20 +30,24 @@ void arinsert(CommandContext& ctx) {
   reply_unsigned(ctx, first + texts.size() - 1);
 }
 
-// Turns the texts of a ring, which begins at its cursor once it is full, so that the oldest is at
-// 0, and drops the oldest that do not fit into `size`. O(texts).
-void lay_out_anew(Array& array, uint64_t size) {
-  const uint64_t window = std::max(array.length(), array.cursor());
-  const uint64_t cursor = array.cursor();
-  const uint64_t dropped = window > size ? window - size : 0;
-  Array turned;
-  array.for_each(0, Array::kLastIndex, [&](uint64_t index, ArrayCell value) {
-    const uint64_t age = index >= cursor ? index - cursor : index + (window - cursor);
-    if (age >= dropped) turned.set_cell(age - dropped, store::cell::share(value));
-    return true;
-  });
-  turned.set_cursor(window - dropped);
-  array.swap(turned);
+// Keeps the newest texts, those back from the cursor to the first gap, as many as fit into `size`,
+// and lays them out from 0 on, the oldest first. O(texts kept).
+void keep_newest(Array& array, uint64_t size) {
+  const uint64_t length = array.length();
+  const uint64_t most = std::min<uint64_t>(size, array.size());
+  std::vector<ArrayCell> newest;
+  for (uint64_t index = array.cursor(); newest.size() < most;) {
+    // Behind the oldest of a ring that has turned comes its other end.
+    index = (index == 0 ? length : index) - 1;
+    const ArrayCell value = array.get(index);
+    if (value == store::kNoCell) break;
+    newest.push_back(value);
+  }
+  Array kept;
+  for (size_t age = 0; age < newest.size(); ++age)
+    kept.set_cell(newest.size() - 1 - age, store::cell::share(newest[age]));
+  kept.set_cursor(newest.size());
+  array.swap(kept);
 }
 
 // Makes the array a ring of that size. Without a cursor nothing was ever appended, so there is no
@@ -53,7 +57,7 @@ void fit_ring(Array& array, uint64_t size) {
   if (array.cursor() == 0) {
     if (length > size) array.erase_range(size, Array::kLastIndex);
   } else if (length > size || (array.cursor() < length && size > length)) {
-    lay_out_anew(array, size);
+    keep_newest(array, size);
   }
 }
 
@@ -105,11 +109,12 @@ void arlastitems(CommandContext& ctx) {
   bool refused;
   const Array* array = array_to_read(ctx, &refused);
   if (refused) return;
-  if (array == nullptr || array->cursor() == 0) return ctx.reply.empty_array();
+  if (array == nullptr) return ctx.reply.empty_array();
   std::vector<ArrayCell> found(std::min(static_cast<size_t>(count), array->size()));
   uint64_t index = array->cursor();
   for (ArrayCell& value : found) {
-    // Behind the oldest of a ring that has turned comes its other end.
+    // Behind the oldest of a ring that has turned comes its other end, and behind a cursor at 0 the
+    // end of the array.
     index = (index == 0 ? array->length() : index) - 1;
     value = array->get(index);
   }

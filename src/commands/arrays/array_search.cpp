@@ -158,24 +158,67 @@ bool take_predicate(ArgReader& words, GrepRequest* request) {
   return false;
 }
 
-// Limits of a request, so that it does not hold the server up: each search takes some
-// milliseconds for a megabyte of text, and each 64 bytes of globs that are complex too.
-constexpr size_t kMostSearches = 32;
+// Limits of a request, so that it does not hold the server up: a search takes some milliseconds for
+// a megabyte of text, and each 64 bytes of globs that are complex too.
+constexpr size_t kMostPredicates = 250;
 constexpr size_t kMostComplexGlobs = base::GlobPattern::kMostSearched;
+constexpr size_t kLongestRegex = 2048;
 // Of all regular expressions together.
 constexpr size_t kMostInstructions = 1000;
+
+bool refuse(CommandContext& ctx, std::string_view error) {
+  ctx.reply.error(error);
+  return false;
+}
+
+// Whether a pattern has a reference such as \1 to one of its groups.
+bool has_back_reference(std::string_view pattern) {
+  for (size_t i = 0; i + 1 < pattern.size(); ++i) {
+    if (pattern[i] != '\\') continue;
+    ++i;
+    if (pattern[i] >= '1' && pattern[i] <= '9') return true;
+  }
+  return false;
+}
+
+// Whether a pattern stands for itself alone, so that it can be searched for as a part.
+bool is_plain(std::string_view pattern) {
+  return pattern.find_first_of("\\.[]{}()*+?^$|") == std::string_view::npos &&
+         std::all_of(pattern.begin(), pattern.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+// False, with the error sent, when the pattern is malformed, or too large with those before it.
+bool compile_regex(CommandContext& ctx, bool ignore_case, Search& search, size_t* instructions) {
+  const std::string_view pattern = search.pattern;
+  if (pattern.empty()) return refuse(ctx, "ERR regular expression is empty");
+  if (pattern.size() > kLongestRegex)
+    return refuse(ctx, "ERR regular expression is too long, the maximum is " +
+                           std::to_string(kLongestRegex) + " bytes");
+  if (has_back_reference(pattern))
+    return refuse(ctx, "ERR regular expression backreferences are not supported");
+  if (is_plain(pattern)) {
+    search.kind = Search::Kind::kPart;
+    search.part = ignore_case ? base::lower_case(pattern) : std::string(pattern);
+    return true;
+  }
+  std::string why = "too large";
+  const bool is_compiled = search.regex.compile(pattern, ignore_case, &why);
+  if (is_compiled) *instructions += search.regex.size();
+  if (is_compiled && *instructions <= kMostInstructions) return true;
+  return refuse(ctx, "ERR invalid regular expression: " + why);
+}
 
 // False, with the error sent, when a pattern is malformed, or all of them together are too large.
 bool compile_patterns(CommandContext& ctx, GrepRequest* request) {
   const auto folded = [&](std::string_view text) {
     return request->ignore_case ? base::lower_case(text) : std::string(text);
   };
+  if (request->exact.size() + request->searches.size() > kMostPredicates)
+    return refuse(ctx,
+                  "ERR too many predicates, the maximum is " + std::to_string(kMostPredicates));
   for (std::string& text : request->exact) text = folded(text);
   std::sort(request->exact.begin(), request->exact.end());
-  if (request->searches.size() > kMostSearches) {
-    ctx.reply.error("ERR too many predicates");
-    return false;
-  }
   size_t instructions = 0;
   size_t complex_bytes = 0;
   for (Search& search : request->searches) {
@@ -184,16 +227,8 @@ bool compile_patterns(CommandContext& ctx, GrepRequest* request) {
     } else if (search.kind == Search::Kind::kGlob) {
       search.glob.emplace(search.pattern, request->ignore_case);
       complex_bytes += search.glob->complex_bytes();
-      if (complex_bytes > kMostComplexGlobs) {
-        ctx.reply.error("ERR glob patterns are too large");
-        return false;
-      }
-    } else {
-      std::string why = "too large";
-      const bool is_compiled = search.regex.compile(search.pattern, request->ignore_case, &why);
-      if (is_compiled) instructions += search.regex.size();
-      if (is_compiled && instructions <= kMostInstructions) continue;
-      ctx.reply.error("ERR invalid regular expression: " + why);
+      if (complex_bytes > kMostComplexGlobs) return refuse(ctx, "ERR glob patterns are too large");
+    } else if (!compile_regex(ctx, request->ignore_case, search, &instructions)) {
       return false;
     }
   }

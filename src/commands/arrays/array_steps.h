@@ -1,12 +1,17 @@
 // Steps that the array commands share: indexes of requests, and replies.
 //
 // Redis 8.8 brought arrays. The commands follow its documentation
-// (https://redis.io/docs/latest/develop/data-types/arrays/ and the pages of the commands), and for
-// the texts of errors that of Upstash. Where these are silent:
+// (https://redis.io/docs/latest/develop/data-types/arrays/ and the pages of the commands), and what
+// Redis's own tests expect, which settle what the text leaves open:
 //
 // * events have the commands' names, and are of the class 'a' of notify-keyspace-events;
-// * ARSCAN, and ARGREP with WITHVALUES, reply with pairs, as the examples and the clients have it
-//   (the text says flat);
+// * ARSCAN, and ARGREP with WITHVALUES, reply with pairs (the text says flat);
+// * a ring of another size keeps what is between its newest text and the first gap before it;
+// * a cursor that was put at 0 is as that of an array to which nothing was appended: ARLASTITEMS
+//   begins at the end of the array.
+//
+// Where these are silent too:
+//
 // * ARLASTITEMS goes back from the cursor over as many indexes as the array has texts, and gives
 //   null for those that are empty by now;
 // * AROP skips what is no number.

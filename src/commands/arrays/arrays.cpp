@@ -1,12 +1,14 @@
 // Elements of arrays by their indexes: ARSET, ARMSET, ARGET, ARMGET, ARGETRANGE, ARDEL, ARDELRANGE,
 // ARLEN, ARCOUNT, ARINFO.
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
 #include "base/text/number.h"
 #include "commands/arrays/array_steps.h"
 #include "commands/groups.h"
+#include "server/server.h"
 
 namespace latchkey::commands {
 
@@ -197,8 +199,9 @@ void reply_average(CommandContext& ctx, std::string_view name, size_t sum, size_
   ctx.reply.number(count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count));
 }
 
-// A slice is a leaf of the tree, and what leads to it is the directory. Those that are more than
-// half full count as dense.
+// The slices are those that Redis would store, but for those between array-sparse-kmin and
+// array-sparse-kmax, which are dense there if they had more texts before. The directory is the
+// inner nodes of the tree.
 void arinfo(CommandContext& ctx) {
   constexpr size_t kFields = 7;
   constexpr size_t kFieldsInFull = 12;
@@ -208,23 +211,25 @@ void arinfo(CommandContext& ctx) {
   const Array* array = array_to_read(ctx, &refused);
   if (refused) return;
   if (array == nullptr) return ctx.reply.error("ERR no such key");
-  const Array::Shape shape = array->shape();
+  const ConfigValues& settings = ctx.server.settings();
+  const Array::Shape shape =
+      array->shape({.bits = static_cast<unsigned>(
+                        std::countr_zero(static_cast<unsigned>(settings.array_slice_size))),
+                    .least_dense = static_cast<size_t>(settings.array_sparse_kmax)});
   ctx.reply.map(in_full ? kFieldsInFull : kFields);
   reply_field(ctx, "count", array->size());
   reply_field(ctx, "len", array->length());
   reply_field(ctx, "next-insert-index", array->cursor() == Array::kExhausted ? 0 : array->cursor());
-  reply_field(ctx, "slices", shape.leaves);
+  reply_field(ctx, "slices", shape.dense_slices + shape.sparse_slices);
   reply_field(ctx, "directory-size", shape.inner_nodes);
   reply_field(ctx, "super-dir-entries", 0);
-  reply_field(ctx, "slice-size", Array::kFanOut);
+  reply_field(ctx, "slice-size", static_cast<uint64_t>(settings.array_slice_size));
   if (!in_full) return;
-  const size_t sparse = shape.leaves - shape.full_leaves;
-  reply_field(ctx, "dense-slices", shape.full_leaves);
-  reply_field(ctx, "sparse-slices", sparse);
-  reply_average(ctx, "avg-dense-size", shape.dense_slots, shape.full_leaves);
-  reply_average(ctx, "avg-dense-fill", shape.dense_elements,
-                shape.full_leaves * size_t{Array::kFanOut});
-  reply_average(ctx, "avg-sparse-size", shape.leaf_slots - shape.dense_slots, sparse);
+  reply_field(ctx, "dense-slices", shape.dense_slices);
+  reply_field(ctx, "sparse-slices", shape.sparse_slices);
+  reply_average(ctx, "avg-dense-size", shape.dense_slots, shape.dense_slices);
+  reply_average(ctx, "avg-dense-fill", shape.dense_elements, shape.dense_slots);
+  reply_average(ctx, "avg-sparse-size", shape.sparse_elements, shape.sparse_slices);
 }
 
 // --- Rows ---------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // Entries delivered to consumers of a group and not acknowledged: XACK, XNACK, XPENDING, XCLAIM,
-// XAUTOCLAIM. XNACK came with Redis 8.8 and follows its documentation.
+// XAUTOCLAIM. XNACK came with Redis 8.8 and follows its documentation, and its tests in
+// what it says of requests that make no sense.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -81,32 +82,46 @@ bool read_release_mode(CommandContext& ctx, std::string_view word, ReleaseReques
   return true;
 }
 
+bool refuse(CommandContext& ctx, std::string_view error) {
+  ctx.reply.error(error);
+  return false;
+}
+
+// The number of ids, and the ids.
+bool read_released_ids(CommandContext& ctx, std::string_view number, ArgReader& words,
+                       Arguments* ids) {
+  int64_t count;
+  if (!ctx.read_int64_in(number, 1, INT64_MAX, &count, "ERR numids must be a positive integer"))
+    return false;
+  if (static_cast<uint64_t>(count) > words.left())
+    return refuse(ctx, "ERR number of IDs doesn't match numids");
+  *ids = words.rest().first(static_cast<size_t>(count));
+  for (const std::string_view text : *ids) {
+    StreamId id;
+    if (!read_stream_id(ctx, text, 0, &id)) return false;
+    words.next();
+  }
+  return true;
+}
+
+// Options stand before or behind the ids, which are all validated before the first is released.
 bool read_release_request(CommandContext& ctx, ReleaseRequest* request) {
   if (!read_release_mode(ctx, ctx.args[3], request)) return false;
   ArgReader words(ctx.args, 4);
-  if (!words.word("IDS")) {
-    ctx.syntax_error();
-    return false;
-  }
-  if (!read_counted_ids(ctx, words, &request->ids)) return false;
   for (std::string_view text; words.more();) {
     if (words.word("FORCE")) {
       request->force = true;
     } else if (words.word("RETRYCOUNT", &text)) {
-      if (!ctx.read_int64_in(text, 0, INT64_MAX, &request->deliveries,
-                             "ERR Invalid RETRYCOUNT option argument for XNACK"))
-        return false;
+      if (!ctx.read_int64(text, &request->deliveries)) return false;
+      if (request->deliveries < 0) return refuse(ctx, "ERR Invalid RETRYCOUNT value, must be >= 0");
+    } else if (request->ids.empty() && words.word("IDS", &text)) {
+      if (!read_released_ids(ctx, text, words, &request->ids)) return false;
     } else {
-      ctx.syntax_error();
-      return false;
+      std::string error = "ERR Unrecognized XNACK option '";
+      return refuse(ctx, error.append(words.peek()).append("'"));
     }
   }
-  // All ids are validated before the first is released.
-  StreamId id;
-  for (const std::string_view text : request->ids) {
-    if (!read_stream_id(ctx, text, 0, &id)) return false;
-  }
-  return true;
+  return !request->ids.empty() || refuse(ctx, "ERR syntax error, expected IDS keyword");
 }
 
 void xnack(CommandContext& ctx) {

@@ -95,8 +95,8 @@ bool read_count(CommandContext& ctx, std::string_view text, ReadRequest* request
 bool read_maximum(CommandContext& ctx, std::string_view text, std::string_view name,
                   size_t* maximum) {
   int64_t value = 0;
-  const std::string error = "ERR " + std::string(name) + " must be a positive integer";
-  if (!ctx.read_int64_in(text, 1, INT64_MAX, &value, error)) return false;
+  if (!ctx.read_int64(text, &value)) return false;
+  if (value < 1) return refuse(ctx, "ERR " + std::string(name) + " must be a positive integer");
   *maximum = static_cast<size_t>(value);
   return true;
 }

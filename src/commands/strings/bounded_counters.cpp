@@ -2,7 +2,7 @@
 //
 // Redis 8.8 brought the command. What stands here follows its documentation
 // (https://redis.io/docs/latest/commands/increx/ and the page of keyspace notifications), and for
-// the texts of errors the tests of client libraries.
+// the texts of errors what Redis's own tests expect.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -23,8 +23,6 @@ using store::Keyspace;
 
 namespace {
 
-constexpr char kWouldBeInfinite[] = "ERR increment would produce NaN or Infinity";
-
 // The request as words; numbers are read when it is known what kind they are.
 struct IncrexRequest {
   std::optional<std::string_view> integer;
@@ -42,19 +40,20 @@ struct IncrexRequest {
 bool IncrexRequest::read(CommandContext& ctx) {
   std::string_view text;
   for (ArgReader options(ctx.args, 2); options.more();) {
-    if (!real && options.word("BYINT", &text)) {
+    const bool has_increment = integer || real;
+    if (!has_increment && options.word("BYINT", &text)) {
       integer = text;
-    } else if (!integer && options.word("BYFLOAT", &text)) {
+    } else if (!has_increment && options.word("BYFLOAT", &text)) {
       real = text;
-    } else if (options.word("LBOUND", &text)) {
+    } else if (!lower && options.word("LBOUND", &text)) {
       lower = text;
-    } else if (options.word("UBOUND", &text)) {
+    } else if (!upper && options.word("UBOUND", &text)) {
       upper = text;
-    } else if (options.word("SATURATE")) {
+    } else if (!saturate && options.word("SATURATE")) {
       saturate = true;
-    } else if (options.word("ENX")) {
+    } else if (!only_without_deadline && options.word("ENX")) {
       only_without_deadline = true;
-    } else if (expiration.read(options)) {
+    } else if (!has_expiration && expiration.read(options)) {
       has_expiration = true;
     } else {
       ctx.syntax_error();
@@ -84,9 +83,12 @@ struct IntegerKind {
                    std::string_view error) {
     return ctx.read_int64(text, value, error);
   }
-  static std::string bound_error(std::string_view name) {
+  static std::string not_a_number(std::string_view name) {
     return "ERR " + std::string(name) + " is not an integer or out of range";
   }
+  // Numbers that may be neither an increment nor a value, and what is said of them.
+  static std::string_view unfit_increment(Number) { return {}; }
+  static std::string_view unfit_value(Number) { return {}; }
   static Number of(int64_t stored) { return stored; }
 
   // The sum within the bounds, or nothing when it is outside and `saturate` is false. False, with
@@ -102,7 +104,7 @@ struct IntegerKind {
     if (!saturate) return true;
     const Number bound = exact < lower ? lower : upper;
     if (__builtin_sub_overflow(bound, value, increment)) {
-      ctx.reply.error("ERR increment or decrement would overflow");
+      ctx.reply.error("ERR applied increment would overflow");
       return false;
     }
     *sum = bound;
@@ -128,24 +130,34 @@ struct RealKind {
     ctx.reply.error(error.empty() ? "ERR value is not a valid float" : error);
     return false;
   }
-  static std::string bound_error(std::string_view name) {
+  static std::string not_a_number(std::string_view name) {
     return "ERR " + std::string(name) + " is not a valid float";
+  }
+  static std::string_view unfit_increment(Number increment) {
+    return std::isinf(increment) ? "ERR BYFLOAT increment cannot be Infinity" : "";
+  }
+  static std::string_view unfit_value(Number value) {
+    return std::isinf(value) ? "ERR value cannot be Infinity" : "";
   }
   static Number of(int64_t stored) { return static_cast<Number>(stored); }
 
   static bool add(CommandContext& ctx, Number value, Number* increment, Number lower, Number upper,
                   bool saturate, std::optional<Number>* sum) {
-    Number exact = value + *increment;
-    if (exact < lower || exact > upper) {
-      if (!saturate) return true;
-      exact = exact < lower ? lower : upper;
-      *increment = exact - value;
+    const Number exact = value + *increment;
+    if (exact >= lower && exact <= upper && std::isfinite(exact)) {
+      *sum = exact;
+      return true;
     }
-    if (!std::isfinite(exact) || !std::isfinite(*increment)) {
-      ctx.reply.error(kWouldBeInfinite);
+    if (!saturate) return true;
+    // Beyond all numbers counts as their end.
+    const Number reached = std::clamp(exact, kLowest, kHighest);
+    const Number bound = std::max(lower, std::min(upper, reached));
+    *increment = bound - value;
+    if (!std::isfinite(*increment)) {
+      ctx.reply.error("ERR applied increment would be Infinity");
       return false;
     }
-    *sum = exact;
+    *sum = bound;
     return true;
   }
 
@@ -170,16 +182,17 @@ void reply_both(CommandContext& ctx, typename Kind::Number value, typename Kind:
   Kind::reply(ctx, increment);
 }
 
+// Whether the request gives the key at `ref`, which may not exist yet, the deadline that it names.
+bool sets_deadline(const KeyRef& ref, const IncrexRequest& request, int64_t deadline_ms) {
+  return deadline_ms >= 0 && !(request.only_without_deadline && ref && ref->has_deadline());
+}
+
 // The deadline that the request asks for has been resolved; the counter at `ref` has its new value.
 // What is propagated is the result, for sums of other machines may differ and times go on.
 void apply_expiration(CommandContext& ctx, KeyRef& ref, const IncrexRequest& request,
                       int64_t deadline_ms, std::string_view text) {
   const std::string_view key = ctx.args[1];
-  const bool sets = deadline_ms >= 0 && !(request.only_without_deadline && ref->has_deadline());
-  if (sets && request.expiration.names_unix_time() && deletes_at_once(ctx, deadline_ms)) {
-    return remove_at_once(ctx, ref, key);
-  }
-  if (sets) {
+  if (sets_deadline(ref, request, deadline_ms)) {
     ctx.db.set_deadline(ref, deadline_ms);
     ctx.events.happened(ctx.db, key, EventClass::kGeneric, "expire");
     return ctx.propagate({"SET", key, text, "PXAT", deadline_ms});
@@ -201,12 +214,14 @@ void increment(CommandContext& ctx, const IncrexRequest& request,
   Number lower = Kind::kLowest;
   Number upper = Kind::kHighest;
   Number change = 1;
-  if (request.lower && !Kind::read(ctx, *request.lower, &lower, Kind::bound_error("LBOUND")))
+  if (request.lower && !Kind::read(ctx, *request.lower, &lower, Kind::not_a_number("LBOUND")))
     return;
-  if (request.upper && !Kind::read(ctx, *request.upper, &upper, Kind::bound_error("UBOUND")))
+  if (request.upper && !Kind::read(ctx, *request.upper, &upper, Kind::not_a_number("UBOUND")))
     return;
   if (lower > upper) return ctx.reply.error("ERR LBOUND can't be greater than UBOUND");
-  if (by && !Kind::read(ctx, *by, &change, {})) return;
+  if (by && !Kind::read(ctx, *by, &change, Kind::not_a_number("Increment"))) return;
+  if (const auto error = Kind::unfit_increment(change); !error.empty())
+    return ctx.reply.error(error);
 
   KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   if (!ctx.is_string(ref)) return;
@@ -216,11 +231,17 @@ void increment(CommandContext& ctx, const IncrexRequest& request,
   } else if (ref && !Kind::read(ctx, ref->text(), &value, {})) {
     return;
   }
+  if (const auto error = Kind::unfit_value(value); !error.empty()) return ctx.reply.error(error);
   std::optional<Number> sum;
   if (!Kind::add(ctx, value, &change, lower, upper, request.saturate, &sum)) return;
   if (!sum) {
     ctx.propagate_nothing();
     return reply_both<Kind>(ctx, value, 0);
+  }
+  if (sets_deadline(ref, request, deadline_ms) && request.expiration.names_unix_time() &&
+      deletes_at_once(ctx, deadline_ms)) {
+    ref ? remove_at_once(ctx, ref, ctx.args[1]) : ctx.propagate_nothing();
+    return reply_both<Kind>(ctx, *sum, change);
   }
   Kind::store(ctx, ref, *sum);
   ctx.changed(ctx.args[1], EventClass::kString, Kind::kEvent);

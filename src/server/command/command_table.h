@@ -22,6 +22,7 @@
 #include "server/command/command.h"
 #include "server/command/command_descriptions.h"
 #include "server/emulation/edition.h"
+#include "server/observe/stats.h"
 
 namespace latchkey::server {
 
@@ -35,6 +36,7 @@ struct CommandStats {
   uint64_t total_ticks = 0;  // of base::CycleClock
   uint64_t rejected_calls = 0;
   uint64_t failed_calls = 0;
+  SlowCalls slow_calls;
   // How long calls took; null until one was measured (latency-tracking).
   std::unique_ptr<base::LatencyHistogram> latency;
 };

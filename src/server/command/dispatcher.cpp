@@ -576,10 +576,13 @@ void Dispatcher::tell_meters(Client& client, const Command& command, Arguments a
   for (CallMeter* meter : std::vector(meters_)) meter->called(call);
 }
 
-void Dispatcher::note_call(Client& client, const Command& command, Arguments args, uint64_t ticks) {
+void Dispatcher::note_call(Client& client, Command& command, Arguments args, uint64_t ticks) {
   if (!meters_.empty()) tell_meters(client, command, args, ticks);
   const int64_t duration_us = server_.cycle_clock().to_us(ticks);
-  server_.slow_log().judge(client, command, args, duration_us);
+  if (server_.slow_log().judge(client, command, args, duration_us)) {
+    command.stats.slow_calls.add(duration_us);
+    server_.stats().slow_calls.add(duration_us);
+  }
   server_.latency_monitor().add(command.has(kFast) ? "fast-command" : "command", duration_us / 1000,
                                 server_.now_ms() / 1000);
 }

@@ -133,7 +133,7 @@ class Dispatcher {
   void perform(Client& client, Command& command, Arguments args);
   // Enters a call that lasted long in the slow log and with the latency monitor, and tells the
   // meters of it.
-  void note_call(Client& client, const Command& command, Arguments args, uint64_t ticks);
+  void note_call(Client& client, Command& command, Arguments args, uint64_t ticks);
   Outcome dispatch(Client& client, Arguments args, Command* command);
   // CLIENT CACHING holds for one command that is none of CLIENT's, or for a whole transaction.
   Outcome dispatch_with_caching_flag(Client& client, Arguments args, Command* command);

@@ -6,13 +6,10 @@ namespace latchkey::server {
 
 namespace {
 
-constexpr size_t kMaxWords = 32;
-constexpr size_t kMaxBytes = 128;
-
-std::string shortened(std::string_view word) {
-  if (word.size() <= kMaxBytes) return std::string(word);
-  return std::string(word.substr(0, kMaxBytes)) + "... (" +
-         std::to_string(word.size() - kMaxBytes) + " more bytes)";
+std::string cut(std::string_view word, size_t most_bytes) {
+  if (word.size() <= most_bytes) return std::string(word);
+  return std::string(word.substr(0, most_bytes)) + "... (" +
+         std::to_string(word.size() - most_bytes) + " more bytes)";
 }
 
 }  // namespace
@@ -29,10 +26,12 @@ std::vector<std::string_view> shown_words(const Config& config, const Command& c
   return words;
 }
 
-std::vector<std::string> shortened(std::span<const std::string_view> words) {
+std::vector<std::string> shortened(std::span<const std::string_view> words,
+                                   const WordLimits& limits) {
   std::vector<std::string> kept;
-  const size_t whole = words.size() <= kMaxWords ? words.size() : kMaxWords - 1;
-  for (const std::string_view word : words.first(whole)) kept.push_back(shortened(word));
+  const size_t whole = words.size() <= limits.most_words ? words.size() : limits.most_words - 1;
+  for (const std::string_view word : words.first(whole))
+    kept.push_back(cut(word, limits.most_bytes));
   if (whole < words.size())
     kept.push_back("... (" + std::to_string(words.size() - whole) + " more arguments)");
   return kept;

@@ -18,8 +18,15 @@ class Config;
 std::vector<std::string_view> shown_words(const Config& config, const Command& command,
                                           Arguments args);
 
-// Words to keep in a log of limited size: at most 32, each cut to 128 bytes. What was left out is
-// told by text behind a word, and in place of the last word.
-std::vector<std::string> shortened(std::span<const std::string_view> words);
+// How much of a request a log keeps.
+struct WordLimits {
+  size_t most_words = 32;
+  size_t most_bytes = 128;  // of each word
+};
+
+// Words to keep in a log of limited size. What was left out is told by text behind a word, and in
+// place of the last word. REQUIRES: limits.most_words >= 2.
+std::vector<std::string> shortened(std::span<const std::string_view> words,
+                                   const WordLimits& limits = {});
 
 }  // namespace latchkey::server

@@ -529,7 +529,10 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
     const Directive* directive = settable(pairs[i], request, error);
     if (directive == nullptr) return false;
     for (size_t earlier = 0; earlier < i; ++earlier) {
-      if (!base::equal_ignoring_case(pairs[earlier].first, pairs[i].first)) continue;
+      // Redis takes the two names of a directive for the same one since 8.10.
+      if (!base::equal_ignoring_case(pairs[earlier].first, pairs[i].first) &&
+          (directives[earlier] != directive || !values_.edition.has({8, 10})))
+        continue;
       *error = set_failure(pairs[i].first, "duplicate parameter");
       return false;
     }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "server/config/config_kinds.h"
@@ -562,6 +563,12 @@ void add_observation(std::vector<Directive>& table) {
                          &V::slowlog_log_slower_than, -1, kMaxInt64));
   table.push_back(number({"slowlog-max-len", "commandlog-slow-execution-max-len"},
                          &V::slowlog_max_len, 0, kMaxInt64));
+  // The name of the command and the note of what was left out.
+  constexpr int64_t kFewestWords = 2;
+  table.push_back(
+      number("slowlog-entry-max-argc", &V::slowlog_entry_max_argc, kFewestWords, kMaxInt));
+  table.push_back(
+      number("slowlog-entry-max-string-len", &V::slowlog_entry_max_string_len, 1, kMaxInt64));
   table.push_back(
       number("commandlog-request-larger-than", &V::commandlog_request_larger_than, -1, kMaxInt64));
   table.push_back(number("commandlog-large-request-max-len", &V::commandlog_large_request_max_len,
@@ -575,6 +582,18 @@ void add_observation(std::vector<Directive>& table) {
   table.push_back(latency_percentiles_directive());
   table.push_back(notify_keyspace_events_directive());
   table.push_back(boolean("key-memory-histograms", &V::key_memory_histograms));
+}
+
+Directive array_slice_size() {
+  Directive row = number("array-slice-size", &V::array_slice_size, 1, kMaxInt);
+  row.parse = [parse_number = row.parse](DirectiveArguments arguments, DirectiveContext& context,
+                                         std::string* error) {
+    if (!parse_number(arguments, context, error)) return false;
+    if (std::has_single_bit(static_cast<unsigned>(context.values.array_slice_size))) return true;
+    *error = "array-slice-size must be a power of two";
+    return false;
+  };
+  return row;
 }
 
 void add_encodings(std::vector<Directive>& table) {
@@ -607,6 +626,10 @@ void add_encodings(std::vector<Directive>& table) {
   constexpr int64_t kMostRemembered = 10'000;
   table.push_back(number("stream-idmp-duration", &V::stream_idmp_duration, 1, kSecondsOfDay));
   table.push_back(number("stream-idmp-maxsize", &V::stream_idmp_maxsize, 1, kMostRemembered));
+  table.push_back(array_slice_size());
+  table.push_back(number("array-sparse-kmax", &V::array_sparse_kmax, 0, kMaxInt));
+  table.push_back(without_effect(number("array-sparse-kmin", &V::array_sparse_kmin, 0, kMaxInt),
+                                 "arrays are not stored in slices"));
 }
 
 void add_cron(std::vector<Directive>& table) {

@@ -358,6 +358,8 @@ struct ConfigValues {
   // Watching the server
   int64_t slowlog_log_slower_than = 10000;  // microseconds; negative switches the slow log off
   int64_t slowlog_max_len = 128;
+  int slowlog_entry_max_argc = 32;
+  int64_t slowlog_entry_max_string_len = 128;  // bytes
   // Bytes; negative switches the log off. It is on by default in Valkey only (emulate).
   int64_t commandlog_request_larger_than = -1;
   int64_t commandlog_large_request_max_len = 128;
@@ -388,6 +390,9 @@ struct ConfigValues {
   int64_t stream_node_max_entries = 100;
   int stream_idmp_duration = 100;  // seconds
   int stream_idmp_maxsize = 100;
+  int array_slice_size = 4096;  // indexes; a power of two
+  int array_sparse_kmax = 10;
+  int array_sparse_kmin = 5;
 
   // Cron
   int hz = 10;

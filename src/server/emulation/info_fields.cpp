@@ -93,6 +93,10 @@ constexpr FieldArrival kFields[] = {
     {"master_total_sync_attempts", {8, 6}, kNever},
     {"total_disconnect_time_sec", {8, 6}, kNever},
 
+    {"slowlog_commands_count", {8, 8}, kNever},
+    {"slowlog_commands_time_ms_max", {8, 8}, kNever},
+    {"slowlog_commands_time_ms_sum", {8, 8}, kNever},
+
     {"availability_zone", kNever, {8, 0}},
     {"server_mode", kNever, {8, 0}},
     {"server_name", kNever, {8, 0}},

@@ -77,6 +77,11 @@ constexpr DirectiveArrival kDirectives[] = {
     {"hash-rdb-load-max-template-entries", {8, 10}, kNever},
     {"hash-rdb-load-min-template-entries", {8, 10}, kNever},
     {"preload-file", {8, 10}, kNever},
+    {"array-slice-size", {8, 8}, kNever},
+    {"array-sparse-kmax", {8, 8}, kNever},
+    {"array-sparse-kmin", {8, 8}, kNever},
+    {"slowlog-entry-max-argc", {8, 8}, kNever},
+    {"slowlog-entry-max-string-len", {8, 8}, kNever},
 
     {"dynamic-hz", {}, {}, {8, 1}},
     {"sanitize-dump-payload", {}, {}, {9, 0}},

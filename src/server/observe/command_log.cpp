@@ -8,9 +8,9 @@
 
 namespace latchkey::server {
 
-void CommandLog::judge(Client& client, const Command& command,
+bool CommandLog::judge(Client& client, const Command& command,
                        std::span<const std::string_view> words, int64_t amount) {
-  if (!is_on() || amount < settings_.least_amount || command.has(kSkipSlowlog)) return;
+  if (!is_on() || amount < settings_.least_amount || command.has(kSkipSlowlog)) return false;
   // Valkey names the client whose script it is, Redis none.
   const Client* named = &client;
   if (client.has(kClientScript) && client.server.edition().is_valkey())
@@ -20,9 +20,11 @@ void CommandLog::judge(Client& client, const Command& command,
                   .amount = amount,
                   .client_address = has_name ? named->peer_address() : std::string(),
                   .client_name = has_name ? named->name : client.name};
-  entries_.push_front(
-      {next_id_++, call, shortened(shown_words(client.server.config(), command, words))});
+  entries_.push_front({next_id_++, call,
+                       shortened(shown_words(client.server.config(), command, words),
+                                 {settings_.most_words, settings_.most_word_bytes})});
   while (entries_.size() > settings_.most_entries) entries_.pop_back();
+  return true;
 }
 
 }  // namespace latchkey::server

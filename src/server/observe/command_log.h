@@ -2,8 +2,8 @@
 // amount of its own: how long they took, or how many bytes their request or reply has.
 //
 // The dispatcher measures the time of each call anyway and compares it with one number; the code
-// here runs for slow calls only. An entry is cut to 32 words of 128 bytes, so that the log stays
-// small whatever the requests were.
+// here runs for slow calls only. An entry keeps so many words of so many bytes, so that the log
+// stays small whatever the requests were.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,9 @@ class CommandLog {
   struct Settings {
     int64_t least_amount = -1;  // of the calls that are entered; negative: none
     size_t most_entries = 0;
+    // Of an entry (WordLimits).
+    size_t most_words = 32;
+    size_t most_word_bytes = 128;
   };
   // A call without its words. Calls made by scripts have no address.
   struct Call {
@@ -44,7 +47,8 @@ class CommandLog {
   int64_t least_amount() const { return settings_.least_amount; }
 
   // Enters the call if the log is on and the amount suffices, but for commands with kSkipSlowlog.
-  void judge(Client& client, const Command& command, std::span<const std::string_view> words,
+  // Whether it was entered.
+  bool judge(Client& client, const Command& command, std::span<const std::string_view> words,
              int64_t amount);
   // The latest first.
   const std::deque<Entry>& entries() const { return entries_; }

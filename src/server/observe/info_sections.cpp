@@ -355,6 +355,10 @@ void threads_section(InfoText& text, Server& server) {
   }
 }
 
+double to_ms(int64_t us) {
+  return static_cast<double>(us) / 1000;
+}
+
 void stats_section(InfoText& text, Server& server) {
   const Stats& stats = server.stats();
   const store::Environment& environment = server.environment();
@@ -429,6 +433,9 @@ void stats_section(InfoText& text, Server& server) {
   const auto denied = [&](acl::Denial::Reason reason) {
     return stats.denied[static_cast<size_t>(reason)];
   };
+  text.field("slowlog_commands_count", stats.slow_calls.calls);
+  text.field("slowlog_commands_time_ms_sum", to_ms(stats.slow_calls.total_us), 2);
+  text.field("slowlog_commands_time_ms_max", to_ms(stats.slow_calls.longest_us), 2);
   text.field("acl_access_denied_auth", denied(acl::Denial::Reason::kAuth));
   text.field("acl_access_denied_cmd", denied(acl::Denial::Reason::kCommand));
   text.field("acl_access_denied_key", denied(acl::Denial::Reason::kKey));
@@ -460,6 +467,16 @@ void cpu_section(InfoText& text, Server& server) {
   text.field("used_active_time_main_thread", static_cast<double>(busy_us) / 1e6, 6);
 }
 
+// The end of a line of commandstats; of commands that were never slow there is none.
+std::string slow_calls_text(const Edition& edition, const SlowCalls& slow) {
+  if (slow.calls == 0 || !edition.has({8, 8})) return {};
+  char text[128];
+  std::snprintf(
+      text, sizeof(text), ",slowlog_count=%llu,slowlog_time_ms_sum=%.2f,slowlog_time_ms_max=%.2f",
+      static_cast<unsigned long long>(slow.calls), to_ms(slow.total_us), to_ms(slow.longest_us));
+  return text;
+}
+
 void commandstats_section(InfoText& text, Server& server) {
   for (const auto& command : server.commands().used()) {
     if (command == nullptr) continue;
@@ -474,7 +491,8 @@ void commandstats_section(InfoText& text, Server& server) {
                "calls=" + std::to_string(stats.calls) + ",usec=" + std::to_string(usec) +
                    ",usec_per_call=" + mean +
                    ",rejected_calls=" + std::to_string(stats.rejected_calls) +
-                   ",failed_calls=" + std::to_string(stats.failed_calls));
+                   ",failed_calls=" + std::to_string(stats.failed_calls) +
+                   slow_calls_text(text.edition(), stats.slow_calls));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "server/observe/stats.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -33,6 +34,12 @@ void MeanMeter::sample(uint64_t total, uint64_t events) {
 
 uint64_t MeanMeter::mean() const {
   return std::accumulate(means_.begin(), means_.end(), uint64_t{0}) / kSamples;
+}
+
+void SlowCalls::add(int64_t duration_us) {
+  ++calls;
+  total_us += duration_us;
+  longest_us = std::max(longest_us, duration_us);
 }
 
 void Stats::count_error(std::string_view text) {

@@ -41,10 +41,20 @@ class MeanMeter {
   uint64_t last_events_ = 0;
 };
 
+// Calls that came into the slow log. They stay counted when the log is emptied.
+struct SlowCalls {
+  uint64_t calls = 0;
+  int64_t total_us = 0;
+  int64_t longest_us = 0;
+
+  void add(int64_t duration_us);
+};
+
 struct Stats {
   using ErrorCounts = std::map<std::string, uint64_t, std::less<>>;
 
   uint64_t commands_processed = 0;
+  SlowCalls slow_calls;
   uint64_t connections_received = 0;
   uint64_t connections_rejected = 0;
   uint64_t error_replies = 0;

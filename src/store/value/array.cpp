@@ -1,6 +1,7 @@
 #include "store/value/array.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -280,24 +281,75 @@ size_t Array::erase_range(uint64_t first, uint64_t last) {
   return root_ == nullptr ? 0 : erase_below(&root_, first, last);
 }
 
-void Array::take_shape(const Node& node, Shape* shape) const {
-  if (node.level == 0) {
-    ++shape->leaves;
-    shape->leaf_slots += node.room;
-    if (node.size() <= kFanOut / 2) return;
-    ++shape->full_leaves;
-    shape->dense_slots += node.room;
-    shape->dense_elements += node.size();
+// --- For ARINFO ----------------------------------------------------------------------------------
+
+// Told of texts in the order of their indexes.
+class Array::SliceCounter {
+ public:
+  explicit SliceCounter(Slicing slicing) : slicing_(slicing) {}
+
+  // So many texts from `lowest` to `highest`, all within one slice.
+  void add(uint64_t lowest, uint64_t highest, unsigned count) {
+    if (count_ == 0 || lowest >> slicing_.bits != lowest_ >> slicing_.bits) {
+      close();
+      lowest_ = lowest;
+      count_ = 0;
+    }
+    highest_ = highest;
+    count_ += count;
+  }
+  void add_inner_node() { ++shape_.inner_nodes; }
+  unsigned slice_size_in_leaf() const { return 1u << std::min(slicing_.bits, kBits); }
+  Shape finish() {
+    close();
+    return shape_;
+  }
+
+ private:
+  void close() {
+    if (count_ == 0) return;
+    if (count_ < slicing_.least_dense) {
+      ++shape_.sparse_slices;
+      shape_.sparse_elements += count_;
+      return;
+    }
+    constexpr uint64_t kSmallestWindow = 8;
+    const uint64_t window = std::max(std::bit_ceil(highest_ - lowest_ + 1), kSmallestWindow);
+    ++shape_.dense_slices;
+    shape_.dense_slots += std::min(window, uint64_t{1} << slicing_.bits);
+    shape_.dense_elements += count_;
+  }
+
+  const Slicing slicing_;
+  Shape shape_;
+  // Of the slice that is being counted, if count_ is not 0.
+  uint64_t lowest_ = 0;
+  uint64_t highest_ = 0;
+  size_t count_ = 0;
+};
+
+void Array::take_shape(const Node& node, SliceCounter& counter) const {
+  if (node.level != 0) {
+    counter.add_inner_node();
+    for (unsigned i = 0; i < node.size(); ++i) take_shape(*node.child(i), counter);
     return;
   }
-  ++shape->inner_nodes;
-  for (unsigned i = 0; i < node.size(); ++i) take_shape(*node.child(i), shape);
+  const unsigned step = counter.slice_size_in_leaf();
+  const uint64_t mask = ~uint64_t{0} >> (kFanOut - step);
+  for (unsigned start = 0; start < kFanOut; start += step) {
+    const uint64_t bits = node.bitmap >> start & mask;
+    if (bits == 0) continue;
+    const uint64_t first = node.first + start;
+    counter.add(first + static_cast<unsigned>(std::countr_zero(bits)),
+                first + static_cast<unsigned>(std::bit_width(bits)) - 1,
+                static_cast<unsigned>(std::popcount(bits)));
+  }
 }
 
-Array::Shape Array::shape() const {
-  Shape shape;
-  if (root_ != nullptr) take_shape(*root_, &shape);
-  return shape;
+Array::Shape Array::shape(Slicing slicing) const {
+  SliceCounter counter(slicing);
+  if (root_ != nullptr) take_shape(*root_, counter);
+  return counter.finish();
 }
 
 }  // namespace latchkey::store

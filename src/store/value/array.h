@@ -78,16 +78,23 @@ class Array final : public Value {
 
   // --- For ARINFO -------------------------------------------------------------------------------
 
-  struct Shape {
-    size_t leaves = 0;
-    size_t inner_nodes = 0;
-    size_t leaf_slots = 0;      // allocated, of all leaves
-    size_t full_leaves = 0;     // with more than half of their indexes set
-    size_t dense_slots = 0;     // allocated, of these
-    size_t dense_elements = 0;  // set, of these
+  // The array as Redis would store it: in slices of so many indexes, of which those are dense that
+  // have at least so many texts. A dense slice has a window, slots from its first text to its last,
+  // a power of two of them; a sparse one has its texts alone.
+  struct Slicing {
+    unsigned bits;  // of the size of a slice
+    size_t least_dense;
   };
-  // O(nodes).
-  Shape shape() const;
+  struct Shape {
+    size_t inner_nodes = 0;
+    size_t dense_slices = 0;
+    size_t dense_slots = 0;  // of their windows
+    size_t dense_elements = 0;
+    size_t sparse_slices = 0;
+    size_t sparse_elements = 0;
+  };
+  // O(nodes), or more where slices are smaller than leaves.
+  Shape shape(Slicing slicing) const;
   size_t nodes() const { return nodes_; }
 
   static constexpr unsigned kBits = 6;
@@ -145,7 +152,8 @@ class Array final : public Value {
   // when a single child is.
   size_t erase_below(Node** node, uint64_t first, uint64_t last);
   void shrink(Node** node);
-  void take_shape(const Node& node, Shape* shape) const;
+  class SliceCounter;
+  void take_shape(const Node& node, SliceCounter& counter) const;
 
   template <typename Fn>
   static bool walk_up(const Node& node, uint64_t first, uint64_t last, Fn& fn) {

@@ -14,11 +14,11 @@ namespace {
 // Notes every call.
 struct LoggingServer : ServerFixture {
   explicit LoggingServer(std::string_view settings = "slowlog-log-slower-than 0\n")
-      : ServerFixture(
-            {commands::slowlog_rows(), commands::string_rows(), commands::set_rows(),
-             commands::connection_rows(), commands::config_rows(), commands::transaction_rows(),
-             commands::list_rows(), commands::list_wait_rows(), commands::client_rows()},
-            settings) {}
+      : ServerFixture({commands::slowlog_rows(), commands::string_rows(), commands::set_rows(),
+                       commands::connection_rows(), commands::config_rows(),
+                       commands::transaction_rows(), commands::list_rows(),
+                       commands::list_wait_rows(), commands::client_rows(), commands::info_rows()},
+                      settings) {}
 
   std::vector<std::string> latest() { return server.slow_log().entries().front().words; }
   size_t size() { return server.slow_log().entries().size(); }
@@ -108,6 +108,51 @@ TEST_CASE("The slow log cuts long requests, and long words") {
   client.run("SADD set " + std::string(128, 'a') + " " + std::string(130, 'b'));
   CHECK(server.latest()[2] == std::string(128, 'a'));
   CHECK(server.latest()[3] == std::string(128, 'b') + "... (2 more bytes)");
+}
+
+TEST_CASE("The slow log keeps as many words and bytes as the directives say") {
+  LoggingServer server("slowlog-log-slower-than 0\nslowlog-entry-max-argc 4\n");
+  TestClient client(server);
+  client.run("SADD set a b");
+  CHECK(server.latest() == Words{"SADD", "set", "a", "b"});
+  client.run("SADD set a b c");
+  CHECK(server.latest() == Words{"SADD", "set", "a", "... (2 more arguments)"});
+  client.run("CONFIG SET slowlog-entry-max-argc 2 slowlog-entry-max-string-len 5");
+  client.run("SCARD set");
+  CHECK(server.latest() == Words{"SCARD", "set"});
+  client.run("SETEX k 10 value");
+  CHECK(server.latest() == Words{"SETEX", "... (3 more arguments)"});
+  client.run("SMEMBERS k");
+  CHECK(server.latest() == Words{"SMEMB... (3 more bytes)", "k"});
+  for (const char* pair : {"slowlog-entry-max-argc 1", "slowlog-entry-max-string-len 0"}) {
+    CHECK(client.run("CONFIG SET " + std::string(pair)).find("argument must be between") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("INFO counts slow calls, also when the log is emptied") {
+  LoggingServer server("slowlog-log-slower-than -1\n");
+  TestClient client(server);
+  client.run("PING");
+  CHECK(server.server.stats().slow_calls.calls == 0);
+  CHECK(client.run("INFO stats")
+            .find("slowlog_commands_count:0\r\nslowlog_commands_time_ms_sum:"
+                  "0.00\r\nslowlog_commands_time_ms_max:0.00\r\n") != std::string::npos);
+  client.run("CONFIG SET slowlog-log-slower-than 0");
+  client.run("PING");
+  client.run("PING");
+  client.run("CONFIG SET slowlog-log-slower-than -1");
+  client.run("SLOWLOG RESET");
+  CHECK(client.run("INFO stats").find("slowlog_commands_count:3\r\n") != std::string::npos);
+  const std::string told = client.run("INFO commandstats");
+  const size_t ping = told.find("cmdstat_ping:");
+  REQUIRE(ping != std::string::npos);
+  CHECK(told.substr(ping, told.find('\r', ping) - ping).find(",slowlog_count=2,") !=
+        std::string::npos);
+  const size_t info = told.find("cmdstat_info:");
+  CHECK(told.substr(info, told.find('\r', info) - info).find("slowlog") == std::string::npos);
+  client.run("CONFIG RESETSTAT");
+  CHECK(server.server.stats().slow_calls.calls == 0);
 }
 
 TEST_CASE("The slow log shows a transaction's calls and not EXEC, and hides passwords") {

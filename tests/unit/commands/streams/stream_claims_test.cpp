@@ -193,6 +193,14 @@ TEST_CASE("XNACK FORCE makes entries pending that were not", "[xnack]") {
   CHECK(server.run("XPENDING s g 3-0 + 9") == array({pending("3", "", -1, INT64_MAX)}));
 }
 
+TEST_CASE("XNACK takes its options before the ids and behind them", "[xnack]") {
+  ClaimServer server;
+  CHECK(server.run("XNACK s g FAIL FORCE RETRYCOUNT 7 IDS 1 3-0") == integer(1));
+  CHECK(server.run("XPENDING s g 3-0 + 9") == array({pending("3", "", -1, 7)}));
+  CHECK(server.run("XNACK s g FATAL RETRYCOUNT 8 IDS 2 3-0 1-0 FORCE") == integer(2));
+  CHECK(server.run("XPENDING s g 3-0 + 9") == array({pending("3", "", -1, 8)}));
+}
+
 TEST_CASE("XREADGROUP CLAIM begins with released entries, in the order of their release",
           "[xnack]") {
   ClaimServer server;
@@ -243,16 +251,24 @@ TEST_CASE("Released entries are shown by XINFO, copied, and acknowledged", "[xna
 
 TEST_CASE("XNACK refuses what makes no sense", "[xnack]") {
   ClaimServer server;
-  const std::string syntax = error("ERR syntax error");
-  CHECK(server.run("XNACK s g SOME IDS 1 1-0") == error("ERR mode must be SILENT, FAIL, or FATAL"));
-  CHECK(server.run("XNACK s g FAIL IDS 1 1-0 MORE") == syntax);
-  CHECK(server.run("XNACK s g FAIL ID 1 1-0") == syntax);
-  CHECK(server.run("XNACK s g FAIL IDS 0 1-0") ==
-        error("ERR Number of IDs must be a positive integer"));
-  CHECK(server.run("XNACK s g FAIL IDS 2 1-0") ==
-        error("ERR The `numids` parameter must match the number of arguments"));
-  CHECK(server.run("XNACK s g FAIL IDS 1 1-0 RETRYCOUNT -1") ==
-        error("ERR Invalid RETRYCOUNT option argument for XNACK"));
+  const std::pair<const char*, std::string_view> kRequests[] = {
+      {"SOME IDS 1 1-0", "ERR mode must be SILENT, FAIL, or FATAL"},
+      {"FAIL IDS 1 1-0 MORE", "ERR Unrecognized XNACK option 'MORE'"},
+      {"FAIL IDS 1 1-0 2-0", "ERR Unrecognized XNACK option '2-0'"},
+      {"FAIL IDS 1 1-0 IDS 1 2-0", "ERR Unrecognized XNACK option 'IDS'"},
+      {"FAIL IDS 1 1-0 RETRYCOUNT", "ERR Unrecognized XNACK option 'RETRYCOUNT'"},
+      {"FAIL ID 1 1-0", "ERR Unrecognized XNACK option 'ID'"},
+      {"FAIL FATAL IDS 1 1-0", "ERR Unrecognized XNACK option 'FATAL'"},
+      {"FAIL FORCE RETRYCOUNT 1", "ERR syntax error, expected IDS keyword"},
+      {"FAIL IDS 0 1-0", "ERR numids must be a positive integer"},
+      {"FAIL IDS x 1-0", "ERR numids must be a positive integer"},
+      {"FAIL IDS 2 1-0", "ERR number of IDs doesn't match numids"},
+      {"FAIL IDS 1 1-0 RETRYCOUNT -1", "ERR Invalid RETRYCOUNT value, must be >= 0"},
+      {"FAIL IDS 1 1-0 RETRYCOUNT x", "ERR value is not an integer or out of range"}};
+  for (const auto& [options, text] : kRequests) {
+    CAPTURE(options);
+    CHECK(server.run("XNACK s g " + std::string(options)) == error(text));
+  }
   CHECK(server.run("XNACK s g FAIL IDS 2 1-0 x") ==
         error("ERR Invalid stream ID specified as stream command argument"));
   CHECK(server.run("XNACK s none FAIL IDS 1 1-0") ==

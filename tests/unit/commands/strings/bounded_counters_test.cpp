@@ -70,19 +70,49 @@ TEST_CASE("INCREX takes the ends of 64 bits for bounds", "[increx]") {
   CHECK(client.run("INCREX n BYINT 5 SATURATE") == integers(INT64_MAX, 1));
   client.run("SET n -9223372036854775808");
   CHECK(client.run("INCREX n BYINT -1") == integers(INT64_MIN, 0));
-  CHECK(client.run("INCREX n LBOUND 1 SATURATE") ==
-        error("ERR increment or decrement would overflow"));
+  CHECK(client.run("INCREX n LBOUND 1 SATURATE") == error("ERR applied increment would overflow"));
   CHECK(client.run("GET n") == bulk("-9223372036854775808"));
 }
 
-TEST_CASE("INCREX refuses sums that are no finite numbers", "[increx]") {
+TEST_CASE("INCREX takes infinity for a bound, and for nothing else", "[increx]") {
   StringServer server;
   TestClient client(server);
-  CHECK(client.run("INCREX n BYFLOAT inf") == bulks({"0", "0"}));
-  CHECK(client.run("INCREX n BYFLOAT inf UBOUND inf") ==
-        error("ERR increment would produce NaN or Infinity"));
-  CHECK(client.run("INCREX n BYFLOAT nan") == error("ERR value is not a valid float"));
+  constexpr std::string_view kTooFar = "ERR applied increment would be Infinity";
+  for (const char* number : {"inf", "+inf", "-inf"}) {
+    CHECK(client.run("INCREX n BYFLOAT " + std::string(number)) ==
+          error("ERR BYFLOAT increment cannot be Infinity"));
+  }
+  CHECK(client.run("INCREX n BYFLOAT nan") == error("ERR Increment is not a valid float"));
   CHECK(server.ttl_ms("n") == -2);
+  client.run("SET n inf");
+  CHECK(client.run("INCREX n BYFLOAT 1") == error("ERR value cannot be Infinity"));
+  client.run("SET n 10");
+  CHECK(client.run("INCREX n BYFLOAT 1.5 LBOUND -inf UBOUND inf") == bulks({"11.5", "1.5"}));
+  CHECK(client.run("INCREX n BYFLOAT 1 UBOUND -inf") ==
+        error("ERR LBOUND can't be greater than UBOUND"));
+  CHECK(client.run("INCREX n BYFLOAT 1 LBOUND inf UBOUND inf") == bulks({"11.5", "0"}));
+  CHECK(client.run("INCREX n BYFLOAT 1 LBOUND inf UBOUND inf SATURATE") == error(kTooFar));
+  CHECK(client.run("INCREX n BYFLOAT 1 LBOUND -inf UBOUND -inf SATURATE") == error(kTooFar));
+}
+
+TEST_CASE("INCREX stops at the ends of the floats", "[increx]") {
+  StringServer server;
+  TestClient client(server);
+  const std::string large = "1" + std::string(4932, '0');
+  client.run("SET n " + large);
+  client.run("INCREX n BYFLOAT 0");
+  const std::string before = client.run("GET n");
+  for (const char* bound : {"", " UBOUND inf"}) {
+    CHECK(client.run("INCREX n BYFLOAT " + large + bound) == array({before, bulk("0")}));
+  }
+  CHECK(client.run("INCREX n BYFLOAT " + large + " UBOUND " + large) == array({before, bulk("0")}));
+  // What is saturated comes to the largest number, and what is added to reach it is told.
+  const std::string reply = client.run("INCREX n BYFLOAT " + large + " SATURATE");
+  CHECK(reply.starts_with("*2\r\n" + client.run("GET n")));
+  CHECK(client.run("GET n") != before);
+  client.run("SET n -" + large);
+  CHECK(client.run("INCREX n BYFLOAT 1 LBOUND " + large + " SATURATE") ==
+        error("ERR applied increment would be Infinity"));
 }
 
 TEST_CASE("INCREX sets, keeps and removes the deadline", "[increx]") {
@@ -120,8 +150,18 @@ TEST_CASE("INCREX with a Unix time in the past removes the key", "[increx]") {
   stream.take();
   CHECK(client.run("INCREX n PXAT 1") == integers(8, 1));
   CHECK(server.ttl_ms("n") == -2);
-  CHECK(server.events() == "incrby n, del n");
+  CHECK(server.events() == "del n");
   CHECK(stream.take() == "DEL n");
+  // Where there is no key there is none afterwards, and nothing has happened.
+  CHECK(client.run("INCREX n EXAT 1") == integers(1, 1));
+  CHECK(server.ttl_ms("n") == -2);
+  CHECK(server.events().empty());
+  CHECK(stream.take().empty());
+  client.run("SET n 7 EX 100");
+  server.events();
+  CHECK(client.run("INCREX n EXAT 1 ENX") == integers(8, 1));
+  CHECK(server.ttl_ms("n") == 100'000);
+  CHECK(server.events() == "incrby n");
 }
 
 TEST_CASE("INCREX refuses what makes no sense", "[increx]") {
@@ -139,8 +179,16 @@ TEST_CASE("INCREX refuses what makes no sense", "[increx]") {
       {"KEEPTTL", kSyntax},
       {"EX -5", "ERR invalid expire time in 'increx' command"},
       {"EX a", "ERR value is not an integer or out of range"},
-      {"BYINT 1.5", "ERR value is not an integer or out of range"},
-      {"BYFLOAT abc", "ERR value is not a valid float"},
+      {"BYINT 1.5", "ERR Increment is not an integer or out of range"},
+      {"BYFLOAT abc", "ERR Increment is not a valid float"},
+      {"BYINT 1 BYINT 1", kSyntax},
+      {"BYFLOAT 1 BYFLOAT 1", kSyntax},
+      {"LBOUND 1 LBOUND 1", kSyntax},
+      {"UBOUND 1 UBOUND 1", kSyntax},
+      {"SATURATE SATURATE", kSyntax},
+      {"ENX ENX EX 10", kSyntax},
+      {"PERSIST PERSIST", kSyntax},
+      {"EX 10 EX 10", kSyntax},
       {"LBOUND 1.5", "ERR LBOUND is not an integer or out of range"},
       {"UBOUND x", "ERR UBOUND is not an integer or out of range"},
       {"BYFLOAT 1.5 LBOUND abc", "ERR LBOUND is not a valid float"}};

@@ -301,7 +301,8 @@ TEST_CASE("CONFIG SET says what is wrong with an argument", "[config]") {
         failed("databases", "can't set immutable config"));
   CHECK(f.set({{"maxmemory", "x"}, {"MAXMEMORY", "2"}}) ==
         failed("MAXMEMORY", "duplicate parameter"));
-  CHECK(f.set({{"slave-priority", "1"}, {"replica-priority", "2"}}) == "");
+  CHECK(f.set({{"slave-priority", "1"}, {"replica-priority", "2"}}) ==
+        failed("replica-priority", "duplicate parameter"));
   CHECK(f.set({{"Slave-Priority", "x"}}) ==
         failed("slave-priority", "argument couldn't be parsed into an integer"));
   CHECK(f.set({{"maxmemory-clients", "101%"}}) ==
