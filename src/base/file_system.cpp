@@ -30,6 +30,9 @@ class Disk final : public FileSystem {
   bool rename(const std::string& from, const std::string& to) override {
     return std::rename(from.c_str(), to.c_str()) == 0;
   }
+  bool link(const std::string& from, const std::string& to) override {
+    return ::link(from.c_str(), to.c_str()) == 0;
+  }
   bool remove(const std::string& path) override { return ::unlink(path.c_str()) == 0; }
   bool create_directory(const std::string& path, mode_t mode) override {
     return ::mkdir(path.c_str(), mode) == 0;

@@ -39,6 +39,8 @@ class FileSystem {
   virtual bool sync_data(int descriptor) = 0;
   virtual bool truncate(int descriptor, uint64_t size) = 0;
   virtual bool rename(const std::string& from, const std::string& to) = 0;
+  // A second name for a file.
+  virtual bool link(const std::string& from, const std::string& to) = 0;
   virtual bool remove(const std::string& path) = 0;
   virtual bool create_directory(const std::string& path, mode_t mode) = 0;
 

@@ -178,6 +178,10 @@ bool FaultyDisk::truncate(int descriptor, uint64_t size) {
   return may("truncate", name_of(descriptor)) && base::disk().truncate(descriptor, size);
 }
 
+bool FaultyDisk::link(const std::string& from, const std::string& to) {
+  return may("link", to) && base::disk().link(from, to);
+}
+
 bool FaultyDisk::rename(const std::string& from, const std::string& to) {
   return may("rename", to) && base::disk().rename(from, to);
 }

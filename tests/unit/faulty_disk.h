@@ -83,6 +83,7 @@ class FaultyDisk final : public base::FileSystem {
   bool sync_data(int descriptor) override;
   bool truncate(int descriptor, uint64_t size) override;
   bool rename(const std::string& from, const std::string& to) override;
+  bool link(const std::string& from, const std::string& to) override;
   bool remove(const std::string& path) override;
   bool create_directory(const std::string& path, mode_t mode) override;
 

@@ -49,7 +49,9 @@ class Aof {
   // file, and end_replacement() begins a new one. On failure it tries again each second, and after
   // ten failures stops the server.
   void begin_replacement();
-  void end_replacement();
+  // `snapshot`: the path of a file with the new dataset, which becomes the base where that has the
+  // form of a snapshot; empty: there is none.
+  void end_replacement(const std::string& snapshot = {});
 
   bool enabled() const { return state_ != State::kOff; }
   AppendOnlyFile& file() { return file_; }
@@ -89,6 +91,7 @@ class Aof {
   bool setting_changed(std::string* error);
   bool switch_on();
   void try_to_switch_on();
+  bool switch_on_with(const std::string& snapshot);
   void switch_off();
   bool prepare_exit(unsigned flags);
   AofRewrite::Purpose purpose() const;
