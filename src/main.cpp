@@ -38,5 +38,5 @@ int main(int argc, char** argv) {
     case server::CommandLine::Action::kServe:
       break;
   }
-  return composition::Application(line, arguments[0], title).run();
+  return composition::Application(line, arguments, title).run();
 }

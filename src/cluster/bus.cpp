@@ -84,6 +84,7 @@ void Bus::drop(Link& link) {
   if (link.node != nullptr) {
     Link*& place = link.incoming ? link.node->incoming : link.node->link;
     if (place == &link) place = nullptr;
+    if (link.incoming) link.node->unheard_since_ms = server_.machine_ms();
     link.node = nullptr;
   }
   link.close();
@@ -170,13 +171,15 @@ size_t Bus::memory() const {
 
 void Bus::link_received(Link& link, std::string_view bytes) {
   server_.refresh_clock();
+  if (const auto type = announced_type(bytes); type) {
+    ++counts_.received[static_cast<size_t>(*type)];
+    counts_.bytes_received[static_cast<size_t>(*type)] += bytes.size();
+  }
   const auto message = decode(bytes, first_port(), dialect());
   if (!message) {
     server_.log().warning("Dropping a cluster link by which something came that is no message");
     return drop(link);
   }
-  ++counts_.received[static_cast<size_t>(message->type)];
-  counts_.bytes_received[static_cast<size_t>(message->type)] += bytes.size();
   if (thrown_away_ == kAllTypes || static_cast<int>(message->type) == thrown_away_) {
     if (close_on_throw_away_) link_failed(link);
     return;

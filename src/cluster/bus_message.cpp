@@ -397,6 +397,14 @@ std::optional<size_t> announced_length(std::string_view bytes) {
   return length;
 }
 
+std::optional<MessageType> announced_type(std::string_view bytes) {
+  Reader reader(bytes);
+  reader.skip(kLengthPrefix + sizeof(kVersion) + sizeof(uint16_t));
+  const auto type = reader.number<uint16_t>();
+  if (reader.failed() || type >= kMessageTypes) return std::nullopt;
+  return static_cast<MessageType>(type);
+}
+
 std::optional<Message> decode(std::string_view bytes, FirstPort first, Dialect dialect) {
   Reader reader(bytes);
   Message message;

@@ -131,6 +131,9 @@ std::string encode(const Message& message, FirstPort first = FirstPort::kPlain,
 
 // The length in the first kLengthPrefix bytes; nothing when they do not begin a message.
 std::optional<size_t> announced_length(std::string_view bytes);
+// The type of a message by its header, also of one whose content is malformed; nothing when there
+// is no such type. REQUIRES: bytes.size() is the announced length.
+std::optional<MessageType> announced_type(std::string_view bytes);
 // Nothing when the message is malformed. REQUIRES: bytes.size() is the announced length.
 std::optional<Message> decode(std::string_view bytes, FirstPort first = FirstPort::kPlain,
                               Dialect dialect = Dialect::kRedis);

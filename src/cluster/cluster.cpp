@@ -256,6 +256,7 @@ Message Cluster::message(MessageType type) {
   // Without an announced ip the receivers use the address from which the message comes.
   message.address.ip = server_.settings().cluster_announce_ip;
   message.flags = node.flags;
+  if (node.master != nullptr && node.master->has(kFailing)) message.flags |= kMasterFails;
   message.down = !up_;
   message.message_flags = kKnowsExtensions;
   if (handover_.successor() != nullptr) message.message_flags |= kWritesPaused;
@@ -287,8 +288,22 @@ void Cluster::reconcile() {
 }
 
 bool Cluster::save() {
-  // What could not be written is tried again at the end of the turn.
-  unsaved_ = !file_.replace(file_text(nodes_));
+  const std::string_view failed = file_.replace(file_text(nodes_));
+  if (failed.empty()) {
+    unsaved_ = save_fails_ = false;
+    return true;
+  }
+  const int reason = errno;
+  base::Logger& log = server_.log();
+  log.warning(std::string(failed) + ": " + strerror(reason));
+  // What could not be written is tried again at the end of the turn, or with the next change.
+  unsaved_ = !server_.settings().cluster_config_save_best_effort;
+  if (!unsaved_ && !std::exchange(save_fails_, true)) {
+    log.warning(
+        "Cluster config updated even though writing the cluster config file to disk "
+        "failed.");
+  }
+  errno = reason;
   return !unsaved_;
 }
 
@@ -500,8 +515,8 @@ void Cluster::tick() {
     // A replica of a replica becomes a replica of that one's master.
     Node* const master = myself().master;
     if (master != nullptr && master->master != nullptr && master->master != &myself()) {
-      server_.log().notice("I'm a sub-replica! Following " + title(*master->master) +
-                           " instead of " + title(*master) + ".");
+      server_.log().notice("I'm a sub-replica! Reconfiguring myself as a replica of " +
+                           master->master->id + " from " + master->id);
       replicate_from(*master->master);
     }
     align_role();
@@ -623,14 +638,16 @@ bool Cluster::admit_node(Client& client, std::string_view secret) {
   return true;
 }
 
-std::string Cluster::moves_in_dataset() const {
-  return server_.edition().is_valkey() ? moves_text(nodes_) : std::string();
+server::DatasetSlots Cluster::slots_in_dataset() const {
+  if (!server_.edition().is_valkey()) return {};
+  return {.moves = moves_text(nodes_), .imports = slot_jobs_.imports()};
 }
 
-void Cluster::adopt_moves(std::string_view text) {
+void Cluster::adopt_slots(const server::DatasetSlots& told) {
   if (!server_.edition().is_valkey() || myself().is_master()) return;
   nodes_.end_moves();
-  add_moves(text, &nodes_);
+  add_moves(told.moves, &nodes_);
+  slot_jobs_.adopt(told.imports);
   changed();
 }
 

@@ -138,8 +138,10 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   Answer judge(std::span<const server::SlotGate::Request> requests, const Caller& caller) override;
   LinkFigures link_figures() const override;
   bool admit_node(server::Client& client, std::string_view secret) override;
-  std::string moves_in_dataset() const override;
-  void adopt_moves(std::string_view text) override;
+  server::DatasetSlots slots_in_dataset() const override;
+  void adopt_slots(const server::DatasetSlots& told) override;
+  const std::string& node_id() const override { return myself().id; }
+  bool knows_node(std::string_view id) const override { return nodes_.find(id) != nullptr; }
   bool owns(int slot) const override { return nodes_.owner(slot) == &myself(); }
   // server::PubSubRelay
   void relay(server::TopicKind kind, std::string_view channel, std::string_view message) override;
@@ -189,6 +191,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   bool up_ = false;
   std::string_view down_because_;
   bool unsaved_ = false;
+  bool save_fails_ = false;  // the node file, where the node goes on without it
   bool unreconciled_ = false;
   bool is_new_in_shard_ =
       false;  // a replica that has another shard's dataset until it is synchronised

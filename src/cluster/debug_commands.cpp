@@ -51,6 +51,15 @@ void disable_random_ping(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
+void disable_reconnection(CommandContext& ctx) {
+  Cluster* const cluster = ctx.server.find_layer<Cluster>();
+  if (cluster == nullptr) return ctx.reply.error(kNoCluster);
+  int64_t disabled = 0;
+  if (!ctx.read_int64_in(ctx.args[2], 0, 1, &disabled)) return;
+  cluster->heartbeat().reconnect(disabled == 0);
+  ctx.reply.ok();
+}
+
 void kill_links(CommandContext& ctx) {
   Cluster* const cluster = ctx.server.find_layer<Cluster>();
   if (cluster == nullptr) return ctx.reply.error(kNoCluster);
@@ -78,6 +87,9 @@ constexpr DebugSubcommand kDebugSubcommands[] = {
      "Close the links of messages that DROP-CLUSTER-PACKET-FILTER throws away, or keep them."},
     {"CLUSTERLINK", 3, 3, kill_links, "CLUSTERLINK KILL (TO|FROM|ALL) <node>",
      "Cut the links to a node of the cluster, from it, or both."},
+    {"DISABLE-CLUSTER-RECONNECTION", 1, 1, disable_reconnection,
+     "DISABLE-CLUSTER-RECONNECTION <0|1>",
+     "Leave links to other nodes that are lost as they are, or open them again."},
     {"DISABLE-CLUSTER-RANDOM-PING", 1, 1, disable_random_ping, "DISABLE-CLUSTER-RANDOM-PING <0|1>",
      "Ping only the nodes that have been silent for half of cluster-node-timeout, or others too."},
     {"DROP-CLUSTER-PACKET-FILTER", 1, 1, drop_packets, "DROP-CLUSTER-PACKET-FILTER <type>",

@@ -34,7 +34,7 @@ std::string Departure::find_successor() const {
     const auto is_synced = [&](const Replica* replica) {
       return replica->state == ReplicaState::kOnline &&
              replica->acked_offset == replication.offset() &&
-             (replica->is_at(address.ip, address.port) ||
+             (replica->cluster_node_id == node->id || replica->is_at(address.ip, address.port) ||
               replica->is_at(address.ip, address.tls_port));
     };
     if (std::ranges::any_of(replication.replicas(), is_synced)) return node->id;

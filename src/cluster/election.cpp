@@ -1,6 +1,7 @@
 #include "cluster/election.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cluster/cluster.h"
 #include "replication/replica_role.h"
@@ -29,6 +30,8 @@ constexpr int64_t kVoteTimeouts = 2;
 
 void Election::reset() {
   begins_ms_ = 0;
+  hurries_ = false;
+  expired_ = false;
   rank_ = 0;
   asked_ = false;
   votes_ = 0;
@@ -71,11 +74,20 @@ int Election::rank() const {
   return static_cast<int>(std::ranges::count_if(myself.master->replicas, is_better));
 }
 
-int64_t Election::delay_of_master() const {
+int Election::rank_of_master() const {
   const Node& master = *cluster_.myself().master;
-  return kDelayPerMasterMs * std::ranges::count_if(cluster_.nodes().all(), [&](const Node* node) {
-           return node->votes() && node->has(kFailing) && node->id < master.id;
-         });
+  const auto is_first = [&](const Node* node) {
+    return node->votes() && node->has(kFailing) && node->shard_id < master.shard_id;
+  };
+  return static_cast<int>(std::ranges::count_if(cluster_.nodes().all(), is_first));
+}
+
+bool Election::is_best() const {
+  if (!cluster_.server().edition().is_valkey_since({9, 1})) return false;
+  const Node& master = *cluster_.myself().master;
+  const auto knows = [](const Node* replica) { return replica->has(kMyself | kMasterFails); };
+  return master.has(kFailing) && rank() == 0 && rank_of_master() == 0 &&
+         std::ranges::all_of(master.replicas, knows);
 }
 
 void Election::tick() {
@@ -83,13 +95,27 @@ void Election::tick() {
   const int64_t now_ms = cluster_.server().machine_ms();
   const int64_t timeout_ms = std::max(cluster_.timeout_ms() * 2, kShortestTimeoutMs);
   if (begins_ms_ == 0 || now_ms - begins_ms_ > timeout_ms * 2) return schedule(now_ms);
-  if (!asked_ && !cluster_.handover().active() && rank() > rank_) {
-    begins_ms_ += (rank() - rank_) * kDelayPerRankMs;
-    rank_ = rank();
+  if (!asked_ && !cluster_.handover().active()) update_delay(now_ms);
+  if (now_ms < begins_ms_) return;
+  if (now_ms - begins_ms_ > timeout_ms) {
+    if (!std::exchange(expired_, true)) cluster_.server().log().notice("Failover attempt expired.");
+    return;
   }
-  if (now_ms < begins_ms_ || now_ms - begins_ms_ > timeout_ms) return;
   if (!asked_) return ask_for_votes();
   if (votes_ >= cluster_.nodes().quorum()) win();
+}
+
+void Election::update_delay(int64_t now_ms) {
+  if (!hurries_ && is_best()) {
+    hurries_ = true;
+    begins_ms_ = std::min(begins_ms_, now_ms);
+    rank_ = 0;
+    cluster_.server().log().notice(
+        "Myself become the best ranked replica, initiate the election immediately.");
+  }
+  if (rank() <= rank_) return;
+  begins_ms_ += (rank() - rank_) * kDelayPerRankMs;
+  rank_ = rank();
 }
 
 void Election::schedule(int64_t now_ms) {
@@ -100,13 +126,23 @@ void Election::schedule(int64_t now_ms) {
     return ask_for_votes();
   }
   rank_ = rank();
+  const int master_rank = rank_of_master();
   const auto chance =
       static_cast<int64_t>(cluster_.server().environment().random.below(kRandomDelayMs));
-  const int64_t delay_ms = kDelayMs + chance + rank_ * kDelayPerRankMs + delay_of_master();
+  hurries_ = is_best();
+  const int64_t delay_ms =
+      hurries_ ? 0 : kDelayMs + chance + rank_ * kDelayPerRankMs + master_rank * kDelayPerMasterMs;
   begins_ms_ = now_ms + delay_ms;
-  cluster_.server().log().notice("Start of election delayed for " + std::to_string(delay_ms) +
-                                 " milliseconds (rank #" + std::to_string(rank_) + ", offset " +
-                                 std::to_string(cluster_.offset()) + ").");
+  server::Server& server = cluster_.server();
+  if (hurries_) {
+    server.log().notice(
+        "This is the best ranked replica and can initiate the election immediately.");
+  }
+  const std::string of_master =
+      server.edition().is_valkey() ? "primary rank #" + std::to_string(master_rank) + ", " : "";
+  server.log().notice("Start of election delayed for " + std::to_string(delay_ms) +
+                      " milliseconds (rank #" + std::to_string(rank_) + ", " + of_master +
+                      "offset " + std::to_string(cluster_.offset()) + ").");
   // Sends the offset of this replica to the others, for their ranks.
   cluster_.gossip().broadcast_pong_to_shard();
 }
@@ -140,7 +176,7 @@ void Election::win() {
 
 // --- The voter ----------------------------------------------------------------------------------
 
-std::string_view Election::refusal_for(const Node& candidate, const Message& message) const {
+std::string Election::refusal_for(const Node& candidate, const Message& message) const {
   const NodeTable& nodes = cluster_.nodes();
   if (message.current_epoch < nodes.current_epoch) return "its epoch is old";
   if (nodes.last_vote_epoch == nodes.current_epoch) return "I have voted in this epoch";
@@ -150,22 +186,24 @@ std::string_view Election::refusal_for(const Node& candidate, const Message& mes
   const int64_t since_ms = cluster_.server().machine_ms() - candidate.master->voted_ms;
   if (!message.has(kVoteThoughUp) && since_ms < cluster_.timeout_ms() * kVoteTimeouts)
     return "I have voted for a replica of its master just now";
-  bool newer_owner = false;
+  std::string newer_owner;
   message.slots.for_each([&](int slot) {
     const Node* const owner = nodes.owner(slot);
-    newer_owner |= owner != nullptr && owner->config_epoch > message.config_epoch;
+    if (!newer_owner.empty() || owner == nullptr || owner->config_epoch <= message.config_epoch)
+      return;
+    newer_owner = "slot " + std::to_string(slot) + " epoch (" +
+                  std::to_string(owner->config_epoch) + ") > reqConfigEpoch (" +
+                  std::to_string(message.config_epoch) + ")";
   });
-  return newer_owner ? "a slot of its has a newer owner" : std::string_view();
+  return newer_owner;
 }
 
 void Election::asked(Node& candidate, const Message& message) {
   if (!cluster_.myself().votes() || candidate.link == nullptr) return;
   base::Logger& log = cluster_.server().log();
   NodeTable& nodes = cluster_.nodes();
-  if (const std::string_view reason = refusal_for(candidate, message); !reason.empty()) {
-    log.notice("Failover auth denied to " + title(candidate) + ": " + std::string(reason));
-    return;
-  }
+  if (const std::string reason = refusal_for(candidate, message); !reason.empty())
+    return log.notice("Failover auth denied to " + title(candidate) + ": " + reason);
   nodes.last_vote_epoch = nodes.current_epoch;
   if (!message.has(kVoteThoughUp)) candidate.master->voted_ms = cluster_.server().machine_ms();
   // The node file is written before the vote is sent.

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 #include "cluster/bus_message.h"
 #include "cluster/node.h"
@@ -38,18 +38,25 @@ class Election {
   bool data_is_too_old() const;
   // Number of replicas of the same master with a higher offset, or the same one and a smaller id.
   int rank() const;
-  // How much later than replicas of other failed masters this one begins, in milliseconds.
-  int64_t delay_of_master() const;
+  // Number of failed masters whose replicas begin before those of this one's.
+  int rank_of_master() const;
+  // Whether this replica need not wait for others (Valkey 9.1): it is the best one of the first
+  // failed master, and all replicas of that one know that it is failing, and so how far each is.
+  bool is_best() const;
   void schedule(int64_t now_ms);
+  // Ranks may change until the election begins.
+  void update_delay(int64_t now_ms);
   void ask_for_votes();
   void win();
   // Why the vote is refused; empty when it is granted.
-  std::string_view refusal_for(const Node& candidate, const Message& message) const;
+  std::string refusal_for(const Node& candidate, const Message& message) const;
 
   Cluster& cluster_;
   int64_t begins_ms_ = 0;  // 0: no election
+  bool hurries_ = false;   // begins at once, as the best replica
   int rank_ = 0;
   bool asked_ = false;
+  bool expired_ = false;  // not enough votes came in time
   size_t votes_ = 0;
   uint64_t epoch_ = 0;
 };

@@ -37,7 +37,10 @@ void FailureDetector::mark_if_agreed(Node& node) {
   if (agreeing < cluster_.nodes().quorum()) return;
   cluster_.server().log().notice("Marking node " + title(node) + " as failing (quorum reached).");
   make_failing(node);
-  if (!myself.is_master()) return;
+  // A replica that may ask for votes at once tells first why.
+  const bool stands_at_once =
+      myself.master == &node && cluster_.server().edition().is_valkey_since({9, 1});
+  if (!myself.is_master() && !stands_at_once) return;
   Message message = cluster_.message(MessageType::kFail);
   message.subject = node.id;
   cluster_.bus().send_to(cluster_.nodes().all(), message);

@@ -34,6 +34,9 @@ void Gossip::send(Link& link, MessageType type, bool to_stranger) {
   if (is_understood || to_stranger) add_extensions(message, /*to_stranger=*/!is_understood);
   if (type != MessageType::kPong && link.node != nullptr && link.node->ping_sent_ms == 0)
     link.node->ping_sent_ms = cluster_.server().machine_ms();
+  base::Logger& log = cluster_.server().log();
+  if (type == MessageType::kPing && link.node != nullptr && log.enabled(base::LogLevel::kDebug))
+    log.debug("Sending ping packet to node " + title(*link.node) + " by its link");
   cluster_.bus().send(link, message);
 }
 
@@ -53,19 +56,27 @@ void Gossip::broadcast_pong_to_shard() {
 void Gossip::add_gossip(Message& message, const Node* receiver) {
   NodeTable& nodes = cluster_.nodes();
   if (nodes.size() <= 2) return;
-  const size_t wanted = std::min(std::max(kFewestEntries, nodes.size() / 10), nodes.size() - 2);
-  std::vector<const Node*> told;
-  for (size_t tries = wanted * 3; tries > 0 && told.size() < wanted; --tries) {
-    const Node& node = nodes.at(cluster_.server().random_source().background().below(nodes.size()));
+  const auto percent =
+      static_cast<size_t>(cluster_.server().settings().cluster_message_gossip_perc);
+  const size_t wanted =
+      std::min(std::max(kFewestEntries, nodes.size() * percent / 100), nodes.size() - 2);
+  std::vector<Node*> all = nodes.all();
+  // A shuffle of the list, as far as it is needed.
+  size_t told = 0;
+  for (size_t i = 0; i < all.size() && told < wanted; ++i) {
+    std::swap(all[i],
+              all[i + cluster_.server().random_source().background().below(all.size() - i)]);
+    const Node& node = *all[i];
     const bool of_use = !node.has(kMyself | kSuspect | kHandshake | kNoAddress) &&
                         (node.link != nullptr || !node.slots.empty());
-    if (!of_use || &node == receiver || std::count(told.begin(), told.end(), &node) > 0) continue;
-    told.push_back(&node);
+    if (!of_use || &node == receiver) continue;
+    message.gossip.push_back(entry_of(node));
+    ++told;
   }
   for (const Node* node : nodes.all()) {
-    if (node->has(kSuspect) && !node->has(kHandshake | kNoAddress)) told.push_back(node);
+    if (node->has(kSuspect) && !node->has(kHandshake | kNoAddress))
+      message.gossip.push_back(entry_of(*node));
   }
-  for (const Node* node : told) message.gossip.push_back(entry_of(*node));
 }
 
 void Gossip::add_extensions(Message& message, bool to_stranger) {
@@ -119,6 +130,7 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
   }
   if (sender == nullptr) return;
   sender->set(kNoFailover, (message.flags & kNoFailover) != 0);
+  sender->set(kMasterFails, (message.flags & kMasterFails) != 0);
   if (message.type == MessageType::kPing) update_address(*sender, link, message);
   if (message.type == MessageType::kPong && link.node == sender) note_pong(*sender);
   note_role(*sender, message);
@@ -152,6 +164,11 @@ void Gossip::greet_stranger(const Link& link, const Message& message) {
   // A node repeats MEET until it is answered.
   const NodeAddress address = address_of(link, message);
   if (!cluster_.is_met(address)) cluster_.add_stranger(address, kHandshake);
+  // Nodes of Redis wait for the end of the handshake.
+  if (!cluster_.server().edition().is_valkey_since({8, 1})) return;
+  for (const GossipEntry& entry : message.gossip) {
+    if (cluster_.nodes().find(entry.id) == nullptr) hear_of_stranger(entry);
+  }
 }
 
 Node* Gossip::finish_handshake(Link& link, Node* sender, const Message& message) {

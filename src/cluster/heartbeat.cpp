@@ -23,17 +23,20 @@ void Heartbeat::tick() {
   }
 }
 
+int64_t Heartbeat::handshake_ms() const {
+  return std::max(cluster_.timeout_ms(), kShortestHandshakeMs);
+}
+
 void Heartbeat::keep_links() {
   const int64_t now_ms = cluster_.server().machine_ms();
-  const int64_t handshake_ms = std::max(cluster_.timeout_ms(), kShortestHandshakeMs);
   const uint64_t most = cluster_.server().settings().cluster_link_sendbuf_limit;
   if (most != 0) cluster_.bus().drop_over_limit(most);
   cluster_.bus().drop_stalled();
   for (Node* node : cluster_.nodes().all()) {
     if (node->has(kMyself | kNoAddress)) continue;
-    if (node->has(kHandshake) && now_ms - node->created_ms > handshake_ms) {
+    if (node->has(kHandshake) && now_ms - node->created_ms > handshake_ms()) {
       cluster_.remove(*node);
-    } else if (node->link == nullptr && node->address.bus_port != 0) {
+    } else if (reconnects_ && node->link == nullptr && node->address.bus_port != 0) {
       cluster_.bus().connect(*node);
     }
   }
@@ -65,6 +68,20 @@ bool Heartbeat::is_stuck(const Node& node) const {
          now_ms - node.data_received_ms > timeout_ms / 2;
 }
 
+// A node that can be reached but opens no link does not know this one: its side of the handshake
+// was cut off. Nodes of Redis wait for an operator.
+void Heartbeat::introduce_if_unheard(Node& node) {
+  if (!cluster_.server().edition().is_valkey_since({8, 1})) return;
+  if (node.incoming != nullptr || node.link == nullptr || !node.link->is_connected()) return;
+  const int64_t now_ms = cluster_.server().machine_ms();
+  if (now_ms - std::max(node.created_ms, node.unheard_since_ms) <= handshake_ms()) return;
+  if (node.has(kSuspect | kFailing)) return;
+  node.unheard_since_ms = now_ms;
+  cluster_.server().log().notice("Sending MEET packet to node " + title(node) +
+                                 " because there is no inbound link for it");
+  cluster_.gossip().send(*node.link, MessageType::kMeet);
+}
+
 void Heartbeat::look_after(Node& node) {
   const int64_t now_ms = cluster_.server().machine_ms();
   const int64_t timeout_ms = cluster_.timeout_ms();
@@ -75,6 +92,7 @@ void Heartbeat::look_after(Node& node) {
     if (silent || cluster_.handover().successor() == &node)
       cluster_.gossip().send(*node.link, MessageType::kPing);
   }
+  introduce_if_unheard(node);
   if (node.ping_sent_ms == 0) return;
   const int64_t silent_ms = std::min(now_ms - node.ping_sent_ms, now_ms - node.data_received_ms);
   if (silent_ms <= timeout_ms) return;

@@ -17,16 +17,21 @@ class Heartbeat {
   void tick();
   // Whether nodes are pinged now and then although they are not silent (the default). For tests.
   void ping_at_random(bool on) { pings_at_random_ = on; }
+  // Whether links that have been lost are opened again (the default). For tests.
+  void reconnect(bool on) { reconnects_ = on; }
 
  private:
   void keep_links();
   void ping_one_of_some();
   void look_after(Node& node);
+  void introduce_if_unheard(Node& node);
+  int64_t handshake_ms() const;
   bool is_stuck(const Node& node) const;
 
   Cluster& cluster_;
   int64_t pinged_ms_ = 0;
   bool pings_at_random_ = true;
+  bool reconnects_ = true;
 };
 
 }  // namespace latchkey::cluster

@@ -11,7 +11,8 @@ size_t Node::working_replicas() const {
 }
 
 bool is_id(std::string_view text) {
-  return text.size() == kIdDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
+  return text.size() == kIdDigits &&
+         text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == text.npos;
 }
 
 bool can_be_told(std::string_view text) {
@@ -22,7 +23,12 @@ bool can_be_told(std::string_view text) {
 }
 
 std::string title(const Node& node) {
-  return node.id + " (" + node.human_name + ")";
+  if (!node.human_name.empty()) return node.id + " (" + node.human_name + ")";
+  const NodeAddress& address = node.address;
+  const std::string ip =
+      address.ip.find(':') == std::string::npos ? address.ip : "[" + address.ip + "]";
+  const int port = address.port != 0 ? address.port : address.tls_port;
+  return node.id + " (" + ip + ":" + std::to_string(port) + ")";
 }
 
 }  // namespace latchkey::cluster

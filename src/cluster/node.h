@@ -28,6 +28,7 @@ enum NodeFlag : uint16_t {
                            // some
   kNoFailover = 1u << 9,   // a replica that does not start elections
   kExtensions = 1u << 10,  // understands the extensions of messages
+  kMasterFails = 1u << 13,  // a replica of Valkey 9.1 whose master is failing, as it knows
 };
 
 // The address of a node.
@@ -82,6 +83,7 @@ struct Node {
   int64_t failing_since_ms = 0;
   int64_t voted_ms = 0;           // when this node voted for one of its replicas
   int64_t orphaned_since_ms = 0;  // since when a master has no working replica
+  int64_t unheard_since_ms = 0;   // when the last link from it was dropped, or it was introduced
   std::vector<FailureReport> reports;
 
   // The link from this node to it, and the one from it to this node; null when there is none.
@@ -112,14 +114,15 @@ struct Node {
 };
 
 inline constexpr size_t kIdDigits = 40;
-// Whether the text has the form of a node's id.
+// Whether the text has the form of a node's id. Nodes choose hexadecimal digits; any digits and
+// small letters are taken, as the reference does.
 bool is_id(std::string_view text);
 
 // Whether other nodes can be told this text and write it to their files: printable, and without the
 // characters that would end it there.
 bool can_be_told(std::string_view text);
 
-// "ID (human name)", for the log.
+// "ID (human name)", or its address where it has no name, for the log.
 std::string title(const Node& node);
 
 }  // namespace latchkey::cluster

@@ -45,22 +45,32 @@ bool NodeFile::open(std::string* text, std::string* error) {
   return true;
 }
 
-bool NodeFile::replace(std::string_view text) {
+std::string_view NodeFile::write_and_rename(const base::Descriptor& file,
+                                            const std::string& temporary, std::string_view text) {
+  if (!file.is_open()) return "Could not open temp cluster config file";
+  // Locks the new file before it replaces the old one.
+  if (!lock(file.number())) return "Could not lock tmp cluster config file";
+  if (!base::write_all(file.number(), text, files_))
+    return "Failed after writing to tmp cluster config file";
+  if (!files_.sync(file.number())) return "Could not sync tmp cluster config file";
+  if (!files_.rename(temporary, path_)) return "Could not rename tmp cluster config file";
+  return {};
+}
+
+std::string_view NodeFile::replace(std::string_view text) {
   const std::string temporary = path_ + ".tmp-" + std::to_string(getpid());
   auto file = std::make_unique<base::Descriptor>(
       files_.open(temporary, O_WRONLY | O_CREAT | O_TRUNC, kMode), files_);
-  // Locks the new file before it replaces the old one.
-  const bool done = file->is_open() && lock(file->number()) &&
-                    base::write_all(file->number(), text, files_) && files_.sync(file->number()) &&
-                    files_.rename(temporary, path_);
-  if (!done) {
+  const std::string_view failed = write_and_rename(*file, temporary, text);
+  if (!failed.empty()) {
     const int reason = errno;
     files_.remove(temporary);
     errno = reason;
-    return false;
+    return failed;
   }
   locked_ = std::move(file);
-  return base::sync_directory_of(path_, files_);
+  if (!base::sync_directory_of(path_, files_)) return "Could not sync cluster config file dir";
+  return {};
 }
 
 }  // namespace latchkey::cluster

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -60,12 +62,13 @@ std::string place_of(const std::string& ip, int port, int bus_port) {
   return ip + ":" + std::to_string(port) + "@" + std::to_string(bus_port);
 }
 
+// In the order of slots.
 std::string moves_of(const NodeTable& nodes) {
+  std::map<int, std::string> moves;
+  for (const auto& [slot, to] : nodes.migrating()) moves[slot] = "->-" + to->id;
+  for (const auto& [slot, from] : nodes.importing()) moves[slot] = "-<-" + from->id;
   std::string text;
-  for (const auto& [slot, to] : nodes.migrating())
-    text += " [" + std::to_string(slot) + "->-" + to->id + "]";
-  for (const auto& [slot, from] : nodes.importing())
-    text += " [" + std::to_string(slot) + "-<-" + from->id + "]";
+  for (const auto& [slot, move] : moves) text += " [" + std::to_string(slot) + move + "]";
   return text;
 }
 

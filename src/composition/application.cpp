@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -12,7 +14,6 @@
 #include "composition/space_host.h"
 #include "composition/whole_server.h"
 #include "net/loop.h"
-#include "net/threaded_io.h"
 #include "persist/leftovers.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
@@ -32,9 +33,10 @@ using base::LogLevel;
 using server::ConfigError;
 using server::ConfigValues;
 
-Application::Application(server::CommandLine line, std::string program, server::ProcessTitle& title)
+Application::Application(server::CommandLine line, std::vector<std::string> arguments,
+                         server::ProcessTitle& title)
     : line_(std::move(line)),
-      program_(std::move(program)),
+      arguments_(std::move(arguments)),
       parent_(getppid()),
       title_(title),
       crash_reporter_(log_),
@@ -49,7 +51,8 @@ int Application::run() {
   const auto show_title = [this, &config = *config_](std::string_view name) {
     server::show_title(title_, std::string(name), config);
   };
-  start_io_threads(config_->values().io_threads, loop);
+  // After the process has gone to the background, which leaves threads behind.
+  server::use_io_threads(config_->values().io_threads, loop, log_);
   ConfigError error;
   const auto whole =
       WholeServer::make(std::move(config_),
@@ -72,17 +75,19 @@ int Application::run() {
 
   loop.run();
   std::fflush(nullptr);
+  if (const auto delay_ms = whole->server().shutdown().restart_delay_ms()) restart(*delay_ms);
   std::_Exit(whole->server().exit_code());
 }
 
-// After the process has gone to the background, which leaves threads behind.
-void Application::start_io_threads(int threads, net::Loop& loop) {
-  if (threads < 2) return;
-  loop.start_io_threads(threads);
-  const int missing = loop.threaded_io()->missing_threads();
-  if (missing > 0)
-    log_.logf(LogLevel::kWarning, "Can't start %d of the I/O threads; others do their work.",
-              missing);
+void Application::restart(int64_t delay_ms) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+  std::vector<char*> words;
+  for (const std::string& argument : arguments_)
+    words.push_back(const_cast<char*>(argument.c_str()));
+  words.push_back(nullptr);
+  // Descriptors close by themselves (O_CLOEXEC).
+  execv("/proc/self/exe", words.data());
+  std::_Exit(1);
 }
 
 bool Application::load_configuration() {
@@ -160,7 +165,7 @@ bool Application::start(WholeServer& whole) {
   attach_process(whole);
   if (!whole.listen()) return false;
   server::show_logo(server.settings(), log_);
-  server::show_title(title_, program_, whole.config());
+  server::show_title(title_, arguments_[0], whole.config());
   server.shutdown().watch_signals();
   server.shutdown().on_exit([this] {
     supervision_->stopping();
@@ -190,8 +195,8 @@ bool Application::start(WholeServer& whole) {
 void Application::attach_process(WholeServer& whole) {
   server::Server& server = whole.server();
   server.set_crash_reporter(&crash_reporter_);
-  server::register_process_settings(server,
-                                    {&crash_reporter_, &watchdog_, &oom_score_, &title_, program_});
+  server::register_process_settings(
+      server, {&crash_reporter_, &watchdog_, &oom_score_, &title_, arguments_[0]});
 }
 
 void Application::load_dataset(WholeServer& whole) {

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "server/config/command_line.h"
@@ -34,8 +35,9 @@ class WholeServer;
 
 class Application {
  public:
-  // `program`: as the process was called. `title` must outlive the application. One per process.
-  Application(server::CommandLine line, std::string program, server::ProcessTitle& title);
+  // `arguments`: those of main. `title` must outlive the application. One per process.
+  Application(server::CommandLine line, std::vector<std::string> arguments,
+              server::ProcessTitle& title);
 
   // Starts the server and runs it until it ends. Returns an exit status, with the reason printed or
   // logged, when it cannot be started. When it has been served, or its dataset could not be loaded,
@@ -44,7 +46,6 @@ class Application {
 
  private:
   bool load_configuration();
-  void start_io_threads(int threads, net::Loop& loop);
   // Says why the configuration cannot be used, where it is not said yet.
   void report(const server::ConfigError& error);
 
@@ -54,6 +55,8 @@ class Application {
   bool set_up_resources();
   void log_start();
 
+  // Begins the process anew.
+  [[noreturn]] void restart(int64_t delay_ms);
   bool start(WholeServer& whole);
   void attach_process(WholeServer& whole);
   void exit_when_not_needed(server::Server& server);
@@ -66,7 +69,7 @@ class Application {
   void announce_readiness(server::Server& server);
 
   server::CommandLine line_;
-  std::string program_;
+  const std::vector<std::string> arguments_;
   const pid_t parent_;
   server::ProcessTitle& title_;
   base::Logger log_;

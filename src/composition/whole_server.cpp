@@ -209,6 +209,7 @@ persist::Loading::Result WholeServer::load_dataset() {
 bool WholeServer::adopt_dataset() {
   if (server_.in_cluster() && !server_.layer<cluster::Cluster>().claim_loaded_slots()) return false;
   persist::Loading& loading = server_.layer<persist::Persistence>().loading();
+  if (server_.slot_gate() != nullptr) server_.slot_gate()->adopt_slots(loading.slots_at_start());
   if (const auto& place = loading.place_at_start())
     server_.layer<replication::Replication>().resume_from(*place, loading.take_dropped_at_start());
   return true;

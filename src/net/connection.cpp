@@ -549,6 +549,10 @@ void Connection::use_io_thread(bool on) {
   }
 }
 
+int Connection::io_thread() const {
+  return io_thread_ == 0 ? 0 : loop_.threaded_io()->thread_of(io_thread_);
+}
+
 // A large argument is read into the connection's own buffer, all else into a slot.
 ThreadedIo::Read Connection::prepare_read(char* slot) {
   ThreadedIo::Read read = {this, descriptor(), slot, ThreadedIo::kSlotSize, true, 0, 0};

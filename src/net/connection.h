@@ -109,7 +109,7 @@ class Connection {
   // REQUIRES: not closing.
   void use_io_thread(bool on);
   // The number of that thread; 0 without one.
-  int io_thread() const { return io_thread_; }
+  int io_thread() const;
   // Bytes queued and not yet taken by the kernel, the memory they occupy, and the part of it that
   // is not shared with others.
   size_t pending_output() const;

@@ -59,9 +59,9 @@ void Loop::run() {
   if (threaded_io_ != nullptr) threaded_io_->send_all();
 }
 
-void Loop::start_io_threads(int threads) {
-  LK_ASSERT(threaded_io_ == nullptr);
-  threaded_io_ = std::make_unique<ThreadedIo>(*this, threads);
+void Loop::use_io_threads(int threads) {
+  if (threaded_io_ != nullptr) return threaded_io_->set_threads(threads);
+  if (threads > 1) threaded_io_ = std::make_unique<ThreadedIo>(*this, threads);
 }
 
 void Loop::run_once() {

@@ -61,10 +61,11 @@ class Loop {
   // REQUIRES: holds_output().
   void release_output();
 
-  // Starts I/O threads (net/threaded_io.h), which end with the loop. `threads` counts the caller's
-  // thread. REQUIRES: at least 2 threads; not called before. A process that goes to the background
+  // Has so many threads do socket calls (net/threaded_io.h), until the loop ends or it is called
+  // again. `threads` counts the caller's thread, and 1 is that one alone. Connections that are
+  // there before the first other one do their calls at once. A process that goes to the background
   // must have done so, as fork() does not copy threads.
-  void start_io_threads(int threads);
+  void use_io_threads(int threads);
   // Null without I/O threads.
   ThreadedIo* threaded_io() { return threaded_io_.get(); }
 

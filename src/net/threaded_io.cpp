@@ -15,17 +15,22 @@ struct ThreadedIo::Hooks {
 
 ThreadedIo::ThreadedIo(Loop& loop, int threads)
     : loop_(loop),
-      threads_(threads),
-      figures_(static_cast<size_t>(threads)),
-      connections_(static_cast<size_t>(threads)),
+      connections_(IoThreads::kMaxThreads),
       slots_(new char[kMaxReads * (kSlotFront + kSlotSize)]),
       hooks_(std::make_unique<Hooks>()),
       sender_(
           loop, [this] { send_all(); }, BeforeWait::When::kAsked) {
+  set_threads(threads);
   uv_check_init(loop.handle(), &hooks_->check);
   hooks_->check.data = this;
   uv_check_start(&hooks_->check,
                  [](uv_check_t* handle) { static_cast<ThreadedIo*>(handle->data)->receive_all(); });
+}
+
+void ThreadedIo::set_threads(int threads) {
+  threads_.reset();
+  if (threads > 1) threads_ = std::make_unique<IoThreads>(threads);
+  figures_.resize(std::max(figures_.size(), static_cast<size_t>(threads)));
 }
 
 ThreadedIo::~ThreadedIo() {
@@ -48,7 +53,8 @@ void ThreadedIo::reset_figures() {
 }
 
 uint8_t ThreadedIo::assign() {
-  const auto fewest = std::min_element(connections_.begin() + 1, connections_.end());
+  const auto fewest =
+      std::min_element(connections_.begin() + 1, connections_.begin() + std::max(threads(), 2));
   ++*fewest;
   return static_cast<uint8_t>(fewest - connections_.begin());
 }
@@ -90,18 +96,20 @@ void ThreadedIo::receive_all() {
   readable_.clear();
 }
 
+void ThreadedIo::run(IoThreads::Job job) {
+  if (threads_ != nullptr) return threads_->run(owners_, job, this);
+  for (size_t item = 0; item < owners_.size(); ++item) job(this, item, 0);
+}
+
 void ThreadedIo::receive_batch() {
   owners_.clear();
   for (const Read& read : reads_)
-    owners_.push_back(static_cast<uint8_t>(std::max<int>(read.connection->io_thread_, 1)));
-  threads_.run(
-      owners_,
-      [](void* context, size_t item, int thread) {
-        Read& read = static_cast<ThreadedIo*>(context)->reads_[item];
-        read.thread = thread;
-        read.result = Connection::receive(read.descriptor, read.room, read.size);
-      },
-      this);
+    owners_.push_back(std::max<uint8_t>(thread_of(read.connection->io_thread_), 1));
+  run([](void* context, size_t item, int thread) {
+    Read& read = static_cast<ThreadedIo*>(context)->reads_[item];
+    read.thread = thread;
+    read.result = Connection::receive(read.descriptor, read.room, read.size);
+  });
   // Input in the connections' own buffers counts before any handler may change these.
   for (const Read& read : reads_) {
     if (read.result > 0) ++figures_[static_cast<size_t>(read.thread)].reads;
@@ -130,15 +138,12 @@ void ThreadedIo::send_all() {
 void ThreadedIo::send_batch() {
   owners_.clear();
   for (const Send& send : sends_)
-    owners_.push_back(static_cast<uint8_t>(std::max<int>(send.connection->io_thread_, 1)));
-  threads_.run(
-      owners_,
-      [](void* context, size_t item, int thread) {
-        Send& send = static_cast<ThreadedIo*>(context)->sends_[item];
-        send.thread = thread;
-        send.result = send.connection->send_some(send.descriptor, &send.offered);
-      },
-      this);
+    owners_.push_back(std::max<uint8_t>(thread_of(send.connection->io_thread_), 1));
+  run([](void* context, size_t item, int thread) {
+    Send& send = static_cast<ThreadedIo*>(context)->sends_[item];
+    send.thread = thread;
+    send.result = send.connection->send_some(send.descriptor, &send.offered);
+  });
   // All buffers are in order before any handler may change them.
   for (const Send& send : sends_) {
     if (send.result <= 0) continue;

@@ -35,13 +35,21 @@ class ThreadedIo {
 
   // `threads` as in IoThreads.
   ThreadedIo(Loop& loop, int threads);
+  // From the next batch on so many; 1: the loop's alone. What belonged to a thread that is gone is
+  // another one's. Not to be called by a job.
+  void set_threads(int threads);
   ~ThreadedIo();
   ThreadedIo(const ThreadedIo&) = delete;
   ThreadedIo& operator=(const ThreadedIo&) = delete;
 
   // Including the loop's.
-  int threads() const { return threads_.size(); }
-  int missing_threads() const { return threads_.missing(); }
+  int threads() const { return threads_ != nullptr ? threads_->size() : 1; }
+  int missing_threads() const { return threads_ != nullptr ? threads_->missing() : 0; }
+  // The thread that a connection's place (Connection::io_thread) belongs to.
+  uint8_t thread_of(uint8_t place) const {
+    return static_cast<uint8_t>(
+        place == 0 || threads_ == nullptr ? 0 : 1 + (place - 1) % (threads() - 1));
+  }
 
   // What thread `thread` has done.
   struct Figures {
@@ -79,7 +87,7 @@ class ThreadedIo {
   };
   struct Hooks;
 
-  // The thread with the fewest connections; it has one more from here on.
+  // The place with the fewest connections; it has one more from here on.
   uint8_t assign();
   void unassign(uint8_t thread) { --connections_[thread]; }
   // To be read at the end of the poll phase.
@@ -92,13 +100,15 @@ class ThreadedIo {
   void receive_batch();
   void send_all();
   void send_batch();
+  // Runs the job for the items of owners_.
+  void run(IoThreads::Job job);
 
   Loop& loop_;
-  IoThreads threads_;
-  std::vector<Figures> figures_;
-  std::vector<size_t> connections_;    // of each thread
-  std::vector<Connection*> readable_;  // null: closed meanwhile
-  std::vector<Connection*> to_send_;   // the same
+  std::unique_ptr<IoThreads> threads_;  // null: the loop's thread does everything
+  std::vector<Figures> figures_;        // also of threads that are gone
+  std::vector<size_t> connections_;     // of each place, one for each thread there may be
+  std::vector<Connection*> readable_;   // null: closed meanwhile
+  std::vector<Connection*> to_send_;    // the same
   std::vector<Read> reads_;
   std::vector<Send> sends_;
   std::vector<uint8_t> owners_;

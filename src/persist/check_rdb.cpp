@@ -15,6 +15,7 @@
 #include "persist/rdb/rdb_primitives.h"
 #include "persist/rdb/rdb_values.h"
 #include "persist/rdb/rdb_vector_set.h"
+#include "persist/rdb_slot_import.h"
 #include "server/config/command_line.h"
 #include "server/observe/progress.h"
 #include "store/value/hash.h"
@@ -49,6 +50,7 @@ class Checker {
   bool check_sum();
   bool check_aux();
   bool check_deadline(RdbOpcode opcode);
+  bool check_slot_import();
   bool check_module_aux();
   bool select_database();
 
@@ -84,7 +86,7 @@ bool Checker::check_all() {
     doing_ = "read-type";
     uint8_t opcode;
     if (!reader_.byte(&opcode)) return false;
-    const bool is_intact = opcode >= static_cast<uint8_t>(RdbOpcode::kSlotInfo)
+    const bool is_intact = opcode >= static_cast<uint8_t>(RdbOpcode::kSlotImport)
                                ? check_opcode(opcode, &is_end)
                                : check_key(opcode);
     if (!is_intact) return false;
@@ -107,6 +109,8 @@ bool Checker::check_opcode(uint8_t opcode, bool* is_end) {
     case RdbOpcode::kSlotInfo:
       doing_ = "read-len";
       return reader_.length(&number) && reader_.length(&number) && reader_.length(&number);
+    case RdbOpcode::kSlotImport:
+      return check_slot_import();
     case RdbOpcode::kDeadlineMs:
     case RdbOpcode::kDeadline:
       return check_deadline(static_cast<RdbOpcode>(opcode));
@@ -144,6 +148,14 @@ bool Checker::check_aux() {
   const std::string name(text);
   if (!reader_.string(&text)) return false;
   info("AUX FIELD " + name + " = '" + std::string(text) + "'");
+  return true;
+}
+
+bool Checker::check_slot_import() {
+  doing_ = "read-slot-import";
+  server::SlotImport import;
+  if (!read_slot_import(reader_, &import)) return false;
+  info("SLOT IMPORT " + import.name);
   return true;
 }
 

@@ -160,8 +160,8 @@ Loading::Result Loading::load_whole_snapshot(const std::string& name) {
   const int64_t started_us = server_.clock().monotonic_us();
   base::Logger& log = server_.log();
   bool is_damaged = false;
-  const Result result =
-      load_snapshot(name, {.place = &place_, .dropped = &dropped_, .is_damaged = &is_damaged});
+  const Result result = load_snapshot(
+      name, {.place = &place_, .slots = &slots_, .dropped = &dropped_, .is_damaged = &is_damaged});
   if (result == Result::kDone) {
     const int64_t took_us = server_.clock().monotonic_us() - started_us;
     log.logf(base::LogLevel::kNotice, "DB loaded from disk: %.3f seconds",
@@ -185,6 +185,16 @@ std::string Loading::absolute(const std::string& path) const {
 void Loading::advise(std::string_view tool, const std::string& path) {
   server_.log().warning("The dataset could not be read from " + absolute(path) +
                         ". Look into it with: " + std::string(tool) + ' ' + absolute(path));
+}
+
+bool Loading::may_load(const std::string& path) {
+  const base::Descriptor file(path, O_RDONLY, server_.files());
+  if (!file.is_open()) return true;
+  DescriptorSource source(server_.files(), file.number());
+  std::string problem;
+  if (check_rdb_version(source, server_, &problem)) return true;
+  server_.log().warning(problem.empty() ? "The RDB file is too short" : problem);
+  return false;
 }
 
 Loading::Result Loading::load_snapshot(const std::string& name, const FileOptions& options) {
@@ -221,8 +231,7 @@ Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
   figures_.keys_expired = report.keys_expired;
   figures_.done_bytes = source.offset();
   if (report.ok && options.place != nullptr) *options.place = place_of(report);
-  const std::string* const moves = report.find_aux(kSlotMovesField);
-  if (options.slot_moves != nullptr && moves != nullptr) *options.slot_moves = *moves;
+  if (options.slots != nullptr) *options.slots = report.slots;
   if (report.ok) return Result::kDone;
   if (source.error() == ByteSource::Error::kStopped) return Result::kStopped;
   if (source.error() == ByteSource::Error::kFailed)

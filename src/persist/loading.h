@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/command/slot_gate.h"
 #include "server/observe/persistence_figures.h"
 #include "server/observe/progress.h"
 #include "server/replication_history.h"
@@ -105,13 +106,16 @@ class Loading {
     bool serves_old = false;
     // Set to the dataset's replication id and offset when it was saved, if the file has them.
     std::optional<server::StreamPlace>* place = nullptr;
-    // Set to the moves of slots in a cluster that the file tells of (SlotGate::moves_in_dataset).
-    std::string* slot_moves = nullptr;
+    // Set to what the file tells of moving slots in a cluster.
+    server::DatasetSlots* slots = nullptr;
     // Expired keys that were dropped are appended here.
     std::vector<DroppedKey>* dropped = nullptr;
     // Set to whether the failure is due to the file (ReadReport::is_damaged).
     bool* is_damaged = nullptr;
   };
+  // Whether the file at `path`, if there is one, begins as a snapshot of a version that this server
+  // loads. False, with the reason logged: the dataset need not be emptied for it.
+  bool may_load(const std::string& path);
   // Adds the contents of a snapshot to the databases. What was read before a failure stays.
   Result load_snapshot(const std::string& name, const FileOptions& options);
   // The same from any source. `total_bytes`: 0 when not known.
@@ -120,6 +124,7 @@ class Loading {
   // The replication id and offset in the snapshot that load_at_start() read, if it has them; and
   // its expired keys that were dropped, in the order of the file.
   const std::optional<server::StreamPlace>& place_at_start() const { return place_; }
+  const server::DatasetSlots& slots_at_start() const { return slots_; }
   std::vector<DroppedKey> take_dropped_at_start() { return std::exchange(dropped_, {}); }
 
   LoadingFigures& figures() { return figures_; }
@@ -136,6 +141,7 @@ class Loading {
   server::Server& server_;
   LoadingFigures figures_;
   std::optional<server::StreamPlace> place_;
+  server::DatasetSlots slots_;
   std::vector<DroppedKey> dropped_;
 };
 

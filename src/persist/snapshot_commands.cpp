@@ -18,6 +18,9 @@ using namespace server;
 
 namespace {
 
+constexpr std::string_view kCannotLoad =
+    "ERR Error trying to load the RDB dump, check server logs.";
+
 void save(CommandContext& ctx) {
   ctx.server.layer<Persistence>().snapshots().save_command(ctx);
 }
@@ -60,6 +63,8 @@ void debug_reload(CommandContext& ctx) {
   } else if (save_first && !persistence.snapshots().save()) {
     return ctx.reply.error("ERR");
   }
+  const std::string path = server.config().directory().path_of(server.settings().dbfilename);
+  if (!in_memory && !persistence.loading().may_load(path)) return ctx.reply.error(kCannotLoad);
   if (empty_first) forget_dataset(server);
   std::vector<DroppedKey> dropped;
   options.dropped = &dropped;
@@ -70,8 +75,7 @@ void debug_reload(CommandContext& ctx) {
   // Replicas and the append-only file still have the keys that have expired meanwhile.
   for (const auto& [database, key] : dropped)
     server.propagation().add_removal(database, key, /*lazily=*/false);
-  if (result != Loading::Result::kDone)
-    return ctx.reply.error("ERR Error trying to load the RDB dump, check server logs.");
+  if (result != Loading::Result::kDone) return ctx.reply.error(kCannotLoad);
   server.log().notice("DB reloaded by DEBUG RELOAD");
   ctx.reply.ok();
 }

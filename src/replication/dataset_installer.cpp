@@ -24,12 +24,15 @@ namespace {
 class ClosedFile {
  public:
   explicit ClosedFile(persist::Aof& aof) : aof_(aof) { aof_.begin_replacement(); }
-  ~ClosedFile() { aof_.end_replacement(); }
+  ~ClosedFile() { aof_.end_replacement(snapshot_); }
   ClosedFile(const ClosedFile&) = delete;
   ClosedFile& operator=(const ClosedFile&) = delete;
+  // The file that has been loaded.
+  void loaded(const std::string& path) { snapshot_ = path; }
 
  private:
   persist::Aof& aof_;
+  std::string snapshot_;
 };
 
 }  // namespace
@@ -82,7 +85,8 @@ DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
   const std::string& name = server_.settings().dbfilename;
   const std::string place = server_.config().directory().path_of(name);
   stop_children();
-  if (!received.keep()) {
+  persist::Loading& loading = server_.layer<persist::Persistence>().loading();
+  if (!received.keep() || !loading.may_load(received.path())) {
     files.remove(received.path());
     return {};
   }
@@ -98,14 +102,15 @@ DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
     return {};
   }
   log.notice("MASTER <-> REPLICA sync: Loading DB in memory");
-  const ClosedFile closed(server_.layer<persist::Persistence>().aof());
+  ClosedFile closed(server_.layer<persist::Persistence>().aof());
   empty();
   Result result;
-  const auto loaded = server_.layer<persist::Persistence>().loading().load_snapshot(
-      name, {.place = &result.place, .slot_moves = &result.slot_moves});
+  const auto loaded = loading.load_snapshot(name, {.place = &result.place, .slots = &result.slots});
   result.ok = loaded == Loading::Result::kDone;
   result.dataset_lost = !result.ok;
-  if (!result.ok) {
+  if (result.ok) {
+    closed.loaded(place);
+  } else {
     log.warning(
         "Failed trying to load the MASTER synchronization DB from disk, check server logs.");
     empty();
@@ -136,7 +141,7 @@ DatasetInstaller::Result DatasetInstaller::load_over(ConnectionSource& source, u
   empty();
   Result result;
   const auto loaded = server_.layer<persist::Persistence>().loading().load_from(
-      source, size, {.place = &result.place, .slot_moves = &result.slot_moves});
+      source, size, {.place = &result.place, .slots = &result.slots});
   result.ok = loaded == Loading::Result::kDone && source.ends_well();
   if (result.ok) return result;
   result.dataset_lost = true;
@@ -161,7 +166,7 @@ DatasetInstaller::Result DatasetInstaller::load_beside(ConnectionSource& source,
                                                                  .functions = &functions,
                                                                  .serves_old = same_history,
                                                                  .place = &result.place,
-                                                                 .slot_moves = &result.slot_moves});
+                                                                 .slots = &result.slots});
   result.ok = ended == Loading::Result::kDone && source.ends_well();
   wait_for_others();
   if (result.ok) {

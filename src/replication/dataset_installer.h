@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "replication/dataset_receiver.h"
+#include "server/command/slot_gate.h"
 #include "server/replication_history.h"
 #include "store/keyspace.h"
 
@@ -36,8 +37,7 @@ class DatasetInstaller {
     bool dataset_lost = false;  // the old one was emptied, and the new one failed to load
     // The replication id, offset and database in the dataset.
     std::optional<server::StreamPlace> place;
-    // What the dataset tells of moves of slots (SlotGate::adopt_moves).
-    std::string slot_moves = {};
+    server::DatasetSlots slots = {};
   };
   // Both are to be called in a task; other clients are served meanwhile.
   Result install(DatasetReceiver& received);

@@ -120,6 +120,9 @@ void Handshake::announce(std::string* out) {
   if (introduction_.offers_rdb_channel) words.insert(words.end(), {"capa", "rdb-channel-repl"});
   if (introduction_.offers_dual_channel) words.insert(words.end(), {"capa", "dual-channel"});
   if (!introduction_.version.empty()) words.insert(words.end(), {"version", introduction_.version});
+  // The last one: an older master ignores what stands behind an option that it does not know.
+  if (!introduction_.cluster_node_id.empty())
+    words.insert(words.end(), {"set-cluster-node-id", introduction_.cluster_node_id});
   say(words, out);
 }
 

@@ -47,6 +47,9 @@ struct Introduction {
   // What this replica says it is, to masters of Valkey, which send some requests only to replicas
   // of 8.0 and later; empty: nothing.
   std::string version = {};
+  // Its id in the cluster, by which a master of Valkey that leaves finds its successor; empty:
+  // none, or not told.
+  std::string cluster_node_id = {};
   // Offers the master to fetch the dataset by an RDB channel, in Redis's form and in Valkey's.
   bool offers_rdb_channel = false;
   bool offers_dual_channel = false;

@@ -57,10 +57,11 @@ class Replica final : public server::ReplicaLink {
   // --- Announced by REPLCONF --------------------------------------------------------------------
   int listening_port = 0;
   std::string announced_ip;
-  bool knows_eof = false;     // accepts a dataset of unknown size, with a mark at its end
-  bool knows_psync2 = false;  // understands replication ids in +CONTINUE
-  bool told_version = false;  // REPLCONF VERSION: it is a Valkey of 8.0 or later
-  bool rdb_only = false;      // wants the dataset, but not the stream
+  std::string cluster_node_id;  // empty: not told
+  bool knows_eof = false;       // accepts a dataset of unknown size, with a mark at its end
+  bool knows_psync2 = false;    // understands replication ids in +CONTINUE
+  bool told_version = false;    // REPLCONF VERSION: it is a Valkey of 8.0 or later
+  bool rdb_only = false;        // wants the dataset, but not the stream
   bool wants_no_keys = false;
   bool wants_no_functions = false;
   bool knows_rdb_channel = false;

@@ -33,6 +33,13 @@ constexpr int64_t kLeastBetweenAttemptsMs = 20;
 constexpr char kConnecting[] = "Connecting to MASTER ";
 constexpr char kReconnecting[] = "Reconnecting to MASTER ";
 
+// Masters of Valkey 9 know the nodes of their cluster by it.
+std::string told_node_id(server::Server& server) {
+  const server::SlotGate* const gate = server.slot_gate();
+  const bool tells = gate != nullptr && server.edition().is_valkey_since({9, 0});
+  return tells ? gate->node_id() : std::string();
+}
+
 }  // namespace
 
 // A dataset that is being installed.
@@ -215,6 +222,7 @@ Introduction ReplicaRole::introduction() const {
       .ip = settings.replica_announce_ip,
       .resume = std::nullopt,
       .version = server_.edition().is_valkey() ? server_.edition().version() : std::string(),
+      .cluster_node_id = told_node_id(server_),
       .offers_rdb_channel = settings.repl_rdb_channel && knows_rdb_channel(server_.edition()),
       .offers_dual_channel = settings.repl_rdb_channel && knows_dual_channel(server_.edition()),
       .main_client_id = {},
@@ -444,7 +452,7 @@ void ReplicaRole::installed(const Installation& installation,
                         counts ? installation.offset : server_.replication_offset());
   server_.log().notice("MASTER <-> REPLICA sync: Finished with success");
   if (server::SlotGate* const gate = server_.slot_gate(); gate != nullptr)
-    gate->adopt_moves(result.slot_moves);
+    gate->adopt_slots(result.slots);
   const int database = result.place ? result.place->database : installation.database;
   if (link_ == nullptr || link_->ended()) {
     if (counts) resume_at(database);

@@ -110,6 +110,19 @@ bool announce_ip(CommandContext& ctx, Replica& replica, std::string_view ip) {
   return true;
 }
 
+bool announce_node(CommandContext& ctx, Replica& replica, std::string_view id) {
+  if (ctx.server.slot_gate() == nullptr) {
+    ctx.reply.error("ERR This instance has cluster support disabled");
+    return false;
+  }
+  if (!ctx.server.slot_gate()->knows_node(id)) {
+    ctx.reply.error("ERR Unknown node " + std::string(id));
+    return false;
+  }
+  replica.cluster_node_id = id;
+  return true;
+}
+
 bool announce_filter(CommandContext& ctx, Replica& replica, std::string_view filter) {
   // The filter is "functions" or empty.
   bool with_functions = false;
@@ -208,6 +221,9 @@ void replconf(CommandContext& ctx) {
       if (is_word(value, "CLOCK")) replica.follows_clock = true;
     } else if (is_word(name, "VERSION") && ctx.server.edition().is_valkey()) {
       replica.told_version = true;
+    } else if (is_word(name, "SET-CLUSTER-NODE-ID") &&
+               ctx.server.edition().is_valkey_since({9, 0})) {
+      if (!announce_node(ctx, replica, value)) return;
     } else if (is_word(name, "RDB-ONLY")) {
       if (!ctx.read_int64_in(value, 0, 1, &number)) return;
       replica.rdb_only = number == 1;

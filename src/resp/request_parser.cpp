@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kMaxLine = 64 * 1024;
 constexpr int64_t kMaxUnauthenticatedArguments = 10;
 constexpr int64_t kMaxUnauthenticatedBulk = 16 * 1024;
+constexpr std::string_view kNoBreak = "invalid CRLF in request";
 
 enum class Line : uint8_t { kComplete, kIncomplete };
 
@@ -65,7 +66,7 @@ bool is_blank(char c) {
 
 }  // namespace
 
-bool split_words(std::span<char> line, Arguments& words) {
+bool split_words(std::span<char> line, Arguments& words, bool joins_quotes) {
   char* in = line.data();
   char* end = std::find(in, in + line.size(), '\0');
   for (;;) {
@@ -86,8 +87,9 @@ bool split_words(std::span<char> line, Arguments& words) {
         in += 2;
       } else if (quote != 0 && c == quote) {
         ++in;
-        if (in < end && !is_blank(*in)) return false;
         quote = 0;
+        if (joins_quotes) continue;
+        if (in < end && !is_blank(*in)) return false;
         break;
       } else if (quote == 0 && ends_word(c)) {
         break;
@@ -110,7 +112,7 @@ RequestParser::Status RequestParser::parse(std::span<char> input, const Limits& 
   if (first == 0) decoded_.clear();
   const Status status = remaining_ > 0 || input.front() == '*'
                             ? parse_array(input, limits, arguments, consumed)
-                            : parse_inline(input, arguments, consumed);
+                            : parse_inline(input, limits, arguments, consumed);
   if (status == Status::kError) arguments.resize(first);
   return status;
 }
@@ -138,6 +140,7 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
       if (!base::parse_int64(line, &count) || count > INT_MAX)
         return fail("invalid multibulk length");
     }
+    if (limits.strict_breaks && next[-1] != '\n') return fail(kNoBreak);
     if (count > kMaxUnauthenticatedArguments && !limits.authenticated)
       return fail("unauthenticated multibulk length");
     if (count <= 0) {
@@ -163,6 +166,7 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
           return fail("invalid bulk length");
         }
       }
+      if (limits.strict_breaks && next[-1] != '\n') return fail(kNoBreak);
       if (size > kMaxUnauthenticatedBulk && !limits.authenticated)
         return fail("unauthenticated bulk length");
       bulk_size_ = size;
@@ -173,6 +177,7 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
       wanted_size_ = static_cast<size_t>(at - base) + size + 2;
       break;
     }
+    if (limits.strict_breaks && (at[size] != '\r' || at[size + 1] != '\n')) return fail(kNoBreak);
     if (resuming) {
       remember(static_cast<size_t>(at - base), size);
     } else {
@@ -200,8 +205,8 @@ RequestParser::Status RequestParser::suspend(size_t position, const char* base,
   return Status::kIncomplete;
 }
 
-RequestParser::Status RequestParser::parse_inline(std::span<char> input, Arguments& arguments,
-                                                  size_t* consumed) {
+RequestParser::Status RequestParser::parse_inline(std::span<char> input, const Limits& limits,
+                                                  Arguments& arguments, size_t* consumed) {
   const char* newline = find_in_line(input.data(), input.data() + input.size(), '\n');
   if (newline == nullptr) {
     if (input.size() > kMaxLine) return fail("too big inline request");
@@ -218,7 +223,8 @@ RequestParser::Status RequestParser::parse_inline(std::span<char> input, Argumen
     line = {copy.get(), size};
     decoded_.push_back(std::move(copy));
   }
-  if (!split_words(line, arguments)) return fail("unbalanced quotes in request");
+  if (!split_words(line, arguments, limits.joins_quotes))
+    return fail("unbalanced quotes in request");
   return Status::kRequest;
 }
 

@@ -26,6 +26,10 @@ class RequestParser {
     size_t max_bulk_size = 512u * 1024 * 1024;
     // Clients that have not authenticated may send at most ten arguments of 16 KiB.
     bool authenticated = true;
+    // As Valkey 9.1: what stands in the place of a line break is an error, and quoted parts of an
+    // inline command's word may be joined to others.
+    bool strict_breaks = false;
+    bool joins_quotes = false;
   };
   enum class Status : uint8_t { kRequest, kIncomplete, kError };
 
@@ -60,7 +64,8 @@ class RequestParser {
   };
   Status parse_array(std::span<char> input, const Limits& limits, Arguments& arguments,
                      size_t* consumed);
-  Status parse_inline(std::span<char> input, Arguments& arguments, size_t* consumed);
+  Status parse_inline(std::span<char> input, const Limits& limits, Arguments& arguments,
+                      size_t* consumed);
   Status suspend(size_t position, const char* base, Arguments& arguments, size_t first);
   void remember(size_t offset, size_t size) {
     partial_.push_back({offset, size});
@@ -84,8 +89,8 @@ class RequestParser {
 
 // Splits a line into words like inline commands and configuration lines: "double" quotes with \n \r
 // \t \b \a \xHH and \c escapes, 'single' quotes with \'; a closing quote must be followed by a
-// blank. A NUL ends the line. Decodes in place, which changes only quoted words; the words are
-// views into `line`. False when quotes are unbalanced.
-bool split_words(std::span<char> line, Arguments& words);
+// blank, unless `joins_quotes`: then the word goes on. A NUL ends the line. Decodes in place, which
+// changes only quoted words; the words are views into `line`. False when quotes are unbalanced.
+bool split_words(std::span<char> line, Arguments& words, bool joins_quotes = false);
 
 }  // namespace latchkey::resp

@@ -79,6 +79,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   stats_.on_errors_overflow = [this](Stats::ErrorCounts errors) {
     drop_error_counts(std::move(errors));
   };
+  stats_.bounds_script_errors = edition().is_valkey_since({8, 0});
   set_state(kStateEmulating, edition().emulates());
   refresh_clock();
   const int databases =

@@ -206,6 +206,47 @@ class Leftovers(harness.ServerTestCase):
         self.check("BGREWRITEAOF")
 
 
+class OfReplicas(unittest.TestCase):
+    """The file that a replica has received is the base of its append-only file."""
+
+    def sync(self, **options):
+        master = harness.Server(repl_diskless_sync="no", **options)
+        self.addCleanup(master.stop)
+        replica = harness.Server(appendonly="yes", **options)
+        self.addCleanup(replica.stop)
+        with master.connect() as client:
+            for i in range(100):
+                client.call("SET", "key:%d" % i, "value")
+        with replica.connect() as client:
+            client.call("SET", "old", "value")
+            client.call("REPLICAOF", "127.0.0.1", master.port)
+            harness.ServerTestCase.eventually(self, lambda: "master_link_status:up" in client.call("INFO", "replication"))
+        return master, replica
+
+    def test_the_received_file_is_the_base(self):
+        for options in ({}, {"emulate": "valkey 9.1"}):
+            master, replica = self.sync(**options)
+            with master.connect() as client, replica.connect() as reader:
+                self.assertIn("as AOF base file", replica.log())
+                self.assertEqual((info(reader, "aof_enabled"), info(reader, "aof_rewrites")), ("1", "0"))
+                self.assertEqual(info(reader, "aof_base_size"), str(os.path.getsize(os.path.join(replica.directory, "dump.rdb"))))
+                client.call("SET", "new", "value")
+                harness.ServerTestCase.eventually(self, lambda: reader.call("GET", "new") == "value")
+                reader.call("REPLICAOF", "NO", "ONE")
+            replica.process.terminate()
+            replica.process.wait(30)
+            os.remove(os.path.join(replica.directory, "dump.rdb"))
+            replica.start()
+            with connect_when_loaded(replica) as reader:
+                self.assertEqual((reader.call("DBSIZE"), reader.call("GET", "new"), reader.call("EXISTS", "old")), (101, "value", 0))
+
+    def test_a_base_of_requests_is_written(self):
+        _, replica = self.sync(aof_use_rdb_preamble="no")
+        self.assertNotIn("as AOF base file", replica.log())
+        with replica.connect() as reader:
+            harness.ServerTestCase.eventually(self, lambda: info(reader, "aof_rewrites") == "1")
+
+
 class SmallDisk:
     """A file system of its own of some hundred kilobytes, or None where that is not allowed."""
 

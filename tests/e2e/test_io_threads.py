@@ -264,6 +264,30 @@ class FourThreads(TwoThreads):
     threads = 4
 
 
+class Changing(harness.ServerTestCase):
+    """As in Valkey 9.1: CONFIG SET changes how many threads there are, while clients are served."""
+
+    options = {"emulate": "valkey 9.1"}
+
+    def test_clients_are_served_by_as_many_threads_as_there_are(self):
+        control = self.connect()
+        clients = []
+        for wanted in (4, 2, 1, 3, 5, 1, 4):
+            self.assertEqual(control.call("CONFIG", "SET", "io-threads", wanted), "OK")
+            self.assertEqual(control.call("CONFIG", "GET", "io-threads"), ["io-threads", str(wanted)])
+            clients += [self.connect() for _ in range(8)]
+            for turn in range(5):
+                for number, client in enumerate(clients):
+                    client.send_raw(b"".join(harness.encode("ECHO", "%d %d %d" % (number, turn, i)) for i in range(20)))
+                for number, client in enumerate(clients):
+                    self.assertEqual([client.read() for _ in range(20)], ["%d %d %d" % (number, turn, i) for i in range(20)])
+            used = set(re.findall(r" io-thread=(\d+)", control.call("CLIENT", "LIST"))) - {"0"}
+            self.assertEqual(used, {str(i) for i in range(1, wanted)})
+            tasks = "/proc/%d/task" % self.server.process.pid
+            names = [open("%s/%s/comm" % (tasks, task)).read() for task in os.listdir(tasks)]
+            self.assertEqual(sum(name.startswith("io_thd_") for name in names), wanted - 1)
+
+
 class Durable(unittest.TestCase):
     def test_what_was_acknowledged_is_there_after_a_kill(self):
         server = harness.Server(io_threads="4", appendonly="yes", appendfsync="always")

@@ -665,6 +665,26 @@ class Migrations(SlotMigrationTestCase):
                 self.assertEqual((client.call("DBSIZE"), client.call("CLUSTER", "COUNTKEYSINSLOT", "0")), (1, 0))
                 self.assertTrue(self.link_is_up(replica))
 
+    def test_a_replica_that_comes_in_the_middle_knows_what_is_imported(self):
+        """The dataset that it gets tells it, in Valkey's form: from each product to each."""
+        for target_kind, (replica_program, replica_options) in ((PRODUCTS[0], PRODUCTS[0]), (PRODUCTS[0], PRODUCTS[1]), (PRODUCTS[1], PRODUCTS[0])):
+            source, target = self.nodes_of(PRODUCTS[1], target_kind)
+            with source.connect() as client, target.connect() as other:
+                for i in range(20):
+                    client.call("SET", "{06S}%d" % i, "v")
+                other.call("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "1")
+                client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
+                self.eventually(lambda: [job["state"] for job in jobs(other)] == ["failover-granted"], "the grant")
+                replica = self.add_replica(target, program=replica_program, cluster_databases="4", **replica_options)
+                with replica.connect() as reader:
+                    reader.call("READONLY")
+                    self.assertEqual([job["state"] for job in jobs(reader)], ["occurring-on-primary"])
+                    self.assertEqual([job["name"] for job in jobs(reader)], [job["name"] for job in jobs(other)])
+                    self.assertEqual(reader.call("KEYS", "*"), [])
+                    other.call("DEBUG", "SLOTMIGRATION", "PREVENT-FAILOVER", "0")
+                    self.eventually(lambda: jobs(reader)[0]["state"] == "success", "the replica's job")
+                    self.eventually(lambda: len(reader.call("KEYS", "*")) == 20, "the replica's keys")
+
     def test_a_replica_of_valkey_follows_its_imports(self):
         source, target = self.nodes_of(PRODUCTS[1], PRODUCTS[1])
         replica = self.add_replica(target, cluster_databases="4", emulate="valkey 9.1")
@@ -681,8 +701,7 @@ class Migrations(SlotMigrationTestCase):
 
 @needs_valkey
 class Leaving(ClusterTestCase):
-    """A master that shuts down hands over to a replica first, its own or Valkey's. Masters of Valkey choose among replicas that have
-    told them their ids, which ours do not."""
+    """A master that shuts down hands over to a replica first, its own or Valkey's, and one of Valkey's to ours."""
 
     def nodes_of(self, master, replica):
         programs = ((None, {"emulate": "valkey 9.1"}), (None, {"emulate": "valkey 9.1"}), master, replica)
@@ -724,6 +743,9 @@ class Leaving(ClusterTestCase):
 
     def test_to_valkey(self):
         self.check(PRODUCTS[0], PRODUCTS[1], "request")
+
+    def test_from_valkey(self):
+        self.check(PRODUCTS[1], PRODUCTS[0], "request")
 
     def test_nobody_is_there(self):
         *_, leaving, successor = self.nodes_of(PRODUCTS[0], PRODUCTS[0])

@@ -166,7 +166,9 @@ void reply_job(CommandContext& ctx, const SlotJob& job, size_t remaining_bytes) 
 bool read_establishment(CommandContext& ctx, SlotJobs::Establishment* wanted) {
   bool has_slots = false;
   for (ArgReader reader(ctx.args, 3); reader.more();) {
-    if (reader.word("SOURCE", &wanted->source) || reader.word("NAME", &wanted->name)) continue;
+    if ((wanted->source.empty() && reader.word("SOURCE", &wanted->source)) ||
+        (wanted->name.empty() && reader.word("NAME", &wanted->name)))
+      continue;
     if (has_slots || !reader.word("SLOTSRANGE")) {
       ctx.syntax_error();
       return false;

@@ -128,6 +128,8 @@ void JobSender::establish() {
 }
 
 void JobSender::read_reply(std::string_view line) {
+  if (line != "+OK" && authenticates_)
+    return fail("Failed to AUTH to target node: " + std::string(line));
   if (line != "+OK") {
     return fail("Received error during handshake to target: " + std::string(line) + "\r\n");
   }
@@ -188,9 +190,7 @@ void JobSender::read_request(std::span<const std::string_view> words) {
 void JobSender::start_snapshot() {
   persist::BackgroundChild& child = server_.layer<persist::Persistence>().child();
   net::Connection* const connection = channel_->connection();
-  if (child.running() || server_.tasks().any() || connection->pending_output() > 0 ||
-      !host_.may_begin_snapshot(job_))
-    return;
+  if (child.running() || server_.tasks().any() || connection->pending_output() > 0) return;
   // The child would encrypt what this process knows nothing of.
   if (connection->layer() != nullptr)
     return fail("Slots are sent to this target over TLS only by CLUSTER MIGRATION");
@@ -288,7 +288,7 @@ void JobSender::check_times() {
   const int64_t patience_ms =
       settings.cluster_manual_failover_timeout * (job_.state == JobState::kFailoverGranted ? 2 : 1);
   if (paused_ms_ != 0 && now_ms - paused_ms_ > patience_ms)
-    return fail("Writes were paused for too long, and go on here");
+    return fail("Unpaused before migration completed");
   const auto& limit = settings.client_output_buffer_limit[server::kBufferReplica];
   if (limit.hard_limit_bytes != 0 && waiting_bytes() > limit.hard_limit_bytes)
     fail("The writes that wait for the target exceed client-output-buffer-limit");

@@ -44,9 +44,7 @@ class JobSender final : private NodeChannel::Owner {
     virtual ~Host() = default;
     // Called as the sender's last action.
     virtual void sending_failed(SlotJob& job, const std::string& message) = 0;
-    // Whether no other job is between its snapshot and its end: writes are paused for one at a
-    // time.
-    virtual bool may_begin_snapshot(const SlotJob& job) const = 0;
+    // Whether no other job has paused writes: they are paused for one at a time.
     virtual bool may_pause_writes() const = 0;
     // The child that wrote the snapshot of that job has ended.
     virtual void snapshot_ended(const std::string& job, bool done, size_t copied_bytes) = 0;
@@ -55,6 +53,7 @@ class JobSender final : private NodeChannel::Owner {
   // REQUIRES: the server has a loop. `job` must outlive the sender, or stop() be called before.
   JobSender(server::Server& server, Host& host, SlotJob& job, const std::string& address, int port);
   ~JobSender() override { stop(); }
+  bool has_paused_writes() const { return !over_ && paused_ms_ != 0; }
   JobSender(const JobSender&) = delete;
   JobSender& operator=(const JobSender&) = delete;
 

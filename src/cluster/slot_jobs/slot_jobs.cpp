@@ -10,6 +10,12 @@
 
 namespace latchkey::cluster {
 
+namespace {
+
+constexpr char kFailover[] = "A failover occurred during slot import";
+
+}  // namespace
+
 void JobLink::closing() {
   jobs_.client_closing(client_);
 }
@@ -84,9 +90,9 @@ size_t SlotJobs::cancel_all() {
   return count;
 }
 
-bool SlotJobs::may_begin_snapshot(const SlotJob& job) const {
-  return std::none_of(senders_.begin(), senders_.end(), [&](const auto& sender) {
-    return &sender->job() != &job && sender->job().state > JobState::kWaitingToSnapshot;
+bool SlotJobs::may_pause_writes() const {
+  return !hold_back.pause && std::ranges::none_of(senders_, [](const auto& sender) {
+    return sender->has_paused_writes();
   });
 }
 
@@ -115,7 +121,7 @@ std::optional<std::string> SlotJobs::establish(server::Client& from, const Estab
   if (!nodes.migrating().empty()) return "Slots are being manually migrated";
   if (cluster_.slot_migration().tasks().find_overlapping(wanted.slots) != nullptr ||
       moves_any(wanted.slots))
-    return "Slots are being migrated already";
+    return "Slot is already being imported on the target by a different migration";
   if (jobs_.find(wanted.name) != nullptr) return "Slot migration with that name exists";
   if (from.connection() == nullptr || from.node != nullptr || server_.loop() == nullptr)
     return "Slots cannot come over this connection";
@@ -243,13 +249,18 @@ void SlotJobs::slots_changed() {
 }
 
 void SlotJobs::role_changed() {
-  if (server_.is_replica()) return end_all("This node is no longer a primary", /*cancels=*/false);
+  if (server_.is_replica()) {
+    while (!senders_.empty())
+      end(senders_.back()->job(), JobState::kFailed, "Slots are no longer owned by myself");
+    while (!receivers_.empty()) end_import(receivers_.back()->job(), JobState::kFailed, kFailover);
+    return;
+  }
   // What the former master was receiving is gone with its connection.
   for (const auto& job : jobs_.all()) {
     if (job->state != JobState::kOnPrimary) continue;
     cluster_.slot_migration().hide(job->slots, false);
     cluster_.slot_migration().drop_imported(job->slots);
-    end(*job, JobState::kFailed, "The primary was replaced by a failover");
+    end(*job, JobState::kFailed, kFailover);
   }
 }
 
@@ -289,15 +300,19 @@ void SlotJobs::tell_of_end(const SlotJob& job) {
 
 void SlotJobs::told_of_begin(const Establishment& told) {
   if (jobs_.find(told.name) != nullptr) return;
+  cluster_.slot_migration().finish_trimming(told.slots);
+  follow(told.name, told.slots);
+}
+
+void SlotJobs::follow(std::string_view name, const SlotSet& slots) {
   const int64_t now_ms = server_.machine_ms();
-  SlotJob& job = jobs_.add({.name = std::string(told.name),
-                            .slots = told.slots,
-                            .state = JobState::kOnPrimary,
-                            .created_ms = now_ms,
-                            .updated_ms = now_ms,
-                            .heard_ms = now_ms});
-  cluster_.slot_migration().finish_trimming(job.slots);
-  cluster_.slot_migration().hide(job.slots, true);
+  jobs_.add({.name = std::string(name),
+             .slots = slots,
+             .state = JobState::kOnPrimary,
+             .created_ms = now_ms,
+             .updated_ms = now_ms,
+             .heard_ms = now_ms});
+  cluster_.slot_migration().hide(slots, true);
 }
 
 bool SlotJobs::told_of_end(std::string_view name, bool success, std::string_view message) {
@@ -314,6 +329,35 @@ bool SlotJobs::told_of_end(std::string_view name, bool success, std::string_view
   }
   end(*job, success ? JobState::kSuccess : JobState::kFailed, std::string(message));
   return true;
+}
+
+std::vector<server::SlotImport> SlotJobs::imports() const {
+  std::vector<server::SlotImport> imports;
+  for (const auto& job : jobs_.all()) {
+    if (job->exports || job->ended()) continue;
+    server::SlotImport& import = imports.emplace_back();
+    import.name = job->name;
+    job->slots.for_each_run([&](int first, int last) { import.ranges.emplace_back(first, last); });
+  }
+  return imports;
+}
+
+void SlotJobs::adopt(std::span<const server::SlotImport> imports) {
+  const auto goes_on = [&](const SlotJob& job) {
+    return std::ranges::any_of(imports, [&](const auto& each) { return each.name == job.name; });
+  };
+  for (const auto& job : jobs_.all()) {
+    if (job->state != JobState::kOnPrimary || goes_on(*job)) continue;
+    cluster_.slot_migration().hide(job->slots, false);
+    end(*job, JobState::kFailed, "The primary does not know this job any more");
+  }
+  for (const server::SlotImport& import : imports) {
+    SlotSet slots;
+    for (const auto& [first, last] : import.ranges) {
+      for (int slot = first; slot <= last; ++slot) slots.add(slot);
+    }
+    if (jobs_.find_overlapping(slots) == nullptr) follow(import.name, slots);
+  }
 }
 
 // --- Periodic work -------------------------------------------------------------------------------

@@ -21,6 +21,7 @@
 #include "cluster/slot_jobs/sender.h"
 #include "server/client/node_link.h"
 #include "server/command/keyspace_events.h"
+#include "server/command/slot_gate.h"
 
 namespace latchkey::cluster {
 
@@ -92,6 +93,10 @@ class SlotJobs final : private JobSender::Host,
   // The master tells its replica that a job has begun, or ended. False when no such job is known.
   void told_of_begin(const Establishment& job);
   bool told_of_end(std::string_view name, bool success, std::string_view message);
+  // The jobs that bring slots to this node, or to its master; and on a replica, those that its
+  // master has by the dataset that was loaded, in place of what was known.
+  std::vector<server::SlotImport> imports() const;
+  void adopt(std::span<const server::SlotImport> imports);
 
   // --- What happens elsewhere -------------------------------------------------------------------
   void client_closing(const server::Client& client);
@@ -104,8 +109,7 @@ class SlotJobs final : private JobSender::Host,
  private:
   // JobSender::Host
   void sending_failed(SlotJob& job, const std::string& message) override;
-  bool may_begin_snapshot(const SlotJob& job) const override;
-  bool may_pause_writes() const override { return !hold_back.pause; }
+  bool may_pause_writes() const override;
   void snapshot_ended(const std::string& job, bool done, size_t copied_bytes) override;
   // JobReceiver::Host
   void receiving_failed(SlotJob& job, const std::string& message) override;
@@ -127,6 +131,8 @@ class SlotJobs final : private JobSender::Host,
   void listen();
   void role_changed();
   void look_at(SlotJob& job);
+  // The master's job, by which slots come to it.
+  void follow(std::string_view name, const SlotSet& slots);
   void tell_of_begin(const SlotJob& job);
   void tell_of_end(const SlotJob& job);
   bool speaks_valkey() const;

@@ -22,6 +22,7 @@
 #include "server/config/config_parse.h"
 #include "server/expiry.h"
 #include "server/observe/memory.h"
+#include "server/process/shutdown.h"
 #include "server/server.h"
 
 namespace latchkey::commands {
@@ -102,6 +103,30 @@ void debug_quicklist_packed_threshold(CommandContext& ctx) {
 void debug_set_disable_deny_scripts(CommandContext& ctx) {
   ctx.server.debug_settings().scripts_may_call_denied = is_on(ctx.args[kFirstArgument]);
   ctx.reply.ok();
+}
+
+void debug_client_enforce_reply_list(CommandContext& ctx) {
+  ctx.server.debug_settings().strangers_get_no_buffer = is_on(ctx.args[kFirstArgument]);
+  ctx.reply.ok();
+}
+
+// The client of a master is closed before the next master is asked, so that nothing is to be tried.
+void debug_force_free_primary_async(CommandContext& ctx) {
+  ctx.reply.ok();
+}
+
+void debug_restart(CommandContext& ctx) {
+  int64_t delay_ms = 0;
+  if (ctx.args.size() > kFirstArgument &&
+      !ctx.read_int64_in(ctx.args[kFirstArgument], 0, INT32_MAX, &delay_ms))
+    return;
+  std::string error;
+  Server& server = ctx.server;
+  if (!server.config().file().empty() && !server.config().rewrite(&error))
+    return ctx.reply.error("ERR The configuration cannot be written: " + error);
+  if (server.shutdown().request(kShutdownNow, &error) != Shutdown::Outcome::kEnds)
+    return ctx.reply.error(error);
+  server.shutdown().restart_after(delay_ms);
 }
 
 void debug_config_rewrite_force_all(CommandContext& ctx) {
@@ -190,6 +215,8 @@ constexpr std::string_view kHelp[] = {
     "    Die of a failed assertion.",
     "CHANGE-REPL-ID",
     "    Give the server another replication id.",
+    "CLIENT-ENFORCE-REPLY-LIST <0|1>",
+    "    Close clients that have not logged in when they are sent a reply.",
     "CONFIG-REWRITE-FORCE-ALL",
     "    Like CONFIG REWRITE, and settings that are as by default are written too.",
     "DIGEST",
@@ -200,6 +227,8 @@ constexpr std::string_view kHelp[] = {
     "    Let hash tables resize; they cannot be kept from it here.",
     "ERROR <string>",
     "    Reply with an error of this text.",
+    "FORCE-FREE-PRIMARY-ASYNC <0|1>",
+    "    Free the client of a master later when it is left; here it always goes at once.",
     "HTSTATS <dbid> [full]",
     "    Describe the hash table of a database.",
     "HTSTATS-KEY <key> [full]",
@@ -240,6 +269,8 @@ constexpr std::string_view kHelp[] = {
     "    Let idle clients' reply buffers be resized; they never are here.",
     "SDSLEN <key>",
     "    Tell the bytes that a key and its string value take.",
+    "RESTART [<milliseconds>]",
+    "    Write the configuration, shut down, and begin anew as long after that.",
     "SEGFAULT",
     "    Die of a write to memory that cannot be written.",
     "SET-ACTIVE-EXPIRE <0|1>",
@@ -272,11 +303,13 @@ constexpr DebugSubcommand kSubcommands[] = {
     {"ALLOCSIZE-SLOTS-ASSERT", 1, 1, debug_allocsize_slots_assert},
     {"ASSERT", 0, 0, debug_assert},
     {"CHANGE-REPL-ID", 0, 0, debug_change_replication_id},
+    {"CLIENT-ENFORCE-REPLY-LIST", 1, 1, debug_client_enforce_reply_list},
     {"CONFIG-REWRITE-FORCE-ALL", 0, 0, debug_config_rewrite_force_all},
     {"DICT-RESIZING", 1, 1, debug_dict_resizing},
     {"DIGEST", 0, 0, debug_digest},
     {"DIGEST-VALUE", 0, kAnyNumber, debug_digest_value},
     {"ERROR", 1, 1, debug_error},
+    {"FORCE-FREE-PRIMARY-ASYNC", 1, 1, debug_force_free_primary_async},
     {"HELP", 0, 0, debug_help},
     {"HTSTATS", 1, 2, debug_htstats},
     {"HTSTATS-KEY", 1, 2, debug_htstats_key},
@@ -296,6 +329,7 @@ constexpr DebugSubcommand kSubcommands[] = {
     {"REPLY-COPY-AVOIDANCE", 1, 1, debug_reply_copy_avoidance},
     {"REPLYBUFFER", 2, 2, debug_replybuffer},
     {"SDSLEN", 1, 1, debug_sdslen},
+    {"RESTART", 0, 1, debug_restart},
     {"SEGFAULT", 0, 0, debug_segfault},
     {"SET-ACTIVE-EXPIRE", 1, 1, debug_set_active_expire},
     {"SET-ALLOW-ACCESS-EXPIRED", 1, 1, debug_set_allow_access_expired},

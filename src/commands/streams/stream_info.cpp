@@ -107,7 +107,7 @@ void reply_reads_and_lag(CommandContext& ctx, const Stream& stream, const Stream
                          ? std::nullopt
                          : std::optional(group.entries_read));
   ctx.reply.bulk("lag");
-  reply_or_null(ctx, stream.lag(group));
+  reply_or_null(ctx, stream.lag(group, ctx.server.edition().is_valkey()));
 }
 
 void reply_figures(CommandContext& ctx, const Stream& stream) {

@@ -139,7 +139,13 @@ void set_with_options(CommandContext& ctx) {
   if (claims != nullptr && ref) note_attempt(ctx, options, ref, holds, *claims);
   const bool made_by_script = ctx.client.has(kClientScript) && claims == nullptr && !ref &&
                               deadline_ms >= 0 && ctx.server.lock_claims() != nullptr;
-  if (holds) {
+  // Valkey makes no key whose time has passed, and removes the one that is there.
+  const bool comes_too_late = ctx.server.edition().is_valkey() &&
+                              options.expiration.names_unix_time() &&
+                              deletes_at_once(ctx, deadline_ms);
+  if (holds && comes_too_late) {
+    ref ? remove_at_once(ctx, ref, ctx.args[1]) : ctx.propagate_nothing();
+  } else if (holds) {
     put(ctx, ref, ctx.args[2], deadline_ms);
     propagate_set(ctx, options, deadline_ms);
   }
@@ -216,11 +222,14 @@ void getex(CommandContext& ctx) {
     if (!expiration.read(options)) return ctx.syntax_error();
   }
   const std::string_view key = ctx.args[1];
+  int64_t deadline_ms;
+  // Valkey 9.1 looks at the time before it looks for the key.
+  const bool time_first = ctx.server.edition().is_valkey_since({9, 1});
+  if (time_first && !expiration.resolve(ctx, &deadline_ms)) return;
   KeyRef ref = ctx.db.find_to_replace(key, Keyspace::kTouch);
   if (!ref) return ctx.reply.null();
   if (!ctx.is_string(ref)) return;
-  int64_t deadline_ms;
-  if (!expiration.resolve(ctx, &deadline_ms)) return;
+  if (!time_first && !expiration.resolve(ctx, &deadline_ms)) return;
 
   reply_string(ctx.reply, *ref);
   if (expiration.names_unix_time() && deletes_at_once(ctx, deadline_ms)) {

@@ -301,8 +301,12 @@ void Aof::begin_replacement() {
   if (enabled()) switch_off();
 }
 
-void Aof::end_replacement() {
+void Aof::end_replacement(const std::string& snapshot) {
   dataset_changes_ = false;
+  const ConfigValues& settings = server_.settings();
+  if (!snapshot.empty() && settings.appendonly && settings.aof_use_rdb_preamble && !enabled() &&
+      server_.edition().has(kNever, {9, 1}) && switch_on_with(snapshot))
+    return;
   tries_left_ = kMaxTries;
   try_to_switch_on();
 }
@@ -323,6 +327,40 @@ void Aof::try_to_switch_on() {
       "FATAL: this replica instance finished the synchronization with its master, but the AOF "
       "can't be turned on. Exiting now.");
   server_.request_stop(1);
+}
+
+// Begins the file without a rewrite: its base is the snapshot, by a second name.
+bool Aof::switch_on_with(const std::string& snapshot) {
+  if (!directory_.create() || (directory_.manifest().empty() && !directory_.load())) return false;
+  AofManifest next = directory_.manifest();
+  const std::string base = next.add_base(/*as_rdb=*/true);
+  next.retire_increments(/*keep_last=*/false);
+  const std::string increment = next.add_increment(directory_.next_start_offset());
+  base::Logger& log = server_.log();
+  const auto failed = [&log](const std::string& what) {
+    log.notice("Cannot reuse the RDB file from the master as AOF base file, but will write one: " +
+               what);
+    return false;
+  };
+  if (!server_.files().link(snapshot, directory_.path_of(base))) return failed(strerror(errno));
+  const int descriptor = directory_.open_for_append(increment, /*truncate=*/true);
+  if (descriptor < 0 || !directory_.replace(std::move(next))) {
+    const std::string reason = strerror(errno);
+    if (descriptor >= 0) server_.files().close(descriptor);
+    directory_.discard(base);
+    directory_.discard(increment);
+    return failed(reason);
+  }
+  file_.open(descriptor, 0);
+  file_.set_dataset_bytes(directory_.dataset_bytes());
+  rewrite_.set_base_bytes(file_.dataset_bytes());
+  file_.confirm(true);
+  file_.start();
+  state_ = State::kOn;
+  tries_left_ = 0;
+  directory_.collect_history();
+  log.notice("Reused RDB file from master sync as AOF base file " + base);
+  return true;
 }
 
 void Aof::note_end() {

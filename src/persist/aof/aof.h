@@ -51,7 +51,9 @@ class Aof {
   // file, and end_replacement() begins a new one. On failure it tries again each second, and after
   // ten failures stops the server.
   void begin_replacement();
-  void end_replacement();
+  // `snapshot`: the path of a file with the new dataset, which becomes the base where that has the
+  // form of a snapshot; empty: there is none.
+  void end_replacement(const std::string& snapshot = {});
 
   // For backups (persist/aof/backup.h): has a base written behind which an increment grows, now or
   // when that is possible, and opens the file for it where appendonly is off. False, with the
@@ -107,6 +109,7 @@ class Aof {
   bool setting_changed(std::string* error);
   bool switch_on();
   void try_to_switch_on();
+  bool switch_on_with(const std::string& snapshot);
   void switch_off();
   bool prepare_exit(unsigned flags);
   AofRewrite::Purpose purpose() const;

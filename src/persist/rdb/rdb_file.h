@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "persist/rdb/byte_stream.h"
+#include "server/command/slot_gate.h"
 #include "store/keyspace.h"
 
 namespace latchkey::server {
@@ -71,11 +72,12 @@ struct ReadOptions {
 // The options by the server's settings and role.
 ReadOptions read_options(server::Server& server);
 
-// The auxiliary field for SlotGate::moves_in_dataset.
+// The auxiliary field for server::DatasetSlots::moves.
 inline constexpr std::string_view kSlotMovesField = "cluster-slot-states";
 
 struct ReadReport {
   bool ok = false;
+  server::DatasetSlots slots;
   // Log lines that explain the failure; the last one has the offset and the reason.
   std::vector<std::string> errors;
   // Whether the file itself is invalid; false if it cannot be used here (another version, too many
@@ -96,6 +98,10 @@ struct ReadReport {
 // age, what was skipped. Checks deadlines of keys only if `drop_expired`; the caller must prevent
 // expiry meanwhile (Environment::Expired::kShow), and serves clients from the source's progress
 // callback.
+// Reads the file's header. False, with the reason in *problem, when this server does not load such
+// files, or with an empty one when the file ends.
+bool check_rdb_version(ByteSource& source, server::Server& server, std::string* problem);
+
 ReadReport read_dataset(ByteSource& source, server::Server& server, const ReadOptions& options);
 
 }  // namespace latchkey::persist

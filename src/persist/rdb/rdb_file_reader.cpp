@@ -11,6 +11,7 @@
 #include "persist/rdb/rdb_modules.h"
 #include "persist/rdb/rdb_primitives.h"
 #include "persist/rdb/rdb_values.h"
+#include "persist/rdb_slot_import.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "store/value/hash.h"
@@ -52,6 +53,7 @@ class DatasetReader {
   bool read_all();
   bool read_opcode(uint8_t opcode, bool* is_end);
   bool read_key(uint8_t type);
+  bool refuse_type(uint8_t type);
   bool keep(std::string_view key, LoadedValue& value);
   bool read_aux();
   bool select_database();
@@ -80,16 +82,19 @@ class DatasetReader {
   bool refused_ = false;
 };
 
+bool read_header(RdbReader& reader, server::Server& server, std::string* problem) {
+  const int newest = server.edition().newest_rdb_version(kNewestRdbVersion);
+  return read_rdb_header(reader, problem, newest, server.settings().rdb_version_check_relaxed);
+}
+
 bool DatasetReader::read_all() {
   std::string problem;
-  const server::Edition& edition = server_.edition();
-  const int newest = edition.newest_rdb_version(kNewestRdbVersion);
-  if (!read_rdb_header(reader_, &problem, newest, server_.settings().rdb_version_check_relaxed))
+  if (!read_header(reader_, server_, &problem))
     return problem.empty() ? false : refuse(std::move(problem));
   for (bool is_end = false; !is_end;) {
     uint8_t opcode;
     if (!reader_.byte(&opcode)) return false;
-    const bool is_read = opcode >= static_cast<uint8_t>(RdbOpcode::kSlotInfo)
+    const bool is_read = opcode >= static_cast<uint8_t>(RdbOpcode::kSlotImport)
                              ? read_opcode(opcode, &is_end)
                              : read_key(opcode);
     if (!is_read) return false;
@@ -109,6 +114,8 @@ bool DatasetReader::read_opcode(uint8_t opcode, bool* is_end) {
       return reader_.length(&ignored) && reader_.length(&ignored);
     case RdbOpcode::kSlotInfo:
       return reader_.length(&ignored) && reader_.length(&ignored) && reader_.length(&ignored);
+    case RdbOpcode::kSlotImport:
+      return read_slot_import(reader_, &report_.slots.imports.emplace_back());
     case RdbOpcode::kDeadlineMs:
     case RdbOpcode::kDeadline:
       return read_deadline(static_cast<RdbOpcode>(opcode));
@@ -186,7 +193,7 @@ bool DatasetReader::refuse_module() {
 
 bool DatasetReader::read_key(uint8_t type) {
   std::string_view key;
-  if (!is_rdb_type(type)) return reader_.fail("Unknown RDB encoding type " + std::to_string(type));
+  if (!is_rdb_type(type)) return refuse_type(type);
   if (!reader_.string(&key)) return false;
   key_ = key;
   LoadedValue value;
@@ -213,6 +220,18 @@ bool DatasetReader::read_key(uint8_t type) {
   if (options_.after_key)
     options_.after_key(report_.keys_loaded + report_.keys_expired + report_.empty_keys_skipped);
   return true;
+}
+
+// A file of a version that was only tried (rdb-version-check relaxed) is not damaged.
+bool DatasetReader::refuse_type(uint8_t type) {
+  const int version = reader_.version();
+  if (version > kValkeyRdbVersion)
+    return refuse("Unknown type or opcode when loading DB. Unrecoverable error, aborting now.");
+  if (version > kNewestRdbVersion && version < kValkeyRdbVersion) {
+    return refuse("Can't handle foreign type or opcode " + std::to_string(type) +
+                  " in RDB with version " + std::to_string(version));
+  }
+  return reader_.fail("Unknown RDB encoding type " + std::to_string(type));
 }
 
 bool DatasetReader::keep(std::string_view key, LoadedValue& value) {
@@ -247,6 +266,7 @@ bool DatasetReader::read_aux() {
   if (!reader_.string(&text)) return false;
   std::string value(text);
   note_aux(name, value);
+  if (name == kSlotMovesField) report_.slots.moves = value;
   report_.aux.emplace_back(std::move(name), std::move(value));
   return true;
 }
@@ -321,6 +341,11 @@ ReadOptions read_options(server::Server& server) {
       server.settings().rdbchecksum && !server.debug_settings().skip_checksums;
   options.drop_expired = !server.is_replica();
   return options;
+}
+
+bool check_rdb_version(ByteSource& source, server::Server& server, std::string* problem) {
+  RdbReader reader(source);
+  return read_header(reader, server, problem);
 }
 
 ReadReport read_dataset(ByteSource& source, server::Server& server, const ReadOptions& options) {

@@ -8,6 +8,7 @@
 #include "persist/rdb/rdb_file.h"
 #include "persist/rdb/rdb_primitives.h"
 #include "persist/rdb/rdb_values.h"
+#include "persist/rdb_slot_import.h"
 #include "server/command/slot_gate.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
@@ -61,8 +62,11 @@ void write_aux_fields(RdbWriter& writer, server::Server& server, const WriteOpti
   for (const auto& [name, value] : options.aux) write_aux(writer, name, value);
   write_aux(writer, "aof-base", options.is_aof_preamble ? "1" : "0");
   if (const server::SlotGate* const gate = server.slot_gate(); gate != nullptr) {
-    if (const std::string moves = gate->moves_in_dataset(); !moves.empty())
-      write_aux(writer, kSlotMovesField, moves);
+    const server::DatasetSlots slots = gate->slots_in_dataset();
+    if (!slots.moves.empty()) write_aux(writer, kSlotMovesField, slots.moves);
+    if (writer.version() == kValkeyRdbVersion) {
+      for (const server::SlotImport& import : slots.imports) write_slot_import(writer, import);
+    }
   }
 }
 

@@ -68,6 +68,7 @@ enum class RdbType : uint8_t {
 inline constexpr uint8_t kLastRdbType = 26;
 
 enum class RdbOpcode : uint8_t {
+  kSlotImport = 243,  // in Valkey's form (rdb_slot_import.h)
   kSlotInfo = 244,
   kFunction = 245,
   kFunctionPreGa = 246,

@@ -26,7 +26,7 @@ bool authenticate(Client& client, std::string_view name, std::string_view passwo
     return false;
   }
   client.user = user;
-  client.authenticated = true;
+  client.authenticated = client.has_logged_in = true;
   update_rights(client);
   return true;
 }

@@ -141,7 +141,8 @@ void Client::unblock(BlockEnd end, bool served) {
                       "(master -> replica?)"
                     : "UNBLOCKED client unblocked via CLIENT UNBLOCK");
     server.dispatcher().count_error(*this, reply.last_error_mark());
-    ++last_command->stats.failed_calls;
+    CommandStats& stats = last_command->stats;
+    ++(server.edition().is_valkey_since({8, 1}) ? stats.rejected_calls : stats.failed_calls);
   }
   if (!served && ended->ended) ended->ended(end);
   if (!served && end != BlockEnd::kClosed && has(kClientReplyOff | kClientReplySkip))

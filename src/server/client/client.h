@@ -113,6 +113,7 @@ class Client final : public net::ConnectionHandler {
   std::shared_ptr<const acl::User> user;
   // Has logged in, or never had to.
   bool authenticated = true;
+  bool has_logged_in = false;  // at some time, whatever became of it
   // Commands queued since MULTI; null outside of it. server/command/watch.h keeps the watched keys.
   std::unique_ptr<Transaction> transaction;
   bool watched_key_changed = false;

@@ -38,6 +38,16 @@ size_t always_allowed(const Client& client) {
   return kFirstBuffer + static_cast<size_t>(client.server.settings().repl_backlog_size);
 }
 
+// Valkey does not limit a client that logs out again.
+bool is_limited_without_login(const Client& client) {
+  return !client.has_logged_in || !client.server.edition().is_valkey_since({8, 1});
+}
+
+// A client that has not logged in gets at most a first buffer and an error.
+size_t most_without_login(Server& server) {
+  return server.debug_settings().strangers_get_no_buffer ? 0 : kMaxUnauthenticated;
+}
+
 }  // namespace
 
 bool exceeds_hard_limit(const Client& client) {
@@ -59,11 +69,12 @@ bool reply_is_lost(const Client& client) {
 
 void enforce_output_limit(Client& client) {
   const size_t pending = pending_bytes(client);
-  if (pending <= kFirstBuffer && !client.has(kClientOverLimit)) {
+  Server& server = client.server;
+  const bool is_stranger = client.has(kClientNeedsAuth) && is_limited_without_login(client);
+  if (pending <= kFirstBuffer && !client.has(kClientOverLimit) && !is_stranger) {
     client.soft_limit_since_ms = 0;
     return;
   }
-  Server& server = client.server;
   const ClientBufferLimit& limit = limit_of(client);
   bool exceeded = exceeds_hard_limit(client) || client.has(kClientOverLimit);
   if (limit.soft_limit_bytes == 0 || pending <= limit.soft_limit_bytes) {
@@ -73,8 +84,7 @@ void enforce_output_limit(Client& client) {
   } else if (server.machine_ms() - client.soft_limit_since_ms > limit.soft_limit_seconds * 1000) {
     exceeded = true;
   }
-  // A client that has not logged in gets at most a first buffer and an error.
-  if (client.has(kClientNeedsAuth) && pending > kMaxUnauthenticated) exceeded = true;
+  if (is_stranger && pending > most_without_login(server)) exceeded = true;
   if (!exceeded) return;
   server.log().warning("Client " + describe_for_log(client) +
                        " scheduled to be closed ASAP for overcoming of output buffer limits.");

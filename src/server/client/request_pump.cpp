@@ -96,6 +96,7 @@ size_t RequestPump::run(Client& client, std::span<char> bytes) {
 
   size_t consumed = 0;
   Status status = Status::kRequest;
+  const bool is_valkey_91 = server_.edition().is_valkey_since({9, 1});
   while (status == Status::kRequest && consumed < bytes.size() && !stopped(client)) {
     batch_.words.clear();
     batch_.requests.clear();
@@ -104,6 +105,8 @@ size_t RequestPump::run(Client& client, std::span<char> bytes) {
                              ? kMaxOfMaster
                              : static_cast<size_t>(server_.settings().proto_max_bulk_len),
         .authenticated = !client.has(kClientNeedsAuth),
+        .strict_breaks = is_valkey_91,
+        .joins_quotes = is_valkey_91,
     };
     const size_t most =
         limits.authenticated ? static_cast<size_t>(server_.settings().lookahead) : 1;

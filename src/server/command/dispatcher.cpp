@@ -507,7 +507,12 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   }
   if (client.reply.error_count() != errors) [[unlikely]] {
     ++command.stats.failed_calls;
-    if (!client.has(kClientErrorCounted)) count_error(client, client.reply.last_error_mark());
+    // Those of a script's commands are counted already.
+    if (!client.has(kClientErrorCounted)) {
+      const bool runs_script =
+          (command.flags & kMayTakeLong) != 0 && command.row->group == Group::kScripting;
+      count_error(client, client.reply.last_error_mark(), runs_script);
+    }
     client.set(kClientErrorCounted, false);
     // An error within EXEC is not one of EXEC.
     client.reply.forget_errors_since(errors);
@@ -647,10 +652,10 @@ std::string Dispatcher::unknown_command_error(Arguments args) const {
          ", with args beginning with: " + shown;
 }
 
-void Dispatcher::count_error(Client& client, size_t mark) {
+void Dispatcher::count_error(Client& client, size_t mark, bool by_script) {
   const std::string_view text = client.out().since(mark);
   const std::string_view error = text.substr(std::min<size_t>(1, text.size()));
-  server_.stats().count_error(error);
+  server_.stats().count_error(error, by_script);
   const std::string_view line = error.substr(0, error.find('\r'));
   if (client.master != nullptr) client.master->failed(line);
   if (client.has(kClientReplica)) client.replica->failed(line);

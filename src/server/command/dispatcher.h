@@ -123,8 +123,9 @@ class Dispatcher {
   void reject(Client& client, Command* command, std::string_view error);
   // The text for a request whose command lookup() did not find.
   std::string unknown_command_error(Arguments args) const;
-  // Records an error reply that begins at `mark` of the client's output.
-  void count_error(Client& client, size_t mark);
+  // Records an error reply that begins at `mark` of the client's output. `by_script`: a script has
+  // made it up.
+  void count_error(Client& client, size_t mark, bool by_script = false);
 
  private:
   const CommandTable& server_commands() const;

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/command/command_context.h"
@@ -16,6 +17,18 @@
 namespace latchkey::server {
 
 class Client;
+
+// A slot migration as Valkey 9 has it that brings slots to this node, or to its master.
+struct SlotImport {
+  std::string name;                         // of the job, 40 bytes
+  std::vector<std::pair<int, int>> ranges;  // the first and the last slot of each
+};
+
+// What a dataset tells of slots that are being moved, for replicas.
+struct DatasetSlots {
+  std::string moves;  // by CLUSTER SETSLOT; in the words of Valkey's files
+  std::vector<SlotImport> imports;
+};
 
 class SlotGate {
  public:
@@ -65,10 +78,14 @@ class SlotGate {
   // Whether `secret` is the one that the nodes share; the client is another node then, and may do
   // everything. The time does not depend on where secrets differ.
   virtual bool admit_node(Client& client, std::string_view secret) = 0;
-  // Slots that are being moved, as a dataset tells a replica of them; empty: none, or the replicas
-  // of this release are not told.
-  virtual std::string moves_in_dataset() const = 0;
-  virtual void adopt_moves(std::string_view text) = 0;
+  // What a dataset of this node is to tell; nothing where the replicas of this release are not
+  // told.
+  virtual DatasetSlots slots_in_dataset() const = 0;
+  // Takes over what the dataset tells that has just been loaded. Nothing happens on a master.
+  virtual void adopt_slots(const DatasetSlots& told) = 0;
+  // The id of this node.
+  virtual const std::string& node_id() const = 0;
+  virtual bool knows_node(std::string_view id) const = 0;
   // Whether the slot is one of this node's own.
   virtual bool owns(int slot) const = 0;
 };

@@ -503,7 +503,8 @@ const Directive* Config::settable(const NameAndValue& pair, const SetRequest& re
     *error = "Unknown option or number of arguments for CONFIG SET - '" + pair.first + "'";
     return nullptr;
   }
-  if (directive->has(kImmutable)) return refuse("can't set immutable config");
+  const bool is_live = directive->has(kLiveInValkey) && values_.edition.is_valkey_since({9, 1});
+  if (directive->has(kImmutable) && !is_live) return refuse("can't set immutable config");
   if (directive->has(kProtectedDirective)) {
     const auto action = values_.enable_protected_configs;
     const bool allowed = action == ProtectedAction::kYes ||
@@ -576,7 +577,7 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
 std::vector<Config::NameAndValue> Config::pairs_to_restore(const ConfigValues& before) const {
   std::vector<NameAndValue> pairs;
   for (const Directive& directive : directives()) {
-    if (directive.has(kImmutable)) continue;
+    if (directive.has(kImmutable) && !directive.has(kLiveInValkey)) continue;
     std::string value = directive.format(before);
     if (value != directive.format(values_))
       pairs.emplace_back(std::string(directive.name), std::move(value));

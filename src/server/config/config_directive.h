@@ -23,6 +23,7 @@ enum DirectiveFlag : unsigned {
   kManyValues = 1u << 5,          // several values; a single one is split at spaces
   kActsAlways = 1u << 6,          // CONFIG SET acts even if the value is the one it was
   kOfValkey = 1u << 7,            // as kHidden, unless the server emulates Valkey, which shows it
+  kLiveInValkey = 1u << 8,        // not kImmutable where the server emulates Valkey 9.1
 };
 
 struct DirectiveContext {

@@ -396,7 +396,7 @@ void add_clients_and_memory(std::vector<Directive>& table) {
 }
 
 void add_threads_and_kernel(std::vector<Directive>& table) {
-  table.push_back(number("io-threads", &V::io_threads, 1, 128, kImmutable));
+  table.push_back(number("io-threads", &V::io_threads, 1, 128, kImmutable | kLiveInValkey));
   table.push_back(choice<OomScoreAdj>("oom-score-adj", &V::oom_score_adj,
                                       {{"no", OomScoreAdj::kNo},
                                        {"yes", OomScoreAdj::kRelative},
@@ -523,13 +523,10 @@ void add_cluster(std::vector<Directive>& table) {
                          kLastPort, kOfValkey));
   table.push_back(number("cluster-announce-client-tls-port", &V::cluster_announce_client_tls_port,
                          0, kLastPort, kOfValkey));
+  table.push_back(choice("cluster-config-save-behavior", &V::cluster_config_save_best_effort,
+                         {{"sync", false}, {"best-effort", true}}, kOfValkey));
   table.push_back(
-      without_effect(choice("cluster-config-save-behavior", &V::cluster_config_save_best_effort,
-                            {{"sync", false}, {"best-effort", true}}, kOfValkey),
-                     "a node that cannot write its configuration file ends"));
-  table.push_back(without_effect(
-      number("cluster-message-gossip-perc", &V::cluster_message_gossip_perc, 0, 100, kHidden),
-      "how many nodes a message tells of follows from the size of the cluster"));
+      number("cluster-message-gossip-perc", &V::cluster_message_gossip_perc, 0, 100, kHidden));
   table.push_back(number("cluster-announce-bus-port", &V::cluster_announce_bus_port, 0, kLastPort));
 }
 

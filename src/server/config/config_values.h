@@ -420,9 +420,9 @@ struct ConfigValues {
   // Valkey's: the ports that clients are told instead of the node's; 0: the same.
   int cluster_announce_client_port = 0;
   int cluster_announce_client_tls_port = 0;
+  bool cluster_config_save_best_effort = false;  // a node goes on without its file
+  int cluster_message_gossip_perc = 10;          // of the nodes, those that a message tells of
   // What Valkey lets one tune of its own loop, memory and files; accepted, and without effect here.
-  bool cluster_config_save_best_effort = false;
-  int cluster_message_gossip_perc = 10;
   int active_defrag_cycle_us = 500;
   int prefetch_batch_max_size = 16;
   bool io_threads_always_active = false;

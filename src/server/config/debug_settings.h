@@ -22,6 +22,8 @@ struct DebugSettings {
   size_t quicklist_packed_threshold = 0;
   // SET-DISABLE-DENY-SCRIPTS: scripts may call commands that are denied to them.
   bool scripts_may_call_denied = false;
+  // CLIENT-ENFORCE-REPLY-LIST: clients that have not logged in may leave no reply unread.
+  bool strangers_get_no_buffer = false;
   // SET-SKIP-CHECKSUM-VALIDATION: checksums of files and dumps are not verified.
   bool skip_checksums = false;
   // PFDEBUG SIMD: dense HyperLogLogs are merged eight registers at a time.

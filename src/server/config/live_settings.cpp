@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "net/threaded_io.h"
 #include "server/observe/memory.h"
 #include "server/process/crash_report.h"
 #include "server/process/loop_watchdog.h"
@@ -47,8 +48,20 @@ bool show_title(ProcessTitle& title, const std::string& program, const Config& c
   return text.has_value();
 }
 
+void use_io_threads(int threads, net::Loop& loop, base::Logger& log) {
+  loop.use_io_threads(threads);
+  const int missing = loop.threaded_io() != nullptr ? loop.threaded_io()->missing_threads() : 0;
+  if (missing > 0)
+    log.logf(base::LogLevel::kWarning, "Can't start %d of the I/O threads; others do their work.",
+             missing);
+}
+
 void register_process_settings(Server& server, const ProcessParts& parts) {
   Config& config = server.config();
+  config.on_change({"io-threads"}, [&server](std::string*) {
+    use_io_threads(server.settings().io_threads, *server.loop(), server.log());
+    return true;
+  });
   config.on_change({"crash-log-enabled"}, [&server, parts](std::string*) {
     parts.crash_reporter->enable(server.settings().crash_log_enabled);
     return true;

@@ -3,6 +3,13 @@
 
 #include <string>
 
+namespace latchkey::base {
+class Logger;
+}
+namespace latchkey::net {
+class Loop;
+}
+
 namespace latchkey::server {
 
 class Config;
@@ -14,6 +21,9 @@ class Server;
 
 // To be called once, when the server is composed.
 void register_live_settings(Server& server);
+
+// Has so many threads do the loop's socket calls (io-threads); logs how many could not be started.
+void use_io_threads(int threads, net::Loop& loop, base::Logger& log);
 
 // The parts of the process that settings act upon.
 struct ProcessParts {

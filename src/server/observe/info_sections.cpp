@@ -122,7 +122,9 @@ void server_section(InfoText& text, Server& server) {
   text.field("lru_clock", static_cast<uint32_t>(server.now_ms() / 1000) & store::Entry::kMaxAccess);
   text.field("executable", executable_path());
   text.field("config_file", server.config().file());
-  text.field("io_threads_active", threaded_io(server) != nullptr ? 1 : 0);
+  // Valkey tells how many threads work just now: none does while this one makes a reply.
+  const bool has_threads = threaded_io(server) != nullptr && threaded_io(server)->threads() > 1;
+  text.field("io_threads_active", has_threads && !server.edition().is_valkey() ? 1 : 0);
   text.field("availability_zone", settings.availability_zone);
   describe_listeners(text, settings);
   if (const int64_t until_ms = server.shutdown().deadline_ms(); until_ms != 0)

@@ -42,14 +42,16 @@ void SlowCalls::add(int64_t duration_us) {
   longest_us = std::max(longest_us, duration_us);
 }
 
-void Stats::count_error(std::string_view text) {
+void Stats::count_error(std::string_view text, bool by_script) {
   ++error_replies;
   if (errors_overflowed) return;
   const std::string_view code = text.substr(0, text.find_first_of(" \r"));
   if (const auto it = errors.find(code); it != errors.end()) {
     ++it->second;
-  } else if (errors.size() < kMaxErrorCodes) {
+  } else if (errors.size() < kMaxErrorCodes || (bounds_script_errors && !by_script)) {
     errors.emplace(code, 1);
+  } else if (bounds_script_errors) {
+    ++errors["ERRORSTATS_OVERFLOW"];
   } else {
     // Scripts can invent any number of error codes: stop counting them one by one.
     if (on_errors_overflow) on_errors_overflow(std::move(errors));
@@ -70,6 +72,7 @@ Stats::ErrorCounts Stats::reset() {
   fresh.peak_memory = peak_memory;
   fresh.peak_memory_time_s = peak_memory_time_s;
   fresh.denied = denied;
+  fresh.bounds_script_errors = bounds_script_errors;
   fresh.on_errors_overflow = std::move(on_errors_overflow);
   ErrorCounts gone = std::move(errors);
   *this = std::move(fresh);

@@ -58,8 +58,10 @@ struct Stats {
   uint64_t connections_received = 0;
   uint64_t connections_rejected = 0;
   uint64_t error_replies = 0;
-  // By error code ("ERR", "WRONGTYPE"), at most kMaxErrorCodes of them.
+  // By error code ("ERR", "WRONGTYPE"), at most kMaxErrorCodes of them; or so many of those that
+  // scripts made up, the others under one name, and all of the server's.
   ErrorCounts errors;
+  bool bounds_script_errors = false;
   bool errors_overflowed = false;
   // Called with all codes seen when kMaxErrorCodes is exceeded, before they are cleared.
   std::function<void(ErrorCounts errors)> on_errors_overflow;
@@ -87,8 +89,9 @@ struct Stats {
   int64_t peak_memory_time_s = 0;  // Unix time when it was reached
 
   static constexpr size_t kMaxErrorCodes = 128;
-  // `text`: an error reply without its dash; its first word is the code.
-  void count_error(std::string_view text);
+  // `text`: an error reply without its dash; its first word is the code. `by_script`: a script has
+  // made it up.
+  void count_error(std::string_view text, bool by_script = false);
   // Takes a measurement of the memory in use, made at that Unix time.
   void note_memory(uint64_t used, int64_t now_s);
   // CONFIG RESETSTAT; peak_memory stays. Returns the error counts it cleared.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,6 +80,12 @@ class Shutdown {
   // Called when the server ends, in the order of registration.
   void on_exit(std::function<void()> step) { steps_.push_back(std::move(step)); }
 
+  // When the server has ended, the process is to begin anew, as it was called, so many milliseconds
+  // later (Application).
+  void restart_after(int64_t delay_ms) { restart_delay_ms_ = delay_ms; }
+  // Nothing: it is not.
+  std::optional<int64_t> restart_delay_ms() const { return restart_delay_ms_; }
+
   // The file to remove when a second SIGINT exits at once; empty: none.
   void remove_when_interrupted(const std::string& path);
 
@@ -98,6 +105,7 @@ class Shutdown {
   std::function<bool()> replicas_lag_;
   unsigned waiting_flags_ = 0;
   int64_t deadline_ms_ = 0;
+  std::optional<int64_t> restart_delay_ms_;
   std::vector<uint64_t> waiting_clients_;  // ids
   std::unique_ptr<net::Waker> waker_;
 };

@@ -293,15 +293,16 @@ void Stream::advance(StreamGroup& group, StreamId id) const {
   group.last_delivered = id;
 }
 
-std::optional<int64_t> Stream::lag(const StreamGroup& group) const {
+std::optional<int64_t> Stream::lag(const StreamGroup& group, bool counts_trimmed) const {
   const auto added = static_cast<int64_t>(entries_added_);
   if (added == 0 || length_ == 0) return 0;
+  const bool knows_reads = group.entries_read != StreamGroup::kUnknownReads &&
+                           !may_lack_entries_from(group.last_delivered);
+  if (knows_reads && counts_trimmed) return added - group.entries_read;
   // The group has read none of the entries, and none of them was deleted.
   if (group.last_delivered < first_id_ && max_deleted_id_ < first_id_)
     return static_cast<int64_t>(length_);
-  if (group.entries_read != StreamGroup::kUnknownReads &&
-      !may_lack_entries_from(group.last_delivered))
-    return added - group.entries_read;
+  if (knows_reads) return added - group.entries_read;
   const std::optional<int64_t> read = count_ever_added_to(group.last_delivered);
   if (!read.has_value()) return std::nullopt;
   return added - *read;

@@ -147,8 +147,9 @@ class Stream final : public Value {
   size_t erase_references(StreamId id);
   // Records that the group has read the entry with that id, which is above its last id.
   void advance(StreamGroup& group, StreamId id) const;
-  // How many entries the group has not read; nothing when that is not known.
-  std::optional<int64_t> lag(const StreamGroup& group) const;
+  // How many entries the group has not read; nothing when that is not known. `counts_trimmed`: also
+  // those that were trimmed before it came to them (Valkey).
+  std::optional<int64_t> lag(const StreamGroup& group, bool counts_trimmed = false) const;
   // How many entries up to that id were ever added; nothing when that is not known.
   std::optional<int64_t> count_ever_added_to(StreamId id) const;
 

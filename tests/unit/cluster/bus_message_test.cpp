@@ -244,4 +244,23 @@ TEST_CASE("Ports for clients and the zone of a node are told in both dialects", 
   }
 }
 
+TEST_CASE("The type of a malformed message is known, and ids may have any small letters",
+          "[cluster]") {
+  Message message = ping();
+  message.sender = std::string(40, 'z');
+  const std::string bytes = encode(message);
+  REQUIRE(decode(bytes));
+  CHECK(decode(bytes)->sender == message.sender);
+  std::string damaged = bytes;
+  constexpr size_t kCountOfGossip = 14;
+  damaged[kCountOfGossip] = 100;
+  CHECK_FALSE(decode(damaged));
+  CHECK(announced_type(damaged) == MessageType::kPing);
+  constexpr size_t kType = 12;
+  damaged[kType] = 100;
+  CHECK_FALSE(announced_type(damaged));
+  message.sender = std::string(40, 'Z');
+  CHECK_FALSE(decode(encode(message)));
+}
+
 }  // namespace latchkey::cluster

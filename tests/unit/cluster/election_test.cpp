@@ -113,4 +113,30 @@ TEST_CASE("A master gets no vote", "[cluster]") {
   CHECK(asking.voter().last_vote_epoch == before);
 }
 
+TEST_CASE("The best replica of Valkey 9.1 begins at once, and others wait", "[cluster]") {
+  for (const bool valkey : {true, false}) {
+    INFO(valkey);
+    Nodes nodes(5, "cluster-replica-validity-factor 0\n" +
+                       std::string(valkey ? "emulate \"valkey 9.1\"\n" : ""));
+    nodes.make_cluster(3);
+    nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+    nodes[4].run("CLUSTER REPLICATE " + nodes[2].id());
+    constexpr int64_t kLongEnoughMs = 6000;
+    nodes.pass(kLongEnoughMs);
+    nodes.cut_off(2);
+    const auto fails = [&](size_t index) {
+      const cluster::Node* master = nodes[index].cluster->nodes().find(nodes[2].id());
+      return master->has(cluster::kFailing);
+    };
+    constexpr int64_t kStepMs = 100;
+    while (!fails(3) || !fails(4)) nodes.pass(kStepMs);
+    constexpr int64_t kShortMs = 400;
+    nodes.pass(kShortMs);
+    const size_t best = nodes[3].id() < nodes[4].id() ? 3 : 4;
+    const size_t other = best == 3 ? 4 : 3;
+    CHECK(nodes[best].cluster->myself().is_master() == valkey);
+    CHECK(nodes[other].cluster->myself().is_replica());
+  }
+}
+
 }  // namespace latchkey::tests

@@ -517,4 +517,121 @@ TEST_CASE("a replica whose master has others goes to one that has lost its own",
   CHECK(nodes[1].cluster->myself().working_replicas() == 1);
 }
 
+TEST_CASE("a node is known by its name in the log, or else by its address", "[cluster]") {
+  cluster::Node node;
+  node.id = std::string(40, 'a');
+  node.address = {.ip = "::1", .port = 7000};
+  CHECK(cluster::title(node) == node.id + " ([::1]:7000)");
+  node.address = {.ip = "10.0.0.1", .port = 0, .bus_port = 17001, .tls_port = 7001};
+  CHECK(cluster::title(node) == node.id + " (10.0.0.1:7001)");
+  node.human_name = "one";
+  CHECK(cluster::title(node) == node.id + " (one)");
+}
+
+TEST_CASE("messages tell of as many nodes as cluster-message-gossip-perc says", "[cluster]") {
+  Nodes nodes(10);
+  nodes.make_cluster(2);
+  const auto told = [&] {
+    cluster::Link& link = *nodes[0].cluster->nodes().find(nodes[1].id())->link;
+    nodes.carry();
+    link.take_output();
+    nodes[0].cluster->gossip().send(link, cluster::MessageType::kPing);
+    const auto message = cluster::decode(link.take_output());
+    return message ? message->gossip.size() : 0;
+  };
+  CHECK(told() == 3);
+  nodes[0].run("CONFIG SET cluster-message-gossip-perc 80");
+  CHECK(told() == 8);
+  nodes[0].run("CONFIG SET cluster-message-gossip-perc 100");
+  CHECK(told() == 8);
+}
+
+TEST_CASE("a node goes on without its file if that is said, and writes it with the next change",
+          "[cluster]") {
+  Nodes nodes(2);
+  nodes.make_cluster(2);
+  server::Server& server = nodes[0].server.server;
+  const std::string path = server.settings().cluster_config_file;
+  std::filesystem::remove(path);
+  std::filesystem::create_directories(path + "/in-the-way");
+  nodes[0].run("CONFIG SET cluster-config-save-behavior best-effort");
+  CHECK(nodes[0].run("CLUSTER BUMPEPOCH").starts_with("+"));
+  nodes.pass(200);
+  CHECK_FALSE(server.stop_requested());
+  std::filesystem::remove_all(path);
+  nodes[0].run("CLUSTER DELSLOTS 0");
+  CHECK(std::filesystem::is_regular_file(path));
+
+  std::filesystem::remove(path);
+  std::filesystem::create_directories(path + "/in-the-way");
+  nodes[0].run("CONFIG SET cluster-config-save-behavior sync");
+  nodes[0].run("CLUSTER DELSLOTS 1");
+  nodes.pass(200);
+  CHECK(server.stop_requested());
+}
+
+TEST_CASE("a node that does not know another one is introduced to it again", "[cluster]") {
+  for (const bool valkey : {true, false}) {
+    INFO(valkey);
+    Nodes nodes(2, valkey ? "emulate \"valkey 9.1\"\n" : "");
+    nodes.make_cluster(2);
+    nodes[1].cluster->remove(*nodes[1].cluster->nodes().find(nodes[0].id()));
+    nodes.pass(1000);
+    CHECK(flags(nodes[1], nodes[0]) == "unknown");
+    nodes.pass(5000);
+    CHECK(flags(nodes[1], nodes[0]) == (valkey ? "master" : "unknown"));
+  }
+}
+
+TEST_CASE("Valkey hears of other nodes from one that introduces itself", "[cluster]") {
+  for (const bool valkey : {true, false}) {
+    INFO(valkey);
+    Nodes nodes(4, valkey ? "emulate \"valkey 9.1\"\n" : "");
+    nodes.make_cluster(2);
+    cluster::Cluster& stranger = *nodes[3].cluster;
+    stranger.reset(/*hard=*/false);
+    cluster::Message message = nodes[0].cluster->message(cluster::MessageType::kMeet);
+    message.gossip.push_back({.id = nodes[1].id(),
+                              .address = nodes[1].cluster->myself().address,
+                              .flags = cluster::kMaster});
+    const auto dialect = valkey ? cluster::Dialect::kValkey : cluster::Dialect::kRedis;
+    std::string bytes = cluster::encode(message, cluster::FirstPort::kPlain, dialect);
+    stranger.bus().accept(nullptr).on_input(bytes);
+    CHECK((stranger.nodes().find(nodes[1].id()) != nullptr) == valkey);
+  }
+}
+
+TEST_CASE("a message that is damaged behind its header is counted", "[cluster]") {
+  Nodes nodes(1);
+  cluster::Message message = nodes[0].cluster->message(cluster::MessageType::kMeet);
+  message.sender = std::string(40, 'a');
+  std::string bytes = cluster::encode(message);
+  constexpr size_t kCountOfGossip = 14;
+  bytes[kCountOfGossip] = 100;
+  nodes[0].cluster->bus().accept(nullptr).on_input(bytes);
+  CHECK(info(nodes[0], "cluster_stats_messages_meet_received") == "1");
+  CHECK(nodes[0].cluster->bus().size() == 0);
+}
+
+TEST_CASE("moves of slots are shown in the order of the slots", "[cluster]") {
+  Nodes nodes(2);
+  nodes.make_cluster(2);
+  CHECK(nodes[1].run("CLUSTER SETSLOT 15495 MIGRATING " + nodes[0].id()) == kOk);
+  CHECK(nodes[1].run("CLUSTER SETSLOT 0 IMPORTING " + nodes[0].id()) == kOk);
+  const std::string shown = "[0-<-" + nodes[0].id() + "] [15495->-" + nodes[0].id() + "]";
+  CHECK(nodes[1].run("CLUSTER NODES").find(shown) != std::string::npos);
+}
+
+TEST_CASE("links that were lost are opened again, unless a test says otherwise", "[cluster]") {
+  Nodes nodes(2);
+  nodes.make_cluster(2);
+  const cluster::Node& other = *nodes[0].cluster->nodes().find(nodes[1].id());
+  for (const bool reconnects : {false, true}) {
+    nodes[0].cluster->heartbeat().reconnect(reconnects);
+    nodes[0].cluster->bus().drop_links(*nodes[0].cluster->nodes().find(nodes[1].id()));
+    nodes.pass(500);
+    CHECK((other.link != nullptr) == reconnects);
+  }
+}
+
 }  // namespace latchkey::tests

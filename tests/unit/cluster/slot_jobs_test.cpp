@@ -140,4 +140,32 @@ TEST_CASE("a slot is sent as the requests that make its keys", "[slot-jobs]") {
   CHECK(keys == 1);
 }
 
+TEST_CASE("a replica knows by the dataset which slots are coming to its master", "[slot-jobs]") {
+  Nodes nodes(3, "emulate \"valkey 9.1\"\n");
+  nodes.make_cluster(2);
+  nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+  cluster::Cluster& replica = *nodes[2].cluster;
+  const std::string name(40, 'a');
+  const server::DatasetSlots told = {.moves = {}, .imports = {{.name = name, .ranges = {{0, 7}}}}};
+  const auto is_hidden = [&](int slot) {
+    return nodes[2].server.database().hidden_slots()->is_importing(slot);
+  };
+  replica.adopt_slots(told);
+  CHECK(is_hidden(7));
+  CHECK_FALSE(is_hidden(8));
+  REQUIRE(replica.slots_in_dataset().imports.size() == 1);
+  CHECK(replica.slots_in_dataset().imports[0].name == name);
+  CHECK(replica.slots_in_dataset().imports[0].ranges == told.imports[0].ranges);
+  CHECK(nodes[2].run("CLUSTER GETSLOTMIGRATIONS").find(name) != std::string::npos);
+  SECTION("and by the next one that they are not any more") {
+    replica.adopt_slots({});
+    CHECK_FALSE(is_hidden(7));
+    CHECK(replica.slots_in_dataset().imports.empty());
+  }
+  SECTION("but a master has its own jobs") {
+    nodes[0].cluster->adopt_slots(told);
+    CHECK(nodes[0].cluster->slots_in_dataset().imports.empty());
+  }
+}
+
 }  // namespace latchkey::tests

@@ -65,7 +65,7 @@ struct Echo final : net::ConnectionHandler {
 
 struct Crowd {
   explicit Crowd(size_t count, int threads = 2) {
-    loop.start_io_threads(threads);
+    loop.use_io_threads(threads);
     for (size_t i = 0; i < count; ++i) {
       all.push_back(std::make_unique<Echo>(loop));
       all.back()->connection().use_io_thread(true);
@@ -132,6 +132,28 @@ TEST_CASE("Connections are given to the I/O threads evenly", "[threaded_io]") {
   CHECK(threads() == "1231-3");
   crowd[1].connection().use_io_thread(true);
   CHECK(threads() == "1231-3");
+}
+
+TEST_CASE("There can be more I/O threads and fewer at any time", "[threaded_io]") {
+  Crowd crowd(6, 4);
+  const auto threads = [&] {
+    std::string text;
+    for (const auto& each : crowd.all) text += std::to_string(each->connection().io_thread());
+    return text;
+  };
+  // In the middle of a batch, as a request does it.
+  int wanted = 0;
+  crowd[2].before = [&] { crowd.loop.use_io_threads(wanted); };
+  for (const auto& [number, spread] : {std::pair(2, "111111"), std::pair(1, "000000"),
+                                       std::pair(3, "121121"), std::pair(4, "123123")}) {
+    wanted = number;
+    crowd.send_all("hello");
+    crowd.turn(2);
+    CHECK(crowd.loop.threaded_io()->threads() == number);
+    CHECK(threads() == spread);
+    for (const auto& each : crowd.all) CHECK(each->peer().receive() == "hello");
+  }
+  CHECK(crowd.loop.counters().reads == 24);
 }
 
 TEST_CASE("Without I/O threads connections stay with the loop's", "[threaded_io]") {

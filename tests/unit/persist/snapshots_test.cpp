@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -462,6 +463,18 @@ TEST_CASE("DEBUG RELOAD tells followers of keys that have expired when they are 
   tests::PropagationRecorder stream(server);
   CHECK(client.run("DEBUG RELOAD NOSAVE") == kOk);
   CHECK(stream.take() == "SELECT 0; DEL goes");
+}
+
+TEST_CASE("DEBUG RELOAD keeps the dataset when the file is of a version that is not loaded") {
+  const Directory directory;
+  SnapshotServer server(directory);
+  TestClient client(server);
+  client.run("SET name value");
+  std::ofstream(directory.path / "dump.rdb") << "REDIS0987";
+  CHECK(client.run("DEBUG RELOAD NOSAVE") ==
+        error("ERR Error trying to load the RDB dump, check server logs."));
+  CHECK(client.run("GET name") == bulk("value"));
+  CHECK(server.logged("# Can't handle RDB format version 987"));
 }
 
 TEST_CASE("DEBUG RELOAD brings everything back from disk") {

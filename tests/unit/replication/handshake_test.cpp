@@ -301,4 +301,20 @@ TEST_CASE("What makes no sense ends the handshake") {
   CHECK(talk.result == Result::kFailed);
 }
 
+TEST_CASE("A replica tells a master of Valkey which node of the cluster it is") {
+  const std::string node(40, 'c');
+  Talk talk({.user = "",
+             .password = "",
+             .port = 7000,
+             .ip = "",
+             .resume = {},
+             .version = "9.1.2",
+             .cluster_node_id = node});
+  talk.handshake.begin();
+  CHECK(talk.after("+PONG") ==
+        bulks({"REPLCONF", "listening-port", "7000"}) +
+            bulks({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", "clock", "version", "9.1.2",
+                   "set-cluster-node-id", node}));
+}
+
 }  // namespace latchkey::tests

@@ -360,4 +360,28 @@ TEST_CASE("split_words ends at a NUL", "[request_parser]") {
   CHECK_FALSE(split_words({quoted.data(), quoted.size()}, words));
 }
 
+TEST_CASE("What stands in the place of a line break may be an error", "[request_parser]") {
+  const std::string request = "*2\r\n$3\r\nGET\r\n$12\r\n0123456789ab\r\n";
+  constexpr RequestParser::Limits kStrict{.strict_breaks = true};
+  CHECK(error_of(request, kStrict).empty());
+  for (size_t at = 0; at < request.size(); ++at) {
+    if (request[at] != '\n') continue;
+    INFO(at);
+    std::string damaged = request;
+    damaged[at] = 'x';
+    CHECK(error_of(damaged, kStrict) == "Protocol error: invalid CRLF in request");
+    CHECK(error_of(damaged).empty());
+  }
+  CHECK(error_of("*1\r\n$4\r\nPINGx\n", kStrict) == "Protocol error: invalid CRLF in request");
+}
+
+TEST_CASE("Quoted parts of a word may be joined", "[request_parser]") {
+  constexpr RequestParser::Limits kJoins{.joins_quotes = true};
+  const std::string line = "set \"\"\"tes\"t-'k'e\"y\" \"test\"'-'value ''\r\n";
+  CHECK(parse_all(line, kJoins).requests ==
+        std::vector<Request>{{"set", "test-key", "test-value", ""}});
+  CHECK(parse_all(line).error == "Protocol error: unbalanced quotes in request");
+  CHECK(parse_all("get \"a'b\r\n", kJoins).error == "Protocol error: unbalanced quotes in request");
+}
+
 }  // namespace latchkey::resp

@@ -165,6 +165,21 @@ TEST_CASE("a server that meets too many error codes stops telling them apart") {
   CHECK(stats.errors.begin()->first == "ERR");
 }
 
+TEST_CASE("error codes that scripts make up may be bounded by themselves") {
+  server::Stats stats;
+  stats.bounds_script_errors = true;
+  for (size_t i = 0; i < server::Stats::kMaxErrorCodes + 3; ++i)
+    stats.count_error("E" + std::to_string(i) + " text", /*by_script=*/true);
+  stats.count_error("ERR text");
+  stats.count_error("E1 text", /*by_script=*/true);
+  CHECK(stats.errors.at("ERRORSTATS_OVERFLOW") == 3);
+  CHECK(stats.errors.at("ERR") == 1);
+  CHECK(stats.errors.at("E1") == 2);
+  CHECK(stats.errors.size() == server::Stats::kMaxErrorCodes + 2);
+  stats.reset();
+  CHECK(stats.bounds_script_errors);
+}
+
 TEST_CASE("bytes are told to people in the largest fitting unit") {
   CHECK(server::human_bytes(0) == "0B");
   CHECK(server::human_bytes(1023) == "1023B");

@@ -281,4 +281,35 @@ TEST_CASE("Writing and reading tell how far they are, and writing can be stopped
   CHECK(sink.error() == ECANCELED);
 }
 
+TEST_CASE("A file tells which slots are coming to the node that wrote it", "[rdb]") {
+  FileServer server;
+  const std::string begin = "VALKEY080" + byte(0xf3);
+  const std::string end = byte(0xff) + std::string(8, '\0');
+  const std::string name(40, 'a');
+  const ReadReport report =
+      server.load(begin + rdb_string(name) + byte(2) + byte(0) + byte(7) + byte(9) + byte(9) + end);
+  REQUIRE(report.ok);
+  REQUIRE(report.slots.imports.size() == 1);
+  CHECK(report.slots.imports[0].name == name);
+  CHECK(report.slots.imports[0].ranges == std::vector<std::pair<int, int>>{{0, 7}, {9, 9}});
+  const ReadReport damaged =
+      server.load(begin + rdb_string("a") + byte(1) + byte(0) + byte(0) + end);
+  CHECK_FALSE(damaged.ok);
+  CHECK(damaged.errors.back().find("Invalid slot import job name length 1") != std::string::npos);
+  CHECK_FALSE(server.load(begin + rdb_string(name) + byte(1) + byte(9) + byte(8) + end).ok);
+}
+
+TEST_CASE("What is unknown in a version that is only tried is not damage", "[rdb]") {
+  FileServer server("rdb-version-check relaxed\n");
+  const auto refusal = [&](int version) {
+    const ReadReport report = server.load(rdb_file(selected(byte(150)), version));
+    CHECK_FALSE(report.is_damaged);
+    return report.errors.back();
+  };
+  CHECK(refusal(75) == "Can't handle foreign type or opcode 150 in RDB with version 75");
+  CHECK(refusal(987) ==
+        "Unknown type or opcode when loading DB. Unrecoverable error, aborting now.");
+  CHECK(server.load(rdb_file(selected(byte(150)), 12)).is_damaged);
+}
+
 }  // namespace latchkey::tests

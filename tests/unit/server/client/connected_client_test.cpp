@@ -124,6 +124,20 @@ TEST_CASE("A client over the soft output limit goes when its time is over", "[cl
   }
 }
 
+TEST_CASE("A client of Valkey that has once logged in may leave replies unread", "[client]") {
+  for (const bool logs_in : {false, true}) {
+    INFO(logs_in);
+    net::Loop loop;
+    NetServer server("emulate \"valkey 9.1\"\nrequirepass secret\n");
+    User user(loop, server);
+    if (logs_in) CHECK(user.ask("AUTH secret\r\nRESET\r\n") == "+OK\r\n+RESET\r\n");
+    CHECK(user.ask("GET key\r\n").starts_with("-NOAUTH"));
+    server.server.debug_settings().strangers_get_no_buffer = true;
+    user.ask("GET key\r\n");
+    CHECK(user.is_there() == logs_in);
+  }
+}
+
 TEST_CASE("A client that has come below the soft output limit has all the time again", "[client]") {
   net::Loop loop;
   NetServer server("client-output-buffer-limit normal 0 100000 10");

@@ -243,6 +243,21 @@ TEST_CASE("A group's lag is told as long as no hole may lie in it", "[streams]")
   CHECK(fixture.stream.lag(group) == 0);
 }
 
+TEST_CASE("A group's lag may count what was trimmed before it came to it", "[streams]") {
+  Fixture fixture;
+  fixture.add_many(1, 5);
+  fixture.stream.erase({3, 0});
+  StreamGroup& group = fixture.stream.add_group("g", {}, StreamGroup::kUnknownReads);
+  StreamGroup& other = fixture.stream.add_group("h", {}, StreamGroup::kUnknownReads);
+  fixture.stream.advance(group, {5, 0});
+  REQUIRE(group.entries_read == 5);
+  fixture.add_many(6, 7);
+  fixture.stream.trim({.by = StreamTrim::By::kMinId, .min_id = {7, 0}});
+  CHECK(fixture.stream.lag(group) == 1);
+  CHECK(fixture.stream.lag(group, /*counts_trimmed=*/true) == 2);
+  CHECK(fixture.stream.lag(other, /*counts_trimmed=*/true) == 1);
+}
+
 TEST_CASE("A pending entry is one record for its group and its consumer", "[streams]") {
   StreamGroup group({}, 0);
   StreamConsumer& anna = group.add_consumer("anna", 1);
