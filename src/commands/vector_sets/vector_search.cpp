@@ -9,6 +9,7 @@
 #include "commands/groups.h"
 #include "commands/keys/typed_key.h"
 #include "commands/vector_sets/vector_argument.h"
+#include "server/server.h"
 #include "store/value/vector_set.h"
 #include "store/vector/attribute_filter.h"
 
@@ -76,7 +77,10 @@ bool read_query(CommandContext& ctx, const VectorSet& set, ArgReader& args, Ques
 
 bool read_filter(CommandContext& ctx, std::string_view text, Question* question) {
   size_t error_at = 0;
-  question->filter = AttributeFilter::parse(text, &error_at);
+  const bool is_current = ctx.server.edition().has({8, 12});
+  question->filter = AttributeFilter::parse(
+      text, &error_at,
+      is_current ? store::FilterSyntax::kCurrent : store::FilterSyntax::kBeforeRedis812);
   if (question->filter.has_value()) return true;
   ctx.reply.error("ERR syntax error in FILTER expression near: " +
                   std::string(text.substr(error_at)));

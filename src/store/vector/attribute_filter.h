@@ -5,11 +5,11 @@
 //
 //     .name             the field of that name at the top level; letters, digits, '_', '-'
 //     1  -2.5  1e3      numbers: double precision
-//     "a"  'a'          strings; a backslash keeps the quote behind it from ending the string, and
-//                       stays in it
+//     "a"  'a'          strings, with the escapes of JSON; a backslash stands before any other
+//                       character, such as a quote, for that character
 //     [1, "a"]          tuples of numbers and strings
 //     null
-//     !  not            in descending order of precedence, of the left side first but for **:
+//     !  not            in descending order of precedence, of the left side first but for ! and **:
 //     **                powers
 //     *  /  %
 //     +  -
@@ -26,10 +26,12 @@
 // it is for elements without attributes.
 //
 // An expression is compiled to postfix by E. Dijkstra's shunting-yard algorithm without a check
-// that operators and operands alternate, as the reference does: so "1 2 +" is an expression too,
-// and "!!1" is none. Costs: parse() is linear in the text but for sorting the names of fields, and
-// matches() in the attributes, which are read once, and the steps of the expression, of which there
-// are kMostSteps at most: each may look at the whole of a text, a tuple or an array.
+// that operators and operands alternate, as the reference does: so "1 2 +" is an expression too.
+// Redis before 8.12 took ! like the others, so that "!!1" was no expression, and left backslashes
+// in strings; FilterSyntax says which is meant. Costs: parse() is linear in the text but for
+// sorting the names of fields, and matches() in the attributes, which are read once, and the steps
+// of the expression, of which there are kMostSteps at most: each may look at the whole of a text, a
+// tuple or an array.
 #pragma once
 
 #include <cstdint>
@@ -77,13 +79,16 @@ struct FilterToken {
   static FilterToken of_text(std::string_view text);
 };
 
+enum class FilterSyntax : uint8_t { kBeforeRedis812, kCurrent };
+
 class AttributeFilter {
  public:
   static constexpr size_t kMostSteps = 1000;  // operands and operators
 
   // Nothing when the text is no expression; then *error_at is where it is wrong, the end of what
   // cannot be understood or what is too much, or 0 when it is wrong as a whole.
-  static std::optional<AttributeFilter> parse(std::string_view text, size_t* error_at);
+  static std::optional<AttributeFilter> parse(std::string_view text, size_t* error_at,
+                                              FilterSyntax syntax = FilterSyntax::kCurrent);
 
   // Not thread-safe: uses scratch space of the filter.
   bool matches(std::string_view attributes) const;
@@ -108,6 +113,7 @@ class AttributeFilter {
   bool is_in(const FilterToken& what, const FilterToken& where) const;
 
   std::unique_ptr<std::string> text_;  // what tokens are views of
+  std::deque<std::string> literals_;   // or these: strings of the text without their escapes
   std::vector<FilterToken> steps_;
   std::vector<Tuple> tuples_;
   std::vector<std::string_view> field_names_;  // sorted

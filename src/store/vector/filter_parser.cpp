@@ -49,7 +49,7 @@ bool is_of_operator(char c) {
 
 class FilterParser {
  public:
-  explicit FilterParser(std::string_view text) {
+  FilterParser(std::string_view text, FilterSyntax syntax) : syntax_(syntax) {
     filter_.text_ = std::make_unique<std::string>(text);
     text_ = *filter_.text_;
   }
@@ -101,6 +101,7 @@ class FilterParser {
     filter_.steps_.push_back(token);
   }
 
+  const FilterSyntax syntax_;
   AttributeFilter filter_;
   std::string_view text_;
   size_t at_ = 0;
@@ -165,7 +166,10 @@ bool FilterParser::read_string(FilterToken* token) {
     at_ = text_.size();
     return false;
   }
-  *token = FilterToken::of_text(text_.substr(begin, at_ - begin));
+  std::string_view literal = text_.substr(begin, at_ - begin);
+  if (syntax_ == FilterSyntax::kCurrent && literal.find('\\') != std::string_view::npos)
+    literal = filter_.literals_.emplace_back(unescaped_json(literal));
+  *token = FilterToken::of_text(literal);
   ++at_;
   return true;
 }
@@ -244,7 +248,8 @@ bool FilterParser::read_operator() {
 }
 
 bool FilterParser::push_operator(const OperatorRow& row) {
-  const bool is_right_first = row.op == FilterOperator::kPower;
+  const bool is_right_first = row.op == FilterOperator::kPower ||
+                              (row.op == FilterOperator::kNot && syntax_ == FilterSyntax::kCurrent);
   while (!pending_.empty() && !pending_.back().is_parenthesis &&
          (pending_.back().precedence > row.precedence ||
           (pending_.back().precedence == row.precedence && !is_right_first))) {
@@ -305,8 +310,9 @@ void FilterParser::number_fields() {
   }
 }
 
-std::optional<AttributeFilter> AttributeFilter::parse(std::string_view text, size_t* error_at) {
-  return FilterParser(text).parse(error_at);
+std::optional<AttributeFilter> AttributeFilter::parse(std::string_view text, size_t* error_at,
+                                                      FilterSyntax syntax) {
+  return FilterParser(text, syntax).parse(error_at);
 }
 
 }  // namespace latchkey::store

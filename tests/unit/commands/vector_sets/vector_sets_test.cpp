@@ -12,11 +12,12 @@ namespace latchkey::tests {
 namespace {
 
 struct VectorsFixture : ServerFixture {
-  VectorsFixture()
+  explicit VectorsFixture(std::string_view settings = {})
       : ServerFixture({commands::vector_set_rows(), commands::vector_search_rows(),
                        commands::key_rows(), commands::string_rows(), commands::object_rows(),
                        commands::database_rows(), commands::scan_rows(), commands::memory_rows(),
-                       commands::transaction_rows(), persist::dump_rows()}) {}
+                       commands::transaction_rows(), persist::dump_rows()},
+                      settings) {}
 };
 
 // The bytes of a reply that is a bulk string.
@@ -207,6 +208,20 @@ TEST_CASE("VSIM filters by attributes", "[vectors]") {
   CHECK(all.find("bare") == std::string::npos);
   CHECK(client.run_words({"VSIM", "v", "ELE", "0", "FILTER", ".n == 299", "FILTER-EF", "10"}) ==
         "*0\r\n");
+}
+
+TEST_CASE("VSIM reads filters as the emulated release does", "[vectors]") {
+  VectorsFixture server;
+  VectorsFixture older("emulate \"redis 8.6\"\n");
+  const auto found = [](ServerFixture& where, std::string_view filter) {
+    TestClient client(where);
+    client.run_words({"VADD", "v", "VALUES", "2", "1", "1", "e", "SETATTR", R"({"s": "a\"b"})"});
+    return client.run_words({"VSIM", "v", "ELE", "e", "FILTER", filter});
+  };
+  for (const std::string_view filter : {"!!.s", R"(.s == "a\"b")"})
+    CHECK(found(server, filter) == bulks({"e"}));
+  CHECK(found(older, "!!.s") == error("ERR syntax error in FILTER expression near: !!.s"));
+  CHECK(found(older, R"(.s == "a\"b")") == "*0\r\n");
 }
 
 TEST_CASE("Attributes are set, replaced and removed", "[vectors]") {

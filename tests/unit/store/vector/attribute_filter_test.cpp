@@ -15,9 +15,10 @@ constexpr std::string_view kAttributes =
     R"( "a-b_c": 7})";
 
 // "true", "false", or "error at N".
-std::string outcome(std::string_view expression, std::string_view attributes = kAttributes) {
+std::string outcome(std::string_view expression, std::string_view attributes = kAttributes,
+                    FilterSyntax syntax = FilterSyntax::kCurrent) {
   size_t error_at = 0;
-  const auto filter = AttributeFilter::parse(expression, &error_at);
+  const auto filter = AttributeFilter::parse(expression, &error_at, syntax);
   if (!filter.has_value()) return "error at " + std::to_string(error_at);
   return filter->matches(attributes) ? "true" : "false";
 }
@@ -69,6 +70,34 @@ TEST_CASE("Escapes of attributes stand for characters", "[filter]") {
   CHECK(outcome(".a == '\xed\xa0\xbd\xee\x80\x80'", R"({"a": "\ud83d\ue000"})") == "true");
   CHECK(outcome(".a == 'u12'", R"({"a": "\u12"})") == "true");
   CHECK(outcome(".a == '\b\f\n\r\t/'", R"({"a": "\b\f\n\r\t\/"})") == "true");
+}
+
+TEST_CASE("Escapes of strings in filters are those of attributes", "[filter]") {
+  constexpr std::string_view kEscaped =
+      R"({"quotes": "it's \"so\"", "path": "C:\\new", "lines": "a\nb\tc", "euro": "\u20ac"})";
+  for (const char* expression :
+       {R"(.quotes == "it's \"so\"")", R"(.quotes == 'it\'s "so"')", R"('\'s \"' in .quotes)",
+        R"(.path == "C:\\new")", R"(.lines == "a\nb\tc")", R"(.euro == "\u20ac")",
+        R"(.path in ["x", 'C\:\\new'])", R"("\\" in .path and .lines == '\a\n\u0062\tc')",
+        R"("\31" * 1 == 31)"}) {
+    INFO(expression);
+    CHECK(outcome(expression, kEscaped) == "true");
+  }
+  CHECK(outcome(R"(.path == "C:\new")", kEscaped) == "false");
+  CHECK(outcome(R"(.path == "C:\\new\")", kEscaped) == "error at 0");
+}
+
+TEST_CASE("Filters before Redis 8.12 take no not of a not, and keep backslashes", "[filter]") {
+  const auto before = [](std::string_view expression, std::string_view attributes = kAttributes) {
+    return outcome(expression, attributes, FilterSyntax::kBeforeRedis812);
+  };
+  CHECK(before("!!1") == "error at 0");
+  CHECK(before("!(!1)") == "true");
+  // The first of the two is applied to what is before it.
+  CHECK(before("0 or !!0") == "true");
+  CHECK(before("1 or !!1") == "false");
+  CHECK(before(R"("\"" in .quoted)") == "false");
+  CHECK(before(R"(.a == "\\n")", R"({"a": "\\\\n"})") == "true");
 }
 
 TEST_CASE("A missing field makes the whole filter false", "[filter]") {
@@ -154,12 +183,15 @@ TEST_CASE("Operators bind by their precedence", "[filter]") {
                                  "\"abc\" == 0",   "\" 5\" == 5",        "\"0x10\" == 16",
                                  "[1] == [2]",     "\"\" in \"abc\"",    "1 in [\"1\"]",
                                  "[1,2,]",         "1500 in [1.5e3]",    "1 2 +",
-                                 "1 or !!0"}) {
+                                 "1 or !!0",       "!!2 == 1",           "not !not 0",
+                                 "1 and !!3",      "!!!(1 > 2)",         "3 - not not 5 == 2",
+                                 "2 ** !!7 == 2",  "!! 1 in [1]"}) {
     INFO(expression);
     CHECK(outcome(expression) == "true");
   }
-  for (const char* expression : {"(1 or 1) and 0", "3 > 2 > 1", "0 / 0 == 0 / 0", "\"abc\" < \"b\"",
-                                 "\"1\" in [\"1.0\"]", "null", "1 in [1] + 1"}) {
+  for (const char* expression :
+       {"(1 or 1) and 0", "3 > 2 > 1", "0 / 0 == 0 / 0", "\"abc\" < \"b\"", "\"1\" in [\"1.0\"]",
+        "null", "1 in [1] + 1", "!!0", "2 > 1 and not not 0"}) {
     INFO(expression);
     CHECK(outcome(expression) == "false");
   }
@@ -172,7 +204,7 @@ TEST_CASE("What is wrong in a filter is told by its place", "[filter]") {
   };
   for (const auto& [expression, at] :
        {Case{"", 0},          Case{".a >", 0},  Case{"(", 0},         Case{"1 1", 0},
-        Case{"1)", 0},        Case{"!!1", 0},   Case{".a == \"x", 0}, Case{"@", 0},
+        Case{"1)", 0},        Case{"!!", 0},    Case{".a == \"x", 0}, Case{"@", 0},
         Case{"1 AND 1", 5},   Case{"1 = 1", 3}, Case{"foo(1)", 4},    Case{".a # b", 3},
         Case{"1.5e-1", 4},    Case{"0x10", 2},  Case{"[1 2]", 3},     Case{"[,1]", 1},
         Case{"1 in [.a]", 6}, Case{"[1,2", 0},  Case{"1 - - 1", 0},   Case{".a.b", 0},
