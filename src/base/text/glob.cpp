@@ -100,10 +100,10 @@ GlobPattern::Element GlobPattern::take_class(std::string_view* pattern) {
       set.add(folded(rest[1]));
       rest.remove_prefix(2);
     } else if (rest.size() >= 3 && rest[1] == '-') {
-      const auto ends =
-          std::minmax(static_cast<signed char>(rest[0]), static_cast<signed char>(rest[2]));
-      set.add_range(static_cast<signed char>(folded(static_cast<char>(ends.first))),
-                    static_cast<signed char>(folded(static_cast<char>(ends.second))));
+      const auto [low, high] =
+          std::minmax({static_cast<signed char>(rest[0]), static_cast<signed char>(rest[2])});
+      set.add_range(static_cast<signed char>(folded(static_cast<char>(low))),
+                    static_cast<signed char>(folded(static_cast<char>(high))));
       rest.remove_prefix(3);
     } else {
       set.add(folded(rest[0]));
