@@ -52,7 +52,9 @@ class SpaceHost final : public testing::SpaceServer {
       *error = kNotHere;
       return false;
     };
-    config.on_change({"port", "bind", "exit-when-idle"}, refuse);
+    config.on_change({"port", "tls-port", "tls-replication", "tls-cluster", "bind",
+                      "exit-when-idle", "jemalloc-bg-thread"},
+                     refuse);
     config.on_change({"max-spaces", "space-maxmemory", "space-linger-ms"}, [](std::string* error) {
       *error = "only the first server has spaces";
       return false;

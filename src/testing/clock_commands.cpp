@@ -160,9 +160,11 @@ void clock_help(CommandContext& ctx) {
        "    milliseconds with ms behind it. Forward as ADVANCE does."});
 }
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected;
+// A pause goes by this clock: who stops the clock, and then pauses all clients, must be able to let
+// it run on.
+constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected | kDuringPause;
 constexpr uint32_t kMoves =
-    kAdmin | kNoScript | kNoMulti | kNoAsyncLoading | kBlocking | kProtected;
+    kAdmin | kNoScript | kNoMulti | kNoAsyncLoading | kBlocking | kProtected | kDuringPause;
 constexpr const char* kSince = "0.2.0";
 
 constexpr CommandRow kClockSubcommands[] = {

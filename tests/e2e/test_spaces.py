@@ -171,6 +171,10 @@ class Entered(SpaceTestCase):
                              "and no cluster")
         self.assertIn("a space has none of its own", client.error_of("CONFIG", "SET", "appendonly", "yes"))
         self.assertIn("a space has none of its own", client.error_of("CONFIG", "SET", "port", "7777"))
+        # It would be the process that opens another port for TLS, or whose memory is given back by another thread.
+        for name, value in (("tls-port", "7777"), ("tls-replication", "yes"), ("tls-cluster", "yes"), ("jemalloc-bg-thread", "no")):
+            self.assertIn("a space has none of its own", client.error_of("CONFIG", "SET", name, value))
+            self.assertEqual(client.call("CONFIG", "SET", *client.call("CONFIG", "GET", name)), "OK")
         self.assertEqual(client.call("CONFIG", "SET", "save", ""), "OK")
         self.assertEqual(client.call("CONFIG", "GET", "appendonly"), ["appendonly", "no"])
 

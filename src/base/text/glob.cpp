@@ -14,6 +14,10 @@ namespace {
 constexpr int kMaxStars = 1000;
 constexpr size_t kBytes = 256;
 
+constexpr bool is_special(char byte) {
+  return byte == '*' || byte == '?' || byte == '[' || byte == '\\';
+}
+
 void skip_stars(std::string_view* pattern) {
   while (!pattern->empty() && pattern->front() == '*') pattern->remove_prefix(1);
 }
@@ -57,16 +61,10 @@ GlobPattern::GlobPattern(std::string_view pattern, bool ignore_case)
 GlobPattern::Part GlobPattern::take_part(std::string_view* pattern) {
   Part part{.begin = literals_.size()};
   const size_t size = pattern->size();
+  part.length = take_plain(pattern);
   while (!pattern->empty() && pattern->front() != '*') {
     const Element element = take_element(pattern);
-    if (element >= kAny && !part.is_complex) {
-      const auto literals = literals_.begin() + static_cast<std::ptrdiff_t>(part.begin);
-      part.begin = elements_.size();
-      part.is_complex = true;
-      std::transform(literals, literals_.end(), std::back_inserter(elements_),
-                     [](char byte) { return Element{static_cast<unsigned char>(byte)}; });
-      literals_.erase(literals, literals_.end());
-    }
+    if (element >= kAny && !part.is_complex) make_complex(&part, pattern->size());
     if (part.is_complex) {
       elements_.push_back(element);
     } else {
@@ -76,6 +74,27 @@ GlobPattern::Part GlobPattern::take_part(std::string_view* pattern) {
   }
   if (part.is_complex) complex_bytes_ += size - pattern->size();
   return part;
+}
+
+// Most parts begin with bytes that stand for themselves, and many have no others.
+size_t GlobPattern::take_plain(std::string_view* pattern) {
+  size_t length = 0;
+  while (length < pattern->size() && !is_special((*pattern)[length])) ++length;
+  const std::string_view plain = pattern->substr(0, length);
+  ignore_case_ ? literals_.append(lower_case(plain)) : literals_.append(plain);
+  pattern->remove_prefix(length);
+  return length;
+}
+
+// Moves the literals that the part has begun with to the elements, of which `more` may follow.
+void GlobPattern::make_complex(Part* part, size_t more) {
+  const auto literals = literals_.begin() + static_cast<std::ptrdiff_t>(part->begin);
+  part->begin = elements_.size();
+  part->is_complex = true;
+  elements_.reserve(elements_.size() + part->length + 1 + more);
+  std::transform(literals, literals_.end(), std::back_inserter(elements_),
+                 [](char byte) { return Element{static_cast<unsigned char>(byte)}; });
+  literals_.erase(literals, literals_.end());
 }
 
 GlobPattern::Element GlobPattern::take_element(std::string_view* pattern) {
@@ -100,10 +119,10 @@ GlobPattern::Element GlobPattern::take_class(std::string_view* pattern) {
       set.add(folded(rest[1]));
       rest.remove_prefix(2);
     } else if (rest.size() >= 3 && rest[1] == '-') {
-      const auto ends =
-          std::minmax(static_cast<signed char>(rest[0]), static_cast<signed char>(rest[2]));
-      set.add_range(static_cast<signed char>(folded(static_cast<char>(ends.first))),
-                    static_cast<signed char>(folded(static_cast<char>(ends.second))));
+      const auto [low, high] =
+          std::minmax({static_cast<signed char>(rest[0]), static_cast<signed char>(rest[2])});
+      set.add_range(static_cast<signed char>(folded(static_cast<char>(low))),
+                    static_cast<signed char>(folded(static_cast<char>(high))));
       rest.remove_prefix(3);
     } else {
       set.add(folded(rest[0]));
@@ -164,9 +183,9 @@ bool GlobPattern::matches(std::string_view text) const {
 bool GlobPattern::matches_folded(std::string_view text) const {
   if (text.empty()) return is_empty_;
   if (matches_nothing_) return false;
-  if (!has_star_) return text.size() == first_.length && starts_with(text, first_);
-  if (text.size() < first_.length + last_.length || !starts_with(text, first_) ||
-      !starts_with(text.substr(text.size() - last_.length), last_))
+  if (!has_star_) return text.size() == first_.length && is_at(text.data(), first_);
+  if (text.size() < first_.length + last_.length || !is_at(text.data(), first_) ||
+      !is_at(text.data() + text.size() - last_.length, last_))
     return false;
   text.remove_suffix(last_.length);
   text.remove_prefix(first_.length);
@@ -183,8 +202,12 @@ bool GlobPattern::matches_byte(Element element, unsigned char byte) const {
   return element == kAny || classes_[element - kFirstClass].has(byte);
 }
 
-bool GlobPattern::starts_with(std::string_view text, const Part& part) const {
-  if (!part.is_complex) return memcmp(text.data(), literals_.data() + part.begin, part.length) == 0;
+bool GlobPattern::is_at(const char* text, const Part& part) const {
+  if (part.length == 0) return true;
+  if (!part.is_complex) {
+    const char* const literals = literals_.data() + part.begin;
+    return *text == *literals && memcmp(text, literals, part.length) == 0;
+  }
   for (size_t i = 0; i < part.length; ++i) {
     if (!matches_byte(elements_[part.begin + i], static_cast<unsigned char>(text[i]))) return false;
   }
@@ -201,7 +224,7 @@ size_t GlobPattern::find_end(std::string_view text, const Part& part) const {
   }
   if (part.length > kShort) return find_end_by_masks(text, part);
   for (size_t at = 0; at + part.length <= text.size(); ++at) {
-    if (starts_with(text.substr(at), part)) return at + part.length;
+    if (is_at(text.data() + at, part)) return at + part.length;
   }
   return std::string_view::npos;
 }

@@ -80,6 +80,8 @@ class GlobPattern {
   static constexpr size_t kShort = 16;
 
   Part take_part(std::string_view* pattern);
+  size_t take_plain(std::string_view* pattern);
+  void make_complex(Part* part, size_t more);
   Element take_element(std::string_view* pattern);
   Element take_class(std::string_view* pattern);
   void add_middle(Part part);
@@ -87,8 +89,8 @@ class GlobPattern {
   unsigned char folded(char byte) const;
 
   bool matches_byte(Element element, unsigned char byte) const;
-  // Whether the part matches the first bytes of a text that is as long or longer.
-  bool starts_with(std::string_view text, const Part& part) const;
+  // Whether the part matches the bytes from `text` on, of which there are as many.
+  bool is_at(const char* text, const Part& part) const;
   // The end of the first match in the text, or npos.
   size_t find_end(std::string_view text, const Part& part) const;
   size_t find_end_by_masks(std::string_view text, const Part& part) const;

@@ -77,7 +77,7 @@ void PauseControl::tick() {
 }
 
 bool PauseControl::holds(uint32_t flags) const {
-  if (kind_ == Kind::kNone) return false;
+  if (kind_ == Kind::kNone || (flags & kDuringPause) != 0) return false;
   return kind_ == Kind::kAll || (flags & (kWrite | kMayReplicate)) != 0;
 }
 

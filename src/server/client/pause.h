@@ -51,7 +51,8 @@ class PauseControl {
     return pause.kind == Kind::kNone ? kForEver : pause.until_ms;
   }
 
-  // Whether a request with these flags (CommandFlag) must wait: any request, or one that may write.
+  // Whether a request with these flags (CommandFlag) must wait: any request, or one that may write;
+  // none with kDuringPause.
   bool holds(uint32_t flags) const;
   // Makes the client wait for the end of the pause.
   void postpone(Client& client);

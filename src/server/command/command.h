@@ -58,6 +58,7 @@ enum CommandFlag : uint32_t {
   kMayChangeServer = 1 << 23,  // may hand its client to another server (command/space_gate.h)
   kNotInSpace = 1 << 24,       // for what a space does not have: persistence, replication, cluster
   kScriptRunner = 1 << 25,     // runs a script or a function; listed
+  kDuringPause = 1 << 26,      // also while clients are paused
 };
 
 // In the order in which COMMAND INFO lists them. Read, write, admin, pubsub, fast, slow, blocking

@@ -177,6 +177,25 @@ TEST_CASE("CLIENT PAUSE ends when the clock says so", "[clock]") {
   CHECK_FALSE(writer->has(server::kClientBlocked));
 }
 
+TEST_CASE("A pause of all clients leaves them the clock that it goes by", "[clock]") {
+  Space space;
+  TestClient client(space.server());
+  TestClient waiter(space.server());
+  client.run("CLOCK FREEZE");
+  client.run("CLIENT PAUSE 5000");
+  CHECK(waiter.run("PING") == "");
+  SECTION("which may be moved") {
+    run(space, client, "CLOCK ADVANCE 4999");
+    CHECK(waiter->has(server::kClientBlocked));
+    run(space, client, "CLOCK ADVANCE 1");
+  }
+  SECTION("and set on") {
+    run(space, client, "CLOCK SET 1800000000");
+  }
+  CHECK_FALSE(waiter->has(server::kClientBlocked));
+  CHECK(client.run("PING") == "+PONG\r\n");
+}
+
 TEST_CASE("Keys that a pause has kept expire when it ends", "[clock]") {
   Space space;
   TestClient client(space.server());
