@@ -42,11 +42,17 @@ def say(client, data):
         client.send_raw(data)
 
 
+def stop_talking(client):
+    """Ends what is sent to a node, which may have closed the connection by then."""
+    with contextlib.suppress(OSError):
+        client.socket.shutdown(socket.SHUT_WR)
+
+
 class PeersTestCase(SlotMigrationTestCase):
-    options = {}
+    options = {"cluster_slot_migration_write_pause_timeout": "1000"}
 
     def setUp(self):
-        self.first, self.second = self.pair([None, None], cluster_slot_migration_write_pause_timeout="1000", repl_timeout="3", **self.options)
+        self.first, self.second = self.pair([None, None], repl_timeout="3", **self.options)
         self.value(self.first, "SET", KEY, "value")
         self.peer = Peer()
         self.addCleanup(self.peer.close)
@@ -173,7 +179,7 @@ class SourcesOfRedis(PeersTestCase):
                         channels[1].send_raw(syncslots("SNAPSHOT-EOF"))
                     say(channels[number], data)
                     # What may be the beginning of a request is waited for, with an end.
-                    channels[number].socket.shutdown(socket.SHUT_WR)
+                    stop_talking(channels[number])
                     channels[0].read_until_closed()
 
     def test_it_never_ends(self):
@@ -182,13 +188,13 @@ class SourcesOfRedis(PeersTestCase):
             channels[1].send_raw(harness.encode("SET", KEY, "hostile"))
             channels[0].read_until_closed()
         with self.subTest("half a request"), self.importing(), self.channels() as channels:
-            channels[1].send_raw(b"*3\r\n$3\r\nSET\r\n$9\r\n" + KEY.encode() + b"\r\n$500000000\r\n" + b"x" * 5_000_000)
+            say(channels[1], b"*3\r\n$3\r\nSET\r\n$9\r\n" + KEY.encode() + b"\r\n$500000000\r\n" + b"x" * 5_000_000)
             channels[0].read_until_closed()
         with self.subTest("pings"):
             task = self.migrate(self.second, 0, 0)
             with self.channels() as (main, snapshot):
                 for _ in range(200):
-                    snapshot.send_raw(harness.encode("PING") * 1000)
+                    say(snapshot, harness.encode("PING") * 1000)
                 self.assertEqual(self.value(self.second, "CLUSTER", "MIGRATION", "CANCEL", "ID", task), 1)
                 main.read_until_closed()
         self.check_that_it_serves()
@@ -399,7 +405,7 @@ class SourcesOfValkey(OfValkeyTestCase):
                 client = self.establish()
                 for i, step in enumerate(self.STEPS[:count]):
                     client.send_raw((harness.encode("SET", KEY, "hostile") if i > 0 else b"") + syncslots(step))
-                client.socket.shutdown(socket.SHUT_WR)
+                stop_talking(client)
                 self.check_that_it_fails(client)
 
     def test_it_says_things_out_of_order(self):
@@ -437,12 +443,12 @@ class SourcesOfValkey(OfValkeyTestCase):
                 client.send_raw(syncslots("ACK"))
                 say(client, data)
                 with contextlib.suppress(OSError):
-                    client.socket.shutdown(socket.SHUT_WR)
+                    stop_talking(client)
                 self.check_that_it_fails(client)
 
     def test_it_never_ends(self):
         client = self.establish()
-        client.send_raw(syncslots("ACK") + b"*3\r\n$3\r\nSET\r\n$9\r\n" + KEY.encode() + b"\r\n$500000000\r\n" + b"x" * 5_000_000)
+        say(client, syncslots("ACK") + b"*3\r\n$3\r\nSET\r\n$9\r\n" + KEY.encode() + b"\r\n$500000000\r\n" + b"x" * 5_000_000)
         self.check_that_it_fails(client)
 
     def test_one_name_for_two(self):
@@ -537,7 +543,7 @@ class TargetsOfValkey(OfValkeyTestCase):
                 channel = self.begin_snapshot()
                 say(channel, data)
                 with contextlib.suppress(OSError):
-                    channel.socket.shutdown(socket.SHUT_WR)
+                    stop_talking(channel)
                 self.check_that_it_fails(channel)
 
     def test_it_does_not_read_what_is_written_meanwhile(self):
