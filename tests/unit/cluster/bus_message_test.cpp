@@ -139,7 +139,7 @@ TEST_CASE("what is no message is refused", "[cluster]") {
                                Damage{13, 11},                   // no such type
                                Damage{15, 9},                    // more gossip than there is
                                Damage{40, '\n'},                 // an id that is none
-                               Damage{2128, 'z'},                // the same of the master
+                               Damage{2128, 'Z'},                // the same of the master
                                Damage{2168, ' '},                // an ip that would break the file
                                Damage{2215, 9},                  // more extensions
                                Damage{2256 + 104 + 3, 0x11},     // a length that is not padded
