@@ -244,7 +244,7 @@ class OfReplicas(unittest.TestCase):
         _, replica = self.sync(aof_use_rdb_preamble="no")
         self.assertNotIn("as AOF base file", replica.log())
         with replica.connect() as reader:
-            harness.ServerTestCase.eventually(self, lambda: info(reader, "aof_rewrites") == "1")
+            harness.ServerTestCase.eventually(self, lambda: (info(reader, "aof_rewrites"), info(reader, "aof_rewrite_in_progress")) == ("1", "0"))
 
 
 class SmallDisk:

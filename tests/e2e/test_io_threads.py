@@ -281,8 +281,7 @@ class Changing(harness.ServerTestCase):
                     client.send_raw(b"".join(harness.encode("ECHO", "%d %d %d" % (number, turn, i)) for i in range(20)))
                 for number, client in enumerate(clients):
                     self.assertEqual([client.read() for _ in range(20)], ["%d %d %d" % (number, turn, i) for i in range(20)])
-            used = set(re.findall(r" io-thread=(\d+)", control.call("CLIENT", "LIST"))) - {"0"}
-            self.assertEqual(used, {str(i) for i in range(1, wanted)})
+            # Valkey's CLIENT LIST does not tell which thread serves a client.
             tasks = "/proc/%d/task" % self.server.process.pid
             names = [open("%s/%s/comm" % (tasks, task)).read() for task in os.listdir(tasks)]
             self.assertEqual(sum(name.startswith("io_thd_") for name in names), wanted - 1)

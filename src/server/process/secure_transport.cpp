@@ -77,7 +77,9 @@ SecureTransport::SecureTransport(Server& server)
                              "tls-session-cache-size",
                              "tls-session-cache-timeout"},
                             [this](std::string* error) {
-                              if (configure()) return true;
+                              // A space has no port of its own; its host refuses what would need
+                              // one.
+                              if ((server_.state() & kStateSpace) != 0 || configure()) return true;
                               *error = "Unable to update TLS configuration. Check server logs.";
                               return false;
                             });
