@@ -96,11 +96,12 @@ bool Backup::seal(std::string* error) {
   for (const AofFile& increment : sealed.increments())
     if (!link(increment.name, error)) return false;
   const std::string name = server_.settings().appendfilename + ".manifest";
+  // Named before, for it may be there although its directory could not be synced.
+  files_.push_back(name);
   if (!base::replace_file(path_of(name), sealed.format(), server_.files())) {
     *error = "the manifest could not be written: " + std::string(strerror(errno));
     return false;
   }
-  files_.push_back(name);
   // What is linked must not grow.
   if (aof_.is_open_for_backup() || aof_.rewrite().rotate()) return true;
   *error = "no other increment could be opened";

@@ -289,7 +289,7 @@ TEST_CASE("A backup on a disk that fails leaves a server with its file", "[backu
     {
       BackedUp life(directory, {}, disk, &logs);
       life.client.run("SET a 1");
-      life.server.tick();
+      life.pass_second();
       disk.fail(trial.fault);
       life.begin();
       life.client.run("BACKUP SEAL");
