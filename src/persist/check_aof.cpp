@@ -318,7 +318,7 @@ Outcome Checker::examine(const File& file) {
   server::Progress progress(nullptr, server::progress_terminal(), "Checking " + file.name,
                             server::ProgressUnit::kBytes, *size,
                             base::SystemClock().monotonic_us());
-  show_progress(source, progress, begin);
+  const auto watch = show_progress(source, progress, begin);
   RequestReader reader(source, begin, *size, line_);
   return read_requests(file, reader, source, *size);
 }

@@ -284,9 +284,9 @@ int64_t wall_clock_ms() {
 
 }  // namespace
 
-void show_progress(ByteSource& source, server::Progress& progress, uint64_t base) {
+ProgressWatch show_progress(ByteSource& source, server::Progress& progress, uint64_t base) {
   constexpr uint64_t kEvery = uint64_t{1} << 20;
-  source.on_progress(kEvery, [&progress, base](uint64_t offset) {
+  return source.on_progress(kEvery, [&progress, base](uint64_t offset) {
     progress.at(base + offset, base::SystemClock().monotonic_us());
     return true;
   });
@@ -300,7 +300,7 @@ bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& outpu
   server::Progress progress(nullptr, server::progress_terminal(), "Checking " + path,
                             server::ProgressUnit::kBytes, file.size().value_or(0),
                             base::SystemClock().monotonic_us());
-  show_progress(source, progress, 0);
+  const auto watch = show_progress(source, progress, 0);
   const bool is_intact = Checker(source, now_ms, output).check();
   if (end != nullptr) *end = source.offset();
   return is_intact;

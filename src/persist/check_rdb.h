@@ -17,6 +17,7 @@ class Progress;
 namespace latchkey::persist {
 
 class ByteSource;
+class ProgressWatch;
 
 // Receives a line of the report, without its end.
 using CheckOutput = std::function<void(std::string_view line)>;
@@ -26,9 +27,10 @@ using CheckOutput = std::function<void(std::string_view line)>;
 bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& output,
                uint64_t* end = nullptr);
 
-// Has `progress` told how much of `source` has been read, of which `base` bytes are counted before.
-// Both must outlive the reading.
-void show_progress(ByteSource& source, server::Progress& progress, uint64_t base);
+// While the result lives, has `progress` told how much of `source` has been read, of which `base`
+// bytes are counted before.
+[[nodiscard]] ProgressWatch show_progress(ByteSource& source, server::Progress& progress,
+                                          uint64_t base);
 
 // Runs the program; `arguments` are those of main. Returns its exit status.
 int run_check_rdb(std::span<const std::string> arguments);

@@ -83,11 +83,12 @@ LoadingScope::~LoadingScope() {
   server_.set_state(state_, false);
 }
 
-void LoadingScope::watch(ByteSource& source, uint64_t base) {
+ProgressWatch LoadingScope::watch(ByteSource& source, uint64_t base) {
   const auto every =
       static_cast<uint64_t>(server_.settings().loading_process_events_interval_bytes);
-  if (every == 0) return;
-  source.on_progress(every, [this, base](uint64_t offset) { return serve_others(base + offset); });
+  if (every == 0) return source.on_progress(0, nullptr);
+  return source.on_progress(every,
+                            [this, base](uint64_t offset) { return serve_others(base + offset); });
 }
 
 bool LoadingScope::serve_others(uint64_t done_bytes) {
@@ -214,7 +215,8 @@ Loading::Result Loading::load_snapshot(const std::string& name, const FileOption
 Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
                                    const FileOptions& options) {
   LoadingScope scope(server_, figures_, total_bytes, options.serves_old);
-  scope.watch(source);
+  // Who asked for the dataset may read on from the source, when this scope has ended.
+  const auto watch = scope.watch(source);
   ReadOptions how = read_options(server_);
   how.replace_existing = options.replace_existing;
   how.databases = options.databases;

@@ -29,6 +29,7 @@ namespace latchkey::persist {
 
 class Aof;
 class ByteSource;
+class ProgressWatch;
 
 // The progress of the current loading, or the results of the last one.
 struct LoadingFigures {
@@ -52,9 +53,9 @@ class LoadingScope {
   LoadingScope(const LoadingScope&) = delete;
   LoadingScope& operator=(const LoadingScope&) = delete;
 
-  // Serves clients whenever loading-process-events-interval-bytes more have been read, and stops
-  // `source` when the server must stop. `base`: bytes of files loaded before.
-  void watch(ByteSource& source, uint64_t base = 0);
+  // While the result lives, serves clients whenever loading-process-events-interval-bytes more have
+  // been read, and stops `source` when the server must stop. `base`: bytes of files loaded before.
+  [[nodiscard]] ProgressWatch watch(ByteSource& source, uint64_t base = 0);
   // Serves clients once. False when the server must stop.
   bool serve_others(uint64_t done_bytes);
   // Callers must call this for each key; pauses as key-load-delay says, for tests.

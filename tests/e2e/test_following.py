@@ -1,5 +1,6 @@
 """This server as a replica: of the reference, of its own kind, in chains, promoted and started again, under load."""
 
+import os
 import random
 import signal
 import socket
@@ -292,7 +293,7 @@ class Failover(Network):
 class BadMasters(Network):
     """A server that follows what is no master, or a bad one, stays well."""
 
-    def follow(self, answer):
+    def follow(self, answer, **options):
         """Has a server follow one that answers each connection by `answer(socket)`, until it is told to stop."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
@@ -311,7 +312,7 @@ class BadMasters(Network):
                         pass
 
         threading.Thread(target=serve, daemon=True).start()
-        replica = self.start()
+        replica = self.start(**options)
         self.call(replica, "REPLICAOF", "127.0.0.1", listener.getsockname()[1])
         return replica
 
@@ -367,6 +368,37 @@ class BadMasters(Network):
         self.eventually(promoted, 20)
         self.assertEqual(self.call(replica, "SET", "key", "value"), "OK")
 
+    def test_one_that_sends_the_end_of_the_dataset_late(self):
+        """The replica has read the dataset then, and waits for the mark alone."""
+        mark = b"m" * 40
+        # So that the replica looks after its clients once more while it reads the mark.
+        source = self.start()
+        self.call(source, "MSET", *(word for i in range(3000) for word in ("name:%d" % i, "value")))
+        dataset = b""
+        while len(dataset) % 1024 < 1000:
+            self.call(source, "APPEND", "padding", os.urandom(8).hex())
+            dataset = self.saved(source)
+
+        def answer(peer):
+            self.shake_hands(peer)
+            peer.sendall(b"+FULLRESYNC " + b"a" * 40 + b" 1\r\n$EOF:" + mark + b"\r\n" + dataset)
+            time.sleep(0.5)
+            for i in range(len(mark)):
+                peer.sendall(mark[i:i + 1])
+                time.sleep(0.005)
+            peer.recv(1000)
+
+        for load in ("swapdb", "on-empty-db"):
+            with self.subTest(load):
+                replica = self.follow(answer, repl_diskless_load=load, loading_process_events_interval_bytes="1024")
+                self.eventually(lambda: self.reply(replica, "DBSIZE") == 3001, 20)
+                self.expect_well_after_loading(replica)
+
+    def reply(self, server, *words):
+        with server.connect() as client:
+            client.send(*words)
+            return client.read()
+
     def test_one_whose_stream_is_noise(self):
         chance = random.Random(3)
         dataset = self.dataset()
@@ -384,6 +416,9 @@ class BadMasters(Network):
     def dataset(self):
         source = self.start()
         self.call(source, "SET", "name", "value")
+        return self.saved(source)
+
+    def saved(self, source):
         self.call(source, "SAVE")
         with open(source.directory + "/dump.rdb", "rb") as file:
             return file.read()

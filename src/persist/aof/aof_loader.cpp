@@ -77,7 +77,7 @@ AofLoader::Result AofLoader::load(const File& file, LoadingScope& scope) {
     return Result::kEmpty;
   begin();
   DescriptorSource source(server_.files(), descriptor.number());
-  scope.watch(source, file.bytes_before);
+  const auto watch = scope.watch(source, file.bytes_before);
   if (begins_with_rdb(descriptor.number()) && !read_preamble(source, file, scope)) {
     return source.error() == ByteSource::Error::kStopped ? Result::kStopped : Result::kFailed;
   }

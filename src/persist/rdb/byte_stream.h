@@ -119,6 +119,20 @@ class DescriptorSink final : public ByteSink {
   uint64_t not_synced_ = 0;
 };
 
+class ByteSource;
+
+// Ends what ByteSource::on_progress() began. It must not outlive the source.
+class ProgressWatch {
+ public:
+  explicit ProgressWatch(ByteSource& source) : source_(source) {}
+  ~ProgressWatch();
+  ProgressWatch(const ProgressWatch&) = delete;
+  ProgressWatch& operator=(const ProgressWatch&) = delete;
+
+ private:
+  ByteSource& source_;
+};
+
 class ByteSource {
  public:
   enum class Error : uint8_t {
@@ -169,13 +183,10 @@ class ByteSource {
   // The checksum of the bytes read since enable_checksum(); 0 when it was not called.
   uint64_t checksum();
 
-  // Calls `fn(offset)` whenever about `every` more bytes have been read, from within any of the
-  // functions above. When it returns false, reading fails. It must not read from this source.
-  void on_progress(uint64_t every, std::function<bool(uint64_t offset)> fn) {
-    progress_every_ = every;
-    progress_at_ = offset() + every;
-    progress_ = std::move(fn);
-  }
+  // While the result lives, calls `fn(offset)` whenever about `every` more bytes have been read,
+  // from within any of the functions above. When it returns false, reading fails. It must not read
+  // from this source. Without a function nothing is called.
+  [[nodiscard]] ProgressWatch on_progress(uint64_t every, std::function<bool(uint64_t offset)> fn);
 
  protected:
   ByteSource() = default;
@@ -193,6 +204,11 @@ class ByteSource {
   }
 
  private:
+  friend class ProgressWatch;
+  void end_progress() {
+    progress_ = nullptr;
+    progress_every_ = 0;
+  }
   uint64_t position() const { return passed_ + static_cast<uint64_t>(next_ - begin_); }
   // Refills the empty buffer.
   bool refill();
@@ -225,6 +241,18 @@ class ByteSource {
   uint64_t progress_at_ = 0;
   std::function<bool(uint64_t)> progress_;
 };
+
+inline ProgressWatch::~ProgressWatch() {
+  source_.end_progress();
+}
+
+inline ProgressWatch ByteSource::on_progress(uint64_t every,
+                                             std::function<bool(uint64_t offset)> fn) {
+  progress_every_ = every;
+  progress_at_ = offset() + every;
+  progress_ = std::move(fn);
+  return ProgressWatch(*this);
+}
 
 class MemorySource final : public ByteSource {
  public:

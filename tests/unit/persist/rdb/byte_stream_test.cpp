@@ -128,7 +128,7 @@ TEST_CASE("Progress is told while a large value is read, and can stop it", "[byt
   file.rewind();
   DescriptorSource source(base::disk(), file.descriptor());
   std::vector<uint64_t> offsets;
-  source.on_progress(200'000, [&](uint64_t offset) {
+  const auto watch = source.on_progress(200'000, [&](uint64_t offset) {
     offsets.push_back(offset);
     return offsets.size() < 3;
   });
@@ -138,6 +138,27 @@ TEST_CASE("Progress is told while a large value is read, and can stop it", "[byt
   CHECK(source.error() == ByteSource::Error::kStopped);
   REQUIRE(offsets.size() == 3);
   for (size_t i = 0; i < offsets.size(); ++i) CHECK(offsets[i] >= 200'000 * (i + 1));
+}
+
+TEST_CASE("Progress is told no more when its watch has gone", "[byte_stream]") {
+  const ScratchFile file;
+  DescriptorSink sink(base::disk(), file.descriptor());
+  sink.write(pattern(1'000'000));
+  sink.flush();
+  file.rewind();
+  DescriptorSource source(base::disk(), file.descriptor());
+  size_t told = 0;
+  {
+    const auto watch = source.on_progress(1000, [&](uint64_t) {
+      ++told;
+      return true;
+    });
+    CHECK(source.skip(500'000));
+    CHECK(told > 0);
+  }
+  const size_t before = told;
+  CHECK(source.skip(500'000));
+  CHECK(told == before);
 }
 
 }  // namespace latchkey::persist
