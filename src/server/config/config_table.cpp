@@ -422,12 +422,12 @@ void add_append_only_file(std::vector<Directive>& table) {
                        {.empty_is_a_value = true,
                         .check = file_name(false, "appenddirname can't be empty",
                                            "appenddirname can't be a path, just a dirname")}));
-  table.push_back(text("backupdirname", &V::backupdirname, kImmutable,
+  table.push_back(text("backupdirname", &V::backupdirname, kImmutable | kHidden,
                        {.empty_is_a_value = true,
                         .check = file_name(false, "backupdirname can't be empty",
                                            "backupdirname can't be a path, just a dirname")}));
   table.push_back(number("backup-sealed-ttl", &V::backup_sealed_ttl, 0, kMaxInt64));
-  table.push_back(text("preload-file", &V::preload_file, kImmutable,
+  table.push_back(text("preload-file", &V::preload_file, kImmutable | kHidden,
                        {.empty_is_a_value = true, .check = check_preload_file}));
   table.push_back(choice<AppendFsync>("appendfsync", &V::appendfsync,
                                       {{"everysec", AppendFsync::kEverysec},
