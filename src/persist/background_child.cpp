@@ -18,6 +18,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/fork.h"
 #include "server/process/process.h"
 #include "server/server.h"
 
@@ -198,7 +199,7 @@ bool BackgroundChild::start(Job job, std::string* error) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int64_t started_us = server_.clock().monotonic_us();
-  const pid_t pid = fork();
+  const pid_t pid = base::fork_process();
   if (pid == 0) run_child(job, ends[1]);
   const int fork_error = errno;
   const int64_t forked_us = server_.clock().monotonic_us();

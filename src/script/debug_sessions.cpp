@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/fork.h"
 #include "script/debug_console.h"
 #include "script/debugger.h"
 #include "script/script_runner.h"
@@ -28,7 +29,7 @@ pid_t fork_quietly() {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t child = fork();
+  const pid_t child = base::fork_process();
   if (child == 0) {
     for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) std::signal(signal, SIG_DFL);
   }

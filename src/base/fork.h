@@ -1,0 +1,13 @@
+// fork() for children that go on to use the heap.
+#pragma once
+
+#include <sys/types.h>
+
+namespace latchkey::base {
+
+// As fork(), also where other threads allocate meanwhile. jemalloc and glibc take the locks of
+// their heaps around fork(), AddressSanitizer's does not before LLVM 16: a child made while a
+// thread held one would wait for it for ever. Returns -1 with errno set where fork() does.
+pid_t fork_process();
+
+}  // namespace latchkey::base
