@@ -10,7 +10,7 @@ namespace latchkey::cluster {
 namespace {
 
 constexpr int64_t kSecondMs = 1000;
-constexpr size_t kFewestEntries = 3;
+constexpr size_t kMinEntries = 3;
 // Tolerated difference of other nodes' clocks.
 constexpr int64_t kClockSlackMs = 500;
 constexpr int kBusPortDistance = 10000;
@@ -59,7 +59,7 @@ void Gossip::add_gossip(Message& message, const Node* receiver) {
   const auto percent =
       static_cast<size_t>(cluster_.server().settings().cluster_message_gossip_perc);
   const size_t wanted =
-      std::min(std::max(kFewestEntries, nodes.size() * percent / 100), nodes.size() - 2);
+      std::min(std::max(kMinEntries, nodes.size() * percent / 100), nodes.size() - 2);
   std::vector<Node*> all = nodes.all();
   // A shuffle of the list, as far as it is needed.
   size_t told = 0;

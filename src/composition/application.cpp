@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "composition/idle_memory.h"
 #include "composition/space_host.h"
 #include "composition/whole_server.h"
 #include "net/loop.h"
@@ -68,10 +69,7 @@ int Application::run() {
   std::unique_ptr<testing::Spaces> spaces;
   if (!line_.sentinel) spaces = make_spaces(*whole, clock, loop);
   if (!start(*whole)) return 1;
-  // Once the first clients have been greeted, so that what they needed goes as well.
-  constexpr uint64_t kSettledMs = 100;
-  net::Timer settled(loop, server::release_program_pages);
-  settled.start(kSettledMs);
+  IdleMemory idle_memory(whole->server(), loop);
 
   loop.run();
   std::fflush(nullptr);

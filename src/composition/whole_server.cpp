@@ -179,12 +179,12 @@ bool WholeServer::report_startup_problems() {
 bool WholeServer::listen() {
   // With `port auto` the port of the bus, which follows from the one that the system chose, may be
   // in use.
-  constexpr int kMostAttempts = 100;
+  constexpr int kMaxAttempts = 100;
   server::ConfigValues& values = config_->mutable_values();
   for (int attempt = 1;; ++attempt) {
     if (!server_.listen()) return false;
     if (!server_.in_cluster() || server_.layer<cluster::Cluster>().listen()) return true;
-    if (!values.port_auto || values.cluster_port != 0 || attempt == kMostAttempts) return false;
+    if (!values.port_auto || values.cluster_port != 0 || attempt == kMaxAttempts) return false;
     server_.stop_listening();
     values.port = 0;
   }

@@ -168,7 +168,7 @@ Contender* LockModel::find_contender(Record& record, uint64_t client) {
 Contender& LockModel::contender_of(Record& record, uint64_t client) {
   if (Contender* contender = find_contender(record, client)) return *contender;
   std::vector<Contender>& all = record.contenders;
-  if (all.size() == kMostContenders) {
+  if (all.size() == kMaxContenders) {
     // Whoever has not been seen for longest.
     all.erase(std::min_element(all.begin(), all.end(), [](const auto& one, const auto& other) {
       return one.last_ms < other.last_ms;
@@ -251,7 +251,7 @@ void LockModel::end_hold(Record& record, EventKind how, int64_t now_ms, const Pa
   add_event(how, record, by, now_ms);
   leave_holder(record);
   Hold& hold = *record.hold;
-  if (record.past.capacity() == 0) record.past.set_capacity(kMostPastHolds);
+  if (record.past.capacity() == 0) record.past.set_capacity(kMaxPastHolds);
   record.may_have_lost |= how == EventKind::kExpired;
   may_have_lost_ |= how == EventKind::kExpired;
   PastHold& past = reuse_or_add(record.past);
@@ -331,7 +331,7 @@ void LockModel::deadline_set(int database, std::string_view key, const Cause& ca
     hold.deadline_ms = deadline_ms;
     ++hold.prolongations;
     add_event(EventKind::kProlonged, *record, party(cause.client), cause.time_ms);
-    if (!acts_for_holder(hold, cause.client) && hold.helpers.size() < kMostContenders)
+    if (!acts_for_holder(hold, cause.client) && hold.helpers.size() < kMaxContenders)
       hold.helpers.push_back(cause.client);
   }
   hold.deadline_ms = deadline_ms;
@@ -414,7 +414,7 @@ void LockModel::getset(Record& record, const Cause& cause, const Token& token,
   // It has been too late, which does no harm as long as it goes away.
   hold.token = token;
   hold.deadline_ms = deadline_ms;
-  if (hold.takeover_losers.size() < kMostContenders) hold.takeover_losers.push_back(cause.client);
+  if (hold.takeover_losers.size() < kMaxContenders) hold.takeover_losers.push_back(cause.client);
   add_event(EventKind::kTakeoverLost, record, party(cause.client), cause.time_ms);
 }
 
@@ -556,7 +556,7 @@ void LockModel::check_reentry(Record& record, int64_t now_ms) {
 
 bool LockModel::guard(int database, std::string_view lock, std::vector<base::GlobPattern> globs) {
   unguard(database, lock);
-  if (guards_.size() >= kMostGuards) return false;
+  if (guards_.size() >= kMaxGuards) return false;
   guards_.push_back({Place{database, std::string(lock)}, std::move(globs)});
   return true;
 }
@@ -744,7 +744,7 @@ void LockModel::find_fault(FindingKind kind, const Record& record, PartyRef clie
     finding.times = known->times + 1;
     findings_.erase(known);
   }
-  if (findings_.size() >= kMostFindings) findings_.pop_front();
+  if (findings_.size() >= kMaxFindings) findings_.pop_front();
   findings_.push_back(std::move(finding));
   if (on_finding) on_finding(findings_.back());
 }

@@ -7,7 +7,7 @@
 // CLIENT SETNAME count as one client, because they may be a pool.
 //
 // Memory is bounded: Limits::keys records, the least recently used going first, each with a bounded
-// number of clients and past holders; Limits::events in the log; kMostFindings findings.
+// number of clients and past holders; Limits::events in the log; kMaxFindings findings.
 // An event costs a lookup, unless it is of the lock used last, and steps for the clients of that
 // lock; what a lock needs once it is known is reused, so that taking and releasing it allocates
 // nothing.
@@ -246,10 +246,10 @@ class LockModel {
     size_t keys = 10'000;
     size_t events = 1024;
   };
-  static constexpr size_t kMostFindings = 256;
-  static constexpr size_t kMostContenders = 64;
-  static constexpr size_t kMostPastHolds = 6;
-  static constexpr size_t kMostUsers = 256;  // of a semaphore
+  static constexpr size_t kMaxFindings = 256;
+  static constexpr size_t kMaxContenders = 64;
+  static constexpr size_t kMaxPastHolds = 6;
+  static constexpr size_t kMaxUsers = 256;  // of a semaphore
   // Refused so often in a row, while others took the lock, a client starves.
   static constexpr uint64_t kStarvedRefusals = 100;
   static constexpr uint64_t kStarvedTurns = 50;  // for each client that wants it
@@ -318,7 +318,7 @@ class LockModel {
 
   // --- Guards: which keys a lock protects -------------------------------------------------------
 
-  static constexpr size_t kMostGuards = 1000;
+  static constexpr size_t kMaxGuards = 1000;
   struct Guard {
     Place lock;
     std::vector<base::GlobPattern> globs;

@@ -395,7 +395,7 @@ void LockWatch::nested_begins(const Command& command, Arguments args) {
   if (nested_.by_script) note_script();
   if (!command.has(kReadOnly) || args.size() < 2 || args[1].size() > kLongestKey) return;
   if (const Client* client = server_.dispatcher().serving()) note_look(*client, command, args[1]);
-  if (reads_.size() < kMostReads) reads_.push_back(hash_of(args[1]));
+  if (reads_.size() < kMaxReads) reads_.push_back(hash_of(args[1]));
 }
 
 void LockWatch::note_look(const Client& client, const Command& command, std::string_view key) {

@@ -90,7 +90,7 @@ class LockWatch final : public server::LockClaims,
   // Longer keys are not watched.
   static constexpr size_t kLongestKey = 1024;
   // Reads of one transaction or script that are remembered.
-  static constexpr size_t kMostReads = 64;
+  static constexpr size_t kMaxReads = 64;
 
   void apply_settings();
   void publish(const Finding& finding);

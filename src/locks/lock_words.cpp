@@ -56,7 +56,7 @@ bool names_lock(std::string_view key) {
 
 bool is_random(std::string_view token) {
   constexpr size_t kShortest = 16;
-  constexpr size_t kFewest = 8;
+  constexpr size_t kMin = 8;
   constexpr std::string_view kBetween = "-_+/=:.";
   if (token.size() < kShortest) return false;
   std::bitset<128> letters;
@@ -70,7 +70,7 @@ bool is_random(std::string_view token) {
     any_letter |= letter;
     letters.set(static_cast<size_t>(c));
   }
-  return any_digit && any_letter && letters.count() >= kFewest;
+  return any_digit && any_letter && letters.count() >= kMin;
 }
 
 bool has_name(std::string_view name, std::string_view lock) {

@@ -59,7 +59,7 @@ void LockModel::token_taken(Record& record, const Cause& cause, int64_t count, b
   Semaphore::User* user = user_of(semaphore, cause.client);
   if (user == nullptr) {
     auto& users = semaphore.users;
-    if (users.size() == kMostUsers) {
+    if (users.size() == kMaxUsers) {
       const auto idle = std::find_if(users.begin(), users.end(), [](const Semaphore::User& other) {
         return other.has == 0 && other.extra == 0;
       });

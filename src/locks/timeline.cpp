@@ -49,8 +49,8 @@ constexpr Legend kLegend[] = {
     {'v', "token put back"},
 };
 
-constexpr size_t kMostRows = 40;
-constexpr size_t kMostFindingsShown = 26;  // as there are letters
+constexpr size_t kMaxRows = 40;
+constexpr size_t kMaxFindingsShown = 26;  // as there are letters
 
 struct Picture {
   int64_t from_ms = 0;
@@ -126,7 +126,7 @@ class PictureMaker {
     const auto it = std::find_if(rows.begin(), rows.end(),
                                  [&](const Row& row) { return row.client == client->id; });
     if (it != rows.end()) return &*it;
-    if (rows.size() == kMostRows) return nullptr;
+    if (rows.size() == kMaxRows) return nullptr;
     return &rows.emplace_back(Row{.client = client->id, .label = printable(client->shown())});
   }
   static int64_t last_seen(const Row& row) {
@@ -192,7 +192,7 @@ Picture make_picture(const LockModel& model, const Record& record, int64_t now_m
   picture.to_ms = std::max(now_ms, picture.from_ms + 1);
   for (const Finding& finding : model.findings()) {
     const bool here = *finding.place == *record.place && finding.last_ms >= picture.from_ms;
-    if (here && picture.findings.size() < kMostFindingsShown) picture.findings.push_back(&finding);
+    if (here && picture.findings.size() < kMaxFindingsShown) picture.findings.push_back(&finding);
   }
   return picture;
 }

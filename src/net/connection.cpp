@@ -36,10 +36,10 @@ constexpr size_t kMaxPieces = 64;
 // reads stay large and the connection's own buffer small.
 constexpr size_t kMaxMoved = 4 * 1024;
 // The smallest size of a connection's own buffer, and the minimum room for a read into it.
-constexpr size_t kLeastKept = 16 * 1024;
+constexpr size_t kMinKept = 16 * 1024;
 // trim_input() does not shrink a connection's own buffer up to this size while the connection is in
 // use.
-constexpr size_t kLeastTrimmed = 32 * 1024;
+constexpr size_t kMinTrimmed = 32 * 1024;
 // An empty buffer larger than this is freed at once.
 constexpr size_t kMaxRetained = 1024 * 1024;
 // A large argument is read directly into a buffer of the size it will need. Because the peer may
@@ -265,7 +265,7 @@ void Connection::on_wire_read(ptrdiff_t count, const char* wire) {
     layer_->receive({wire, static_cast<size_t>(count)});
   }
   // The shared buffer has room for all of it; a large argument's own buffer ends where that ends.
-  static_assert(Loop::kWireReadSize + TransportLayer::kMostHeld + kMaxMoved <= Loop::kReadSize);
+  static_assert(Loop::kWireReadSize + TransportLayer::kMaxHeldBytes + kMaxMoved <= Loop::kReadSize);
   using State = TransportLayer::State;
   State state = State::kOpen;
   for (bool full = true; full;) {
@@ -310,7 +310,7 @@ size_t Connection::hand_over(char* bytes, size_t size, size_t capacity) {
 }
 
 void Connection::keep(const char* rest, size_t size) {
-  if (kept_capacity_ < size) resize_input(std::max(size, kLeastKept));
+  if (kept_capacity_ < size) resize_input(std::max(size, kMinKept));
   std::memcpy(kept_, rest, size);
   kept_start_ = 0;
   kept_size_ = size;
@@ -322,14 +322,14 @@ void Connection::make_room() {
   const size_t wanted = handler_->wanted_input();
   const size_t spare = kept_capacity_ - kept_start_ - kept_size_;
   const size_t missing = wanted > kept_size_ ? wanted - kept_size_ : 0;
-  if (spare >= (missing > 0 ? std::min(missing, Loop::kReadSize) : kLeastKept)) return;
+  if (spare >= (missing > 0 ? std::min(missing, Loop::kReadSize) : kMinKept)) return;
   const size_t room =
       missing > 0 ? std::min(missing, std::max(kept_size_, kLargestStep)) : kept_size_ / 2;
   if (kept_start_ > 0) {
     std::memmove(kept_, kept_ + kept_start_, kept_size_);
     kept_start_ = 0;
   }
-  const size_t needed = kept_size_ + std::max(room, kLeastKept);
+  const size_t needed = kept_size_ + std::max(room, kMinKept);
   if (kept_capacity_ < needed) resize_input(needed);
 }
 
@@ -366,10 +366,9 @@ void Connection::trim_input(bool idle) {
   size_t capacity = kept_size_;
   if (!idle) {
     // A large argument that is still arriving needs its room.
-    if (kept_capacity_ <= kLeastTrimmed || kept_capacity_ / 2 <= used ||
-        handler_->wanted_input() > 0)
+    if (kept_capacity_ <= kMinTrimmed || kept_capacity_ / 2 <= used || handler_->wanted_input() > 0)
       return;
-    capacity = std::max(used, kLeastKept);
+    capacity = std::max(used, kMinKept);
   }
   if (kept_start_ > 0) std::memmove(kept_, kept_ + kept_start_, kept_size_);
   kept_start_ = 0;
@@ -603,7 +602,7 @@ void Connection::append_kept(const char* bytes, size_t size) {
   if (kept_capacity_ - kept_start_ - kept_size_ < size) {
     if (kept_size_ > 0) std::memmove(kept_, kept_ + kept_start_, kept_size_);
     kept_start_ = 0;
-    if (kept_capacity_ < kept_size_ + size) resize_input(std::max(kept_size_ + size, kLeastKept));
+    if (kept_capacity_ < kept_size_ + size) resize_input(std::max(kept_size_ + size, kMinKept));
   }
   std::memcpy(kept_ + kept_start_ + kept_size_, bytes, size);
   extend_kept(static_cast<ssize_t>(size));

@@ -76,7 +76,7 @@ void IoThreads::run(std::span<const uint8_t> owners, Job job, void* context) {
 
 // Whether the threads are to take part in the next batch.
 void IoThreads::judge(uint64_t worked_ticks, uint64_t waited_ticks) {
-  last_alone_ = waited_ticks > worked_ticks ? std::min(2 * last_alone_ + 1, kMostAlone) : 0;
+  last_alone_ = waited_ticks > worked_ticks ? std::min(2 * last_alone_ + 1, kMaxAlone) : 0;
   alone_ = last_alone_;
 }
 

@@ -9,7 +9,7 @@
 //
 // Where processors are scarce, a thread may be interrupted in the middle of an item, and the caller
 // has to wait for it. If that took longer than the caller's own work, the next batches are done by
-// the caller alone: one at first, and up to kMostAlone while it goes on like that.
+// the caller alone: one at first, and up to kMaxAlone while it goes on like that.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class IoThreads {
   static constexpr int kMaxThreads = 128;
   // The most items of one batch.
   static constexpr size_t kMaxItems = 1024;
-  static constexpr uint32_t kMostAlone = 255;
+  static constexpr uint32_t kMaxAlone = 255;
 
   // What is done with an item. `thread` tells who does it: 0 for the caller of run(), or the
   // number of a thread. Called by several threads at once, for different items.

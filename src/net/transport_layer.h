@@ -42,10 +42,10 @@ class TransportLayer {
   // The stream has ended: the layer fails unless the peer has ended it before.
   virtual void receive_end() = 0;
   // Writes up to `size` of the peer's bytes to `room`, and returns their number. 0: more must be
-  // received first, or the state tells why not. Of N bytes received come at most N + kMostHeld
+  // received first, or the state tells why not. Of N bytes received come at most N + kMaxHeldBytes
   // bytes.
   virtual size_t read(char* room, size_t size) = 0;
-  static constexpr size_t kMostHeld = 16 * 1024;
+  static constexpr size_t kMaxHeldBytes = 16 * 1024;
   // Appends the bytes to wire(), encrypted. REQUIRES: state() is kOpen or kEnded.
   virtual void write(std::string_view bytes) = 0;
   // Appends to wire() that this side sends no more; without effect where write() is not possible.

@@ -219,10 +219,10 @@ class Checker {
 };
 
 bool Checker::begins_with_rdb(const std::string& path) {
-  constexpr size_t kLeastRdb = 8;
+  constexpr size_t kMinRdb = 8;
   const base::Descriptor file(path, O_RDONLY);
   char bytes[kRdbSignatureBytes];
-  return file.is_open() && file.size().value_or(0) >= kLeastRdb &&
+  return file.is_open() && file.size().value_or(0) >= kMinRdb &&
          pread(file.number(), bytes, sizeof bytes, 0) == static_cast<ssize_t>(sizeof bytes) &&
          begins_like_rdb({bytes, sizeof bytes});
 }

@@ -127,7 +127,7 @@ void FullSync::begin_for(const Replica& first) {
         first.dual_channel ? "replicas sockets (dual-channel)" : "replicas sockets (rdb-channel)";
   server_.log().logf(LogLevel::kNotice, "Starting BGSAVE for SYNC with target: %s",
                      use_pipe ? by_pipe : "disk");
-  // Effects so far are in the snapshot; later ones are preceded by a SELECT.
+  // Commands propagated so far are in the snapshot; later ones are preceded by a SELECT.
   replication_.feed_replicas();
   const SnapshotPlace place{
       .replication_id = server_.replication_id(),

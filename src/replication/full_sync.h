@@ -48,7 +48,7 @@ class FullSync {
   // The replica has left, or is about to.
   void forget(Replica& replica);
   // Begins snapshots that are due. To be called at every tick, but not while a script runs: the
-  // dataset then has half of its effects, which the stream sends as a whole.
+  // dataset then has half of its changes, which the stream sends as a whole.
   void begin_due();
   // Sends what can be sent. To be called at the end of each turn.
   void move_on();

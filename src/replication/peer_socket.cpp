@@ -72,9 +72,9 @@ bool PeerSocket::secure(std::unique_ptr<net::TransportLayer> layer, int64_t time
 
 bool PeerSocket::write(std::string_view bytes, int64_t timeout_ms) {
   if (layer_ == nullptr) return send_all(bytes, timeout_ms);
-  constexpr size_t kMostEncrypted = 64 * 1024;
+  constexpr size_t kMaxEncrypted = 64 * 1024;
   while (!bytes.empty()) {
-    const std::string_view part = bytes.substr(0, kMostEncrypted);
+    const std::string_view part = bytes.substr(0, kMaxEncrypted);
     bytes.remove_prefix(part.size());
     layer_->write(part);
     if (layer_->state() != net::TransportLayer::State::kOpen || !send_wire(timeout_ms))

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int64_t kSecondMs = 1000;
 // A master that breaks off every full resynchronisation is not asked for the next one sooner.
-constexpr int64_t kLeastBetweenAttemptsMs = 20;
+constexpr int64_t kMinBetweenAttemptsMs = 20;
 constexpr char kConnecting[] = "Connecting to MASTER ";
 constexpr char kReconnecting[] = "Reconnecting to MASTER ";
 
@@ -208,7 +208,7 @@ void ReplicaRole::drop_link() {
 
 void ReplicaRole::try_again() {
   drop_link();
-  const bool too_soon = server_.machine_ms() - connect_began_ms_ < kLeastBetweenAttemptsMs;
+  const bool too_soon = server_.machine_ms() - connect_began_ms_ < kMinBetweenAttemptsMs;
   if (!too_soon && active() && !server_.stop_requested()) connect(kReconnecting, " after failure");
 }
 

@@ -1,12 +1,12 @@
 // The replication stream: numbered bytes with a replication id, which replicas receive.
 //
 // It is this server's own, or a master's (relays()): then the master's bytes are relayed unchanged,
-// with its numbers and id, and effects of this server itself are not part of it. The offset and the
-// ids belong to Server (replication_offset() and history()), because others need them as well.
+// with its numbers and id, and what this server itself propagates is not part of it. The offset and
+// the ids belong to Server (replication_offset() and history()), because others need them as well.
 //
-// It is written while it is open, which means while there is a backlog. Effects are collected until
-// the end of the turn; then flush() gives them to the backlog and to the replicas. Costs nothing
-// while it is closed; else a copy of each effect.
+// It is written while it is open, which means while there is a backlog. Propagated commands are
+// collected until the end of the turn; then flush() gives them to the backlog and to the replicas.
+// Costs nothing while it is closed; else a copy of each command.
 #pragma once
 
 #include <cstddef>
@@ -45,11 +45,11 @@ class Stream final : public server::PropagationSink {
   uint64_t offset() const;
   // Of its own stream: the selected database, or -1.
   int selected_database() const { return encoder_.database(); }
-  // The next effect is preceded by a SELECT, for a replica that begins here.
+  // The next command is preceded by a SELECT, for a replica that begins here.
   void select_anew() { encoder_.forget_database(); }
 
-  // Appends the effects since the last call to the backlog, if there are any, and calls `give` with
-  // the number of their first byte.
+  // Appends the commands since the last call to the backlog, if there are any, and calls `give`
+  // with the number of their first byte.
   void flush(const std::function<void(uint64_t first)>& give);
   // Trims the backlog to the current repl-backlog-size.
   void trim();
@@ -63,15 +63,15 @@ class Stream final : public server::PropagationSink {
   // The same with a new replication id, for its first replica: earlier offsets are not valid.
   void begin();
   // Closes it: it does not count bytes any more. REQUIRES: flush() was called after the last
-  // effect.
+  // command.
   void close();
   // Opens it for replicas that the server had when the dataset was saved at `place`. `dropped`:
   // keys (with their databases) that had expired and were not loaded; their deletion is the first
-  // effect.
+  // command.
   void resume(const server::StreamPlace& place,
               const std::vector<std::pair<int, std::string>>& dropped);
 
-  // The stream is a master's from here on. REQUIRES: flush() was called after the last effect.
+  // The stream is a master's from here on. REQUIRES: flush() was called after the last command.
   void begin_relaying();
   // The stream is this server's own again, with a new id.
   void end_relaying();
@@ -94,7 +94,7 @@ class Stream final : public server::PropagationSink {
   server::Server& server_;
   server::PropagationEncoder encoder_;
   std::function<void(bool)> counting_;
-  std::string turn_;  // effects since the last flush()
+  std::string turn_;  // commands since the last flush()
   std::unique_ptr<Backlog> backlog_;
   bool relays_;
 };

@@ -112,12 +112,12 @@ void ScriptRunner::begin(CommandContext& ctx, const Program& program, bool read_
 
 size_t ScriptRunner::lua_memory_limit() const {
   // With less, scripts that do nothing unusual would fail.
-  constexpr size_t kLeast = size_t{64} << 20;
+  constexpr size_t kMin = size_t{64} << 20;
   constexpr size_t kWhole = 100;
   const ConfigValues& values = server_.settings();
   if (values.lua_memory_limit >= 0) return static_cast<size_t>(values.lua_memory_limit);
   const size_t whole = values.maxmemory != 0 ? values.maxmemory : system_memory_;
-  return std::max(kLeast, whole / kWhole * static_cast<size_t>(-values.lua_memory_limit));
+  return std::max(kMin, whole / kWhole * static_cast<size_t>(-values.lua_memory_limit));
 }
 
 bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {

@@ -41,12 +41,12 @@ bool names_replica(std::string_view name) {
 void read_replica(std::string_view value, InfoReply* info) {
   const std::string_view host = part_named(value, "ip");
   const auto port = port_of(part_named(value, "port"));
-  if (host.empty() || !port || info->replicas.size() == kMostReplicas) return;
+  if (host.empty() || !port || info->replicas.size() == kMaxReplicas) return;
   info->replicas.push_back({std::string(host), *port});
 }
 
 void read_field(std::string_view name, std::string_view value, InfoReply* info) {
-  constexpr int64_t kMostSeconds = int64_t{1} << 40;
+  constexpr int64_t kMaxSeconds = int64_t{1} << 40;
   if (name == "run_id") {
     if (is_id(value)) info->run_id = value;
   } else if (name == "role") {
@@ -61,7 +61,7 @@ void read_field(std::string_view name, std::string_view value, InfoReply* info) 
   } else if (name == "master_link_status") {
     info->master_link_up = value == "up";
   } else if (name == "master_link_down_since_seconds") {
-    if (const auto seconds = number_within(value, -1, kMostSeconds))
+    if (const auto seconds = number_within(value, -1, kMaxSeconds))
       info->master_link_down_s = seconds;
   } else if (name == "slave_priority") {
     if (const auto priority = number_within(value, 0, INT32_MAX))

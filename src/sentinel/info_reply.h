@@ -32,7 +32,7 @@ struct InfoReply {
 };
 
 // The most replicas of one reply that are looked at.
-inline constexpr size_t kMostReplicas = 4096;
+inline constexpr size_t kMaxReplicas = 4096;
 
 // Linear in the text.
 InfoReply parse_info(std::string_view text);

@@ -86,10 +86,10 @@ void Probes::reconnect(Instance& instance) {
 // ---- What is due
 
 void Probes::send_due(Instance& instance) {
-  constexpr size_t kMostPending = 100;
+  constexpr size_t kMaxPending = 100;
   Link& link = *instance.link;
   if (!link.is_connected()) return;
-  if (link.pending() >= kMostPending * static_cast<size_t>(instance.link.use_count())) return;
+  if (link.pending() >= kMaxPending * static_cast<size_t>(instance.link.use_count())) return;
   const Periods& periods = sentinel_.periods();
   const int64_t now = sentinel_.now_ms();
   int64_t info_period = periods.info;

@@ -57,7 +57,7 @@ Parse Reader::read_array(int64_t size, Reply* reply, int depth) {
     reply->type = Reply::Type::kNull;
     return Parse::kDone;
   }
-  if (size < 0 || static_cast<uint64_t>(size) > kMostElements || depth == kDeepestReply)
+  if (size < 0 || static_cast<uint64_t>(size) > kMaxElements || depth == kDeepestReply)
     return Parse::kMalformed;
   reply->type = Reply::Type::kArray;
   for (int64_t i = 0; i < size; ++i) {

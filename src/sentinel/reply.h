@@ -25,7 +25,7 @@ struct Reply {
 
 // Limits of what is accepted.
 inline constexpr size_t kLongestReply = size_t{64} << 20;
-inline constexpr size_t kMostElements = 1024;
+inline constexpr size_t kMaxElements = 1024;
 inline constexpr int kDeepestReply = 4;
 
 enum class Parse : uint8_t { kDone, kIncomplete, kMalformed };

@@ -6,7 +6,7 @@
 namespace latchkey::sentinel {
 
 void ScriptQueue::add(std::vector<std::string> words) {
-  if (jobs_.size() >= kMostWaiting) {
+  if (jobs_.size() >= kMaxWaiting) {
     const auto oldest =
         std::find_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.pid == 0; });
     if (oldest == jobs_.end()) return;
@@ -25,7 +25,7 @@ void ScriptQueue::tick(int64_t now_ms) {
       launcher_.kill(current->pid);
       continue;
     }
-    if (running_ == kMostRunning || current->at_ms > now_ms) continue;
+    if (running_ == kMaxRunning || current->at_ms > now_ms) continue;
     ++current->attempts;
     current->pid = launcher_.start(current->words);
     if (current->pid == 0) {
@@ -46,7 +46,7 @@ void ScriptQueue::ended(int64_t pid, int exit_status, int signal, int64_t now_ms
   if (job == jobs_.end()) return;
   --running_;
   const bool again = signal != 0 || exit_status == 1;
-  if (again && job->attempts < kMostAttempts) {
+  if (again && job->attempts < kMaxAttempts) {
     job->pid = 0;
     job->at_ms = now_ms + retry_delay_ms(job->attempts);
     return;

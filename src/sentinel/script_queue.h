@@ -19,9 +19,9 @@ namespace latchkey::sentinel {
 
 class ScriptQueue {
  public:
-  static constexpr size_t kMostWaiting = 256;
-  static constexpr size_t kMostRunning = 16;
-  static constexpr int kMostAttempts = 10;
+  static constexpr size_t kMaxWaiting = 256;
+  static constexpr size_t kMaxRunning = 16;
+  static constexpr int kMaxAttempts = 10;
 
   // Processes, as the system or a test has them.
   class Launcher {

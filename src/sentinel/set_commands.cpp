@@ -301,8 +301,8 @@ void config_get(CommandContext& ctx) {
 }  // namespace
 
 void sentinel_config(CommandContext& ctx) {
-  constexpr size_t kFewestForSet = 5;
-  if (is_word(ctx.args[2], "SET") && ctx.args.size() >= kFewestForSet) return config_set(ctx);
+  constexpr size_t kMinForSet = 5;
+  if (is_word(ctx.args[2], "SET") && ctx.args.size() >= kMinForSet) return config_set(ctx);
   if (is_word(ctx.args[2], "GET")) return config_get(ctx);
   ctx.reply.error(
       "ERR Only SENTINEL CONFIG GET <param> [<param> <param> ...] / SET <param> <value> [<param> "

@@ -1,5 +1,5 @@
-// Expiry: keys whose time has come go without being asked for, and going is an effect like any
-// other, whoever met them.
+// Expiry: removes keys whose deadline has passed, also those that nobody asks for. Each removal is
+// propagated as a deletion, whoever came upon the key.
 //
 // The store's wheels of deadlines say which keys are due, so a look at nothing due costs a few
 // loads, and a server without deadlines sleeps. Work is done in slices between other work.
@@ -38,7 +38,7 @@ class Expiry final : public store::ExpiryObserver {
   // At the end of a turn of the loop: sets the timer going when there is a first deadline. Costs a
   // comparison when nothing has changed.
   void turn_ended();
-  // Deadlines may have come by other ways than effects: a dataset was loaded.
+  // Deadlines may have come without propagated commands: a dataset was loaded.
   void look_again() { propagated_seen_ = kNothingSeen; }
 
   // store::ExpiryObserver
@@ -47,7 +47,7 @@ class Expiry final : public store::ExpiryObserver {
                         std::span<const std::string> names, bool last) override;
 
  private:
-  static constexpr uint64_t kNothingSeen = UINT64_MAX;  // no count of effects
+  static constexpr uint64_t kNothingSeen = UINT64_MAX;  // no count of propagated commands
 
   void work_on_timer();
   bool work_on_due();

@@ -307,7 +307,7 @@ void Server::tick() {
   pauses_->tick();
   clients_.end_waits();
   sample_rates();
-  memory_.refresh();
+  memory_.refresh_unless_idle(environment_.reclaimer.pending_objects() > 0);
   stats_.note_memory(used_memory(), machine_ms() / 1000);
   clients_.look_after_some();
   expiry_->look_again();
@@ -326,6 +326,9 @@ void Server::sample_rates() {
   const net::Loop::Counters& counters = loop_->counters();
   stats_.input_rate.sample(monotonic_us, counters.bytes_read);
   stats_.output_rate.sample(monotonic_us, counters.bytes_written);
+  const ReplicationFigures replication = replication_figures();
+  stats_.replication_input_rate.sample(monotonic_us, replication.bytes_received);
+  stats_.replication_output_rate.sample(monotonic_us, replication.bytes_sent);
   stats_.turns_rate.sample(monotonic_us, counters.cycles);
   stats_.turn_duration.sample(static_cast<uint64_t>(cycle_clock_.to_us(counters.busy_ticks)),
                               counters.cycles);

@@ -7,8 +7,8 @@
 // and the work is done in one piece.
 //
 // A task that is suspended in the middle of a command takes with it what belongs to that command
-// alone (TaskFrame): the dispatcher's call, the unit of effects that it has begun, the keys it has
-// made ready, and the time it sees. Others find the server between two commands.
+// alone (TaskFrame): the dispatcher's call, the unit of propagated commands that it has begun, the
+// keys it has made ready, and the time it sees. Others find the server between two commands.
 //
 // One thread. A task that is not suspended costs two switches and no allocation.
 #pragma once
@@ -69,7 +69,7 @@ class Tasks {
   Task* current() const { return current_; }
   // The lowest address of the running task's stack; null outside of a task.
   const void* stack_end() const;
-  // May be called anywhere. Of no effect on a task that does not wait().
+  // May be called anywhere. Does nothing to a task that does not wait().
   void wake(Task& task);
   // The server ends: what can be given up is to be given up.
   bool finishing() const { return finishing_; }

@@ -190,8 +190,8 @@ void fault_add(CommandContext& ctx) {
   if (!is_about_requests(fault.action.kind) && !fault.selector.is_empty())
     return ctx.reply.error(
         "ERR this action is not about requests: it takes no COMMAND, KEY, CLIENT, USER or DB");
-  if (faults.faults().size() == Faults::kMost)
-    return ctx.reply.error("ERR there may be up to " + std::to_string(Faults::kMost) + " faults");
+  if (faults.faults().size() == Faults::kMax)
+    return ctx.reply.error("ERR there may be up to " + std::to_string(Faults::kMax) + " faults");
   ctx.reply.integer(static_cast<int64_t>(faults.add(std::move(fault))));
 }
 

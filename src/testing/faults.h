@@ -75,11 +75,11 @@ struct Fault {
 
 class Faults final : public server::FaultInjector {
  public:
-  static constexpr size_t kMost = 1000;
+  static constexpr size_t kMax = 1000;
 
   explicit Faults(server::Server& server) : server_(server) {}
 
-  // Gives its id. REQUIRES: fewer than kMost faults.
+  // Gives its id. REQUIRES: fewer than kMax faults.
   uint64_t add(Fault fault);
   bool remove(uint64_t id);
   // Removes all faults. Clients that wait because of one go on waiting until its time is over.

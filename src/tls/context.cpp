@@ -192,7 +192,7 @@ bool check(const Settings& settings, std::string* error) {
 // Whether OpenSSL may read the files: it would wait for whoever writes to a pipe, and read a device
 // to its end.
 bool check_files(const Settings& settings, std::string* error) {
-  constexpr uint64_t kMostBytes = 64 << 20;
+  constexpr uint64_t kMaxBytes = 64 << 20;
   for (const std::string* path :
        {&settings.cert_file, &settings.key_file, &settings.client_cert_file,
         &settings.client_key_file, &settings.dh_params_file, &settings.ca_cert_file}) {
@@ -201,7 +201,7 @@ bool check_files(const Settings& settings, std::string* error) {
     // Of other errors OpenSSL tells.
     if (!file.is_open() && errno != ENOTSUP) continue;
     const int problem = !file.is_open() ? errno : EFBIG;
-    if (file.is_open() && file.size().value_or(0) <= kMostBytes) continue;
+    if (file.is_open() && file.size().value_or(0) <= kMaxBytes) continue;
     *error = "Failed to load " + *path + ": " + base::read_error_text(problem);
     return false;
   }

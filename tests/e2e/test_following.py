@@ -205,6 +205,25 @@ class Following(Network):
 
 
 @harness.needs_reference
+class Rates(Network):
+    def test_both_sides_tell_how_much_replication_takes(self):
+        master = self.start()
+        replica = self.start(of=master)
+        self.expect_up(replica)
+
+        def rate(server, direction):
+            return float(self.figures(server, "stats")["instantaneous_%s_repl_kbps" % direction])
+
+        self.eventually(lambda: rate(master, "output") == 0 and rate(replica, "input") == 0)
+        value = "x" * 100_000
+        with master.connect() as client:
+            def written(moves):
+                client.call("SET", "key", value)
+                return moves()
+            self.eventually(lambda: written(lambda: rate(master, "output") > 10 and rate(replica, "input") > 10))
+        self.assertEqual((rate(master, "input"), rate(replica, "output") < 10), (0, True))
+
+
 class FollowingTheReference(Following):
     def check(self, program=None, master_options=None, **options):
         return super().check("redis-server", master_options, **options)

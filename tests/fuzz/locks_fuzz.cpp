@@ -163,7 +163,7 @@ class World {
   void check() {
     const locks::LockModel& model = scene_.model();
     require(model.records().size() <= 4 && model.log().size() <= 16);
-    require(model.findings().size() <= locks::LockModel::kMostFindings);
+    require(model.findings().size() <= locks::LockModel::kMaxFindings);
     for (const locks::Record& record : model.records()) check_record(record);
     if (!correct_) return;
     for (const locks::Finding& finding : model.findings()) {
@@ -190,8 +190,8 @@ class World {
   }
 
   void check_record(const locks::Record& record) {
-    require(record.contenders.size() <= locks::LockModel::kMostContenders);
-    require(record.past.size() <= locks::LockModel::kMostPastHolds);
+    require(record.contenders.size() <= locks::LockModel::kMaxContenders);
+    require(record.past.size() <= locks::LockModel::kMaxPastHolds);
     if (!record.hold) return;
     store::Keyspace& keyspace = scene_.database(record.place->database);
     const std::string key = record.place->key;

@@ -70,7 +70,7 @@ std::string given(TransportLayer& layer, std::string_view bytes) {
   char room[997];
   layer.receive(bytes);
   for (size_t size = 0; (size = layer.read(room, sizeof room)) > 0;) plain.append(room, size);
-  require(plain.size() <= bytes.size() + TransportLayer::kMostHeld);
+  require(plain.size() <= bytes.size() + TransportLayer::kMaxHeldBytes);
   return plain;
 }
 
@@ -97,7 +97,7 @@ void damage(Input& input, std::string* bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kLongestInput = 8192;
-  constexpr size_t kMostAnswered = 64 * 1024;
+  constexpr size_t kMaxAnswered = 64 * 1024;
   if (size < 2 || size > kLongestInput) return 0;
   static const std::unique_ptr<tls::Context> context = make_context();
   Input input(data, size);
@@ -131,7 +131,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if ((choice & 0x80) != 0) server->receive_end();
   given(*server, "");
-  require(server->wire().size() <= kMostAnswered);
+  require(server->wire().size() <= kMaxAnswered);
   if (server->state() == TransportLayer::State::kFailed) require(!server->reason().empty());
   return 0;
 }

@@ -131,7 +131,7 @@ GlobPattern::Element GlobPattern::take_class(std::string_view* pattern) {
   }
   if (!rest.empty()) rest.remove_prefix(1);
   if (is_negated) set.negate();
-  if (classes_.size() == kMostClasses) {
+  if (classes_.size() == kMaxClasses) {
     matches_nothing_ = true;
     return kAny;
   }
@@ -142,7 +142,7 @@ GlobPattern::Element GlobPattern::take_class(std::string_view* pattern) {
 void GlobPattern::add_middle(Part part) {
   if (part.is_complex) {
     searched_ += part.length;
-    if (searched_ > kMostSearched) {
+    if (searched_ > kMaxSearchedBytes) {
       matches_nothing_ = true;
     } else if (part.length > kShort) {
       make_masks(&part);
@@ -231,7 +231,7 @@ size_t GlobPattern::find_end(std::string_view text, const Part& part) const {
 
 size_t GlobPattern::find_end_by_masks(std::string_view text, const Part& part) const {
   // Bit i: the elements up to i match the bytes of text up to here.
-  std::array<uint64_t, kMostSearched / 64> matched{};
+  std::array<uint64_t, kMaxSearchedBytes / 64> matched{};
   const size_t words = part.words();
   const uint64_t whole = uint64_t{1} << (part.length - 1) % 64;
   for (size_t at = 0; at < text.size(); ++at) {

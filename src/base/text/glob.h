@@ -20,14 +20,14 @@ namespace latchkey::base {
 // approach to text searching", 1992), in length / 64 steps for each byte.
 //
 // Results are the reference's, with one exception that bounds the cost: a pattern matches nothing
-// when the parts between two stars that have `?` or classes are longer than kMostSearched bytes of
-// text together, or when it has more than kMostClasses classes. As in the reference, a pattern with
-// more than 1000 stars that are followed by something (neighbours count once) matches nothing
+// when the parts between two stars that have `?` or classes are longer than kMaxSearchedBytes bytes
+// of text together, or when it has more than kMaxClasses classes. As in the reference, a pattern
+// with more than 1000 stars that are followed by something (neighbours count once) matches nothing
 // either.
 class GlobPattern {
  public:
-  static constexpr size_t kMostSearched = 1024;
-  static constexpr size_t kMostClasses = 65'000;
+  static constexpr size_t kMaxSearchedBytes = 1024;
+  static constexpr size_t kMaxClasses = 65'000;
 
   explicit GlobPattern(std::string_view pattern, bool ignore_case = false);
 

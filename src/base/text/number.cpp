@@ -103,7 +103,7 @@ char* write_text(char* out, const char* text, size_t length) {
 char* write_shaped(char* out, const char* digits, ShortestDigits shape) {
   constexpr int kMaxZerosAfter = 7;
   constexpr int kMaxDecimals = 6;
-  constexpr int kLeastScientificExponent = 4;
+  constexpr int kMinScientificExponent = 4;
   const auto length = static_cast<size_t>(shape.length);
   const int scientific = shape.exponent + shape.length - 1;
 
@@ -113,7 +113,7 @@ char* write_shaped(char* out, const char* digits, ShortestDigits shape) {
     return out + shape.exponent;
   }
   if (shape.exponent < 0 &&
-      (shape.exponent >= -kMaxDecimals || std::abs(scientific) < kLeastScientificExponent)) {
+      (shape.exponent >= -kMaxDecimals || std::abs(scientific) < kMinScientificExponent)) {
     const int before_point = shape.length + shape.exponent;
     if (before_point <= 0) {
       out = write_text(out, "0.", 2);

@@ -67,7 +67,7 @@ bool Regex::compile(std::string_view pattern, bool ignore_case, std::string* err
   options.set_dot_nl(true);
   options.set_never_capture(true);
   options.set_log_errors(false);
-  options.set_max_mem(kMostBytes);
+  options.set_max_mem(kMaxBytes);
   compiled_ = std::make_unique<re2::RE2>(piece_of(pattern), options);
   if (compiled_->ok()) return true;
   *error = compiled_->error();

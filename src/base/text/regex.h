@@ -2,7 +2,7 @@
 // escapes of Perl. A match may begin anywhere in the text; `.` is any byte; case is that of ASCII.
 //
 // What comes from clients must not take exponential time or unbounded memory: RE2 has no back
-// references, and keeps about kMostBytes for a compiled pattern. It searches by an automaton whose
+// references, and keeps about kMaxBytes for a compiled pattern. It searches by an automaton whose
 // states it makes as the text needs them, in a few nanoseconds for each byte. A pattern such as
 // "(a|b)*a(a|b){250}c" needs another state at each byte, so that the memory is full again and again
 // (each time has taken about 5 ms); RE2 would then simulate the pattern's instructions one by one,
@@ -42,7 +42,7 @@ class Regex {
  public:
   enum class Outcome : uint8_t { kFound, kNotFound, kTooSlow };
 
-  static constexpr int64_t kMostBytes = 1 << 20;
+  static constexpr int64_t kMaxBytes = 1 << 20;
   static constexpr size_t kLongest = 4096;  // bytes of a pattern
 
   Regex();

@@ -16,7 +16,7 @@ namespace {
 // Bytes that are applied in a turn of the loop.
 constexpr size_t kPiece = 256 * 1024;
 // Bytes that are kept while they are being applied; beyond them the socket is not read.
-constexpr size_t kMostAhead = 4 * 1024 * 1024;
+constexpr size_t kMaxBytesAhead = 4 * 1024 * 1024;
 constexpr int64_t kAckIntervalMs = 1000;
 constexpr int64_t kMsPerSecond = 1000;
 // Until the next attempt, while something else is in the middle.
@@ -129,7 +129,7 @@ size_t JobReceiver::on_input(std::span<char> bytes) {
   if (over_) return bytes.size();
   const size_t left = bytes.size() - used;
   // The rest of a request that is larger than that has yet to come.
-  const bool is_ahead = left > kMostAhead && !incomplete;
+  const bool is_ahead = left > kMaxBytesAhead && !incomplete;
   if (net::Connection* const connection = client_.connection(); connection != nullptr)
     is_ahead ? connection->pause_reading() : connection->resume_reading();
   if (left > 0 && !incomplete) go_on_soon(0);

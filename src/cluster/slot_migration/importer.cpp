@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kPiece = 256 * 1024;
 constexpr size_t kSlowPiece = 16 * 1024;
 // Bytes that are kept while they are being applied; beyond them the socket is not read.
-constexpr size_t kMostAhead = 4 * 1024 * 1024;
+constexpr size_t kMaxBytesAhead = 4 * 1024 * 1024;
 constexpr uint64_t kAcknowledgeEvery = 512 * 1024;
 constexpr int64_t kAcknowledgeIntervalMs = 1000;
 // Until the next attempt, while something else is in the middle.
@@ -215,7 +215,7 @@ size_t Importer::apply(NodeChannel& channel, std::span<char> bytes) {
   const size_t left = bytes.size() - used;
   if (is_main(channel)) most_buffered_ = std::max(most_buffered_, left);
   // The rest of a request that is larger than that has yet to come.
-  left > kMostAhead && !incomplete ? channel.pause_reading() : channel.resume_reading();
+  left > kMaxBytesAhead && !incomplete ? channel.pause_reading() : channel.resume_reading();
   const bool more = left > 0 && !incomplete;
   if (is_main(channel) && !more && task_.state == TaskState::kStreamingBuffer) {
     server_.log().notice(

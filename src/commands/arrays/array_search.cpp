@@ -160,11 +160,11 @@ bool take_predicate(ArgReader& words, GrepRequest* request) {
 
 // Limits of a request, so that it does not hold the server up: a search takes some milliseconds for
 // a megabyte of text, and each 64 bytes of globs that are complex too.
-constexpr size_t kMostPredicates = 250;
-constexpr size_t kMostComplexGlobs = base::GlobPattern::kMostSearched;
+constexpr size_t kMaxPredicates = 250;
+constexpr size_t kMaxComplexGlobs = base::GlobPattern::kMaxSearchedBytes;
 constexpr size_t kLongestRegex = 2048;
 // Of all regular expressions together.
-constexpr size_t kMostInstructions = 1000;
+constexpr size_t kMaxInstructions = 1000;
 
 bool refuse(CommandContext& ctx, std::string_view error) {
   ctx.reply.error(error);
@@ -205,7 +205,7 @@ bool compile_regex(CommandContext& ctx, bool ignore_case, Search& search, size_t
   std::string why = "too large";
   const bool is_compiled = search.regex.compile(pattern, ignore_case, &why);
   if (is_compiled) *instructions += search.regex.size();
-  if (is_compiled && *instructions <= kMostInstructions) return true;
+  if (is_compiled && *instructions <= kMaxInstructions) return true;
   return refuse(ctx, "ERR invalid regular expression: " + why);
 }
 
@@ -214,9 +214,8 @@ bool compile_patterns(CommandContext& ctx, GrepRequest* request) {
   const auto folded = [&](std::string_view text) {
     return request->ignore_case ? base::lower_case(text) : std::string(text);
   };
-  if (request->exact.size() + request->searches.size() > kMostPredicates)
-    return refuse(ctx,
-                  "ERR too many predicates, the maximum is " + std::to_string(kMostPredicates));
+  if (request->exact.size() + request->searches.size() > kMaxPredicates)
+    return refuse(ctx, "ERR too many predicates, the maximum is " + std::to_string(kMaxPredicates));
   for (std::string& text : request->exact) text = folded(text);
   std::sort(request->exact.begin(), request->exact.end());
   size_t instructions = 0;
@@ -227,7 +226,7 @@ bool compile_patterns(CommandContext& ctx, GrepRequest* request) {
     } else if (search.kind == Search::Kind::kGlob) {
       search.glob.emplace(search.pattern, request->ignore_case);
       complex_bytes += search.glob->complex_bytes();
-      if (complex_bytes > kMostComplexGlobs) return refuse(ctx, "ERR glob patterns are too large");
+      if (complex_bytes > kMaxComplexGlobs) return refuse(ctx, "ERR glob patterns are too large");
     } else if (!compile_regex(ctx, request->ignore_case, search, &instructions)) {
       return false;
     }

@@ -150,12 +150,12 @@ void armget(CommandContext& ctx) {
 }
 
 void argetrange(CommandContext& ctx) {
-  constexpr uint64_t kMost = 1'000'000;
+  constexpr uint64_t kMax = 1'000'000;
   uint64_t first;
   uint64_t last;
   if (!read_index(ctx, ctx.args[2], &first) || !read_index(ctx, ctx.args[3], &last)) return;
   const uint64_t width = first <= last ? last - first : first - last;
-  if (width >= kMost) return ctx.reply.error("ERR range exceeds maximum of 1000000 items");
+  if (width >= kMax) return ctx.reply.error("ERR range exceeds maximum of 1000000 items");
   bool refused;
   const Array* array = array_to_read(ctx, &refused);
   if (refused) return;

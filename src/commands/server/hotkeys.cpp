@@ -80,7 +80,7 @@ bool read_slots(CommandContext& ctx, ArgReader& words, std::string_view text,
 }
 
 bool read_options(CommandContext& ctx, HotKeys::Options* options) {
-  constexpr int64_t kMostKeysTold = 64;
+  constexpr int64_t kMaxKeysTold = 64;
   constexpr int64_t kLongestS = 1'000'000;
   ArgReader words(ctx.args, 2);
   if (words.left() < 2 || !words.word("METRICS"))
@@ -90,7 +90,7 @@ bool read_options(CommandContext& ctx, HotKeys::Options* options) {
     std::string_view text;
     if (words.word("COUNT", &text)) {
       int64_t count = 0;
-      if (!ctx.read_int64_in(text, 1, kMostKeysTold, &count, "ERR COUNT must be between 1 and 64"))
+      if (!ctx.read_int64_in(text, 1, kMaxKeysTold, &count, "ERR COUNT must be between 1 and 64"))
         return false;
       options->count = static_cast<size_t>(count);
     } else if (words.word("DURATION", &text)) {

@@ -121,10 +121,10 @@ bool read_box(CommandContext& ctx, ArgReader& reader, SearchRequest* request) {
 }
 
 bool read_polygon(CommandContext& ctx, ArgReader& reader, SearchRequest* request) {
-  constexpr int64_t kFewest = 3;
+  constexpr int64_t kMin = 3;
   int64_t count;
   if (!ctx.read_int64(reader.next(), &count, "ERR invalid number of vertices")) return false;
-  if (count < kFewest || static_cast<uint64_t>(count) > reader.left() / 2) {
+  if (count < kMin || static_cast<uint64_t>(count) > reader.left() / 2) {
     ctx.reply.error("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
     return false;
   }

@@ -63,7 +63,7 @@ struct ReleaseRequest {
   // `deliveries_so_far`: 0 for an entry that was not pending.
   uint64_t deliveries_after(uint64_t deliveries_so_far) const {
     if (deliveries >= 0) return static_cast<uint64_t>(deliveries);
-    if (mode == Mode::kFatal) return PendingEntry::kMostDeliveries;
+    if (mode == Mode::kFatal) return PendingEntry::kMaxDeliveries;
     return deliveries_so_far - (mode == Mode::kSilent && deliveries_so_far > 0 ? 1 : 0);
   }
 };

@@ -410,7 +410,7 @@ void send_source(CommandContext& ctx, const ReadRequest& request, const Source& 
 // without CLAIM. Others may read in the meantime, so it is soon enough for those entries too.
 int64_t time_to_look_again(const CommandContext& ctx, const ReadRequest& request,
                            const std::vector<Source>& sources) {
-  constexpr int64_t kLeastMs = 20;
+  constexpr int64_t kMinMs = 20;
   if (request.claim_idle_ms < 0) return 0;
   constexpr int64_t kLongestMs = int64_t{1} << 40;
   int64_t earliest_ms = ctx.now_ms() + std::min(request.claim_idle_ms, kLongestMs);
@@ -423,7 +423,7 @@ int64_t time_to_look_again(const CommandContext& ctx, const ReadRequest& request
           std::min(earliest_ms, entry->delivered_ms + std::min(request.claim_idle_ms, kLongestMs));
     });
   }
-  return std::max(earliest_ms, ctx.now_ms() + kLeastMs);
+  return std::max(earliest_ms, ctx.now_ms() + kMinMs);
 }
 
 // Blocks with ids in place of "$" and "+", which mean the streams' contents at the time of the

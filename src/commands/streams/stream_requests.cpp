@@ -104,8 +104,8 @@ bool read_limits(CommandContext& ctx, Limits* limits) {
                       StreamProducers::kLongestDurationS, &limits->duration_s))
         return false;
     } else if (words.word("IDMP-MAXSIZE", &text)) {
-      if (!read_limit(ctx, "IDMP-MAXSIZE", text, "10000 entries", StreamProducers::kMostOfAProducer,
-                      &limits->most_each))
+      if (!read_limit(ctx, "IDMP-MAXSIZE", text, "10000 entries",
+                      StreamProducers::kMaxIdsPerProducer, &limits->most_each))
         return false;
     } else {
       ctx.syntax_error();

@@ -15,7 +15,7 @@ namespace {
 
 std::optional<std::vector<float>> vector_of_blob(std::string_view blob) {
   if (blob.empty() || blob.size() % sizeof(float) != 0 ||
-      blob.size() / sizeof(float) > kMostDimensions)
+      blob.size() / sizeof(float) > kMaxDimensions)
     return std::nullopt;
   std::vector<float> components(blob.size() / sizeof(float));
   std::memcpy(components.data(), blob.data(), blob.size());
@@ -25,7 +25,7 @@ std::optional<std::vector<float>> vector_of_blob(std::string_view blob) {
 std::optional<std::vector<float>> vector_of_values(ArgReader& args) {
   int64_t count;
   if (!args.more() || !base::parse_int64(args.next(), &count) || count < 1 ||
-      static_cast<uint64_t>(count) > args.left() || static_cast<uint64_t>(count) > kMostDimensions)
+      static_cast<uint64_t>(count) > args.left() || static_cast<uint64_t>(count) > kMaxDimensions)
     return std::nullopt;
   std::vector<float> components(static_cast<size_t>(count));
   for (float& component : components) {

@@ -8,10 +8,10 @@
 
 namespace latchkey::commands {
 
-inline constexpr size_t kMostDimensions = 65'536;
+inline constexpr size_t kMaxDimensions = 65'536;
 
 // Reads `FP32 blob` or `VALUES count number...`. Nothing, with the reader somewhere, when it is
-// neither, when it has more than kMostDimensions components, or when one is no finite number:
+// neither, when it has more than kMaxDimensions components, or when one is no finite number:
 // distances would mean nothing.
 std::optional<std::vector<float>> read_vector(server::ArgReader& args);
 

@@ -37,7 +37,7 @@ struct Question {
   bool is_exact = false;
 };
 
-constexpr size_t kLeastEffort = 100;
+constexpr size_t kMinEffort = 100;
 // With a filter: so many nodes are visited for each element that is wanted.
 constexpr size_t kVisitedForEach = 100;
 
@@ -98,7 +98,7 @@ bool read_count(CommandContext& ctx, std::string_view text, int64_t most, std::s
 
 // False with an error sent.
 bool read_options(CommandContext& ctx, ArgReader& args, Question* question) {
-  constexpr int64_t kMostEffort = 1'000'000;
+  constexpr int64_t kMaxEffort = 1'000'000;
   std::string_view text;
   bool is_read = true;
   while (is_read && args.more()) {
@@ -113,7 +113,7 @@ bool read_options(CommandContext& ctx, ArgReader& args, Question* question) {
     } else if (args.word("COUNT", &text)) {
       is_read = read_count(ctx, text, INT64_MAX, "ERR invalid COUNT", &question->count);
     } else if (args.word("EF", &text)) {
-      is_read = read_count(ctx, text, kMostEffort, "ERR invalid EF", &question->effort);
+      is_read = read_count(ctx, text, kMaxEffort, "ERR invalid EF", &question->effort);
     } else if (args.word("FILTER-EF", &text)) {
       is_read = read_count(ctx, text, INT64_MAX, "ERR invalid FILTER-EF", &question->filter_effort);
     } else if (args.word("FILTER", &text)) {
@@ -139,7 +139,7 @@ std::vector<VectorSet::Match> answer(const VectorSet& set, const Question& quest
   VectorGraph::Search how;
   // No search finds more than there is.
   const size_t count = std::min(question.count, set.size());
-  how.effort = std::max(question.effort == 0 ? kLeastEffort : question.effort, count);
+  how.effort = std::max(question.effort == 0 ? kMinEffort : question.effort, count);
   if (question.filter.has_value()) {
     how.accepts = &accepts;
     how.most_visited =

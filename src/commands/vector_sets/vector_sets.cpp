@@ -49,7 +49,7 @@ struct Addition {
 
 // False with an error sent.
 bool read_options(CommandContext& ctx, ArgReader& args, Addition* addition) {
-  constexpr int64_t kMostEffort = 1'000'000;
+  constexpr int64_t kMaxEffort = 1'000'000;
   std::string_view text;
   int64_t number;
   while (args.more()) {
@@ -62,10 +62,10 @@ bool read_options(CommandContext& ctx, ArgReader& args, Addition* addition) {
     } else if (args.word("BIN")) {
       addition->shape.quantization = Quantization::kBit;
     } else if (args.word("EF", &text)) {
-      if (!ctx.read_int64_in(text, 1, kMostEffort, &number, "ERR invalid EF")) return false;
+      if (!ctx.read_int64_in(text, 1, kMaxEffort, &number, "ERR invalid EF")) return false;
       addition->effort = static_cast<size_t>(number);
     } else if (args.word("M", &text)) {
-      if (!ctx.read_int64_in(text, VectorGraph::kFewestLinks, VectorGraph::kMostLinks, &number,
+      if (!ctx.read_int64_in(text, VectorGraph::kMinLinks, VectorGraph::kMaxLinks, &number,
                              "ERR invalid M"))
         return false;
       addition->shape.links = static_cast<size_t>(number);
@@ -102,7 +102,8 @@ bool read_addition(CommandContext& ctx, Addition* addition) {
   addition->shape.dimensions =
       is_reduced ? static_cast<size_t>(reduced) : addition->components.size();
   addition->shape.input_dimensions = is_reduced ? addition->components.size() : 0;
-  if (addition->shape.dimensions * addition->shape.input_dimensions > VectorSet::kMostOfNewMatrix) {
+  if (addition->shape.dimensions * addition->shape.input_dimensions >
+      VectorSet::kMaxNewMatrixComponents) {
     ctx.reply.error("ERR projection is too large");
     return false;
   }

@@ -1,10 +1,10 @@
 // The append-only file as a whole: loading it, switching it on and off, rewriting it, and serving
 // WAITAOF.
 //
-// Its state is off, on, or waiting for the first rewrite: then effects are written to a temporary
-// increment until the rewrite has made the base to which the increment belongs
+// Its state is off, on, or waiting for the first rewrite: then propagated commands are written to a
+// temporary increment until the rewrite has made the base to which the increment belongs
 // (persist/aof/aof_rewrite.h). At start the files named by the manifest are loaded instead of a
-// snapshot, and effects are appended to the last increment.
+// snapshot, and propagated commands are appended to the last increment.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class Aof {
   // on failure.
   bool reload(LoadingFigures& figures);
 
-  // The dataset is about to be replaced without propagated effects: begin_replacement() closes the
+  // The dataset is about to be replaced, which is not propagated: begin_replacement() closes the
   // file, and end_replacement() begins a new one. On failure it tries again each second, and after
   // ten failures stops the server.
   void begin_replacement();

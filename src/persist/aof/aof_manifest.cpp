@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kBadFormat = "Invalid AOF manifest file format";
 // "file NAME seq N type T"
-constexpr size_t kLeastWords = 6;
+constexpr size_t kMinWords = 6;
 
 // The number at the beginning of a text, as strtoll() reads it.
 int64_t leading_number(const std::string& text) {
@@ -23,7 +23,7 @@ int64_t leading_number(const std::string& text) {
 // Parses one line. Returns the error message, or an empty text.
 std::string_view parse_line(std::string_view line, AofFile* file) {
   const auto words = server::split_arguments(line);
-  if (!words || words->size() < kLeastWords || words->size() % 2 != 0) return kBadFormat;
+  if (!words || words->size() < kMinWords || words->size() % 2 != 0) return kBadFormat;
   bool named = false;
   char type = 0;
   for (size_t i = 0; i < words->size(); i += 2) {

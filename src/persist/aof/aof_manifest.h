@@ -61,7 +61,7 @@ class AofManifest {
   bool empty() const { return !base_ && increments_.empty(); }
   // Whether `name` is the last file to be loaded.
   bool is_last(std::string_view name) const;
-  // The file to which effects are appended. REQUIRES: there is one.
+  // The file to which propagated commands are appended. REQUIRES: there is one.
   AofFile& last_increment() { return increments_.back(); }
 
   // Adds "appendonly.aof.3.base.rdb" or ".aof" as the base; the old base becomes history.

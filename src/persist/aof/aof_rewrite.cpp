@@ -127,7 +127,7 @@ bool AofRewrite::start(Purpose purpose) {
     last_ok_ = false;
     return false;
   }
-  // Effects from before the fork must not be in the increment behind the base.
+  // Commands propagated before the fork must not be in the increment behind the base.
   if (!flush()) {
     last_ok_ = false;
     return false;

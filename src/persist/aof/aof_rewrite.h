@@ -1,12 +1,13 @@
-// Rewrites the append-only file: a child writes the dataset as a new base, while effects go to a
-// new increment; then the manifest names these two, and the older files become history.
+// Rewrites the append-only file: a child writes the dataset as a new base, while propagated
+// commands go to a new increment; then the manifest names these two, and the older files become
+// history.
 //
 // A rewrite starts on BGREWRITEAOF, when the file has grown by auto-aof-rewrite-percentage since
 // the last rewrite, and when appendonly is switched on. It is postponed while another child runs.
 // After three failures in a row, automatic rewrites wait a minute, then two, four, up to an hour.
 //
-// On any failure, the files named by the manifest on disk still hold the dataset, and effects are
-// still written.
+// On any failure, the files named by the manifest on disk still hold the dataset, and
+// propagated commands are still written.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +51,8 @@ class AofRewrite {
   // While held, no rewrite starts by itself; one may be scheduled.
   void hold(bool held) { held_ = held; }
   bool held() const { return held_; }
-  // Effects go to another increment from now on, as after a rewrite begins. False, with the reason
-  // logged, on failure. REQUIRES: the file is being appended to, and no rewrite runs.
+  // Propagated commands go to another increment from now on, as after a rewrite begins. False, with
+  // the reason logged, on failure. REQUIRES: the file is being appended to, and no rewrite runs.
   bool rotate();
 
   // `purpose` is called for the purpose of a starting rewrite, `ended` after each.

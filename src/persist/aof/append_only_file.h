@@ -1,7 +1,7 @@
 // Writes the replication stream to the open append-only file, and syncs it as appendfsync says.
 //
 // Propagated commands are collected during a turn of the loop and written at its end, before the
-// replies are sent (the loop holds them from the first effect of the turn on). With `always`, they
+// replies are sent (the loop holds them from the first command of the turn on). With `always`, they
 // are also synced before that, once for all clients of the turn. With `everysec`, a worker syncs
 // about once a second; the loop does not write during a sync, since the system would block the
 // write, but waits for at most two seconds. With `no`, the system decides when to sync.

@@ -194,9 +194,9 @@ class ByteSource {
   virtual std::optional<std::string_view> fetch() = 0;
   // The maximum size of a fetch, so that the progress callback is called often enough.
   size_t step(size_t most) const {
-    constexpr uint64_t kLeast = 512;
+    constexpr uint64_t kMin = 512;
     if (progress_every_ == 0 || progress_every_ >= most) return most;
-    return static_cast<size_t>(progress_every_ < kLeast ? kLeast : progress_every_);
+    return static_cast<size_t>(progress_every_ < kMin ? kMin : progress_every_);
   }
   void set_buffer(std::string_view bytes) {
     begin_ = next_ = summed_ = bytes.data();

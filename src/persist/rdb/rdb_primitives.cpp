@@ -22,7 +22,7 @@ constexpr uint8_t kLength64 = 0x81;
 
 // Shorter strings are not worth compressing, and compression must save this many bytes.
 constexpr size_t kShortestCompressed = 21;
-constexpr size_t kLeastSaved = 4;
+constexpr size_t kMinSaved = 4;
 // The highest possible ratio of decompressed to compressed bytes: the longest reference has three
 // bytes and stands for 264.
 constexpr uint64_t kMaxExpansion = 88;
@@ -87,7 +87,7 @@ void RdbWriter::string(std::string_view text) {
 }
 
 bool RdbWriter::string_compressed(std::string_view text) {
-  const size_t most = text.size() - kLeastSaved;
+  const size_t most = text.size() - kMinSaved;
   if (room_.size() < most) room_.resize(most);
   const size_t size = store::lzf_compress_into(text, {room_.data(), most});
   if (size == 0) return false;

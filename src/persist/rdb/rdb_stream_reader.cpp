@@ -216,7 +216,7 @@ bool read_producers(RdbReader& reader, Stream& stream) {
   if (!reader.length(&duration_s) || !reader.length(&most_each) || !reader.length(&count))
     return false;
   if (duration_s == 0 || duration_s > store::StreamProducers::kLongestDurationS || most_each == 0 ||
-      most_each > store::StreamProducers::kMostOfAProducer)
+      most_each > store::StreamProducers::kMaxIdsPerProducer)
     return reader.fail("Stream IDMP limits are out of range");
   store::StreamProducers& producers = stream.producers_or_new();
   producers.set_limits(static_cast<uint32_t>(duration_s), static_cast<uint32_t>(most_each));

@@ -156,7 +156,7 @@ bool VectorSetReader::read_matrix(const VectorSet::Shape& shape, std::vector<flo
   std::string_view bytes;
   if (!text(&bytes)) return false;
   const size_t components = shape.dimensions * shape.input_dimensions;
-  if (components > VectorSet::kMostOfMatrix || bytes.size() != components * sizeof(float))
+  if (components > VectorSet::kMaxMatrixComponents || bytes.size() != components * sizeof(float))
     return fail("has a projection of the wrong size");
   matrix->resize(components);
   std::memcpy(matrix->data(), bytes.data(), bytes.size());
@@ -171,17 +171,16 @@ bool VectorSetReader::read_head(uint64_t* elements) {
     return false;
   const uint64_t quantization = configuration & kQuantizationMask;
   const uint64_t links = configuration >> kLinksShift;
-  if (dimensions == 0 || dimensions > VectorSet::kMostDimensions ||
-      quantization > static_cast<uint64_t>(Quantization::kBit) ||
-      links < VectorGraph::kFewestLinks || links > VectorGraph::kMostLinks ||
-      (flags & ~(kHasProjection | kHasAttributes)) != 0)
+  if (dimensions == 0 || dimensions > VectorSet::kMaxDimensions ||
+      quantization > static_cast<uint64_t>(Quantization::kBit) || links < VectorGraph::kMinLinks ||
+      links > VectorGraph::kMaxLinks || (flags & ~(kHasProjection | kHasAttributes)) != 0)
     return fail("is of a kind that does not exist");
   has_attributes_ = (flags & kHasAttributes) != 0;
   VectorSet::Shape shape{static_cast<Quantization>(quantization), dimensions, links, 0};
   std::vector<float> matrix;
   if ((flags & kHasProjection) != 0) {
     if (!number(&shape.input_dimensions)) return false;
-    if (shape.input_dimensions == 0 || shape.input_dimensions > VectorSet::kMostDimensions)
+    if (shape.input_dimensions == 0 || shape.input_dimensions > VectorSet::kMaxDimensions)
       return fail("has a projection of the wrong size");
     if (!read_matrix(shape, &matrix)) return false;
   }
@@ -242,7 +241,7 @@ bool VectorSetReader::read_links(unsigned level, bool has_farthest, uint64_t* nu
   uint64_t room;
   if (!number(&count) || !number(&room)) return false;
   const uint64_t used = 2 + count + (has_farthest ? 1 : 0);
-  if (count > 2 * VectorGraph::kMostLinks || *numbers < used)
+  if (count > 2 * VectorGraph::kMaxLinks || *numbers < used)
     return fail("has a node that cannot be");
   *numbers -= used;
   std::vector<Slot> links;

@@ -38,10 +38,10 @@ constexpr char kStackOverflow[] = "stack overflow";
 // Half of the stack limit of a process's first thread, in bytes.
 size_t half_of_first_stack() {
   constexpr size_t kMax = size_t{64} << 20;
-  constexpr size_t kLeast = size_t{2} << 20;
+  constexpr size_t kMin = size_t{2} << 20;
   rlimit limit{};
-  if (::getrlimit(RLIMIT_STACK, &limit) != 0) return kLeast / 2;
-  return std::clamp(static_cast<size_t>(limit.rlim_cur), kLeast, kMax) / 2;
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0) return kMin / 2;
+  return std::clamp(static_cast<size_t>(limit.rlim_cur), kMin, kMax) / 2;
 }
 
 // A program of some thousand instructions.

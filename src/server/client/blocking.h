@@ -20,8 +20,8 @@
 // A request that is run again passes the server's state again: without memory it is refused, and
 // during a pause it waits, now for the end of the pause.
 //
-// Listens to effects only while somebody waits. Costs a hash lookup per change, whoever waits for
-// other keys; O(keys) to begin or end a wait.
+// Listens to keyspace events only while somebody waits. Costs a hash lookup per change, whoever
+// waits for other keys; O(keys) to begin or end a wait.
 #pragma once
 
 #include <cstddef>
@@ -91,7 +91,7 @@ class Blocking final : public KeyspaceEventListener {
   // serve() was last done.
   bool any_ready() const { return !ready_.empty() || !due_.empty(); }
   // Runs the requests that wait for changed keys, and those that wait for what these change. To be
-  // called when a request has ended altogether; of no effect within itself.
+  // called when a request has ended altogether; does nothing when called by itself.
   void serve();
   // Lets serve() go on with those who were to be served during a pause. Called when it ends.
   void pause_ended();

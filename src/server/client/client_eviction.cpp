@@ -46,7 +46,7 @@ void ClientEviction::measure(Client& client) {
   client.measured_memory = memory_usage(client);
   total_ += client.measured_memory;
   const bool may_go =
-      !client.has(kClientNoEvict | kClientReplica) && client.measured_memory >= kLeastToClose;
+      !client.has(kClientNoEvict | kClientReplica) && client.measured_memory >= kMinToClose;
   if (may_go) by_size_.emplace(client.measured_memory, client.id);
 }
 

@@ -4,7 +4,7 @@
 // Without a limit this costs a test of a flag for each batch of requests. With one, a client is
 // measured again when it has read, written or been sent to, at a cost of O(log clients). Clients
 // that are never closed still count: those with CLIENT NO-EVICT, replicas, and those smaller than
-// kLeastToClose.
+// kMinToClose.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class Server;
 class ClientEviction {
  public:
   // Clients that take less memory (bytes) are not closed: it would help little.
-  static constexpr size_t kLeastToClose = 32 * 1024;
+  static constexpr size_t kMinToClose = 32 * 1024;
 
   explicit ClientEviction(Server& server) : server_(server) {}
 

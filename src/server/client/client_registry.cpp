@@ -94,7 +94,7 @@ void ClientRegistry::end_waits_for_role() {
 void ClientRegistry::look_after_some() {
   const size_t count =
       std::min(clients_.size(),
-               std::max(clients_.size() / static_cast<size_t>(server_.settings().hz), kFewest));
+               std::max(clients_.size() / static_cast<size_t>(server_.settings().hz), kMin));
   std::vector<uint64_t> ids;
   ids.reserve(count);
   for (auto it = clients_.upper_bound(last_looked_after_); ids.size() < count; ++it) {

@@ -63,13 +63,13 @@ class ClientRegistry {
     return deadlines_.empty() ? INT64_MAX : deadlines_.begin()->first;
   }
 
-  // Checks a share of the clients, at least kFewest, so that each is checked once a second (`hz`):
+  // Checks a share of the clients, at least kMin, so that each is checked once a second (`hz`):
   // closes idle ones (`timeout`) and those that do not read their replies
   // (client-output-buffer-limit), and frees unused input buffers. Called at every tick.
   void look_after_some();
 
  private:
-  static constexpr size_t kFewest = 5;
+  static constexpr size_t kMin = 5;
   void look_after(Client& client);
   // How long a TLS handshake may take, in milliseconds: ten seconds, or `timeout` if that is less.
   int64_t handshake_limit_ms() const;

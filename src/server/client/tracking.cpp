@@ -18,7 +18,7 @@ constexpr std::string_view kMessageHeader =
     "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n";
 
 // Keys dropped by the first call of give_up_some().
-constexpr size_t kFewestGivenUp = 100;
+constexpr size_t kMinGivenUp = 100;
 
 // Expiry and eviction are not a client's own writes: NOLOOP does not suppress them.
 bool happens_by_itself(EventClass event_class, std::string_view event) {
@@ -161,7 +161,7 @@ void Tracking::update_limit() {
 }
 
 void Tracking::give_up_some() {
-  const size_t most = kFewestGivenUp * static_cast<size_t>(++attempts_);
+  const size_t most = kMinGivenUp * static_cast<size_t>(++attempts_);
   for (size_t given_up = 0; given_up < most && is_full(); ++given_up)
     invalidate(random_key(), nullptr);
   update_limit();

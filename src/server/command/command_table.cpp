@@ -16,7 +16,7 @@ namespace latchkey::server {
 
 namespace {
 
-constexpr size_t kFewestSlots = 64;
+constexpr size_t kMinSlots = 64;
 // Slots per command, so that a probe seldom meets another command.
 constexpr size_t kSlotsPerCommand = 4;
 
@@ -155,7 +155,7 @@ bool CommandFacts::has_keys() const {
 void CommandNames::rebuild(std::span<const Command* const> commands,
                            std::span<const std::string> words) {
   words_ = words;
-  const size_t count = std::bit_ceil(std::max(kFewestSlots, commands.size() * kSlotsPerCommand));
+  const size_t count = std::bit_ceil(std::max(kMinSlots, commands.size() * kSlotsPerCommand));
   slots_.assign(count, Slot());
   slot_mask_ = count - 1;
   slot_shift_ = static_cast<unsigned>(64 - std::countr_zero(count));

@@ -64,20 +64,20 @@ char* put_word(char* to, std::string_view word) {
 }  // namespace
 
 void PropagationEncoder::append(std::span<const PropagatedCommand> unit, std::string* out) {
-  const auto is_mine = [this](const PropagatedCommand& effect) {
-    return (effect.targets & target_) != 0;
+  const auto is_mine = [this](const PropagatedCommand& command) {
+    return (command.targets & target_) != 0;
   };
   const bool several = std::count_if(unit.begin(), unit.end(), is_mine) > 1 &&
-                       std::any_of(unit.begin(), unit.end(), [&](const PropagatedCommand& effect) {
-                         return is_mine(effect) && !effect.outside_multi();
+                       std::any_of(unit.begin(), unit.end(), [&](const PropagatedCommand& command) {
+                         return is_mine(command) && !command.outside_multi();
                        });
   if (several && selects_before_multi_)
     select(std::find_if(unit.begin(), unit.end(), is_mine)->database, out);
   if (several) out->append(kMulti);
-  for (const PropagatedCommand& effect : unit) {
-    if (!is_mine(effect)) continue;
-    select(effect.database, out);
-    out->append(effect.request);
+  for (const PropagatedCommand& command : unit) {
+    if (!is_mine(command)) continue;
+    select(command.database, out);
+    out->append(command.request);
   }
   if (several) out->append(kExec);
 }
@@ -132,10 +132,10 @@ void Propagation::add(int database, CommandWords first, std::span<const std::str
 
 void Propagation::flush_unit() {
   size_t begin = 0;
-  for (const Pending& effect : unit_.commands) {
-    flushed_unit_.push_back({effect.database, effect.targets,
-                             std::string_view(unit_.bytes).substr(begin, effect.end - begin)});
-    begin = effect.end;
+  for (const Pending& pending : unit_.commands) {
+    flushed_unit_.push_back({pending.database, pending.targets,
+                             std::string_view(unit_.bytes).substr(begin, pending.end - begin)});
+    begin = pending.end;
   }
   for (PropagationSink* reader : sinks_) reader->on_propagated(flushed_unit_);
   flushed_unit_.clear();

@@ -1,10 +1,10 @@
 // The replication stream: the requests that another server has to run, one after the other, to come
 // to the dataset that is here. The append-only file keeps it, replicas follow it.
 //
-// Effects are written, not requests. What chance, time or waiting has decided is decided in
-// the stream: SPOP is written as the SREM of what it drew, a deadline as a Unix time, a blocking
-// command as what it did when it was served, a script as what its commands did. A request that
-// changed something stands in the stream as it came, unless its handler says otherwise
+// What a request did is written, not the request itself. What chance, time or waiting has decided
+// is decided in the stream: SPOP is written as the SREM of what it drew, a deadline as a Unix time,
+// a blocking command as what it did when it was served, a script as what its commands did. A
+// request that changed something stands in the stream as it came, unless its handler says otherwise
 // (CommandContext::propagate and propagate_nothing); one that changed nothing does not. Keys that
 // go by themselves (expired, evicted) are written as DEL or UNLINK.
 //
@@ -30,12 +30,12 @@
 
 namespace latchkey::server {
 
-// Who gets an effect.
+// Who gets a propagated command.
 enum PropagationTargets : uint8_t {
   kPropagateToFile = 1u << 0,
   kPropagateToReplicas = 1u << 1,
   kPropagateToAll = kPropagateToFile | kPropagateToReplicas,
-  // Beside targets: the effect needs no MULTI around it and others of its kind.
+  // Beside targets: the command needs no MULTI around it and others of its kind.
   kPropagateOutsideMulti = 1u << 7,
 };
 

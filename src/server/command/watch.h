@@ -1,6 +1,6 @@
 // WATCH: which clients want to know whether which keys change before their EXEC.
 //
-// Listens to effects only while somebody watches. Costs O(watchers of the key) per change.
+// Listens to keyspace events only while somebody watches. Costs O(watchers of the key) per change.
 #pragma once
 
 #include <cstdint>

@@ -32,11 +32,11 @@ namespace {
 
 constexpr int kDeepestInclude = 32;
 // Files that include others twice would be read for ever.
-constexpr size_t kMostIncludes = 10'000;
+constexpr size_t kMaxIncludes = 10'000;
 // A suggestion compares with all names.
-constexpr size_t kMostSuggestions = 100;
+constexpr size_t kMaxSuggestions = 100;
 // A check that has found so many ends.
-constexpr size_t kMostProblems = 1000;
+constexpr size_t kMaxProblems = 1000;
 
 // Directives of old releases that a configuration may still hold; they set nothing.
 constexpr std::array<std::string_view, 3> kIgnoredDirectives = {
@@ -216,7 +216,7 @@ std::vector<ConfigError> Config::check(const std::string& path, std::string_view
   load_text(text, &error);
   problems_ = nullptr;
   std::vector<std::string> whole = contradictions();
-  if (problems.size() == kMostProblems)
+  if (problems.size() == kMaxProblems)
     whole.insert(whole.begin(), "There are too many problems: the rest was not read");
   std::string message;
   if (!check_logfile(/*create=*/false, &message)) whole.push_back(std::move(message));
@@ -239,8 +239,8 @@ std::string suggest_directive(const Edition& edition, std::string_view name) {
 bool Config::report_line(ConfigError error, ConfigError* reported) {
   if (error.file.empty()) error.file = reading_;
   if (problems_ != nullptr) {
-    if (problems_->size() < kMostProblems) problems_->push_back(std::move(error));
-    return problems_->size() < kMostProblems;
+    if (problems_->size() < kMaxProblems) problems_->push_back(std::move(error));
+    return problems_->size() < kMaxProblems;
   }
   *reported = std::move(error);
   return false;
@@ -377,9 +377,9 @@ bool Config::include(const DeferredDirective& place, int depth, ConfigError* err
     paths.push_back(pattern);
   }
   for (const auto& path : paths) {
-    if (++included_ > kMostIncludes) {
-      *error = ConfigError::at(
-          place, "more than " + std::to_string(kMostIncludes) + " files are included");
+    if (++included_ > kMaxIncludes) {
+      *error = ConfigError::at(place,
+                               "more than " + std::to_string(kMaxIncludes) + " files are included");
       return false;
     }
     const auto text = base::read_within(absolute(path), {});
@@ -441,7 +441,7 @@ std::vector<std::string> Config::startup_problems() const {
   lines.emplace_back(
       "Module Configuration detected without loadmodule directive or no ApplyConfig call: "
       "aborting");
-  const size_t suggestions = std::min(values_.unknown_directives.size(), kMostSuggestions);
+  const size_t suggestions = std::min(values_.unknown_directives.size(), kMaxSuggestions);
   for (const auto& unknown : std::span(values_.unknown_directives).first(suggestions)) {
     const std::string meant = suggest_directive(values_.edition, unknown.arguments[0]);
     if (!meant.empty()) lines.push_back("'" + unknown.arguments[0] + "' is not known. " + meant);

@@ -172,11 +172,11 @@ void add_network(std::vector<Directive>& table) {
 }
 
 void add_locks(std::vector<Directive>& table) {
-  constexpr int64_t kMost = 1'000'000;
+  constexpr int64_t kMax = 1'000'000;
   table.push_back(boolean("lock-watch", &V::lock_watch));
   table.push_back(text("lock-patterns", &V::lock_patterns, 0, {.empty_is_a_value = true}));
-  table.push_back(number("lock-watch-max-keys", &V::lock_watch_max_keys, 1, kMost));
-  table.push_back(number("lock-log-max-len", &V::lock_log_max_len, 1, kMost));
+  table.push_back(number("lock-watch-max-keys", &V::lock_watch_max_keys, 1, kMax));
+  table.push_back(number("lock-log-max-len", &V::lock_log_max_len, 1, kMax));
   table.push_back(boolean("lock-notify", &V::lock_notify));
 }
 
@@ -561,9 +561,8 @@ void add_observation(std::vector<Directive>& table) {
   table.push_back(number({"slowlog-max-len", "commandlog-slow-execution-max-len"},
                          &V::slowlog_max_len, 0, kMaxInt64));
   // The name of the command and the note of what was left out.
-  constexpr int64_t kFewestWords = 2;
-  table.push_back(
-      number("slowlog-entry-max-argc", &V::slowlog_entry_max_argc, kFewestWords, kMaxInt));
+  constexpr int64_t kMinWords = 2;
+  table.push_back(number("slowlog-entry-max-argc", &V::slowlog_entry_max_argc, kMinWords, kMaxInt));
   table.push_back(
       number("slowlog-entry-max-string-len", &V::slowlog_entry_max_string_len, 1, kMaxInt64));
   table.push_back(
@@ -620,9 +619,9 @@ void add_encodings(std::vector<Directive>& table) {
   table.push_back(memory("stream-node-max-bytes", &V::stream_node_max_bytes, 0, kMaxSignedBytes));
   table.push_back(number("stream-node-max-entries", &V::stream_node_max_entries, 0, kMaxInt64));
   constexpr int64_t kSecondsOfDay = 86400;
-  constexpr int64_t kMostRemembered = 10'000;
+  constexpr int64_t kMaxRemembered = 10'000;
   table.push_back(number("stream-idmp-duration", &V::stream_idmp_duration, 1, kSecondsOfDay));
-  table.push_back(number("stream-idmp-maxsize", &V::stream_idmp_maxsize, 1, kMostRemembered));
+  table.push_back(number("stream-idmp-maxsize", &V::stream_idmp_maxsize, 1, kMaxRemembered));
   table.push_back(array_slice_size());
   table.push_back(number("array-sparse-kmax", &V::array_sparse_kmax, 0, kMaxInt));
   table.push_back(without_effect(number("array-sparse-kmin", &V::array_sparse_kmin, 0, kMaxInt),
@@ -660,7 +659,7 @@ void add_cron(std::vector<Directive>& table) {
 }  // namespace
 
 std::vector<Directive> make_directive_table() {
-  constexpr size_t kRoughSize = 256;
+  constexpr size_t kRoughSize = 400;
   std::vector<Directive> table;
   table.reserve(kRoughSize);
   add_network(table);

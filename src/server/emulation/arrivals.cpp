@@ -201,8 +201,8 @@ uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t f
 }
 
 int arity_in(std::string_view full_name, int arity) {
-  constexpr int kLeastOfMigrateslots = -4;
-  return base::equal_ignoring_case(full_name, "cluster|migrateslots") ? kLeastOfMigrateslots
+  constexpr int kMinMigrateslotsWords = -4;
+  return base::equal_ignoring_case(full_name, "cluster|migrateslots") ? kMinMigrateslotsWords
                                                                       : arity;
 }
 

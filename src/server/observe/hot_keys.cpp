@@ -105,7 +105,7 @@ void HotKeys::called(const MeteredCall& call) {
 void HotKeys::add(Sums& sums, std::string_view key, uint64_t cost) {
   const auto [sum, is_new] = sums.try_emplace(std::string(key), 0);
   sum->second += cost;
-  if (!is_new || sums.size() < kMostKeys) return;
+  if (!is_new || sums.size() < kMaxKeys) return;
   // The lower half goes.
   std::vector<uint64_t> values;
   values.reserve(sums.size());

@@ -3,7 +3,7 @@
 // While it is active every call that names keys is counted, its cost divided among its keys:
 // commands of a transaction one by one, a script as a whole. Of each metric the keys with the
 // highest sums are known; others are forgotten when there are too many to hold, so that a sum may
-// lack what the key had before it was forgotten. Memory: at most kMostKeys keys for each metric.
+// lack what the key had before it was forgotten. Memory: at most kMaxKeys keys for each metric.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class Server;
 
 class HotKeys final : public CallMeter {
  public:
-  static constexpr size_t kMostKeys = 4096;
+  static constexpr size_t kMaxKeys = 4096;
 
   struct Options {
     bool cpu = false;

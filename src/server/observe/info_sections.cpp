@@ -262,6 +262,7 @@ void memory_section(InfoText& text, Server& server) {
   text.field("mem_cluster_links", links.bytes);
   text.field("mem_aof_buffer", server.persistence_figures().aof.buffer_memory);
   text.field("mem_allocator", base::allocator_name());
+  // Tables grow by one bucket at a time, never by a second table beside the first.
   text.field("mem_overhead_db_hashtable_rehashing", 0);
   text.field("active_defrag_running", 0);
   text.field("lazyfree_pending_objects", server.environment().reclaimer.pending_objects());
@@ -361,35 +362,45 @@ double to_ms(int64_t us) {
   return static_cast<double>(us) / 1000;
 }
 
-void stats_section(InfoText& text, Server& server) {
+double kbps(const RateMeter& rate) {
+  return static_cast<double>(rate.rate()) / 1024;
+}
+
+void traffic_stats(InfoText& text, Server& server) {
   const Stats& stats = server.stats();
-  const store::Environment& environment = server.environment();
   const net::Loop::Counters counters = loop_counters(server);
-  const base::CycleClock& cycles = server.cycle_clock();
+  const ReplicationFigures replication = server.replication_figures();
   text.field("total_connections_received", stats.connections_received);
   text.field("total_commands_processed", stats.commands_processed);
   text.field("instantaneous_ops_per_sec", stats.commands_rate.rate());
   text.field("total_net_input_bytes", counters.bytes_read);
   text.field("total_net_output_bytes", counters.bytes_written);
-  const ReplicationFigures replication = server.replication_figures();
   text.field("total_net_repl_input_bytes", replication.bytes_received);
   text.field("total_net_repl_output_bytes", replication.bytes_sent);
-  text.field("instantaneous_input_kbps", static_cast<double>(stats.input_rate.rate()) / 1024, 2);
-  text.field("instantaneous_output_kbps", static_cast<double>(stats.output_rate.rate()) / 1024, 2);
-  text.field("instantaneous_input_repl_kbps", 0, 2);
-  text.field("instantaneous_output_repl_kbps", 0, 2);
+  text.field("instantaneous_input_kbps", kbps(stats.input_rate), 2);
+  text.field("instantaneous_output_kbps", kbps(stats.output_rate), 2);
+  text.field("instantaneous_input_repl_kbps", kbps(stats.replication_input_rate), 2);
+  text.field("instantaneous_output_repl_kbps", kbps(stats.replication_output_rate), 2);
   text.field("rejected_connections", stats.connections_rejected);
   text.field("sync_full", replication.full_syncs);
   text.field("sync_partial_ok", replication.partial_syncs);
   text.field("sync_partial_err", replication.refused_partial_syncs);
+}
+
+void keyspace_stats(InfoText& text, Server& server) {
+  const Stats& stats = server.stats();
+  const store::Environment& environment = server.environment();
   text.field("expired_subkeys", environment.expired_elements);
   if (text.edition().is_valkey()) text.field("expired_fields", environment.expired_elements);
   text.field("expired_subkeys_active", environment.found_expired_elements);
   text.field("expired_keys", environment.expired_keys);
   text.field("expired_keys_active", environment.found_expired_keys);
+  // The reference's estimate of the keys that its samples have missed: here an index of deadlines
+  // names every key that is due.
   text.field("expired_stale_perc", 0, 2);
   text.field("expired_time_cap_reached_count", stats.expiry_cap_reached);
-  text.field("expire_cycle_cpu_milliseconds", cycles.to_us(stats.expiry_ticks) / 1000);
+  text.field("expire_cycle_cpu_milliseconds",
+             server.cycle_clock().to_us(stats.expiry_ticks) / 1000);
   text.field("evicted_keys", stats.evicted_keys);
   text.field("evicted_clients", stats.evicted_clients);
   text.field("evicted_scripts", server.script_figures().evicted_scripts);
@@ -400,11 +411,16 @@ void stats_section(InfoText& text, Server& server) {
   text.field("pubsub_channels", server.pubsub().topics(TopicKind::kChannel));
   text.field("pubsub_patterns", server.pubsub().topics(TopicKind::kPattern));
   text.field("pubsubshard_channels", server.pubsub().topics(TopicKind::kShardChannel));
+}
+
+void process_stats(InfoText& text, Server& server) {
   const PersistenceFigures persistence = server.persistence_figures();
+  const ReplicationFigures replication = server.replication_figures();
   text.field("latest_fork_usec", persistence.latest_fork_us);
   text.field("total_forks", persistence.forks);
   text.field("migrate_cached_sockets", replication.migration_sockets);
   text.field("slave_expires_tracked_keys", replication.locally_expiring_keys);
+  // The allocator is not one that defragments: activedefrag is refused.
   text.field("active_defrag_hits", 0);
   text.field("active_defrag_misses", 0);
   text.field("active_defrag_key_hits", 0);
@@ -414,17 +430,25 @@ void stats_section(InfoText& text, Server& server) {
   text.field("tracking_total_keys", server.tracking().keys());
   text.field("tracking_total_items", server.tracking().items());
   text.field("tracking_total_prefixes", server.tracking().prefixes());
+}
+
+void event_loop_stats(InfoText& text, Server& server) {
+  const Stats& stats = server.stats();
+  const net::Loop::Counters counters = loop_counters(server);
+  const net::ThreadedIo::Figures threaded =
+      threaded_io(server) != nullptr ? threaded_io(server)->total() : net::ThreadedIo::Figures();
+  const base::CycleClock& cycles = server.cycle_clock();
   text.field("unexpected_error_replies", stats.unexpected_error_replies);
   text.field("total_error_replies", stats.error_replies);
+  // Checks that sanitize-dump-payload asks for: payloads are checked whatever it says.
   text.field("dump_payload_sanitizations", 0);
   text.field("total_reads_processed", counters.reads);
   text.field("total_writes_processed", counters.writes);
-  const net::ThreadedIo::Figures threaded =
-      threaded_io(server) != nullptr ? threaded_io(server)->total() : net::ThreadedIo::Figures();
   text.field("io_threaded_reads_processed", threaded.reads);
   text.field("io_threaded_writes_processed", threaded.writes);
   text.field("client_query_buffer_limit_disconnections", stats.query_buffer_limit_disconnections);
   text.field("client_output_buffer_limit_disconnections", stats.output_buffer_limit_disconnections);
+  // Clients have no reply buffer of their own whose size would follow their replies.
   text.field("reply_buffer_shrinks", 0);
   text.field("reply_buffer_expands", 0);
   text.field("eventloop_cycles", counters.cycles);
@@ -432,18 +456,29 @@ void stats_section(InfoText& text, Server& server) {
   text.field("eventloop_duration_cmd_sum", cycles.to_us(stats.command_ticks));
   text.field("instantaneous_eventloop_cycles_per_sec", stats.turns_rate.rate());
   text.field("instantaneous_eventloop_duration_usec", stats.turn_duration.mean());
-  const auto denied = [&](acl::Denial::Reason reason) {
-    return stats.denied[static_cast<size_t>(reason)];
-  };
   text.field("slowlog_commands_count", stats.slow_calls.calls);
   text.field("slowlog_commands_time_ms_sum", to_ms(stats.slow_calls.total_us), 2);
   text.field("slowlog_commands_time_ms_max", to_ms(stats.slow_calls.longest_us), 2);
+}
+
+void access_stats(InfoText& text, const Stats& stats) {
+  const auto denied = [&](acl::Denial::Reason reason) {
+    return stats.denied[static_cast<size_t>(reason)];
+  };
   text.field("acl_access_denied_auth", denied(acl::Denial::Reason::kAuth));
   text.field("acl_access_denied_cmd", denied(acl::Denial::Reason::kCommand));
   text.field("acl_access_denied_key", denied(acl::Denial::Reason::kKey));
   text.field("acl_access_denied_channel", denied(acl::Denial::Reason::kChannel));
   text.field("acl_access_denied_tls_cert", denied(acl::Denial::Reason::kTlsCertificate));
   text.field("acl_access_denied_db", denied(acl::Denial::Reason::kDatabase));
+}
+
+void stats_section(InfoText& text, Server& server) {
+  traffic_stats(text, server);
+  keyspace_stats(text, server);
+  process_stats(text, server);
+  event_loop_stats(text, server);
+  access_stats(text, server.stats());
   if ((server.state() & kStateClusterAudit) != 0)
     text.field("cluster_incompatible_ops", server.cluster_audit().count());
 }

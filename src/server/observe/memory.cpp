@@ -73,6 +73,16 @@ void MemoryMeter::refresh() {
   balance_at_refresh_ = thread_.balance();
 }
 
+void MemoryMeter::refresh_unless_idle(bool others_free) {
+  // Threads without a queue that is known here have this many ticks to free what they were given.
+  constexpr int kIdleRefreshes = 10;
+  if (others_free || !thread_.is_known() || thread_.balance() != balance_at_refresh_)
+    idle_refreshes_ = 0;
+  if (idle_refreshes_ == kIdleRefreshes) return;
+  ++idle_refreshes_;
+  refresh();
+}
+
 size_t MemoryMeter::own() const {
   uint64_t held = held_;
   if (billed_ == this) held += thread_.balance() - balance_when_billed_;

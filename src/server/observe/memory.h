@@ -32,6 +32,9 @@ class MemoryMeter {
     if (billed_ != this) bill_this();
   }
   void refresh();
+  // The same, called at each tick: spares the allocator's statistics of a server that has been idle
+  // for a second. `others_free`: other threads have memory to free.
+  void refresh_unless_idle(bool others_free);
   size_t used() const;
 
  private:
@@ -44,6 +47,7 @@ class MemoryMeter {
   base::ThreadHeapUse thread_;
   size_t total_ = 0;
   uint64_t balance_at_refresh_ = 0;
+  int idle_refreshes_ = 0;  // since the thread's balance has last changed
   bool counts_own_ = false;
   uint64_t held_ = 0;  // modulo 2^64, without what it has been billed for since
   uint64_t balance_when_billed_ = 0;

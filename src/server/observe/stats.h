@@ -83,6 +83,8 @@ struct Stats {
   RateMeter commands_rate;
   RateMeter input_rate;
   RateMeter output_rate;
+  RateMeter replication_input_rate;
+  RateMeter replication_output_rate;
   RateMeter turns_rate;
   MeanMeter turn_duration;  // microseconds of work per turn of the loop
   uint64_t peak_memory = 0;

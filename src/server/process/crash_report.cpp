@@ -84,7 +84,7 @@ void registers(base::Logger& logger, void* context) {
 }  // namespace
 
 CrashReporter::CrashReporter(base::Logger& logger)
-    : logger_(logger), signal_stack_(kSignalStackBytes), previous_(current_reporter) {
+    : logger_(logger), signal_stack_(new char[kSignalStackBytes]), previous_(current_reporter) {
   current_reporter = this;
   base::set_assertion_handler(on_assertion);
   enable(true);
@@ -119,8 +119,8 @@ void CrashReporter::add_section(std::string title, Section section) {
 void CrashReporter::install_handlers() {
   // A separate stack, so that a stack overflow can be reported too.
   stack_t stack{};
-  stack.ss_sp = signal_stack_.data();
-  stack.ss_size = signal_stack_.size();
+  stack.ss_sp = signal_stack_.get();
+  stack.ss_size = kSignalStackBytes;
   sigaltstack(&stack, nullptr);
   struct sigaction action {};
   sigemptyset(&action.sa_mask);

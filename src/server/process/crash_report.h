@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,7 +60,8 @@ class CrashReporter {
   base::Logger& logger_;
   bool enabled_ = true;
   std::vector<std::pair<std::string, Section>> sections_;
-  std::vector<char> signal_stack_;
+  // Not initialised, so that its pages are taken by the first crash.
+  std::unique_ptr<char[]> signal_stack_;
   CrashReporter* previous_;
 };
 

@@ -85,8 +85,8 @@ void Listeners::close() {
 
 bool Listeners::open_tcp(const ConfigValues& settings, TcpSockets* sockets) {
   if ((settings.port == 0 && !settings.port_auto) || settings.bind.empty()) return true;
-  constexpr int kMostAttempts = 100;
-  const int attempts = settings.port == 0 ? kMostAttempts : 1;
+  constexpr int kMaxAttempts = 100;
+  const int attempts = settings.port == 0 ? kMaxAttempts : 1;
   Opened opened = Opened::kPortTaken;
   for (int i = 0; i < attempts && opened == Opened::kPortTaken; ++i) {
     opened = open_at(settings.port, settings.bind, /*secure=*/false, sockets);

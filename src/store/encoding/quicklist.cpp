@@ -17,9 +17,9 @@ constexpr size_t kFillBytes[] = {4096, 8192, 16384, 32768, 65536};
 constexpr size_t kMaxBytesByCount = 8192;
 // An estimate of an element's bytes besides its text.
 constexpr size_t kOverhead = 8;
-// Smaller nodes are not compressed, nor are nodes that would shrink by less than kLeastGain.
-constexpr size_t kLeastToCompress = 48;
-constexpr size_t kLeastGain = 8;
+// Smaller nodes are not compressed, nor are nodes that would shrink by less than kMinGain.
+constexpr size_t kMinToCompress = 48;
+constexpr size_t kMinGain = 8;
 
 size_t most_bytes(int fill) {
   if (fill >= 0) return kMaxBytesByCount;
@@ -159,11 +159,11 @@ void Quicklist::compress(Node* node) const {
   if (node->is_settled) return;
   node->is_settled = true;
   const size_t size = node->byte_size();
-  if (size < kLeastToCompress) return;
+  if (size < kMinToCompress) return;
   const std::span<const char> pack = node->pack.bytes();
   const std::string_view bytes =
       node->is_plain ? std::string_view(node->plain) : std::string_view(pack.data(), pack.size());
-  auto compressed = lzf_compress(bytes, size - kLeastGain);
+  auto compressed = lzf_compress(bytes, size - kMinGain);
   if (!compressed) return;
   node->compressed = *std::move(compressed);
   node->full_size = size;

@@ -76,8 +76,8 @@ void FieldNameSets::drop_unused() {
     item.second->release();
     return true;
   });
-  constexpr size_t kLeast = 64;
-  drop_at_ = std::max(kLeast, 2 * lists_.size());
+  constexpr size_t kMin = 64;
+  drop_at_ = std::max(kMin, 2 * lists_.size());
 }
 
 }  // namespace latchkey::store

@@ -34,11 +34,11 @@ struct StreamConsumer;
 struct PendingEntry {
   StreamId id;
   int64_t delivered_ms;
-  uint64_t deliveries;  // up to kMostDeliveries
+  uint64_t deliveries;  // up to kMaxDeliveries
   StreamConsumer* consumer;
 
-  static constexpr uint64_t kMostDeliveries = INT64_MAX;
-  void count_delivery() { deliveries += deliveries < kMostDeliveries ? 1 : 0; }
+  static constexpr uint64_t kMaxDeliveries = INT64_MAX;
+  void count_delivery() { deliveries += deliveries < kMaxDeliveries ? 1 : 0; }
 };
 
 struct StreamConsumer {

@@ -32,7 +32,7 @@ class StreamProducers {
   static constexpr uint32_t kDefaultDurationS = 100;
   static constexpr uint32_t kDefaultMostEach = 100;
   static constexpr uint32_t kLongestDurationS = 86400;
-  static constexpr uint32_t kMostOfAProducer = 10'000;
+  static constexpr uint32_t kMaxIdsPerProducer = 10'000;
 
   StreamProducers() = default;
   StreamProducers(const StreamProducers& other);

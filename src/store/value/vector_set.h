@@ -44,11 +44,11 @@ class VectorSet final : public Value {
   static constexpr Type kType = Type::kVectorSet;
   // The longest vectors in files, kept or given to a projection; requests have a limit of their
   // own.
-  static constexpr size_t kMostDimensions = size_t{1} << 20;
+  static constexpr size_t kMaxDimensions = size_t{1} << 20;
   // The most components of a projection's matrix: of one in a file (a gigabyte), and of one that a
   // request of some kilobytes asks for (64 MiB).
-  static constexpr size_t kMostOfMatrix = size_t{1} << 28;
-  static constexpr size_t kMostOfNewMatrix = size_t{1} << 24;
+  static constexpr size_t kMaxMatrixComponents = size_t{1} << 28;
+  static constexpr size_t kMaxNewMatrixComponents = size_t{1} << 24;
   static constexpr size_t kLongestText = UINT32_MAX;
 
   struct Shape {

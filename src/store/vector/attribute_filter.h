@@ -30,7 +30,7 @@
 // Redis before 8.12 took ! like the others, so that "!!1" was no expression, and left backslashes
 // in strings; FilterSyntax says which is meant. Costs: parse() is linear in the text but for
 // sorting the names of fields, and matches() in the attributes, which are read once, and the steps
-// of the expression, of which there are kMostSteps at most: each may look at the whole of a text, a
+// of the expression, of which there are kMaxSteps at most: each may look at the whole of a text, a
 // tuple or an array.
 #pragma once
 
@@ -83,7 +83,7 @@ enum class FilterSyntax : uint8_t { kBeforeRedis812, kCurrent };
 
 class AttributeFilter {
  public:
-  static constexpr size_t kMostSteps = 1000;  // operands and operators
+  static constexpr size_t kMaxSteps = 1000;  // operands and operators
 
   // Nothing when the text is no expression; then *error_at is where it is wrong, the end of what
   // cannot be understood or what is too much, or 0 when it is wrong as a whole.

@@ -118,7 +118,7 @@ bool FilterParser::read_all() {
       is_token_wrong_ = true;
       return false;
     }
-    if (filter_.steps_.size() + pending_.size() <= AttributeFilter::kMostSteps) continue;
+    if (filter_.steps_.size() + pending_.size() <= AttributeFilter::kMaxSteps) continue;
     at_ = begin;
     is_token_wrong_ = true;
     return false;

@@ -15,12 +15,12 @@ namespace latchkey::store {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{128} << 10;
-constexpr unsigned kMostChunkBits = 10;
+constexpr unsigned kMaxChunkBits = 10;
 
 // The number of records in a chunk, as a power of two.
 unsigned chunk_bits_for(size_t stride) {
   const size_t records = std::max<size_t>(kChunkBytes / stride, 1);
-  return std::min(static_cast<unsigned>(std::bit_width(records)) - 1, kMostChunkBits);
+  return std::min(static_cast<unsigned>(std::bit_width(records)) - 1, kMaxChunkBits);
 }
 
 bool is_nearer(const VectorGraph::Found& a, const VectorGraph::Found& b) {
@@ -35,7 +35,7 @@ bool is_farther(const VectorGraph::Found& a, const VectorGraph::Found& b) {
 VectorGraph::VectorGraph(Quantization quantization, size_t dimensions, size_t links)
     : distance_(quantization, dimensions), links_(links) {
   static_assert(offsetof(Record, link_count) + sizeof(uint16_t) == kLinksAt);
-  LK_ASSERT(links >= kFewestLinks && links <= kMostLinks);
+  LK_ASSERT(links >= kMinLinks && links <= kMaxLinks);
   constexpr size_t kAlignment = 8;
   vector_at_ = kLinksAt + 2 * links_ * sizeof(Slot);
   const size_t size = std::max(vector_at_ + distance_.vector_size(), sizeof(Record));

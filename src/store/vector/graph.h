@@ -47,8 +47,8 @@ class VectorGraph {
   static constexpr Slot kNone = UINT32_MAX;
   static constexpr unsigned kMaxLevel = 16;
   // Bounds of M.
-  static constexpr size_t kFewestLinks = 4;
-  static constexpr size_t kMostLinks = 4096;
+  static constexpr size_t kMinLinks = 4;
+  static constexpr size_t kMaxLinks = 4096;
 
   // `links`: the paper's M.
   VectorGraph(Quantization quantization, size_t dimensions, size_t links);

@@ -9,7 +9,7 @@ namespace latchkey::store {
 namespace {
 
 // A link is not given up when the other end would be left with fewer.
-constexpr size_t kFewestKept = 4;
+constexpr size_t kMinKept = 4;
 // How far a node looks for others when it has lost its last link.
 constexpr size_t kRelinkEffort = 64;
 
@@ -48,7 +48,7 @@ bool VectorGraph::make_room(Slot slot, unsigned level, const QuantizedVector& ne
   // is, the farthest is given up.
   Slot goes = kNone;
   for (size_t i = 0; i < far.size() && far[i].distance > distance; ++i) {
-    if (links(far[i].slot, level).size() <= kFewestKept) continue;
+    if (links(far[i].slot, level).size() <= kMinKept) continue;
     if (goes == kNone) goes = far[i].slot;
     const QuantizedVector end = vector(far[i].slot);
     bool is_superfluous = distance_(newcomer, end) < far[i].distance;
@@ -133,10 +133,10 @@ void VectorGraph::mend(const std::vector<Slot>& former, unsigned level, Slot era
   std::sort(pairs.begin(), pairs.end(),
             [](const Pair& a, const Pair& b) { return a.distance < b.distance; });
   // Each gets a link for the one it has lost, and at most one more, for the sake of another.
-  constexpr uint8_t kMostGained = 2;
+  constexpr uint8_t kMaxGained = 2;
   std::vector<uint8_t> gained(former.size());
   for (const Pair& pair : pairs) {
-    if (gained[pair.a] + gained[pair.b] >= kMostGained) continue;
+    if (gained[pair.a] + gained[pair.b] >= kMaxGained) continue;
     const Slot a = former[pair.a];
     const Slot b = former[pair.b];
     if (links(a, level).size() == room(level) || links(b, level).size() == room(level)) continue;

@@ -373,7 +373,7 @@ TEST_CASE("unbalanced", "[locks]") {
 
 TEST_CASE("Who takes a token is known when others have been done with theirs for long", "[locks]") {
   Scene scene("admin RPUSH semaphore:jobs t1 t2 t3");
-  for (size_t i = 0; i < latchkey::locks::LockModel::kMostUsers; ++i) {
+  for (size_t i = 0; i < latchkey::locks::LockModel::kMaxUsers; ++i) {
     const std::string name = "c" + std::to_string(i);
     scene.play(name + " LPOP semaphore:jobs; " + name + " RPUSH semaphore:jobs t1");
   }

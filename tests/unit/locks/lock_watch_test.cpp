@@ -223,7 +223,7 @@ TEST_CASE("Claims that wait are kept while their ring grows", "[locks]") {
   CHECK(scene.model().records().size() == 1000);
   scene.play("anna leaves");
   CHECK(scene.model().findings().back().times == 1);
-  CHECK(scene.model().findings().size() == locks::LockModel::kMostFindings);
+  CHECK(scene.model().findings().size() == locks::LockModel::kMaxFindings);
 }
 
 TEST_CASE("Only names that match lock-patterns are locks", "[locks]") {

@@ -150,9 +150,9 @@ TEST_CASE("A reply is read up to its limits and not beyond", "[sentinel]") {
     for (size_t i = 0; i < count; ++i) bytes += ":1\r\n";
     return bytes;
   };
-  CHECK(parse(elements(kMostElements), &reply) == Parse::kDone);
-  CHECK(reply.elements.size() == kMostElements);
-  CHECK(parse(elements(kMostElements + 1), &reply) == Parse::kMalformed);
+  CHECK(parse(elements(kMaxElements), &reply) == Parse::kDone);
+  CHECK(reply.elements.size() == kMaxElements);
+  CHECK(parse(elements(kMaxElements + 1), &reply) == Parse::kMalformed);
 
   // The line after its first byte.
   constexpr size_t kLongestLine = 65536;

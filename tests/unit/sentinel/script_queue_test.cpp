@@ -30,10 +30,10 @@ TEST_CASE("Sixteen scripts run at a time, the others wait", "[sentinel]") {
   Fixture f;
   for (int i = 0; i < 20; ++i) f.queue.add({"/bin/script", std::to_string(i)});
   f.pass(0);
-  CHECK(f.queue.running() == ScriptQueue::kMostRunning);
+  CHECK(f.queue.running() == ScriptQueue::kMaxRunning);
   f.queue.ended(1, 0, 0, f.now_ms);
   f.pass(100);
-  CHECK(f.queue.running() == ScriptQueue::kMostRunning);
+  CHECK(f.queue.running() == ScriptQueue::kMaxRunning);
   CHECK(f.queue.jobs().size() == 19);
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("A script that fails with status 1 is run again, later each time", "[s
   Fixture f;
   f.queue.add({"/bin/script"});
   int64_t delay_ms = f.periods.script_retry_delay;
-  for (int attempt = 1; attempt < ScriptQueue::kMostAttempts; ++attempt) {
+  for (int attempt = 1; attempt < ScriptQueue::kMaxAttempts; ++attempt) {
     f.pass(0);
     REQUIRE(f.queue.running() == 1);
     f.queue.ended(attempt, 1, 0, f.now_ms);
@@ -52,7 +52,7 @@ TEST_CASE("A script that fails with status 1 is run again, later each time", "[s
     delay_ms *= 2;
   }
   CHECK(f.failures.empty());
-  f.queue.ended(ScriptQueue::kMostAttempts, 1, 0, f.now_ms);
+  f.queue.ended(ScriptQueue::kMaxAttempts, 1, 0, f.now_ms);
   CHECK(f.queue.jobs().empty());
   CHECK(f.failures == std::vector<std::string>{"-script-error /bin/script 0 1"});
 }
@@ -82,9 +82,9 @@ TEST_CASE("A script that runs too long is killed, and run again", "[sentinel]") 
 
 TEST_CASE("When many wait the oldest is dropped", "[sentinel]") {
   Fixture f;
-  for (size_t i = 0; i <= ScriptQueue::kMostWaiting; ++i)
+  for (size_t i = 0; i <= ScriptQueue::kMaxWaiting; ++i)
     f.queue.add({"/bin/script", std::to_string(i)});
-  CHECK(f.queue.jobs().size() == ScriptQueue::kMostWaiting);
+  CHECK(f.queue.jobs().size() == ScriptQueue::kMaxWaiting);
   CHECK(f.queue.jobs().front().words[1] == "1");
 }
 

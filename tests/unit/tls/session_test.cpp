@@ -117,18 +117,18 @@ TEST_CASE("What one end writes the other reads, in whatever pieces it comes", "[
   }
 }
 
-TEST_CASE("Of N bytes come at most N and kMostHeld more", "[tls]") {
+TEST_CASE("Of N bytes come at most N and kMaxHeldBytes more", "[tls]") {
   const auto context = context_of(settings_of("server"));
   Pair pair(*context, *context);
   pair.talk();
-  pair.client->write(std::string(TransportLayer::kMostHeld, 'x'));
+  pair.client->write(std::string(TransportLayer::kMaxHeldBytes, 'x'));
   const std::string record = Pair::take(*pair.client);
   // All but the last byte: nothing can be known of the record.
   Pair::give(*pair.server, std::string_view(record).substr(0, record.size() - 1), &pair.at_server);
   CHECK(pair.at_server.empty());
   Pair::give(*pair.server, std::string_view(record).substr(record.size() - 1), &pair.at_server);
-  CHECK(pair.at_server.size() <= 1 + TransportLayer::kMostHeld);
-  CHECK(pair.at_server == std::string(TransportLayer::kMostHeld, 'x'));
+  CHECK(pair.at_server.size() <= 1 + TransportLayer::kMaxHeldBytes);
+  CHECK(pair.at_server == std::string(TransportLayer::kMaxHeldBytes, 'x'));
 }
 
 TEST_CASE("A session goes on when its context is gone", "[tls]") {

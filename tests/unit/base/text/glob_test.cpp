@@ -179,12 +179,12 @@ TEST_CASE("No pattern makes a text slow", "[glob]") {
 }
 
 TEST_CASE("What is searched with wildcards has a limited length", "[glob]") {
-  constexpr size_t kMost = GlobPattern::kMostSearched;
+  constexpr size_t kMax = GlobPattern::kMaxSearchedBytes;
   const std::string text(3000, 'a');
-  CHECK(glob_match("*" + std::string(kMost, '?') + "*", text));
-  CHECK_FALSE(glob_match("*" + std::string(kMost + 1, '?') + "*", text));
+  CHECK(glob_match("*" + std::string(kMax, '?') + "*", text));
+  CHECK_FALSE(glob_match("*" + std::string(kMax + 1, '?') + "*", text));
   CHECK_FALSE(glob_match(
-      "*" + std::string(kMost / 2, '?') + "*" + std::string(kMost / 2 + 1, '?') + "*", text));
+      "*" + std::string(kMax / 2, '?') + "*" + std::string(kMax / 2 + 1, '?') + "*", text));
   SECTION("but not at the beginning and at the end, which are compared once") {
     CHECK(glob_match(std::string(1500, '?') + "*" + std::string(1500, '?'), text));
     CHECK(glob_match(std::string(3000, '?'), text));
@@ -193,7 +193,7 @@ TEST_CASE("What is searched with wildcards has a limited length", "[glob]") {
     CHECK(glob_match("*" + std::string(2000, 'a') + "*?*", text));
   }
   SECTION("classes are limited in number") {
-    const int most = GlobPattern::kMostClasses;
+    const int most = GlobPattern::kMaxClasses;
     CHECK(glob_match(repeated("[a]", most), std::string(most, 'a')));
     CHECK_FALSE(glob_match(repeated("[a]", most + 1), std::string(most + 1, 'a')));
   }

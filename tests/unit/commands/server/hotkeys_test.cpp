@@ -98,7 +98,7 @@ TEST_CASE("HOTKEYS forgets the cheap keys when there are too many", "[hotkeys]")
   HotServer server;
   server.run("HOTKEYS START METRICS 1 NET COUNT 1");
   for (int i = 0; i < 50; ++i) server.run("SET hot 1");
-  for (size_t i = 0; i < 3 * server::HotKeys::kMostKeys; ++i)
+  for (size_t i = 0; i < 3 * server::HotKeys::kMaxKeys; ++i)
     server.run("SET key" + std::to_string(i) + " 1");
   CHECK(has(server.run("HOTKEYS GET"), bulk("by-net-bytes") + "*2\r\n" + bulk("hot")));
 }

@@ -13,8 +13,8 @@ namespace latchkey::persist {
 
 namespace {
 
-constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 template <typename Write>
 std::string written(Write&& write) {
@@ -74,7 +74,7 @@ TEST_CASE("A number takes as few bytes as it can, and reads back as text", "[rdb
        {Number{0, 2}, Number{127, 2}, Number{-128, 2}, Number{128, 3}, Number{-129, 3},
         Number{32'767, 3}, Number{-32'768, 3}, Number{32'768, 5}, Number{-32'769, 5},
         Number{2'147'483'647, 5}, Number{-2'147'483'648, 5}, Number{2'147'483'648, 11},
-        Number{-2'147'483'649, 12}, Number{kMost, 20}, Number{kLeast, 21}}) {
+        Number{-2'147'483'649, 12}, Number{kMax, 20}, Number{kMin, 21}}) {
     const std::string text = std::to_string(number.value);
     INFO(text);
     const std::string bytes = written([&](RdbWriter& writer) { writer.integer(number.value); });

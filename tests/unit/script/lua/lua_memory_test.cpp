@@ -10,7 +10,7 @@ using namespace latchkey::tests;
 namespace {
 
 // Scripts get no less than this, however little the server has.
-constexpr size_t kLeastLimit = size_t{64} << 20;
+constexpr size_t kMinLimit = size_t{64} << 20;
 constexpr std::string_view kRefused = "not enough memory";
 
 }  // namespace
@@ -41,7 +41,7 @@ TEST_CASE("A script that wants more memory than it may have gets an error", "[sc
     CHECK(scripts.works());
     while (scripts.engine->interpreter()->collect_garbage()) {
     }
-    CHECK(scripts.engine->interpreter()->memory_usage() < kLeastLimit / 2);
+    CHECK(scripts.engine->interpreter()->memory_usage() < kMinLimit / 2);
   }
   CHECK(scripts.error_of("return #string.rep('x', 1e9)") == "-ERR " + std::string(kRefused));
   CHECK(scripts.eval("return {pcall(string.rep, 'x', 1e9)}") ==

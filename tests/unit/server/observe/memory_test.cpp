@@ -57,6 +57,42 @@ TEST_CASE("A meter of its own counts what its server is billed for, and no other
   CHECK(one.used() == 0);
 }
 
+TEST_CASE(
+    "An idle meter goes on to ask while other threads may free memory, and after the next change") {
+  if (!base::ThreadHeapUse().is_known()) return;
+  constexpr int kManyTicks = 100;
+  MemoryMeter meter;
+  const auto tick = [&](int times, bool others_free) {
+    for (int i = 0; i < times; ++i) meter.refresh_unless_idle(others_free);
+  };
+  const auto free_elsewhere = [](std::unique_ptr<char[]>& memory) {
+    std::thread([&] { memory.reset(); }).join();
+  };
+
+  auto first = some();
+  auto second = some();
+  auto third = some();
+  meter.refresh();
+  const size_t before = meter.used();
+  free_elsewhere(first);
+  tick(1, /*others_free=*/false);
+  CHECK(is_about(before - meter.used(), kLarge));
+
+  // Idle: what nobody has announced is not seen.
+  tick(kManyTicks, /*others_free=*/false);
+  free_elsewhere(second);
+  tick(kManyTicks, /*others_free=*/false);
+  CHECK(is_about(before - meter.used(), kLarge));
+  tick(1, /*others_free=*/true);
+  CHECK(is_about(before - meter.used(), 2 * kLarge));
+
+  tick(kManyTicks, /*others_free=*/false);
+  free_elsewhere(third);
+  const std::unique_ptr<char> own(new char);
+  tick(1, /*others_free=*/false);
+  CHECK(is_about(before - meter.used(), 3 * kLarge));
+}
+
 TEST_CASE("Who is billed may go before others are") {
   if (!base::ThreadHeapUse().is_known()) return;
   MemoryMeter stays;

@@ -166,9 +166,9 @@ TEST_CASE("A filter has a limited number of steps", "[filter]") {
     return text;
   };
   // An operand more than operators.
-  constexpr size_t kMost = AttributeFilter::kMostSteps / 2;
-  CHECK(outcome(sum(kMost)) == "true");
-  CHECK(outcome(sum(kMost) + "+1+1") == "error at " + std::to_string(2 * kMost));
+  constexpr size_t kMax = AttributeFilter::kMaxSteps / 2;
+  CHECK(outcome(sum(kMax)) == "true");
+  CHECK(outcome(sum(kMax) + "+1+1") == "error at " + std::to_string(2 * kMax));
   CHECK(outcome(std::string(2000, '(') + "1" + std::string(2000, ')')) == "error at 1000");
 }
 
