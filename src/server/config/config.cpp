@@ -171,7 +171,9 @@ bool Config::is_sensitive(std::string_view name) const {
 
 bool Config::waits_for_loading(std::string_view name) const {
   const Directive* directive = find(name);
-  return directive != nullptr && directive->has(kDenyLoading);
+  if (directive == nullptr) return false;
+  return directive->has(kDenyLoading) ||
+         (directive->has(kDenyLoadingInValkey) && values_.edition.is_valkey());
 }
 
 // ---- Loading

@@ -413,7 +413,7 @@ void add_threads_and_kernel(std::vector<Directive>& table) {
 }
 
 void add_append_only_file(std::vector<Directive>& table) {
-  table.push_back(boolean("appendonly", &V::appendonly));
+  table.push_back(boolean("appendonly", &V::appendonly, kDenyLoadingInValkey));
   table.push_back(text("appendfilename", &V::appendfilename, kImmutable,
                        {.empty_is_a_value = true,
                         .check = file_name(false, "appendfilename can't be empty",
