@@ -82,6 +82,21 @@ Cluster::Cluster(Server& server)
       secret_(server_.random_source().hex(kIdDigits)) {
   const auto hidden = std::make_shared<store::HiddenSlots>();
   for (const auto& database : server_.databases()) database->index_slots(hidden);
+  // Whoever reaches the port of a bus without TLS can speak on it.
+  const auto protect = [this](std::string_view refusal) {
+    return [this, refusal](std::string* error) {
+      const server::ConfigValues& settings = server_.settings();
+      if (!settings.cluster_bus_port_protected_mode || settings.tls_cluster) return true;
+      *error = refusal;
+      return false;
+    };
+  };
+  server_.config().on_change(
+      {"cluster-bus-port-protected-mode"},
+      protect("can't enable cluster-bus-port-protected-mode while tls-cluster is disabled"));
+  server_.config().on_change(
+      {"tls-cluster"},
+      protect("can't disable tls-cluster while cluster-bus-port-protected-mode is enabled"));
   const auto announce = [this](std::string*) {
     update_myself();
     reconcile();

@@ -234,8 +234,25 @@ void Gossip::note_role(Node& sender, const Message& message) {
   if (sender.is_replica() && sender.master == master) return;
   if (sender.is_master() && master != nullptr && master->master == &sender)
     hand_slots_on(sender, *master, message);
+  if (master != nullptr && master->shard_id == sender.shard_id) log_moves(sender, *master);
   nodes.make_replica(sender, master);
   cluster_.changed();
+}
+
+// The successor takes the former node's place in moves of slots (NodeTable::make_replica).
+void Gossip::log_moves(const Node& former, const Node& successor) {
+  base::Logger& log = cluster_.server().log();
+  const std::string whom = " to node " + title(successor) + " in shard " + successor.shard_id + ".";
+  for (const auto& [slot, from] : cluster_.nodes().importing()) {
+    if (from == &former)
+      log.notice("Failover occurred in migration source. Update importing source for slot " +
+                 std::to_string(slot) + whom);
+  }
+  for (const auto& [slot, to] : cluster_.nodes().migrating()) {
+    if (to == &former)
+      log.notice("Failover occurred in migration target. Slot " + std::to_string(slot) +
+                 " is now being migrated" + whom);
+  }
 }
 
 // A master has become a replica of its own replica, which has taken over: moves its slots to that

@@ -45,6 +45,7 @@ class Gossip {
   void update_address(Node& node, const Link& link, const Message& message);
   void note_pong(Node& node);
   void note_role(Node& sender, const Message& message);
+  void log_moves(const Node& former, const Node& successor);
   void hand_slots_on(Node& former, Node& master, const Message& message);
   void hear(Node& sender, const Message& message);
   void hear_of_known(Node& sender, Node& node, const GossipEntry& entry);

@@ -303,10 +303,15 @@ void ReplicaRole::stream_kept() {
   if (limit == 0 || full_sync_buffer() < limit || buffer_full_) return;
   buffer_full_ = true;
   link_->connection()->pause_reading();
-  const bool as_valkey = channel_ != nullptr && channel_->is_dual_channel();
-  server_.log().notice((as_valkey ? "Replication buffer limit reached, stopping buffering ("
-                                  : "Replication buffer limit has been reached (") +
-                       std::to_string(limit) + " bytes): what follows waits with the master.");
+  const std::string bytes = "(" + std::to_string(limit) + " bytes)";
+  std::string what = "Replication buffer limit has been reached " + bytes;
+  if (channel_ != nullptr && channel_->is_dual_channel()) {
+    // In the words of the release.
+    what = server_.edition().is_valkey_since({9, 1})
+               ? "Replication buffer limit reached " + bytes + ", stopping buffering"
+               : "Replication buffer limit reached, stopping buffering " + bytes;
+  }
+  server_.log().notice(what + ": what follows waits with the master.");
 }
 
 void ReplicaRole::continues(const std::string& id) {

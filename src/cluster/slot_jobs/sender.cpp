@@ -13,6 +13,8 @@
 #include "persist/key_delay.h"
 #include "persist/persistence.h"
 #include "replication/socket_sink.h"
+#include "server/client/client.h"
+#include "server/client/node_link.h"
 #include "server/client/output_limits.h"
 #include "server/client/pause.h"
 #include "server/server.h"
@@ -59,6 +61,19 @@ bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connectio
   return done;
 }
 
+// Stands for the connection to the target in CLIENT LIST; what is said goes another way.
+class ExportLink final : public server::NodeLink {
+ public:
+  explicit ExportLink(JobSender& sender) : sender_(sender) {}
+  void closing() override { sender_.killed(); }
+  bool gets_stream() const override { return false; }
+  bool is_snapshot_channel() const override { return false; }
+  bool exports() const override { return true; }
+
+ private:
+  JobSender& sender_;
+};
+
 }  // namespace
 
 JobSender::JobSender(server::Server& server, Host& host, SlotJob& job, const std::string& address,
@@ -81,6 +96,12 @@ void JobSender::stop() {
   if (paused_ms_ != 0) server_.pauses().unpause(PauseControl::Reason::kSlotHandoff);
   if (child_runs_) server_.layer<persist::Persistence>().child().kill();
   channel_->close();
+  if (shown_ != nullptr) std::exchange(shown_, nullptr)->close();
+}
+
+void JobSender::killed() {
+  shown_ = nullptr;
+  if (!over_) channel_lost(*channel_, "Client killed");
 }
 
 void JobSender::fail(const std::string& message) {
@@ -104,6 +125,8 @@ void JobSender::channel_lost(NodeChannel&, const std::string& reason) {
 
 void JobSender::channel_connected(NodeChannel&) {
   if (over_) return;
+  shown_ = &server_.clients().add(nullptr);
+  shown_->node = std::make_unique<ExportLink>(*this);
   const server::ConfigValues& settings = server_.settings();
   authenticates_ = !settings.masterauth.empty();
   if (!authenticates_) return establish();

@@ -32,8 +32,9 @@
 #include "resp/request_parser.h"
 
 namespace latchkey::server {
+class Client;
 class Server;
-}
+}  // namespace latchkey::server
 
 namespace latchkey::cluster {
 
@@ -53,6 +54,8 @@ class JobSender final : private NodeChannel::Owner {
   // REQUIRES: the server has a loop. `job` must outlive the sender, or stop() be called before.
   JobSender(server::Server& server, Host& host, SlotJob& job, const std::string& address, int port);
   ~JobSender() override { stop(); }
+  // The connection was to be closed, as that of a client (CLIENT KILL).
+  void killed();
   bool has_paused_writes() const { return !over_ && paused_ms_ != 0; }
   JobSender(const JobSender&) = delete;
   JobSender& operator=(const JobSender&) = delete;
@@ -90,6 +93,7 @@ class JobSender final : private NodeChannel::Owner {
   Host& host_;
   SlotJob& job_;
   std::unique_ptr<NodeChannel> channel_;
+  server::Client* shown_ = nullptr;  // in CLIENT LIST, while it is connected
   std::unique_ptr<SlotStream> stream_;
   resp::RequestParser parser_;
   resp::Arguments words_;

@@ -65,9 +65,12 @@ std::string flag_letters(const Client& client) {
   if (client.has(kClientNoEvict)) letters += 'e';
   if (client.has(kClientNoTouch)) letters += 'T';
   if (client.has(kClientReplica) && client.replica->is_rdb_channel()) letters += 'C';
-  if (client.node != nullptr && client.node->gets_stream()) letters += 'g';
   if (client.has(kClientImportSource)) letters += 'I';
-  if (client.node != nullptr) letters += 'I';
+  if (client.node != nullptr && client.server.edition().is_valkey_since({9, 0})) {
+    letters += client.node->exports() ? 'E' : 'i';
+  } else if (client.node != nullptr) {
+    letters += client.node->gets_stream() ? "gI" : "I";
+  }
   return letters.empty() ? "N" : letters;
 }
 

@@ -14,6 +14,8 @@ class NodeLink {
   virtual bool gets_stream() const = 0;
   // Whether this connection carries the snapshot of slots, and another of that node the stream.
   virtual bool is_snapshot_channel() const = 0;
+  // Whether slots go to that node, rather than come from it.
+  virtual bool exports() const { return false; }
 };
 
 }  // namespace latchkey::server

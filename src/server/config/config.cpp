@@ -171,7 +171,9 @@ bool Config::is_sensitive(std::string_view name) const {
 
 bool Config::waits_for_loading(std::string_view name) const {
   const Directive* directive = find(name);
-  return directive != nullptr && directive->has(kDenyLoading);
+  if (directive == nullptr) return false;
+  return directive->has(kDenyLoading) ||
+         (directive->has(kDenyLoadingInValkey) && values_.edition.is_valkey());
 }
 
 // ---- Loading
@@ -414,6 +416,11 @@ std::vector<std::string> Config::contradictions() const {
   std::vector<std::string> found;
   if (values_.cluster_enabled && !values_.replicaof_host.empty())
     found.emplace_back("replicaof directive not allowed in cluster mode");
+  if (values_.cluster_enabled && values_.cluster_bus_port_protected_mode && !values_.tls_cluster) {
+    found.emplace_back(
+        "cluster-bus-port-protected-mode is enabled but tls-cluster is disabled: set tls-cluster, "
+        "or 'cluster-bus-port-protected-mode no' where nobody else reaches the port");
+  }
   if (values_.sentinel_mode && !values_.replicaof_host.empty())
     found.emplace_back("replicaof directive not allowed in sentinel mode");
   if (values_.sentinel_mode && (values_.cluster_enabled || values_.appendonly))

@@ -15,15 +15,16 @@ class WorkingDirectory;
 
 // Properties of a directive.
 enum DirectiveFlag : unsigned {
-  kImmutable = 1u << 0,           // from the file or command line only
-  kHidden = 1u << 1,              // CONFIG GET shows it by its exact name only
-  kSensitive = 1u << 2,           // never shown in logs
-  kProtectedDirective = 1u << 3,  // CONFIG SET needs enable-protected-configs
-  kDenyLoading = 1u << 4,         // not while a dataset is being loaded
-  kManyValues = 1u << 5,          // several values; a single one is split at spaces
-  kActsAlways = 1u << 6,          // CONFIG SET acts even if the value is the one it was
-  kOfValkey = 1u << 7,            // as kHidden, unless the server emulates Valkey, which shows it
-  kLiveInValkey = 1u << 8,        // not kImmutable where the server emulates Valkey 9.1
+  kImmutable = 1u << 0,            // from the file or command line only
+  kHidden = 1u << 1,               // CONFIG GET shows it by its exact name only
+  kSensitive = 1u << 2,            // never shown in logs
+  kProtectedDirective = 1u << 3,   // CONFIG SET needs enable-protected-configs
+  kDenyLoading = 1u << 4,          // not while a dataset is being loaded
+  kManyValues = 1u << 5,           // several values; a single one is split at spaces
+  kActsAlways = 1u << 6,           // CONFIG SET acts even if the value is the one it was
+  kOfValkey = 1u << 7,             // as kHidden, unless the server emulates Valkey, which shows it
+  kLiveInValkey = 1u << 8,         // not kImmutable where the server emulates Valkey 9.1
+  kDenyLoadingInValkey = 1u << 9,  // as kDenyLoading, where the server emulates Valkey
 };
 
 struct DirectiveContext {

@@ -413,7 +413,7 @@ void add_threads_and_kernel(std::vector<Directive>& table) {
 }
 
 void add_append_only_file(std::vector<Directive>& table) {
-  table.push_back(boolean("appendonly", &V::appendonly));
+  table.push_back(boolean("appendonly", &V::appendonly, kDenyLoadingInValkey));
   table.push_back(text("appendfilename", &V::appendfilename, kImmutable,
                        {.empty_is_a_value = true,
                         .check = file_name(false, "appendfilename can't be empty",
@@ -471,6 +471,7 @@ void add_cluster(std::vector<Directive>& table) {
       number("cluster-manual-failover-timeout", &V::cluster_manual_failover_timeout, 1, kMaxInt));
   table.push_back(number("cluster-blacklist-ttl", &V::cluster_blacklist_ttl, 0, kMaxInt));
   table.push_back(number("cluster-port", &V::cluster_port, 0, kLastPort, kImmutable));
+  table.push_back(boolean("cluster-bus-port-protected-mode", &V::cluster_bus_port_protected_mode));
   table.push_back(number({"cluster-replica-validity-factor", "cluster-slave-validity-factor"},
                          &V::cluster_replica_validity_factor, 0, kMaxInt));
   table.push_back(number("cluster-migration-barrier", &V::cluster_migration_barrier, 0, kMaxInt));

@@ -331,6 +331,7 @@ struct ConfigValues {
   bool cluster_replica_no_failover = false;
   bool cluster_allow_reads_when_down = false;
   bool cluster_allow_pubsubshard_when_down = true;
+  bool cluster_bus_port_protected_mode = false;
   uint64_t cluster_link_sendbuf_limit = 0;
   std::string cluster_announce_hostname;
   std::string cluster_announce_client_ipv4;

@@ -80,6 +80,7 @@ constexpr DirectiveArrival kDirectives[] = {
     {"array-slice-size", {8, 8}, kNever},
     {"array-sparse-kmax", {8, 8}, kNever},
     {"array-sparse-kmin", {8, 8}, kNever},
+    {"cluster-bus-port-protected-mode", {8, 8}, kNever},
     {"slowlog-entry-max-argc", {8, 8}, kNever},
     {"slowlog-entry-max-string-len", {8, 8}, kNever},
 

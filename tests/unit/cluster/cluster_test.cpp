@@ -83,6 +83,25 @@ TEST_CASE("a new node serves no slots", "[cluster]") {
   CHECK(node.run("CLUSTER INFO").find("cluster_state:fail") != std::string::npos);
 }
 
+TEST_CASE("a protected bus keeps its TLS", "[cluster]") {
+  const Directory directory;
+  Node plain(directory);
+  CHECK(plain.run("CONFIG SET cluster-bus-port-protected-mode yes") ==
+        error("ERR CONFIG SET failed (possibly related to argument "
+              "'cluster-bus-port-protected-mode') - can't enable cluster-bus-port-protected-mode "
+              "while tls-cluster is disabled"));
+  CHECK(plain.run("CONFIG GET cluster-bus-port-protected-mode") ==
+        bulks({"cluster-bus-port-protected-mode", "no"}));
+  const Directory other;
+  Node secure(other, "tls-cluster yes\n");
+  CHECK(secure.run("CONFIG SET cluster-bus-port-protected-mode yes") == kOk);
+  CHECK(secure.run("CONFIG SET tls-cluster no") ==
+        error("ERR CONFIG SET failed (possibly related to argument 'tls-cluster') - can't disable "
+              "tls-cluster while cluster-bus-port-protected-mode is enabled"));
+  CHECK(secure.run("CONFIG GET tls-cluster") == bulks({"tls-cluster", "yes"}));
+  CHECK(secure.run("CONFIG SET tls-cluster no cluster-bus-port-protected-mode no") == kOk);
+}
+
 TEST_CASE("a node serves when all slots are there, or those it has if that is enough",
           "[cluster]") {
   const Directory directory;

@@ -97,6 +97,7 @@ TEST_CASE("a replica hides what its master imports, and drops what came in vain"
     db.set_string(place, "1");
     CHECK(db.size() == 1);
     CHECK(db.visible_size() == 0);
+    CHECK(node.run("SCAN 0") == array({bulk("0"), "*0\r\n"}));
     CHECK_FALSE(jobs.told_of_end(std::string(40, 'x'), success, ""));
     CHECK(jobs.told_of_end(name, success, success ? "" : "why"));
     CHECK(db.visible_size() == (success ? 1 : 0));

@@ -246,6 +246,19 @@ TEST_CASE("A replica cannot be a cluster node", "[config]") {
         "replicaof directive not allowed in cluster mode\n");
 }
 
+TEST_CASE("A protected bus of a cluster needs TLS", "[config]") {
+  const std::string settings = "cluster-enabled yes\ncluster-bus-port-protected-mode yes\n";
+  Fixture f;
+  CHECK_FALSE(f.config.load("", settings, &f.error));
+  CHECK(f.error.report().find(
+            "cluster-bus-port-protected-mode is enabled but tls-cluster is disabled") !=
+        std::string::npos);
+  Fixture secure;
+  CHECK(secure.config.load("", "tls-cluster yes\n" + settings, &secure.error));
+  Fixture alone;
+  CHECK(alone.config.load("", "cluster-bus-port-protected-mode yes\n", &alone.error));
+}
+
 TEST_CASE("What TLS is asked for is read whatever comes of it", "[config]") {
   Fixture f;
   REQUIRE(f.config.load(
