@@ -107,6 +107,22 @@ TEST_CASE("a replica hides what its master imports, and drops what came in vain"
   CHECK(jobs.jobs().all().back()->message == "why");
 }
 
+TEST_CASE("one call of SCAN passes the keys of a slot that is imported", "[slot-jobs]") {
+  Two two;
+  ClusterNode& node = two.second();
+  store::Keyspace& db = node.server.database();
+  const std::string name(40, 'b');
+  cluster::SlotJobs::Establishment told{.source = "", .name = name, .slots = {}};
+  told.slots.add(0);
+  node.cluster->slot_jobs().told_of_begin(told);
+  for (int i = 0; i < 2000; ++i) {
+    store::KeyRef place = db.find("{06S}" + std::to_string(i), store::Keyspace::kPeek);
+    db.set_string(place, "1");
+  }
+  REQUIRE(node.run("SET {6ZJ}a 1") == kOk);
+  CHECK(node.run("SCAN 0") == array({bulk("0"), bulks({"{6ZJ}a"})}));
+}
+
 TEST_CASE("the table of jobs keeps the newest of those that have ended", "[slot-jobs]") {
   cluster::JobTable table;
   const auto add = [&](const std::string& name, cluster::JobState state) {
