@@ -155,6 +155,10 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void note_sender(Node& sender, Link& link, const Message& message);
   void dispatch(Link& link, Node* sender, const Message& message);
   void take_published(const Message& message);
+  // Has CONFIG SET keep the bus as cluster-bus-port-protected-mode wants it.
+  void guard_bus();
+  // Logs that anybody can speak on the bus, where that is so.
+  void warn_of_open_bus();
   void update_myself();
   bool save();
   // Whether loading, a script or a task keeps the role and the keys from being changed.
