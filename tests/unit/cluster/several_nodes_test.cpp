@@ -116,6 +116,40 @@ TEST_CASE("a slot that is moved is served by both nodes meanwhile", "[cluster]")
   CHECK(nodes[1].run("CLUSTER NODES").find("->-") == std::string::npos);
 }
 
+TEST_CASE("keys of a slot that is moved are looked for in the database they are asked of",
+          "[cluster]") {
+  Nodes nodes(2, "cluster-databases 4\n");
+  nodes.make_cluster(2);
+  ClusterNode& source = nodes[1];
+  source.run("SET a 1");
+  source.run("SELECT 1");
+  source.run("SET {a}b 1");
+  source.run("SELECT 0");
+  CHECK(nodes[0].run("CLUSTER SETSLOT 15495 IMPORTING " + source.id()) == kOk);
+  CHECK(source.run("CLUSTER SETSLOT 15495 MIGRATING " + nodes[0].id()) == kOk);
+  const auto exec = [&](std::initializer_list<std::string_view> lines) {
+    source.run("MULTI");
+    for (const std::string_view line : lines) source.run(line);
+    return source.run("EXEC");
+  };
+  CHECK(exec({"EXISTS a", "SELECT 1", "EXISTS {a}b", "SELECT 0"}) ==
+        array({integer(1), std::string(kOk), integer(1), std::string(kOk)}));
+  CHECK(exec({"EXISTS a", "SELECT 9", "EXISTS a"}) ==
+        array({integer(1), error("ERR DB index is out of range"), integer(1)}));
+  const std::string again = error("TRYAGAIN Multiple keys request during rehashing of slot");
+  CHECK(exec({"EXISTS a", "SELECT 1", "EXISTS a"}) == again);
+  CHECK(source.run("EXISTS a") == integer(1));
+  // What brings a key to another database has to wait.
+  CHECK(source.run("MOVE a 2") == again);
+  CHECK(nodes[0].run("MOVE a 2") == again);
+  CHECK(source.run("COPY a a DB 2 REPLACE") == again);
+  CHECK(source.run("COPY a a REPLACE DB 0 DB 2") == again);
+  CHECK(source.run("COPY a a REPLACE DB") == error("ERR syntax error"));
+  source.run("SELECT 1");
+  CHECK(source.run("COPY {a}b {a}b DB 1") ==
+        error("ERR source and destination objects are the same"));
+}
+
 TEST_CASE("a newer owner wins, and the keys of the former one go", "[cluster]") {
   Nodes nodes(2);
   nodes.make_cluster(2);
