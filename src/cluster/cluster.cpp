@@ -683,7 +683,7 @@ SlotGate::LinkFigures Cluster::link_figures() const {
   const SlotMigration::Figures migration = slot_migration_.figures();
   return {.links = bus_.size(),
           .bytes = bus_.memory(),
-          .migration_output = migration.output_bytes,
+          .migration_output = migration.output_bytes + slot_jobs_.figures().output_bytes,
           .migration_input = migration.input_bytes,
           .most_migration_input = migration.most_input_bytes};
 }

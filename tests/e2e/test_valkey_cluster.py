@@ -610,6 +610,60 @@ class Migrations(SlotMigrationTestCase):
             self.eventually(lambda: [job["state"] for job in jobs(client)] == ["success"], "the end")
             self.eventually(lambda: other.call("GET", "{06S}a") == "1", "the key")
 
+    def begin_and_hold(self):
+        """A migration of slot 0 whose writes are sent on as they come, until it is let go."""
+        source, target = self.nodes_of(PRODUCTS[0], PRODUCTS[0])
+        with source.connect() as client:
+            client.call("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", "1")
+            client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
+            self.eventually(lambda: jobs(client)[0]["state"] == "waiting-to-pause", "the end of the snapshot")
+        return source, target
+
+    def test_the_target_is_out_of_memory(self):
+        """Whatever may be evicted later, as in Valkey: what is imported may not."""
+        source, target = self.begin_and_hold()
+        with source.connect() as client, target.connect() as other:
+            other.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "maxmemory", "1")
+            client.call("SET", "{06S}a", "1")
+            self.assertIn("OOM", self.ended(target)["message"])
+            self.assertIn("Connection lost to target", self.ended(source)["message"])
+            other.call("CONFIG", "SET", "maxmemory", "0")
+        self.check_nothing_came(source, target)
+
+    def test_a_target_that_does_not_read(self):
+        """What waits for it does not have keys evicted, and ends the migration where it is too much."""
+        source, target = self.begin_and_hold()
+        target.process.send_signal(signal.SIGSTOP)
+        try:
+            with source.connect() as client:
+                for i in range(20):
+                    client.call("SET", "{06S}a", "v" * 1_000_000)
+                not_counted = dict(line.split(":", 1) for line in client.call("INFO", "memory").splitlines() if ":" in line)["mem_not_counted_for_evict"]
+                self.assertGreater(int(not_counted), 10_000_000)
+                client.call("CONFIG", "SET", "client-output-buffer-limit", "replica 1mb 0 0")
+                self.assertIn("Connection lost to target", self.ended(source)["message"])
+        finally:
+            target.process.send_signal(signal.SIGCONT)
+        self.assertEqual(self.ended(target)["state"], "failed")
+
+    def flagged(self, server, letter):
+        with server.connect() as client:
+            listed = [dict(field.split("=", 1) for field in line.split()) for line in client.call("CLIENT", "LIST").splitlines()]
+        return [each for each in listed if letter in each["flags"]]
+
+    def test_clients_that_slots_move_by(self):
+        """CLIENT LIST shows them at both ends, as Valkey does, and CLIENT KILL ends the migration."""
+        for products in ((PRODUCTS[0],) * 2, PRODUCTS, PRODUCTS[::-1]):
+            source, target = self.begin_slowly(*products)
+            seen = [[len(self.flagged(server, letter)) for letter in "Ei"] for server in (source, target)]
+            self.assertEqual(seen, [[1, 0], [0, 1]])
+            with source.connect() as client:
+                self.assertEqual(client.call("CLIENT", "KILL", "ID", self.flagged(source, "E")[0]["id"]), 1)
+            for server, state in ((source, "failed"), (target, "failed")):
+                self.assertEqual(self.ended(server)["state"], state)
+            self.eventually(lambda: not self.flagged(source, "E") and not self.flagged(target, "i"), "the end of the clients")
+            self.check_nothing_came(source, target)
+
     def test_the_target_is_killed(self):
         source, target = self.begin_slowly(PRODUCTS[0], PRODUCTS[0])
         target.process.kill()

@@ -235,9 +235,11 @@ bool slot_of_script(Judged& judged) {
 // Makes room before any request, as the reference does: reads evict, too.
 bool memory(Judged& judged) {
   const bool enough = judged.server.memory_limit().make_room();
-  // Keys of slots that are being imported cannot be evicted yet, but will be.
+  // Keys of slots that are being imported cannot be evicted yet, but will be. Valkey ends the
+  // import.
   if (judged.client().has(kClientInternal) &&
-      judged.server.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction)
+      judged.server.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction &&
+      !judged.server.edition().is_valkey())
     return false;
   return !enough && (judged.present & kDenyOom) != 0 && judged.refuse(kOutOfMemory);
 }
