@@ -340,6 +340,11 @@ bool Cluster::commit() {
   return save();
 }
 
+bool Cluster::commit_soon() {
+  unreconciled_ = true;
+  return save();
+}
+
 void Cluster::bump_epoch() {
   Node& node = myself();
   const uint64_t highest = nodes_.highest_epoch();

@@ -103,6 +103,9 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void reconcile();
   // Calls reconcile() and writes the node file. False, with errno set, when it cannot be written.
   bool commit();
+  // The same for who is in the middle of a command that comes from the master: the link to it may
+  // have to be closed, which is left to the end of the turn.
+  bool commit_soon();
   // Takes a configuration epoch above all known ones, without an election.
   void bump_epoch();
   // Removes a node with its links. REQUIRES: not myself.

@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "base/file.h"
 #include "cluster/nodes_text.h"
+#include "replication/replica_role.h"
 #include "server/config/cluster_shutdown.h"
 #include "server/process/shutdown.h"
 #include "unit/catch.h"
@@ -645,6 +647,42 @@ TEST_CASE("a message that is damaged behind its header is counted", "[cluster]")
   nodes[0].cluster->bus().accept(nullptr).on_input(bytes);
   CHECK(info(nodes[0], "cluster_stats_messages_meet_received") == "1");
   CHECK(nodes[0].cluster->bus().size() == 0);
+}
+
+TEST_CASE("a replica of Valkey goes with the last slot that its master moves", "[cluster]") {
+  const bool follows = GENERATE(true, false);
+  Nodes nodes(3, "emulate \"valkey 9.1\"\n");
+  nodes[0].run("CLUSTER ADDSLOTSRANGE 0 16382");
+  nodes[1].run("CLUSTER ADDSLOTS 16383");
+  nodes[0].run("CLUSTER SET-CONFIG-EPOCH 1");
+  nodes[1].run("CLUSTER SET-CONFIG-EPOCH 2");
+  nodes[0].run("CLUSTER MEET 127.0.0.1 7001");
+  nodes[0].run("CLUSTER MEET 127.0.0.1 7002");
+  nodes.pass(3000);
+  REQUIRE(nodes[2].run("CLUSTER REPLICATE " + nodes[1].id()) == kOk);
+  nodes.pass(1000);
+  nodes[2].run(std::string("CONFIG SET cluster-allow-replica-migration ") +
+               (follows ? "yes" : "no"));
+  TestClient master(nodes[2].server);
+  master->set(server::kClientMaster);
+  master.run("CLUSTER SETSLOT 16383 NODE " + nodes[0].id());
+  const cluster::Node& myself = nodes[2].cluster->myself();
+  REQUIRE(myself.master != nullptr);
+  CHECK(myself.master->id == (follows ? nodes[0] : nodes[1]).id());
+  // What that means for the link to the master waits for the end of the turn.
+  const replication::ReplicaRole& role =
+      nodes[2].server.server.layer<replication::Replication>().replica_role();
+  CHECK(role.port() == 7001);
+  nodes.carry();
+  CHECK(role.port() == (follows ? 7000 : 7001));
+}
+
+TEST_CASE("Valkey moves no slot from a node to itself", "[cluster]") {
+  Nodes nodes(2, "emulate \"valkey 9.1\"\n");
+  nodes.make_cluster(2);
+  const std::string myself = error("ERR Target node is myself");
+  CHECK(nodes[1].run("CLUSTER SETSLOT 15495 MIGRATING " + nodes[1].id()) == myself);
+  CHECK(nodes[0].run("CLUSTER SETSLOT 15495 IMPORTING " + nodes[0].id()) == myself);
 }
 
 TEST_CASE("moves of slots are shown in the order of the slots", "[cluster]") {
