@@ -698,6 +698,27 @@ class Migrations(SlotMigrationTestCase):
                 self.assertEqual(self.ended(target, 2)["state"], "success")
                 self.eventually(lambda: reader.call("DBSIZE") == 20, "the replica's keys")
 
+    def test_a_replica_takes_the_targets_place(self):
+        """The import has failed then, at both of them, and the former master follows with the keys that its successor has."""
+        source, target = self.nodes_of(PRODUCTS[0], PRODUCTS[0])
+        replica = self.add_replica(target, cluster_databases="4", emulate="valkey 9.1")
+        with source.connect() as client, target.connect() as former, replica.connect() as successor:
+            # A replica that does not understand its master ends.
+            former.call("CONFIG", "SET", "propagation-error-behavior", "panic")
+            for i in range(20):
+                client.call("SET", "{06S}%d" % i, "v")
+            client.call("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", "1")
+            client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
+            self.eventually(lambda: [job["state"] for job in jobs(client)] == ["waiting-to-pause"], "the end of the snapshot")
+            self.eventually(lambda: successor.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 20, "the replica's keys")
+            successor.call("CLUSTER", "FAILOVER")
+            for server in (source, target, replica):
+                self.assertEqual(self.ended(server)["state"], "failed")
+            self.eventually(lambda: self.link_is_up(target), "the former master's link")
+            self.eventually(lambda: [each.call("CLUSTER", "COUNTKEYSINSLOT", "0") for each in (client, former, successor)] == [20, 0, 0],
+                            "the deletion of what came")
+            self.assertEqual(former.call("INFO", "replication").count("role:slave"), 1)
+
     def test_replicas_of_the_source(self):
         """They are told in words of their release that the keys have gone, and so is the append-only file."""
         for own, program, replica_options in (({"emulate": "valkey 9.1"}, None, {"emulate": "valkey 9.1"}),

@@ -208,8 +208,9 @@ void finish(CommandContext& ctx, Cluster& cluster) {
   const bool success = is_word(state, "SUCCESS");
   if (name.size() != kIdDigits || (!success && !is_word(state, "FAILED")))
     return ctx.syntax_error();
-  if (!ctx.client.has(kClientMaster) || !cluster.slot_jobs().told_of_end(name, success, message))
-    return ctx.reply.error("ERR No such slot migration job");
+  if (!ctx.client.has(kClientMaster)) return ctx.reply.error("ERR No such slot migration job");
+  // A former master has ended its jobs by itself when its replica took over, which tells of them.
+  cluster.slot_jobs().told_of_end(name, success, message);
   ctx.reply.ok();
 }
 
