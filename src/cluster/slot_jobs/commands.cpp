@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text/number.h"
+#include "base/text/up_to_nul.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_jobs/slot_jobs.h"
 #include "cluster/slot_migration/task.h"
@@ -111,7 +112,8 @@ const Node* read_target(CommandContext& ctx, Cluster& cluster, std::string_view 
 
 // False when an error has been sent.
 bool read_job(CommandContext& ctx, Cluster& cluster, ArgReader& reader, WantedJob* job) {
-  if (!reader.word("SLOTSRANGE")) {
+  // valkey-cli 9.1 sends the word with a NUL behind it, which Valkey does not see.
+  if (!reader.more() || !is_word(base::up_to_nul(reader.next()), "SLOTSRANGE")) {
     ctx.syntax_error();
     return false;
   }

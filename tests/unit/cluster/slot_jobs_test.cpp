@@ -49,6 +49,9 @@ TEST_CASE("CLUSTER MIGRATESLOTS says which slots cannot leave", "[slot-jobs]") {
         error("ERR Target node can not be this node."));
   CHECK(migrate("SLOTSRANGE 2 1 NODE " + other) ==
         error("ERR Start slot number 2 is greater than end slot number 1."));
+  CHECK(two.first().client->run_words(
+            {"CLUSTER", "MIGRATESLOTS", std::string_view("SLOTSRANGE\0", 11), "2", "1", "NODE",
+             other}) == error("ERR Start slot number 2 is greater than end slot number 1."));
   CHECK(migrate("SLOTSRANGE 0 16384 NODE " + other) == error("ERR Invalid or out of range slot"));
   CHECK(migrate("SLOTSRANGE 0 2 1 3 NODE " + other) ==
         error("ERR Slot range 1-3 overlaps with previous range 0-2."));
