@@ -694,6 +694,32 @@ TEST_CASE("moves of slots are shown in the order of the slots", "[cluster]") {
   CHECK(nodes[1].run("CLUSTER NODES").find(shown) != std::string::npos);
 }
 
+TEST_CASE("the log tells who takes a failed node's place in moves of slots", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  REQUIRE(nodes[2].run("CLUSTER REPLICATE " + nodes[1].id()) == kOk);
+  nodes.pass(3000);
+  CHECK(nodes[0].run("CLUSTER SETSLOT 15495 IMPORTING " + nodes[1].id()) == kOk);
+  CHECK(nodes[0].run("CLUSTER SETSLOT 0 MIGRATING " + nodes[1].id()) == kOk);
+  const std::string log = nodes.directory() + "/log";
+  nodes[0].server.log.set_level(base::LogLevel::kNotice);
+  nodes[0].server.log.set_file(log);
+  CHECK(nodes[2].run("CLUSTER FAILOVER TAKEOVER") == kOk);
+  nodes.pass(3000);
+  REQUIRE(flags(nodes[0], nodes[1]) == "slave");
+  nodes[0].server.log.set_level(base::LogLevel::kNothing);
+  const std::string told = base::read_file(log).value_or("");
+  const cluster::Node& successor = *nodes[0].cluster->nodes().find(nodes[2].id());
+  const std::string whom =
+      " to node " + cluster::title(successor) + " in shard " + successor.shard_id + ".";
+  CHECK(told.find("Failover occurred in migration source. Update importing source for slot 15495" +
+                  whom) != std::string::npos);
+  CHECK(told.find("Failover occurred in migration target. Slot 0 is now being migrated" + whom) !=
+        std::string::npos);
+  const std::string shown = "[0->-" + nodes[2].id() + "] [15495-<-" + nodes[2].id() + "]";
+  CHECK(nodes[0].run("CLUSTER NODES").find(shown) != std::string::npos);
+}
+
 TEST_CASE("links that were lost are opened again, unless a test says otherwise", "[cluster]") {
   Nodes nodes(2);
   nodes.make_cluster(2);
