@@ -196,7 +196,7 @@ bool Cluster::claim_loaded_slots() {
     Node* const owner = nodes_.owner(slot);
     if (trims && owner != nullptr) continue;
     if (keys_in_slot(server_, slot) == 0 || owner == &myself() ||
-        nodes_.importing_from(slot) != nullptr)
+        nodes_.importing_from(slot) != nullptr || slot_migration_.trimmer().covers(slot))
       continue;
     const std::string number = std::to_string(slot);
     if (owner == nullptr) {
@@ -677,10 +677,11 @@ server::DatasetSlots Cluster::slots_in_dataset() const {
 }
 
 void Cluster::adopt_slots(const server::DatasetSlots& told) {
-  if (!server_.edition().is_valkey() || myself().is_master()) return;
+  if (!server_.edition().is_valkey()) return;
+  slot_jobs_.adopt(told.imports);
+  if (myself().is_master()) return slot_jobs_.end_adopted("The node was restarted meanwhile");
   nodes_.end_moves();
   add_moves(told.moves, &nodes_);
-  slot_jobs_.adopt(told.imports);
   changed();
 }
 

@@ -646,6 +646,27 @@ class Migrations(SlotMigrationTestCase):
             target.process.send_signal(signal.SIGCONT)
         self.assertEqual(self.ended(target)["state"], "failed")
 
+    def test_the_target_restarts_with_what_it_had_saved(self):
+        """Its file says what is imported, so that it is deleted, and not taken for a move by hand that was left over."""
+        source, target = self.begin_and_hold()
+        with source.connect() as client:
+            for i in range(20):
+                client.call("SET", "{06S}%d" % i, "v")
+            with target.connect() as other:
+                self.eventually(lambda: other.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 20, "the keys")
+                other.call("SET", "{4oi}own", "v")
+                other.call("SAVE")
+            target.process.kill()
+            target.process.wait()
+            target.start()
+            self.assertEqual(self.ended(source)["state"], "failed")
+            with target.connect() as other:
+                self.eventually(lambda: other.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 0, "the deletion of what came")
+                self.assertEqual(other.call("DBSIZE"), 1)
+                self.assertNotIn("[0-", other.call("CLUSTER", "NODES"))
+                self.assertEqual([job["state"] for job in jobs(other)], ["failed"])
+            self.assertEqual(client.call("CLUSTER", "COUNTKEYSINSLOT", "0"), 20)
+
     def flagged(self, server, letter):
         with server.connect() as client:
             listed = [dict(field.split("=", 1) for field in line.split()) for line in client.call("CLIENT", "LIST").splitlines()]
