@@ -73,7 +73,7 @@ void Bus::connect(Node& node) {
 Link& Bus::accept(net::Connection* connection) {
   server_.refresh_clock();
   if (connection != nullptr && server_.settings().tls_cluster)
-    connection->secure(server_.secure_transport().accept());
+    connection->secure(server_.secure_transport().accept_node());
   links_.emplace_back(new Link(*this, server_.machine_ms()));
   Link& link = *links_.back();
   link.connected(connection);

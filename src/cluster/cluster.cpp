@@ -82,21 +82,7 @@ Cluster::Cluster(Server& server)
       secret_(server_.random_source().hex(kIdDigits)) {
   const auto hidden = std::make_shared<store::HiddenSlots>();
   for (const auto& database : server_.databases()) database->index_slots(hidden);
-  // Whoever reaches the port of a bus without TLS can speak on it.
-  const auto protect = [this](std::string_view refusal) {
-    return [this, refusal](std::string* error) {
-      const server::ConfigValues& settings = server_.settings();
-      if (!settings.cluster_bus_port_protected_mode || settings.tls_cluster) return true;
-      *error = refusal;
-      return false;
-    };
-  };
-  server_.config().on_change(
-      {"cluster-bus-port-protected-mode"},
-      protect("can't enable cluster-bus-port-protected-mode while tls-cluster is disabled"));
-  server_.config().on_change(
-      {"tls-cluster"},
-      protect("can't disable tls-cluster while cluster-bus-port-protected-mode is enabled"));
+  guard_bus();
   const auto announce = [this](std::string*) {
     update_myself();
     reconcile();
@@ -115,6 +101,32 @@ Cluster::Cluster(Server& server)
   server_.on_reset_stats([this] {
     if (server_.edition().is_valkey_since({9, 1})) bus_.reset_counts();
   });
+}
+
+void Cluster::guard_bus() {
+  const auto is_refused = [this] {
+    return server_.settings().cluster_bus_port_protected_mode && !server_.settings().tls_cluster;
+  };
+  server_.config().on_change({"cluster-bus-port-protected-mode"}, [is_refused](std::string* error) {
+    if (!is_refused()) return true;
+    *error = "can't enable cluster-bus-port-protected-mode while tls-cluster is disabled";
+    return false;
+  });
+  server_.config().on_change({"tls-cluster"}, [this, is_refused](std::string* error) {
+    if (!is_refused()) {
+      warn_of_open_bus();
+      return true;
+    }
+    *error = "can't disable tls-cluster while cluster-bus-port-protected-mode is enabled";
+    return false;
+  });
+}
+
+void Cluster::warn_of_open_bus() {
+  if (server_.settings().tls_cluster || !server_.edition().has({8, 8})) return;
+  server_.log().warning(
+      "The cluster bus port is not authenticated: whoever reaches it can join the cluster. Set "
+      "tls-cluster, or keep all but the nodes away from the port.");
 }
 
 Cluster::~Cluster() {
@@ -165,6 +177,7 @@ bool Cluster::start() {
 
 bool Cluster::listen() {
   if (!bus_.listen()) return false;
+  warn_of_open_bus();
   timer_ = std::make_unique<net::Timer>(*server_.loop(), [this] {
     server_.refresh_clock();
     tick();
@@ -183,7 +196,7 @@ bool Cluster::claim_loaded_slots() {
     Node* const owner = nodes_.owner(slot);
     if (trims && owner != nullptr) continue;
     if (keys_in_slot(server_, slot) == 0 || owner == &myself() ||
-        nodes_.importing_from(slot) != nullptr)
+        nodes_.importing_from(slot) != nullptr || slot_migration_.trimmer().covers(slot))
       continue;
     const std::string number = std::to_string(slot);
     if (owner == nullptr) {
@@ -324,6 +337,11 @@ bool Cluster::save() {
 
 bool Cluster::commit() {
   reconcile();
+  return save();
+}
+
+bool Cluster::commit_soon() {
+  unreconciled_ = true;
   return save();
 }
 
@@ -659,10 +677,11 @@ server::DatasetSlots Cluster::slots_in_dataset() const {
 }
 
 void Cluster::adopt_slots(const server::DatasetSlots& told) {
-  if (!server_.edition().is_valkey() || myself().is_master()) return;
+  if (!server_.edition().is_valkey()) return;
+  slot_jobs_.adopt(told.imports);
+  if (myself().is_master()) return slot_jobs_.end_adopted("The node was restarted meanwhile");
   nodes_.end_moves();
   add_moves(told.moves, &nodes_);
-  slot_jobs_.adopt(told.imports);
   changed();
 }
 
@@ -670,7 +689,7 @@ SlotGate::LinkFigures Cluster::link_figures() const {
   const SlotMigration::Figures migration = slot_migration_.figures();
   return {.links = bus_.size(),
           .bytes = bus_.memory(),
-          .migration_output = migration.output_bytes,
+          .migration_output = migration.output_bytes + slot_jobs_.figures().output_bytes,
           .migration_input = migration.input_bytes,
           .most_migration_input = migration.most_input_bytes};
 }

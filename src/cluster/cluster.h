@@ -103,6 +103,9 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void reconcile();
   // Calls reconcile() and writes the node file. False, with errno set, when it cannot be written.
   bool commit();
+  // The same for who is in the middle of a command that comes from the master: the link to it may
+  // have to be closed, which is left to the end of the turn.
+  bool commit_soon();
   // Takes a configuration epoch above all known ones, without an election.
   void bump_epoch();
   // Removes a node with its links. REQUIRES: not myself.
@@ -155,6 +158,10 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void note_sender(Node& sender, Link& link, const Message& message);
   void dispatch(Link& link, Node* sender, const Message& message);
   void take_published(const Message& message);
+  // Has CONFIG SET keep the bus as cluster-bus-port-protected-mode wants it.
+  void guard_bus();
+  // Logs that anybody can speak on the bus, where that is so.
+  void warn_of_open_bus();
   void update_myself();
   bool save();
   // Whether loading, a script or a task keeps the role and the keys from being changed.

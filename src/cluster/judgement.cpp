@@ -1,4 +1,6 @@
 // Cluster as the SlotGate: decides which requests may run on this node.
+#include "base/text/number.h"
+#include "base/text/text.h"
 #include "cluster/cluster.h"
 #include "server/command/command_table.h"
 #include "server/server.h"
@@ -13,6 +15,28 @@ bool writes(const SlotGate::Request& request, Server& server) {
   const FlagFinder find = request.command.row->extras.find_flags;
   const uint32_t flags = request.command.flags;
   return ((find != nullptr ? find(server, request.words, flags) : flags) & kWrite) != 0;
+}
+
+// The database that what follows SELECT is for: one that is not there is refused later, and changes
+// nothing.
+int selected_by(const SlotGate::Request& request, const Server& server, int before) {
+  int64_t number = 0;
+  const bool is_there = request.words.size() == 2 && base::parse_int64(request.words[1], &number) &&
+                        number >= 0 && number < server.database_count();
+  return is_there ? static_cast<int>(number) : before;
+}
+
+// Whether the request brings a key from `database` to another one: MOVE, or COPY with DB, of which
+// the last counts.
+bool changes_database(const SlotGate::Request& request, int database) {
+  if (request.command.full_name == "move") return true;
+  if (request.command.full_name != "copy") return false;
+  int64_t target = database;
+  for (size_t i = 3; i + 1 < request.words.size(); ++i) {
+    if (!base::equal_ignoring_case(request.words[i], "db")) continue;
+    if (!base::parse_int64(request.words[++i], &target)) return false;
+  }
+  return target != database;
 }
 
 }  // namespace
@@ -75,9 +99,16 @@ std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::
   size_t keys = 0;
   size_t missing = 0;
   bool asking = caller.asking;
+  int database = caller.database;
   for (const SlotGate::Request& request : requests) {
     // MIGRATE handles missing keys itself.
     if (request.command.full_name == "migrate") return served;
+    if (server_.database_count() > 1) {
+      if (request.command.full_name == "select") database = selected_by(request, server_, database);
+      // Keys move one by one: where the other database's key is, nobody knows.
+      if (changes_database(request, database))
+        return Answer{.verdict = Verdict::kTryAgain, .slot = slot};
+    }
     asking |= request.command.has(kAsking);
     if (request.command.has(kPubSub)) continue;
     found_.clear();
@@ -85,7 +116,7 @@ std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::
     keys += found_.size();
     for (const KeyReference& word : found_) {
       const std::string_view key = request.words[word.position];
-      if (!server_.database(caller.database).find(key, store::Keyspace::kPeek)) ++missing;
+      if (!server_.database(database).find(key, store::Keyspace::kPeek)) ++missing;
     }
   }
   // A client that is blocked on a key keeps waiting until the slot has moved.

@@ -61,6 +61,9 @@ std::string read_action(Cluster& cluster, Arguments words, Change* change) {
   if (change->node == nullptr)
     return (is_owner ? "ERR Unknown node " : "ERR I don't know about node ") +
            std::string(words[1]);
+  if (!is_owner && change->node == &cluster.myself() &&
+      cluster.server().edition().is_valkey_since({9, 1}))
+    return "ERR Target node is myself";
   return change->node->is_master() ? "" : "ERR Target node is not a master";
 }
 
@@ -114,20 +117,21 @@ bool set_owner(Cluster& cluster, const Change& change) {
   Node& myself = cluster.myself();
   Node* const mine = cluster.shard_master();
   Node& owner = *change.node;
-  const bool was_mine = nodes.owner(change.slot) == &myself;
+  const bool was_ours = mine != nullptr && nodes.owner(change.slot) == mine;
   if (!has_keys(cluster, change.slot) || &owner == mine) nodes.set_migrating(change.slot, nullptr);
   nodes.assign(change.slot, owner);
   const bool arrived = &owner == mine && nodes.importing_from(change.slot) != nullptr;
   if (arrived) nodes.set_importing(change.slot, nullptr);
   // The other nodes believe the claim with the newer epoch.
   if (arrived && myself.is_master()) cluster.bump_epoch();
-  if (was_mine && &owner != &myself && myself.slots.empty()) {
+  // A replica of such a master follows the slots by itself, whatever its master does.
+  if (was_ours && &owner != mine && mine->slots.empty()) {
     base::Logger& log = cluster.server().log();
     if (cluster.server().settings().cluster_allow_replica_migration) {
       log.notice("Configuration change detected. Reconfiguring myself as a replica of " +
                  title(owner));
       cluster.replicate_from(owner);
-    } else {
+    } else if (myself.is_master()) {
       log.notice("Configuration change detected. I am now an empty master.");
     }
   }
@@ -137,6 +141,7 @@ bool set_owner(Cluster& cluster, const Change& change) {
 std::string make(Cluster& cluster, const Change& change) {
   NodeTable& nodes = cluster.nodes();
   Node* const other = change.node == &cluster.myself() ? nullptr : change.node;
+  const bool told_by_master = cluster.myself().is_replica();
   bool arrived = false;
   switch (change.kind) {
     case Change::Kind::kStable:
@@ -153,7 +158,7 @@ std::string make(Cluster& cluster, const Change& change) {
       arrived = set_owner(cluster, change);
       break;
   }
-  if (!cluster.commit())
+  if (!(told_by_master ? cluster.commit_soon() : cluster.commit()))
     return std::string("ERR error saving the cluster node config: ") + strerror(errno);
   if (arrived) cluster.gossip().broadcast_pong();
   return {};
@@ -195,8 +200,10 @@ void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int
                                   : "ERR You can use SETSLOT only with masters.";
     error.empty() ? client.reply.ok() : client.reply.error(error);
   };
+  // As with WAIT, 0 is for as long as it takes.
+  const int64_t deadline_ms = timeout_ms == 0 ? 0 : ctx.server.now_ms() + timeout_ms;
   ctx.server.layer<replication::Replication>().waits().wait_for_stream(
-      client, online_replicas(cluster), ctx.server.now_ms() + timeout_ms, done);
+      client, online_replicas(cluster), deadline_ms, done);
 }
 
 }  // namespace

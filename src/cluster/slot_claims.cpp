@@ -7,6 +7,19 @@
 
 namespace latchkey::cluster {
 
+namespace {
+
+// The node that a slot is imported from was replaced by another one of its shard.
+void change_source(Cluster& cluster, int slot, Node& successor) {
+  cluster.nodes().set_importing(slot, &successor);
+  cluster.server().log().notice(
+      "Failover occurred in migration source. Update importing source for slot " +
+      std::to_string(slot) + " to node " + title(successor) + " in shard " + successor.shard_id +
+      ".");
+}
+
+}  // namespace
+
 void SlotClaims::hear(Node& sender, const Message& message) {
   const Node* const served = sender.is_master() ? &sender : sender.master;
   const bool differs = served != nullptr && served->slots != message.slots;
@@ -30,7 +43,8 @@ void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
     // tells that it has it. The owner may be replaced by another node of its shard.
     if (nodes.importing_from(slot) != nullptr && &claimant != former) {
       if (owner == nullptr || owner->shard_id != claimant.shard_id) return;
-      if (owner->config_epoch < epoch) nodes.set_importing(slot, &claimant);
+      if (owner->config_epoch < epoch && nodes.importing_from(slot) != &claimant)
+        change_source(cluster_, slot, claimant);
     }
     if (owner != nullptr && owner->config_epoch >= epoch) return;
     if (owner == &myself) lost.push_back(slot);

@@ -34,10 +34,21 @@ using base::LogLevel;
 using server::ConfigError;
 using server::ConfigValues;
 
+namespace {
+
+// Empty when it cannot be told.
+std::filesystem::path working_directory() {
+  std::error_code ignored;
+  return std::filesystem::current_path(ignored);
+}
+
+}  // namespace
+
 Application::Application(server::CommandLine line, std::vector<std::string> arguments,
                          server::ProcessTitle& title)
     : line_(std::move(line)),
       arguments_(std::move(arguments)),
+      started_in_(working_directory()),
       parent_(getppid()),
       title_(title),
       crash_reporter_(log_),
@@ -79,6 +90,8 @@ int Application::run() {
 
 void Application::restart(int64_t delay_ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+  std::error_code ignored;
+  std::filesystem::current_path(started_in_, ignored);
   std::vector<char*> words;
   for (const std::string& argument : arguments_)
     words.push_back(const_cast<char*>(argument.c_str()));

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,6 +71,8 @@ class Application {
 
   server::CommandLine line_;
   const std::vector<std::string> arguments_;
+  // The working directory at the start, for which the arguments were written: `dir` changes it.
+  const std::filesystem::path started_in_;
   const pid_t parent_;
   server::ProcessTitle& title_;
   base::Logger log_;

@@ -9,11 +9,13 @@
 #include "locks/lock_watch.h"
 #include "persist/persistence.h"
 #include "replication/child_snapshots.h"
+#include "replication/replica_role.h"
 #include "replication/replication.h"
 #include "script/engine.h"
 #include "sentinel/sentinel_server.h"
 #include "server/acl/access_control.h"
 #include "server/process/secure_transport.h"
+#include "server/stream_offset.h"
 #include "server/tasks.h"
 #include "testing/calls.h"
 #include "testing/checkpoints.h"
@@ -207,12 +209,23 @@ persist::Loading::Result WholeServer::load_dataset() {
 }
 
 bool WholeServer::adopt_dataset() {
-  if (server_.in_cluster() && !server_.layer<cluster::Cluster>().claim_loaded_slots()) return false;
   persist::Loading& loading = server_.layer<persist::Persistence>().loading();
+  replication::Replication& replication = server_.layer<replication::Replication>();
+  cluster::Cluster* const node = server_.find_layer<cluster::Cluster>();
+  const auto& place = loading.place_at_start();
+  if (place && node != nullptr && node->myself().is_replica() &&
+      server::is_stream_offset(place->offset)) {
+    // It goes on in its master's stream where the file was written, as a replica does that the
+    // configuration tells of its master: the link, which reconcile() opens, asks for that place.
+    replication.begin_at(place->id, place->offset);
+    node->reconcile();
+    replication.replica_role().resume_at(place->database);
+  } else if (place) {
+    replication.resume_from(*place, loading.take_dropped_at_start());
+  }
+  // What is deleted now is written to the stream.
   if (server_.slot_gate() != nullptr) server_.slot_gate()->adopt_slots(loading.slots_at_start());
-  if (const auto& place = loading.place_at_start())
-    server_.layer<replication::Replication>().resume_from(*place, loading.take_dropped_at_start());
-  return true;
+  return node == nullptr || node->claim_loaded_slots();
 }
 
 bool WholeServer::open_append_only_file() {

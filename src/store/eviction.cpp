@@ -18,6 +18,23 @@ bool has_candidates(const Keyspace& keyspace, bool volatile_only) {
   return volatile_only ? keyspace.volatile_size() != 0 : !keyspace.empty();
 }
 
+// Calls fn(const Entry&) for some of the visible keys that have a deadline: of `samples`, or, where
+// all of these are hidden, of as many as it takes to find a visible one.
+template <typename Fn>
+void sample_visible(Keyspace& keyspace, size_t samples, Fn&& fn) {
+  constexpr size_t kGrowth = 8;
+  const size_t all = keyspace.volatile_size();
+  bool found = false;
+  for (size_t count = samples; !found; count *= kGrowth) {
+    keyspace.sample_volatile(std::min(count, all), [&](const Entry& entry) {
+      if (keyspace.is_hidden(entry)) return;
+      found = true;
+      fn(entry);
+    });
+    if (count >= all) return;
+  }
+}
+
 uint64_t score_of(const Environment& environment, const Entry& entry, EvictionOrder order) {
   constexpr uint64_t kHighestFrequency = 255;
   switch (order) {
@@ -50,13 +67,17 @@ Evictor::Victim Evictor::choose(std::span<const std::unique_ptr<Keyspace>> datab
   for (int attempt = 0;; ++attempt) {
     bool any = false;
     bool any_unlimited = false;
+    bool any_kept = false;
     for (const auto& keyspace : databases) {
       if (!has_candidates(*keyspace, volatile_only)) continue;
       any = true;
       any_unlimited |= !keyspace->has_keys_to_keep() && !hides_keys(*keyspace);
+      any_kept |= keyspace->has_keys_to_keep();
       sample(*keyspace, order, volatile_only, samples);
     }
     if (!any) return {};
+    // All keys of the right kind are hidden, which another look costs as much to find.
+    if (pool_count_ == 0 && !any_unlimited && !any_kept) return {};
     if (Victim victim = take_best(); victim.keyspace != nullptr) return victim;
     if (!any_unlimited && attempt >= kAttempts) return {};
   }
@@ -73,8 +94,8 @@ Evictor::Victim Evictor::choose_random(std::span<const std::unique_ptr<Keyspace>
       if (entry != nullptr && (!volatile_only || entry->has_deadline()))
         victim = {&keyspace, std::string(entry->key())};
     } else if (volatile_only) {
-      keyspace.sample_volatile(1, [&](const Entry& entry) {
-        if (!keyspace.is_hidden(entry)) victim = {&keyspace, std::string(entry.key())};
+      sample_visible(keyspace, 1, [&](const Entry& entry) {
+        victim = {&keyspace, std::string(entry.key())};
       });
     } else if (const Entry* entry = keyspace.random_entry(); entry != nullptr) {
       victim = {&keyspace, std::string(entry->key())};
@@ -96,7 +117,7 @@ void Evictor::sample(Keyspace& keyspace, EvictionOrder order, bool volatile_only
     return;
   }
   if (volatile_only) {
-    keyspace.sample_volatile(samples, [&](const Entry& entry) {
+    sample_visible(keyspace, samples, [&](const Entry& entry) {
       offer(score_of(environment, entry, order), keyspace, entry);
     });
     return;

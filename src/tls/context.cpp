@@ -272,6 +272,13 @@ std::unique_ptr<net::TransportLayer> Context::accept(base::BufferPool& pool) con
   return std::make_unique<Session>(incoming_.get(), pool, Session::Side::kAccepts, std::string());
 }
 
+std::unique_ptr<net::TransportLayer> Context::accept_server(base::BufferPool& pool) const {
+  auto session =
+      std::make_unique<Session>(incoming_.get(), pool, Session::Side::kAccepts, std::string());
+  session->require_certificate();
+  return session;
+}
+
 std::unique_ptr<net::TransportLayer> Context::connect(base::BufferPool& pool,
                                                       const std::string& host) const {
   unsigned char address[sizeof(in6_addr)];

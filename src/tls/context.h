@@ -50,6 +50,9 @@ class Context {
 
   // The layer of an accepted connection. `pool` must outlive it.
   std::unique_ptr<net::TransportLayer> accept(base::BufferPool& pool) const;
+  // As accept(), of a connection from another server, which must have a certificate whatever
+  // Settings::clients says.
+  std::unique_ptr<net::TransportLayer> accept_server(base::BufferPool& pool) const;
   // The layer of a connection to `host`, whose certificate must come from an authority that is
   // trusted; names in it are not compared. A name (not an address) is sent as SNI.
   std::unique_ptr<net::TransportLayer> connect(base::BufferPool& pool,

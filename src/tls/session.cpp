@@ -83,6 +83,14 @@ Session::~Session() {
   if (state_ != State::kFailed) SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN);
 }
 
+void Session::require_certificate() {
+  constexpr std::string_view kOfServers = "servers";
+  SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  // Sessions of other connections have another name, by which OpenSSL does not resume them here.
+  SSL_set_session_id_context(ssl_.get(), reinterpret_cast<const unsigned char*>(kOfServers.data()),
+                             static_cast<unsigned>(kOfServers.size()));
+}
+
 void Session::begin() {
   if (side_ == Side::kConnects) advance_handshake();
 }

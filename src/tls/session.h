@@ -24,6 +24,10 @@ class Session final : public net::TransportLayer {
   Session(ssl_ctx_st* context, base::BufferPool& pool, Side side, const std::string& server_name);
   ~Session() override;
 
+  // Refuses a peer without a valid certificate, also one that resumes a session which began
+  // without. REQUIRES: nothing was received yet.
+  void require_certificate();
+
   State state() const override { return state_; }
   void begin() override;
   void receive(std::span<const char> bytes) override { received_ = bytes; }

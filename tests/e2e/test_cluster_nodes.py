@@ -107,6 +107,34 @@ class ClusterTestCase(unittest.TestCase):
             return "master_link_status:up" in client.call("INFO", "replication")
 
 
+class Restarts(ClusterTestCase):
+    def test_a_replica_goes_on_in_its_masters_stream(self):
+        """Its file says where that was, as that of a replica without a cluster does; it is not taken for a master's."""
+        servers = master, replica = self.start([None] * 2, cluster_require_full_coverage="no")
+        with master.connect() as client:
+            client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+            client.call("CLUSTER", "MEET", "127.0.0.1", replica.port)
+        self.wait_until_up(servers)
+        with replica.connect() as client:
+            client.call("CLUSTER", "REPLICATE", self.identity(master))
+        self.eventually(lambda: self.link_is_up(replica), "the link")
+        with master.connect() as client:
+            client.call("SET", "before", "1")
+            self.assertEqual(client.call("WAIT", "1", "5000"), 1)
+            with replica.connect() as other:
+                other.call("SAVE")
+            replica.process.kill()
+            replica.process.wait()
+            client.call("SET", "meanwhile", "2")
+            replica.start()
+            self.eventually(lambda: self.link_is_up(replica), "the link")
+            figures = client.call("INFO", "stats")
+            self.assertIn("sync_full:1\r\n", figures)
+            self.assertIn("sync_partial_ok:1\r\n", figures)
+        with replica.connect() as other:
+            self.eventually(lambda: sorted(other.call("KEYS", "*")) == ["before", "meanwhile"], "the keys")
+
+
 class Reshaping(ClusterTestCase):
     def test_a_cluster_is_made_resharded_and_rebalanced(self):
         servers = self.start([None] * 4)

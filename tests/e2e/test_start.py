@@ -273,6 +273,27 @@ class Readiness(StartTestCase):
         self.assertIn("print-url cannot be yes with daemonize", self.refused_start("--daemonize", "yes", "--print-url"))
 
 
+class Restarts(StartTestCase):
+    def test_debug_restart_finds_its_file_where_it_was_started(self):
+        """The path of the configuration file is relative, and `dir` is another directory."""
+        port = harness.free_port()
+        os.mkdir(self.path("data"))
+        with open(self.path("server.conf"), "w", encoding="utf-8") as file:
+            file.write('port %d\ndir data\nsave ""\nappendonly yes\nenable-debug-command yes\n' % port)
+        with open(self.path("log"), "ab") as log:
+            process = subprocess.Popen([os.environ["LATCHKEY_SERVER"], "./server.conf"], cwd=self.directory.name, stdout=log, stderr=log)
+        self.addCleanup(self.end, process)
+        harness.ServerTestCase.eventually(self, lambda: "Ready to accept connections" in self.log())
+        client = self.connect(port)
+        client.call("SET", "key", "value")
+        with self.assertRaises((harness.ConnectionClosed, ConnectionError)):
+            client.call("DEBUG", "RESTART")
+        harness.ServerTestCase.eventually(self, lambda: self.log().count("Ready to accept connections") == 2 or process.poll() is not None)
+        again = self.connect(port)
+        self.assertEqual(again.call("GET", "key"), "value")
+        self.assertEqual(field(again.call("INFO", "server"), "process_id"), str(process.pid))
+
+
 class Ends(StartTestCase):
     # Starts the server that its arguments name, from a thread that ends at once, and waits to be killed.
     PARENT = textwrap.dedent("""

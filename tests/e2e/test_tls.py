@@ -752,6 +752,29 @@ class BetweenServers(unittest.TestCase):
             client.call("CLUSTER", "MEET", "127.0.0.1", nodes[0].port, nodes[0].tls_port + 10000)
             time.sleep(0.5)
             self.assertIn("cluster_known_nodes:3", clients[0].call("CLUSTER", "INFO"))
+        # A node needs a certificate, whatever is asked of clients.
+        self.assertNotIn("cluster bus port is not authenticated", nodes[0].log())
+        for value in ("optional", "no"):
+            clients[0].call("CONFIG", "SET", "tls-auth-clients", value)
+            for name in (None, "expired", "stranger"):
+                raw = socket.create_connection(("127.0.0.1", nodes[0].tls_port + 10000), harness.REPLY_TIMEOUT_S)
+                self.addCleanup(raw.close)
+                with self.assertRaises((ssl.SSLError, ConnectionError)):
+                    # With TLS 1.3 the refusal comes when something is read.
+                    secured = context(name).wrap_socket(raw)
+                    if not secured.recv(1):
+                        raise ConnectionError("closed")
+            # Nor is a client's session, which had none, good enough.
+            how = context(None)
+            how.maximum_version = ssl.TLSVersion.TLSv1_2
+            client = nodes[0].connect_secure(how)
+            session = client.socket.session
+            client.close()
+            raw = socket.create_connection(("127.0.0.1", nodes[0].tls_port + 10000), harness.REPLY_TIMEOUT_S)
+            self.addCleanup(raw.close)
+            with self.assertRaises((ssl.SSLError, ConnectionError)):
+                how.wrap_socket(raw, session=session)
+        clients[0].call("CONFIG", "SET", "tls-auth-clients", "yes")
         # Whoever comes to the bus and says nothing is sent away.
         self.assertEqual(harness.Client(silent).read_until_closed(), b"")
 

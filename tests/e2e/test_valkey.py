@@ -429,8 +429,15 @@ class InAClusterOfValkey(harness.ServerTestCase):
             self.eventually(lambda: "blocked_clients:1" in self.call(0, "INFO", "clients"))
             client.close()
             self.eventually(lambda: "blocked_clients:0" in self.call(0, "INFO", "clients"))
+            # 0 is no limit.
+            client = self.nodes[0].connect()
+            self.addCleanup(client.close)
+            client.send("CLUSTER", "SETSLOT", 6, "MIGRATING", self.ids[1], "TIMEOUT", "0")
+            self.eventually(lambda: "blocked_clients:1" in self.call(0, "INFO", "clients"))
         finally:
             self.nodes[2].process.send_signal(signal.SIGCONT)
+        self.assertEqual(client.read(), "OK")
+        self.call(0, "CLUSTER", "SETSLOT", 6, "STABLE")
         self.call(0, "CLUSTER", "SETSLOT", 7, "MIGRATING", self.ids[1])
         self.assertEqual(self.moves(0), ["[7->-%s]" % self.ids[1]])
 

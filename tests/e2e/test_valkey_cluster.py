@@ -610,6 +610,81 @@ class Migrations(SlotMigrationTestCase):
             self.eventually(lambda: [job["state"] for job in jobs(client)] == ["success"], "the end")
             self.eventually(lambda: other.call("GET", "{06S}a") == "1", "the key")
 
+    def begin_and_hold(self):
+        """A migration of slot 0 whose writes are sent on as they come, until it is let go."""
+        source, target = self.nodes_of(PRODUCTS[0], PRODUCTS[0])
+        with source.connect() as client:
+            client.call("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", "1")
+            client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
+            self.eventually(lambda: jobs(client)[0]["state"] == "waiting-to-pause", "the end of the snapshot")
+        return source, target
+
+    def test_the_target_is_out_of_memory(self):
+        """Whatever may be evicted later, as in Valkey: what is imported may not."""
+        source, target = self.begin_and_hold()
+        with source.connect() as client, target.connect() as other:
+            other.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "maxmemory", "1")
+            client.call("SET", "{06S}a", "1")
+            self.assertIn("OOM", self.ended(target)["message"])
+            self.assertIn("Connection lost to target", self.ended(source)["message"])
+            other.call("CONFIG", "SET", "maxmemory", "0")
+        self.check_nothing_came(source, target)
+
+    def test_a_target_that_does_not_read(self):
+        """What waits for it does not have keys evicted, and ends the migration where it is too much."""
+        source, target = self.begin_and_hold()
+        target.process.send_signal(signal.SIGSTOP)
+        try:
+            with source.connect() as client:
+                for i in range(20):
+                    client.call("SET", "{06S}a", "v" * 1_000_000)
+                not_counted = dict(line.split(":", 1) for line in client.call("INFO", "memory").splitlines() if ":" in line)["mem_not_counted_for_evict"]
+                self.assertGreater(int(not_counted), 10_000_000)
+                client.call("CONFIG", "SET", "client-output-buffer-limit", "replica 1mb 0 0")
+                self.assertIn("Connection lost to target", self.ended(source)["message"])
+        finally:
+            target.process.send_signal(signal.SIGCONT)
+        self.assertEqual(self.ended(target)["state"], "failed")
+
+    def test_the_target_restarts_with_what_it_had_saved(self):
+        """Its file says what is imported, so that it is deleted, and not taken for a move by hand that was left over."""
+        source, target = self.begin_and_hold()
+        with source.connect() as client:
+            for i in range(20):
+                client.call("SET", "{06S}%d" % i, "v")
+            with target.connect() as other:
+                self.eventually(lambda: other.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 20, "the keys")
+                other.call("SET", "{4oi}own", "v")
+                other.call("SAVE")
+            target.process.kill()
+            target.process.wait()
+            target.start()
+            self.assertEqual(self.ended(source)["state"], "failed")
+            with target.connect() as other:
+                self.eventually(lambda: other.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 0, "the deletion of what came")
+                self.assertEqual(other.call("DBSIZE"), 1)
+                self.assertNotIn("[0-", other.call("CLUSTER", "NODES"))
+                self.assertEqual([job["state"] for job in jobs(other)], ["failed"])
+            self.assertEqual(client.call("CLUSTER", "COUNTKEYSINSLOT", "0"), 20)
+
+    def flagged(self, server, letter):
+        with server.connect() as client:
+            listed = [dict(field.split("=", 1) for field in line.split()) for line in client.call("CLIENT", "LIST").splitlines()]
+        return [each for each in listed if letter in each["flags"]]
+
+    def test_clients_that_slots_move_by(self):
+        """CLIENT LIST shows them at both ends, as Valkey does, and CLIENT KILL ends the migration."""
+        for products in ((PRODUCTS[0],) * 2, PRODUCTS, PRODUCTS[::-1]):
+            source, target = self.begin_slowly(*products)
+            seen = [[len(self.flagged(server, letter)) for letter in "Ei"] for server in (source, target)]
+            self.assertEqual(seen, [[1, 0], [0, 1]])
+            with source.connect() as client:
+                self.assertEqual(client.call("CLIENT", "KILL", "ID", self.flagged(source, "E")[0]["id"]), 1)
+            for server, state in ((source, "failed"), (target, "failed")):
+                self.assertEqual(self.ended(server)["state"], state)
+            self.eventually(lambda: not self.flagged(source, "E") and not self.flagged(target, "i"), "the end of the clients")
+            self.check_nothing_came(source, target)
+
     def test_the_target_is_killed(self):
         source, target = self.begin_slowly(PRODUCTS[0], PRODUCTS[0])
         target.process.kill()
@@ -643,6 +718,27 @@ class Migrations(SlotMigrationTestCase):
                 client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
                 self.assertEqual(self.ended(target, 2)["state"], "success")
                 self.eventually(lambda: reader.call("DBSIZE") == 20, "the replica's keys")
+
+    def test_a_replica_takes_the_targets_place(self):
+        """The import has failed then, at both of them, and the former master follows with the keys that its successor has."""
+        source, target = self.nodes_of(PRODUCTS[0], PRODUCTS[0])
+        replica = self.add_replica(target, cluster_databases="4", emulate="valkey 9.1")
+        with source.connect() as client, target.connect() as former, replica.connect() as successor:
+            # A replica that does not understand its master ends.
+            former.call("CONFIG", "SET", "propagation-error-behavior", "panic")
+            for i in range(20):
+                client.call("SET", "{06S}%d" % i, "v")
+            client.call("DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", "1")
+            client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
+            self.eventually(lambda: [job["state"] for job in jobs(client)] == ["waiting-to-pause"], "the end of the snapshot")
+            self.eventually(lambda: successor.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 20, "the replica's keys")
+            successor.call("CLUSTER", "FAILOVER")
+            for server in (source, target, replica):
+                self.assertEqual(self.ended(server)["state"], "failed")
+            self.eventually(lambda: self.link_is_up(target), "the former master's link")
+            self.eventually(lambda: [each.call("CLUSTER", "COUNTKEYSINSLOT", "0") for each in (client, former, successor)] == [20, 0, 0],
+                            "the deletion of what came")
+            self.assertEqual(former.call("INFO", "replication").count("role:slave"), 1)
 
     def test_replicas_of_the_source(self):
         """They are told in words of their release that the keys have gone, and so is the append-only file."""

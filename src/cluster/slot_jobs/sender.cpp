@@ -26,6 +26,9 @@ using server::PauseControl;
 
 namespace {
 
+constexpr char kConnectionLost[] =
+    "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more "
+    "information.";
 constexpr int64_t kMsPerSecond = 1000;
 constexpr int64_t kAckIntervalMs = 1000;
 constexpr size_t kMaxLine = 64 * 1024;
@@ -101,7 +104,9 @@ void JobSender::stop() {
 
 void JobSender::killed() {
   shown_ = nullptr;
-  if (!over_) channel_lost(*channel_, "Client killed");
+  if (over_) return;
+  channel_->close();
+  channel_lost(*channel_, "Client killed");
 }
 
 void JobSender::fail(const std::string& message) {
@@ -116,9 +121,7 @@ void JobSender::channel_lost(NodeChannel&, const std::string& reason) {
   if (job_.state == JobState::kFailoverGranted) return;
   if (job_.state == JobState::kConnecting)
     return fail("Unable to connect to target node: " + reason);
-  fail(
-      "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more "
-      "information.");
+  fail(kConnectionLost);
 }
 
 // --- The handshake -------------------------------------------------------------------------------
@@ -313,8 +316,12 @@ void JobSender::check_times() {
   if (paused_ms_ != 0 && now_ms - paused_ms_ > patience_ms)
     return fail("Unpaused before migration completed");
   const auto& limit = settings.client_output_buffer_limit[server::kBufferReplica];
-  if (limit.hard_limit_bytes != 0 && waiting_bytes() > limit.hard_limit_bytes)
-    fail("The writes that wait for the target exceed client-output-buffer-limit");
+  if (limit.hard_limit_bytes == 0 || waiting_bytes() <= limit.hard_limit_bytes) return;
+  const std::string exceeded =
+      "The writes that wait for the target exceed client-output-buffer-limit";
+  server_.log().warning(job_.title() + ": " + exceeded);
+  // Valkey closes the connection as that of any client.
+  fail(server_.edition().is_valkey() ? kConnectionLost : exceeded);
 }
 
 void JobSender::work() {

@@ -255,12 +255,15 @@ void SlotJobs::role_changed() {
     while (!receivers_.empty()) end_import(receivers_.back()->job(), JobState::kFailed, kFailover);
     return;
   }
-  // What the former master was receiving is gone with its connection.
+  end_adopted(kFailover);
+}
+
+void SlotJobs::end_adopted(const std::string& why) {
   for (const auto& job : jobs_.all()) {
     if (job->state != JobState::kOnPrimary) continue;
     cluster_.slot_migration().hide(job->slots, false);
     cluster_.slot_migration().drop_imported(job->slots);
-    end(*job, JobState::kFailed, kFailover);
+    end(*job, JobState::kFailed, why);
   }
 }
 

@@ -97,6 +97,9 @@ class SlotJobs final : private JobSender::Host,
   // master has by the dataset that was loaded, in place of what was known.
   std::vector<server::SlotImport> imports() const;
   void adopt(std::span<const server::SlotImport> imports);
+  // This node is the master now of jobs that it knows as its master's: they have ended with the
+  // connections, and what they brought is deleted.
+  void end_adopted(const std::string& why);
 
   // --- What happens elsewhere -------------------------------------------------------------------
   void client_closing(const server::Client& client);

@@ -52,9 +52,12 @@ class ScanRequest {
   uint64_t count() const { return static_cast<uint64_t>(count_); }
   // To be called for each key that a step of the scan visits; keys that have expired are taken.
   void visit(const store::Keyspace& keyspace, const store::Entry& entry);
+  // Keys of hidden slots visited so far, which do not count as seen.
+  uint64_t hidden() const { return hidden_; }
   // Keys visited so far.
   uint64_t seen() const { return seen_; }
   // Whether the call has done enough after `steps` steps of the table, in case they find few keys.
+  // Steps that came by hidden keys need not be among them.
   bool is_enough(uint64_t steps) const;
 
   // Sends the next cursor and the keys, without those that have expired or are of another type.
@@ -67,6 +70,7 @@ class ScanRequest {
   KeyPattern key_pattern_{"*"};
   std::optional<std::string_view> type_;
   uint64_t seen_ = 0;
+  uint64_t hidden_ = 0;
   std::vector<const store::Entry*> found_;
 };
 

@@ -159,6 +159,15 @@ std::vector<SlotGate::Request> judged_by_slot(const AdmissionRequest& request) {
   return requests;
 }
 
+// Whether the answer hangs on where a queued request's keys are, while it may have a SELECT before
+// it: EXEC is judged by the database of each.
+bool waits_for_exec(const Judged& judged, const SlotGate::Answer& answer) {
+  using enum SlotGate::Verdict;
+  const bool by_keys = answer.verdict == kTryAgain || answer.verdict == kAskElsewhere;
+  return by_keys && judged.client().has(kClientInMulti) && judged.server.database_count() > 1 &&
+         judged.command().full_name != "exec";
+}
+
 bool slot(Judged& judged) {
   Client& client = judged.client();
   // ASKING is said of the next request, or of a whole transaction.
@@ -167,8 +176,10 @@ bool slot(Judged& judged) {
     client.set(kClientAskingNext, false);
   }
   if (client.has(kClientInternal)) return false;
-  const std::string error = refusal_of(
-      judged.server.slot_gate()->judge(judged_by_slot(judged.request), caller_of(client)));
+  const SlotGate::Answer answer =
+      judged.server.slot_gate()->judge(judged_by_slot(judged.request), caller_of(client));
+  if (waits_for_exec(judged, answer)) return false;
+  const std::string error = refusal_of(answer);
   if (error.empty()) return false;
   judged.result.plain_error = judged.command().full_name == "exec";
   return judged.refuse(error);
@@ -224,9 +235,11 @@ bool slot_of_script(Judged& judged) {
 // Makes room before any request, as the reference does: reads evict, too.
 bool memory(Judged& judged) {
   const bool enough = judged.server.memory_limit().make_room();
-  // Keys of slots that are being imported cannot be evicted yet, but will be.
+  // Keys of slots that are being imported cannot be evicted yet, but will be. Valkey ends the
+  // import.
   if (judged.client().has(kClientInternal) &&
-      judged.server.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction)
+      judged.server.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction &&
+      !judged.server.edition().is_valkey())
     return false;
   return !enough && (judged.present & kDenyOom) != 0 && judged.refuse(kOutOfMemory);
 }

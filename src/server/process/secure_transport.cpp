@@ -117,6 +117,10 @@ std::unique_ptr<net::TransportLayer> SecureTransport::accept() {
   return context_->accept(server_.buffer_pool());
 }
 
+std::unique_ptr<net::TransportLayer> SecureTransport::accept_node() {
+  return context_->accept_server(server_.buffer_pool());
+}
+
 net::LayerMaker SecureTransport::maker() {
   return [this](const std::string& host) -> std::unique_ptr<net::TransportLayer> {
     return context_ != nullptr ? context_->connect(server_.buffer_pool(), host) : nullptr;

@@ -31,6 +31,9 @@ class SecureTransport {
   // The layer of an accepted connection. REQUIRES: configured, and tls-port is not 0 or tls-cluster
   // is yes.
   std::unique_ptr<net::TransportLayer> accept();
+  // The same of a connection to the bus of a cluster: nodes need a certificate, whatever
+  // tls-auth-clients asks of clients.
+  std::unique_ptr<net::TransportLayer> accept_node();
   // In use; null: no directive asks for TLS.
   const tls::Context* context() const { return context_.get(); }
   // For connections to a master, and to nodes of a cluster (bus and MIGRATE). Empty: they are

@@ -99,7 +99,14 @@ TEST_CASE("a protected bus keeps its TLS", "[cluster]") {
         error("ERR CONFIG SET failed (possibly related to argument 'tls-cluster') - can't disable "
               "tls-cluster while cluster-bus-port-protected-mode is enabled"));
   CHECK(secure.run("CONFIG GET tls-cluster") == bulks({"tls-cluster", "yes"}));
-  CHECK(secure.run("CONFIG SET tls-cluster no cluster-bus-port-protected-mode no") == kOk);
+  const std::string log = other.path + "/log";
+  secure.server.log.set_level(base::LogLevel::kWarning);
+  secure.server.log.set_file(log);
+  CHECK(secure.run("CONFIG SET cluster-bus-port-protected-mode no") == kOk);
+  CHECK_FALSE(std::filesystem::exists(log));
+  CHECK(secure.run("CONFIG SET tls-cluster no") == kOk);
+  CHECK(base::read_file(log).value_or("").find("The cluster bus port is not authenticated") !=
+        std::string::npos);
 }
 
 TEST_CASE("a node serves when all slots are there, or those it has if that is enough",

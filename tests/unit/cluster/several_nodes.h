@@ -72,6 +72,8 @@ class Nodes {
 
   ClusterNode& operator[](size_t index) { return *nodes_[index]; }
   size_t size() const { return nodes_.size(); }
+  // Of the nodes' files; it is gone with them.
+  const std::string& directory() const { return directory_; }
 
   // They know each other, and the first so many share the slots.
   void make_cluster(size_t masters) {

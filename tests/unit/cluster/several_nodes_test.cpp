@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "base/file.h"
 #include "cluster/nodes_text.h"
+#include "replication/replica_role.h"
 #include "server/config/cluster_shutdown.h"
 #include "server/process/shutdown.h"
 #include "unit/catch.h"
@@ -114,6 +116,40 @@ TEST_CASE("a slot that is moved is served by both nodes meanwhile", "[cluster]")
   CHECK(nodes[0].run("GET {a}new") == bulk("2"));
   CHECK(nodes[1].run("GET a") == error("MOVED 15495 127.0.0.1:7000"));
   CHECK(nodes[1].run("CLUSTER NODES").find("->-") == std::string::npos);
+}
+
+TEST_CASE("keys of a slot that is moved are looked for in the database they are asked of",
+          "[cluster]") {
+  Nodes nodes(2, "cluster-databases 4\n");
+  nodes.make_cluster(2);
+  ClusterNode& source = nodes[1];
+  source.run("SET a 1");
+  source.run("SELECT 1");
+  source.run("SET {a}b 1");
+  source.run("SELECT 0");
+  CHECK(nodes[0].run("CLUSTER SETSLOT 15495 IMPORTING " + source.id()) == kOk);
+  CHECK(source.run("CLUSTER SETSLOT 15495 MIGRATING " + nodes[0].id()) == kOk);
+  const auto exec = [&](std::initializer_list<std::string_view> lines) {
+    source.run("MULTI");
+    for (const std::string_view line : lines) source.run(line);
+    return source.run("EXEC");
+  };
+  CHECK(exec({"EXISTS a", "SELECT 1", "EXISTS {a}b", "SELECT 0"}) ==
+        array({integer(1), std::string(kOk), integer(1), std::string(kOk)}));
+  CHECK(exec({"EXISTS a", "SELECT 9", "EXISTS a"}) ==
+        array({integer(1), error("ERR DB index is out of range"), integer(1)}));
+  const std::string again = error("TRYAGAIN Multiple keys request during rehashing of slot");
+  CHECK(exec({"EXISTS a", "SELECT 1", "EXISTS a"}) == again);
+  CHECK(source.run("EXISTS a") == integer(1));
+  // What brings a key to another database has to wait.
+  CHECK(source.run("MOVE a 2") == again);
+  CHECK(nodes[0].run("MOVE a 2") == again);
+  CHECK(source.run("COPY a a DB 2 REPLACE") == again);
+  CHECK(source.run("COPY a a REPLACE DB 0 DB 2") == again);
+  CHECK(source.run("COPY a a REPLACE DB") == error("ERR syntax error"));
+  source.run("SELECT 1");
+  CHECK(source.run("COPY {a}b {a}b DB 1") ==
+        error("ERR source and destination objects are the same"));
 }
 
 TEST_CASE("a newer owner wins, and the keys of the former one go", "[cluster]") {
@@ -613,6 +649,42 @@ TEST_CASE("a message that is damaged behind its header is counted", "[cluster]")
   CHECK(nodes[0].cluster->bus().size() == 0);
 }
 
+TEST_CASE("a replica of Valkey goes with the last slot that its master moves", "[cluster]") {
+  const bool follows = GENERATE(true, false);
+  Nodes nodes(3, "emulate \"valkey 9.1\"\n");
+  nodes[0].run("CLUSTER ADDSLOTSRANGE 0 16382");
+  nodes[1].run("CLUSTER ADDSLOTS 16383");
+  nodes[0].run("CLUSTER SET-CONFIG-EPOCH 1");
+  nodes[1].run("CLUSTER SET-CONFIG-EPOCH 2");
+  nodes[0].run("CLUSTER MEET 127.0.0.1 7001");
+  nodes[0].run("CLUSTER MEET 127.0.0.1 7002");
+  nodes.pass(3000);
+  REQUIRE(nodes[2].run("CLUSTER REPLICATE " + nodes[1].id()) == kOk);
+  nodes.pass(1000);
+  nodes[2].run(std::string("CONFIG SET cluster-allow-replica-migration ") +
+               (follows ? "yes" : "no"));
+  TestClient master(nodes[2].server);
+  master->set(server::kClientMaster);
+  master.run("CLUSTER SETSLOT 16383 NODE " + nodes[0].id());
+  const cluster::Node& myself = nodes[2].cluster->myself();
+  REQUIRE(myself.master != nullptr);
+  CHECK(myself.master->id == (follows ? nodes[0] : nodes[1]).id());
+  // What that means for the link to the master waits for the end of the turn.
+  const replication::ReplicaRole& role =
+      nodes[2].server.server.layer<replication::Replication>().replica_role();
+  CHECK(role.port() == 7001);
+  nodes.carry();
+  CHECK(role.port() == (follows ? 7000 : 7001));
+}
+
+TEST_CASE("Valkey moves no slot from a node to itself", "[cluster]") {
+  Nodes nodes(2, "emulate \"valkey 9.1\"\n");
+  nodes.make_cluster(2);
+  const std::string myself = error("ERR Target node is myself");
+  CHECK(nodes[1].run("CLUSTER SETSLOT 15495 MIGRATING " + nodes[1].id()) == myself);
+  CHECK(nodes[0].run("CLUSTER SETSLOT 15495 IMPORTING " + nodes[0].id()) == myself);
+}
+
 TEST_CASE("moves of slots are shown in the order of the slots", "[cluster]") {
   Nodes nodes(2);
   nodes.make_cluster(2);
@@ -620,6 +692,32 @@ TEST_CASE("moves of slots are shown in the order of the slots", "[cluster]") {
   CHECK(nodes[1].run("CLUSTER SETSLOT 0 IMPORTING " + nodes[0].id()) == kOk);
   const std::string shown = "[0-<-" + nodes[0].id() + "] [15495->-" + nodes[0].id() + "]";
   CHECK(nodes[1].run("CLUSTER NODES").find(shown) != std::string::npos);
+}
+
+TEST_CASE("the log tells who takes a failed node's place in moves of slots", "[cluster]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  REQUIRE(nodes[2].run("CLUSTER REPLICATE " + nodes[1].id()) == kOk);
+  nodes.pass(3000);
+  CHECK(nodes[0].run("CLUSTER SETSLOT 15495 IMPORTING " + nodes[1].id()) == kOk);
+  CHECK(nodes[0].run("CLUSTER SETSLOT 0 MIGRATING " + nodes[1].id()) == kOk);
+  const std::string log = nodes.directory() + "/log";
+  nodes[0].server.log.set_level(base::LogLevel::kNotice);
+  nodes[0].server.log.set_file(log);
+  CHECK(nodes[2].run("CLUSTER FAILOVER TAKEOVER") == kOk);
+  nodes.pass(3000);
+  REQUIRE(flags(nodes[0], nodes[1]) == "slave");
+  nodes[0].server.log.set_level(base::LogLevel::kNothing);
+  const std::string told = base::read_file(log).value_or("");
+  const cluster::Node& successor = *nodes[0].cluster->nodes().find(nodes[2].id());
+  const std::string whom =
+      " to node " + cluster::title(successor) + " in shard " + successor.shard_id + ".";
+  CHECK(told.find("Failover occurred in migration source. Update importing source for slot 15495" +
+                  whom) != std::string::npos);
+  CHECK(told.find("Failover occurred in migration target. Slot 0 is now being migrated" + whom) !=
+        std::string::npos);
+  const std::string shown = "[0->-" + nodes[2].id() + "] [15495-<-" + nodes[2].id() + "]";
+  CHECK(nodes[0].run("CLUSTER NODES").find(shown) != std::string::npos);
 }
 
 TEST_CASE("links that were lost are opened again, unless a test says otherwise", "[cluster]") {

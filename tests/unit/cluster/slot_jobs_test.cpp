@@ -49,6 +49,9 @@ TEST_CASE("CLUSTER MIGRATESLOTS says which slots cannot leave", "[slot-jobs]") {
         error("ERR Target node can not be this node."));
   CHECK(migrate("SLOTSRANGE 2 1 NODE " + other) ==
         error("ERR Start slot number 2 is greater than end slot number 1."));
+  CHECK(two.first().client->run_words(
+            {"CLUSTER", "MIGRATESLOTS", std::string_view("SLOTSRANGE\0", 11), "2", "1", "NODE",
+             other}) == error("ERR Start slot number 2 is greater than end slot number 1."));
   CHECK(migrate("SLOTSRANGE 0 16384 NODE " + other) == error("ERR Invalid or out of range slot"));
   CHECK(migrate("SLOTSRANGE 0 2 1 3 NODE " + other) ==
         error("ERR Slot range 1-3 overlaps with previous range 0-2."));
@@ -105,6 +108,22 @@ TEST_CASE("a replica hides what its master imports, and drops what came in vain"
           (success ? cluster::JobState::kSuccess : cluster::JobState::kFailed));
   }
   CHECK(jobs.jobs().all().back()->message == "why");
+}
+
+TEST_CASE("one call of SCAN passes the keys of a slot that is imported", "[slot-jobs]") {
+  Two two;
+  ClusterNode& node = two.second();
+  store::Keyspace& db = node.server.database();
+  const std::string name(40, 'b');
+  cluster::SlotJobs::Establishment told{.source = "", .name = name, .slots = {}};
+  told.slots.add(0);
+  node.cluster->slot_jobs().told_of_begin(told);
+  for (int i = 0; i < 2000; ++i) {
+    store::KeyRef place = db.find("{06S}" + std::to_string(i), store::Keyspace::kPeek);
+    db.set_string(place, "1");
+  }
+  REQUIRE(node.run("SET {6ZJ}a 1") == kOk);
+  CHECK(node.run("SCAN 0") == array({bulk("0"), bulks({"{6ZJ}a"})}));
 }
 
 TEST_CASE("the table of jobs keeps the newest of those that have ended", "[slot-jobs]") {

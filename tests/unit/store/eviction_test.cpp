@@ -63,6 +63,31 @@ TEST_CASE("only keys with a deadline are evicted when the policy says so") {
   }
 }
 
+TEST_CASE("a visible key with a deadline is found among thousands that are hidden") {
+  // "{06S}" is in slot 0, which is hidden; "{Qi}" in slot 1.
+  const auto hidden = std::make_shared<HiddenSlots>();
+  for (const auto order : {EvictionOrder::kIdlest, EvictionOrder::kLeastFrequent,
+                           EvictionOrder::kNearestDeadline, EvictionOrder::kRandom}) {
+    Databases databases;
+    for (const auto& database : databases.list) database->index_slots(hidden);
+    const int64_t deadline_ms = databases.environment.now_ms + 1'000'000;
+    for (int i = 0; i < 5000; ++i) databases.add(0, "{06S}" + std::to_string(i), deadline_ms);
+    databases.add(0, "{Qi}without deadline");
+    hidden->set_importing(0, true);
+    hidden->update();
+    CHECK_FALSE(databases.evict(order, true));
+    for (int i = 0; i < 3; ++i) databases.add(0, "{Qi}" + std::to_string(i), deadline_ms);
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(databases.evict(order, true));
+      CHECK(databases.last.starts_with("{Qi}"));
+    }
+    CHECK_FALSE(databases.evict(order, true));
+    CHECK(databases.list[0]->size() == 5001);
+    hidden->set_importing(0, false);
+    hidden->update();
+  }
+}
+
 TEST_CASE("every key can be evicted, from all databases") {
   for (const auto order :
        {EvictionOrder::kIdlest, EvictionOrder::kLeastFrequent, EvictionOrder::kRandom}) {

@@ -214,6 +214,23 @@ TEST_CASE("Certificates of clients are judged as tls-auth-clients says", "[tls]"
   CHECK(state_with("young", &reason) == (ignores ? State::kOpen : State::kFailed));
 }
 
+TEST_CASE("Other servers need a valid certificate whatever is asked of clients", "[tls]") {
+  Settings settings = settings_of("server");
+  settings.clients = GENERATE(Clients::kRequired, Clients::kOptional, Clients::kNoCertificate);
+  const auto context = context_of(settings);
+  const auto state_with = [&](const std::string& name) {
+    const auto others = context_of(settings_of(name));
+    Pair pair(*context, *others);
+    pair.server = context->accept_server(pair.pool);
+    pair.server->begin();
+    pair.talk();
+    return pair.server->state();
+  };
+  CHECK(state_with("client") == State::kOpen);
+  CHECK(state_with("old") == State::kFailed);
+  CHECK(state_with("young") == State::kFailed);
+}
+
 TEST_CASE("A server with a certificate that is not valid is not spoken to", "[tls]") {
   const auto clients = context_of(settings_of("client"));
   const std::string name = GENERATE(as<std::string>(), "old", "young");
