@@ -70,8 +70,8 @@ MemoryLimit::MemoryLimit(Server& server) : server_(server) {
 }
 
 size_t MemoryLimit::not_counted() const {
-  return server_.replication_figures().pending_memory +
-         server_.persistence_figures().aof.buffer_memory;
+  return server_.figures().replication().pending_memory +
+         server_.figures().persistence().aof.buffer_memory;
 }
 
 bool MemoryLimit::has_room() const {
