@@ -98,7 +98,7 @@ Cluster::Cluster(Server& server)
       announce);
   server_.on_turn_end(server::TurnEnd::kClusterBus, [this] { end_turn(); });
   // Redis goes on counting.
-  server_.on_reset_stats([this] {
+  server_.hooks().stats_reset.add([this] {
     if (server_.edition().is_valkey_since({9, 1})) bus_.reset_counts();
   });
 }

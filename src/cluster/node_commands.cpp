@@ -39,7 +39,7 @@ void flush_dataset(CommandContext& ctx) {
     ctx.db.clear(/*lazily=*/true);
   }
   ctx.events.flushed();
-  ctx.server.dataset_flushed();
+  ctx.server.hooks().dataset_flushed.run();
   ctx.propagate({"FLUSHALL"});
 }
 

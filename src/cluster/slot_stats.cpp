@@ -17,7 +17,7 @@ SlotStats::SlotStats(Server& server)
     : server_(server),
       memory_allowed_((server.settings().cluster_slot_stats_enabled & kSlotStatsMemory) != 0) {
   reset();
-  server_.on_reset_stats([this] { reset(); });
+  server_.hooks().stats_reset.add([this] { reset(); });
   server_.config().on_change({"cluster-slot-stats-enabled"}, [this](std::string* error) {
     const bool memory = (server_.settings().cluster_slot_stats_enabled & kSlotStatsMemory) != 0;
     if (memory && !memory_allowed_) {

@@ -5,17 +5,18 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "persist/rdb/byte_stream.h"
 #include "persist/rdb/rdb_array.h"
+#include "persist/rdb/rdb_file_parser.h"
 #include "persist/rdb/rdb_header.h"
 #include "persist/rdb/rdb_modules.h"
 #include "persist/rdb/rdb_primitives.h"
 #include "persist/rdb/rdb_values.h"
 #include "persist/rdb/rdb_vector_set.h"
-#include "persist/rdb_slot_import.h"
 #include "server/config/command_line.h"
 #include "server/observe/progress.h"
 #include "store/value/hash.h"
@@ -24,7 +25,7 @@ namespace latchkey::persist {
 
 namespace {
 
-class Checker {
+class Checker final : private RdbFileHandler {
  public:
   Checker(ByteSource& source, int64_t now_ms, const CheckOutput& output)
       : reader_(source), now_ms_(now_ms), output_(output) {
@@ -43,16 +44,38 @@ class Checker {
   }
 
  private:
-  bool check_all();
-  bool check_opcode(uint8_t opcode, bool* is_end);
-  bool check_key(uint8_t type);
+  // RdbFileHandler
+  bool database_selected(uint64_t index) override {
+    info("Selecting DB ID " + std::to_string(index));
+    return true;
+  }
+  void deadline_read(int64_t deadline_ms) override { deadline_ms_ = deadline_ms; }
+  bool key_begins(uint8_t type) override;
+  void aux_field_read(std::string_view name, std::string_view value) override {
+    info("AUX FIELD " + std::string(name) + " = '" + std::string(value) + "'");
+  }
+  void slot_import_read(server::SlotImport import) override { info("SLOT IMPORT " + import.name); }
+  bool function_library_read(std::string_view) override { return true; }
+  bool pre_release_functions_begin() override {
+    return refuse("Pre-release function format not supported.");
+  }
+  bool module_aux_begins(uint64_t module) override;
+  bool unknown_opcode_read(uint8_t opcode) override {
+    return refuse("Invalid object type: " + std::to_string(opcode));
+  }
+  bool checksum_read(uint64_t stored, uint64_t computed) override;
+
+  bool check_all() {
+    if (!read_rdb_header(reader_, &problem_)) return false;
+    step_ = {};
+    return parser_.parse();
+  }
   bool check_value(uint8_t type);
-  bool check_sum();
-  bool check_aux();
-  bool check_deadline(RdbOpcode opcode);
-  bool check_slot_import();
-  bool check_module_aux();
-  bool select_database();
+  // Always false.
+  bool refuse(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
 
   void info(std::string_view text) {
     output_("[offset " + std::to_string(reader_.source().offset()) + "] " + std::string(text));
@@ -61,12 +84,13 @@ class Checker {
   void show_figures();
 
   RdbReader reader_;
+  RdbFileParser parser_{reader_, *this};
   int64_t now_ms_;
   const CheckOutput& output_;
   store::Environment environment_;
 
-  // The current step, for the error report.
-  std::string_view doing_ = "start";
+  // For the error report. The step is empty where the parser's is meant.
+  std::string_view step_ = "start";
   std::string key_;
   bool has_key_ = false;
   int type_ = 0;  // -1: none
@@ -80,118 +104,25 @@ class Checker {
   uint64_t element_expires_ = 0;
 };
 
-bool Checker::check_all() {
-  if (!read_rdb_header(reader_, &problem_)) return false;
-  for (bool is_end = false; !is_end;) {
-    doing_ = "read-type";
-    uint8_t opcode;
-    if (!reader_.byte(&opcode)) return false;
-    const bool is_intact = opcode >= static_cast<uint8_t>(RdbOpcode::kSlotImport)
-                               ? check_opcode(opcode, &is_end)
-                               : check_key(opcode);
-    if (!is_intact) return false;
-  }
-  return reader_.version() < kFirstRdbVersionWithChecksum || check_sum();
-}
-
-bool Checker::check_opcode(uint8_t opcode, bool* is_end) {
-  uint64_t number;
-  uint8_t byte;
-  switch (static_cast<RdbOpcode>(opcode)) {
-    case RdbOpcode::kEnd:
-      *is_end = true;
-      return true;
-    case RdbOpcode::kSelectDb:
-      return select_database();
-    case RdbOpcode::kResizeDb:
-      doing_ = "read-len";
-      return reader_.length(&number) && reader_.length(&number);
-    case RdbOpcode::kSlotInfo:
-      doing_ = "read-len";
-      return reader_.length(&number) && reader_.length(&number) && reader_.length(&number);
-    case RdbOpcode::kSlotImport:
-      return check_slot_import();
-    case RdbOpcode::kDeadlineMs:
-    case RdbOpcode::kDeadline:
-      return check_deadline(static_cast<RdbOpcode>(opcode));
-    case RdbOpcode::kIdle:
-      return reader_.length(&number);
-    case RdbOpcode::kFrequency:
-      return reader_.byte(&byte);
-    case RdbOpcode::kAux:
-      return check_aux();
-    case RdbOpcode::kModuleAux:
-      return check_module_aux();
-    case RdbOpcode::kFunction:
-      doing_ = "read-functions";
-      return reader_.skip_string();
-    case RdbOpcode::kFunctionPreGa:
-      problem_ = "Pre-release function format not supported.";
-      return false;
-  }
-  problem_ = "Invalid object type: " + std::to_string(opcode);
-  return false;
-}
-
-bool Checker::select_database() {
-  doing_ = "read-len";
-  uint64_t index;
-  if (!reader_.length(&index)) return false;
-  info("Selecting DB ID " + std::to_string(index));
-  return true;
-}
-
-bool Checker::check_aux() {
-  doing_ = "read-aux";
-  std::string_view text;
-  if (!reader_.string(&text)) return false;
-  const std::string name(text);
-  if (!reader_.string(&text)) return false;
-  info("AUX FIELD " + name + " = '" + std::string(text) + "'");
-  return true;
-}
-
-bool Checker::check_slot_import() {
-  doing_ = "read-slot-import";
-  server::SlotImport import;
-  if (!read_slot_import(reader_, &import)) return false;
-  info("SLOT IMPORT " + import.name);
-  return true;
-}
-
-bool Checker::check_module_aux() {
-  doing_ = "read-module-aux";
-  uint64_t id;
+bool Checker::module_aux_begins(uint64_t module) {
   uint64_t when;
-  if (!reader_.length(&id) || !reader_.length(&when) || !reader_.length(&when)) return false;
-  info("MODULE AUX for: " + module_name(id));
+  if (!reader_.length(&when) || !reader_.length(&when)) return false;
+  info("MODULE AUX for: " + module_name(module));
   return skip_module_data(reader_);
-}
-
-bool Checker::check_deadline(RdbOpcode opcode) {
-  doing_ = "read-expire";
-  if (opcode == RdbOpcode::kDeadlineMs) return reader_.milliseconds(&deadline_ms_);
-  int32_t seconds;
-  if (!reader_.raw(&seconds, sizeof seconds)) return false;
-  deadline_ms_ = int64_t{seconds} * 1000;
-  return true;
 }
 
 // --- Keys ---------------------------------------------------------------------------------------
 
-bool Checker::check_key(uint8_t type) {
-  if (!is_rdb_type(type)) {
-    problem_ = "Invalid object type: " + std::to_string(type);
-    return false;
-  }
+bool Checker::key_begins(uint8_t type) {
+  if (!is_rdb_type(type)) return unknown_opcode_read(type);
   type_ = type;
-  doing_ = "read-key";
+  step_ = "read-key";
   std::string_view key;
   if (!reader_.string(&key)) return false;
   key_ = key;
   has_key_ = true;
   ++keys_;
-  doing_ = "read-object-value";
+  step_ = "read-object-value";
   if (!check_value(type)) return false;
   if (deadline_ms_ >= 0) {
     ++expires_;
@@ -200,6 +131,7 @@ bool Checker::check_key(uint8_t type) {
   deadline_ms_ = -1;
   has_key_ = false;
   type_ = -1;
+  step_ = {};
   return true;
 }
 
@@ -216,8 +148,7 @@ bool Checker::check_value(uint8_t type) {
     case ReadResult::kDone:
       break;
     case ReadResult::kEmpty:
-      problem_ = "The value is empty";
-      return false;
+      return refuse("The value is empty");
     case ReadResult::kFailed:
       return false;
   }
@@ -230,19 +161,12 @@ bool Checker::check_value(uint8_t type) {
   return true;
 }
 
-bool Checker::check_sum() {
-  doing_ = "check-sum";
-  const uint64_t computed = reader_.source().checksum();
-  uint64_t told;
-  if (!reader_.raw(&told, sizeof told)) return false;
-  if (told == 0) {
+bool Checker::checksum_read(uint64_t stored, uint64_t computed) {
+  if (stored == 0) {
     info("RDB file was saved with checksum disabled: no check performed.");
     return true;
   }
-  if (told != computed) {
-    problem_ = "RDB CRC error";
-    return false;
-  }
+  if (stored != computed) return refuse("RDB CRC error");
   info("Checksum OK");
   return true;
 }
@@ -260,7 +184,7 @@ void Checker::show_error() {
   }
   output_("--- RDB ERROR DETECTED ---");
   info(reason);
-  output_("[additional info] While doing: " + std::string(doing_));
+  output_("[additional info] While doing: " + std::string(step_.empty() ? parser_.step() : step_));
   if (has_key_) output_("[additional info] Reading key '" + key_ + "'");
   if (type_ >= 0) {
     const std::string_view name = rdb_type_name(static_cast<uint8_t>(type_));

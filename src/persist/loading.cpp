@@ -119,7 +119,7 @@ bool refuses_reload(CommandContext& ctx) {
 }
 
 void forget_dataset(Server& server) {
-  server.dataset_replacing();
+  server.hooks().dataset_replacing.run();
   for (int i = 0; i < server.database_count(); ++i) server.database(i).clear(/*lazily=*/false);
   server.events().flushed();
   if (server.functions() != nullptr) server.functions()->clear();

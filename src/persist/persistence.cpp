@@ -14,9 +14,9 @@ Persistence::Persistence(server::Server& server, ChildProcessParts parts)
       aof_(server, child_),
       backup_(server, aof_),
       loading_(server) {
-  server.on_tick([this] { tick(); });
-  server.on_persistence_figures([this] { return figures(); });
-  server.on_reset_stats([this] {
+  server.hooks().tick.add([this] { tick(); });
+  server.figures().persistence.set([this] { return figures(); });
+  server.hooks().stats_reset.add([this] {
     child_.reset_forks();
     aof_.reset_figures();
   });

@@ -51,7 +51,7 @@ const char* write_file(server::Server& server, int descriptor, ChildProgress* pr
   const bool sync_on_the_way = server.settings().rdb_save_incremental_fsync;
   DescriptorSink sink(server.files(), descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
   WriteOptions options = child_write_options(server, progress);
-  if (const auto place = server.stream_place()) {
+  if (const auto place = server.figures().stream_place()) {
     options.aux = {{"repl-stream-db", std::to_string(place->database)},
                    {"repl-id", place->id},
                    {"repl-offset", std::to_string(place->offset)}};

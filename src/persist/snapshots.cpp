@@ -48,7 +48,7 @@ Snapshots::Snapshots(Server& server, BackgroundChild& child)
     return true;
   });
   server.shutdown().before_exit([this](unsigned flags) { return prepare_exit(flags); });
-  server.on_dataset_flushed([this] { dataset_flushed(); });
+  server.hooks().dataset_flushed.add([this] { dataset_flushed(); });
   server.info().extend("Persistence", [this](server::InfoText& text) {
     text.field("rdb_saves_consecutive_failures", failures_in_a_row_);
   });

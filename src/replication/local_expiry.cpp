@@ -11,7 +11,7 @@ using store::Keyspace;
 using Expired = store::Environment::Expired;
 
 LocalExpiry::LocalExpiry(server::Server& server) : server_(server) {
-  server_.on_role_changed([this] { tick(); });
+  server_.hooks().role_changed.add([this] { tick(); });
   server_.config().on_change({"replica-read-only"}, [this](std::string*) {
     tick();
     return true;

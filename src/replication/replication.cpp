@@ -51,14 +51,14 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
       failover_(std::make_unique<Failover>(*this)),
       replica_role_(std::make_unique<ReplicaRole>(server, *this)) {
   server_.on_turn_end(server::TurnEnd::kReplicas, [this] { end_turn(); });
-  server_.on_tick([this] { tick(); });
+  server_.hooks().tick.add([this] { tick(); });
   server_.shutdown().on_lag_question([this] { return any_lags(*this); });
   server_.shutdown().before_preparations([this] { log_lags(*this); });
   server_.add_debug_subcommands(debug_subcommands());
-  server_.on_replication_figures([this] { return figures(); });
-  server_.on_stream_place([this] { return place(); });
+  server_.figures().replication.set([this] { return figures(); });
+  server_.figures().stream_place.set([this] { return place(); });
   server_.info().extend("Replication", [this](server::InfoText& text) { describe(*this, text); });
-  server_.on_reset_stats([this] {
+  server_.hooks().stats_reset.add([this] {
     full_syncs_ = partial_syncs_ = refused_partial_syncs_ = 0;
     bytes_sent_to_former_ = 0;
     for (Replica* replica : replicas_) replica->count_bytes_from_now();

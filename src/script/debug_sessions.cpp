@@ -59,7 +59,7 @@ void leave_layer(Client& client) {
 
 DebugSessions::DebugSessions(Server& server, ScriptRunner& runner)
     : server_(server), runner_(runner) {
-  server_.on_tick([this] { reap(); });
+  server_.hooks().tick.add([this] { reap(); });
 }
 
 DebugSessions::~DebugSessions() {

@@ -56,15 +56,15 @@ Engine::Engine(Server& server)
   };
   seed(nullptr);
   server_.config().on_change({"random-seed"}, seed);
-  server_.on_script_figures([this] { return figures(); });
+  server_.figures().scripts.set([this] { return figures(); });
   server_.on_script_garbage([this] { return free_garbage(); });
-  server_.on_tick([this] { free_garbage(); });
+  server_.hooks().tick.add([this] { free_garbage(); });
   server_.set_functions(&functions_);
 }
 
 Engine::~Engine() {
   server_.set_functions(nullptr);
-  server_.on_script_figures(nullptr);
+  server_.figures().scripts.set(nullptr);
   server_.on_script_garbage(nullptr);
 }
 

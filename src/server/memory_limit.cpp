@@ -73,8 +73,8 @@ size_t MemoryLimit::not_counted() const {
   // What is evicted of slots that are leaving is written to that output, too.
   const SlotGate* const cluster = server_.slot_gate();
   const size_t leaving = cluster != nullptr ? cluster->link_figures().migration_output : 0;
-  return server_.replication_figures().pending_memory +
-         server_.persistence_figures().aof.buffer_memory + leaving;
+  return server_.figures().replication().pending_memory +
+         server_.figures().persistence().aof.buffer_memory + leaving;
 }
 
 bool MemoryLimit::has_room() const {

@@ -184,7 +184,7 @@ void Server::set_role(bool replica, bool link_up) {
   set_state(kStateReplica, replica);
   update_role();
   if (!changed) return;
-  for (const auto& task : role_tasks_) task();
+  hooks_.role_changed.run();
 }
 
 void Server::update_role() {
@@ -312,7 +312,7 @@ void Server::tick() {
   clients_.look_after_some();
   expiry_->look_again();
   if ((state_ & kStateTrackingFull) != 0) tracking_->give_up_some();
-  for (const auto& task : tick_tasks_) task();
+  hooks_.tick.run();
   end_turn();
   stats_.cron_ticks += base::CycleClock::ticks() - started;
 }
@@ -326,7 +326,7 @@ void Server::sample_rates() {
   const net::Loop::Counters& counters = loop_->counters();
   stats_.input_rate.sample(monotonic_us, counters.bytes_read);
   stats_.output_rate.sample(monotonic_us, counters.bytes_written);
-  const ReplicationFigures replication = replication_figures();
+  const ReplicationFigures replication = figures_.replication();
   stats_.replication_input_rate.sample(monotonic_us, replication.bytes_received);
   stats_.replication_output_rate.sample(monotonic_us, replication.bytes_sent);
   stats_.turns_rate.sample(monotonic_us, counters.cycles);
@@ -346,7 +346,7 @@ std::string_view Server::disk_error() const {
 }
 
 void Server::reset_stats() {
-  for (const auto& task : reset_tasks_) task();
+  hooks_.stats_reset.run();
   cluster_audit_.reset();
   free_error_counts(stats_.reset());
   commands_before_turn_ = 0;

@@ -32,13 +32,12 @@
 #include "server/layers.h"
 #include "server/observe/command_log.h"
 #include "server/observe/latency_monitor.h"
+#include "server/observe/layer_figures.h"
 #include "server/observe/memory.h"
-#include "server/observe/memory_report.h"
-#include "server/observe/persistence_figures.h"
-#include "server/observe/replication_figures.h"
 #include "server/observe/stats.h"
 #include "server/random_source.h"
 #include "server/replication_history.h"
+#include "server/server_hooks.h"
 #include "server/server_state.h"
 #include "store/keyspace.h"
 
@@ -233,8 +232,6 @@ class Server {
   // Said by replication: whether this server follows a master, and the link to it is up.
   void set_role(bool replica, bool link_up);
   bool is_replica() const { return (state_ & kStateReplica) != 0; }
-  // Registers what is to be done when it has become a replica, or a master.
-  void on_role_changed(std::function<void()> task) { role_tasks_.push_back(std::move(task)); }
 
   // Has writes (and PING) refused with this error, until it is set empty.
   void set_disk_error(DiskError error, std::string text);
@@ -278,22 +275,9 @@ class Server {
   // without a loop.
   void hold_output();
 
-  // Registers what is to be done at every tick (`hz` times a second).
-  void on_tick(std::function<void()> task) { tick_tasks_.push_back(std::move(task)); }
-
-  // FLUSHALL says so when the dataset is empty.
-  void dataset_flushed() {
-    for (const auto& task : flush_tasks_) task();
-  }
-  void on_dataset_flushed(std::function<void()> task) { flush_tasks_.push_back(std::move(task)); }
-
-  // Said before the dataset goes for another one that is loaded in its place.
-  void dataset_replacing() {
-    for (const auto& task : replace_tasks_) task();
-  }
-  void on_dataset_replacing(std::function<void()> task) {
-    replace_tasks_.push_back(std::move(task));
-  }
+  // Who makes something happen that the server does not see by itself (a flush, another dataset)
+  // runs its hook.
+  ServerHooks& hooks() { return hooks_; }
 
   // Stops the loop at the end of the turn; run() then returns with this exit code.
   void request_stop(int exit_code);
@@ -315,14 +299,6 @@ class Server {
   // told by it.
   int64_t replication_offset() const { return replication_offset_; }
   void set_replication_offset(int64_t offset) { replication_offset_ = offset; }
-  // The place in the stream that the dataset now stands for, as replication tells it; nothing when
-  // it stands for none.
-  std::optional<StreamPlace> stream_place() const {
-    return stream_place_ ? stream_place_() : std::nullopt;
-  }
-  void on_stream_place(std::function<std::optional<StreamPlace>()> place) {
-    stream_place_ = std::move(place);
-  }
   // Has used_memory() count what this server holds, no longer the process. `start`: bytes that it
   // holds already.
   void count_own_memory(size_t start);
@@ -352,35 +328,15 @@ class Server {
   void set_crash_reporter(CrashReporter* reporter) { crash_reporter_ = reporter; }
 
   InfoSections& info() { return *info_; }
-  // What scripts hold, as their engine says.
-  ScriptFigures script_figures() const {
-    return script_figures_ ? script_figures_() : ScriptFigures();
-  }
-  void on_script_figures(std::function<ScriptFigures()> figures) {
-    script_figures_ = std::move(figures);
-  }
+  LayerFigures& figures() { return figures_; }
   // Does some of the work of freeing what scripts have left behind; false when there is none. A few
   // milliseconds at most.
   bool free_script_garbage() { return free_script_garbage_ && free_script_garbage_(); }
   void on_script_garbage(std::function<bool()> free_some) {
     free_script_garbage_ = std::move(free_some);
   }
-  PersistenceFigures persistence_figures() const {
-    return persistence_figures_ ? persistence_figures_() : PersistenceFigures();
-  }
-  void on_persistence_figures(std::function<PersistenceFigures()> figures) {
-    persistence_figures_ = std::move(figures);
-  }
-  ReplicationFigures replication_figures() const {
-    return replication_figures_ ? replication_figures_() : ReplicationFigures();
-  }
-  void on_replication_figures(std::function<ReplicationFigures()> figures) {
-    replication_figures_ = std::move(figures);
-  }
   // CONFIG RESETSTAT.
   void reset_stats();
-  // Who keeps figures of its own that go back to zero with the others.
-  void on_reset_stats(std::function<void()> task) { reset_tasks_.push_back(std::move(task)); }
 
  private:
   store::Environment::Expired expired_key_policy() const;
@@ -445,10 +401,7 @@ class Server {
   std::unique_ptr<net::Timer> wake_timer_;
   int64_t wake_time_ms_ = 0;                             // 0: not set
   std::array<std::function<void()>, 3> turn_end_tasks_;  // by TurnEnd
-  std::vector<std::function<void()>> tick_tasks_;
-  std::vector<std::function<void()>> flush_tasks_;
-  std::vector<std::function<void()>> replace_tasks_;
-  std::vector<std::function<void()>> reset_tasks_;
+  ServerHooks hooks_;
   std::array<std::string, 2> disk_errors_;  // by DiskError
   std::vector<DebugSubcommand> debug_subcommands_;
   uint32_t state_ = 0;
@@ -466,13 +419,9 @@ class Server {
   ReplicationHistory history_{random_source_};
   int64_t replication_offset_ = 0;
   bool link_up_ = false;
-  std::vector<std::function<void()>> role_tasks_;
-  std::function<std::optional<StreamPlace>()> stream_place_;
   std::unique_ptr<InfoSections> info_;
-  std::function<ScriptFigures()> script_figures_;
+  LayerFigures figures_;
   std::function<bool()> free_script_garbage_;
-  std::function<PersistenceFigures()> persistence_figures_;
-  std::function<ReplicationFigures()> replication_figures_;
   size_t good_replicas_ = 0;
   std::unique_ptr<Shutdown> shutdown_;
   DebugSettings debug_settings_;

@@ -36,10 +36,10 @@ struct Checkpoints::Checkpoint {
 
 Checkpoints::Checkpoints(Server& server)
     : server_(server), participants_(standard_participants(server)) {
-  server_.on_role_changed([this] {
+  server_.hooks().role_changed.add([this] {
     if (server_.is_replica()) drop_all("the server follows a master");
   });
-  server_.on_dataset_replacing([this] { drop_all("another dataset is loaded"); });
+  server_.hooks().dataset_replacing.add([this] { drop_all("another dataset is loaded"); });
   server_.info().extend("Memory", [this](InfoText& text) {
     const Description all = total();
     text.field("checkpoints", size());

@@ -42,7 +42,7 @@ std::optional<Edition> parse_release(std::string_view tag) {
 Spaces::Spaces(Server& main, Factory factory)
     : main_(main), factory_(std::move(factory)), timer_(*main.loop(), [this] { work(); }) {
   attach(main);
-  main.on_tick([this] { look_after_spaces(); });
+  main.hooks().tick.add([this] { look_after_spaces(); });
 }
 
 Spaces::~Spaces() {

@@ -24,7 +24,7 @@ SlotJobs::SlotJobs(Cluster& cluster)
     : cluster_(cluster),
       server_(cluster.server()),
       runner_client_(server_.clients().add_internal()) {
-  server_.on_role_changed([this] { role_changed(); });
+  server_.hooks().role_changed.add([this] { role_changed(); });
 }
 
 SlotJobs::~SlotJobs() {

@@ -30,8 +30,8 @@ SlotMigration::SlotMigration(Cluster& cluster)
       server_(cluster.server()),
       runner_client_(server_.clients().add_internal()),
       trimmer_(server_) {
-  server_.on_role_changed([this] { role_changed(); });
-  server_.on_dataset_replacing([this] { dataset_replacing(); });
+  server_.hooks().role_changed.add([this] { role_changed(); });
+  server_.hooks().dataset_replacing.add([this] { dataset_replacing(); });
   server_.shutdown().on_exit([this] {
     ends_ = true;
     cancel_all("Cancelled due to server shutdown");

@@ -98,7 +98,7 @@ void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
   const bool may_wait = waits != nullptr && !ctx.client.has(kClientDenyBlocking);
   for (int i = first; i <= last; ++i) flush(ctx, ctx.server.database(i), lazily || may_wait);
   ctx.events.flushed();
-  if (flushed == Flushed::kDataset) ctx.server.dataset_flushed();
+  if (flushed == Flushed::kDataset) ctx.server.hooks().dataset_flushed.run();
   // Propagated even if the databases were empty.
   ctx.propagate({}, ctx.args);
   if (lazily || !may_wait || ctx.db.environment().reclaimer.pending_objects() == 0)

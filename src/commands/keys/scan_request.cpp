@@ -17,7 +17,7 @@ namespace {
 // Steps that one call takes at most for each key that is wanted.
 constexpr uint64_t kStepsPerKey = 10;
 // Hidden keys that one call passes at most, in about a millisecond.
-constexpr uint64_t kMostHidden = 10'000;
+constexpr uint64_t kMaxHidden = 10'000;
 
 bool is_type(std::string_view name) {
   for (int type = 0; type <= static_cast<int>(store::Type::kArray); ++type) {
@@ -69,7 +69,7 @@ void ScanRequest::visit(const Keyspace& keyspace, const Entry& entry) {
 }
 
 bool ScanRequest::is_enough(uint64_t steps) const {
-  return seen_ >= count() || hidden_ >= kMostHidden || steps / kStepsPerKey >= count();
+  return seen_ >= count() || hidden_ >= kMaxHidden || steps / kStepsPerKey >= count();
 }
 
 void ScanRequest::reply(CommandContext& ctx, std::string_view next_cursor) {

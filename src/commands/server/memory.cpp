@@ -81,7 +81,7 @@ void memory_stats(CommandContext& ctx) {
   figures.add("peak.allocated", memory.peak);
   figures.add("total.allocated", memory.used);
   figures.add("startup.allocated", memory.startup);
-  const ReplicationFigures replication = ctx.server.replication_figures();
+  const ReplicationFigures replication = ctx.server.figures().replication();
   figures.add("replication.backlog", replication.backlog_memory);
   figures.add("replica.fullsync.buffer", replication.full_sync_buffer);
   figures.add("clients.slaves", replication.clients_memory);

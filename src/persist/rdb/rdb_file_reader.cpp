@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "persist/rdb/rdb_file.h"
+#include "persist/rdb/rdb_file_parser.h"
 #include "persist/rdb/rdb_header.h"
 #include "persist/rdb/rdb_modules.h"
 #include "persist/rdb/rdb_primitives.h"
 #include "persist/rdb/rdb_values.h"
-#include "persist/rdb_slot_import.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "store/value/hash.h"
@@ -31,7 +31,7 @@ struct KeyAttributes {
   std::optional<uint8_t> frequency;
 };
 
-class DatasetReader {
+class DatasetReader final : private RdbFileHandler {
  public:
   DatasetReader(ByteSource& source, server::Server& server, const ReadOptions& options)
       : reader_(source), server_(server), options_(options), db_(&database(0)) {}
@@ -50,17 +50,32 @@ class DatasetReader {
   }
 
  private:
+  // RdbFileHandler
+  bool database_selected(uint64_t index) override;
+  void deadline_read(int64_t deadline_ms) override {
+    // Deadlines before the epoch are in the past anyway.
+    attributes_.deadline_ms = std::max<int64_t>(deadline_ms, 0);
+  }
+  void idle_time_read(uint64_t seconds) override { attributes_.idle_seconds = seconds; }
+  void frequency_read(uint8_t frequency) override { attributes_.frequency = frequency; }
+  bool key_begins(uint8_t type) override;
+  void aux_field_read(std::string_view name, std::string_view value) override;
+  void slot_import_read(server::SlotImport import) override {
+    report_.slots.imports.push_back(std::move(import));
+  }
+  bool function_library_read(std::string_view code) override;
+  bool pre_release_functions_begin() override {
+    return refuse("Pre-release function format not supported.");
+  }
+  bool module_aux_begins(uint64_t module) override;
+  bool unknown_opcode_read(uint8_t opcode) override {
+    return reader_.fail("Unknown RDB opcode " + std::to_string(opcode));
+  }
+  bool checksum_read(uint64_t stored, uint64_t computed) override;
+
   bool read_all();
-  bool read_opcode(uint8_t opcode, bool* is_end);
-  bool read_key(uint8_t type);
   bool refuse_type(uint8_t type);
   bool keep(std::string_view key, LoadedValue& value);
-  bool read_aux();
-  bool select_database();
-  bool read_deadline(RdbOpcode opcode);
-  bool check_sum();
-  bool read_functions();
-  bool refuse_module();
   void note_aux(const std::string& name, const std::string& value);
   void note_empty(std::string_view key);
   void log_done();
@@ -91,61 +106,10 @@ bool DatasetReader::read_all() {
   std::string problem;
   if (!read_header(reader_, server_, &problem))
     return problem.empty() ? false : refuse(std::move(problem));
-  for (bool is_end = false; !is_end;) {
-    uint8_t opcode;
-    if (!reader_.byte(&opcode)) return false;
-    const bool is_read = opcode >= static_cast<uint8_t>(RdbOpcode::kSlotImport)
-                             ? read_opcode(opcode, &is_end)
-                             : read_key(opcode);
-    if (!is_read) return false;
-  }
-  return reader_.version() < kFirstRdbVersionWithChecksum || check_sum();
+  return RdbFileParser(reader_, *this).parse();
 }
 
-bool DatasetReader::read_opcode(uint8_t opcode, bool* is_end) {
-  uint64_t ignored;
-  switch (static_cast<RdbOpcode>(opcode)) {
-    case RdbOpcode::kEnd:
-      *is_end = true;
-      return true;
-    case RdbOpcode::kSelectDb:
-      return select_database();
-    case RdbOpcode::kResizeDb:
-      return reader_.length(&ignored) && reader_.length(&ignored);
-    case RdbOpcode::kSlotInfo:
-      return reader_.length(&ignored) && reader_.length(&ignored) && reader_.length(&ignored);
-    case RdbOpcode::kSlotImport:
-      return read_slot_import(reader_, &report_.slots.imports.emplace_back());
-    case RdbOpcode::kDeadlineMs:
-    case RdbOpcode::kDeadline:
-      return read_deadline(static_cast<RdbOpcode>(opcode));
-    case RdbOpcode::kIdle: {
-      uint64_t seconds;
-      if (!reader_.length(&seconds)) return false;
-      attributes_.idle_seconds = seconds;
-      return true;
-    }
-    case RdbOpcode::kFrequency: {
-      uint8_t frequency;
-      if (!reader_.byte(&frequency)) return false;
-      attributes_.frequency = frequency;
-      return true;
-    }
-    case RdbOpcode::kAux:
-      return read_aux();
-    case RdbOpcode::kModuleAux:
-      return refuse_module();
-    case RdbOpcode::kFunction:
-      return read_functions();
-    case RdbOpcode::kFunctionPreGa:
-      return refuse("Pre-release function format not supported.");
-  }
-  return reader_.fail("Unknown RDB opcode " + std::to_string(opcode));
-}
-
-bool DatasetReader::select_database() {
-  uint64_t index;
-  if (!reader_.length(&index)) return false;
+bool DatasetReader::database_selected(uint64_t index) {
   if (index >= static_cast<uint64_t>(server_.database_count())) {
     return refuse(
         "FATAL: Data file was created with a Redis server configured to handle more than " +
@@ -155,43 +119,25 @@ bool DatasetReader::select_database() {
   return true;
 }
 
-bool DatasetReader::read_deadline(RdbOpcode opcode) {
-  if (opcode == RdbOpcode::kDeadlineMs) {
-    int64_t ms;
-    if (!reader_.milliseconds(&ms)) return false;
-    // Deadlines before the epoch are in the past anyway.
-    attributes_.deadline_ms = std::max<int64_t>(ms, 0);
-    return true;
-  }
-  int32_t seconds;
-  if (!reader_.raw(&seconds, sizeof seconds)) return false;
-  attributes_.deadline_ms = std::max<int64_t>(seconds, 0) * 1000;
-  return true;
-}
-
-bool DatasetReader::read_functions() {
-  std::string_view code;
-  std::string error;
-  if (!reader_.string(&code)) return false;
+bool DatasetReader::function_library_read(std::string_view code) {
   if (options_.functions != nullptr) {
     options_.functions->emplace_back(code);
     return true;
   }
+  std::string error;
   if (server_.functions() == nullptr) return refuse("There is no engine for the file's functions");
   return server_.functions()->load(code, options_.replace_existing, &error) ||
          refuse("Failed creating the library: " + error);
 }
 
-bool DatasetReader::refuse_module() {
-  uint64_t id;
-  if (!reader_.length(&id)) return false;
+bool DatasetReader::module_aux_begins(uint64_t module) {
   return refuse("The RDB file contains AUX module data I can't load: no matching module '" +
-                module_name(id) + "'");
+                module_name(module) + "'");
 }
 
 // --- Keys ---------------------------------------------------------------------------------------
 
-bool DatasetReader::read_key(uint8_t type) {
+bool DatasetReader::key_begins(uint8_t type) {
   std::string_view key;
   if (!is_rdb_type(type)) return refuse_type(type);
   if (!reader_.string(&key)) return false;
@@ -259,16 +205,10 @@ void DatasetReader::note_empty(std::string_view key) {
 
 // --- What is told of the file -------------------------------------------------------------------
 
-bool DatasetReader::read_aux() {
-  std::string_view text;
-  if (!reader_.string(&text)) return false;
-  std::string name(text);
-  if (!reader_.string(&text)) return false;
-  std::string value(text);
-  note_aux(name, value);
-  if (name == kSlotMovesField) report_.slots.moves = value;
-  report_.aux.emplace_back(std::move(name), std::move(value));
-  return true;
+void DatasetReader::aux_field_read(std::string_view name, std::string_view value) {
+  auto& [field, text] = report_.aux.emplace_back(name, value);
+  note_aux(field, text);
+  if (field == kSlotMovesField) report_.slots.moves = text;
 }
 
 void DatasetReader::note_aux(const std::string& name, const std::string& value) {
@@ -291,20 +231,17 @@ void DatasetReader::note_aux(const std::string& name, const std::string& value) 
   }
 }
 
-bool DatasetReader::check_sum() {
-  const uint64_t computed = reader_.source().checksum();
-  uint64_t told;
-  if (!reader_.raw(&told, sizeof told)) return false;
+bool DatasetReader::checksum_read(uint64_t stored, uint64_t computed) {
   if (!options_.verify_checksum) return true;
-  if (told == 0) {
+  if (stored == 0) {
     server_.log().notice("RDB file was saved with checksum disabled: no check performed.");
     return true;
   }
-  if (told == computed) return true;
+  if (stored == computed) return true;
   char text[160];
   std::snprintf(text, sizeof text,
                 "Wrong RDB checksum expected: (%" PRIx64 ") but got (%" PRIx64 "). Aborting now.",
-                told, computed);
+                stored, computed);
   report_.errors.emplace_back(text);
   return reader_.fail("RDB CRC error");
 }

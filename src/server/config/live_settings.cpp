@@ -78,10 +78,10 @@ void register_process_settings(Server& server, const ProcessParts& parts) {
   watch_loop(server, *parts.watchdog);
   // A task that lets clients be served in between still holds the server up: it does not put the
   // alarm off.
-  server.on_tick([&server, parts] {
+  server.hooks().tick.add([&server, parts] {
     if (!server.tasks().any()) parts.watchdog->put_off();
   });
-  server.on_role_changed([&server, parts] {
+  server.hooks().role_changed.add([&server, parts] {
     parts.oom_score->apply(server.settings(), oom_role(server), server.log());
   });
   config.on_change({"proc-title-template"}, [&config, parts](std::string* error) {

@@ -174,7 +174,8 @@ void clients_section(InfoText& text, Server& server) {
     if (client.has(kClientSubscribed)) ++subscribers;
     if (client.block != nullptr && client.block->deadline_ms != 0) ++waiting_with_timeout;
   });
-  text.field("connected_clients", server.clients().size() - server.replication_figures().replicas);
+  text.field("connected_clients",
+             server.clients().size() - server.figures().replication().replicas);
   text.field("cluster_connections", link_figures(server).links);
   text.field("maxclients", server.settings().maxclients);
   text.field("client_recent_max_input_buffer", largest_input);
@@ -249,7 +250,7 @@ void memory_section(InfoText& text, Server& server) {
   text.field("mem_fragmentation_ratio", memory.fragmentation(), 2);
   text.field("mem_fragmentation_bytes", difference(memory.resident, memory.used));
   text.field("mem_not_counted_for_evict", server.memory_limit().not_counted());
-  const ReplicationFigures replication = server.replication_figures();
+  const ReplicationFigures replication = server.figures().replication();
   text.field("mem_replication_backlog", replication.backlog_memory);
   text.field("mem_total_replication_buffers", replication.buffers_memory);
   text.field("mem_replica_full_sync_buffer", replication.full_sync_buffer);
@@ -260,7 +261,7 @@ void memory_section(InfoText& text, Server& server) {
   text.field("mem_cluster_slot_migration_input_buffer", links.migration_input);
   text.field("mem_cluster_slot_migration_input_buffer_peak", links.most_migration_input);
   text.field("mem_cluster_links", links.bytes);
-  text.field("mem_aof_buffer", server.persistence_figures().aof.buffer_memory);
+  text.field("mem_aof_buffer", server.figures().persistence().aof.buffer_memory);
   text.field("mem_allocator", base::allocator_name());
   // Tables grow by one bucket at a time, never by a second table beside the first.
   text.field("mem_overhead_db_hashtable_rehashing", 0);
@@ -289,7 +290,7 @@ void append_only_figures(InfoText& text, const AofFigures& figures) {
 }
 
 void persistence_section(InfoText& text, Server& server) {
-  const PersistenceFigures figures = server.persistence_figures();
+  const PersistenceFigures figures = server.figures().persistence();
   const bool loading = (server.state() & kStateLoading) != 0;
   text.field("loading", loading ? 1 : 0);
   const bool loading_beside = (server.state() & kStateAsyncLoading) != 0;
@@ -369,7 +370,7 @@ double kbps(const RateMeter& rate) {
 void traffic_stats(InfoText& text, Server& server) {
   const Stats& stats = server.stats();
   const net::Loop::Counters counters = loop_counters(server);
-  const ReplicationFigures replication = server.replication_figures();
+  const ReplicationFigures replication = server.figures().replication();
   text.field("total_connections_received", stats.connections_received);
   text.field("total_commands_processed", stats.commands_processed);
   text.field("instantaneous_ops_per_sec", stats.commands_rate.rate());
@@ -403,7 +404,7 @@ void keyspace_stats(InfoText& text, Server& server) {
              server.cycle_clock().to_us(stats.expiry_ticks) / 1000);
   text.field("evicted_keys", stats.evicted_keys);
   text.field("evicted_clients", stats.evicted_clients);
-  text.field("evicted_scripts", server.script_figures().evicted_scripts);
+  text.field("evicted_scripts", server.figures().scripts().evicted_scripts);
   text.field("total_eviction_exceeded_time", stats.eviction_exceeded_us / 1000);
   text.field("current_eviction_exceeded_time", server.memory_limit().current_excess_us() / 1000);
   text.field("keyspace_hits", environment.hits);
@@ -414,8 +415,8 @@ void keyspace_stats(InfoText& text, Server& server) {
 }
 
 void process_stats(InfoText& text, Server& server) {
-  const PersistenceFigures persistence = server.persistence_figures();
-  const ReplicationFigures replication = server.replication_figures();
+  const PersistenceFigures persistence = server.figures().persistence();
+  const ReplicationFigures replication = server.figures().replication();
   text.field("latest_fork_usec", persistence.latest_fork_us);
   text.field("total_forks", persistence.forks);
   text.field("migrate_cached_sockets", replication.migration_sockets);
@@ -641,7 +642,7 @@ void keysizes_section(InfoText& text, Server& server) {
 void debug_section(InfoText& text, Server& server) {
   const Stats& stats = server.stats();
   const base::CycleClock& cycles = server.cycle_clock();
-  text.field("eventloop_duration_aof_sum", server.persistence_figures().aof.flush_us);
+  text.field("eventloop_duration_aof_sum", server.figures().persistence().aof.flush_us);
   text.field("eventloop_duration_cron_sum", cycles.to_us(stats.cron_ticks));
   text.field("eventloop_duration_max", cycles.to_us(loop_counters(server).longest_turn_ticks));
   text.field("eventloop_cmd_per_cycle_max", stats.most_commands_in_turn);

@@ -75,7 +75,7 @@ MemoryReport measure_memory(Server& server) {
   const ProcessMemory process = sampled_process_memory();
   report.resident = process.resident;
   report.allocator = process.allocator;
-  report.scripts = server.script_figures();
+  report.scripts = server.figures().scripts();
   server.clients().for_each([&](Client& client) { report.clients += memory_usage(client); });
   for (int i = 0; i < server.database_count(); ++i) {
     const store::Keyspace& database = server.database(i);

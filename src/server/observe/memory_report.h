@@ -11,7 +11,7 @@ namespace latchkey::server {
 
 class Server;
 
-// Memory of scripts and functions; filled in by the script engine (Server::on_script_figures).
+// Memory of scripts and functions; filled in by the script engine (LayerFigures).
 struct ScriptFigures {
   size_t interpreter_bytes = 0;
   size_t scripts_bytes = 0;  // sources and their index

@@ -1,5 +1,5 @@
 // Figures of snapshots, loading and the append-only file for INFO; filled in by persistence, a
-// layer above (Server::on_persistence_figures). The defaults are those of a server that keeps its
+// layer above (LayerFigures). The defaults are those of a server that keeps its
 // dataset in memory only.
 #pragma once
 

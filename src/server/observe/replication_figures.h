@@ -1,5 +1,5 @@
 // Figures of replication for INFO and MEMORY, besides the replication section; filled in by
-// replication, a layer above (Server::on_replication_figures). The defaults are those of a server
+// replication, a layer above (LayerFigures). The defaults are those of a server
 // without replicas.
 #pragma once
 

@@ -90,7 +90,7 @@ void Shutdown::watch_signals() {
   std::signal(SIGHUP, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   // Retries a signal that could not be served when it arrived.
-  server_.on_tick([this] { serve_signal(); });
+  server_.hooks().tick.add([this] { serve_signal(); });
 }
 
 void Shutdown::serve_signal() {

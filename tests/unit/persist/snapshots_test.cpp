@@ -72,7 +72,7 @@ class SnapshotServer : public tests::ServerFixture {
   bool child_runs() const { return persistence->child().running(); }
   std::string read_log() const { return base::read_file(log_file).value_or(""); }
   bool logged(std::string_view text) const { return read_log().find(text) != std::string::npos; }
-  server::PersistenceFigures figures() { return server.persistence_figures(); }
+  server::PersistenceFigures figures() { return server.figures().persistence(); }
   std::string log_file;
   std::shared_ptr<Persistence> persistence;
 };

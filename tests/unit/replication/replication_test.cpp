@@ -172,8 +172,8 @@ TEST_CASE("a replica that comes back goes on where it was") {
   user.run("SET c 3");
   master.tick();
   CHECK(again.take_output() == request({"SET", "c", "3"}));
-  CHECK(master.server.replication_figures().partial_syncs == 1);
-  CHECK(master.server.replication_figures().refused_partial_syncs == 0);
+  CHECK(master.server.figures().replication().partial_syncs == 1);
+  CHECK(master.server.figures().replication().refused_partial_syncs == 0);
 
   SECTION("one of old without the id") {
     TestClient old(master);
@@ -187,8 +187,8 @@ TEST_CASE("a replica that comes back goes on where it was") {
     TestClient ahead(master);
     CHECK(ahead.run("PSYNC " + id + " " + std::to_string(master.replication->offset() + 2))
               .starts_with("+FULLRESYNC "));
-    CHECK(master.server.replication_figures().refused_partial_syncs == 2);
-    CHECK(master.server.replication_figures().full_syncs == 3);
+    CHECK(master.server.figures().replication().refused_partial_syncs == 2);
+    CHECK(master.server.figures().replication().full_syncs == 3);
   }
   SECTION("nor when the backlog has forgotten") {
     user.run_words({"SET", "large", std::string(40000, 'x')});
@@ -718,8 +718,8 @@ TEST_CASE("what waits for slow replicas is kept once, and stays of use to those 
     user.run("SET key " + std::string(100'000, 'x'));
     master.tick();
   }
-  CHECK(master.server.replication_figures().buffers_memory < 700'000);
-  CHECK(master.server.replication_figures().backlog_memory < 200'000);
+  CHECK(master.server.figures().replication().buffers_memory < 700'000);
+  CHECK(master.server.figures().replication().backlog_memory < 200'000);
 
   const std::string from = std::to_string(offset + 1);
   TestClient back(master);
@@ -727,9 +727,9 @@ TEST_CASE("what waits for slow replicas is kept once, and stays of use to those 
   CHECK(reply.starts_with("+CONTINUE\r\n"));
   CHECK(reply.size() > 500'000);
   slow->close();
-  CHECK(master.server.replication_figures().buffers_memory > 500'000);
+  CHECK(master.server.figures().replication().buffers_memory > 500'000);
   as_slow->close();
-  CHECK(master.server.replication_figures().buffers_memory < 100'000);
+  CHECK(master.server.figures().replication().buffers_memory < 100'000);
   TestClient late(master);
   CHECK(late.run("PSYNC " + id + " " + from).starts_with("+FULLRESYNC "));
 }

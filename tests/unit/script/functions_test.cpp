@@ -45,7 +45,7 @@ struct FunctionServer {
     const size_t begin = reply.find("\r\n") + 2;
     return reply.substr(begin, reply.size() - begin - 2);
   }
-  server::ScriptFigures figures() { return server.server.script_figures(); }
+  server::ScriptFigures figures() { return server.server.figures().scripts(); }
 
   ServerFixture server;
   std::unique_ptr<TestClient> client;

@@ -28,7 +28,7 @@ struct Scripts {
     const std::string reply = eval(script);
     return reply.substr(0, reply.find(" script: "));
   }
-  server::ScriptFigures figures() { return server.server.script_figures(); }
+  server::ScriptFigures figures() { return server.server.figures().scripts(); }
 
   ServerFixture server;
   std::unique_ptr<TestClient> client;

@@ -117,5 +117,5 @@ TEST_CASE("Libraries are loaded again when their interpreter is made anew", "[sc
   scripts.engine->functions().interpreter()->doubt();
   CHECK(scripts.client->run("FCALL count 0") == integer(1));
   CHECK(scripts.client->run("FCALL count 0") == integer(2));
-  CHECK(scripts.server.server.script_figures().libraries == 1);
+  CHECK(scripts.server.server.figures().scripts().libraries == 1);
 }
