@@ -113,6 +113,154 @@ TEST_CASE("A master gets no vote", "[cluster]") {
   CHECK(asking.voter().last_vote_epoch == before);
 }
 
+namespace {
+
+// Three masters, and two replicas of the third, of which the first to stand is to be seen.
+struct Standing {
+  explicit Standing(std::string_view settings = {}) : nodes(5, settings) {
+    nodes.make_cluster(3);
+    for (const size_t replica : {3, 4}) nodes[replica].run("CLUSTER REPLICATE " + nodes[2].id());
+    constexpr int64_t kLongEnoughMs = 3000;
+    nodes.pass(kLongEnoughMs);
+  }
+  cluster::Election& election() { return nodes[3].cluster->election(); }
+  cluster::Node& node(size_t index) { return *nodes[3].cluster->nodes().find(nodes[index].id()); }
+  void tick_after(int64_t ms) {
+    nodes[3].server.advance_ms(ms);
+    election().tick();
+  }
+  // Ticks until votes are asked for, or that long; how long it took.
+  int64_t ask_within(int64_t most_ms) {
+    int64_t passed_ms = 0;
+    for (; passed_ms <= most_ms && !election().in_progress(); ++passed_ms) tick_after(1);
+    return passed_ms;
+  }
+
+  Nodes nodes;
+};
+
+constexpr std::string_view kAnyData = "cluster-replica-validity-factor 0\n";
+constexpr int64_t kLongMs = 20000;
+
+}  // namespace
+
+TEST_CASE(
+    "A replica stands half a second to a second after its master failed, and later behind others",
+    "[cluster]") {
+  Standing standing(kAnyData);
+  standing.node(2).set(cluster::kFailing);
+  const bool first = standing.nodes[3].id() < standing.nodes[4].id();
+  SECTION("by rank") {
+    const int64_t begins_ms = standing.ask_within(kLongMs);
+    const int64_t behind_ms = first ? 0 : 1000;
+    CHECK(begins_ms > 500 + behind_ms);
+    CHECK(begins_ms <= 1001 + behind_ms);
+  }
+  SECTION("a replica that is further comes first") {
+    standing.node(4).offset = standing.nodes[3].cluster->offset() + 1;
+    const int64_t begins_ms = standing.ask_within(kLongMs);
+    CHECK(begins_ms > 1500);
+    CHECK(begins_ms <= 2001);
+  }
+  SECTION("but not one that does not stand") {
+    standing.node(4).offset = standing.nodes[3].cluster->offset() + 1;
+    standing.node(4).set(cluster::kNoFailover);
+    CHECK(standing.ask_within(kLongMs) <= 1001);
+  }
+  SECTION("and one that comes to be further meanwhile has it wait again") {
+    standing.node(4).offset = 0;
+    standing.node(4).set(cluster::kNoFailover);
+    standing.tick_after(1);
+    standing.node(4).set(cluster::kNoFailover, false);
+    standing.node(4).offset = standing.nodes[3].cluster->offset() + 1;
+    const int64_t begins_ms = standing.ask_within(kLongMs);
+    CHECK(begins_ms >= 1500);
+    CHECK(begins_ms <= 2001);
+  }
+}
+
+TEST_CASE("Replicas of masters that failed together stand one after the other", "[cluster]") {
+  Standing standing(kAnyData);
+  standing.node(4).set(cluster::kNoFailover);
+  standing.node(2).set(cluster::kFailing);
+  standing.node(1).set(cluster::kFailing);
+  const bool behind = standing.node(1).shard_id < standing.node(2).shard_id;
+  const int64_t begins_ms = standing.ask_within(kLongMs);
+  CHECK(begins_ms > (behind ? 1000 : 500));
+  CHECK(begins_ms <= (behind ? 1501 : 1001));
+}
+
+TEST_CASE("Only a replica of a failing master with slots stands", "[cluster]") {
+  Standing standing(kAnyData);
+  SECTION("its master is up") {
+    CHECK(standing.ask_within(kLongMs) > kLongMs);
+  }
+  SECTION("its master has no slots") {
+    standing.node(2).set(cluster::kFailing);
+    for (int slot = 10922; slot <= 16383; ++slot) standing.nodes[3].cluster->nodes().unassign(slot);
+    CHECK(standing.ask_within(kLongMs) > kLongMs);
+  }
+  SECTION("it shall not") {
+    standing.node(2).set(cluster::kFailing);
+    standing.node(3).set(cluster::kNoFailover);
+    CHECK(standing.ask_within(kLongMs) > kLongMs);
+  }
+}
+
+TEST_CASE("An election that is not won expires, and is begun again", "[cluster]") {
+  Standing standing(kAnyData);
+  standing.node(4).set(cluster::kNoFailover);
+  standing.node(2).set(cluster::kFailing);
+  standing.ask_within(kLongMs);
+  REQUIRE(standing.election().in_progress());
+  const uint64_t epoch = standing.election().epoch();
+  // Twice the timeout of the nodes, of 2000 ms, from when it began.
+  standing.tick_after(3990);
+  CHECK(standing.election().in_progress());
+  standing.tick_after(20);
+  CHECK_FALSE(standing.election().in_progress());
+  // Not before as much time has passed again.
+  standing.tick_after(3900);
+  CHECK(standing.ask_within(50) > 50);
+  CHECK(standing.ask_within(kLongMs) <= 1200);
+  CHECK(standing.election().epoch() == epoch + 1);
+}
+
+TEST_CASE("A replica wins with the votes of most masters", "[cluster]") {
+  Standing standing(kAnyData);
+  standing.node(4).set(cluster::kNoFailover);
+  standing.node(2).set(cluster::kFailing);
+  cluster::Message vote = standing.nodes[0].cluster->message(cluster::MessageType::kVote);
+  vote.current_epoch = 100;
+  // Before it asked nobody can have voted.
+  standing.election().voted(standing.node(0), vote);
+  standing.ask_within(kLongMs);
+  standing.election().voted(standing.node(0), vote);
+  standing.tick_after(1);
+  CHECK(standing.node(3).is_replica());
+  SECTION("a vote of an older epoch is none") {
+    vote.current_epoch = standing.election().epoch() - 1;
+    standing.election().voted(standing.node(1), vote);
+    standing.tick_after(1);
+    CHECK(standing.node(3).is_replica());
+  }
+  SECTION("nor is that of a replica") {
+    standing.election().voted(standing.node(4), vote);
+    standing.tick_after(1);
+    CHECK(standing.node(3).is_replica());
+  }
+  SECTION("two of three") {
+    const uint64_t epoch = standing.election().epoch();
+    vote.current_epoch = epoch;
+    standing.election().voted(standing.node(1), vote);
+    standing.tick_after(1);
+    CHECK(standing.node(3).is_master());
+    CHECK(standing.node(3).config_epoch == epoch);
+    CHECK(standing.node(3).slots.size() == 5462);
+    CHECK(standing.node(2).slots.empty());
+  }
+}
+
 TEST_CASE("The best replica of Valkey 9.1 begins at once, and others wait", "[cluster]") {
   for (const bool valkey : {true, false}) {
     INFO(valkey);

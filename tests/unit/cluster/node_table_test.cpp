@@ -81,6 +81,101 @@ TEST_CASE("a node is forgotten for a while", "[cluster]") {
   CHECK_FALSE(table.nodes.is_forgotten("x", 100));
 }
 
+TEST_CASE("replicas stand in the order of their ids, also when one is renamed", "[cluster]") {
+  Table table;
+  Node& fourth = table.nodes.add(std::string(40, 'd'), kReplica, 0);
+  table.nodes.make_replica(fourth, &table.me);
+  table.nodes.make_replica(table.other, &table.me);
+  table.nodes.make_replica(table.third, &table.me);
+  CHECK(table.me.replicas == std::vector<Node*>{&table.other, &table.third, &fourth});
+  table.nodes.rename(table.other, std::string(40, 'e'));
+  CHECK(table.me.replicas == std::vector<Node*>{&table.third, &fourth, &table.other});
+}
+
+TEST_CASE("replicas may migrate to a master that has had one", "[cluster]") {
+  Table table;
+  CHECK_FALSE(table.me.has(kMigrateTo));
+  table.nodes.make_replica(table.other, &table.me);
+  CHECK(table.me.has(kMigrateTo));
+  // To one that gets its first slot where others have replicas, too.
+  table.nodes.assign(1, table.third);
+  CHECK(table.third.has(kMigrateTo));
+  table.nodes.make_master(table.other);
+  CHECK_FALSE(table.me.has(kMigrateTo));
+  CHECK(table.me.replicas.empty());
+  table.nodes.assign(2, table.me);
+  CHECK_FALSE(table.me.has(kMigrateTo));
+}
+
+TEST_CASE("a replica that becomes a master may have replicas migrate to it, but not to this node",
+          "[cluster]") {
+  Table table;
+  table.nodes.make_replica(table.other, &table.third);
+  table.nodes.make_master(table.other);
+  CHECK(table.other.has(kMigrateTo));
+  CHECK(table.other.is_master());
+  CHECK_FALSE(table.other.is_replica());
+  table.nodes.make_replica(table.me, &table.third);
+  table.nodes.make_master(table.me);
+  CHECK_FALSE(table.me.has(kMigrateTo));
+}
+
+TEST_CASE("what is moved to a master that was replaced is moved to its successor", "[cluster]") {
+  Table table;
+  table.third.shard_id = table.other.shard_id = "one";
+  table.me.shard_id = "two";
+  table.nodes.set_importing(1, &table.other);
+  table.nodes.set_migrating(2, &table.other);
+  table.nodes.set_migrating(3, &table.third);
+  table.nodes.make_replica(table.other, &table.third);
+  CHECK(table.nodes.importing_from(1) == &table.third);
+  CHECK(table.nodes.migrating_to(2) == &table.third);
+  // Not when it becomes a replica of another shard.
+  table.nodes.make_replica(table.third, &table.me);
+  CHECK(table.nodes.migrating_to(3) == &table.third);
+  table.nodes.set_migrating(3, nullptr);
+  CHECK(table.nodes.migrating_to(3) == nullptr);
+  CHECK(table.nodes.any_moves());
+  table.nodes.end_moves();
+  CHECK_FALSE(table.nodes.any_moves());
+}
+
+TEST_CASE("the highest epoch is that of the cluster or of a node", "[cluster]") {
+  Table table;
+  table.nodes.current_epoch = 5;
+  CHECK(table.nodes.highest_epoch() == 5);
+  table.other.config_epoch = 7;
+  CHECK(table.nodes.highest_epoch() == 7);
+}
+
+TEST_CASE("most of the masters with slots are a quorum", "[cluster]") {
+  Table table;
+  const auto quorum_of = [&](int masters) {
+    Node* const nodes[] = {&table.me, &table.other, &table.third};
+    for (int i = 0; i < masters; ++i) table.nodes.assign(i, *nodes[i]);
+    return table.nodes.quorum();
+  };
+  CHECK(quorum_of(1) == 1);
+  CHECK(quorum_of(2) == 2);
+  CHECK(quorum_of(3) == 2);
+}
+
+TEST_CASE("a table that is cleared has nothing", "[cluster]") {
+  Table table;
+  table.nodes.assign(1, table.me);
+  table.nodes.current_epoch = 3;
+  table.nodes.last_vote_epoch = 2;
+  table.nodes.forget("x", 100);
+  table.nodes.set_importing(2, &table.other);
+  table.nodes.clear();
+  CHECK(table.nodes.size() == 0);
+  CHECK(table.nodes.assigned() == 0);
+  CHECK(table.nodes.current_epoch == 0);
+  CHECK(table.nodes.last_vote_epoch == 0);
+  CHECK_FALSE(table.nodes.is_forgotten("x", 0));
+  CHECK_FALSE(table.nodes.any_moves());
+}
+
 TEST_CASE("a node that is renamed is found by its new id", "[cluster]") {
   Table table;
   const std::string id(40, 'd');

@@ -249,6 +249,9 @@ TEST_CASE("starved", "[locks]") {
       "carl SET lock c NX PX 30000; anna DELEX lock IFEQ a";
   CHECK(Scene(repeated(round, 60)).findings() == "starved");
   CHECK(Scene(repeated(round, 40)).findings().empty());
+  // More than a hundred refusals in a row, while others took it more than fifty times.
+  CHECK(Scene(repeated(round, 51)).findings().empty());
+  CHECK(Scene(repeated(round, 52)).findings() == "starved");
   // With many who want it, those who are quick take it several times in a row; that is one turn.
   const std::string turns =
       "anna SET lock a NX PX 30000; carl SET lock c NX PX 30000; bob SET lock b NX PX 30000; "
@@ -276,6 +279,54 @@ TEST_CASE("held-long", "[locks]") {
        "1000; wait 500; anna DELEX lock IFEQ a",
        ""},
   });
+}
+
+TEST_CASE("A lock is held long when less than a tenth of its time is left", "[locks]") {
+  const auto released_after = [](const std::string& ms) {
+    return Scene(repeated("anna SET lock a NX PX 1000; wait " + ms + "; anna DEL lock", 2))
+        .findings();
+  };
+  CHECK(released_after("900").empty());
+  CHECK(released_after("901") == "held-long");
+}
+
+TEST_CASE("Of a lock the last six holders are remembered", "[locks]") {
+  const auto deleted_after = [](int others) {
+    return Scene("anna SET lock a NX PX 100; wait 200; " +
+                 repeated("bob SET lock b NX PX 1000; bob DEL lock", others) +
+                 "; bob SET lock b NX PX 1000; anna DEL lock")
+        .findings();
+  };
+  CHECK(deleted_after(5) == "late-release");
+  CHECK(deleted_after(6) == "foreign-release");
+}
+
+TEST_CASE("Of findings the last 256 are kept, of one kind for one lock the last", "[locks]") {
+  Scene scene;
+  const auto find = [&](int lock) {
+    const std::string name = "lock:" + std::to_string(lock);
+    scene.play("anna SET " + name + " a NX PX 1000; bob DEL " + name);
+  };
+  for (int lock = 0; lock < 256; ++lock) find(lock);
+  CHECK(scene.model().findings().size() == 256);
+  CHECK(scene.model().findings().front().place->key == "lock:0");
+  find(7);
+  CHECK(scene.model().findings().size() == 256);
+  CHECK(scene.model().findings().back().place->key == "lock:7");
+  CHECK(scene.model().findings().back().times == 2);
+  find(256);
+  CHECK(scene.model().findings().size() == 256);
+  CHECK(scene.model().findings().front().place->key == "lock:1");
+}
+
+TEST_CASE("A thousand locks can be guards", "[locks]") {
+  Scene scene;
+  for (int lock = 0; lock < 1000; ++lock)
+    CHECK(scene.run("anna", "LOCK GUARD lock:" + std::to_string(lock) + " key") ==
+          latchkey::tests::kOk);
+  CHECK(scene.run("anna", "LOCK GUARD another key").starts_with("-ERR"));
+  // One that is a guard already takes no other place.
+  CHECK(scene.run("anna", "LOCK GUARD lock:0 other") == latchkey::tests::kOk);
 }
 
 TEST_CASE("outlived", "[locks]") {

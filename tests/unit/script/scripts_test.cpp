@@ -117,7 +117,8 @@ TEST_CASE("Lua values become RESP3 replies for clients that speak it") {
         "=7\r\ntxt:abc\r\n");
 }
 
-TEST_CASE("A table that holds itself ends at the Lua stack's end") {
+// Without optimisation Clang's frames are so large that the process's stack ends first.
+TEST_CASE("A table that holds itself ends at the Lua stack's end", "[frames]") {
   Scripts scripts;
   const std::string reply = scripts.eval("local t = {} t[1] = t return t");
   CHECK(reply.ends_with("-ERR reached lua stack limit\r\n"));

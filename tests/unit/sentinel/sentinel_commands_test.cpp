@@ -90,4 +90,27 @@ TEST_CASE("SENTINEL SET sets what stands before the first option that is wrong",
   CHECK(sentinel.run("SENTINEL SET one rename-command CONFIG HIDDEN") == kOk);
 }
 
+TEST_CASE("Numbers that a Sentinel could not count to are refused", "[sentinel]") {
+  CommandedSentinel server;
+  server.run("SENTINEL MONITOR one 10.0.0.1 6379 2");
+  const auto is_refused = [&](const std::string& request) {
+    return server.run(request).starts_with("-ERR");
+  };
+  CHECK(is_refused("SENTINEL MONITOR two 10.0.0.2 6379 2147483648"));
+  for (const std::string option : {"quorum", "parallel-syncs"}) {
+    CHECK_FALSE(is_refused("SENTINEL SET one " + option + " 2147483647"));
+    CHECK(is_refused("SENTINEL SET one " + option + " 2147483648"));
+  }
+  for (const std::string option :
+       {"down-after-milliseconds", "failover-timeout", "master-reboot-down-after-period"}) {
+    CHECK_FALSE(is_refused("SENTINEL SET one " + option + " 1125899906842624"));
+    CHECK(is_refused("SENTINEL SET one " + option + " 1125899906842625"));
+  }
+  CHECK_FALSE(is_refused("SENTINEL DEBUG ping-period 2147483647"));
+  CHECK(is_refused("SENTINEL DEBUG ping-period 2147483648"));
+  CHECK_FALSE(is_refused("SENTINEL IS-MASTER-DOWN-BY-ADDR 10.0.0.1 2147483647 0 *"));
+  CHECK(is_refused("SENTINEL IS-MASTER-DOWN-BY-ADDR 10.0.0.1 2147483648 0 *"));
+  CHECK(is_refused("SENTINEL IS-MASTER-DOWN-BY-ADDR 10.0.0.1 6379 -1 *"));
+}
+
 }  // namespace latchkey::tests

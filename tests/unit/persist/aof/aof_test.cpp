@@ -80,6 +80,22 @@ TEST_CASE("Of what was loaded the base is counted by itself, and everything toge
   CHECK_THAT(log, ContainsSubstring("DB loaded from incr file appendonly.aof.2.incr.aof: "));
 }
 
+TEST_CASE("A file that is loaded again is as large as it was") {
+  TemporaryDirectory directory;
+  Life life(directory, "enable-debug-command yes\n");
+  REQUIRE(life.opened);
+  CHECK(life.client.run("SET name value") == kOk);
+  life.server.server.tick();
+  server::AofFigures before;
+  life.persistence->aof().describe(&before);
+  CHECK(life.client.run("DEBUG LOADAOF") == kOk);
+  server::AofFigures after;
+  life.persistence->aof().describe(&after);
+  CHECK(after.current_bytes == before.current_bytes);
+  CHECK(after.base_bytes == before.base_bytes);
+  CHECK(life.client.run("GET name") == bulk("value"));
+}
+
 TEST_CASE("The single file of an older server becomes the base") {
   TemporaryDirectory directory;
   directory.write("appendonly.aof", request({"SET", "name", "value"}));
