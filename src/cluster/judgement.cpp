@@ -17,6 +17,17 @@ bool writes(const SlotGate::Request& request, Server& server) {
   return ((find != nullptr ? find(server, request.words, flags) : flags) & kWrite) != 0;
 }
 
+// Whether the request ends subscriptions to channels of any slot, as Redis allows since 8.4.
+bool may_run_anywhere(const SlotGate::Request& request, const Server& server) {
+  return request.command.has(kPubSub) && request.command.full_name == "sunsubscribe" &&
+         !server.edition().is_valkey() && server.edition().has({8, 4});
+}
+
+// Whether keys of several slots are told of before a slot that nobody serves.
+bool looks_at_all_keys(const Server& server) {
+  return server.edition().has({8, 4}, {9, 0});
+}
+
 // The database that what follows SELECT is for: one that is not there is refused later, and changes
 // nothing.
 int selected_by(const SlotGate::Request& request, const Server& server, int before) {
@@ -45,7 +56,9 @@ SlotGate::Answer Cluster::judge(std::span<const SlotGate::Request> requests, con
   Answer answer;
   bool has_channels = false;
   bool any_writes = false;
+  bool is_owned = true;
   for (const SlotGate::Request& request : requests) {
+    if (may_run_anywhere(request, server_)) continue;
     found_.clear();
     find_slotted_words(request, &found_);
     has_channels |= !found_.empty() && request.command.has(kPubSub);
@@ -54,10 +67,13 @@ SlotGate::Answer Cluster::judge(std::span<const SlotGate::Request> requests, con
       const int slot = store::key_slot(request.words[word.position]);
       if (answer.slot == -1) answer.slot = slot;
       if (answer.slot != slot) return {.verdict = Verdict::kCrossSlot, .slot = slot};
-      if (nodes_.owner(slot) == nullptr) return {.verdict = Verdict::kNotServed, .slot = slot};
+      is_owned &= nodes_.owner(slot) != nullptr;
+      if (!is_owned && !looks_at_all_keys(server_))
+        return {.verdict = Verdict::kNotServed, .slot = slot};
     }
   }
   if (answer.slot == -1) return answer;
+  if (!is_owned) return {.verdict = Verdict::kNotServed, .slot = answer.slot};
   if (!is_up()) {
     answer = judge_down(std::move(answer), has_channels, any_writes);
     if (answer.verdict != Verdict::kServed) return answer;

@@ -46,8 +46,10 @@ void flush_dataset(CommandContext& ctx) {
 }  // namespace
 
 void cluster_meet(CommandContext& ctx, Cluster& cluster) {
+  constexpr size_t kMaxWords = 5;
   int64_t port = 0;
   int64_t bus_port = 0;
+  if (ctx.args.size() > kMaxWords) return server::wrong_subcommand(ctx);
   if (!base::parse_int64(ctx.args[3], &port))
     return ctx.reply.error("ERR Invalid base port specified: " + std::string(ctx.args[3]));
   if (ctx.args.size() == 4) {

@@ -142,6 +142,10 @@ void abort_failover(CommandContext& ctx, Failover& failover) {
 }
 
 void failover(CommandContext& ctx) {
+  if (ctx.server.in_cluster()) {
+    return ctx.reply.error(
+        "ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.");
+  }
   FailoverRequest request;
   if (!read_failover_request(ctx, &request)) return;
   Replication& replication = ctx.server.layer<Replication>();

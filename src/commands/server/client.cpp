@@ -125,8 +125,7 @@ void client_capa(CommandContext& ctx) {
 }
 
 void client_import_source(CommandContext& ctx) {
-  // Who has been a source may stop being one at any time.
-  if (!ctx.server.settings().import_mode && !ctx.client.has(kClientImportSource))
+  if (!ctx.server.settings().import_mode && !is_word(ctx.args[2], "OFF"))
     return ctx.reply.error("ERR Server is not in import mode");
   bool on = false;
   if (!read_switch(ctx, ctx.args[2], &on)) return;

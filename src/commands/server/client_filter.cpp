@@ -43,6 +43,13 @@ std::string_view ip_of(std::string_view address) {
   return address;
 }
 
+// "Unknown flags found in the NOT-FLAGS filter: q"
+std::string unknown(const std::string& what, const std::string& option, bool negated,
+                    std::string_view text) {
+  return "Unknown " + what + " found in the " + (negated ? "NOT-" + option : "provided") +
+         " filter: " + std::string(text);
+}
+
 }  // namespace
 
 const ClientFilter::Kind ClientFilter::kKinds[] = {
@@ -82,7 +89,7 @@ const ClientFilter::Kind ClientFilter::kKinds[] = {
     {"FLAGS", true, true,
      [](CommandContext& ctx, Condition& wanted) {
        return all_within(wanted.text, kFlagLetters) ||
-              fail(ctx, "Unknown flags found in the provided filter: " + std::string(wanted.text));
+              fail(ctx, unknown("flags", "FLAGS", wanted.negated, wanted.text));
      },
      [](const Condition& wanted, Client& client) {
        return all_within(wanted.text, flag_letters(client));
@@ -108,17 +115,18 @@ const ClientFilter::Kind ClientFilter::kKinds[] = {
      }},
     {"DB", true, true,
      [](CommandContext& ctx, Condition& wanted) {
-       if (!ctx.read_int64(wanted.text, &wanted.number, "ERR DB is not an integer or out of range"))
-         return false;
+       const std::string option = wanted.negated ? "NOT-DB" : "DB";
+       if (!base::parse_int64(wanted.text, &wanted.number))
+         return fail(ctx, option + " is not an integer or out of range");
        const int last = ctx.server.database_count() - 1;
        return (wanted.number >= 0 && wanted.number <= last) ||
-              fail(ctx, "DB number should be between 0 and " + std::to_string(last));
+              fail(ctx, option + " number should be between 0 and " + std::to_string(last));
      },
      [](const Condition& wanted, Client& client) { return client.database == wanted.number; }},
     {"CAPA", true, true,
      [](CommandContext& ctx, Condition& wanted) {
        return all_within(wanted.text, "r") ||
-              fail(ctx, "Unknown capa found in the provided filter: " + std::string(wanted.text));
+              fail(ctx, unknown("capa", "CAPA", wanted.negated, wanted.text));
      },
      [](const Condition& wanted, Client& client) {
        return wanted.text.empty() || client.has(kClientRedirects);

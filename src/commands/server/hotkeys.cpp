@@ -157,7 +157,7 @@ void reply_ranking(CommandContext& ctx, std::string_view name, const HotKeys::Ra
 void hotkeys_get(CommandContext& ctx) {
   HotKeys& hot_keys = ctx.server.dispatcher().hot_keys();
   const bool active = hot_keys.is_active();
-  if (hot_keys.is_empty()) return ctx.reply.null_array();
+  if (hot_keys.is_empty()) return ctx.reply.null();
   const HotKeys::Options& options = hot_keys.options();
   const bool of_slots = !options.slots.empty();
   const bool sampled = of_slots && options.sample_ratio > 1;

@@ -58,6 +58,13 @@ struct Sandbox {
     return true;
   }
 
+  // Lua 5.1's: the message begins with the place of the call, which LuaJIT's leaves out.
+  static int assert_true(lua_State* lua) {
+    luaL_checkany(lua, 1);
+    if (lua_toboolean(lua, 1) != 0) return lua_gettop(lua);
+    return luaL_error(lua, "%s", luaL_optstring(lua, 2, "assertion failed!"));
+  }
+
   static int rawset(lua_State* lua) {
     luaL_checktype(lua, 1, LUA_TTABLE);
     luaL_checkany(lua, 2);
@@ -461,9 +468,9 @@ void Sandbox::build(Interpreter& interpreter) {
   lua_pushvalue(lua, LUA_GLOBALSINDEX);
   trim_libraries(interpreter);
   // Stack: the new real globals, the original ones.
-  constexpr const char* kKept[] = {
-      "_VERSION", "assert",   "collectgarbage", "error", "gcinfo", "ipairs", "rawequal",
-      "select",   "tonumber", "tostring",       "type",  "unpack", "load"};
+  constexpr const char* kKept[] = {"_VERSION", "collectgarbage", "error",  "gcinfo",
+                                   "ipairs",   "rawequal",       "select", "tonumber",
+                                   "tostring", "type",           "unpack", "load"};
   for (const char* name : kKept) {
     lua_getfield(lua, -1, name);
     lua_setfield(lua, -3, name);
@@ -475,6 +482,7 @@ void Sandbox::build(Interpreter& interpreter) {
     lua_setfield(lua, -3, name);
   }
   lua_pushvalue(lua, 1);
+  set_function(interpreter, "assert", assert_true);
   set_function(interpreter, "rawset", rawset);
   set_function(interpreter, "rawget", rawget);
   set_function(interpreter, "next", next);

@@ -238,8 +238,10 @@ Directive bytes_or_percent_directive(const char* name, int64_t ConfigValues::*me
         if (!amount.ends_with('%')) {
           const auto bytes = parse_memory(amount);
           if (!bytes) return refuse(error, "argument must be a memory or percent value");
-          context.values.*member =
-              static_cast<int64_t>(std::min(*bytes, static_cast<uint64_t>(kMaxInt64)));
+          // The reference takes larger numbers for negative ones, which are percentages.
+          if (*bytes > static_cast<uint64_t>(kMaxInt64))
+            return refuse(error, "percentage argument must be less or equal to 100");
+          context.values.*member = static_cast<int64_t>(*bytes);
           return true;
         }
         amount.remove_suffix(1);

@@ -498,7 +498,7 @@ void add_cluster(std::vector<Directive>& table) {
        {"hostname", ClusterEndpointType::kHostname},
        {"unknown-endpoint", ClusterEndpointType::kUnknownEndpoint}}));
   table.push_back(memory("cluster-slot-migration-handoff-max-lag-bytes",
-                         &V::cluster_slot_migration_handoff_max_lag_bytes, 0, kMaxBytes));
+                         &V::cluster_slot_migration_handoff_max_lag_bytes, 0, kMaxSignedBytes));
   table.push_back(number("cluster-slot-migration-write-pause-timeout",
                          &V::cluster_slot_migration_write_pause_timeout, 0, kMaxInt64));
   table.push_back(number("cluster-slot-migration-sync-buffer-drain-timeout",
