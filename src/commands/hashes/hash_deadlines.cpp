@@ -12,6 +12,7 @@
 #include "base/text/text.h"
 #include "base/text/up_to_nul.h"
 #include "commands/groups.h"
+#include "commands/hashes/fields_clause.h"
 #include "commands/hashes/hash_fields.h"
 #include "commands/keys/expiration.h"
 #include "commands/keys/typed_key.h"
@@ -136,76 +137,14 @@ class FieldExpirySetter {
   ChangedFields names_;
 };
 
-// FIELDS, the number of fields, and the fields (or the fields and their values), which may stand
-// anywhere among the options of a request.
-class FieldsClause {
- public:
-  enum class Step : uint8_t { kTaken, kNotMine, kFailed };
-  // `words_each`: 2 if each field is followed by a value.
-  explicit FieldsClause(size_t words_each) : words_each_(words_each) {}
-
-  // Consumes the clause if it comes next. Sends the error if it returns kFailed.
-  Step take(CommandContext& ctx, ArgReader& reader, std::string_view bad_count) {
-    if (!reader.word("FIELDS")) return Step::kNotMine;
-    if (given()) return refuse(ctx, "ERR FIELDS keyword specified multiple times");
-    if (!reader.more()) {
-      ctx.wrong_arity();
-      return Step::kFailed;
-    }
-    int64_t count = 0;
-    if (!ctx.read_int64_in(reader.next(), 1, INT_MAX, &count, bad_count)) return Step::kFailed;
-    const size_t size = static_cast<size_t>(count) * words_each_;
-    if (reader.left() < size) return refuse(ctx, "ERR wrong number of arguments");
-    words_ = reader.rest().first(size);
-    for (size_t i = 0; i < size; ++i) reader.next();
-    is_last_ = !reader.more();
-    return Step::kTaken;
-  }
-  // Where the clause ends the request, behind all options. Sets *options to the words from index
-  // `first` up to it. False with the error sent.
-  bool take_last(CommandContext& ctx, size_t first, Arguments* options) {
-    size_t at = first;
-    while (at < ctx.args.size() && !is_word(ctx.args[at], "FIELDS")) ++at;
-    if (at + 1 >= ctx.args.size()) return refuse_number(ctx);
-    int64_t count = 0;
-    if (!ctx.read_int64(ctx.args[at + 1], &count)) return false;
-    *options = ctx.args.subspan(first, at - first);
-    words_ = ctx.args.subspan(at + 2);
-    is_last_ = true;
-    const bool matches = count > 0 && words_.size() % words_each_ == 0 &&
-                         words_.size() / words_each_ == static_cast<uint64_t>(count);
-    return matches || refuse_number(ctx);
-  }
-  bool given() const { return !words_.empty(); }
-  // Whether nothing follows it, as older servers require.
-  bool is_last() const { return is_last_; }
-  Arguments words() const { return words_; }
-  // Appends the clause to a request. `count`: has the number's text.
-  void append_to(std::vector<std::string_view>* request, std::string* count) const {
-    *count = std::to_string(words_.size() / words_each_);
-    request->push_back("FIELDS");
-    request->push_back(*count);
-    request->insert(request->end(), words_.begin(), words_.end());
-  }
-
- private:
-  static Step refuse(CommandContext& ctx, std::string_view error) {
-    ctx.reply.error(error);
-    return Step::kFailed;
-  }
-  static bool refuse_number(CommandContext& ctx) {
-    ctx.reply.error(kBadNumberOfFields);
-    return false;
-  }
-
-  size_t words_each_;
-  Arguments words_;
-  bool is_last_ = false;
-};
-
 bool unknown_argument(CommandContext& ctx, std::string_view name) {
   // The reference prints it up to a zero byte.
   ctx.reply.error("ERR unknown argument: " + std::string(base::up_to_nul(name)));
+  return false;
+}
+
+bool refuse_arity(CommandContext& ctx) {
+  ctx.wrong_arity();
   return false;
 }
 
@@ -221,10 +160,11 @@ struct DeadlineOptions {
   std::string_view condition_word;  // empty without a condition
 
   bool read(CommandContext& ctx) {
-    if (dialect_of(ctx).fields_come_last) return read_before_fields(ctx);
+    const HashFieldDialect& dialect = dialect_of(ctx);
+    if (dialect.fields_come_last)
+      return dialect.names_errors ? read_in_order(ctx) : read_before_fields(ctx);
     for (ArgReader reader(ctx.args, 3); reader.more();) {
-      const auto step =
-          fields.take(ctx, reader, "ERR Parameter `numFields` should be greater than 0");
+      const auto step = fields.take(ctx, reader, kBadNumFields);
       if (step == FieldsClause::Step::kFailed) return false;
       if (step == FieldsClause::Step::kTaken) continue;
       const std::string_view word = reader.peek();
@@ -239,6 +179,15 @@ struct DeadlineOptions {
   }
 
  private:
+  static constexpr std::string_view kBadNumFields =
+      "ERR Parameter `numFields` should be greater than 0";
+
+  bool read_in_order(CommandContext& ctx) {
+    ArgReader reader(ctx.args, 3);
+    const std::string_view word = reader.peek();
+    if (condition.read(reader)) condition_word = word;
+    return fields.take_rest(ctx, reader, kBadNumFields);
+  }
   bool read_before_fields(CommandContext& ctx) {
     Arguments options;
     if (!fields.take_last(ctx, 3, &options)) return false;
@@ -446,7 +395,9 @@ struct GetRequest {
 
   // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
-    if (dialect_of(ctx).fields_come_last) return read_before_fields(ctx);
+    const HashFieldDialect& dialect = dialect_of(ctx);
+    if (dialect.fields_come_last)
+      return dialect.names_errors ? read_in_order(ctx) : read_before_fields(ctx);
     for (ArgReader reader(ctx.args, 2); reader.more();) {
       const auto clause = fields.take(ctx, reader, kBadCount);
       if (clause == FieldsClause::Step::kFailed) return false;
@@ -460,6 +411,11 @@ struct GetRequest {
   }
 
  private:
+  bool read_in_order(CommandContext& ctx) {
+    ArgReader reader(ctx.args, 2);
+    if (time.take(ctx, reader) == FieldTime::Step::kFailed) return false;
+    return fields.take_rest(ctx, reader, "ERR Number of fields must be a positive integer");
+  }
   bool read_before_fields(CommandContext& ctx) {
     Arguments options;
     if (!fields.take_last(ctx, 2, &options)) return false;
@@ -529,11 +485,15 @@ struct SetRequest {
 
   // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
-    if (dialect_of(ctx).fields_come_last) return read_before_fields(ctx);
+    const HashFieldDialect& dialect = dialect_of(ctx);
+    if (dialect.fields_come_last && !dialect.names_errors) return read_before_fields(ctx);
     for (ArgReader reader(ctx.args, 2); reader.more();) {
       const auto clause = fields.take(ctx, reader, kBadCount);
       if (clause == FieldsClause::Step::kFailed) return false;
-      if (clause == FieldsClause::Step::kTaken) continue;
+      if (clause == FieldsClause::Step::kTaken) {
+        if (dialect.fields_come_last && !fields.is_last()) return refuse_arity(ctx);
+        continue;
+      }
       if (is_word(reader.peek(), "FNX") || is_word(reader.peek(), "FXX")) {
         if (!read_condition(ctx, reader)) return false;
         continue;
@@ -543,7 +503,8 @@ struct SetRequest {
       if (option == FieldTime::Step::kNotMine)
         return refuse_argument(ctx, reader.peek(), {"PERSIST"});
     }
-    return fields.given() || missing_fields(ctx);
+    if (fields.given()) return true;
+    return dialect.fields_come_last ? refuse_arity(ctx) : missing_fields(ctx);
   }
   Arguments pairs() const { return fields.words(); }
   bool has_conditions() const { return condition != If::kAlways || key_condition != If::kAlways; }

@@ -1,6 +1,6 @@
 // What differs between releases in the commands of hash fields that have deadlines: Redis has had
-// them since 7.4, and Valkey built its own in 9.0. A release has one of two dialects; handlers ask
-// it what is to be done and need not know for whom.
+// them since 7.4, in a fixed order of words until 8.4, and Valkey built its own in 9.0. A release
+// has one of these dialects; handlers ask it what is to be done and need not know for whom.
 #pragma once
 
 #include <string_view>
@@ -53,6 +53,12 @@ inline constexpr HashFieldDialect kRedisHashFields{.fields_come_last = false,
                                                    .leaves_expired_fields = false,
                                                    .expires_at_once = false,
                                                    .propagates_conditions = true};
+// Of Redis before 8.4.
+inline constexpr HashFieldDialect kEarlyRedisHashFields = [] {
+  HashFieldDialect dialect = kRedisHashFields;
+  dialect.fields_come_last = true;
+  return dialect;
+}();
 // Of Valkey since 9.0.
 inline constexpr HashFieldDialect kValkeyHashFields{.fields_come_last = true,
                                                     .checks_key_last = true,
@@ -63,7 +69,8 @@ inline constexpr HashFieldDialect kValkeyHashFields{.fields_come_last = true,
                                                     .propagates_conditions = false};
 
 inline const HashFieldDialect& HashFieldDialect::of(const server::Edition& edition) {
-  return edition.is_valkey_since({9, 0}) ? kValkeyHashFields : kRedisHashFields;
+  if (edition.is_valkey_since({9, 0})) return kValkeyHashFields;
+  return edition.has({8, 4}) ? kRedisHashFields : kEarlyRedisHashFields;
 }
 
 }  // namespace latchkey::commands
