@@ -119,7 +119,8 @@ TEST_CASE("one call of SCAN passes the keys of a slot that is imported", "[slot-
   told.slots.add(0);
   node.cluster->slot_jobs().told_of_begin(told);
   for (int i = 0; i < 2000; ++i) {
-    store::KeyRef place = db.find("{06S}" + std::to_string(i), store::Keyspace::kPeek);
+    const std::string key = "{06S}" + std::to_string(i);
+    store::KeyRef place = db.find(key, store::Keyspace::kPeek);
     db.set_string(place, "1");
   }
   REQUIRE(node.run("SET {6ZJ}a 1") == kOk);
