@@ -27,7 +27,7 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST_CASE("HOTKEYS counts the bytes of each key's requests and replies", "[hotkeys]") {
   HotServer server;
-  CHECK(server.run("HOTKEYS GET") == kNullArray);
+  CHECK(server.run("HOTKEYS GET") == kNull);
   REQUIRE(server.run("HOTKEYS START METRICS 1 NET") == kOk);
   server.run("SET key value");  // 33 bytes, and 5 of the reply
   server.run("SET key value");
@@ -72,7 +72,7 @@ TEST_CASE("HOTKEYS ends when it is stopped or its time is over", "[hotkeys]") {
   CHECK_FALSE(has(told, bulk("late")));
   CHECK(server.run("HOTKEYS STOP") == kNull);
   CHECK(server.run("HOTKEYS RESET") == kOk);
-  CHECK(server.run("HOTKEYS GET") == kNullArray);
+  CHECK(server.run("HOTKEYS GET") == kNull);
 }
 
 TEST_CASE("HOTKEYS START says what is wrong with its words", "[hotkeys]") {
