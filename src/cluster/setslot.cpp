@@ -24,6 +24,8 @@ using namespace server;
 
 namespace {
 
+// redis-cli knows the text: a source that has given its last slot away may be a replica by now.
+constexpr std::string_view kOnlyWithMasters = "ERR Please use SETSLOT only with masters.";
 constexpr std::string_view kInvalid =
     "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP";
 
@@ -194,10 +196,9 @@ void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int
   Client& client = ctx.client;
   const auto done = [&client, &cluster, slot, kept](bool acknowledged) {
     const std::vector<std::string_view> views(kept->begin(), kept->end());
-    const std::string error = !acknowledged ? std::string(kFewReplicas)
-                              : cluster.myself().is_master()
-                                  ? read_and_make(cluster, slot, views)
-                                  : "ERR You can use SETSLOT only with masters.";
+    const std::string error = !acknowledged                  ? std::string(kFewReplicas)
+                              : cluster.myself().is_master() ? read_and_make(cluster, slot, views)
+                                                             : std::string(kOnlyWithMasters);
     error.empty() ? client.reply.ok() : client.reply.error(error);
   };
   // As with WAIT, 0 is for as long as it takes.
@@ -212,10 +213,7 @@ void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
   constexpr int64_t kDefaultTimeoutMs = 2000;
   const bool is_valkey = ctx.server.edition().is_valkey();
   const bool from_master = is_valkey && ctx.client.has(kClientMaster);
-  if (!cluster.myself().is_master() && !from_master) {
-    return ctx.reply.error(is_valkey ? "ERR Please use SETSLOT only with masters."
-                                     : "ERR You can use SETSLOT only with masters.");
-  }
+  if (!cluster.myself().is_master() && !from_master) return ctx.reply.error(kOnlyWithMasters);
   Change change;
   if (!parse_slot(ctx.args[2], &change.slot))
     return ctx.reply.error("ERR Invalid or out of range slot");

@@ -212,6 +212,8 @@ TEST_CASE("a replica says where its master is, and takes its place when it fails
   CHECK(nodes[3].run("CLUSTER REPLICATE " + nodes[2].id()) == kOk);
   CHECK(nodes[0].run("CLUSTER REPLICATE " + nodes[3].id()) ==
         error("ERR I can only replicate a master, not a replica."));
+  CHECK(nodes[3].run("CLUSTER SETSLOT 1 STABLE") ==
+        error("ERR Please use SETSLOT only with masters."));
   CHECK(nodes[3].run("GET a") == error("MOVED 15495 127.0.0.1:7002"));
   nodes[3].run("READONLY");
   CHECK(nodes[3].run("GET a") == kNull);
