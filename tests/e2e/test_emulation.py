@@ -270,8 +270,6 @@ class Redis80(BesideTheRelease, unittest.TestCase):
 @has("redis 8.6")
 class Redis86(BesideTheRelease, unittest.TestCase):
     release = "redis 8.6"
-    # VSIM has no threads.
-    directives_without_meaning = {"vset-force-single-threaded-execution"}
 
 
 @has("valkey 8.1")

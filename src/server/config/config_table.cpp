@@ -579,6 +579,9 @@ void add_observation(std::vector<Directive>& table) {
   table.push_back(latency_percentiles_directive());
   table.push_back(notify_keyspace_events_directive());
   table.push_back(boolean("key-memory-histograms", &V::key_memory_histograms));
+  table.push_back(without_effect(
+      boolean("vset-force-single-threaded-execution", &V::vset_force_single_threaded_execution),
+      "vector sets are always searched by one thread"));
 }
 
 Directive array_slice_size() {

@@ -371,6 +371,7 @@ struct ConfigValues {
   std::vector<double> latency_tracking_info_percentiles = {50.0, 99.0, 99.9};
   unsigned notify_keyspace_events = 0;
   bool key_memory_histograms = false;
+  bool vset_force_single_threaded_execution = false;  // changes nothing
 
   // Encodings
   uint64_t hash_max_listpack_entries = 512;

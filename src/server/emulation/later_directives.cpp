@@ -66,6 +66,7 @@ constexpr DirectiveArrival kDirectives[] = {
     {"cluster-slot-migration-write-pause-timeout", {8, 4}, kNever},
     {"cluster-slot-stats-enabled", {8, 2}, {8, 0}},
     {"key-memory-histograms", {8, 6}, kNever},
+    {"vset-force-single-threaded-execution", {8, 6}, kNever},
     {"tls-auth-clients-user", {8, 6}, {9, 0}},
     {"lookahead", {8, 2}, kNever},
     {"stream-idmp-duration", {8, 6}, kNever},
