@@ -494,17 +494,15 @@ bool LockWatch::count_tokens(Keyspace& keyspace, std::string_view key, EventClas
   const int database = keyspace.index();
   if (!model_.is_semaphore(database, key)) return false;
   const store::KeyRef ref = keyspace.find(key, Keyspace::kPeek);
-  const store::List* list = ref && ref->type() == store::Type::kList
-                                ? static_cast<const store::List*>(ref->value())
-                                : nullptr;
+  const bool is_list = ref && ref->type() == store::Type::kList;
   // It may take a token along when it goes.
   if (Client* client = server_.clients().find(cause.client)) client->set(kClientTookLock);
   const bool emptied = event == "del" && is_one_of(running(), kPopping);
   if (event_class == EventClass::kList || emptied) {
     model_now().tokens_counted(database, key, cause,
-                               list == nullptr ? 0 : static_cast<int64_t>(list->size()),
+                               is_list ? static_cast<int64_t>(ref->element_count()) : 0,
                                !is_one_of(running(), kPopping));
-  } else if (list == nullptr) {
+  } else if (!is_list) {
     model_now().used_otherwise(database, key);
   }
   return true;

@@ -10,6 +10,7 @@
 #include "server/command/command_context.h"
 #include "server/server.h"
 #include "store/value/list.h"
+#include "store/value/view.h"
 
 namespace latchkey::persist {
 
@@ -69,7 +70,7 @@ void debug_object(CommandContext& ctx) {
                 static_cast<unsigned long long>(serialized_length(ctx.server, *ref)), ref->access(),
                 environment.use_lfu ? 0 : idle);
   std::string told = text;
-  if (encoding == "quicklist") told += node_figures(static_cast<const store::List&>(*ref->value()));
+  if (encoding == "quicklist") told += node_figures(*store::View<store::List>(*ref));
   ctx.reply.status(told);
 }
 

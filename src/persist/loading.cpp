@@ -101,6 +101,7 @@ bool LoadingScope::serve_others(uint64_t done_bytes) {
 
 void LoadingScope::key_loaded(uint64_t keys) {
   figures_.keys_loaded = keys;
+  server_.pack_collections();
   pause_for_tests(keys);
 }
 

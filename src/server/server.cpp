@@ -223,6 +223,11 @@ void Server::refresh_clock() {
       static_cast<uint32_t>(environment_.now_ms / 1000) & store::Entry::kMaxAccess;
 }
 
+void Server::pack_collections(size_t least) {
+  if (environment_.changed.size() < least || tasks_->any()) return;
+  store::Keyspace::pack_changed(environment_);
+}
+
 bool Server::listen() {
   if (!secure_transport_->configure()) {
     log_.warning("Failed to configure TLS. Check logs for more info.");
@@ -304,6 +309,7 @@ void Server::tick() {
     tasks_->resume_ready();
     expiry_->work();
   }
+  pack_collections(1);
   pauses_->tick();
   clients_.end_waits();
   sample_rates();

@@ -248,6 +248,10 @@ class Server {
   // Enters, and reads the clocks; the time that commands see (environment().now_ms) stands still
   // between calls. Called once per batch.
   void refresh_clock();
+  // Packs the collections that commands have changed, if they are at least `least` and no task is
+  // in the middle of a command. REQUIRES: nor is the caller.
+  void pack_collections(size_t least);
+  void pack_collections() { pack_collections(environment_.many_changed); }
   int64_t now_ms() const { return environment_.now_ms; }
   // The same moment in microseconds.
   int64_t now_us() const { return now_us_; }

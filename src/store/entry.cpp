@@ -50,6 +50,8 @@ std::string_view Entry::encoding_name() const {
       return "raw";
     case Form::kValue:
       return value()->encoding_name();
+    case Form::kPacked:
+      return packed().is_intset ? "intset" : "listpack";
   }
   return "unknown";
 }
@@ -60,7 +62,8 @@ size_t Entry::memory_usage() const {
     case Form::kInteger:
       break;
     case Form::kInline:
-      bytes += text().size();
+    case Form::kPacked:
+      bytes += inline_size();
       break;
     case Form::kBlob:
       bytes += blob()->memory_usage();

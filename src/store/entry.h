@@ -5,14 +5,19 @@
 //     +--------------------------------+ 8
 //     | deadline, wheel links          |     24 bytes, when the key has a deadline
 //     +--------------------------------+
-//     | integer, blob or value pointer |      8 bytes, unless the value is inline
+//     | integer, blob or value pointer |      8 bytes, unless the value is inline or packed
 //     +--------------------------------+
 //     | key length                     |      8 bytes, for keys of 64 KiB and more
 //     +--------------------------------+
 //     | the key's bytes                |
 //     +--------------------------------+
-//     | an inline value's bytes        |      up to kMaxInlineValue
+//     | an inline value's bytes        |      up to kMaxInlineValue; or those of a packed
+//     collection
 //     +--------------------------------+
+//
+// A collection that is small lies in its entry as the bytes of a listpack or intset: it is packed.
+// It is read there (store/value/view.h), and gets an object when it is to be changed
+// (Keyspace::find_for_write()), until the keyspace packs it again.
 //
 // A 16-byte key with a 32-byte value takes 56 bytes (64 as allocated), with a deadline 80.
 // Allocations are rounded to the allocator's classes, and a new value that fits the same class is
@@ -25,6 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "base/blob.h"
@@ -46,10 +52,16 @@ struct ElementDeadline : DeadlineNode {
   Entry* entry = nullptr;  // the entry of the value, while it is in the index
 };
 
-// A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams, vector sets,
-// arrays derive from it.
 enum class LookupStep : uint8_t;
 
+// A small collection as it lies in an entry.
+struct Packed {
+  std::span<const char> bytes = {};  // of a listpack, or an intset; none: it is not packed
+  bool is_intset = false;
+};
+
+// A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams, vector sets,
+// arrays derive from it.
 class Value {
  public:
   Value() = default;
@@ -78,12 +90,15 @@ class Value {
   virtual size_t expire_elements(size_t) { return 0; }
   // Number of elements, including those past their deadline that have not been removed yet.
   virtual size_t element_count() const = 0;
+  // What would be left of the value in its entry, without this object; no bytes when that is not
+  // all that there is to it.
+  virtual Packed packed() const { return {}; }
 
  private:
   friend class Keyspace;
 
-  // Index in Environment::resized plus one, when the value is there; else 0.
-  uint32_t resized_at_ = 0;
+  // Index in Environment::changed plus one, when the value is there; else 0.
+  uint32_t changed_at_ = 0;
   // The bin in which the database's KeySizes counts the value.
   uint8_t size_bin_ = 0;
 };
@@ -120,14 +135,22 @@ class Entry {
   // The bytes of an inline or blob value. REQUIRES: not an integer.
   std::string_view text() const {
     if (form() == Form::kBlob) return blob()->view();
-    return {bytes() + key_offset() + key_size(), access_and_size_ & 0xff};
+    return {bytes() + key_offset() + key_size(), inline_size()};
   }
   // The value's bytes; integers are written to `scratch` (room for 20 bytes).
   std::string_view string(char* scratch) const;
   size_t string_size() const;
 
-  // Other types.
+  // Other types. store::View gives the value as its class, packed or not.
+  bool is_packed() const { return form() == Form::kPacked; }
+  // REQUIRES: it is packed.
+  Packed packed() const {
+    return {{bytes() + key_offset() + key_size(), inline_size()}, (flags_ & kPackedIntset) != 0};
+  }
+  // REQUIRES: it is not packed.
   Value* value() const { return *reinterpret_cast<Value* const*>(payload()); }
+  // Number of elements, including those past their deadline. REQUIRES: not a string.
+  size_t element_count() const;
 
   // "int", "embstr" or "raw" for strings, or Value::encoding_name().
   std::string_view encoding_name() const;
@@ -138,7 +161,7 @@ class Entry {
   friend class Keyspace;
   friend class UndoLog;
 
-  enum class Form : uint8_t { kInline, kInteger, kBlob, kValue };
+  enum class Form : uint8_t { kInline, kInteger, kBlob, kValue, kPacked };
   enum Flag : uint8_t {
     kHasDeadline = 1,
     kHasPayload = 2,
@@ -146,6 +169,7 @@ class Entry {
     kChangedInPlace = 8,  // by APPEND and similar commands: reported as "raw" even when short
     kAbsent = 16,         // there was no such key (only in an undo log)
     kLock = 32,
+    kPackedIntset = 64,
   };
 
   Entry() = default;
@@ -170,6 +194,8 @@ class Entry {
     return size;
   }
   char* inline_bytes() { return bytes() + key_offset() + key_size(); }
+  bool has_inline_bytes() const { return form() == Form::kInline || form() == Form::kPacked; }
+  size_t inline_size() const { return access_and_size_ & 0xff; }
   void set_inline_size(size_t size) {
     access_and_size_ = (access_and_size_ & ~0xffu) | static_cast<uint32_t>(size);
   }

@@ -123,12 +123,17 @@ class HashTable {
 
   // The slot that holds the item with `key`, or null. Valid until the next insertion or erasure.
   Item** find(std::string_view key, uint64_t hash) {
+    return find_where(hash, [key](const Item* item) { return Traits::key(item) == key; });
+  }
+  // The slot of the item with that hash for which is_it(item), or null. Valid as long.
+  template <typename Predicate>
+  Item** find_where(uint64_t hash, Predicate&& is_it) {
     if (size_ == 0) return nullptr;
     const uint8_t tag = tag_of(hash);
     for (Bucket* bucket = &bucket_at(index_of(hash)); bucket != nullptr; bucket = bucket->next()) {
       for (uint32_t matches = bucket->match(tag); matches != 0; matches &= matches - 1) {
         Item** slot = &bucket->slots[std::countr_zero(matches)];
-        if (Traits::key(*slot) == key) return slot;
+        if (is_it(*slot)) return slot;
       }
     }
     return nullptr;

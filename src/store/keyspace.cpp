@@ -9,6 +9,7 @@
 #include "base/text/number.h"
 #include "store/prefetched_walk.h"
 #include "store/slot_index.h"
+#include "store/value/view.h"
 
 namespace latchkey::store {
 
@@ -41,7 +42,7 @@ void free_all(Table& table, void (*free_entry)(Entry*)) {
   Entry* waiting[kBehind] = {};
   size_t place = 0;
   for_each_prefetched(table, [&](Entry* entry) {
-    if (!entry->is_string()) base::prefetch(entry->value());
+    if (!entry->is_string() && !entry->is_packed()) base::prefetch(entry->value());
     Entry* const due = std::exchange(waiting[place], entry);
     place = (place + 1) % kBehind;
     if (due != nullptr) free_entry(due);
@@ -114,7 +115,7 @@ Entry* Keyspace::allocate(std::string_view key, Type type, Entry::Form form, uin
 
 size_t Keyspace::allocated_size(const Entry& entry) {
   return round_to_class(entry.key_offset() + entry.key_size() +
-                        (entry.form() == Entry::Form::kInline ? entry.text().size() : 0));
+                        (entry.has_inline_bytes() ? entry.inline_size() : 0));
 }
 
 bool Keyspace::fits_in_place(const Entry& entry, size_t inline_size) {
@@ -145,14 +146,15 @@ void Keyspace::dispose(Environment& environment, Entry* entry, bool lazily) {
 }
 
 Entry* Keyspace::rebuild(Entry& entry, std::string_view key, bool with_deadline) const {
-  const bool is_inline = entry.form() == Entry::Form::kInline;
-  uint8_t flags = entry.flags_ & (Entry::kHasPayload | Entry::kChangedInPlace);
+  const bool is_inline = entry.has_inline_bytes();
+  uint8_t flags =
+      entry.flags_ & (Entry::kHasPayload | Entry::kChangedInPlace | Entry::kPackedIntset);
   if (with_deadline) flags |= Entry::kHasDeadline;
-  const size_t inline_size = is_inline ? entry.text().size() : 0;
+  const size_t inline_size = is_inline ? entry.inline_size() : 0;
   Entry* rebuilt = allocate(key, entry.type(), entry.form(), flags, inline_size);
   rebuilt->set_access(entry.access());
   if (is_inline) {
-    std::memcpy(rebuilt->inline_bytes(), entry.text().data(), inline_size);
+    std::memcpy(rebuilt->inline_bytes(), entry.inline_bytes(), inline_size);
   } else {
     std::memcpy(rebuilt->payload(), entry.payload(), sizeof(void*));
   }
@@ -262,6 +264,7 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
   index_elements(*entry);
   count_in(*entry);
   ref.key_ = entry->key();
+  if (entry->form() == Entry::Form::kValue) give_out(ref);
 }
 
 void Keyspace::tell_lock_set(const Entry& entry, std::string_view value, int64_t deadline_ms) {
@@ -407,35 +410,44 @@ void Keyspace::set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value,
   deadline_ms = resolve_deadline(ref, deadline_ms);
   uint8_t flags = Entry::kHasPayload;
   if (deadline_ms >= 0) flags |= Entry::kHasDeadline;
-  Entry* entry = allocate(ref.key_, type, Entry::Form::kValue, flags, 0);
-  *reinterpret_cast<Value**>(entry->payload()) = value.release();
+  // One without elements is about to get some; who watches a lock knows its entry.
+  Entry* entry = value->element_count() == 0 || (ref && ref->is_lock())
+                     ? nullptr
+                     : packed_entry(ref.key_, type, *value, deadline_ms >= 0);
+  if (entry == nullptr) {
+    entry = allocate(ref.key_, type, Entry::Form::kValue, flags, 0);
+    *reinterpret_cast<Value**>(entry->payload()) = value.release();
+  }
   replace(ref, entry, deadline_ms);
-  will_resize(*entry);
 }
 
 void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
   Entry* entry = *ref.slot_;
   const bool wanted = deadline_ms >= 0;
   if (!entry->has_deadline() && !wanted) return;
-  will_change(ref);
+  keep_what_is_wanted(ref);
   if (entry->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
     environment_.lock_observer->lock_deadline_set(*this, *entry, deadline_ms);
   if (entry->has_deadline() && wanted) {
     deadlines_->update(entry->node(), deadline_ms);
     return;
   }
-  if (!wanted) deadlines_->erase(entry->node());
-  Entry* rebuilt = rebuild(*entry, entry->key(), wanted);
-  rebuilt->flags_ |= entry->flags_ & Entry::kLock;
-  *ref.slot_ = rebuilt;
-  if (slot_index_ != nullptr) slot_index_->move(*entry, *rebuilt);
-  index_elements(*rebuilt);
-  ::operator delete(entry, allocated_size(*entry));
-  if (wanted) {
-    rebuilt->node().deadline_ms = deadline_ms;
-    deadlines().insert(rebuilt->node());
-  }
-  ref.key_ = rebuilt->key();
+  substitute(ref.slot_, rebuild(*entry, entry->key(), wanted), deadline_ms);
+  ref.key_ = ref->key();
+}
+
+void Keyspace::substitute(Entry** slot, Entry* entry, int64_t deadline_ms) {
+  Entry* old = *slot;
+  if (old->has_deadline()) deadlines_->erase(old->node());
+  entry->flags_ |= old->flags_ & Entry::kLock;
+  entry->set_access(old->access());
+  *slot = entry;
+  if (slot_index_ != nullptr) slot_index_->move(*old, *entry);
+  index_elements(*entry);
+  ::operator delete(old, allocated_size(*old));
+  if (deadline_ms < 0) return;
+  entry->node().deadline_ms = deadline_ms;
+  deadlines().insert(entry->node());
 }
 
 void Keyspace::erase(KeyRef& ref, bool lazily) {
@@ -458,7 +470,7 @@ void Keyspace::clear(bool lazily) {
   // The wheels hold no memory of their own per entry, so they are simply deleted.
   deadlines_.reset();
   element_deadlines_.reset();
-  update_sizes();
+  forget_changed();
   sizes_.reset();
   if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
   const size_t count = table->size();
@@ -477,7 +489,7 @@ void Keyspace::clear(bool lazily) {
 void Keyspace::give_away(Reclaimer& reclaimer) {
   if (table_.empty()) return;
   if (environment_.lock_observer != nullptr) environment_.lock_observer->locks_cleared(*this);
-  update_sizes();
+  forget_changed();
   auto table = std::make_shared<Table>(std::move(table_));
   table_ = Table(environment_.secret);
   deadlines_.reset();
@@ -488,7 +500,7 @@ void Keyspace::give_away(Reclaimer& reclaimer) {
 }
 
 DetachedEntry Keyspace::detach(KeyRef& ref) {
-  will_change(ref);
+  keep_what_is_wanted(ref);
   if (ref->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
     environment_.lock_observer->lock_removed(*this, *ref);
   Entry* entry = table_.erase(ref.slot_, ref.hash_);
@@ -533,7 +545,13 @@ void Keyspace::swap(Keyspace& other) {
 void Keyspace::swap_contents(Keyspace& other) {
   if (environment_.lock_observer != nullptr)
     environment_.lock_observer->locks_swapped(*this, other);
-  update_sizes();
+  for (ChangedValue& changed : environment_.changed) {
+    if (changed.keyspace == this) {
+      changed.keyspace = &other;
+    } else if (changed.keyspace == &other) {
+      changed.keyspace = this;
+    }
+  }
   std::swap(sizes_, other.sizes_);
   std::swap(slot_index_, other.slot_index_);
   std::swap(table_, other.table_);
@@ -581,7 +599,7 @@ bool Keyspace::first_due(int64_t until_ms, std::vector<Due>* out) {
 
 void Keyspace::expire(const Due& due) {
   KeyRef ref = find(due.key, kPeek);  // removes a key whose time has come
-  if (!ref || !due.elements_only || ref->is_string()) return;
+  if (!ref || !due.elements_only || ref->form() != Entry::Form::kValue) return;
   const ElementDeadline* node = ref->value()->element_deadline();
   const bool indexed = node != nullptr && node->next != nullptr;
   if (indexed && node->deadline_ms <= environment_.now_ms)
@@ -622,6 +640,7 @@ void Keyspace::count_in(Entry& entry) {
   if (slot_index_ != nullptr) slot_index_->add(entry);
   if (sizes_ == nullptr) sizes_ = std::make_unique<KeySizes>();
   if (entry.is_string()) return sizes_->add(Type::kString, KeySizes::bin_of(entry.string_size()));
+  if (entry.is_packed()) return sizes_->add(entry.type(), KeySizes::bin_of(entry.element_count()));
   Value& value = *entry.value();
   value.size_bin_ = KeySizes::bin_of(value.element_count());
   sizes_->add(entry.type(), value.size_bin_);
@@ -631,11 +650,13 @@ void Keyspace::count_out(Entry& entry) {
   if (slot_index_ != nullptr) slot_index_->remove(entry);
   if (entry.is_string())
     return sizes_->remove(Type::kString, KeySizes::bin_of(entry.string_size()));
+  if (entry.is_packed())
+    return sizes_->remove(entry.type(), KeySizes::bin_of(entry.element_count()));
   Value& value = *entry.value();
   sizes_->remove(entry.type(), value.size_bin_);
-  if (value.resized_at_ == 0) return;
-  environment_.resized[value.resized_at_ - 1].value = nullptr;
-  value.resized_at_ = 0;
+  if (value.changed_at_ == 0) return;
+  environment_.changed[value.changed_at_ - 1].value = nullptr;
+  value.changed_at_ = 0;
 }
 
 void Keyspace::count_resized(size_t old_size, size_t new_size) {
@@ -646,13 +667,12 @@ void Keyspace::count_resized(size_t old_size, size_t new_size) {
   sizes_->add(Type::kString, new_bin);
 }
 
-void Keyspace::will_resize(Entry& entry) {
-  constexpr size_t kMaxResized = 4096;
-  Value& value = *entry.value();
-  if (value.resized_at_ != 0) return;
-  if (environment_.resized.size() == kMaxResized) update_sizes();
-  environment_.resized.push_back({this, entry.type(), &value});
-  value.resized_at_ = static_cast<uint32_t>(environment_.resized.size());
+void Keyspace::give_out(const KeyRef& ref) {
+  if (ref->is_packed()) unpack(ref);
+  Value& value = *ref->value();
+  if (value.changed_at_ != 0) return;
+  environment_.changed.push_back({this, ref.hash_, ref->type(), &value});
+  value.changed_at_ = static_cast<uint32_t>(environment_.changed.size());
 }
 
 void Keyspace::recount(Value& value, Type type) {
@@ -664,12 +684,69 @@ void Keyspace::recount(Value& value, Type type) {
 }
 
 void Keyspace::update_sizes() {
-  for (const ResizedValue& resized : environment_.resized) {
-    if (resized.value == nullptr) continue;
-    resized.keyspace->recount(*resized.value, resized.type);
-    resized.value->resized_at_ = 0;
+  for (const ChangedValue& changed : environment_.changed) {
+    if (changed.value != nullptr) changed.keyspace->recount(*changed.value, changed.type);
   }
-  environment_.resized.clear();
+}
+
+void Keyspace::forget_changed() {
+  for (ChangedValue& changed : environment_.changed) {
+    if (changed.keyspace != this || changed.value == nullptr) continue;
+    changed.value->changed_at_ = 0;
+    changed.value = nullptr;
+  }
+}
+
+// --- Packed collections -------------------------------------------------------------------------
+
+void Keyspace::unpack(const KeyRef& ref) {
+  Entry& entry = **ref.slot_;
+  std::unique_ptr<Value> value = unpacked(environment_, entry.type(), entry.packed());
+  value->size_bin_ = KeySizes::bin_of(value->element_count());
+  const uint8_t flags = Entry::kHasPayload | (entry.flags_ & Entry::kHasDeadline);
+  Entry* made = allocate(entry.key(), entry.type(), Entry::Form::kValue, flags, 0);
+  *reinterpret_cast<Value**>(made->payload()) = value.release();
+  substitute(ref.slot_, made, entry.deadline_ms());
+  ref.key_ = made->key();
+}
+
+Entry* Keyspace::packed_entry(std::string_view key, Type type, const Value& value,
+                              bool with_deadline) const {
+  const Packed packed = value.packed();
+  if (packed.bytes.empty() || packed.bytes.size() > Entry::kMaxInlineValue) return nullptr;
+  uint8_t flags = with_deadline ? Entry::kHasDeadline : 0;
+  if (packed.is_intset) flags |= Entry::kPackedIntset;
+  Entry* entry = allocate(key, type, Entry::Form::kPacked, flags, packed.bytes.size());
+  std::copy(packed.bytes.begin(), packed.bytes.end(), entry->inline_bytes());
+  return entry;
+}
+
+void Keyspace::pack(const ChangedValue& changed) {
+  Entry** slot = table_.find_where(changed.hash, [&](const Entry* entry) {
+    return entry->form() == Entry::Form::kValue && entry->value() == changed.value;
+  });
+  LK_ASSERT(slot != nullptr);
+  // Who watches a lock knows its entry.
+  const Entry& entry = **slot;
+  if (entry.is_lock()) return;
+  Entry* packed = packed_entry(entry.key(), changed.type, *changed.value, entry.has_deadline());
+  if (packed == nullptr) return;
+  substitute(slot, packed, entry.deadline_ms());
+  delete changed.value;
+}
+
+void Keyspace::pack_changed(Environment& environment) {
+  for (const ChangedValue& changed : environment.changed) {
+    if (changed.value == nullptr) continue;
+    changed.value->changed_at_ = 0;
+    changed.keyspace->recount(*changed.value, changed.type);
+    changed.keyspace->pack(changed);
+  }
+  if (environment.changed.capacity() > 2 * environment.many_changed) {
+    environment.changed = {};
+  } else {
+    environment.changed.clear();
+  }
 }
 
 // --- Elements with deadlines --------------------------------------------------------------------

@@ -41,10 +41,11 @@ class Keyspace;
 class SlotIndex;
 class UndoLog;
 
-// A value whose size may have changed since find_for_write() or set_value(); update_sizes() will
-// count it again.
-struct ResizedValue {
+// A value that find_for_write() or set_value() gave out to be changed: its size may be another, and
+// it may be small enough to be packed.
+struct ChangedValue {
   Keyspace* keyspace;
+  uint64_t hash;  // of its key
   Type type;
   Value* value;  // null: the value was removed
 };
@@ -110,7 +111,10 @@ struct Environment {
   int lfu_decay_minutes = 1;
   ValueLimits limits;
   FieldNameSets field_names;
-  std::vector<ResizedValue> resized;
+  // The values changed since pack_changed(), and how many are worth the call although they may soon
+  // be changed again.
+  std::vector<ChangedValue> changed;
+  size_t many_changed = 1024;
   bool freeze_access = false;  // for clients in NO-TOUCH mode
   // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: expired
   // keys are visible (loading).
@@ -146,7 +150,7 @@ class KeyRef {
   friend class Keyspace;
   KeyRef(std::string_view key, uint64_t hash, Entry** slot) : key_(key), hash_(hash), slot_(slot) {}
 
-  std::string_view key_;
+  mutable std::string_view key_;  // may lie in the entry, and moves with it
   uint64_t hash_ = 0;
   Entry** slot_ = nullptr;  // null: no such key
 };
@@ -219,11 +223,12 @@ class Keyspace {
   void prefetch_entry(uint64_t hash) const { table_.prefetch_item(hash); }
   void prefetch_chained_entry(uint64_t hash) const { table_.prefetch_chained_item(hash); }
 
-  // Fourth step: prefetches and returns the value if it is not a string; null if it is, or if there
-  // is no such key. Does not count a hit or a miss, nor mark the entry as used.
+  // Fourth step: prefetches and returns the value if it has an object; null if it is a string or
+  // packed, or if there is no such key. Does not count a hit or a miss, nor mark the entry as used.
   const Value* prefetch_value(std::string_view key, uint64_t hash) {
     Entry** slot = table_.find(key, hash);
     if (slot == nullptr || (*slot)->is_string()) return nullptr;
+    if ((*slot)->is_packed()) return nullptr;
     const Value* value = (*slot)->value();
     base::prefetch(value);
     return value;
@@ -247,13 +252,14 @@ class Keyspace {
     if ((how & kNoTouch) == 0) touch(**slot);
     return {key, hash, slot};
   }
-  // For commands that change a collection in place: marks the entry as used, and keeps a copy of
-  // the collection where a checkpoint needs it. Strings change only through the operations below.
+  // For commands that change a collection in place: marks the entry as used, keeps a copy of the
+  // collection where a checkpoint needs it, and gives one that is packed an object. Strings change
+  // only through the operations below.
   KeyRef find_for_write(std::string_view key, uint8_t how = kNoStats) {
     if (undo_log_ != nullptr) [[unlikely]]
       return find_before_change(key, table_.hash(key), how, /*changes_in_place=*/true);
     const KeyRef ref = find(key, how);
-    if (ref && !ref->is_string()) will_resize(*ref);
+    if (ref && !ref->is_string()) give_out(ref);
     return ref;
   }
   // For commands that change the key only through the operations below: they replace or remove the
@@ -341,6 +347,7 @@ class Keyspace {
   // The key is a lock: Environment::lock_observer hears of its changes until it is removed. Returns
   // its entry, which stays where it is until then.
   const Entry* mark_lock(const KeyRef& ref) {
+    if (ref->is_packed()) give_out(ref);
     ref->flags_ |= Entry::kLock;
     return *ref.slot_;
   }
@@ -348,11 +355,16 @@ class Keyspace {
   // Callers must call this after they set, changed or removed deadlines of elements of the value at
   // `ref`.
   void index_elements(const KeyRef& ref) { index_elements(**ref.slot_); }
-  // Callers must call this before they change a value in place at a `ref` that find() returned.
+  // Callers must call this before they change a value in place at a `ref` that find() returned, and
+  // look at the value again: one that was packed has an object now.
   void will_change(const KeyRef& ref) {
-    if (must_keep(ref)) [[unlikely]]
-      keep_copy(**ref.slot_, ref.hash_);
+    keep_what_is_wanted(ref);
+    if (ref->is_packed()) give_out(ref);
   }
+  // Counts the values again that were given out to be changed since the last call, in all databases
+  // that share the environment, and packs those that are small. REQUIRES: nobody has a KeyRef, or
+  // looks at a collection or an entry. Cost: an allocation for each value that is packed.
+  static void pack_changed(Environment& environment);
   // Callers must call this after they removed expired elements of the value at `ref`: notifies the
   // observer, and removes the key if the value is empty; `ref` is empty then.
   void elements_expired(KeyRef& ref);
@@ -490,6 +502,10 @@ class Keyspace {
   bool must_keep_logged(std::string_view key, uint64_t hash) const;
   KeyRef find_before_change(std::string_view key, uint64_t hash, uint8_t how,
                             bool changes_in_place);
+  void keep_what_is_wanted(const KeyRef& ref) {
+    if (must_keep(ref)) [[unlikely]]
+      keep_copy(**ref.slot_, ref.hash_);
+  }
   // Keeps a copy. REQUIRES: the log wants it.
   void keep_copy(Entry& entry, uint64_t hash);
   // Keeps that there was no such key, unless the log knows better.
@@ -507,9 +523,21 @@ class Keyspace {
   void count_in(Entry& entry);
   void count_out(Entry& entry);
   void count_resized(size_t old_size, size_t new_size);
-  // The entry's value may be changed by the caller: adds it to Environment::resized.
-  void will_resize(Entry& entry);
+  // The collection at `ref` may be changed by the caller: gives it an object if it is packed, and
+  // adds it to Environment::changed.
+  void give_out(const KeyRef& ref);
+  void unpack(const KeyRef& ref);
+  // Packs the value if it is small.
+  void pack(const ChangedValue& changed);
+  // A packed entry; null when the value cannot be packed.
+  Entry* packed_entry(std::string_view key, Type type, const Value& value,
+                      bool with_deadline) const;
+  // Takes this keyspace's values from Environment::changed.
+  void forget_changed();
   void recount(Value& value, Type type);
+  // Puts the same key and value in another form in place of the entry at `slot`, and frees the
+  // entry, but not its value.
+  void substitute(Entry** slot, Entry* entry, int64_t deadline_ms);
   bool expire_keys(size_t budget);
   bool expire_elements(size_t budget);
   // Removes at most so many due elements of the entry's value. Returns how many.

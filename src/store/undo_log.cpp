@@ -126,7 +126,7 @@ KeyRef Keyspace::find_before_change(std::string_view key, uint64_t hash, uint8_t
     }
   }
   if ((how & kNoTouch) == 0) touch(*ref);
-  if (changes_in_place && !ref->is_string()) will_resize(*ref);
+  if (changes_in_place && !ref->is_string()) give_out(ref);
   return ref;
 }
 

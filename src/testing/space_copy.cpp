@@ -11,6 +11,7 @@
 #include "server/tasks.h"
 #include "store/value/hash.h"
 #include "store/value/stream.h"
+#include "store/value/view.h"
 #include "testing/clock_control.h"
 
 namespace latchkey::testing {
@@ -41,15 +42,13 @@ std::string_view objection_to(const store::Entry& entry, const server::Edition& 
       return edition.has({8, 8}) ? std::string_view() : "arrays";
     case store::Type::kHash:
       if (edition.has({7, 4}, {9, 0})) return {};
-      return static_cast<const store::Hash&>(*entry.value()).first_deadline_ms() ==
-                     store::Hash::kNoDeadline
+      return store::View<store::Hash>(entry)->first_deadline_ms() == store::Hash::kNoDeadline
                  ? std::string_view()
                  : "fields with deadlines";
     case store::Type::kStream:
       if (edition.has({8, 6})) return {};
-      return static_cast<const store::Stream&>(*entry.value()).producers() == nullptr
-                 ? std::string_view()
-                 : "streams with IDMP";
+      return store::View<store::Stream>(entry)->producers() == nullptr ? std::string_view()
+                                                                       : "streams with IDMP";
     default:
       return {};
   }

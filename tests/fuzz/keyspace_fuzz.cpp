@@ -10,6 +10,8 @@
 #include "base/text/number.h"
 #include "input.h"
 #include "store/keyspace.h"
+#include "store/value/list.h"
+#include "store/value/view.h"
 
 namespace {
 
@@ -20,6 +22,7 @@ using store::DetachedEntry;
 using store::Environment;
 using store::KeyRef;
 using store::Keyspace;
+using store::List;
 
 constexpr int64_t kNone = Keyspace::kNoDeadline;
 
@@ -29,19 +32,13 @@ struct Expected {
 };
 using Model = std::map<std::string, Expected>;
 
-class Bag : public store::Value {
- public:
-  explicit Bag(std::string content) : content_(std::move(content)) {}
-  std::string_view encoding_name() const override { return "bag"; }
-  size_t free_effort() const override { return content_.size(); }
-  size_t element_count() const override { return content_.size(); }
-  size_t memory_usage() const override { return content_.size(); }
-  Value* clone() const override { return new Bag(content_); }
-  const std::string& content() const { return content_; }
-
- private:
-  std::string content_;
-};
+// A list of one element.
+std::unique_ptr<List> list_of(std::string_view element, const Environment& environment) {
+  auto list = std::make_unique<List>();
+  list->will_grow(element.size(), 1, environment.limits);
+  list->push_back(element, environment.limits);
+  return list;
+}
 
 class Session {
  public:
@@ -91,7 +88,7 @@ class Session {
     const auto found = model.find(name);
     require(static_cast<bool>(ref) == (found != model.end()));
     const bool is_string = ref && ref->is_string();
-    switch ((choice & 127) % 13) {
+    switch ((choice & 127) % 15) {
       case 0: {
         const std::string text = value();
         const bool keep = (input_.byte() & 1) != 0;
@@ -118,7 +115,7 @@ class Session {
       case 3: {
         Expected& entry = model[name];
         entry = {value(), deadline()};
-        keys.set_value(ref, store::Type::kList, std::make_unique<Bag>(entry.value),
+        keys.set_value(ref, store::Type::kList, list_of(entry.value, environment_),
                        entry.deadline_ms);
         break;
       }
@@ -157,6 +154,17 @@ class Session {
       case 11:
         check_scan(at);
         break;
+      case 12:
+        Keyspace::pack_changed(environment_);
+        break;
+      case 13: {
+        if (!ref || is_string) break;
+        // As commands do that change a list.
+        found->second.value = value();
+        List& list = static_cast<List&>(*ref->value());
+        list.replace(list.at(0), found->second.value, environment_.limits);
+        break;
+      }
       default:
         if (ref) check(keys, name, found->second);
     }
@@ -224,7 +232,10 @@ class Session {
       require(ref->string(scratch) == expected.value);
       require(ref->string_size() == expected.value.size());
     } else {
-      require(static_cast<const Bag*>(ref->value())->content() == expected.value);
+      require(ref->element_count() == 1);
+      const store::View<List> list(*ref);
+      char scratch[store::Listpack::kScratch];
+      require(list->get(list->at(0)).text(scratch) == expected.value);
     }
   }
   void check_scan(int at) {

@@ -48,7 +48,7 @@ void write_slot_info(persist::ByteSink& sink, const store::SlotIndex& index, int
 }
 
 void write_key(persist::ByteSink& sink, server::Server& server, const store::Entry& entry) {
-  const bool large = !entry.is_string() && entry.value()->element_count() > kMaxElementsInDump;
+  const bool large = !entry.is_string() && entry.element_count() > kMaxElementsInDump;
   if (entry.is_string() || large) return persist::write_key_as_requests(sink, entry);
   const int64_t deadline_ms = entry.has_deadline() ? entry.deadline_ms() : 0;
   write_request(sink, {"RESTORE", entry.key(), std::to_string(deadline_ms),

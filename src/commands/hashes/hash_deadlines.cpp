@@ -310,8 +310,9 @@ void reply_deadlines(CommandContext& ctx, Show&& show) {
   if (!read_fields(ctx, reader, &fields)) return;
   ctx.reply.array(fields.size());
   if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
+  const auto hash = view_of<Hash>(ref);
   for (const std::string_view field : fields) {
-    const int64_t shown = shown_deadline(value_of<Hash>(ref), field);
+    const int64_t shown = shown_deadline(*hash, field);
     ctx.reply.integer(shown < 0 ? shown : show(shown));
   }
 }

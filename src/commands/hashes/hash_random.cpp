@@ -54,6 +54,7 @@ void reply_distinct(CommandContext& ctx, const Hash& hash, uint64_t count, PairR
 
 // Removes every field past its deadline, so that none is drawn, and the key if no field is left.
 void expire_all(CommandContext& ctx, KeyRef& ref) {
+  if (ref->is_packed()) return;  // without deadlines
   Hash& hash = value_of<Hash>(ref);
   if (!hash.has_due()) return;
   ctx.db.will_change(ref);
@@ -76,14 +77,14 @@ void hrandfield(CommandContext& ctx) {
   if (!ctx.is_type(ref, Hash::kType)) return;
   if (ref) expire_all(ctx, ref);
   if (!ref) return counted ? ctx.reply.empty_array() : ctx.reply.null();
-  const Hash& hash = value_of<Hash>(ref);
+  const auto hash = view_of<Hash>(ref);
   if (!counted) {
-    return hash.random(ctx.db.environment().random,
-                       [&](std::string_view field, std::string_view) { ctx.reply.bulk(field); });
+    return hash->random(ctx.db.environment().random,
+                        [&](std::string_view field, std::string_view) { ctx.reply.bulk(field); });
   }
   const PairReply reply(ctx, with_values);
-  if (count < 0) return reply_any(ctx, hash, static_cast<uint64_t>(-count), reply);
-  reply_distinct(ctx, hash, static_cast<uint64_t>(count), reply);
+  if (count < 0) return reply_any(ctx, *hash, static_cast<uint64_t>(-count), reply);
+  reply_distinct(ctx, *hash, static_cast<uint64_t>(count), reply);
 }
 
 constexpr CommandRow kHashRandomRows[] = {

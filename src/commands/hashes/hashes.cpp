@@ -13,6 +13,7 @@ namespace latchkey::commands {
 using namespace server;
 using store::Hash;
 using store::KeyRef;
+using store::View;
 
 namespace {
 
@@ -20,18 +21,18 @@ namespace {
 // is about to read them. Null with the reply sent: by `missing` when there is no key, a WRONGTYPE
 // error when it holds another type.
 template <typename Missing>
-const Hash* hash_or(CommandContext& ctx, Arguments fields, Missing&& missing) {
+View<Hash> hash_or(CommandContext& ctx, Arguments fields, Missing&& missing) {
   KeyRef ref = ctx.db.find(ctx.args[1]);
-  if (!ctx.is_type(ref, Hash::kType)) return nullptr;
+  if (!ctx.is_type(ref, Hash::kType)) return {};
   if (ref) expire_read_fields(ctx, ref, fields);
-  if (ref) return &value_of<Hash>(ref);
+  if (ref) return view_of<Hash>(ref);
   missing();
-  return nullptr;
+  return {};
 }
 
 // For commands that do not read single fields.
 template <typename Missing>
-const Hash* hash_or(CommandContext& ctx, Missing&& missing) {
+View<Hash> hash_or(CommandContext& ctx, Missing&& missing) {
   return hash_or(ctx, {}, missing);
 }
 
@@ -127,7 +128,7 @@ void hgetdel(CommandContext& ctx) {
 // --- Reading ------------------------------------------------------------------------------------
 
 void hget(CommandContext& ctx) {
-  const Hash* hash = hash_or(ctx, ctx.args.subspan(2), [&] { ctx.reply.null(); });
+  const auto hash = hash_or(ctx, ctx.args.subspan(2), [&] { ctx.reply.null(); });
   if (hash == nullptr) return;
   char scratch[Hash::kScratch];
   reply_text_or_null(ctx, hash->get(ctx.args[2], scratch));
@@ -135,7 +136,7 @@ void hget(CommandContext& ctx) {
 
 void hmget(CommandContext& ctx) {
   const Arguments fields = ctx.args.subspan(2);
-  const Hash* hash = hash_or(ctx, fields, [&] {
+  const auto hash = hash_or(ctx, fields, [&] {
     ctx.reply.array(fields.size());
     reply_nulls(ctx, fields.size());
   });
@@ -146,7 +147,7 @@ void hmget(CommandContext& ctx) {
 }
 
 void hgetall(CommandContext& ctx) {
-  const Hash* hash = hash_or(ctx, [&] { ctx.reply.map(0); });
+  const auto hash = hash_or(ctx, [&] { ctx.reply.map(0); });
   if (hash == nullptr) return;
   ctx.reply.map(hash->living());
   hash->for_each([&](std::string_view field, std::string_view value) {
@@ -156,14 +157,14 @@ void hgetall(CommandContext& ctx) {
 }
 
 void hkeys(CommandContext& ctx) {
-  const Hash* hash = hash_or(ctx, [&] { ctx.reply.empty_array(); });
+  const auto hash = hash_or(ctx, [&] { ctx.reply.empty_array(); });
   if (hash == nullptr) return;
   ctx.reply.array(hash->living());
   hash->for_each([&](std::string_view field, std::string_view) { ctx.reply.bulk(field); });
 }
 
 void hvals(CommandContext& ctx) {
-  const Hash* hash = hash_or(ctx, [&] { ctx.reply.empty_array(); });
+  const auto hash = hash_or(ctx, [&] { ctx.reply.empty_array(); });
   if (hash == nullptr) return;
   ctx.reply.array(hash->living());
   hash->for_each([&](std::string_view, std::string_view value) { ctx.reply.bulk(value); });
@@ -171,17 +172,17 @@ void hvals(CommandContext& ctx) {
 
 // Counts fields past their deadline that were not removed yet, as the reference does.
 void hlen(CommandContext& ctx) {
-  const Hash* hash = hash_or(ctx, [&] { ctx.reply.integer(0); });
+  const auto hash = hash_or(ctx, [&] { ctx.reply.integer(0); });
   if (hash != nullptr) ctx.reply.integer(static_cast<int64_t>(hash->size()));
 }
 
 void hexists(CommandContext& ctx) {
-  const Hash* hash = hash_or(ctx, ctx.args.subspan(2), [&] { ctx.reply.integer(0); });
+  const auto hash = hash_or(ctx, ctx.args.subspan(2), [&] { ctx.reply.integer(0); });
   if (hash != nullptr) ctx.reply.integer(hash->contains(ctx.args[2]) ? 1 : 0);
 }
 
 void hstrlen(CommandContext& ctx) {
-  const Hash* hash = hash_or(ctx, ctx.args.subspan(2), [&] { ctx.reply.integer(0); });
+  const auto hash = hash_or(ctx, ctx.args.subspan(2), [&] { ctx.reply.integer(0); });
   if (hash == nullptr) return;
   char scratch[Hash::kScratch];
   const auto value = hash->get(ctx.args[2], scratch);

@@ -4,6 +4,7 @@
 #include "server/command/help.h"
 #include "server/server.h"
 #include "store/value/hash.h"
+#include "store/value/view.h"
 
 namespace latchkey::commands {
 
@@ -24,8 +25,8 @@ KeyRef find_object(CommandContext& ctx) {
 std::string_view encoding_shown(const store::Entry& entry, const Edition& edition) {
   // Valkey's hashes with deadlines are tables, whatever their size.
   if (entry.type() == store::Type::kHash && edition.is_valkey()) {
-    const store::Hash& hash = static_cast<const store::Hash&>(*entry.value());
-    if (hash.first_deadline_ms() != store::Hash::kNoDeadline) return "hashtable";
+    const store::View<store::Hash> hash(entry);
+    if (hash->first_deadline_ms() != store::Hash::kNoDeadline) return "hashtable";
     return entry.encoding_name().starts_with("listpack") ? "listpack" : entry.encoding_name();
   }
   const bool is_list = entry.type() == store::Type::kList;

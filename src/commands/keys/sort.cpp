@@ -67,7 +67,7 @@ class Pattern {
       if (ref->type() != Hash::kType) return std::nullopt;
       expire_fields(ctx, ref, Arguments(&field_, 1));
       if (!ref) return std::nullopt;
-      return value_of<Hash>(ref).get(field_, scratch_);
+      return view_of<Hash>(ref)->get(field_, scratch_);
     }
     if (!ref->is_string()) return std::nullopt;
     return ref->string(scratch_);
@@ -198,12 +198,6 @@ bool is_sortable(const KeyRef& ref) {
   return ref->type() == List::kType || ref->type() == Set::kType || ref->type() == SortedSet::kType;
 }
 
-size_t size_of(const KeyRef& ref) {
-  if (ref->type() == List::kType) return value_of<List>(ref).size();
-  if (ref->type() == Set::kType) return value_of<Set>(ref).size();
-  return value_of<SortedSet>(ref).size();
-}
-
 // Adds a range of the list; `from_behind` counts its indexes from the end of the list.
 void add_list(const List& list, Range range, bool from_behind, Elements& elements) {
   char scratch[store::Listpack::kScratch];
@@ -221,21 +215,21 @@ void add_list(const List& list, Range range, bool from_behind, Elements& element
 // requested range of lists and sorted sets; of sets always all.
 void load(store::Keyspace& keyspace, const KeyRef& ref, const SortRequest& request,
           Elements& elements) {
-  const size_t size = size_of(ref);
+  const size_t size = ref->element_count();
   const bool in_part = request.as_they_are && ref->type() != Set::kType;
   const Range range = in_part ? range_of(request, size) : Range{0, size};
   const bool from_behind = request.as_they_are && request.descending;
   elements.all.reserve(range.count());
   if (ref->type() == List::kType) {
-    add_list(value_of<List>(ref), range, from_behind, elements);
+    add_list(*view_of<List>(ref), range, from_behind, elements);
   } else if (ref->type() == Set::kType) {
-    value_of<Set>(ref).for_each([&](std::string_view member) { elements.add(member); });
+    view_of<Set>(ref)->for_each([&](std::string_view member) { elements.add(member); });
   } else {
     const size_t first = from_behind ? size - range.end : range.first;
-    SortedSet& set = value_of<SortedSet>(ref);
     // Sorting converts the set to the large encoding permanently, as OBJECT ENCODING shows in the
     // reference too.
     keyspace.will_change(ref);
+    SortedSet& set = value_of<SortedSet>(ref);
     set.expect(std::numeric_limits<size_t>::max());
     set.for_each({first, range.count()}, from_behind,
                  [&](std::string_view member, double) { elements.add(member); });

@@ -1,5 +1,5 @@
-// Steps that handlers of all collection types share: getting the value of a key as its class,
-// creating it when there is none, and removing it when it is empty.
+// Steps that handlers of all collection types share: getting the value of a key as its class, to be
+// read or to be changed, creating it when there is none, and removing it when it is empty.
 //
 // A value class V has `V::kType`, a store::Type, and size().
 #pragma once
@@ -8,18 +8,35 @@
 #include <string_view>
 #include <utility>
 
+#include "base/assert.h"
 #include "server/command/command_context.h"
 #include "store/keyspace.h"
+#include "store/value/view.h"
 
 namespace latchkey::commands {
 
+// A collection to be read, of a key that is there and has its type.
+template <typename V>
+store::View<V> view_of(const store::KeyRef& ref) {
+  return store::View<V>(*ref);
+}
+
+// A collection to be read; none, with a WRONGTYPE error sent, when the key has another type, and
+// none without a reply when there is no key.
+template <typename V>
+store::View<V> view_at(server::CommandContext& ctx, const store::KeyRef& ref) {
+  return ref && ctx.is_type(ref, V::kType) ? view_of<V>(ref) : store::View<V>();
+}
+
+// To be changed: REQUIRES: `ref` is of find_for_write(), or the value is of a type that is never
+// packed.
 template <typename V>
 V& value_of(const store::KeyRef& ref) {
+  LK_ASSERT(!ref->is_packed());
   return static_cast<V&>(*ref->value());
 }
 
-// The value at `ref`; null, with a WRONGTYPE error sent, when it has another type, and null without
-// a reply when there is no key.
+// The same; null as view_at().
 template <typename V>
 V* value_at(server::CommandContext& ctx, const store::KeyRef& ref) {
   return ref && ctx.is_type(ref, V::kType) ? &value_of<V>(ref) : nullptr;

@@ -168,9 +168,8 @@ bool pop_from_first(CommandContext& ctx, const PopRequest& request) {
   for (const std::string_view key : request.keys) {
     KeyRef ref = ctx.db.find_for_write(key);
     if (!ref) continue;
-    const List* list = value_at<List>(ctx, ref);
-    if (list == nullptr) return true;
-    const size_t count = std::min(request.count, list->size());
+    if (!ctx.is_type(ref, List::kType)) return true;
+    const size_t count = std::min(request.count, value_of<List>(ref).size());
     ctx.reply.array(2);
     ctx.reply.bulk(key);
     ctx.reply.array(count);

@@ -70,7 +70,7 @@ void lpos(CommandContext& ctx) {
   Search search;
   if (!read_search(ctx, &search)) return;
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  const List* list = value_at<List>(ctx, ref);
+  const auto list = view_at<List>(ctx, ref);
   if (list == nullptr) {
     if (ref) return;
     return search.counted ? ctx.reply.empty_array() : ctx.reply.null();

@@ -103,14 +103,14 @@ void rpop(CommandContext& ctx) {
 
 void llen(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  const List* list = value_at<List>(ctx, ref);
+  const auto list = view_at<List>(ctx, ref);
   if (list != nullptr) return ctx.reply.integer(static_cast<int64_t>(list->size()));
   if (!ref) ctx.reply.integer(0);
 }
 
 void lindex(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  const List* list = value_at<List>(ctx, ref);
+  const auto list = view_at<List>(ctx, ref);
   if (list == nullptr) return ref ? void() : ctx.reply.null();
   int64_t index = 0;
   if (!ctx.read_int64(ctx.args[2], &index)) return;
@@ -161,7 +161,7 @@ void lrange(CommandContext& ctx) {
   int64_t last = 0;
   if (!ctx.read_int64(ctx.args[2], &first) || !ctx.read_int64(ctx.args[3], &last)) return;
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  const List* list = value_at<List>(ctx, ref);
+  const auto list = view_at<List>(ctx, ref);
   if (list == nullptr) return ref ? void() : ctx.reply.empty_array();
   const Range range(first, last, list->size());
   ctx.reply.array(range.length);

@@ -96,19 +96,25 @@ bool wants_full(const CommandContext& ctx) {
   return ctx.args.size() > kFirstArgument + 1 && is_word(ctx.args[kFirstArgument + 1], "FULL");
 }
 
-// The listpack of a value that is stored in one listpack; null for any other encoding.
-const store::Listpack* listpack_of(const KeyRef& ref) {
-  if (ref->type() == store::Type::kHash) return value_of<store::Hash>(ref).listpack_or_null();
-  if (ref->type() == store::Type::kSet) return value_of<store::Set>(ref).listpack_or_null();
-  if (ref->type() == store::Type::kList) {
-    const auto& list = value_of<store::List>(ref);
-    return list.is_quicklist() ? nullptr : &list.listpack();
+// Calls fn with the listpack of a value that is stored in one, and with null for any other
+// encoding.
+template <typename Fn>
+void with_listpack(const KeyRef& ref, Fn&& fn) {
+  if (ref->type() == store::Type::kHash) {
+    const auto hash = view_of<store::Hash>(ref);
+    fn(hash->listpack_or_null());
+  } else if (ref->type() == store::Type::kSet) {
+    const auto set = view_of<store::Set>(ref);
+    fn(set->listpack_or_null());
+  } else if (ref->type() == store::Type::kList) {
+    const auto list = view_of<store::List>(ref);
+    fn(list->is_quicklist() ? nullptr : &list->listpack());
+  } else if (ref->type() == store::Type::kSortedSet) {
+    const auto set = view_of<store::SortedSet>(ref);
+    fn(set->is_listpack() ? &set->listpack() : nullptr);
+  } else {
+    fn(nullptr);
   }
-  if (ref->type() == store::Type::kSortedSet) {
-    const auto& set = value_of<store::SortedSet>(ref);
-    return set.is_listpack() ? &set.listpack() : nullptr;
-  }
-  return nullptr;
 }
 
 void describe_nodes(const store::Quicklist& chain, std::string& text) {
@@ -181,22 +187,19 @@ void debug_htstats_key(CommandContext& ctx) {
     if (table != nullptr) describe_table(*table, wants_full(ctx), text);
   };
   if (ref->type() == store::Type::kHash) {
-    describe(value_of<store::Hash>(ref).table_or_null());
+    describe(view_of<store::Hash>(ref)->table_or_null());
   } else if (ref->type() == store::Type::kSet) {
-    describe(value_of<store::Set>(ref).table_or_null());
+    describe(view_of<store::Set>(ref)->table_or_null());
   } else if (ref->type() == store::Type::kSortedSet) {
-    const auto& set = value_of<store::SortedSet>(ref);
-    describe(set.is_listpack() ? nullptr : &set.table());
+    const auto set = view_of<store::SortedSet>(ref);
+    describe(set->is_listpack() ? nullptr : &set->table());
   }
   if (!text.empty()) return ctx.reply.verbatim("txt", text);
   ctx.reply.error(
       "ERR The value stored at the specified key is not represented using an hash table");
 }
 
-void debug_listpack(CommandContext& ctx) {
-  const KeyRef ref = find_key(ctx);
-  if (!ref) return;
-  const store::Listpack* listpack = listpack_of(ref);
+void print_listpack(CommandContext& ctx, const store::Listpack* listpack) {
   if (listpack == nullptr) return ctx.reply.error("ERR Not a listpack encoded object.");
   std::string text;
   append_line(text, "listpack of %zu bytes, %zu elements\n", listpack->byte_size(),
@@ -211,12 +214,18 @@ void debug_listpack(CommandContext& ctx) {
   ctx.reply.status("Listpack structure printed on stdout");
 }
 
+void debug_listpack(CommandContext& ctx) {
+  const KeyRef ref = find_key(ctx);
+  if (!ref) return;
+  with_listpack(ref, [&](const store::Listpack* listpack) { print_listpack(ctx, listpack); });
+}
+
 void debug_quicklist(CommandContext& ctx) {
   const KeyRef ref = find_key(ctx);
   if (!ref) return;
-  if (ref->type() != store::Type::kList || !value_of<store::List>(ref).is_quicklist())
+  if (ref->type() != store::Type::kList || !view_of<store::List>(ref)->is_quicklist())
     return ctx.reply.error("ERR Not a quicklist encoded object.");
-  const store::Quicklist& chain = value_of<store::List>(ref).quicklist();
+  const store::Quicklist& chain = view_of<store::List>(ref)->quicklist();
   const bool full = ctx.args.size() > kFirstArgument + 1 && is_on(ctx.args[kFirstArgument + 1]);
   std::string text;
   append_line(text, "quicklist of %zu elements, %zu nodes, compress depth %zu\n", chain.size(),

@@ -39,8 +39,7 @@ class KeySizesCheck final : public CallMeter {
     if (keyspace.sizes() == nullptr) return;
     KeySizes sizes;
     keyspace.table().for_each([&](const store::Entry* entry) {
-      const size_t size =
-          entry->is_string() ? entry->string_size() : entry->value()->element_count();
+      const size_t size = entry->is_string() ? entry->string_size() : entry->element_count();
       sizes.add(entry->type(), KeySizes::bin_of(size));
     });
     for (const Type type : kTypes) {

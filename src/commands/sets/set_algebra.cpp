@@ -2,6 +2,7 @@
 // with Redis 8.10 and follow its documentation.
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -18,13 +19,18 @@ using store::Set;
 
 namespace {
 
-// The sets of these keys in order, null where there is none. False, with an error sent, when a key
-// holds another type.
-bool find_sets(CommandContext& ctx, Arguments keys, std::vector<const Set*>* sets) {
+// The sets of some keys in order, null where there is none.
+struct Operands {
+  std::vector<const Set*> sets;
+  std::deque<store::View<Set>> views;  // of those
+};
+
+// False, with an error sent, when a key holds another type.
+bool find_sets(CommandContext& ctx, Arguments keys, Operands* operands) {
   for (const std::string_view key : keys) {
     const KeyRef ref = ctx.db.find(key);
     if (!ctx.is_type(ref, Set::kType)) return false;
-    sets->push_back(ref ? &value_of<Set>(ref) : nullptr);
+    operands->sets.push_back(ref ? operands->views.emplace_back(view_of<Set>(ref)).get() : nullptr);
   }
   return true;
 }
@@ -100,25 +106,25 @@ std::unique_ptr<Set> difference(CommandContext& ctx, const std::vector<const Set
 }
 
 void reply_members(CommandContext& ctx, Operation operation) {
-  std::vector<const Set*> sets;
-  if (!find_sets(ctx, ctx.args.subspan(1), &sets)) return;
-  const auto result = operation(ctx, sets);
+  Operands operands;
+  if (!find_sets(ctx, ctx.args.subspan(1), &operands)) return;
+  const auto result = operation(ctx, operands.sets);
   ctx.reply.set(result->size());
   result->for_each([&](std::string_view member) { ctx.reply.bulk(member); });
 }
 
 void store_members(CommandContext& ctx, Operation operation, std::string_view event) {
-  std::vector<const Set*> sets;
-  if (!find_sets(ctx, ctx.args.subspan(2), &sets)) return;
-  store_result(ctx, ctx.args[1], operation(ctx, sets), EventClass::kSet, event);
+  Operands operands;
+  if (!find_sets(ctx, ctx.args.subspan(2), &operands)) return;
+  store_result(ctx, ctx.args[1], operation(ctx, operands.sets), EventClass::kSet, event);
 }
 
 void sinter(CommandContext& ctx) {
-  std::vector<const Set*> sets;
-  if (!find_sets(ctx, ctx.args.subspan(1), &sets)) return;
+  Operands operands;
+  if (!find_sets(ctx, ctx.args.subspan(1), &operands)) return;
   const auto size = ctx.reply.later();
   size_t count = 0;
-  for_each_in_all(sets, [&](std::string_view member) {
+  for_each_in_all(operands.sets, [&](std::string_view member) {
     ctx.reply.bulk(member);
     ++count;
     return true;
@@ -148,7 +154,7 @@ void sdiffstore(CommandContext& ctx) {
 
 // The arguments of commands that only count.
 struct CardRequest {
-  std::vector<const Set*> sets;
+  Operands operands;
   size_t limit = 0;  // 0: no limit
 };
 
@@ -176,14 +182,15 @@ bool read_card_request(CommandContext& ctx, bool may_approximate, CardRequest* r
     if (!ctx.read_int64_in(text, 0, INT64_MAX, &limit, "ERR LIMIT can't be negative")) return false;
     request->limit = static_cast<size_t>(limit);
   }
-  return find_sets(ctx, keys, &request->sets);
+  return find_sets(ctx, keys, &request->operands);
 }
 
 void sintercard(CommandContext& ctx) {
   CardRequest request;
   if (!read_card_request(ctx, false, &request)) return;
   size_t count = 0;
-  for_each_in_all(request.sets, [&](std::string_view) { return ++count != request.limit; });
+  for_each_in_all(request.operands.sets,
+                  [&](std::string_view) { return ++count != request.limit; });
   ctx.reply.integer(static_cast<int64_t>(count));
 }
 
@@ -202,7 +209,7 @@ size_t count_new(const Set& set, std::span<const Set* const> others, size_t coun
 // uniting them. APPROX gets the exact number too: it costs no more than a set does to be united.
 size_t union_size(CommandContext& ctx, CardRequest& request) {
   constexpr size_t kFew = 8;
-  auto& sets = request.sets;
+  auto& sets = request.operands.sets;
   std::erase(sets, nullptr);
   std::sort(sets.begin(), sets.end(),
             [](const Set* left, const Set* right) { return left->size() > right->size(); });
@@ -232,11 +239,12 @@ void sunioncard(CommandContext& ctx) {
 void sdiffcard(CommandContext& ctx) {
   CardRequest request;
   if (!read_card_request(ctx, false, &request)) return;
-  const Set* first = request.sets.front();
+  const Set* first = request.operands.sets.front();
   if (first == nullptr) return ctx.reply.integer(0);
-  request.sets.erase(request.sets.begin());
-  std::erase(request.sets, nullptr);
-  ctx.reply.integer(static_cast<int64_t>(count_new(*first, request.sets, 0, request.limit)));
+  request.operands.sets.erase(request.operands.sets.begin());
+  std::erase(request.operands.sets, nullptr);
+  ctx.reply.integer(
+      static_cast<int64_t>(count_new(*first, request.operands.sets, 0, request.limit)));
 }
 
 constexpr char kIntersectionCost[] =

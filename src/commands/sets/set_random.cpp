@@ -117,7 +117,7 @@ void srandmember(CommandContext& ctx) {
   if (counted && !ctx.read_int64_in(ctx.args[2], -INT64_MAX, INT64_MAX, &count)) return;
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return counted ? ctx.reply.empty_array() : ctx.reply.null();
-  const Set* set = value_at<Set>(ctx, ref);
+  const auto set = view_at<Set>(ctx, ref);
   if (set == nullptr) return;
   base::Random& random = ctx.db.environment().random;
   if (!counted) return ctx.reply.bulk(std::string_view(set->random(random)));

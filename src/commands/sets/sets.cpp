@@ -46,9 +46,10 @@ void smove(CommandContext& ctx) {
   const std::string_view source_key = ctx.args[1];
   const std::string_view destination_key = ctx.args[2];
   const std::string_view member = ctx.args[3];
-  KeyRef source = ctx.db.find_for_write(source_key);
-  if (!source) return ctx.reply.integer(0);
+  if (!ctx.db.find_for_write(source_key)) return ctx.reply.integer(0);
   KeyRef destination = ctx.db.find_for_write(destination_key);
+  // Looking up the destination may have removed it, which invalidates other KeyRefs.
+  KeyRef source = ctx.db.find(source_key, store::Keyspace::kPeek);
   Set* from = value_at<Set>(ctx, source);
   if (from == nullptr || !ctx.is_type(destination, Set::kType)) return;
   if (source_key == destination_key) return ctx.reply.integer(from->contains(member));
@@ -67,28 +68,29 @@ void smove(CommandContext& ctx) {
 void scard(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ctx.is_type(ref, Set::kType)) return;
-  ctx.reply.integer(ref ? static_cast<int64_t>(value_of<Set>(ref).size()) : 0);
+  ctx.reply.integer(ref ? static_cast<int64_t>(view_of<Set>(ref)->size()) : 0);
 }
 
 void sismember(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ctx.is_type(ref, Set::kType)) return;
-  ctx.reply.integer(ref && value_of<Set>(ref).contains(ctx.args[2]));
+  ctx.reply.integer(ref && view_of<Set>(ref)->contains(ctx.args[2]));
 }
 
 void smismember(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  if (!ctx.is_type(ref, Set::kType)) return;
+  const auto set = view_at<Set>(ctx, ref);
+  if (ref && set == nullptr) return;
   const Arguments members = ctx.args.subspan(2);
   ctx.reply.array(members.size());
   for (const std::string_view member : members)
-    ctx.reply.integer(ref && value_of<Set>(ref).contains(member));
+    ctx.reply.integer(set != nullptr && set->contains(member));
 }
 
 void smembers(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.set(0);
-  const Set* set = value_at<Set>(ctx, ref);
+  const auto set = view_at<Set>(ctx, ref);
   if (set == nullptr) return;
   ctx.reply.set(set->size());
   set->for_each([&](std::string_view member) { ctx.reply.bulk(member); });

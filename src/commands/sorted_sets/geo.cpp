@@ -77,7 +77,7 @@ void geodist(CommandContext& ctx) {
   if (reader.more() && !read_geo_unit(ctx, reader, &unit_m)) return;
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.null();
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (set == nullptr) return;
   const auto from = set->score(ctx.args[2]);
   const auto to = set->score(ctx.args[3]);
@@ -90,7 +90,7 @@ void geodist(CommandContext& ctx) {
 template <typename Fn, typename Missing>
 void reply_places(CommandContext& ctx, Fn&& fn, Missing&& missing) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (ref && set == nullptr) return;
   const Arguments members = ctx.args.subspan(2);
   ctx.reply.array(members.size());

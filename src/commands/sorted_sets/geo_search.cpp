@@ -359,12 +359,13 @@ void answer(CommandContext& ctx, SearchRequest request) {
     request.key = 2;
   }
   const KeyRef ref = ctx.db.find(ctx.args[request.key]);
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (ref && set == nullptr) return;
   ArgReader reader(ctx.args, request.key + 1);
-  if (request.center_from != Center::kOptions && !read_circle_around(ctx, set, reader, &request))
+  if (request.center_from != Center::kOptions &&
+      !read_circle_around(ctx, set.get(), reader, &request))
     return;
-  if (!read_options(ctx, set, reader, &request) || !check_options(ctx, request)) return;
+  if (!read_options(ctx, set.get(), reader, &request) || !check_options(ctx, request)) return;
   const std::vector<Match> found = set == nullptr ? std::vector<Match>() : search(*set, request);
   request.store ? store_matches(ctx, found, request) : reply_matches(ctx, found, request);
 }

@@ -22,6 +22,7 @@ using namespace server;
 using store::KeyRef;
 using store::Set;
 using store::SortedSet;
+using store::View;
 
 namespace {
 
@@ -31,8 +32,8 @@ enum class Aggregate : uint8_t { kSum, kMinimum, kMaximum, kCount };
 
 // The value of a key: a sorted set, a plain set, or nothing.
 struct Operand {
-  const SortedSet* sorted = nullptr;
-  const Set* plain = nullptr;
+  View<SortedSet> sorted;
+  View<Set> plain;
   double weight = 1;
 
   size_t size() const {
@@ -75,11 +76,11 @@ bool read_operands(CommandContext& ctx, Arguments keys, AlgebraRequest* request)
     const KeyRef ref = ctx.db.find(key);
     Operand& operand = request->operands.emplace_back();
     if (ref && ref->type() == Set::kType) {
-      operand.plain = &value_of<Set>(ref);
+      operand.plain = view_of<Set>(ref);
     } else if (!ctx.is_type(ref, SortedSet::kType)) {
       return false;
     } else if (ref) {
-      operand.sorted = &value_of<SortedSet>(ref);
+      operand.sorted = view_of<SortedSet>(ref);
     }
   }
   return true;

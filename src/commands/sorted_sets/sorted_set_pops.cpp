@@ -162,7 +162,7 @@ void zrandmember(CommandContext& ctx) {
 
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return counted ? ctx.reply.empty_array() : ctx.reply.null();
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (set == nullptr) return;
   base::Random& random = ctx.db.environment().random;
   const auto send = [&](std::string_view member, double score) {

@@ -97,7 +97,7 @@ void count_range(CommandContext& ctx) {
   if (!read_range(ctx, ctx.args[2], ctx.args[3], &range)) return;
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.integer(0);
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (set != nullptr) ctx.reply.integer(static_cast<int64_t>(ranks_of(*set, range).count));
 }
 
@@ -229,7 +229,7 @@ void answer_range(CommandContext& ctx, size_t key, const RangeRequest& request) 
   if (!read_range(ctx, low, high, &range)) return;
   const KeyRef ref = ctx.db.find(ctx.args[key]);
   if (!ref) return request.store ? store_range(ctx, nullptr, {}) : ctx.reply.empty_array();
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (set == nullptr) return;
   RankRange ranks = ranks_of(*set, range);
   if (request.by != By::kRank) {
@@ -237,7 +237,7 @@ void answer_range(CommandContext& ctx, size_t key, const RangeRequest& request) 
   } else if (request.reverse && ranks.count > 0) {
     ranks.first = set->size() - ranks.first - ranks.count;
   }
-  request.store ? store_range(ctx, set, ranks) : reply_range(ctx, *set, ranks, request);
+  request.store ? store_range(ctx, set.get(), ranks) : reply_range(ctx, *set, ranks, request);
 }
 
 // `key`: the index of the sorted set's key, which the bounds and the options follow.

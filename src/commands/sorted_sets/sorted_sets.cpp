@@ -135,7 +135,7 @@ void zrem(CommandContext& ctx) {
 void zcard(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.integer(0);
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (set != nullptr) ctx.reply.integer(static_cast<int64_t>(set->size()));
 }
 
@@ -146,13 +146,13 @@ void reply_score(CommandContext& ctx, std::optional<double> score) {
 void zscore(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.null();
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (set != nullptr) reply_score(ctx, set->score(ctx.args[2]));
 }
 
 void zmscore(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (ref && set == nullptr) return;
   const Arguments members = ctx.args.subspan(2);
   ctx.reply.array(members.size());
@@ -165,7 +165,7 @@ void reply_rank(CommandContext& ctx, bool from_highest) {
   const bool with_score = ctx.args.size() == 4;
   if (with_score && !is_word(ctx.args[3], "WITHSCORE")) return ctx.syntax_error();
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  const SortedSet* set = value_at<SortedSet>(ctx, ref);
+  const auto set = view_at<SortedSet>(ctx, ref);
   if (ref && set == nullptr) return;
   const auto rank = set == nullptr ? std::nullopt : set->rank(ctx.args[2]);
   if (!rank) return with_score ? ctx.reply.null_array() : ctx.reply.null();

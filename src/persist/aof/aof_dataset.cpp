@@ -17,6 +17,7 @@
 #include "store/value/set.h"
 #include "store/value/sorted_set.h"
 #include "store/value/stream.h"
+#include "store/value/view.h"
 
 namespace latchkey::persist {
 
@@ -24,13 +25,9 @@ namespace {
 
 using store::Entry;
 using store::StreamId;
+using store::View;
 
 constexpr size_t kMaxElements = 64;
-
-template <typename T>
-const T& value_of(const Entry& entry) {
-  return static_cast<const T&>(*entry.value());
-}
 
 std::string text_of(StreamId id) {
   return std::to_string(id.ms) + "-" + std::to_string(id.sequence);
@@ -242,26 +239,26 @@ void write_entry(RequestWriter& writer, const Entry& entry) {
       write_string(writer, entry);
       break;
     case store::Type::kList:
-      write_list(writer, entry.key(), value_of<store::List>(entry));
+      write_list(writer, entry.key(), *View<store::List>(entry));
       break;
     case store::Type::kSet:
-      write_set(writer, entry.key(), value_of<store::Set>(entry));
+      write_set(writer, entry.key(), *View<store::Set>(entry));
       break;
     case store::Type::kSortedSet:
-      write_sorted_set(writer, entry.key(), value_of<store::SortedSet>(entry));
+      write_sorted_set(writer, entry.key(), *View<store::SortedSet>(entry));
       break;
     case store::Type::kHash:
-      write_hash(writer, entry.key(), value_of<store::Hash>(entry));
+      write_hash(writer, entry.key(), *View<store::Hash>(entry));
       break;
     case store::Type::kStream:
-      write_stream(writer, entry.key(), value_of<store::Stream>(entry));
+      write_stream(writer, entry.key(), *View<store::Stream>(entry));
       break;
     case store::Type::kVectorSet:
       // No commands make the same graph, nor the same projection.
       writer.request({"RESTORE", entry.key(), "0", make_dump(entry, false)});
       break;
     case store::Type::kArray:
-      write_array_requests(writer, entry.key(), value_of<store::Array>(entry));
+      write_array_requests(writer, entry.key(), *View<store::Array>(entry));
       break;
   }
   if (entry.has_deadline())

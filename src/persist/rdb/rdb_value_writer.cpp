@@ -12,6 +12,7 @@
 #include "store/value/sorted_set.h"
 #include "store/value/stream.h"
 #include "store/value/vector_set.h"
+#include "store/value/view.h"
 
 namespace latchkey::persist {
 
@@ -27,11 +28,7 @@ using store::StreamConsumer;
 using store::StreamGroup;
 using store::StreamId;
 using store::StreamNode;
-
-template <typename V>
-const V& value_of(const Entry& entry) {
-  return static_cast<const V&>(*entry.value());
-}
+using store::View;
 
 // What a version has no listpacks for is written element by element.
 bool has_listpacks(const RdbWriter& writer) {
@@ -273,13 +270,13 @@ RdbType rdb_type_of(const Entry& entry, int version) {
     case store::Type::kList:
       return version < kRdbVersionOfListpacks ? RdbType::kList : RdbType::kListQuicklist2;
     case store::Type::kSet:
-      return type_of(value_of<Set>(entry), version);
+      return type_of(*View<Set>(entry), version);
     case store::Type::kSortedSet:
-      return type_of(value_of<SortedSet>(entry), version);
+      return type_of(*View<SortedSet>(entry), version);
     case store::Type::kHash:
-      return type_of(value_of<Hash>(entry), version);
+      return type_of(*View<Hash>(entry), version);
     case store::Type::kStream:
-      return type_of(value_of<Stream>(entry), version);
+      return type_of(*View<Stream>(entry), version);
     case store::Type::kVectorSet:
     case store::Type::kArray:
       return RdbType::kModule2;
@@ -292,19 +289,19 @@ void write_value(RdbWriter& writer, const Entry& entry) {
     case store::Type::kString:
       return write_string(writer, entry);
     case store::Type::kList:
-      return write_list(writer, value_of<List>(entry));
+      return write_list(writer, *View<List>(entry));
     case store::Type::kSet:
-      return write_set(writer, value_of<Set>(entry));
+      return write_set(writer, *View<Set>(entry));
     case store::Type::kSortedSet:
-      return write_sorted_set(writer, value_of<SortedSet>(entry));
+      return write_sorted_set(writer, *View<SortedSet>(entry));
     case store::Type::kHash:
-      return write_hash(writer, value_of<Hash>(entry));
+      return write_hash(writer, *View<Hash>(entry));
     case store::Type::kStream:
-      return write_stream(writer, value_of<Stream>(entry));
+      return write_stream(writer, *View<Stream>(entry));
     case store::Type::kVectorSet:
-      return write_vector_set(writer, value_of<store::VectorSet>(entry));
+      return write_vector_set(writer, *View<store::VectorSet>(entry));
     case store::Type::kArray:
-      return write_array(writer, value_of<store::Array>(entry));
+      return write_array(writer, *View<store::Array>(entry));
   }
 }
 

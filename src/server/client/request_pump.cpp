@@ -60,6 +60,7 @@ std::string told_of(Client& client, std::string reason, std::span<const char> by
 
 size_t RequestPump::process(Client& client, std::span<char> bytes) {
   server_.refresh_clock();
+  server_.pack_collections();
   client.last_interaction_ms = server_.machine_ms();
   if (client.has(kClientBlocked | kClientSuspended)) {
     // What a waiting client sends stays where it is.

@@ -14,6 +14,7 @@
 #include "store/value/sorted_set.h"
 #include "store/value/stream.h"
 #include "store/value/vector_set.h"
+#include "store/value/view.h"
 
 namespace latchkey::server {
 
@@ -110,7 +111,7 @@ void take_in_elements(Digest& digest, const store::Array& array) {
 
 template <typename V>
 void take_in_elements_of(Digest& digest, const store::Entry& entry) {
-  take_in_elements(digest, static_cast<const V&>(*entry.value()));
+  take_in_elements(digest, *store::View<V>(entry));
 }
 
 // The reference's type numbers count the type of modules before streams.

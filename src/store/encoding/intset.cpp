@@ -1,6 +1,9 @@
 #include "store/encoding/intset.h"
 
+#include <cstdlib>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -28,8 +31,23 @@ size_t width_of(int64_t value) {
 
 }  // namespace
 
-Intset::Intset() : bytes_(kHeader, '\0') {
+Intset::Intset() : bytes_(nullptr) {
+  resize(kHeader);
+  std::memset(bytes_, 0, kHeader);
   bytes_[kWidthOffset] = 2;
+}
+
+Intset::~Intset() {
+  std::free(bytes_);
+}
+
+Intset::Intset(const Intset& other) : Intset(from_bytes(other.bytes())) {}
+
+Intset::Intset(Intset&& other) noexcept : bytes_(std::exchange(other.bytes_, nullptr)) {}
+
+Intset& Intset::operator=(Intset&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
 }
 
 bool Intset::is_valid(std::span<const char> bytes) {
@@ -46,9 +64,29 @@ bool Intset::is_valid(std::span<const char> bytes) {
 }
 
 Intset Intset::from_bytes(std::span<const char> bytes) {
-  Intset made;
-  made.bytes_.assign(bytes.data(), bytes.size());
+  Intset made(nullptr);
+  made.resize(bytes.size());
+  std::memcpy(made.bytes_, bytes.data(), bytes.size());
   return made;
+}
+
+Intset Intset::open(std::span<const char> bytes, bool owned) {
+  if (owned) return from_bytes(bytes);
+  return Intset(const_cast<char*>(bytes.data()));
+}
+
+size_t Intset::byte_size() const {
+  return kHeader + size() * width();
+}
+
+size_t Intset::memory_usage() const {
+  return byte_size();
+}
+
+void Intset::resize(size_t size) {
+  auto* resized = static_cast<char*>(std::realloc(bytes_, size));
+  if (resized == nullptr) throw std::bad_alloc();
+  bytes_ = resized;
 }
 
 size_t Intset::width() const {
@@ -56,16 +94,16 @@ size_t Intset::width() const {
 }
 
 size_t Intset::size() const {
-  return read_u32(bytes_.data() + kSizeOffset);
+  return read_u32(bytes_ + kSizeOffset);
 }
 
 void Intset::set_size(size_t size) {
   const auto stored = static_cast<uint32_t>(size);
-  std::memcpy(bytes_.data() + kSizeOffset, &stored, sizeof(stored));
+  std::memcpy(bytes_ + kSizeOffset, &stored, sizeof(stored));
 }
 
 int64_t Intset::read(size_t index, size_t width) const {
-  const char* place = bytes_.data() + kHeader + index * width;
+  const char* place = bytes_ + kHeader + index * width;
   if (width == 2) {
     int16_t value;
     std::memcpy(&value, place, sizeof(value));
@@ -83,7 +121,7 @@ int64_t Intset::read(size_t index, size_t width) const {
 
 void Intset::write(size_t index, int64_t value) {
   // Little endian: the low bytes are the narrower number.
-  std::memcpy(bytes_.data() + kHeader + index * width(), &value, width());
+  std::memcpy(bytes_ + kHeader + index * width(), &value, width());
 }
 
 int64_t Intset::at(size_t index) const {
@@ -116,7 +154,7 @@ bool Intset::contains(int64_t value) const {
 void Intset::widen(size_t new_width) {
   const size_t old_width = width();
   const size_t count = size();
-  bytes_.resize(kHeader + count * new_width);
+  resize(kHeader + count * new_width);
   bytes_[kWidthOffset] = static_cast<char>(new_width);
   // From the last index down, so that nothing is overwritten before it is read.
   for (size_t i = count; i-- > 0;) write(i, read(i, old_width));
@@ -127,7 +165,9 @@ bool Intset::add(int64_t value) {
   const size_t place = lower_bound(value);
   const size_t count = size();
   if (place < count && at(place) == value) return false;
-  bytes_.insert(kHeader + place * width(), width(), '\0');
+  resize(byte_size() + width());
+  char* at_place = bytes_ + kHeader + place * width();
+  std::memmove(at_place + width(), at_place, (count - place) * width());
   set_size(count + 1);
   write(place, value);
   return true;
@@ -135,8 +175,11 @@ bool Intset::add(int64_t value) {
 
 bool Intset::erase(int64_t value) {
   if (!contains(value)) return false;
-  bytes_.erase(kHeader + lower_bound(value) * width(), width());
+  const size_t place = lower_bound(value);
+  char* at_place = bytes_ + kHeader + place * width();
+  std::memmove(at_place, at_place + width(), (size() - place - 1) * width());
   set_size(size() - 1);
+  resize(byte_size());
   return true;
 }
 

@@ -14,22 +14,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 namespace latchkey::store {
 
 class Intset {
  public:
   Intset();
+  ~Intset();
+  Intset(const Intset& other);
+  Intset& operator=(const Intset&) = delete;
+  Intset(Intset&& other) noexcept;
+  Intset& operator=(Intset&& other) noexcept;
 
   // Whether untrusted bytes are an intset in every detail. O(bytes).
   static bool is_valid(std::span<const char> bytes);
   // A copy of bytes that is_valid() has accepted.
   static Intset from_bytes(std::span<const char> bytes);
-  std::span<const char> bytes() const { return bytes_; }
+  // The same without a copy unless `owned`. The intset must not be changed then, nor destroyed.
+  static Intset open(std::span<const char> bytes, bool owned);
+  std::span<const char> bytes() const { return {bytes_, byte_size()}; }
 
   size_t size() const;
-  size_t memory_usage() const { return bytes_.capacity(); }
+  // Bytes held besides this object.
+  size_t memory_usage() const;
   bool contains(int64_t value) const;
   // The value at `index` in ascending order. REQUIRES: index < size().
   int64_t at(size_t index) const;
@@ -39,7 +46,12 @@ class Intset {
   bool erase(int64_t value);
 
  private:
+  explicit Intset(char* bytes) : bytes_(bytes) {}
+
   size_t width() const;
+  size_t byte_size() const;
+  // Makes room for so many bytes, which are not set.
+  void resize(size_t size);
   void set_size(size_t size);
   int64_t read(size_t index, size_t width) const;
   void write(size_t index, int64_t value);
@@ -47,7 +59,7 @@ class Intset {
   size_t lower_bound(int64_t value) const;
   void widen(size_t new_width);
 
-  std::string bytes_;
+  char* bytes_;
 };
 
 }  // namespace latchkey::store

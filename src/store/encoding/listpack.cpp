@@ -360,6 +360,11 @@ Listpack Listpack::from_bytes(std::span<const char> bytes) {
   return copy;
 }
 
+Listpack Listpack::open(std::span<const char> bytes, bool owned) {
+  if (owned) return from_bytes(bytes);
+  return Listpack(reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data())));
+}
+
 std::span<const char> Listpack::bytes() const {
   return {reinterpret_cast<const char*>(bytes_), byte_size()};
 }

@@ -65,6 +65,8 @@ class Listpack {
   static bool is_valid(std::span<const char> bytes);
   // A copy of bytes that is_valid() has accepted.
   static Listpack from_bytes(std::span<const char> bytes);
+  // The same without a copy unless `owned`. The listpack must not be changed then, nor destroyed.
+  static Listpack open(std::span<const char> bytes, bool owned);
   std::span<const char> bytes() const;
 
   // Number of elements; O(1) up to 65,534 of them, else O(n).

@@ -62,6 +62,10 @@ class Hash final : public Value {
   static constexpr int64_t kKeepDeadline = Keyspace::kKeepDeadline;
 
   explicit Hash(Environment& environment) : listpack_(), environment_(&environment) {}
+  // A copy of packed fields and values; without an environment a view of them.
+  Hash(Environment* environment, const Packed& packed)
+      : listpack_(Listpack::open(packed.bytes, environment != nullptr)),
+        environment_(environment) {}
   Hash(const Hash&) = delete;
   Hash& operator=(const Hash&) = delete;
   ~Hash() override;
@@ -71,6 +75,10 @@ class Hash final : public Value {
   size_t memory_usage() const override;
   Value* clone() const override;
   size_t element_count() const override { return size(); }
+  Packed packed() const override {
+    if (form_ != Form::kListpack || is_prepared_) return {};
+    return {listpack_.bytes()};
+  }
   void prefetch(uint64_t hash, LookupStep step) const override;
 
   // Number of fields, including those past their deadline.

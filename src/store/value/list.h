@@ -22,6 +22,8 @@
 
 namespace latchkey::store {
 
+struct Environment;
+
 class List final : public Value {
  public:
   static constexpr Type kType = Type::kList;
@@ -36,6 +38,9 @@ class List final : public Value {
 
   List() = default;
   List(const List& other);
+  // A copy of packed elements; without an environment a view of them.
+  List(Environment* environment, const Packed& packed)
+      : pack_(Listpack::open(packed.bytes, environment != nullptr)) {}
 
   size_t size() const { return chain_ != nullptr ? chain_->size() : pack_.size(); }
   bool is_quicklist() const { return chain_ != nullptr; }
@@ -84,6 +89,7 @@ class List final : public Value {
     return is_quicklist() ? "quicklist" : "listpack";
   }
   size_t element_count() const override { return size(); }
+  Packed packed() const override { return is_quicklist() ? Packed() : Packed{pack_.bytes()}; }
   size_t free_effort() const override { return is_quicklist() ? chain_->nodes() : 1; }
   size_t memory_usage() const override;
   Value* clone() const override { return new List(*this); }

@@ -16,13 +16,23 @@ bool is_integer(std::string_view text, int64_t* value) {
 
 }  // namespace
 
-Set::Set(const Set& other) : Value(other), environment_(other.environment_), intset_(nullptr) {
+Set::Set(const Environment* environment, const Packed& packed)
+    : form_(packed.is_intset ? Form::kIntset : Form::kListpack), environment_(environment) {
+  const bool owned = environment != nullptr;
+  if (packed.is_intset) {
+    new (&intset_) Intset(Intset::open(packed.bytes, owned));
+  } else {
+    new (&listpack_) Listpack(Listpack::open(packed.bytes, owned));
+  }
+}
+
+Set::Set(const Set& other) : Value(other), environment_(other.environment_), intset_() {
   if (const Intset* integers = other.intset_or_null()) {
     become(*integers);
   } else if (const Listpack* pack = other.listpack_or_null()) {
     become(*pack);
   } else {
-    auto large = std::make_unique<Large>(environment_.secret);
+    auto large = std::make_unique<Large>(environment_->secret);
     other.for_each([&](std::string_view member) { large->add(member); });
     become(std::move(large));
   }
@@ -35,7 +45,7 @@ Set::~Set() {
 void Set::drop() {
   switch (form_) {
     case Form::kIntset:
-      delete intset_;
+      intset_.~Intset();
       return;
     case Form::kListpack:
       listpack_.~Listpack();
@@ -47,7 +57,7 @@ void Set::drop() {
 
 void Set::become(Intset members) {
   drop();
-  intset_ = new Intset(std::move(members));
+  new (&intset_) Intset(std::move(members));
   form_ = Form::kIntset;
 }
 
@@ -74,13 +84,17 @@ std::string_view Set::encoding_name() const {
   }
 }
 
+Packed Set::packed() const {
+  if (is_table()) return {};
+  return {is_intset() ? intset_.bytes() : listpack_.bytes(), is_intset()};
+}
+
 size_t Set::free_effort() const {
   return is_table() ? size() : 1;
 }
 
 size_t Set::memory_usage() const {
-  if (const Intset* integers = intset_or_null())
-    return sizeof(Set) + sizeof(Intset) + integers->memory_usage();
+  if (const Intset* integers = intset_or_null()) return sizeof(Set) + integers->memory_usage();
   if (const Listpack* pack = listpack_or_null()) return sizeof(Set) + pack->memory_usage();
   return sizeof(Set) + sizeof(Large) + table().memory_usage() + large_->member_bytes;
 }
@@ -122,7 +136,7 @@ bool Set::add(std::string_view member) {
 }
 
 bool Set::add_to_intset(std::string_view member) {
-  Intset& integers = *intset_;
+  Intset& integers = intset_;
   int64_t value;
   if (is_integer(member, &value)) {
     if (!integers.add(value)) return false;
@@ -170,7 +184,7 @@ bool Set::Large::add(std::string_view member) {
 bool Set::erase(std::string_view member) {
   if (is_intset()) {
     int64_t value;
-    return is_integer(member, &value) && intset_->erase(value);
+    return is_integer(member, &value) && intset_.erase(value);
   }
   if (!is_table()) {
     const auto place = listpack_.find(member, listpack_.first());
@@ -195,7 +209,7 @@ void Set::convert_to_listpack() {
 }
 
 void Set::convert_to_table() {
-  auto large = std::make_unique<Large>(environment_.secret);
+  auto large = std::make_unique<Large>(environment_->secret);
   for_each([&](std::string_view member) { large->add(member); });
   become(std::move(large));
 }

@@ -34,13 +34,16 @@ class Set final : public Value {
   using Table = HashTable<MemberTraits>;
 
   // The environment must outlive the set.
-  explicit Set(const Environment& environment) : environment_(environment), intset_(new Intset) {}
+  explicit Set(const Environment& environment) : environment_(&environment), intset_() {}
+  // A copy of packed members; without an environment a view of them.
+  Set(const Environment* environment, const Packed& packed);
   Set(const Set& other);
   Set& operator=(const Set&) = delete;
   ~Set() override;
 
   std::string_view encoding_name() const override;
   size_t element_count() const override { return size(); }
+  Packed packed() const override;
   size_t free_effort() const override;
   size_t memory_usage() const override;
   void prefetch(uint64_t hash, LookupStep step) const override;
@@ -100,7 +103,7 @@ class Set final : public Value {
   const Listpack* listpack_or_null() const {
     return form_ == Form::kListpack ? &listpack_ : nullptr;
   }
-  const Intset* intset_or_null() const { return is_intset() ? intset_ : nullptr; }
+  const Intset* intset_or_null() const { return is_intset() ? &intset_ : nullptr; }
 
  private:
   enum class Form : uint8_t { kIntset, kListpack, kTable };
@@ -128,13 +131,13 @@ class Set final : public Value {
   bool add_to_listpack(std::string_view member);
   void convert_to_listpack();
 
-  const ValueLimits& limits() const { return environment_.limits; }
+  const ValueLimits& limits() const { return environment_->limits; }
 
   // In the padding of the base class, so that a set takes 32 bytes.
   Form form_ = Form::kIntset;
-  const Environment& environment_;
+  const Environment* environment_;
   union {
-    Intset* intset_;  // owned
+    Intset intset_;
     Listpack listpack_;
     Large* large_;  // owned
   };

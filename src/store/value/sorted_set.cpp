@@ -46,7 +46,7 @@ void SortedSet::prefetch(uint64_t hash, LookupStep step) const {
 }
 
 Value* SortedSet::clone() const {
-  auto copy = std::make_unique<SortedSet>(environment_);
+  auto copy = std::make_unique<SortedSet>(*environment_);
   if (is_listpack()) {
     copy->listpack_ = listpack_;
   } else {
@@ -57,7 +57,7 @@ Value* SortedSet::clone() const {
 }
 
 void SortedSet::expect(size_t members) {
-  if (is_listpack() && members > environment_.limits.zset_max_listpack_entries) grow_large();
+  if (is_listpack() && members > environment_->limits.zset_max_listpack_entries) grow_large();
 }
 
 // --- The listpack -------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ void SortedSet::add_to_listpack(std::string_view member, double score) {
 }
 
 void SortedSet::grow_large() {
-  auto large = std::make_unique<Large>(environment_.secret);
+  auto large = std::make_unique<Large>(environment_->secret);
   char scratch[Listpack::kScratch];
   for (auto position = listpack_.first(); position != Listpack::kNone;) {
     const auto score = listpack_.next(position);
@@ -103,7 +103,7 @@ void SortedSet::adopt(Listpack members) {
 }
 
 void SortedSet::compact() {
-  const ValueLimits& limits = environment_.limits;
+  const ValueLimits& limits = environment_->limits;
   if (is_listpack() || size() > limits.zset_max_listpack_entries) return;
   size_t bytes = 0;
   bool fits = true;
@@ -145,7 +145,7 @@ std::optional<double> SortedSet::score(std::string_view member) const {
 
 void SortedSet::add(std::string_view member, double score) {
   if (is_listpack()) {
-    const ValueLimits& limits = environment_.limits;
+    const ValueLimits& limits = environment_->limits;
     if (size() < limits.zset_max_listpack_entries &&
         member.size() <= limits.zset_max_listpack_value &&
         listpack_.room_for(Listpack::encoded_size(member) + base::kMaxDoubleText))

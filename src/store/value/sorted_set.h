@@ -59,7 +59,11 @@ class SortedSet final : public Value {
  public:
   static constexpr Type kType = Type::kSortedSet;
 
-  explicit SortedSet(const Environment& environment) : environment_(environment), listpack_() {}
+  explicit SortedSet(const Environment& environment) : environment_(&environment), listpack_() {}
+  // A copy of packed members and scores; without an environment a view of them.
+  SortedSet(const Environment* environment, const Packed& packed)
+      : environment_(environment),
+        listpack_(Listpack::open(packed.bytes, environment != nullptr)) {}
   SortedSet(const SortedSet&) = delete;
   SortedSet& operator=(const SortedSet&) = delete;
   // For about `members` members of up to `longest` bytes: large at once if that is too much for a
@@ -127,6 +131,7 @@ class SortedSet final : public Value {
     return is_listpack() ? "listpack" : "skiplist";
   }
   size_t element_count() const override { return size(); }
+  Packed packed() const override { return is_large_ ? Packed() : Packed{listpack_.bytes()}; }
   size_t free_effort() const override { return is_listpack() ? 1 : size(); }
   size_t memory_usage() const override;
   void prefetch(uint64_t hash, LookupStep step) const override;
@@ -158,7 +163,7 @@ class SortedSet final : public Value {
 
   // In the padding of the base class, so that a set takes 32 bytes.
   bool is_large_ = false;
-  const Environment& environment_;
+  const Environment* environment_;
   union {
     Listpack listpack_;
     Large* large_;  // owned

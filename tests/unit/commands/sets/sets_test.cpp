@@ -74,6 +74,26 @@ TEST_CASE("SADD and SREM count what they change and tell of it once", "[sets]") 
   CHECK(client.run("EXISTS s") == integer(0));
 }
 
+TEST_CASE("SMOVE finds its source although looking for the destination has removed a key",
+          "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  // Some keys share a chain of buckets, in which the last takes the place of one that goes.
+  constexpr int kKeys = 12;
+  for (int round = 0; round < 100; ++round) {
+    const auto source = [&](int i) { return "from" + std::to_string(round * kKeys + i); };
+    const auto destination = [&](int i) { return "to" + std::to_string(round * kKeys + i); };
+    for (int i = 0; i < kKeys; ++i) client.run("SET " + destination(i) + " text PX 1");
+    for (int i = 0; i < kKeys; ++i) client.run("SADD " + source(i) + " a b");
+    server.advance_ms(2);
+    for (int i = 0; i < kKeys; ++i) {
+      REQUIRE(client.run("SMOVE " + source(i) + " " + destination(i) + " a") == integer(1));
+      REQUIRE(client.run("SMEMBERS " + source(i)) == array({bulk("b")}));
+    }
+    for (int i = 0; i < kKeys; ++i) client.run("DEL " + source(i) + " " + destination(i));
+  }
+}
+
 TEST_CASE("SMOVE takes a member from one set to another", "[sets]") {
   SetsFixture server;
   TestClient client(server);
