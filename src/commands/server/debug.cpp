@@ -124,8 +124,9 @@ void debug_restart(CommandContext& ctx) {
   Server& server = ctx.server;
   if (!server.config().file().empty() && !server.config().rewrite(&error))
     return ctx.reply.error("ERR The configuration cannot be written: " + error);
-  if (server.shutdown().request(kShutdownNow, &error) != Shutdown::Outcome::kEnds)
-    return ctx.reply.error(error);
+  // Without kShutdownFailover it does not wait.
+  if (const auto outcome = server.shutdown().request(kShutdownNow); !outcome)
+    return ctx.reply.error(outcome.error());
   server.shutdown().restart_after(delay_ms);
 }
 
