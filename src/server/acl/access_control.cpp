@@ -246,10 +246,10 @@ std::optional<std::string> AccessControl::load_file_within(base::ReadLimits limi
   if (!text) {
     return "Error loading ACLs, opening file '" + name + "': " + base::read_error_text(errno);
   }
-  AclFile file = read_acl_file(rule_context(), name, *text);
-  if (!file.errors.empty()) return std::move(file.errors);
+  auto users = read_acl_file(rule_context(), name, *text);
+  if (!users) return std::move(users).error();
 
-  file.users.insert(file.users.begin(), User::make_default());
+  users->insert(users->begin(), User::make_default());
   // Since Redis 7.4 clients whose user stays keep their connections.
   if (!server_.edition().has({7, 4}, {8, 0})) {
     std::vector<std::string> known;
@@ -257,7 +257,7 @@ std::optional<std::string> AccessControl::load_file_within(base::ReadLimits limi
     std::erase(known, kDefaultUser);
     for (const std::string& user_name : known) delete_user(user_name);
   }
-  replace_users(std::move(file.users));
+  replace_users(*std::move(users));
   return std::nullopt;
 }
 
