@@ -83,10 +83,9 @@ Cluster::Cluster(Server& server)
   const auto hidden = std::make_shared<store::HiddenSlots>();
   for (const auto& database : server_.databases()) database->index_slots(hidden);
   guard_bus();
-  const auto announce = [this](std::string*) {
+  const auto announce = [this] {
     update_myself();
     reconcile();
-    return true;
   };
   server_.config().on_change(
       {"port", "tls-port", "tls-cluster", "tls-replication", "cluster-announce-ip",
@@ -107,18 +106,17 @@ void Cluster::guard_bus() {
   const auto is_refused = [this] {
     return server_.settings().cluster_bus_port_protected_mode && !server_.settings().tls_cluster;
   };
-  server_.config().on_change({"cluster-bus-port-protected-mode"}, [is_refused](std::string* error) {
-    if (!is_refused()) return true;
-    *error = "can't enable cluster-bus-port-protected-mode while tls-cluster is disabled";
-    return false;
+  server_.config().on_change({"cluster-bus-port-protected-mode"}, [is_refused]() -> base::Result<> {
+    if (!is_refused()) return {};
+    return base::fail("can't enable cluster-bus-port-protected-mode while tls-cluster is disabled");
   });
-  server_.config().on_change({"tls-cluster"}, [this, is_refused](std::string* error) {
-    if (!is_refused()) {
-      warn_of_open_bus();
-      return true;
+  server_.config().on_change({"tls-cluster"}, [this, is_refused]() -> base::Result<> {
+    if (is_refused()) {
+      return base::fail(
+          "can't disable tls-cluster while cluster-bus-port-protected-mode is enabled");
     }
-    *error = "can't disable tls-cluster while cluster-bus-port-protected-mode is enabled";
-    return false;
+    warn_of_open_bus();
+    return {};
   });
 }
 

@@ -43,10 +43,7 @@ size_t keys_of(Server& server) {
 
 Snapshots::Snapshots(Server& server, BackgroundChild& child)
     : server_(server), child_(child), last_save_s_(now_s()), shown_save_s_(shown_now_s()) {
-  server.config().on_change({"save", "stop-writes-on-bgsave-error"}, [this](std::string*) {
-    update_refusal();
-    return true;
-  });
+  server.config().on_change({"save", "stop-writes-on-bgsave-error"}, [this] { update_refusal(); });
   server.shutdown().before_exit([this](unsigned flags) { return prepare_exit(flags); });
   server.hooks().dataset_flushed.add([this] { dataset_flushed(); });
   server.info().extend("Persistence", [this](server::InfoText& text) {

@@ -50,11 +50,8 @@ Engine::Engine(Server& server)
       runner_(server),
       functions_(server, runner_, random_),
       debug_sessions_(server, runner_) {
-  const auto seed = [this](std::string*) {
-    random_.seed(server_.random_source().script_seed());
-    return true;
-  };
-  seed(nullptr);
+  const auto seed = [this] { random_.seed(server_.random_source().script_seed()); };
+  seed();
   server_.config().on_change({"random-seed"}, seed);
   server_.figures().scripts.set([this] { return figures(); });
   server_.on_script_garbage([this] { return free_garbage(); });

@@ -122,12 +122,11 @@ class ConfigParticipant final : public CheckpointParticipant {
   };
 
   void set(const std::vector<Config::NameAndValue>& pairs) {
-    std::string error;
-    if (server_.config().set(pairs, {}, &error)) return;
+    if (server_.config().set(pairs, {})) return;
     // What can be set is set.
     for (const Config::NameAndValue& pair : pairs) {
-      if (!server_.config().set({&pair, 1}, {}, &error))
-        server_.log().warning("A setting was not restored: " + error);
+      if (const auto set = server_.config().set({&pair, 1}, {}); !set)
+        server_.log().warning("A setting was not restored: " + set.error());
     }
   }
 

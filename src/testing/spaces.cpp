@@ -113,15 +113,15 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, Server* from, st
     *error = "There are as many spaces as max-spaces allows";
     return nullptr;
   }
-  server::ConfigError reason;
   const base::ThreadHeapUse heap;
   const uint64_t before = heap.balance();
   auto space = std::make_unique<Space>();
-  space->host = factory_(edition_of(name, main_.edition()), &reason);
-  if (space->host == nullptr) {
-    *error = "The space cannot be made: " + reason.message;
+  auto made = factory_(edition_of(name, main_.edition()));
+  if (!made) {
+    *error = "The space cannot be made: " + made.error().message;
     return nullptr;
   }
+  space->host = *std::move(made);
   space->name = name;
   space->keep = keep;
   space->made_ms = space->empty_since_ms = main_.machine_ms();
@@ -146,7 +146,8 @@ void Spaces::take_passwords(Server& server) {
   std::vector<std::string> rules{"resetpass"};
   for (const std::string& digest : user->passwords) rules.push_back("#" + digest);
   const std::vector<std::string_view> words(rules.begin(), rules.end());
-  server.access().set_user(user->name, words);
+  // Digests that the first server has taken are taken here, too.
+  static_cast<void>(server.access().set_user(user->name, words));
 }
 
 bool Spaces::fill(Space& space, Server& from, std::string* error) {

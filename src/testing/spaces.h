@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "net/loop.h"
 #include "server/command/space_gate.h"
 #include "server/config/config.h"
@@ -63,9 +64,9 @@ class Spaces final : public server::SpaceGate {
     server::Server& server() const { return host->server(); }
   };
 
-  // Makes the server of a space that stands for that edition; null with the reason in `error`.
-  using Factory = std::function<std::unique_ptr<SpaceServer>(const server::Edition& edition,
-                                                             server::ConfigError* error)>;
+  // Makes the server of a space that stands for that edition.
+  using Factory = std::function<base::Result<std::unique_ptr<SpaceServer>, server::ConfigError>(
+      const server::Edition& edition)>;
 
   // REQUIRES: `main` has a loop.
   Spaces(server::Server& main, Factory factory);

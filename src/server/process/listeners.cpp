@@ -47,15 +47,13 @@ bool is_missing_address(int code) {
 }  // namespace
 
 Listeners::Listeners(Server& server) : server_(server) {
-  server.config().on_change({"port", "tls-port"}, [this](std::string* error) {
-    if (move_tcp()) return true;
-    *error = "Unable to listen on this port. Check server logs.";
-    return false;
+  server.config().on_change({"port", "tls-port"}, [this]() -> base::Result<> {
+    if (move_tcp()) return {};
+    return base::fail("Unable to listen on this port. Check server logs.");
   });
-  server.config().on_change({"bind"}, [this](std::string* error) {
-    if (move_tcp()) return true;
-    *error = "Failed to bind to specified addresses.";
-    return false;
+  server.config().on_change({"bind"}, [this]() -> base::Result<> {
+    if (move_tcp()) return {};
+    return base::fail("Failed to bind to specified addresses.");
   });
 }
 

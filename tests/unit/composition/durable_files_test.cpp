@@ -27,10 +27,11 @@ struct Process {
     auto config =
         std::make_unique<server::Config>(std::make_unique<server::PrivateDirectory>(), disk);
     if (is_sentinel) config->be_sentinel();
-    server::ConfigError error;
-    REQUIRE(config->load(directory.path() / "server.conf", directory.setting(), &error));
-    whole = WholeServer::make(std::move(config), {.clock = clock, .log = log}, &error);
-    if (whole != nullptr) client = std::make_unique<TestClient>(whole->server());
+    REQUIRE(config->load(directory.path() / "server.conf", directory.setting()));
+    auto made = WholeServer::make(std::move(config), {.clock = clock, .log = log});
+    if (!made) return;
+    whole = *std::move(made);
+    client = std::make_unique<TestClient>(whole->server());
   }
   std::string run(std::string_view line) { return client->run(line); }
   bool log_has(std::string_view text) const {
