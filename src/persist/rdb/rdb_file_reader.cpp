@@ -124,10 +124,9 @@ bool DatasetReader::function_library_read(std::string_view code) {
     options_.functions->emplace_back(code);
     return true;
   }
-  std::string error;
   if (server_.functions() == nullptr) return refuse("There is no engine for the file's functions");
-  return server_.functions()->load(code, options_.replace_existing, &error) ||
-         refuse("Failed creating the library: " + error);
+  const base::Result<> loaded = server_.functions()->load(code, options_.replace_existing);
+  return loaded ? true : refuse("Failed creating the library: " + loaded.error());
 }
 
 bool DatasetReader::module_aux_begins(uint64_t module) {
