@@ -99,16 +99,15 @@ bool SecureTransport::configure(std::string* reason) {
     reload_.stop();
     return true;
   }
-  std::string error;
   tls::Settings settings = settings_of(server_.config());
   std::vector<tls::FileStamp> stamps = tls::stamps_of(settings);
-  auto context = tls::Context::make(settings, &error);
-  if (context == nullptr) {
-    server_.log().warning(error);
-    if (reason != nullptr) *reason = error;
+  base::Result<std::unique_ptr<tls::Context>> context = tls::Context::make(settings);
+  if (!context) {
+    server_.log().warning(context.error());
+    if (reason != nullptr) *reason = context.error();
     return false;
   }
-  context_ = std::move(context);
+  context_ = *std::move(context);
   reload_.watch(std::move(settings), std::move(stamps));
   return true;
 }
