@@ -97,15 +97,14 @@ class DatasetReader final : private RdbFileHandler {
   bool refused_ = false;
 };
 
-bool read_header(RdbReader& reader, server::Server& server, std::string* problem) {
+base::Result<> read_header(RdbReader& reader, server::Server& server) {
   const int newest = server.edition().newest_rdb_version(kNewestRdbVersion);
-  return read_rdb_header(reader, problem, newest, server.settings().rdb_version_check_relaxed);
+  return read_rdb_header(reader, newest, server.settings().rdb_version_check_relaxed);
 }
 
 bool DatasetReader::read_all() {
-  std::string problem;
-  if (!read_header(reader_, server_, &problem))
-    return problem.empty() ? false : refuse(std::move(problem));
+  if (const base::Result<> header = read_header(reader_, server_); !header)
+    return header.error().empty() ? false : refuse(header.error());
   return RdbFileParser(reader_, *this).parse();
 }
 
@@ -279,9 +278,9 @@ ReadOptions read_options(server::Server& server) {
   return options;
 }
 
-bool check_rdb_version(ByteSource& source, server::Server& server, std::string* problem) {
+base::Result<> check_rdb_version(ByteSource& source, server::Server& server) {
   RdbReader reader(source);
-  return read_header(reader, server, problem);
+  return read_header(reader, server);
 }
 
 ReadReport read_dataset(ByteSource& source, server::Server& server, const ReadOptions& options) {
