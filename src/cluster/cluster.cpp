@@ -144,22 +144,22 @@ bool Cluster::migrates_any(const SlotSet& slots) const {
 // --- The start ----------------------------------------------------------------------------------
 
 bool Cluster::start() {
-  std::string text;
-  std::string error;
   base::Logger& log = server_.log();
-  if (!file_.open(&text, &error)) {
-    log.warning(error);
+  const base::Result<std::string> text = file_.open();
+  if (!text) {
+    log.warning(text.error());
     return false;
   }
-  if (text.empty()) {
+  if (text->empty()) {
     Node& myself =
         nodes_.add(server_.random_source().hex(kIdDigits), kMyself | kMaster, server_.machine_ms());
     myself.shard_id = server_.random_source().hex(kIdDigits);
     log.notice("No cluster configuration found, I'm " + myself.id);
     changed();
-  } else if (!parse_file(text, server_.machine_ms(), &nodes_, &error)) {
+  } else if (const base::Result<> parsed = parse_file(*text, server_.machine_ms(), &nodes_);
+             !parsed) {
     log.warning("Unrecoverable error: the cluster configuration file " + file_.path() +
-                " cannot be used: " + error);
+                " cannot be used: " + parsed.error());
     return false;
   } else {
     log.notice("Node configuration loaded, I'm " + myself().id);
@@ -314,14 +314,14 @@ void Cluster::reconcile() {
 }
 
 bool Cluster::save() {
-  const std::string_view failed = file_.replace(file_text(nodes_));
-  if (failed.empty()) {
+  const base::Result<> replaced = file_.replace(file_text(nodes_));
+  if (replaced) {
     unsaved_ = save_fails_ = false;
     return true;
   }
   const int reason = errno;
   base::Logger& log = server_.log();
-  log.warning(std::string(failed) + ": " + strerror(reason));
+  log.warning(replaced.error() + ": " + strerror(reason));
   // What could not be written is tried again at the end of the turn, or with the next change.
   unsaved_ = !server_.settings().cluster_config_save_best_effort;
   if (!unsaved_ && !std::exchange(save_fails_, true)) {

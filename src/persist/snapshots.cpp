@@ -83,10 +83,9 @@ bool Snapshots::start(std::function<void(bool saved)> done) {
   ++saves_;
   last_try_s_ = now_s();
   const uint64_t changes_total = server_.events().total();
-  std::string error;
   // Asked here, because the child's counts are lost with it.
   const int injected = injected_file_error(server_);
-  const bool started = child_.start(
+  const base::Result<> started = child_.start(
       {.kind = ChildKind::kRdbToDisk,
        .keys_total = keys_of(server_),
        .work =
@@ -97,10 +96,9 @@ bool Snapshots::start(std::function<void(bool saved)> done) {
            [this, changes_total, done = std::move(done)](const ChildEnd& end) {
              ended(end, changes_total);
              if (done) done(end.done);
-           }},
-      &error);
+           }});
   if (!started) {
-    server_.log().warning("Can't save in background: " + error);
+    server_.log().warning("Can't save in background: " + started.error());
     set_ok(false);
     return false;
   }

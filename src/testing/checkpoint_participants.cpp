@@ -45,9 +45,8 @@ class FunctionsParticipant final : public CheckpointParticipant {
     if (libraries == nullptr || codes_of(*libraries) == codes) return;
     libraries->clear();
     for (const std::string& code : codes) {
-      std::string error;
-      if (!libraries->load(code, /*replace=*/false, &error))
-        server_.log().warning("A function library was not restored: " + error);
+      if (const base::Result<> loaded = libraries->load(code, /*replace=*/false); !loaded)
+        server_.log().warning("A function library was not restored: " + loaded.error());
     }
     propagate(*libraries, codes.empty());
   }

@@ -80,9 +80,8 @@ Loading::Result Aof::load_other(const std::string& path, LoadingFigures& figures
     return Loading::Result::kFailed;
   }
   AofManifest manifest(server_.settings().appendfilename);
-  AofManifestError error;
-  if (!manifest.parse(*text, &error)) {
-    for (const std::string& line : error.log_lines()) log.warning(line);
+  if (const base::Result<void, AofManifestError> parsed = manifest.parse(*text); !parsed) {
+    for (const std::string& line : parsed.error().log_lines()) log.warning(line);
     return Loading::Result::kFailed;
   }
   return load_timed(manifest, path.substr(0, path.rfind('/') + 1), figures);
@@ -239,8 +238,8 @@ base::Result<> Aof::setting_changed() {
   }
   // What is open for a backup is the server's file from now on.
   is_open_for_backup_ = false;
-  if (enabled() || switch_on()) return {};
-  return base::fail("Unable to turn on AOF. Check server logs.");
+  if (!enabled() && !switch_on()) return base::fail("Unable to turn on AOF. Check server logs.");
+  return {};
 }
 
 bool Aof::switch_on() {

@@ -107,6 +107,7 @@ class Aof {
     int64_t replicas;  // copies required on disks of replicas
   };
 
+  // Called when `appendonly` has changed. The error is one of CONFIG SET.
   base::Result<> setting_changed();
   bool switch_on();
   void try_to_switch_on();

@@ -97,15 +97,14 @@ base::Result<> SecureTransport::configure() {
     reload_.stop();
     return {};
   }
-  std::string error;
   tls::Settings settings = settings_of(server_.config());
   std::vector<tls::FileStamp> stamps = tls::stamps_of(settings);
-  auto context = tls::Context::make(settings, &error);
-  if (context == nullptr) {
-    server_.log().warning(error);
-    return base::fail(std::move(error));
+  base::Result<std::unique_ptr<tls::Context>> context = tls::Context::make(settings);
+  if (!context) {
+    server_.log().warning(context.error());
+    return context.failure();
   }
-  context_ = std::move(context);
+  context_ = *std::move(context);
   reload_.watch(std::move(settings), std::move(stamps));
   return {};
 }
