@@ -40,16 +40,14 @@ bool Bus::listen() {
   for (const std::string& entry : settings.bind) {
     const bool optional = entry.starts_with('-');
     const std::string address = entry.substr(optional ? 1 : 0);
-    std::string error;
-    int code = 0;
-    auto listener = net::Listener::tcp(
-        *server_.loop(), address, port, settings.tcp_backlog,
-        [this](net::Connection* connection) { accept(connection); }, /*limit=*/{}, &error, &code);
-    if (listener != nullptr) {
-      listeners_.push_back(std::move(listener));
+    auto listener = net::Listener::tcp(*server_.loop(), address, port, settings.tcp_backlog,
+                                       [this](net::Connection* connection) { accept(connection); },
+                                       /*limit=*/{});
+    if (listener) {
+      listeners_.push_back(*std::move(listener));
     } else if (!optional) {
       log.warning("Failed listening on port " + std::to_string(port) +
-                  " (cluster), aborting: " + error);
+                  " (cluster), aborting: " + listener.error().text);
       listeners_.clear();
       return false;
     }

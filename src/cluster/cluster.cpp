@@ -83,10 +83,9 @@ Cluster::Cluster(Server& server)
   const auto hidden = std::make_shared<store::HiddenSlots>();
   for (const auto& database : server_.databases()) database->index_slots(hidden);
   guard_bus();
-  const auto announce = [this](std::string*) {
+  const auto announce = [this] {
     update_myself();
     reconcile();
-    return true;
   };
   server_.config().on_change(
       {"port", "tls-port", "tls-cluster", "tls-replication", "cluster-announce-ip",
@@ -107,18 +106,17 @@ void Cluster::guard_bus() {
   const auto is_refused = [this] {
     return server_.settings().cluster_bus_port_protected_mode && !server_.settings().tls_cluster;
   };
-  server_.config().on_change({"cluster-bus-port-protected-mode"}, [is_refused](std::string* error) {
-    if (!is_refused()) return true;
-    *error = "can't enable cluster-bus-port-protected-mode while tls-cluster is disabled";
-    return false;
+  server_.config().on_change({"cluster-bus-port-protected-mode"}, [is_refused]() -> base::Result<> {
+    if (!is_refused()) return {};
+    return base::fail("can't enable cluster-bus-port-protected-mode while tls-cluster is disabled");
   });
-  server_.config().on_change({"tls-cluster"}, [this, is_refused](std::string* error) {
-    if (!is_refused()) {
-      warn_of_open_bus();
-      return true;
+  server_.config().on_change({"tls-cluster"}, [this, is_refused]() -> base::Result<> {
+    if (is_refused()) {
+      return base::fail(
+          "can't disable tls-cluster while cluster-bus-port-protected-mode is enabled");
     }
-    *error = "can't disable tls-cluster while cluster-bus-port-protected-mode is enabled";
-    return false;
+    warn_of_open_bus();
+    return {};
   });
 }
 
@@ -146,22 +144,22 @@ bool Cluster::migrates_any(const SlotSet& slots) const {
 // --- The start ----------------------------------------------------------------------------------
 
 bool Cluster::start() {
-  std::string text;
-  std::string error;
   base::Logger& log = server_.log();
-  if (!file_.open(&text, &error)) {
-    log.warning(error);
+  const base::Result<std::string> text = file_.open();
+  if (!text) {
+    log.warning(text.error());
     return false;
   }
-  if (text.empty()) {
+  if (text->empty()) {
     Node& myself =
         nodes_.add(server_.random_source().hex(kIdDigits), kMyself | kMaster, server_.machine_ms());
     myself.shard_id = server_.random_source().hex(kIdDigits);
     log.notice("No cluster configuration found, I'm " + myself.id);
     changed();
-  } else if (!parse_file(text, server_.machine_ms(), &nodes_, &error)) {
+  } else if (const base::Result<> parsed = parse_file(*text, server_.machine_ms(), &nodes_);
+             !parsed) {
     log.warning("Unrecoverable error: the cluster configuration file " + file_.path() +
-                " cannot be used: " + error);
+                " cannot be used: " + parsed.error());
     return false;
   } else {
     log.notice("Node configuration loaded, I'm " + myself().id);
@@ -316,14 +314,14 @@ void Cluster::reconcile() {
 }
 
 bool Cluster::save() {
-  const std::string_view failed = file_.replace(file_text(nodes_));
-  if (failed.empty()) {
+  const base::Result<> replaced = file_.replace(file_text(nodes_));
+  if (replaced) {
     unsaved_ = save_fails_ = false;
     return true;
   }
   const int reason = errno;
   base::Logger& log = server_.log();
-  log.warning(std::string(failed) + ": " + strerror(reason));
+  log.warning(replaced.error() + ": " + strerror(reason));
   // What could not be written is tried again at the end of the turn, or with the next change.
   unsaved_ = !server_.settings().cluster_config_save_best_effort;
   if (!unsaved_ && !std::exchange(save_fails_, true)) {

@@ -20,56 +20,52 @@ bool lock(int descriptor) {
 
 }  // namespace
 
-bool NodeFile::open(std::string* text, std::string* error) {
+base::Result<std::string> NodeFile::open() {
   auto file = std::make_unique<base::Descriptor>(
       base::open_regular(path_, O_RDWR | O_CREAT, files_), files_);
-  if (!file->is_open()) {
-    *error = "Can't open " + path_ + " in order to acquire a lock: " + base::read_error_text(errno);
-    return false;
-  }
+  if (!file->is_open())
+    return base::fail("Can't open " + path_ +
+                      " in order to acquire a lock: " + base::read_error_text(errno));
   if (!lock(file->number())) {
-    *error = errno == EWOULDBLOCK
-                 ? "Sorry, the cluster configuration file " + path_ +
-                       " is already used by a different Redis Cluster node. Please make sure that "
-                       "different nodes use different cluster configuration files."
-                 : "Impossible to lock " + path_ + ": " + strerror(errno);
-    return false;
+    return base::fail(
+        errno == EWOULDBLOCK
+            ? "Sorry, the cluster configuration file " + path_ +
+                  " is already used by a different Redis Cluster node. Please make sure that "
+                  "different nodes use different cluster configuration files."
+            : "Impossible to lock " + path_ + ": " + strerror(errno));
   }
-  const auto content = base::read_all(file->number(), files_);
-  if (!content) {
-    *error = "Can't read " + path_ + ": " + strerror(errno);
-    return false;
-  }
-  *text = *content;
+  auto content = base::read_all(file->number(), files_);
+  if (!content) return base::fail("Can't read " + path_ + ": " + strerror(errno));
   locked_ = std::move(file);
-  return true;
+  return *std::move(content);
 }
 
-std::string_view NodeFile::write_and_rename(const base::Descriptor& file,
-                                            const std::string& temporary, std::string_view text) {
-  if (!file.is_open()) return "Could not open temp cluster config file";
+base::Result<> NodeFile::write_and_rename(const base::Descriptor& file,
+                                          const std::string& temporary, std::string_view text) {
+  if (!file.is_open()) return base::fail("Could not open temp cluster config file");
   // Locks the new file before it replaces the old one.
-  if (!lock(file.number())) return "Could not lock tmp cluster config file";
+  if (!lock(file.number())) return base::fail("Could not lock tmp cluster config file");
   if (!base::write_all(file.number(), text, files_))
-    return "Failed after writing to tmp cluster config file";
-  if (!files_.sync(file.number())) return "Could not sync tmp cluster config file";
-  if (!files_.rename(temporary, path_)) return "Could not rename tmp cluster config file";
+    return base::fail("Failed after writing to tmp cluster config file");
+  if (!files_.sync(file.number())) return base::fail("Could not sync tmp cluster config file");
+  if (!files_.rename(temporary, path_))
+    return base::fail("Could not rename tmp cluster config file");
   return {};
 }
 
-std::string_view NodeFile::replace(std::string_view text) {
+base::Result<> NodeFile::replace(std::string_view text) {
   const std::string temporary = path_ + ".tmp-" + std::to_string(getpid());
   auto file = std::make_unique<base::Descriptor>(
       files_.open(temporary, O_WRONLY | O_CREAT | O_TRUNC, kMode), files_);
-  const std::string_view failed = write_and_rename(*file, temporary, text);
-  if (!failed.empty()) {
+  if (base::Result<> written = write_and_rename(*file, temporary, text); !written) {
     const int reason = errno;
     files_.remove(temporary);
     errno = reason;
-    return failed;
+    return written;
   }
   locked_ = std::move(file);
-  if (!base::sync_directory_of(path_, files_)) return "Could not sync cluster config file dir";
+  if (!base::sync_directory_of(path_, files_))
+    return base::fail("Could not sync cluster config file dir");
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "base/result.h"
 
 namespace latchkey::cluster {
 
@@ -16,16 +17,16 @@ class NodeFile {
   NodeFile(std::string path, base::FileSystem& files) : path_(std::move(path)), files_(files) {}
 
   const std::string& path() const { return path_; }
-  // Opens the file, creating it if needed, locks it and reads it. False, with the reason in *error.
-  bool open(std::string* text, std::string* error);
-  // Replaces the content, and syncs it to disk. Empty when that is done; otherwise what could not
-  // be done, for the log, with errno set: the old content stays, or the new one is there and may
-  // be gone after a crash.
-  std::string_view replace(std::string_view text);
+  // Opens the file, creating it if needed, locks it and reads it. Returns its content.
+  base::Result<std::string> open();
+  // Replaces the content, and syncs it to disk. When that fails, the old content stays, or the new
+  // one is there and may be gone after a crash. The error says for the log what could not be done;
+  // errno is set.
+  base::Result<> replace(std::string_view text);
 
  private:
-  std::string_view write_and_rename(const base::Descriptor& file, const std::string& temporary,
-                                    std::string_view text);
+  base::Result<> write_and_rename(const base::Descriptor& file, const std::string& temporary,
+                                  std::string_view text);
 
   std::string path_;
   base::FileSystem& files_;

@@ -254,12 +254,12 @@ std::string file_text(const NodeTable& nodes) {
          std::to_string(nodes.last_vote_epoch) + "\n";
 }
 
-bool parse_file(std::string_view text, int64_t now_ms, NodeTable* nodes, std::string* error) {
+base::Result<> parse_file(std::string_view text, int64_t now_ms, NodeTable* nodes) {
   std::vector<Words> lines;
   const auto damaged = [&](const Words& words) {
-    *error = "it is damaged at '" +
-             std::string(words[0].data(), words.back().data() + words.back().size()) + "'";
-    return false;
+    return base::fail("it is damaged at '" +
+                      std::string(words[0].data(), words.back().data() + words.back().size()) +
+                      "'");
   };
   for (const std::string_view line : split(text, '\n')) {
     const Words words = split(line, ' ');
@@ -272,10 +272,10 @@ bool parse_file(std::string_view text, int64_t now_ms, NodeTable* nodes, std::st
   for (const Words& words : lines) {
     if (!relate_node(words, nodes)) return damaged(words);
   }
-  if (!nodes->has_myself()) *error = "it does not say which node this is";
-  if (lines.empty()) *error = "it tells of no node";
+  if (lines.empty()) return base::fail("it tells of no node");
+  if (!nodes->has_myself()) return base::fail("it does not say which node this is");
   nodes->current_epoch = nodes->highest_epoch();
-  return nodes->has_myself();
+  return {};
 }
 
 }  // namespace latchkey::cluster

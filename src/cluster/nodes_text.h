@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "cluster/node_table.h"
 
 namespace latchkey::cluster {
@@ -29,8 +30,8 @@ std::string describe_all(const NodeTable& nodes, const ClientView& view = {});
 
 // The content of the file. Nodes in handshake are left out.
 std::string file_text(const NodeTable& nodes);
-// Fills an empty table. False, with the error in *error, when the text is damaged; the table must
-// not be used then.
-bool parse_file(std::string_view text, int64_t now_ms, NodeTable* nodes, std::string* error);
+// Fills an empty table. Fails when the text is damaged; the table must not be used then. The error
+// is a clause about the file ("it tells of no node").
+base::Result<> parse_file(std::string_view text, int64_t now_ms, NodeTable* nodes);
 
 }  // namespace latchkey::cluster

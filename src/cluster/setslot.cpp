@@ -4,7 +4,8 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text/number.h"
@@ -29,7 +30,7 @@ constexpr std::string_view kOnlyWithMasters = "ERR Please use SETSLOT only with 
 constexpr std::string_view kInvalid =
     "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP";
 
-// What a request asks for. Errors of the functions below are texts to reply with; empty: none.
+// What a request asks for. Errors of the functions below are replies, from "ERR " on.
 struct Change {
   enum class Kind : uint8_t { kStable, kMigrating, kImporting, kOwner };
   Kind kind = Kind::kStable;
@@ -40,58 +41,61 @@ struct Change {
 // --- The words of the request --------------------------------------------------------------------
 
 // Words behind the slot: the action, and a node unless it is STABLE.
-std::string read_action(Cluster& cluster, Arguments words, Change* change) {
+base::Result<Change> read_action(Cluster& cluster, int slot, Arguments words) {
   using enum Change::Kind;
   const bool names_node = words.size() > 1;
   const auto is = [&](std::string_view action) { return is_word(words[0], action); };
-  if (is("STABLE")) {
-    change->kind = kStable;
-    return {};
-  }
+  Change change{.slot = slot};
+  if (is("STABLE")) return change;
   const bool is_owner = is("NODE");
   if (!names_node || (!is_owner && !is("MIGRATING") && !is("IMPORTING")))
-    return std::string(kInvalid);
-  change->kind = is_owner ? kOwner : is("MIGRATING") ? kMigrating : kImporting;
+    return base::fail(std::string(kInvalid));
+  change.kind = is_owner ? kOwner : is("MIGRATING") ? kMigrating : kImporting;
   const Node* const mine = cluster.shard_master();
-  const Node* const owner = cluster.nodes().owner(change->slot);
-  const std::string slot = std::to_string(change->slot);
-  if (change->kind == kMigrating && owner != mine)
-    return "ERR I'm not the owner of hash slot " + slot;
-  if (change->kind == kImporting && owner == mine)
-    return "ERR I'm already the owner of hash slot " + slot;
-  change->node = cluster.nodes().find(words[1]);
-  if (change->node == nullptr)
-    return (is_owner ? "ERR Unknown node " : "ERR I don't know about node ") +
-           std::string(words[1]);
-  if (!is_owner && change->node == &cluster.myself() &&
+  const Node* const owner = cluster.nodes().owner(slot);
+  if (change.kind == kMigrating && owner != mine)
+    return base::fail("ERR I'm not the owner of hash slot " + std::to_string(slot));
+  if (change.kind == kImporting && owner == mine)
+    return base::fail("ERR I'm already the owner of hash slot " + std::to_string(slot));
+  change.node = cluster.nodes().find(words[1]);
+  if (change.node == nullptr)
+    return base::fail((is_owner ? "ERR Unknown node " : "ERR I don't know about node ") +
+                      std::string(words[1]));
+  if (!is_owner && change.node == &cluster.myself() &&
       cluster.server().edition().is_valkey_since({9, 1}))
-    return "ERR Target node is myself";
-  return change->node->is_master() ? "" : "ERR Target node is not a master";
+    return base::fail("ERR Target node is myself");
+  if (!change.node->is_master()) return base::fail("ERR Target node is not a master");
+  return change;
 }
 
 // "TIMEOUT milliseconds" behind everything else, as Valkey has it, which passes over other words.
-std::string read_timeout(Arguments words, int64_t* timeout_ms) {
+base::Result<int64_t> read_timeout(Arguments words) {
+  constexpr int64_t kDefaultTimeoutMs = 2000;
   for (size_t i = 0; i < words.size(); ++i) {
     if (!is_word(words[i], "TIMEOUT")) continue;
-    if (i + 1 == words.size()) return "ERR Missing timeout value";
-    if (!base::parse_int64(words[i + 1], timeout_ms))
-      return "ERR timeout is not an integer or out of range";
-    return *timeout_ms < 0 ? "ERR timeout is negative" : "";
+    int64_t timeout_ms = 0;
+    if (i + 1 == words.size()) return base::fail("ERR Missing timeout value");
+    if (!base::parse_int64(words[i + 1], &timeout_ms))
+      return base::fail("ERR timeout is not an integer or out of range");
+    if (timeout_ms < 0) return base::fail("ERR timeout is negative");
+    return timeout_ms;
   }
-  return {};
+  return kDefaultTimeoutMs;
 }
 
 // An atomic migration must not have the slot, nor have left keys of it that are not deleted yet.
-std::string wait_for_migration(Cluster& cluster, int slot) {
+base::Result<> wait_for_migration(Cluster& cluster, int slot) {
   // Valkey lets no slot be moved by hand meanwhile.
-  if (cluster.slot_jobs().receives()) return "ERR Slot import in progress.";
-  if (cluster.slot_jobs().sends()) return "ERR Slot export in progress.";
+  if (cluster.slot_jobs().receives()) return base::fail("ERR Slot import in progress.");
+  if (cluster.slot_jobs().sends()) return base::fail("ERR Slot export in progress.");
   SlotMigration& migration = cluster.slot_migration();
   if (migration.moves(slot))
-    return "ERR Slot " + std::to_string(slot) + " is in an active atomic slot migration.";
+    return base::fail("ERR Slot " + std::to_string(slot) +
+                      " is in an active atomic slot migration.");
   Trimmer& trimmer = migration.trimmer();
   if (!trimmer.covers(slot)) return {};
-  if (trimmer.is_held()) return "ERR There is a pending trim job for slot " + std::to_string(slot);
+  if (trimmer.is_held())
+    return base::fail("ERR There is a pending trim job for slot " + std::to_string(slot));
   SlotSet slots;
   slots.add(slot);
   trimmer.finish(slots);
@@ -104,13 +108,14 @@ bool has_keys(Cluster& cluster, int slot) {
   return keys_in_slot(cluster.server(), slot) > 0;
 }
 
-// Whether keys would be left behind.
-std::string check_owner(Cluster& cluster, const Change& change) {
+// Fails where keys would be left behind.
+base::Result<> check_owner(Cluster& cluster, const Change& change) {
+  if (change.kind != Change::Kind::kOwner) return {};
   const Node& myself = cluster.myself();
   const bool leaves = cluster.nodes().owner(change.slot) == &myself && change.node != &myself;
   if (!leaves || !has_keys(cluster, change.slot)) return {};
-  return "ERR Can't assign hashslot " + std::to_string(change.slot) +
-         " to a different node while I still hold keys for this hash slot.";
+  return base::fail("ERR Can't assign hashslot " + std::to_string(change.slot) +
+                    " to a different node while I still hold keys for this hash slot.");
 }
 
 // Whether this node has become the owner of a slot that it imported.
@@ -140,7 +145,7 @@ bool set_owner(Cluster& cluster, const Change& change) {
   return arrived && myself.is_master();
 }
 
-std::string make(Cluster& cluster, const Change& change) {
+base::Result<> make(Cluster& cluster, const Change& change) {
   NodeTable& nodes = cluster.nodes();
   Node* const other = change.node == &cluster.myself() ? nullptr : change.node;
   const bool told_by_master = cluster.myself().is_replica();
@@ -161,7 +166,7 @@ std::string make(Cluster& cluster, const Change& change) {
       break;
   }
   if (!(told_by_master ? cluster.commit_soon() : cluster.commit()))
-    return std::string("ERR error saving the cluster node config: ") + strerror(errno);
+    return base::fail(std::string("ERR error saving the cluster node config: ") + strerror(errno));
   if (arrived) cluster.gossip().broadcast_pong();
   return {};
 }
@@ -182,11 +187,16 @@ bool any_wants_setslot(Cluster& cluster) {
 
 // `words`: from the action on. They are read again when the replicas have answered, because the
 // nodes may have changed meanwhile.
-std::string read_and_make(Cluster& cluster, int slot, Arguments words) {
-  Change change{.slot = slot};
-  std::string error = read_action(cluster, words, &change);
-  if (error.empty() && change.kind == Change::Kind::kOwner) error = check_owner(cluster, change);
-  return error.empty() ? make(cluster, change) : error;
+base::Result<> read_and_make(Cluster& cluster, int slot, Arguments words) {
+  if (!cluster.myself().is_master()) return base::fail(std::string(kOnlyWithMasters));
+  base::Result<Change> change = read_action(cluster, slot, words);
+  if (!change) return change.failure();
+  if (base::Result<> checked = check_owner(cluster, *change); !checked) return checked;
+  return make(cluster, *change);
+}
+
+void send(const base::Result<>& result, resp::ReplyBuilder& reply) {
+  result ? reply.ok() : reply.error(result.error());
 }
 
 void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int64_t timeout_ms) {
@@ -195,11 +205,9 @@ void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int
   auto kept = std::make_shared<std::vector<std::string>>(words.begin(), words.end());
   Client& client = ctx.client;
   const auto done = [&client, &cluster, slot, kept](bool acknowledged) {
+    if (!acknowledged) return client.reply.error(kFewReplicas);
     const std::vector<std::string_view> views(kept->begin(), kept->end());
-    const std::string error = !acknowledged                  ? std::string(kFewReplicas)
-                              : cluster.myself().is_master() ? read_and_make(cluster, slot, views)
-                                                             : std::string(kOnlyWithMasters);
-    error.empty() ? client.reply.ok() : client.reply.error(error);
+    send(read_and_make(cluster, slot, views), client.reply);
   };
   // As with WAIT, 0 is for as long as it takes.
   const int64_t deadline_ms = timeout_ms == 0 ? 0 : ctx.server.now_ms() + timeout_ms;
@@ -210,29 +218,26 @@ void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int
 }  // namespace
 
 void cluster_setslot(CommandContext& ctx, Cluster& cluster) {
-  constexpr int64_t kDefaultTimeoutMs = 2000;
   const bool is_valkey = ctx.server.edition().is_valkey();
   const bool from_master = is_valkey && ctx.client.has(kClientMaster);
   if (!cluster.myself().is_master() && !from_master) return ctx.reply.error(kOnlyWithMasters);
-  Change change;
-  if (!parse_slot(ctx.args[2], &change.slot))
-    return ctx.reply.error("ERR Invalid or out of range slot");
-  std::string error = wait_for_migration(cluster, change.slot);
-  if (!error.empty()) return ctx.reply.error(error);
+  int slot = 0;
+  if (!parse_slot(ctx.args[2], &slot)) return ctx.reply.error("ERR Invalid or out of range slot");
+  const base::Result<> waited = wait_for_migration(cluster, slot);
+  if (!waited) return ctx.reply.error(waited.error());
   const Arguments words = ctx.args.subspan(3);
   const size_t wanted = is_word(words[0], "STABLE") ? 1 : 2;
   if (!is_valkey && words.size() != wanted) return ctx.reply.error(kInvalid);
-  int64_t timeout_ms = kDefaultTimeoutMs;
-  error = read_action(cluster, words, &change);
-  if (error.empty() && words.size() > wanted)
-    error = read_timeout(words.subspan(wanted), &timeout_ms);
-  if (error.empty() && change.kind == Change::Kind::kOwner) error = check_owner(cluster, change);
-  if (!error.empty()) return ctx.reply.error(error);
+  const base::Result<Change> change = read_action(cluster, slot, words);
+  if (!change) return ctx.reply.error(change.error());
+  const base::Result<int64_t> timeout_ms = read_timeout(words.subspan(wanted));
+  if (!timeout_ms) return ctx.reply.error(timeout_ms.error());
+  const base::Result<> checked = check_owner(cluster, *change);
+  if (!checked) return ctx.reply.error(checked.error());
   const bool may_wait = is_valkey && !from_master && !ctx.client.has(kClientDenyBlocking);
   if (may_wait && any_wants_setslot(cluster))
-    return make_on_replicas_first(ctx, cluster, change.slot, timeout_ms);
-  error = make(cluster, change);
-  error.empty() ? ctx.reply.ok() : ctx.reply.error(error);
+    return make_on_replicas_first(ctx, cluster, slot, *timeout_ms);
+  send(make(cluster, *change), ctx.reply);
 }
 
 // --- Moves in a dataset --------------------------------------------------------------------------

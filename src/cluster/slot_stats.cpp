@@ -18,15 +18,13 @@ SlotStats::SlotStats(Server& server)
       memory_allowed_((server.settings().cluster_slot_stats_enabled & kSlotStatsMemory) != 0) {
   reset();
   server_.hooks().stats_reset.add([this] { reset(); });
-  server_.config().on_change({"cluster-slot-stats-enabled"}, [this](std::string* error) {
+  server_.config().on_change({"cluster-slot-stats-enabled"}, [this]() -> base::Result<> {
     const bool memory = (server_.settings().cluster_slot_stats_enabled & kSlotStatsMemory) != 0;
-    if (memory && !memory_allowed_) {
-      *error = "memory tracking cannot be enabled at runtime";
-      return false;
-    }
+    if (memory && !memory_allowed_)
+      return base::fail("memory tracking cannot be enabled at runtime");
     memory_allowed_ = memory;
     follow_settings();
-    return true;
+    return {};
   });
   follow_settings();
 }

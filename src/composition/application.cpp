@@ -65,18 +65,16 @@ int Application::run() {
   };
   // After the process has gone to the background, which leaves threads behind.
   server::use_io_threads(config_->values().io_threads, loop, log_);
-  ConfigError error;
-  const auto whole =
-      WholeServer::make(std::move(config_),
-                        {.clock = clock,
-                         .log = log_,
-                         .loop = &loop,
-                         .child = {.oom_score = &oom_score_, .show_title = show_title}},
-                        &error);
-  if (whole == nullptr) {
-    report(error);
+  auto made = WholeServer::make(std::move(config_),
+                                {.clock = clock,
+                                 .log = log_,
+                                 .loop = &loop,
+                                 .child = {.oom_score = &oom_score_, .show_title = show_title}});
+  if (!made) {
+    report(made.error());
     return 1;
   }
+  const std::unique_ptr<WholeServer> whole = *std::move(made);
   std::unique_ptr<testing::Spaces> spaces;
   if (!line_.sentinel) spaces = make_spaces(*whole, clock, loop);
   if (!start(*whole)) return 1;
@@ -109,12 +107,11 @@ bool Application::load_configuration() {
   }
   const std::string input =
       line_.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
-  ConfigError error;
-  const bool loaded = config_->load(line_.config_path, line_.configuration(input), &error);
+  auto ready = config_->load(line_.config_path, line_.configuration(input));
   edition_ = config_->values().edition;
-  if (loaded && readiness_.prepare(*config_, &error)) return true;
-  report(error);
-  return false;
+  if (ready) ready = readiness_.prepare(*config_);
+  if (!ready) report(ready.error());
+  return bool{ready};
 }
 
 void Application::report(const ConfigError& error) {
@@ -183,10 +180,8 @@ bool Application::start(WholeServer& whole) {
     readiness_.withdraw();
     if (!pidfile_.empty()) server::remove_pidfile(pidfile_, log_);
   });
-  server.config().on_change({"port", "tls-port", "bind"}, [this, &server](std::string*) {
-    readiness_.moved(server.listeners().address());
-    return true;
-  });
+  server.config().on_change({"port", "tls-port", "bind"},
+                            [this, &server] { readiness_.moved(server.listeners().address()); });
   exit_when_not_needed(server);
   if (server.is_sentinel()) {
     server.layer<sentinel::SentinelServer>().run();

@@ -29,10 +29,9 @@ void check_directory(const server::ConfigValues& values, std::vector<ConfigError
   const bool writes = !values.save.empty() || values.appendonly || values.cluster_enabled;
   if (!writes || values.sentinel_mode || access(values.dir.c_str(), W_OK) == 0) return;
   const int error = errno;
-  problems->push_back({ConfigError::Kind::kWhole,
-                       0,
-                       {},
-                       "Data cannot be written to " + values.dir + ": " + strerror(error)});
+  problems->push_back(
+      ConfigError::of(ConfigError::Kind::kWhole,
+                      "Data cannot be written to " + values.dir + ": " + strerror(error)));
   problems->back().hint = server::advise_on_write_error(values.dir, error);
 }
 

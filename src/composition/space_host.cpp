@@ -7,26 +7,28 @@
 
 namespace latchkey::composition {
 
+using base::fail;
+using base::Result;
+
 namespace {
 
-constexpr std::string_view kNotHere = "a space has none of its own";
+constexpr char kNotHere[] = "a space has none of its own";
 
 class SpaceHost final : public testing::SpaceServer {
  public:
-  // Null with the reason in `error`.
-  static std::unique_ptr<SpaceHost> make(WholeServer& main, const server::Edition& edition,
-                                         base::Clock& clock, net::Loop& loop,
-                                         server::ConfigError* error) {
+  static Result<std::unique_ptr<SpaceServer>, server::ConfigError> make(
+      WholeServer& main, const server::Edition& edition, base::Clock& clock, net::Loop& loop) {
     std::unique_ptr<SpaceHost> host(new SpaceHost);
     host->log_.set_level(main.server().log().level());
     host->log_.set_file(main.server().log().file());
     host->log_.set_format(main.server().settings().log_format,
                           main.server().settings().log_timestamp_format);
     host->log_.set_standard_stream(main.server().log().standard_stream());
-    host->whole_ = WholeServer::make_space("emulate " + edition.text() + '\n',
-                                           {.clock = clock, .log = host->log_, .loop = &loop},
-                                           error, &main.config());
-    if (host->whole_ == nullptr) return nullptr;
+    auto made =
+        WholeServer::make_space("emulate " + edition.text() + '\n',
+                                {.clock = clock, .log = host->log_, .loop = &loop}, &main.config());
+    if (!made) return made.failure();
+    host->whole_ = *std::move(made);
     host->protect_as(main.config().values());
     host->refuse_settings();
     return host;
@@ -48,28 +50,21 @@ class SpaceHost final : public testing::SpaceServer {
   // Settings of what a space does not have can be read, and set to what they are.
   void refuse_settings() {
     server::Config& config = whole_->config();
-    const auto refuse = [](std::string* error) {
-      *error = kNotHere;
-      return false;
-    };
+    const auto refuse = []() -> Result<> { return fail(kNotHere); };
     config.on_change({"port", "tls-port", "tls-replication", "tls-cluster", "bind",
                       "exit-when-idle", "jemalloc-bg-thread"},
                      refuse);
-    config.on_change({"max-spaces", "space-maxmemory", "space-linger-ms"}, [](std::string* error) {
-      *error = "only the first server has spaces";
-      return false;
-    });
+    config.on_change({"max-spaces", "space-maxmemory", "space-linger-ms"},
+                     []() -> Result<> { return fail("only the first server has spaces"); });
     const uint64_t limit = config.values().space_maxmemory;
-    config.on_change({"maxmemory"}, [&config, limit](std::string* error) {
+    config.on_change({"maxmemory"}, [&config, limit]() -> Result<> {
       const uint64_t wanted = config.values().maxmemory;
-      if (limit == 0 || (wanted != 0 && wanted <= limit)) return true;
-      *error = "a space may have as much as space-maxmemory allows";
-      return false;
+      if (limit == 0 || (wanted != 0 && wanted <= limit)) return {};
+      return fail("a space may have as much as space-maxmemory allows");
     });
-    config.on_change({"save", "appendonly"}, [&config](std::string* error) {
-      if (config.values().save.empty() && !config.values().appendonly) return true;
-      *error = kNotHere;
-      return false;
+    config.on_change({"save", "appendonly"}, [&config]() -> Result<> {
+      if (config.values().save.empty() && !config.values().appendonly) return {};
+      return fail(kNotHere);
     });
   }
 
@@ -81,10 +76,9 @@ class SpaceHost final : public testing::SpaceServer {
 
 std::unique_ptr<testing::Spaces> make_spaces(WholeServer& main, base::Clock& clock,
                                              net::Loop& loop) {
-  return std::make_unique<testing::Spaces>(
-      main.server(), [&](const server::Edition& edition, server::ConfigError* error) {
-        return SpaceHost::make(main, edition, clock, loop, error);
-      });
+  return std::make_unique<testing::Spaces>(main.server(), [&](const server::Edition& edition) {
+    return SpaceHost::make(main, edition, clock, loop);
+  });
 }
 
 }  // namespace latchkey::composition

@@ -24,6 +24,8 @@
 
 namespace latchkey::composition {
 
+using base::fail_with;
+using base::Result;
 using server::ConfigError;
 
 namespace {
@@ -33,66 +35,65 @@ constexpr std::string_view kSpaceSettings =
     "port 0\n"
     "save \"\"\n";
 
+// The reason is in the log.
+ConfigError logged_error() {
+  return ConfigError::of(ConfigError::Kind::kLogged, {});
+}
+
 }  // namespace
 
-std::unique_ptr<WholeServer> WholeServer::make(std::unique_ptr<server::Config> config,
-                                               const Surroundings& surroundings,
-                                               ConfigError* error) {
+Result<std::unique_ptr<WholeServer>, ConfigError> WholeServer::make(
+    std::unique_ptr<server::Config> config, const Surroundings& surroundings) {
   cluster::adapt_configuration(*config, surroundings.log);
   std::unique_ptr<WholeServer> whole(new WholeServer(std::move(config), surroundings));
-  if (!whole->configure(error)) return nullptr;
+  if (auto configured = whole->configure(); !configured) return configured.failure();
   return whole;
 }
 
 std::vector<ConfigError> WholeServer::check(std::unique_ptr<server::Config> config,
                                             const Surroundings& surroundings) {
   std::vector<ConfigError> problems;
-  ConfigError error;
-  const auto take = [&](bool fine) {
-    if (!fine) problems.push_back(std::exchange(error, {}));
+  const auto take = [&](Result<void, ConfigError> step) {
+    if (!step) problems.push_back(std::move(step).error());
+  };
+  const auto add = [&](std::string message) -> ConfigError& {
+    return problems.emplace_back(ConfigError::of(ConfigError::Kind::kWhole, std::move(message)));
   };
   WholeServer whole(std::move(config), surroundings);
   server::ConfigValues& values = whole.config_->mutable_values();
-  take(whole.set_clock(&error));
+  take(whole.set_clock());
   if (!whole.server_.set_collation(values.locale_collate) && !values.locale_collate.empty()) {
-    error.kind = ConfigError::Kind::kWhole;
-    error.message = "locale-collate: this machine does not know the locale '" +
-                    values.locale_collate + "' (locale -a lists those it does)";
-    take(false);
+    add("locale-collate: this machine does not know the locale '" + values.locale_collate +
+        "' (locale -a lists those it does)");
   }
   for (const auto& renaming : values.rename_commands)
-    take(whole.server_.commands().rename({renaming}, &error));
+    take(whole.server_.commands().rename({renaming}));
   // One user at a time, so that each is heard.
   const auto users = std::exchange(values.users, {});
   if (users.empty() || !values.aclfile.empty()) {
     values.users = users;
-    take(whole.server_.access().configure(&error));
+    take(whole.server_.access().configure());
   }
   for (size_t i = 0; values.aclfile.empty() && i < users.size(); ++i) {
     values.users = {users[i]};
-    take(whole.server_.access().configure(&error));
+    take(whole.server_.access().configure());
   }
-  if (!whole.server_.secure_transport().configure(&error.hint)) {
-    error.kind = ConfigError::Kind::kWhole;
-    error.message = "TLS cannot be set up";
-    take(false);
-  }
+  if (auto configured = whole.server_.secure_transport().configure(); !configured)
+    add("TLS cannot be set up").hint = std::move(configured).error();
   if (values.sentinel_mode) {
     const auto sentinel = std::make_shared<sentinel::SentinelServer>(whole.server_);
-    take(sentinel->start(&error));
+    take(sentinel->start());
   }
   return problems;
 }
 
-std::unique_ptr<WholeServer> WholeServer::make_space(std::string_view settings,
-                                                     const Surroundings& surroundings,
-                                                     ConfigError* error,
-                                                     const server::Config* parent) {
+Result<std::unique_ptr<WholeServer>, ConfigError> WholeServer::make_space(
+    std::string_view settings, const Surroundings& surroundings, const server::Config* parent) {
   auto config = std::make_unique<server::Config>(std::make_unique<server::PrivateDirectory>());
   if (parent != nullptr) config->inherit(*parent);
-  if (!config->load_text(kSpaceSettings, error) || !config->load("", settings, error))
-    return nullptr;
-  return make(std::move(config), surroundings, error);
+  if (auto loaded = config->load_text(kSpaceSettings); !loaded) return loaded.failure();
+  if (auto loaded = config->load("", settings); !loaded) return loaded.failure();
+  return make(std::move(config), surroundings);
 }
 
 WholeServer::WholeServer(std::unique_ptr<server::Config> config, const Surroundings& surroundings)
@@ -126,39 +127,39 @@ void WholeServer::add_layers(const Surroundings& surroundings) {
   server_.add_layer(std::make_shared<locks::LockWatch>(server_));
 }
 
-bool WholeServer::configure(ConfigError* error) {
-  if (!set_clock(error) || !choose_collation(error)) return false;
-  if (!server_.commands().rename(config_->values().rename_commands, error)) return false;
-  if (!server_.access().configure(error)) return false;
+Result<void, ConfigError> WholeServer::configure() {
+  if (auto set = set_clock(); !set) return set;
+  if (auto chosen = choose_collation(); !chosen) return chosen;
+  auto renamed = server_.commands().rename(config_->values().rename_commands);
+  if (!renamed) return renamed;
+  if (auto configured = server_.access().configure(); !configured) return configured;
   if (config_->values().sentinel_mode) {
     const auto sentinel = std::make_shared<sentinel::SentinelServer>(server_);
     server_.add_layer(sentinel);
-    if (!sentinel->start(error)) return false;
+    if (auto started = sentinel->start(); !started) return started;
   }
-  if (join_cluster() && report_startup_problems()) return true;
-  error->kind = ConfigError::Kind::kLogged;
-  return false;
+  if (!join_cluster() || !report_startup_problems()) return fail_with(logged_error());
+  return {};
 }
 
-bool WholeServer::set_clock(ConfigError* error) {
+Result<void, ConfigError> WholeServer::set_clock() {
   const std::string& text = config_->values().clock;
-  if (server_.layer<testing::ClockControl>().start_as(text)) return true;
-  error->kind = ConfigError::Kind::kWhole;
-  error->message = "clock must be 'wall' or '[frozen] <time> [rate <factor>]', not '" + text + "'";
-  return false;
+  if (server_.layer<testing::ClockControl>().start_as(text)) return {};
+  return fail_with(ConfigError::of(
+      ConfigError::Kind::kWhole,
+      "clock must be 'wall' or '[frozen] <time> [rate <factor>]', not '" + text + "'"));
 }
 
-bool WholeServer::choose_collation(ConfigError* error) {
+Result<void, ConfigError> WholeServer::choose_collation() {
   const std::string& locale = config_->values().locale_collate;
-  if (server_.set_collation(locale)) return true;
+  if (server_.set_collation(locale)) return {};
   if (!locale.empty()) {
     server_.log().warning("Failed to configure LOCALE for invalid locale name.");
-    error->kind = ConfigError::Kind::kLogged;
-    return false;
+    return fail_with(logged_error());
   }
   // One that only the environment names may be unknown to this machine.
   server_.log().warning("The environment's locale is not known here: SORT ALPHA compares bytes.");
-  return true;
+  return {};
 }
 
 bool WholeServer::join_cluster() {

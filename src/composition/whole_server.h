@@ -7,10 +7,10 @@
 // table of directives) and nothing else. An empty one costs about 30 KB, and less than a fifth of a
 // millisecond to make; each is looked at in every turn of the loop, and ticks `hz` times a second.
 //
-//     server::ConfigError error;
-//     auto space = WholeServer::make_space("databases 1\n", {clock, log, &loop}, &error);
-//     if (space == nullptr) return error.report();
-//     server::Client& client = space->server().clients().add(nullptr);
+//     auto made = WholeServer::make_space("databases 1\n", {clock, log, &loop});
+//     if (!made) return made.error().report();
+//     WholeServer& space = **made;
+//     server::Client& client = space.server().clients().add(nullptr);
 //
 // It is served from when it is made. Steps that only some want (listening, loading a dataset,
 // the append-only file) are calls of their own, to be made in the order in which they stand here.
@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "net/loop.h"
 #include "persist/background_child.h"
 #include "persist/loading.h"
@@ -48,11 +49,10 @@ class WholeServer {
     std::function<std::unique_ptr<replication::SnapshotMaker>(server::Server&)> snapshots = {};
   };
 
-  // The server of a configuration that has been loaded. Null, with the reason in `error`, when the
-  // configuration cannot be followed: a locale, a renamed command, a user, a cluster's file.
-  static std::unique_ptr<WholeServer> make(std::unique_ptr<server::Config> config,
-                                           const Surroundings& surroundings,
-                                           server::ConfigError* error);
+  // The server of a configuration that has been loaded. Fails when the configuration cannot be
+  // followed: a locale, a renamed command, a user, a cluster's file.
+  static base::Result<std::unique_ptr<WholeServer>, server::ConfigError> make(
+      std::unique_ptr<server::Config> config, const Surroundings& surroundings);
 
   // What make() would refuse, as much of it as can be found without touching a file or another
   // server: the reasons in the order of its steps.
@@ -62,10 +62,9 @@ class WholeServer {
   // One more server in a process that has one. `settings`: lines of a configuration file. What they
   // leave out is as in make(), but that there is no port, nothing is saved by itself, and `dir`
   // does not move the process; or as Config::inherit() takes it from `parent`.
-  static std::unique_ptr<WholeServer> make_space(std::string_view settings,
-                                                 const Surroundings& surroundings,
-                                                 server::ConfigError* error,
-                                                 const server::Config* parent = nullptr);
+  static base::Result<std::unique_ptr<WholeServer>, server::ConfigError> make_space(
+      std::string_view settings, const Surroundings& surroundings,
+      const server::Config* parent = nullptr);
 
   ~WholeServer();
   WholeServer(const WholeServer&) = delete;
@@ -93,11 +92,11 @@ class WholeServer {
   WholeServer(std::unique_ptr<server::Config> config, const Surroundings& surroundings);
 
   void add_layers(const Surroundings& surroundings);
-  bool configure(server::ConfigError* error);
-  // Has the clock show what the configuration says. False when that says nothing.
-  bool set_clock(server::ConfigError* error);
-  // False when the locale that was asked for is not known.
-  bool choose_collation(server::ConfigError* error);
+  base::Result<void, server::ConfigError> configure();
+  // Has the clock show what the configuration says. Fails when that says nothing.
+  base::Result<void, server::ConfigError> set_clock();
+  // Fails when the locale that was asked for is not known.
+  base::Result<void, server::ConfigError> choose_collation();
   bool join_cluster();
   bool report_startup_problems();
 

@@ -62,10 +62,7 @@ LockWatch::LockWatch(Server& server) : server_(server), model_(*this, server.env
   model_.on_finding = [this](const Finding& finding) { publish(finding); };
   server.config().on_change(
       {"lock-watch", "lock-patterns", "lock-watch-max-keys", "lock-log-max-len", "lock-notify"},
-      [this](std::string*) {
-        apply_settings();
-        return true;
-      });
+      [this] { apply_settings(); });
   apply_settings();
 }
 

@@ -74,8 +74,8 @@ namespace {
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-// Resolves a name or a literal address. Empty, with *code set to an errno, on failure.
-AddressList resolve(const std::string& name, int port, int* code) {
+// Resolves a name or a literal address. The error is an errno.
+base::Result<AddressList, int> resolve(const std::string& name, int port) {
   const bool any_v4 = name == "*";
   const bool any_v6 = name == "::*";
   addrinfo hints{};
@@ -86,8 +86,8 @@ AddressList resolve(const std::string& name, int port, int* code) {
   const int status = getaddrinfo(any_v4 || any_v6 ? nullptr : name.c_str(),
                                  std::to_string(port).c_str(), &hints, &found);
   // An unknown name counts as an unavailable address.
-  if (status != 0) *code = status == EAI_SYSTEM ? errno : EADDRNOTAVAIL;
-  return {status == 0 ? found : nullptr, freeaddrinfo};
+  if (status != 0) return base::fail_with(status == EAI_SYSTEM ? errno : EADDRNOTAVAIL);
+  return AddressList(found, freeaddrinfo);
 }
 
 // Binds so that the socket is never more accessible than `permissions`, not even between its
@@ -121,45 +121,45 @@ bool find_group(const std::string& name, gid_t* group) {
   return true;
 }
 
+std::string bind_error(int code) {
+  return std::string("bind: ") + std::strerror(code);
+}
+
 }  // namespace
 
-std::unique_ptr<Listener> Listener::tcp(Loop& loop, const std::string& name, int port, int backlog,
-                                        const Acceptor& acceptor, const Limit& limit,
-                                        std::string* error, int* code) {
-  *code = 0;
-  const AddressList addresses = resolve(name, port, code);
-  for (const addrinfo* address = addresses.get(); address != nullptr; address = address->ai_next) {
+base::Result<std::unique_ptr<Listener>, Listener::Error> Listener::tcp(Loop& loop,
+                                                                       const std::string& name,
+                                                                       int port, int backlog,
+                                                                       const Acceptor& acceptor,
+                                                                       const Limit& limit) {
+  const base::Result<AddressList, int> addresses = resolve(name, port);
+  if (!addresses) return base::fail_with(Error{bind_error(addresses.error()), addresses.error()});
+  int code = 0;
+  for (const addrinfo* address = addresses->get(); address != nullptr; address = address->ai_next) {
     std::unique_ptr<Listener> listener(
         new Listener(new Handle(loop, Connection::Kind::kTcp, acceptor, limit)));
     const unsigned flags = address->ai_family == AF_INET6 ? unsigned{UV_TCP_IPV6ONLY} : 0u;
     int status = uv_tcp_bind(&listener->handle_->tcp, address->ai_addr, flags);
     if (status == 0) status = listener->handle_->listen(backlog);
     if (status == 0) return listener;
-    *code = -status;
+    code = -status;
   }
-  *error = std::string("bind: ") + std::strerror(*code);
-  return nullptr;
+  return base::fail_with(Error{bind_error(code), code});
 }
 
-std::unique_ptr<Listener> Listener::unix_socket(Loop& loop, const std::string& path,
-                                                const UnixAccess& access, int backlog,
-                                                Acceptor acceptor, Limit limit,
-                                                std::string* error) {
+base::Result<std::unique_ptr<Listener>> Listener::unix_socket(Loop& loop, const std::string& path,
+                                                              const UnixAccess& access, int backlog,
+                                                              Acceptor acceptor, Limit limit) {
   gid_t group = kNoGroup;
-  if (!access.group.empty() && !find_group(access.group, &group)) {
-    *error = "getgrnam error for group '" + access.group + "'";
-    return nullptr;
-  }
+  if (!access.group.empty() && !find_group(access.group, &group))
+    return base::fail("getgrnam error for group '" + access.group + "'");
   unlink(path.c_str());
   std::unique_ptr<Listener> listener(new Listener(
       new Handle(loop, Connection::Kind::kUnix, std::move(acceptor), std::move(limit))));
   int status = bind_with_mode(&listener->handle_->pipe, path, access.permissions);
   if (status == 0 && group != kNoGroup && chown(path.c_str(), kNoUser, group) != 0) status = -errno;
   if (status == 0) status = listener->handle_->listen(backlog);
-  if (status != 0) {
-    *error = std::string("bind: ") + std::strerror(-status);
-    return nullptr;
-  }
+  if (status != 0) return base::fail(bind_error(-status));
   return listener;
 }
 
@@ -174,12 +174,12 @@ int Listener::port() const {
              : ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-bool Listener::set_mark(uint32_t mark, std::string* error) {
+base::Result<> Listener::set_mark(uint32_t mark) {
   uv_os_fd_t descriptor = -1;
   uv_fileno(reinterpret_cast<uv_handle_t*>(&handle_->stream), &descriptor);
-  if (setsockopt(descriptor, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0) return true;
-  *error = std::strerror(errno);
-  return false;
+  if (setsockopt(descriptor, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) != 0)
+    return base::fail(std::strerror(errno));
+  return {};
 }
 
 Listener::~Listener() {

@@ -185,13 +185,10 @@ BackgroundChild::~BackgroundChild() {
   close(pipe_);
 }
 
-bool BackgroundChild::start(Job job, std::string* error) {
+base::Result<> BackgroundChild::start(Job job) {
   LK_ASSERT(!running());
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    *error = std::string("pipe: ") + strerror(errno);
-    return false;
-  }
+  if (pipe2(ends, O_CLOEXEC) != 0) return base::fail(std::string("pipe: ") + strerror(errno));
   // Blocks all signals, because a signal to the child before it has set its handlers would run the
   // server's.
   sigset_t all;
@@ -207,8 +204,7 @@ bool BackgroundChild::start(Job job, std::string* error) {
   close(ends[1]);
   if (pid < 0) {
     close(ends[0]);
-    *error = std::string("fork: ") + strerror(fork_error);
-    return false;
+    return base::fail(std::string("fork: ") + strerror(fork_error));
   }
   latest_fork_us_ = forked_us - started_us;
   ++forks_;
@@ -224,7 +220,7 @@ bool BackgroundChild::start(Job job, std::string* error) {
   progress_.emplace(&server_.log(), /*terminal=*/-1, std::string(task_name(job_.kind)),
                     server::ProgressUnit::kKeys, job_.keys_total,
                     base::SystemClock().monotonic_us());
-  return true;
+  return {};
 }
 
 void BackgroundChild::kill() {

@@ -4,8 +4,7 @@
 //     child.start({.kind = ChildKind::kRdbToDisk,
 //                  .keys_total = keys,
 //                  .work = [&](ChildProgress& progress) { ...; progress.key_written(); ... },
-//                  .ended = [this](const ChildEnd& end) { ... }},
-//                 &error);
+//                  .ended = [this](const ChildEnd& end) { ... }});
 //
 // A fork copies only the calling thread, so the child has the dataset as of the fork, and possibly
 // locks held by other threads. It may read and allocate; it must not free what a keyspace holds,
@@ -29,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "server/observe/progress.h"
 
 namespace latchkey::server {
@@ -112,9 +112,8 @@ class BackgroundChild {
   BackgroundChild(const BackgroundChild&) = delete;
   BackgroundChild& operator=(const BackgroundChild&) = delete;
 
-  // REQUIRES: !running(). False, with the system's message in `error`, when the child cannot be
-  // started.
-  bool start(Job job, std::string* error);
+  // REQUIRES: !running(). The error is the system call that failed and its message.
+  base::Result<> start(Job job);
 
   bool running() const { return pid_ != 0; }
   bool running(ChildKind kind) const { return running() && job_.kind == kind; }

@@ -230,12 +230,12 @@ bool Checker::begins_with_rdb(const std::string& path) {
 bool Checker::check_multi_part(const std::string& path) {
   say("Start checking Multi Part AOF");
   AofManifest manifest("");
-  AofManifestError error;
-  if (!manifest.parse(base::read_file(path).value_or(""), &error)) {
+  const auto parsed = manifest.parse(base::read_file(path).value_or(""));
+  if (!parsed) {
     std::fflush(stdout);
     base::Logger log;
     log.set_role('C');
-    for (const std::string& each : error.log_lines()) log.warning(each);
+    for (const std::string& each : parsed.error().log_lines()) log.warning(each);
     return false;
   }
   const size_t slash = path.rfind('/');

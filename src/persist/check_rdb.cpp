@@ -66,7 +66,8 @@ class Checker final : private RdbFileHandler {
   bool checksum_read(uint64_t stored, uint64_t computed) override;
 
   bool check_all() {
-    if (!read_rdb_header(reader_, &problem_)) return false;
+    if (const base::Result<> header = read_rdb_header(reader_); !header)
+      return refuse(header.error());
     step_ = {};
     return parser_.parse();
   }

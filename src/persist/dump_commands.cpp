@@ -134,9 +134,9 @@ void restore(CommandContext& ctx) {
 
   LoadedValue loaded;
   std::string room;
-  std::string error;
-  if (!read_dump(ctx.args[3], ctx.db.environment(), room, &loaded, &error)) {
-    ctx.server.log().verbose("RESTORE refused a value: " + error);
+  if (const base::Result<> read = read_dump(ctx.args[3], ctx.db.environment(), room, &loaded);
+      !read) {
+    ctx.server.log().verbose("RESTORE refused a value: " + read.error());
     return ctx.reply.error("ERR Bad data format");
   }
   const bool expires_keys = ctx.db.environment().expired != store::Environment::Expired::kShow &&

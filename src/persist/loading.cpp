@@ -193,9 +193,9 @@ bool Loading::may_load(const std::string& path) {
   const base::Descriptor file(path, O_RDONLY, server_.files());
   if (!file.is_open()) return true;
   DescriptorSource source(server_.files(), file.number());
-  std::string problem;
-  if (check_rdb_version(source, server_, &problem)) return true;
-  server_.log().warning(problem.empty() ? "The RDB file is too short" : problem);
+  const base::Result<> checked = check_rdb_version(source, server_);
+  if (checked) return true;
+  server_.log().warning(checked.error().empty() ? "The RDB file is too short" : checked.error());
   return false;
 }
 

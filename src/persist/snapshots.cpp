@@ -43,10 +43,7 @@ size_t keys_of(Server& server) {
 
 Snapshots::Snapshots(Server& server, BackgroundChild& child)
     : server_(server), child_(child), last_save_s_(now_s()), shown_save_s_(shown_now_s()) {
-  server.config().on_change({"save", "stop-writes-on-bgsave-error"}, [this](std::string*) {
-    update_refusal();
-    return true;
-  });
+  server.config().on_change({"save", "stop-writes-on-bgsave-error"}, [this] { update_refusal(); });
   server.shutdown().before_exit([this](unsigned flags) { return prepare_exit(flags); });
   server.hooks().dataset_flushed.add([this] { dataset_flushed(); });
   server.info().extend("Persistence", [this](server::InfoText& text) {
@@ -86,10 +83,9 @@ bool Snapshots::start(std::function<void(bool saved)> done) {
   ++saves_;
   last_try_s_ = now_s();
   const uint64_t changes_total = server_.events().total();
-  std::string error;
   // Asked here, because the child's counts are lost with it.
   const int injected = injected_file_error(server_);
-  const bool started = child_.start(
+  const base::Result<> started = child_.start(
       {.kind = ChildKind::kRdbToDisk,
        .keys_total = keys_of(server_),
        .work =
@@ -100,10 +96,9 @@ bool Snapshots::start(std::function<void(bool saved)> done) {
            [this, changes_total, done = std::move(done)](const ChildEnd& end) {
              ended(end, changes_total);
              if (done) done(end.done);
-           }},
-      &error);
+           }});
   if (!started) {
-    server_.log().warning("Can't save in background: " + error);
+    server_.log().warning("Can't save in background: " + started.error());
     set_ok(false);
     return false;
   }

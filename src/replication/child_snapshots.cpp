@@ -100,14 +100,14 @@ bool ChildSnapshots::start(std::function<bool(persist::ChildProgress&)> work,
     }
     done(end.done);
   };
-  std::string error;
-  if (!persistence_.child().start({.kind = persist::ChildKind::kRdbToSocket,
-                                   .keys_total = count_keys(server_),
-                                   .work = std::move(work),
-                                   .ended = ended,
-                                   .keep_open = std::move(keep_open)},
-                                  &error)) {
-    server_.log().warning("Can't save in background: " + error);
+  const base::Result<> started =
+      persistence_.child().start({.kind = persist::ChildKind::kRdbToSocket,
+                                  .keys_total = count_keys(server_),
+                                  .work = std::move(work),
+                                  .ended = ended,
+                                  .keep_open = std::move(keep_open)});
+  if (!started) {
+    server_.log().warning("Can't save in background: " + started.error());
     return false;
   }
   server_.log().notice("Background RDB transfer started by pid " +

@@ -190,9 +190,8 @@ void DatasetInstaller::replace_functions(const std::vector<std::string>& codes) 
   if (functions == nullptr) return;
   functions->clear();
   for (const std::string& code : codes) {
-    std::string error;
-    if (!functions->load(code, /*replace=*/false, &error))
-      server_.log().warning("Failed creating the library: " + error);
+    if (const base::Result<> loaded = functions->load(code, /*replace=*/false); !loaded)
+      server_.log().warning("Failed creating the library: " + loaded.error());
   }
 }
 

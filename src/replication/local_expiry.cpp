@@ -12,10 +12,7 @@ using Expired = store::Environment::Expired;
 
 LocalExpiry::LocalExpiry(server::Server& server) : server_(server) {
   server_.hooks().role_changed.add([this] { tick(); });
-  server_.config().on_change({"replica-read-only"}, [this](std::string*) {
-    tick();
-    return true;
-  });
+  server_.config().on_change({"replica-read-only"}, [this] { tick(); });
 }
 
 LocalExpiry::~LocalExpiry() {

@@ -64,14 +64,8 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
     for (Replica* replica : replicas_) replica->count_bytes_from_now();
   });
   server_.config().on_change({"min-replicas-to-write", "min-replicas-max-lag"},
-                             [this](std::string*) {
-                               count_good_replicas();
-                               return true;
-                             });
-  server_.config().on_change({"repl-backlog-size"}, [this](std::string*) {
-    stream_.trim();
-    return true;
-  });
+                             [this] { count_good_replicas(); });
+  server_.config().on_change({"repl-backlog-size"}, [this] { stream_.trim(); });
 }
 
 Replication::~Replication() = default;

@@ -34,9 +34,8 @@ uint32_t flags_of_evalsha(Server& server, Words words, uint32_t flags) {
 }
 
 void script_load(CommandContext& ctx) {
-  std::string error;
-  const std::string* sha = ctx.server.layer<Engine>().load(ctx.args[2], &error);
-  if (sha == nullptr) return ctx.reply.error(error);
+  const base::Result<std::string> sha = ctx.server.layer<Engine>().load(ctx.args[2]);
+  if (!sha) return ctx.reply.error(sha.error());
   ctx.reply.bulk(*sha);
 }
 

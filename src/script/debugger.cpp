@@ -325,9 +325,8 @@ Debugger::Next Debugger::evaluate(lua_State* lua, Words words) {
   const std::string code = join(words.subspan(1));
   const std::string chunk = std::string("@") + kEvalChunk;
   const auto load = [&](const std::string& text) {
-    std::string translated;
-    std::string ignored;
-    const std::string& read = translate_dialect(text, &translated, &ignored) ? translated : text;
+    const base::Result<std::string> translated = translate_dialect(text);
+    const std::string& read = translated ? *translated : text;
     return luaL_loadbufferx(lua, read.data(), read.size(), chunk.c_str(), "t") == 0;
   };
   const int top = lua_gettop(lua);

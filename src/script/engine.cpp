@@ -50,11 +50,8 @@ Engine::Engine(Server& server)
       runner_(server),
       functions_(server, runner_, random_),
       debug_sessions_(server, runner_) {
-  const auto seed = [this](std::string*) {
-    random_.seed(server_.random_source().script_seed());
-    return true;
-  };
-  seed(nullptr);
+  const auto seed = [this] { random_.seed(server_.random_source().script_seed()); };
+  seed();
   server_.config().on_change({"random-seed"}, seed);
   server_.figures().scripts.set([this] { return figures(); });
   server_.on_script_garbage([this] { return free_garbage(); });
@@ -79,9 +76,9 @@ void Engine::eval_at_once(CommandContext& ctx, bool read_only) {
   if (!ScriptRunner::read_key_count(ctx, &key_count)) return;
   Script* script = cache_.find_body(ctx.args[1]);
   if (script == nullptr) [[unlikely]] {
-    std::string error;
-    script = find_or_add(ctx.args[1], /*evictable=*/true, &error);
-    if (script == nullptr) return ctx.reply.error(error);
+    const base::Result<Script*> added = find_or_add(ctx.args[1], /*evictable=*/true);
+    if (!added) return ctx.reply.error(added.error());
+    script = *added;
   }
   run(ctx, *script, read_only, key_count);
 }
@@ -103,8 +100,8 @@ void Engine::run(CommandContext& ctx, Script& script, bool read_only, size_t key
   cache_.used(script);
   Interpreter& lua = vm();
   if (script.function == Interpreter::kNoFunction) [[unlikely]] {
-    std::string error;
-    if (!compile(script, &error)) return ctx.reply.error(error);
+    const base::Result<> compiled = compile(script);
+    if (!compiled) return ctx.reply.error(compiled.error());
   }
   const Program program{.kind = Program::Kind::kScript,
                         .name = script.sha,
@@ -115,9 +112,8 @@ void Engine::run(CommandContext& ctx, Script& script, bool read_only, size_t key
 
 uint32_t Engine::declared_by(std::string_view body) const {
   if (const Script* known = cache_.find_body(body); known != nullptr) return known->flags;
-  Shebang shebang;
-  std::string error;
-  return parse_shebang(body, &shebang, &error) ? shebang.flags : 0;
+  const base::Result<Shebang> shebang = parse_shebang(body);
+  return shebang ? shebang->flags : 0;
 }
 
 uint32_t Engine::declared_by_sha(std::string_view sha) const {
@@ -125,25 +121,25 @@ uint32_t Engine::declared_by_sha(std::string_view sha) const {
   return known == nullptr ? 0 : known->flags;
 }
 
-bool Engine::compile(Script& script, std::string* error) {
-  Shebang shebang;
-  if (!parse_shebang(script.body, &shebang, error)) {
-    if (server_.edition().is_valkey()) *error = shebang_error_of_valkey(*error);
-    return false;
+base::Result<> Engine::compile(Script& script) {
+  base::Result<Shebang> shebang = parse_shebang(script.body);
+  if (!shebang) {
+    if (!server_.edition().is_valkey()) return shebang.failure();
+    return base::fail(shebang_error_of_valkey(shebang.error()));
   }
-  std::string message;
-  script.flags = shebang.flags;
-  script.function = vm().compile(shebang.code, &message);
-  if (script.function != Interpreter::kNoFunction) return true;
-  *error = "ERR Error compiling script (new function): " + message;
-  return false;
+  script.flags = shebang->flags;
+  const base::Result<int> function = vm().compile(shebang->code);
+  if (!function)
+    return base::fail("ERR Error compiling script (new function): " + function.error());
+  script.function = *function;
+  return {};
 }
 
-Script* Engine::find_or_add(std::string_view body, bool evictable, std::string* error) {
+base::Result<Script*> Engine::find_or_add(std::string_view body, bool evictable) {
   if (Script* known = cache_.find_body(body); known != nullptr) return known;
   auto script = std::make_unique<Script>();
   script->body = body;
-  if (!compile(*script, error)) return nullptr;
+  if (base::Result<> compiled = compile(*script); !compiled) return compiled.failure();
   if (evictable) evict();
   script->sha = base::sha1_hex(body);
   script->evictable = evictable;
@@ -158,11 +154,11 @@ void Engine::evict() {
   ++server_.stats().evicted_scripts;
 }
 
-const std::string* Engine::load(std::string_view body, std::string* error) {
-  Script* script = find_or_add(body, /*evictable=*/false, error);
-  if (script == nullptr) return nullptr;
-  cache_.keep(*script);
-  return &script->sha;
+base::Result<std::string> Engine::load(std::string_view body) {
+  base::Result<Script*> script = find_or_add(body, /*evictable=*/false);
+  if (!script) return script.failure();
+  cache_.keep(**script);
+  return (*script)->sha;
 }
 
 void Engine::flush(bool in_background) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "script/debug_sessions.h"
 #include "script/functions.h"
 #include "script/lua/lua_random.h"
@@ -36,8 +37,8 @@ class Engine {
   uint32_t declared_by(std::string_view body) const;
   uint32_t declared_by_sha(std::string_view sha) const;
 
-  // SCRIPT LOAD. The digest, or null with an error in *error.
-  const std::string* load(std::string_view body, std::string* error);
+  // SCRIPT LOAD. The digest, or the error, from "ERR " on.
+  base::Result<std::string> load(std::string_view body);
   bool exists(std::string_view sha) const { return cache_.find_sha(sha) != nullptr; }
   // The script with this digest, in any case, or null. Good until the cache is changed.
   const Script* find(std::string_view sha) const { return cache_.find_sha(sha); }
@@ -66,10 +67,11 @@ class Engine {
   // Drops a VM that is not sound. Scripts are compiled again when they are run.
   void renew();
   void drop_interpreter();
-  // Compiles a script from its body. False with an error in *error.
-  bool compile(Script& script, std::string* error);
-  // Null with an error in *error.
-  Script* find_or_add(std::string_view body, bool evictable, std::string* error);
+  // Compiles a script from its body. The error is a reply, from "ERR " on.
+  base::Result<> compile(Script& script);
+  // The script with this body, which is compiled and added if it is not cached. Its error is that
+  // of compile().
+  base::Result<Script*> find_or_add(std::string_view body, bool evictable);
   void eval_at_once(server::CommandContext& ctx, bool read_only);
   void evict();
   // Calls Interpreter::collect_garbage() for one of the two VMs; false when neither has garbage.

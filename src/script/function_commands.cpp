@@ -51,9 +51,9 @@ void function_load(CommandContext& ctx) {
       return ctx.reply.error("ERR Unknown option given: " + std::string(args.next()));
     replace = true;
   }
-  std::string error;
-  const std::string* name = functions_of(ctx).add(args.next(), replace, patience_for(ctx), &error);
-  if (name == nullptr) return ctx.reply.error(error);
+  const base::Result<std::string> name =
+      functions_of(ctx).add(args.next(), replace, patience_for(ctx));
+  if (!name) return ctx.reply.error(name.error());
   ctx.events.count(1);
   ctx.reply.bulk(*name);
 }
@@ -97,9 +97,8 @@ void function_restore(CommandContext& ctx) {
     return ctx.reply.error(
         "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
   }
-  std::string error;
-  if (!functions_of(ctx).restore(dump, policy, patience_for(ctx), &error))
-    return ctx.reply.error(error);
+  const base::Result<> restored = functions_of(ctx).restore(dump, policy, patience_for(ctx));
+  if (!restored) return ctx.reply.error(restored.error());
   ctx.events.count(1);
   ctx.reply.ok();
 }

@@ -21,31 +21,26 @@ std::string dump_functions(const server::FunctionLibraries& libraries, bool comp
   return dump;
 }
 
-bool read_function_dump(std::string_view dump, bool skip_checksum, std::vector<std::string>* codes,
-                        std::string* error) {
-  if (!is_intact_dump(dump, skip_checksum)) {
-    *error = "ERR DUMP payload version or checksum are wrong";
-    return false;
-  }
+base::Result<std::vector<std::string>> read_function_dump(std::string_view dump,
+                                                          bool skip_checksum) {
+  if (!is_intact_dump(dump, skip_checksum))
+    return base::fail("ERR DUMP payload version or checksum are wrong");
   const std::string_view body = dump_body(dump);
   MemorySource source(body);
   RdbReader reader(source);
+  std::vector<std::string> codes;
   while (source.offset() < body.size()) {
     uint8_t opcode = 0;
     std::string_view code;
     if (!reader.byte(&opcode) || opcode != static_cast<uint8_t>(RdbOpcode::kFunction)) {
-      *error = opcode == static_cast<uint8_t>(RdbOpcode::kFunctionPreGa)
-                   ? "ERR Pre-GA function format not supported"
-                   : "ERR given type is not a function";
-      return false;
+      return base::fail(opcode == static_cast<uint8_t>(RdbOpcode::kFunctionPreGa)
+                            ? "ERR Pre-GA function format not supported"
+                            : "ERR given type is not a function");
     }
-    if (!reader.string(&code)) {
-      *error = "ERR Failed loading library payload";
-      return false;
-    }
-    codes->emplace_back(code);
+    if (!reader.string(&code)) return base::fail("ERR Failed loading library payload");
+    codes.emplace_back(code);
   }
-  return true;
+  return codes;
 }
 
 }  // namespace latchkey::script

@@ -10,14 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "server/function_libraries.h"
 
 namespace latchkey::script {
 
 std::string dump_functions(const server::FunctionLibraries& libraries, bool compress);
 
-// False with the error in *error when `dump` is malformed. The codes are not checked.
-bool read_function_dump(std::string_view dump, bool skip_checksum, std::vector<std::string>* codes,
-                        std::string* error);
+// The code of each library of `dump`, unchecked. Fails when `dump` is malformed; the error is a
+// reply, from "ERR " on.
+base::Result<std::vector<std::string>> read_function_dump(std::string_view dump,
+                                                          bool skip_checksum);
 
 }  // namespace latchkey::script

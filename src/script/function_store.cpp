@@ -33,18 +33,20 @@ const FunctionLibrary* FunctionStore::find_library(std::string_view name) const 
   return found == libraries_.end() ? nullptr : found->second.get();
 }
 
-bool FunctionStore::add(Library library, std::string* taken) {
-  taken->clear();
-  if (find_library(library->name) != nullptr) return false;
+base::Result<> FunctionStore::add(Library library) {
+  if (find_library(library->name) != nullptr) return base::fail(library_exists(library->name));
   for (const Function& function : library->functions) {
-    if (find_function(function.name) == nullptr) continue;
-    *taken = function.name;
-    return false;
+    if (find_function(function.name) != nullptr)
+      return base::fail("ERR Function " + function.name + " already exists");
   }
   for (const Function& function : library->functions)
     functions_.emplace(base::lower_case(function.name), &function);
   libraries_.emplace(library->name, std::move(library));
-  return true;
+  return {};
+}
+
+std::string FunctionStore::library_exists(std::string_view name) {
+  return "ERR Library '" + std::string(name) + "' already exists";
 }
 
 FunctionStore::Library FunctionStore::remove(std::string_view name) {

@@ -18,6 +18,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/result.h"
+
 namespace latchkey::script {
 
 struct Function {
@@ -50,9 +52,11 @@ class FunctionStore {
   const Function* find_function(std::string_view name) const;
   const FunctionLibrary* find_library(std::string_view name) const;
 
-  // Adds a library. False, with nothing changed, when a library of that name exists, or a function
-  // with the name of one of its own, which is then in *taken.
-  bool add(Library library, std::string* taken);
+  // Adds a library. Fails, with nothing changed, when a library of that name exists or a function
+  // with the name of one of its own. The error is a reply, from "ERR " on.
+  base::Result<> add(Library library);
+  // The error of add() for a library whose name is taken.
+  static std::string library_exists(std::string_view name);
   // Removes a library and returns it, or null when there is none.
   Library remove(std::string_view name);
 

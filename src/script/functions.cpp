@@ -21,22 +21,6 @@ namespace {
 constexpr int64_t kLoadLimitMs = 500;
 constexpr int kCollectedKilobytes = 8;
 
-std::string function_exists(std::string_view name) {
-  return "ERR Function " + std::string(name) + " already exists";
-}
-std::string library_exists(std::string_view name) {
-  return "ERR Library '" + std::string(name) + "' already exists";
-}
-
-// Adds a library; false with the error in *error.
-bool add_to(FunctionStore& store, FunctionStore::Library library, std::string* error) {
-  const std::string& name = library->name;
-  std::string taken;
-  if (store.add(library, &taken)) return true;
-  *error = taken.empty() ? library_exists(name) : function_exists(taken);
-  return false;
-}
-
 }  // namespace
 
 Functions::~Functions() {
@@ -62,9 +46,8 @@ void Functions::renew() {
   runner_.abandon(*interpreter_);
   interpreter_.reset();
   for (const auto& [name, library] : old.libraries()) {
-    std::string error;
-    if (load(library->code, /*replace=*/false, &error)) continue;
-    server_.log().warning("Library " + name + " was lost: " + error);
+    if (const base::Result<> loaded = load(library->code, /*replace=*/false); !loaded)
+      server_.log().warning("Library " + name + " was lost: " + loaded.error());
   }
 }
 
@@ -88,38 +71,35 @@ uint32_t Functions::declared_by(std::string_view function) const {
 
 // --- Loading ------------------------------------------------------------------------------------
 
-bool Functions::run_code(FunctionLibrary& library, std::string_view code, Patience patience,
-                         std::string* error) {
+base::Result<> Functions::run_code(FunctionLibrary& library, std::string_view code,
+                                   Patience patience) {
   Interpreter& lua = vm();
-  std::string message;
-  const int chunk = lua.compile(code, &message);
-  if (chunk == Interpreter::kNoFunction) {
-    *error = "ERR Error compiling function: " + message;
-    return false;
-  }
+  const base::Result<int> chunk = lua.compile(code);
+  if (!chunk) return base::fail("ERR Error compiling function: " + chunk.error());
   loading_ = &library;
   lua.show_globals(load_globals_);
   const int64_t limit_ms = patience == Patience::kEndless ? 0 : kLoadLimitMs;
-  const bool succeeded = runner_.run_library(lua, chunk, limit_ms);
-  if (!succeeded) *error = "ERR Error registering functions: " + lua.take_error().text;
+  base::Result<> result;
+  if (!runner_.run_library(lua, *chunk, limit_ms))
+    result = base::fail("ERR Error registering functions: " + lua.take_error().text);
   lua.show_globals(Interpreter::kAllGlobals);
   loading_ = nullptr;
   lua.clear_stack();
-  lua.forget(chunk);
+  lua.forget(*chunk);
   // Most of the memory that loading takes is garbage afterwards.
   lua.collect_some(kCollectedKilobytes);
   lua.collect_garbage();
-  return succeeded;
+  return result;
 }
 
-std::shared_ptr<FunctionLibrary> Functions::compile(std::string_view text, Patience patience,
-                                                    std::string* error) {
-  LibraryHeader header;
-  if (!parse_library_header(text, &header, error)) return nullptr;
+base::Result<std::shared_ptr<FunctionLibrary>> Functions::compile(std::string_view text,
+                                                                  Patience patience) {
+  base::Result<LibraryHeader> header = parse_library_header(text);
+  if (!header) return header.failure();
   auto library = std::make_shared<FunctionLibrary>();
-  library->name = std::move(header.name);
+  library->name = std::move(header->name);
   library->code = text;
-  const bool succeeded = run_code(*library, header.code, patience, error);
+  base::Result<> ran = run_code(*library, header->code, patience);
   std::vector<int> callbacks;
   for (const Function& function : library->functions) callbacks.push_back(function.callback);
   library->compiled =
@@ -127,36 +107,32 @@ std::shared_ptr<FunctionLibrary> Functions::compile(std::string_view text, Patie
         if (lua == nullptr) return;
         for (const int callback : callbacks) lua->forget(callback);
       });
-  if (!succeeded) return nullptr;
-  if (library->functions.empty()) {
-    *error = "ERR No functions registered";
-    return nullptr;
-  }
+  if (!ran) return ran.failure();
+  if (library->functions.empty()) return base::fail("ERR No functions registered");
   return library;
 }
 
-const std::string* Functions::add(std::string_view code, bool replace, Patience patience,
-                                  std::string* error) {
-  LibraryHeader header;
-  if (!parse_library_header(code, &header, error)) return nullptr;
-  if (!replace && store_.find_library(header.name) != nullptr) {
-    *error = library_exists(header.name);
-    return nullptr;
-  }
-  const std::shared_ptr<FunctionLibrary> library = compile(code, patience, error);
-  if (library == nullptr) return nullptr;
+base::Result<std::string> Functions::add(std::string_view code, bool replace, Patience patience) {
+  base::Result<LibraryHeader> header = parse_library_header(code);
+  if (!header) return header.failure();
+  if (!replace && store_.find_library(header->name) != nullptr)
+    return base::fail(FunctionStore::library_exists(header->name));
+  base::Result<std::shared_ptr<FunctionLibrary>> library = compile(code, patience);
+  if (!library) return library.failure();
   // Changes the store itself: a copy would cost O(libraries).
-  const FunctionStore::Library old = store_.remove(library->name);
-  if (!add_to(store_, library, error)) {
-    std::string ignored;
-    if (old != nullptr) store_.add(old, &ignored);
-    return nullptr;
+  const FunctionStore::Library old = store_.remove(header->name);
+  if (base::Result<> added = store_.add(*library); !added) {
+    // It was in the store before, so nothing is in its way.
+    if (old != nullptr) static_cast<void>(store_.add(old));
+    return added.failure();
   }
-  return &library->name;
+  return std::move(header->name);
 }
 
-bool Functions::load(std::string_view code, bool replace, std::string* error) {
-  return add(code, replace, Patience::kEndless, error) != nullptr;
+base::Result<> Functions::load(std::string_view code, bool replace) {
+  if (base::Result<std::string> added = add(code, replace, Patience::kEndless); !added)
+    return added.failure();
+  return {};
 }
 
 bool Functions::remove(std::string_view library) {
@@ -179,27 +155,25 @@ void Functions::flush(bool in_background) {
 
 // --- Dumps --------------------------------------------------------------------------------------
 
-bool Functions::restore(std::string_view dump, RestorePolicy policy, Patience patience,
-                        std::string* error) {
-  std::vector<std::string> codes;
-  if (!read_function_dump(dump, server_.debug_settings().skip_checksums, &codes, error))
-    return false;
+base::Result<> Functions::restore(std::string_view dump, RestorePolicy policy, Patience patience) {
+  base::Result<std::vector<std::string>> codes =
+      read_function_dump(dump, server_.debug_settings().skip_checksums);
+  if (!codes) return codes.failure();
   FunctionStore restored;
-  for (const std::string& code : codes) {
-    const std::shared_ptr<FunctionLibrary> library = compile(code, patience, error);
-    if (library == nullptr || !add_to(restored, library, error)) return false;
+  for (const std::string& code : *codes) {
+    base::Result<std::shared_ptr<FunctionLibrary>> library = compile(code, patience);
+    if (!library) return library.failure();
+    if (base::Result<> added = restored.add(*library); !added) return added;
   }
   FunctionStore next = policy == RestorePolicy::kFlush ? FunctionStore() : store_;
   for (const auto& [name, library] : restored.libraries()) {
     if (policy == RestorePolicy::kReplace) next.remove(name);
-    if (next.find_library(name) != nullptr) {
-      *error = "ERR Library " + name + " already exists";
-      return false;
-    }
-    if (!add_to(next, library, error)) return false;
+    if (next.find_library(name) != nullptr)
+      return base::fail("ERR Library " + name + " already exists");
+    if (base::Result<> added = next.add(library); !added) return added;
   }
   store_ = std::move(next);
-  return true;
+  return {};
 }
 
 void Functions::for_each_code(const std::function<void(std::string_view code)>& visit) const {

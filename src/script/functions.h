@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "script/function_store.h"
 #include "script/lua/lua_random.h"
 #include "script/script_runner.h"
@@ -48,24 +49,23 @@ class Functions final : public server::FunctionLibraries {
     kEndless,  // for libraries loaded elsewhere before: from a file, by the master
   };
 
-  // FUNCTION LOAD. The library's name, or null with the error in *error.
-  const std::string* add(std::string_view code, bool replace, Patience patience,
-                         std::string* error);
+  // FUNCTION LOAD. The library's name, or the error, from "ERR " on.
+  base::Result<std::string> add(std::string_view code, bool replace, Patience patience);
   // FUNCTION DELETE. False when there is no such library.
   bool remove(std::string_view library);
   // Drops all libraries and their Lua VM. With `in_background` another thread frees them.
   void flush(bool in_background);
 
   enum class RestorePolicy : uint8_t { kFlush, kAppend, kReplace };
-  // FUNCTION RESTORE: `dump` as FUNCTION DUMP makes it. False with the error in *error, and nothing
-  // changed.
-  bool restore(std::string_view dump, RestorePolicy policy, Patience patience, std::string* error);
+  // FUNCTION RESTORE: `dump` as FUNCTION DUMP makes it. When it fails, nothing has changed. The
+  // error is a reply, from "ERR " on.
+  base::Result<> restore(std::string_view dump, RestorePolicy policy, Patience patience);
 
   void add_figures(server::ScriptFigures* figures) const;
 
   // server::FunctionLibraries
   void for_each_code(const std::function<void(std::string_view code)>& visit) const override;
-  bool load(std::string_view code, bool replace, std::string* error) override;
+  base::Result<> load(std::string_view code, bool replace) override;
   void clear() override { flush(/*in_background=*/false); }
 
  private:
@@ -75,11 +75,9 @@ class Functions final : public server::FunctionLibraries {
   Interpreter& vm();
   // Drops a VM that is not sound, and loads the libraries into a new one.
   void renew();
-  // Compiles a library and runs its code. Null with the error in *error.
-  std::shared_ptr<FunctionLibrary> compile(std::string_view text, Patience patience,
-                                           std::string* error);
-  bool run_code(FunctionLibrary& library, std::string_view code, Patience patience,
-                std::string* error);
+  // Compiles a library and runs its code, which registers its functions.
+  base::Result<std::shared_ptr<FunctionLibrary>> compile(std::string_view text, Patience patience);
+  base::Result<> run_code(FunctionLibrary& library, std::string_view code, Patience patience);
 
   server::Server& server_;
   ScriptRunner& runner_;

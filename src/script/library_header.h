@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace latchkey::script {
 
 struct LibraryHeader {
@@ -15,8 +17,8 @@ struct LibraryHeader {
   std::string_view code;
 };
 
-// False, with the reference's error in *error, when the line is malformed.
-bool parse_library_header(std::string_view text, LibraryHeader* header, std::string* error);
+// Fails when the line is malformed; the error is the reference's, from "ERR " on.
+base::Result<LibraryHeader> parse_library_header(std::string_view text);
 
 // Whether `name` is valid for libraries and functions.
 bool is_function_name(std::string_view name);

@@ -2,6 +2,7 @@
 
 #include <iterator>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "server/command/command.h"
@@ -14,22 +15,16 @@ namespace {
 constexpr std::string_view kEngine = "#!lua";
 constexpr std::string_view kFlagsOption = "flags=";
 
-bool add_flag(std::string_view name, uint32_t* flags, std::string* error) {
-  if (const uint32_t flag = script_flag(name); flag != 0) {
-    *flags |= flag;
-    return true;
-  }
-  *error = "ERR Unexpected flag in script shebang: " + std::string(name);
-  return false;
-}
-
-bool add_flags(std::string_view list, uint32_t* flags, std::string* error) {
-  if (list.empty()) return true;
+base::Result<uint32_t> parse_flags(std::string_view list) {
+  uint32_t flags = 0;
+  if (list.empty()) return flags;
   for (size_t start = 0;;) {
     const size_t comma = list.find(',', start);
-    if (!add_flag(list.substr(start, comma == list.npos ? comma : comma - start), flags, error))
-      return false;
-    if (comma == list.npos) return true;
+    const std::string_view name = list.substr(start, comma == list.npos ? comma : comma - start);
+    const uint32_t flag = script_flag(name);
+    if (flag == 0) return base::fail("ERR Unexpected flag in script shebang: " + std::string(name));
+    flags |= flag;
+    if (comma == list.npos) return flags;
     start = comma + 1;
   }
 }
@@ -55,35 +50,25 @@ uint32_t command_flags_of(uint32_t script_flags, uint32_t command_flags) {
   return flags;
 }
 
-bool parse_shebang(std::string_view script, Shebang* result, std::string* error) {
-  *result = {0, script};
-  if (!script.starts_with("#!")) return true;
+base::Result<Shebang> parse_shebang(std::string_view script) {
+  if (!script.starts_with("#!")) return Shebang{0, script};
   const size_t line_end = script.find('\n');
-  if (line_end == script.npos) {
-    *error = "ERR Invalid script shebang";
-    return false;
-  }
+  if (line_end == script.npos) return base::fail("ERR Invalid script shebang");
   const std::optional<std::vector<std::string>> words =
       server::split_arguments(script.substr(0, line_end));
-  if (!words.has_value() || words->empty()) {
-    *error = "ERR Invalid engine in script shebang";
-    return false;
-  }
-  if (words->front() != kEngine) {
-    *error = "ERR Unexpected engine in script shebang: " + words->front();
-    return false;
-  }
-  result->flags = kDeclared;
-  result->code = script.substr(line_end);
+  if (!words.has_value() || words->empty())
+    return base::fail("ERR Invalid engine in script shebang");
+  if (words->front() != kEngine)
+    return base::fail("ERR Unexpected engine in script shebang: " + words->front());
+  Shebang shebang{kDeclared, script.substr(line_end)};
   for (auto word = std::next(words->begin()); word != words->end(); ++word) {
-    if (!word->starts_with(kFlagsOption)) {
-      *error = "ERR Unknown lua shebang option: " + *word;
-      return false;
-    }
-    if (!add_flags(std::string_view(*word).substr(kFlagsOption.size()), &result->flags, error))
-      return false;
+    if (!word->starts_with(kFlagsOption))
+      return base::fail("ERR Unknown lua shebang option: " + *word);
+    base::Result<uint32_t> flags = parse_flags(std::string_view(*word).substr(kFlagsOption.size()));
+    if (!flags) return flags.failure();
+    shebang.flags |= *flags;
   }
-  return true;
+  return shebang;
 }
 
 }  // namespace latchkey::script

@@ -7,8 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace latchkey::script {
 
@@ -47,7 +48,7 @@ uint32_t script_flag(std::string_view name);
 // of the command itself, which apply when the script declares nothing.
 uint32_t command_flags_of(uint32_t script_flags, uint32_t command_flags);
 
-// False, with the reference's error in *error, when the line is malformed.
-bool parse_shebang(std::string_view script, Shebang* result, std::string* error);
+// Fails when the line is malformed; the error is the reference's, from "ERR " on.
+base::Result<Shebang> parse_shebang(std::string_view script);
 
 }  // namespace latchkey::script

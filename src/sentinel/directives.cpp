@@ -13,6 +13,9 @@
 
 namespace latchkey::sentinel {
 
+using base::fail;
+using base::fail_with;
+using base::Result;
 using server::ConfigError;
 using server::DeferredDirective;
 
@@ -22,13 +25,11 @@ bool is_executable(const std::string& path) {
 
 namespace {
 
-constexpr std::string_view kUnrecognized = "Unrecognized sentinel configuration statement.";
-constexpr std::string_view kNoSuchMaster = "No such master with specified name.";
-constexpr std::string_view kNotANumber = "argument must be a number within range.";
+constexpr char kUnrecognized[] = "Unrecognized sentinel configuration statement.";
+constexpr char kNoSuchMaster[] = "No such master with specified name.";
+constexpr char kNotANumber[] = "argument must be a number within range.";
 
 using Words = std::span<const std::string>;
-// The reason why a directive is wrong; empty: it is not.
-using Reason = std::string;
 
 bool read_number(const std::string& text, int64_t least, int64_t most, int64_t* value) {
   return base::parse_int64(text, value) && *value >= least && *value <= most;
@@ -48,61 +49,61 @@ bool read_yes_no(const std::string& text, bool* value) {
 
 // ---- Of the Sentinel itself
 
-Reason set_text(std::string Settings::*member, Sentinel& sentinel, Words words) {
+Result<> set_text(std::string Settings::*member, Sentinel& sentinel, Words words) {
   sentinel.settings().*member = words[0];
   return {};
 }
 
 template <std::string Settings::*Member>
-Reason text_setting(Sentinel& sentinel, Words words) {
+Result<> text_setting(Sentinel& sentinel, Words words) {
   return set_text(Member, sentinel, words);
 }
 
-Reason announce_port(Sentinel& sentinel, Words words) {
+Result<> announce_port(Sentinel& sentinel, Words words) {
   int64_t port = 0;
-  if (!base::parse_int64(words[0], &port) || !is_port(port)) return "Invalid port number.";
+  if (!base::parse_int64(words[0], &port) || !is_port(port)) return fail("Invalid port number.");
   sentinel.settings().announce_port = static_cast<int>(port);
   return {};
 }
 
-Reason deny_scripts_reconfig(Sentinel& sentinel, Words words) {
+Result<> deny_scripts_reconfig(Sentinel& sentinel, Words words) {
   if (read_yes_no(words[0], &sentinel.settings().deny_scripts_reconfig)) return {};
-  return "Please specify yes or no for the deny-scripts-reconfig options.";
+  return fail("Please specify yes or no for the deny-scripts-reconfig options.");
 }
 
-Reason resolve_hostnames(Sentinel& sentinel, Words words) {
+Result<> resolve_hostnames(Sentinel& sentinel, Words words) {
   if (read_yes_no(words[0], &sentinel.settings().resolve_hostnames)) return {};
-  return "Please specify yes or no for the resolve-hostnames option.";
+  return fail("Please specify yes or no for the resolve-hostnames option.");
 }
 
-Reason announce_hostnames(Sentinel& sentinel, Words words) {
+Result<> announce_hostnames(Sentinel& sentinel, Words words) {
   if (read_yes_no(words[0], &sentinel.settings().announce_hostnames)) return {};
-  return "Please specify yes or no for the announce-hostnames option.";
+  return fail("Please specify yes or no for the announce-hostnames option.");
 }
 
-Reason my_id(Sentinel& sentinel, Words words) {
-  if (!is_id(words[0])) return "Malformed Sentinel id in myid option.";
+Result<> my_id(Sentinel& sentinel, Words words) {
+  if (!is_id(words[0])) return fail("Malformed Sentinel id in myid option.");
   sentinel.set_id(words[0]);
   return {};
 }
 
-Reason current_epoch(Sentinel& sentinel, Words words) {
+Result<> current_epoch(Sentinel& sentinel, Words words) {
   uint64_t epoch = 0;
-  if (!read_epoch(words[0], &epoch)) return std::string(kNotANumber);
+  if (!read_epoch(words[0], &epoch)) return fail(kNotANumber);
   sentinel.set_current_epoch(std::max(sentinel.current_epoch(), epoch));
   return {};
 }
 
-Reason monitor(Sentinel& sentinel, Words words) {
+Result<> monitor(Sentinel& sentinel, Words words) {
   int64_t quorum = 0;
-  if (!read_number(words[3], 1, INT32_MAX, &quorum)) return "Quorum must be 1 or greater.";
+  if (!read_number(words[3], 1, INT32_MAX, &quorum)) return fail("Quorum must be 1 or greater.");
   int64_t port = 0;
-  if (!base::parse_int64(words[2], &port) || !is_port(port)) return "Invalid port number.";
-  if (sentinel.find_master(words[0]) != nullptr) return "Duplicate master name.";
+  if (!base::parse_int64(words[2], &port) || !is_port(port)) return fail("Invalid port number.");
+  if (sentinel.find_master(words[0]) != nullptr) return fail("Duplicate master name.");
   const Address address = sentinel.make_address(words[1], static_cast<int>(port));
   // A name that cannot be resolved now may be later.
   if (address.ip.empty() && !sentinel.settings().resolve_hostnames)
-    return "Can't resolve instance hostname.";
+    return fail("Can't resolve instance hostname.");
   sentinel.add_master(words[0], address, static_cast<unsigned>(quorum));
   return {};
 }
@@ -110,51 +111,53 @@ Reason monitor(Sentinel& sentinel, Words words) {
 // ---- Of a master: the words begin with its name
 
 template <int64_t Master::*Member>
-Reason positive_time(Master& master, Words words) {
+Result<> positive_time(Master& master, Words words) {
   if (read_number(words[1], 1, kLongestPeriodMs, &(master.*Member))) return {};
-  return "negative or zero time parameter.";
+  return fail("negative or zero time parameter.");
 }
 
-Reason reboot_down_after(Master& master, Words words) {
+Result<> reboot_down_after(Master& master, Words words) {
   if (read_number(words[1], 0, kLongestPeriodMs, &master.reboot_down_after_ms)) return {};
-  return "negative time parameter.";
+  return fail("negative time parameter.");
 }
 
-Reason parallel_syncs(Master& master, Words words) {
+Result<> parallel_syncs(Master& master, Words words) {
   int64_t number = 0;
-  if (!read_number(words[1], 1, INT32_MAX, &number)) return std::string(kNotANumber);
+  if (!read_number(words[1], 1, INT32_MAX, &number)) return fail(kNotANumber);
   master.parallel_syncs = static_cast<int>(number);
   return {};
 }
 
-Reason notification_script(Master& master, Words words) {
-  if (!is_executable(words[1])) return "Notification script seems non existing or non executable.";
+Result<> notification_script(Master& master, Words words) {
+  if (!is_executable(words[1]))
+    return fail("Notification script seems non existing or non executable.");
   master.notification_script = words[1];
   return {};
 }
 
-Reason reconfig_script(Master& master, Words words) {
+Result<> reconfig_script(Master& master, Words words) {
   if (!is_executable(words[1]))
-    return "Client reconfiguration script seems non existing or non executable.";
+    return fail("Client reconfiguration script seems non existing or non executable.");
   master.reconfig_script = words[1];
   return {};
 }
 
 template <std::string Master::*Member>
-Reason master_text(Master& master, Words words) {
+Result<> master_text(Master& master, Words words) {
   master.*Member = words[1];
   return {};
 }
 
 template <uint64_t Master::*Member>
-Reason master_epoch(Master& master, Words words) {
-  return read_epoch(words[1], &(master.*Member)) ? Reason() : Reason(kNotANumber);
+Result<> master_epoch(Master& master, Words words) {
+  if (!read_epoch(words[1], &(master.*Member))) return fail(kNotANumber);
+  return {};
 }
 
-Reason rename_command(Master& master, Words words) {
-  if (words[1].empty() || words[2].empty()) return std::string(kUnrecognized);
+Result<> rename_command(Master& master, Words words) {
+  if (words[1].empty() || words[2].empty()) return fail(kUnrecognized);
   if (master.renamed_commands.emplace(words[1], words[2]).second) return {};
-  return "Same command renamed multiple times with rename-command.";
+  return fail("Same command renamed multiple times with rename-command.");
 }
 
 // ---- The table
@@ -165,54 +168,54 @@ struct Option {
   std::string_view name;
   size_t words;  // behind the option's name
   Phase phase;
-  Reason (*apply)(Sentinel& sentinel, Words words);
+  Result<> (*apply)(Sentinel& sentinel, Words words);
 };
 
 // Finds the master that the first word names.
-template <Reason (*Apply)(Master& master, Words words)>
-Reason of_master(Sentinel& sentinel, Words words) {
+template <Result<> (*Apply)(Master& master, Words words)>
+Result<> of_master(Sentinel& sentinel, Words words) {
   Master* const master = sentinel.find_master(words[0]);
-  return master != nullptr ? Apply(*master, words) : Reason(kNoSuchMaster);
+  if (master == nullptr) return fail(kNoSuchMaster);
+  return Apply(*master, words);
 }
 
-Reason down_after(Sentinel& sentinel, Words words) {
+Result<> down_after(Sentinel& sentinel, Words words) {
   Master* const master = sentinel.find_master(words[0]);
-  if (master == nullptr) return std::string(kNoSuchMaster);
+  if (master == nullptr) return fail(kNoSuchMaster);
   int64_t period_ms = 0;
   if (!read_number(words[1], 1, kLongestPeriodMs, &period_ms))
-    return "negative or zero time parameter.";
+    return fail("negative or zero time parameter.");
   sentinel.set_down_after(*master, period_ms);
   return {};
 }
 
-Reason config_epoch(Sentinel& sentinel, Words words) {
+Result<> config_epoch(Sentinel& sentinel, Words words) {
   Master* const master = sentinel.find_master(words[0]);
-  if (master == nullptr) return std::string(kNoSuchMaster);
+  if (master == nullptr) return fail(kNoSuchMaster);
   return master_epoch<&Master::config_epoch>(*master, words);
 }
 
-Reason known_replica(Sentinel& sentinel, Words words) {
+Result<> known_replica(Sentinel& sentinel, Words words) {
   Master* const master = sentinel.find_master(words[0]);
-  if (master == nullptr) return std::string(kNoSuchMaster);
+  if (master == nullptr) return fail(kNoSuchMaster);
   int64_t port = 0;
-  if (!base::parse_int64(words[2], &port) || !is_port(port)) return "Invalid port number.";
+  if (!base::parse_int64(words[2], &port) || !is_port(port)) return fail("Invalid port number.");
   const Address address = sentinel.make_address(words[1], static_cast<int>(port));
-  if (address.ip.empty()) return "Wrong hostname or port for replica.";
-  return sentinel.add_replica(*master, address) != nullptr
-             ? Reason()
-             : "Duplicate hostname and port for replica.";
+  if (address.ip.empty()) return fail("Wrong hostname or port for replica.");
+  if (sentinel.add_replica(*master, address) != nullptr) return {};
+  return fail("Duplicate hostname and port for replica.");
 }
 
-Reason known_sentinel(Sentinel& sentinel, Words words) {
+Result<> known_sentinel(Sentinel& sentinel, Words words) {
   Master* const master = sentinel.find_master(words[0]);
-  if (master == nullptr) return std::string(kNoSuchMaster);
+  if (master == nullptr) return fail(kNoSuchMaster);
   int64_t port = 0;
-  if (!base::parse_int64(words[2], &port) || !is_port(port)) return "Invalid port number.";
+  if (!base::parse_int64(words[2], &port) || !is_port(port)) return fail("Invalid port number.");
   // Without an id it will tell it by its first hello message.
   if (words.size() < 4) return {};
   const Address address = sentinel.make_address(words[1], static_cast<int>(port));
-  if (address.ip.empty()) return "Wrong hostname or port for sentinel.";
-  if (master->sentinels.contains(words[3])) return "Duplicate runid for sentinel.";
+  if (address.ip.empty()) return fail("Wrong hostname or port for sentinel.");
+  if (master->sentinels.contains(words[3])) return fail("Duplicate runid for sentinel.");
   sentinel.add_sentinel(*master, words[3], address);
   return {};
 }
@@ -256,19 +259,15 @@ const Option* find_option(const std::vector<std::string>& words) {
 
 }  // namespace
 
-bool apply_directives(const std::vector<DeferredDirective>& directives, Sentinel* sentinel,
-                      ConfigError* error) {
+Result<void, ConfigError> apply_directives(const std::vector<DeferredDirective>& directives,
+                                           Sentinel* sentinel) {
   for (const Phase phase : {Phase::kSettings, Phase::kMasters, Phase::kOfMasters}) {
     for (const DeferredDirective& directive : directives) {
       const Option* const option = find_option(directive.arguments);
-      Reason reason(kUnrecognized);
-      if (option != nullptr) {
-        if (option->phase != phase) continue;
-        reason = option->apply(*sentinel, std::span(directive.arguments).subspan(1));
-      }
-      if (reason.empty()) continue;
-      *error = ConfigError::at(directive, std::move(reason));
-      return false;
+      if (option == nullptr) return fail_with(ConfigError::at(directive, kUnrecognized));
+      if (option->phase != phase) continue;
+      auto applied = option->apply(*sentinel, std::span(directive.arguments).subspan(1));
+      if (!applied) return fail_with(ConfigError::at(directive, std::move(applied).error()));
     }
   }
   // An epoch in which this Sentinel has voted, or a configuration was made, has been.
@@ -276,7 +275,7 @@ bool apply_directives(const std::vector<DeferredDirective>& directives, Sentinel
     sentinel->set_current_epoch(
         std::max({sentinel->current_epoch(), master->config_epoch, master->leader_epoch}));
   }
-  return true;
+  return {};
 }
 
 // ---- Writing

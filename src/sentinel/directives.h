@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "server/config/config.h"
 
 namespace latchkey::sentinel {
@@ -13,10 +14,9 @@ namespace latchkey::sentinel {
 class Sentinel;
 struct Master;
 
-// Takes over what the directives say, in whatever order they stand. False with the reason when one
-// is wrong.
-bool apply_directives(const std::vector<server::DeferredDirective>& directives, Sentinel* sentinel,
-                      server::ConfigError* error);
+// Takes over what the directives say, in whatever order they stand, up to one that is wrong.
+base::Result<void, server::ConfigError> apply_directives(
+    const std::vector<server::DeferredDirective>& directives, Sentinel* sentinel);
 
 // The lines that say the settings and the state; those that are as they would be without are left
 // out.

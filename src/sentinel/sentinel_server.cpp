@@ -48,24 +48,23 @@ SentinelServer::~SentinelServer() {
   for (const auto& [pid, process] : processes_) process->owner = nullptr;
 }
 
-bool SentinelServer::start(ConfigError* error) {
-  error->kind = ConfigError::Kind::kFile;
+base::Result<void, ConfigError> SentinelServer::start() {
+  const auto refuse = [](std::string message) {
+    return base::fail_with(ConfigError::of(ConfigError::Kind::kFile, std::move(message)));
+  };
   const std::string& file = server_.config().file();
-  if (file.empty()) {
-    error->message = "Sentinel needs config file on disk to save state. Exiting...";
-    return false;
-  }
+  if (file.empty()) return refuse("Sentinel needs config file on disk to save state. Exiting...");
   if (access(file.c_str(), W_OK) != 0) {
-    error->message =
-        "Sentinel config file " + file + " is not writable: " + strerror(errno) + ". Exiting...";
-    return false;
+    return refuse("Sentinel config file " + file + " is not writable: " + strerror(errno) +
+                  ". Exiting...");
   }
-  if (!apply_directives(server_.settings().sentinel_directives, &sentinel_, error)) return false;
+  auto applied = apply_directives(server_.settings().sentinel_directives, &sentinel_);
+  if (!applied) return applied;
   if (sentinel_.id().empty()) {
     constexpr size_t kIdDigits = 40;
     sentinel_.set_id(server_.random_source().hex(kIdDigits));
   }
-  return true;
+  return {};
 }
 
 void SentinelServer::run() {
@@ -141,13 +140,14 @@ void SentinelServer::publish(std::string_view channel, std::string_view message)
 }
 
 bool SentinelServer::save() {
-  std::string error;
   // Of a Sentinel without a file there is none to keep (unit tests).
   if (server_.config().file().empty()) return true;
-  if (server_.config().rewrite(&error)) {
+  auto rewritten = server_.config().rewrite();
+  if (rewritten) {
     server_.log().notice("Sentinel new configuration saved on disk");
     return true;
   }
+  std::string error = std::move(rewritten).error();
   constexpr std::string_view kPrefix = "Rewriting config file: ";
   if (error.starts_with(kPrefix)) error.erase(0, kPrefix.size());
   server_.log().warning(

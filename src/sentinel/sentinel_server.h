@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "net/loop.h"
 #include "sentinel/host.h"
 #include "sentinel/script_queue.h"
@@ -28,9 +29,9 @@ class SentinelServer final : private Host, private ScriptQueue::Launcher {
   explicit SentinelServer(server::Server& server);
   ~SentinelServer() override;
 
-  // Takes over what the configuration says, and writes the file. False with the reason when one of
-  // the directives is wrong, or the file cannot be written. To be called once all layers are there.
-  bool start(server::ConfigError* error);
+  // Takes over what the configuration says. Fails when one of the directives is wrong, or the file
+  // cannot be written. To be called once all layers are there.
+  base::Result<void, server::ConfigError> start();
   // Begins to watch the masters.
   void run();
 

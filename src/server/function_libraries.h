@@ -4,8 +4,9 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace latchkey::server {
 
@@ -17,9 +18,10 @@ class FunctionLibraries {
   // in a forked child.
   virtual void for_each_code(const std::function<void(std::string_view code)>& visit) const = 0;
 
-  // Adds a library that was written before, however long its code takes to run. False, with the
-  // reason in *error, when it cannot be; an old one of its name is in the way unless `replace`.
-  virtual bool load(std::string_view code, bool replace, std::string* error) = 0;
+  // Adds a library that was written before, however long its code takes to run. Fails when its code
+  // does, or when there is one of its name already and not `replace`. The error is that of FUNCTION
+  // LOAD, from "ERR " on.
+  virtual base::Result<> load(std::string_view code, bool replace) = 0;
 
   virtual void clear() = 0;
 };

@@ -92,19 +92,12 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   apply_settings();
   startup_memory_ = used_memory();
   config_.on_every_change([this] { apply_settings(); });
-  config_.on_change({"maxmemory", "maxmemory-policy"}, [this](std::string*) {
-    memory_limit_->make_room_soon();
-    return true;
-  });
-  config_.on_change({"random-seed"}, [this](std::string*) {
+  config_.on_change({"maxmemory", "maxmemory-policy"}, [this] { memory_limit_->make_room_soon(); });
+  config_.on_change({"random-seed"}, [this] {
     random_source_.reseed(settings().random_seed);
     environment_.random = random_source_.commands();
-    return true;
   });
-  config_.on_change({"requirepass"}, [this](std::string*) {
-    access_->password_changed();
-    return true;
-  });
+  config_.on_change({"requirepass"}, [this] { access_->password_changed(); });
   if (loop_ == nullptr) return;
   tick_timer_ = std::make_unique<net::Timer>(*loop_, [this] { tick(); });
   start_ticking();

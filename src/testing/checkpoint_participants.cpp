@@ -45,9 +45,8 @@ class FunctionsParticipant final : public CheckpointParticipant {
     if (libraries == nullptr || codes_of(*libraries) == codes) return;
     libraries->clear();
     for (const std::string& code : codes) {
-      std::string error;
-      if (!libraries->load(code, /*replace=*/false, &error))
-        server_.log().warning("A function library was not restored: " + error);
+      if (const base::Result<> loaded = libraries->load(code, /*replace=*/false); !loaded)
+        server_.log().warning("A function library was not restored: " + loaded.error());
     }
     propagate(*libraries, codes.empty());
   }
@@ -122,12 +121,11 @@ class ConfigParticipant final : public CheckpointParticipant {
   };
 
   void set(const std::vector<Config::NameAndValue>& pairs) {
-    std::string error;
-    if (server_.config().set(pairs, {}, &error)) return;
+    if (server_.config().set(pairs, {})) return;
     // What can be set is set.
     for (const Config::NameAndValue& pair : pairs) {
-      if (!server_.config().set({&pair, 1}, {}, &error))
-        server_.log().warning("A setting was not restored: " + error);
+      if (const auto set = server_.config().set({&pair, 1}, {}); !set)
+        server_.log().warning("A setting was not restored: " + set.error());
     }
   }
 

@@ -88,9 +88,8 @@ void space_create(CommandContext& ctx) {
   if (!named) name = spaces->unused_name();
   if (spaces->find(name) != nullptr)
     return ctx.reply.error("ERR A space of that name exists already");
-  std::string error;
-  if (spaces->create(name, options.keep, from, &error) == nullptr)
-    return ctx.reply.error("ERR " + error);
+  if (const auto made = spaces->create(name, options.keep, from); !made)
+    return ctx.reply.error("ERR " + made.error());
   ctx.reply.bulk(name);
 }
 
@@ -122,8 +121,10 @@ void listen_at_port(CommandContext& ctx, Spaces& spaces, Spaces::Space& space, i
   if (listens && port != 0 && port != space.port)
     return ctx.reply.error("ERR The space listens on port " + std::to_string(space.port) +
                            " already");
-  std::string error;
-  if (!listens && !spaces.listen(space, port, &error)) return ctx.reply.error("ERR " + error);
+  if (!listens) {
+    const base::Result<> opened = spaces.listen(space, port);
+    if (!opened) return ctx.reply.error("ERR " + opened.error());
+  }
   ctx.reply.integer(space.port);
 }
 
@@ -155,8 +156,10 @@ void listen_at_socket(CommandContext& ctx, Spaces& spaces, Spaces::Space& space,
   // a server that runs: whoever may make spaces is not thereby to take other servers' clients.
   if (!listens && std::filesystem::exists(there) && is_in_use(path))
     return ctx.reply.error("ERR A server listens at this path already");
-  std::string error;
-  if (!listens && !spaces.listen(space, path, &error)) return ctx.reply.error("ERR " + error);
+  if (!listens) {
+    const base::Result<> opened = spaces.listen(space, path);
+    if (!opened) return ctx.reply.error("ERR " + opened.error());
+  }
   ctx.reply.bulk(path);
 }
 
@@ -171,10 +174,12 @@ void space_listen(CommandContext& ctx) {
       !ctx.read_int64_in(place, 1, UINT16_MAX, &port, "ERR Invalid port"))
     return;
   const std::string_view name = ctx.args[kFirstArgument];
-  std::string error;
   Spaces::Space* space = spaces->find(name);
-  if (space == nullptr) space = spaces->create(name, /*keep=*/false, /*from=*/nullptr, &error);
-  if (space == nullptr) return ctx.reply.error("ERR " + error);
+  if (space == nullptr) {
+    const auto made = spaces->create(name, /*keep=*/false, /*from=*/nullptr);
+    if (!made) return ctx.reply.error("ERR " + made.error());
+    space = *made;
+  }
   if (at_socket) {
     listen_at_socket(ctx, *spaces, *space, std::string(place));
   } else {

@@ -1,5 +1,6 @@
 #include "testing/space_copy.h"
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -54,8 +55,8 @@ std::string_view objection_to(const store::Entry& entry, const server::Edition& 
   }
 }
 
-// Why the release that `to` stands for cannot have that dataset; nothing when it can.
-std::string objection_to(server::Server& from, const server::Server& to) {
+// Fails when the release that `to` stands for cannot have that dataset.
+base::Result<> check_edition(server::Server& from, const server::Server& to) {
   const server::Edition& edition = to.edition();
   if (!edition.emulates() || edition == from.edition()) return {};
   std::string_view unknown;
@@ -67,21 +68,16 @@ std::string objection_to(server::Server& from, const server::Server& to) {
     });
   }
   if (unknown.empty()) return {};
-  return "There are no " + std::string(unknown) + " in " + edition.text();
+  return base::fail("There are no " + std::string(unknown) + " in " + edition.text());
 }
 
 }  // namespace
 
-bool copy_dataset(server::Server& from, server::Server& to, std::string* error) {
+base::Result<> copy_dataset(server::Server& from, server::Server& to) {
   // Something in the middle, a script or a dataset that is loaded, is not to be seen half done.
-  if (from.tasks().any() || from.layer<ClockControl>().is_moving()) {
-    *error = "The server to copy from is in the middle of something";
-    return false;
-  }
-  if (std::string objection = objection_to(from, to); !objection.empty()) {
-    *error = std::move(objection);
-    return false;
-  }
+  if (from.tasks().any() || from.layer<ClockControl>().is_moving())
+    return base::fail("The server to copy from is in the middle of something");
+  if (base::Result<> checked = check_edition(from, to); !checked) return checked;
   to.data_clock().restore(from.data_clock().state());
   to.data_clock_moved();
 
@@ -100,9 +96,8 @@ bool copy_dataset(server::Server& from, server::Server& to, std::string* error) 
   // What is past its deadline goes in the copy as it does in the original: by itself.
   reading.drop_expired = false;
   const persist::ReadReport report = persist::read_dataset(source, to, reading);
-  if (report.ok) return true;
-  *error = report.errors.empty() ? "The dataset cannot be read" : report.errors.back();
-  return false;
+  if (report.ok) return {};
+  return base::fail(report.errors.empty() ? "The dataset cannot be read" : report.errors.back());
 }
 
 }  // namespace latchkey::testing

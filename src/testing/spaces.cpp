@@ -99,29 +99,19 @@ std::string Spaces::unused_name() {
   return name;
 }
 
-Spaces::Space* Spaces::create(std::string_view name, bool keep, Server* from, std::string* error) {
-  if (const std::string_view objection = objection_to(name); !objection.empty()) {
-    *error = objection;
-    return nullptr;
-  }
+base::Result<Spaces::Space*> Spaces::create(std::string_view name, bool keep, Server* from) {
+  if (const std::string_view objection = objection_to(name); !objection.empty())
+    return base::fail(std::string(objection));
   // One that is ending still has its name for some moments.
-  if (const auto it = spaces_.find(name); it != spaces_.end()) {
-    *error = "The space of that name is being dropped";
-    return nullptr;
-  }
-  if (spaces_.size() >= static_cast<size_t>(main_.settings().max_spaces)) {
-    *error = "There are as many spaces as max-spaces allows";
-    return nullptr;
-  }
-  server::ConfigError reason;
+  if (spaces_.contains(name)) return base::fail("The space of that name is being dropped");
+  if (spaces_.size() >= static_cast<size_t>(main_.settings().max_spaces))
+    return base::fail("There are as many spaces as max-spaces allows");
   const base::ThreadHeapUse heap;
   const uint64_t before = heap.balance();
   auto space = std::make_unique<Space>();
-  space->host = factory_(edition_of(name, main_.edition()), &reason);
-  if (space->host == nullptr) {
-    *error = "The space cannot be made: " + reason.message;
-    return nullptr;
-  }
+  auto made = factory_(edition_of(name, main_.edition()));
+  if (!made) return base::fail("The space cannot be made: " + made.error().message);
+  space->host = *std::move(made);
   space->name = name;
   space->keep = keep;
   space->made_ms = space->empty_since_ms = main_.machine_ms();
@@ -133,10 +123,11 @@ Spaces::Space* Spaces::create(std::string_view name, bool keep, Server* from, st
   server.set_stop_action([this, made = space.get()] { drop(*made); });
   server.pause_ticking();
   server.count_own_memory(heap.balance() - before);
-  const bool filled = from == nullptr || fill(*space, *from, error);
+  base::Result<> filled;
+  if (from != nullptr) filled = fill(*space, *from);
   // What follows is no work of the new one.
   main_.enter();
-  if (!filled) return nullptr;
+  if (!filled) return filled.failure();
   return spaces_.emplace(space->name, std::move(space)).first->second.get();
 }
 
@@ -146,21 +137,21 @@ void Spaces::take_passwords(Server& server) {
   std::vector<std::string> rules{"resetpass"};
   for (const std::string& digest : user->passwords) rules.push_back("#" + digest);
   const std::vector<std::string_view> words(rules.begin(), rules.end());
-  server.access().set_user(user->name, words);
+  // Digests that the first server has taken are taken here, too.
+  static_cast<void>(server.access().set_user(user->name, words));
 }
 
-bool Spaces::fill(Space& space, Server& from, std::string* error) {
+base::Result<> Spaces::fill(Space& space, Server& from) {
   Server& server = space.server();
-  const bool copied = copy_dataset(from, server, error);
+  base::Result<> filled = copy_dataset(from, server);
   const uint64_t limit = server.settings().maxmemory;
-  const bool fits = limit == 0 || server.used_memory() <= limit;
-  if (copied && !fits) *error = "The copy is larger than space-maxmemory allows";
-  if (copied && fits) return true;
-  detach(server);
-  return false;
+  if (filled && limit != 0 && server.used_memory() > limit)
+    filled = base::fail("The copy is larger than space-maxmemory allows");
+  if (!filled) detach(server);
+  return filled;
 }
 
-bool Spaces::listen(Space& space, int port, std::string* error) {
+base::Result<> Spaces::listen(Space& space, int port) {
   Server& server = space.server();
   server::ConfigValues& values = server.config().mutable_values();
   values.port = port;
@@ -172,16 +163,15 @@ bool Spaces::listen(Space& space, int port, std::string* error) {
   values.port_auto = false;
   if (!opened) {
     values.port = 0;
-    *error = port == 0 ? "No port is free" : "The space cannot listen on this port";
-    return false;
+    return base::fail(port == 0 ? "No port is free" : "The space cannot listen on this port");
   }
   space.port = values.port;
   // A client may come before the next look at the spaces.
   wake(space);
-  return true;
+  return {};
 }
 
-bool Spaces::listen(Space& space, const std::string& socket, std::string* error) {
+base::Result<> Spaces::listen(Space& space, const std::string& socket) {
   Server& server = space.server();
   server::ConfigValues& values = server.config().mutable_values();
   values.unixsocket = socket;
@@ -191,12 +181,11 @@ bool Spaces::listen(Space& space, const std::string& socket, std::string* error)
   values.port = port;
   if (!opened) {
     values.unixsocket.clear();
-    *error = "The space cannot listen at this path";
-    return false;
+    return base::fail("The space cannot listen at this path");
   }
   space.socket = socket;
   wake(space);
-  return true;
+  return {};
 }
 
 void Spaces::drop(Space& space) {
@@ -273,19 +262,20 @@ server::SpaceGate::Answer Spaces::ask(Client& client, const Command& command, Ar
   if (name.empty()) return {};
   const Space* here = space_of(client.server);
   if ((here != nullptr ? std::string_view(here->name) : kMain) == name) return {};
-  std::string error;
-  if (server_named(name, &error) == nullptr) return {Verdict::kRefused, "ERR " + error};
+  if (const base::Result<Server*> found = server_named(name); !found)
+    return {Verdict::kRefused, "ERR " + found.error()};
   client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
   moves_.push_back({&client.server, client.id, std::move(name)});
   timer_.start(0);
   return {Verdict::kGoes};
 }
 
-Server* Spaces::server_named(std::string_view name, std::string* error) {
+base::Result<Server*> Spaces::server_named(std::string_view name) {
   if (name == kMain) return &main_;
-  Space* space = find(name);
-  if (space == nullptr) space = create(name, /*keep=*/false, /*from=*/nullptr, error);
-  return space == nullptr ? nullptr : &space->server();
+  if (Space* space = find(name); space != nullptr) return &space->server();
+  base::Result<Space*> made = create(name, /*keep=*/false, /*from=*/nullptr);
+  if (!made) return made.failure();
+  return &(*made)->server();
 }
 
 // --- Between two turns ---------------------------------------------------------------------------
@@ -302,17 +292,16 @@ void Spaces::work() {
 void Spaces::make(const Move& move) {
   Client* client = move.from->clients().find(move.client_id);
   if (client == nullptr || !client->has(server::kClientBlocked)) return;
-  std::string error;
-  Server* target = server_named(move.name, &error);
-  if (target == nullptr) {
+  const base::Result<Server*> target = server_named(move.name);
+  if (!target) {
     // It was dropped meanwhile, and cannot be made again: the request runs where it came, and says
     // so.
     client->unblock(server::BlockEnd::kUnblocked, /*served=*/true);
     return;
   }
-  if (Space* space = space_of(*target); space != nullptr) wake(*space);
+  if (Space* space = space_of(**target); space != nullptr) wake(*space);
   client->unblock(server::BlockEnd::kUnblocked, /*served=*/true);
-  client->move_to(*target);
+  client->move_to(**target);
 }
 
 void Spaces::wake(Space& space) {

@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "net/loop.h"
 #include "server/command/space_gate.h"
 #include "server/config/config.h"
@@ -63,9 +64,9 @@ class Spaces final : public server::SpaceGate {
     server::Server& server() const { return host->server(); }
   };
 
-  // Makes the server of a space that stands for that edition; null with the reason in `error`.
-  using Factory = std::function<std::unique_ptr<SpaceServer>(const server::Edition& edition,
-                                                             server::ConfigError* error)>;
+  // Makes the server of a space that stands for that edition.
+  using Factory = std::function<base::Result<std::unique_ptr<SpaceServer>, server::ConfigError>(
+      const server::Edition& edition)>;
 
   // REQUIRES: `main` has a loop.
   Spaces(server::Server& main, Factory factory);
@@ -81,20 +82,19 @@ class Spaces final : public server::SpaceGate {
 
   // The space of that name; null: there is none.
   Space* find(std::string_view name);
-  // Makes it, with a copy of what `from` holds unless that is null (testing/space_copy.h). Null,
-  // with the error's text without its code, when it cannot be made. REQUIRES: there is none of that
-  // name.
-  Space* create(std::string_view name, bool keep, server::Server* from, std::string* error);
+  // Makes it, with a copy of what `from` holds unless that is null (testing/space_copy.h). The
+  // error is the text after "ERR ". REQUIRES: there is none of that name.
+  base::Result<Space*> create(std::string_view name, bool keep, server::Server* from);
   // Whether clients of that server may copy the first one: those of a space may do no more than the
   // first server's default user, whose password they have named if there is one.
   bool may_copy_main(server::Server& asked) const;
   // A name that no space has.
   std::string unused_name();
-  // Listens for its clients at the addresses of `bind`; port 0: at one that the system chooses.
-  // False, with the error's text, when that cannot be had. REQUIRES: it listens at none.
-  bool listen(Space& space, int port, std::string* error);
+  // Listens for its clients at the addresses of `bind`; port 0: at one that the system chooses. The
+  // error is the text after "ERR ". REQUIRES: it listens at none.
+  base::Result<> listen(Space& space, int port);
   // The same at a unix socket, with the permissions that unixsocketperm says.
-  bool listen(Space& space, const std::string& socket, std::string* error);
+  base::Result<> listen(Space& space, const std::string& socket);
   // Closes its clients when they have their replies, then destroys it.
   void drop(Space& space);
 
@@ -132,8 +132,10 @@ class Spaces final : public server::SpaceGate {
   // Lets a server find the spaces; and no longer.
   void attach(server::Server& server);
   void detach(server::Server& server);
-  server::Server* server_named(std::string_view name, std::string* error);
-  bool fill(Space& space, server::Server& from, std::string* error);
+  // The server of the space of that name, which is made if there is none; kMain: the first server.
+  base::Result<server::Server*> server_named(std::string_view name);
+  // Copies what `from` holds. A space that this fails for is detached.
+  base::Result<> fill(Space& space, server::Server& from);
 
   server::Server& main_;
   Factory factory_;

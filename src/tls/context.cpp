@@ -73,8 +73,8 @@ int tell_password(char* buffer, int size, int, void* password) {
   return static_cast<int>(text.size());
 }
 
-bool load_certificate(SSL_CTX* context, const std::string& cert_file, const std::string& key_file,
-                      const std::string& password, std::string* error) {
+base::Result<> load_certificate(SSL_CTX* context, const std::string& cert_file,
+                                const std::string& key_file, const std::string& password) {
   SSL_CTX_set_default_passwd_cb(context, tell_password);
   SSL_CTX_set_default_passwd_cb_userdata(context, const_cast<std::string*>(&password));
   const bool has_certificate = SSL_CTX_use_certificate_chain_file(context, cert_file.c_str()) == 1;
@@ -82,64 +82,63 @@ bool load_certificate(SSL_CTX* context, const std::string& cert_file, const std:
                                                                       SSL_FILETYPE_PEM) == 1;
   SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
   SSL_CTX_set_default_passwd_cb(context, nullptr);
-  if (!has_certificate) {
-    *error = "Failed to load certificate: " + cert_file + ": " + take_error_text();
-  } else if (!has_key) {
-    *error = "Failed to load private key: " + key_file + ": " + take_error_text();
-  }
-  return has_key;
+  if (!has_certificate)
+    return base::fail("Failed to load certificate: " + cert_file + ": " + take_error_text());
+  if (!has_key)
+    return base::fail("Failed to load private key: " + key_file + ": " + take_error_text());
+  return {};
 }
 
-bool load_authorities(SSL_CTX* context, const Settings& settings, std::string* error) {
-  if (settings.ca_cert_file.empty() && settings.ca_cert_dir.empty()) return true;
+base::Result<> load_authorities(SSL_CTX* context, const Settings& settings) {
+  if (settings.ca_cert_file.empty() && settings.ca_cert_dir.empty()) return {};
   struct stat status {};
   // OpenSSL would find nothing in it, and say nothing.
   if (!settings.ca_cert_dir.empty() &&
       (stat(settings.ca_cert_dir.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))) {
-    *error = "Failed to configure CA certificate(s) file/directory: " + settings.ca_cert_dir +
-             " is not a directory";
-    return false;
+    return base::fail("Failed to configure CA certificate(s) file/directory: " +
+                      settings.ca_cert_dir + " is not a directory");
   }
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? nullptr : text.c_str();
   };
   if (SSL_CTX_load_verify_locations(context, text_or_null(settings.ca_cert_file),
-                                    text_or_null(settings.ca_cert_dir)) == 1)
-    return true;
-  *error = "Failed to configure CA certificate(s) file/directory: " + take_error_text();
-  return false;
+                                    text_or_null(settings.ca_cert_dir)) != 1)
+    return base::fail("Failed to configure CA certificate(s) file/directory: " + take_error_text());
+  return {};
 }
 
-bool choose_ciphers(SSL_CTX* context, const Settings& settings, std::string* error) {
+base::Result<> choose_ciphers(SSL_CTX* context, const Settings& settings) {
   if (!settings.ciphers.empty() &&
       SSL_CTX_set_cipher_list(context, settings.ciphers.c_str()) != 1) {
-    *error = "Failed to configure ciphers: " + settings.ciphers;
-  } else if (!settings.ciphersuites.empty() &&
-             SSL_CTX_set_ciphersuites(context, settings.ciphersuites.c_str()) != 1) {
-    *error = "Failed to configure ciphersuites: " + settings.ciphersuites;
-  } else {
-    return true;
+    ERR_clear_error();
+    return base::fail("Failed to configure ciphers: " + settings.ciphers);
   }
-  ERR_clear_error();
-  return false;
+  if (!settings.ciphersuites.empty() &&
+      SSL_CTX_set_ciphersuites(context, settings.ciphersuites.c_str()) != 1) {
+    ERR_clear_error();
+    return base::fail("Failed to configure ciphersuites: " + settings.ciphersuites);
+  }
+  return {};
 }
 
-bool load_dh_params(SSL_CTX* context, const std::string& path, std::string* error) {
-  if (path.empty()) return SSL_CTX_set_dh_auto(context, 1) == 1;
+base::Result<> load_dh_params(SSL_CTX* context, const std::string& path) {
+  if (path.empty()) {
+    if (SSL_CTX_set_dh_auto(context, 1) != 1) return base::fail(take_error_text());
+    return {};
+  }
   const std::unique_ptr<BIO, decltype(&BIO_free_all)> file(BIO_new_file(path.c_str(), "r"),
                                                            BIO_free_all);
   if (file == nullptr) {
-    *error = "Failed to load " + path + ": " + strerror(errno);
+    std::string error = "Failed to load " + path + ": " + strerror(errno);
     ERR_clear_error();
-    return false;
+    return base::fail(std::move(error));
   }
   EVP_PKEY* const params = PEM_read_bio_Parameters(file.get(), nullptr);
   // The context owns them from here on.
-  if (params != nullptr && SSL_CTX_set0_tmp_dh_pkey(context, params) == 1) return true;
+  if (params != nullptr && SSL_CTX_set0_tmp_dh_pkey(context, params) == 1) return {};
   EVP_PKEY_free(params);
   ERR_clear_error();
-  *error = path + ": failed to read DH params.";
-  return false;
+  return base::fail(path + ": failed to read DH params.");
 }
 
 void set_session_caching(SSL_CTX* context, const Settings& settings) {
@@ -170,28 +169,9 @@ int verification_of(Settings::Clients clients) {
   return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
 }
 
-// Whether the settings are complete.
-bool check(const Settings& settings, std::string* error) {
-  if (settings.cert_file.empty()) {
-    *error = "No tls-cert-file configured!";
-  } else if (settings.key_file.empty()) {
-    *error = "No tls-key-file configured!";
-  } else if ((settings.connects || settings.clients != Settings::Clients::kNoCertificate) &&
-             settings.ca_cert_file.empty() && settings.ca_cert_dir.empty()) {
-    *error =
-        "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, "
-        "tls-replication or tls-auth-clients are enabled!";
-  } else if (!settings.protocols.empty() && options_for(settings.protocols) == 0) {
-    *error =
-        "Invalid tls-protocols specified. Use a combination of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and "
-        "'TLSv1.3'.";
-  }
-  return error->empty();
-}
-
 // Whether OpenSSL may read the files: it would wait for whoever writes to a pipe, and read a device
 // to its end.
-bool check_files(const Settings& settings, std::string* error) {
+base::Result<> check_files(const Settings& settings) {
   constexpr uint64_t kMaxBytes = 64 << 20;
   for (const std::string* path :
        {&settings.cert_file, &settings.key_file, &settings.client_cert_file,
@@ -202,10 +182,27 @@ bool check_files(const Settings& settings, std::string* error) {
     if (!file.is_open() && errno != ENOTSUP) continue;
     const int problem = !file.is_open() ? errno : EFBIG;
     if (file.is_open() && file.size().value_or(0) <= kMaxBytes) continue;
-    *error = "Failed to load " + *path + ": " + base::read_error_text(problem);
-    return false;
+    return base::fail("Failed to load " + *path + ": " + base::read_error_text(problem));
   }
-  return true;
+  return {};
+}
+
+// Whether the settings are complete, and OpenSSL may read their files.
+base::Result<> check(const Settings& settings) {
+  if (settings.cert_file.empty()) return base::fail("No tls-cert-file configured!");
+  if (settings.key_file.empty()) return base::fail("No tls-key-file configured!");
+  const bool verifies = settings.connects || settings.clients != Settings::Clients::kNoCertificate;
+  if (verifies && settings.ca_cert_file.empty() && settings.ca_cert_dir.empty()) {
+    return base::fail(
+        "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, "
+        "tls-replication or tls-auth-clients are enabled!");
+  }
+  if (!settings.protocols.empty() && options_for(settings.protocols) == 0) {
+    return base::fail(
+        "Invalid tls-protocols specified. Use a combination of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and "
+        "'TLSv1.3'.");
+  }
+  return check_files(settings);
 }
 
 }  // namespace
@@ -214,16 +211,15 @@ void Context::Free::operator()(ssl_ctx_st* context) const {
   SSL_CTX_free(context);
 }
 
-std::unique_ptr<Context> Context::make(const Settings& settings, std::string* error) {
-  error->clear();
-  if (!check(settings, error) || !check_files(settings, error)) return nullptr;
+base::Result<std::unique_ptr<Context>> Context::make(const Settings& settings) {
+  if (base::Result<> checked = check(settings); !checked) return checked.failure();
   initialise_library();
   ERR_clear_error();
-  Handle incoming = make_side(settings, true, error);
-  if (incoming == nullptr) return nullptr;
-  Handle outgoing = make_side(settings, false, error);
-  if (outgoing == nullptr) return nullptr;
-  std::unique_ptr<Context> context(new Context(std::move(incoming), std::move(outgoing)));
+  base::Result<Handle> incoming = make_side(settings, true);
+  if (!incoming) return incoming.failure();
+  base::Result<Handle> outgoing = make_side(settings, false);
+  if (!outgoing) return outgoing.failure();
+  std::unique_ptr<Context> context(new Context(*std::move(incoming), *std::move(outgoing)));
   SSL_CTX* const accepting = context->incoming_.get();
   context->server_certificate_ = facts_of(SSL_CTX_get0_certificate(accepting));
   if (!settings.client_cert_file.empty())
@@ -232,13 +228,10 @@ std::unique_ptr<Context> Context::make(const Settings& settings, std::string* er
   return context;
 }
 
-Context::Handle Context::make_side(const Settings& settings, bool for_clients, std::string* error) {
+base::Result<Context::Handle> Context::make_side(const Settings& settings, bool for_clients) {
   Handle handle(SSL_CTX_new(for_clients ? TLS_server_method() : TLS_client_method()));
   SSL_CTX* const context = handle.get();
-  if (context == nullptr) {
-    *error = "Failed to create a TLS context: " + take_error_text();
-    return nullptr;
-  }
+  if (context == nullptr) return base::fail("Failed to create a TLS context: " + take_error_text());
   constexpr std::string_view kDefaultProtocols = "TLSv1.2 TLSv1.3";
   SSL_CTX_set_options(
       context, options_for(settings.protocols.empty() ? kDefaultProtocols
@@ -255,13 +248,13 @@ Context::Handle Context::make_side(const Settings& settings, bool for_clients, s
   const std::string& cert_file = as_client ? settings.client_cert_file : settings.cert_file;
   const std::string& own_key =
       settings.client_key_file.empty() ? settings.client_cert_file : settings.client_key_file;
-  const bool good =
+  base::Result<> done =
       load_certificate(context, cert_file, as_client ? own_key : settings.key_file,
-                       as_client ? settings.client_key_file_password : settings.key_file_password,
-                       error) &&
-      load_authorities(context, settings, error) && choose_ciphers(context, settings, error) &&
-      (!for_clients || load_dh_params(context, settings.dh_params_file, error));
-  if (!good) return nullptr;
+                       as_client ? settings.client_key_file_password : settings.key_file_password);
+  if (done) done = load_authorities(context, settings);
+  if (done) done = choose_ciphers(context, settings);
+  if (done && for_clients) done = load_dh_params(context, settings.dh_params_file);
+  if (!done) return done.failure();
   SSL_CTX_set_verify(context, for_clients ? verification_of(settings.clients) : SSL_VERIFY_PEER,
                      nullptr);
   if (for_clients) set_session_caching(context, settings);

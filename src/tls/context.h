@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/buffer_pool.h"
+#include "base/result.h"
 #include "net/transport_layer.h"
 #include "tls/certificate.h"
 
@@ -44,9 +45,9 @@ struct Settings {
 
 class Context {
  public:
-  // Reads the files, and all of ca_cert_dir. Null with a line for the log in `error`, whose words
-  // are the reference's.
-  static std::unique_ptr<Context> make(const Settings& settings, std::string* error);
+  // Reads the files, and all of ca_cert_dir. The error is a line for the log, in the reference's
+  // words.
+  static base::Result<std::unique_ptr<Context>> make(const Settings& settings);
 
   // The layer of an accepted connection. `pool` must outlive it.
   std::unique_ptr<net::TransportLayer> accept(base::BufferPool& pool) const;
@@ -69,7 +70,7 @@ class Context {
     void operator()(ssl_ctx_st* context) const;
   };
   using Handle = std::unique_ptr<ssl_ctx_st, Free>;
-  static Handle make_side(const Settings& settings, bool for_clients, std::string* error);
+  static base::Result<Handle> make_side(const Settings& settings, bool for_clients);
   Context(Handle incoming, Handle outgoing)
       : incoming_(std::move(incoming)), outgoing_(std::move(outgoing)) {}
 

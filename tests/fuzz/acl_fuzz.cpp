@@ -47,18 +47,18 @@ void ask(const acl::User& user) {
 }
 
 void check_file(const acl::RuleContext& context, std::string_view text) {
-  const acl::AclFile file = acl::read_acl_file(context, "file", text);
-  require(file.errors.empty() || file.users.empty());
+  const auto users = acl::read_acl_file(context, "file", text);
+  if (!users) return require(!users.error().empty());
   std::string written;
-  for (const acl::User& user : file.users) {
+  for (const acl::User& user : *users) {
     written += acl::acl_line(user) + "\n";
     ask(user);
   }
-  const acl::AclFile again = acl::read_acl_file(context, "file", written);
-  require(again.errors.empty() && again.users.size() == file.users.size());
-  for (size_t i = 0; i < file.users.size(); ++i) {
-    require(again.users[i].text() == file.users[i].text());
-    require(again.users[i].keeps_channels_in(file.users[i]));
+  const auto again = acl::read_acl_file(context, "file", written);
+  require(again && again->size() == users->size());
+  for (size_t i = 0; i < users->size(); ++i) {
+    require(again->at(i).text() == users->at(i).text());
+    require(again->at(i).keeps_channels_in(users->at(i)));
   }
 }
 

@@ -21,9 +21,8 @@ using persist::AofLoader;
 
 void check_manifest(std::string_view text) {
   persist::AofManifest manifest("appendonly.aof");
-  persist::AofManifestError error;
-  if (!manifest.parse(text, &error)) {
-    require(!error.log_lines().empty());
+  if (const auto parsed = manifest.parse(text); !parsed) {
+    require(!parsed.error().log_lines().empty());
     return;
   }
   const std::string written = manifest.format();
@@ -40,7 +39,7 @@ void check_manifest(std::string_view text) {
   }();
   if (longest > persist::AofManifest::kMaxLine) return;
   persist::AofManifest again("appendonly.aof");
-  require(again.parse(written, &error));
+  require(bool(again.parse(written)));
   require(again.format() == written);
 }
 

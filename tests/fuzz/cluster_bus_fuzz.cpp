@@ -31,11 +31,10 @@ void read_message(std::string bytes) {
 
 void read_file(std::string_view text) {
   cluster::NodeTable nodes;
-  std::string error;
-  if (!cluster::parse_file(text, 1, &nodes, &error)) return;
+  if (!cluster::parse_file(text, 1, &nodes)) return;
   const std::string written = cluster::file_text(nodes);
   cluster::NodeTable again;
-  require(cluster::parse_file(written, 1, &again, &error));
+  require(bool(cluster::parse_file(written, 1, &again)));
   require(cluster::file_text(again) == written);
 }
 

@@ -43,20 +43,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // An escape may spell a name in another way.
   if (out_of_scope(text) || text.find("\\x") != std::string_view::npos) return 0;
 
-  ConfigError error;
   for (const DirectiveHelp& block : read_directive_help(text)) LK_ASSERT(!block.names().empty());
   Config checked(std::make_unique<PrivateDirectory>());
   const std::vector<ConfigError> problems = checked.check("", text);
   Config config(std::make_unique<PrivateDirectory>());
-  const bool loaded = config.load_text(text, &error);
+  const auto loaded = config.load_text(text);
   LK_ASSERT(!problems.empty() || (loaded && config.startup_problems().empty()));
   if (!loaded) {
-    LK_ASSERT(!error.report().empty());
+    LK_ASSERT(!loaded.error().report().empty());
     return 0;
   }
   const std::string rewritten = config.rewritten(text);
   Config again(std::make_unique<PrivateDirectory>());
-  LK_ASSERT(again.load_text(rewritten, &error));
+  LK_ASSERT(again.load_text(rewritten));
   for (const auto& directive : config.directives()) {
     LK_ASSERT(directive.format(config.values()) == directive.format(again.values()));
   }

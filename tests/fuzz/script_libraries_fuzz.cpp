@@ -30,9 +30,9 @@ constexpr std::string_view kCode = R"(
 class Vm {
  public:
   Vm() : vm_(random_, "user_script") {
-    std::string error;
-    function_ = vm_.compile(kCode, &error);
-    fuzz::require(function_ != Interpreter::kNoFunction);
+    const base::Result<int> function = vm_.compile(kCode);
+    fuzz::require(bool(function));
+    function_ = *function;
   }
 
   void run(std::string_view format, std::string_view bytes) {

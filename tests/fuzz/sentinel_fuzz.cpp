@@ -99,8 +99,7 @@ void hear(std::string_view text) {
     directives.push_back({std::move(*words), 1, line});
   }
   sentinel::Sentinel again(host);
-  server::ConfigError error;
-  require(sentinel::apply_directives(directives, &again, &error));
+  require(bool{sentinel::apply_directives(directives, &again)});
 }
 
 }  // namespace

@@ -46,17 +46,15 @@ std::unique_ptr<tls::Context> make_context() {
   std::fclose(file);
   X509_free(certificate);
   EVP_PKEY_free(key);
-  std::string error;
   auto context = tls::Context::make({.cert_file = cert_file,
                                      .key_file = key_file,
                                      .ca_cert_file = cert_file,
-                                     .clients = tls::Settings::Clients::kOptional},
-                                    &error);
-  require(context != nullptr);
+                                     .clients = tls::Settings::Clients::kOptional});
+  require(bool(context));
   unlink(key_file.c_str());
   unlink(cert_file.c_str());
   rmdir(directory);
-  return context;
+  return *std::move(context);
 }
 
 std::string taken(TransportLayer& layer) {

@@ -19,14 +19,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!holds) std::abort();
   };
 
-  size_t error_at = 0;
-  const auto filter = AttributeFilter::parse(expression, &error_at);
-  const auto wrapped = AttributeFilter::parse("(" + std::string(expression) + ")", &error_at);
-  if (!filter.has_value()) {
-    require(error_at <= expression.size() + 2);
+  const auto filter = AttributeFilter::parse(expression);
+  if (!filter) {
+    require(filter.error() <= expression.size());
     return 0;
   }
-  require(wrapped.has_value());
+  const auto wrapped = AttributeFilter::parse("(" + std::string(expression) + ")");
+  require(bool(wrapped));
   const bool matches = filter->matches(attributes);
   require(filter->matches(attributes) == matches);
   require(wrapped->matches(attributes) == matches);

@@ -56,10 +56,10 @@ void Node::start() {
     parts_->snapshots = snapshots.get();
     return snapshots;
   };
-  server::ConfigError error;
-  parts_->whole = composition::WholeServer::make_space(
-      settings, {.clock = clock_, .log = parts_->log, .snapshots = make_snapshots}, &error);
-  if (parts_->whole == nullptr) throw CheckFailed(error.report());
+  auto made = composition::WholeServer::make_space(
+      settings, {.clock = clock_, .log = parts_->log, .snapshots = make_snapshots});
+  if (!made) throw CheckFailed(made.error().report());
+  parts_->whole = *std::move(made);
   composition::WholeServer& whole = *parts_->whole;
   whole.server().layer<script::Engine>().runner().interrupt_after(shape_.script_instructions);
   whole.server().refresh_clock();

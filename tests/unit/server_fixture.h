@@ -127,8 +127,8 @@ class ServerFixture {
 
   server::Config& quiet_config(std::string_view settings) {
     log.set_level(base::LogLevel::kNothing);
-    server::ConfigError error;
-    if (!config.load("", settings, &error)) throw std::runtime_error(error.report());
+    if (const auto loaded = config.load("", settings); !loaded)
+      throw std::runtime_error(loaded.error().report());
     return config;
   }
 

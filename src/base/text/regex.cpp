@@ -3,6 +3,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace latchkey::base {
@@ -56,11 +57,8 @@ Regex::~Regex() = default;
 Regex::Regex(Regex&&) noexcept = default;
 Regex& Regex::operator=(Regex&&) noexcept = default;
 
-bool Regex::compile(std::string_view pattern, bool ignore_case, std::string* error) {
-  if (pattern.size() > kLongest) {
-    *error = "too long";
-    return false;
-  }
+Result<> Regex::compile(std::string_view pattern, bool ignore_case) {
+  if (pattern.size() > kLongest) return fail("too long");
   re2::RE2::Options options;
   options.set_encoding(re2::RE2::Options::EncodingLatin1);
   options.set_case_sensitive(!ignore_case);
@@ -69,10 +67,10 @@ bool Regex::compile(std::string_view pattern, bool ignore_case, std::string* err
   options.set_log_errors(false);
   options.set_max_mem(kMaxBytes);
   compiled_ = std::make_unique<re2::RE2>(piece_of(pattern), options);
-  if (compiled_->ok()) return true;
-  *error = compiled_->error();
+  if (compiled_->ok()) return {};
+  std::string error = compiled_->error();
   compiled_.reset();
-  return false;
+  return fail(std::move(error));
 }
 
 size_t Regex::size() const {

@@ -13,8 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace re2 {
 class RE2;
@@ -50,8 +51,8 @@ class Regex {
   Regex(Regex&&) noexcept;
   Regex& operator=(Regex&&) noexcept;
 
-  // False, with *error saying why, when the pattern is malformed or too large.
-  bool compile(std::string_view pattern, bool ignore_case, std::string* error);
+  // Fails when the pattern is malformed or too large; the error is RE2's, or "too long".
+  Result<> compile(std::string_view pattern, bool ignore_case);
   // Instructions of the compiled pattern, in the direction in which it has more: a short one with
   // repetitions, "(.*a){900}b", has thousands. REQUIRES: compiled.
   size_t size() const;

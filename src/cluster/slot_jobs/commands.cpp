@@ -66,32 +66,35 @@ struct WantedJob {
   const Node* target = nullptr;
 };
 
-// Why these slots cannot leave; empty: they can.
-std::string refusal_of_slots(Cluster& cluster, const SlotSet& slots) {
+// Whether these slots can leave. The error is a reply, from "ERR " on.
+base::Result<> check_slots(Cluster& cluster, const SlotSet& slots) {
   // Slots that are moved by hand come first, whichever they are.
-  if (!cluster.nodes().migrating().empty()) return "ERR Slots are being manually migrated";
-  if (!cluster.nodes().importing().empty()) return "ERR Slots are being manually imported";
+  if (!cluster.nodes().migrating().empty())
+    return base::fail("ERR Slots are being manually migrated");
+  if (!cluster.nodes().importing().empty())
+    return base::fail("ERR Slots are being manually imported");
   const Node* owner = nullptr;
-  std::string error;
+  base::Result<> result;
   slots.for_each([&](int slot) {
     const Node* const next = cluster.nodes().owner(slot);
-    if (!error.empty()) return;
-    if (next == nullptr) error = "ERR Slot " + std::to_string(slot) + " has no node served.";
+    if (!result) return;
+    if (next == nullptr)
+      result = base::fail("ERR Slot " + std::to_string(slot) + " has no node served.");
     if (owner != nullptr && next != nullptr && next != owner)
-      error = "ERR Requested slots span multiple shards";
+      result = base::fail("ERR Requested slots span multiple shards");
     owner = next;
   });
-  if (!error.empty()) return error;
-  if (owner != &cluster.myself()) return "ERR Slots are not served by this node.";
+  if (!result) return result;
+  if (owner != &cluster.myself()) return base::fail("ERR Slots are not served by this node.");
   if (cluster.slot_migration().tasks().find_overlapping(slots) != nullptr)
-    return "ERR Slots are being manually migrated";
+    return base::fail("ERR Slots are being manually migrated");
   slots.for_each([&](int slot) {
     SlotSet one;
     one.add(slot);
-    if (error.empty() && cluster.slot_jobs().moves_any(one))
-      error = "ERR I am already migrating slot " + std::to_string(slot) + ".";
+    if (result && cluster.slot_jobs().moves_any(one))
+      result = base::fail("ERR I am already migrating slot " + std::to_string(slot) + ".");
   });
-  return error;
+  return result;
 }
 
 // The node that an argument names. Null when an error has been sent.
@@ -118,8 +121,8 @@ bool read_job(CommandContext& ctx, Cluster& cluster, ArgReader& reader, WantedJo
     return false;
   }
   if (!read_ranges(ctx, reader, &job->slots)) return false;
-  if (const std::string error = refusal_of_slots(cluster, job->slots); !error.empty()) {
-    ctx.reply.error(error);
+  if (const base::Result<> checked = check_slots(cluster, job->slots); !checked) {
+    ctx.reply.error(checked.error());
     return false;
   }
   std::string_view id;
@@ -191,8 +194,8 @@ void establish(CommandContext& ctx, Cluster& cluster) {
     cluster.slot_jobs().told_of_begin(wanted);
     return ctx.reply.ok();
   }
-  if (const auto error = cluster.slot_jobs().establish(ctx.client, wanted))
-    return ctx.reply.error("ERR " + *error);
+  const base::Result<> established = cluster.slot_jobs().establish(ctx.client, wanted);
+  if (!established) return ctx.reply.error("ERR " + established.error());
   ctx.reply.ok();
 }
 

@@ -139,7 +139,7 @@ size_t JobReceiver::on_input(std::span<char> bytes) {
 void JobReceiver::run(std::span<const std::string_view> words) {
   if (run_protocol(words) || over_) return;
   if (job_.state == JobState::kWaitingForAck) return fail("The source sends keys too early");
-  if (const auto error = runner_.run(words)) fail(*error);
+  if (const base::Result<> ran = runner_.run(words); !ran) fail(ran.error());
 }
 
 void JobReceiver::advance(JobState from, JobState to, std::string_view request,

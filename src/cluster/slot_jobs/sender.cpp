@@ -226,14 +226,12 @@ void JobSender::start_snapshot() {
   const auto ended = [host = &host_, name = job_.name](const persist::ChildEnd& end) {
     host->snapshot_ended(name, end.done, end.copied_bytes);
   };
-  std::string error;
-  if (!child.start({.kind = persist::ChildKind::kRdbToSocket,
-                    .keys_total = keys_in_slots(server_, job_.slots),
-                    .work = work,
-                    .ended = ended,
-                    .keep_open = {connection->descriptor()}},
-                   &error))
-    return fail("Failed to start the snapshot: " + error);
+  const base::Result<> started = child.start({.kind = persist::ChildKind::kRdbToSocket,
+                                              .keys_total = keys_in_slots(server_, job_.slots),
+                                              .work = work,
+                                              .ended = ended,
+                                              .keep_open = {connection->descriptor()}});
+  if (!started) return fail("Failed to start the snapshot: " + started.error());
   server_.log().notice(job_.title() + ": snapshot started by pid " + std::to_string(child.pid()));
   child_runs_ = true;
   stream_ = std::make_unique<SlotStream>(

@@ -108,26 +108,28 @@ void SlotJobs::sending_failed(SlotJob& job, const std::string& message) {
 
 // --- Receiving -----------------------------------------------------------------------------------
 
-std::optional<std::string> SlotJobs::establish(server::Client& from, const Establishment& wanted) {
+base::Result<> SlotJobs::establish(server::Client& from, const Establishment& wanted) {
   const NodeTable& nodes = cluster_.nodes();
-  if (cluster_.myself().is_replica()) return "Slot migration can only be used on primary nodes.";
+  if (cluster_.myself().is_replica())
+    return base::fail("Slot migration can only be used on primary nodes.");
   const Node* const source = nodes.find(wanted.source);
-  if (source == nullptr) return "Target node does not know the source node";
-  if (source == &cluster_.myself()) return "Source node is target node itself";
+  if (source == nullptr) return base::fail("Target node does not know the source node");
+  if (source == &cluster_.myself()) return base::fail("Source node is target node itself");
   bool theirs = !wanted.slots.empty();
   wanted.slots.for_each([&](int slot) { theirs &= nodes.owner(slot) == source; });
-  if (!theirs) return "Target node does not agree about current slot ownership";
-  if (!nodes.importing().empty()) return "Slots are being manually imported";
-  if (!nodes.migrating().empty()) return "Slots are being manually migrated";
+  if (!theirs) return base::fail("Target node does not agree about current slot ownership");
+  if (!nodes.importing().empty()) return base::fail("Slots are being manually imported");
+  if (!nodes.migrating().empty()) return base::fail("Slots are being manually migrated");
   if (cluster_.slot_migration().tasks().find_overlapping(wanted.slots) != nullptr ||
       moves_any(wanted.slots))
-    return "Slot is already being imported on the target by a different migration";
-  if (jobs_.find(wanted.name) != nullptr) return "Slot migration with that name exists";
+    return base::fail("Slot is already being imported on the target by a different migration");
+  if (jobs_.find(wanted.name) != nullptr) return base::fail("Slot migration with that name exists");
   if (from.connection() == nullptr || from.node != nullptr || server_.loop() == nullptr)
-    return "Slots cannot come over this connection";
+    return base::fail("Slots cannot come over this connection");
   // What is left over of these slots must not get between the keys that will come.
   cluster_.slot_migration().finish_trimming(wanted.slots);
-  if (keys_in_slots(server_, wanted.slots) > 0) return "Target node has keys of the slots";
+  if (keys_in_slots(server_, wanted.slots) > 0)
+    return base::fail("Target node has keys of the slots");
   const int64_t now_ms = server_.machine_ms();
   SlotJob& job = jobs_.add({.name = std::string(wanted.name),
                             .slots = wanted.slots,
@@ -144,7 +146,7 @@ std::optional<std::string> SlotJobs::establish(server::Client& from, const Estab
   cluster_.slot_migration().hide(job.slots, true);
   tell_of_begin(job);
   listen();
-  return std::nullopt;
+  return {};
 }
 
 void SlotJobs::client_closing(const server::Client& client) {

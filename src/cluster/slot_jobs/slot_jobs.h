@@ -10,12 +10,12 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "cluster/slot_jobs/job.h"
 #include "cluster/slot_jobs/receiver.h"
 #include "cluster/slot_jobs/sender.h"
@@ -88,8 +88,8 @@ class SlotJobs final : private JobSender::Host,
     std::string_view name;  // 40 bytes
     SlotSet slots;
   };
-  // A source begins. Nothing: it may send; otherwise the error.
-  std::optional<std::string> establish(server::Client& from, const Establishment& wanted);
+  // A source begins; it may send unless this fails. The error is the text after "ERR ".
+  base::Result<> establish(server::Client& from, const Establishment& wanted);
   // The master tells its replica that a job has begun, or ended. False when no such job is known.
   void told_of_begin(const Establishment& job);
   bool told_of_end(std::string_view name, bool success, std::string_view message);

@@ -45,26 +45,27 @@ bool read_ranges(CommandContext& ctx, Arguments words, SlotSet* slots) {
 
 // --- CLUSTER MIGRATION ---------------------------------------------------------------------------
 
-// Why the slots cannot be imported; empty: they can.
-std::string import_refusal(Cluster& cluster, const SlotSet& slots) {
+// Whether the slots can be imported. The error is a reply, from "ERR " on.
+base::Result<> check_import(Cluster& cluster, const SlotSet& slots) {
   const NodeTable& nodes = cluster.nodes();
   if (nodes.any_moves())
-    return "ERR all slot states must be STABLE to start a slot migration task.";
+    return base::fail("ERR all slot states must be STABLE to start a slot migration task.");
   const Node* source = nullptr;
-  std::string error;
+  base::Result<> result;
   slots.for_each([&](int slot) {
     const Node* const owner = nodes.owner(slot);
-    if (!error.empty()) return;
+    if (!result) return;
     if (owner == nullptr) {
-      error = "ERR slot has no owner: " + std::to_string(slot);
+      result = base::fail("ERR slot has no owner: " + std::to_string(slot));
     } else if (source != nullptr && owner != source) {
-      error = "ERR slots belong to different source nodes";
+      result = base::fail("ERR slots belong to different source nodes");
     }
     source = owner;
   });
-  if (!error.empty()) return error;
-  if (source == &cluster.myself()) return "ERR this node is already the owner of the slot range";
-  if (cluster.migrates_any(slots)) return "ERR overlapping import exists";
+  if (!result) return result;
+  if (source == &cluster.myself())
+    return base::fail("ERR this node is already the owner of the slot range");
+  if (cluster.migrates_any(slots)) return base::fail("ERR overlapping import exists");
   return {};
 }
 
@@ -75,8 +76,8 @@ void import(CommandContext& ctx, Cluster& cluster) {
   if (!read_ranges(ctx, words, &slots)) return;
   if (cluster.myself().is_replica())
     return ctx.reply.error("ERR CLUSTER MIGRATION IMPORT not allowed on replica.");
-  const std::string error = import_refusal(cluster, slots);
-  if (!error.empty()) return ctx.reply.error(error);
+  const base::Result<> checked = check_import(cluster, slots);
+  if (!checked) return ctx.reply.error(checked.error());
   ctx.reply.bulk(cluster.slot_migration().import(slots));
 }
 
@@ -170,9 +171,9 @@ void sync_slots(CommandContext& ctx, Cluster& cluster) {
   SlotSet slots;
   if (!read_ranges(ctx, words, &slots)) return;
   if (ctx.args[3].size() != kIdDigits) return ctx.reply.error("ERR Invalid task id");
-  const std::string error =
+  const base::Result<> begun =
       cluster.slot_migration().begin_export(*session_of(ctx), ctx.args[3], slots);
-  if (!error.empty()) return ctx.reply.error(error);
+  if (!begun) return ctx.reply.error(begun.error());
   ctx.reply.status("RDBCHANNELSYNCSLOTS");
 }
 

@@ -132,14 +132,12 @@ void Exporter::start_snapshot() {
   const auto ended = [host = &host_, id = task_.id](const persist::ChildEnd& end) {
     host->snapshot_sent(id, end.done);
   };
-  std::string error;
-  if (!child.start({.kind = persist::ChildKind::kRdbToSocket,
-                    .keys_total = keys,
-                    .work = work,
-                    .ended = ended,
-                    .keep_open = {descriptor}},
-                   &error))
-    return fail("RDB channel - Failed to start the snapshot: " + error);
+  const base::Result<> started = child.start({.kind = persist::ChildKind::kRdbToSocket,
+                                              .keys_total = keys,
+                                              .work = work,
+                                              .ended = ended,
+                                              .keep_open = {descriptor}});
+  if (!started) return fail("RDB channel - Failed to start the snapshot: " + started.error());
   server_.log().notice("Slot migration snapshot started by pid " + std::to_string(child.pid()) +
                        " to the destination's socket");
   child_runs_ = true;

@@ -237,7 +237,7 @@ size_t Importer::apply(NodeChannel& channel, std::span<char> bytes) {
 void Importer::run(NodeChannel& channel, size_t size) {
   if (run_protocol(channel)) return;
   if (over_) return;
-  if (const auto error = runner_.run(words_)) return fail(channel, *error);
+  if (const base::Result<> ran = runner_.run(words_); !ran) return fail(channel, ran.error());
   if (!is_main(channel)) return;
   applied_ += size;
   if (applied_ - acknowledged_ >= kAcknowledgeEvery) acknowledge();

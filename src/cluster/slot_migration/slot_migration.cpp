@@ -206,26 +206,26 @@ void SlotMigration::import_ready() {
 
 // --- Sending -------------------------------------------------------------------------------------
 
-std::string SlotMigration::begin_export(NodeSession& session, std::string_view id,
-                                        const SlotSet& slots) {
+base::Result<> SlotMigration::begin_export(NodeSession& session, std::string_view id,
+                                           const SlotSet& slots) {
   if (fails_at("migrate-main-channel", name_of(TaskState::kNone)) || ends_ ||
       server_.pauses().kind() != PauseControl::Kind::kNone || !cluster_.is_up())
-    return "NOTREADY Cluster is not ready to migrate slots, please retry later";
+    return base::fail("NOTREADY Cluster is not ready to migrate slots, please retry later");
   const NodeTable& nodes = cluster_.nodes();
   const Node* const dest = nodes.find(session.node_id);
   if (dest == nullptr || !dest->is_master() || dest->is_myself())
-    return "ERR The node that asks is no other master of the cluster";
+    return base::fail("ERR The node that asks is no other master of the cluster");
   if (nodes.any_moves())
-    return "ERR all slot states must be STABLE to start a slot migration task.";
-  if (cluster_.myself().is_replica()) return "ERR This node is not a master";
+    return base::fail("ERR all slot states must be STABLE to start a slot migration task.");
+  if (cluster_.myself().is_replica()) return base::fail("ERR This node is not a master");
   bool mine = true;
   slots.for_each([&](int slot) { mine &= nodes.owner(slot) == &cluster_.myself(); });
-  if (!mine) return "ERR This node is not the owner of the slots";
+  if (!mine) return base::fail("ERR This node is not the owner of the slots");
   // The connection of its former attempt may not have been closed yet.
   if (exporting_ != nullptr && exporting_->dest == dest->id)
     cancel(*exporting_, "Cancelled due to new migration requested");
   if (importing_ != nullptr || exporting_ != nullptr || cluster_.slot_jobs().moves_any(slots))
-    return "NOTREADY Another slot migration task is already in progress";
+    return base::fail("NOTREADY Another slot migration task is already in progress");
   SlotTask task;
   task.id = id;
   task.slots = slots;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "cluster/slot_migration/exporter.h"
 #include "cluster/slot_migration/importer.h"
 #include "cluster/slot_migration/task.h"
@@ -85,8 +86,9 @@ class SlotMigration final : private Importer::Host,
   // Whether a task has the slot.
   bool moves(int slot) const;
 
-  // The destination asks for slots. An empty text: they will be sent. Otherwise the error.
-  std::string begin_export(NodeSession& session, std::string_view id, const SlotSet& slots);
+  // The destination asks for slots, which will be sent unless this fails. The error is a reply,
+  // from its code on.
+  base::Result<> begin_export(NodeSession& session, std::string_view id, const SlotSet& slots);
   bool begin_snapshot(NodeSession& session, std::string_view id);
   void acknowledged(const NodeSession& session, std::string_view state, uint64_t offset);
   // The master tells its replica of a task. False when the text is damaged.

@@ -26,21 +26,22 @@ StreamRunner::StreamRunner(Server& server, Client& client, const SlotSet& slots)
   client_.set(kClientInternal | kClientDenyBlocking);
 }
 
-std::optional<std::string> StreamRunner::select(std::span<const std::string_view> words) {
+base::Result<> StreamRunner::select(std::span<const std::string_view> words) {
   int64_t number = 0;
   if (words.size() != 2 || !base::parse_int64(words[1], &number) || number < 0 ||
       number >= server_.database_count())
-    return "'select' in the stream names a database that is not there";
+    return base::fail("'select' in the stream names a database that is not there");
   database_ = static_cast<int>(number);
-  return std::nullopt;
+  return {};
 }
 
-std::optional<std::string> StreamRunner::run(std::span<const std::string_view> words) {
+base::Result<> StreamRunner::run(std::span<const std::string_view> words) {
   Command* const command = server_.dispatcher().lookup(words);
-  if (command == nullptr) return "Unknown command in the stream: " + std::string(words[0]);
-  if (is_frame(*command)) return std::nullopt;
+  if (command == nullptr)
+    return base::fail("Unknown command in the stream: " + std::string(words[0]));
+  if (is_frame(*command)) return {};
   if (command->full_name == "select") return select(words);
-  if (auto refused = refusal(*command, words)) return refused;
+  if (base::Result<> checked = check(*command, words); !checked) return checked;
   client_.database = database_;
   const size_t mark = client_.out().mark();
   const bool outer = (server_.state() & kStateApplyingMaster) != 0;
@@ -49,26 +50,27 @@ std::optional<std::string> StreamRunner::run(std::span<const std::string_view> w
   server_.set_state(kStateApplyingMaster, outer);
   const std::string reply = client_.out().copy_since(mark, 256);
   client_.out().clear();
-  if (outcome == Dispatcher::Outcome::kPostponed) return "Writes are paused";
-  if (!reply.starts_with('-')) return std::nullopt;
-  return "'" + command->full_name + "' failed: " + reply.substr(1, reply.find('\r') - 1);
+  if (outcome == Dispatcher::Outcome::kPostponed) return base::fail("Writes are paused");
+  if (!reply.starts_with('-')) return {};
+  return base::fail("'" + command->full_name +
+                    "' failed: " + reply.substr(1, reply.find('\r') - 1));
 }
 
-std::optional<std::string> StreamRunner::refusal(const Command& command,
-                                                 std::span<const std::string_view> words) {
-  if (command.full_name == "function|load" || command.full_name == "function|restore")
-    return std::nullopt;
+base::Result<> StreamRunner::check(const Command& command,
+                                   std::span<const std::string_view> words) {
+  if (command.full_name == "function|load" || command.full_name == "function|restore") return {};
   const std::string what = "'" + command.full_name + "' in the stream ";
-  if (!command.has(kWrite)) return what + "is no write";
-  if (!command.accepts_word_count(words.size())) return what + "has a wrong number of arguments";
+  if (!command.has(kWrite)) return base::fail(what + "is no write");
+  if (!command.accepts_word_count(words.size()))
+    return base::fail(what + "has a wrong number of arguments");
   found_.clear();
   find_slotted_words({command, words}, &found_);
-  if (found_.empty()) return what + "names no key";
+  if (found_.empty()) return base::fail(what + "names no key");
   for (const KeyReference& word : found_) {
     if (!slots_.has(store::key_slot(words[word.position])))
-      return what + "is for a slot that is not migrated";
+      return base::fail(what + "is for a slot that is not migrated");
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace latchkey::cluster

@@ -6,12 +6,12 @@
 // Expired keys are there for these requests, as for a master's: the source says when they go.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "cluster/slot_set.h"
 #include "server/command/key_spec.h"
 
@@ -31,14 +31,13 @@ class StreamRunner {
 
   // What follows is for the first database, until a SELECT.
   void begin_stream() { database_ = 0; }
-  // Runs the request. An error: it is none of those above, or it has failed; the stream must not
-  // be run any further.
-  std::optional<std::string> run(std::span<const std::string_view> words);
+  // Runs the request. Fails when it is none of those above, or when its reply is an error; the
+  // stream must not be run any further then.
+  base::Result<> run(std::span<const std::string_view> words);
 
  private:
-  std::optional<std::string> select(std::span<const std::string_view> words);
-  std::optional<std::string> refusal(const server::Command& command,
-                                     std::span<const std::string_view> words);
+  base::Result<> select(std::span<const std::string_view> words);
+  base::Result<> check(const server::Command& command, std::span<const std::string_view> words);
 
   server::Server& server_;
   SlotSet slots_;

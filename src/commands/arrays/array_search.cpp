@@ -202,11 +202,12 @@ bool compile_regex(CommandContext& ctx, bool ignore_case, Search& search, size_t
     search.part = ignore_case ? base::lower_case(pattern) : std::string(pattern);
     return true;
   }
-  std::string why = "too large";
-  const bool is_compiled = search.regex.compile(pattern, ignore_case, &why);
-  if (is_compiled) *instructions += search.regex.size();
-  if (is_compiled && *instructions <= kMaxInstructions) return true;
-  return refuse(ctx, "ERR invalid regular expression: " + why);
+  const base::Result<> compiled = search.regex.compile(pattern, ignore_case);
+  if (!compiled) return refuse(ctx, "ERR invalid regular expression: " + compiled.error());
+  *instructions += search.regex.size();
+  if (*instructions > kMaxInstructions)
+    return refuse(ctx, "ERR invalid regular expression: too large");
+  return true;
 }
 
 // False, with the error sent, when a pattern is malformed, or all of them together are too large.

@@ -88,8 +88,8 @@ void acl_setuser(CommandContext& ctx) {
   const std::string_view name = ctx.args[2];
   if (!acl::is_user_name(name))
     return ctx.reply.error("ERR Usernames can't contain spaces or null characters");
-  if (const auto error = ctx.server.access().set_user(name, ctx.args.subspan(3)))
-    return ctx.reply.error("ERR " + *error);
+  if (const auto set = ctx.server.access().set_user(name, ctx.args.subspan(3)); !set)
+    return ctx.reply.error("ERR " + set.error());
   ctx.reply.ok();
 }
 
@@ -123,13 +123,15 @@ bool has_file(CommandContext& ctx) {
 
 void acl_load(CommandContext& ctx) {
   if (!has_file(ctx)) return;
-  if (const auto error = ctx.server.access().load_file()) return ctx.reply.error("ERR " + *error);
+  if (const auto loaded = ctx.server.access().load_file(); !loaded)
+    return ctx.reply.error("ERR " + loaded.error());
   ctx.reply.ok();
 }
 
 void acl_save(CommandContext& ctx) {
   if (!has_file(ctx)) return;
-  if (const auto error = ctx.server.access().save_file()) return ctx.reply.error("ERR " + *error);
+  if (const auto saved = ctx.server.access().save_file(); !saved)
+    return ctx.reply.error("ERR " + saved.error());
   ctx.reply.ok();
 }
 

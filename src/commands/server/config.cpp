@@ -52,8 +52,8 @@ void config_set(CommandContext& ctx) {
   if (request.loading && must_wait(ctx.server.config(), pairs))
     return ctx.reply.error(
         in_words_of(ctx.server, "LOADING Redis is loading the dataset in memory"));
-  std::string error;
-  if (!ctx.server.config().set(pairs, request, &error)) return ctx.reply.error("ERR " + error);
+  if (const auto set = ctx.server.config().set(pairs, request); !set)
+    return ctx.reply.error("ERR " + set.error());
   ctx.reply.ok();
 }
 
@@ -65,10 +65,9 @@ void find_config_secrets(const Config& config, Words words, std::vector<size_t>*
 }
 
 void config_rewrite(CommandContext& ctx) {
-  std::string error;
-  if (!ctx.server.config().rewrite(&error)) {
-    ctx.server.log().warning("CONFIG REWRITE failed: " + error);
-    return ctx.reply.error("ERR " + error);
+  if (const auto rewritten = ctx.server.config().rewrite(); !rewritten) {
+    ctx.server.log().warning("CONFIG REWRITE failed: " + rewritten.error());
+    return ctx.reply.error("ERR " + rewritten.error());
   }
   ctx.server.log().notice("CONFIG REWRITE executed with success.");
   ctx.reply.ok();

@@ -120,20 +120,20 @@ void debug_restart(CommandContext& ctx) {
   if (ctx.args.size() > kFirstArgument &&
       !ctx.read_int64_in(ctx.args[kFirstArgument], 0, INT32_MAX, &delay_ms))
     return;
-  std::string error;
   Server& server = ctx.server;
-  if (!server.config().file().empty() && !server.config().rewrite(&error))
-    return ctx.reply.error("ERR The configuration cannot be written: " + error);
-  if (server.shutdown().request(kShutdownNow, &error) != Shutdown::Outcome::kEnds)
-    return ctx.reply.error(error);
+  if (!server.config().file().empty()) {
+    if (const auto rewritten = server.config().rewrite(); !rewritten)
+      return ctx.reply.error("ERR The configuration cannot be written: " + rewritten.error());
+  }
+  // Without kShutdownFailover it does not wait.
+  if (const auto outcome = server.shutdown().request(kShutdownNow); !outcome)
+    return ctx.reply.error(outcome.error());
   server.shutdown().restart_after(delay_ms);
 }
 
 void debug_config_rewrite_force_all(CommandContext& ctx) {
-  std::string error;
-  if (!ctx.server.config().rewrite(&error, true)) {
-    return ctx.reply.error("ERR CONFIG-REWRITE-FORCE-ALL failed: " + error);
-  }
+  if (const auto rewritten = ctx.server.config().rewrite(/*everything=*/true); !rewritten)
+    return ctx.reply.error("ERR CONFIG-REWRITE-FORCE-ALL failed: " + rewritten.error());
   ctx.reply.ok();
 }
 

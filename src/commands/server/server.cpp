@@ -43,15 +43,10 @@ void shutdown(CommandContext& ctx) {
     if (!ctx.server.shutdown().abort()) return ctx.reply.error("ERR No shutdown in progress.");
     return ctx.reply.ok();
   }
-  std::string error;
-  switch (ctx.server.shutdown().request(flags, &error)) {
-    case Shutdown::Outcome::kEnds:
-      return ctx.client.close_after_reply();
-    case Shutdown::Outcome::kWaits:
-      return ctx.server.shutdown().wait(ctx.client);
-    case Shutdown::Outcome::kRefused:
-      return ctx.reply.error(error);
-  }
+  const auto outcome = ctx.server.shutdown().request(flags);
+  if (!outcome) return ctx.reply.error(outcome.error());
+  if (*outcome == Shutdown::Outcome::kWaits) return ctx.server.shutdown().wait(ctx.client);
+  ctx.client.close_after_reply();
 }
 
 void time(CommandContext& ctx) {

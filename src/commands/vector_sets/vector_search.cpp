@@ -76,15 +76,16 @@ bool read_query(CommandContext& ctx, const VectorSet& set, ArgReader& args, Ques
 }
 
 bool read_filter(CommandContext& ctx, std::string_view text, Question* question) {
-  size_t error_at = 0;
   const bool is_current = ctx.server.edition().has({8, 12});
-  question->filter = AttributeFilter::parse(
-      text, &error_at,
-      is_current ? store::FilterSyntax::kCurrent : store::FilterSyntax::kBeforeRedis812);
-  if (question->filter.has_value()) return true;
-  ctx.reply.error("ERR syntax error in FILTER expression near: " +
-                  std::string(text.substr(error_at)));
-  return false;
+  base::Result<AttributeFilter, size_t> filter = AttributeFilter::parse(
+      text, is_current ? store::FilterSyntax::kCurrent : store::FilterSyntax::kBeforeRedis812);
+  if (!filter) {
+    ctx.reply.error("ERR syntax error in FILTER expression near: " +
+                    std::string(text.substr(filter.error())));
+    return false;
+  }
+  question->filter = *std::move(filter);
+  return true;
 }
 
 // Reads an option with a count. False with an error sent.

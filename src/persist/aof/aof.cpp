@@ -42,10 +42,12 @@ Aof::Aof(Server& server, BackgroundChild& child)
       rewrite_(server, directory_, file_, child),
       loader_(server) {
   server.on_turn_end(TurnEnd::kAppendOnlyFile, [this] { file_.flush(); });
-  server.config().on_change({"appendonly"},
-                            [this](std::string* error) { return setting_changed(error); });
-  server.config().on_change({"aof-disable-auto-gc"},
-                            [this](std::string*) { return directory_.collect_history(); });
+  server.config().on_change({"appendonly"}, [this] { return setting_changed(); });
+  server.config().on_change({"aof-disable-auto-gc"}, [this]() -> base::Result<> {
+    if (directory_.collect_history()) return {};
+    // The log has told why.
+    return base::fail("");
+  });
   server.shutdown().before_exit([this](unsigned flags) { return prepare_exit(flags); });
   file_.on_child_running([this] { return child_.running(); });
   file_.on_problem_changed([this](const std::string& problem) {
@@ -78,9 +80,8 @@ Loading::Result Aof::load_other(const std::string& path, LoadingFigures& figures
     return Loading::Result::kFailed;
   }
   AofManifest manifest(server_.settings().appendfilename);
-  AofManifestError error;
-  if (!manifest.parse(*text, &error)) {
-    for (const std::string& line : error.log_lines()) log.warning(line);
+  if (const base::Result<void, AofManifestError> parsed = manifest.parse(*text); !parsed) {
+    for (const std::string& line : parsed.error().log_lines()) log.warning(line);
     return Loading::Result::kFailed;
   }
   return load_timed(manifest, path.substr(0, path.rfind('/') + 1), figures);
@@ -224,22 +225,21 @@ bool Aof::create_base(AofManifest* next) {
   return write_aof_base(server_, directory_.path_of(name), nullptr);
 }
 
-bool Aof::setting_changed(std::string* error) {
+base::Result<> Aof::setting_changed() {
   // While the dataset is being loaded or replaced, nothing can be started; open_at_start() or
   // end_replacement() will apply the setting.
-  if ((server_.state() & kStateLoading) != 0 || dataset_changes_) return true;
+  if ((server_.state() & kStateLoading) != 0 || dataset_changes_) return {};
   if (!server_.settings().appendonly) {
     if (enabled() && !is_open_for_backup_) {
       if (stopping_) stopping_();
       switch_off();
     }
-    return true;
+    return {};
   }
   // What is open for a backup is the server's file from now on.
   is_open_for_backup_ = false;
-  if (enabled() || switch_on()) return true;
-  *error = "Unable to turn on AOF. Check server logs.";
-  return false;
+  if (!enabled() && !switch_on()) return base::fail("Unable to turn on AOF. Check server logs.");
+  return {};
 }
 
 bool Aof::switch_on() {

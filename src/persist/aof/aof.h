@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/worker.h"
 #include "persist/aof/aof_directory.h"
 #include "persist/aof/aof_loader.h"
@@ -106,7 +107,8 @@ class Aof {
     int64_t replicas;  // copies required on disks of replicas
   };
 
-  bool setting_changed(std::string* error);
+  // Called when `appendonly` has changed. The error is one of CONFIG SET.
+  base::Result<> setting_changed();
   bool switch_on();
   void try_to_switch_on();
   bool switch_on_with(const std::string& snapshot);

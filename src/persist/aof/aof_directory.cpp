@@ -104,9 +104,9 @@ bool AofDirectory::load() {
                 " for reading: " + base::read_error_text(errno));
     return false;
   }
-  AofManifestError error;
-  if (manifest_.parse(*text, &error)) return true;
-  for (const std::string& line : error.log_lines()) log.warning(line);
+  const base::Result<void, AofManifestError> parsed = manifest_.parse(*text);
+  if (parsed) return true;
+  for (const std::string& line : parsed.error().log_lines()) log.warning(line);
   return false;
 }
 

@@ -11,7 +11,7 @@ namespace latchkey::persist {
 
 namespace {
 
-constexpr std::string_view kBadFormat = "Invalid AOF manifest file format";
+constexpr char kBadFormat[] = "Invalid AOF manifest file format";
 // "file NAME seq N type T"
 constexpr size_t kMinWords = 6;
 
@@ -20,32 +20,33 @@ int64_t leading_number(const std::string& text) {
   return std::strtoll(text.c_str(), nullptr, 10);
 }
 
-// Parses one line. Returns the error message, or an empty text.
-std::string_view parse_line(std::string_view line, AofFile* file) {
+base::Result<AofFile> parse_line(std::string_view line) {
   const auto words = server::split_arguments(line);
-  if (!words || words->size() < kMinWords || words->size() % 2 != 0) return kBadFormat;
+  if (!words || words->size() < kMinWords || words->size() % 2 != 0) return base::fail(kBadFormat);
+  AofFile file;
   bool named = false;
   char type = 0;
   for (size_t i = 0; i < words->size(); i += 2) {
     const std::string& key = (*words)[i];
     const std::string& value = (*words)[i + 1];
     if (server::equal_ignoring_case(key, "file")) {
-      if (value.find('/') != std::string::npos) return "File can't be a path, just a filename";
-      file->name = value;
+      if (value.find('/') != std::string::npos)
+        return base::fail("File can't be a path, just a filename");
+      file.name = value;
       named = true;
     } else if (server::equal_ignoring_case(key, "seq")) {
-      file->sequence = leading_number(value);
+      file.sequence = leading_number(value);
     } else if (server::equal_ignoring_case(key, "type")) {
       type = value.empty() ? '\0' : value[0];
     } else if (server::equal_ignoring_case(key, "startoffset")) {
-      file->start_offset = leading_number(value);
+      file.start_offset = leading_number(value);
     } else if (server::equal_ignoring_case(key, "endoffset")) {
-      file->end_offset = leading_number(value);
+      file.end_offset = leading_number(value);
     }
   }
-  if (!named || file->sequence == 0 || type == 0) return kBadFormat;
-  file->type = static_cast<AofFileType>(type);
-  return {};
+  if (!named || file.sequence == 0 || type == 0) return base::fail(kBadFormat);
+  file.type = static_cast<AofFileType>(type);
+  return file;
 }
 
 }  // namespace
@@ -62,51 +63,43 @@ std::vector<std::string> AofManifestError::log_lines() const {
   return lines;
 }
 
-bool AofManifest::parse(std::string_view text, AofManifestError* error) {
+base::Result<void, AofManifestError> AofManifest::parse(std::string_view text) {
+  const auto refuse = [](int number, std::string_view line, std::string message) {
+    return base::fail_with(AofManifestError{number, std::string(line), std::move(message)});
+  };
+  if (text.empty()) return refuse(0, {}, "Found an empty AOF manifest");
   AofManifest read(file_name_);
-  if (text.empty()) {
-    *error = {0, {}, "Found an empty AOF manifest"};
-    return false;
-  }
   for (int number = 1; !text.empty(); ++number) {
     const std::string_view piece = text.substr(0, std::min(kMaxLine, text.find('\n') + 1));
     const bool whole = !piece.empty() && piece.back() == '\n';
-    const std::string_view line = whole ? piece : text.substr(0, kMaxLine);
-    text.remove_prefix(line.size());
-    if (line.front() == '#') continue;
-    if (!whole) {
-      *error = {0, {}, "The AOF manifest file contains too long line"};
-      return false;
-    }
-    const auto refuse = [&](std::string_view message) {
-      *error = {number, std::string(server::trim_line(line)), std::string(message)};
-      return false;
-    };
-    AofFile file;
-    if (const std::string_view problem = parse_line(server::trim_line(line), &file);
-        !problem.empty())
-      return refuse(problem);
-    switch (file.type) {
+    const std::string_view untrimmed = whole ? piece : text.substr(0, kMaxLine);
+    text.remove_prefix(untrimmed.size());
+    if (untrimmed.front() == '#') continue;
+    if (!whole) return refuse(0, {}, "The AOF manifest file contains too long line");
+    const std::string_view line = server::trim_line(untrimmed);
+    base::Result<AofFile> file = parse_line(line);
+    if (!file) return refuse(number, line, file.error());
+    switch (file->type) {
       case AofFileType::kBase:
-        if (read.base_) return refuse("Found duplicate base file information");
-        read.base_sequence_ = file.sequence;
-        read.base_ = std::move(file);
+        if (read.base_) return refuse(number, line, "Found duplicate base file information");
+        read.base_sequence_ = file->sequence;
+        read.base_ = *std::move(file);
         break;
       case AofFileType::kHistory:
-        read.history_.push_back(std::move(file));
+        read.history_.push_back(*std::move(file));
         break;
       case AofFileType::kIncrement:
-        if (file.sequence <= read.increment_sequence_)
-          return refuse("Found a non-monotonic sequence number");
-        read.increment_sequence_ = file.sequence;
-        read.increments_.push_back(std::move(file));
+        if (file->sequence <= read.increment_sequence_)
+          return refuse(number, line, "Found a non-monotonic sequence number");
+        read.increment_sequence_ = file->sequence;
+        read.increments_.push_back(*std::move(file));
         break;
       default:
-        return refuse("Unknown AOF file type");
+        return refuse(number, line, "Unknown AOF file type");
     }
   }
   *this = std::move(read);
-  return true;
+  return {};
 }
 
 std::string AofManifest::format() const {

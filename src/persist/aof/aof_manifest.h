@@ -19,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace latchkey::persist {
 
 enum class AofFileType : char { kBase = 'b', kHistory = 'h', kIncrement = 'i' };
@@ -49,9 +51,9 @@ class AofManifest {
   // `file_name`: appendfilename, the prefix of the names of new files.
   explicit AofManifest(std::string file_name) : file_name_(std::move(file_name)) {}
 
-  // Parses the output of format() or another server's manifest. False, with nothing changed, when
+  // Parses the output of format() or another server's manifest. Fails, with nothing changed, when
   // it is damaged.
-  bool parse(std::string_view text, AofManifestError* error);
+  base::Result<void, AofManifestError> parse(std::string_view text);
   std::string format() const;
 
   const std::optional<AofFile>& base() const { return base_; }

@@ -137,10 +137,9 @@ bool AofRewrite::start(Purpose purpose) {
     return false;
   }
   ++rewrites_;
-  std::string error;
   // Asked here, because the child's counts are lost with it.
   const int injected = injected_file_error(server_);
-  const bool started = child_.start(
+  const base::Result<> started = child_.start(
       {.kind = ChildKind::kAofRewrite,
        .keys_total = keys_of(server_),
        .work =
@@ -155,11 +154,10 @@ bool AofRewrite::start(Purpose purpose) {
              server_.log().notice("Successfully created the temporary AOF base file " + name);
              return true;
            },
-       .ended = [this](const ChildEnd& end) { ended(end); }},
-      &error);
+       .ended = [this](const ChildEnd& end) { ended(end); }});
   if (!started) {
     last_ok_ = false;
-    server_.log().warning("Can't rewrite append only file in background: " + error);
+    server_.log().warning("Can't rewrite append only file in background: " + started.error());
     return false;
   }
   scheduled_ = false;

@@ -70,9 +70,10 @@ void Backup::tick() {
 void Backup::rewrite_ended(bool done) {
   if (state_ != State::kPending && state_ != State::kSnapshotting) return;
   if (!done) return fail("the append-only file could not be rewritten");
-  const auto& base = aof_.manifest().base();
-  std::string error;
-  if (!base || !link(base->name, &error)) return fail(std::move(error));
+  const auto& base_file = aof_.manifest().base();
+  if (!base_file) return fail("");
+  if (base::Result<> linked = link(base_file->name); !linked)
+    return fail(std::move(linked).error());
   aof_.rewrite().hold(true);
   state_ = State::kIncrementing;
   server_.log().notice("Backup: the base is complete, writes are added until BACKUP SEAL");
@@ -86,51 +87,43 @@ void Backup::fail(std::string reason) {
   aof_.end_backup();
 }
 
-bool Backup::seal(std::string* error) {
-  if (!aof_.sync()) {
-    *error = "the append-only file could not be synced";
-    return false;
-  }
+base::Result<> Backup::seal() {
+  if (!aof_.sync()) return base::fail("the append-only file could not be synced");
   AofManifest sealed = aof_.manifest();
   sealed.take_history();
   for (const AofFile& increment : sealed.increments())
-    if (!link(increment.name, error)) return false;
+    if (base::Result<> linked = link(increment.name); !linked) return linked;
   const std::string name = server_.settings().appendfilename + ".manifest";
   // Named before, for it may be there although its directory could not be synced.
   files_.push_back(name);
-  if (!base::replace_file(path_of(name), sealed.format(), server_.files())) {
-    *error = "the manifest could not be written: " + std::string(strerror(errno));
-    return false;
-  }
+  if (!base::replace_file(path_of(name), sealed.format(), server_.files()))
+    return base::fail("the manifest could not be written: " + std::string(strerror(errno)));
   // What is linked must not grow.
-  if (aof_.is_open_for_backup() || aof_.rewrite().rotate()) return true;
-  *error = "no other increment could be opened";
-  return false;
+  if (!aof_.is_open_for_backup() && !aof_.rewrite().rotate())
+    return base::fail("no other increment could be opened");
+  return {};
 }
 
 // --- Files --------------------------------------------------------------------------------------
 
-bool Backup::take_directory(std::string* error) const {
+base::Result<> Backup::take_directory() const {
   const std::string& name = server_.settings().backupdirname;
   const std::string path = server_.config().directory().path_of(name);
-  if (!server_.files().create_directory(path, kDirectoryMode) && errno != EEXIST) {
-    *error = "Can't create the backup directory " + name + ": " + strerror(errno);
-    return false;
-  }
-  if (!has_files(path)) return true;
-  *error = "Backup directory " + name + " is not empty";
-  return false;
+  if (!server_.files().create_directory(path, kDirectoryMode) && errno != EEXIST)
+    return base::fail("Can't create the backup directory " + name + ": " + strerror(errno));
+  if (has_files(path)) return base::fail("Backup directory " + name + " is not empty");
+  return {};
 }
 
-bool Backup::link(const std::string& name, std::string* error) {
+base::Result<> Backup::link(const std::string& name) {
   if (server_.files().link(aof_.path_of(name), path_of(name)) &&
       base::sync_directory_of(path_of(name), server_.files())) {
     files_.push_back(name);
-    return true;
+    return {};
   }
-  *error = "the file " + name + " could not be linked: " + strerror(errno);
+  std::string error = "the file " + name + " could not be linked: " + strerror(errno);
   server_.files().remove(path_of(name));
-  return false;
+  return base::fail(std::move(error));
 }
 
 void Backup::remove_files() {
@@ -147,8 +140,8 @@ void Backup::start_command(CommandContext& ctx) {
   if (in_progress()) return ctx.reply.error("ERR Backup already in progress");
   if (state_ == State::kSealed)
     return ctx.reply.error("ERR The last backup is sealed, call BACKUP CLEANUP first");
-  std::string error;
-  if (!take_directory(&error)) return ctx.reply.error("ERR " + error);
+  if (const base::Result<> taken = take_directory(); !taken)
+    return ctx.reply.error("ERR " + taken.error());
   if (!aof_.begin_backup()) {
     return ctx.reply.error(
         "ERR Can't begin the backup. Please check the server logs for more information.");
@@ -162,10 +155,9 @@ void Backup::start_command(CommandContext& ctx) {
 
 void Backup::seal_command(CommandContext& ctx) {
   if (state_ != State::kIncrementing) return ctx.reply.error("ERR No backup ready to seal");
-  std::string error;
-  if (!seal(&error)) {
-    fail(error);
-    return ctx.reply.error("ERR Backup failed: " + error);
+  if (const base::Result<> sealed = seal(); !sealed) {
+    fail(sealed.error());
+    return ctx.reply.error("ERR Backup failed: " + sealed.error());
   }
   state_ = State::kSealed;
   sealed_s_ = now_s();

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "persist/aof/aof.h"
 
 namespace latchkey::persist {
@@ -43,11 +44,12 @@ class Backup {
 
   void rewrite_ended(bool done);
   void fail(std::string reason);
-  bool seal(std::string* error);
-  // Makes the directory, if there is none. False, with the error, when there is anything in it.
-  bool take_directory(std::string* error) const;
+  base::Result<> seal();
+  // Makes the directory, if there is none. Fails when there is anything in it. The error is a
+  // reply's text after "ERR ".
+  base::Result<> take_directory() const;
   // Puts a hard link to that file of the append-only file into the directory.
-  bool link(const std::string& name, std::string* error);
+  base::Result<> link(const std::string& name);
   void remove_files();
   std::string path_of(const std::string& name) const;
   int64_t now_s() const;

@@ -55,8 +55,8 @@ bool is_intact_dump(std::string_view dump, bool skip_checksum, int newest) {
          told == base::crc64(0, dump.substr(0, footer + kVersionSize));
 }
 
-bool read_dump(std::string_view dump, store::Environment& environment, std::string& room,
-               LoadedValue* loaded, std::string* error) {
+base::Result<> read_dump(std::string_view dump, store::Environment& environment, std::string& room,
+                         LoadedValue* loaded) {
   MemorySource source(dump_body(dump));
   RdbReader reader(source);
   reader.set_version(load<uint16_t>(dump, dump.size() - kFooterSize));
@@ -66,13 +66,12 @@ bool read_dump(std::string_view dump, store::Environment& environment, std::stri
     result =
         is_rdb_type(type) ? read_value(reader, type, environment, loaded) : ReadResult::kFailed;
   }
-  *error = reader.error();
-  if (result != ReadResult::kDone) return false;
+  if (result != ReadResult::kDone) return base::fail(reader.error());
   if (loaded->value == nullptr) {
     room = loaded->text;
     loaded->text = room;
   }
-  return true;
+  return {};
 }
 
 }  // namespace latchkey::persist

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "persist/rdb/byte_stream.h"
 #include "persist/rdb/rdb_primitives.h"
 #include "persist/rdb/rdb_values.h"
@@ -28,9 +29,9 @@ std::string_view dump_body(std::string_view dump);
 // Redis's versions the last that is read. O(bytes).
 bool is_intact_dump(std::string_view dump, bool skip_checksum, int newest = kNewestRdbVersion);
 
-// Reads the value of an intact dump. `room` must live as long as the value is used. False, with the
-// reason in `error`, when the dump is not exactly one value, or an empty collection.
-bool read_dump(std::string_view dump, store::Environment& environment, std::string& room,
-               LoadedValue* loaded, std::string* error);
+// Reads the value of an intact dump. `room` must live as long as the value is used. Fails when the
+// dump is not exactly one value, or an empty collection; the error is that of the RdbReader.
+base::Result<> read_dump(std::string_view dump, store::Environment& environment, std::string& room,
+                         LoadedValue* loaded);
 
 }  // namespace latchkey::persist

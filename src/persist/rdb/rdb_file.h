@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "persist/rdb/byte_stream.h"
 #include "server/command/slot_gate.h"
 #include "store/keyspace.h"
@@ -93,15 +94,15 @@ struct ReadReport {
   const std::string* find_aux(std::string_view name) const;
 };
 
+// Reads the file's header. Fails when this server does not load such files, which the error
+// explains, or when the file ends; then the error is empty.
+base::Result<> check_rdb_version(ByteSource& source, server::Server& server);
+
 // Reads a dataset up to its end, which is then source.offset(). REQUIRES: the source has no
 // checksum enabled. Logs what the reference logs while reading: which server made the file, its
 // age, what was skipped. Checks deadlines of keys only if `drop_expired`; the caller must prevent
 // expiry meanwhile (Environment::Expired::kShow), and serves clients from the source's progress
 // callback.
-// Reads the file's header. False, with the reason in *problem, when this server does not load such
-// files, or with an empty one when the file ends.
-bool check_rdb_version(ByteSource& source, server::Server& server, std::string* problem);
-
 ReadReport read_dataset(ByteSource& source, server::Server& server, const ReadOptions& options);
 
 }  // namespace latchkey::persist

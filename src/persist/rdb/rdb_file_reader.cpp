@@ -97,15 +97,14 @@ class DatasetReader final : private RdbFileHandler {
   bool refused_ = false;
 };
 
-bool read_header(RdbReader& reader, server::Server& server, std::string* problem) {
+base::Result<> read_header(RdbReader& reader, server::Server& server) {
   const int newest = server.edition().newest_rdb_version(kNewestRdbVersion);
-  return read_rdb_header(reader, problem, newest, server.settings().rdb_version_check_relaxed);
+  return read_rdb_header(reader, newest, server.settings().rdb_version_check_relaxed);
 }
 
 bool DatasetReader::read_all() {
-  std::string problem;
-  if (!read_header(reader_, server_, &problem))
-    return problem.empty() ? false : refuse(std::move(problem));
+  if (const base::Result<> header = read_header(reader_, server_); !header)
+    return header.error().empty() ? false : refuse(header.error());
   return RdbFileParser(reader_, *this).parse();
 }
 
@@ -124,10 +123,9 @@ bool DatasetReader::function_library_read(std::string_view code) {
     options_.functions->emplace_back(code);
     return true;
   }
-  std::string error;
   if (server_.functions() == nullptr) return refuse("There is no engine for the file's functions");
-  return server_.functions()->load(code, options_.replace_existing, &error) ||
-         refuse("Failed creating the library: " + error);
+  const base::Result<> loaded = server_.functions()->load(code, options_.replace_existing);
+  return loaded ? true : refuse("Failed creating the library: " + loaded.error());
 }
 
 bool DatasetReader::module_aux_begins(uint64_t module) {
@@ -280,9 +278,9 @@ ReadOptions read_options(server::Server& server) {
   return options;
 }
 
-bool check_rdb_version(ByteSource& source, server::Server& server, std::string* problem) {
+base::Result<> check_rdb_version(ByteSource& source, server::Server& server) {
   RdbReader reader(source);
-  return read_header(reader, server, problem);
+  return read_header(reader, server);
 }
 
 ReadReport read_dataset(ByteSource& source, server::Server& server, const ReadOptions& options) {

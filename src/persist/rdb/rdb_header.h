@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "persist/rdb/rdb_primitives.h"
 
 namespace latchkey::persist {
@@ -18,10 +18,10 @@ inline constexpr size_t kRdbSignatureBytes = 6;
 // Whether a file that begins with these bytes, at least so many, is meant to be an RDB file.
 bool begins_like_rdb(std::string_view first_bytes);
 
-// Tells the reader the version. False when the bytes end (`problem` stays empty), or when they are
-// not the header of a version that can be read (`problem` says so). newest: of Redis's versions the
+// Tells the reader the version. Fails when the bytes end (the error is empty), or when they are not
+// the header of a version that can be read (the error says so). newest: of Redis's versions the
 // last that is read; any_later: versions that nobody has heard of are tried too.
-bool read_rdb_header(RdbReader& reader, std::string* problem, int newest = kNewestRdbVersion,
-                     bool any_later = false);
+base::Result<> read_rdb_header(RdbReader& reader, int newest = kNewestRdbVersion,
+                               bool any_later = false);
 
 }  // namespace latchkey::persist

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,21 +45,21 @@ class Translator {
   // Tokens looked at so far.
   size_t looks() const { return looks_; }
 
-  // The error for syntax that Lua 5.1 does not know, or nothing.
-  std::optional<std::string> find_error() const {
+  // Fails on syntax that Lua 5.1 does not know.
+  base::Result<> check() const {
     for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
       const LuaToken& token = tokens_[i];
       if (token.kind == LuaToken::Kind::kNumber && is_foreign_number(token.text)) {
-        return std::to_string(token.line) + ": malformed number near '" + std::string(token.text) +
-               "'";
+        return base::fail(std::to_string(token.line) + ": malformed number near '" +
+                          std::string(token.text) + "'");
       }
       if (token.is("goto") && tokens_[i + 1].kind == LuaToken::Kind::kName &&
           !(i > 0 && is_access(tokens_[i - 1]))) {
-        return std::to_string(token.line) + ": '=' expected near '" +
-               std::string(tokens_[i + 1].text) + "'";
+        return base::fail(std::to_string(token.line) + ": '=' expected near '" +
+                          std::string(tokens_[i + 1].text) + "'");
       }
     }
-    return std::nullopt;
+    return {};
   }
 
   std::string translate() {
@@ -233,25 +232,15 @@ class Translator {
 
 }  // namespace
 
-bool translate_dialect(std::string_view code, std::string* translated, std::string* error,
-                       size_t* looks) {
-  if (code.starts_with('#')) {
-    *error = "1: unexpected symbol near '#'";
-    return false;
-  }
+base::Result<std::string> translate_dialect(std::string_view code, size_t* looks) {
+  if (code.starts_with('#')) return base::fail("1: unexpected symbol near '#'");
   const std::vector<LuaToken> tokens = read_lua_tokens(code);
-  if (tokens.empty()) {
-    *translated = code;
-    return true;
-  }
+  if (tokens.empty()) return std::string(code);
   Translator translator(code, tokens);
-  if (std::optional<std::string> message = translator.find_error(); message.has_value()) {
-    *error = std::move(*message);
-    return false;
-  }
-  *translated = translator.translate();
+  if (base::Result<> checked = translator.check(); !checked) return checked.failure();
+  std::string translated = translator.translate();
   if (looks != nullptr) *looks += translator.looks();
-  return true;
+  return translated;
 }
 
 }  // namespace latchkey::script

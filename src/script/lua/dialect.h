@@ -15,13 +15,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace latchkey::script {
 
-// True with the code for LuaJIT in *translated; line numbers are kept. False with the compiler's
-// message ("1: ...", to be appended to the chunk's name) in *error. Text that cannot be split into
-// tokens is left unchanged: LuaJIT reports its error. *looks is increased by the number of tokens
-// looked at.
-bool translate_dialect(std::string_view code, std::string* translated, std::string* error,
-                       size_t* looks = nullptr);
+// The code for LuaJIT; line numbers are kept. The error is the compiler's message ("1: ...", to be
+// appended to the chunk's name). Text that cannot be split into tokens is left unchanged: LuaJIT
+// reports its error. *looks is increased by the number of tokens looked at.
+base::Result<std::string> translate_dialect(std::string_view code, size_t* looks = nullptr);
 
 }  // namespace latchkey::script

@@ -170,22 +170,18 @@ bool Interpreter::load(std::string_view code) {
   return luaL_loadbufferx(lua_, code.data(), code.size(), source.c_str(), "t") == 0;
 }
 
-int Interpreter::compile(std::string_view code, std::string* error) {
-  std::string translated;
-  std::string message;
-  if (!translate_dialect(code, &translated, &message)) {
-    *error = std::string(chunk_name_) + ":" + message;
-    return kNoFunction;
-  }
-  if (load(translated)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
+base::Result<int> Interpreter::compile(std::string_view code) {
+  const base::Result<std::string> translated = translate_dialect(code);
+  if (!translated) return base::fail(std::string(chunk_name_) + ":" + translated.error());
+  if (load(*translated)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
   // Compiles the original text for the error message.
-  if (translated != code) lua_pop(lua_, 1);
-  if (translated != code && load(code)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
-  *error = plain_compile_error(text_at(lua_, -1), chunk_name_);
+  if (*translated != code) lua_pop(lua_, 1);
+  if (*translated != code && load(code)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
+  std::string error = plain_compile_error(text_at(lua_, -1), chunk_name_);
   lua_pop(lua_, 1);
   if (memory_.take_refused()) starve();
   collect_garbage();
-  return kNoFunction;
+  return base::fail(std::move(error));
 }
 
 void Interpreter::forget(int function) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "script/lua/lua_memory.h"
 #include "script/lua/lua_random.h"
 
@@ -56,8 +57,8 @@ class Interpreter {
   // Makes the table on top of the stack a read-only global, and pops it.
   void add_table(const char* name);
 
-  // Compiles a script. Returns its reference, or kNoFunction with the compiler's message in *error.
-  int compile(std::string_view code, std::string* error);
+  // Compiles a script. Returns its reference; the error is the compiler's message.
+  base::Result<int> compile(std::string_view code);
   void forget(int function);
 
   // Pops a value and makes it a global that scripts see.

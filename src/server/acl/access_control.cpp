@@ -38,10 +38,6 @@ void take_password(const std::string& password, User* user) {
   if (!password.empty()) user->passwords.push_back(base::sha256_hex(password));
 }
 
-ConfigError start_error(std::string message) {
-  return {ConfigError::Kind::kFile, 0, {}, std::move(message)};
-}
-
 bool may_go_on_listening(const PubSub& pubsub, const Client& client, const User& user,
                          TopicKind kind) {
   for (const std::string& topic : pubsub.subscriptions(client, kind)) {
@@ -94,36 +90,33 @@ std::shared_ptr<const User> AccessControl::find(std::string_view name) const {
 
 // --- Changing users -----------------------------------------------------------------------------
 
-RuleError AccessControl::apply_all(const std::vector<std::string>& rules, User* user,
-                                   std::string* rule) const {
+base::Result<void, AccessControl::WrongRule> AccessControl::apply_all(
+    const std::vector<std::string>& rules, User* user) const {
   const RuleContext context = rule_context();
-  for (const std::string& each : rules) {
-    const RuleError error = apply_rule(context, each, user);
-    if (error == RuleError::kNone) continue;
-    *rule = each;
-    return error;
+  for (const std::string& rule : rules) {
+    const RuleError error = apply_rule(context, rule, user);
+    if (error != RuleError::kNone) return base::fail_with(WrongRule{rule, error});
   }
-  return RuleError::kNone;
+  return {};
 }
 
-std::optional<std::string> AccessControl::set_user(std::string_view name, Arguments words) {
+base::Result<> AccessControl::set_user(std::string_view name, Arguments words) {
   std::vector<std::string> rules;
   size_t open_at = 0;
   if (!join_selectors(words, &rules, &open_at)) {
-    return "Unmatched parenthesis in acl selector starting at '" +
-           std::string(shown(words[open_at])) + "'.";
+    return base::fail("Unmatched parenthesis in acl selector starting at '" +
+                      std::string(shown(words[open_at])) + "'.");
   }
   const auto existing = find(name);
   User user = existing != nullptr ? *existing : User(name, rule_context().all_channels);
-  std::string wrong;
-  const RuleError error = apply_all(rules, &user, &wrong);
-  if (error != RuleError::kNone) {
-    return "Error in ACL SETUSER modifier '" + std::string(shown(wrong)) +
-           "': " + std::string(rule_error_text(error));
+  if (const auto applied = apply_all(rules, &user); !applied) {
+    const WrongRule& wrong = applied.error();
+    return base::fail("Error in ACL SETUSER modifier '" + std::string(shown(wrong.rule)) +
+                      "': " + std::string(rule_error_text(wrong.error)));
   }
   put(std::move(user));
   update_clients();
-  return std::nullopt;
+  return {};
 }
 
 void AccessControl::put(User user) {
@@ -180,38 +173,37 @@ void AccessControl::close(Client& client) {
 
 // --- The configuration and the file -------------------------------------------------------------
 
-bool AccessControl::configure(ConfigError* error) {
+base::Result<void, ConfigError> AccessControl::configure() {
   const ConfigValues& settings = server_.settings();
-  if (settings.aclfile.empty()) return add_configured(error);
-  if (!settings.users.empty()) {
-    *error = start_error(std::string(kUsersInBothPlaces));
-    return false;
-  }
-  const auto reason = load_file_within({});
-  if (!reason) return true;
-  *error = start_error("Aborting Redis startup because of ACL errors: " + *reason);
-  return false;
+  if (settings.aclfile.empty()) return add_configured();
+  const auto refuse = [](std::string message) {
+    return base::fail_with(ConfigError::of(ConfigError::Kind::kFile, std::move(message)));
+  };
+  if (!settings.users.empty()) return refuse(std::string(kUsersInBothPlaces));
+  if (const auto loaded = load_file_within({}); !loaded)
+    return refuse("Aborting Redis startup because of ACL errors: " + loaded.error());
+  return {};
 }
 
-bool AccessControl::add_configured(ConfigError* error) {
+base::Result<void, ConfigError> AccessControl::add_configured() {
   for (const DeferredDirective& place : server_.settings().users) {
-    if (!add_configured_user(place, error)) return false;
+    if (auto added = add_configured_user(place); !added) return added;
   }
-  return true;
+  return {};
 }
 
-bool AccessControl::add_configured_user(const DeferredDirective& place, ConfigError* error) {
+base::Result<void, ConfigError> AccessControl::add_configured_user(const DeferredDirective& place) {
   const std::string& name = place.arguments[0];
   const auto refuse = [&](std::string_view reason) {
-    *error = ConfigError::at(place, "Error in user declaration 'user': " + std::string(reason));
-    return false;
+    return base::fail_with(
+        ConfigError::at(place, "Error in user declaration 'user': " + std::string(reason)));
   };
   const auto refuse_in_log = [&](const std::string& reason) {
     server_.log().warning(reason);
-    *error = ConfigError::at(place, "Critical error while loading ACLs. Exiting.");
-    error->kind = ConfigError::Kind::kFile;
-    error->hint = reason;
-    return false;
+    ConfigError error = ConfigError::at(place, "Critical error while loading ACLs. Exiting.");
+    error.kind = ConfigError::Kind::kFile;
+    error.hint = reason;
+    return base::fail_with(std::move(error));
   };
   if (!is_user_name(name)) return refuse_in_log("Spaces not allowed in ACL usernames");
   const std::vector<std::string_view> words(place.arguments.begin() + 1, place.arguments.end());
@@ -219,37 +211,37 @@ bool AccessControl::add_configured_user(const DeferredDirective& place, ConfigEr
   size_t open_at = 0;
   if (!join_selectors(words, &rules, &open_at)) return refuse("Wrong format");
   User user(name, rule_context().all_channels);
-  std::string wrong;
-  const RuleError rule_error = apply_all(rules, &user, &wrong);
-  const std::string_view text = rule_error_text(rule_error);
-  if (rule_error == RuleError::kUnknownName) {
-    return refuse_in_log("Error loading ACL rule '" + wrong + "' for the user named '" + name +
+  if (const auto applied = apply_all(rules, &user); !applied) {
+    const WrongRule& wrong = applied.error();
+    const std::string_view text = rule_error_text(wrong.error);
+    if (wrong.error != RuleError::kUnknownName) return refuse(text);
+    return refuse_in_log("Error loading ACL rule '" + wrong.rule + "' for the user named '" + name +
                          "': " + std::string(text));
   }
-  if (rule_error != RuleError::kNone) return refuse(text);
   put(std::move(user));
-  return true;
+  return {};
 }
 
 std::string AccessControl::file_path() const {
   return server_.config().directory().path_of(server_.settings().aclfile);
 }
 
-std::optional<std::string> AccessControl::load_file() {
+base::Result<> AccessControl::load_file() {
   // A pipe has told everything at start, and the server would wait for whoever writes to it.
   return load_file_within({.pipe_patience_ms = 0});
 }
 
-std::optional<std::string> AccessControl::load_file_within(base::ReadLimits limits) {
+base::Result<> AccessControl::load_file_within(base::ReadLimits limits) {
   const std::string& name = server_.settings().aclfile;
   const auto text = base::read_within(file_path(), limits, server_.files());
   if (!text) {
-    return "Error loading ACLs, opening file '" + name + "': " + base::read_error_text(errno);
+    return base::fail("Error loading ACLs, opening file '" + name +
+                      "': " + base::read_error_text(errno));
   }
-  AclFile file = read_acl_file(rule_context(), name, *text);
-  if (!file.errors.empty()) return std::move(file.errors);
+  auto users = read_acl_file(rule_context(), name, *text);
+  if (!users) return users.failure();
 
-  file.users.insert(file.users.begin(), User::make_default());
+  users->insert(users->begin(), User::make_default());
   // Since Redis 7.4 clients whose user stays keep their connections.
   if (!server_.edition().has({7, 4}, {8, 0})) {
     std::vector<std::string> known;
@@ -257,8 +249,8 @@ std::optional<std::string> AccessControl::load_file_within(base::ReadLimits limi
     std::erase(known, kDefaultUser);
     for (const std::string& user_name : known) delete_user(user_name);
   }
-  replace_users(std::move(file.users));
-  return std::nullopt;
+  replace_users(*std::move(users));
+  return {};
 }
 
 void AccessControl::replace_users(std::vector<User> users) {
@@ -274,13 +266,14 @@ void AccessControl::replace_users(std::vector<User> users) {
   update_clients();
 }
 
-std::optional<std::string> AccessControl::save_file() const {
+base::Result<> AccessControl::save_file() const {
   std::string text;
   for (const auto& [name, user] : users_) text += acl_line(*user, server_.edition()) + "\n";
-  if (base::replace_file(file_path(), text, server_.files())) return std::nullopt;
+  if (base::replace_file(file_path(), text, server_.files())) return {};
   server_.log().warning("Writing the ACL file for ACL SAVE: " + std::string(strerror(errno)));
-  return "There was an error trying to save the ACLs. Please check the server logs for more "
-         "information";
+  return base::fail(
+      "There was an error trying to save the ACLs. Please check the server logs for more "
+      "information");
 }
 
 // Words are quoted as in any directive.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "server/acl/denial_log.h"
 #include "server/acl/rules.h"
 #include "server/command/command_context.h"
@@ -35,8 +36,8 @@ class AccessControl {
   explicit AccessControl(Server& server);
 
   // Adds the users of the configuration or of the ACL file. To be called when all commands are
-  // registered. False with the reason when a user is wrong; further messages have been logged.
-  bool configure(ConfigError* error);
+  // registered. Fails when a user is wrong; further messages have been logged.
+  base::Result<void, ConfigError> configure();
 
   // --- Users ------------------------------------------------------------------------------------
   // By name.
@@ -47,8 +48,8 @@ class AccessControl {
   // Whether new connections are the default user without a password.
   bool admits_everybody() const { return default_->enabled && default_->needs_no_password; }
 
-  // ACL SETUSER: applies all rules, or none; then the reason is returned.
-  std::optional<std::string> set_user(std::string_view name, Arguments rules);
+  // ACL SETUSER: applies all rules, or none. The error is the reply's text after "ERR ".
+  base::Result<> set_user(std::string_view name, Arguments rules);
   // Closes the user's clients. False when there is no such user. REQUIRES: not the default user.
   bool delete_user(std::string_view name);
   // Makes `users`, which must have the default user among them, the only ones: a user that is not
@@ -57,9 +58,9 @@ class AccessControl {
   // Called when `requirepass` has changed.
   void password_changed();
 
-  // ACL LOAD and ACL SAVE, which need `aclfile`. Return the reason of a failure.
-  std::optional<std::string> load_file();
-  std::optional<std::string> save_file() const;
+  // ACL LOAD and ACL SAVE, which need `aclfile`. The error is the reply's text after "ERR ".
+  base::Result<> load_file();
+  base::Result<> save_file() const;
 
   // --- Refusals ---------------------------------------------------------------------------------
   // A name by which clients log in as the default user, beside "default"; of a space.
@@ -77,11 +78,15 @@ class AccessControl {
  private:
   RuleContext rule_context() const;
   std::string file_path() const;
-  std::optional<std::string> load_file_within(base::ReadLimits limits);
-  bool add_configured(ConfigError* error);
-  bool add_configured_user(const DeferredDirective& place, ConfigError* error);
-  // Applies the rules; on error *rule is the one that failed.
-  RuleError apply_all(const std::vector<std::string>& rules, User* user, std::string* rule) const;
+  base::Result<> load_file_within(base::ReadLimits limits);
+  base::Result<void, ConfigError> add_configured();
+  base::Result<void, ConfigError> add_configured_user(const DeferredDirective& place);
+  struct WrongRule {
+    std::string rule;
+    RuleError error;
+  };
+  // Applies the rules up to the first that is wrong.
+  base::Result<void, WrongRule> apply_all(const std::vector<std::string>& rules, User* user) const;
 
   // Adds the user, or replaces the one of that name and closes the clients whose subscriptions the
   // new rules forbid.

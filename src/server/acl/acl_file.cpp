@@ -27,22 +27,19 @@ class Reader {
       return report(": username '" + std::string(shown(user_name)) +
                     "' contains invalid characters. ");
     if (!names_.insert(user_name).second) {
-      result_.errors += "WARNING: Duplicate user '" + user_name + "' found on line " +
-                        std::to_string(line_) + ". ";
+      errors_ += "WARNING: Duplicate user '" + user_name + "' found on line " +
+                 std::to_string(line_) + ". ";
       return;
     }
-    User& user = result_.users.emplace_back(user_name, context_.all_channels);
+    User& user = users_.emplace_back(user_name, context_.all_channels);
     read_rules(std::vector<std::string_view>(pieces.begin() + 2, pieces.end()), &user);
   }
 
-  AclFile finish() {
-    if (!result_.errors.empty()) {
-      result_.users.clear();
-      result_.errors +=
-          "WARNING: ACL errors detected, no change to the previously active ACL rules was "
-          "performed";
-    }
-    return std::move(result_);
+  base::Result<std::vector<User>> finish() {
+    if (errors_.empty()) return std::move(users_);
+    return base::fail(
+        errors_ +
+        "WARNING: ACL errors detected, no change to the previously active ACL rules was performed");
   }
 
  private:
@@ -67,19 +64,21 @@ class Reader {
   }
 
   void report(std::string_view what) {
-    result_.errors.append(name_).append(":").append(std::to_string(line_)).append(what);
+    errors_.append(name_).append(":").append(std::to_string(line_)).append(what);
   }
 
   const RuleContext& context_;
   std::string_view name_;
   size_t line_ = 0;
   std::unordered_set<std::string> names_;
-  AclFile result_;
+  std::vector<User> users_;
+  std::string errors_;
 };
 
 }  // namespace
 
-AclFile read_acl_file(const RuleContext& context, std::string_view name, std::string_view text) {
+base::Result<std::vector<User>> read_acl_file(const RuleContext& context, std::string_view name,
+                                              std::string_view text) {
   Reader reader(context, name);
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());

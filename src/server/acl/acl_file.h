@@ -5,18 +5,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "server/acl/rules.h"
 
 namespace latchkey::server::acl {
 
-// The users of a file that holds `text`; when any line is wrong, only the errors, a line each,
-// which begin with `name`. Linear in the text; a rule for a command or a category looks at all
-// commands.
-struct AclFile {
-  std::vector<User> users;
-  std::string errors;  // empty: no error
-};
-AclFile read_acl_file(const RuleContext& context, std::string_view name, std::string_view text);
+// The users of a file that holds `text`. The error is all that is wrong with its lines, each with
+// `name` and the line's number before it. Linear in the text; a rule for a command or a category
+// looks at all commands.
+base::Result<std::vector<User>> read_acl_file(const RuleContext& context, std::string_view name,
+                                              std::string_view text);
 
 // The line of a user in the file, as the edition writes it.
 std::string acl_line(const User& user, const Edition& edition = Edition());

@@ -24,10 +24,7 @@ bool replaces_value(std::string_view event) {
 }  // namespace
 
 Notifications::Notifications(Server& server) : server_(server) {
-  server_.config().on_change({"notify-keyspace-events"}, [this](std::string*) {
-    apply_settings();
-    return true;
-  });
+  server_.config().on_change({"notify-keyspace-events"}, [this] { apply_settings(); });
   apply_settings();
 }
 

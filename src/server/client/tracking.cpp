@@ -52,10 +52,7 @@ class Tracking::Message {
 
 Tracking::Tracking(Server& server)
     : server_(server), readers_(0, Hash{&server.environment().secret}) {
-  server_.config().on_change({"tracking-table-max-keys"}, [this](std::string*) {
-    update_limit();
-    return true;
-  });
+  server_.config().on_change({"tracking-table-max-keys"}, [this] { update_limit(); });
 }
 
 // --- Clients that track --------------------------------------------------------------------------

@@ -339,17 +339,17 @@ bool CommandTable::rename(std::string_view name, std::string_view new_name) {
   return true;
 }
 
-bool CommandTable::rename(const std::vector<DeferredDirective>& directives, ConfigError* error) {
+base::Result<void, ConfigError> CommandTable::rename(
+    const std::vector<DeferredDirective>& directives) {
   for (const DeferredDirective& directive : directives) {
     const std::string& from = directive.arguments.at(0);
     const std::string& to = directive.arguments.at(1);
     if (rename(from, to)) continue;
-    *error =
-        ConfigError::at(directive, find(from) == nullptr ? "No such command in rename-command"
-                                                         : "Target command name already exists");
-    return false;
+    return base::fail_with(ConfigError::at(directive, find(from) == nullptr
+                                                          ? "No such command in rename-command"
+                                                          : "Target command name already exists"));
   }
-  return true;
+  return {};
 }
 
 std::vector<std::string_view> CommandTable::names() const {

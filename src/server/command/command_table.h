@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/latency_histogram.h"
+#include "base/result.h"
 #include "server/command/command.h"
 #include "server/command/command_descriptions.h"
 #include "server/emulation/edition.h"
@@ -255,9 +256,9 @@ class CommandTable {
   // number of commands.
   bool rename(std::string_view name, std::string_view new_name);
 
-  // Renames as the directives rename-command say. False with the error of the first that cannot be
+  // Renames as the directives rename-command say. The error is that of the first that cannot be
   // followed.
-  bool rename(const std::vector<DeferredDirective>& directives, ConfigError* error);
+  base::Result<void, ConfigError> rename(const std::vector<DeferredDirective>& directives);
 
   // Commands in the order they were added, without subcommands; those renamed to nothing are left
   // out. They are the set's, without figures.

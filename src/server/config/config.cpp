@@ -28,6 +28,10 @@
 
 namespace latchkey::server {
 
+using base::fail;
+using base::fail_with;
+using base::Result;
+
 namespace {
 
 constexpr int kDeepestInclude = 32;
@@ -47,29 +51,38 @@ constexpr std::array<std::string_view, 3> kIgnoredDirectives = {
 
 constexpr std::string_view kEmulate = "emulate";
 
-// Calls `visit` with each line that is neither empty nor a comment, and its number, until it says
-// false; says the same.
-template <typename Visit>
-bool each_line(std::string_view text, Visit visit) {
-  for (int number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trim_line(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty() || line.front() == '#') continue;
-    if (!visit(line, number)) return false;
+// Reads the lines of a text that are neither empty nor a comment.
+class LineReader {
+ public:
+  explicit LineReader(std::string_view text) : rest_(text) {}
+
+  // False at the end of the text.
+  bool next() {
+    while (!rest_.empty()) {
+      ++number_;
+      const size_t end = std::min(rest_.find('\n'), rest_.size());
+      line_ = trim_line(rest_.substr(0, end));
+      rest_.remove_prefix(std::min(end + 1, rest_.size()));
+      if (!line_.empty() && line_.front() != '#') return true;
+    }
+    return false;
   }
-  return true;
-}
+  std::string_view line() const { return line_; }
+  int number() const { return number_; }
+
+ private:
+  std::string_view rest_;
+  std::string_view line_;
+  int number_ = 0;
+};
 
 bool wrong_count(const Directive& directive, size_t count) {
   return !directive.has(kManyValues) && count != 1;
 }
 
 ConfigError cannot_open(const std::string& path) {
-  return {ConfigError::Kind::kFile,
-          0,
-          {},
-          "Fatal error, can't open config file '" + path + "': " + base::read_error_text(errno)};
+  return ConfigError::of(ConfigError::Kind::kFile, "Fatal error, can't open config file '" + path +
+                                                       "': " + base::read_error_text(errno));
 }
 
 bool has_wildcard(std::string_view text) {
@@ -83,6 +96,10 @@ std::string set_failure(std::string_view name, std::string_view reason) {
 }
 
 }  // namespace
+
+ConfigError ConfigError::of(Kind kind, std::string message) {
+  return {kind, 0, {}, std::move(message)};
+}
 
 ConfigError ConfigError::at(const DeferredDirective& place, std::string message) {
   return {Kind::kLine, place.line, place.line_text, std::move(message)};
@@ -102,10 +119,9 @@ std::string ConfigError::report(const Edition& edition) const {
   return text;
 }
 
-bool ProcessDirectory::change(const std::string& path, std::string* error) {
-  if (chdir(path.c_str()) == 0) return true;
-  *error = strerror(errno);
-  return false;
+Result<> ProcessDirectory::change(const std::string& path) {
+  if (chdir(path.c_str()) != 0) return fail(strerror(errno));
+  return {};
 }
 
 std::string ProcessDirectory::current() const {
@@ -115,7 +131,7 @@ std::string ProcessDirectory::current() const {
 
 PrivateDirectory::PrivateDirectory() : current_(ProcessDirectory().current()) {}
 
-bool PrivateDirectory::change(const std::string& path, std::string* error) {
+Result<> PrivateDirectory::change(const std::string& path) {
   const auto wanted = path.starts_with('/') ? path : current_ + '/' + path;
   std::array<char, PATH_MAX> resolved{};
   struct stat status {};
@@ -125,12 +141,11 @@ bool PrivateDirectory::change(const std::string& path, std::string* error) {
              stat(resolved.data(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) {
       current_ = resolved.data();
-      return true;
+      return {};
     }
     errno = ENOTDIR;
   }
-  *error = strerror(errno);
-  return false;
+  return fail(strerror(errno));
 }
 
 Config::Config(std::unique_ptr<WorkingDirectory> directory, base::FileSystem& files)
@@ -178,28 +193,25 @@ bool Config::waits_for_loading(std::string_view name) const {
 
 // ---- Loading
 
-bool Config::load(const std::string& path, std::string_view more, ConfigError* error) {
+Result<void, ConfigError> Config::load(const std::string& path, std::string_view more) {
   std::string text;
   if (!path.empty()) {
     auto contents = base::read_within(path, {});
-    if (!contents) {
-      *error = cannot_open(path);
-      return false;
-    }
+    if (!contents) return fail_with(cannot_open(path));
     text = std::move(*contents);
     file_ = path.starts_with('/') ? path : directory_->current() + "/" + path;
   }
   text.append(more);
   reading_ = path;
-  if (!load_text(text, error)) return false;
-  std::string message;
-  if (check_logfile(/*create=*/true, &message)) {
-    auto problems = contradictions();
-    if (problems.empty()) return true;
-    message = std::move(problems.front());
-  }
-  *error = {ConfigError::Kind::kWhole, 0, {}, std::move(message)};
-  return false;
+  if (auto loaded = load_text(text); !loaded) return loaded;
+  const auto refuse = [](std::string message) {
+    return fail_with(ConfigError::of(ConfigError::Kind::kWhole, std::move(message)));
+  };
+  if (auto checked = check_logfile(/*create=*/true); !checked)
+    return refuse(std::move(checked).error());
+  if (auto problems = contradictions(); !problems.empty())
+    return refuse(std::move(problems.front()));
+  return {};
 }
 
 std::vector<ConfigError> Config::check(const std::string& path, std::string_view more) {
@@ -214,16 +226,16 @@ std::vector<ConfigError> Config::check(const std::string& path, std::string_view
   text.append(more);
   reading_ = path;
   problems_ = &problems;
-  ConfigError error;
-  load_text(text, &error);
+  // Its errors are in `problems`.
+  static_cast<void>(load_text(text));
   problems_ = nullptr;
   std::vector<std::string> whole = contradictions();
   if (problems.size() == kMaxProblems)
     whole.insert(whole.begin(), "There are too many problems: the rest was not read");
-  std::string message;
-  if (!check_logfile(/*create=*/false, &message)) whole.push_back(std::move(message));
+  if (auto checked = check_logfile(/*create=*/false); !checked)
+    whole.push_back(std::move(checked).error());
   for (auto& problem : whole)
-    problems.push_back({ConfigError::Kind::kWhole, 0, {}, std::move(problem)});
+    problems.push_back(ConfigError::of(ConfigError::Kind::kWhole, std::move(problem)));
   return problems;
 }
 
@@ -238,81 +250,86 @@ std::string suggest_directive(const Edition& edition, std::string_view name) {
   return similar.empty() ? "" : "Did you mean '" + std::string(similar) + "'?";
 }
 
-bool Config::report_line(ConfigError error, ConfigError* reported) {
+Result<void, ConfigError> Config::report_line(ConfigError error) {
   if (error.file.empty()) error.file = reading_;
-  if (problems_ != nullptr) {
-    if (problems_->size() < kMaxProblems) problems_->push_back(std::move(error));
-    return problems_->size() < kMaxProblems;
-  }
-  *reported = std::move(error);
-  return false;
+  if (problems_ == nullptr) return fail_with(std::move(error));
+  if (problems_->size() < kMaxProblems) problems_->push_back(error);
+  if (problems_->size() == kMaxProblems) return fail_with(std::move(error));
+  return {};
 }
 
-bool Config::load_text(std::string_view text, ConfigError* error) {
+Result<void, ConfigError> Config::load_text(std::string_view text) {
   loaded_directives_.clear();
   user_names_.clear();
   for (const DeferredDirective& user : values_.users) user_names_.insert(user.arguments[0]);
   included_ = 0;
-  return choose_edition(text, error) && load_lines(text, 0, error);
+  if (auto chosen = choose_edition(text); !chosen) return chosen;
+  return load_lines(text, 0);
 }
 
-bool Config::choose_edition(std::string_view text, ConfigError* error) {
+Result<void, ConfigError> Config::choose_edition(std::string_view text) {
   DeferredDirective place;
-  each_line(text, [&](std::string_view line, int number) {
-    const auto words = split_arguments(line);
+  for (LineReader lines(text); lines.next();) {
+    const auto words = split_arguments(lines.line());
     if (words && !words->empty() && base::equal_ignoring_case(words->front(), kEmulate))
-      place = {{words->begin() + 1, words->end()}, number, std::string(line)};
-    return true;
-  });
-  if (place.line == 0) return true;
-  std::string message;
-  if (load_directive(*find(kEmulate), place.arguments, &message)) return true;
-  return report_line(ConfigError::at(place, std::move(message)), error);
-}
-
-bool Config::load_lines(std::string_view text, int depth, ConfigError* error) {
-  return each_line(text, [&](std::string_view line, int number) {
-    DeferredDirective place{{}, number, std::string(line)};
-    auto words = split_arguments(line);
-    if (!words)
-      return report_line(ConfigError::at(place, "Unbalanced quotes in configuration line"), error);
-    if (words->empty()) return true;
-    const std::string name = base::lower_case(words->front());
-    words->erase(words->begin());
-    place.arguments = std::move(*words);
-    ConfigError wrong;
-    return load_line(name, place, depth, &wrong) || report_line(std::move(wrong), error);
-  });
-}
-
-bool Config::load_line(const std::string& name, const DeferredDirective& place, int depth,
-                       ConfigError* error) {
-  const auto& arguments = place.arguments;
-  const auto refuse = [&](std::string message) {
-    *error = ConfigError::at(place, std::move(message));
-    return false;
-  };
-  // Of the file itself: choose_edition() has read it.
-  if (name == kEmulate) return depth == 0 || refuse("emulate cannot be in a file that is included");
-  if (const Directive* directive = find_known(name)) {
-    std::string message;
-    if (load_directive(*directive, arguments, &message)) return true;
-    refuse(std::move(message));
-    error->hint = "What it takes: latchkey-server --explain " + std::string(directive->name);
-    return false;
+      place = {{words->begin() + 1, words->end()}, lines.number(), std::string(lines.line())};
   }
-  if (name == "sentinel" && arguments.empty()) return true;
+  if (place.line == 0) return {};
+  if (auto loaded = load_directive(*find(kEmulate), place.arguments); !loaded)
+    return report_line(ConfigError::at(place, std::move(loaded).error()));
+  return {};
+}
+
+Result<void, ConfigError> Config::load_lines(std::string_view text, int depth) {
+  for (LineReader lines(text); lines.next();) {
+    auto loaded = load_line(lines.line(), lines.number(), depth);
+    if (!loaded) loaded = report_line(std::move(loaded).error());
+    if (!loaded) return loaded;
+  }
+  return {};
+}
+
+Result<void, ConfigError> Config::load_line(std::string_view line, int number, int depth) {
+  DeferredDirective place{{}, number, std::string(line)};
+  auto words = split_arguments(line);
+  if (!words) return fail_with(ConfigError::at(place, "Unbalanced quotes in configuration line"));
+  if (words->empty()) return {};
+  const std::string name = base::lower_case(words->front());
+  words->erase(words->begin());
+  place.arguments = std::move(*words);
+  return load_words(name, place, depth);
+}
+
+Result<void, ConfigError> Config::load_words(const std::string& name,
+                                             const DeferredDirective& place, int depth) {
+  const auto& arguments = place.arguments;
+  const auto refuse = [&](std::string message, std::string hint = {}) {
+    ConfigError error = ConfigError::at(place, std::move(message));
+    error.hint = std::move(hint);
+    return fail_with(std::move(error));
+  };
+  if (name == kEmulate) {
+    if (depth > 0) return refuse("emulate cannot be in a file that is included");
+    // choose_edition() has read it.
+    return {};
+  }
+  if (const Directive* directive = find_known(name)) {
+    auto loaded = load_directive(*directive, arguments);
+    if (loaded) return {};
+    return refuse(std::move(loaded).error(),
+                  "What it takes: latchkey-server --explain " + std::string(directive->name));
+  }
+  if (name == "sentinel" && arguments.empty()) return {};
   if (arguments.empty()) {
-    refuse("Bad directive or wrong number of arguments");
-    error->hint = suggest_directive(values_.edition, name);
-    return false;
+    return refuse("Bad directive or wrong number of arguments",
+                  suggest_directive(values_.edition, name));
   }
   const bool one = arguments.size() == 1;
-  if (name == "include" && one) return include(place, depth, error);
+  if (name == "include" && one) return include(place, depth);
   if (name == "sentinel") {
     if (!values_.sentinel_mode) return refuse("sentinel directive while not in sentinel mode");
     values_.sentinel_directives.push_back(place);
-    return true;
+    return {};
   }
   if (name == "loadmodule") {
     return refuse("Modules are not supported: nothing was loaded from " +
@@ -320,7 +337,7 @@ bool Config::load_line(const std::string& name, const DeferredDirective& place, 
   }
   if (name == "rename-command" && arguments.size() == 2) {
     values_.rename_commands.push_back(place);
-    return true;
+    return {};
   }
   if (name == "user") {
     if (!user_names_.insert(arguments[0]).second) {
@@ -328,42 +345,34 @@ bool Config::load_line(const std::string& name, const DeferredDirective& place, 
                     "': Duplicate user found. A user can only be defined once in config files");
     }
     values_.users.push_back(place);
-    return true;
+    return {};
   }
   const bool ignored = std::find(kIgnoredDirectives.begin(), kIgnoredDirectives.end(), name) !=
                        kIgnoredDirectives.end();
-  if (ignored && one) return true;
-  if (problems_ != nullptr) {
-    refuse("There is no such directive");
-    error->hint = suggest_directive(values_.edition, name);
-    return false;
-  }
+  if (ignored && one) return {};
+  if (problems_ != nullptr)
+    return refuse("There is no such directive", suggest_directive(values_.edition, name));
   values_.unknown_directives.push_back(place);
   values_.unknown_directives.back().arguments.insert(
       values_.unknown_directives.back().arguments.begin(), name);
-  return true;
+  return {};
 }
 
-bool Config::load_directive(const Directive& directive, const std::vector<std::string>& arguments,
-                            std::string* error) {
+Result<> Config::load_directive(const Directive& directive,
+                                const std::vector<std::string>& arguments) {
   DirectiveContext context{values_, *directory_, true,
                            loaded_directives_.insert(&directive).second};
-  if (wrong_count(directive, arguments.size())) {
-    *error = "wrong number of arguments";
-    return false;
-  }
+  if (wrong_count(directive, arguments.size())) return fail("wrong number of arguments");
   if (directive.has(kManyValues) && arguments.size() == 1) {
     const auto words = split_arguments(arguments[0]);
-    if (words) return directive.parse(*words, context, error);
+    if (words) return directive.parse(*words, context);
   }
-  return directive.parse(arguments, context, error);
+  return directive.parse(arguments, context);
 }
 
-bool Config::include(const DeferredDirective& place, int depth, ConfigError* error) {
-  if (depth == kDeepestInclude) {
-    *error = ConfigError::at(place, "include is nested too deeply");
-    return false;
-  }
+Result<void, ConfigError> Config::include(const DeferredDirective& place, int depth) {
+  if (depth == kDeepestInclude)
+    return fail_with(ConfigError::at(place, "include is nested too deeply"));
   const auto absolute = [&](const std::string& path) {
     return path.starts_with('/') ? path : directory_->current() + '/' + path;
   };
@@ -380,36 +389,31 @@ bool Config::include(const DeferredDirective& place, int depth, ConfigError* err
   }
   for (const auto& path : paths) {
     if (++included_ > kMaxIncludes) {
-      *error = ConfigError::at(place,
-                               "more than " + std::to_string(kMaxIncludes) + " files are included");
-      return false;
+      return fail_with(ConfigError::at(
+          place, "more than " + std::to_string(kMaxIncludes) + " files are included"));
     }
     const auto text = base::read_within(absolute(path), {});
-    if (!text) {
-      *error = cannot_open(path);
-      return false;
-    }
+    if (!text) return fail_with(cannot_open(path));
     const std::string outer = std::exchange(reading_, path);
-    if (!load_lines(*text, depth + 1, error)) return false;
+    if (auto loaded = load_lines(*text, depth + 1); !loaded) return loaded;
     reading_ = outer;
   }
-  return true;
+  return {};
 }
 
-bool Config::check_logfile(bool create, std::string* message) const {
-  if (values_.logfile.empty()) return true;
+Result<> Config::check_logfile(bool create) const {
+  if (values_.logfile.empty()) return {};
   const auto path =
       values_.logfile.starts_with('/') ? values_.logfile : values_.dir + '/' + values_.logfile;
   const int flags = O_APPEND | O_WRONLY | O_CLOEXEC | (create ? O_CREAT : 0);
   const int descriptor = open(path.c_str(), flags, 0644);
   if (descriptor >= 0) {
     close(descriptor);
-    return true;
+    return {};
   }
   const std::string parent = path.substr(0, path.rfind('/') + 1);
-  if (!create && errno == ENOENT && access(parent.c_str(), W_OK) == 0) return true;
-  *message = std::string("Can't open the log file: ") + strerror(errno);
-  return false;
+  if (!create && errno == ENOENT && access(parent.c_str(), W_OK) == 0) return {};
+  return fail(std::string("Can't open the log file: ") + strerror(errno));
 }
 
 std::vector<std::string> Config::contradictions() const {
@@ -499,17 +503,14 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
 
 // ---- CONFIG SET
 
-const Directive* Config::settable(const NameAndValue& pair, const SetRequest& request,
-                                  std::string* error) const {
+Result<const Directive*> Config::settable(const NameAndValue& pair,
+                                          const SetRequest& request) const {
   const Directive* directive = find_known(pair.first);
+  if (directive == nullptr)
+    return fail("Unknown option or number of arguments for CONFIG SET - '" + pair.first + "'");
   const auto refuse = [&](std::string_view reason) {
-    *error = set_failure(pair.first, reason);
-    return nullptr;
+    return fail(set_failure(pair.first, reason));
   };
-  if (directive == nullptr) {
-    *error = "Unknown option or number of arguments for CONFIG SET - '" + pair.first + "'";
-    return nullptr;
-  }
   const bool is_live = directive->has(kLiveInValkey) && values_.edition.is_valkey_since({9, 1});
   if (directive->has(kImmutable) && !is_live) return refuse("can't set immutable config");
   if (directive->has(kProtectedDirective)) {
@@ -524,27 +525,25 @@ const Directive* Config::settable(const NameAndValue& pair, const SetRequest& re
   return directive;
 }
 
-bool Config::set_value(const Directive& directive, const std::string& value, std::string* error) {
+Result<> Config::set_value(const Directive& directive, const std::string& value) {
   DirectiveContext context{values_, *directory_, false, true};
-  if (directive.has(kManyValues)) return directive.parse(split_at_spaces(value), context, error);
-  return directive.parse(std::span(&value, 1), context, error);
+  if (directive.has(kManyValues)) return directive.parse(split_at_spaces(value), context);
+  return directive.parse(std::span(&value, 1), context);
 }
 
-bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
-                 std::string* error) {
+Result<> Config::set(std::span<const NameAndValue> pairs, const SetRequest& request) {
   std::vector<const Directive*> directives;
   for (size_t i = 0; i < pairs.size(); ++i) {
-    const Directive* directive = settable(pairs[i], request, error);
-    if (directive == nullptr) return false;
+    auto directive = settable(pairs[i], request);
+    if (!directive) return directive.failure();
     for (size_t earlier = 0; earlier < i; ++earlier) {
       // Redis takes the two names of a directive for the same one since 8.10.
       if (!base::equal_ignoring_case(pairs[earlier].first, pairs[i].first) &&
-          (directives[earlier] != directive || !values_.edition.has({8, 10})))
+          (directives[earlier] != *directive || !values_.edition.has({8, 10})))
         continue;
-      *error = set_failure(pairs[i].first, "duplicate parameter");
-      return false;
+      return fail(set_failure(pairs[i].first, "duplicate parameter"));
     }
-    directives.push_back(directive);
+    directives.push_back(*directive);
   }
 
   // From here on errors show the directive's documented name, in lower case.
@@ -556,13 +555,11 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
   ++revision_;
   const ConfigValues before = values_;
   std::vector<size_t> changed;
-  std::string reason;
   for (size_t i = 0; i < pairs.size(); ++i) {
     const std::string old_value = directives[i]->format(values_);
-    if (!set_value(*directives[i], pairs[i].second, &reason)) {
-      *error = set_failure(known_as(i), reason);
+    if (auto stored = set_value(*directives[i], pairs[i].second); !stored) {
       restore(before);
-      return false;
+      return fail(set_failure(known_as(i), stored.error()));
     }
     if (directives[i]->has(kActsAlways) || directives[i]->format(values_) != old_value)
       changed.push_back(i);
@@ -571,14 +568,14 @@ bool Config::set(std::span<const NameAndValue> pairs, const SetRequest& request,
   if (!changed.empty()) copy_values();
   std::vector<const RegisteredHook*> called;
   for (const size_t i : changed) {
-    if (run_hooks(*directives[i], &called, &reason)) continue;
-    *error = set_failure(known_as(i), reason);
+    const auto accepted = run_hooks(*directives[i], &called);
+    if (accepted) continue;
     restore(before);
     copy_values();
-    for (const RegisteredHook* hook : called) hook->act(&reason);
-    return false;
+    for (const RegisteredHook* hook : called) static_cast<void>(hook->act());
+    return fail(set_failure(known_as(i), accepted.error()));
   }
-  return true;
+  return {};
 }
 
 std::vector<Config::NameAndValue> Config::pairs_to_restore(const ConfigValues& before) const {
@@ -592,16 +589,15 @@ std::vector<Config::NameAndValue> Config::pairs_to_restore(const ConfigValues& b
   return pairs;
 }
 
-bool Config::run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called,
-                       std::string* error) {
+Result<> Config::run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called) {
   for (const RegisteredHook& hook : hooks_) {
     const bool concerned = std::find(hook.directives.begin(), hook.directives.end(), &directive) !=
                            hook.directives.end();
     if (!concerned || std::find(called->begin(), called->end(), &hook) != called->end()) continue;
     called->push_back(&hook);
-    if (!hook.act(error)) return false;
+    if (auto accepted = hook.act(); !accepted) return accepted;
   }
-  return true;
+  return {};
 }
 
 void Config::copy_values() const {
@@ -609,8 +605,7 @@ void Config::copy_values() const {
 }
 
 void Config::restore(const ConfigValues& before) {
-  std::string ignored;
-  if (values_.dir != before.dir) directory_->change(before.dir, &ignored);
+  if (values_.dir != before.dir) static_cast<void>(directory_->change(before.dir));
   values_ = before;
 }
 
@@ -631,19 +626,14 @@ void Config::on_change(std::initializer_list<std::string_view> names, Hook hook)
 
 // ---- CONFIG REWRITE
 
-bool Config::rewrite(std::string* error, bool everything) const {
-  if (file_.empty()) {
-    *error = "The server is running without a config file";
-    return false;
-  }
+Result<> Config::rewrite(bool everything) const {
+  if (file_.empty()) return fail("The server is running without a config file");
   const auto text = base::read_within(file_, {.pipe_patience_ms = 0}, files_);
-  if (!text && errno != ENOENT) {
-    *error = "Rewriting config file: " + base::read_error_text(errno);
-    return false;
-  }
-  if (base::replace_file(file_, rewritten(text.value_or(""), everything), files_)) return true;
-  *error = std::string("Rewriting config file: ") + strerror(errno);
-  return false;
+  if (!text && errno != ENOENT)
+    return fail("Rewriting config file: " + base::read_error_text(errno));
+  if (!base::replace_file(file_, rewritten(text.value_or(""), everything), files_))
+    return fail(std::string("Rewriting config file: ") + strerror(errno));
+  return {};
 }
 
 std::string Config::rewritten(std::string_view text, bool everything) const {

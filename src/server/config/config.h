@@ -18,11 +18,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/result.h"
 #include "server/config/config_values.h"
 
 namespace latchkey::server {
@@ -44,6 +46,8 @@ struct ConfigError {
   std::string file = {};  // the file that the line stands in; empty: none was named
   std::string hint = {};  // what to do about it, a sentence; often empty
 
+  // An error of no line.
+  static ConfigError of(Kind kind, std::string message);
   // The error of a line that a subsystem refused after loading (rename-command, user).
   static ConfigError at(const DeferredDirective& place, std::string message);
 
@@ -57,8 +61,8 @@ struct ConfigError {
 class WorkingDirectory {
  public:
   virtual ~WorkingDirectory() = default;
-  // False with strerror's text in `error` when there is no such directory.
-  virtual bool change(const std::string& path, std::string* error) = 0;
+  // Fails when there is no such directory. The error is strerror's text.
+  virtual base::Result<> change(const std::string& path) = 0;
   // Absolute; empty when it has been removed.
   virtual std::string current() const = 0;
   // The path with which to open a file that is named relative to it.
@@ -68,7 +72,7 @@ class WorkingDirectory {
 // The working directory of the process.
 class ProcessDirectory final : public WorkingDirectory {
  public:
-  bool change(const std::string& path, std::string* error) override;
+  base::Result<> change(const std::string& path) override;
   std::string current() const override;
   // The name as it is, so that the file is found even after the directory was renamed.
   std::string path_of(const std::string& name) const override { return name; }
@@ -79,7 +83,7 @@ class ProcessDirectory final : public WorkingDirectory {
 class PrivateDirectory final : public WorkingDirectory {
  public:
   PrivateDirectory();
-  bool change(const std::string& path, std::string* error) override;
+  base::Result<> change(const std::string& path) override;
   std::string current() const override { return current_; }
   std::string path_of(const std::string& name) const override {
     return name.starts_with('/') ? name : current_ + "/" + name;
@@ -92,9 +96,9 @@ class PrivateDirectory final : public WorkingDirectory {
 class Config {
  public:
   using NameAndValue = std::pair<std::string, std::string>;
-  // Acts on a change; values() are the new ones. False with a reason in `error` undoes the whole
-  // CONFIG SET.
-  using Hook = std::function<bool(std::string* error)>;
+  // Acts on a change; values() are the new ones. Its failure undoes the whole CONFIG SET, whose
+  // reply then tells its error.
+  using Hook = std::function<base::Result<>()>;
   // The complete lines of a directive in a rewritten file, in order.
   using LinesSource = std::function<std::vector<std::string>()>;
 
@@ -132,12 +136,12 @@ class Config {
   // Reads directives from text, one a line. Called while composing a server; no hook is called.
   // Line numbers count from 1 within `text`, and within the file for the files it includes. On
   // error the lines before the wrong one stay applied.
-  bool load_text(std::string_view text, ConfigError* error);
+  base::Result<void, ConfigError> load_text(std::string_view text);
 
   // Reads the file, if `path` is not empty, followed by `more` (standard input, command line
   // options), as one text. Remembers the file for CONFIG REWRITE. Also checks rules that concern
   // several directives at once.
-  bool load(const std::string& path, std::string_view more, ConfigError* error);
+  base::Result<void, ConfigError> load(const std::string& path, std::string_view more);
 
   // Reads as load() does, but goes on after an error, and creates no file: all that is wrong with
   // the configuration by itself, in the order of its lines, what concerns several of them last.
@@ -166,9 +170,9 @@ class Config {
   };
   // CONFIG SET: all or nothing. Every value is checked, then all are stored and copied to where
   // they are also kept, then the hooks of changed directives are called, each once; a hook that
-  // refuses brings every value back, copies them again and calls those hooks again. On failure
-  // `error` holds the reply's text after "ERR ".
-  bool set(std::span<const NameAndValue> pairs, const SetRequest& request, std::string* error);
+  // refuses brings every value back, copies them again and calls those hooks again. The error is
+  // the reply's text after "ERR ".
+  base::Result<> set(std::span<const NameAndValue> pairs, const SetRequest& request);
 
   // True for a directive that cannot be set while a dataset is being loaded: CONFIG SET then
   // answers the LOADING error. Any spelling.
@@ -184,15 +188,24 @@ class Config {
   // order of their directives in the command, then of registration. REQUIRES: the names are in the
   // table, and all hooks are registered before the first CONFIG SET.
   void on_change(std::initializer_list<std::string_view> names, Hook hook);
+  // The same of a function that returns nothing: it refuses no change.
+  template <typename Act>
+  requires std::is_void_v<std::invoke_result_t<Act&>>
+  void on_change(std::initializer_list<std::string_view> names, Act act) {
+    on_change(names, Hook([act = std::move(act)]() mutable -> base::Result<> {
+                act();
+                return {};
+              }));
+  }
 
   // `source` gives the lines of directive `name`, which is not in the table ("user"), when the file
   // is rewritten. A line of `sentinel` takes the place of one with the same second word.
   void on_rewrite(std::string name, LinesSource source);
 
   // CONFIG REWRITE: writes the settings back into file(), keeping comments and order.
-  // The file is replaced in one step. On failure `error` holds the reply's text after "ERR ".
+  // The file is replaced in one step. The error is the reply's text after "ERR ".
   // `everything`: also the settings that are as they would be without the file.
-  bool rewrite(std::string* error, bool everything = false) const;
+  base::Result<> rewrite(bool everything = false) const;
 
   // The text that rewrite() makes of a file that holds `text`.
   std::string rewritten(std::string_view text, bool everything = false) const;
@@ -209,29 +222,32 @@ class Config {
   // The same of those that the server which is emulated knows.
   const Directive* find_known(std::string_view name) const;
   // Takes the last line of `text` that says which server to emulate: it concerns all other lines.
-  bool choose_edition(std::string_view text, ConfigError* error);
+  base::Result<void, ConfigError> choose_edition(std::string_view text);
   struct RegisteredHook {
     std::vector<const Directive*> directives;
     Hook act;
   };
 
-  bool load_lines(std::string_view text, int depth, ConfigError* error);
-  bool load_line(const std::string& name, const DeferredDirective& place, int depth,
-                 ConfigError* error);
-  bool load_directive(const Directive& directive, const std::vector<std::string>& arguments,
-                      std::string* error);
-  bool include(const DeferredDirective& place, int depth, ConfigError* error);
-  bool report_line(ConfigError error, ConfigError* reported);
+  base::Result<void, ConfigError> load_lines(std::string_view text, int depth);
+  base::Result<void, ConfigError> load_line(std::string_view line, int number, int depth);
+  // Of a line that was split into the directive's name, in lower case, and `place.arguments`.
+  base::Result<void, ConfigError> load_words(const std::string& name,
+                                             const DeferredDirective& place, int depth);
+  base::Result<> load_directive(const Directive& directive,
+                                const std::vector<std::string>& arguments);
+  base::Result<void, ConfigError> include(const DeferredDirective& place, int depth);
+  // Passes the error on, or keeps it and succeeds while check() wants all of them.
+  base::Result<void, ConfigError> report_line(ConfigError error);
   // Whether the log can be written to.
-  bool check_logfile(bool create, std::string* message) const;
+  base::Result<> check_logfile(bool create) const;
   // What is wrong with directives that do not go together.
   std::vector<std::string> contradictions() const;
 
-  const Directive* settable(const NameAndValue& pair, const SetRequest& request,
-                            std::string* error) const;
-  bool set_value(const Directive& directive, const std::string& value, std::string* error);
-  bool run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called,
-                 std::string* error);
+  // The directive that the pair names, if it may be set.
+  base::Result<const Directive*> settable(const NameAndValue& pair,
+                                          const SetRequest& request) const;
+  base::Result<> set_value(const Directive& directive, const std::string& value);
+  base::Result<> run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called);
   void copy_values() const;
   void restore(const ConfigValues& before);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "server/config/config_values.h"
 
 namespace latchkey::server {
@@ -49,10 +50,9 @@ struct Directive {
   // say. Such a directive is known because configurations written for other servers have it.
   std::string_view no_effect_because = {};
 
-  // Checks and stores the value. False with a message in `error` when it is refused; it may then be
-  // half stored, and the caller restores the old one.
-  std::function<bool(std::span<const std::string> arguments, DirectiveContext& context,
-                     std::string* error)>
+  // Checks and stores the value. A value that is refused may be half stored, and the caller
+  // restores the old one.
+  std::function<base::Result<>(std::span<const std::string> arguments, DirectiveContext& context)>
       parse;
   // The text for CONFIG GET.
   std::function<std::string(const ConfigValues& values)> format;

@@ -6,6 +6,9 @@
 
 namespace latchkey::server {
 
+using base::fail;
+using base::Result;
+
 std::string out_of_range(const std::string& least, const std::string& most) {
   return "argument must be between " + least + " and " + most + " inclusive";
 }
@@ -14,32 +17,20 @@ std::string not_one_of(std::string_view words) {
   return "argument(s) must be one of the following: " + std::string(words);
 }
 
-bool parse_whole(const std::string& text, int64_t least, int64_t most, int64_t* value,
-                 std::string* error) {
-  if (!base::parse_int64(text, value)) {
-    *error = "argument couldn't be parsed into an integer";
-    return false;
-  }
-  if (*value < least || *value > most) {
-    *error = out_of_range(std::to_string(least), std::to_string(most));
-    return false;
-  }
-  return true;
+Result<int64_t> parse_whole(const std::string& text, int64_t least, int64_t most) {
+  int64_t value = 0;
+  if (!base::parse_int64(text, &value)) return fail("argument couldn't be parsed into an integer");
+  if (value < least || value > most)
+    return fail(out_of_range(std::to_string(least), std::to_string(most)));
+  return value;
 }
 
-bool parse_memory_within(const std::string& text, uint64_t least, uint64_t most, uint64_t* bytes,
-                         std::string* error) {
-  const auto parsed = parse_memory(text);
-  if (!parsed) {
-    *error = "argument must be a memory value";
-    return false;
-  }
-  if (*parsed < least || *parsed > most) {
-    *error = out_of_range(std::to_string(least), std::to_string(most));
-    return false;
-  }
-  *bytes = *parsed;
-  return true;
+Result<uint64_t> parse_memory_within(const std::string& text, uint64_t least, uint64_t most) {
+  const auto bytes = parse_memory(text);
+  if (!bytes) return fail("argument must be a memory value");
+  if (*bytes < least || *bytes > most)
+    return fail(out_of_range(std::to_string(least), std::to_string(most)));
+  return *bytes;
 }
 
 std::vector<RewriteLine> memory_line(std::string_view name, uint64_t bytes,
@@ -66,14 +57,12 @@ Directive special(Names names, unsigned flags, decltype(Directive::parse) parse,
 Directive boolean(Names names, bool ConfigValues::*member, unsigned flags) {
   return special(
       names, flags,
-      [=](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [=](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         const bool yes = base::equal_ignoring_case(arguments[0], "yes");
-        if (!yes && !base::equal_ignoring_case(arguments[0], "no")) {
-          *error = "argument must be 'yes' or 'no'";
-          return false;
-        }
+        if (!yes && !base::equal_ignoring_case(arguments[0], "no"))
+          return fail("argument must be 'yes' or 'no'");
         context.values.*member = yes;
-        return true;
+        return {};
       },
       [=](const ConfigValues& values) { return values.*member ? "yes" : "no"; });
 }
@@ -82,11 +71,13 @@ Directive text(Names names, std::string ConfigValues::*member, unsigned flags,
                TextOptions options) {
   Directive row = special(
       names, flags,
-      [=, check = options.check](DirectiveArguments arguments, DirectiveContext& context,
-                                 std::string* error) {
-        if (check && !check(arguments[0], context.values, error)) return false;
+      [=, check = options.check](DirectiveArguments arguments,
+                                 DirectiveContext& context) -> Result<> {
+        if (check) {
+          if (auto checked = check(arguments[0], context.values); !checked) return checked;
+        }
         context.values.*member = arguments[0];
-        return true;
+        return {};
       },
       [=](const ConfigValues& values) { return values.*member; });
   row.rewrite = [=, keep_empty = options.empty_is_a_value](const ConfigValues& values,
@@ -111,17 +102,16 @@ Directive numbered_choice(Names names, unsigned flags, NumberedWords words,
     return {};
   };
   auto parse = [words = std::move(words), store = std::move(store)](
-                   DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+                   DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
     std::string all;
     for (const auto& [word, value] : words) {
       if (base::equal_ignoring_case(arguments[0], word)) {
         store(context.values, value);
-        return true;
+        return {};
       }
       all.append(all.empty() ? "" : ", ").append(word);
     }
-    *error = not_one_of(all);
-    return false;
+    return fail(not_one_of(all));
   };
   return special(names, flags, std::move(parse), std::move(show));
 }

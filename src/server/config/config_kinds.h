@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/result.h"
 #include "server/config/config_directive.h"
 
 namespace latchkey::server {
@@ -42,7 +43,7 @@ Directive memory(Names names, Number ConfigValues::*member, uint64_t least, uint
 
 // Refuses a text with a message, or accepts it.
 using TextCheck =
-    std::function<bool(const std::string& text, const ConfigValues& values, std::string* error)>;
+    std::function<base::Result<>(const std::string& text, const ConfigValues& values)>;
 
 struct TextOptions {
   bool empty_is_a_value = false;  // otherwise an empty text means "not set", and is not written
@@ -71,8 +72,7 @@ Directive special(Names names, unsigned flags, decltype(Directive::parse) parse,
                   decltype(Directive::format) format);
 
 // Reads a whole number within [least, most]; the messages are those of every numeric directive.
-bool parse_whole(const std::string& text, int64_t least, int64_t most, int64_t* value,
-                 std::string* error);
+base::Result<int64_t> parse_whole(const std::string& text, int64_t least, int64_t most);
 std::string out_of_range(const std::string& least, const std::string& most);
 
 // Directives that need code of their own, in config_special.cpp.
@@ -101,17 +101,16 @@ Directive number(Names names, Number ConfigValues::*member, int64_t least, int64
                  unsigned flags) {
   return special(
       names, flags,
-      [=](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
-        int64_t value = 0;
-        if (!parse_whole(arguments[0], least, most, &value, error)) return false;
-        context.values.*member = static_cast<Number>(value);
-        return true;
+      [=](DirectiveArguments arguments, DirectiveContext& context) -> base::Result<> {
+        auto value = parse_whole(arguments[0], least, most);
+        if (!value) return value.failure();
+        context.values.*member = static_cast<Number>(*value);
+        return {};
       },
       [=](const ConfigValues& values) { return std::to_string(values.*member); });
 }
 
-bool parse_memory_within(const std::string& text, uint64_t least, uint64_t most, uint64_t* bytes,
-                         std::string* error);
+base::Result<uint64_t> parse_memory_within(const std::string& text, uint64_t least, uint64_t most);
 std::vector<RewriteLine> memory_line(std::string_view name, uint64_t bytes, uint64_t default_bytes);
 
 template <typename Number>
@@ -119,11 +118,11 @@ Directive memory(Names names, Number ConfigValues::*member, uint64_t least, uint
                  unsigned flags) {
   Directive row = special(
       names, flags,
-      [=](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
-        uint64_t bytes = 0;
-        if (!parse_memory_within(arguments[0], least, most, &bytes, error)) return false;
-        context.values.*member = static_cast<Number>(bytes);
-        return true;
+      [=](DirectiveArguments arguments, DirectiveContext& context) -> base::Result<> {
+        auto bytes = parse_memory_within(arguments[0], least, most);
+        if (!bytes) return bytes.failure();
+        context.values.*member = static_cast<Number>(*bytes);
+        return {};
       },
       [=](const ConfigValues& values) { return std::to_string(values.*member); });
   row.rewrite = [=](const ConfigValues& values, const ConfigValues& defaults) {

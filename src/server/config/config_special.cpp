@@ -15,6 +15,9 @@
 
 namespace latchkey::server {
 
+using base::fail;
+using base::Result;
+
 namespace {
 
 constexpr size_t kMaxBindAddresses = 16;
@@ -35,11 +38,6 @@ std::string or_empty_quotes(std::string value) {
   return value.empty() ? "\"\"" : value;
 }
 
-bool refuse(std::string* error, std::string_view message) {
-  *error = message;
-  return false;
-}
-
 // A row whose line in the file is `""` for an empty value.
 Directive list_row(Names names, unsigned flags, decltype(Directive::parse) parse,
                    decltype(Directive::format) format, bool always_written = false) {
@@ -58,14 +56,14 @@ Directive list_row(Names names, unsigned flags, decltype(Directive::parse) parse
 Directive bind_directive() {
   Directive row = special(
       "bind", kManyValues,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         if (arguments.size() > kMaxBindAddresses) {
-          return refuse(error, "Too many bind addresses specified.");
+          return fail("Too many bind addresses specified.");
         }
         context.values.bind.assign(arguments.begin(), arguments.end());
         // A single empty address means no address at all.
         if (arguments.size() == 1 && arguments[0].empty()) context.values.bind.clear();
-        return true;
+        return {};
       },
       [](const ConfigValues& values) { return join(values.bind); });
   row.rewrite = [](const ConfigValues& values, const ConfigValues& defaults) {
@@ -91,27 +89,25 @@ int buffer_class(std::string_view word) {
   return -1;
 }
 
-bool parse_buffer_limits(DirectiveArguments arguments, DirectiveContext& context,
-                         std::string* error) {
+Result<> parse_buffer_limits(DirectiveArguments arguments, DirectiveContext& context) {
   constexpr size_t kWords = 4;
   if (arguments.size() % kWords != 0) {
-    return refuse(error, "Wrong number of arguments in buffer limit configuration.");
+    return fail("Wrong number of arguments in buffer limit configuration.");
   }
   for (size_t at = 0; at < arguments.size(); at += kWords) {
     const int index = buffer_class(arguments[at]);
     if (index < 0) {
-      return refuse(error, "Invalid client class specified in buffer limit configuration.");
+      return fail("Invalid client class specified in buffer limit configuration.");
     }
     const auto hard = parse_memory(arguments[at + 1]);
     const auto soft = parse_memory(arguments[at + 2]);
     int64_t seconds = 0;
     if (!hard || !soft || !base::parse_int64(arguments[at + 3], &seconds) || seconds < 0) {
-      return refuse(error,
-                    "Error in hard, soft or soft_seconds setting in buffer limit configuration.");
+      return fail("Error in hard, soft or soft_seconds setting in buffer limit configuration.");
     }
     context.values.client_output_buffer_limit[static_cast<size_t>(index)] = {*hard, *soft, seconds};
   }
-  return true;
+  return {};
 }
 
 std::vector<RewriteLine> buffer_limit_lines(const ConfigValues& values,
@@ -151,10 +147,10 @@ Directive client_output_buffer_limit_directive() {
 Directive dir_directive() {
   Directive row = special(
       "dir", kProtectedDirective | kDenyLoading,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
-        if (!context.directory.change(arguments[0], error)) return false;
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
+        if (auto changed = context.directory.change(arguments[0]); !changed) return changed;
         context.values.dir = context.directory.current();
-        return true;
+        return {};
       },
       [](const ConfigValues& values) { return values.dir; });
   row.rewrite = [](const ConfigValues& values, const ConfigValues&) {
@@ -166,16 +162,13 @@ Directive dir_directive() {
 Directive emulate_directive() {
   return special(
       "emulate", kImmutable | kHidden | kManyValues,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         std::string name;
         for (const std::string& word : arguments) name.append(name.empty() ? "" : " ").append(word);
         const auto edition = Edition::parse(name);
-        if (!edition) {
-          *error = "argument(s) must be one of the following: " + Edition::known();
-          return false;
-        }
+        if (!edition) return fail(not_one_of(Edition::known()));
         change_edition(*edition, &context.values);
-        return true;
+        return {};
       },
       [](const ConfigValues& values) { return values.edition.text(); });
 }
@@ -183,33 +176,31 @@ Directive emulate_directive() {
 Directive hz_directive() {
   return special(
       "hz", 0,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
-        int64_t hz = 0;
-        if (!parse_whole(arguments[0], 0, kMaxInt, &hz, error)) return false;
-        context.values.hz = static_cast<int>(std::clamp<int64_t>(hz, kSlowestHz, kFastestHz));
-        return true;
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
+        auto hz = parse_whole(arguments[0], 0, kMaxInt);
+        if (!hz) return hz.failure();
+        context.values.hz = static_cast<int>(std::clamp<int64_t>(*hz, kSlowestHz, kFastestHz));
+        return {};
       },
       [](const ConfigValues& values) { return std::to_string(values.hz); });
 }
 
 namespace {
 
-bool parse_percentiles(DirectiveArguments arguments, DirectiveContext& context,
-                       std::string* error) {
+Result<> parse_percentiles(DirectiveArguments arguments, DirectiveContext& context) {
   std::vector<double> percentiles;
   for (const auto& word : arguments) {
     double percentile = 0;
     if (!base::parse_double(word, &percentile)) {
-      return refuse(error, "Invalid latency-tracking-info-percentiles parameters");
+      return fail("Invalid latency-tracking-info-percentiles parameters");
     }
     if (percentile < 0.0 || percentile > 100.0) {
-      return refuse(error,
-                    "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]");
+      return fail("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]");
     }
     percentiles.push_back(percentile);
   }
   context.values.latency_tracking_info_percentiles = std::move(percentiles);
-  return true;
+  return {};
 }
 
 std::string format_percentiles(const ConfigValues& values) {
@@ -232,28 +223,28 @@ Directive latency_percentiles_directive() {
 Directive bytes_or_percent_directive(const char* name, int64_t ConfigValues::*member) {
   Directive row = special(
       name, 0,
-      [member](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [member](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         constexpr uint64_t kWhole = 100;
         std::string_view amount = arguments[0];
         if (!amount.ends_with('%')) {
           const auto bytes = parse_memory(amount);
-          if (!bytes) return refuse(error, "argument must be a memory or percent value");
+          if (!bytes) return fail("argument must be a memory or percent value");
           // The reference takes larger numbers for negative ones, which are percentages.
           if (*bytes > static_cast<uint64_t>(kMaxInt64))
-            return refuse(error, "percentage argument must be less or equal to 100");
+            return fail("percentage argument must be less or equal to 100");
           context.values.*member = static_cast<int64_t>(*bytes);
-          return true;
+          return {};
         }
         amount.remove_suffix(1);
         uint64_t percent = 0;
         if (!base::parse_uint64(amount, &percent)) {
-          return refuse(error, "argument must be a memory or percent value");
+          return fail("argument must be a memory or percent value");
         }
         if (percent > kWhole) {
-          return refuse(error, "percentage argument must be less or equal to 100");
+          return fail("percentage argument must be less or equal to 100");
         }
         context.values.*member = -static_cast<int64_t>(percent);
-        return true;
+        return {};
       },
       [member](const ConfigValues& values) {
         const int64_t amount = values.*member;
@@ -336,12 +327,12 @@ std::string format_events(unsigned events) {
 Directive notify_keyspace_events_directive() {
   Directive row = special(
       "notify-keyspace-events", 0,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         unsigned events = 0;
         for (const char letter : arguments[0]) {
           const unsigned bit = event_bit(letter);
           if (bit == 0) {
-            return refuse(error, "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+            return fail("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
           }
           events |= bit;
         }
@@ -349,7 +340,7 @@ Directive notify_keyspace_events_directive() {
         constexpr unsigned kWithoutArrays = kNotifyAll & ~kNotifyArray;
         if ((events & kWithoutArrays) == kWithoutArrays) events |= kNotifyArray;
         context.values.notify_keyspace_events = events;
-        return true;
+        return {};
       },
       [](const ConfigValues& values) { return format_events(values.notify_keyspace_events); });
   row.rewrite = [](const ConfigValues& values, const ConfigValues& defaults) {
@@ -369,18 +360,18 @@ Directive cluster_slot_stats_directive() {
                                                                      {"mem", kSlotStatsMemory}};
   return list_row(
       "cluster-slot-stats-enabled", 0,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         unsigned bits = 0;
         for (const std::string& argument : arguments) {
           const auto known = std::find_if(
               std::begin(kWords), std::end(kWords),
               [&](const auto& word) { return base::equal_ignoring_case(argument, word.first); });
-          if (known == std::end(kWords)) return refuse(error, not_one_of("no, yes, cpu, net, mem"));
+          if (known == std::end(kWords)) return fail(not_one_of("no, yes, cpu, net, mem"));
           bits |= known->second;
         }
-        if (arguments.empty()) return refuse(error, not_one_of("no, yes, cpu, net, mem"));
+        if (arguments.empty()) return fail(not_one_of("no, yes, cpu, net, mem"));
         context.values.cluster_slot_stats_enabled = bits;
-        return true;
+        return {};
       },
       [](const ConfigValues& values) {
         const unsigned bits = values.cluster_slot_stats_enabled;
@@ -397,19 +388,18 @@ Directive cluster_slot_stats_directive() {
 Directive oom_score_adj_values_directive() {
   return list_row(
       "oom-score-adj-values", 0,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         auto& scores = context.values.oom_score_adj_values;
-        if (arguments.size() != scores.size()) return refuse(error, "wrong number of arguments");
+        if (arguments.size() != scores.size()) return fail("wrong number of arguments");
         for (size_t i = 0; i < scores.size(); ++i) {
           int64_t score = 0;
           if (!base::parse_int64(arguments[i], &score) || score < -kMaxOomScore ||
               score > kMaxOomScore) {
-            return refuse(error,
-                          "Invalid oom-score-adj-values, elements must be between -2000 and 2000.");
+            return fail("Invalid oom-score-adj-values, elements must be between -2000 and 2000.");
           }
           scores[i] = static_cast<int>(score);
         }
-        return true;
+        return {};
       },
       [](const ConfigValues& values) {
         std::vector<std::string> words;
@@ -422,19 +412,19 @@ Directive oom_score_adj_values_directive() {
 Directive port_directive() {
   Directive row = special(
       "port", 0,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         ConfigValues& values = context.values;
         if (base::equal_ignoring_case(arguments[0], "auto")) {
           // A server that has been given a port keeps it.
           if (!values.port_auto || context.from_file) values.port = 0;
           values.port_auto = true;
-          return true;
+          return {};
         }
-        int64_t port = 0;
-        if (!parse_whole(arguments[0], 0, kLastPort, &port, error)) return false;
-        values.port = static_cast<int>(port);
+        auto port = parse_whole(arguments[0], 0, kLastPort);
+        if (!port) return port.failure();
+        values.port = static_cast<int>(*port);
         values.port_auto = false;
-        return true;
+        return {};
       },
       [](const ConfigValues& values) {
         return values.port_auto && values.port == 0 ? "auto" : std::to_string(values.port);
@@ -451,11 +441,11 @@ Directive repl_backlog_size_directive() {
   Directive row = memory("repl-backlog-size", &ConfigValues::repl_backlog_size, 1,
                          static_cast<uint64_t>(kMaxInt64));
   row.parse = [parse = std::move(row.parse)](DirectiveArguments arguments,
-                                             DirectiveContext& context, std::string* error) {
-    if (!parse(arguments, context, error)) return false;
+                                             DirectiveContext& context) -> Result<> {
+    if (auto parsed = parse(arguments, context); !parsed) return parsed;
     auto& bytes = context.values.repl_backlog_size;
     if (!context.from_file) bytes = std::max(bytes, kSmallestBacklogBytes);
-    return true;
+    return {};
   };
   return row;
 }
@@ -463,20 +453,20 @@ Directive repl_backlog_size_directive() {
 Directive replicaof_directive() {
   Directive row = special(
       {"replicaof", "slaveof"}, kImmutable | kManyValues,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
-        if (arguments.size() != 2) return refuse(error, "wrong number of arguments");
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
+        if (arguments.size() != 2) return fail("wrong number of arguments");
         int64_t port = 0;
         std::string host;
         if (!base::equal_ignoring_case(arguments[0], "no") ||
             !base::equal_ignoring_case(arguments[1], "one")) {
           if (!base::parse_int64(arguments[1], &port) || port < 0 || port > kLastPort) {
-            return refuse(error, "Invalid master port");
+            return fail("Invalid master port");
           }
           host = arguments[0];
         }
         context.values.replicaof_host = std::move(host);
         context.values.replicaof_port = static_cast<int>(port);
-        return true;
+        return {};
       },
       [](const ConfigValues& values) {
         if (values.replicaof_host.empty()) return std::string();
@@ -506,16 +496,16 @@ bool parse_save_number(const std::string& word, int64_t* value) {
   return *end == '\0' && errno == 0;
 }
 
-bool parse_save(DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+Result<> parse_save(DirectiveArguments arguments, DirectiveContext& context) {
   std::vector<SavePoint> points;
   const bool none = arguments.empty() || (arguments.size() == 1 && arguments[0].empty());
   if (!none) {
-    if (arguments.size() % 2 != 0) return refuse(error, "Invalid save parameters");
+    if (arguments.size() % 2 != 0) return fail("Invalid save parameters");
     for (size_t at = 0; at < arguments.size(); at += 2) {
       SavePoint point;
       if (!parse_save_number(arguments[at], &point.seconds) || point.seconds < 1 ||
           !parse_save_number(arguments[at + 1], &point.changes) || point.changes < 0) {
-        return refuse(error, "Invalid save parameters");
+        return fail("Invalid save parameters");
       }
       points.push_back(point);
     }
@@ -525,7 +515,7 @@ bool parse_save(DirectiveArguments arguments, DirectiveContext& context, std::st
   const bool adds = context.from_file && !context.first_line && !none;
   if (!adds) save.clear();
   save.insert(save.end(), points.begin(), points.end());
-  return true;
+  return {};
 }
 
 std::string format_save(const ConfigValues& values) {
@@ -583,17 +573,16 @@ bool parse_shutdown_word(std::string_view word, unsigned* bits) {
 Directive shutdown_directive(Names names, unsigned ConfigValues::*member) {
   return special(
       names, kManyValues,
-      [=](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [=](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         unsigned bits = 0;
         bool known = !arguments.empty();
         for (const auto& word : arguments) known = known && parse_shutdown_word(word, &bits);
-        if (!known)
-          return refuse(error, not_one_of("default, save, nosave, now, force, safe, failover"));
+        if (!known) return fail(not_one_of("default, save, nosave, now, force, safe, failover"));
         if ((bits & kShutdownSave) != 0 && (bits & kShutdownNosave) != 0) {
-          return refuse(error, "shutdown options SAVE and NOSAVE can't be used simultaneously");
+          return fail("shutdown options SAVE and NOSAVE can't be used simultaneously");
         }
         context.values.*member = bits;
-        return true;
+        return {};
       },
       [=](const ConfigValues& values) {
         std::vector<std::string> words;
@@ -607,16 +596,16 @@ Directive shutdown_directive(Names names, unsigned ConfigValues::*member) {
 Directive unixsocketperm_directive() {
   return special(
       "unixsocketperm", kImmutable,
-      [](DirectiveArguments arguments, DirectiveContext& context, std::string* error) {
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         char* end = nullptr;
         const std::string& word = arguments[0];
         const long permissions = strtol(word.c_str(), &end, 8);
-        if (*end != '\0') return refuse(error, "argument couldn't be parsed as an octal number");
+        if (*end != '\0') return fail("argument couldn't be parsed as an octal number");
         if (permissions < 0 || permissions > static_cast<long>(kMaxPermissions)) {
-          return refuse(error, out_of_range("0", "777"));
+          return fail(out_of_range("0", "777"));
         }
         context.values.unixsocketperm = static_cast<unsigned>(permissions);
-        return true;
+        return {};
       },
       [](const ConfigValues& values) {
         std::array<char, 16> octal{};

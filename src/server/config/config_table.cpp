@@ -14,6 +14,9 @@
 
 namespace latchkey::server {
 
+using base::fail;
+using base::Result;
+
 namespace {
 
 using V = ConfigValues;
@@ -35,107 +38,88 @@ Directive without_effect(Directive row, std::string_view reason) {
   return row;
 }
 
-bool is_plain_name(const std::string& name, std::string* error, const char* message) {
-  if (name.find('/') == std::string::npos) return true;
-  *error = message;
-  return false;
-}
-
 TextCheck file_name(bool may_be_empty, const char* empty_message, const char* path_message) {
-  return [=](const std::string& name, const ConfigValues&, std::string* error) {
-    if (name.empty() && !may_be_empty) {
-      *error = empty_message;
-      return false;
-    }
-    return is_plain_name(name, error, path_message);
+  return [=](const std::string& name, const ConfigValues&) -> Result<> {
+    if (name.empty() && !may_be_empty) return fail(empty_message);
+    if (name.find('/') != std::string::npos) return fail(path_message);
+    return {};
   };
 }
 
-bool check_preload_file(const std::string& file, const ConfigValues&, std::string* error) {
+Result<> check_preload_file(const std::string& file, const ConfigValues&) {
   const std::string_view text = file;
   const bool is_rdb = text.starts_with("rdb:");
-  if (text.empty()) return true;
-  if (!is_rdb && !text.starts_with("aof:")) {
-    *error = "argument must be in the format 'rdb:PATH' or 'aof:PATH'";
-    return false;
-  }
-  if (text.ends_with(is_rdb ? ".rdb" : ".manifest")) return true;
-  *error = "preload-file must end with an extension: .rdb of a snapshot, .manifest of a manifest";
-  return false;
+  if (text.empty()) return {};
+  if (!is_rdb && !text.starts_with("aof:"))
+    return fail("argument must be in the format 'rdb:PATH' or 'aof:PATH'");
+  if (text.ends_with(is_rdb ? ".rdb" : ".manifest")) return {};
+  return fail(
+      "preload-file must end with an extension: .rdb of a snapshot, .manifest of a manifest");
 }
 
-bool check_proc_title(const std::string& pattern, const ConfigValues& values, std::string* error) {
+Result<> check_proc_title(const std::string& pattern, const ConfigValues& values) {
   // The title of a process must not be empty. The file's name is not known here, but is not empty
   // either.
   const auto title = expand_proc_title(pattern, values, "", "file");
-  if (title && !title->empty()) return true;
-  *error = "template format is invalid or contains unknown variables";
-  return false;
+  if (title && !title->empty()) return {};
+  return fail("template format is invalid or contains unknown variables");
 }
 
-bool check_hostname(const std::string& name, const ConfigValues&, std::string* error) {
+Result<> check_hostname(const std::string& name, const ConfigValues&) {
   constexpr size_t kMaxHostname = 256;
-  if (name.size() >= kMaxHostname) {
-    *error = "Hostnames must be less than 256 characters";
-    return false;
-  }
+  if (name.size() >= kMaxHostname) return fail("Hostnames must be less than 256 characters");
   for (const char c : name) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     const bool digit = c >= '0' && c <= '9';
-    if (!letter && !digit && c != '-' && c != '.') {
-      *error = "Hostnames may only contain alphanumeric characters, hyphens or dots";
-      return false;
-    }
+    if (!letter && !digit && c != '-' && c != '.')
+      return fail("Hostnames may only contain alphanumeric characters, hyphens or dots");
   }
-  return true;
+  return {};
 }
 
-// What Valkey 9.1 says is wrong with an announced address; empty where it would take it.
-std::string_view fault_of_valkey(const std::string& ip) {
+// Whether Valkey 9.1 would take an announced address, and what it says is wrong with it.
+Result<> accept_as_valkey(const std::string& ip) {
   const bool is_valid = std::all_of(ip.begin(), ip.end(), [](unsigned char byte) {
     return std::isalnum(byte) != 0 || byte >= 0x80 || std::strchr("-._:/", byte) != nullptr;
   });
   if (ip.find('\0') != std::string::npos || !is_valid)
-    return "cluster-announce-ip contains invalid character";
-  return ip.size() >= INET6_ADDRSTRLEN ? "cluster-announce-ip is too long" : "";
+    return fail("cluster-announce-ip contains invalid character");
+  if (ip.size() >= INET6_ADDRSTRLEN) return fail("cluster-announce-ip is too long");
+  return {};
 }
 
-bool check_announced_ip(const std::string& ip, const ConfigValues& values, std::string* error) {
+Result<> check_announced_ip(const std::string& ip, const ConfigValues& values) {
   unsigned char address[sizeof(in6_addr)];
   const bool is_ip = ip.size() < INET6_ADDRSTRLEN && ip.find('\0') == std::string::npos &&
                      (inet_pton(AF_INET, ip.c_str(), address) == 1 ||
                       inet_pton(AF_INET6, ip.c_str(), address) == 1);
-  if (ip.empty() || is_ip) return true;
-  if (values.edition.is_valkey_since({9, 1}) && !fault_of_valkey(ip).empty()) {
-    *error = fault_of_valkey(ip);
-    return false;
+  if (ip.empty() || is_ip) return {};
+  if (values.edition.is_valkey_since({9, 1})) {
+    if (auto accepted = accept_as_valkey(ip); !accepted) return accepted;
   }
-  *error = "Cluster announce IP must be a valid IPv4 or IPv6 address";
-  return false;
+  return fail("Cluster announce IP must be a valid IPv4 or IPv6 address");
 }
 
 TextCheck client_address(int family, const char* message) {
-  return [=](const std::string& ip, const ConfigValues&, std::string* error) {
+  return [=](const std::string& ip, const ConfigValues&) -> Result<> {
     unsigned char address[sizeof(in6_addr)];
     if (ip.empty() ||
         (ip.find('\0') == std::string::npos && inet_pton(family, ip.c_str(), address) == 1))
-      return true;
-    *error = message;
-    return false;
+      return {};
+    return fail(message);
   };
 }
 
 // The name is told to others in lines and lists, which no character of it may end.
-bool check_human_name(const std::string& name, const ConfigValues&, std::string* error) {
+Result<> check_human_name(const std::string& name, const ConfigValues&) {
   const auto is_allowed = [](char c) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     const bool beyond_ascii = (static_cast<unsigned char>(c) & 0x80) != 0;
     return letter || beyond_ascii ||
            std::string_view("0123456789-./_`").find(c) != std::string::npos;
   };
-  if (std::all_of(name.begin(), name.end(), is_allowed)) return true;
-  *error = "Announced human node name contained invalid character";
-  return false;
+  if (std::all_of(name.begin(), name.end(), is_allowed)) return {};
+  return fail("Announced human node name contained invalid character");
 }
 
 void add_network(std::vector<Directive>& table) {
@@ -586,12 +570,11 @@ void add_observation(std::vector<Directive>& table) {
 
 Directive array_slice_size() {
   Directive row = number("array-slice-size", &V::array_slice_size, 1, kMaxInt);
-  row.parse = [parse_number = row.parse](DirectiveArguments arguments, DirectiveContext& context,
-                                         std::string* error) {
-    if (!parse_number(arguments, context, error)) return false;
-    if (std::has_single_bit(static_cast<unsigned>(context.values.array_slice_size))) return true;
-    *error = "array-slice-size must be a power of two";
-    return false;
+  row.parse = [parse_number = row.parse](DirectiveArguments arguments,
+                                         DirectiveContext& context) -> Result<> {
+    if (auto parsed = parse_number(arguments, context); !parsed) return parsed;
+    if (std::has_single_bit(static_cast<unsigned>(context.values.array_slice_size))) return {};
+    return fail("array-slice-size must be a power of two");
   };
   return row;
 }

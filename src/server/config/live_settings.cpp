@@ -13,6 +13,9 @@
 
 namespace latchkey::server {
 
+using base::fail;
+using base::Result;
+
 namespace {
 
 OomScore::Role oom_role(const Server& server) {
@@ -22,13 +25,12 @@ OomScore::Role oom_role(const Server& server) {
 // Refuses to switch on features that this server does not have; switching them off is allowed.
 void refuse_what_is_missing(Server& server) {
   Config& config = server.config();
-  config.on_change({"activedefrag"}, [&server](std::string* error) {
-    if (!server.settings().activedefrag) return true;
-    *error =
+  config.on_change({"activedefrag"}, [&server]() -> Result<> {
+    if (!server.settings().activedefrag) return {};
+    return fail(
         "Active defragmentation cannot be enabled: it requires a Redis server compiled with a "
         "modified Jemalloc like "
-        "the one shipped by default with the Redis source distribution";
-    return false;
+        "the one shipped by default with the Redis source distribution");
   });
 }
 
@@ -58,22 +60,17 @@ void use_io_threads(int threads, net::Loop& loop, base::Logger& log) {
 
 void register_process_settings(Server& server, const ProcessParts& parts) {
   Config& config = server.config();
-  config.on_change({"io-threads"}, [&server](std::string*) {
+  config.on_change({"io-threads"}, [&server] {
     use_io_threads(server.settings().io_threads, *server.loop(), server.log());
-    return true;
   });
-  config.on_change({"crash-log-enabled"}, [&server, parts](std::string*) {
+  config.on_change({"crash-log-enabled"}, [&server, parts] {
     parts.crash_reporter->enable(server.settings().crash_log_enabled);
-    return true;
   });
-  config.on_change({"watchdog-period", "hz"}, [&server, parts](std::string*) {
-    watch_loop(server, *parts.watchdog);
-    return true;
-  });
-  config.on_change({"oom-score-adj", "oom-score-adj-values"}, [&server, parts](std::string* error) {
-    if (parts.oom_score->apply(server.settings(), oom_role(server), server.log())) return true;
-    *error = "Failed to set current oom_score_adj. Check server logs.";
-    return false;
+  config.on_change({"watchdog-period", "hz"},
+                   [&server, parts] { watch_loop(server, *parts.watchdog); });
+  config.on_change({"oom-score-adj", "oom-score-adj-values"}, [&server, parts]() -> Result<> {
+    if (parts.oom_score->apply(server.settings(), oom_role(server), server.log())) return {};
+    return fail("Failed to set current oom_score_adj. Check server logs.");
   });
   watch_loop(server, *parts.watchdog);
   // A task that lets clients be served in between still holds the server up: it does not put the
@@ -84,25 +81,20 @@ void register_process_settings(Server& server, const ProcessParts& parts) {
   server.hooks().role_changed.add([&server, parts] {
     parts.oom_score->apply(server.settings(), oom_role(server), server.log());
   });
-  config.on_change({"proc-title-template"}, [&config, parts](std::string* error) {
-    if (show_title(*parts.title, parts.program, config)) return true;
-    *error = "Unable to set process title";
-    return false;
+  config.on_change({"proc-title-template"}, [&config, parts]() -> Result<> {
+    if (show_title(*parts.title, parts.program, config)) return {};
+    return fail("Unable to set process title");
   });
 }
 
 void register_live_settings(Server& server) {
   Config& config = server.config();
-  config.on_change({"loglevel"}, [&server](std::string*) {
-    server.log().set_level(server.settings().loglevel);
-    return true;
-  });
-  config.on_change({"log-format", "log-timestamp-format"}, [&server](std::string*) {
+  config.on_change({"loglevel"}, [&server] { server.log().set_level(server.settings().loglevel); });
+  config.on_change({"log-format", "log-timestamp-format"}, [&server] {
     const ConfigValues& values = server.settings();
     server.log().set_format(values.log_format, values.log_timestamp_format);
-    return true;
   });
-  config.on_change({"maxmemory"}, [&server](std::string*) {
+  config.on_change({"maxmemory"}, [&server] {
     const uint64_t limit = server.settings().maxmemory;
     const size_t used = server.used_memory();
     if (limit != 0 && limit < used) {
@@ -112,38 +104,28 @@ void register_live_settings(Server& server) {
                            "). This will result in key eviction and/or the inability to accept new "
                            "write commands depending on the maxmemory-policy.");
     }
-    return true;
   });
-  config.on_change({"locale-collate"}, [&server](std::string* error) {
-    if (server.set_collation(server.settings().locale_collate)) return true;
-    *error = "Invalid locale name";
-    return false;
+  config.on_change({"locale-collate"}, [&server]() -> Result<> {
+    if (server.set_collation(server.settings().locale_collate)) return {};
+    return fail("Invalid locale name");
   });
   // As in the reference, where figures that were not kept from the start would be wrong.
   config.on_change(
       {"key-memory-histograms"},
-      [&server, allowed = server.settings().key_memory_histograms](std::string* error) mutable {
+      [&server, allowed = server.settings().key_memory_histograms]() mutable -> Result<> {
         const bool wanted = server.settings().key_memory_histograms;
-        if (wanted && !allowed) {
-          *error = "memory tracking cannot be enabled at runtime";
-          return false;
-        }
+        if (wanted && !allowed) return fail("memory tracking cannot be enabled at runtime");
         allowed = wanted;
-        return true;
+        return {};
       });
-  config.on_change({"hz"}, [&server](std::string*) {
-    server.start_ticking();
-    return true;
-  });
+  config.on_change({"hz"}, [&server] { server.start_ticking(); });
   if (server.loop() != nullptr) {
     // The limit belongs to the process; a server without sockets does not need it.
-    config.on_change({"maxclients"}, [&server](std::string* error) {
-      return grow_room_for_clients(server.settings().maxclients, error);
-    });
+    config.on_change({"maxclients"},
+                     [&server] { return grow_room_for_clients(server.settings().maxclients); });
   }
-  config.on_change({"jemalloc-bg-thread"}, [&server](std::string*) {
+  config.on_change({"jemalloc-bg-thread"}, [&server] {
     set_allocator_background_thread(server.settings().jemalloc_bg_thread);
-    return true;
   });
   refuse_what_is_missing(server);
 }

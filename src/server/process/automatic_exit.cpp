@@ -14,10 +14,8 @@ AutomaticExit::AutomaticExit(Server& server, std::function<Clients()> clients,
       parent_has_gone_(std::move(parent_has_gone)),
       idle_since_us_(server.clock().monotonic_us()) {
   server_.hooks().tick.add([this] { look(); });
-  server_.config().on_change({"exit-when-idle"}, [this](std::string*) {
-    idle_since_us_ = server_.clock().monotonic_us();
-    return true;
-  });
+  server_.config().on_change({"exit-when-idle"},
+                             [this] { idle_since_us_ = server_.clock().monotonic_us(); });
 }
 
 void AutomaticExit::look() {

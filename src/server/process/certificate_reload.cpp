@@ -48,7 +48,7 @@ void CertificateReload::start_look() {
     look.round = round;
     look.stamps = tls::stamps_of(settings);
     look.changed = look.stamps != before;
-    if (look.changed) look.context = tls::Context::make(settings, &look.reason);
+    if (look.changed) look.context = tls::Context::make(settings);
     {
       const std::lock_guard lock(mutex_);
       done_ = std::move(look);
@@ -69,12 +69,12 @@ void CertificateReload::finish_look() {
   base::Logger& log = server_.log();
   if (!look->changed) return log.debug("TLS reload skipped: materials unchanged");
   log.notice("TLS materials changed, reloading in background");
-  if (look->context == nullptr) {
-    log.warning(look->reason);
+  if (!look->context) {
+    log.warning(look->context.error());
     return log.warning("Background TLS reload failed");
   }
   stamps_ = std::move(look->stamps);
-  install_(std::move(look->context));
+  install_(*std::move(look->context));
   log.notice("TLS materials reloaded successfully");
 }
 

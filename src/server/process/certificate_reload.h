@@ -46,8 +46,7 @@ class CertificateReload {
     uint64_t round = 0;  // that of the files it looked at
     std::vector<tls::FileStamp> stamps;
     bool changed = false;
-    std::unique_ptr<tls::Context> context;  // null with a reason: it cannot be made
-    std::string reason;
+    base::Result<std::unique_ptr<tls::Context>> context = nullptr;  // made where it changed
   };
 
   void schedule();

@@ -47,15 +47,13 @@ bool is_missing_address(int code) {
 }  // namespace
 
 Listeners::Listeners(Server& server) : server_(server) {
-  server.config().on_change({"port", "tls-port"}, [this](std::string* error) {
-    if (move_tcp()) return true;
-    *error = "Unable to listen on this port. Check server logs.";
-    return false;
+  server.config().on_change({"port", "tls-port"}, [this]() -> base::Result<> {
+    if (move_tcp()) return {};
+    return base::fail("Unable to listen on this port. Check server logs.");
   });
-  server.config().on_change({"bind"}, [this](std::string* error) {
-    if (move_tcp()) return true;
-    *error = "Failed to bind to specified addresses.";
-    return false;
+  server.config().on_change({"bind"}, [this]() -> base::Result<> {
+    if (move_tcp()) return {};
+    return base::fail("Failed to bind to specified addresses.");
   });
 }
 
@@ -125,7 +123,6 @@ Listeners::Opened Listeners::open_at(int port, const std::vector<std::string>& a
 
 bool Listeners::open_one(const std::string& address, int port, bool secure, TcpSockets* sockets,
                          int* code) {
-  std::string error;
   auto listener = net::Listener::tcp(
       *server_.loop(), address, port, server_.settings().tcp_backlog,
       [this, secure](net::Connection* connection) { admit(connection, secure); },
@@ -133,20 +130,23 @@ bool Listeners::open_one(const std::string& address, int port, bool secure, TcpS
         const ConfigValues& settings = server_.settings();
         return secure ? settings.max_new_tls_connections_per_cycle
                       : settings.max_new_connections_per_cycle;
-      },
-      &error, code);
-  if (listener != nullptr) {
-    const uint32_t mark = server_.settings().socket_mark_id;
-    if (mark != 0 && !listener->set_mark(mark, &error))
-      server_.log().warning("The socket cannot be marked as socket-mark-id asks for: " + error);
+      });
+  if (listener) {
+    if (const uint32_t mark = server_.settings().socket_mark_id; mark != 0) {
+      const base::Result<> marked = (*listener)->set_mark(mark);
+      if (!marked)
+        server_.log().warning("The socket cannot be marked as socket-mark-id asks for: " +
+                              marked.error());
+    }
     if (sockets->listeners.empty()) sockets->address = address;
-    sockets->port = listener->port();
-    sockets->listeners.push_back(std::move(listener));
+    sockets->port = (*listener)->port();
+    sockets->listeners.push_back(*std::move(listener));
     return true;
   }
+  *code = listener.error().code;
   server_.log().logf(base::LogLevel::kWarning,
                      "Warning: Could not create server TCP listening socket %s:%d: %s",
-                     address.c_str(), port, error.c_str());
+                     address.c_str(), port, listener.error().text.c_str());
   if (*code == EADDRINUSE && port != 0) {
     const std::string owner = describe_port_owner(port);
     if (!owner.empty()) server_.log().warning(owner);
@@ -157,15 +157,18 @@ bool Listeners::open_one(const std::string& address, int port, bool secure, TcpS
 bool Listeners::open_unix_socket() {
   const ConfigValues& settings = server_.settings();
   if (settings.unixsocket.empty()) return true;
-  std::string error;
-  unix_socket_ = net::Listener::unix_socket(
+  auto opened = net::Listener::unix_socket(
       *server_.loop(), settings.unixsocket, {settings.unixsocketperm, settings.unixsocketgroup},
       settings.tcp_backlog,
       [this](net::Connection* connection) { admit(connection, /*secure=*/false); },
-      [this] { return server_.settings().max_new_connections_per_cycle; }, &error);
-  if (unix_socket_ != nullptr) return true;
-  server_.log().warning("Failed opening Unix socket: " + error);
-  return false;
+      [this] { return server_.settings().max_new_connections_per_cycle; });
+  if (!opened) {
+    unix_socket_.reset();
+    server_.log().warning("Failed opening Unix socket: " + opened.error());
+    return false;
+  }
+  unix_socket_ = *std::move(opened);
+  return true;
 }
 
 bool Listeners::move_tcp() {

@@ -213,14 +213,14 @@ std::optional<uint32_t> make_room_for_clients(uint32_t maxclients, base::Logger&
   return fitting;
 }
 
-bool grow_room_for_clients(uint32_t maxclients, std::string* error) {
+base::Result<> grow_room_for_clients(uint32_t maxclients) {
   const uint64_t wanted = uint64_t{maxclients} + kReservedFiles;
   const uint64_t limit = raise_open_file_limit(wanted);
-  if (limit >= wanted) return true;
+  if (limit >= wanted) return {};
   const uint64_t fitting = limit > kReservedFiles ? limit - kReservedFiles : 0;
-  *error = "The operating system is not able to handle the specified number of clients, try with " +
-           std::to_string(fitting);
-  return false;
+  return base::fail(
+      "The operating system is not able to handle the specified number of clients, try with " +
+      std::to_string(fitting));
 }
 
 // ---- The kernel

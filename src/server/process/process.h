@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/result.h"
 #include "server/config/config_values.h"
 
 namespace latchkey::server {
@@ -60,8 +61,8 @@ uint64_t raise_open_file_limit(uint64_t wanted);
 // be fewer; nothing when the server cannot start at all. Logs what it changed.
 std::optional<uint32_t> make_room_for_clients(uint32_t maxclients, base::Logger& logger);
 
-// The same for CONFIG SET maxclients: false with the reply's text when they do not fit.
-bool grow_room_for_clients(uint32_t maxclients, std::string* error);
+// The same for CONFIG SET maxclients. Fails when they do not fit; the error is for the reply.
+base::Result<> grow_room_for_clients(uint32_t maxclients);
 
 // oom-score-adj: how likely the kernel is to kill this process when memory runs out.
 class OomScore {

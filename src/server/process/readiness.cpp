@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text/hex.h"
@@ -60,32 +61,21 @@ std::string url_of(std::string_view address, const ConfigValues& values) {
   return "redis://" + host_of(address) + ":" + std::to_string(values.port);
 }
 
-bool Readiness::prepare(const Config& config, ConfigError* error) {
+base::Result<void, ConfigError> Readiness::prepare(const Config& config) {
+  const auto refuse = [](std::string message) {
+    return base::fail_with(ConfigError::of(ConfigError::Kind::kWhole, std::move(message)));
+  };
   config_ = &config;
   const int descriptor = config.values().ready_fd;
-  if (descriptor >= 0 && descriptor <= STDERR_FILENO) {
-    *error = {ConfigError::Kind::kWhole,
-              0,
-              {},
-              "ready-fd must be above 2: the first three descriptors are the standard streams"};
-    return false;
-  }
-  if (descriptor >= 0 && !is_writable(descriptor)) {
-    *error = {ConfigError::Kind::kWhole,
-              0,
-              {},
-              "ready-fd " + std::to_string(descriptor) + " is not open for writing"};
-    return false;
-  }
+  if (descriptor >= 0 && descriptor <= STDERR_FILENO)
+    return refuse("ready-fd must be above 2: the first three descriptors are the standard streams");
+  if (descriptor >= 0 && !is_writable(descriptor))
+    return refuse("ready-fd " + std::to_string(descriptor) + " is not open for writing");
   if (descriptor >= 0) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  if (config.values().port_file.empty()) return true;
+  if (config.values().port_file.empty()) return {};
   port_file_ = absolute(config, config.values().port_file);
-  if (unlink(port_file_.c_str()) == 0 || errno == ENOENT) return true;
-  *error = {ConfigError::Kind::kWhole,
-            0,
-            {},
-            "port-file: the old " + port_file_ + " cannot be removed: " + strerror(errno)};
-  return false;
+  if (unlink(port_file_.c_str()) == 0 || errno == ENOENT) return {};
+  return refuse("port-file: the old " + port_file_ + " cannot be removed: " + strerror(errno));
 }
 
 bool Readiness::announce(std::string_view address) {

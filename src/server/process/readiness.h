@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "base/result.h"
 #include "server/config/config.h"
 
 namespace latchkey::server {
@@ -30,9 +31,8 @@ class Readiness {
   explicit Readiness(base::Logger& log) : log_(log) {}
 
   // To be called before the process has opened files that stay open: makes sure that ready-fd is a
-  // descriptor that was inherited, and removes a port-file that an earlier server has left. False
-  // with a reason in `error`.
-  bool prepare(const Config& config, ConfigError* error);
+  // descriptor that was inherited, and removes a port-file that an earlier server has left.
+  base::Result<void, ConfigError> prepare(const Config& config);
 
   // False, with the reason logged, when the port-file cannot be written: nobody would find the
   // server. Other failures are only logged, because whoever was to be told has gone.

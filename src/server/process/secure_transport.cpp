@@ -52,37 +52,35 @@ SecureTransport::SecureTransport(Server& server)
     : server_(server), reload_(server, [this](std::unique_ptr<tls::Context> context) {
         context_ = std::move(context);
       }) {
-  server.config().on_change({"tls-auto-reload-interval"}, [this](std::string*) {
+  server.config().on_change({"tls-auto-reload-interval"}, [this] {
     reload_.set_interval(server_.settings().tls_auto_reload_interval);
-    return true;
   });
-  server.config().on_change({"tls-port",
-                             "tls-cert-file",
-                             "tls-key-file",
-                             "tls-key-file-pass",
-                             "tls-client-cert-file",
-                             "tls-client-key-file",
-                             "tls-client-key-file-pass",
-                             "tls-dh-params-file",
-                             "tls-ca-cert-file",
-                             "tls-ca-cert-dir",
-                             "tls-auth-clients",
-                             "tls-replication",
-                             "tls-cluster",
-                             "tls-protocols",
-                             "tls-ciphers",
-                             "tls-ciphersuites",
-                             "tls-prefer-server-ciphers",
-                             "tls-session-caching",
-                             "tls-session-cache-size",
-                             "tls-session-cache-timeout"},
-                            [this](std::string* error) {
-                              // A space has no port of its own; its host refuses what would need
-                              // one.
-                              if ((server_.state() & kStateSpace) != 0 || configure()) return true;
-                              *error = "Unable to update TLS configuration. Check server logs.";
-                              return false;
-                            });
+  server.config().on_change(
+      {"tls-port",
+       "tls-cert-file",
+       "tls-key-file",
+       "tls-key-file-pass",
+       "tls-client-cert-file",
+       "tls-client-key-file",
+       "tls-client-key-file-pass",
+       "tls-dh-params-file",
+       "tls-ca-cert-file",
+       "tls-ca-cert-dir",
+       "tls-auth-clients",
+       "tls-replication",
+       "tls-cluster",
+       "tls-protocols",
+       "tls-ciphers",
+       "tls-ciphersuites",
+       "tls-prefer-server-ciphers",
+       "tls-session-caching",
+       "tls-session-cache-size",
+       "tls-session-cache-timeout"},
+      [this]() -> base::Result<> {
+        // A space has no port of its own; its host refuses what would need one.
+        if ((server_.state() & kStateSpace) != 0 || configure()) return {};
+        return base::fail("Unable to update TLS configuration. Check server logs.");
+      });
 }
 
 SecureTransport::~SecureTransport() = default;
@@ -92,25 +90,23 @@ bool SecureTransport::is_wanted() const {
   return values.tls_port != 0 || values.tls_replication || values.tls_cluster;
 }
 
-bool SecureTransport::configure(std::string* reason) {
+base::Result<> SecureTransport::configure() {
   reload_.set_interval(server_.settings().tls_auto_reload_interval);
   if (!is_wanted()) {
     context_.reset();
     reload_.stop();
-    return true;
+    return {};
   }
-  std::string error;
   tls::Settings settings = settings_of(server_.config());
   std::vector<tls::FileStamp> stamps = tls::stamps_of(settings);
-  auto context = tls::Context::make(settings, &error);
-  if (context == nullptr) {
-    server_.log().warning(error);
-    if (reason != nullptr) *reason = error;
-    return false;
+  base::Result<std::unique_ptr<tls::Context>> context = tls::Context::make(settings);
+  if (!context) {
+    server_.log().warning(context.error());
+    return context.failure();
   }
-  context_ = std::move(context);
+  context_ = *std::move(context);
   reload_.watch(std::move(settings), std::move(stamps));
-  return true;
+  return {};
 }
 
 std::unique_ptr<net::TransportLayer> SecureTransport::accept() {

@@ -9,8 +9,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
+#include "base/result.h"
 #include "net/transport_layer.h"
 #include "server/process/certificate_reload.h"
 
@@ -25,9 +25,8 @@ class SecureTransport {
   SecureTransport(const SecureTransport&) = delete;
   SecureTransport& operator=(const SecureTransport&) = delete;
 
-  // Makes the context if one is asked for. False, with the reason logged, and in `reason` if that
-  // is not null, when it cannot be made.
-  bool configure(std::string* reason = nullptr);
+  // Makes the context if one is asked for. The error, why it cannot be made, has been logged.
+  base::Result<> configure();
   // The layer of an accepted connection. REQUIRES: configured, and tls-port is not 0 or tls-cluster
   // is yes.
   std::unique_ptr<net::TransportLayer> accept();

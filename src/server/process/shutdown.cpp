@@ -99,9 +99,10 @@ void Shutdown::serve_signal() {
   const bool loads = (server_.state() & (kStateLoading | kStateAsyncLoading)) != 0;
   if (number == 0 || (server_.tasks().any() && !loads) || server_.ticking_paused()) return;
   const ConfigValues& settings = server_.settings();
-  std::string error;
+  const unsigned flags =
+      number == SIGINT ? settings.shutdown_on_sigint : settings.shutdown_on_sigterm;
   // The signal is cleared only after it was served, so that a second SIGINT exits at once.
-  request(number == SIGINT ? settings.shutdown_on_sigint : settings.shutdown_on_sigterm, &error);
+  static_cast<void>(request(flags));
   watched.received = 0;
 }
 
@@ -111,8 +112,7 @@ void Shutdown::schedule() {
     waker_->wake();
     return;
   }
-  std::string error;
-  request(server_.settings().shutdown_on_sigterm, &error);
+  static_cast<void>(request(server_.settings().shutdown_on_sigterm));
 }
 
 bool Shutdown::abort() {
@@ -141,14 +141,17 @@ bool Shutdown::prepare(unsigned flags) {
          std::all_of(preparations_.begin(), preparations_.end(), agrees);
 }
 
-Shutdown::Outcome Shutdown::request(unsigned flags, std::string* error) {
+base::Result<Shutdown::Outcome> Shutdown::request(unsigned flags) {
   const bool at_once = (flags & kShutdownNow) != 0;
   if (deadline_ms_ != 0 && !at_once) return Outcome::kWaits;
   server_.log().notice("User requested shutdown...");
   const int timeout_s = at_once ? 0 : server_.settings().shutdown_timeout;
   const bool has_to_wait = timeout_s != 0 && replicas_lag_ && replicas_lag_();
   // What is propagated at the end must not be part of a request that goes on.
-  if (!has_to_wait && (flags & kShutdownFailover) == 0) return end(flags, error);
+  if (!has_to_wait && (flags & kShutdownFailover) == 0) {
+    if (auto ended = end(flags); !ended) return ended.failure();
+    return Outcome::kEnds;
+  }
   constexpr int64_t kSecondMs = 1000;
   waiting_flags_ = flags;
   deadline_ms_ = server_.machine_ms() + timeout_s * kSecondMs;
@@ -169,8 +172,7 @@ void Shutdown::look() {
   if (deadline_ms_ == 0 ||
       (server_.machine_ms() < deadline_ms_ && replicas_lag_ && replicas_lag_()))
     return;
-  std::string error;
-  if (end(waiting_flags_, &error) == Outcome::kRefused) stop_waiting();
+  if (!end(waiting_flags_)) stop_waiting();
 }
 
 void Shutdown::stop_waiting() {
@@ -186,7 +188,7 @@ void Shutdown::stop_waiting() {
   }
 }
 
-Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
+base::Result<> Shutdown::end(unsigned flags) {
   base::Logger& log = server_.log();
   // A dataset that is only partly loaded must not replace the whole file, and a Sentinel has none.
   if ((server_.state() & kStateLoading) != 0 || server_.is_sentinel())
@@ -194,8 +196,7 @@ Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
   for (const auto& step : first_steps_) step();
   if (!prepare(flags) && (flags & kShutdownForce) == 0) {
     log.warning("Errors trying to shut down the server. Check the logs for more information.");
-    *error = kFailed;
-    return Outcome::kRefused;
+    return base::fail(kFailed);
   }
   for (const auto& step : last_steps_) step(flags);
   for (const auto& step : steps_) step();
@@ -204,7 +205,7 @@ Shutdown::Outcome Shutdown::end(unsigned flags, std::string* error) {
   log.warning(std::string(server_.is_sentinel() ? "Sentinel" : "Redis") +
               " is now ready to exit, bye bye...");
   server_.request_stop(0);
-  return Outcome::kEnds;
+  return {};
 }
 
 }  // namespace latchkey::server

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace latchkey::net {
 class Waker;
 }
@@ -37,11 +39,11 @@ class Shutdown {
   // Signals belong to the process: of several servers the last one that watches them receives them.
   void watch_signals();
 
-  enum class Outcome : uint8_t { kEnds, kWaits, kRefused };
+  enum class Outcome : uint8_t { kEnds, kWaits };
   // Shuts down. `flags`: kShutdownSave and the like of config_values.h; while the dataset is being
-  // loaded nothing is saved. kRefused, with the reply in `error`: the server goes on. kWaits:
-  // look() shuts down, or refuses, when the replicas have caught up or the time is over.
-  Outcome request(unsigned flags, std::string* error);
+  // loaded nothing is saved. Fails when the server goes on; the error is the reply. kWaits: look()
+  // shuts down, or refuses, when the replicas have caught up or the time is over.
+  base::Result<Outcome> request(unsigned flags);
   // Shuts down as SIGTERM does: as shutdown-on-sigterm says, and not before a running script has
   // ended.
   void schedule();
@@ -93,7 +95,7 @@ class Shutdown {
   void serve_signal();
 
   bool prepare(unsigned flags);
-  Outcome end(unsigned flags, std::string* error);
+  base::Result<> end(unsigned flags);
   void stop_waiting();
 
   Server& server_;

@@ -37,11 +37,11 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "store/vector/json_fields.h"
 
 namespace latchkey::store {
@@ -85,10 +85,10 @@ class AttributeFilter {
  public:
   static constexpr size_t kMaxSteps = 1000;  // operands and operators
 
-  // Nothing when the text is no expression; then *error_at is where it is wrong, the end of what
-  // cannot be understood or what is too much, or 0 when it is wrong as a whole.
-  static std::optional<AttributeFilter> parse(std::string_view text, size_t* error_at,
-                                              FilterSyntax syntax = FilterSyntax::kCurrent);
+  // Fails when the text is no expression. The error is where it is wrong, the end of what cannot be
+  // understood or what is too much, or 0 when it is wrong as a whole.
+  static base::Result<AttributeFilter, size_t> parse(std::string_view text,
+                                                     FilterSyntax syntax = FilterSyntax::kCurrent);
 
   // Not thread-safe: uses scratch space of the filter.
   bool matches(std::string_view attributes) const;

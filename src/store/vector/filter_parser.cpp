@@ -54,14 +54,13 @@ class FilterParser {
     text_ = *filter_.text_;
   }
 
-  std::optional<AttributeFilter> parse(size_t* error_at) {
+  base::Result<AttributeFilter, size_t> parse() {
     if (read_all() && close_all() && is_balanced()) {
       number_fields();
       return std::move(filter_);
     }
     // What is wrong at the end is wrong as a whole.
-    *error_at = at_ < text_.size() && is_token_wrong_ ? at_ : 0;
-    return std::nullopt;
+    return base::fail_with(at_ < text_.size() && is_token_wrong_ ? at_ : size_t{0});
   }
 
  private:
@@ -310,9 +309,9 @@ void FilterParser::number_fields() {
   }
 }
 
-std::optional<AttributeFilter> AttributeFilter::parse(std::string_view text, size_t* error_at,
-                                                      FilterSyntax syntax) {
-  return FilterParser(text, syntax).parse(error_at);
+base::Result<AttributeFilter, size_t> AttributeFilter::parse(std::string_view text,
+                                                             FilterSyntax syntax) {
+  return FilterParser(text, syntax).parse();
 }
 
 }  // namespace latchkey::store

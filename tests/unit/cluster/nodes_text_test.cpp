@@ -27,9 +27,9 @@ Node& add(NodeTable& nodes, const std::string& id, uint16_t flags) {
 
 std::string error_of(std::string_view text) {
   NodeTable nodes;
-  std::string error;
-  REQUIRE_FALSE(parse_file(text, kNow, &nodes, &error));
-  return error;
+  const base::Result<> parsed = parse_file(text, kNow, &nodes);
+  REQUIRE_FALSE(parsed);
+  return parsed.error();
 }
 
 }  // namespace
@@ -52,8 +52,7 @@ TEST_CASE("what a node knows comes back from its file", "[cluster]") {
   nodes.last_vote_epoch = 3;
 
   NodeTable read;
-  std::string error;
-  REQUIRE(parse_file(file_text(nodes), kNow, &read, &error));
+  REQUIRE(parse_file(file_text(nodes), kNow, &read));
   CHECK(file_text(read) == file_text(nodes));
   CHECK(read.myself().human_name == "anna");
   CHECK(read.myself().address.tls_port == 7001);
@@ -102,8 +101,7 @@ TEST_CASE("a node shows clients the address that is announced for their family",
   CHECK(text.starts_with(kId + " 10.0.0.1:7000@17000,here,client-ipv6=2001:db8::5,"
                                "client-ipv4=203.0.113.5,tls-port=0,shard-id="));
   NodeTable read;
-  std::string problem;
-  REQUIRE(parse_file(text, 0, &read, &problem));
+  REQUIRE(parse_file(text, 0, &read));
   CHECK(read.myself().hostname == "here");
   CHECK(read.myself().client_ipv4 == "203.0.113.5");
   CHECK(read.myself().client_ipv6 == "2001:db8::5");
@@ -131,15 +129,14 @@ TEST_CASE("the file of nodes has the zone of a node and its ports for clients", 
   CHECK(text.starts_with(kId + " :7000@17000,,availability-zone=zone-a,client-tls-port=6402,"
                                "client-tcp-port=6401,tls-port=0,shard-id="));
   NodeTable read;
-  std::string problem;
-  REQUIRE(parse_file(text, 0, &read, &problem));
+  REQUIRE(parse_file(text, 0, &read));
   CHECK(read.myself().client_port == 6401);
   CHECK(read.myself().client_tls_port == 6402);
   CHECK(read.myself().availability_zone == "zone-a");
   NodeTable damaged;
   std::string wrong = text;
   wrong.replace(wrong.find("6402"), 4, "64x2");
-  CHECK_FALSE(parse_file(wrong, 0, &damaged, &problem));
+  CHECK_FALSE(parse_file(wrong, 0, &damaged));
 }
 
 TEST_CASE("a replica shows its master and that one's epoch", "[cluster]") {
@@ -173,8 +170,7 @@ TEST_CASE("a file of nodes that is damaged is refused", "[cluster]") {
 
 TEST_CASE("the highest epoch a node knows is at least that of any node", "[cluster]") {
   NodeTable nodes;
-  std::string error;
-  REQUIRE(parse_file(line("myself,master", "- 0 0 9 connected"), kNow, &nodes, &error));
+  REQUIRE(parse_file(line("myself,master", "- 0 0 9 connected"), kNow, &nodes));
   CHECK(nodes.current_epoch == 9);
 }
 

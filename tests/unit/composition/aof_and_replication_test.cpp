@@ -8,6 +8,7 @@
 #include "replication/replication.h"
 #include "unit/catch.h"
 #include "unit/replication/fake_snapshots.h"
+#include "unit/required.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"
 
@@ -21,19 +22,13 @@ using composition::WholeServer;
 struct Master {
   explicit Master(std::string_view settings = {}) {
     log.set_level(base::LogLevel::kNothing);
-    server::ConfigError error;
-    whole = WholeServer::make_space(
+    whole = required(WholeServer::make_space(
         directory.setting() + "repl-diskless-sync-delay 0\n" + std::string(settings),
-        {.clock = clock,
-         .log = log,
-         .snapshots =
-             [this](server::Server&) {
-               auto maker = std::make_unique<FakeSnapshots>();
-               snapshots = maker.get();
-               return maker;
-             }},
-        &error);
-    REQUIRE(whole != nullptr);
+        {.clock = clock, .log = log, .snapshots = [this](server::Server&) {
+           auto maker = std::make_unique<FakeSnapshots>();
+           snapshots = maker.get();
+           return maker;
+         }}));
     REQUIRE(whole->load_dataset() == persist::Loading::Result::kNoFile);
     REQUIRE(whole->adopt_dataset());
     REQUIRE(whole->open_append_only_file());

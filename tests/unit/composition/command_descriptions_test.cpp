@@ -11,6 +11,7 @@
 #include "composition/whole_server.h"
 #include "server/command/command_docs.h"
 #include "unit/catch.h"
+#include "unit/required.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -41,17 +42,12 @@ struct Process {
   Process() { log.set_level(base::LogLevel::kNothing); }
 
   std::unique_ptr<WholeServer> make(const std::string& settings) {
-    auto whole =
-        WholeServer::make_space(settings, {.clock = clock, .log = log, .loop = &loop}, &error);
-    INFO(error.message);
-    REQUIRE(whole != nullptr);
-    return whole;
+    return required(WholeServer::make_space(settings, {.clock = clock, .log = log, .loop = &loop}));
   }
 
   base::VirtualClock clock;
   base::Logger log;
   net::Loop loop;
-  server::ConfigError error;
 };
 
 void check_replies(server::Server& server) {

@@ -9,6 +9,7 @@
 #include "composition/whole_server.h"
 #include "unit/catch.h"
 #include "unit/composition/allocated_bytes.h"
+#include "unit/required.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -38,9 +39,8 @@ Cost measure(std::string_view settings) {
   base::Logger log;
   log.set_level(base::LogLevel::kNothing);
   net::Loop loop;
-  server::ConfigError error;
   const auto make = [&] {
-    return WholeServer::make_space(settings, {.clock = clock, .log = log, .loop = &loop}, &error);
+    return required(WholeServer::make_space(settings, {.clock = clock, .log = log, .loop = &loop}));
   };
   const auto first = make();
   std::vector<std::unique_ptr<WholeServer>> servers;

@@ -27,10 +27,11 @@ struct Process {
     auto config =
         std::make_unique<server::Config>(std::make_unique<server::PrivateDirectory>(), disk);
     if (is_sentinel) config->be_sentinel();
-    server::ConfigError error;
-    REQUIRE(config->load(directory.path() / "server.conf", directory.setting(), &error));
-    whole = WholeServer::make(std::move(config), {.clock = clock, .log = log}, &error);
-    if (whole != nullptr) client = std::make_unique<TestClient>(whole->server());
+    REQUIRE(config->load(directory.path() / "server.conf", directory.setting()));
+    auto made = WholeServer::make(std::move(config), {.clock = clock, .log = log});
+    if (!made) return;
+    whole = *std::move(made);
+    client = std::make_unique<TestClient>(whole->server());
   }
   std::string run(std::string_view line) { return client->run(line); }
   bool log_has(std::string_view text) const {
@@ -205,21 +206,20 @@ TEST_CASE("A node's file stays locked when replacing it fails", "[durable-files]
     const size_t descriptors = open_descriptors();
     {
       cluster::NodeFile file(path, disk);
-      std::string text;
-      std::string error;
-      REQUIRE(file.open(&text, &error));
-      REQUIRE(file.replace("old").empty());
+      REQUIRE(file.open());
+      REQUIRE(file.replace("old"));
       disk.fail(trial.fault);
-      const bool done = file.replace("new").empty();
+      const bool done = static_cast<bool>(file.replace("new"));
       CAPTURE(told(trial, disk), done);
       CHECK((done || disk.has_failed()));
       if (trial.fault.kind != FaultKind::kPowerCut) {
         disk.heal();
         cluster::NodeFile other(path, disk);
-        CHECK_FALSE(other.open(&text, &error));
-        CHECK(error.find("already used by a different") != std::string::npos);
-        CHECK(file.replace("next").empty());
-        CHECK_FALSE(other.open(&text, &error));
+        const base::Result<std::string> opened = other.open();
+        REQUIRE_FALSE(opened);
+        CHECK(opened.error().find("already used by a different") != std::string::npos);
+        CHECK(file.replace("next"));
+        CHECK_FALSE(other.open());
         CHECK(directory.read("nodes.conf") == "next");
       }
     }
@@ -239,13 +239,11 @@ TEST_CASE("A node's file that cannot be opened or read is not taken for an empty
     disk.fail(trial.fault);
     {
       cluster::NodeFile file(directory.path() / "nodes.conf", disk);
-      std::string text;
-      std::string error;
-      const bool opened = file.open(&text, &error);
-      CAPTURE(told(trial, disk), error);
-      CHECK(opened == (!disk.has_failed() || disk.failed_call().starts_with("close")));
-      if (opened) CHECK(text == "text");
-      if (!opened) CHECK(error.find(reason(trial)) != std::string::npos);
+      const base::Result<std::string> text = file.open();
+      CAPTURE(told(trial, disk), (text ? "" : text.error()));
+      CHECK(bool(text) == (!disk.has_failed() || disk.failed_call().starts_with("close")));
+      if (text) CHECK(*text == "text");
+      if (!text) CHECK(text.error().find(reason(trial)) != std::string::npos);
     }
     CHECK(open_descriptors() == descriptors);
     return disk.has_failed();

@@ -18,9 +18,13 @@ class Emulating {
  public:
   explicit Emulating(const std::string& settings) {
     log_.set_level(base::LogLevel::kNothing);
-    whole_ =
-        WholeServer::make_space(settings, {.clock = clock_, .log = log_, .loop = &loop_}, &error);
-    if (whole_ != nullptr) client_ = std::make_unique<TestClient>(whole_->server());
+    auto made = WholeServer::make_space(settings, {.clock = clock_, .log = log_, .loop = &loop_});
+    if (!made) {
+      error = std::move(made).error();
+      return;
+    }
+    whole_ = *std::move(made);
+    client_ = std::make_unique<TestClient>(whole_->server());
   }
 
   std::string run(const std::string& request) { return client_->run(request); }

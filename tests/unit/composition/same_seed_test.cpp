@@ -6,6 +6,7 @@
 
 #include "composition/whole_server.h"
 #include "unit/catch.h"
+#include "unit/required.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"
 
@@ -27,11 +28,8 @@ class Seeded {
  public:
   explicit Seeded(const std::string& seed, const std::string& more = {}) {
     log_.set_level(base::LogLevel::kNothing);
-    server::ConfigError error;
-    whole_ = WholeServer::make_space("random-seed " + seed + "\n" + more,
-                                     {.clock = clock_, .log = log_, .loop = &loop_}, &error);
-    INFO(error.message);
-    REQUIRE(whole_ != nullptr);
+    whole_ = required(WholeServer::make_space("random-seed " + seed + "\n" + more,
+                                              {.clock = clock_, .log = log_, .loop = &loop_}));
     client_ = std::make_unique<TestClient>(whole_->server());
   }
 

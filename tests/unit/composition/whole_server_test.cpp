@@ -7,6 +7,7 @@
 
 #include "persist/persistence.h"
 #include "unit/catch.h"
+#include "unit/required.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"
 
@@ -21,11 +22,7 @@ struct Process {
   Process() { log.set_level(base::LogLevel::kNothing); }
 
   std::unique_ptr<WholeServer> make(const std::string& settings = {}) {
-    auto whole =
-        WholeServer::make_space(settings, {.clock = clock, .log = log, .loop = &loop}, &error);
-    INFO(error.message);
-    REQUIRE(whole != nullptr);
-    return whole;
+    return required(WholeServer::make_space(settings, {.clock = clock, .log = log, .loop = &loop}));
   }
   void turn(int times = 3) {
     for (int i = 0; i < times; ++i) loop.run_once();
@@ -34,7 +31,6 @@ struct Process {
   base::VirtualClock clock;
   base::Logger log;
   net::Loop loop;
-  server::ConfigError error;
 };
 
 // One of many, with a client that works and one that listens. All names are the same everywhere;
@@ -244,11 +240,10 @@ TEST_CASE("A server goes in the middle of whatever it does", "[composition]") {
 TEST_CASE("A configuration that cannot be followed makes no server", "[composition]") {
   Process process;
   const auto refusal = [&](std::string_view settings) {
-    server::ConfigError error;
     const auto whole = WholeServer::make_space(
-        settings, {.clock = process.clock, .log = process.log, .loop = &process.loop}, &error);
-    CHECK(whole == nullptr);
-    return error.kind;
+        settings, {.clock = process.clock, .log = process.log, .loop = &process.loop});
+    REQUIRE_FALSE(whole);
+    return whole.error().kind;
   };
   using Kind = server::ConfigError::Kind;
   CHECK(refusal("nonsense 1\n") == Kind::kLogged);

@@ -29,6 +29,7 @@
 
 #include "composition/whole_server.h"
 #include "unit/catch.h"
+#include "unit/required.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"
 
@@ -156,12 +157,9 @@ class Part {
   void begin() {
     if (whole_ != nullptr) return;
     if (sentinel_) return begin_sentinel();
-    server::ConfigError error;
-    whole_ =
+    whole_ = required(
         WholeServer::make_space(directory_.setting() + "enable-debug-command yes\n" + settings_,
-                                {.clock = clock_, .log = log_, .loop = &loop_}, &error);
-    INFO(error.message);
-    REQUIRE(whole_ != nullptr);
+                                {.clock = clock_, .log = log_, .loop = &loop_}));
   }
 
   void begin_sentinel() {
@@ -170,10 +168,8 @@ class Part {
     auto config = std::make_unique<server::Config>(std::make_unique<server::PrivateDirectory>(),
                                                    base::disk());
     config->be_sentinel();
-    server::ConfigError error;
-    REQUIRE(config->load(directory_.path() / kFile, directory_.setting(), &error));
-    whole_ = WholeServer::make(std::move(config), {.clock = clock_, .log = log_}, &error);
-    REQUIRE(whole_ != nullptr);
+    REQUIRE(config->load(directory_.path() / kFile, directory_.setting()));
+    whole_ = required(WholeServer::make(std::move(config), {.clock = clock_, .log = log_}));
   }
 
   TemporaryDirectory directory_;

@@ -54,13 +54,18 @@ namespace {
 struct Opened {
   Opened(const std::string& path, unsigned permissions, int backlog = 1) {
     mode_at_birth.reset();
-    listener = net::Listener::unix_socket(
+    auto made = net::Listener::unix_socket(
         loop, path, {.permissions = permissions, .group = {}}, backlog,
         [this](net::Connection* connection) {
           ++accepted;
           connection->close();
         },
-        [this] { return limit; }, &error);
+        [this] { return limit; });
+    if (made) {
+      listener = *std::move(made);
+    } else {
+      error = made.error();
+    }
   }
   net::Loop loop;
   std::string error;
@@ -90,19 +95,17 @@ class UnixPeer {
 
 TEST_CASE("A listening socket is marked, where that is permitted", "[listener]") {
   net::Loop loop;
-  std::string error;
-  int code = 0;
-  const auto listener = net::Listener::tcp(
-      loop, "127.0.0.1", 0, 1, [](net::Connection* connection) { connection->close(); },
-      /*limit=*/{}, &error, &code);
-  REQUIRE(listener != nullptr);
+  const auto listener = net::Listener::tcp(loop, "127.0.0.1", 0, 1,
+                                           [](net::Connection* connection) { connection->close(); },
+                                           /*limit=*/{});
+  REQUIRE(listener);
   constexpr uint32_t kMark = 77;
-  const bool is_marked = listener->set_mark(kMark, &error);
+  const base::Result<> marked = (*listener)->set_mark(kMark);
   uint32_t mark = 0;
   socklen_t size = sizeof(mark);
   REQUIRE(getsockopt(last_bound, SOL_SOCKET, SO_MARK, &mark, &size) == 0);
-  CHECK(mark == (is_marked ? kMark : 0));
-  CHECK(error == (is_marked ? "" : "Operation not permitted"));
+  CHECK(mark == (marked ? kMark : 0));
+  if (!marked) CHECK(marked.error() == "Operation not permitted");
 }
 
 TEST_CASE("A Unix socket is never more open than it was asked to be", "[listener]") {
@@ -133,21 +136,21 @@ TEST_CASE("Without permissions a Unix socket is as the umask has it", "[listener
 
 TEST_CASE("Port 0 listens at a port that the system chooses, and says which", "[listener]") {
   net::Loop loop;
-  std::string error;
-  int code = 0;
   const auto listen = [&](const std::string& address, int port) {
-    return net::Listener::tcp(
-        loop, address, port, 1, [](net::Connection* connection) { connection->close(); },
-        /*limit=*/{}, &error, &code);
+    return net::Listener::tcp(loop, address, port, 1,
+                              [](net::Connection* connection) { connection->close(); },
+                              /*limit=*/{});
   };
   const auto first = listen("127.0.0.1", 0);
-  REQUIRE(first != nullptr);
-  CHECK(first->port() > 0);
+  REQUIRE(first);
+  const int port = (*first)->port();
+  CHECK(port > 0);
   const auto second = listen("127.0.0.1", 0);
-  REQUIRE(second != nullptr);
-  CHECK(second->port() != first->port());
-  CHECK(listen("127.0.0.1", first->port()) == nullptr);
-  CHECK(code == EADDRINUSE);
+  REQUIRE(second);
+  CHECK((*second)->port() != port);
+  const auto taken = listen("127.0.0.1", port);
+  REQUIRE_FALSE(taken);
+  CHECK(taken.error().code == EADDRINUSE);
 }
 
 TEST_CASE("No more connections are accepted in a turn than the limit allows", "[listener]") {

@@ -94,12 +94,11 @@ class Peer {
 class Wire {
  public:
   explicit Wire(net::Loop& loop) : peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    std::string error;
     const auto listener = net::Listener::unix_socket(
         loop, path(), {.permissions = 0700, .group = {}}, 1,
-        [this](net::Connection* accepted) { connection = accepted; }, {}, &error);
-    INFO(error);
-    REQUIRE(listener != nullptr);
+        [this](net::Connection* accepted) { connection = accepted; }, {});
+    INFO((listener ? "" : listener.error()));
+    REQUIRE(listener);
     peer.connect(path());
     turn(loop);
     REQUIRE(connection != nullptr);

@@ -196,11 +196,9 @@ TEST_CASE("BGSAVE beside another child is refused, or waits for its end") {
   Directory directory;
   SnapshotServer server(directory);
   TestClient client(server);
-  std::string reason;
   REQUIRE(server.persistence->child().start({.kind = ChildKind::kAofRewrite,
                                              .work = [](ChildProgress&) { return true; },
-                                             .ended = nullptr},
-                                            &reason));
+                                             .ended = nullptr}));
   CHECK(client.run("BGSAVE").starts_with("-ERR Another child process is active (AOF?)"));
   CHECK(client.run("BGSAVE nonsense") == error("ERR syntax error"));
   CHECK(client.run("BGSAVE SCHEDULE") == kScheduled);
@@ -234,11 +232,9 @@ TEST_CASE("BGSAVE CANCEL forgets what is scheduled, and leaves another child alo
   Directory directory;
   SnapshotServer server(directory);
   TestClient client(server);
-  std::string reason;
   REQUIRE(server.persistence->child().start({.kind = ChildKind::kAofRewrite,
                                              .work = [](ChildProgress&) { return true; },
-                                             .ended = nullptr},
-                                            &reason));
+                                             .ended = nullptr}));
   CHECK(client.run("BGSAVE SCHEDULE") == kScheduled);
   CHECK(client.run("BGSAVE CANCEL") == "+Scheduled background saving cancelled\r\n");
   CHECK(server.persistence->child().running(ChildKind::kAofRewrite));

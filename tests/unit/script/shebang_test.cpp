@@ -8,17 +8,15 @@ using namespace latchkey::script;
 namespace {
 
 std::string refusal(std::string_view script) {
-  Shebang shebang;
-  std::string error;
-  CHECK_FALSE(parse_shebang(script, &shebang, &error));
-  return error;
+  const auto shebang = parse_shebang(script);
+  REQUIRE_FALSE(shebang);
+  return shebang.error();
 }
 
 Shebang accepted(std::string_view script) {
-  Shebang shebang;
-  std::string error;
-  REQUIRE(parse_shebang(script, &shebang, &error));
-  return shebang;
+  const auto shebang = parse_shebang(script);
+  REQUIRE(shebang);
+  return *shebang;
 }
 
 }  // namespace

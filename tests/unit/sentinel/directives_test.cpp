@@ -22,8 +22,8 @@ std::string apply(Sentinel& sentinel, const std::vector<std::string>& lines) {
     words.erase(words.begin());
     directives.push_back({std::move(words), 1, line});
   }
-  server::ConfigError error;
-  return apply_directives(directives, &sentinel, &error) ? "" : error.message;
+  const auto applied = apply_directives(directives, &sentinel);
+  return applied ? "" : applied.error().message;
 }
 
 const std::string kMonitor = "sentinel monitor m 127.0.0.1 6379 2";

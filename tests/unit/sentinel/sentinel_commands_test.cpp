@@ -5,6 +5,7 @@
 
 #include "composition/whole_server.h"
 #include "unit/catch.h"
+#include "unit/required.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"
 
@@ -21,11 +22,9 @@ class CommandedSentinel {
     auto config = std::make_unique<server::Config>(std::make_unique<server::PrivateDirectory>(),
                                                    base::disk());
     config->be_sentinel();
-    server::ConfigError error;
-    REQUIRE(config->load(directory_.path() / kFile, directory_.setting(), &error));
+    REQUIRE(config->load(directory_.path() / kFile, directory_.setting()));
     whole_ =
-        composition::WholeServer::make(std::move(config), {.clock = clock_, .log = log_}, &error);
-    REQUIRE(whole_ != nullptr);
+        required(composition::WholeServer::make(std::move(config), {.clock = clock_, .log = log_}));
     client_ = std::make_unique<TestClient>(whole_->server());
   }
 

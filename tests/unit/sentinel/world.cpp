@@ -147,9 +147,8 @@ void Node::restart() {
     words.erase(words.begin());
     directives.push_back({std::move(words), 0, line});
   }
-  server::ConfigError error;
-  if (!apply_directives(directives, sentinel_.get(), &error))
-    throw std::runtime_error(error.message);
+  if (const auto applied = apply_directives(directives, sentinel_.get()); !applied)
+    throw std::runtime_error(applied.error().message);
   schedule_tick();
 }
 

@@ -91,15 +91,14 @@ class CheckpointWorld final : server::PropagationSink {
 
   std::unique_ptr<composition::WholeServer> make() {
     log_.set_level(base::LogLevel::kNothing);
-    server::ConfigError error;
     auto whole = composition::WholeServer::make_space(
         "databases 3\nenable-debug-command yes\nhash-max-listpack-entries "
         "3\nset-max-listpack-entries 3\n"
         "set-max-intset-entries 3\nzset-max-listpack-entries 3\nlist-max-listpack-size 3\n"
         "stream-node-max-entries 3\n",
-        {.clock = clock_, .log = log_}, &error);
-    if (whole == nullptr) throw std::runtime_error(error.report());
-    return whole;
+        {.clock = clock_, .log = log_});
+    if (!whole) throw std::runtime_error(whole.error().report());
+    return *std::move(whole);
   }
 
   // --- What there is

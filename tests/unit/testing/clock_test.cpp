@@ -6,6 +6,7 @@
 
 #include "composition/whole_server.h"
 #include "unit/catch.h"
+#include "unit/required.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -18,9 +19,7 @@ constexpr int64_t kStartMs = 1'700'000'000'000;
 struct Space {
   explicit Space(std::string_view settings = {}) {
     log.set_level(base::LogLevel::kNothing);
-    server::ConfigError error;
-    whole = composition::WholeServer::make_space(settings, {.clock = clock, .log = log}, &error);
-    REQUIRE(whole != nullptr);
+    whole = required(composition::WholeServer::make_space(settings, {.clock = clock, .log = log}));
   }
   server::Server& server() { return whole->server(); }
 
@@ -351,10 +350,10 @@ TEST_CASE("A clock that cannot be set so keeps the server from starting", "[cloc
   log.set_level(base::LogLevel::kNothing);
   for (const std::string text : {"frozen", "soon", "frozen 1 rate 0", "1 rate", "wall 5", "1 2"}) {
     INFO(text);
-    server::ConfigError error;
-    CHECK(composition::WholeServer::make_space("clock \"" + text + "\"",
-                                               {.clock = clock, .log = log}, &error) == nullptr);
-    CHECK(error.message.find("clock must be") == 0);
+    const auto whole = composition::WholeServer::make_space("clock \"" + text + "\"",
+                                                            {.clock = clock, .log = log});
+    REQUIRE_FALSE(whole);
+    CHECK(whole.error().message.find("clock must be") == 0);
   }
 }
 

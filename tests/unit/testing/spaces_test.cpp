@@ -6,6 +6,7 @@
 #include "composition/space_host.h"
 #include "composition/whole_server.h"
 #include "unit/catch.h"
+#include "unit/required.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -16,9 +17,8 @@ namespace {
 struct Main {
   explicit Main(const std::string& settings = {}) {
     log.set_level(base::LogLevel::kNothing);
-    whole = composition::WholeServer::make_space(
-        "databases 2\n" + settings, {.clock = clock, .log = log, .loop = &loop}, &error);
-    REQUIRE(whole != nullptr);
+    whole = required(composition::WholeServer::make_space(
+        "databases 2\n" + settings, {.clock = clock, .log = log, .loop = &loop}));
     spaces = composition::make_spaces(*whole, clock, loop);
     client = std::make_unique<TestClient>(whole->server());
   }
@@ -39,7 +39,6 @@ struct Main {
   base::VirtualClock clock;
   base::Logger log;
   net::Loop loop;
-  server::ConfigError error;
   std::unique_ptr<composition::WholeServer> whole;
   std::unique_ptr<testing::Spaces> spaces;
   std::unique_ptr<TestClient> client;

@@ -35,11 +35,10 @@ struct Files {
     settings.ca_cert_file = certificates.path("ca.crt");
   }
   std::unique_ptr<Context> context() const {
-    std::string error;
-    auto made = Context::make(settings, &error);
-    INFO(error);
-    REQUIRE(made != nullptr);
-    return made;
+    auto made = Context::make(settings);
+    INFO((made ? "" : made.error()));
+    REQUIRE(made);
+    return *std::move(made);
   }
   // Whether the certificate is valid for so many days from now, by a minute.
   static bool expires_in(const tls::CertificateFacts& facts, long days) {

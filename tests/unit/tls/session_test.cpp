@@ -46,18 +46,17 @@ Settings settings_of(const std::string& name) {
 }
 
 std::unique_ptr<Context> context_of(const Settings& settings) {
-  std::string error;
-  auto context = Context::make(settings, &error);
-  INFO(error);
-  REQUIRE(context != nullptr);
-  return context;
+  auto context = Context::make(settings);
+  INFO((context ? "" : context.error()));
+  REQUIRE(context);
+  return *std::move(context);
 }
 
 // What the log says of settings that no context can be made from.
 std::string error_of(const Settings& settings) {
-  std::string error;
-  CHECK(Context::make(settings, &error) == nullptr);
-  return error;
+  const auto context = Context::make(settings);
+  REQUIRE_FALSE(context);
+  return context.error();
 }
 
 // Two ends, and the bytes that go between them, in pieces of some size.

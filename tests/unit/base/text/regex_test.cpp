@@ -14,9 +14,8 @@ namespace {
 
 bool matches(std::string_view pattern, std::string_view text, bool ignore_case = false) {
   base::Regex regex;
-  std::string error;
   INFO(pattern);
-  REQUIRE(regex.compile(pattern, ignore_case, &error));
+  REQUIRE(regex.compile(pattern, ignore_case));
   base::RegexBudget budget;
   const Outcome outcome = regex.search(text, budget);
   REQUIRE(outcome != Outcome::kTooSlow);
@@ -27,9 +26,8 @@ bool matches(std::string_view pattern, std::string_view text, bool ignore_case =
 // kNotFound.
 Outcome search_parts(std::string_view pattern, std::string_view text, size_t part_bytes) {
   base::Regex regex;
-  std::string error;
   INFO(pattern);
-  REQUIRE(regex.compile(pattern, false, &error));
+  REQUIRE(regex.compile(pattern, false));
   base::RegexBudget budget;
   Outcome outcome = Outcome::kNotFound;
   for (; !text.empty() && outcome == Outcome::kNotFound;
@@ -111,22 +109,19 @@ TEST_CASE("A malformed regular expression is refused", "[regex]") {
        {"(", ")", "(a", "a)", "[", "[a", "[b-a]", "*a", "+", "a|?", "a{3,2}", "a{1001}", "\\",
         "\\xg0", "(a)\\1", "[[:none:]]", "[[:alpha", "(?<n>a)"}) {
     base::Regex regex;
-    std::string error;
     INFO(pattern);
-    CHECK(!regex.compile(pattern, false, &error));
-    CHECK(!error.empty());
+    const base::Result<> compiled = regex.compile(pattern, false);
+    REQUIRE_FALSE(compiled);
+    CHECK(!compiled.error().empty());
   }
 }
 
 TEST_CASE("Regular expressions that are too large are refused at once", "[regex]") {
   base::Regex regex;
-  std::string error;
-  CHECK(!regex.compile("((((a{1000}){1000}){1000}){1000}){1000}", false, &error));
-  CHECK(!error.empty());
-  CHECK(!regex.compile("(\\w{100}){100}", false, &error));
-  CHECK(regex.compile(std::string(base::Regex::kLongest, 'a'), false, &error));
-  CHECK(!regex.compile(std::string(base::Regex::kLongest + 1, 'a'), false, &error));
-  CHECK(error == "too long");
+  CHECK(!regex.compile("((((a{1000}){1000}){1000}){1000}){1000}", false).error().empty());
+  CHECK(!regex.compile("(\\w{100}){100}", false));
+  CHECK(regex.compile(std::string(base::Regex::kLongest, 'a'), false));
+  CHECK(regex.compile(std::string(base::Regex::kLongest + 1, 'a'), false).error() == "too long");
 }
 
 TEST_CASE("Regular expressions that backtracking takes ages for are quick", "[regex]") {

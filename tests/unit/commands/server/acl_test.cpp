@@ -246,8 +246,7 @@ TEST_CASE("The password of the configuration is the default user's", "[acl]") {
 TEST_CASE("Users of the configuration are there from the start", "[acl]") {
   GuardedServer server(
       "user anna on nopass +@all -flushdb ~a* (+get ~b*)\nuser default on >x +@all");
-  server::ConfigError error;
-  REQUIRE(server.server.access().configure(&error));
+  REQUIRE(server.server.access().configure());
   TestClient client(server);
   CHECK(client.run("AUTH anna x") == kOk);
   CHECK(client.run("FLUSHDB") == no_command("flushdb"));
@@ -259,19 +258,16 @@ TEST_CASE("Users of the configuration are there from the start", "[acl]") {
 }
 
 TEST_CASE("A configuration with a wrong user is refused", "[acl]") {
-  server::ConfigError error;
-  GuardedServer unknown("user anna on +zebra");
-  CHECK_FALSE(unknown.server.access().configure(&error));
-  CHECK(error.message == "Critical error while loading ACLs. Exiting.");
-  GuardedServer malformed("user anna zz");
-  CHECK_FALSE(malformed.server.access().configure(&error));
-  CHECK(error.message == "Error in user declaration 'user': Syntax error");
-  CHECK(error.line == 1);
-  GuardedServer both("user anna on\naclfile users.acl");
-  CHECK_FALSE(both.server.access().configure(&error));
-  GuardedServer missing("aclfile /nonexistent/users.acl");
-  CHECK_FALSE(missing.server.access().configure(&error));
-  CHECK(error.message ==
+  const auto refusal = [](const char* settings) {
+    GuardedServer server(settings);
+    return server.server.access().configure().error();
+  };
+  CHECK(refusal("user anna on +zebra").message == "Critical error while loading ACLs. Exiting.");
+  const server::ConfigError malformed = refusal("user anna zz");
+  CHECK(malformed.message == "Error in user declaration 'user': Syntax error");
+  CHECK(malformed.line == 1);
+  CHECK(refusal("user anna on\naclfile users.acl").line == 0);
+  CHECK(refusal("aclfile /nonexistent/users.acl").message ==
         "Aborting Redis startup because of ACL errors: Error loading ACLs, opening file "
         "'/nonexistent/users.acl': No such file or directory");
 }

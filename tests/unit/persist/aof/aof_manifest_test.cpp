@@ -8,19 +8,18 @@ namespace {
 
 AofManifest parsed(std::string_view text) {
   AofManifest manifest("appendonly.aof");
-  AofManifestError error;
   INFO(text);
-  REQUIRE(manifest.parse(text, &error));
+  REQUIRE(manifest.parse(text));
   return manifest;
 }
 
 AofManifestError refused(std::string_view text) {
   AofManifest manifest("appendonly.aof");
-  AofManifestError error;
   INFO(text);
-  REQUIRE_FALSE(manifest.parse(text, &error));
+  const auto result = manifest.parse(text);
+  REQUIRE_FALSE(result);
   CHECK(manifest.format().empty());
-  return error;
+  return result.error();
 }
 
 }  // namespace

@@ -269,14 +269,13 @@ TEST_CASE("preload-file takes the place of the server's own files", "[backup]") 
 
 TEST_CASE("preload-file and backupdirname are checked", "[backup]") {
   server::Config config;
-  server::ConfigError error;
   for (const char* line :
        {"preload-file aof:/tmp/x", "preload-file rdb:/tmp/x", "preload-file other:/tmp/x.rdb",
         "preload-file rdb", "backupdirname a/b", "backupdirname \"\""}) {
     INFO(line);
-    CHECK_FALSE(config.load("", std::string(line) + "\n", &error));
+    CHECK_FALSE(config.load("", std::string(line) + "\n"));
   }
-  CHECK(config.load("", "preload-file rdb:/tmp/x.rdb\nbackupdirname mine\n", &error));
+  CHECK(config.load("", "preload-file rdb:/tmp/x.rdb\nbackupdirname mine\n"));
 }
 
 TEST_CASE("A backup on a disk that fails leaves a server with its file", "[backup]") {

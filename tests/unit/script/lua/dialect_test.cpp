@@ -7,17 +7,15 @@ using latchkey::script::translate_dialect;
 namespace {
 
 std::string translated(std::string_view code) {
-  std::string result;
-  std::string error;
-  REQUIRE(translate_dialect(code, &result, &error));
-  return result;
+  const auto result = translate_dialect(code);
+  REQUIRE(result);
+  return *result;
 }
 
 std::string refusal(std::string_view code) {
-  std::string result;
-  std::string error;
-  CHECK_FALSE(translate_dialect(code, &result, &error));
-  return error;
+  const auto result = translate_dialect(code);
+  REQUIRE_FALSE(result);
+  return result.error();
 }
 
 bool untouched(std::string_view code) {
@@ -70,10 +68,8 @@ TEST_CASE("A script is translated in time that grows with its size, whatever it 
   const auto looks_at = [](size_t times, const auto& piece) {
     std::string code;
     for (size_t i = 0; i < times; ++i) code += piece(i);
-    std::string result;
-    std::string error;
     size_t looks = 0;
-    REQUIRE(translate_dialect(code, &result, &error, &looks));
+    REQUIRE(translate_dialect(code, &looks));
     return looks;
   };
   const auto is_linear = [&](const auto& piece) {

@@ -309,20 +309,20 @@ TEST_CASE("An ACL file is written such that it is read the same", "[acl]") {
       "user b off skip-sanitize-payload #" +
       std::string(64, '0') +
       " %R~a %W~b resetchannels &c -@all +select|0 (~x resetchannels -@all +@read)\n";
-  const AclFile file = read_acl_file(context, "users.acl", text);
-  REQUIRE(file.errors.empty());
-  REQUIRE(file.users.size() == 2);
-  CHECK(acl_line(file.users[0]) + "\n" + acl_line(file.users[1]) + "\n" == text);
+  const auto users = read_acl_file(context, "users.acl", text);
+  REQUIRE(users);
+  REQUIRE(users->size() == 2);
+  CHECK(acl_line(users->at(0)) + "\n" + acl_line(users->at(1)) + "\n" == text);
 }
 
 TEST_CASE("All that is wrong with an ACL file is told at once", "[acl]") {
   const Table table;
   const RuleContext context{.commands = table.commands, .all_channels = false};
-  const AclFile file = read_acl_file(context, "u.acl",
-                                     "user a on\r\n\nuser b zz\nuser c +foo\nfoo\nuser a off\n"
-                                     "user d (~x\nuser e ~* ~x\n");
-  CHECK(file.users.empty());
-  CHECK(file.errors ==
+  const auto users = read_acl_file(context, "u.acl",
+                                   "user a on\r\n\nuser b zz\nuser c +foo\nfoo\nuser a off\n"
+                                   "user d (~x\nuser e ~* ~x\n");
+  REQUIRE_FALSE(users);
+  CHECK(users.error() ==
         "u.acl:3: Syntax error. u.acl:4: Error in applying operation '+foo': Unknown command or "
         "category name in ACL. u.acl:5 should start with user keyword followed by the username. "
         "WARNING: Duplicate user 'a' found on line 6. u.acl:7: Unmatched parenthesis in selector "

@@ -30,11 +30,10 @@ std::string without_constant_lines(const std::string& text) {
 // Loads `text`, applies `pairs`, and returns what the file becomes.
 std::string rewritten(const std::string& text, std::vector<Config::NameAndValue> pairs = {}) {
   Config config(std::make_unique<PrivateDirectory>());
-  ConfigError load_error;
-  REQUIRE(config.load_text(text, &load_error));
-  std::string set_error;
-  INFO(set_error);
-  REQUIRE(config.set(pairs, {}, &set_error));
+  REQUIRE(config.load_text(text));
+  const auto set = config.set(pairs, {});
+  INFO((set ? "" : set.error()));
+  REQUIRE(set);
   return without_constant_lines(config.rewritten(text));
 }
 
@@ -109,8 +108,7 @@ TEST_CASE("A rewritten file loads into the same values", "[config rewrite]") {
       "755\n",
       {{"oom-score-adj", "absolute"}, {"latency-tracking-info-percentiles", ""}});
   Config config(std::make_unique<PrivateDirectory>());
-  ConfigError error;
-  REQUIRE(config.load_text(text, &error));
+  REQUIRE(config.load_text(text));
   CHECK(config.values().requirepass == "a \x01");
   CHECK(config.values().save == std::vector<SavePoint>{{5, 5}});
   CHECK(config.values().bind.empty());
@@ -152,12 +150,9 @@ TEST_CASE("The file is replaced in place and nothing is left beside it", "[confi
   std::ofstream(file) << "port 7\n";
 
   Config config(std::make_unique<PrivateDirectory>());
-  ConfigError load_error;
-  std::string error;
-  CHECK_FALSE(config.rewrite(&error));
-  CHECK(error == "The server is running without a config file");
-  REQUIRE(config.load(file, "\nhz 20", &load_error));
-  REQUIRE(config.rewrite(&error));
+  CHECK(config.rewrite().error() == "The server is running without a config file");
+  REQUIRE(config.load(file, "\nhz 20"));
+  REQUIRE(config.rewrite());
 
   std::ifstream stream(file);
   const std::string text(std::istreambuf_iterator<char>(stream), {});
@@ -165,8 +160,7 @@ TEST_CASE("The file is replaced in place and nothing is left beside it", "[confi
   CHECK(std::distance(fs::directory_iterator(pattern), fs::directory_iterator()) == 1);
 
   fs::remove_all(pattern);
-  CHECK_FALSE(config.rewrite(&error));
-  CHECK(error == "Rewriting config file: No such file or directory");
+  CHECK(config.rewrite().error() == "Rewriting config file: No such file or directory");
 }
 
 }  // namespace latchkey::server

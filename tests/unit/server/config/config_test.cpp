@@ -11,6 +11,8 @@
 #include "server/config/config_parse.h"
 #include "unit/catch.h"
 
+using latchkey::base::fail;
+using latchkey::base::Result;
 using latchkey::server::Config;
 using latchkey::server::ConfigError;
 using latchkey::server::ConfigValues;
@@ -33,12 +35,13 @@ struct Fixture {
   // The message of the error, or nothing.
   std::string load(std::string_view text) {
     error = {};
-    return config.load_text(text, &error) ? "" : error.message;
+    if (auto loaded = config.load_text(text); !loaded) error = std::move(loaded).error();
+    return error.message;
   }
 
   std::string set(const Pairs& pairs, Config::SetRequest request = {}) {
-    std::string message;
-    return config.set(pairs, request, &message) ? "" : message;
+    const auto done = config.set(pairs, request);
+    return done ? "" : done.error();
   }
 
   std::string get(std::string_view name) const {
@@ -240,8 +243,9 @@ TEST_CASE("include reads other files, with wildcards, and counts their own lines
 
 TEST_CASE("A replica cannot be a cluster node", "[config]") {
   Fixture f;
-  CHECK_FALSE(f.config.load("", "replicaof 1.2.3.4 6379\ncluster-enabled yes\n", &f.error));
-  CHECK(f.error.report() ==
+  const auto loaded = f.config.load("", "replicaof 1.2.3.4 6379\ncluster-enabled yes\n");
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().report() ==
         "\n*** FATAL CONFIG FILE ERROR (Redis 8.6.3) ***\n"
         "replicaof directive not allowed in cluster mode\n");
 }
@@ -249,25 +253,25 @@ TEST_CASE("A replica cannot be a cluster node", "[config]") {
 TEST_CASE("A protected bus of a cluster needs TLS", "[config]") {
   const std::string settings = "cluster-enabled yes\ncluster-bus-port-protected-mode yes\n";
   Fixture f;
-  CHECK_FALSE(f.config.load("", settings, &f.error));
-  CHECK(f.error.report().find(
+  const auto loaded = f.config.load("", settings);
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().report().find(
             "cluster-bus-port-protected-mode is enabled but tls-cluster is disabled") !=
         std::string::npos);
   Fixture secure;
-  CHECK(secure.config.load("", "tls-cluster yes\n" + settings, &secure.error));
+  CHECK(secure.config.load("", "tls-cluster yes\n" + settings));
   Fixture alone;
-  CHECK(alone.config.load("", "cluster-bus-port-protected-mode yes\n", &alone.error));
+  CHECK(alone.config.load("", "cluster-bus-port-protected-mode yes\n"));
 }
 
 TEST_CASE("What TLS is asked for is read whatever comes of it", "[config]") {
   Fixture f;
   REQUIRE(f.config.load(
-      "", "tls-port 6380\ntls-cluster yes\ntls-auth-clients optional\ntls-auth-clients-user cn\n",
-      &f.error));
+      "", "tls-port 6380\ntls-cluster yes\ntls-auth-clients optional\ntls-auth-clients-user cn\n"));
   CHECK(f.config.values().tls_port == 6380);
   CHECK(f.config.values().tls_cluster);
   CHECK(f.config.values().tls_auth_clients_user == latchkey::server::TlsUserField::kCommonName);
-  CHECK_FALSE(f.config.load("", "tls-auth-clients-user SAN\n", &f.error));
+  CHECK_FALSE(f.config.load("", "tls-auth-clients-user SAN\n"));
 }
 
 TEST_CASE("CONFIG GET takes names and patterns and shows each name once", "[config]") {
@@ -354,11 +358,10 @@ TEST_CASE("What keeps values of its own copies them before hooks, and again when
   std::vector<uint32_t> copied;
   f.config.on_every_change([&] { copied.push_back(f.config.values().maxclients); });
   size_t copies_before_hook = 0;
-  f.config.on_change({"maxclients"}, [&](std::string* error) {
+  f.config.on_change({"maxclients"}, [&]() -> Result<> {
     copies_before_hook = copied.size();
-    if (f.config.values().maxclients < 1000) return true;
-    *error = "too many";
-    return false;
+    if (f.config.values().maxclients < 1000) return {};
+    return fail("too many");
   });
 
   REQUIRE(f.set({{"maxclients", "10"}}) == "");
@@ -385,13 +388,12 @@ TEST_CASE("Settings without effect are told, with the reason, where a configurat
 TEST_CASE("A hook is called once for what changed and can refuse it", "[config]") {
   Fixture f;
   int calls = 0;
-  f.config.on_change({"port", "bind"}, [&](std::string*) { return ++calls > 0; });
+  f.config.on_change({"port", "bind"}, [&] { ++calls; });
   std::vector<uint32_t> seen;
-  f.config.on_change({"maxclients"}, [&](std::string* error) {
+  f.config.on_change({"maxclients"}, [&]() -> Result<> {
     seen.push_back(f.config.values().maxclients);
-    if (f.config.values().maxclients < 1000) return true;
-    *error = "too many";
-    return false;
+    if (f.config.values().maxclients < 1000) return {};
+    return fail("too many");
   });
 
   CHECK(f.set({{"port", "7"}, {"bind", "::1"}}) == "");
@@ -490,8 +492,8 @@ TEST_CASE("The port may be one that the system chooses", "[config]") {
 TEST_CASE("A daemon has neither a parent to go with nor an output for its URL", "[config]") {
   const auto refusal = [](std::string_view text) {
     Config config(std::make_unique<PrivateDirectory>());
-    ConfigError error;
-    return config.load("", text, &error) ? "" : error.message;
+    const auto loaded = config.load("", text);
+    return loaded ? "" : loaded.error().message;
   };
   CHECK(refusal("daemonize yes") == "");
   CHECK(refusal("exit-with-parent yes\nprint-url yes") == "");
@@ -504,7 +506,7 @@ TEST_CASE("A daemon has neither a parent to go with nor an output for its URL", 
 TEST_CASE("Whoever waits for random-seed hears of it even if it stays what it was", "[config]") {
   Fixture f;
   int calls = 0;
-  f.config.on_change({"random-seed"}, [&](std::string*) { return ++calls > 0; });
+  f.config.on_change({"random-seed"}, [&] { ++calls; });
   CHECK(f.set({{"random-seed", "7"}}) == "");
   CHECK(f.set({{"random-seed", "7"}}) == "");
   CHECK(calls == 2);
@@ -597,8 +599,7 @@ TEST_CASE("A suggestion is a directive that the emulated server has") {
   CHECK(suggest_directive(Edition(), "slavof") == "Did you mean 'slaveof'?");
   CHECK(suggest_directive(Edition(), "nothinglikeit") == "");
   Config old;
-  ConfigError error;
-  REQUIRE(old.load_text("emulate \"redis 6.2\"", &error));
+  REQUIRE(old.load_text("emulate \"redis 6.2\""));
   CHECK(suggest_directive(Edition(), "lua-memroy-limit") == "Did you mean 'lua-memory-limit'?");
   CHECK(suggest_directive(old.values().edition, "cluster-slot-stats-enabld") == "");
 }

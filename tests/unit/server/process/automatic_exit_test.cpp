@@ -24,9 +24,8 @@ struct Scene {
   }
   std::string set_idle(const std::string& seconds) {
     const Config::NameAndValue pair = {"exit-when-idle", seconds};
-    std::string error;
-    fixture.config.set(std::span(&pair, 1), {}, &error);
-    return error;
+    const auto done = fixture.config.set(std::span(&pair, 1), {});
+    return done ? "" : done.error();
   }
 
   using Config = server::Config;

@@ -26,8 +26,7 @@ class Listening {
   explicit Listening(const std::string& settings, int taken = 0)
       : config_(std::make_unique<server::PrivateDirectory>()) {
     log_.set_level(base::LogLevel::kNothing);
-    server::ConfigError error;
-    REQUIRE(config_.load("", settings, &error));
+    REQUIRE(config_.load("", settings));
     is_port_taken = [this, taken](const sockaddr_in& address) mutable {
       const bool second = address.sin_addr.s_addr == inet_addr("127.0.0.2");
       tried_.emplace_back(second ? 2 : 1, ntohs(address.sin_port));
@@ -40,9 +39,8 @@ class Listening {
 
   std::string set(const std::string& name, const std::string& value) {
     const server::Config::NameAndValue pair = {name, value};
-    std::string error;
-    config_.set(std::span(&pair, 1), {}, &error);
-    return error;
+    const auto done = config_.set(std::span(&pair, 1), {});
+    return done ? "" : done.error();
   }
   int port() const { return config_.values().port; }
   const std::string& address() const { return server_->listeners().address(); }

@@ -13,7 +13,6 @@
 namespace latchkey::tests {
 
 using server::Config;
-using server::ConfigError;
 using server::ConfigValues;
 using server::Readiness;
 using server::url_of;
@@ -42,9 +41,9 @@ struct Started {
   Started() { log.set_level(base::LogLevel::kNothing); }
   // Why the server cannot start; empty when it can.
   std::string prepare(const std::string& settings) {
-    ConfigError error;
-    REQUIRE(config.load("", directory.setting() + settings, &error));
-    return readiness.prepare(config, &error) ? "" : error.message;
+    REQUIRE(config.load("", directory.setting() + settings));
+    const auto prepared = readiness.prepare(config);
+    return prepared ? "" : prepared.error().message;
   }
   TemporaryDirectory directory;
   base::Logger log;
