@@ -57,13 +57,11 @@ std::string_view Entry::encoding_name() const {
 }
 
 size_t Entry::memory_usage() const {
-  size_t bytes = key_offset() + key_size();
+  size_t bytes = key_offset() + key_size() + inline_size();
   switch (form()) {
     case Form::kInteger:
-      break;
     case Form::kInline:
     case Form::kPacked:
-      bytes += inline_size();
       break;
     case Form::kBlob:
       bytes += blob()->memory_usage();

@@ -17,7 +17,8 @@
 //
 // A collection that is small lies in its entry as the bytes of a listpack or intset: it is packed.
 // It is read there (store/value/view.h), and gets an object when it is to be changed
-// (Keyspace::find_for_write()), until the keyspace packs it again.
+// (Keyspace::find_for_write()), until the keyspace packs it again. Meanwhile the pointer to the
+// object stands in the first of these bytes.
 //
 // A 16-byte key with a 32-byte value takes 56 bytes (64 as allocated), with a deadline 80.
 // Allocations are rounded to the allocator's classes, and a new value that fits the same class is
@@ -148,7 +149,11 @@ class Entry {
     return {{bytes() + key_offset() + key_size(), inline_size()}, (flags_ & kPackedIntset) != 0};
   }
   // REQUIRES: it is not packed.
-  Value* value() const { return *reinterpret_cast<Value* const*>(payload()); }
+  Value* value() const {
+    Value* value;
+    std::memcpy(&value, value_place(), sizeof(value));
+    return value;
+  }
   // Number of elements, including those past their deadline. REQUIRES: not a string.
   size_t element_count() const;
 
@@ -194,8 +199,17 @@ class Entry {
     return size;
   }
   char* inline_bytes() { return bytes() + key_offset() + key_size(); }
-  bool has_inline_bytes() const { return form() == Form::kInline || form() == Form::kPacked; }
+  // Of the value, or what a packed collection took until it was given an object; else 0.
   size_t inline_size() const { return access_and_size_ & 0xff; }
+  const char* value_place() const {
+    return (flags_ & kHasPayload) != 0 ? payload() : bytes() + key_offset() + key_size();
+  }
+  void set_value(Value* value) {
+    std::memcpy(const_cast<char*>(value_place()), &value, sizeof(value));
+  }
+  void set_form(Form form) {
+    form_ = static_cast<uint8_t>((form_ & 0xf0) | static_cast<unsigned>(form));
+  }
   void set_inline_size(size_t size) {
     access_and_size_ = (access_and_size_ & ~0xffu) | static_cast<uint32_t>(size);
   }

@@ -114,13 +114,12 @@ Entry* Keyspace::allocate(std::string_view key, Type type, Entry::Form form, uin
 }
 
 size_t Keyspace::allocated_size(const Entry& entry) {
-  return round_to_class(entry.key_offset() + entry.key_size() +
-                        (entry.has_inline_bytes() ? entry.inline_size() : 0));
+  return round_to_class(entry.key_offset() + entry.key_size() + entry.inline_size());
 }
 
 bool Keyspace::fits_in_place(const Entry& entry, size_t inline_size) {
   const size_t offset = entry.key_offset() + entry.key_size();
-  return round_to_class(offset + inline_size) == round_to_class(offset + entry.text().size());
+  return round_to_class(offset + inline_size) == round_to_class(offset + entry.inline_size());
 }
 
 void Keyspace::free_entry(Entry* entry) {
@@ -146,17 +145,20 @@ void Keyspace::dispose(Environment& environment, Entry* entry, bool lazily) {
 }
 
 Entry* Keyspace::rebuild(Entry& entry, std::string_view key, bool with_deadline) const {
-  const bool is_inline = entry.has_inline_bytes();
+  const bool is_value = entry.form() == Entry::Form::kValue;
   uint8_t flags =
       entry.flags_ & (Entry::kHasPayload | Entry::kChangedInPlace | Entry::kPackedIntset);
+  if (is_value) flags = Entry::kHasPayload;
   if (with_deadline) flags |= Entry::kHasDeadline;
-  const size_t inline_size = is_inline ? entry.inline_size() : 0;
+  const size_t inline_size = is_value ? 0 : entry.inline_size();
   Entry* rebuilt = allocate(key, entry.type(), entry.form(), flags, inline_size);
   rebuilt->set_access(entry.access());
-  if (is_inline) {
-    std::memcpy(rebuilt->inline_bytes(), entry.inline_bytes(), inline_size);
-  } else {
+  if (is_value) {
+    rebuilt->set_value(entry.value());
+  } else if ((flags & Entry::kHasPayload) != 0) {
     std::memcpy(rebuilt->payload(), entry.payload(), sizeof(void*));
+  } else {
+    std::memcpy(rebuilt->inline_bytes(), entry.inline_bytes(), inline_size);
   }
   return rebuilt;
 }
@@ -408,15 +410,16 @@ std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
 void Keyspace::set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value,
                          int64_t deadline_ms) {
   deadline_ms = resolve_deadline(ref, deadline_ms);
-  uint8_t flags = Entry::kHasPayload;
-  if (deadline_ms >= 0) flags |= Entry::kHasDeadline;
-  // One without elements is about to get some; who watches a lock knows its entry.
-  Entry* entry = value->element_count() == 0 || (ref && ref->is_lock())
-                     ? nullptr
-                     : packed_entry(ref.key_, type, *value, deadline_ms >= 0);
-  if (entry == nullptr) {
+  // One without elements is about to get some.
+  const Packed packed = value->element_count() == 0 ? Packed() : value->packed();
+  Entry* entry;
+  if (!packed.bytes.empty() && packed.bytes.size() <= Entry::kMaxInlineValue) {
+    entry = packed_entry(ref.key_, type, packed, deadline_ms >= 0);
+  } else {
+    uint8_t flags = Entry::kHasPayload;
+    if (deadline_ms >= 0) flags |= Entry::kHasDeadline;
     entry = allocate(ref.key_, type, Entry::Form::kValue, flags, 0);
-    *reinterpret_cast<Value**>(entry->payload()) = value.release();
+    entry->set_value(value.release());
   }
   replace(ref, entry, deadline_ms);
 }
@@ -442,6 +445,8 @@ void Keyspace::substitute(Entry** slot, Entry* entry, int64_t deadline_ms) {
   entry->flags_ |= old->flags_ & Entry::kLock;
   entry->set_access(old->access());
   *slot = entry;
+  if (entry->form() == Entry::Form::kValue && entry->value()->changed_at_ != 0)
+    environment_.changed[entry->value()->changed_at_ - 1].entry = entry;
   if (slot_index_ != nullptr) slot_index_->move(*old, *entry);
   index_elements(*entry);
   ::operator delete(old, allocated_size(*old));
@@ -518,7 +523,7 @@ DetachedEntry Keyspace::copy(const KeyRef& ref) const {
   if (entry.form() == Entry::Form::kBlob) {
     *reinterpret_cast<base::Blob**>(copied->payload()) = base::Blob::create(entry.blob()->view());
   } else if (entry.form() == Entry::Form::kValue) {
-    *reinterpret_cast<Value**>(copied->payload()) = entry.value()->clone();
+    copied->set_value(entry.value()->clone());
   }
   return DetachedEntry(copied, entry.deadline_ms());
 }
@@ -668,24 +673,26 @@ void Keyspace::count_resized(size_t old_size, size_t new_size) {
 }
 
 void Keyspace::give_out(const KeyRef& ref) {
-  if (ref->is_packed()) unpack(ref);
-  Value& value = *ref->value();
+  Entry& entry = **ref.slot_;
+  if (entry.is_packed()) unpack(entry);
+  Value& value = *entry.value();
   if (value.changed_at_ != 0) return;
-  environment_.changed.push_back({this, ref.hash_, ref->type(), &value});
+  environment_.changed.push_back({this, ref.hash_, &entry, &value});
   value.changed_at_ = static_cast<uint32_t>(environment_.changed.size());
 }
 
-void Keyspace::recount(Value& value, Type type) {
+void Keyspace::recount(const Entry& entry) {
+  Value& value = *entry.value();
   const uint8_t bin = KeySizes::bin_of(value.element_count());
   if (bin == value.size_bin_) return;
-  sizes_->remove(type, value.size_bin_);
-  sizes_->add(type, bin);
+  sizes_->remove(entry.type(), value.size_bin_);
+  sizes_->add(entry.type(), bin);
   value.size_bin_ = bin;
 }
 
 void Keyspace::update_sizes() {
   for (const ChangedValue& changed : environment_.changed) {
-    if (changed.value != nullptr) changed.keyspace->recount(*changed.value, changed.type);
+    if (changed.value != nullptr) changed.keyspace->recount(*changed.entry);
   }
 }
 
@@ -699,21 +706,17 @@ void Keyspace::forget_changed() {
 
 // --- Packed collections -------------------------------------------------------------------------
 
-void Keyspace::unpack(const KeyRef& ref) {
-  Entry& entry = **ref.slot_;
+void Keyspace::unpack(Entry& entry) {
   std::unique_ptr<Value> value = unpacked(environment_, entry.type(), entry.packed());
   value->size_bin_ = KeySizes::bin_of(value->element_count());
-  const uint8_t flags = Entry::kHasPayload | (entry.flags_ & Entry::kHasDeadline);
-  Entry* made = allocate(entry.key(), entry.type(), Entry::Form::kValue, flags, 0);
-  *reinterpret_cast<Value**>(made->payload()) = value.release();
-  substitute(ref.slot_, made, entry.deadline_ms());
-  ref.key_ = made->key();
+  entry.set_form(Entry::Form::kValue);
+  entry.set_value(value.release());
 }
 
-Entry* Keyspace::packed_entry(std::string_view key, Type type, const Value& value,
+Entry* Keyspace::packed_entry(std::string_view key, Type type, const Packed& packed,
                               bool with_deadline) const {
-  const Packed packed = value.packed();
-  if (packed.bytes.empty() || packed.bytes.size() > Entry::kMaxInlineValue) return nullptr;
+  // There is room for the pointer to an object.
+  LK_ASSERT(packed.bytes.size() >= sizeof(Value*));
   uint8_t flags = with_deadline ? Entry::kHasDeadline : 0;
   if (packed.is_intset) flags |= Entry::kPackedIntset;
   Entry* entry = allocate(key, type, Entry::Form::kPacked, flags, packed.bytes.size());
@@ -722,16 +725,23 @@ Entry* Keyspace::packed_entry(std::string_view key, Type type, const Value& valu
 }
 
 void Keyspace::pack(const ChangedValue& changed) {
-  Entry** slot = table_.find_where(changed.hash, [&](const Entry* entry) {
-    return entry->form() == Entry::Form::kValue && entry->value() == changed.value;
-  });
-  LK_ASSERT(slot != nullptr);
-  // Who watches a lock knows its entry.
-  const Entry& entry = **slot;
-  if (entry.is_lock()) return;
-  Entry* packed = packed_entry(entry.key(), changed.type, *changed.value, entry.has_deadline());
-  if (packed == nullptr) return;
-  substitute(slot, packed, entry.deadline_ms());
+  Entry& entry = *changed.entry;
+  const Packed packed = changed.value->packed();
+  const size_t size = packed.bytes.size();
+  if (packed.bytes.empty() || size > Entry::kMaxInlineValue) return;
+  if ((entry.flags_ & Entry::kHasPayload) == 0 && fits_in_place(entry, size)) {
+    std::copy(packed.bytes.begin(), packed.bytes.end(), entry.inline_bytes());
+    entry.set_inline_size(size);
+    entry.set_form(Entry::Form::kPacked);
+    entry.flags_ &= static_cast<uint8_t>(~Entry::kPackedIntset);
+    if (packed.is_intset) entry.flags_ |= Entry::kPackedIntset;
+  } else {
+    // Who watches a lock knows its entry.
+    if (entry.is_lock()) return;
+    Entry** slot = table_.find_where(changed.hash, [&](Entry* item) { return item == &entry; });
+    substitute(slot, packed_entry(entry.key(), entry.type(), packed, entry.has_deadline()),
+               entry.deadline_ms());
+  }
   delete changed.value;
 }
 
@@ -739,7 +749,7 @@ void Keyspace::pack_changed(Environment& environment) {
   for (const ChangedValue& changed : environment.changed) {
     if (changed.value == nullptr) continue;
     changed.value->changed_at_ = 0;
-    changed.keyspace->recount(*changed.value, changed.type);
+    changed.keyspace->recount(*changed.entry);
     changed.keyspace->pack(changed);
   }
   if (environment.changed.capacity() > 2 * environment.many_changed) {
@@ -779,7 +789,7 @@ size_t Keyspace::expire_elements_of(Entry& entry, size_t budget) {
 
 void Keyspace::elements_expired(KeyRef& ref) {
   const bool last = ref->value()->element_count() == 0;
-  recount(*ref->value(), ref->type());
+  recount(*ref);
   if (environment_.expiry_observer != nullptr)
     environment_.expiry_observer->elements_expired(*this, ref->key(), environment_.expired_names,
                                                    last);

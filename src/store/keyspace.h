@@ -46,7 +46,7 @@ class UndoLog;
 struct ChangedValue {
   Keyspace* keyspace;
   uint64_t hash;  // of its key
-  Type type;
+  Entry* entry;
   Value* value;  // null: the value was removed
 };
 
@@ -150,7 +150,7 @@ class KeyRef {
   friend class Keyspace;
   KeyRef(std::string_view key, uint64_t hash, Entry** slot) : key_(key), hash_(hash), slot_(slot) {}
 
-  mutable std::string_view key_;  // may lie in the entry, and moves with it
+  std::string_view key_;
   uint64_t hash_ = 0;
   Entry** slot_ = nullptr;  // null: no such key
 };
@@ -347,7 +347,6 @@ class Keyspace {
   // The key is a lock: Environment::lock_observer hears of its changes until it is removed. Returns
   // its entry, which stays where it is until then.
   const Entry* mark_lock(const KeyRef& ref) {
-    if (ref->is_packed()) give_out(ref);
     ref->flags_ |= Entry::kLock;
     return *ref.slot_;
   }
@@ -363,7 +362,8 @@ class Keyspace {
   }
   // Counts the values again that were given out to be changed since the last call, in all databases
   // that share the environment, and packs those that are small. REQUIRES: nobody has a KeyRef, or
-  // looks at a collection or an entry. Cost: an allocation for each value that is packed.
+  // looks at a collection or an entry. Cost: an allocation for each value that has grown, or is
+  // new.
   static void pack_changed(Environment& environment);
   // Callers must call this after they removed expired elements of the value at `ref`: notifies the
   // observer, and removes the key if the value is empty; `ref` is empty then.
@@ -526,15 +526,14 @@ class Keyspace {
   // The collection at `ref` may be changed by the caller: gives it an object if it is packed, and
   // adds it to Environment::changed.
   void give_out(const KeyRef& ref);
-  void unpack(const KeyRef& ref);
+  void unpack(Entry& entry);
   // Packs the value if it is small.
   void pack(const ChangedValue& changed);
-  // A packed entry; null when the value cannot be packed.
-  Entry* packed_entry(std::string_view key, Type type, const Value& value,
+  Entry* packed_entry(std::string_view key, Type type, const Packed& packed,
                       bool with_deadline) const;
   // Takes this keyspace's values from Environment::changed.
   void forget_changed();
-  void recount(Value& value, Type type);
+  void recount(const Entry& entry);
   // Puts the same key and value in another form in place of the entry at `slot`, and frees the
   // entry, but not its value.
   void substitute(Entry** slot, Entry* entry, int64_t deadline_ms);

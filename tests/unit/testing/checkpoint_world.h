@@ -118,7 +118,8 @@ class CheckpointWorld final : server::PropagationSink {
         text.append(std::to_string(entry->deadline_ms())).append(" ");
         text.append(hex(server::value_digest(*entry)));
         if (entry->is_string()) return;
-        text.append(std::to_string(entry->value()->first_deadline_ms()));
+        // Packed collections have no deadlines.
+        text.append(std::to_string(entry->is_packed() ? -1 : entry->value()->first_deadline_ms()));
         // The digest knows nothing of groups.
         if (entry->type() == store::Type::kStream) text.append(persist::make_dump(*entry, false));
       });
