@@ -34,6 +34,14 @@ bool parse_integer_value(std::string_view bytes, int64_t* value) {
   return bytes.size() <= base::kMaxInt64Text && base::parse_int64(bytes, value);
 }
 
+// What an entry can hold of the value in place of an object; no bytes when that is not possible, or
+// when the value is empty, for it is about to get elements or to be removed.
+Packed packable(const Value& value) {
+  if (value.element_count() == 0) return {};
+  const Packed packed = value.packed();
+  return packed.bytes.size() <= Entry::kMaxInlineValue ? packed : Packed();
+}
+
 // Frees all entries of the table and then the table, some places behind the walk over it, when
 // their values have come to the cache as well.
 template <typename Table>
@@ -410,10 +418,9 @@ std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
 void Keyspace::set_value(KeyRef& ref, Type type, std::unique_ptr<Value> value,
                          int64_t deadline_ms) {
   deadline_ms = resolve_deadline(ref, deadline_ms);
-  // One without elements is about to get some.
-  const Packed packed = value->element_count() == 0 ? Packed() : value->packed();
+  const Packed packed = packable(*value);
   Entry* entry;
-  if (!packed.bytes.empty() && packed.bytes.size() <= Entry::kMaxInlineValue) {
+  if (!packed.bytes.empty()) {
     entry = packed_entry(ref.key_, type, packed, deadline_ms >= 0);
   } else {
     uint8_t flags = Entry::kHasPayload;
@@ -611,99 +618,6 @@ void Keyspace::expire(const Due& due) {
     expire_elements_of(**ref.slot_, SIZE_MAX);
 }
 
-// --- Sizes --------------------------------------------------------------------------------------
-
-size_t Keyspace::visible_size() const {
-  if (hidden_slots_ == nullptr || !hidden_slots_->any()) return size();
-  size_t hidden = 0;
-  for (int slot = 0; slot < kKeySlots; ++slot) {
-    if (hidden_slots_->has(slot)) hidden += slot_index_->in(slot);
-  }
-  return size() - hidden;
-}
-
-const Entry* Keyspace::any_visible_entry() const {
-  const auto first = static_cast<int>(environment_.random.below(kKeySlots));
-  for (int i = 0; i < kKeySlots; ++i) {
-    const int slot = (first + i) % kKeySlots;
-    if (slot_index_->in(slot) == 0) continue;
-    if (hidden_slots_ != nullptr && hidden_slots_->has(slot)) continue;
-    const Entry* found = nullptr;
-    for (uint64_t cursor = 0; found == nullptr;)
-      cursor = slot_index_->scan(slot, cursor, [&](const Entry& entry) { found = &entry; });
-    return found;
-  }
-  return nullptr;
-}
-
-void Keyspace::index_slots(std::shared_ptr<HiddenSlots> hidden) {
-  slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
-  hidden_slots_ = std::move(hidden);
-}
-
-void Keyspace::count_in(Entry& entry) {
-  if (slot_index_ != nullptr) slot_index_->add(entry);
-  if (sizes_ == nullptr) sizes_ = std::make_unique<KeySizes>();
-  if (entry.is_string()) return sizes_->add(Type::kString, KeySizes::bin_of(entry.string_size()));
-  if (entry.is_packed()) return sizes_->add(entry.type(), KeySizes::bin_of(entry.element_count()));
-  Value& value = *entry.value();
-  value.size_bin_ = KeySizes::bin_of(value.element_count());
-  sizes_->add(entry.type(), value.size_bin_);
-}
-
-void Keyspace::count_out(Entry& entry) {
-  if (slot_index_ != nullptr) slot_index_->remove(entry);
-  if (entry.is_string())
-    return sizes_->remove(Type::kString, KeySizes::bin_of(entry.string_size()));
-  if (entry.is_packed())
-    return sizes_->remove(entry.type(), KeySizes::bin_of(entry.element_count()));
-  Value& value = *entry.value();
-  sizes_->remove(entry.type(), value.size_bin_);
-  if (value.changed_at_ == 0) return;
-  environment_.changed[value.changed_at_ - 1].value = nullptr;
-  value.changed_at_ = 0;
-}
-
-void Keyspace::count_resized(size_t old_size, size_t new_size) {
-  const uint8_t old_bin = KeySizes::bin_of(old_size);
-  const uint8_t new_bin = KeySizes::bin_of(new_size);
-  if (old_bin == new_bin) return;
-  sizes_->remove(Type::kString, old_bin);
-  sizes_->add(Type::kString, new_bin);
-}
-
-void Keyspace::give_out(const KeyRef& ref) {
-  Entry& entry = **ref.slot_;
-  if (entry.is_packed()) unpack(entry);
-  Value& value = *entry.value();
-  if (value.changed_at_ != 0) return;
-  environment_.changed.push_back({this, ref.hash_, &entry, &value});
-  value.changed_at_ = static_cast<uint32_t>(environment_.changed.size());
-}
-
-void Keyspace::recount(const Entry& entry) {
-  Value& value = *entry.value();
-  const uint8_t bin = KeySizes::bin_of(value.element_count());
-  if (bin == value.size_bin_) return;
-  sizes_->remove(entry.type(), value.size_bin_);
-  sizes_->add(entry.type(), bin);
-  value.size_bin_ = bin;
-}
-
-void Keyspace::update_sizes() {
-  for (const ChangedValue& changed : environment_.changed) {
-    if (changed.value != nullptr) changed.keyspace->recount(*changed.entry);
-  }
-}
-
-void Keyspace::forget_changed() {
-  for (ChangedValue& changed : environment_.changed) {
-    if (changed.keyspace != this || changed.value == nullptr) continue;
-    changed.value->changed_at_ = 0;
-    changed.value = nullptr;
-  }
-}
-
 // --- Packed collections -------------------------------------------------------------------------
 
 void Keyspace::unpack(Entry& entry) {
@@ -726,9 +640,9 @@ Entry* Keyspace::packed_entry(std::string_view key, Type type, const Packed& pac
 
 void Keyspace::pack(const ChangedValue& changed) {
   Entry& entry = *changed.entry;
-  const Packed packed = changed.value->packed();
+  const Packed packed = packable(*changed.value);
   const size_t size = packed.bytes.size();
-  if (packed.bytes.empty() || size > Entry::kMaxInlineValue) return;
+  if (size == 0) return;
   if ((entry.flags_ & Entry::kHasPayload) == 0 && fits_in_place(entry, size)) {
     std::copy(packed.bytes.begin(), packed.bytes.end(), entry.inline_bytes());
     entry.set_inline_size(size);
@@ -746,17 +660,17 @@ void Keyspace::pack(const ChangedValue& changed) {
 }
 
 void Keyspace::pack_changed(Environment& environment) {
-  for (const ChangedValue& changed : environment.changed) {
+  constexpr size_t kMostAtOnce = 4096;
+  std::vector<ChangedValue>& all = environment.changed;
+  for (size_t left = kMostAtOnce; left > 0 && !all.empty(); --left) {
+    const ChangedValue changed = all.back();
+    all.pop_back();
     if (changed.value == nullptr) continue;
     changed.value->changed_at_ = 0;
     changed.keyspace->recount(*changed.entry);
     changed.keyspace->pack(changed);
   }
-  if (environment.changed.capacity() > 2 * environment.many_changed) {
-    environment.changed = {};
-  } else {
-    environment.changed.clear();
-  }
+  if (all.empty() && all.capacity() > kMostAtOnce) all = {};
 }
 
 // --- Elements with deadlines --------------------------------------------------------------------

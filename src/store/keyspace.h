@@ -361,9 +361,9 @@ class Keyspace {
     if (ref->is_packed()) give_out(ref);
   }
   // Counts the values again that were given out to be changed since the last call, in all databases
-  // that share the environment, and packs those that are small. REQUIRES: nobody has a KeyRef, or
-  // looks at a collection or an entry. Cost: an allocation for each value that has grown, or is
-  // new.
+  // that share the environment, and packs those that are small; the latest 4096, if there are more.
+  // REQUIRES: nobody has a KeyRef, or looks at a collection or an entry. Cost: an allocation for
+  // each value that has grown, or is new.
   static void pack_changed(Environment& environment);
   // Callers must call this after they removed expired elements of the value at `ref`: notifies the
   // observer, and removes the key if the value is empty; `ref` is empty then.

@@ -45,8 +45,7 @@ Aof::Aof(Server& server, BackgroundChild& child)
   server.config().on_change({"appendonly"}, [this] { return setting_changed(); });
   server.config().on_change({"aof-disable-auto-gc"}, [this]() -> base::Result<> {
     if (directory_.collect_history()) return {};
-    // The log has told why.
-    return base::fail("");
+    return base::fail("The manifest cannot be written. Check server logs.");
   });
   server.shutdown().before_exit([this](unsigned flags) { return prepare_exit(flags); });
   file_.on_child_running([this] { return child_.running(); });

@@ -71,7 +71,7 @@ void Backup::rewrite_ended(bool done) {
   if (state_ != State::kPending && state_ != State::kSnapshotting) return;
   if (!done) return fail("the append-only file could not be rewritten");
   const auto& base_file = aof_.manifest().base();
-  if (!base_file) return fail("");
+  if (!base_file) return fail("the append-only file has no base");
   if (base::Result<> linked = link(base_file->name); !linked)
     return fail(std::move(linked).error());
   aof_.rewrite().hold(true);

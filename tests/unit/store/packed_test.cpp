@@ -226,6 +226,23 @@ TEST_CASE("values that were given out are packed in the database that they went 
   CHECK(database.keys.empty());
 }
 
+TEST_CASE("very many values are packed in several steps", "[store][packed]") {
+  Database database;
+  constexpr int kHashes = 10'000;
+  for (int i = 0; i < kHashes; ++i) database.set(std::to_string(i), "f", "v");
+  size_t left = database.environment.changed.size();
+  CHECK(left == kHashes);
+  int steps = 0;
+  while (left > 0) {
+    database.pack();
+    CHECK(database.environment.changed.size() < left);
+    left = database.environment.changed.size();
+    ++steps;
+  }
+  CHECK(steps > 1);
+  for (int i = 0; i < kHashes; ++i) REQUIRE(database.is_packed(std::to_string(i)));
+}
+
 TEST_CASE("the histogram of sizes counts packed collections", "[store][packed]") {
   Database database;
   const auto count = [&](size_t elements) {
