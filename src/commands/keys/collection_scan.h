@@ -45,8 +45,8 @@ class ScannedElements {
   size_t count_ = 0;
 };
 
-// Executes such a command. `put(found, options, collection, name, rest...)` adds to `found` what
-// is sent of an element whose name matches. Costs O(COUNT), or O(size) for a small collection.
+// Executes such a command. `put(found, options, collection, name, rest...)` adds to `found` what is
+// sent of an element whose name matches. Costs O(COUNT), or O(size) for a small collection.
 template <typename V, typename Put>
 void scan_collection(server::CommandContext& ctx, Put&& put) {
   uint64_t cursor;

@@ -28,8 +28,8 @@ store::View<V> view_at(server::CommandContext& ctx, const store::KeyRef& ref) {
   return ref && ctx.is_type(ref, V::kType) ? view_of<V>(ref) : store::View<V>();
 }
 
-// To be changed: REQUIRES: `ref` is of find_for_write(), or the value is of a type that is never
-// packed.
+// A collection to be changed. REQUIRES: `ref` is of find_for_write(), will_change() has been called
+// for it, or the value is of a type that is never packed.
 template <typename V>
 V& value_of(const store::KeyRef& ref) {
   LK_ASSERT(!ref->is_packed());
