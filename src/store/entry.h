@@ -11,8 +11,7 @@
 //     +--------------------------------+
 //     | the key's bytes                |
 //     +--------------------------------+
-//     | an inline value's bytes        |      up to kMaxInlineValue; or those of a packed
-//     collection
+//     | an inline value's bytes        |      up to kMaxInlineValue; also of what is packed
 //     +--------------------------------+
 //
 // A collection that is small lies in its entry as the bytes of a listpack or intset: it is packed.
