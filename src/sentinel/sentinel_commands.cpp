@@ -281,7 +281,7 @@ void help(CommandContext& ctx) {
 }
 
 // The row of a subcommand.
-constexpr CommandRow row(const char* name, Handler handler, const char* syntax, const char* since,
+constexpr CommandRow row(const char* name, Handler handler, SyntaxLine syntax, const char* since,
                          const char* complexity, const char* summary, CommandExtras extras = {}) {
   return {.name = name,
           .handler = handler,

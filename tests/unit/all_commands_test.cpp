@@ -32,7 +32,7 @@ TEST_CASE("Every command of every folder has a place in one table", "[commands]"
     if (command->handler == nullptr) continue;
     const CommandRow& row = *command->row;
     const int words = command->parent == nullptr ? 1 : 2;
-    CHECK(arity_of(row.syntax, words) == parse_syntax(row.syntax, words, row.keys.size()).arity);
+    CHECK(row.syntax.arity(words) == parse_syntax(row.syntax.text(), words, row.keys.size()).arity);
   }
 }
 

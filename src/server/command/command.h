@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "server/command/key_spec.h"
+#include "server/command/syntax_line.h"
 
 namespace latchkey::server {
 
@@ -171,7 +172,7 @@ struct CommandRow {
   const char* name;
   // Of a container: what runs without a subcommand, or null if one must be given.
   Handler handler;
-  const char* syntax;
+  SyntaxLine syntax;
   // CommandFlag bits.
   uint32_t flags;
   KeySpecs keys;

@@ -193,7 +193,7 @@ void write_command_info(const Command& command, const Edition& edition, resp::Re
 void write_command_docs(const Command& command, const Edition& edition, resp::ReplyBuilder& reply) {
   const CommandRow& row = *command.row;
   const CommandExtras& extras = row.extras;
-  Syntax syntax = parse_syntax(row.syntax, 1, row.keys.size());
+  Syntax syntax = parse_syntax(row.syntax.text(), 1, row.keys.size());
   if (edition.emulates()) remove_later(&syntax.arguments, edition, command.full_name);
   std::erase_if(syntax.arguments, [](const Argument& argument) { return argument.hidden; });
   const std::vector<std::string_view> changes = changes_until(edition, extras.history);

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/text/text.h"
+#include "server/command/syntax_line.h"
 
 namespace latchkey::server {
 
@@ -43,126 +44,10 @@ ArgumentType type_named(std::string_view name) {
   return static_cast<ArgumentType>(found - std::begin(kTypeNames));
 }
 
-bool is_name_byte(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
-}
-
-bool is_name_start(char byte) {
-  return byte >= 'a' && byte <= 'z';
-}
-
-bool is_token_word_byte(char byte) {
-  return (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '-';
-}
-
-bool is_token_symbol(char byte) {
-  return byte == '=' || byte == '~' || byte == '*' || byte == '$';
-}
-
-bool is_token_start(char byte) {
-  return (byte >= 'A' && byte <= 'Z') || is_token_symbol(byte) || byte == '"';
-}
-
-// Reads the words of a line.
-class Lexer {
- public:
-  explicit Lexer(std::string_view line) : rest_(line) {}
-
- protected:
-  char peek() const { return rest_.empty() ? '\0' : rest_.front(); }
-
-  bool take(std::string_view text) {
-    if (!rest_.starts_with(text)) return false;
-    rest_.remove_prefix(text.size());
-    return true;
-  }
-
-  template <typename Predicate>
-  std::string_view take_while(Predicate belongs) {
-    size_t length = 0;
-    while (length < rest_.size() && belongs(rest_[length])) ++length;
-    const std::string_view taken = rest_.substr(0, length);
-    rest_.remove_prefix(length);
-    return taken;
-  }
-
-  std::string_view take_until(char end) {
-    const std::string_view taken = take_while([end](char byte) { return byte != end; });
-    LK_ASSERT(peek() == end);
-    rest_.remove_prefix(1);
-    return taken;
-  }
-
-  void skip_spaces() {
-    take_while([](char byte) { return byte == ' '; });
-  }
-
-  // Skips spaces. True at the end, a `|` or a closing bracket.
-  bool at_end_of_sequence() {
-    skip_spaces();
-    return rest_.empty() || peek() == '|' || peek() == ']' || peek() == '}';
-  }
-
-  // The name in `name=`, or nothing and nothing taken.
-  std::string_view take_label() {
-    const std::string_view before = rest_;
-    if (is_name_start(peek())) {
-      const std::string_view name = take_while(is_name_byte);
-      if (take("=")) return name;
-    }
-    rest_ = before;
-    return {};
-  }
-
-  std::string_view take_token() {
-    if (take("\"\"")) return {};
-    if (is_token_symbol(peek())) {
-      const std::string_view symbol = rest_.substr(0, 1);
-      rest_.remove_prefix(1);
-      return symbol;
-    }
-    return take_while(is_token_word_byte);
-  }
-
-  // True when the next word is a value, not the label of something else.
-  bool value_follows() {
-    const std::string_view before = rest_;
-    skip_spaces();
-    const bool found =
-        rest_.size() < before.size() && is_name_start(peek()) && take_label().empty();
-    rest_ = before;
-    return found;
-  }
-
-  // What stands before the arguments of a group.
-  struct GroupHead {
-    std::string_view label;
-    std::string_view token;
-    bool has_token = false;
-  };
-  GroupHead take_group_head() {
-    GroupHead head;
-    const std::string_view before = rest_;
-    if (is_token_start(peek())) {
-      head.token = take_token();
-      head.has_token = true;
-      skip_spaces();
-    }
-    head.label = take_label();
-    if (!head.label.empty()) return head;
-    rest_ = before;
-    return {};
-  }
-
-  static bool is_version_byte(char byte) { return (byte >= '0' && byte <= '9') || byte == '.'; }
-
-  std::string_view rest_;
-};
-
-class Parser : Lexer {
+class Parser : SyntaxLexer {
  public:
   Parser(std::string_view line, size_t key_spec_count)
-      : Lexer(line), key_spec_count_(static_cast<int>(key_spec_count)) {}
+      : SyntaxLexer(line), key_spec_count_(static_cast<int>(key_spec_count)) {}
 
   std::vector<Argument> parse() {
     std::vector<Argument> arguments = parse_sequence();
@@ -289,18 +174,12 @@ class Parser : Lexer {
   int next_key_spec_ = 0;
 };
 
-// How many words arguments take.
-struct Extent {
-  int least = 0;
-  bool varies = false;
-};
+SyntaxExtent extent_of_sequence(const std::vector<Argument>& arguments);
 
-Extent extent_of_sequence(const std::vector<Argument>& arguments);
+SyntaxExtent extent_of_choice(const std::vector<Argument>& arguments);
 
-Extent extent_of_choice(const std::vector<Argument>& arguments);
-
-Extent extent_of(const Argument& argument) {
-  Extent extent;
+SyntaxExtent extent_of(const Argument& argument) {
+  SyntaxExtent extent;
   switch (argument.type) {
     case ArgumentType::kPureToken:
       break;
@@ -319,128 +198,24 @@ Extent extent_of(const Argument& argument) {
   return extent;
 }
 
-Extent extent_of_sequence(const std::vector<Argument>& arguments) {
-  Extent total;
+SyntaxExtent extent_of_sequence(const std::vector<Argument>& arguments) {
+  SyntaxExtent total;
   for (const Argument& argument : arguments) {
-    const Extent extent = extent_of(argument);
+    const SyntaxExtent extent = extent_of(argument);
     total.least += extent.least;
     total.varies |= extent.varies;
   }
   return total;
 }
 
-Extent extent_of_choice(const std::vector<Argument>& arguments) {
-  Extent result = extent_of(arguments.front());
+SyntaxExtent extent_of_choice(const std::vector<Argument>& arguments) {
+  SyntaxExtent result = extent_of(arguments.front());
   for (const Argument& argument : arguments) {
-    const Extent extent = extent_of(argument);
+    const SyntaxExtent extent = extent_of(argument);
     result.varies |= extent.varies || extent.least != result.least;
     result.least = std::min(result.least, extent.least);
   }
   return result;
-}
-
-// The extent of a line, without making its arguments.
-class Measurer : Lexer {
- public:
-  explicit Measurer(std::string_view line) : Lexer(line) {}
-
-  Extent measure() {
-    const Extent extent = measure_sequence().extent;
-    LK_ASSERT(rest_.empty());
-    return extent;
-  }
-
- private:
-  struct Measured {
-    Extent extent;
-    bool has_token = false;
-    bool optional = false;
-  };
-  struct Sequence {
-    Extent extent;
-    Measured last;
-    size_t count = 0;
-  };
-
-  Sequence measure_sequence() {
-    Sequence sequence;
-    while (!at_end_of_sequence()) {
-      sequence.last = measure_argument();
-      sequence.extent.least += sequence.last.extent.least;
-      sequence.extent.varies |= sequence.last.extent.varies;
-      ++sequence.count;
-    }
-    return sequence;
-  }
-
-  Measured measure_argument() {
-    if (peek() == '[' || peek() == '{') return measure_group();
-    Measured argument{.extent = {.least = 1}};
-    const std::string_view label = take_label();
-    if (is_token_start(peek())) {
-      take_token();
-      argument.has_token = true;
-      if (label.empty() && value_follows()) {
-        skip_spaces();
-        skip_value();
-        ++argument.extent.least;
-      }
-    } else {
-      skip_value();
-    }
-    argument.extent.varies = take_suffixes();
-    return argument;
-  }
-
-  void skip_value() {
-    if (take("_")) return;
-    LK_ASSERT(is_name_start(peek()));
-    take_while(is_name_byte);
-    if (take("(")) take_until(')');
-    if (take(":")) take_while(is_name_byte);
-  }
-
-  Measured measure_group() {
-    const bool optional = peek() == '[';
-    rest_.remove_prefix(1);
-    const GroupHead head = take_group_head();
-
-    const Sequence first = measure_sequence();
-    Measured group{.extent = first.extent};
-    if (first.count == 1 && peek() != '|') group = first.last;
-    while (take("|")) {
-      const Extent other = measure_sequence().extent;
-      group.extent.varies |= other.varies || other.least != first.extent.least;
-      group.extent.least = std::min(group.extent.least, other.least);
-    }
-    LK_ASSERT(take(optional ? "]" : "}"));
-
-    if (head.has_token && !group.has_token && !group.optional) ++group.extent.least;
-    group.has_token |= head.has_token;
-    group.optional |= optional;
-    if (take_suffixes()) group.extent.varies = true;
-    if (group.optional) group.extent = {0, true};
-    return group;
-  }
-
-  // Whether one of them says that it may be repeated.
-  bool take_suffixes() {
-    bool multiple = false;
-    for (;;) {
-      if (take("...")) {
-        multiple = true;
-      } else if (take("@") || take("!") || take("#")) {
-        take_while(is_version_byte);
-      } else {
-        return multiple;
-      }
-    }
-  }
-};
-
-int arity_of(const Extent& extent, int command_words) {
-  const int words = command_words + extent.least;
-  return extent.varies ? -words : words;
 }
 
 }  // namespace
@@ -457,11 +232,7 @@ Syntax parse_syntax(std::string_view line, int command_words, size_t key_spec_co
 }
 
 int arity_of(const std::vector<Argument>& arguments, int command_words) {
-  return arity_of(extent_of_sequence(arguments), command_words);
-}
-
-int arity_of(std::string_view line, int command_words) {
-  return arity_of(Measurer(line).measure(), command_words);
+  return extent_of_sequence(arguments).arity(command_words);
 }
 
 }  // namespace latchkey::server

@@ -96,8 +96,4 @@ Syntax parse_syntax(std::string_view line, int command_words, size_t key_spec_co
 // The arity of these arguments after so many words.
 int arity_of(const std::vector<Argument>& arguments, int command_words);
 
-// The arity that parse_syntax() would find, at a tenth of its cost: a server that starts needs
-// nothing else of most commands.
-int arity_of(std::string_view line, int command_words);
-
 }  // namespace latchkey::server

@@ -191,6 +191,7 @@ void CommandNames::insert(std::string_view word, uint32_t id) {
   slot.head = head_of(word) & slot.head_mask;
   slot.tail = tail_of(word) & slot.tail_mask;
 
+  LK_ASSERT(find(word) == kNone);
   size_t at = slot_of(head_of(word), tail_of(word), word.size());
   while (slots_[at].id != kNone) at = (at + 1) & slot_mask_;
   slots_[at] = slot;
@@ -216,9 +217,6 @@ void CommandSet::add(std::span<const CommandRow> rows, Choice choice) {
   const size_t former = named_.size();
   for (const CommandRow& row : rows) {
     if (!has(row.name, row.since)) continue;
-    LK_ASSERT(std::none_of(named_.begin(), named_.end(), [&](const Command* command) {
-      return base::equal_ignoring_case(command->name, row.name);
-    }));
     Command* const command = add_command(row, nullptr);
     for (const CommandRow& subcommand : row.extras.subcommands) {
       const std::string full_name = command->name + '|' + subcommand.name;
@@ -264,9 +262,9 @@ Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
 void CommandSet::apply_syntax(Command* command) {
   const CommandRow& row = *command->row;
   const int own_words = command->parent == nullptr ? 1 : 2;
-  command->arity = arity_in(command->full_name, arity_of(row.syntax, own_words));
+  command->arity = arity_in(command->full_name, row.syntax.arity(own_words));
   if (!edition_.emulates()) return;
-  Syntax syntax = parse_syntax(row.syntax, own_words, row.keys.size());
+  Syntax syntax = parse_syntax(row.syntax.text(), own_words, row.keys.size());
   auto later = std::make_unique<LaterOptions>(syntax.arguments, edition_, command->full_name);
   if (!later->any()) return;
   remove_later(&syntax.arguments, edition_, command->full_name);

@@ -180,7 +180,8 @@ bool has(const Edition& edition, const Arrival* arrival, std::string_view since)
 }  // namespace
 
 bool has_command(const Edition& edition, std::string_view full_name, std::string_view since) {
-  return is_own_command(full_name) || has(edition, arrival_of(full_name, ""), since);
+  if (!edition.emulates() || is_own_command(full_name)) return true;
+  return has(edition, arrival_of(full_name, ""), since);
 }
 
 bool has_argument(const Edition& edition, std::string_view full_name, std::string_view token,

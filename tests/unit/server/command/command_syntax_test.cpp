@@ -1,5 +1,6 @@
 #include "server/command/command_syntax.h"
 
+#include "server/command/syntax_line.h"
 #include "unit/catch.h"
 
 namespace latchkey::server {
@@ -9,7 +10,7 @@ namespace {
 int arity(std::string_view line, int command_words = 1) {
   const int parsed = parse_syntax(line, command_words, 1).arity;
   INFO(line);
-  CHECK(arity_of(line, command_words) == parsed);
+  CHECK(SyntaxMeasurer(line).measure().arity(command_words) == parsed);
   return parsed;
 }
 
