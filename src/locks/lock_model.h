@@ -69,8 +69,9 @@ struct Cause {
   uint64_t client = 0;  // 0: the server by itself, or its master
   int64_t time_ms = 0;  // Unix time
   Via via = Via::kPlain;
-  // Which transaction or script; of a plain request how many the client had sent before.
-  uint64_t call = 0;
+  // Which transaction or script; of a plain request how many the client had sent before. Modulo
+  // 2^32: it is compared with that of the request before, or of the same one.
+  uint32_t call = 0;
   // It had looked at the value in the same step, in which nobody else can have changed it.
   bool compared = false;
 };
@@ -175,7 +176,7 @@ struct Contender {
   int64_t first_ms = 0;  // of the row
   int64_t last_ms = 0;
   Via via = Via::kPlain;
-  uint64_t call = 0;           // Cause::call of the last refusal
+  uint32_t call = 0;           // Cause::call of the last refusal
   uint64_t same_token_at = 0;  // Record::taken when it last wanted to write the holder's token
 };
 
@@ -185,7 +186,7 @@ struct Hold {
   Token token = {};
   Recipe recipe = Recipe::kSetnx;
   Via via = Via::kPlain;
-  uint64_t call = 0;
+  uint32_t call = 0;
   int64_t since_ms = 0;
   int64_t deadline_ms = -1;
   int64_t deadline_set_ms = 0;           // when it was set

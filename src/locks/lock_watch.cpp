@@ -78,7 +78,8 @@ void LockWatch::apply_settings() {
   model_.set_limits({.keys = static_cast<size_t>(settings.lock_watch_max_keys),
                      .events = static_cast<size_t>(settings.lock_log_max_len)});
   model_.set_patterns(settings.lock_patterns);
-  most_steps_ = std::bit_floor(static_cast<size_t>(settings.lock_watch_max_keys));
+  most_steps_ = std::bit_floor(
+      std::min(static_cast<size_t>(settings.lock_watch_max_keys), size_t{LockStep::kMaxBack}));
   waits_ = !settings.lock_notify;
   resize_ring(std::min(ring_.size(), most_steps_));
   if (settings.lock_watch == on_) return;
@@ -169,7 +170,7 @@ uint64_t LockWatch::hash_of(std::string_view key) const {
 
 bool LockWatch::is_of(const LockStep& step, uint64_t number, int database,
                       std::string_view key) const {
-  if (step.entry == nullptr || step.database != database) return false;
+  if (step.entry == nullptr || static_cast<int>(step.database) != database) return false;
   return key == (step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key());
 }
 
@@ -206,28 +207,30 @@ void LockWatch::tell_step(uint64_t number) {
   if (waiting.entry == nullptr) return;
   const LockStep step = std::exchange(waiting, LockStep{.back = waiting.back});
   Cause cause{.client = step.client_id,
-              .time_ms = step.time_ms - step.row_ms,
+              .time_ms = static_cast<int64_t>(step.time_ms),
               .via = static_cast<Via>(step.via),
               .call = step.call};
+  const auto recipe = static_cast<LockRecipe>(step.recipe);
+  const auto database = static_cast<int>(step.database);
   model_.at(number);
   if (step.ended) {
     const End& end = ends_[number & ring_mask_];
-    model_.taken(step.database, end.key_text(), cause, recipe_of(step.recipe, end.deadline_ms),
+    model_.taken(database, end.key_text(), cause, recipe_of(recipe, end.deadline_ms),
                  end.token_text(), end.deadline_ms);
     model_.at(end.step);
-    return model_.removed(step.database, end.key_text(), end.cause);
+    return model_.removed(database, end.key_text(), end.cause);
   }
   const Entry& entry = *step.entry;
   if (entry.key().size() > kLongestKey) return;
-  if (step.refusals == 0) {
+  if (!step.refused) {
     char scratch[base::kMaxInt64Text];
-    return model_.taken(step.database, entry.key(), cause,
-                        recipe_of(step.recipe, entry.deadline_ms()), entry.string(scratch),
-                        entry.deadline_ms());
+    return model_.taken(database, entry.key(), cause, recipe_of(recipe, entry.deadline_ms()),
+                        entry.string(scratch), entry.deadline_ms());
   }
-  model_.refused(step.database, entry.key(), cause, step.same_token);
-  cause.time_ms = step.time_ms;
-  model_.refused(step.database, entry.key(), cause, false, step.refusals - 1);
+  const Row& row = rows_[number & ring_mask_];
+  model_.refused(database, entry.key(), cause, step.same_token);
+  cause.time_ms = row.last_ms;
+  model_.refused(database, entry.key(), cause, false, row.refusals - 1);
 }
 
 void LockWatch::tell_steps() {
@@ -277,18 +280,20 @@ void LockWatch::tell() {
 void LockWatch::resize_ring(size_t size) {
   const uint64_t kept = std::min<uint64_t>(made_ - first_kept(), size);
   const std::vector<LockStep> steps = std::exchange(ring_, std::vector<LockStep>(size));
+  const std::vector<Row> rows = std::exchange(rows_, std::vector<Row>(size));
   const std::vector<End> ends =
       std::exchange(ends_, ends_.empty() ? std::vector<End>() : std::vector<End>(size));
   const uint64_t old_mask = std::exchange(ring_mask_, size - 1);
   buckets_.assign(size, 0);
   for (uint64_t number = made_ - kept; number != made_; ++number) {
     LockStep& step = ring_[number & ring_mask_] = steps[number & old_mask];
+    rows_[number & ring_mask_] = rows[number & old_mask];
     if (step.entry == nullptr) continue;
     if (step.ended) ends_[number & ring_mask_] = ends[number & old_mask];
     const std::string_view key =
         step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key();
     uint32_t& newest = buckets_[hash_of(key) & ring_mask_];
-    step.back = static_cast<uint32_t>(number) - newest;
+    step.back = (static_cast<uint32_t>(number) - newest) & LockStep::kMaxBack;
     newest = static_cast<uint32_t>(number);
   }
   make_room_at_ = !waits_ ? made_ : size == most_steps_ ? UINT64_MAX : made_ - kept + size;
@@ -304,7 +309,7 @@ void LockWatch::taken_slowly(CommandContext& ctx, const store::KeyRef& ref, Lock
   Client* const client = server_.dispatcher().serving();
   if (client == nullptr) return;
   client->set(kClientTookLock);
-  add_step_of(ctx, ref, {.recipe = recipe});
+  add_step_of(ctx, ref, {.recipe = static_cast<uint32_t>(recipe) & 3u});
 }
 
 void LockWatch::made_by_script(CommandContext& ctx, const store::KeyRef& ref) {
@@ -321,22 +326,21 @@ void LockWatch::refused_slowly(CommandContext& ctx, const store::KeyRef& ref,
   if (!waits(ref.hash(), *ref) && model_.find(ctx.db.index(), ref->key()) == nullptr) return;
   char scratch[base::kMaxInt64Text];
   const bool same_token = ref->is_string() && ref->string(scratch) == value;
-  add_step_of(ctx, ref, {.refusals = 1, .same_token = same_token});
+  add_step_of(ctx, ref, {.refused = 1, .same_token = same_token});
 }
 
 void LockWatch::add_step_of(CommandContext& ctx, const store::KeyRef& ref, LockStep step) {
-  if (ref->key().size() > kLongestKey) return;
+  if (ref->key().size() > kLongestKey || ctx.db.index() > LockStep::kMaxDatabase) return;
   if (made_ == make_room_at_ && waits_) grow_ring();
   const Cause cause = cause_of(ref->key());
   step.entry = &*ref;
   step.client_id = cause.client;
-  step.time_ms = cause.time_ms;
+  step.time_ms = static_cast<uint64_t>(cause.time_ms) & LockStep::kTimeMask;
   step.call = cause.call;
-  step.via = static_cast<uint8_t>(cause.via);
-  step.database = ctx.db.index();
-  LockStep& next = next_step(ref.hash());
-  step.back = next.back;
-  next = step;
+  step.via = static_cast<uint32_t>(cause.via) & 3u;
+  step.database = static_cast<uint16_t>(ctx.db.index());
+  rows_[made_ & ring_mask_] = {.refusals = 1, .last_ms = cause.time_ms};
+  add_step(ref.hash(), step);
   if (waits_) return;
   tell_steps();
   make_room_at_ = made_;
@@ -351,7 +355,7 @@ bool LockWatch::end_step(const Entry& entry, int database, const Cause& cause) {
     number = step_before(made_, hash_of(entry.key()), database, entry.key());
   if (number == made_) return false;
   LockStep& step = ring_[number & ring_mask_];
-  if (step.ended || step.refusals != 0 || step.client_id != cause.client) return false;
+  if (step.ended || step.refused || step.client_id != cause.client) return false;
   char scratch[base::kMaxInt64Text];
   const std::string_view token = entry.string(scratch);
   if (token.size() > End::kLongest) return false;
@@ -362,7 +366,7 @@ bool LockWatch::end_step(const Entry& entry, int database, const Cause& cause) {
   end.deadline_ms = entry.deadline_ms();
   end.cause = cause;
   end.step = made_;
-  step.ended = true;
+  step.ended = 1;
   return true;
 }
 
@@ -421,7 +425,7 @@ Cause LockWatch::cause_of(std::string_view key) {
   if (client == nullptr || client->has(kClientMaster)) return cause;
   cause.client = client->id;
   if (nested_.command == nullptr) {
-    cause.call = client->total_commands;
+    cause.call = static_cast<uint32_t>(client->total_commands);
     return cause;
   }
   if (nested_.by_script) note_script();

@@ -182,9 +182,9 @@ class LockWatch final : public server::LockClaims,
   std::vector<const Departure*> leaving_;          // clients of the steps that are being told
   const server::Command* seen_command_ = nullptr;  // the last that removed a lock
   bool it_deletes_ = false;                        // it is one of those by which clients release
-  uint64_t calls_ = 0;                             // transactions and scripts
-  uint64_t transaction_ = 0;
-  uint64_t script_ = 0;
+  uint32_t calls_ = 0;                             // transactions and scripts
+  uint32_t transaction_ = 0;
+  uint32_t script_ = 0;
   std::pair<uint64_t, uint64_t> script_request_;  // client, and how many it had sent before
   std::vector<uint64_t> reads_;  // hashes of keys that the transaction or script has looked at
 };

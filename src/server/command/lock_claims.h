@@ -25,22 +25,27 @@ namespace latchkey::server {
 // By which command a lock was taken.
 enum class LockRecipe : uint8_t { kSetnx, kSetNx, kSetIf, kScriptSet };
 
-// A lock was taken, or a client that wanted it was refused.
+// A lock was taken, or a client that wanted it was refused. Half a cache line, for thousands of
+// them pass through the processor's caches beside the dataset.
 struct LockStep {
+  static constexpr int kMaxDatabase = (1 << 16) - 1;
+  static constexpr uint64_t kTimeMask = (uint64_t{1} << 48) - 1;
+  static constexpr uint32_t kMaxBack = (1u << 24) - 1;
+
   const store::Entry* entry = nullptr;  // null when the watch needs it no more
   uint64_t client_id = 0;
-  int64_t time_ms = 0;
-  uint64_t call = 0;      // how many requests of the client came before; or locks::Cause::call
-  uint32_t refusals = 0;  // in a row; 0: it was taken
-  uint32_t row_ms = 0;    // from the first of the refusals to the last
-  int database = 0;
+  uint64_t time_ms : 48 = 0;  // up to base::SettableClock::kMaxUs
+  uint64_t database : 16 = 0;
+  uint32_t call = 0;  // locks::Cause::call
   // How many steps before there is another one of the same bucket; 0 or too many: none.
-  uint32_t back = 0;
-  LockRecipe recipe = LockRecipe::kSetnx;
-  uint8_t via = 0;          // locks::Via
-  bool ended = false;       // it was released by who took it; `entry` is no more
-  bool same_token = false;  // it was refused with the value that the lock has
+  uint32_t back : 24 = 0;
+  uint32_t recipe : 2 = 0;      // LockRecipe
+  uint32_t via : 2 = 0;         // locks::Via
+  uint32_t refused : 1 = 0;     // LockClaims::rows_ has how often; otherwise it was taken
+  uint32_t ended : 1 = 0;       // it was released by who took it; `entry` is no more
+  uint32_t same_token : 1 = 0;  // it was refused with the value that the lock has
 };
+static_assert(sizeof(LockStep) == 32);
 
 class LockClaims {
  public:
@@ -49,31 +54,30 @@ class LockClaims {
   // The client has made the key at `ref`, which was not there.
   void taken(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) {
     const store::Entry* entry = ctx.db.mark_lock(ref);
-    if (nested_.command != nullptr || made_ == make_room_at_) [[unlikely]]
+    if (nested_.command != nullptr || made_ == make_room_at_ ||
+        ctx.db.index() > LockStep::kMaxDatabase) [[unlikely]]
       return taken_slowly(ctx, ref, recipe);
     ctx.client.flags |= kClientTookLock;
-    LockStep& step = next_step(ref.hash());
-    step = {.entry = entry,
-            .client_id = ctx.client.id,
-            .time_ms = ctx.now_ms(),
-            .call = ctx.client.total_commands,
-            .database = ctx.db.index(),
-            .back = step.back,
-            .recipe = recipe};
+    add_step(ref.hash(), {.entry = entry,
+                          .client_id = ctx.client.id,
+                          .time_ms = static_cast<uint64_t>(ctx.now_ms()) & LockStep::kTimeMask,
+                          .database = static_cast<uint16_t>(ctx.db.index()),
+                          .call = static_cast<uint32_t>(ctx.client.total_commands),
+                          .recipe = static_cast<uint32_t>(recipe) & 3u});
     any_ = true;
   }
 
   // The client wanted to make the key at `ref`, which is there.
   void refused(CommandContext& ctx, const store::KeyRef& ref, std::string_view value) {
     if (!ref->is_lock()) return;
-    LockStep& newest = ring_[buckets_[ref.hash() & ring_mask_] & ring_mask_];
-    if (newest.entry != &*ref || newest.client_id != ctx.client.id || newest.refusals == 0 ||
+    const size_t at = buckets_[ref.hash() & ring_mask_] & ring_mask_;
+    LockStep& newest = ring_[at];
+    if (newest.entry != &*ref || newest.client_id != ctx.client.id || !newest.refused ||
         nested_.command != nullptr)
       return refused_slowly(ctx, ref, value);
-    ++newest.refusals;
-    newest.row_ms += static_cast<uint32_t>(std::max<int64_t>(ctx.now_ms() - newest.time_ms, 0));
-    newest.time_ms = ctx.now_ms();
-    newest.call = ctx.client.total_commands;
+    ++rows_[at].refusals;
+    rows_[at].last_ms = ctx.now_ms();
+    newest.call = static_cast<uint32_t>(ctx.client.total_commands);
   }
 
   // The value of the key at `ref` is about to be replaced because it was as the client expected.
@@ -127,14 +131,19 @@ class LockClaims {
     bool by_script = false;
   };
 
-  // The next step of the ring, for a key with this hash. The caller fills in all but `back`.
-  LockStep& next_step(uint64_t hash) {
+  // Refusals in a row, which are one step.
+  struct Row {
+    uint64_t refusals = 0;
+    int64_t last_ms = 0;
+  };
+
+  // The next step of the ring, all of it but `back`, of a key with this hash.
+  void add_step(uint64_t hash, LockStep step) {
     uint32_t& newest = buckets_[hash & ring_mask_];
     const auto number = static_cast<uint32_t>(made_);
-    LockStep& step = ring_[made_++ & ring_mask_];
-    step.back = number - newest;
+    step.back = std::min(number - newest, LockStep::kMaxBack) & LockStep::kMaxBack;
+    ring_[made_++ & ring_mask_] = step;
     newest = number;
-    return step;
   }
 
   virtual void taken_slowly(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) = 0;
@@ -144,6 +153,7 @@ class LockClaims {
   virtual void list_made_slowly(CommandContext& ctx, std::string_view key, size_t elements) = 0;
 
   std::vector<LockStep> ring_ = std::vector<LockStep>(1);  // a power of two of them
+  std::vector<Row> rows_ = std::vector<Row>(1);            // as many
   // The number of the newest step of a key with that hash; as many as steps.
   std::vector<uint32_t> buckets_ = std::vector<uint32_t>(1);
   uint64_t ring_mask_ = 0;
