@@ -1,6 +1,7 @@
 #include "base/blob.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -10,7 +11,14 @@ namespace latchkey::base {
 
 Blob* Blob::create(size_t size, size_t capacity) {
   LK_ASSERT(size <= capacity && capacity - size <= UINT32_MAX);
-  return new (::operator new(sizeof(Blob) + capacity)) Blob(size, capacity);
+  void* memory = std::malloc(sizeof(Blob) + capacity);
+  if (memory == nullptr) throw std::bad_alloc();
+  return new (memory) Blob(0, size, capacity);
+}
+
+Blob* Blob::adopt(void* memory, size_t front, size_t size) {
+  LK_ASSERT(front < kMaxFront);
+  return new (memory) Blob(front, size, size);
 }
 
 Blob* Blob::create(std::string_view bytes) {
@@ -20,7 +28,7 @@ Blob* Blob::create(std::string_view bytes) {
 }
 
 void Blob::destroy() {
-  ::operator delete(this, sizeof(Blob) + capacity());
+  std::free(this);
 }
 
 Blob* Blob::create_extended(std::string_view bytes, size_t size) {
@@ -47,7 +55,7 @@ Blob* Blob::extend(Blob* blob, size_t size) {
   }
   const size_t added = size - blob->size_;
   std::memset(blob->data() + blob->size_, 0, added);
-  blob->size_ = size;
+  blob->size_ = size & kSizeMask;
   blob->spare_ -= static_cast<uint32_t>(added);
   return blob;
 }

@@ -27,18 +27,24 @@ class Blob {
   // A blob of `size` zeros, without spare room.
   static Blob* create_zeroed(size_t size);
 
+  // A blob made of memory that std::malloc() gave, whose bytes are already there: `size` of them
+  // behind sizeof(Blob) bytes for the blob itself and `front` < kMaxFront others, which stay. The
+  // blob owns all of it.
+  static constexpr size_t kMaxFront = size_t{1} << 20;
+  static Blob* adopt(void* memory, size_t front, size_t size);
+
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
   }
   bool shared() const { return references_.load(std::memory_order_acquire) > 1; }
 
-  char* data() { return reinterpret_cast<char*>(this + 1); }
-  const char* data() const { return reinterpret_cast<const char*>(this + 1); }
+  char* data() { return reinterpret_cast<char*>(this + 1) + front_; }
+  const char* data() const { return reinterpret_cast<const char*>(this + 1) + front_; }
   size_t size() const { return size_; }
   size_t capacity() const { return size_ + spare_; }
   std::string_view view() const { return {data(), size_}; }
-  size_t memory_usage() const { return sizeof(Blob) + capacity(); }
+  size_t memory_usage() const { return sizeof(Blob) + front_ + capacity(); }
 
   // Makes an unshared blob longer, moving it when there is no room; new bytes are zero. A moved
   // blob gets spare room as by create_extended(), so that repeated appends cost O(1) a byte.
@@ -46,12 +52,16 @@ class Blob {
   static Blob* extend(Blob* blob, size_t size);
 
  private:
-  Blob(size_t size, size_t capacity)
-      : size_(size), spare_(static_cast<uint32_t>(capacity - size)) {}
+  static constexpr uint64_t kSizeMask = (uint64_t{1} << 44) - 1;
+  Blob(size_t front, size_t size, size_t capacity)
+      : size_(size & kSizeMask),
+        front_(front & (kMaxFront - 1)),
+        spare_(static_cast<uint32_t>(capacity - size)) {}
   void destroy();
 
-  uint64_t size_;
-  uint32_t spare_;  // room beyond size_
+  uint64_t size_ : 44;
+  uint64_t front_ : 20;  // bytes between the blob and its own bytes
+  uint32_t spare_;       // room beyond size_
   std::atomic<uint32_t> references_{1};
 };
 static_assert(sizeof(Blob) == 16);

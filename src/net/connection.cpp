@@ -44,8 +44,11 @@ constexpr size_t kMinTrimmed = 32 * 1024;
 constexpr size_t kMaxRetained = 1024 * 1024;
 // A large argument is read directly into a buffer of the size it will need. Because the peer may
 // have announced a wrong size, memory is reserved at most this far ahead of the bytes that have
-// arrived.
-constexpr size_t kLargestStep = 8 * 1024 * 1024;
+// arrived, or as much again.
+constexpr size_t kLargestStep = 64 * 1024 * 1024;
+// Input becomes a value without being copied if not more than so much of the buffer would be
+// wasted.
+constexpr size_t kMaxWasted = 4 * 1024;
 
 // Bytes that are encrypted ahead of what the socket takes, and the pieces that they are made of:
 // small ones are joined, because each piece makes a record.
@@ -113,7 +116,7 @@ Connection::Connection(Loop& loop, Kind kind)
 }
 
 Connection::~Connection() {
-  std::free(kept_);
+  free_input();
 }
 
 Connection* Connection::accept(Loop& loop, void* listener, Kind kind) {
@@ -306,6 +309,10 @@ size_t Connection::hand_over(char* bytes, size_t size, size_t capacity) {
   in_hand_capacity_ = capacity;
   const size_t consumed = handler_->on_input({bytes, size});
   in_handler_ = false;
+  if (given_) {
+    if (consumed != size && !closing_) take_back_given();
+    given_ = {};
+  }
   return consumed;
 }
 
@@ -334,15 +341,40 @@ void Connection::make_room() {
 }
 
 void Connection::resize_input(size_t capacity) {
-  if (capacity == 0) {
-    std::free(kept_);
-    kept_ = nullptr;
-  } else {
-    auto* resized = static_cast<char*>(std::realloc(kept_, capacity));
-    if (resized == nullptr) throw std::bad_alloc();
-    kept_ = resized;
-  }
+  if (capacity == 0) return free_input();
+  // A blob may be made of it.
+  void* const memory = kept_ == nullptr ? nullptr : kept_ - sizeof(base::Blob);
+  auto* const resized = static_cast<char*>(std::realloc(memory, sizeof(base::Blob) + capacity));
+  if (resized == nullptr) throw std::bad_alloc();
+  kept_ = resized + sizeof(base::Blob);
   kept_capacity_ = capacity;
+}
+
+void Connection::free_input() {
+  if (kept_ != nullptr) std::free(kept_ - sizeof(base::Blob));
+  kept_ = nullptr;
+  kept_capacity_ = 0;
+}
+
+base::Blob* Connection::give_input(std::string_view bytes) {
+  constexpr size_t kLineBreak = 2;
+  if (!in_handler_ || kept_ == nullptr) return nullptr;
+  // Elsewhere it may be in the shared buffer, or be a copy.
+  const auto at = reinterpret_cast<uintptr_t>(bytes.data()) - reinterpret_cast<uintptr_t>(kept_);
+  const size_t end = at + bytes.size() + kLineBreak;
+  if (at >= kept_capacity_ || end != kept_start_ + kept_size_) return nullptr;
+  if (at >= base::Blob::kMaxFront || kept_capacity_ - bytes.size() > kMaxWasted) return nullptr;
+  base::Blob* const blob = base::Blob::adopt(kept_ - sizeof(base::Blob), at, bytes.size());
+  given_ = base::BlobRef(blob);
+  kept_ = nullptr;
+  kept_capacity_ = 0;
+  return blob;
+}
+
+// The handler wants to see the input again although it was given away.
+void Connection::take_back_given() {
+  resize_input(kept_start_ + kept_size_);
+  std::memcpy(kept_, given_.get() + 1, kept_capacity_);
 }
 
 void Connection::resume_input() {

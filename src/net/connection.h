@@ -23,8 +23,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/blob.h"
 #include "net/loop.h"
 #include "net/threaded_io.h"
 #include "net/transport_layer.h"
@@ -144,6 +146,10 @@ class Connection {
   // Memory of the connection itself, and of its own input buffer.
   size_t own_memory() const;
   size_t input_memory() const { return kept_capacity_; }
+  // A blob of these bytes, which are large, of the input that is being handled: the connection's
+  // own buffer with everything in it, which stays valid until on_input() returns. Null when the
+  // bytes are not nearly all of that buffer, or anything but a line break follows them.
+  base::Blob* give_input(std::string_view bytes);
   // Shrinks the connection's own input buffer: by all spare room when the connection is idle,
   // otherwise if it is much larger than what was used since the last call. Callers must call this
   // regularly.
@@ -186,6 +192,8 @@ class Connection {
   void keep(const char* rest, size_t size);
   void make_room();
   void resize_input(size_t capacity);
+  void free_input();
+  void take_back_given();
   static constexpr size_t kNotHeld = static_cast<size_t>(-1);
   static constexpr size_t kNotListed = static_cast<size_t>(-1);
   bool drain(resp::OutputBuffer& buffer);
@@ -225,6 +233,7 @@ class Connection {
   size_t kept_size_ = 0;
   size_t kept_capacity_ = 0;
   size_t most_kept_ = 0;  // since the last trim_input
+  base::BlobRef given_;   // what give_input() has made of kept_, until on_input() returns
   // Valid while in_handler_.
   size_t in_hand_size_ = 0;
   size_t in_hand_capacity_ = 0;

@@ -249,9 +249,13 @@ class Server {
   // between calls. Called once per batch.
   void refresh_clock();
   // Packs the collections that commands have changed, if they are at least `least` and no task is
-  // in the middle of a command. REQUIRES: nor is the caller.
+  // in the middle of a command. REQUIRES: nor is the caller, but for a transaction or script
+  // between two commands.
   void pack_collections(size_t least);
-  void pack_collections() { pack_collections(environment_.many_changed); }
+  void pack_collections() {
+    if (environment_.changed.size() >= environment_.many_changed) [[unlikely]]
+      pack_collections(environment_.many_changed);
+  }
   int64_t now_ms() const { return environment_.now_ms; }
   // The same moment in microseconds.
   int64_t now_us() const { return now_us_; }

@@ -28,7 +28,11 @@ void reply_value_or_null(CommandContext& ctx, const KeyRef& ref) {
 // Stores args[1] = `value` and sends the events.
 void put(CommandContext& ctx, KeyRef& ref, std::string_view value,
          int64_t deadline_ms = Keyspace::kNoDeadline) {
-  ctx.db.set_string(ref, value, deadline_ms);
+  if (base::Blob* blob = ctx.take_argument(value)) [[unlikely]] {
+    ctx.db.set_blob(ref, blob, deadline_ms);
+  } else {
+    ctx.db.set_string(ref, value, deadline_ms);
+  }
   ctx.changed(ctx.args[1], EventClass::kString, "set");
   if (deadline_ms >= 0) ctx.events.happened(ctx.db, ctx.args[1], EventClass::kGeneric, "expire");
 }

@@ -4,12 +4,13 @@
 #include <string>
 
 #include "base/text/number.h"
+#include "net/connection.h"
+#include "server/client/client.h"
 #include "server/command/command_table.h"
 
 namespace latchkey::server {
 
-bool is_word(std::string_view argument, std::string_view upper_case_name) {
-  if (argument.size() != upper_case_name.size()) return false;
+bool is_word_of_same_size(std::string_view argument, std::string_view upper_case_name) {
   for (size_t i = 0; i < argument.size(); ++i) {
     const char c = argument[i];
     const char upper = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -30,6 +31,11 @@ void reply_string(resp::ReplyBuilder& reply, const store::Entry& entry) {
 
 void CommandContext::wrong_arity() {
   reply.error("ERR wrong number of arguments for '" + command.full_name + "' command");
+}
+
+base::Blob* CommandContext::take_large_argument(std::string_view argument) {
+  net::Connection* const connection = client.connection();
+  return connection == nullptr ? nullptr : connection->give_input(argument);
 }
 
 bool CommandContext::read_int64(std::string_view text, int64_t* value, std::string_view error) {

@@ -74,6 +74,13 @@ struct CommandContext {
     reply.error("WRONGTYPE Operation against a key holding the wrong kind of value");
   }
   void syntax_error() { reply.error("ERR syntax error"); }
+  // An argument as a blob, for a value: the buffer it came in, with one reference for the caller.
+  // Null for small ones, and for those that must be copied.
+  base::Blob* take_argument(std::string_view argument) {
+    constexpr size_t kMinTaken = 128 * 1024;
+    return argument.size() < kMinTaken ? nullptr : take_large_argument(argument);
+  }
+
   // "ERR wrong number of arguments for 'get' command".
   void wrong_arity();
 
@@ -89,13 +96,20 @@ struct CommandContext {
   bool read_timeout_ms(std::string_view text, int64_t* deadline_ms);
   // "ERR value is not a valid float" when empty.
   bool read_double(std::string_view text, double* value, std::string_view error = {});
+
+ private:
+  base::Blob* take_large_argument(std::string_view argument);
 };
 
 // Sends a string entry's value as a bulk string; large ones by reference.
 void reply_string(resp::ReplyBuilder& reply, const store::Entry& entry);
 
 // Case-insensitive comparison of an argument with an option's upper-case name.
-bool is_word(std::string_view argument, std::string_view upper_case_name);
+bool is_word_of_same_size(std::string_view argument, std::string_view upper_case_name);
+inline bool is_word(std::string_view argument, std::string_view upper_case_name) {
+  return argument.size() == upper_case_name.size() &&
+         is_word_of_same_size(argument, upper_case_name);
+}
 
 // Steps through a request's arguments from a given one on.
 //

@@ -331,6 +331,8 @@ void Dispatcher::call_nested(Client& client, Command& command, Arguments args) {
   if (claims != nullptr) claims->begin_nested(command, args, client.has(kClientScript));
   call(client, command, args);
   if (claims != nullptr) claims->end_nested();
+  // A script may change any number of collections. It holds none of them between two commands.
+  server_.pack_collections();
 }
 
 void Dispatcher::retry(Client& client, Command& command, Arguments args) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,7 @@ using net::Connection;
 using net::Loop;
 
 // Takes whole lines, or everything, and records what happens.
-struct Handler final : net::ConnectionHandler {
+struct Handler : net::ConnectionHandler {
   explicit Handler(Connection*& owner) : connection(owner) {}
   ~Handler() override { close(); }
 
@@ -60,13 +61,50 @@ struct Handler final : net::ConnectionHandler {
   int flushed = 0;
 };
 
+// Waits for `wanted` bytes, and takes most of them as a blob.
+struct Taker final : Handler {
+  using Handler::Handler;
+  ~Taker() override {
+    if (blob != nullptr) blob->release();
+  }
+
+  size_t on_input(std::span<char> bytes) override {
+    if (bytes.size() < wanted) return 0;
+    ++offered;
+    const std::string_view text(bytes.data(), bytes.size());
+    base::Blob* const given =
+        connection->give_input(text.substr(front, text.size() - front - back));
+    head = text.substr(0, front);
+    if (given == nullptr) return text.size();
+    if (blob != nullptr) blob->release();
+    blob = given;
+    wanted = offered < takes_at ? wanted : 0;
+    return offered < takes_at ? 0 : text.size();
+  }
+
+  base::Blob* blob = nullptr;
+  std::string head;
+  size_t front = 0;
+  size_t back = 2;
+  int offered = 0;
+  int takes_at = 1;  // the offer that it consumes
+};
+
 // A connection that is started.
-struct Stream {
-  Stream() : wire(loop), handler(wire.connection) { wire.connection->start(handler, 0); }
+template <typename Handler>
+struct StreamOf {
+  StreamOf() : wire(loop), handler(wire.connection) { wire.connection->start(handler, 0); }
 
   Connection& connection() { return *wire.connection; }
   bool is_open() const { return wire.connection != nullptr; }
   void turn(int times = 3) { tests::turn(loop, times); }
+  // Has the peer send it all, which may be more than the socket takes at once.
+  void deliver(std::string_view bytes) {
+    while (!bytes.empty()) {
+      bytes.remove_prefix(wire.peer.send_some(bytes));
+      turn();
+    }
+  }
   // Leaves little room for what the peer has not received.
   void narrow() {
     const int size = 1;  // the system makes it the least there is
@@ -92,6 +130,7 @@ struct Stream {
   Wire wire;
   Handler handler;
 };
+using Stream = StreamOf<Handler>;
 
 std::string pattern(size_t size) {
   std::string text;
@@ -188,6 +227,48 @@ TEST_CASE("Input that the handler leaves is offered again with what follows", "[
   }
   CHECK(stream.handler.offers == std::vector<std::string>{"on", "one\ntw", "two", "two\n"});
   CHECK(stream.handler.taken == "one\ntwo\n");
+  CHECK(stream.connection().input_size() == 0);
+}
+
+TEST_CASE("Large input becomes a blob without being copied", "[connection]") {
+  StreamOf<Taker> stream;
+  const std::string head = GENERATE(std::string(), std::string("head"), pattern(5'000));
+  const std::string value = pattern(300'000);
+  const std::string all = head + value + "\r\n";
+  stream.handler.front = head.size();
+  stream.handler.takes_at = GENERATE(1, 2);
+  stream.handler.wanted = all.size();
+  stream.deliver(all);
+  REQUIRE(stream.handler.blob != nullptr);
+  CHECK(stream.handler.blob->view() == value);
+  CHECK(stream.handler.head == head);
+  CHECK_FALSE(stream.handler.blob->shared());
+  CHECK(stream.handler.blob->memory_usage() == sizeof(base::Blob) + head.size() + value.size());
+  if (stream.handler.takes_at == 1) {
+    CHECK(stream.connection().input_size() == 0);
+  } else {
+    // What it did not consume is offered again with what follows.
+    CHECK(stream.connection().input_size() == all.size());
+    stream.wire.peer.send("\r\n");
+    stream.handler.wanted = all.size() + 2;
+    stream.handler.back = 4;
+    stream.turn();
+    CHECK(stream.handler.blob->view() == value);
+    CHECK(stream.handler.offered == 2);
+    CHECK(stream.connection().input_size() == 0);
+  }
+}
+
+TEST_CASE("Input that other input follows, or a small part of it, is not given away",
+          "[connection]") {
+  StreamOf<Taker> stream;
+  std::tie(stream.handler.front, stream.handler.back) =
+      GENERATE(std::pair<size_t, size_t>(0, 3), std::pair<size_t, size_t>(100'000, 2));
+  const std::string all = pattern(150'000);
+  stream.handler.wanted = all.size();
+  stream.deliver(all);
+  CHECK(stream.handler.offered == 1);
+  CHECK(stream.handler.blob == nullptr);
   CHECK(stream.connection().input_size() == 0);
 }
 
