@@ -46,6 +46,13 @@ Blob* Blob::create_zeroed(size_t size) {
   return blob;
 }
 
+void Blob::append(std::string_view bytes) {
+  LK_ASSERT(!shared() && bytes.size() <= spare_);
+  std::copy(bytes.begin(), bytes.end(), data() + size_);
+  size_ += bytes.size();
+  spare_ -= static_cast<uint32_t>(bytes.size());
+}
+
 Blob* Blob::extend(Blob* blob, size_t size) {
   LK_ASSERT(!blob->shared() && size >= blob->size_);
   if (size > blob->capacity()) {

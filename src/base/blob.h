@@ -46,6 +46,8 @@ class Blob {
   std::string_view view() const { return {data(), size_}; }
   size_t memory_usage() const { return sizeof(Blob) + front_ + capacity(); }
 
+  // Appends to an unshared blob. REQUIRES: as much spare room.
+  void append(std::string_view bytes);
   // Makes an unshared blob longer, moving it when there is no room; new bytes are zero. A moved
   // blob gets spare room as by create_extended(), so that repeated appends cost O(1) a byte.
   // Consumes the old pointer.

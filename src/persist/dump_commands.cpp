@@ -22,8 +22,9 @@ namespace {
 void dump(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.null();
-  ctx.reply.bulk(
-      make_dump(*ref, ctx.server.settings().rdbcompression, ctx.server.edition().rdb_version()));
+  BlobSink sink;
+  write_dump(sink, *ref, ctx.server.settings().rdbcompression, ctx.server.edition().rdb_version());
+  ctx.reply.bulk(sink.blobs());
 }
 
 struct RestoreOptions {

@@ -111,6 +111,14 @@ void ReplyBuilder::bulk(base::Blob* blob) {
   raw("\r\n");
 }
 
+void ReplyBuilder::bulk(std::span<const base::BlobRef> blobs) {
+  size_t size = 0;
+  for (const base::BlobRef& blob : blobs) size += blob.view().size();
+  header('$', size);
+  for (const base::BlobRef& blob : blobs) raw(blob.get(), blob.view());
+  raw("\r\n");
+}
+
 void ReplyBuilder::raw(base::Blob* blob, std::string_view part) {
   copies(*blob) ? out_->append(part) : out_->append_shared(blob, part);
 }

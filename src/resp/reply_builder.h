@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/blob.h"
@@ -59,6 +60,8 @@ class ReplyBuilder {
   void bulk(int64_t value);
   // By reference if the blob has at least kShareThreshold bytes, unless the output copies all.
   void bulk(base::Blob* blob);
+  // One string of the blobs' bytes, each by reference as above.
+  void bulk(std::span<const base::BlobRef> blobs);
   // Text with a three-letter format, "txt" or "mkd".
   void verbatim(std::string_view format, std::string_view text);
   void null();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/keys/store_result.h"
 #include "commands/keys/typed_key.h"
@@ -41,12 +42,24 @@ bool is_smaller(const Set* left, const Set* right) {
   return size(left) < size(right);
 }
 
+template <typename Fn>
+void for_each_in_all_intsets(const std::vector<const Set*>& sets, Fn&& fn) {
+  std::vector<const store::Intset*> intsets;
+  for (const Set* set : sets) intsets.push_back(set->intset_or_null());
+  char text[base::kMaxInt64Text];
+  store::for_each_in_all(intsets, [&](int64_t value) {
+    return fn(std::string_view(text, base::format_int64(value, text)));
+  });
+}
+
 // Calls fn(member) for each member that is in all sets, until fn returns false. Iterates over the
-// smallest set: O(its size * sets).
+// smallest set: O(its size * sets), or less when all are intsets.
 template <typename Fn>
 void for_each_in_all(std::vector<const Set*> sets, Fn&& fn) {
   if (std::find(sets.begin(), sets.end(), nullptr) != sets.end()) return;
   std::sort(sets.begin(), sets.end(), is_smaller);
+  if (std::all_of(sets.begin(), sets.end(), [](const Set* set) { return set->is_intset(); }))
+    return for_each_in_all_intsets(sets, fn);
   bool goes_on = true;
   sets.front()->for_each([&](std::string_view member) {
     const auto has_member = [&](const Set* set) {

@@ -42,6 +42,22 @@ bool ByteSink::write_slowly(std::string_view bytes) {
   return write_through(bytes);
 }
 
+int BlobSink::put(std::string_view bytes) {
+  while (!bytes.empty()) {
+    base::Blob* blob = blobs_.empty() ? nullptr : blobs_.back().get();
+    if (blob == nullptr || blob->size() == blob->capacity()) {
+      const size_t doubled = blob == nullptr ? kFirstBlob : 2 * blob->size();
+      blob = base::Blob::create(0, std::min(doubled, kLargestBlob));
+      blobs_.emplace_back(blob);
+      blob->release();
+    }
+    const std::string_view part = bytes.substr(0, blob->capacity() - blob->size());
+    blob->append(part);
+    bytes.remove_prefix(part.size());
+  }
+  return 0;
+}
+
 int DescriptorSink::put(std::string_view bytes) {
   while (!bytes.empty()) {
     // Writes at most as many bytes as are synced at once.

@@ -20,7 +20,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/blob.h"
 #include "base/file_system.h"
 
 namespace latchkey::persist {
@@ -37,6 +39,15 @@ class ByteSink {
     // An empty view may have no address.
     if (!bytes.empty()) std::memcpy(buffer_.get() + used_, bytes.data(), bytes.size());
     used_ += bytes.size();
+    return error_ == 0;
+  }
+  // The bytes of a number as it stands.
+  template <typename Number>
+  bool write_number(Number number) {
+    if (sizeof number > capacity_ - used_)
+      return write_slowly({reinterpret_cast<const char*>(&number), sizeof number});
+    std::memcpy(buffer_.get() + used_, &number, sizeof number);
+    used_ += sizeof number;
     return error_ == 0;
   }
   bool write_byte(uint8_t byte) {
@@ -97,6 +108,26 @@ class StringSink final : public ByteSink {
     return 0;
   }
   std::string& text_;
+};
+
+// Collects the bytes in blobs, so that many are neither moved when they become more nor copied into
+// a reply.
+class BlobSink final : public ByteSink {
+ public:
+  BlobSink() : ByteSink(kBuffer) {}
+
+  // The bytes in order; complete after flush().
+  std::span<const base::BlobRef> blobs() const { return blobs_; }
+
+ private:
+  static constexpr size_t kBuffer = 2048;
+  // Each blob is twice as large as the one before, up to a size whose memory the allocator keeps
+  // for the next of that size.
+  static constexpr size_t kFirstBlob = 4 << 10;
+  static constexpr size_t kLargestBlob = 256 << 10;
+  int put(std::string_view bytes) override;
+
+  std::vector<base::BlobRef> blobs_;
 };
 
 // Writes to a blocking descriptor (file, pipe or socket).

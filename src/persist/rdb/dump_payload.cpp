@@ -21,15 +21,19 @@ T load(std::string_view bytes, size_t offset) {
 
 }  // namespace
 
-std::string make_dump(const store::Entry& entry, bool compress, int version) {
-  std::string dump;
-  StringSink sink(dump);
+void write_dump(ByteSink& sink, const store::Entry& entry, bool compress, int version) {
   sink.enable_checksum();
   RdbWriter writer(sink, compress, version);
   const RdbType type = rdb_type_of(entry, version);
   writer.type(type);
   write_value(writer, entry);
   write_dump_footer(sink, writer, type == RdbType::kStreamListpacks4 ? kNewestRdbVersion : version);
+}
+
+std::string make_dump(const store::Entry& entry, bool compress, int version) {
+  std::string dump;
+  StringSink sink(dump);
+  write_dump(sink, entry, compress, version);
   return dump;
 }
 

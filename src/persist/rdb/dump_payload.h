@@ -17,6 +17,9 @@
 
 namespace latchkey::persist {
 
+// Writes a dump to a sink that nothing was written to, and flushes it.
+void write_dump(ByteSink& sink, const store::Entry& entry, bool compress,
+                int version = kRdbVersion);
 std::string make_dump(const store::Entry& entry, bool compress, int version = kRdbVersion);
 
 // For other dumps with this format: adds version and checksum to what has been written to a sink

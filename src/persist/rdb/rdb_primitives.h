@@ -41,8 +41,8 @@ class RdbWriter {
   // Writes a string that is already compressed (store/encoding/lzf.h), and its uncompressed size.
   void compressed_string(std::string_view compressed, size_t full_size);
   // 8 bytes, little endian.
-  void milliseconds(int64_t value) { raw(&value, sizeof value); }
-  void binary_double(double value) { raw(&value, sizeof value); }
+  void milliseconds(int64_t value) { sink_.write_number(value); }
+  void binary_double(double value) { sink_.write_number(value); }
   void raw(const void* bytes, size_t size) { sink_.write({static_cast<const char*>(bytes), size}); }
 
  private:

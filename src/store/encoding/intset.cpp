@@ -1,5 +1,7 @@
 #include "store/encoding/intset.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -21,6 +23,30 @@ uint32_t read_u32(const char* bytes) {
   uint32_t value;
   std::memcpy(&value, bytes, sizeof(value));
   return value;
+}
+
+template <typename Element>
+Element load(const char* elements, size_t index) {
+  Element element;
+  std::memcpy(&element, elements + index * sizeof(Element), sizeof(element));
+  return element;
+}
+
+// retain() for the `size` members at `members`. Which of both sides goes on is computed, not
+// branched on, because no processor could predict it.
+template <typename Element>
+size_t retain_by_merging(std::span<int64_t> values, const char* members, size_t size) {
+  size_t kept = 0;
+  size_t next = 0;
+  for (size_t member = 0; next < values.size() && member < size;) {
+    const int64_t value = values[next];
+    const int64_t other = load<Element>(members, member);
+    values[kept] = value;
+    kept += value == other ? 1 : 0;
+    next += value <= other ? 1 : 0;
+    member += value >= other ? 1 : 0;
+  }
+  return kept;
 }
 
 size_t width_of(int64_t value) {
@@ -103,20 +129,10 @@ void Intset::set_size(size_t size) {
 }
 
 int64_t Intset::read(size_t index, size_t width) const {
-  const char* place = bytes_ + kHeader + index * width;
-  if (width == 2) {
-    int16_t value;
-    std::memcpy(&value, place, sizeof(value));
-    return value;
-  }
-  if (width == 4) {
-    int32_t value;
-    std::memcpy(&value, place, sizeof(value));
-    return value;
-  }
-  int64_t value;
-  std::memcpy(&value, place, sizeof(value));
-  return value;
+  const char* members = bytes_ + kHeader;
+  if (width == 2) return load<int16_t>(members, index);
+  if (width == 4) return load<int32_t>(members, index);
+  return load<int64_t>(members, index);
 }
 
 void Intset::write(size_t index, int64_t value) {
@@ -127,6 +143,38 @@ void Intset::write(size_t index, int64_t value) {
 int64_t Intset::at(size_t index) const {
   LK_ASSERT(index < size());
   return read(index, width());
+}
+
+// Calls fn with a zero of the type that the members have.
+template <typename Fn>
+decltype(auto) Intset::with_element_type(Fn&& fn) const {
+  if (width() == 2) return fn(int16_t{});
+  if (width() == 4) return fn(int32_t{});
+  return fn(int64_t{});
+}
+
+void Intset::copy(size_t index, std::span<int64_t> values) const {
+  LK_ASSERT(index + values.size() <= size());
+  with_element_type([&]<typename Element>(Element) {
+    const char* members = bytes_ + kHeader + index * sizeof(Element);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = load<Element>(members, i);
+  });
+}
+
+size_t Intset::retain(std::span<int64_t> values) const {
+  if (values.empty()) return 0;
+  const size_t begin = lower_bound(values.front());
+  const size_t end = lower_bound(values.back());
+  const size_t members = std::min(end + 1, size()) - begin;
+  if (members == 0) return 0;
+  if (members / std::bit_width(members) > values.size()) {
+    const auto kept = std::remove_if(values.begin(), values.end(),
+                                     [this](int64_t value) { return !contains(value); });
+    return static_cast<size_t>(kept - values.begin());
+  }
+  return with_element_type([&]<typename Element>(Element) {
+    return retain_by_merging<Element>(values, bytes_ + kHeader + begin * sizeof(Element), members);
+  });
 }
 
 size_t Intset::lower_bound(int64_t value) const {

@@ -9,8 +9,12 @@
 //       4 bytes             4 bytes   width bytes each, ascending, signed
 //
 // Costs: finding O(log n), adding and erasing O(n), at() O(1).
+//
+// Several intsets are intersected by for_each_in_all(), which takes some hundred members of one at
+// a time, and reads the others beside them instead of searching for each member.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,6 +44,12 @@ class Intset {
   bool contains(int64_t value) const;
   // The value at `index` in ascending order. REQUIRES: index < size().
   int64_t at(size_t index) const;
+  // Copies the values from `index` on. REQUIRES: there are values.size() of them.
+  void copy(size_t index, std::span<int64_t> values) const;
+  // Moves those of the ascending values that are in the set to the front, and returns how many they
+  // are. O(values + the members between the first and the last of them) or, where that is less,
+  // O(values * log n).
+  size_t retain(std::span<int64_t> values) const;
 
   // add(): false when `value` is already in the set. erase(): false when it is not.
   bool add(int64_t value);
@@ -57,9 +67,29 @@ class Intset {
   void write(size_t index, int64_t value);
   // The index of `value`, or the index where it would be inserted.
   size_t lower_bound(int64_t value) const;
+  template <typename Fn>
+  decltype(auto) with_element_type(Fn&& fn) const;
   void widen(size_t new_width);
 
   char* bytes_;
 };
+
+// Calls fn(int64_t) for each value that is in all sets, in ascending order, until fn returns false.
+// Iterates over the first set, which should be the smallest. REQUIRES: a set.
+template <typename Fn>
+void for_each_in_all(std::span<const Intset* const> sets, Fn&& fn) {
+  constexpr size_t kAtOnce = 512;
+  int64_t values[kAtOnce];
+  const Intset& first = *sets.front();
+  const size_t size = first.size();
+  for (size_t begin = 0; begin < size; begin += kAtOnce) {
+    size_t count = std::min(kAtOnce, size - begin);
+    first.copy(begin, {values, count});
+    for (const Intset* set : sets.subspan(1)) count = set->retain({values, count});
+    for (size_t i = 0; i < count; ++i) {
+      if (!fn(values[i])) return;
+    }
+  }
+}
 
 }  // namespace latchkey::store

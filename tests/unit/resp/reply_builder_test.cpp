@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "unit/catch.h"
 
@@ -134,6 +135,23 @@ TEST_CASE("Large values leave by reference, small ones as a copy", "[reply_build
     }
     CHECK_FALSE(blob->shared());
     blob->release();
+  }
+}
+
+TEST_CASE("A string of several blobs is written as one", "[reply_builder]") {
+  const auto written_of = [](const std::vector<base::BlobRef>& blobs) {
+    return written(2, [&](ReplyBuilder& reply) { reply.bulk(blobs); });
+  };
+  std::vector<base::BlobRef> blobs;
+  std::string all;
+  CHECK(written_of(blobs) == "$0\r\n\r\n");
+  for (const size_t size : {4096, 8192, 16'384, 32'768, 5, 20'000, 70'000, 100}) {
+    const std::string part(size, static_cast<char>('a' + blobs.size()));
+    base::Blob* blob = base::Blob::create(part);
+    blobs.emplace_back(blob);
+    blob->release();
+    all += part;
+    CHECK(written_of(blobs) == "$" + std::to_string(all.size()) + "\r\n" + all + "\r\n");
   }
 }
 

@@ -156,6 +156,26 @@ TEST_CASE("Sets are intersected, joined and taken from one another", "[sets]") {
   CHECK(client.run("SINTERCARD 1 a LIMIT -1") == error("ERR LIMIT can't be negative"));
 }
 
+TEST_CASE("Intsets are intersected as tables with the same members are", "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  client.run("SADD narrow -7 1 2 3 300");
+  client.run("SADD wide -7 2 3 70000 5000000000");
+  client.run("SADD single 3");
+  client.run("SADD mixed 3 2 text");
+  CHECK(client.run("SINTER wide narrow") == array({bulk("-7"), bulk("2"), bulk("3")}));
+  CHECK(client.run("SINTER narrow narrow single") == array({bulk("3")}));
+  CHECK(client.run("SINTER single wide") == array({bulk("3")}));
+  CHECK(client.run("SINTER narrow") ==
+        array({bulk("-7"), bulk("1"), bulk("2"), bulk("3"), bulk("300")}));
+  CHECK(client.run("SINTER narrow missing") == "*0\r\n");
+  CHECK(client.run("SINTERCARD 2 narrow wide") == integer(3));
+  CHECK(client.run("SINTERCARD 2 narrow wide LIMIT 2") == integer(2));
+  CHECK(client.run("SINTERCARD 3 narrow wide mixed") == integer(2));
+  CHECK(client.run("SINTERSTORE to narrow wide") == integer(3));
+  CHECK(client.run("SMEMBERS to") == array({bulk("-7"), bulk("2"), bulk("3")}));
+}
+
 TEST_CASE("SUNIONCARD counts each member once, as far as its limit", "[sets]") {
   SetsFixture server;
   TestClient client(server);

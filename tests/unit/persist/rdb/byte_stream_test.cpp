@@ -94,6 +94,30 @@ TEST_CASE("A checksum begins where it is enabled", "[byte_stream]") {
   CHECK(source.checksum() == 0xE9C6D914C4B8D9CA);
 }
 
+TEST_CASE("A sink of blobs holds the same bytes as a string, without moving them",
+          "[byte_stream]") {
+  const size_t pieces = GENERATE(0, 1, 300, 2000);
+  std::string text;
+  StringSink expected(text);
+  BlobSink sink;
+  const base::Blob* first = nullptr;
+  for (size_t i = 0; i < pieces; ++i) {
+    const std::string piece(i % 5000, static_cast<char>('a' + i % 26));
+    for (ByteSink* each : {static_cast<ByteSink*>(&expected), static_cast<ByteSink*>(&sink)}) {
+      each->write(piece);
+      each->write_number(static_cast<uint64_t>(i) << 40);
+      each->write_byte(static_cast<uint8_t>(i));
+    }
+    if (first == nullptr && !sink.blobs().empty()) first = sink.blobs().front().get();
+  }
+  expected.flush();
+  sink.flush();
+  std::string joined;
+  for (const base::BlobRef& blob : sink.blobs()) joined += blob.view();
+  CHECK(joined == text);
+  if (first != nullptr) CHECK(sink.blobs().front().get() == first);
+}
+
 TEST_CASE("A sink that has failed stays failed", "[byte_stream]") {
   const int full = ::open("/dev/full", O_WRONLY);
   REQUIRE(full >= 0);

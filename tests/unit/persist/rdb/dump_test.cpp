@@ -33,6 +33,18 @@ std::string restore(TestClient& client, std::string_view key, const std::string&
 
 }  // namespace
 
+TEST_CASE("A value of any size can be dumped and restored", "[dump]") {
+  DumpServer server;
+  TestClient client(server);
+  const size_t members = GENERATE(1, 300, 2000, 30'000);
+  for (size_t i = 0; i < members; ++i)
+    client.run_words({"ZADD", "set", std::to_string(i), "member-" + std::to_string(i * 7)});
+  const std::string dump = payload(client.run("DUMP set"));
+  CHECK(restore(client, "again", dump) == kOk);
+  CHECK(client.run("ZRANGE again 0 -1 WITHSCORES") == client.run("ZRANGE set 0 -1 WITHSCORES"));
+  CHECK(client.run("DUMP again") == bulk(dump));
+}
+
 TEST_CASE("DUMP gives the bytes that the reference gives", "[dump]") {
   DumpServer server;
   TestClient client(server);
