@@ -49,7 +49,7 @@ Blob* Blob::create_zeroed(size_t size) {
 void Blob::append(std::string_view bytes) {
   LK_ASSERT(!shared() && bytes.size() <= spare_);
   std::copy(bytes.begin(), bytes.end(), data() + size_);
-  size_ += bytes.size();
+  size_ = (size_ + bytes.size()) & kSizeMask;
   spare_ -= static_cast<uint32_t>(bytes.size());
 }
 

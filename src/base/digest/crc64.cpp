@@ -80,8 +80,9 @@ constexpr uint64_t remainder_of_power(unsigned exponent) {
 // for the last. The product of two numbers in reverse is itself in reverse, but one bit lower.
 template <unsigned kBits>
 [[gnu::target(LK_CLMUL)]] __m128i factors() {
-  return _mm_set_epi64x(static_cast<int64_t>(remainder_of_power(kBits - 1)),
-                        static_cast<int64_t>(remainder_of_power(kBits + 63)));
+  constexpr uint64_t kOfFirst = remainder_of_power(kBits + 63);
+  constexpr uint64_t kOfLast = remainder_of_power(kBits - 1);
+  return _mm_set_epi64x(static_cast<int64_t>(kOfLast), static_cast<int64_t>(kOfFirst));
 }
 
 [[gnu::target(LK_CLMUL)]] __m128i load(const char* bytes) {
