@@ -406,6 +406,30 @@ TEST_CASE("Of a NO-TOUCH client's script only TOUCH marks keys as used") {
   CHECK(access() != written);
 }
 
+TEST_CASE("Collections that a script or a transaction changes are packed before it has ended") {
+  Scripts scripts;
+  scripts.server.server.commands().add(commands::list_rows());
+  const std::vector<store::ChangedValue>& changed = scripts.server.server.environment().changed;
+  const size_t most = scripts.server.server.environment().many_changed;
+  const auto is_packed = [&](std::string_view key) {
+    return scripts.server.database().find(key, store::Keyspace::kPeek)->is_packed();
+  };
+  SECTION("a script") {
+    scripts.eval("for i = 1, 5000 do redis.call('rpush', 'list:' .. i, i) end");
+    CHECK(is_packed("list:1"));
+    CHECK(scripts.eval("redis.call('rpush', 'list:1', 'two') return redis.call('lrange', 'list:1', "
+                       "0, -1)") == array({bulk("1"), bulk("two")}));
+  }
+  SECTION("a transaction") {
+    scripts.client->run("MULTI");
+    for (size_t i = 1; i <= most + 100; ++i)
+      scripts.client->run("RPUSH list:" + std::to_string(i) + " x");
+    scripts.client->run("EXEC");
+    CHECK(is_packed("list:1"));
+  }
+  CHECK(changed.size() < most);
+}
+
 TEST_CASE("A pause of writes holds scripts but for those that declare that they write nothing") {
   Scripts scripts;
   TestClient other(scripts.server);
