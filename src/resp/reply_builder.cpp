@@ -16,6 +16,9 @@ char* write_header(char* out, char type, uint64_t value) {
   *out++ = type;
   if (value < 10) {
     *out++ = static_cast<char>('0' + value);
+  } else if (value < 100) {
+    *out++ = static_cast<char>('0' + value / 10);
+    *out++ = static_cast<char>('0' + value % 10);
   } else {
     out += base::format_uint64(value, out);
   }

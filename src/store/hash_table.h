@@ -179,23 +179,34 @@ class HashTable {
     }
   }
 
+  // Prefetches an item for who visits it soon. Its key may reach into a second line.
+  static void prefetch_to_visit(const Item* item) {
+    constexpr size_t kUsualReach = 31;
+    base::prefetch(item);
+    base::prefetch(reinterpret_cast<const char*>(item) + kUsualReach);
+  }
+
   // Calls fn(Item*) for every item, in no particular order.
   template <typename Fn>
   void for_each(Fn&& fn) const {
-    for (size_t i = 0; i < bucket_count_; ++i) visit_chain(bucket_at(i), fn);
+    // The buckets follow one another in memory, the chained ones do not.
+    constexpr size_t kAhead = 4;
+    for (size_t i = 0; i < bucket_count_; ++i) {
+      if (i + kAhead < bucket_count_) prefetch_chained(bucket_at(i + kAhead));
+      visit_chain(bucket_at(i), fn);
+    }
   }
 
   // One step of a scan: calls fn(Item*) for the items of one bucket (or of both halves of a split
-  // one) and returns the next cursor; 0 starts and 0 ends.
+  // one) and returns the next cursor; 0 starts and 0 ends. Prefetches what the next steps read.
   template <typename Fn>
   uint64_t scan(uint64_t cursor, Fn&& fn) const {
     if (size_ == 0) return 0;
     const uint64_t low_mask = (uint64_t{1} << level_) - 1;
-    const uint64_t index = cursor & low_mask;
-    visit_chain(bucket_at(index), fn);
-    if (index < split_) visit_chain(bucket_at(index + low_mask + 1), fn);
-    cursor |= ~low_mask;
-    return reverse_bits(reverse_bits(cursor) + 1);
+    const uint64_t next = reverse_bits(cursor | ~low_mask) + 1;
+    prefetch_scan(next);
+    for_halves(cursor & low_mask, [&](const Bucket& bucket) { visit_chain(bucket, fn); });
+    return reverse_bits(next);
   }
 
   // Number of items in primary bucket `index` and its chain, for statistics.
@@ -457,6 +468,34 @@ class HashTable {
         if (bucket->tags[i] != 0) fn(bucket->slots[i]);
       }
     }
+  }
+
+  static void prefetch_chained(const Bucket& bucket) {
+    if (bucket.chained != 0) base::prefetch(bucket.next());
+  }
+
+  // Calls fn(const Bucket&) for the bucket, and for its other half if it has been split.
+  template <typename Fn>
+  void for_halves(size_t index, Fn&& fn) const {
+    fn(bucket_at(index));
+    if (index < split_) fn(bucket_at(index + (size_t{1} << level_)));
+  }
+
+  // Steps of a scan go to buckets all over the table. So each step prefetches the items of the next
+  // one, the chained buckets of the one after it, and the bucket of the third. `next`: the reversed
+  // cursor of the next step, in which the upper `level_` bits count.
+  void prefetch_scan(uint64_t next) const {
+    // Smaller tables are in the cache.
+    constexpr unsigned kMinLevel = 6;
+    if (level_ < kMinLevel) return;
+    const uint64_t low_mask = (uint64_t{1} << level_) - 1;
+    const auto index_after = [&](uint64_t steps) {
+      return reverse_bits(next + (steps << (64 - level_))) & low_mask;
+    };
+    for_halves(index_after(2), [](const Bucket& bucket) { base::prefetch(&bucket); });
+    for_halves(index_after(1), prefetch_chained);
+    for_halves(index_after(0),
+               [](const Bucket& bucket) { visit_chain(bucket, prefetch_to_visit); });
   }
 
   static uint64_t reverse_bits(uint64_t value) {

@@ -31,6 +31,7 @@
 #include "store/hidden_slots.h"
 #include "store/key_sizes.h"
 #include "store/key_slot.h"
+#include "store/prefetched_walk.h"
 #include "store/reclaimer.h"
 #include "store/value/field_names.h"
 #include "store/value_limits.h"
@@ -295,7 +296,7 @@ class Keyspace {
   // Calls fn(const Entry&) for every key that is neither expired nor hidden. O(size).
   template <typename Fn>
   void for_each(Fn&& fn) const {
-    table_.for_each([&](Entry* entry) {
+    for_each_prefetched(table_, [&](Entry* entry) {
       if (!is_expired(*entry) && !is_hidden(*entry)) fn(static_cast<const Entry&>(*entry));
     });
   }

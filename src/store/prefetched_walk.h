@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/prefetch.h"
-
 namespace latchkey::store {
 
 // Calls fn(Item*), which may destroy the item, for every item of a HashTable, in the order of its
@@ -23,7 +21,7 @@ void for_each_prefetched(const Table& table, Fn&& fn) {
     if (due != nullptr) fn(due);
   };
   table.for_each([&](Item* item) {
-    base::prefetch(item);
+    Table::prefetch_to_visit(item);
     exchange(item);
   });
   for (size_t i = 0; i < kBehind; ++i) exchange(nullptr);

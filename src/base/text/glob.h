@@ -15,9 +15,10 @@ namespace latchkey::base {
 //
 // Between its stars the pattern consists of parts, which are looked for one after another, from the
 // left: whatever an earlier star could take, a later one can take as well. Parts of literals alone
-// are found by memmem(); others, with `?` or classes, by comparing at each place when they are
-// short, and by the shift-and algorithm when they are long (R. Baeza-Yates and G. Gonnet, "A new
-// approach to text searching", 1992), in length / 64 steps for each byte.
+// are found by memmem(), in a short text by comparing wherever the first byte is; others, with `?`
+// or classes, by comparing at each place when they are short, and by the shift-and algorithm when
+// they are long (R. Baeza-Yates and G. Gonnet, "A new approach to text searching", 1992), in length
+// / 64 steps for each byte.
 //
 // Results are the reference's, with one exception that bounds the cost: a pattern matches nothing
 // when the parts between two stars that have `?` or classes are longer than kMaxSearchedBytes bytes

@@ -55,33 +55,35 @@ size_t format_double_17_digits(double value, char* out);
 // Fixed notation with up to 17 decimals and trailing zeros removed, as INCRBYFLOAT replies.
 std::string format_long_double(long double value);
 
+// All that fit in 64 bits. Within count_digits() GCC would copy them to the stack in each call.
+inline constexpr uint64_t kPowersOfTen[] = {1,
+                                            10,
+                                            100,
+                                            1'000,
+                                            10'000,
+                                            100'000,
+                                            1'000'000,
+                                            10'000'000,
+                                            100'000'000,
+                                            1'000'000'000,
+                                            10'000'000'000,
+                                            100'000'000'000,
+                                            1'000'000'000'000,
+                                            10'000'000'000'000,
+                                            100'000'000'000'000,
+                                            1'000'000'000'000'000,
+                                            10'000'000'000'000'000,
+                                            100'000'000'000'000'000,
+                                            1'000'000'000'000'000'000,
+                                            10'000'000'000'000'000'000U};
+
 // Number of decimal digits of `value`.
 constexpr unsigned count_digits(uint64_t value) {
-  constexpr uint64_t kPowers[] = {1,
-                                  10,
-                                  100,
-                                  1'000,
-                                  10'000,
-                                  100'000,
-                                  1'000'000,
-                                  10'000'000,
-                                  100'000'000,
-                                  1'000'000'000,
-                                  10'000'000'000,
-                                  100'000'000'000,
-                                  1'000'000'000'000,
-                                  10'000'000'000'000,
-                                  100'000'000'000'000,
-                                  1'000'000'000'000'000,
-                                  10'000'000'000'000'000,
-                                  100'000'000'000'000'000,
-                                  1'000'000'000'000'000'000,
-                                  10'000'000'000'000'000'000U};
   // Zero has as many digits as one, and an even number as many as the next one. 1233 / 4096 is just
   // above the base-ten logarithm of two, so the guess is right or one too low.
   const uint64_t odd = value | 1;
   const unsigned guess = static_cast<unsigned>(std::bit_width(odd)) * 1233 >> 12;
-  return guess + (odd >= kPowers[guess] ? 1 : 0);
+  return guess + (odd >= kPowersOfTen[guess] ? 1 : 0);
 }
 
 }  // namespace latchkey::base

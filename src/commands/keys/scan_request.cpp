@@ -79,6 +79,7 @@ void ScanRequest::reply(CommandContext& ctx, std::string_view next_cursor) {
   const bool leaves_expired = ctx.server.dispatcher().in_nested_call() &&
                               !ctx.server.settings().lazyexpire_nested_arbitrary_keys;
   std::erase_if(found_, [&](const Entry* entry) {
+    if (!type_ && !ctx.db.is_expired(*entry)) return false;
     if (leaves_expired && ctx.db.is_expired(*entry)) return true;
     // Valkey lets expired keys of other types be.
     if (type_ && ctx.server.edition().is_valkey() &&

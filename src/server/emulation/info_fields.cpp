@@ -143,7 +143,7 @@ bool has(const Edition& edition, std::span<const FieldArrival> arrivals, std::st
 
 bool has_info_field(const Edition& edition, std::string_view name) {
   // Valkey says "server_mode".
-  if (name == "redis_mode") return !edition.is_valkey();
+  if (edition.is_valkey() && name == "redis_mode") return false;
   return has(edition, kFields, name);
 }
 

@@ -1,7 +1,9 @@
 #include "server/observe/info.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/assert.h"
@@ -12,22 +14,38 @@ namespace latchkey::server {
 
 namespace {
 
+// As printf() writes it, but several times as fast.
 std::string fixed(double value, int decimals) {
-  char text[64];
-  const int size = std::snprintf(text, sizeof(text), "%.*f", decimals, value);
-  return {text, static_cast<size_t>(size)};
+  char text[std::numeric_limits<double>::max_exponent10 + 16];
+  const auto written =
+      std::to_chars(std::begin(text), std::end(text), value, std::chars_format::fixed, decimals);
+  return {text, static_cast<size_t>(written.ptr - text)};
+}
+
+char* copy(std::string_view text, char* out) {
+  return std::copy(text.begin(), text.end(), out);
 }
 
 }  // namespace
 
+void InfoText::grow(size_t size) {
+  constexpr size_t kUsualSize = 8 * 1024;
+  text_.resize(2 * text_.size() + std::max(size, kUsualSize));
+}
+
 void InfoText::title(std::string_view title) {
-  if (!text_.empty()) text_ += "\r\n";
-  text_.append("# ").append(title).append("\r\n");
+  const std::string_view begin = size_ == 0 ? "# " : "\r\n# ";
+  char* end = copy(begin, reserve(begin.size() + title.size() + 2));
+  end = copy("\r\n", copy(title, end));
+  size_ = static_cast<size_t>(end - text_.data());
 }
 
 void InfoText::field(std::string_view name, std::string_view value) {
   if (!has_info_field(edition_, name)) return;
-  text_.append(name).append(":").append(value).append("\r\n");
+  char* end = copy(name, reserve(name.size() + value.size() + 3));
+  *end++ = ':';
+  end = copy("\r\n", copy(value, end));
+  size_ = static_cast<size_t>(end - text_.data());
 }
 
 void InfoText::field(std::string_view name, double value, int decimals) {

@@ -7,13 +7,16 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/text/number.h"
 #include "server/emulation/edition.h"
 
 namespace latchkey::server {
@@ -28,7 +31,11 @@ class InfoText {
   void field(std::string_view name, std::string_view value);
   template <std::integral Integer>
   void field(std::string_view name, Integer value) {
-    field(name, std::string_view(std::to_string(value)));
+    char text[base::kMaxInt64Text];
+    const size_t size = std::signed_integral<Integer>
+                            ? base::format_int64(static_cast<int64_t>(value), text)
+                            : base::format_uint64(static_cast<uint64_t>(value), text);
+    field(name, std::string_view(text, size));
   }
   // `decimals`: number of decimals.
   void field(std::string_view name, double value, int decimals);
@@ -37,11 +44,22 @@ class InfoText {
   // "NAME:bytes" and "NAME_human:1.50K".
   void bytes(std::string_view name, uint64_t bytes);
 
-  std::string take() { return std::move(text_); }
+  std::string take() {
+    text_.resize(size_);
+    return std::move(text_);
+  }
 
  private:
+  // Room for `size` more bytes; what was written to it counts when size_ is advanced.
+  char* reserve(size_t size) {
+    if (text_.size() - size_ < size) grow(size);
+    return text_.data() + size_;
+  }
+  void grow(size_t size);
+
   const Edition edition_;
-  std::string text_;
+  std::string text_;  // with room behind the first size_ bytes
+  size_t size_ = 0;
 };
 
 // "512B", "1.50K", "2.00G".

@@ -489,10 +489,8 @@ void cpu_section(InfoText& text, Server& server) {
     rusage used{};
     getrusage(who, &used);
     const auto time = [&](std::string_view name, const timeval& value) {
-      std::string text_value = std::to_string(value.tv_usec);
-      text_value.insert(0, 6 - text_value.size(), '0');
-      text.field(std::string(name) + std::string(suffix),
-                 std::to_string(value.tv_sec) + "." + text_value);
+      text.field(std::string(name).append(suffix),
+                 static_cast<double>(value.tv_sec) + static_cast<double>(value.tv_usec) / 1e6, 6);
     };
     time("used_cpu_sys", used.ru_stime);
     time("used_cpu_user", used.ru_utime);

@@ -114,6 +114,16 @@ TEST_CASE("A size of any length finds its place before the elements", "[reply_bu
   }
 }
 
+TEST_CASE("Strings and aggregates tell sizes of one to four digits", "[reply_builder]") {
+  for (const size_t size : {0, 1, 9, 10, 11, 59, 99, 100, 101, 999, 1000}) {
+    const std::string text(size, 'x');
+    const std::string digits = std::to_string(size);
+    CHECK(written(2, [&](ReplyBuilder& r) { r.bulk(text); }) ==
+          "$" + digits + "\r\n" + text + "\r\n");
+    CHECK(written(2, [&](ReplyBuilder& r) { r.array(size); }) == "*" + digits + "\r\n");
+  }
+}
+
 TEST_CASE("Large values leave by reference, small ones as a copy", "[reply_builder]") {
   for (const size_t size : {size_t{100}, size_t{100'000}}) {
     base::BufferPool pool;

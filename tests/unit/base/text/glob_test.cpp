@@ -178,6 +178,20 @@ TEST_CASE("No pattern makes a text slow", "[glob]") {
   }
 }
 
+TEST_CASE("A literal is found wherever it is, in short texts and in long ones", "[glob]") {
+  const std::string literal = "aab";
+  for (const size_t size : {3, 4, 16, 63, 64, 65, 66, 200}) {
+    const std::string without(size, 'a');
+    CHECK_FALSE(glob_match("*" + literal + "*", without));
+    for (size_t at = 0; at + literal.size() <= size; ++at) {
+      std::string text = without;
+      text.replace(at, literal.size(), literal);
+      REQUIRE(glob_match("*" + literal + "*", text));
+      REQUIRE(glob_match("*" + literal + "*a", text) == (at + literal.size() < size));
+    }
+  }
+}
+
 TEST_CASE("What is searched with wildcards has a limited length", "[glob]") {
   constexpr size_t kMax = GlobPattern::kMaxSearchedBytes;
   const std::string text(3000, 'a');

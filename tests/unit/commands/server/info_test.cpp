@@ -1,7 +1,10 @@
 #include "server/observe/info.h"
 
+#include <cstdio>
+#include <limits>
 #include <string>
 
+#include "base/random.h"
 #include "commands/groups.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
@@ -191,4 +194,46 @@ TEST_CASE("bytes are told to people in the largest fitting unit") {
   CHECK(server::human_bytes(1ull << 40) == "1.00T");
   CHECK(server::human_bytes(1ull << 50) == "1.00P");
   CHECK(server::human_bytes(1ull << 60) == "1024.00P");
+}
+
+TEST_CASE("Fractions in INFO are rounded as printf() rounds them") {
+  base::Random random(1);
+  const auto check = [](double value, int decimals) {
+    char expected[400];
+    std::snprintf(expected, sizeof expected, "share:%.*f\r\n", decimals, value);
+    server::InfoText text;
+    text.field("share", value, decimals);
+    REQUIRE(text.take() == expected);
+  };
+  for (const double value : {0.0, -0.0, 0.005, 0.015, 0.125, 0.375, 2.5, 99.995, 1e22, -1.005,
+                             std::numeric_limits<double>::max()}) {
+    check(value, 2);
+  }
+  for (int i = 0; i < 20'000; ++i) {
+    const auto part = static_cast<double>(random.below(1'000'000));
+    check(part / static_cast<double>(1 + random.below(1'000'000)), 2);
+    check(part / 1000, 2);
+    check(static_cast<double>(random.below(1 << 30)) + part / 1e6, 6);
+  }
+}
+
+TEST_CASE("The text of INFO is whole, however long its fields are") {
+  server::InfoText text;
+  std::string expected = "# Sizes\r\n";
+  text.title("Sizes");
+  for (const size_t size : {0, 1, 8191, 8192, 100, 50'000, 3}) {
+    const std::string value(size, 'v');
+    text.field("size", size);
+    text.field("value", value);
+    expected += "size:" + std::to_string(size) + "\r\nvalue:" + value + "\r\n";
+  }
+  text.title("Numbers");
+  text.field("lowest", std::numeric_limits<int64_t>::min());
+  text.field("highest", std::numeric_limits<uint64_t>::max());
+  text.percent("half", 50);
+  text.bytes("used", 1536);
+  expected +=
+      "\r\n# Numbers\r\nlowest:-9223372036854775808\r\nhighest:18446744073709551615\r\n"
+      "half:50.00%\r\nused:1536\r\nused_human:1.50K\r\n";
+  CHECK(text.take() == expected);
 }
