@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/prefetch.h"
 
 #if defined(__x86_64__)
 // GCC 12's headers make "undefined" vectors of themselves and warn of it when they are optimised a
@@ -123,35 +124,46 @@ constexpr ByteKernels kBaseline = {"baseline", count_ones, raise_to_sixes};
 
 #if defined(__x86_64__)
 
+constexpr size_t kCacheLine = 64;
+
 [[gnu::target("avx2")]] __m256i load_avx2(const void* bytes) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(bytes));
 }
 
-// Looks up the ones of each half byte in a table, and adds up bytes, up to 31 times 8 in each, then
-// words (W. Mula, N. Kurz, D. Lemire, "Faster Population Counts Using AVX2 Instructions", 2018).
-[[gnu::target("avx2")]] uint64_t count_ones_avx2(const char* bytes, size_t size) {
-  constexpr size_t kStep = sizeof(__m256i);
-  constexpr size_t kBlock = 16 * kStep;
+// The ones of each byte: those of its halves, looked up in a table (W. Mula, N. Kurz, D. Lemire,
+// "Faster Population Counts Using AVX2 Instructions", 2018).
+[[gnu::target("avx2")]] __m256i ones_of_bytes(__m256i x) {
   const __m256i ones_of_half = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0,
                                                 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
   const __m256i low = _mm256_set1_epi8(0x0f);
-  const char* const end = bytes + size;
+  return _mm256_add_epi8(
+      _mm256_shuffle_epi8(ones_of_half, _mm256_and_si256(x, low)),
+      _mm256_shuffle_epi8(ones_of_half, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
+}
+
+// The four quarters of the bytes side by side, and each ahead of time, so that memory is read in
+// several places at once and at no page's end stands still. Adds up bytes, 16 times up to 8 in
+// each, then words.
+[[gnu::target("avx2")]] uint64_t count_ones_avx2(const char* bytes, size_t size) {
+  constexpr size_t kStep = 4 * sizeof(__m256i);
+  constexpr size_t kQuarters = 4;
+  constexpr size_t kAhead = 2048;
+  const size_t quarter = size / (kQuarters * kStep) * kStep;
   __m256i total = _mm256_setzero_si256();
-  for (; static_cast<size_t>(end - bytes) >= kBlock; bytes += kBlock) {
+  for (size_t at = 0; at < quarter; at += kStep) {
     __m256i block = _mm256_setzero_si256();
-    for (size_t at = 0; at < kBlock; at += kStep) {
-      const __m256i x = load_avx2(bytes + at);
-      const __m256i low_ones = _mm256_shuffle_epi8(ones_of_half, _mm256_and_si256(x, low));
-      const __m256i high_ones =
-          _mm256_shuffle_epi8(ones_of_half, _mm256_and_si256(_mm256_srli_epi16(x, 4), low));
-      block = _mm256_add_epi8(block, _mm256_add_epi8(low_ones, high_ones));
+    for (size_t i = 0; i < kQuarters; ++i) {
+      const char* const here = bytes + i * quarter + at;
+      for (size_t line = 0; line < kStep; line += kCacheLine) prefetch(here + kAhead + line);
+      for (size_t j = 0; j < kStep; j += sizeof(__m256i))
+        block = _mm256_add_epi8(block, ones_of_bytes(load_avx2(here + j)));
     }
     total = _mm256_add_epi64(total, _mm256_sad_epu8(block, _mm256_setzero_si256()));
   }
   uint64_t lanes[4];
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
   return lanes[0] + lanes[1] + lanes[2] + lanes[3] +
-         count_ones(bytes, static_cast<size_t>(end - bytes));
+         count_ones(bytes + kQuarters * quarter, size - kQuarters * quarter);
 }
 
 // As the baseline form, both halves at once.
