@@ -49,17 +49,53 @@ uint64_t count_ones(std::string_view bytes, uint64_t from, uint64_t to) {
 
 namespace {
 
+// Tells whether many bytes are all the same one.
+class Uniform {
+ public:
+  static constexpr size_t kStep = 4 * sizeof(Lanes);
+  static constexpr size_t kPiece = 64 << 10;
+
+  explicit Uniform(uint8_t byte) {
+    const uint64_t word = uint64_t{0x0101010101010101} * byte;
+    pattern_ = Lanes{word, word};
+  }
+  // Of the kStep bytes from `here` on.
+  bool is_step(const char* here) const { return is_zero(difference(here)); }
+  // Of kPiece bytes. Reads the four quarters side by side, because memory that is read in several
+  // places at once comes faster.
+  bool is_piece(const char* piece) const {
+    constexpr size_t kQuarter = kPiece / 4;
+    const auto differs_at = [&](const char* here) {
+      return !is_zero(difference(here) | difference(here + kQuarter) |
+                      difference(here + 2 * kQuarter) | difference(here + 3 * kQuarter));
+    };
+    for (size_t at = 0; at < kQuarter; at += kStep) {
+      if (differs_at(piece + at)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static bool is_zero(Lanes lanes) { return (lanes[0] | lanes[1]) == 0; }
+  Lanes difference(const char* here) const {
+    return (load(here) ^ pattern_) | (load(here + 16) ^ pattern_) | (load(here + 32) ^ pattern_) |
+           (load(here + 48) ^ pattern_);
+  }
+
+  Lanes pattern_;
+};
+
 // The index of the first byte from `at` on that is not `skipped`, or bytes.size().
 size_t skip_bytes(std::string_view bytes, size_t at, uint8_t skipped) {
-  constexpr size_t kStep = 4 * sizeof(Lanes);
-  const uint64_t word = uint64_t{0x0101010101010101} * skipped;
-  const Lanes pattern = {word, word};
-  for (; at + kStep <= bytes.size(); at += kStep) {
-    const char* here = bytes.data() + at;
-    const Lanes other = (load(here) ^ pattern) | (load(here + 16) ^ pattern) |
-                        (load(here + 32) ^ pattern) | (load(here + 48) ^ pattern);
-    if ((other[0] | other[1]) != 0) break;
-  }
+  const Uniform uniform(skipped);
+  const auto skip_steps = [&](size_t end) {
+    while (at + Uniform::kStep <= end && uniform.is_step(bytes.data() + at)) at += Uniform::kStep;
+  };
+  // What is near is found without reading a whole piece.
+  skip_steps(std::min(bytes.size(), at + Uniform::kPiece));
+  while (at + Uniform::kPiece <= bytes.size() && uniform.is_piece(bytes.data() + at))
+    at += Uniform::kPiece;
+  skip_steps(bytes.size());
   while (at < bytes.size() && static_cast<uint8_t>(bytes[at]) == skipped) ++at;
   return at;
 }
@@ -109,6 +145,45 @@ constexpr auto kOrStep = [](auto a, auto b) { return a | b; };
 constexpr auto kXorStep = [](auto a, auto b) { return a ^ b; };
 constexpr auto kAndNotStep = [](auto a, auto b) { return a & ~b; };
 constexpr auto kNotStep = [](auto, auto b) { return ~b; };
+
+// Folds the others into the first source by step(), as far as all sources reach in blocks, in one
+// pass over memory. Returns how many bytes of the result that are.
+template <typename Step>
+size_t fold_blocks(std::span<const std::string_view> sources, char* into, Step step) {
+  constexpr size_t kVectors = 4;
+  constexpr size_t kBlock = kVectors * sizeof(Lanes);
+  size_t common = sources[0].size();
+  for (const std::string_view source : sources) common = std::min(common, source.size());
+  common -= common % kBlock;
+  for (size_t at = 0; at < common; at += kBlock) {
+    Lanes folded[kVectors];
+    for (size_t i = 0; i < kVectors; ++i)
+      folded[i] = load(sources[0].data() + at + i * sizeof(Lanes));
+    for (const std::string_view source : sources.subspan(1)) {
+      for (size_t i = 0; i < kVectors; ++i)
+        folded[i] = step(folded[i], load(source.data() + at + i * sizeof(Lanes)));
+    }
+    for (size_t i = 0; i < kVectors; ++i) store(into + at + i * sizeof(Lanes), folded[i]);
+  }
+  return common;
+}
+
+// What can be computed by fold_blocks(); returns as it does.
+size_t combine_blocks(BitOperation operation, std::span<const std::string_view> sources,
+                      char* into) {
+  switch (operation) {
+    case BitOperation::kAnd:
+      return fold_blocks(sources, into, kAndStep);
+    case BitOperation::kOr:
+      return fold_blocks(sources, into, kOrStep);
+    case BitOperation::kXor:
+      return fold_blocks(sources, into, kXorStep);
+    case BitOperation::kDiff:
+      return fold_blocks(sources, into, kAndNotStep);
+    default:
+      return 0;
+  }
+}
 
 class Piece {
  public:
@@ -198,7 +273,8 @@ class Piece {
 
 void combine_bits(BitOperation operation, std::span<const std::string_view> sources,
                   std::span<char> result) {
-  for (size_t start = 0; start < result.size(); start += kPiece) {
+  for (size_t start = combine_blocks(operation, sources, result.data()); start < result.size();
+       start += kPiece) {
     const size_t size = std::min(kPiece, result.size() - start);
     Piece(sources, result.subspan(start, size), start).combine(operation);
   }

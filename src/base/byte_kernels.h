@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct ByteKernels {
   std::string_view name;  // of the instructions it needs beyond the baseline
   // The number of ones in `size` bytes.
   uint64_t (*count_ones)(const char* bytes, size_t size);
-  // into[i] = max(into[i], number i of `packed`), for `count` numbers.
-  void (*raise_to_sixes)(uint8_t* into, const char* packed, size_t count);
+  // into[i] = max(into[i], number i of each of `packed`), for `count` numbers.
+  void (*raise_to_sixes)(uint8_t* into, std::span<const char* const> packed, size_t count);
 };
 
 // The fastest form that this machine can run.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/text/number.h"
 #include "commands/groups.h"
@@ -125,16 +126,23 @@ void pfadd(CommandContext& ctx) {
 bool merge_keys(CommandContext& ctx, Arguments keys, Registers* registers, bool* any_dense) {
   const bool many_at_a_time = ctx.server.debug_settings().merge_eight_registers;
   char scratch[base::kMaxInt64Text];
+  // A HyperLogLog is no integer, so its bytes stay in place until the key is changed.
+  std::vector<std::string_view> dense;
   for (const std::string_view key : keys) {
     const KeyRef ref = ctx.db.find(key);
     if (!ref) continue;
     const auto bytes = bytes_at(ctx, ref, scratch);
     if (!bytes) return false;
     *any_dense |= HyperLogLog::is_dense(*bytes);
+    if (many_at_a_time && HyperLogLog::is_dense(*bytes)) {
+      dense.push_back(*bytes);
+      continue;
+    }
     if (HyperLogLog::merge(*bytes, registers, many_at_a_time)) continue;
     corrupt(ctx);
     return false;
   }
+  HyperLogLog::merge_dense(dense, registers);
   return true;
 }
 
@@ -171,11 +179,18 @@ void pfmerge(CommandContext& ctx) {
   if (!merge_keys(ctx, ctx.args.subspan(1), &registers, &any_dense)) return;
   KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
   char scratch[base::kMaxInt64Text];
-  HyperLogLog sketch = ref ? HyperLogLog(ref->string(scratch)) : HyperLogLog();
-  if ((any_dense && !sketch.make_dense()) || !sketch.raise(registers, sparse_limit(ctx)))
-    return corrupt(ctx);
-  sketch.forget_count();
-  put(ctx, ref, sketch.bytes());
+  if (ref && HyperLogLog::is_dense(ref->string(scratch))) {
+    // The registers of the destination were merged with the others.
+    const std::span<char> bytes = writable(ctx, ref);
+    HyperLogLog::set_registers(bytes, registers);
+    HyperLogLog::forget_count(bytes);
+  } else {
+    HyperLogLog sketch = ref ? HyperLogLog(ref->string(scratch)) : HyperLogLog();
+    if ((any_dense && !sketch.make_dense()) || !sketch.raise(registers, sparse_limit(ctx)))
+      return corrupt(ctx);
+    sketch.forget_count();
+    put(ctx, ref, sketch.bytes());
+  }
   ctx.changed(ctx.args[1], EventClass::kString, "pfadd");
   ctx.reply.ok();
 }

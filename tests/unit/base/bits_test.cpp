@@ -103,6 +103,20 @@ TEST_CASE("A single bit that differs is found at each place of a long row", "[bi
   }
 }
 
+TEST_CASE("A single bit is found near and far, in a row longer than is searched at a time",
+          "[bits]") {
+  Random random(5);
+  std::string bytes(400'000, '\0');
+  for (int round = 0; round < 300; ++round) {
+    const uint64_t from = random.below(bytes.size() * 8);
+    const uint64_t place = from + random.below(bytes.size() * 8 - from);
+    bytes[place / 8] = static_cast<char>(0x80 >> (place % 8));
+    REQUIRE(find_bit(bytes, true, from, bytes.size() * 8) == place);
+    bytes[place / 8] = 0;
+  }
+  CHECK(find_bit(bytes, true, 77, bytes.size() * 8) == std::nullopt);
+}
+
 TEST_CASE("Rows of different lengths are combined bit by bit", "[bits]") {
   Random random(3);
   for (int round = 0; round < 400; ++round) {

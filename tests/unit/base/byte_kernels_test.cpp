@@ -63,15 +63,22 @@ TEST_CASE("All forms raise bytes to the same packed numbers", "[bytekernels]") {
     for (const size_t count : {size_t{0}, kSixesAtOnce, 3 * kSixesAtOnce, size_t{16'384}}) {
       for (int round = 0; round < 10; ++round) {
         const size_t offset = random.below(64);
-        const std::string packed = random_bytes(random, offset + count / 4 * 3);
+        std::vector<std::vector<char>> packed;
+        std::vector<const char*> places;
+        for (uint64_t sources = random.below(5); sources > 0; --sources) {
+          const std::string bytes = random_bytes(random, offset + count / 4 * 3);
+          packed.emplace_back(bytes.begin(), bytes.end());
+          places.push_back(packed.back().data() + offset);
+        }
         std::vector<uint8_t> raised(offset + count);
         for (uint8_t& byte : raised) byte = static_cast<uint8_t>(random.below(round < 5 ? 1 : 256));
         std::vector<uint8_t> expected = raised;
         for (size_t i = 0; i < count; ++i) {
           uint8_t& byte = expected[offset + i];
-          byte = std::max(byte, six_at(std::string_view(packed).substr(offset), i));
+          for (const char* place : places)
+            byte = std::max(byte, six_at(std::string_view(place, count / 4 * 3), i));
         }
-        kernels.raise_to_sixes(raised.data() + offset, packed.data() + offset, count);
+        kernels.raise_to_sixes(raised.data() + offset, places, count);
         REQUIRE(raised == expected);
       }
     }

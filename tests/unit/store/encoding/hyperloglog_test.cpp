@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/random.h"
 #include "unit/catch.h"
@@ -87,6 +88,28 @@ TEST_CASE("A sparse one becomes dense when it has outgrown the limit", "[hyperlo
   }
   CHECK(longest > 90);
   CHECK(longest <= 100);
+}
+
+TEST_CASE("Dense ones merged together are those merged one after the other", "[hyperloglog]") {
+  std::vector<HyperLogLog> sketches;
+  std::vector<std::string_view> dense;
+  Registers one_by_one{};
+  for (int i = 0; i < 70; ++i) {
+    HyperLogLog& sketch = sketches.emplace_back();
+    for (int j = 0; j < 500; ++j) sketch.add(std::to_string(i * 1000 + j), kLimit);
+    sketch.make_dense();
+    HyperLogLog::merge(sketch.bytes(), &one_by_one, false);
+  }
+  for (const HyperLogLog& sketch : sketches) dense.push_back(sketch.bytes());
+  Registers together{};
+  HyperLogLog::merge_dense(dense, &together);
+  CHECK(together == one_by_one);
+
+  std::string bytes(sketches.front().bytes());
+  HyperLogLog::set_registers(bytes, together);
+  Registers again{};
+  HyperLogLog::merge(bytes, &again, false);
+  CHECK(again == together);
 }
 
 TEST_CASE("Merging takes the higher of two registers, eight at a time or one by one",
