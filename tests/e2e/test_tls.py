@@ -203,6 +203,13 @@ class Clients(TlsTestCase):
         self.assertIn(b"+PONG", process)
         self.assertIn(b"KEYUPDATE", process)
 
+    def test_the_certificates_up_to_the_authority_are_sent_and_one_ticket(self):
+        # The file has the server's alone.
+        said = self.s_client("-tls1_3", "-showcerts", input=b"PING\r\n")
+        self.assertIn(b"Verify return code: 0 (ok)", said)
+        self.assertEqual(said.count(b"-----BEGIN CERTIFICATE-----"), 2)
+        self.assertEqual(said.count(b"Post-Handshake New Session Ticket arrived"), 1)
+
     def s_client(self, *words, input):
         """What openssl s_client says, which is given its input line by line."""
         command = ["openssl", "s_client", "-connect", "127.0.0.1:%d" % self.server.tls_port, "-CAfile",
