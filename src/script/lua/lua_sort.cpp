@@ -1,6 +1,7 @@
 #include "script/lua/lua_sort.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <lua.hpp>
 #include <string_view>
@@ -13,8 +14,10 @@ namespace latchkey::script {
 
 namespace {
 
-// Tables up to this size are sorted fast by any algorithm.
+// Tables up to this size need not be interrupted, whatever the algorithm.
 constexpr size_t kSmall = 4096;
+// Tables up to this size are sorted by LuaJIT before their values are read from here.
+constexpr size_t kTiny = 16;
 
 // Merge sort that polls. `spare` has room for `count` values.
 template <typename Value>
@@ -43,11 +46,17 @@ Value* new_values(lua_State* lua, size_t count) {
   return static_cast<Value*>(lua_newuserdata(lua, 2 * count * sizeof(Value)));
 }
 
-// Whether all elements are of that type, and none is NaN, which has no place in an order.
+// NaN has no place in an order, and -0 has that of 0, but is another number.
+bool has_place_of_its_own(lua_Number number) {
+  return number == number && !(number == 0 && std::signbit(number));
+}
+
+// Whether all elements are of that type, and those that are equal cannot be told apart.
 bool are_all(lua_State* lua, int type, int count) {
   for (int i = 1; i <= count; ++i) {
     lua_rawgeti(lua, 1, i);
-    const bool fits = lua_type(lua, -1) == type && lua_rawequal(lua, -1, -1) != 0;
+    const bool fits = lua_type(lua, -1) == type &&
+                      (type != LUA_TNUMBER || has_place_of_its_own(lua_tonumber(lua, -1)));
     lua_pop(lua, 1);
     if (!fits) return false;
   }
@@ -106,14 +115,13 @@ int lua_sort(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   const size_t size = lua_objlen(lua, 1);
   const bool by_operator = lua_isnoneornil(lua, 2);
-  // A comparison in Lua code can be interrupted.
-  if (size > kSmall && (by_operator || lua_iscfunction(lua, 2) != 0)) {
+  if (size > kTiny && by_operator) {
     const auto count = static_cast<int>(size);
     lua_settop(lua, 2);
-    // Equal numbers and equal strings are indistinguishable, so every sorting algorithm gives the
-    // same result.
-    const bool are_numbers = by_operator && are_all(lua, LUA_TNUMBER, count);
-    if (are_numbers || (by_operator && are_all(lua, LUA_TSTRING, count))) {
+    // Values of which no two equal ones can be told apart have the same order after every sorting
+    // algorithm.
+    const bool are_numbers = are_all(lua, LUA_TNUMBER, count);
+    if (are_numbers || are_all(lua, LUA_TSTRING, count)) {
       if (are_numbers) {
         sort_numbers(lua, count);
       } else {
@@ -122,6 +130,10 @@ int lua_sort(lua_State* lua) {
       call.end();
       return 0;
     }
+  }
+  // A comparison in Lua code can be interrupted.
+  if (size > kSmall && (by_operator || lua_iscfunction(lua, 2) != 0)) {
+    lua_settop(lua, 2);
     lua_pushcclosure(lua, compare, 1);
   }
   const int results = lua_tocfunction(lua, lua_upvalueindex(2))(lua);

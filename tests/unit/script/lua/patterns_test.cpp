@@ -163,3 +163,19 @@ TEST_CASE("Large tables are sorted as small ones are", "[script-host]") {
   CHECK(lua.error_of("local t = {} for i = 1, 5000 do t[i] = i end t[5000] = 'x' table.sort(t)")
             .starts_with("-ERR attempt to compare"));
 }
+
+TEST_CASE("Tables of any size are sorted by the operator as by a comparison", "[script-host]") {
+  Patterns lua;
+  for (const std::string_view value :
+       {"i * 7919 % 1009 - 500", "'key ' .. i * 7919 % 1009", "i % 5 == 0 and -0 or i % 3"}) {
+    for (const int size : {0, 1, 16, 17, 1000, 4096, 4097}) {
+      CAPTURE(value, size);
+      CHECK(lua.eval("local a, b = {}, {} for i = 1, " + std::to_string(size) + " do a[i] = " +
+                     std::string(value) + " b[i] = a[i] end table.sort(a) table.sort(b, " +
+                     "function(x, y) return x < y end) for i = 1, #a do " +
+                     "if a[i] ~= b[i] then return -i end end return #a") == integer(size));
+    }
+  }
+  CHECK(lua.error_of("local t = {} for i = 1, 100 do t[i] = i end t[50] = 'x' table.sort(t)")
+            .starts_with("-ERR attempt to compare"));
+}
