@@ -116,6 +116,69 @@ class Requests(harness.ServerTestCase):
         self.assertEqual(refused.read_until_closed(), b"-ERR Protocol error: invalid bulk length\r\n")
 
 
+class LargeValues(harness.ServerTestCase):
+    """A large value is the buffer it came in, so it must be whole whatever stood around it, and whatever happens to it next."""
+
+    options = {"appendonly": "yes", "enable_debug_command": "yes"}
+
+    def setUp(self):
+        self.client = self.connect()
+
+    def value(self, size):
+        return ("%07d," % size * (size // 8 + 1))[:size]
+
+    def test_values_of_all_sizes_are_kept(self):
+        for size in (100_000, 131_071, 131_072, 140_000, 1_000_000, 20_000_000):
+            for key in ("k", "k" * 300, "k" * 200_000):
+                with self.subTest(size=size, key=len(key)):
+                    self.assertEqual(self.client.call("SET", key, self.value(size)), "OK")
+                    self.assertEqual(self.client.call("GET", key), self.value(size))
+                    taken = self.client.call("MEMORY", "USAGE", key)
+                    self.assertLess(taken, 1.26 * (size + 2 * len(key)) + 20_000)
+
+    def test_a_pipeline_of_them(self):
+        for number in range(20):
+            self.client.send("SET", "key:%d" % number, self.value(200_000 + number))
+            self.client.send("STRLEN", "key:%d" % number)
+        for number in range(20):
+            self.assertEqual(self.client.read(), "OK")
+            self.assertEqual(self.client.read(), 200_000 + number)
+        self.assertEqual(self.client.call("GET", "key:7"), self.value(200_007))
+
+    def test_they_are_changed_like_others(self):
+        value = self.value(300_000)
+        self.client.call("SET", "key", value)
+        self.assertEqual(self.client.call("APPEND", "key", "end"), 300_003)
+        self.assertEqual(self.client.call("SETRANGE", "key", "0", "start"), 300_003)
+        self.assertEqual(self.client.call("GET", "key"), "start" + value[5:] + "end")
+        self.assertEqual(self.client.call("SET", "key", value, "GET", "EX", "1000"), "start" + value[5:] + "end")
+        self.assertEqual(self.client.call("GETSET", "key", value[::-1]), value)
+        self.client.call("COPY", "key", "copied")
+        self.client.call("DEL", "key")
+        self.assertEqual(self.client.call("GET", "copied"), value[::-1])
+
+    def test_every_way_to_set_them(self):
+        value = self.value(250_000)
+        self.client.call("MULTI")
+        self.client.call("SET", "queued", value)
+        self.client.call("EXEC")
+        self.client.call("EVAL", "return redis.call('SET', KEYS[1], ARGV[1])", "1", "scripted", value)
+        self.client.call("SETNX", "absent", value)
+        self.client.call("PSETEX", "timed", "1000000", value)
+        self.client.call("MSET", "first", value, "second", value)
+        self.assertIsNone(self.client.call("SET", "absent", "x" * 200_000, "NX"))
+        for key in ("queued", "scripted", "absent", "timed", "first", "second"):
+            self.assertEqual(self.client.call("GET", key), value, key)
+
+    def test_they_are_written_to_the_append_only_file(self):
+        value = self.value(400_000)
+        self.client.call("SET", "kept", value)
+        self.client.call("SET", "timed", value, "EX", "1000")
+        self.assertEqual(self.client.call("DEBUG", "LOADAOF"), "OK")
+        self.assertEqual(self.client.call("GET", "kept"), value)
+        self.assertEqual(self.client.call("GET", "timed"), value)
+
+
 class HalfClosed(harness.ServerTestCase):
     def test_who_has_said_all_still_gets_all_replies(self):
         admin = self.connect()
