@@ -179,8 +179,9 @@ def under(condition, measurement):
     return measure
 
 
-def measure_rows(servers, rows, rounds, progress):
-    """Returns {row's name: {server's name: [per round]}}."""
+def measure_rows(servers, rows, rounds):
+    """Returns {row's name: {server's name: [per round]}}, and prints the rows of each stock when they are done: all of them take
+    more than an hour."""
     figures = {row.name: {server.name: [] for server in servers} for row in rows}
     stocks = []
     for row in rows:
@@ -203,7 +204,7 @@ def measure_rows(servers, rows, rounds, progress):
                     figures[row.name][server.name].append(row.measure(server))
         for server in servers:
             server.stop()
-        progress(f"{stock.name} done")
+        print_rows([row for row in rows if row.stock is stock], figures, servers)
     return figures
 
 
@@ -224,7 +225,7 @@ def print_rows(rows, figures, servers):
         for name in others:
             line += f"{values[name]:13,.3f}{values[ours] / values[name] if values[name] else 0:7.2f}"
         best = min((values[name] for name in others), default=0)
-        print(line + (f"{values[ours] / best:8.2f}" if best else ""))
+        print(line + (f"{values[ours] / best:8.2f}" if best else ""), flush=True)
 
 
 def rows_of_report(rows, figures):
