@@ -44,8 +44,9 @@ constexpr size_t kMinTrimmed = 32 * 1024;
 constexpr size_t kMaxRetained = 1024 * 1024;
 // A large argument is read directly into a buffer of the size it will need. Because the peer may
 // have announced a wrong size, memory is reserved at most this far ahead of the bytes that have
-// arrived, or as much again.
-constexpr size_t kLargestStep = 64 * 1024 * 1024;
+// arrived, or so many times as much as has arrived.
+constexpr size_t kLargestStep = 8 * 1024 * 1024;
+constexpr size_t kMaxGrowth = 8;
 // Input becomes a value without being copied if not more than so much of the buffer would be
 // wasted.
 constexpr size_t kMaxWasted = 4 * 1024;
@@ -330,8 +331,9 @@ void Connection::make_room() {
   const size_t spare = kept_capacity_ - kept_start_ - kept_size_;
   const size_t missing = wanted > kept_size_ ? wanted - kept_size_ : 0;
   if (spare >= (missing > 0 ? std::min(missing, Loop::kReadSize) : kMinKept)) return;
-  const size_t room =
-      missing > 0 ? std::min(missing, std::max(kept_size_, kLargestStep)) : kept_size_ / 2;
+  const size_t room = missing > 0
+                          ? std::min(missing, std::max(kMaxGrowth * kept_size_, kLargestStep))
+                          : kept_size_ / 2;
   if (kept_start_ > 0) {
     std::memmove(kept_, kept_ + kept_start_, kept_size_);
     kept_start_ = 0;
