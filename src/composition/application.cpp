@@ -148,6 +148,7 @@ bool Application::set_up_resources() {
   oom_score_.apply(values, values.replicaof_host.empty() ? Role::kMaster : Role::kReplica, log_);
   server::pin_to_cpus(values.server_cpulist);
   if (values.disable_thp) server::disable_transparent_huge_pages();
+  server::keep_large_free_pages();
   return true;
 }
 

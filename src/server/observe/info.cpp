@@ -29,8 +29,9 @@ char* copy(std::string_view text, char* out) {
 }  // namespace
 
 void InfoText::grow(size_t size) {
-  constexpr size_t kUsualSize = 8 * 1024;
-  text_.resize(2 * text_.size() + std::max(size, kUsualSize));
+  // Little to begin with: used_memory, which the text tells, counts it.
+  constexpr size_t kFirst = 512;
+  text_.resize(2 * text_.size() + std::max(size, kFirst));
 }
 
 void InfoText::title(std::string_view title) {

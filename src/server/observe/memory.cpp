@@ -14,6 +14,12 @@ extern "C" void malloc_stats_print(void (*write)(void*, const char*), void* argu
                                    const char* options) __attribute__((weak));
 // AddressSanitizer's allocator, which mallinfo2() does not count.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
+// What jemalloc reads when it starts: no arena of its own for what is large. The arena that is
+// there by then has its own bound (keep_large_free_pages()).
+extern "C" {
+extern const char* malloc_conf;
+const char* malloc_conf = "oversize_threshold:0";
+}
 // Weak, so that a static program with jemalloc is not linked with the C library's allocator for
 // this function alone: the two define the same names.
 #pragma weak mallinfo2
@@ -122,6 +128,12 @@ AllocatorFigures allocator_figures() {
 
 bool purge_allocator() {
   return mallctl != nullptr && mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0) == 0;
+}
+
+void keep_large_free_pages() {
+  size_t none = size_t{1} << 40;
+  if (mallctl != nullptr)
+    mallctl("arena.0.oversize_threshold", nullptr, nullptr, &none, sizeof(none));
 }
 
 std::string allocator_report() {
