@@ -65,9 +65,9 @@ AllocatorFigures allocator_figures();
 
 // Gives free pages back to the kernel. False when the allocator cannot.
 bool purge_allocator();
-// Has the allocator keep the free pages of what was large as it keeps others, for ten seconds, until
-// it gives them back. Otherwise each value of 8 MiB is written to fresh pages, which takes three
-// times as long as copying it. Called once, before memory is taken in earnest.
+// Has the allocator keep the free pages of what was large as it keeps others, for ten seconds,
+// until it gives them back. Otherwise each value of 8 MiB is written to fresh pages, which takes
+// three times as long as copying it. Called once, before memory is taken in earnest.
 void keep_large_free_pages();
 // The allocator's own report, as text; empty when it has none.
 std::string allocator_report();
