@@ -368,15 +368,18 @@ base::Blob* Connection::give_input(std::string_view bytes) {
   if (at >= base::Blob::kMaxFront || kept_capacity_ - bytes.size() > kMaxWasted) return nullptr;
   base::Blob* const blob = base::Blob::adopt(kept_ - sizeof(base::Blob), at, bytes.size());
   given_ = base::BlobRef(blob);
+  const size_t capacity = std::exchange(kept_capacity_, 0);
   kept_ = nullptr;
-  kept_capacity_ = 0;
+  // The next argument may be as large. Nothing is written to the room before.
+  if (capacity <= kMaxRetained) resize_input(capacity);
   return blob;
 }
 
 // The handler wants to see the input again although it was given away.
 void Connection::take_back_given() {
-  resize_input(kept_start_ + kept_size_);
-  std::memcpy(kept_, given_.get() + 1, kept_capacity_);
+  const size_t size = kept_start_ + kept_size_;
+  if (kept_capacity_ < size) resize_input(size);
+  std::memcpy(kept_, given_.get() + 1, size);
 }
 
 void Connection::resume_input() {
