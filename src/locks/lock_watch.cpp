@@ -293,7 +293,8 @@ void LockWatch::resize_ring(size_t size) {
     const std::string_view key =
         step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key();
     uint32_t& newest = buckets_[hash_of(key) & ring_mask_];
-    step.back = (static_cast<uint32_t>(number) - newest) & LockStep::kMaxBack;
+    step.back =
+        std::min(static_cast<uint32_t>(number) - newest, LockStep::kMaxBack) & LockStep::kMaxBack;
     newest = static_cast<uint32_t>(number);
   }
   make_room_at_ = !waits_ ? made_ : size == most_steps_ ? UINT64_MAX : made_ - kept + size;
