@@ -1,4 +1,4 @@
-// Keeps a few fixed-size buffers in the cache, so that idle connections need not hold any. Not
+// A few buffers of one size that stay in the cache, so that idle connections need not hold any. Not
 // thread-safe.
 #pragma once
 
@@ -23,28 +23,31 @@ class BufferPool {
     for (char* buffer : free_) std::free(buffer);
   }
 
-  // A buffer of kBufferSize bytes from malloc; reuses the buffer that was given back last.
+  // The buffer that was given back last, of kBufferSize bytes, or a new one; nullptr when kMost are
+  // lent. Many clients with a few bytes each are better off with less than a buffer: its first page
+  // would not be in the cache, and perhaps not in memory.
   char* acquire() {
+    if (lent_ == kMost) return nullptr;
+    char* buffer = nullptr;
     if (free_.empty()) {
-      auto* buffer = static_cast<char*>(std::malloc(kBufferSize));
+      buffer = static_cast<char*>(std::malloc(kBufferSize));
       if (buffer == nullptr) throw std::bad_alloc();
-      return buffer;
+    } else {
+      buffer = free_.back();
+      free_.pop_back();
     }
-    char* buffer = free_.back();
-    free_.pop_back();
+    ++lent_;
     return buffer;
   }
   void give_back(char* buffer) {
-    if (free_.size() < kMaxKept) {
-      free_.push_back(buffer);
-    } else {
-      std::free(buffer);
-    }
+    free_.push_back(buffer);
+    --lent_;
   }
 
  private:
-  static constexpr size_t kMaxKept = 16;
+  static constexpr size_t kMost = 16;
   std::vector<char*> free_;
+  size_t lent_ = 0;
 };
 
 }  // namespace latchkey::base

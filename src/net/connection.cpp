@@ -413,7 +413,9 @@ void Connection::trim_input(bool idle) {
 }
 
 void Connection::flush() {
-  if (writing_ || closing_ || output_paused_) return;
+  if (closing_) return;
+  // What comes now waits, perhaps for long.
+  if (writing_ || output_paused_) return out_.leave_pool();
   if (loop_.holds_output()) [[unlikely]]
     return hold();
   if (io_thread_ != 0) [[unlikely]] {
@@ -516,6 +518,7 @@ bool Connection::drain(resp::OutputBuffer& buffer) {
 
 // Passes the front of in_flight_ to the loop, which sends it when the socket is ready.
 void Connection::wait_to_write() {
+  in_flight_.leave_pool();
   uv_buf_t pieces[kMaxPieces];
   const size_t count = in_flight_.gather(pieces, kMaxPieces);
   offered_ = 0;

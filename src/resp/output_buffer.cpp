@@ -10,22 +10,30 @@
 
 namespace latchkey::resp {
 
+namespace {
+
+// Of a buffer that is not of the pool: room for a few short replies.
+constexpr size_t kLeastCapacity = 1024;
+
+}  // namespace
+
 void OutputBuffer::append_shared(base::Blob* blob, std::string_view part) {
-  shared_size_ += part.size();
-  if (!shared_.empty()) {
-    Shared& last = shared_.back();
+  if (sharing_ == nullptr) sharing_ = std::make_unique<Sharing>();
+  sharing_->size += part.size();
+  if (!sharing_->pieces.empty()) {
+    Shared& last = sharing_->pieces.back();
     if (last.position == size_ && last.blob.get() == blob &&
         last.bytes.data() + last.bytes.size() == part.data()) {
       last.bytes = {last.bytes.data(), last.bytes.size() + part.size()};
       return;
     }
   }
-  shared_.push_back({size_, part, base::BlobRef(blob)});
+  sharing_->pieces.push_back({size_, part, base::BlobRef(blob)});
 }
 
 void OutputBuffer::append(const OutputBuffer& other, size_t first) {
-  LK_ASSERT(other.taken_ == 0 && other.shared_taken_ == 0);
-  for (const Shared& shared : other.shared_) {
+  LK_ASSERT(other.taken_ == 0 && (other.sharing_ == nullptr || other.sharing_->taken == 0));
+  for (const Shared& shared : other.shared_pieces()) {
     append({other.data_ + first, shared.position - first});
     append_shared(shared.blob.get(), shared.bytes);
     first = shared.position;
@@ -39,7 +47,7 @@ std::string OutputBuffer::copy_since(size_t mark, size_t most) const {
   const auto add = [&](std::string_view bytes) {
     copy.append(bytes.substr(0, most - copy.size()));
   };
-  for (const Shared& shared : shared_) {
+  for (const Shared& shared : shared_pieces()) {
     if (shared.position <= mark) continue;
     add({data_ + mark, shared.position - mark});
     add(shared.bytes);
@@ -51,9 +59,9 @@ std::string OutputBuffer::copy_since(size_t mark, size_t most) const {
 
 void OutputBuffer::truncate(size_t mark) {
   LK_ASSERT(mark <= size_ && mark >= taken_);
-  while (!shared_.empty() && shared_.back().position > mark) {
-    shared_size_ -= shared_.back().bytes.size();
-    shared_.pop_back();
+  while (!shared_pieces().empty() && shared_pieces().back().position > mark) {
+    sharing_->size -= sharing_->pieces.back().bytes.size();
+    sharing_->pieces.pop_back();
   }
   size_ = mark;
   if (empty()) clear();
@@ -64,8 +72,8 @@ void OutputBuffer::patch(size_t mark, size_t reserved, std::string_view bytes) {
   char* place = data_ + mark;
   std::memmove(place + bytes.size(), place + reserved, size_ - mark - reserved);
   std::copy(bytes.begin(), bytes.end(), place);
-  for (auto it = shared_.rbegin(); it != shared_.rend() && it->position > mark; ++it) {
-    it->position = it->position - reserved + bytes.size();
+  for (Shared& shared : shared_pieces()) {
+    if (shared.position > mark) shared.position = shared.position - reserved + bytes.size();
   }
   size_ = size_ - reserved + bytes.size();
 }
@@ -76,26 +84,35 @@ void OutputBuffer::take(size_t count) {
     clear();
     return;
   }
+  if (sharing_ == nullptr) {
+    taken_ += count;
+  } else {
+    take_of_pieces(count);
+  }
+  if (taken_ >= base::BufferPool::kBufferSize / 2 && taken_ >= size_ - taken_) reuse_taken();
+}
+
+void OutputBuffer::take_of_pieces(size_t count) {
+  std::vector<Shared>& pieces = sharing_->pieces;
   size_t whole_pieces = 0;
   while (count > 0) {
-    const bool piece_ahead = whole_pieces < shared_.size();
-    const size_t own = (piece_ahead ? shared_[whole_pieces].position : size_) - taken_;
+    const bool piece_ahead = whole_pieces < pieces.size();
+    const size_t own = (piece_ahead ? pieces[whole_pieces].position : size_) - taken_;
     const size_t from_own = std::min(own, count);
     taken_ += from_own;
     count -= from_own;
     if (count == 0 || !piece_ahead) break;
-    const size_t left = shared_[whole_pieces].bytes.size() - shared_taken_;
+    const size_t left = pieces[whole_pieces].bytes.size() - sharing_->taken;
     const size_t from_shared = std::min(left, count);
     count -= from_shared;
-    shared_size_ -= from_shared;
-    shared_taken_ += from_shared;
+    sharing_->size -= from_shared;
+    sharing_->taken += from_shared;
     if (from_shared == left) {
       ++whole_pieces;
-      shared_taken_ = 0;
+      sharing_->taken = 0;
     }
   }
-  shared_.erase(shared_.begin(), shared_.begin() + static_cast<ptrdiff_t>(whole_pieces));
-  if (taken_ >= base::BufferPool::kBufferSize / 2 && taken_ >= size_ - taken_) reuse_taken();
+  pieces.erase(pieces.begin(), pieces.begin() + static_cast<ptrdiff_t>(whole_pieces));
 }
 
 std::string OutputBuffer::take_all() {
@@ -122,36 +139,56 @@ std::string OutputBuffer::take_all() {
 // Needed because the buffer of a client that reads while it is written to may never be empty.
 void OutputBuffer::reuse_taken() {
   std::memmove(data_, data_ + taken_, size_ - taken_);
-  for (Shared& shared : shared_) shared.position -= taken_;
+  for (Shared& shared : shared_pieces()) shared.position -= taken_;
   size_ -= taken_;
   taken_ = 0;
 }
 
 void OutputBuffer::release() {
-  if (capacity_ == base::BufferPool::kBufferSize) {
+  move_to(nullptr, 0);
+  size_ = taken_ = 0;
+  sharing_.reset();
+}
+
+void OutputBuffer::leave_pool() {
+  if (is_of_pool()) move_to_own(size_);
+}
+
+// Takes `data` instead of what there is, which is freed: a copy of that, or nothing.
+void OutputBuffer::move_to(char* data, size_t capacity) {
+  if (is_of_pool()) {
     pool_->give_back(data_);
   } else {
     std::free(data_);
   }
-  data_ = nullptr;
-  size_ = capacity_ = taken_ = shared_size_ = shared_taken_ = 0;
-  if (shared_.capacity() != 0) std::vector<Shared>().swap(shared_);
+  data_ = data;
+  capacity_ = capacity;
+}
+
+// To memory that is not the pool's, of that size or more.
+void OutputBuffer::move_to_own(size_t capacity) {
+  capacity = std::max(capacity, kLeastCapacity);
+  if (capacity == base::BufferPool::kBufferSize) capacity += capacity / 4;
+  char* const old = is_of_pool() ? nullptr : data_;
+  auto* data = static_cast<char*>(std::realloc(old, capacity));
+  if (data == nullptr) throw std::bad_alloc();
+  if (is_of_pool()) {
+    std::memcpy(data, data_, size_);
+    pool_->give_back(data_);
+  }
+  data_ = data;
+  capacity_ = capacity;
 }
 
 void OutputBuffer::grow(size_t size) {
   const size_t needed = size_ + size;
-  if (capacity_ == 0 && needed <= base::BufferPool::kBufferSize) {
-    data_ = pool_->acquire();
-    capacity_ = base::BufferPool::kBufferSize;
-    return;
+  if (needed <= base::BufferPool::kBufferSize) {
+    if (char* data = pool_->acquire(); data != nullptr) {
+      if (size_ != 0) std::memcpy(data, data_, size_);
+      return move_to(data, base::BufferPool::kBufferSize);
+    }
   }
-  size_t capacity = std::max(needed, capacity_ * 2);
-  // A buffer of kBufferSize bytes must come from the pool.
-  if (capacity <= base::BufferPool::kBufferSize) capacity = base::BufferPool::kBufferSize * 2;
-  auto* data = static_cast<char*>(std::realloc(data_, capacity));
-  if (data == nullptr) throw std::bad_alloc();
-  data_ = data;
-  capacity_ = capacity;
+  move_to_own(std::max(needed, capacity_ * (capacity_ < base::BufferPool::kBufferSize ? 4 : 2)));
 }
 
 }  // namespace latchkey::resp

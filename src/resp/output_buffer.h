@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,17 +33,18 @@ class OutputBuffer {
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
     std::swap(taken_, other.taken_);
-    std::swap(shared_size_, other.shared_size_);
-    std::swap(shared_taken_, other.shared_taken_);
-    std::swap(shared_, other.shared_);
+    std::swap(sharing_, other.sharing_);
   }
 
   // Bytes not taken yet, including shared ones.
-  size_t size() const { return size_ - taken_ + shared_size_; }
+  size_t size() const { return size_ - taken_ + shared_size(); }
   bool empty() const { return size() == 0; }
   // Bytes of memory held, and the same without memory shared with others.
-  size_t memory_usage() const { return capacity_ + shared_size_; }
-  size_t own_memory() const { return capacity_ + shared_.capacity() * sizeof(Shared); }
+  size_t memory_usage() const { return capacity_ + shared_size(); }
+  size_t own_memory() const {
+    if (sharing_ == nullptr) return capacity_;
+    return capacity_ + sizeof(Sharing) + sharing_->pieces.capacity() * sizeof(Shared);
+  }
 
   // Room for `size` more bytes at the end; call commit() after writing them.
   char* reserve(size_t size) {
@@ -83,14 +86,15 @@ class OutputBuffer {
   size_t gather(Piece* pieces, size_t capacity) const {
     size_t count = 0;
     size_t position = taken_;
-    size_t skip = shared_taken_;
-    for (auto it = shared_.begin(); it != shared_.end() && count < capacity; ++it) {
-      if (it->position > position) {
-        pieces[count++] = Piece{data_ + position, it->position - position};
-        position = it->position;
+    size_t skip = sharing_ != nullptr ? sharing_->taken : 0;
+    for (const Shared& shared : shared_pieces()) {
+      if (count == capacity) return count;
+      if (shared.position > position) {
+        pieces[count++] = Piece{data_ + position, shared.position - position};
+        position = shared.position;
         if (count == capacity) return count;
       }
-      const std::string_view bytes = it->bytes.substr(skip);
+      const std::string_view bytes = shared.bytes.substr(skip);
       skip = 0;
       pieces[count++] = Piece{const_cast<char*>(bytes.data()), bytes.size()};
     }
@@ -104,8 +108,10 @@ class OutputBuffer {
   std::string take_all();
   // Drops everything and frees the memory.
   void clear() {
-    if (capacity_ != 0 || shared_.capacity() != 0) release();
+    if (capacity_ != 0 || sharing_ != nullptr) release();
   }
+  // Leaves the pool's buffer to others: what is here may stay for long.
+  void leave_pool();
 
  private:
   struct Shared {
@@ -113,18 +119,34 @@ class OutputBuffer {
     std::string_view bytes;
     base::BlobRef blob;
   };
+  // Most buffers share nothing.
+  struct Sharing {
+    std::vector<Shared> pieces;
+    size_t size = 0;   // bytes not taken yet
+    size_t taken = 0;  // bytes taken of the first piece
+  };
+  size_t shared_size() const { return sharing_ != nullptr ? sharing_->size : 0; }
+  std::span<const Shared> shared_pieces() const {
+    return sharing_ != nullptr ? std::span<const Shared>(sharing_->pieces)
+                               : std::span<const Shared>();
+  }
+  std::span<Shared> shared_pieces() {
+    return sharing_ != nullptr ? std::span<Shared>(sharing_->pieces) : std::span<Shared>();
+  }
+  bool is_of_pool() const { return capacity_ == base::BufferPool::kBufferSize; }
+  void take_of_pieces(size_t count);
   void release();
+  void move_to(char* data, size_t capacity);
+  void move_to_own(size_t capacity);
   void grow(size_t size);
   void reuse_taken();
 
   base::BufferPool* pool_;
   char* data_ = nullptr;
   size_t size_ = 0;
-  size_t capacity_ = 0;
-  size_t taken_ = 0;         // own bytes already taken
-  size_t shared_size_ = 0;   // shared bytes not taken yet
-  size_t shared_taken_ = 0;  // bytes taken of the first shared piece
-  std::vector<Shared> shared_;
+  size_t capacity_ = 0;  // kBufferSize: data_ is the pool's
+  size_t taken_ = 0;     // own bytes already taken
+  std::unique_ptr<Sharing> sharing_;
 };
 
 }  // namespace latchkey::resp

@@ -45,7 +45,9 @@ void client_setinfo(CommandContext& ctx) {
     return ctx.reply.error("ERR " + std::string(attribute) +
                            " cannot contain spaces, newlines or special characters.");
   }
-  (is_name ? ctx.client.library_name : ctx.client.library_version) = value;
+  std::unique_ptr<ClientLibrary>& library = ctx.client.library;
+  if (library == nullptr) library = std::make_unique<ClientLibrary>();
+  (is_name ? library->name : library->version) = value;
   ctx.reply.ok();
 }
 

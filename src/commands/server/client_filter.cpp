@@ -107,11 +107,13 @@ const ClientFilter::Kind ClientFilter::kKinds[] = {
      }},
     {"LIB-NAME", true, true, nullptr,
      [](const Condition& wanted, Client& client) {
-       return !client.library_name.empty() && client.library_name == wanted.text;
+       return client.library != nullptr && !client.library->name.empty() &&
+              client.library->name == wanted.text;
      }},
     {"LIB-VER", true, true, nullptr,
      [](const Condition& wanted, Client& client) {
-       return !client.library_version.empty() && client.library_version == wanted.text;
+       return client.library != nullptr && !client.library->version.empty() &&
+              client.library->version == wanted.text;
      }},
     {"DB", true, true,
      [](CommandContext& ctx, Condition& wanted) {

@@ -27,9 +27,10 @@ Client::Client(Server& owner, uint64_t client_id, net::Connection* connection)
       server(owner),
       created_ms(owner.machine_ms()),
       last_interaction_ms(owner.machine_ms()),
-      reply(connection != nullptr ? connection->out() : local_out_),
       connection_(connection),
-      local_out_(owner.buffer_pool()) {
+      local_out_(connection != nullptr ? nullptr
+                                       : std::make_unique<resp::OutputBuffer>(owner.buffer_pool())),
+      reply(out()) {
   if (!owner.edition().has({7, 2})) reply.use_17_digits();
 }
 
@@ -80,15 +81,16 @@ void Client::close() {
 void Client::disconnect() {
   connection_->send_deferred();
   // Marks that callers hold remain valid in local_out_.
-  local_out_.swap(connection_->out());
-  reply.set_out(local_out_);
+  local_out_ = std::make_unique<resp::OutputBuffer>(std::move(connection_->out()));
+  reply.set_out(*local_out_);
   std::exchange(connection_, nullptr)->close();
 }
 
 Client& Client::move_to(Server& target) {
   net::Connection* connection = connection_;
   // What was written stays with the connection.
-  reply.set_out(local_out_);
+  local_out_ = std::make_unique<resp::OutputBuffer>(server.buffer_pool());
+  reply.set_out(*local_out_);
   connection_ = nullptr;
   target.refresh_clock();
   ++target.stats().connections_received;
@@ -96,8 +98,7 @@ Client& Client::move_to(Server& target) {
   moved.set(kClientUnixSocket, has(kClientUnixSocket));
   moved.reply.set_protocol(reply.is_resp3() ? 3 : 2);
   moved.name = name;
-  moved.library_name = library_name;
-  moved.library_version = library_version;
+  if (library != nullptr) moved.library = std::make_unique<ClientLibrary>(*library);
   assume_default_user(moved);
   connection->set_handler(moved);
   moved.resume_soon();

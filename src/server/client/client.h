@@ -93,6 +93,13 @@ struct Block {
   std::function<void(BlockEnd)> ended;
 };
 
+// Of the library that a client is written with (CLIENT SETINFO).
+struct ClientLibrary {
+  std::string name;
+  std::string version;
+};
+
+// A server may have ten thousand: what few of them need is elsewhere, and what is small together.
 class Client final : public net::ConnectionHandler {
  public:
   // `connection` may be null.
@@ -106,17 +113,19 @@ class Client final : public net::ConnectionHandler {
   uint32_t flags = 0;
   int database = 0;
   std::string name;
-  std::string library_name;
-  std::string library_version;
+  // Null until one is told.
+  std::unique_ptr<ClientLibrary> library;
   // Null for clients that stand for the server itself or its master, and may do everything. Set
   // only by server/client/authentication.h.
   std::shared_ptr<const acl::User> user;
   // Has logged in, or never had to.
   bool authenticated = true;
   bool has_logged_in = false;  // at some time, whatever became of it
+  bool watched_key_changed = false;
+  // Set by ClientEviction: whether measured_memory may have changed since.
+  bool memory_touched = false;
   // Commands queued since MULTI; null outside of it. server/command/watch.h keeps the watched keys.
   std::unique_ptr<Transaction> transaction;
-  bool watched_key_changed = false;
   std::unique_ptr<Block> block;
   // Null when the client has none (server/client/pubsub.h).
   std::unique_ptr<Subscriptions> subscriptions;
@@ -139,10 +148,18 @@ class Client final : public net::ConnectionHandler {
   Command* last_command = nullptr;
   uint64_t total_commands = 0;
   int64_t soft_limit_since_ms = 0;  // when output passed the soft limit, or 0
-  // Set by ClientEviction: bytes as last measured, and whether they may have changed since.
+  // Set by ClientEviction: bytes as last measured.
   size_t measured_memory = 0;
-  bool memory_touched = false;
 
+ private:
+  bool flush_scheduled_ = false;
+  bool resume_scheduled_ = false;
+  net::Connection* connection_;
+  uint64_t seen_bytes_sent_ = 0;  // at the registry's last check
+  // Null as long as there is a connection.
+  std::unique_ptr<resp::OutputBuffer> local_out_;
+
+ public:
   // --- Input and output --------------------------------------------------------------------------
   resp::ReplyBuilder reply;
   resp::RequestParser parser;
@@ -156,12 +173,12 @@ class Client final : public net::ConnectionHandler {
   // "ip:port" of the two ends; "?:0" without a connection.
   std::string peer_address() const;
   std::string local_address() const;
-  resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : local_out_; }
+  resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : *local_out_; }
   // Buffer for messages that are not replies; they follow the reply of the request that the client
   // is being served. To be followed by flush_soon().
   resp::OutputBuffer& push_out();
   size_t pending_output() const {
-    return connection_ != nullptr ? connection_->pending_output() : local_out_.size();
+    return connection_ != nullptr ? connection_->pending_output() : local_out_->size();
   }
 
   // Sends the replies, at the latest before the loop waits again. For clients other than the one
@@ -200,14 +217,8 @@ class Client final : public net::ConnectionHandler {
 
  private:
   friend class ClientRegistry;
-  net::Connection* connection_;
-  resp::OutputBuffer local_out_;
   void resume_soon();
   void disconnect();
-
-  uint64_t seen_bytes_sent_ = 0;  // at the registry's last check
-  bool flush_scheduled_ = false;
-  bool resume_scheduled_ = false;
 };
 
 }  // namespace latchkey::server

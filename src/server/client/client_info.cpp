@@ -129,8 +129,11 @@ bool check_client_name(CommandContext& ctx, std::string_view name) {
 }
 
 size_t memory_usage(Client& client) {
-  size_t bytes = sizeof(Client) + client.name.capacity() + client.library_name.capacity() +
-                 client.library_version.capacity();
+  size_t bytes = sizeof(Client) + client.name.capacity();
+  if (client.library != nullptr) {
+    bytes += sizeof(ClientLibrary) + client.library->name.capacity() +
+             client.library->version.capacity();
+  }
   if (client.transaction != nullptr) bytes += client.transaction->memory_usage;
   if (client.fieldsets != nullptr) bytes += client.fieldsets->memory_usage();
   bytes += client.server.watches().memory_of(client) + PubSub::memory_of(client) +
@@ -192,8 +195,8 @@ std::string describe(Client& client, bool hides_names) {
       .add("redir",
            client.tracking != nullptr ? std::to_string(client.tracking->options.redirect) : "-1")
       .add("resp", static_cast<uint64_t>(client.reply.protocol()))
-      .add("lib-name", client.library_name)
-      .add("lib-ver", client.library_version)
+      .add("lib-name", client.library != nullptr ? client.library->name : std::string())
+      .add("lib-ver", client.library != nullptr ? client.library->version : std::string())
       .add("io-thread", static_cast<uint64_t>(connection != nullptr ? connection->io_thread() : 0))
       .add("tot-net-in", connection != nullptr ? connection->bytes_received() : 0)
       .add("tot-net-out", connection != nullptr ? connection->bytes_sent() : 0)

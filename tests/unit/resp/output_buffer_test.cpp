@@ -1,5 +1,6 @@
 #include "resp/output_buffer.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -199,6 +200,55 @@ TEST_CASE("Buffers come from the pool until they outgrow it", "[output_buffer]")
   first.append(std::string(100'000, 'c'));
   CHECK(first.memory_usage() == 100'000);
   CHECK(contents(first) == std::string(100'000, 'c'));
+}
+
+TEST_CASE("Where many hold output, only some hold a buffer of the pool", "[output_buffer]") {
+  base::BufferPool pool;
+  std::vector<std::unique_ptr<OutputBuffer>> buffers;
+  while (buffers.empty() || buffers.back()->memory_usage() == base::BufferPool::kBufferSize) {
+    REQUIRE(buffers.size() < 1000);
+    buffers.push_back(std::make_unique<OutputBuffer>(pool));
+    buffers.back()->append("short");
+  }
+  OutputBuffer& small = *buffers.back();
+  CHECK(small.memory_usage() <= 1024);
+  std::string expected = "short";
+
+  SECTION("the others grow by themselves") {
+    const SharedBytes shared("shared");
+    for (int i = 0; i < 6000; ++i) {
+      small.append("number " + std::to_string(i));
+      expected += "number " + std::to_string(i);
+      if (i % 1000 == 0) {
+        small.append_shared(shared.get());
+        expected += "shared";
+      }
+      // It would be taken for one of the pool.
+      REQUIRE(small.own_memory() != base::BufferPool::kBufferSize);
+    }
+    CHECK(contents(small) == expected);
+  }
+  SECTION("or move to one that is free") {
+    buffers.front()->clear();
+    small.append(std::string(2000, 'x'));
+    CHECK(small.memory_usage() == base::BufferPool::kBufferSize);
+    CHECK(contents(small) == expected + std::string(2000, 'x'));
+  }
+  SECTION("whoever leaves the pool keeps what it holds, and makes room for another") {
+    for (const size_t extra : {size_t{0}, base::BufferPool::kBufferSize - 5}) {
+      OutputBuffer& leaving = *buffers[extra == 0 ? 0 : 1];
+      leaving.append(std::string(extra, 'x'));
+      leaving.leave_pool();
+      CHECK(leaving.memory_usage() != base::BufferPool::kBufferSize);
+      CHECK(leaving.memory_usage() >= 5 + extra);
+      CHECK(contents(leaving) == "short" + std::string(extra, 'x'));
+      OutputBuffer next(pool);
+      next.append("next");
+      CHECK(next.memory_usage() == base::BufferPool::kBufferSize);
+      leaving.append("more");
+      CHECK(contents(leaving) == "short" + std::string(extra, 'x') + "more");
+    }
+  }
 }
 
 TEST_CASE("A reader that never quite catches up does not make the buffer grow without end",
