@@ -154,13 +154,13 @@ def scan_cost(*command, count=1000):
     return measure
 
 
-def load_cost(operations, pipeline, *command, clients=50, words=()):
-    """A measurement: CPU per operation under redis-benchmark with random keys out of a million."""
+def load_cost(operations, pipeline, *command, clients=50, words=(), keys=1_000_000):
+    """A measurement: CPU per operation under redis-benchmark with random keys out of `keys`."""
     def measure(server):
         tool = REFERENCE / "bin" / "redis-benchmark-8.0"
         started = cpu_us(server)
         result = subprocess.run(
-            [tool, "-p", str(server.port), "-n", str(operations), "-c", str(clients), "-P", str(pipeline), "-r", "1000000",
+            [tool, "-p", str(server.port), "-n", str(operations), "-c", str(clients), "-P", str(pipeline), "-r", str(keys),
              "--csv", *words, *command], capture_output=True, text=True)
         rows = list(csv.reader(result.stdout.splitlines()))
         if result.returncode != 0 or len(rows) < 2 or "error" in result.stderr.lower():

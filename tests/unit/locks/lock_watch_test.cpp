@@ -70,6 +70,16 @@ TEST_CASE("LOCK INFO tells of the holder and of who was refused", "[locks]") {
     CHECK(info.find(part) != std::string::npos);
 }
 
+TEST_CASE("LOCK INFO tells of a lock that nobody holds", "[locks]") {
+  Scene scene("anna SET lock a NX PX 1000; wait 250; anna DEL lock");
+  const std::string info = scene.run("carl", "LOCK INFO lock");
+  for (const char* part :
+       {"$11\r\nclient-name\r\n$0\r\n\r\n", "$5\r\nstate\r\n$4\r\nfree\r\n",
+        "$9\r\nconnected\r\n:0\r\n", "$7\r\nheld-ms\r\n:0\r\n", "$8\r\nsince-ms\r\n:0\r\n",
+        "$6\r\nrecipe\r\n$0\r\n\r\n", "$5\r\ntaken\r\n:1\r\n"})
+    CHECK(info.find(part) != std::string::npos);
+}
+
 TEST_CASE("LOCK replies maps in RESP3", "[locks]") {
   Scene scene("anna SET lock a NX PX 1000; bob DEL lock; bob HELLO 3");
   CHECK(scene.run("bob", "LOCK LIST").starts_with("*1\r\n%17\r\n"));

@@ -5,6 +5,7 @@
 #include "commands/groups.h"
 #include "persist/rows.h"
 #include "unit/catch.h"
+#include "unit/persist/rdb/rdb_bytes.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -327,6 +328,36 @@ TEST_CASE("Changes of vector sets are told to those who watch, and to nobody els
   CHECK_FALSE(is_seen("VREM v nobody"));
   CHECK(is_seen("VREM v e"));
   CHECK(client.run("EXISTS v") == integer(0));
+}
+
+TEST_CASE("A dump whose projection has no dimensions, or too many, is refused", "[vectors]") {
+  VectorsFixture server;
+  TestClient client(server);
+  client.run("VADD v REDUCE 1 VALUES 2 3 4 e");
+  const std::string dump = payload(client.run("DUMP v"));
+  constexpr size_t kFooter = 10;  // version and checksum
+  // Type and module; then dimensions, elements, quantization and links, flags: each after the byte
+  // that says it is a number.
+  const size_t dimensions = 1 + 9 + 1;
+  const auto other = [&](size_t input_dimensions, size_t matrix_size) {
+    size_t at = dimensions;
+    for (int skipped = 0; skipped < 4; ++skipped) {
+      const auto first = static_cast<unsigned char>(dump[at]);
+      at += (first < 0x40 ? 1 : first < 0x80 ? 2 : first == 0x80 ? 5 : 9) + 1;
+    }
+    const std::string projection = byte(2) + byte(5) + rdb_string(dump.substr(at + 3, 8));
+    REQUIRE(dump.substr(at, projection.size()) == projection);
+    const std::string head = dump.substr(0, at - 1);
+    const size_t end = at + projection.size();
+    const std::string rest = dump.substr(end, dump.size() - kFooter - end);
+    return rdb_dump(head + byte(2) + rdb_length(input_dimensions) + byte(5) +
+                    rdb_string(std::string(matrix_size, '\0')) + rest);
+  };
+  CHECK(client.run_words({"RESTORE", "restored", "0", other(2, 8)}) == kOk);
+  for (const auto& [input_dimensions, matrix_size] :
+       {std::pair<size_t, size_t>{0, 0}, {0, 8}, {2, 4}, {2, 12}, {1, 8}})
+    CHECK(client.run_words({"RESTORE", "other", "0", other(input_dimensions, matrix_size)}) ==
+          error("ERR Bad data format"));
 }
 
 TEST_CASE("A copied, dumped and restored set answers as the first one did", "[vectors]") {
