@@ -14,11 +14,11 @@ extern "C" void malloc_stats_print(void (*write)(void*, const char*), void* argu
                                    const char* options) __attribute__((weak));
 // AddressSanitizer's allocator, which mallinfo2() does not count.
 extern "C" size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
-// What jemalloc reads when it starts. No arena of its own for what is large; the arena that is there
-// by then has its own bound (keep_large_free_pages()). And free pages are taken again however many
-// of them are together: left to itself jemalloc takes none for less than a 64th of them, so what
-// many clients need for a moment and give back together would be new pages each time, which cost
-// more than all else (PUBLISH to 200 clients 0.55 us each, with them 0.10).
+// What jemalloc reads when it starts. No arena of its own for what is large; the arena that is
+// there by then has its own bound (keep_large_free_pages()). And free pages are taken again however
+// many of them are together: left to itself jemalloc takes none for less than a 64th of them, so
+// what many clients need for a moment and give back together would be new pages each time, which
+// cost more than all else (PUBLISH to 200 clients 0.55 us each, with them 0.10).
 extern "C" {
 extern const char* malloc_conf;
 const char* malloc_conf = "oversize_threshold:0,lg_extent_max_active_fit:20";
