@@ -217,6 +217,7 @@ TEST_CASE("The log tells who was refused what and where", "[acl]") {
   CHECK(is(Reason::kKey, Context::kScript, "yours", "anna", 1));
   CHECK(is(Reason::kAuth, Context::kToplevel, "AUTH", "nobody", 1));
   CHECK(is(Reason::kCommand, Context::kToplevel, "get", "anna", 2));
+  CHECK(root.run("ACL LOG 1").starts_with("*1\r\n*20\r\n$5\r\ncount\r\n:1\r\n"));
   const std::string stats = root.run("INFO stats");
   CHECK(stats.find("acl_access_denied_auth:1\r\nacl_access_denied_cmd:2\r\nacl_access_denied_key:1"
                    "\r\nacl_access_denied_channel:1\r\n") != std::string::npos);

@@ -217,6 +217,18 @@ TEST_CASE("Fractions in INFO are rounded as printf() rounds them") {
   }
 }
 
+TEST_CASE("The time that commands have taken only grows") {
+  InfoServer server;
+  uint64_t before = 0;
+  for (int i = 0; i < 20; ++i) {
+    server.client.run("SET key value");
+    const uint64_t ticks = server.server.server.stats().command_ticks;
+    CHECK(ticks >= before);
+    before = ticks;
+  }
+  CHECK(before > 0);
+}
+
 TEST_CASE("The text of INFO is whole, however long its fields are") {
   server::InfoText text;
   std::string expected = "# Sizes\r\n";

@@ -86,6 +86,25 @@ TEST_CASE("The effects of a turn are written at its end, in one piece") {
   CHECK(a.file.buffered_bytes() == 0);
 }
 
+TEST_CASE("How long a write took is told when it was long") {
+  Appending a;
+  const server::LatencyMonitor& monitor = a.server.server.latency_monitor();
+  constexpr int64_t kHourMs = 3'600'000;
+  for (const auto& [threshold_ms, is_told] :
+       {std::pair<int64_t, bool>{kHourMs, false}, {5, true}}) {
+    a.server.server.latency_monitor().set_threshold_ms(threshold_ms);
+    a.file.set_flush_pause_us(20'000);
+    a.set("one");
+    a.file.flush();
+    for (const char* event : {"aof-write", "aof-write-alone"}) {
+      REQUIRE((monitor.find(event) != nullptr) == is_told);
+      if (!is_told) continue;
+      CHECK(monitor.find(event)->worst_ms >= 10);
+      CHECK(monitor.find(event)->worst_ms < kHourMs);
+    }
+  }
+}
+
 TEST_CASE("A new file begins with the database it is about") {
   Appending a;
   a.set("one");

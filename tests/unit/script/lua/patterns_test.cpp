@@ -174,6 +174,11 @@ TEST_CASE("Tables of any size are sorted by the operator as by a comparison", "[
                      std::string(value) + " b[i] = a[i] end table.sort(a) table.sort(b, " +
                      "function(x, y) return x < y end) for i = 1, #a do " +
                      "if a[i] ~= b[i] then return -i end end return #a") == integer(size));
+      // A comparison is asked, whatever the operator would say.
+      CHECK(lua.eval("local a = {} for i = 1, " + std::to_string(size) + " do a[i] = " +
+                     std::string(value) + " end table.sort(a, function(x, y) return x > y end) " +
+                     "for i = 2, #a do if a[i] > a[i - 1] then return -i end end return #a") ==
+            integer(size));
     }
   }
   CHECK(lua.error_of("local t = {} for i = 1, 100 do t[i] = i end t[50] = 'x' table.sort(t)")
