@@ -43,6 +43,8 @@ class BufferPool {
     free_.push_back(buffer);
     --lent_;
   }
+  // One that was lent is its holder's own from now on, as any from malloc.
+  void forget() { --lent_; }
 
  private:
   static constexpr size_t kMost = 16;

@@ -169,13 +169,10 @@ void OutputBuffer::move_to(char* data, size_t capacity) {
 void OutputBuffer::move_to_own(size_t capacity) {
   capacity = std::max(capacity, kLeastCapacity);
   if (capacity == base::BufferPool::kBufferSize) capacity += capacity / 4;
-  char* const old = is_of_pool() ? nullptr : data_;
-  auto* data = static_cast<char*>(std::realloc(old, capacity));
+  auto* data = static_cast<char*>(std::realloc(data_, capacity));
   if (data == nullptr) throw std::bad_alloc();
-  if (is_of_pool()) {
-    std::memcpy(data, data_, size_);
-    pool_->give_back(data_);
-  }
+  // Kept, it would count as memory in use, of which keys are evicted.
+  if (is_of_pool()) pool_->forget();
   data_ = data;
   capacity_ = capacity;
 }

@@ -158,6 +158,10 @@ TEST_CASE("Large tables are sorted as small ones are", "[script-host]") {
               " end table.sort(t) for i = 2, #t do if t[i] < t[i - 1] then return i end end "
               "return #t") == integer(70'000));
   }
+  // More than are merged at once.
+  CHECK(lua.eval("local t = {} for i = 1, 140000 do t[i] = (i * 7919) % 1000003 end table.sort(t) "
+                 "for i = 2, #t do if t[i] < t[i - 1] then return i end end return #t") ==
+        integer(140'000));
   CHECK(lua.error_of("local t = {} for i = 1, 5000 do t[i] = {} end table.sort(t)") ==
         "-ERR attempt to compare two table values");
   CHECK(lua.error_of("local t = {} for i = 1, 5000 do t[i] = i end t[5000] = 'x' table.sort(t)")
