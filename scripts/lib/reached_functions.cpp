@@ -1,8 +1,11 @@
-// Linked into the unit tests of scripts/mutate, which are built with -fsanitize-coverage=func,inline-bool-flag,pc-table: tells which
-// functions a process and its children have reached. Clang's documentation ("SanitizerCoverage") describes the calls that it makes.
+// Linked into the unit tests of scripts/mutate, which are built with
+// -fsanitize-coverage=func,inline-bool-flag,pc-table: tells which functions a process and its
+// children have reached. Clang's documentation ("SanitizerCoverage") describes the calls that it
+// makes.
 //
-// At its end each process appends to the file that LATCHKEY_REACHED names: the offsets, from the start of the program, of the functions
-// that were reached, as numbers of eight bytes in the machine's order, in one write.
+// At its end each process appends to the file that LATCHKEY_REACHED names: the offsets, from the
+// start of the program, of the functions that were reached, as numbers of eight bytes in the
+// machine's order, in one write.
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -43,7 +46,9 @@ void append_reached() {
 
 extern "C" {
 
-void __sanitizer_cov_bool_flag_init(bool* first, bool* /*end*/) { reached = first; }
+void __sanitizer_cov_bool_flag_init(bool* first, bool* /*end*/) {
+  reached = first;
+}
 
 void __sanitizer_cov_pcs_init(const std::uintptr_t* first, const std::uintptr_t* end) {
   functions = reinterpret_cast<const Function*>(first);
@@ -53,7 +58,8 @@ void __sanitizer_cov_pcs_init(const std::uintptr_t* first, const std::uintptr_t*
   registered = true;
 }
 
-// In place of the C library's: children that a test forks end by it, without what atexit() has registered.
+// In place of the C library's: children that a test forks end by it, without what atexit() has
+// registered.
 void _exit(int status) {
   append_reached();
   syscall(SYS_exit_group, status);
