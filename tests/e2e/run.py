@@ -14,6 +14,7 @@ import queue
 import re
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -45,9 +46,10 @@ def passes_alone(test) -> bool:
 
 def run_file(path, ports) -> tuple[int, int]:
     """Runs one file in a process of its own, whose servers listen on these ports; how many tests have passed and failed."""
+    started = time.monotonic()
     done = subprocess.run([sys.executable, __file__, path.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           env=dict(os.environ, LATCHKEY_PORTS="%d-%d" % ports))
-    print(done.stdout, flush=True)
+    print(f"{done.stdout}{path.name} took {time.monotonic() - started:.0f} s\n", flush=True)
     counts = re.findall(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
     # Whatever has ended it, it was not its tests.
     return tuple(map(int, counts[-1])) if counts else (0, 1)

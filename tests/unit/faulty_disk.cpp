@@ -276,26 +276,31 @@ void FaultyDisk::collect(ino_t directory, const fs::path& place, Lost lost, Cont
   }
 }
 
-void FaultyDisk::restore(Lost lost) {
+FaultyDisk::Contents FaultyDisk::left(Lost lost) const {
+  Contents left;
+  if (lost == Lost::kNames || lost == Lost::kEverything) {
+    collect(inode_of(root_), root_, lost, &left);
+    return left;
+  }
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root_)) {
+    if (entry.is_directory()) {
+      left[entry.path() / ""] = {};
+    } else if (lost == Lost::kNothing) {
+      left[entry.path()] = read_file(entry.path());
+    } else {
+      left[entry.path()] = contents_of(inode_of(entry.path()), lost);
+    }
+  }
+  return left;
+}
+
+void FaultyDisk::restore(const Contents& contents) {
   heal();
   shared_->power = true;
-  if (lost == Lost::kNothing) return sync_all();
-  Contents left;
-  if (lost == Lost::kContents) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root_)) {
-      if (entry.is_directory()) {
-        left[entry.path() / ""] = {};
-      } else {
-        left[entry.path()] = contents_of(inode_of(entry.path()), lost);
-      }
-    }
-  } else {
-    collect(inode_of(root_), root_, lost, &left);
-  }
   for (const fs::directory_entry& entry : fs::directory_iterator(root_)) fs::remove_all(entry);
-  for (const auto& [path, contents] : left) {
+  for (const auto& [path, text] : contents) {
     if (path.has_filename()) {
-      write_file(path, contents);
+      write_file(path, text);
     } else {
       fs::create_directories(path);
     }

@@ -70,8 +70,12 @@ class FaultyDisk final : public base::FileSystem {
 
   // Every call fails from here on; what is on the disk stays as it is.
   void cut_power();
+  // What the directory then has, of all files and directories (whose names end in '/').
+  using Contents = std::map<std::filesystem::path, std::string>;
+  Contents left(Lost lost) const;
   // The disk works again, with what the loss of power has left.
-  void restore(Lost lost);
+  void restore(Lost lost) { restore(left(lost)); }
+  void restore(const Contents& contents);
   // Has all that is in `root` on the disk, for files that a test has written itself.
   void sync_all();
 
@@ -89,7 +93,6 @@ class FaultyDisk final : public base::FileSystem {
 
  private:
   struct Shared;
-  using Contents = std::map<std::filesystem::path, std::string>;  // a directory ends in '/'
 
   // False, with errno set, when the call is to fail.
   bool may(std::string_view call, const std::string& path);

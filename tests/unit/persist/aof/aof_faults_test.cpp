@@ -6,6 +6,7 @@
 #include <csignal>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "unit/catch.h"
@@ -85,6 +86,21 @@ struct Stage {
   }
 };
 
+// What a server makes of the files that are there.
+void check(Stage& stage) {
+  std::string list;
+  // What the first of them makes of the files is not to bring anything else back.
+  for (int i = 0; i < 2; ++i) {
+    Life life(stage.directory, kSettings, stage.disk, &stage.logs);
+    if (!life.opened) FAIL_CHECK(stage.logs.read("log"));
+    if (i == 0) {
+      stage.pushed.check(life);
+      list = life.client.run("LRANGE list 0 -1");
+    }
+    CHECK(life.client.run("LRANGE list 0 -1") == list);
+  }
+}
+
 // Runs `prepare(stage)` on a disk that works, then `act(stage, trial)` while it fails, and has a
 // server start with what is left when the power is cut then.
 template <typename Prepare, typename Act>
@@ -92,8 +108,9 @@ void fail_each_call_of(Prepare prepare, Act act) {
   size_t count = 0;
   for (const Healed healed : {Healed::kNo, Healed::kYes}) {
     count += fail_each_call([&](const Trial& trial) {
-      // Without power nothing is healed.
-      if (healed == Healed::kYes && trial.fault.kind == FaultKind::kPowerCut) return false;
+      const bool loses_power = trial.fault.kind == FaultKind::kPowerCut;
+      // Without power nothing is healed; and what it may take is looked at after one trial.
+      if (loses_power && (healed == Healed::kYes || trial.lost != Lost::kEverything)) return false;
       Stage stage;
       stage.healed = healed;
       const size_t descriptors = open_descriptors();
@@ -104,19 +121,18 @@ void fail_each_call_of(Prepare prepare, Act act) {
       stage.disk.cut_power();
       CAPTURE(told(trial, stage.disk), static_cast<int>(healed));
       CHECK(open_descriptors() == descriptors);
-      stage.disk.restore(trial.lost);
-      std::string list;
-      // What the first of them makes of the files is not to bring anything else back.
-      for (int i = 0; i < 2; ++i) {
-        Life life(stage.directory, kSettings, stage.disk, &stage.logs);
-        if (!life.opened) FAIL_CHECK(stage.logs.read("log"));
-        if (i == 0) {
-          stage.pushed.check(life);
-          list = life.client.run("LRANGE list 0 -1");
-        }
-        CHECK(life.client.run("LRANGE list 0 -1") == list);
+      const bool failed = stage.disk.has_failed();
+      std::vector<FaultyDisk::Contents> states{stage.disk.left(Lost::kEverything)};
+      if (loses_power) {
+        for (const Lost lost : {Lost::kNothing, Lost::kContents, Lost::kNames})
+          states.push_back(stage.disk.left(lost));
       }
-      return stage.disk.has_failed();
+      for (const FaultyDisk::Contents& state : states) {
+        CAPTURE(&state - states.data());
+        stage.disk.restore(state);
+        check(stage);
+      }
+      return failed;
     });
   }
   CHECK(count > 30);
