@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the end-to-end tests (test_*.py beside this file) against the server that LATCHKEY_SERVER names.
 
-    LATCHKEY_SERVER=build/release/src/latchkey-server tests/e2e/run.py [-j N] [PATTERN...]
+    LATCHKEY_SERVER=build/release/src/latchkey-server tests/e2e/run.py [-j N] [--except PATTERN]... [PATTERN...]
 
-Patterns select test files by name (test_locks, locks). With -j files run in processes of their own, N at a time; their output comes
+Patterns select test files by name (test_locks, locks), or leave them out. With -j files run in processes of their own, N at a time; their output comes
 when they have ended. Ends with the line `N passed, N failed`.
 """
 
@@ -80,11 +80,13 @@ def run_files(paths, jobs) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("--except", dest="left_out", action="append", default=[], metavar="PATTERN")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN")
     options = parser.parse_args()
     sys.path.insert(0, str(HERE))
     paths = [path for path in sorted(HERE.glob("test_*.py"))
              if not options.patterns or any(word in path.name for word in options.patterns)]
+    paths = [path for path in paths if not any(word in path.name for word in options.left_out)]
     if options.jobs > 1:
         return run_files(paths, options.jobs)
     suite = unittest.TestSuite()

@@ -195,6 +195,7 @@ bool read_requests(RdbReader& reader, store::StreamProducers& producers) {
   uint64_t count;
   if (!reader.string(&text)) return false;
   const std::string producer(text);
+  if (producers.has_producer(producer)) return reader.fail("Stream IDMP producer is there twice");
   if (!reader.length(&count)) return false;
   if (count > producers.most_each()) return reader.fail("Stream IDMP producer has too many IIDs");
   for (; count > 0; --count) {

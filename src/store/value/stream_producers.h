@@ -83,6 +83,7 @@ class StreamProducers {
     }
   }
   size_t producers() const { return producers_.size(); }
+  bool has_producer(std::string_view name) const { return producers_.contains(name); }
 
   // Bytes held besides this object.
   size_t memory_usage() const;
