@@ -363,6 +363,8 @@ TEST_CASE("reentry-lost", "[locks]") {
        (enter + enter + leave + "wait 40000").c_str(), "reentry-lost"},
       {"released as often as taken", (enter + enter + leave + leave + "anna leaves").c_str(), ""},
       {"a crash", (enter + enter + "anna leaves; wait 40000").c_str(), ""},
+      {"a crash after a look at the count",
+       (enter + enter + "anna HINCRBY jobs " + id + " 0; anna leaves; wait 40000").c_str(), ""},
       {"other connections of the same client",
        (enter + "bob @enter jobs " + id + " 30000; carl @leave jobs " + id + " 30000; " + leave +
         enter + leave + "wait 40000")
