@@ -3,8 +3,8 @@
 
     LATCHKEY_SERVER=build/release/src/latchkey-server tests/e2e/run.py [-j N] [--except PATTERN]... [PATTERN...]
 
-Patterns select test files by name (test_locks, locks), or leave them out. With -j files run in processes of their own, N at a time; their output comes
-when they have ended. Ends with the line `N passed, N failed`.
+Patterns select test files by name (test_locks, locks), or leave them out. With -j files run in processes of their own, N at a time;
+their output comes when they have ended. Ends with the line `N passed, N failed`.
 """
 
 import argparse
