@@ -14,12 +14,15 @@ void add_groups(Table& table) {
   table.add(array_search_rows());
   table.add(bitfield_rows());
   table.add(bitmap_rows());
+  table.add(bloom_filter_rows());
   table.add(bounded_counter_rows());
   table.add(client_rows());
   table.add(command_rows());
   table.add(config_rows());
   table.add(connection_rows());
+  table.add(count_min_sketch_rows());
   table.add(counter_rows());
+  table.add(cuckoo_filter_rows());
   table.add(database_rows());
   table.add(debug_rows());
   table.add(expire_rows());
@@ -30,8 +33,10 @@ void add_groups(Table& table) {
   table.add(hash_import_rows());
   table.add(hash_random_rows());
   table.add(hash_rows());
+  table.add(hotkeys_rows());
   table.add(hyperloglog_rows());
   table.add(info_rows());
+  table.add(json_rows());
   table.add(key_rows());
   table.add(latency_rows());
   table.add(lcs_rows());
@@ -43,7 +48,6 @@ void add_groups(Table& table) {
   table.add(memory_rows());
   table.add(module_rows());
   table.add(monitor_rows());
-  table.add(hotkeys_rows());
   table.add(object_rows());
   table.add(pubsub_rows());
   table.add(scan_rows());
@@ -69,6 +73,9 @@ void add_groups(Table& table) {
   table.add(string_condition_rows());
   table.add(string_range_rows());
   table.add(string_rows());
+  table.add(t_digest_rows());
+  table.add(time_series_rows());
+  table.add(top_k_rows());
   table.add(transaction_rows());
   table.add(vector_search_rows());
   table.add(vector_set_rows());

@@ -10,13 +10,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "persist/rdb/byte_stream.h"
-#include "persist/rdb/rdb_array.h"
 #include "persist/rdb/rdb_file_parser.h"
 #include "persist/rdb/rdb_header.h"
 #include "persist/rdb/rdb_modules.h"
 #include "persist/rdb/rdb_primitives.h"
 #include "persist/rdb/rdb_values.h"
-#include "persist/rdb/rdb_vector_set.h"
 #include "server/config/command_line.h"
 #include "server/observe/progress.h"
 #include "store/value/hash.h"
@@ -138,14 +136,15 @@ bool Checker::key_begins(uint8_t type) {
 
 bool Checker::check_value(uint8_t type) {
   LoadedValue loaded;
-  uint64_t module = 0;
+  const ModuleType* module = nullptr;
+  uint64_t id = 0;
   if (type == static_cast<uint8_t>(RdbType::kModule2)) {
-    if (!reader_.length(&module)) return false;
-    if (module != kVectorSetModule && module != kArrayModule) return skip_module_data(reader_);
+    if (!reader_.length(&id)) return false;
+    module = module_type_of_id(id);
+    if (module == nullptr) return skip_module_data(reader_);
   }
-  switch (module == kVectorSetModule ? read_vector_set(reader_, environment_, &loaded)
-          : module == kArrayModule   ? read_array(reader_, &loaded)
-                                     : read_value(reader_, type, environment_, &loaded)) {
+  switch (module != nullptr ? read_module_value(reader_, environment_, id, *module, &loaded)
+                            : read_value(reader_, type, environment_, &loaded)) {
     case ReadResult::kDone:
       break;
     case ReadResult::kEmpty:

@@ -22,6 +22,20 @@ std::string_view type_name(Type type) {
       return "vectorset";
     case Type::kArray:
       return "array";
+    case Type::kJson:
+      return "ReJSON-RL";
+    case Type::kTimeSeries:
+      return "TSDB-TYPE";
+    case Type::kBloomFilter:
+      return "MBbloom--";
+    case Type::kCuckooFilter:
+      return "MBbloomCF";
+    case Type::kCountMinSketch:
+      return "CMSk-TYPE";
+    case Type::kTopK:
+      return "TopK-TYPE";
+    case Type::kTDigest:
+      return "TDIS-TYPE";
   }
   return "unknown";
 }

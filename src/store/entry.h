@@ -41,7 +41,27 @@ namespace latchkey::store {
 class Entry;
 
 // The types that TYPE distinguishes.
-enum class Type : uint8_t { kString, kList, kSet, kSortedSet, kHash, kStream, kVectorSet, kArray };
+enum class Type : uint8_t {
+  kString,
+  kList,
+  kSet,
+  kSortedSet,
+  kHash,
+  kStream,
+  kVectorSet,
+  kArray,
+  // Of classes that derive from ModuleValue (store/value/module_value.h).
+  kJson,
+  kTimeSeries,
+  kBloomFilter,
+  kCuckooFilter,
+  kCountMinSketch,
+  kTopK,
+  kTDigest,
+};
+// An entry has four bits for it.
+inline constexpr size_t kTypeCount = static_cast<size_t>(Type::kTDigest) + 1;
+static_assert(kTypeCount <= 16);
 
 // The name that TYPE and SCAN's TYPE option use ("string", "zset", ...).
 std::string_view type_name(Type type);
@@ -60,8 +80,7 @@ struct Packed {
   bool is_intset = false;
 };
 
-// A value that lives outside of its entry: lists, sets, hashes, sorted sets, streams, vector sets,
-// arrays derive from it.
+// A value that lives outside of its entry: every type but strings derives from it.
 class Value {
  public:
   Value() = default;

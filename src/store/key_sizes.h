@@ -24,9 +24,7 @@ class KeySizes {
   uint64_t count(Type type, size_t bin) const { return counts_[static_cast<size_t>(type)][bin]; }
 
  private:
-  static constexpr size_t kTypes = static_cast<size_t>(Type::kArray) + 1;
-
-  std::array<std::array<uint64_t, kBins>, kTypes> counts_{};
+  std::array<std::array<uint64_t, kBins>, kTypeCount> counts_{};
 };
 
 }  // namespace latchkey::store

@@ -39,6 +39,16 @@ std::string_view objection_to(const store::Entry& entry, const server::Edition& 
   switch (entry.type()) {
     case store::Type::kVectorSet:
       return edition.has({8, 0}) ? std::string_view() : "vector sets";
+    case store::Type::kJson:
+      return edition.has({8, 0}) ? std::string_view() : "JSON documents";
+    case store::Type::kTimeSeries:
+      return edition.has({8, 0}) ? std::string_view() : "time series";
+    case store::Type::kBloomFilter:
+    case store::Type::kCuckooFilter:
+    case store::Type::kCountMinSketch:
+    case store::Type::kTopK:
+    case store::Type::kTDigest:
+      return edition.has({8, 0}) ? std::string_view() : "probabilistic values";
     case store::Type::kArray:
       return edition.has({8, 8}) ? std::string_view() : "arrays";
     case store::Type::kHash:

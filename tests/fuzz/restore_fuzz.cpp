@@ -9,8 +9,8 @@
 
 #include "commands/groups.h"
 #include "input.h"
-#include "persist/rdb/rdb_array.h"
 #include "persist/rdb/rdb_format.h"
+#include "persist/rdb/rdb_modules.h"
 #include "persist/rdb/rdb_vector_set.h"
 #include "persist/rows.h"
 #include "reply_check.h"
@@ -35,7 +35,7 @@ class World {
     send({"FLUSHALL"});
     choose_limits(input.byte());
     uint8_t type = input.byte() % (persist::kLastRdbType + 1);
-    const std::string head = head_of(&type);
+    const std::string head = head_of(&type, input);
     const std::string dump =
         payload(std::string(1, static_cast<char>(type)) + head + std::string(input.rest()));
     if (send({"RESTORE", "key", "0", dump}) != tests::kOk) return;
@@ -65,16 +65,18 @@ class World {
   }
 
   // The id of a module whose values are read: that of vector sets, or by the type of values that no
-  // longer exist, that of arrays.
-  static std::string head_of(uint8_t* type) {
+  // longer exist, that of any, chosen by another byte.
+  static std::string head_of(uint8_t* type, Input& input) {
     constexpr auto kModule = static_cast<uint8_t>(persist::RdbType::kModule2);
     constexpr auto kOldModule = static_cast<uint8_t>(persist::RdbType::kModule1);
     if (*type != kModule && *type != kOldModule) return {};
-    const bool is_array = std::exchange(*type, kModule) == kOldModule;
+    const auto modules = persist::module_types();
+    const uint64_t id = std::exchange(*type, kModule) == kOldModule
+                            ? modules[input.byte() % modules.size()].id
+                            : persist::kVectorSetModule;
     std::string head;
     persist::StringSink sink(head);
-    persist::RdbWriter(sink, false)
-        .length(is_array ? persist::kArrayModule : persist::kVectorSetModule);
+    persist::RdbWriter(sink, false).length(id);
     sink.flush();
     return head;
   }

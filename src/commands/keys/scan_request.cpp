@@ -20,7 +20,7 @@ constexpr uint64_t kStepsPerKey = 10;
 constexpr uint64_t kMaxHidden = 10'000;
 
 bool is_type(std::string_view name) {
-  for (int type = 0; type <= static_cast<int>(store::Type::kArray); ++type) {
+  for (size_t type = 0; type < store::kTypeCount; ++type) {
     if (base::equal_ignoring_case(store::type_name(static_cast<store::Type>(type)), name))
       return true;
   }

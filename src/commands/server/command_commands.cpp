@@ -73,8 +73,8 @@ void command_list(CommandContext& ctx) {
   std::string_view value;
   if (!options.word("FILTERBY") || options.left() != 2) return ctx.syntax_error();
   if (options.word("MODULE", &value)) {
-    return list_commands(ctx, [is_known = value == kOnlyModule](const Command& one) {
-      return is_known && one.row->group == Group::kModule;
+    return list_commands(ctx, [value](const Command& one) {
+      return one.row->group == Group::kModule && one.row->extras.module == value;
     });
   }
   if (options.word("ACLCAT", &value)) {

@@ -2,9 +2,11 @@
 // in, and the others return an error.
 #include "commands/server/modules.h"
 
+#include <algorithm>
 #include <string>
 
 #include "commands/groups.h"
+#include "server/command/built_in_modules.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
 #include "server/server.h"
@@ -15,9 +17,10 @@ using namespace server;
 
 namespace {
 
-bool has_vector_sets(const CommandContext& ctx) {
+std::span<const BuiltInModule> modules_of(const CommandContext& ctx) {
   // A Sentinel has no values.
-  return ctx.server.edition().has({8, 0}) && !ctx.server.is_sentinel();
+  if (ctx.server.is_sentinel()) return {};
+  return built_in_modules(ctx.server.edition());
 }
 
 void module_list(CommandContext& ctx) {
@@ -31,15 +34,17 @@ void module_load(CommandContext& ctx) {
 }
 
 void module_unload(CommandContext& ctx) {
-  ctx.reply.error(has_vector_sets(ctx) && ctx.args[2] == kOnlyModule
-                      ? "ERR Error unloading module: the module can't be unloaded"
-                      : "ERR Error unloading module: no such module with that name");
+  const auto modules = modules_of(ctx);
+  const bool is_there = std::any_of(modules.begin(), modules.end(),
+                                    [&](const auto& module) { return ctx.args[2] == module.name; });
+  ctx.reply.error(is_there ? "ERR Error unloading module: the module can't be unloaded"
+                           : "ERR Error unloading module: no such module with that name");
 }
 
 void module_help(CommandContext& ctx) {
   reply_help(ctx, {
                       "LIST",
-                      "    List the modules that there are: vector sets, which are built in.",
+                      "    List the modules that there are, which are built in.",
                       "LOAD <path> [<arg> ...]",
                       "    Refused: this server runs no modules.",
                       "LOADEX <path> [[CONFIG NAME VALUE] [CONFIG NAME VALUE]] [ARGS ...]",
@@ -111,17 +116,19 @@ constexpr CommandRow kModuleRows[] = {
 }  // namespace
 
 void reply_modules(CommandContext& ctx) {
-  if (!has_vector_sets(ctx)) return ctx.reply.empty_array();
-  ctx.reply.array(1);
-  ctx.reply.map(4);
-  ctx.reply.bulk("name");
-  ctx.reply.bulk(kOnlyModule);
-  ctx.reply.bulk("ver");
-  ctx.reply.integer(1);
-  ctx.reply.bulk("path");
-  ctx.reply.bulk("");
-  ctx.reply.bulk("args");
-  ctx.reply.empty_array();
+  const auto modules = modules_of(ctx);
+  ctx.reply.array(modules.size());
+  for (const BuiltInModule& module : modules) {
+    ctx.reply.map(4);
+    ctx.reply.bulk("name");
+    ctx.reply.bulk(module.name);
+    ctx.reply.bulk("ver");
+    ctx.reply.integer(module_version(module, ctx.server.edition()));
+    ctx.reply.bulk("path");
+    ctx.reply.bulk("");
+    ctx.reply.bulk("args");
+    ctx.reply.empty_array();
+  }
 }
 
 std::span<const CommandRow> module_rows() {

@@ -253,12 +253,19 @@ void write_entry(RequestWriter& writer, const Entry& entry) {
     case store::Type::kStream:
       write_stream(writer, entry.key(), *View<store::Stream>(entry));
       break;
-    case store::Type::kVectorSet:
-      // No commands make the same graph, nor the same projection.
-      writer.request({"RESTORE", entry.key(), "0", make_dump(entry, false)});
-      break;
     case store::Type::kArray:
       write_array_requests(writer, entry.key(), *View<store::Array>(entry));
+      break;
+    case store::Type::kVectorSet:
+      // No commands make the same graph, nor the same projection.
+    case store::Type::kJson:
+    case store::Type::kTimeSeries:
+    case store::Type::kBloomFilter:
+    case store::Type::kCuckooFilter:
+    case store::Type::kCountMinSketch:
+    case store::Type::kTopK:
+    case store::Type::kTDigest:
+      writer.request({"RESTORE", entry.key(), "0", make_dump(entry, false)});
       break;
   }
   if (entry.has_deadline())

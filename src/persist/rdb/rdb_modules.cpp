@@ -1,11 +1,64 @@
 #include "persist/rdb/rdb_modules.h"
 
+#include "base/assert.h"
+#include "persist/rdb/rdb_array.h"
+#include "persist/rdb/rdb_vector_set.h"
+
 namespace latchkey::persist {
+
+namespace {
+
+constexpr unsigned kVersionBits = 10;
+constexpr unsigned kVersionMask = (1 << kVersionBits) - 1;
+
+constexpr ModuleType kModuleTypes[] = {
+    {kVectorSetModule, store::Type::kVectorSet, write_vector_set, read_vector_set},
+    {kArrayModule, store::Type::kArray, write_array, read_array},
+};
+
+}  // namespace
+
+std::span<const ModuleType> module_types() {
+  return kModuleTypes;
+}
+
+const ModuleType* module_type(store::Type type) {
+  for (const ModuleType& known : kModuleTypes) {
+    if (known.type == type) return &known;
+  }
+  return nullptr;
+}
+
+const ModuleType* module_type_of_id(uint64_t id) {
+  for (const ModuleType& known : kModuleTypes) {
+    if (known.id >> kVersionBits == id >> kVersionBits) return &known;
+  }
+  return nullptr;
+}
+
+void write_module_value(RdbWriter& writer, const store::Entry& entry) {
+  const ModuleType* const type = module_type(entry.type());
+  LK_ASSERT(type != nullptr);
+  writer.length(type->id);
+  type->write(writer, *entry.value());
+  writer.length(static_cast<uint64_t>(ModuleOpcode::kEnd));
+}
+
+ReadResult read_module_value(RdbReader& reader, store::Environment& environment, uint64_t id,
+                             const ModuleType& type, LoadedValue* loaded) {
+  const ReadResult result =
+      type.read(reader, environment, static_cast<unsigned>(id & kVersionMask), loaded);
+  if (result == ReadResult::kFailed) return result;
+  uint64_t opcode;
+  if (!reader.length(&opcode)) return ReadResult::kFailed;
+  if (opcode == static_cast<uint64_t>(ModuleOpcode::kEnd)) return result;
+  reader.fail("The value of a module, " + module_name(id) + ", has parts that are not known");
+  return ReadResult::kFailed;
+}
 
 std::string module_name(uint64_t id) {
   constexpr std::string_view kLetters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  constexpr unsigned kVersionBits = 10;
   constexpr unsigned kLetterBits = 6;
   std::string name(9, '\0');
   id >>= kVersionBits;

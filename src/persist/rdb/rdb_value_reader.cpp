@@ -5,11 +5,9 @@
 
 #include "base/text/number.h"
 #include "persist/rdb/distinct.h"
-#include "persist/rdb/rdb_array.h"
 #include "persist/rdb/rdb_modules.h"
 #include "persist/rdb/rdb_stream_reader.h"
 #include "persist/rdb/rdb_values.h"
-#include "persist/rdb/rdb_vector_set.h"
 #include "persist/rdb/ziplist.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
@@ -396,9 +394,9 @@ ReadResult read_module(RdbReader& reader, RdbType type, Environment& environment
                        LoadedValue* loaded) {
   uint64_t id;
   if (!reader.length(&id)) return kFailed;
-  if (type == RdbType::kModule2 && id == kVectorSetModule)
-    return read_vector_set(reader, environment, loaded);
-  if (type == RdbType::kModule2 && id == kArrayModule) return read_array(reader, loaded);
+  const ModuleType* const known = module_type_of_id(id);
+  if (type == RdbType::kModule2 && known != nullptr)
+    return read_module_value(reader, environment, id, *known, loaded);
   return failed(reader,
                 "The RDB file contains module data I can't load: no matching module type '" +
                     module_name(id) + "'");

@@ -2,16 +2,13 @@
 #include <array>
 #include <cstring>
 
-#include "persist/rdb/rdb_array.h"
+#include "persist/rdb/rdb_modules.h"
 #include "persist/rdb/rdb_values.h"
-#include "persist/rdb/rdb_vector_set.h"
-#include "store/value/array.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
 #include "store/value/set.h"
 #include "store/value/sorted_set.h"
 #include "store/value/stream.h"
-#include "store/value/vector_set.h"
 #include "store/value/view.h"
 
 namespace latchkey::persist {
@@ -279,6 +276,13 @@ RdbType rdb_type_of(const Entry& entry, int version) {
       return type_of(*View<Stream>(entry), version);
     case store::Type::kVectorSet:
     case store::Type::kArray:
+    case store::Type::kJson:
+    case store::Type::kTimeSeries:
+    case store::Type::kBloomFilter:
+    case store::Type::kCuckooFilter:
+    case store::Type::kCountMinSketch:
+    case store::Type::kTopK:
+    case store::Type::kTDigest:
       return RdbType::kModule2;
   }
   return RdbType::kString;
@@ -299,9 +303,15 @@ void write_value(RdbWriter& writer, const Entry& entry) {
     case store::Type::kStream:
       return write_stream(writer, *View<Stream>(entry));
     case store::Type::kVectorSet:
-      return write_vector_set(writer, *View<store::VectorSet>(entry));
     case store::Type::kArray:
-      return write_array(writer, *View<store::Array>(entry));
+    case store::Type::kJson:
+    case store::Type::kTimeSeries:
+    case store::Type::kBloomFilter:
+    case store::Type::kCuckooFilter:
+    case store::Type::kCountMinSketch:
+    case store::Type::kTopK:
+    case store::Type::kTDigest:
+      return write_module_value(writer, entry);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "persist/rdb/module_parts.h"
 #include "store/value/vector_set.h"
 
 namespace latchkey::persist {
@@ -41,62 +42,52 @@ uint64_t packed(const QuantizedVector& vector) {
 
 // --- Writing -------------------------------------------------------------------------------------
 
-void write_number(RdbWriter& writer, uint64_t number) {
-  writer.length(static_cast<uint64_t>(ModuleOpcode::kUnsigned));
-  writer.length(number);
-}
-
-void write_text(RdbWriter& writer, std::string_view text) {
-  writer.length(static_cast<uint64_t>(ModuleOpcode::kString));
-  writer.string(text);
-}
-
-void write_floats(RdbWriter& writer, std::span<const float> floats) {
-  write_text(writer, {reinterpret_cast<const char*>(floats.data()), floats.size_bytes()});
+void write_floats(ModuleWriter& writer, std::span<const float> floats) {
+  writer.text({reinterpret_cast<const char*>(floats.data()), floats.size_bytes()});
 }
 
 // `first_id`: of slot 0. The loading server takes the highest id for the number of vectors that
 // were ever added.
-void write_node(RdbWriter& writer, const VectorGraph& graph, Slot slot, uint64_t first_id) {
+void write_node(ModuleWriter& writer, const VectorGraph& graph, Slot slot, uint64_t first_id) {
   const unsigned top = graph.level(slot);
   uint64_t numbers = 3;
   for (unsigned level = 0; level <= top; ++level) numbers += 2 + graph.links(slot, level).size();
-  write_number(writer, numbers);
-  write_number(writer, first_id + slot);
-  write_number(writer, top);
+  writer.unsigned_number(numbers);
+  writer.unsigned_number(first_id + slot);
+  writer.unsigned_number(top);
   for (unsigned level = 0; level <= top; ++level) {
     const std::span<const Slot> links = graph.links(slot, level);
-    write_number(writer, links.size());
-    write_number(writer, level == 0 ? 2 * graph.links_per_level() : graph.links_per_level());
-    for (const Slot link : links) write_number(writer, first_id + link);
+    writer.unsigned_number(links.size());
+    writer.unsigned_number(level == 0 ? 2 * graph.links_per_level() : graph.links_per_level());
+    for (const Slot link : links) writer.unsigned_number(first_id + link);
   }
-  write_number(writer, packed(graph.vector(slot)));
+  writer.unsigned_number(packed(graph.vector(slot)));
 }
 
 }  // namespace
 
-void write_vector_set(RdbWriter& writer, const VectorSet& set) {
-  writer.length(kVectorSetModule);
-  write_number(writer, set.dimensions());
-  write_number(writer, set.size());
-  write_number(writer, static_cast<uint64_t>(set.quantization()) |
-                           uint64_t{set.graph().links_per_level()} << kLinksShift);
+void write_vector_set(RdbWriter& rdb, const store::Value& value) {
+  const auto& set = static_cast<const VectorSet&>(value);
+  ModuleWriter writer(rdb);
+  writer.unsigned_number(set.dimensions());
+  writer.unsigned_number(set.size());
+  writer.unsigned_number(static_cast<uint64_t>(set.quantization()) |
+                         uint64_t{set.graph().links_per_level()} << kLinksShift);
   const bool has_attributes = set.attribute_count() != 0;
-  write_number(writer,
-               (set.has_projection() ? kHasProjection : 0) | (has_attributes ? kHasAttributes : 0));
+  writer.unsigned_number((set.has_projection() ? kHasProjection : 0) |
+                         (has_attributes ? kHasAttributes : 0));
   if (set.has_projection()) {
-    write_number(writer, set.input_dimensions());
+    writer.unsigned_number(set.input_dimensions());
     write_floats(writer, set.matrix());
   }
   const size_t vector_size = set.graph().distance().vector_size();
   const uint64_t first_id = set.vectors_added() - set.size() + 1;
   set.for_each([&](const VectorElement& element) {
-    write_text(writer, element.name());
-    if (has_attributes) write_text(writer, element.attributes());
-    write_text(writer, {set.vector(element).bytes, vector_size});
+    writer.text(element.name());
+    if (has_attributes) writer.text(element.attributes());
+    writer.text({set.vector(element).bytes, vector_size});
     write_node(writer, set.graph(), element.slot, first_id);
   });
-  writer.length(static_cast<uint64_t>(ModuleOpcode::kEnd));
 }
 
 // --- Reading -------------------------------------------------------------------------------------
@@ -106,7 +97,9 @@ namespace {
 class VectorSetReader {
  public:
   VectorSetReader(RdbReader& reader, store::Environment& environment)
-      : reader_(reader), environment_(environment), aliases_(0, KeyedHash{&environment.secret}) {}
+      : parts_(reader, "A vector set"),
+        environment_(environment),
+        aliases_(0, KeyedHash{&environment.secret}) {}
 
   ReadResult read(LoadedValue* loaded);
 
@@ -119,16 +112,9 @@ class VectorSetReader {
     }
   };
 
-  bool number(uint64_t* value) { return opcode(ModuleOpcode::kUnsigned) && reader_.length(value); }
-  bool text(std::string_view* value) {
-    return opcode(ModuleOpcode::kString) && reader_.string(value);
-  }
-  bool opcode(ModuleOpcode wanted) {
-    uint64_t read;
-    if (!reader_.length(&read)) return false;
-    return read == static_cast<uint64_t>(wanted) || fail("has parts of the wrong kind");
-  }
-  bool fail(std::string_view what) { return reader_.fail("A vector set " + std::string(what)); }
+  bool number(uint64_t* value) { return parts_.unsigned_number(value); }
+  bool text(std::string_view* value) { return parts_.text(value); }
+  bool fail(std::string_view problem) { return parts_.fail(problem); }
 
   bool read_head(uint64_t* elements);
   bool read_matrix(const VectorSet::Shape& shape, std::vector<float>* matrix);
@@ -142,7 +128,7 @@ class VectorSetReader {
     return aliases_.try_emplace(id, static_cast<Slot>(aliases_.size())).first->second;
   }
 
-  RdbReader& reader_;
+  ModuleReader parts_;
   store::Environment& environment_;
   std::unique_ptr<VectorSet> set_;
   bool has_attributes_ = false;
@@ -282,7 +268,7 @@ ReadResult VectorSetReader::read(LoadedValue* loaded) {
   for (uint64_t i = 0; i < elements; ++i) {
     if (!read_element()) return ReadResult::kFailed;
   }
-  if (!opcode(ModuleOpcode::kEnd) || !resolve_links()) return ReadResult::kFailed;
+  if (!resolve_links()) return ReadResult::kFailed;
   if (elements == 0) return ReadResult::kEmpty;
   set_->set_vectors_added(std::max<uint64_t>(highest_id_, set_->size()));
   loaded->type = VectorSet::kType;
@@ -292,8 +278,12 @@ ReadResult VectorSetReader::read(LoadedValue* loaded) {
 
 }  // namespace
 
-ReadResult read_vector_set(RdbReader& reader, store::Environment& environment,
+ReadResult read_vector_set(RdbReader& reader, store::Environment& environment, unsigned version,
                            LoadedValue* loaded) {
+  if (version != 0) {
+    reader.fail("A vector set is of a later version");
+    return ReadResult::kFailed;
+  }
   return VectorSetReader(reader, environment).read(loaded);
 }
 

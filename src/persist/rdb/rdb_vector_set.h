@@ -1,6 +1,5 @@
-// Vector sets in RDB. The reference has them as a module, so they are a module's value: the
-// module's id, then parts that each begin with a ModuleOpcode, then kEnd. The parts were found by
-// looking at what the reference's DUMP writes:
+// Vector sets in RDB. The reference has them as a module, so they are a module's value
+// (persist/rdb/rdb_modules.h). The parts were found by looking at what the reference's DUMP writes:
 //
 //     dimensions, elements, quantization | M << 8, flags
 //     with kHasProjection: input dimensions, the matrix as floats
@@ -18,19 +17,14 @@
 
 #include "persist/rdb/rdb_values.h"
 
-namespace latchkey::store {
-class VectorSet;
-}
-
 namespace latchkey::persist {
 
 // The id of the reference's module "vectorset", with the version of its data, 0.
 inline constexpr uint64_t kVectorSetModule = 0xBDE72DA2BB1EB400;
 
-// Writes the value, the module's id included.
-void write_vector_set(RdbWriter& writer, const store::VectorSet& set);
-
-// Reads what follows the module's id.
-ReadResult read_vector_set(RdbReader& reader, store::Environment& environment, LoadedValue* loaded);
+// As ModuleType::write and ModuleType::read.
+void write_vector_set(RdbWriter& writer, const store::Value& value);
+ReadResult read_vector_set(RdbReader& reader, store::Environment& environment, unsigned version,
+                           LoadedValue* loaded);
 
 }  // namespace latchkey::persist

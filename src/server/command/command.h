@@ -87,10 +87,14 @@ enum AclCategory : uint32_t {
   kAclTransaction = 1 << 19,
   kAclScripting = 1 << 20,
   kAclArray = 1 << 21,
+  kAclJson = 1 << 22,
+  kAclTimeSeries = 1 << 23,
+  kAclBloom = 1 << 24,
+  kAclCuckoo = 1 << 25,
+  kAclCountMin = 1 << 26,
+  kAclTopK = 1 << 27,
+  kAclTDigest = 1 << 28,
 };
-
-// The one module of the reference whose commands there are.
-inline constexpr std::string_view kOnlyModule = "vectorset";
 
 enum class Group : uint8_t {
   kGeneric,
@@ -111,7 +115,7 @@ enum class Group : uint8_t {
   kBitmap,
   kArray,
   kSentinel,
-  kModule,  // the vector sets: replies name such commands in upper case, and their module
+  kModule,  // replies name such commands in upper case, and their module (CommandExtras::module)
 };
 
 // Appends the keys of a request and what happens to each, where the specifications do not tell it
@@ -163,6 +167,8 @@ struct CommandExtras {
   int8_t element = 0;
   // Null: MONITOR and the slow log show the request as it is.
   SecretFinder find_secrets = nullptr;
+  // Of a row of Group::kModule: the module of the reference that has the command (a BuiltInModule).
+  const char* module = "vectorset";
   // Makes the row a container, whose first argument names a subcommand. Of static storage.
   std::span<const CommandRow> subcommands = {};
 };

@@ -208,7 +208,7 @@ void write_command_docs(const Command& command, const Edition& edition, resp::Re
   write_text_field("summary", row.summary, reply);
   write_text_field("since", row.since, reply);
   write_text_field("group", group_name(row.group), reply);
-  if (is_of_module) write_text_field("module", kOnlyModule, reply);
+  if (is_of_module) write_text_field("module", extras.module, reply);
   if (row.complexity != nullptr) write_text_field("complexity", row.complexity, reply);
   if (has_doc_flags) {
     reply.bulk("doc_flags");

@@ -67,6 +67,13 @@ constexpr BitName kAclCategoryNames[] = {
     {kAclTransaction, "transaction"},
     {kAclScripting, "scripting"},
     {kAclArray, "array"},
+    {kAclJson, "json"},
+    {kAclTimeSeries, "timeseries"},
+    {kAclBloom, "bloom"},
+    {kAclCuckoo, "cuckoo"},
+    {kAclCountMin, "cms"},
+    {kAclTopK, "topk"},
+    {kAclTDigest, "tdigest"},
 };
 
 constexpr BitName kKeyFlagNames[] = {

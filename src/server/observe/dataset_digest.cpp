@@ -10,6 +10,7 @@
 #include "store/value/array.h"
 #include "store/value/hash.h"
 #include "store/value/list.h"
+#include "store/value/module_value.h"
 #include "store/value/set.h"
 #include "store/value/sorted_set.h"
 #include "store/value/stream.h"
@@ -109,6 +110,10 @@ void take_in_elements(Digest& digest, const store::Array& array) {
   });
 }
 
+void take_in_elements(Digest& digest, const store::ModuleValue& value) {
+  value.for_each_digest_part([&](std::string_view part) { take_in(digest, part); });
+}
+
 template <typename V>
 void take_in_elements_of(Digest& digest, const store::Entry& entry) {
   take_in_elements(digest, *store::View<V>(entry));
@@ -118,8 +123,9 @@ void take_in_elements_of(Digest& digest, const store::Entry& entry) {
 uint32_t type_number(store::Type type) {
   constexpr uint32_t kModuleNumber = 5;
   constexpr uint32_t kStreamNumber = 6;
-  if (type == store::Type::kVectorSet) return kModuleNumber;
-  return type == store::Type::kStream ? kStreamNumber : static_cast<uint32_t>(type);
+  if (type == store::Type::kStream) return kStreamNumber;
+  if (type == store::Type::kVectorSet || type > store::Type::kArray) return kModuleNumber;
+  return static_cast<uint32_t>(type);
 }
 
 void take_in_value(Digest& digest, const store::Entry& entry) {
@@ -149,6 +155,15 @@ void take_in_value(Digest& digest, const store::Entry& entry) {
       break;
     case store::Type::kArray:
       take_in_elements_of<store::Array>(digest, entry);
+      break;
+    case store::Type::kJson:
+    case store::Type::kTimeSeries:
+    case store::Type::kBloomFilter:
+    case store::Type::kCuckooFilter:
+    case store::Type::kCountMinSketch:
+    case store::Type::kTopK:
+    case store::Type::kTDigest:
+      take_in_elements(digest, static_cast<const store::ModuleValue&>(*entry.value()));
       break;
   }
   if (entry.has_deadline()) join(digest, kDeadlineMark);

@@ -17,6 +17,7 @@
 #include "server/client/pause.h"
 #include "server/client/pubsub.h"
 #include "server/client/tracking.h"
+#include "server/command/built_in_modules.h"
 #include "server/command/slot_gate.h"
 #include "server/command/watch.h"
 #include "server/memory_limit.h"
@@ -665,11 +666,12 @@ void add_standard_sections(InfoSections& sections, Server& server) {
   sections.add("Replication", Shown::kDefault, [](InfoText&) {});
   add("CPU", Shown::kDefault, cpu_section);
   sections.add("Modules", Shown::kDefault, [](InfoText& text) {
-    // Vector sets, which are built in.
-    if (!text.edition().has({8, 0})) return;
-    text.field("module",
-               "name=vectorset,ver=1,api=1,filters=0,usedby=[],using=[],"
-               "options=[handle-io-errors|handle-repl-async-load]");
+    for (const BuiltInModule& module : built_in_modules(text.edition())) {
+      text.field("module", "name=" + std::string(module.name) +
+                               ",ver=" + std::to_string(module_version(module, text.edition())) +
+                               ",api=1,filters=0,usedby=[],using=[],options=[" + module.options +
+                               ']');
+    }
   });
   add("Commandstats", Shown::kAll, commandstats_section);
   add("Errorstats", Shown::kDefault, errorstats_section);
