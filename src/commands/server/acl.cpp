@@ -138,9 +138,12 @@ void acl_save(CommandContext& ctx) {
 // --- Permissions --------------------------------------------------------------------------------
 
 // The categories that any command is in: a release that is emulated may lack some. A Sentinel names
-// also those that none of its commands is in, as the reference's does, which has no arrays.
+// also those that none of its commands is in, as the reference's does, which has no arrays and loads
+// no modules.
 void reply_categories(CommandContext& ctx) {
-  uint32_t used = ctx.server.is_sentinel() ? ~uint32_t{kAclArray} : 0;
+  constexpr uint32_t kNotOfSentinels = kAclArray | kAclJson | kAclTimeSeries | kAclBloom |
+                                       kAclCuckoo | kAclCountMin | kAclTopK | kAclTDigest;
+  uint32_t used = ctx.server.is_sentinel() ? ~kNotOfSentinels : 0;
   for (const auto& command : ctx.server.commands().all()) used |= command->acl;
   const auto size = ctx.reply.later();
   size_t count = 0;
