@@ -150,9 +150,11 @@ Program program_of(std::string_view path) {
 }
 
 std::string version_line() {
-  return std::string("Redis server v=") + base::kReferenceVersion +
-         " sha=00000000:0 malloc=" + base::allocator_name() +
-         " bits=" + std::to_string(sizeof(void*) * 8) + " build=" + base::build_id();
+  std::string line = "Redis server v=";
+  line.append(base::kReferenceVersion).append(" sha=00000000:0 malloc=");
+  line.append(base::allocator_name()).append(" bits=");
+  line.append(std::to_string(sizeof(void*) * 8)).append(" build=").append(base::build_id());
+  return line;
 }
 
 std::string CommandLine::configuration(std::string_view standard_input) const {
