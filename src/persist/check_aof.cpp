@@ -130,7 +130,10 @@ class RequestReader {
     const std::string text = read_line(kMaxLine);
     if (text.empty()) return false;
     if (text[0] != prefix) {
-      fail(std::string("Expected prefix '") + prefix + "', got: '" + text[0] + "'");
+      std::string problem = "Expected prefix '";
+      problem += prefix;
+      problem.append("', got: '") += text[0];
+      fail(problem += '\'');
       return false;
     }
     char* end = nullptr;

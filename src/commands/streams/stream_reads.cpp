@@ -166,12 +166,13 @@ struct Source {
 };
 
 bool meaningless_id(CommandContext& ctx, char symbol) {
-  const std::string name(1, symbol);
-  return refuse(ctx, "ERR The " + name +
-                         " ID is meaningless in the context of XREADGROUP: you want to read the "
-                         "history of this consumer by specifying a proper ID, or use the > ID to "
-                         "get new messages. The " +
-                         name + " ID would just return an empty result set.");
+  std::string error = "ERR The ";
+  error += symbol;
+  error.append(
+      " ID is meaningless in the context of XREADGROUP: you want to read the history of this "
+      "consumer by specifying a proper ID, or use the > ID to get new messages. The ");
+  error += symbol;
+  return refuse(ctx, error.append(" ID would just return an empty result set."));
 }
 
 // Sets source->after from an id of the request, or from the symbol in place of one.
