@@ -33,10 +33,11 @@ class SyntaxLexer {
   static constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
   static constexpr bool is_name_start(char byte) { return byte >= 'a' && byte <= 'z'; }
   static constexpr bool is_name_byte(char byte) {
-    return is_name_start(byte) || is_digit(byte) || byte == '-' || byte == '_';
+    return is_name_start(byte) || (byte >= 'A' && byte <= 'Z') || is_digit(byte) || byte == '-' ||
+           byte == '_';
   }
   static constexpr bool is_token_word_byte(char byte) {
-    return (byte >= 'A' && byte <= 'Z') || is_digit(byte) || byte == '-';
+    return (byte >= 'A' && byte <= 'Z') || is_digit(byte) || byte == '-' || byte == '_';
   }
   static constexpr bool is_token_symbol(char byte) {
     return byte == '=' || byte == '~' || byte == '*' || byte == '$';
